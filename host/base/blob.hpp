@@ -1,0 +1,40 @@
+#pragma once
+// A reference-counted block of bytes, 64-byte aligned: tensor storage and frame bodies. Copying a Blob shares the
+// block; a slice keeps the whole block alive. The count is atomic, the bytes are not guarded: whoever shares a block
+// treats it as read-only (`unique()` tells whether writing in place is safe).
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace actorhost {
+
+inline constexpr size_t kBlobAlignment = 64;
+
+class Blob {
+ public:
+  Blob() = default;
+  /// `size` uninitialised bytes; throws std::bad_alloc.
+  static Blob allocate(size_t size);
+  static Blob copy_of(const void* bytes, size_t size);
+  static Blob copy_of(std::string_view bytes) { return copy_of(bytes.data(), bytes.size()); }
+
+  std::byte* data() noexcept { return data_; }
+  const std::byte* data() const noexcept { return data_; }
+  size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  std::string_view view() const noexcept { return {reinterpret_cast<const char*>(data_), size_}; }
+
+  /// Bytes [offset, offset + size) of this block, sharing it. The range must lie within.
+  Blob slice(size_t offset, size_t size) const;
+  /// True when no other Blob refers to the block.
+  bool unique() const noexcept { return owner_.use_count() == 1; }
+
+ private:
+  std::shared_ptr<std::byte[]> owner_;
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace actorhost

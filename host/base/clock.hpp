@@ -1,0 +1,40 @@
+#pragma once
+// Time as seconds in a double, from a clock that is handed in: the steady one in a run, a manual one in tests
+// and in the simulator. A deadline is a point on the same clock; kForever never comes.
+
+#include <atomic>
+#include <limits>
+
+namespace actorhost {
+
+inline constexpr double kForever = std::numeric_limits<double>::infinity();
+
+class Clock {
+ public:
+  Clock() = default;
+  Clock(const Clock&) = delete;
+  Clock& operator=(const Clock&) = delete;
+  virtual ~Clock() = default;
+  /// Seconds since some fixed point; never goes back. Any thread.
+  virtual double now() const noexcept = 0;
+};
+
+/// CLOCK_MONOTONIC.
+class SteadyClock final : public Clock {
+ public:
+  double now() const noexcept override;
+};
+
+/// Stands still until told otherwise. Any thread.
+class ManualClock final : public Clock {
+ public:
+  explicit ManualClock(double start = 0) : now_(start) {}
+  double now() const noexcept override { return now_.load(std::memory_order_relaxed); }
+  void set(double seconds) noexcept { now_.store(seconds, std::memory_order_relaxed); }
+  void advance(double seconds) noexcept { set(now() + seconds); }
+
+ private:
+  std::atomic<double> now_;
+};
+
+}  // namespace actorhost

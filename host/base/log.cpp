@@ -1,0 +1,75 @@
+#include "host/base/log.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <mutex>
+
+namespace actorhost {
+
+namespace {
+
+constexpr std::array<const char*, 6> kNames = {"trace", "debug", "info", "warn", "error", "off"};
+
+spdlog::level::level_enum to_spdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::trace: return spdlog::level::trace;
+    case LogLevel::debug: return spdlog::level::debug;
+    case LogLevel::info: return spdlog::level::info;
+    case LogLevel::warn: return spdlog::level::warn;
+    case LogLevel::error: return spdlog::level::err;
+    case LogLevel::off: return spdlog::level::off;
+  }
+  return spdlog::level::info;
+}
+
+}  // namespace
+
+bool parse_log_level(std::string_view name, LogLevel& level) noexcept {
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (name == kNames[i]) {
+      level = static_cast<LogLevel>(i);
+      return true;
+    }
+  }
+  return false;
+}
+
+struct Log::Impl {
+  std::unique_ptr<spdlog::logger> logger;
+  Sink sink;
+  std::mutex mutex;
+};
+
+Log::Log(LogLevel level) : level_(level), impl_(std::make_unique<Impl>()) {
+  auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  sink->set_pattern("[%H:%M:%S.%e %l] %v");
+  impl_->logger = std::make_unique<spdlog::logger>("actorhost", std::move(sink));
+  impl_->logger->set_level(to_spdlog(level));
+  impl_->logger->flush_on(spdlog::level::debug);
+}
+
+Log::Log(LogLevel level, Sink sink) : level_(level), impl_(std::make_unique<Impl>()) { impl_->sink = std::move(sink); }
+
+Log::~Log() = default;
+
+void Log::write(LogLevel level, std::string_view who, std::string_view message) {
+  if (!enabled(level) || level == LogLevel::off) return;
+  std::string line;
+  line.reserve(who.size() + message.size() + 2);
+  if (!who.empty()) line.append(who).append(": ");
+  line.append(message);
+  if (impl_->sink) {
+    std::lock_guard lock(impl_->mutex);
+    impl_->sink(level, line);
+  } else {
+    impl_->logger->log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
+  }
+}
+
+void Log::flush() {
+  if (impl_->logger) impl_->logger->flush();
+}
+
+}  // namespace actorhost

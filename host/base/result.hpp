@@ -1,0 +1,86 @@
+#pragma once
+// Expected failures travel as values: Result<T> holds a T or an Error, Status holds nothing or an Error.
+// A broken invariant is an assert; a caller's mistake at the Lua boundary is a Lua argument error.
+
+#include <cassert>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace actorhost {
+
+/// What kind of failure an Error is. `code_name` gives the spelling that Lua sees as the third result of a call.
+enum class Code {
+  bad_argument,  // the caller asked for something that cannot be
+  bad_data,      // bytes from a file or the network are not what they claim to be
+  io,            // a file or directory could not be read or written
+  unreachable,   // no connection could be made
+  refused,       // a peer was reached and said no (token, job hash, run id, version)
+  peer_lost,     // a peer that this call waits for is gone
+  timeout,       // the deadline of this call has passed
+  interrupted,   // the run is stopping (Ctrl-C, stop request)
+  aborted,       // another node failed and the run is over
+  mismatch,      // nodes disagree on the action, collective, shape or order
+  full,          // a bounded queue has no room (only from calls that never wait)
+  unsupported,   // what was asked for is not available in this build or setting
+  internal       // a bug in actorhost
+};
+
+/// "timeout", "peer_lost", ...: stable names, part of the public contract.
+const char* code_name(Code code) noexcept;
+
+struct Error {
+  Code code = Code::internal;
+  std::string message;  // what was wrong, where, and what to do; no trailing full stop or newline
+};
+
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}       // NOLINT: implicit by design
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit by design
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  T& value() & { return std::get<0>(state_); }
+  const T& value() const& { return std::get<0>(state_); }
+  T&& value() && { return std::get<0>(std::move(state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::get<0>(std::move(state_)); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  const Error& error() const& { return std::get<1>(state_); }
+  Error&& error() && { return std::get<1>(std::move(state_)); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT: implicit by design
+
+  bool ok() const { return !error_.has_value(); }
+  explicit operator bool() const { return ok(); }
+  const Error& error() const& { return *error_; }
+  Error&& error() && { return *std::move(error_); }
+
+ private:
+  std::optional<Error> error_;
+};
+
+using Status = Result<void>;
+
+}  // namespace actorhost
+
+/// Returns the error of a Status or Result expression from the enclosing function, if there is one.
+#define AH_TRY(expression)                                                     \
+  do {                                                                         \
+    if (auto ah_status_ = (expression); !ah_status_.ok()) return std::move(ah_status_).error(); \
+  } while (false)

@@ -1,0 +1,65 @@
+#pragma once
+// A bounded queue of frames with many writers and one reader (the thread that owns the address). The reader takes all
+// that has arrived at once, so a burst costs one wake-up. Bounded by frames and by bytes; a frame larger than the byte
+// bound is taken when the queue is empty. Writers that must not wait use try_push and ask to be told of room.
+
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "host/base/clock.hpp"
+#include "host/wire/frame.hpp"
+
+namespace actorhost {
+
+class Mailbox {
+ public:
+  enum class Put { ok, full, closed };
+
+  explicit Mailbox(size_t max_frames = size_t{1} << 16, size_t max_bytes = size_t{256} << 20);
+
+  /// Takes `frame` (moved from only on `ok`). Never waits. Any thread.
+  Put try_push(Frame&& frame);
+  /// As try_push, and past the bounds: for control frames, which are few and must not be held up. Any thread.
+  Put push_urgent(Frame&& frame);
+  /// Waits for room until `seconds` have passed. Any thread but the reader's.
+  Put push(Frame&& frame, double seconds);
+
+  /// Moves everything queued to the end of `out`, waiting up to `seconds` for the first frame. False when nothing came
+  /// (time passed, `wake` was called, or the mailbox is closed and empty). Reader's thread only.
+  bool pop_all(std::vector<Frame>& out, double seconds);
+
+  /// Ends the reader's current or next wait without a frame. Any thread.
+  void wake();
+  /// No further frames are taken; queued ones can still be read; all waits end. Any thread.
+  void close();
+  bool closed() const;
+
+  /// Calls `told` once, from the reader's thread, when a queue that refused a frame has room again; at once when it has
+  /// room now. For transports that stop reading a connection while its receiver is behind. Any thread.
+  void when_room(std::function<void()> told);
+
+  size_t frames() const;
+  size_t bytes() const;
+
+ private:
+  bool has_room(size_t cost) const;
+  void append(Frame&& frame, size_t cost);
+
+  const size_t max_frames_;
+  const size_t max_bytes_;
+  mutable std::mutex mutex_;
+  std::condition_variable readable_;
+  std::condition_variable writable_;
+  std::vector<Frame> queue_;
+  size_t bytes_ = 0;
+  bool closed_ = false;
+  bool woken_ = false;
+  bool reader_waits_ = false;
+  size_t writers_waiting_ = 0;
+  std::vector<std::function<void()>> want_room_;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,65 @@
+#pragma once
+// A node's end of the transport: its address, its mailbox, and the frames that have arrived but nobody has asked for
+// yet. Owned and used by the node's thread alone; only `wake` may come from another. Every wait of a node, also the one
+// for room to send, goes through here: it keeps reading the mailbox (so two nodes that send to each other cannot block
+// each other), hands control frames to `on_control` at once, and ends when what it waits for is lost.
+
+#include <deque>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "host/base/clock.hpp"
+#include "host/net/mailbox.hpp"
+#include "host/net/transport.hpp"
+
+namespace actorhost {
+
+class Port {
+ public:
+  /// Sees each control frame (cluster kinds) on the node's thread. An error ends the wait that is going on with it.
+  using Control = std::function<Status(Frame&&)>;
+  /// True when the frame is one that the caller waits for.
+  using Match = std::function<bool(const Frame&)>;
+  /// Called before each wait: an error (a peer that is lost, a stop request) ends it.
+  using Check = std::function<Status()>;
+
+  Port(Transport& transport, Address self, const Clock& clock);
+  ~Port();
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+
+  Address self() const noexcept { return self_; }
+  const Clock& clock() const noexcept { return clock_; }
+  void on_control(Control control) { control_ = std::move(control); }
+  void set_check(Check check) { check_ = std::move(check); }
+
+  /// Sends, waiting for room up to `deadline` (a point on the clock) while reading the mailbox.
+  Status send(Frame&& frame, double deadline = kForever);
+  /// The first frame, kept or arriving, that matches. Code::timeout at `deadline`.
+  Result<Frame> receive(const Match& match, double deadline = kForever);
+  /// Takes every frame that matches, kept or arriving, waiting until `deadline` for the first; `out` may stay empty
+  /// at the deadline, which is not an error.
+  Status receive_all(const Match& match, double deadline, std::vector<Frame>& out);
+  /// Reads what has arrived without waiting: serves control frames and keeps the others.
+  Status poll();
+  /// Ends the current wait early so that `check` runs again. Any thread.
+  void wake() { inbox_.wake(); }
+
+  size_t kept() const noexcept { return kept_.size(); }
+
+ private:
+  Status drain(double deadline);
+  Status examine();
+
+  Transport& transport_;
+  const Address self_;
+  const Clock& clock_;
+  Mailbox inbox_;
+  std::deque<Frame> kept_;
+  std::vector<Frame> arrived_;
+  Control control_;
+  Check check_;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,47 @@
+#pragma once
+// How frames get from one address to another. Three implementations behind one contract suite
+// (tests/host/net/transport_contract.hpp): LocalTransport (one process, mailboxes), StreamTransport (NNG byte streams
+// between processes: ipc, tcp, tls+tcp) and SimTransport (virtual time, seeded latency, loss, reordering, partitions).
+//
+// Contract, for all of them:
+//  * Frames from one address to another arrive in the order in which they were sent, whole, at most once; without a
+//    lost link exactly once. (SimTransport may be told to break this.)
+//  * More: frames from one *process* to another are put into their mailboxes in the order in which they were sent,
+//    whatever the addresses. The parameter server's visibility rests on it.
+//  * try_send never waits. A full receiver or link says Code::full and leaves the frame to the caller.
+//  * Sending to an address that nobody has attached or routed is Code::peer_lost.
+//  * Closing is safe at every moment, also under traffic; afterwards no callback runs and no mailbox is touched.
+
+#include <cstdint>
+#include <string>
+
+#include "host/base/clock.hpp"
+#include "host/base/result.hpp"
+#include "host/net/mailbox.hpp"
+#include "host/wire/frame.hpp"
+
+namespace actorhost {
+
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  /// Frames for `self` go into `inbox` from now on; the mailbox outlives the attachment. Any thread.
+  virtual Status attach(Address self, Mailbox& inbox) = 0;
+  /// After this returns `inbox` is not touched any more. Any thread.
+  virtual void detach(Address self) = 0;
+
+  /// Sends to frame.dst without waiting; the frame is moved from only on success. Any thread.
+  virtual Status try_send(Frame&& frame) = 0;
+  /// As try_send, waiting for room for up to `seconds` (Code::timeout). Any thread but a transport's own; a node uses
+  /// Port::send instead, which goes on reading its own mailbox meanwhile.
+  virtual Status send(Frame&& frame, double seconds) = 0;
+
+  /// Ends all links and detaches everybody. Idempotent.
+  virtual void close() = 0;
+};
+
+}  // namespace actorhost

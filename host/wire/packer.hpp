@@ -1,0 +1,83 @@
+#pragma once
+// Writing and reading the small metadata of a frame: fixed little-endian numbers and length-prefixed strings. Unpacker
+// checks every read against the bytes that are left and goes into a failed state instead of reading past them, so a
+// decoder reads all its fields and checks `ok()` once; counts are bounded by `count()` before anything is reserved.
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace actorhost {
+
+class Packer {
+ public:
+  template <typename T>
+    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
+  Packer& put(T value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    return *this;
+  }
+  Packer& put(std::string_view text) {
+    put(static_cast<uint32_t>(text.size()));
+    bytes_.append(text);
+    return *this;
+  }
+  Packer& put(const std::string& text) { return put(std::string_view(text)); }
+  Packer& put(const char* text) { return put(std::string_view(text)); }
+
+  const std::string& bytes() const& { return bytes_; }
+  std::string&& bytes() && { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+class Unpacker {
+ public:
+  explicit Unpacker(std::string_view bytes) : left_(bytes) {}
+
+  template <typename T>
+    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
+  T get() {
+    T value{};
+    if (!take(sizeof value)) return value;
+    std::memcpy(&value, taken_, sizeof value);
+    return value;
+  }
+  /// A view into the bytes given to the constructor.
+  std::string_view text() {
+    const auto size = get<uint32_t>();
+    if (!take(size)) return {};
+    return {taken_, size};
+  }
+  /// A count of items that take at least `item_bytes` each; fails when the rest cannot hold them.
+  uint32_t count(size_t item_bytes) {
+    const auto n = get<uint32_t>();
+    if (item_bytes != 0 && n > left_.size() / item_bytes) ok_ = false;
+    return ok_ ? n : 0;
+  }
+
+  bool ok() const noexcept { return ok_; }
+  /// True when everything was read and nothing failed.
+  bool done() const noexcept { return ok_ && left_.empty(); }
+  std::string_view rest() const noexcept { return left_; }
+
+ private:
+  bool take(size_t size) noexcept {
+    if (!ok_ || size > left_.size()) {
+      ok_ = false;
+      return false;
+    }
+    taken_ = left_.data();
+    left_.remove_prefix(size);
+    return true;
+  }
+
+  std::string_view left_;
+  const char* taken_ = nullptr;
+  bool ok_ = true;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,48 @@
+# Writes OUTPUT, a C++ file with the text of FILES (Lua modules below STDLIB) and HEADERS (ffi_NAME.h) as string literals.
+# String literals are cut into pieces below the compiler's limit.
+function(literal text out)
+  set(result "")
+  string(LENGTH "${text}" length)
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${text}" ${at} 8000 piece)
+    string(APPEND result "R\"lua~(${piece})lua~\"\n")
+    math(EXPR at "${at} + 8000")
+  endwhile()
+  if(result STREQUAL "")
+    set(result "\"\"")
+  endif()
+  set(${out} "${result}" PARENT_SCOPE)
+endfunction()
+
+set(entries "")
+foreach(file IN LISTS FILES)
+  file(RELATIVE_PATH name ${STDLIB} ${file})
+  string(REGEX REPLACE "\\.lua$" "" name "${name}")
+  string(REGEX REPLACE "/init$" "" name "${name}")
+  string(REPLACE "/" "." name "${name}")
+  file(READ ${file} text)
+  literal("${text}" body)
+  string(APPEND entries "    {\"${name}\", ${body}},\n")
+endforeach()
+foreach(file IN LISTS HEADERS)
+  get_filename_component(name ${file} NAME_WE)
+  string(REGEX REPLACE "^ffi_" "ffi/" name "${name}")
+  file(READ ${file} text)
+  literal("${text}" body)
+  string(APPEND entries "    {\"${name}\", ${body}},\n")
+endforeach()
+file(WRITE ${OUTPUT} "// Generated from stdlib/ and bindings/ffi_*.h; do not edit.
+#include \"bindings/embedded.hpp\"
+
+namespace actorhost {
+namespace {
+const EmbeddedFile kFiles[] = {
+${entries}    {nullptr, nullptr},
+};
+}  // namespace
+
+const EmbeddedFile* embedded_files() noexcept { return kFiles; }
+
+}  // namespace actorhost
+")
