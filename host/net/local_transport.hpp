@@ -1,10 +1,8 @@
 #pragma once
-// All nodes in one process: a frame is moved into its receiver's mailbox, bodies by reference, no socket and no thread.
+// All nodes in one process: a frame is moved into its receiver's mailbox, bodies by reference, no socket and
+// no thread.
 
-#include <mutex>
-#include <shared_mutex>
-#include <unordered_map>
-
+#include "host/net/directory.hpp"
 #include "host/net/transport.hpp"
 
 namespace actorhost {
@@ -17,13 +15,11 @@ class LocalTransport final : public Transport {
   Status attach(Address self, Mailbox& inbox) override;
   void detach(Address self) override;
   Status try_send(Frame&& frame) override;
-  Status send(Frame&& frame, double seconds) override;
+  void when_room(Address dst, std::function<void()> told) override;
   void close() override;
 
  private:
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<Address, Mailbox*> inboxes_;
-  bool closed_ = false;
+  Directory inboxes_;
 };
 
 }  // namespace actorhost

@@ -1,7 +1,8 @@
 #pragma once
-// A bounded queue of frames with many writers and one reader (the thread that owns the address). The reader takes all
-// that has arrived at once, so a burst costs one wake-up. Bounded by frames and by bytes; a frame larger than the byte
-// bound is taken when the queue is empty. Writers that must not wait use try_push and ask to be told of room.
+// A bounded queue of frames with many writers and one reader (the thread that owns the address). The reader
+// takes all that has arrived at once, so a burst costs one wake-up. Bounded by frames and by bytes; a frame
+// larger than the byte bound is taken when the queue is empty. Writers that must not wait use try_push and
+// ask to be told of room.
 
 #include <condition_variable>
 #include <cstddef>
@@ -22,13 +23,15 @@ class Mailbox {
 
   /// Takes `frame` (moved from only on `ok`). Never waits. Any thread.
   Put try_push(Frame&& frame);
-  /// As try_push, and past the bounds: for control frames, which are few and must not be held up. Any thread.
+  /// As try_push with four times the bounds: for control frames, which are few and must not be held up. Any
+  /// thread.
   Put push_urgent(Frame&& frame);
-  /// Waits for room until `seconds` have passed. Any thread but the reader's.
+  /// As try_push, waiting for room for up to `seconds`. Any thread but the reader's.
   Put push(Frame&& frame, double seconds);
 
-  /// Moves everything queued to the end of `out`, waiting up to `seconds` for the first frame. False when nothing came
-  /// (time passed, `wake` was called, or the mailbox is closed and empty). Reader's thread only.
+  /// Moves everything queued to the end of `out`, waiting up to `seconds` for the first frame. False when
+  /// nothing came (time passed, `wake` was called, or the mailbox is closed and empty). An empty `out` trades
+  /// places with the queue, so two vectors serve for ever without an allocation. Reader's thread only.
   bool pop_all(std::vector<Frame>& out, double seconds);
 
   /// Ends the reader's current or next wait without a frame. Any thread.
@@ -37,16 +40,22 @@ class Mailbox {
   void close();
   bool closed() const;
 
-  /// Calls `told` once, from the reader's thread, when a queue that refused a frame has room again; at once when it has
-  /// room now. For transports that stop reading a connection while its receiver is behind. Any thread.
+  /// Calls `told` once when the reader has taken what is queued (on the reader's thread) or the mailbox is
+  /// closed; at once when it is empty or closed now. To be used after a refusal, by those who must not wait.
+  /// Any thread.
   void when_room(std::function<void()> told);
 
   size_t frames() const;
   size_t bytes() const;
 
  private:
-  bool has_room(size_t cost) const;
-  void append(Frame&& frame, size_t cost);
+  using Told = std::vector<std::function<void()>>;
+
+  Put offer(Frame&& frame, size_t times_bounds);
+  bool has_room(size_t cost, size_t times_bounds) const;
+  /// Adds the frame, unlocks, and wakes the reader if it waits and nobody has woken it yet.
+  void append(Frame&& frame, size_t cost, std::unique_lock<std::mutex>& lock);
+  void take_all(std::vector<Frame>& out, std::unique_lock<std::mutex>& lock);
 
   const size_t max_frames_;
   const size_t max_bytes_;
@@ -59,7 +68,7 @@ class Mailbox {
   bool woken_ = false;
   bool reader_waits_ = false;
   size_t writers_waiting_ = 0;
-  std::vector<std::function<void()>> want_room_;
+  Told want_room_;
 };
 
 }  // namespace actorhost

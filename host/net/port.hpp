@@ -1,12 +1,13 @@
 #pragma once
-// A node's end of the transport: its address, its mailbox, and the frames that have arrived but nobody has asked for
-// yet. Owned and used by the node's thread alone; only `wake` may come from another. Every wait of a node, also the one
-// for room to send, goes through here: it keeps reading the mailbox (so two nodes that send to each other cannot block
-// each other), hands control frames to `on_control` at once, and ends when what it waits for is lost.
+// A node's end of the transport: its address, its mailbox, and the frames that have arrived but nobody has
+// asked for yet. Owned and used by the node's thread alone; only `wake` may come from another. Every wait of
+// a node, also the one for room to send, goes through here: it keeps reading the mailbox (so two nodes that
+// send to each other cannot block each other), hands control frames to `on_control` at once, and ends when
+// what it waits for is lost.
 
 #include <deque>
 #include <functional>
-#include <span>
+#include <memory>
 #include <vector>
 
 #include "host/base/clock.hpp"
@@ -17,13 +18,18 @@ namespace actorhost {
 
 class Port {
  public:
-  /// Sees each control frame (cluster kinds) on the node's thread. An error ends the wait that is going on with it.
+  /// Sees each control frame (cluster kinds) on the node's thread. An error ends the wait that is going on
+  /// with it. It may use the port, waits included; control frames that arrive meanwhile are then handed to it
+  /// at once, nested.
   using Control = std::function<Status(Frame&&)>;
   /// True when the frame is one that the caller waits for.
   using Match = std::function<bool(const Frame&)>;
-  /// Called before each wait: an error (a peer that is lost, a stop request) ends it.
+  /// Called before each wait and whenever one is interrupted: an error (a lost peer, a stop request) ends the
+  /// call.
   using Check = std::function<Status()>;
 
+  /// Attaches `self`; an address that is already taken is a broken invariant. Waits last real seconds, so
+  /// `clock` has to be a steady one wherever a deadline may have to pass.
   Port(Transport& transport, Address self, const Clock& clock);
   ~Port();
   Port(const Port&) = delete;
@@ -34,30 +40,34 @@ class Port {
   void on_control(Control control) { control_ = std::move(control); }
   void set_check(Check check) { check_ = std::move(check); }
 
-  /// Sends, waiting for room up to `deadline` (a point on the clock) while reading the mailbox.
+  /// Sends as `self`, waiting for room up to `deadline` (a point on the clock) while reading the mailbox.
   Status send(Frame&& frame, double deadline = kForever);
   /// The first frame, kept or arriving, that matches. Code::timeout at `deadline`.
   Result<Frame> receive(const Match& match, double deadline = kForever);
-  /// Takes every frame that matches, kept or arriving, waiting until `deadline` for the first; `out` may stay empty
-  /// at the deadline, which is not an error.
+  /// Takes every frame that matches, kept or arriving, waiting until `deadline` for the first; `out` may stay
+  /// empty at the deadline, which is not an error.
   Status receive_all(const Match& match, double deadline, std::vector<Frame>& out);
   /// Reads what has arrived without waiting: serves control frames and keeps the others.
   Status poll();
   /// Ends the current wait early so that `check` runs again. Any thread.
-  void wake() { inbox_.wake(); }
+  void wake() { inbox_->wake(); }
 
   size_t kept() const noexcept { return kept_.size(); }
 
  private:
-  Status drain(double deadline);
+  Status wait(double deadline);
   Status examine();
+  void take_matching(const Match& match, std::vector<Frame>& out);
+  Status timed_out(const char* what) const;
 
   Transport& transport_;
   const Address self_;
   const Clock& clock_;
-  Mailbox inbox_;
+  const std::shared_ptr<Mailbox> inbox_;  // shared with wake-ups for room that may outlive this port
   std::deque<Frame> kept_;
-  std::vector<Frame> arrived_;
+  uint64_t taken_ = 0;          // changes when frames leave kept_
+  std::vector<Frame> arrived_;  // taken from the mailbox; those before next_ are dealt with
+  size_t next_ = 0;
   Control control_;
   Check check_;
 };

@@ -1,10 +1,12 @@
 #pragma once
-// Frames between processes over NNG byte streams, one connection per pair of processes, and to mailboxes of this
-// process without one. Before anything else is decoded both ends of a connection prove that they know the token
-// (handshake.hpp). Small frames queue while a write is in flight and go out together; bodies go out by reference.
-// A connection whose receiver's mailbox is full is not read until there is room (back-pressure by TCP).
+// Frames between processes over NNG byte streams, one connection per pair of processes, and to mailboxes of
+// this process without one. Before anything else is decoded both ends of a connection prove that they know
+// the token (handshake.hpp). Small frames queue while a write is in flight and go out together; bodies go out
+// by reference. A connection whose receiver's mailbox is full is not read until there is room (back-pressure
+// by TCP).
 //
-// Threads: any thread may call; events come on NNG's threads (or the caller's) and must not block or call `close`.
+// Threads: any thread may call; events come on NNG's threads (or the caller's) and must not block or call
+// `close`.
 
 #include <cstdint>
 #include <functional>
@@ -27,11 +29,11 @@ struct TlsFiles {
 };
 
 struct StreamOptions {
-  std::string token;           // shared secret; proved by both ends, also when empty
-  TlsFiles tls;                // for tls+tcp:// addresses
+  std::string token;  // shared secret; proved by both ends, also when empty
+  TlsFiles tls;       // for tls+tcp:// addresses
   FrameLimits limits;
-  double handshake_seconds = 5;      // a connection that has not proved its token by then is closed
-  size_t max_unproved = 256;         // connections in handshake at a time; further ones are closed at once
+  double handshake_seconds = 5;  // a connection that has not proved its token by then is closed
+  size_t max_unproved = 256;     // connections in handshake at a time; further ones are closed at once
   size_t max_queued_bytes = size_t{64} << 20;  // per link; then senders wait
   size_t max_parked_bytes = size_t{64} << 20;  // per process without a link yet
 };
@@ -42,14 +44,17 @@ class LinkEvents {
   LinkEvents(const LinkEvents&) = delete;
   LinkEvents& operator=(const LinkEvents&) = delete;
   virtual ~LinkEvents() = default;
-  /// A connection has proved its token. `dialled` tells which end we are; `peer` is the remote address as text.
+  /// A connection has proved its token. `dialled` tells which end we are; `peer` is the remote address as
+  /// text.
   virtual void on_link_up(LinkId link, bool dialled, const std::string& peer) = 0;
-  /// A link that was up is gone ("closed by the peer", "malformed frame: ..."). After this no frame of it comes.
+  /// A link that was up is gone ("closed by the peer", "malformed frame: ..."). After this no frame of it
+  /// comes.
   virtual void on_link_down(LinkId link, ProcessId process, const std::string& reason) = 0;
-  /// A frame whose dst is kNoAddress or this process's service address, or any frame on a link that is not assigned
-  /// to a process yet.
+  /// A frame whose dst is kNoAddress or this process's service address, or any frame on a link that is not
+  /// assigned to a process yet.
   virtual void on_service_frame(LinkId link, Frame&& frame) = 0;
-  /// Somebody wants to send to `process` and there is no link: dial it or ask it to dial; frames are parked meanwhile.
+  /// Somebody wants to send to `process` and there is no link: dial it or ask it to dial; frames are parked
+  /// meanwhile.
   virtual void on_link_wanted(ProcessId process) = 0;
 };
 
@@ -58,15 +63,15 @@ class StreamTransport final : public Transport {
   StreamTransport(StreamOptions options, Log& log, LinkEvents& events);
   ~StreamTransport() override;
 
-  /// Starts to accept connections at `url` (tcp://HOST:PORT, tls+tcp://HOST:PORT, ipc://PATH; port 0 lets the system
-  /// choose) and returns the address as it is bound. Code::io with "address in use" when it is taken.
+  /// Starts to accept connections at `url` (tcp://HOST:PORT, tls+tcp://HOST:PORT, ipc://PATH; port 0 lets the
+  /// system choose) and returns the address as it is bound. Code::io with "address in use" when it is taken.
   Result<std::string> listen(const std::string& url);
-  /// Connects and proves the token, both ways; tries once. Code::unreachable, Code::refused (wrong token, or not an
-  /// actorhost), Code::timeout. Blocks up to `seconds`; `on_link_up` has run before it returns.
+  /// Connects and proves the token, both ways; tries once. Code::unreachable, Code::refused (wrong token, or
+  /// not an actorhost), Code::timeout. Blocks up to `seconds`; `on_link_up` has run before it returns.
   Result<LinkId> dial(const std::string& url, double seconds);
 
-  /// From now on `link` is the connection to `process`; parked frames are sent. A process keeps its first live link:
-  /// a second one is closed.
+  /// From now on `link` is the connection to `process`; parked frames are sent. A process keeps its first
+  /// live link: a second one is closed.
   void assign(LinkId link, ProcessId process);
   /// Frames for `address` go to `process` (kNoProcess: to nobody; then sending says peer_lost).
   void set_route(Address address, ProcessId process);
@@ -79,12 +84,13 @@ class StreamTransport final : public Transport {
   /// The same after what is queued has been written, at the latest after `seconds`.
   void finish_link(LinkId link, double seconds);
 
-  /// Seconds on the steady clock at which the last bytes from `process` came; a link that we do not read because a
-  /// mailbox of ours is full counts as heard from now. 0 when there is no link.
+  /// Seconds on the steady clock at which the last bytes from `process` came; a link that we do not read
+  /// because a mailbox of ours is full counts as heard from now. 0 when there is no link.
   double heard_from(ProcessId process) const;
 
   struct Counters {
-    uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0, writes = 0, refused = 0;
+    uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0, writes = 0,
+             refused = 0;
   };
   Counters counters() const;
 

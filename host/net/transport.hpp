@@ -1,18 +1,27 @@
 #pragma once
 // How frames get from one address to another. Three implementations behind one contract suite
-// (tests/host/net/transport_contract.hpp): LocalTransport (one process, mailboxes), StreamTransport (NNG byte streams
-// between processes: ipc, tcp, tls+tcp) and SimTransport (virtual time, seeded latency, loss, reordering, partitions).
+// (tests/host/net/transport_contract.hpp): LocalTransport (one process, mailboxes), StreamTransport (NNG byte
+// streams between processes: ipc, tcp, tls+tcp) and SimTransport (virtual time, seeded latency, loss,
+// reordering, partitions).
 //
 // Contract, for all of them:
-//  * Frames from one address to another arrive in the order in which they were sent, whole, at most once; without a
+//  * Frames from one address to another arrive in the order in which they were sent, whole, at most once;
+//  without a
 //    lost link exactly once. (SimTransport may be told to break this.)
-//  * More: frames from one *process* to another are put into their mailboxes in the order in which they were sent,
+//  * More: frames from one *process* to another are put into their mailboxes in the order in which they were
+//  sent,
 //    whatever the addresses. The parameter server's visibility rests on it.
 //  * try_send never waits. A full receiver or link says Code::full and leaves the frame to the caller.
+//  * Control frames (the cluster's kinds) are few and may go past the bounds of a receiver, so that a node
+//  that is
+//    behind with its data still hears them.
 //  * Sending to an address that nobody has attached or routed is Code::peer_lost.
-//  * Closing is safe at every moment, also under traffic; afterwards no callback runs and no mailbox is touched.
+//  * Closing is safe at every moment, also under traffic. It closes the attached mailboxes (which ends their
+//  readers'
+//    waits); afterwards no callback runs, no mailbox is touched and sending is Code::interrupted.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "host/base/clock.hpp"
@@ -21,6 +30,10 @@
 #include "host/wire/frame.hpp"
 
 namespace actorhost {
+
+constexpr bool is_control(Kind kind) noexcept {
+  return kind >= Kind::cluster_first && kind <= Kind::cluster_last;
+}
 
 class Transport {
  public:
@@ -36,9 +49,13 @@ class Transport {
 
   /// Sends to frame.dst without waiting; the frame is moved from only on success. Any thread.
   virtual Status try_send(Frame&& frame) = 0;
-  /// As try_send, waiting for room for up to `seconds` (Code::timeout). Any thread but a transport's own; a node uses
-  /// Port::send instead, which goes on reading its own mailbox meanwhile.
-  virtual Status send(Frame&& frame, double seconds) = 0;
+  /// Calls `told` once when a frame to `dst` that was refused as full may be tried again, or when it never
+  /// can be sent; possibly at once. `told` runs on any thread, must not block and must not call the
+  /// transport. Any thread.
+  virtual void when_room(Address dst, std::function<void()> told) = 0;
+  /// As try_send, waiting for room for up to `seconds` (Code::timeout). Any thread but a transport's own; a
+  /// node uses Port::send instead, which goes on reading its own mailbox meanwhile.
+  virtual Status send(Frame&& frame, double seconds);
 
   /// Ends all links and detaches everybody. Idempotent.
   virtual void close() = 0;

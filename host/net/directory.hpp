@@ -1,0 +1,51 @@
+#pragma once
+// Which mailbox of this process belongs to which address; the local half of every transport. Any thread may
+// call. A delivery holds the lock shared until the frame is in the mailbox, so that `remove` can promise that
+// the mailbox is not touched afterwards; writers go first, otherwise steady traffic could keep `remove`
+// waiting for ever.
+
+#include <functional>
+#include <optional>
+#include <unordered_map>
+
+#include <pthread.h>
+
+#include "host/base/result.hpp"
+#include "host/net/mailbox.hpp"
+#include "host/wire/frame.hpp"
+
+namespace actorhost {
+
+class Directory {
+ public:
+  Directory();
+  ~Directory();
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+
+  /// Code::bad_argument when the address is taken, Code::interrupted after close.
+  Status add(Address address, Mailbox& inbox);
+  void remove(Address address);
+  /// Puts the frame into its receiver's mailbox; nothing when nobody has that address. Control frames may go
+  /// past the bounds. Never waits.
+  std::optional<Mailbox::Put> deliver(Frame&& frame) const;
+  /// Mailbox::when_room of that address, `told` at once when nobody has it. `told` runs under the lock or on
+  /// the reader.
+  void when_room(Address address, std::function<void()> told) const;
+  /// Closes all mailboxes and forgets them; nothing can be added any more.
+  void close();
+  bool closed() const;
+
+ private:
+  class Shared;
+  class Exclusive;
+
+  mutable pthread_rwlock_t lock_;
+  std::unordered_map<Address, Mailbox*> inboxes_;
+  bool closed_ = false;
+};
+
+/// What try_send answers for an outcome of `deliver`.
+Status delivery_status(std::optional<Mailbox::Put> put, Address dst, bool closed);
+
+}  // namespace actorhost

@@ -1,0 +1,154 @@
+#include "host/net/mailbox.hpp"
+
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kUrgentTimes = 4;
+
+// Past a year a wait is for ever: a chrono duration made of it would overflow.
+constexpr double kLongestWait = 3e7;
+
+template <typename Ready>
+bool wait_until_ready(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, double seconds,
+                      Ready ready) {
+  if (seconds > kLongestWait) {
+    changed.wait(lock, ready);
+    return true;
+  }
+  return changed.wait_for(lock, std::chrono::duration<double>(seconds), ready);
+}
+
+}  // namespace
+
+Mailbox::Mailbox(size_t max_frames, size_t max_bytes) : max_frames_(max_frames), max_bytes_(max_bytes) {}
+
+Mailbox::Put Mailbox::try_push(Frame&& frame) {
+  return offer(std::move(frame), 1);
+}
+
+Mailbox::Put Mailbox::push_urgent(Frame&& frame) {
+  return offer(std::move(frame), kUrgentTimes);
+}
+
+Mailbox::Put Mailbox::offer(Frame&& frame, size_t times_bounds) {
+  const size_t cost = frame.cost();
+  std::unique_lock lock(mutex_);
+  if (closed_) return Put::closed;
+  if (!has_room(cost, times_bounds)) return Put::full;
+  append(std::move(frame), cost, lock);
+  return Put::ok;
+}
+
+Mailbox::Put Mailbox::push(Frame&& frame, double seconds) {
+  const size_t cost = frame.cost();
+  std::unique_lock lock(mutex_);
+  if (!closed_ && !has_room(cost, 1)) {
+    ++writers_waiting_;
+    wait_until_ready(writable_, lock, seconds, [&] { return closed_ || has_room(cost, 1); });
+    --writers_waiting_;
+  }
+  if (closed_) return Put::closed;
+  if (!has_room(cost, 1)) return Put::full;
+  append(std::move(frame), cost, lock);
+  return Put::ok;
+}
+
+bool Mailbox::has_room(size_t cost, size_t times_bounds) const {
+  if (queue_.empty()) return true;
+  return queue_.size() < times_bounds * max_frames_ && bytes_ + cost <= times_bounds * max_bytes_;
+}
+
+void Mailbox::append(Frame&& frame, size_t cost, std::unique_lock<std::mutex>& lock) {
+  queue_.push_back(std::move(frame));
+  bytes_ += cost;
+  const bool notify = std::exchange(reader_waits_, false);
+  lock.unlock();
+  if (notify) readable_.notify_one();
+}
+
+bool Mailbox::pop_all(std::vector<Frame>& out, double seconds) {
+  std::unique_lock lock(mutex_);
+  if (queue_.empty() && seconds > 0) {
+    // Set again after each wake-up that brought nothing, so that a writer always sees whether to notify.
+    wait_until_ready(readable_, lock, seconds, [&] {
+      const bool ready = !queue_.empty() || woken_ || closed_;
+      reader_waits_ = !ready;
+      return ready;
+    });
+    reader_waits_ = false;
+    woken_ = false;
+  }
+  if (queue_.empty()) return false;
+  take_all(out, lock);
+  return true;
+}
+
+void Mailbox::take_all(std::vector<Frame>& out, std::unique_lock<std::mutex>& lock) {
+  const bool swapped = out.empty();
+  if (swapped) {
+    out.swap(queue_);
+  } else {
+    out.insert(out.end(), std::make_move_iterator(queue_.begin()), std::make_move_iterator(queue_.end()));
+    queue_.clear();
+  }
+  bytes_ = 0;
+  const bool notify = writers_waiting_ != 0;
+  Told told;
+  if (!want_room_.empty()) told.swap(want_room_);
+  lock.unlock();
+  if (notify) writable_.notify_all();
+  for (const auto& tell : told) tell();
+}
+
+void Mailbox::wake() {
+  {
+    std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  readable_.notify_one();
+}
+
+void Mailbox::close() {
+  Told told;
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    told.swap(want_room_);
+  }
+  readable_.notify_all();
+  writable_.notify_all();
+  for (const auto& tell : told) tell();
+}
+
+bool Mailbox::closed() const {
+  std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+void Mailbox::when_room(std::function<void()> told) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!queue_.empty() && !closed_) {
+      want_room_.push_back(std::move(told));
+      return;
+    }
+  }
+  told();
+}
+
+size_t Mailbox::frames() const {
+  std::lock_guard lock(mutex_);
+  return queue_.size();
+}
+
+size_t Mailbox::bytes() const {
+  std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,52 @@
+#include "host/net/transport.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+namespace actorhost {
+
+namespace {
+
+/// One sleeper; shared with the callback that ends its sleep, which may come after it has given up.
+struct Sleeper {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool told = false;
+
+  void tell() {
+    {
+      std::lock_guard lock(mutex);
+      told = true;
+    }
+    changed.notify_one();
+  }
+  void sleep_until(double deadline, const Clock& clock) {
+    std::unique_lock lock(mutex);
+    const auto is_told = [this] { return told; };
+    if (deadline == kForever) return changed.wait(lock, is_told);
+    changed.wait_for(lock, std::chrono::duration<double>(deadline - clock.now()), is_told);
+  }
+};
+
+}  // namespace
+
+Status Transport::send(Frame&& frame, double seconds) {
+  const SteadyClock clock;
+  const double deadline = clock.now() + seconds;
+  const Address dst = frame.dst;
+  for (;;) {
+    Status status = try_send(std::move(frame));
+    if (status.ok() || status.error().code != Code::full) return status;
+    if (clock.now() >= deadline) {
+      return Error{Code::timeout,
+                   "no room at " + address_name(dst) + " for " + std::to_string(seconds) + " s"};
+    }
+    auto sleeper = std::make_shared<Sleeper>();
+    when_room(dst, [sleeper] { sleeper->tell(); });
+    sleeper->sleep_until(deadline, clock);
+  }
+}
+
+}  // namespace actorhost

@@ -1,0 +1,155 @@
+#include "host/net/mailbox.hpp"
+
+#include <atomic>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+using Put = Mailbox::Put;
+
+namespace {
+
+Frame numbered(uint32_t tag, size_t body = 0) {
+  Frame frame;
+  frame.tag = tag;
+  if (body != 0) frame.body = Blob::allocate(body);
+  return frame;
+}
+
+}  // namespace
+
+TEST_CASE("a mailbox gives frames back in order and all at once") {
+  Mailbox box;
+  for (uint32_t i = 0; i < 10; ++i) REQUIRE(box.try_push(numbered(i)) == Put::ok);
+  std::vector<Frame> out;
+  REQUIRE(box.pop_all(out, 0));
+  REQUIRE(out.size() == 10);
+  for (uint32_t i = 0; i < 10; ++i) CHECK(out[i].tag == i);
+  CHECK_FALSE(box.pop_all(out, 0));
+}
+
+TEST_CASE("frames that are popped go behind those that the reader still holds") {
+  Mailbox box;
+  std::vector<Frame> out;
+  out.push_back(numbered(7));
+  REQUIRE(box.try_push(numbered(8)) == Put::ok);
+  REQUIRE(box.pop_all(out, 0));
+  REQUIRE(out.size() == 2);
+  CHECK(out[0].tag == 7);
+  CHECK(out[1].tag == 8);
+}
+
+TEST_CASE("a mailbox is bounded by frames and leaves a refused frame with the caller") {
+  Mailbox box(2, 1000);
+  REQUIRE(box.try_push(numbered(1)) == Put::ok);
+  REQUIRE(box.try_push(numbered(2)) == Put::ok);
+  Frame third = numbered(3, 64);
+  CHECK(box.try_push(std::move(third)) == Put::full);
+  CHECK(third.body.size() == 64);
+  CHECK(box.push_urgent(numbered(4)) == Put::ok);
+  CHECK(box.frames() == 3);
+}
+
+TEST_CASE("even urgent frames have a bound") {
+  Mailbox box(2, 100000);
+  size_t taken = 0;
+  while (taken < 100 && box.push_urgent(numbered(0)) == Put::ok) ++taken;
+  CHECK(taken == 8);
+}
+
+TEST_CASE("a mailbox is bounded by bytes and takes a frame over the bound when it is empty") {
+  Mailbox box(100, 1000);
+  REQUIRE(box.try_push(numbered(1, 5000)) == Put::ok);
+  CHECK(box.try_push(numbered(2)) == Put::full);
+  std::vector<Frame> out;
+  REQUIRE(box.pop_all(out, 0));
+  CHECK(box.bytes() == 0);
+  CHECK(box.try_push(numbered(2)) == Put::ok);
+}
+
+TEST_CASE("a closed mailbox takes nothing more and still gives what it has") {
+  Mailbox box;
+  REQUIRE(box.try_push(numbered(1)) == Put::ok);
+  box.close();
+  CHECK(box.try_push(numbered(2)) == Put::closed);
+  CHECK(box.push(numbered(2), 10) == Put::closed);
+  std::vector<Frame> out;
+  CHECK(box.pop_all(out, kForever));
+  CHECK_FALSE(box.pop_all(out, kForever));
+}
+
+TEST_CASE("waking ends the current or the next wait, once") {
+  Mailbox box;
+  box.wake();
+  std::vector<Frame> out;
+  CHECK_FALSE(box.pop_all(out, kForever));
+  std::thread other([&] { box.wake(); });
+  CHECK_FALSE(box.pop_all(out, kForever));
+  other.join();
+}
+
+TEST_CASE("closing ends the wait of a reader and of a writer") {
+  Mailbox box(1);
+  Mailbox full(1);
+  REQUIRE(full.try_push(numbered(1)) == Put::ok);
+  std::thread reader([&] {
+    std::vector<Frame> out;
+    CHECK_FALSE(box.pop_all(out, kForever));
+  });
+  std::thread writer([&] { CHECK(full.push(numbered(2), kForever) == Put::closed); });
+  box.close();
+  full.close();
+  reader.join();
+  writer.join();
+}
+
+TEST_CASE("a writer that waits for room gives up at its time") {
+  Mailbox box(1);
+  REQUIRE(box.try_push(numbered(1)) == Put::ok);
+  CHECK(box.push(numbered(2), 0.001) == Put::full);
+}
+
+TEST_CASE("who asks for room is told once, when the reader has read or the mailbox closes") {
+  Mailbox box(1);
+  int told = 0;
+  box.when_room([&] { ++told; });
+  CHECK(told == 1);
+  REQUIRE(box.try_push(numbered(1)) == Put::ok);
+  box.when_room([&] { ++told; });
+  CHECK(told == 1);
+  std::vector<Frame> out;
+  REQUIRE(box.pop_all(out, 0));
+  CHECK(told == 2);
+  REQUIRE(box.try_push(numbered(1)) == Put::ok);
+  box.when_room([&] { ++told; });
+  box.close();
+  CHECK(told == 3);
+}
+
+TEST_CASE("several writers into a small mailbox lose and double nothing") {
+  Mailbox box(16);
+  constexpr uint32_t kWriters = 3;
+  constexpr uint32_t kEach = 5000;
+  std::vector<std::thread> writers;
+  for (uint32_t w = 0; w < kWriters; ++w) {
+    writers.emplace_back([&box, w] {
+      for (uint32_t i = 0; i < kEach; ++i) {
+        Frame frame = numbered(i);
+        frame.src = w;
+        if (box.push(std::move(frame), kForever) != Put::ok) return;
+      }
+    });
+  }
+  std::vector<uint32_t> next(kWriters, 0);
+  bool ordered = true;
+  for (uint32_t got = 0; got < kWriters * kEach;) {
+    std::vector<Frame> out;
+    box.pop_all(out, kForever);
+    for (const Frame& frame : out) ordered = ordered && frame.tag == next.at(frame.src)++;
+    got += static_cast<uint32_t>(out.size());
+  }
+  for (std::thread& writer : writers) writer.join();
+  CHECK(ordered);
+  CHECK(next == std::vector<uint32_t>(kWriters, kEach));
+}
