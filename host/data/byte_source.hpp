@@ -1,0 +1,37 @@
+#pragma once
+// Where decoders take their bytes from: a file, the decompressed side of one, an entry of an archive. A
+// source belongs to the thread that reads it.
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "host/base/result.hpp"
+
+namespace actorhost {
+
+class ByteSource {
+ public:
+  ByteSource() = default;
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+  virtual ~ByteSource() = default;
+
+  /// Up to `out.size()` bytes; 0 only at the end (or when `out` is empty). Blocks on the disk. An error names
+  /// the file and the offset and ends the source.
+  virtual Result<size_t> read(std::span<std::byte> out) = 0;
+};
+
+/// Reads until `out` is full or the source ends; returns how many bytes were there.
+inline Result<size_t> read_fully(ByteSource& source, std::span<std::byte> out) {
+  size_t got = 0;
+  while (got < out.size()) {
+    auto n = source.read(out.subspan(got));
+    if (!n) return n;
+    if (*n == 0) break;
+    got += *n;
+  }
+  return got;
+}
+
+}  // namespace actorhost

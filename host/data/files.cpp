@@ -1,0 +1,77 @@
+#include "host/data/files.hpp"
+
+#include <cerrno>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace actorhost {
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+Fd::~Fd() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+int Fd::release() noexcept {
+  const int fd = fd_;
+  fd_ = -1;
+  return fd;
+}
+
+Status Fd::close(const std::filesystem::path& path) {
+  if (fd_ < 0) return {};
+  if (::close(release()) != 0 && errno != EINTR) return file_error(path, "closing", errno);
+  return {};
+}
+
+Error file_error(const std::filesystem::path& path, std::string_view doing, int error_number) {
+  std::string message = path.string();
+  message.append(": ").append(doing).append(": ").append(std::generic_category().message(error_number));
+  return {Code::io, std::move(message)};
+}
+
+Result<OpenedFile> open_for_reading(const std::filesystem::path& path) {
+  OpenedFile file;
+  file.fd = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.fd.valid()) return file_error(path, "cannot open for reading", errno);
+  struct stat info {};
+  if (::fstat(file.fd.get(), &info) != 0) return file_error(path, "cannot examine", errno);
+  if (S_ISDIR(info.st_mode)) return Error{Code::io, path.string() + ": is a directory, a file is needed"};
+  file.regular = S_ISREG(info.st_mode);
+  file.size = file.regular ? static_cast<uint64_t>(info.st_size) : 0;
+  return file;
+}
+
+Result<Fd> open_for_writing(const std::filesystem::path& path) {
+  Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!fd.valid()) return file_error(path, "cannot open for writing", errno);
+  return fd;
+}
+
+Status write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return file_error(path, "writing", errno);
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+Status sync_path(const std::filesystem::path& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return file_error(path, "cannot open to sync", errno);
+  if (::fsync(fd.get()) != 0) return file_error(path, "syncing to disk", errno);
+  return {};
+}
+
+}  // namespace actorhost

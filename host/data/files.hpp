@@ -1,0 +1,54 @@
+#pragma once
+// Small things about files that every reader and writer here needs: an owned descriptor, opening with
+// messages that say what is wrong with the path, and syncing to disk. Any thread; each call blocks on the
+// disk.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "host/base/result.hpp"
+
+namespace actorhost {
+
+/// Owns a file descriptor.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) noexcept : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(other.release()) {}
+  Fd& operator=(Fd&& other) noexcept;
+  ~Fd();
+
+  int get() const noexcept { return fd_; }
+  bool valid() const noexcept { return fd_ >= 0; }
+  int release() noexcept;
+  /// Closes now; an error of close(2) is reported as one of writing `path`.
+  Status close(const std::filesystem::path& path);
+
+ private:
+  int fd_ = -1;
+};
+
+/// Code::io with "PATH: DOING: reason", from an errno value.
+Error file_error(const std::filesystem::path& path, std::string_view doing, int error_number);
+
+struct OpenedFile {
+  Fd fd;
+  uint64_t size = 0;  // bytes at the time of opening; 0 for what has no size (pipes, /proc)
+  bool regular = false;
+};
+
+/// Opens for reading; a directory is an error that says so.
+Result<OpenedFile> open_for_reading(const std::filesystem::path& path);
+/// Creates or truncates, mode 0666 less the umask.
+Result<Fd> open_for_writing(const std::filesystem::path& path);
+
+Status write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& path);
+/// fsync of a file or a directory by path.
+Status sync_path(const std::filesystem::path& path);
+
+}  // namespace actorhost

@@ -1,0 +1,172 @@
+#include "host/data/npy.hpp"
+
+#include <array>
+#include <cstring>
+#include <new>
+
+#include "host/data/files.hpp"
+#include "host/data/npy_header.hpp"
+#include "host/data/plain_source.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr std::string_view kMagic("\x93NUMPY", 6);
+constexpr size_t kAlign = 64;
+constexpr uint32_t kMaxHeader = 65536;  // real ones are below 200 bytes
+
+Error bad(const std::string& where, uint64_t offset, const std::string& what) {
+  return {Code::bad_data, where + ", byte " + std::to_string(offset) + ": " + what};
+}
+
+/// Reads exactly `size` bytes that start at `offset`, or says that they are missing.
+Status read_part(ByteSource& source, void* out, size_t size, const std::string& where, uint64_t offset,
+                 const char* part) {
+  auto got = read_fully(source, {static_cast<std::byte*>(out), size});
+  if (!got) return std::move(got).error();
+  if (*got == size) return {};
+  return bad(where, offset + *got,
+             std::string("truncated ") + part + ": " + std::to_string(size) + " bytes expected, " +
+                 std::to_string(*got) + " found");
+}
+
+/// Bytes of an array of this shape; false when no machine could hold it.
+bool checked_bytes(const NpyHeader& header, uint64_t& bytes) {
+  uint64_t all =
+      npy_item_bytes(header.type);  // with zero dimensions left out, so that no later product overflows
+  bool is_empty = false;
+  for (size_t dim : header.shape) {
+    if (dim == 0) {
+      is_empty = true;
+    } else if (__builtin_mul_overflow(all, static_cast<uint64_t>(dim), &all) || all >> 62 != 0) {
+      return false;
+    }
+  }
+  bytes = is_empty ? 0 : all;
+  return true;
+}
+
+/// Reads magic, version and header text; returns the offset of the data.
+Result<uint64_t> read_header(ByteSource& source, const std::string& where, NpyHeader& header) {
+  std::array<unsigned char, 12> start{};
+  AH_TRY(read_part(source, start.data(), 8, where, 0, "magic"));
+  if (std::memcmp(start.data(), kMagic.data(), kMagic.size()) != 0) {
+    return bad(where, 0, "not a .npy array: magic \"\\x93NUMPY\" expected");
+  }
+  const unsigned major = start[6];
+  if (major < 1 || major > 3) {
+    return bad(where, 6, "format version " + std::to_string(major) + " is not read; 1, 2 or 3 expected");
+  }
+  const size_t length_bytes = major == 1 ? 2 : 4;
+  AH_TRY(read_part(source, start.data() + 8, length_bytes, where, 8, "header length"));
+  uint32_t length = 0;
+  for (size_t i = 0; i < length_bytes; ++i) length |= static_cast<uint32_t>(start[8 + i]) << (8 * i);
+  const size_t text_at = 8 + length_bytes;
+  if (length > kMaxHeader) return bad(where, 8, "header of " + std::to_string(length) + " bytes is too long");
+  std::string text(length, '\0');
+  AH_TRY(read_part(source, text.data(), length, where, text_at, "header"));
+  NpyHeaderFault fault;
+  if (!parse_npy_header(text, header, fault)) return bad(where, text_at + fault.offset, fault.message);
+  return text_at + length;
+}
+
+}  // namespace
+
+size_t npy_item_bytes(NpyType type) noexcept {
+  switch (type) {
+    case NpyType::f4:
+      return 4;
+    case NpyType::f8:
+      return 8;
+    case NpyType::i4:
+      return 4;
+    case NpyType::i8:
+      return 8;
+    case NpyType::u1:
+      return 1;
+  }
+  return 0;
+}
+
+const char* npy_descr(NpyType type) noexcept {
+  switch (type) {
+    case NpyType::f4:
+      return "<f4";
+    case NpyType::f8:
+      return "<f8";
+    case NpyType::i4:
+      return "<i4";
+    case NpyType::i8:
+      return "<i8";
+    case NpyType::u1:
+      return "|u1";
+  }
+  return "";
+}
+
+size_t NpyView::elements() const noexcept {
+  size_t n = 1;
+  for (size_t dim : shape) n *= dim;
+  return n;
+}
+
+std::string npy_header(NpyType type, const std::vector<size_t>& shape) {
+  std::string text = std::string("{'descr': '") + npy_descr(type) + "', 'fortran_order': False, 'shape': (";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    text += std::to_string(shape[i]);
+    if (i == 0 || i + 1 < shape.size()) text += i + 1 < shape.size() ? ", " : ",";
+  }
+  text += "), }";
+  const size_t fixed = kMagic.size() + 4;
+  const size_t padded = (fixed + text.size() + 1 + kAlign - 1) / kAlign * kAlign;
+  text.append(padded - fixed - text.size() - 1, ' ').push_back('\n');
+  std::string out(kMagic);
+  out.append({'\x01', '\x00', static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)});
+  return out + text;
+}
+
+Result<NpyArray> decode_npy(ByteSource& source, const std::string& where, uint64_t available) {
+  NpyHeader header;
+  auto data_at = read_header(source, where, header);
+  if (!data_at) return std::move(data_at).error();
+  uint64_t bytes = 0;
+  if (!checked_bytes(header, bytes)) return bad(where, *data_at, "the shape needs more bytes than can exist");
+  const uint64_t left = available > *data_at ? available - *data_at : 0;
+  if (bytes > left) {
+    return bad(where, *data_at,
+               "truncated data: the shape needs " + std::to_string(bytes) + " bytes, at most " +
+                   std::to_string(left) + " are there");
+  }
+  NpyArray array{header.type, std::move(header.shape), {}};
+  try {
+    array.data = Blob::allocate(bytes);
+  } catch (const std::bad_alloc&) {
+    return bad(where, *data_at, "no memory for " + std::to_string(bytes) + " bytes");
+  }
+  AH_TRY(read_part(source, array.data.data(), bytes, where, *data_at, "data"));
+  std::byte extra{};
+  auto more = source.read({&extra, 1});
+  if (!more) return std::move(more).error();
+  if (*more != 0) return bad(where, *data_at + bytes, "bytes follow the end of the array");
+  return array;
+}
+
+Result<NpyArray> read_npy(const std::filesystem::path& path) {
+  auto file = open_for_reading(path);
+  if (!file) return std::move(file).error();
+  const uint64_t available = file->regular ? file->size : UINT64_MAX;
+  PlainSource source(std::move(file->fd), path);
+  return decode_npy(source, path.string(), available);
+}
+
+Status write_npy(const std::filesystem::path& path, const NpyView& array) {
+  auto fd = open_for_writing(path);
+  if (!fd) return std::move(fd).error();
+  const std::string header = npy_header(array.type, array.shape);
+  AH_TRY(write_all(fd->get(), std::as_bytes(std::span(header)), path));
+  AH_TRY(write_all(fd->get(), {static_cast<const std::byte*>(array.data), array.bytes()}, path));
+  return fd->close(path);
+}
+
+}  // namespace actorhost

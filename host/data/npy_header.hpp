@@ -1,0 +1,27 @@
+#pragma once
+// The text part of a .npy header, a Python dictionary literal of three known keys. Used by npy.cpp only.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/data/npy.hpp"
+
+namespace actorhost {
+
+struct NpyHeader {
+  NpyType type = NpyType::f4;
+  std::vector<size_t> shape;
+};
+
+/// What is wrong and where in `text`.
+struct NpyHeaderFault {
+  size_t offset = 0;
+  std::string message;
+};
+
+/// Parses `text`; returns false and fills `fault` when it is not a header that this build reads.
+bool parse_npy_header(std::string_view text, NpyHeader& header, NpyHeaderFault& fault);
+
+}  // namespace actorhost

@@ -1,0 +1,236 @@
+#include "host/data/npz.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <unistd.h>
+
+#include "host/data/files.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kReadBlock = 256 * 1024;
+constexpr int kWriteBlock = 1 << 20;      // whole blocks go to the kernel from the caller's memory
+constexpr uint64_t kDeflateLimit = 1032;  // no deflate stream expands further than this
+constexpr std::string_view kSuffix = ".npy";
+
+struct FreeArchive {
+  void operator()(archive* a) const noexcept { archive_free(a); }
+};
+struct FreeEntry {
+  void operator()(archive_entry* e) const noexcept { archive_entry_free(e); }
+};
+using ArchivePtr = std::unique_ptr<archive, FreeArchive>;
+using EntryPtr = std::unique_ptr<archive_entry, FreeEntry>;
+
+std::string archive_message(archive* a) {
+  const char* text = archive_error_string(a);
+  return text != nullptr ? text : "unknown failure";
+}
+
+Status check_name(std::string_view name) {
+  const bool printable = std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (name.empty() || name.size() > 1024 || !printable || name.front() == ' ' || name.back() == ' ' ||
+      name.front() == '/') {
+    return Error{Code::bad_argument,
+                 "array name '" + std::string(name.substr(0, 80)) +
+                     "' cannot be stored: 1 to 1024 printable ASCII characters are needed, no "
+                     "'/' first, no space first or last"};
+  }
+  return {};
+}
+
+/// Just the record that ends a zip directory: libarchive writes this for no members but does not open it.
+bool is_empty_archive(int fd, uint64_t size) {
+  std::array<char, 22> expected = {'P', 'K', 5, 6};
+  std::array<char, 22> found{};
+  return size == found.size() && ::pread(fd, found.data(), found.size(), 0) == ssize_t{22} &&
+         found == expected;
+}
+
+/// The data of the reader's current member.
+class MemberSource final : public ByteSource {
+ public:
+  MemberSource(archive* a, std::string where) : archive_(a), where_(std::move(where)) {}
+
+  Result<size_t> read(std::span<std::byte> out) override {
+    const la_ssize_t n = archive_read_data(archive_, out.data(), out.size());
+    if (n < 0) {
+      return Error{Code::bad_data,
+                   where_ + ", byte " + std::to_string(offset_) + ": " + archive_message(archive_)};
+    }
+    offset_ += static_cast<uint64_t>(n);
+    return static_cast<size_t>(n);
+  }
+
+ private:
+  archive* archive_;
+  std::string where_;
+  uint64_t offset_ = 0;
+};
+
+}  // namespace
+
+struct NpzWriter::Impl {
+  std::filesystem::path path;
+  Fd fd;
+  ArchivePtr zip;
+  std::set<std::string, std::less<>> names;
+
+  ~Impl() {
+    if (fd.valid())
+      archive_write_fail(zip.get());  // or freeing it would end the archive as if all had been written
+  }
+  Error failure(const std::string& doing) const {
+    return {Code::io, path.string() + ": " + doing + ": " + archive_message(zip.get())};
+  }
+  Status put(std::span<const std::byte> bytes, const std::string& name) {
+    while (!bytes.empty()) {
+      const la_ssize_t n = archive_write_data(zip.get(), bytes.data(), bytes.size());
+      if (n <= 0) return failure("writing array '" + name + "'");
+      bytes = bytes.subspan(static_cast<size_t>(n));
+    }
+    return {};
+  }
+};
+
+NpzWriter::NpzWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+NpzWriter::NpzWriter(NpzWriter&&) noexcept = default;
+NpzWriter& NpzWriter::operator=(NpzWriter&&) noexcept = default;
+NpzWriter::~NpzWriter() = default;
+
+Result<NpzWriter> NpzWriter::create(const std::filesystem::path& path) {
+  auto impl = std::make_unique<Impl>();
+  impl->path = path;
+  auto fd = open_for_writing(path);
+  if (!fd) return std::move(fd).error();
+  impl->fd = *std::move(fd);
+  impl->zip.reset(archive_write_new());
+  archive* zip = impl->zip.get();
+  if (archive_write_set_format_zip(zip) != ARCHIVE_OK ||
+      archive_write_set_options(zip, "zip:compression=store") != ARCHIVE_OK ||
+      archive_write_set_bytes_per_block(zip, kWriteBlock) != ARCHIVE_OK ||
+      archive_write_set_bytes_in_last_block(zip, 1) != ARCHIVE_OK ||
+      archive_write_open_fd(zip, impl->fd.get()) != ARCHIVE_OK) {
+    return impl->failure("cannot start a zip archive");
+  }
+  return NpzWriter(std::move(impl));
+}
+
+Status NpzWriter::add(std::string_view name, const NpyView& array) {
+  AH_TRY(check_name(name));
+  const auto [at, fresh] = impl_->names.emplace(name);
+  if (!fresh) {
+    return Error{Code::bad_argument, impl_->path.string() + ": array '" + *at + "' is written twice"};
+  }
+  const std::string header = npy_header(array.type, array.shape);
+  const EntryPtr entry(archive_entry_new());
+  archive_entry_set_pathname(entry.get(), (*at + std::string(kSuffix)).c_str());
+  archive_entry_set_filetype(entry.get(), AE_IFREG);
+  archive_entry_set_perm(entry.get(), 0644);
+  archive_entry_set_size(entry.get(), static_cast<la_int64_t>(header.size() + array.bytes()));
+  if (archive_write_header(impl_->zip.get(), entry.get()) != ARCHIVE_OK) {
+    return impl_->failure("starting array '" + *at + "'");
+  }
+  AH_TRY(impl_->put(std::as_bytes(std::span(header)), *at));
+  AH_TRY(impl_->put({static_cast<const std::byte*>(array.data), array.bytes()}, *at));
+  if (archive_write_finish_entry(impl_->zip.get()) != ARCHIVE_OK)
+    return impl_->failure("ending array '" + *at + "'");
+  return {};
+}
+
+Status NpzWriter::close() {
+  if (archive_write_close(impl_->zip.get()) != ARCHIVE_OK) return impl_->failure("ending the archive");
+  return impl_->fd.close(impl_->path);
+}
+
+struct NpzReader::Impl {
+  std::filesystem::path path;
+  Fd fd;
+  uint64_t size = 0;
+  bool at_end = false;
+  ArchivePtr zip;
+  std::set<std::string, std::less<>> names;
+
+  Error bad(const std::string& what) const { return {Code::bad_data, path.string() + ": " + what}; }
+};
+
+NpzReader::NpzReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+NpzReader::NpzReader(NpzReader&&) noexcept = default;
+NpzReader& NpzReader::operator=(NpzReader&&) noexcept = default;
+NpzReader::~NpzReader() = default;
+
+Result<NpzReader> NpzReader::open(const std::filesystem::path& path) {
+  auto file = open_for_reading(path);
+  if (!file) return std::move(file).error();
+  auto impl = std::make_unique<Impl>();
+  impl->path = path;
+  impl->fd = std::move(file->fd);
+  impl->size = file->size;
+  impl->zip.reset(archive_read_new());
+  archive* zip = impl->zip.get();
+  if (!file->regular) return impl->bad("an .npz archive has to be a regular file");
+  if (is_empty_archive(impl->fd.get(), impl->size)) {
+    impl->at_end = true;
+    return NpzReader(std::move(impl));
+  }
+  if (archive_read_support_format_zip_seekable(zip) != ARCHIVE_OK ||
+      archive_read_open_fd(zip, impl->fd.get(), kReadBlock) != ARCHIVE_OK) {
+    return impl->bad("no .npz archive (no zip directory at its end): truncated or not an .npz file; " +
+                     std::to_string(impl->size) + " bytes found");
+  }
+  return NpzReader(std::move(impl));
+}
+
+Result<std::optional<NamedArray>> NpzReader::next() {
+  if (impl_->at_end) return std::optional<NamedArray>();
+  archive_entry* entry = nullptr;
+  const int status = archive_read_next_header(impl_->zip.get(), &entry);
+  if (status == ARCHIVE_EOF) return std::optional<NamedArray>();
+  if (status != ARCHIVE_OK && status != ARCHIVE_WARN) {
+    return impl_->bad("reading the zip directory: " + archive_message(impl_->zip.get()));
+  }
+  const char* member = archive_entry_pathname(entry);
+  const std::string_view full = member != nullptr ? member : "";
+  if (!full.ends_with(kSuffix)) return impl_->bad("member '" + std::string(full) + "' is no .npy array");
+  std::string name(full.substr(0, full.size() - kSuffix.size()));
+  if (auto valid = check_name(name); !valid) return impl_->bad(valid.error().message);
+  if (!impl_->names.insert(name).second) return impl_->bad("array '" + name + "' is there twice");
+
+  uint64_t available = impl_->size > UINT64_MAX / kDeflateLimit ? UINT64_MAX : impl_->size * kDeflateLimit;
+  if (archive_entry_size_is_set(entry) != 0) {
+    available =
+        std::min(available, static_cast<uint64_t>(std::max<la_int64_t>(archive_entry_size(entry), 0)));
+  }
+  const std::string where = impl_->path.string() + ": array '" + name + "'";
+  MemberSource source(impl_->zip.get(), where);
+  auto array = decode_npy(source, where, available);
+  if (!array) return std::move(array).error();
+  return std::optional<NamedArray>(NamedArray{std::move(name), *std::move(array)});
+}
+
+Result<std::vector<NamedArray>> read_npz(const std::filesystem::path& path) {
+  auto reader = NpzReader::open(path);
+  if (!reader) return std::move(reader).error();
+  std::vector<NamedArray> arrays;
+  for (;;) {
+    auto next = reader->next();
+    if (!next) return std::move(next).error();
+    if (!next->has_value()) return arrays;
+    arrays.push_back(**std::move(next));
+  }
+}
+
+Status write_npz(const std::filesystem::path& path, const std::vector<NamedArray>& arrays) {
+  auto writer = NpzWriter::create(path);
+  if (!writer) return std::move(writer).error();
+  for (const NamedArray& item : arrays) AH_TRY(writer->add(item.name, item.array.view()));
+  return writer->close();
+}
+
+}  // namespace actorhost

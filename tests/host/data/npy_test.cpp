@@ -1,0 +1,257 @@
+#include "host/data/npy.hpp"
+
+#include <array>
+#include <cstring>
+#include <numeric>
+
+#include <catch2/catch.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/data/npz.hpp"
+#include "tests/host/data/scratch.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+NpyArray counting(std::vector<size_t> shape) {
+  NpyArray array{NpyType::f4, std::move(shape), {}};
+  const size_t n = array.view().elements();
+  std::vector<float> values(n);
+  std::iota(values.begin(), values.end(), 1.0F);
+  array.data = Blob::copy_of(values.data(), n * sizeof(float));
+  return array;
+}
+
+std::string npy_file(const std::string& dict, const std::string& data) {
+  std::string head("\x93NUMPY\x01\x00", 8);
+  head.push_back(static_cast<char>(dict.size() & 0xff));
+  head.push_back(static_cast<char>(dict.size() >> 8));
+  return head + dict + data;
+}
+
+Error failure_of(const Scratch& scratch, const std::string& bytes) {
+  auto read = read_npy(scratch.file("a.npy", bytes));
+  REQUIRE(!read.ok());
+  return read.error();
+}
+
+}  // namespace
+
+TEST_CASE("every element type and shape comes back from an .npy file as it was written") {
+  const Scratch scratch;
+  for (NpyType type : {NpyType::f4, NpyType::f8, NpyType::i4, NpyType::i8, NpyType::u1}) {
+    for (const std::vector<size_t>& shape :
+         {std::vector<size_t>{}, {5}, {0}, {3, 0, 2}, {2, 3, 4}, {1, 1, 1, 1, 1, 1, 1, 7}}) {
+      NpyArray array{type, shape, {}};
+      array.data = Blob::allocate(array.view().bytes());
+      for (size_t i = 0; i < array.data.size(); ++i)
+        array.data.data()[i] = static_cast<std::byte>(i * 37 + 1);
+      const auto path = scratch / "a.npy";
+      REQUIRE(write_npy(path, array.view()).ok());
+      auto read = read_npy(path);
+      REQUIRE(read.ok());
+      CHECK(read->type == type);
+      CHECK(read->shape == shape);
+      CHECK(read->data.view() == array.data.view());
+    }
+  }
+}
+
+TEST_CASE("the header is the one that NumPy writes and the data is aligned to 64 bytes") {
+  const std::string header = npy_header(NpyType::f4, {3, 4});
+  CHECK(header.size() % 64 == 0);
+  CHECK(header.substr(0, 10) == std::string("\x93NUMPY\x01\x00\x76\x00", 10));
+  CHECK(contains(header, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }"));
+  CHECK(contains(npy_header(NpyType::u1, {3}), "'descr': '|u1', 'fortran_order': False, 'shape': (3,), }"));
+  CHECK(contains(npy_header(NpyType::i8, {}), "'shape': (), }"));
+  CHECK(header.back() == '\n');
+}
+
+TEST_CASE("headers of versions 2 and 3 and in another layout are read") {
+  const Scratch scratch;
+  const std::string dict = "{\"shape\":(2L,),'fortran_order':False ,\n 'descr':'<i4'}";
+  for (char major : {'\x02', '\x03'}) {
+    std::string bytes("\x93NUMPY", 6);
+    bytes.append({major, '\0', static_cast<char>(dict.size()), '\0', '\0', '\0'}).append(dict);
+    bytes.append("\x01\0\0\0\xff\xff\xff\xff", 8);
+    auto read = read_npy(scratch.file("a.npy", bytes));
+    REQUIRE(read.ok());
+    std::array<int32_t, 2> values{};
+    std::memcpy(values.data(), read->data.data(), 8);
+    CHECK(values == std::array<int32_t, 2>{1, -1});
+  }
+}
+
+TEST_CASE("an .npy file that lies is refused with file, offset and reason") {
+  const Scratch scratch;
+  struct Case {
+    std::string dict;
+    std::string says;
+  };
+  const std::vector<Case> cases = {
+      {"{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", "byte 48: Fortran order"},
+      {"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "Python objects"},
+      {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "element type '>f4' is not read"},
+      {"{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }", "structured types"},
+      {"{'descr': '<f4', 'fortran_order': False, }", "'shape' is missing"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'shape': (1,)}", "given twice"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "dimension (digits) expected"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "needs 8 bytes, at most 4"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (0,), }", "bytes follow the end"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904,4), }", "than can exist"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (0,4611686018427387904,8), }", "than can exist"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999,), }", "too large"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x", "nothing may follow"},
+      {"{'descr': '<f4", "quote does not end"},
+      {"", "'{' expected"},
+  };
+  for (const Case& c : cases) {
+    const Error error = failure_of(scratch, npy_file(c.dict, std::string(4, 'x')));
+    INFO(c.dict << " -> " << error.message);
+    CHECK(error.code == Code::bad_data);
+    CHECK(contains(error.message, c.says));
+    CHECK(contains(error.message, (scratch / "a.npy").string()));
+  }
+  CHECK(contains(failure_of(scratch, "").message, "truncated magic: 8 bytes expected, 0 found"));
+  CHECK(contains(failure_of(scratch, "PK\x03\x04 some zip").message, "byte 0: not a .npy array"));
+  CHECK(contains(failure_of(scratch, std::string("\x93NUMPY\x09\x00\x76\x00", 10)).message, "version 9"));
+  CHECK(contains(failure_of(scratch, std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)).message,
+                 "too long"));
+}
+
+TEST_CASE("cutting an .npy file anywhere is an error and never a shorter array") {
+  const Scratch scratch;
+  REQUIRE(write_npy(scratch / "whole.npy", counting({3, 5}).view()).ok());
+  const std::string whole = slurp(scratch / "whole.npy");
+  for (size_t length = 0; length < whole.size(); ++length) {
+    CHECK(failure_of(scratch, whole.substr(0, length)).code == Code::bad_data);
+  }
+}
+
+TEST_CASE("missing files, directories and unreadable files are named") {
+  const Scratch scratch;
+  auto missing = read_npy(scratch / "none.npy");
+  REQUIRE(!missing.ok());
+  CHECK(missing.error().code == Code::io);
+  CHECK(contains(missing.error().message, "none.npy: cannot open for reading: No such file"));
+  auto directory = read_npy(scratch.path());
+  REQUIRE(!directory.ok());
+  CHECK(contains(directory.error().message, "is a directory"));
+  CHECK(!write_npy(scratch.path(), counting({1}).view()).ok());
+  if (::geteuid() == 0) return;  // root may read everything
+  const auto secret = scratch.file("secret.npy", "x");
+  REQUIRE(::chmod(secret.c_str(), 0) == 0);
+  auto denied = read_npy(secret);
+  REQUIRE(!denied.ok());
+  CHECK(contains(denied.error().message, "Permission denied"));
+}
+
+TEST_CASE("an .npz archive gives its arrays back in order") {
+  const Scratch scratch;
+  const auto path = scratch / "model.npz";
+  const std::vector<NamedArray> arrays = {
+      {"layer1/w", counting({64, 10})}, {"b", counting({10})}, {"none", counting({0, 3})}};
+  REQUIRE(write_npz(path, arrays).ok());
+  auto read = read_npz(path);
+  REQUIRE(read.ok());
+  REQUIRE(read->size() == 3);
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK((*read)[i].name == arrays[i].name);
+    CHECK((*read)[i].array.shape == arrays[i].array.shape);
+    CHECK((*read)[i].array.data.view() == arrays[i].array.data.view());
+  }
+}
+
+TEST_CASE("the same arrays give the same .npz bytes") {
+  const Scratch scratch;
+  REQUIRE(write_npz(scratch / "a.npz", {{"w", counting({300, 7})}}).ok());
+  REQUIRE(write_npz(scratch / "b.npz", {{"w", counting({300, 7})}}).ok());
+  CHECK(slurp(scratch / "a.npz") == slurp(scratch / "b.npz"));
+}
+
+TEST_CASE("an .npz archive without arrays is an empty list") {
+  const Scratch scratch;
+  REQUIRE(write_npz(scratch / "a.npz", {}).ok());
+  auto read = read_npz(scratch / "a.npz");
+  REQUIRE(read.ok());
+  CHECK(read->empty());
+}
+
+TEST_CASE("a writer that is dropped before close leaves no valid archive") {
+  const Scratch scratch;
+  {
+    auto writer = NpzWriter::create(scratch / "a.npz");
+    REQUIRE(writer.ok());
+    REQUIRE(writer->add("w", counting({100}).view()).ok());
+  }
+  CHECK(!read_npz(scratch / "a.npz").ok());
+}
+
+TEST_CASE("array names that an archive cannot hold are refused") {
+  const Scratch scratch;
+  auto writer = NpzWriter::create(scratch / "a.npz");
+  REQUIRE(writer.ok());
+  const NpyArray array = counting({2});
+  for (const std::string& name : {std::string(), std::string("a\nb"), std::string("\xc3\xa9"),
+                                  std::string("/x"), std::string(" x"), std::string(2000, 'x')}) {
+    auto added = writer->add(name, array.view());
+    REQUIRE(!added.ok());
+    CHECK(added.error().code == Code::bad_argument);
+  }
+  REQUIRE(writer->add("w", array.view()).ok());
+  auto twice = writer->add("w", array.view());
+  REQUIRE(!twice.ok());
+  CHECK(contains(twice.error().message, "'w' is written twice"));
+}
+
+TEST_CASE("a damaged .npz archive is refused with file and array") {
+  const Scratch scratch;
+  REQUIRE(write_npz(scratch / "a.npz", {{"first", counting({8})}, {"second", counting({40})}}).ok());
+  const std::string whole = slurp(scratch / "a.npz");
+  for (size_t length = 0; length < whole.size(); length += 7) {
+    auto cut = read_npz(scratch.file("cut.npz", whole.substr(0, length)));
+    INFO("cut to " << length);
+    REQUIRE(!cut.ok());
+    CHECK(contains(cut.error().message, "cut.npz"));
+  }
+  std::string flipped = whole;
+  flipped[flipped.rfind("{'descr'") + 130] ^=
+      1;  // inside the data of the second array: only the CRC can tell
+  auto read = read_npz(scratch.file("flipped.npz", flipped));
+  REQUIRE(!read.ok());
+  INFO(read.error().message);
+  CHECK(read.error().code == Code::bad_data);
+  CHECK(contains(read.error().message, "array 'second'"));
+  CHECK(contains(read.error().message, "CRC"));
+  CHECK(contains(read_npz(scratch.file("text.npz", "hello")).error().message, "not an .npz file"));
+  CHECK(!read_npz(scratch.file("empty.npz", "")).ok());
+  CHECK(!read_npz(scratch / "missing.npz").ok());
+  CHECK(!read_npz(scratch.path()).ok());
+}
+
+TEST_CASE("mutated .npz archives and .npy files never crash and never pass as another shape's bytes") {
+  const Scratch scratch;
+  REQUIRE(write_npz(scratch / "a.npz", {{"w", counting({16})}, {"v", counting({2, 2})}}).ok());
+  REQUIRE(write_npy(scratch / "a.npy", counting({16}).view()).ok());
+  const std::string zip = slurp(scratch / "a.npz");
+  const std::string npy = slurp(scratch / "a.npy");
+  const uint64_t seed = 20240607;
+  INFO("seed " << seed);
+  Rng rng(seed);
+  size_t refused = 0;
+  for (int round = 0; round < 1500; ++round) {
+    if (auto read = read_npz(scratch.file("m.npz", mutate(zip, rng))); read.ok()) {
+      for (const NamedArray& item : *read) CHECK(item.array.data.size() == item.array.view().bytes());
+    } else {
+      ++refused;
+    }
+    if (auto read = read_npy(scratch.file("m.npy", mutate(npy, rng))); read.ok()) {
+      CHECK(read->data.size() == read->view().bytes());
+    } else {
+      ++refused;
+    }
+  }
+  CHECK(refused > 1000);
+}
