@@ -10,8 +10,8 @@ Blob Blob::allocate(size_t size) {
   Blob blob;
   if (size == 0) return blob;
   auto* raw = static_cast<std::byte*>(::operator new[](size, std::align_val_t{kBlobAlignment}));
-  blob.owner_ = std::shared_ptr<std::byte[]>(
-      raw, [](std::byte* p) { ::operator delete[](p, std::align_val_t{kBlobAlignment}); });
+  blob.owner_ =
+      std::shared_ptr<std::byte[]>(raw, [](std::byte* p) { ::operator delete[](p, std::align_val_t{kBlobAlignment}); });
   blob.data_ = raw;
   blob.size_ = size;
   return blob;

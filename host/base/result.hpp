@@ -38,7 +38,7 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}       // NOLINT: implicit by design
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit by design
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit by design
 
   bool ok() const { return state_.index() == 0; }
@@ -80,7 +80,7 @@ using Status = Result<void>;
 }  // namespace actorhost
 
 /// Returns the error of a Status or Result expression from the enclosing function, if there is one.
-#define AH_TRY(expression)                                                     \
-  do {                                                                         \
+#define AH_TRY(expression)                                                                      \
+  do {                                                                                          \
     if (auto ah_status_ = (expression); !ah_status_.ok()) return std::move(ah_status_).error(); \
   } while (false)

@@ -34,9 +34,7 @@ Directory::Directory() {
   pthread_rwlockattr_destroy(&attributes);
 }
 
-Directory::~Directory() {
-  pthread_rwlock_destroy(&lock_);
-}
+Directory::~Directory() { pthread_rwlock_destroy(&lock_); }
 
 Status Directory::add(Address address, Mailbox& inbox) {
   Exclusive held(*this);

@@ -4,17 +4,11 @@
 
 namespace actorhost {
 
-LocalTransport::~LocalTransport() {
-  close();
-}
+LocalTransport::~LocalTransport() { close(); }
 
-Status LocalTransport::attach(Address self, Mailbox& inbox) {
-  return inboxes_.add(self, inbox);
-}
+Status LocalTransport::attach(Address self, Mailbox& inbox) { return inboxes_.add(self, inbox); }
 
-void LocalTransport::detach(Address self) {
-  inboxes_.remove(self);
-}
+void LocalTransport::detach(Address self) { inboxes_.remove(self); }
 
 Status LocalTransport::try_send(Frame&& frame) {
   const Address dst = frame.dst;
@@ -23,12 +17,8 @@ Status LocalTransport::try_send(Frame&& frame) {
   return delivery_status(put, dst, inboxes_.closed());
 }
 
-void LocalTransport::when_room(Address dst, std::function<void()> told) {
-  inboxes_.when_room(dst, std::move(told));
-}
+void LocalTransport::when_room(Address dst, std::function<void()> told) { inboxes_.when_room(dst, std::move(told)); }
 
-void LocalTransport::close() {
-  inboxes_.close();
-}
+void LocalTransport::close() { inboxes_.close(); }
 
 }  // namespace actorhost

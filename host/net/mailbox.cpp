@@ -27,13 +27,9 @@ bool wait_until_ready(std::condition_variable& changed, std::unique_lock<std::mu
 
 Mailbox::Mailbox(size_t max_frames, size_t max_bytes) : max_frames_(max_frames), max_bytes_(max_bytes) {}
 
-Mailbox::Put Mailbox::try_push(Frame&& frame) {
-  return offer(std::move(frame), 1);
-}
+Mailbox::Put Mailbox::try_push(Frame&& frame) { return offer(std::move(frame), 1); }
 
-Mailbox::Put Mailbox::push_urgent(Frame&& frame) {
-  return offer(std::move(frame), kUrgentTimes);
-}
+Mailbox::Put Mailbox::push_urgent(Frame&& frame) { return offer(std::move(frame), kUrgentTimes); }
 
 Mailbox::Put Mailbox::offer(Frame&& frame, size_t times_bounds) {
   const size_t cost = frame.cost();

@@ -21,8 +21,7 @@ Port::~Port() {
 Status Port::send(Frame&& frame, double deadline) {
   frame.src = self_;
   const Address dst = frame.dst;
-  std::shared_ptr<std::atomic<bool>>
-      asked;  // a wake-up for room is on its way; outlives a send that gives up
+  std::shared_ptr<std::atomic<bool>> asked;  // a wake-up for room is on its way; outlives a send that gives up
   for (;;) {
     Status sent = transport_.try_send(std::move(frame));
     if (sent.ok() || sent.error().code != Code::full) return sent;
@@ -92,8 +91,7 @@ Status Port::wait(double deadline) {
     if (check_) AH_TRY(check_());
     const bool came = inbox_->pop_all(arrived_, deadline - clock_.now());
     if (!came && inbox_->closed()) {
-      return Error{Code::interrupted,
-                   "the transport was closed while " + address_name(self_) + " was waiting"};
+      return Error{Code::interrupted, "the transport was closed while " + address_name(self_) + " was waiting"};
     }
     if (check_) AH_TRY(check_());
   }

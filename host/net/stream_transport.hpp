@@ -32,8 +32,8 @@ struct StreamOptions {
   std::string token;  // shared secret; proved by both ends, also when empty
   TlsFiles tls;       // for tls+tcp:// addresses
   FrameLimits limits;
-  double handshake_seconds = 5;  // a connection that has not proved its token by then is closed
-  size_t max_unproved = 256;     // connections in handshake at a time; further ones are closed at once
+  double handshake_seconds = 5;                // a connection that has not proved its token by then is closed
+  size_t max_unproved = 256;                   // connections in handshake at a time; further ones are closed at once
   size_t max_queued_bytes = size_t{64} << 20;  // per link; then senders wait
   size_t max_parked_bytes = size_t{64} << 20;  // per process without a link yet
 };
@@ -89,8 +89,7 @@ class StreamTransport final : public Transport {
   double heard_from(ProcessId process) const;
 
   struct Counters {
-    uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0, writes = 0,
-             refused = 0;
+    uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0, writes = 0, refused = 0;
   };
   Counters counters() const;
 

@@ -31,9 +31,7 @@
 
 namespace actorhost {
 
-constexpr bool is_control(Kind kind) noexcept {
-  return kind >= Kind::cluster_first && kind <= Kind::cluster_last;
-}
+constexpr bool is_control(Kind kind) noexcept { return kind >= Kind::cluster_first && kind <= Kind::cluster_last; }
 
 class Transport {
  public:

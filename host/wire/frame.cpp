@@ -27,9 +27,9 @@ Error bad(std::string what) { return {Code::bad_data, std::move(what)}; }
 }  // namespace
 
 void encode_header(const Frame& frame, std::byte* out) noexcept {
-  const RawHeader raw{kFrameMagic, kWireVersion, frame.flags, static_cast<uint16_t>(frame.kind),
-                      0,           frame.src,    frame.dst,   frame.tag,
-                      static_cast<uint32_t>(frame.meta.size()), frame.body.size()};
+  const RawHeader raw{
+      kFrameMagic, kWireVersion, frame.flags, static_cast<uint16_t>(frame.kind),        0,
+      frame.src,   frame.dst,    frame.tag,   static_cast<uint32_t>(frame.meta.size()), frame.body.size()};
   std::memcpy(out, &raw, sizeof raw);
 }
 
@@ -49,8 +49,7 @@ Result<FrameHeader> decode_header(const std::byte* bytes, const FrameLimits& lim
     return bad("frame body of " + std::to_string(raw.body_bytes) + " bytes, the limit is " +
                std::to_string(limits.body_bytes));
   }
-  return FrameHeader{static_cast<Kind>(raw.kind), raw.flags,      raw.src,       raw.dst,
-                     raw.tag,                     raw.meta_bytes, raw.body_bytes};
+  return FrameHeader{static_cast<Kind>(raw.kind), raw.flags, raw.src, raw.dst, raw.tag, raw.meta_bytes, raw.body_bytes};
 }
 
 }  // namespace actorhost

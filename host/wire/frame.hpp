@@ -79,7 +79,8 @@ constexpr size_t padding_bytes(size_t meta_bytes, uint64_t body_bytes) noexcept 
 /// Writes the 32 header bytes of `frame`.
 void encode_header(const Frame& frame, std::byte* out) noexcept;
 
-/// Reads 32 header bytes. Fails with bad_data on a wrong magic or version, a set reserved field, or a size over the limits.
+/// Reads 32 header bytes. Fails with bad_data on a wrong magic or version, a set reserved field, or a size over the
+/// limits.
 Result<FrameHeader> decode_header(const std::byte* bytes, const FrameLimits& limits);
 
 }  // namespace actorhost

@@ -14,8 +14,7 @@ namespace actorhost {
 class Packer {
  public:
   template <typename T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  Packer& put(T value) {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) Packer& put(T value) {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
     return *this;
   }
@@ -39,8 +38,7 @@ class Unpacker {
   explicit Unpacker(std::string_view bytes) : left_(bytes) {}
 
   template <typename T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  T get() {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) T get() {
     T value{};
     if (!take(sizeof value)) return value;
     std::memcpy(&value, taken_, sizeof value);

@@ -1,10 +1,11 @@
 #include "host/base/random.hpp"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
 #include <set>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 using actorhost::Rng;
 

@@ -1,8 +1,8 @@
 #include "host/net/port.hpp"
 
+#include <atomic>
 #include <thread>
 
-#include <atomic>
 #include <catch2/catch.hpp>
 
 #include "host/net/local_transport.hpp"
@@ -26,9 +26,7 @@ Port::Match tagged(uint32_t tag) {
   return [tag](const Frame& frame) { return frame.tag == tag; };
 }
 
-bool any(const Frame&) {
-  return true;
-}
+bool any(const Frame&) { return true; }
 
 }  // namespace
 

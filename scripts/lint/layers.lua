@@ -1,0 +1,131 @@
+-- The arrows of the design, checked: who may include what, one name per C++ file, no file too long.
+-- Usage: luajit layers.lua ROOT < list of files relative to ROOT. Prints "file:line: what is wrong"; exit 1 if any.
+
+local root = assert(arg[1], "usage: luajit layers.lua ROOT < files")
+
+-- What each folder may include of the tree, beside itself. The longest folder that a file lies in counts.
+local may_include = {
+  ["host/base"] = {},
+  ["host/wire"] = { "host/base" },
+  ["host/data"] = { "host/base" },
+  ["host/kernel"] = { "host/base" },
+  ["host/net"] = { "host/base", "host/wire" },
+  ["host/cluster"] = { "host/base", "host/wire", "host/net" },
+  ["host/engine"] = { "host/base", "host/wire", "host/net", "host/cluster", "host/kernel", "host/data" },
+  ["host/sim"] = { "host/base", "host/wire", "host/net", "host/cluster" },
+  ["bindings"] = { "host" },
+  ["bindings/include"] = { "host/base" },
+  ["examples"] = { "bindings/include" },
+  ["tests"] = { "host", "bindings" },
+}
+
+-- Headers of libraries that only some files may see: a pattern for the header, one for the files, and why.
+local restricted = {
+  { "^lua%.h", "^bindings/[^/]+$", "^tests/", why = "Lua belongs to bindings/ and tests/" },
+  { "^lauxlib%.h", "^bindings/[^/]+$", "^tests/", why = "Lua belongs to bindings/ and tests/" },
+  { "^lualib%.h", "^bindings/[^/]+$", "^tests/", why = "Lua belongs to bindings/ and tests/" },
+  { "^luajit", "^bindings/[^/]+$", "^tests/", why = "Lua belongs to bindings/ and tests/" },
+  { "^nng/", "^host/net/[^/]+%.cpp$", "^tests/.+%.cpp$", why = "NNG belongs to the .cpp files of host/net" },
+  { "^Eigen/", "^host/kernel/[^/]+%.cpp$", "^tests/bench/.+%.cpp$", why = "Eigen belongs to the .cpp files of host/kernel" },
+  { "^unsupported/Eigen/", "^host/kernel/[^/]+%.cpp$", why = "Eigen belongs to the .cpp files of host/kernel" },
+  { "^catch2/", "^tests/", why = "only tests include the test library" },
+}
+
+-- Modules outside the standard library that its files may require.
+local builtin_modules = { ffi = true, bit = true, jit = true, ["string.buffer"] = true, ["table.new"] = true,
+  ["table.clear"] = true, ["jit.util"] = true, ["jit.v"] = true }
+
+local max_lines = 500
+local problems = 0
+
+local function complain(file, line, text)
+  problems = problems + 1
+  print(("%s:%d: %s"):format(file, line, text))
+end
+
+local function within(path, folder)
+  return path:sub(1, #folder + 1) == folder .. "/"
+end
+
+local function folder_of(path)
+  local best
+  for folder in pairs(may_include) do
+    if within(path, folder) and (not best or #folder > #best) then best = folder end
+  end
+  return best
+end
+
+local function exists(path)
+  local file = io.open(root .. "/" .. path)
+  if file then file:close() end
+  return file ~= nil
+end
+
+local function check_quoted(file, line, target)
+  if target:match("^actorhost%.hpp$") then target = "bindings/include/actorhost.hpp" end
+  if not exists(target) then
+    return complain(file, line, ('"%s" is no file of the tree: write the path from the root, and <> for libraries'):format(target))
+  end
+  local own = folder_of(file)
+  if not own or within(target, own) then return end
+  for _, folder in ipairs(may_include[own]) do
+    if within(target, folder) then return end
+  end
+  complain(file, line, ("%s must not depend on %s"):format(own, target))
+end
+
+local function check_library(file, line, target)
+  for _, rule in ipairs(restricted) do
+    if target:match(rule[1]) then
+      local allowed = false
+      for i = 2, #rule do allowed = allowed or file:match(rule[i]) ~= nil end
+      if not allowed then complain(file, line, ("<%s> here: %s"):format(target, rule.why)) end
+    end
+  end
+end
+
+local function check_cpp(file, line, text)
+  local quoted = text:match('^%s*#%s*include%s*"([^"]+)"')
+  if quoted then
+    -- A library's header in quotes is a library's header all the same.
+    check_library(file, line, quoted)
+    check_quoted(file, line, quoted)
+  end
+  local library = text:match("^%s*#%s*include%s*<([^>]+)>")
+  if library then check_library(file, line, library) end
+end
+
+local function check_lua(file, line, text)
+  if not within(file, "stdlib") then return end
+  for module in text:gsub("%-%-.*", ""):gmatch("require%s*%(?%s*[\"']([%w_%.]+)[\"']") do
+    local own = module == "actor" or module:match("^actor%.")
+    if not own and not builtin_modules[module] then
+      complain(file, line, ('stdlib must not require "%s"'):format(module))
+    end
+  end
+end
+
+local function check_lines(file, check)
+  local count = 0
+  for text in io.lines(root .. "/" .. file) do
+    count = count + 1
+    check(file, count, text)
+  end
+  if count > max_lines then
+    print(("%s: warning: %d lines; split files of more than %d"):format(file, count, max_lines))
+  end
+end
+
+local seen = {}
+for file in io.lines() do
+  local ending = file:match("%.([^./]+)$")
+  if ending == "cpp" or ending == "hpp" or ending == "h" or ending == "c" then
+    local name = file:match("[^/]+$")
+    if seen[name] then complain(file, 1, ("the name is taken by %s"):format(seen[name])) end
+    seen[name] = seen[name] or file
+    check_lines(file, check_cpp)
+  elseif ending == "lua" then
+    check_lines(file, check_lua)
+  end
+end
+os.exit(problems == 0 and 0 or 1)

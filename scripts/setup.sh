@@ -1,0 +1,114 @@
+# Sourced by scripts/actorhost, scripts/test and scripts/check: installs missing Debian packages and builds a preset.
+# POSIX sh. The caller has set $root to the top of the tree. Quiet on success; ends the script with 69 when packages
+# are missing and cannot be installed, with 70 when configuring or building fails.
+
+# The one list of packages. Needed to build and to run the tests:
+required_packages="cmake g++ pkg-config libluajit-5.1-dev libnng-dev libeigen3-dev libspdlog-dev libfmt-dev \
+nlohmann-json3-dev libsodium-dev libxxhash-dev libarchive-dev libcli11-dev catch2 openssl luajit"
+# Make building faster; done without where they cannot be installed:
+optional_packages="ninja-build ccache"
+# Needed by scripts/check:
+check_packages="clang-format clang-tidy"
+
+say() { printf 'actorhost: %s\n' "$*" >&2; }
+
+# Those of the given packages that are not installed.
+missing_packages() {
+  installed=" $(dpkg-query -W -f '${db:Status-Abbrev}${Package} ' "$@" 2>/dev/null | sed 's/ii  *\([^ ]*\)/\1/g') "
+  for package in "$@"; do
+    case $installed in *" $package "*) ;; *) printf '%s ' "$package" ;; esac
+  done
+}
+
+# Prints what runs a command as root here ("" for root itself); fails where nothing does.
+root_runner() {
+  if [ "$(id -u)" = 0 ]; then
+    return 0
+  fi
+  command -v sudo >/dev/null || return 1
+  if sudo -n true 2>/dev/null; then
+    printf 'sudo -n'
+  elif [ -t 0 ] && [ -t 2 ]; then
+    printf 'sudo'
+  else
+    return 1
+  fi
+}
+
+# install_packages PACKAGE...: false when they could not be installed; what apt said is then in $install_log.
+install_packages() {
+  runner=$(root_runner) || return 1
+  say "installing $*"
+  apt="$runner env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120"
+  $apt update >"$install_log" 2>&1 || true  # one unreachable source must not matter if the others have the packages
+  $apt install -y --no-install-recommends "$@" >>"$install_log" 2>&1
+}
+
+# ensure_packages PACKAGE...: installs those of them, and of the optional ones, that are missing.
+ensure_packages() {
+  command -v dpkg-query >/dev/null || return 0  # not Debian: configuring will tell what is missing
+  missing=$(missing_packages "$@" $optional_packages)
+  [ -n "$missing" ] || return 0
+  mkdir -p "$root/build"
+  install_log=$root/build/install.log
+  # shellcheck disable=SC2086
+  install_packages $missing && return 0
+  needed=$(missing_packages "$@")
+  [ -n "$needed" ] || return 0
+  [ -s "$install_log" ] && tail -n 20 "$install_log" >&2
+  say "these Debian packages are missing and could not be installed from here (neither root nor sudo, or apt-get failed):"
+  say "  $needed"
+  say "install them with:  sudo apt-get update && sudo apt-get install -y $missing"
+  exit 69
+}
+
+# Runs a command with its output in a log: on a terminal its last line is shown as it changes, elsewhere nothing; the
+# whole log is shown when it fails.
+run_quietly() {
+  log=$1
+  what=$2
+  shift 2
+  if [ -t 2 ]; then
+    { "$@" 2>&1 && echo ok >"$log.status" || rm -f "$log.status"; } | tee "$log" |
+      awk -v what="$what" '{ printf "\r\033[K%s: %.90s", what, $0; fflush() } END { printf "\r\033[K" }' >&2
+    [ -f "$log.status" ] && rm -f "$log.status" && return 0
+  else
+    "$@" >"$log" 2>&1 && return 0
+  fi
+  cat "$log" >&2
+  say "$what failed; the output above is also in $log"
+  exit 70
+}
+
+# configure PRESET: makes build/PRESET if it is not there, or was made for a tree that has moved.
+configure() {
+  directory=$root/build/$1
+  if [ -f "$directory/CMakeCache.txt" ]; then
+    if grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$directory/CMakeCache.txt"; then
+      [ -f "$directory/configured" ] && return 0
+    else
+      rm -rf "$directory"
+    fi
+  fi
+  mkdir -p "$directory"
+  command -v ninja >/dev/null && generator=Ninja || generator='Unix Makefiles'
+  # shellcheck disable=SC2086
+  (cd "$root" && run_quietly "$directory/configure.log" "configuring $1" \
+    cmake --preset "$1" -G "$generator" ${ACTORHOST_CMAKE_FLAGS-}) || exit $?
+  touch "$directory/configured"
+}
+
+# build PRESET TARGET ("all" or "actorhost"): brings it up to date and stamps the moment that it is up to date with.
+# Builds started together wait for each other.
+build() {
+  mkdir -p "$root/build"
+  export CCACHE_BASEDIR="${CCACHE_BASEDIR-$root}" CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR-1}"
+  exec 9>"$root/build/lock"
+  flock 9
+  configure "$1"
+  touch "$root/build/$1/started"
+  (cd "$root" && run_quietly "$root/build/$1/build.log" "building $1" \
+    cmake --build --preset "$1" --target "$2" -j "${ACTORHOST_JOBS-$(nproc)}") || exit $?
+  mv "$root/build/$1/started" "$root/build/$1/fresh"
+  exec 9>&-
+}
