@@ -50,6 +50,11 @@ void Directory::remove(Address address) {
   inboxes_.erase(address);
 }
 
+bool Directory::has(Address address) const {
+  Shared held(*this);
+  return inboxes_.contains(address);
+}
+
 std::optional<Mailbox::Put> Directory::deliver(Frame&& frame) const {
   Shared held(*this);
   const auto found = inboxes_.find(frame.dst);

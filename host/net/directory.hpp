@@ -26,6 +26,7 @@ class Directory {
   /// Code::bad_argument when the address is taken, Code::interrupted after close.
   Status add(Address address, Mailbox& inbox);
   void remove(Address address);
+  bool has(Address address) const;
   /// Puts the frame into its receiver's mailbox; nothing when nobody has that address. Control frames may go
   /// past the bounds. Never waits.
   std::optional<Mailbox::Put> deliver(Frame&& frame) const;

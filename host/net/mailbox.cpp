@@ -8,8 +8,6 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kUrgentTimes = 4;
-
 // Past a year a wait is for ever: a chrono duration made of it would overflow.
 constexpr double kLongestWait = 3e7;
 

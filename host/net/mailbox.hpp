@@ -18,12 +18,14 @@ namespace actorhost {
 class Mailbox {
  public:
   enum class Put { ok, full, closed };
+  /// Urgent frames fit within this many times the bounds.
+  static constexpr size_t kUrgentTimes = 4;
 
   explicit Mailbox(size_t max_frames = size_t{1} << 16, size_t max_bytes = size_t{256} << 20);
 
   /// Takes `frame` (moved from only on `ok`). Never waits. Any thread.
   Put try_push(Frame&& frame);
-  /// As try_push with four times the bounds: for control frames, which are few and must not be held up. Any
+  /// As try_push with kUrgentTimes the bounds: for control frames, which are few and must not be held up. Any
   /// thread.
   Put push_urgent(Frame&& frame);
   /// As try_push, waiting for room for up to `seconds`. Any thread but the reader's.
