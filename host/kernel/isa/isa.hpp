@@ -1,0 +1,50 @@
+#pragma once
+// What every source of isa/ starts with. It is compiled once per instruction set with AH_ISA naming it (sse2,
+// v3, v4), and all it defines lives in a namespace of that name. A weak symbol shared with ordinary code (an
+// out-of-line std:: template) would let the linker pick an AVX-512 copy for everybody, so nothing of std is
+// used here; tests/host/kernel/symbols_test.cpp looks at the built library.
+
+#include "host/kernel/kernels.hpp"
+
+#ifndef AH_ISA
+#error "isa/*.cpp are built by kernels.cmake only"
+#endif
+
+#define AH_STRINGIFY_(x) #x
+#define AH_STRINGIFY(x) AH_STRINGIFY_(x)
+
+namespace actorhost::kernel::AH_ISA {
+
+/// Calls f with a value of the element type that `dtype` stands for.
+template <typename F>
+inline auto by_dtype(Dtype dtype, F f) noexcept {
+  return dtype == Dtype::f32 ? f(float{}) : f(double{});
+}
+
+template <typename T>
+inline T* as(void* p) noexcept {
+  return static_cast<T*>(p);
+}
+
+template <typename T>
+inline const T* as(const void* p) noexcept {
+  return static_cast<const T*>(p);
+}
+
+inline float square_root(float x) noexcept {
+  return __builtin_sqrtf(x);
+}
+inline double square_root(double x) noexcept {
+  return __builtin_sqrt(x);
+}
+
+void axpy(Dtype dtype, int64_t n, double alpha, const void* x, int64_t x_step, void* y,
+          int64_t y_step) noexcept;
+void sgd(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* velocity,
+         void* weights) noexcept;
+void adagrad(Dtype dtype, int64_t n, const AdagradStep& step, const void* grad, void* squares,
+             void* weights) noexcept;
+void adam(Dtype dtype, int64_t n, const AdamStep& step, const void* grad, void* mean, void* variance,
+          void* weights) noexcept;
+
+}  // namespace actorhost::kernel::AH_ISA

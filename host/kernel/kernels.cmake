@@ -1,0 +1,20 @@
+# The kernels, once per instruction set. -O3 in every build type, so that tests and debug builds stay usable; no
+# contraction to fused multiply-add, so that everything outside gemm gives the same bits on each of them.
+file(GLOB isa_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/isa/*.cpp)
+
+function(actorhost_kernels isa)
+  add_library(kernels_${isa} OBJECT ${isa_sources})
+  target_include_directories(kernels_${isa} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(kernels_${isa} PRIVATE actorhost_flags Eigen3::Eigen)
+  target_compile_definitions(kernels_${isa} PRIVATE AH_ISA=${isa} Eigen=Eigen_${isa} EIGEN_NO_DEBUG EIGEN_DONT_PARALLELIZE)
+  target_compile_options(kernels_${isa} PRIVATE ${ARGN} -O3 -g1 -ffp-contract=off -fno-math-errno -fno-trapping-math
+    -fno-exceptions -fno-rtti)
+  target_sources(actorhost_core PRIVATE $<TARGET_OBJECTS:kernels_${isa}>)
+endfunction()
+
+actorhost_kernels(sse2)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  actorhost_kernels(v3 -march=x86-64-v3)
+  actorhost_kernels(v4 -march=x86-64-v4)
+  target_compile_definitions(actorhost_core PRIVATE AH_KERNEL_X86=1)
+endif()

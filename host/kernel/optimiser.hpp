@@ -1,0 +1,68 @@
+#pragma once
+// Parameter updates from a description: what a server applies to its shard and what `optim` applies in a VM,
+// so that both give the same bits. An OptimiserSpec is plain data; `apply_update` works on flat arrays that
+// the caller owns and guards (one thread at a time per parameter; different parameters and pieces of one are
+// independent).
+//
+//   spec = {kind = adam, lr = 1e-3}; parts = state_parts(spec) = 2 zero-filled arrays of the parameter's
+//   size; for step = 0, 1, ...: apply_update(kernels(), spec, dtype, n, step, gradient, state, weights)
+
+#include <cstddef>
+#include <cstdint>
+
+#include "host/base/result.hpp"
+#include "host/kernel/kernels.hpp"
+
+namespace actorhost::kernel {
+
+enum class DecayKind : int32_t { none, step, exponential, inverse_time, cosine };
+
+/// How the learning rate falls with the number t = 0, 1, ... of updates already made. Factor on lr:
+///   step          rate ^ floor(t / every)
+///   exponential   rate ^ (t / every)
+///   inverse_time  1 / (1 + rate * t / every)
+///   cosine        floor + (1 - floor) * (1 + cos(pi * min(t, every) / every)) / 2
+struct Decay {
+  DecayKind kind = DecayKind::none;
+  double rate = 1;
+  double every = 1;
+  double floor = 0;
+};
+
+/// `add` is weights += scale * gradient, with no decay of any kind.
+enum class OptimiserKind : int32_t { add, sgd, adagrad, adam };
+
+struct OptimiserSpec {
+  OptimiserKind kind = OptimiserKind::sgd;
+  double lr = 0.01;
+  double scale = 1;         // add
+  double momentum = 0;      // sgd
+  double weight_decay = 0;  // sgd, adagrad, adam: L2, added to the gradient
+  double beta1 = 0.9;       // adam
+  double beta2 = 0.999;     // adam
+  double epsilon = 1e-8;    // adagrad, adam
+  double initial = 0;       // adagrad: what the sum of squares starts from
+  bool nesterov = false;    // sgd
+  Decay decay = {};
+};
+
+inline constexpr int kMaxStateParts = 2;
+
+/// bad_argument with the name of the field and its value when a number is out of range or not finite.
+Status check(const OptimiserSpec& spec);
+
+/// How many arrays of the parameter's size the optimiser keeps beside it: 0, 1 or 2.
+int state_parts(const OptimiserSpec& spec) noexcept;
+
+/// What the arrays are filled with at first.
+double state_fill(const OptimiserSpec& spec) noexcept;
+
+/// The learning rate of update number `step` (0 is the first).
+double learning_rate(const OptimiserSpec& spec, int64_t step) noexcept;
+
+/// One update of `n` contiguous elements. `step` counts the updates already made to this parameter; `state`
+/// points to state_parts(spec) pointers (may be null when there are none).
+void apply_update(const Kernels& kernels, const OptimiserSpec& spec, Dtype dtype, int64_t n, int64_t step,
+                  const void* gradient, void* const* state, void* weights) noexcept;
+
+}  // namespace actorhost::kernel

@@ -1,0 +1,150 @@
+#include "host/kernel/optimiser.hpp"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/kernel/kernel_cases.hpp"
+
+using namespace actorhost;
+using namespace actorhost::kernel;
+
+namespace {
+
+struct Scalar {
+  double w, a = 0, b = 0;
+};
+
+// The update of one number, straight from the formulas, in double.
+void reference(const OptimiserSpec& spec, int64_t step, double g, Scalar& s) {
+  const double lr = learning_rate(spec, step);
+  if (spec.kind == OptimiserKind::add) {
+    s.w += spec.scale * g;
+    return;
+  }
+  g += spec.weight_decay * s.w;
+  switch (spec.kind) {
+    case OptimiserKind::sgd:
+      s.a = spec.momentum * s.a + g;
+      s.w -= lr * (spec.nesterov ? g + spec.momentum * s.a : s.a);
+      break;
+    case OptimiserKind::adagrad:
+      s.a += g * g;
+      s.w -= lr * g / (std::sqrt(s.a) + spec.epsilon);
+      break;
+    default: {
+      s.a = spec.beta1 * s.a + (1 - spec.beta1) * g;
+      s.b = spec.beta2 * s.b + (1 - spec.beta2) * g * g;
+      const auto t = static_cast<double>(step + 1);
+      const double mean = s.a / (1 - std::pow(spec.beta1, t));
+      const double variance = s.b / (1 - std::pow(spec.beta2, t));
+      s.w -= lr * mean / (std::sqrt(variance) + spec.epsilon);
+    }
+  }
+}
+
+std::vector<OptimiserSpec> specs() {
+  OptimiserSpec add{.kind = OptimiserKind::add, .scale = -0.5};
+  OptimiserSpec sgd{.kind = OptimiserKind::sgd, .lr = 0.1};
+  OptimiserSpec decayed{.kind = OptimiserKind::sgd, .lr = 0.1, .weight_decay = 0.01};
+  OptimiserSpec momentum{.kind = OptimiserKind::sgd, .lr = 0.05, .momentum = 0.9, .weight_decay = 0.001};
+  OptimiserSpec nesterov = momentum;
+  nesterov.nesterov = true;
+  OptimiserSpec adagrad{.kind = OptimiserKind::adagrad, .lr = 0.1, .weight_decay = 0.001, .initial = 0.1};
+  OptimiserSpec adam{.kind = OptimiserKind::adam, .lr = 0.01, .weight_decay = 0.01};
+  adam.decay = {.kind = DecayKind::inverse_time, .rate = 0.5, .every = 2};
+  return {add, sgd, decayed, momentum, nesterov, adagrad, adam};
+}
+
+template <typename T>
+struct Model {
+  std::vector<T> w;
+  std::vector<std::vector<T>> state;
+};
+
+template <typename T>
+Model<T> train(const Kernels& table, const OptimiserSpec& spec, int64_t n, int64_t piece, uint64_t seed) {
+  Rng rng(seed);
+  Model<T> model{normals<T>(rng, n), {}};
+  model.state.assign(static_cast<size_t>(state_parts(spec)),
+                     std::vector<T>(static_cast<size_t>(n), static_cast<T>(state_fill(spec))));
+  for (int64_t step = 0; step < 5; ++step) {
+    const auto g = normals<T>(rng, n);
+    for (int64_t from = 0; from < n; from += piece) {
+      void* parts[kMaxStateParts] = {};
+      for (size_t i = 0; i < model.state.size(); ++i) parts[i] = model.state[i].data() + from;
+      apply_update(table, spec, dtype_of<T>, std::min(piece, n - from), step, g.data() + from, parts,
+                   model.w.data() + from);
+    }
+  }
+  return model;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("every optimiser follows its formula on every instruction set", "", float, double) {
+  const double tolerance = sizeof(TestType) == 4 ? 2e-5 : 1e-12;
+  for (const Kernels* table : tables()) {
+    for (const OptimiserSpec& spec : specs()) {
+      const int64_t n = 77;
+      const auto model = train<TestType>(*table, spec, n, n, 5);
+      Rng rng(5);
+      std::vector<Scalar> wanted;
+      for (TestType w : normals<TestType>(rng, n)) wanted.push_back({w, state_fill(spec), 0});
+      for (int64_t step = 0; step < 5; ++step) {
+        const auto g = normals<TestType>(rng, n);
+        for (size_t i = 0; i < wanted.size(); ++i) reference(spec, step, g[i], wanted[i]);
+      }
+      INFO(table->isa << ", optimiser " << static_cast<int>(spec.kind));
+      for (size_t i = 0; i < wanted.size(); ++i) CHECK(std::abs(model.w[i] - wanted[i].w) < tolerance);
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("a parameter in pieces and another instruction set give the same bits", "", float,
+                   double) {
+  for (const OptimiserSpec& spec : specs()) {
+    const auto whole = train<TestType>(*tables().front(), spec, 1001, 1001, 9);
+    for (const Kernels* table : tables()) {
+      for (int64_t piece : {1001, 500, 64, 7, 1}) {
+        INFO(table->isa << ", pieces of " << piece);
+        CHECK(train<TestType>(*table, spec, 1001, piece, 9).w == whole.w);
+      }
+    }
+  }
+}
+
+TEST_CASE("decay schedules have the values of their formulas") {
+  OptimiserSpec spec{.lr = 2};
+  auto rate = [&](Decay decay, int64_t step) {
+    spec.decay = decay;
+    return learning_rate(spec, step);
+  };
+  CHECK(rate({}, 1000) == 2);
+  CHECK(rate({.kind = DecayKind::step, .rate = 0.5, .every = 10}, 9) == 2);
+  CHECK(rate({.kind = DecayKind::step, .rate = 0.5, .every = 10}, 25) == 0.5);
+  CHECK(rate({.kind = DecayKind::exponential, .rate = 0.25, .every = 10}, 5) == Approx(1));
+  CHECK(rate({.kind = DecayKind::inverse_time, .rate = 1, .every = 4}, 12) == 0.5);
+  const Decay cosine{.kind = DecayKind::cosine, .every = 100, .floor = 0.1};
+  CHECK(rate(cosine, 0) == 2);
+  CHECK(rate(cosine, 50) == Approx(1.1));
+  CHECK(rate(cosine, 100) == Approx(0.2));
+  CHECK(rate(cosine, 5000) == Approx(0.2));
+}
+
+TEST_CASE("a description with a bad number is refused by the field's name") {
+  auto message = [](OptimiserSpec spec) {
+    const Status status = check(spec);
+    return status.ok() ? std::string() : status.error().message;
+  };
+  CHECK(message({}).empty());
+  CHECK(message({.lr = -1}).find("lr has to be") == 0);
+  CHECK(message({.lr = std::numeric_limits<double>::quiet_NaN()}).find("lr") == 0);
+  CHECK(message({.momentum = 1}).find("momentum") == 0);
+  CHECK(message({.kind = OptimiserKind::add, .scale = INFINITY}).find("scale") == 0);
+  CHECK(message({.decay = {.kind = DecayKind::step, .rate = 2}}).find("decay.rate") == 0);
+  CHECK(message({.decay = {.kind = DecayKind::cosine, .every = 0}}).find("decay.every") == 0);
+}
