@@ -1,0 +1,154 @@
+#pragma once
+// The clocks of the workers as a barrier rule sees them. Owned by whoever decides who may go on (a parameter
+// server, a peer, the simulator) and used by that thread alone; time is passed in, nothing here waits or
+// draws. The *counted* workers (alive or merely suspected, not parked) sit in dense arrays, one entry per
+// slot; a slot is valid until the next change of layout() (a worker removed, parked or added), an id for
+// ever. Every call on one worker is O(1) amortised. A call about a worker that is not counted changes nothing
+// and returns false, so late frames of lost workers need no care.
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/wire/address.hpp"
+
+namespace actorhost {
+
+using Slot = uint32_t;
+inline constexpr Slot kNoSlot = std::numeric_limits<Slot>::max();
+
+/// How many workers stand at each step, with the smallest and greatest step kept up to date.
+class StepCounts {
+ public:
+  void add(int32_t step);
+  void remove(int32_t step);
+  /// One worker goes from `step` to the next one.
+  void advance(int32_t step);
+
+  uint32_t total() const noexcept { return total_; }
+  /// Both need total() > 0.
+  int32_t min() const noexcept { return min_; }
+  int32_t max() const noexcept { return max_; }
+  /// How many have completed fewer than `step` steps; O(step - min()).
+  uint32_t below(int64_t step) const noexcept;
+  /// The smallest step that at least `rank` workers have not gone beyond; 1 <= rank <= total().
+  int32_t at_rank(uint32_t rank) const noexcept;
+
+ private:
+  uint32_t& count(int32_t step) noexcept { return counts_[static_cast<size_t>(step - base_)]; }
+  void settle();
+
+  std::vector<uint32_t> counts_;  // counts_[i] workers at step base_ + i
+  int32_t base_ = 0;
+  int32_t min_ = 0;
+  int32_t max_ = 0;
+  uint32_t total_ = 0;
+};
+
+class Progress {
+ public:
+  static constexpr NodeId kMaxId = (1U << 24) - 1;  // the index from ids to slots is an array
+  static constexpr int32_t kMaxSpread = 1 << 24;    // and so are the counts per step
+
+  /// Counts worker `id` from now on, with `step` completed steps. Fails on an id that is known or out of
+  /// range.
+  Status add(NodeId id, int32_t step);
+  /// Counts a worker that joins a run: at the smallest clock of the counted ones, or at `first` when there
+  /// are none.
+  Status join(NodeId id, int32_t first = 0);
+  /// Forgets a worker, counted or parked.
+  bool remove(NodeId id);
+  /// Stops counting a worker that has nothing to do; nobody waits for it and it waits for nobody.
+  bool park(NodeId id);
+  /// Counts it again, at its own clock or the smallest counted one, whichever is later, so that it holds
+  /// nobody back.
+  bool unpark(NodeId id);
+
+  /// The worker begins a step.
+  bool start(NodeId id, double now);
+  /// The worker has completed a step: an event.
+  bool complete(NodeId id, double now);
+  /// The worker has pulled version `version` of the model.
+  bool pulled(NodeId id, double version);
+  /// The failure detector suspects the worker, or takes it back.
+  bool suspect(NodeId id, bool suspected);
+
+  /// The worker asks to go on and waits from now on; asking again while waiting changes nothing.
+  bool ask(NodeId id, double now);
+  /// It need not wait any longer (it passed, or gave up).
+  bool pass(NodeId id);
+
+  uint32_t size() const noexcept { return static_cast<uint32_t>(ids_.size()); }
+  bool parked(NodeId id) const { return parked_.count(id) != 0; }
+  /// The slot of a counted worker, or kNoSlot.
+  Slot slot(NodeId id) const noexcept { return id < slots_.size() ? slots_[id] : kNoSlot; }
+
+  /// Of the counted workers; both need size() > 0, passed and quantile do not.
+  int32_t min() const noexcept { return counts_.min(); }
+  int32_t max() const noexcept { return counts_.max(); }
+  /// How many have completed at least `step` steps; O(step - min()).
+  uint32_t passed(int64_t step) const noexcept { return size() - counts_.below(step); }
+  /// The smallest step that at least the fraction q of the workers has not gone beyond; infinite when there
+  /// are none.
+  double quantile(double q) const noexcept;
+  uint32_t waiting() const noexcept { return waiting_; }
+
+  /// Completions so far; what the resampling policy `event` counts.
+  uint64_t events() const noexcept { return events_; }
+  /// Goes up when slots move: workers added, removed, parked, unparked.
+  uint64_t layout() const noexcept { return layout_; }
+  /// Goes up with every event, change of layout and change of suspicion: what an answer may hang on.
+  uint64_t changes() const noexcept { return changes_; }
+
+  // One entry per slot; valid until the layout changes.
+  const NodeId* ids() const noexcept { return ids_.data(); }
+  const int32_t* steps() const noexcept { return steps_.data(); }  // completed steps
+  const uint8_t* busy() const noexcept { return busy_.data(); }    // 1 while it works on a step
+  const uint8_t* alive() const noexcept { return alive_.data(); }  // 0 while it is suspected
+  const double* pulled() const noexcept {
+    return pulled_.data();
+  }  // model version it last pulled, 0 at first
+  const double* durations() const noexcept {
+    return durations_.data();
+  }                                                               // seconds of its last step, 0 at first
+  const double* asked() const noexcept { return asked_.data(); }  // when it asked to go on
+  const uint64_t* tickets() const noexcept {
+    return tickets_.data();
+  }  // its asking's number, 0 when not waiting
+  const Slot* everyone() const noexcept { return everyone_.data(); }  // 0, 1, 2, ...
+
+ private:
+  struct Parked {
+    int32_t step;
+    double pulled;
+    double duration;
+    uint8_t alive;
+  };
+
+  void insert(NodeId id, const Parked& worker);
+  void erase(Slot slot);
+
+  std::vector<NodeId> ids_;
+  std::vector<int32_t> steps_;
+  std::vector<uint8_t> busy_;
+  std::vector<uint8_t> alive_;
+  std::vector<double> pulled_;
+  std::vector<double> durations_;
+  std::vector<double> started_;
+  std::vector<double> asked_;
+  std::vector<uint64_t> tickets_;
+  std::vector<Slot> everyone_;
+  std::vector<Slot> slots_;  // by id
+  std::unordered_map<NodeId, Parked> parked_;
+  StepCounts counts_;
+  uint64_t events_ = 0;
+  uint64_t layout_ = 0;
+  uint64_t changes_ = 0;
+  uint64_t asks_ = 0;
+  uint32_t waiting_ = 0;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,79 @@
+#pragma once
+// The sampling primitive of PSP (Wang, Catterall, Mortier 2017): what a worker sees is beta of the others'
+// clocks, drawn without replacement from all counted workers, itself possibly among them. When a waiting
+// worker draws again decides the result, so it is an explicit policy. Each worker draws from its own stream
+// of the seed, and the permutation behind a draw is put back, so an answer does not hang on the order in
+// which workers are asked about. One Sampler serves one sampling rule over one Progress, on its owner's
+// thread.
+
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "host/base/random.hpp"
+#include "host/cluster/progress.hpp"
+
+namespace actorhost {
+
+struct Resample {
+  enum class Kind : uint8_t {
+    event,   // a fresh sample each time any worker completes a step (or joins or leaves)
+    sticky,  // one sample until the asker passes; members that leave are drawn again
+    poll     // a fresh sample every `seconds`, looked at once
+  };
+  Kind kind = Kind::event;
+  double seconds = 0;  // of poll, > 0
+};
+
+/// What a worker sees. The layout is shared with Lua (bindings/ffi_barrier.h).
+struct Seen {
+  const Slot* slots = nullptr;  // n of them, valid until the next look or change of layout
+  uint64_t version = 0;         // goes up with each draw of this worker's sample
+  double lowest = std::numeric_limits<double>::infinity();           // smallest completed step seen
+  double highest = -std::numeric_limits<double>::infinity();         // and greatest
+  double recheck_seconds = std::numeric_limits<double>::infinity();  // poll: until the next draw
+  uint32_t n = 0;
+  uint32_t held = 0;  // 1 between two polls: there is nothing new to look at
+};
+
+/// Everything, as an unsampled rule sees it.
+Seen see_all(const Progress& progress) noexcept;
+
+class Sampler {
+ public:
+  /// Samples of `beta` workers (all of them when there are not that many). Samplers of one seed that differ
+  /// in `salt` are independent.
+  Sampler(uint32_t beta, Resample resample, uint64_t seed, uint64_t salt);
+
+  /// What the worker in slot `asker` sees now of `from`, which is everybody or its sample of an enclosing
+  /// rule; the enclosing sample's redraw draws again here too. Valid until the next call.
+  void look(const Progress& progress, Slot asker, double now, const Seen& from, Seen& seen);
+
+ private:
+  struct State {
+    Rng rng;
+    std::vector<Slot> slots;
+    std::vector<NodeId> ids;  // of a sticky sample, since slots move
+    uint64_t version = 0;
+    uint64_t ticket = 0;
+    uint64_t events = 0;
+    uint64_t layout = 0;
+    uint64_t from_version = 0;
+    double drawn_at = 0;
+  };
+
+  bool stale(const State& state, const Progress& progress, Slot asker, double now,
+             uint64_t from_version) const;
+  void draw(State& state, const Progress& progress, const Seen& from);
+  void replace_lost(State& state, const Progress& progress, const Seen& from);
+  State& state_of(NodeId id);
+
+  uint32_t beta_;
+  Resample resample_;
+  uint64_t seed_;
+  uint64_t salt_;
+  std::vector<State> states_;          // by id
+  std::vector<uint32_t> permutation_;  // the identity between draws
+};
+
+}  // namespace actorhost

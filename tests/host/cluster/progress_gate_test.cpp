@@ -1,0 +1,223 @@
+#include "host/cluster/progress_gate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include "host/base/random.hpp"
+#include "host/cluster/progress_rules.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+std::vector<NodeId> poll(Gate& gate, double now) {
+  std::vector<NodeId> passed;
+  REQUIRE(gate.poll(now, passed).ok());
+  return passed;
+}
+
+void complete(Progress& progress, Gate& gate, NodeId id, double now) {
+  progress.start(id, now);
+  progress.complete(id, now);
+  gate.ask(id, now);
+}
+
+/// Counts how many workers it was asked about and answers as told.
+class ScriptedRule final : public BarrierRule {
+ public:
+  Decision answer;
+  Watch watched = Watch::event;
+  size_t asked = 0;
+  bool broken = false;
+
+  Status decide(const Progress&, std::span<const Slot> asking, double, std::span<Decision> out) override {
+    if (broken) return Error{Code::aborted, "the rule raised"};
+    asked += asking.size();
+    std::fill(out.begin(), out.end(), answer);
+    return {};
+  }
+  Watch watch() const override { return watched; }
+};
+
+/// Random schedule of `workers` workers under `rule`: the widest difference of clocks that was ever seen.
+int32_t widest_spread(BarrierRule& rule, uint32_t workers, uint64_t seed, int completions) {
+  Progress progress;
+  Gate gate(progress, rule);
+  Rng rng(seed);
+  std::vector<NodeId> running;
+  for (NodeId id = 0; id < workers; ++id) {
+    REQUIRE(progress.add(id, 0).ok());
+    running.push_back(id);
+  }
+  int32_t widest = 0;
+  for (int i = 0; i < completions; ++i) {
+    REQUIRE_FALSE(running.empty());  // otherwise all of them wait: a deadlock
+    const auto at = static_cast<size_t>(rng.below(running.size()));
+    const NodeId id = running[at];
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(at));
+    complete(progress, gate, id, i);
+    widest = std::max(widest, progress.max() - progress.min());
+    for (const NodeId next : poll(gate, i)) running.push_back(next);
+  }
+  return widest;
+}
+
+}  // namespace
+
+TEST_CASE("under BSP everybody waits for the last and then all pass in the order of asking") {
+  Progress progress;
+  const auto rule = native_bsp();
+  Gate gate(progress, *rule);
+  for (NodeId id : {0, 1, 2}) REQUIRE(progress.add(id, 0).ok());
+  complete(progress, gate, 2, 1);
+  CHECK(poll(gate, 1).empty());
+  complete(progress, gate, 0, 2);
+  CHECK(poll(gate, 2).empty());
+  CHECK(progress.waiting() == 2);
+  complete(progress, gate, 1, 3);
+  CHECK(poll(gate, 3) == std::vector<NodeId>{2, 0, 1});
+  CHECK(progress.waiting() == 0);
+}
+
+TEST_CASE("BSP never lets clocks differ by more than 1, SSP(s) by more than s + 1, and nothing deadlocks") {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    INFO("seed " << seed);
+    CHECK(widest_spread(*native_bsp(), 7, seed, 2000) == 1);
+    CHECK(widest_spread(*native_ssp(4), 7, seed, 2000) == 5);
+    CHECK(widest_spread(*native_asp(), 7, seed, 2000) > 6);
+    widest_spread(*native_pbsp(2, {}, seed), 7, seed, 2000);
+  }
+}
+
+TEST_CASE("a lost worker is waited for no longer") {
+  Progress progress;
+  const auto rule = native_bsp();
+  Gate gate(progress, *rule);
+  for (NodeId id : {0, 1, 2}) REQUIRE(progress.add(id, 0).ok());
+  complete(progress, gate, 0, 1);
+  complete(progress, gate, 1, 1);
+  CHECK(poll(gate, 1).empty());
+  CHECK(progress.remove(2));
+  CHECK(poll(gate, 2) == std::vector<NodeId>{0, 1});
+}
+
+TEST_CASE("a worker that is lost while it waits does not pass") {
+  Progress progress;
+  const auto rule = native_bsp();
+  Gate gate(progress, *rule);
+  for (NodeId id : {0, 1, 2}) REQUIRE(progress.add(id, 0).ok());
+  complete(progress, gate, 0, 1);
+  CHECK(poll(gate, 1).empty());
+  CHECK(progress.remove(0));
+  complete(progress, gate, 1, 2);
+  complete(progress, gate, 2, 2);
+  CHECK(poll(gate, 2) == std::vector<NodeId>{1, 2});
+}
+
+TEST_CASE("a worker that is parked while it waits and asks anew is answered once") {
+  Progress progress;
+  const auto rule = native_bsp();
+  Gate gate(progress, *rule);
+  for (NodeId id : {0, 1}) REQUIRE(progress.add(id, 0).ok());
+  complete(progress, gate, 0, 1);
+  CHECK(poll(gate, 1).empty());
+  CHECK(progress.park(0));
+  CHECK(progress.unpark(0));
+  CHECK(gate.ask(0, 1));
+  complete(progress, gate, 1, 2);
+  CHECK(poll(gate, 2) == std::vector<NodeId>{0, 1});
+}
+
+TEST_CASE("a rule is asked only when its answer can have changed") {
+  Progress progress;
+  ScriptedRule rule;
+  Gate gate(progress, rule);
+  for (NodeId id : {0, 1, 2}) REQUIRE(progress.add(id, 0).ok());
+  complete(progress, gate, 0, 1);
+  CHECK(poll(gate, 1).empty());
+  CHECK(rule.asked == 1);
+  CHECK(poll(gate, 2).empty());
+  CHECK(rule.asked == 1);
+
+  SECTION("event: at each completion") {
+    progress.complete(1, 3);
+    CHECK(poll(gate, 3).empty());
+    CHECK(rule.asked == 2);
+  }
+  SECTION("floor: when the smallest clock moves, new askers at once") {
+    rule.watched = Watch::floor;
+    complete(progress, gate, 1, 3);
+    CHECK(poll(gate, 3).empty());
+    CHECK(rule.asked == 2);
+    complete(progress, gate, 2, 3);
+    CHECK(poll(gate, 3).empty());
+    CHECK(rule.asked == 5);
+  }
+  SECTION("timer: at no completion of another") {
+    rule.watched = Watch::timer;
+    progress.complete(1, 3);
+    CHECK(poll(gate, 3).empty());
+    CHECK(rule.asked == 1);
+  }
+}
+
+TEST_CASE("a re-check time asks again about that worker alone") {
+  Progress progress;
+  ScriptedRule rule;
+  rule.watched = Watch::timer;
+  rule.answer.recheck_seconds = 0.5;
+  Gate gate(progress, rule);
+  for (NodeId id : {0, 1}) REQUIRE(progress.add(id, 0).ok());
+  complete(progress, gate, 0, 1);
+  CHECK(poll(gate, 1).empty());
+  CHECK(gate.next_time() == 1.5);
+  complete(progress, gate, 1, 1.25);
+  CHECK(poll(gate, 1.25).empty());
+  CHECK(rule.asked == 2);
+  CHECK(gate.next_time() == 1.5);
+  CHECK(poll(gate, 1.5).empty());
+  CHECK(rule.asked == 3);
+  CHECK(gate.next_time() == 1.75);
+  rule.answer.pass = true;
+  CHECK(poll(gate, 1.75) == std::vector<NodeId>{1});
+  CHECK(poll(gate, 2.0) == std::vector<NodeId>{0});
+  CHECK(gate.next_time() == kForever);
+}
+
+TEST_CASE("a rule that wants to be asked again at once does not stop the clock") {
+  Progress progress;
+  ScriptedRule rule;
+  rule.answer.recheck_seconds = 0;
+  Gate gate(progress, rule);
+  REQUIRE(progress.add(0, 0).ok());
+  complete(progress, gate, 0, 1);
+  CHECK(poll(gate, 1).empty());
+  CHECK(gate.next_time() == 1 + Gate::kMinRecheck);
+}
+
+TEST_CASE("a rule that is swapped in is asked about everybody who waits") {
+  Progress progress;
+  const auto bsp = native_bsp();
+  const auto asp = native_asp();
+  Gate gate(progress, *bsp);
+  for (NodeId id : {0, 1}) REQUIRE(progress.add(id, 0).ok());
+  complete(progress, gate, 0, 1);
+  CHECK(poll(gate, 1).empty());
+  gate.set_rule(*asp);
+  CHECK(poll(gate, 1) == std::vector<NodeId>{0});
+}
+
+TEST_CASE("a rule's error comes out of poll") {
+  Progress progress;
+  ScriptedRule rule;
+  rule.broken = true;
+  Gate gate(progress, rule);
+  REQUIRE(progress.add(0, 0).ok());
+  complete(progress, gate, 0, 1);
+  std::vector<NodeId> passed;
+  CHECK(gate.poll(1, passed).error().message == "the rule raised");
+  CHECK(passed.empty());
+}
