@@ -81,9 +81,7 @@ Status Progress::add(NodeId id, int32_t step) {
   return {};
 }
 
-Status Progress::join(NodeId id, int32_t first) {
-  return add(id, size() > 0 ? min() : first);
-}
+Status Progress::join(NodeId id, int32_t first) { return add(id, size() > 0 ? min() : first); }
 
 void Progress::insert(NodeId id, const Parked& worker) {
   const Slot slot = size();

@@ -105,20 +105,14 @@ class Progress {
 
   // One entry per slot; valid until the layout changes.
   const NodeId* ids() const noexcept { return ids_.data(); }
-  const int32_t* steps() const noexcept { return steps_.data(); }  // completed steps
-  const uint8_t* busy() const noexcept { return busy_.data(); }    // 1 while it works on a step
-  const uint8_t* alive() const noexcept { return alive_.data(); }  // 0 while it is suspected
-  const double* pulled() const noexcept {
-    return pulled_.data();
-  }  // model version it last pulled, 0 at first
-  const double* durations() const noexcept {
-    return durations_.data();
-  }                                                               // seconds of its last step, 0 at first
-  const double* asked() const noexcept { return asked_.data(); }  // when it asked to go on
-  const uint64_t* tickets() const noexcept {
-    return tickets_.data();
-  }  // its asking's number, 0 when not waiting
-  const Slot* everyone() const noexcept { return everyone_.data(); }  // 0, 1, 2, ...
+  const int32_t* steps() const noexcept { return steps_.data(); }         // completed steps
+  const uint8_t* busy() const noexcept { return busy_.data(); }           // 1 while it works on a step
+  const uint8_t* alive() const noexcept { return alive_.data(); }         // 0 while it is suspected
+  const double* pulled() const noexcept { return pulled_.data(); }        // model version it last pulled, 0 at first
+  const double* durations() const noexcept { return durations_.data(); }  // seconds of its last step, 0 at first
+  const double* asked() const noexcept { return asked_.data(); }          // when it asked to go on
+  const uint64_t* tickets() const noexcept { return tickets_.data(); }    // its asking's number, 0 when not waiting
+  const Slot* everyone() const noexcept { return everyone_.data(); }      // 0, 1, 2, ...
 
  private:
   struct Parked {

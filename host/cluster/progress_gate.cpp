@@ -4,56 +4,53 @@
 
 namespace actorhost {
 
-void Gate::set_rule(BarrierRule& rule) {
-  rule_ = &rule;
-  ask_all_ = true;
-}
-
-bool Gate::ask(NodeId id, double now) {
-  const Slot before = progress_.slot(id);
-  if (before == kNoSlot) return false;
-  if (progress_.tickets()[before] != 0) return true;
+bool Waiting::ask(NodeId id, double now) {
+  const Slot slot = progress_.slot(id);
+  if (slot == kNoSlot) return false;
+  if (progress_.tickets()[slot] != 0) return true;
   progress_.ask(id, now);
-  waiters_.push_back(Waiter{id, progress_.tickets()[before], -kForever});
+  waiters_.push_back(Waiter{id, progress_.tickets()[slot], -kForever});
   return true;
 }
 
-bool Gate::state_changed() const noexcept {
+bool Waiting::state_changed(Watch watch) const noexcept {
   if (ask_all_ || progress_.layout() != seen_layout_) return true;
-  switch (rule_->watch()) {
-    case Watch::floor:
-      return progress_.size() > 0 && progress_.min() != seen_floor_;
-    case Watch::event:
-      return progress_.changes() != seen_changes_;
-    case Watch::timer:
-      break;
+  switch (watch) {
+    case Watch::floor: return progress_.size() > 0 && progress_.min() != seen_floor_;
+    case Watch::event: return progress_.changes() != seen_changes_;
+    case Watch::timer: break;
   }
   return false;
 }
 
-void Gate::remember_state() noexcept {
-  ask_all_ = false;
-  seen_layout_ = progress_.layout();
-  seen_changes_ = progress_.changes();
-  if (progress_.size() > 0) seen_floor_ = progress_.min();
+std::span<const Slot> Waiting::begin(double now, Watch watch) {
+  const bool all = state_changed(watch);
+  now_ = now;
+  from_ = all || now >= next_time_ ? 0 : fresh_;
+  pick(all);
+  // Until finish, a repeated begin asks about everybody: this round's answers may have got lost.
+  ask_all_ = ask_all_ || !asking_.empty();
+  decisions_.assign(asking_.size(), Decision{});
+  return asking_;
 }
 
-void Gate::pick(size_t from, bool all, double now) {
+void Waiting::pick(bool all) {
   picked_.clear();
   asking_.clear();
-  for (size_t i = from; i < waiters_.size(); ++i) {
+  for (size_t i = from_; i < waiters_.size(); ++i) {
     Waiter& waiter = waiters_[i];
     const Slot slot = progress_.slot(waiter.id);
-    if (slot == kNoSlot || progress_.tickets()[slot] != waiter.ticket) {
+    const bool waits = waiter.ticket != 0 && slot != kNoSlot && progress_.tickets()[slot] == waiter.ticket;
+    if (!waits) {
       waiter.ticket = 0;
-    } else if (all || waiter.due <= now) {
+    } else if (all || waiter.due <= now_) {
       picked_.push_back(i);
       asking_.push_back(slot);
     }
   }
 }
 
-void Gate::apply(size_t from, double now, std::vector<NodeId>& passed) {
+void Waiting::finish(std::vector<NodeId>& passed) {
   for (size_t k = 0; k < picked_.size(); ++k) {
     Waiter& waiter = waiters_[picked_[k]];
     if (decisions_[k].pass) {
@@ -61,30 +58,36 @@ void Gate::apply(size_t from, double now, std::vector<NodeId>& passed) {
       passed.push_back(waiter.id);
       waiter.ticket = 0;
     } else {
-      waiter.due = now + std::max(decisions_[k].recheck_seconds, kMinRecheck);
+      waiter.due = now_ + std::max(decisions_[k].recheck_seconds, kMinRecheck);
     }
   }
-  size_t kept = from;
-  for (size_t i = from; i < waiters_.size(); ++i) {
+  if (from_ == 0) next_time_ = kForever;
+  size_t kept = from_;
+  for (size_t i = from_; i < waiters_.size(); ++i) {
     if (waiters_[i].ticket == 0) continue;
     next_time_ = std::min(next_time_, waiters_[i].due);
     waiters_[kept++] = waiters_[i];
   }
   waiters_.resize(kept);
+  fresh_ = kept;
+  picked_.clear();
+  ask_all_ = false;
+  seen_layout_ = progress_.layout();
+  seen_changes_ = progress_.changes();
+  if (progress_.size() > 0) seen_floor_ = progress_.min();
+}
+
+void Gate::set_rule(BarrierRule& rule) {
+  rule_ = &rule;
+  rule_version_ = rule.version();
+  waiting_.ask_everybody();
 }
 
 Status Gate::poll(double now, std::vector<NodeId>& passed) {
-  const bool all = state_changed();
-  const size_t from = all || now >= next_time_ ? 0 : fresh_;
-  remember_state();
-  if (from == 0) next_time_ = kForever;
-  if (from < waiters_.size()) {
-    pick(from, all, now);
-    decisions_.assign(asking_.size(), Decision{});
-    if (!asking_.empty()) AH_TRY(rule_->decide(progress_, asking_, now, decisions_));
-    apply(from, now, passed);
-  }
-  fresh_ = waiters_.size();
+  if (rule_->version() != rule_version_) set_rule(*rule_);
+  const std::span<const Slot> asking = waiting_.begin(now, rule_->watch());
+  if (!asking.empty()) AH_TRY(rule_->decide(progress_, asking, now, waiting_.decisions()));
+  waiting_.finish(passed);
   return {};
 }
 

@@ -4,7 +4,6 @@
 // if nothing happens. It belongs to the thread that owns the Progress; it never waits and takes the time as
 // an argument.
 
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -41,26 +40,31 @@ class BarrierRule {
   /// visible at the barrier), -1 that the rule promises none.
   virtual int staleness() const { return -1; }
   virtual Watch watch() const { return Watch::event; }
+  /// Goes up when the rule has become another one: everybody who waits is asked about again.
+  virtual uint64_t version() const { return 0; }
 };
 
-class Gate {
+/// The list of those who wait, and whom to ask about when: the part of a Gate that needs no rule.
+class Waiting {
  public:
   /// A rule that asks to be asked again at once is asked after this many seconds.
   static constexpr double kMinRecheck = 1e-4;
 
-  /// Both must outlive the gate; set_rule puts another rule in charge, and everybody who waits is asked
-  /// again.
-  Gate(Progress& progress, BarrierRule& rule) : progress_(progress), rule_(&rule) {}
-  void set_rule(BarrierRule& rule);
-  BarrierRule& rule() const { return *rule_; }
+  /// `progress` must outlive it, and nobody else may call its ask.
+  explicit Waiting(Progress& progress) : progress_(progress) {}
 
   /// Worker `id` has completed its step and wants to go on. False when it is not counted.
   bool ask(NodeId id, double now);
-  /// Appends to `passed` the workers that may go on now, in the order in which they asked; they wait no
-  /// longer. Call after events, changes of membership and at next_time(). Cheap when no answer can have
-  /// changed.
-  Status poll(double now, std::vector<NodeId>& passed);
-  /// When poll has to be called again even if nothing happens; kForever when never.
+  /// The next begin picks everybody.
+  void ask_everybody() noexcept { ask_all_ = true; }
+  /// The workers whose answers are due, in the order in which they asked; their slots are valid until finish, which
+  /// must follow before anything else happens to the progress (or another begin, which starts again).
+  std::span<const Slot> begin(double now, Watch watch);
+  /// Where the answers to begin go, one for each.
+  std::span<Decision> decisions() noexcept { return decisions_; }
+  /// Appends the workers that pass to `passed`; they wait no longer.
+  void finish(std::vector<NodeId>& passed);
+  /// When begin has to be called again even if nothing happens; kForever when never.
   double next_time() const noexcept { return next_time_; }
 
  private:
@@ -70,25 +74,44 @@ class Gate {
     double due;       // ask again at this time; in the past for those never asked about
   };
 
-  bool state_changed() const noexcept;
-  void remember_state() noexcept;
-  /// Picks the entries from `from` on that are to be asked about: all of them or those whose time has come.
-  void pick(size_t from, bool all, double now);
-  /// Takes those who pass, and those who wait no longer for another reason, off the list.
-  void apply(size_t from, double now, std::vector<NodeId>& passed);
+  bool state_changed(Watch watch) const noexcept;
+  void pick(bool all);
 
   Progress& progress_;
-  BarrierRule* rule_;
-  std::vector<Waiter> waiters_;  // in order of asking
-  size_t fresh_ = 0;             // waiters_[fresh_ ..] have not been asked about yet
+  std::vector<Waiter> waiters_;      // in order of asking
+  size_t fresh_ = 0;                 // waiters_[fresh_ ..] have not been asked about yet
+  size_t from_ = 0;                  // this round looks at waiters_[from_ ..]
+  std::vector<size_t> picked_;       // indices of waiters_
+  std::vector<Slot> asking_;         // their slots
+  std::vector<Decision> decisions_;  // their answers
+  double now_ = 0;
   double next_time_ = kForever;
   bool ask_all_ = false;
-  uint64_t seen_layout_ = 0;
+  uint64_t seen_layout_ = 0;  // what the last round saw
   uint64_t seen_changes_ = 0;
   int32_t seen_floor_ = 0;
-  std::vector<size_t> picked_;  // indices of waiters_
-  std::vector<Slot> asking_;    // their slots
-  std::vector<Decision> decisions_;
+};
+
+class Gate {
+ public:
+  /// Both must outlive the gate.
+  Gate(Progress& progress, BarrierRule& rule)
+      : progress_(progress), rule_(&rule), rule_version_(rule.version()), waiting_(progress) {}
+  /// Puts another rule in charge, which must outlive the gate; everybody who waits is asked about again.
+  void set_rule(BarrierRule& rule);
+  BarrierRule& rule() const { return *rule_; }
+
+  bool ask(NodeId id, double now) { return waiting_.ask(id, now); }
+  /// Appends to `passed` the workers that may go on now, in the order in which they asked; they wait no longer.
+  /// Call after events, changes of membership and at next_time(). Cheap when no answer can have changed.
+  Status poll(double now, std::vector<NodeId>& passed);
+  double next_time() const noexcept { return waiting_.next_time(); }
+
+ private:
+  Progress& progress_;
+  BarrierRule* rule_;
+  uint64_t rule_version_;
+  Waiting waiting_;
 };
 
 }  // namespace actorhost

@@ -34,15 +34,9 @@ Status SampledRule::decide(const Progress& progress, std::span<const Slot> askin
   return {};
 }
 
-std::unique_ptr<BarrierRule> native_bsp() {
-  return std::make_unique<ClockRule>(0);
-}
-std::unique_ptr<BarrierRule> native_ssp(int staleness) {
-  return std::make_unique<ClockRule>(staleness);
-}
-std::unique_ptr<BarrierRule> native_asp() {
-  return std::make_unique<FreeRule>();
-}
+std::unique_ptr<BarrierRule> native_bsp() { return std::make_unique<ClockRule>(0); }
+std::unique_ptr<BarrierRule> native_ssp(int staleness) { return std::make_unique<ClockRule>(staleness); }
+std::unique_ptr<BarrierRule> native_asp() { return std::make_unique<FreeRule>(); }
 
 std::unique_ptr<BarrierRule> native_pbsp(uint32_t beta, Resample resample, uint64_t seed) {
   return std::make_unique<SampledRule>(beta, 0, resample, seed);

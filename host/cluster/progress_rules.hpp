@@ -13,8 +13,7 @@ namespace actorhost {
 class ClockRule final : public BarrierRule {
  public:
   explicit ClockRule(int staleness) : staleness_(staleness) {}
-  Status decide(const Progress& progress, std::span<const Slot> asking, double now,
-                std::span<Decision> out) override;
+  Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override;
   int staleness() const override { return staleness_; }
   Watch watch() const override { return Watch::floor; }
 
@@ -25,8 +24,7 @@ class ClockRule final : public BarrierRule {
 /// Everybody passes.
 class FreeRule final : public BarrierRule {
  public:
-  Status decide(const Progress& progress, std::span<const Slot> asking, double now,
-                std::span<Decision> out) override;
+  Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override;
   Watch watch() const override { return Watch::timer; }
 };
 
@@ -34,8 +32,7 @@ class FreeRule final : public BarrierRule {
 class SampledRule final : public BarrierRule {
  public:
   SampledRule(uint32_t beta, int staleness, Resample resample, uint64_t seed);
-  Status decide(const Progress& progress, std::span<const Slot> asking, double now,
-                std::span<Decision> out) override;
+  Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override;
   Watch watch() const override { return watch_; }
 
  private:

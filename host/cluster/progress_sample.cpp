@@ -47,17 +47,13 @@ Sampler::State& Sampler::state_of(NodeId id) {
   return states_[id];
 }
 
-bool Sampler::stale(const State& state, const Progress& progress, Slot asker, double now,
-                    uint64_t from_version) const {
+bool Sampler::stale(const State& state, const Progress& progress, Slot asker, double now, uint64_t from_version) const {
   if (state.ticket != progress.tickets()[asker] || state.version == 0) return true;
   if (state.from_version != from_version) return true;
   switch (resample_.kind) {
-    case Resample::Kind::event:
-      return state.events != progress.events() || state.layout != progress.layout();
-    case Resample::Kind::poll:
-      return now >= state.drawn_at + resample_.seconds - kRounding;
-    case Resample::Kind::sticky:
-      break;
+    case Resample::Kind::event: return state.events != progress.events() || state.layout != progress.layout();
+    case Resample::Kind::poll: return now >= state.drawn_at + resample_.seconds - kRounding;
+    case Resample::Kind::sticky: break;
   }
   return false;
 }

@@ -27,9 +27,9 @@ struct Resample {
 
 /// What a worker sees. The layout is shared with Lua (bindings/ffi_barrier.h).
 struct Seen {
-  const Slot* slots = nullptr;  // n of them, valid until the next look or change of layout
-  uint64_t version = 0;         // goes up with each draw of this worker's sample
-  double lowest = std::numeric_limits<double>::infinity();           // smallest completed step seen
+  const Slot* slots = nullptr;                              // n of them, valid until the next look or change of layout
+  uint64_t version = 0;                                     // goes up with each draw of this worker's sample
+  double lowest = std::numeric_limits<double>::infinity();  // smallest completed step seen
   double highest = -std::numeric_limits<double>::infinity();         // and greatest
   double recheck_seconds = std::numeric_limits<double>::infinity();  // poll: until the next draw
   uint32_t n = 0;
@@ -62,8 +62,7 @@ class Sampler {
     double drawn_at = 0;
   };
 
-  bool stale(const State& state, const Progress& progress, Slot asker, double now,
-             uint64_t from_version) const;
+  bool stale(const State& state, const Progress& progress, Slot asker, double now, uint64_t from_version) const;
   void draw(State& state, const Progress& progress, const Seen& from);
   void replace_lost(State& state, const Progress& progress, const Seen& from);
   State& state_of(NodeId id);

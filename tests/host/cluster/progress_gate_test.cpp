@@ -32,6 +32,7 @@ class ScriptedRule final : public BarrierRule {
   Watch watched = Watch::event;
   size_t asked = 0;
   bool broken = false;
+  uint64_t swaps = 0;
 
   Status decide(const Progress&, std::span<const Slot> asking, double, std::span<Decision> out) override {
     if (broken) return Error{Code::aborted, "the rule raised"};
@@ -40,6 +41,7 @@ class ScriptedRule final : public BarrierRule {
     return {};
   }
   Watch watch() const override { return watched; }
+  uint64_t version() const override { return swaps; }
 };
 
 /// Random schedule of `workers` workers under `rule`: the widest difference of clocks that was ever seen.
@@ -195,7 +197,7 @@ TEST_CASE("a rule that wants to be asked again at once does not stop the clock")
   REQUIRE(progress.add(0, 0).ok());
   complete(progress, gate, 0, 1);
   CHECK(poll(gate, 1).empty());
-  CHECK(gate.next_time() == 1 + Gate::kMinRecheck);
+  CHECK(gate.next_time() == 1 + Waiting::kMinRecheck);
 }
 
 TEST_CASE("a rule that is swapped in is asked about everybody who waits") {
@@ -220,4 +222,33 @@ TEST_CASE("a rule's error comes out of poll") {
   std::vector<NodeId> passed;
   CHECK(gate.poll(1, passed).error().message == "the rule raised");
   CHECK(passed.empty());
+}
+
+TEST_CASE("a round whose answers got lost is asked again") {
+  Progress progress;
+  ScriptedRule rule;
+  rule.watched = Watch::timer;
+  rule.broken = true;
+  Gate gate(progress, rule);
+  REQUIRE(progress.add(0, 0).ok());
+  complete(progress, gate, 0, 1);
+  std::vector<NodeId> passed;
+  CHECK_FALSE(gate.poll(1, passed).ok());
+  rule.broken = false;
+  rule.answer.pass = true;
+  CHECK(poll(gate, 1) == std::vector<NodeId>{0});
+}
+
+TEST_CASE("a rule that becomes another one is asked about everybody who waits") {
+  Progress progress;
+  ScriptedRule rule;
+  rule.watched = Watch::timer;
+  Gate gate(progress, rule);
+  REQUIRE(progress.add(0, 0).ok());
+  complete(progress, gate, 0, 1);
+  CHECK(poll(gate, 1).empty());
+  rule.answer.pass = true;
+  CHECK(poll(gate, 2).empty());
+  ++rule.swaps;
+  CHECK(poll(gate, 3) == std::vector<NodeId>{0});
 }
