@@ -16,6 +16,7 @@ const char* code_name(Code code) noexcept {
     case Code::mismatch: return "mismatch";
     case Code::full: return "full";
     case Code::unsupported: return "unsupported";
+    case Code::script: return "script";
     case Code::internal: return "internal";
   }
   return "internal";

@@ -24,6 +24,7 @@ enum class Code {
   mismatch,      // nodes disagree on the action, collective, shape or order
   full,          // a bounded queue has no room (only from calls that never wait)
   unsupported,   // what was asked for is not available in this build or setting
+  script,        // the job's Lua raised an error or does not parse
   internal       // a bug in actorhost
 };
 

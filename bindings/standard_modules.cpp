@@ -1,0 +1,11 @@
+#include "bindings/standard_modules.hpp"
+
+#include "bindings/lua_core.hpp"
+
+namespace actorhost {
+
+void open_standard_modules(Vm& vm) {
+  open_core(vm);
+}
+
+}  // namespace actorhost

@@ -1,0 +1,145 @@
+--- Argument checks of the standard library. Each raises "bad argument 'steps' to param.run: expected number, got string"
+--- at the line of the innermost frame outside the standard library, so at the user's call however deep the check is.
+local M = {}
+
+local type, floor = type, math.floor
+
+-- The level, seen from the function that calls this, of the innermost Lua frame that is not part of stdlib/.
+local function user_level()
+  local level = 3
+  while true do
+    local frame = debug.getinfo(level, "Sl")
+    if not frame then return 3 end
+    if frame.currentline > 0 and frame.source:sub(1, 8) ~= "@stdlib/" then return level - 1 end
+    level = level + 1
+  end
+end
+
+---Raises `message`, formatted with the other arguments, at the user's line.
+---@param message string
+---@param ... any
+function M.fail(message, ...)
+  if select("#", ...) > 0 then message = message:format(...) end
+  error(message, user_level())
+end
+
+local fail = M.fail
+
+---Raises the error of a wrong argument.
+---@param name string the argument as the user knows it
+---@param fn string the function as the user calls it, "param.run"
+---@param expected string
+---@param value any what was given instead
+function M.wrong(name, fn, expected, value)
+  local given = type(value)
+  if given == "number" and (expected:find("integer", 1, true) or expected:find("number", 1, true)) then
+    given = tostring(value)
+  elseif given == "string" and expected:find("one of", 1, true) then
+    given = ("'%s'"):format(value)
+  end
+  fail("bad argument '%s' to %s: expected %s, got %s", name, fn, expected, given)
+end
+
+local wrong = M.wrong
+
+---`value` has to be of type `kind` (as `type` spells it).
+---@param value any
+---@param kind string
+---@param name string
+---@param fn string
+function M.arg(value, kind, name, fn)
+  if type(value) ~= kind then wrong(name, fn, kind, value) end
+end
+
+---As `arg`, but nil is fine too.
+---@param value any
+---@param kind string
+---@param name string
+---@param fn string
+function M.optional(value, kind, name, fn)
+  if value ~= nil and type(value) ~= kind then wrong(name, fn, kind .. " or nil", value) end
+end
+
+---`value` has to be a whole number from `low` to `high` (no limit where nil).
+---@param value any
+---@param name string
+---@param fn string
+---@param low? number
+---@param high? number
+function M.integer(value, name, fn, low, high)
+  if type(value) == "number" and value == floor(value) and value - value == 0
+    and (not low or value >= low) and (not high or value <= high) then
+    return
+  end
+  local range = ""
+  if low and high then
+    range = (" from %s to %s"):format(low, high)
+  elseif low then
+    range = (" of at least %s"):format(low)
+  elseif high then
+    range = (" of at most %s"):format(high)
+  end
+  wrong(name, fn, "an integer" .. range, value)
+end
+
+---`value` has to be a number from `low` to `high` (no limit where nil), not NaN.
+---@param value any
+---@param name string
+---@param fn string
+---@param low? number
+---@param high? number
+function M.number(value, name, fn, low, high)
+  if type(value) == "number" and value == value and (not low or value >= low) and (not high or value <= high) then
+    return
+  end
+  local range = ""
+  if low and high then
+    range = (" from %s to %s"):format(low, high)
+  elseif low then
+    range = (" of at least %s"):format(low)
+  elseif high then
+    range = (" of at most %s"):format(high)
+  end
+  wrong(name, fn, "a number" .. range, value)
+end
+
+---`value` has to be one of the strings of `choices`.
+---@param value any
+---@param choices string[]
+---@param name string
+---@param fn string
+function M.one_of(value, choices, name, fn)
+  for i = 1, #choices do
+    if value == choices[i] then return end
+  end
+  wrong(name, fn, "one of '" .. table.concat(choices, "', '") .. "'", value)
+end
+
+---Checks a table of named options: each key of `options` has to be in `kinds`, with a value of the type named there.
+---A kind ends in "?" when the option may be absent; several are separated by "|"; "any" takes everything.
+---@param options any
+---@param kinds table<string, string> e.g. {steps = "number", out = "cdata?", sync = "boolean|string?"}
+---@param fn string
+function M.options(options, kinds, fn)
+  M.arg(options, "table", "options", fn)
+  for key in pairs(options) do
+    if kinds[key] == nil then
+      local known = {}
+      for name in pairs(kinds) do known[#known + 1] = name end
+      table.sort(known)
+      fail("unknown option '%s' to %s (known: %s)", tostring(key), fn, table.concat(known, ", "))
+    end
+  end
+  for name, kind in pairs(kinds) do
+    local value, wanted = options[name], kind:gsub("%?$", "")
+    local may_be_absent = wanted ~= kind
+    local given = type(value)
+    if value == nil then
+      if not may_be_absent then wrong(name, fn, (wanted:gsub("|", " or ")), value) end
+    elseif wanted ~= "any" and not ("|" .. wanted .. "|"):find("|" .. given .. "|", 1, true) then
+      wrong(name, fn, (wanted:gsub("|", " or ")), value)
+    end
+  end
+end
+
+return M

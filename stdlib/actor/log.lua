@@ -1,0 +1,33 @@
+--- The log: every rank's lines go to the host's log with level, time and rank, whatever `print` does.
+local core = require("actor.c.core")
+
+local M = {}
+
+local function text_of(format, ...)
+  local count = select("#", ...)
+  if type(format) == "string" then
+    return count > 0 and format:format(...) or format
+  end
+  local parts = { tostring(format) }
+  for i = 1, count do parts[i + 1] = tostring((select(i, ...))) end
+  return table.concat(parts, " ")
+end
+
+local function writer(level)
+  return function(format, ...)
+    if core.log_enabled(level) then core.log(level, text_of(format, ...)) end
+  end
+end
+
+---Each takes a format and its arguments as string.format does, or any values, which are written as tostring has them.
+---Costs next to nothing below the log level.
+---@type fun(format: any, ...: any)
+M.debug = writer(1)
+---@type fun(format: any, ...: any)
+M.info = writer(2)
+---@type fun(format: any, ...: any)
+M.warn = writer(3)
+---@type fun(format: any, ...: any)
+M.error = writer(4)
+
+return M

@@ -1,0 +1,118 @@
+--- Seeded random numbers: one seed and stream give the same numbers in every VM, on every machine and in C++.
+--- `require "actor.rng"` is a function: rng(seed, stream) -> generator.
+local check = require("actor.check")
+local ffi = require("ffi")
+local core = require("actor.ffi")("core")
+
+---@class actor.Rng
+local Rng = {}
+
+---Uniform in [low, high), by default [0, 1).
+---@param low? number
+---@param high? number
+---@return number
+function Rng:uniform(low, high)
+  if low == nil then return core.rng_uniform(self) end
+  check.number(low, "low", "rng:uniform")
+  check.number(high, "high", "rng:uniform", low)
+  return low + (high - low) * core.rng_uniform(self)
+end
+
+---A whole number from 0 to bound-1, each as likely.
+---@param bound number 1 .. 2^53
+---@return number
+function Rng:below(bound)
+  check.integer(bound, "bound", "rng:below", 1, 2 ^ 53)
+  return core.rng_below(self, bound)
+end
+
+---A whole number from `low` to `high`, each as likely; from 1 when only one is given, as math.random.
+---@param low number
+---@param high? number
+---@return number
+function Rng:int(low, high)
+  if high == nil then low, high = 1, low end
+  check.integer(low, "low", "rng:int", -2 ^ 52, 2 ^ 52)
+  check.integer(high, "high", "rng:int", low, 2 ^ 52)
+  return low + core.rng_below(self, high - low + 1)
+end
+
+---@param mean? number default 0
+---@param deviation? number default 1
+---@return number
+function Rng:normal(mean, deviation)
+  if mean == nil then return core.rng_normal(self) end
+  check.number(mean, "mean", "rng:normal")
+  check.number(deviation == nil and 1 or deviation, "deviation", "rng:normal", 0)
+  return mean + (deviation or 1) * core.rng_normal(self)
+end
+
+---@param mean? number default 1
+---@return number
+function Rng:exponential(mean)
+  if mean == nil then mean = 1 end
+  check.number(mean, "mean", "rng:exponential", 0)
+  return core.rng_exponential(self, mean)
+end
+
+---@param shape number above 0
+---@param scale? number default 1
+---@return number
+function Rng:gamma(shape, scale)
+  check.number(shape, "shape", "rng:gamma")
+  if shape <= 0 then check.wrong("shape", "rng:gamma", "a number above 0", shape) end
+  if scale == nil then scale = 1 end
+  check.number(scale, "scale", "rng:gamma", 0)
+  return core.rng_gamma(self, shape, scale)
+end
+
+---Shuffles an array in place and returns it.
+---@generic T
+---@param array T[]
+---@return T[]
+function Rng:shuffle(array)
+  check.arg(array, "table", "array", "rng:shuffle")
+  for i = #array, 2, -1 do
+    local j = core.rng_below(self, i) + 1
+    array[i], array[j] = array[j], array[i]
+  end
+  return array
+end
+
+---`count` different elements of an array, or different whole numbers of 1 .. n when a number is given, in random order.
+---All of them when there are fewer. The cost goes with `count`, not with n.
+---@param population any[]|number
+---@param count number
+---@return any[]
+function Rng:sample(population, count)
+  local array = type(population) == "table" and population or nil
+  if not array then check.integer(population, "population", "rng:sample", 0, 2 ^ 53) end
+  check.integer(count, "count", "rng:sample", 0)
+  local n = array and #array or population
+  local moved, out = {}, {}
+  for i = 1, math.min(count, n) do
+    local j = i + core.rng_below(self, n - i + 1)
+    local chosen = moved[j] or j
+    moved[j] = moved[i] or i
+    out[i] = array and array[chosen] or chosen
+  end
+  return out
+end
+
+Rng.__index = Rng
+local new = ffi.metatype("struct ah_rng", Rng)
+
+---The generator of `stream` of `seed`; different streams are independent.
+---@param seed number|integer whole number from 0, or a 64-bit cdata
+---@param stream? number|integer default 0
+---@return actor.Rng
+local function rng(seed, stream)
+  if stream == nil then stream = 0 end
+  if type(seed) ~= "cdata" then check.integer(seed, "seed", "actor.rng", 0, 2 ^ 53) end
+  if type(stream) ~= "cdata" then check.integer(stream, "stream", "actor.rng", 0, 2 ^ 53) end
+  local generator = new()
+  core.rng_init(generator, seed, stream)
+  return generator
+end
+
+return rng

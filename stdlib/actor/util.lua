@@ -1,0 +1,54 @@
+--- Small things that every module needs: iteration in key order.
+local check = require("actor.check")
+
+local M = {}
+
+---The keys of a table: numbers in order, then strings in byte order, then false and true.
+---@param t table
+---@return any[]
+function M.sorted_keys(t)
+  local numbers, strings, has_false, has_true = {}, {}, false, false
+  for key in pairs(t) do
+    local kind = type(key)
+    if kind == "number" then
+      numbers[#numbers + 1] = key
+    elseif kind == "string" then
+      strings[#strings + 1] = key
+    elseif key == false then
+      has_false = true
+    elseif key == true then
+      has_true = true
+    else
+      check.fail("a %s key has no order (numbers, strings and booleans have)", kind)
+    end
+  end
+  table.sort(numbers)
+  table.sort(strings)
+  local count = #numbers
+  for i = 1, #strings do numbers[count + i] = strings[i] end
+  if has_false then numbers[#numbers + 1] = false end
+  if has_true then numbers[#numbers + 1] = true end
+  return numbers
+end
+
+---As `pairs`, but in key order, which is the same in every VM (that of `pairs` is not). Keys that are added while
+---iterating are not seen, removed ones are skipped.
+---@generic K, V
+---@param t table<K, V>
+---@return fun(): K, V
+function M.pairs(t)
+  check.arg(t, "table", "t", "actor.pairs")
+  local keys = M.sorted_keys(t)
+  local i = 0
+  return function()
+    while true do
+      i = i + 1
+      local key = keys[i]
+      if key == nil then return nil end
+      local value = t[key]
+      if value ~= nil then return key, value end
+    end
+  end
+end
+
+return M

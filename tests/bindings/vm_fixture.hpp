@@ -1,0 +1,64 @@
+#pragma once
+// A Vm whose prints and log lines are kept, and modules from a table: what the binding tests run scripts in.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <lua.hpp>
+
+#include "bindings/lua_support.hpp"
+#include "bindings/vm.hpp"
+
+namespace actorhost::testing {
+
+class TableModules final : public ModuleSource {
+ public:
+  Result<std::optional<ModuleText>> find(std::string_view name) override {
+    const auto found = files.find(std::string(name));
+    if (found == files.end()) return std::optional<ModuleText>();
+    if (found->second == "refused") return Error{Code::refused, "its hash differs from the cluster's"};
+    return std::optional(ModuleText{found->second, "@" + found->first + ".lua"});
+  }
+  std::map<std::string, std::string> files;
+};
+
+struct VmFixture {
+  explicit VmFixture(VmConfig config = {}) {
+    if (config.who.empty()) config.who = "rank 3";
+    config.print = [this](std::string_view line) { lines.emplace_back(line); };
+    config.log = &log;
+    config.modules = &modules;
+    auto made = Vm::create(std::move(config));
+    if (!made.ok()) FAIL(made.error().message);
+    vm = std::move(*made);
+  }
+
+  /// Runs and expects success.
+  void run(const std::string& source) {
+    const Status status = vm->run(source, "@job.lua");
+    if (!status.ok()) FAIL(status.error().message);
+  }
+  /// Runs, expects failure and returns its message.
+  std::string error_of(const std::string& source) {
+    const Status status = vm->run(source, "@job.lua");
+    REQUIRE_FALSE(status.ok());
+    code = status.error().code;
+    return status.error().message;
+  }
+  std::string first_line_of_error(const std::string& source) {
+    const std::string message = error_of(source);
+    return message.substr(0, message.find('\n'));
+  }
+
+  TableModules modules;
+  std::vector<std::string> lines;
+  std::vector<std::string> log_lines;
+  Log log{LogLevel::info, [this](LogLevel, std::string_view line) { log_lines.emplace_back(line); }};
+  Code code = Code::internal;
+  std::unique_ptr<Vm> vm;
+};
+
+}  // namespace actorhost::testing
