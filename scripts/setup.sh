@@ -4,7 +4,7 @@
 
 # The one list of packages. Needed to build and to run the tests:
 required_packages="cmake g++ pkg-config libluajit-5.1-dev libnng-dev libeigen3-dev libspdlog-dev libfmt-dev \
-nlohmann-json3-dev libsodium-dev libxxhash-dev libarchive-dev libcli11-dev catch2 openssl luajit"
+nlohmann-json3-dev libsodium-dev libxxhash-dev libarchive-dev zlib1g-dev libcli11-dev catch2 openssl luajit"
 # Make building faster; done without where they cannot be installed:
 optional_packages="ninja-build ccache"
 # Needed by scripts/check:

@@ -40,8 +40,7 @@ std::string final_name(const std::string& prefix, uint64_t number) {
 
 /// The number of "PREFIX-digits", nothing for other names.
 std::optional<uint64_t> number_of(std::string_view name, const std::string& prefix) {
-  if (name.size() < prefix.size() + 1 + kDigits || !name.starts_with(prefix) || name[prefix.size()] != '-')
-    return {};
+  if (name.size() < prefix.size() + 1 + kDigits || !name.starts_with(prefix) || name[prefix.size()] != '-') return {};
   name.remove_prefix(prefix.size() + 1);
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -63,8 +62,7 @@ Result<std::vector<std::string>> names_in(const fs::path& dir) {
   for (fs::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
     names.push_back(it->path().filename().string());
   }
-  if (error && error != std::errc::no_such_file_or_directory)
-    return file_error(dir, "cannot list", error.value());
+  if (error && error != std::errc::no_such_file_or_directory) return file_error(dir, "cannot list", error.value());
   return names;
 }
 
@@ -90,8 +88,7 @@ Fd lock_dir(const fs::path& dir) {
 /// Gives `from` the name `to`. One that exists is exchanged and left under the name `from`.
 Status rename_over(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) == 0) return {};
-  if (errno != EEXIST && errno != ENOTEMPTY)
-    return file_error(to, "renaming the finished directory to this", errno);
+  if (errno != EEXIST && errno != ENOTEMPTY) return file_error(to, "renaming the finished directory to this", errno);
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return {};
   return file_error(to, "replacing the directory of this name", errno);
 }
@@ -107,8 +104,8 @@ Result<AtomicDir> AtomicDir::begin(const fs::path& parent, const std::string& pr
   dir.parent_ = parent;
   dir.final_ = parent / final_name(prefix, number);
   for (int attempt = 0; attempt < 100; ++attempt) {
-    const fs::path path = parent / ("." + final_name(prefix, number) + ".tmp-" + std::to_string(::getpid()) +
-                                    "-" + std::to_string(attempt));
+    const fs::path path = parent / ("." + final_name(prefix, number) + ".tmp-" + std::to_string(::getpid()) + "-" +
+                                    std::to_string(attempt));
     if (::mkdir(path.c_str(), 0777) != 0) {
       if (errno == EEXIST) continue;  // another writer of ours, or a leftover of a process that had our id
       return file_error(path, "cannot make the directory", errno);
@@ -168,13 +165,12 @@ Status verify_dir(const fs::path& dir) {
   auto found = hash_files(dir);
   if (!found) return std::move(found).error();
   for (const ManifestFile& file : *expected) {
-    const auto at =
-        std::find_if(found->begin(), found->end(), [&](const auto& f) { return f.name == file.name; });
+    const auto at = std::find_if(found->begin(), found->end(), [&](const auto& f) { return f.name == file.name; });
     const std::string path = (dir / file.name).string();
     if (at == found->end()) return Error{Code::bad_data, path + ": missing, the manifest lists it"};
     if (at->bytes != file.bytes) {
-      return Error{Code::bad_data, path + ": " + std::to_string(at->bytes) +
-                                       " bytes found, the manifest says " + std::to_string(file.bytes)};
+      return Error{Code::bad_data, path + ": " + std::to_string(at->bytes) + " bytes found, the manifest says " +
+                                       std::to_string(file.bytes)};
     }
     if (at->xxh3 != file.xxh3) {
       return Error{Code::bad_data, path + ": hash " + at->xxh3 + " found, the manifest says " + file.xxh3};
@@ -206,8 +202,7 @@ Result<size_t> prune_complete(const fs::path& parent, const std::string& prefix,
   for (size_t i = keep; i < found->size(); ++i) {
     // Renamed first: a crash half way leaves a leftover, not a directory that lost some of its files.
     const fs::path& path = (*found)[i].path;
-    const fs::path away =
-        parent / ("." + path.filename().string() + ".tmp-" + std::to_string(::getpid()) + "-old");
+    const fs::path away = parent / ("." + path.filename().string() + ".tmp-" + std::to_string(::getpid()) + "-old");
     std::error_code error;
     fs::rename(path, away, error);
     if (!error) fs::remove_all(away, error);

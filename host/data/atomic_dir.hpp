@@ -27,8 +27,7 @@ class AtomicDir {
  public:
   /// Makes the temporary directory for PARENT/PREFIX-number, and PARENT when it is missing. PREFIX holds
   /// letters, digits, '_' and '-' only.
-  static Result<AtomicDir> begin(const std::filesystem::path& parent, const std::string& prefix,
-                                 uint64_t number);
+  static Result<AtomicDir> begin(const std::filesystem::path& parent, const std::string& prefix, uint64_t number);
   AtomicDir(AtomicDir&& other) noexcept;
   AtomicDir& operator=(AtomicDir&&) = delete;
   /// Removes the temporary directory unless it was committed.
@@ -61,8 +60,7 @@ struct CompleteDir {
 /// The complete directories of that prefix, highest number first. Those whose manifest is missing or
 /// unreadable, or that lack a file or have one of another size, are left out. A missing parent is an empty
 /// list.
-Result<std::vector<CompleteDir>> list_complete(const std::filesystem::path& parent,
-                                               const std::string& prefix);
+Result<std::vector<CompleteDir>> list_complete(const std::filesystem::path& parent, const std::string& prefix);
 
 /// Reads every file of a complete directory and compares its hash with the manifest. Code::bad_data names the
 /// file.

@@ -38,8 +38,7 @@ Result<ManifestFile> hash_file(const std::filesystem::path& path) {
     out.bytes += *got;
   }
   std::array<char, 17> hex{};
-  std::snprintf(hex.data(), hex.size(), "%016llx",
-                static_cast<unsigned long long>(XXH3_64bits_digest(state.get())));
+  std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(state.get())));
   out.xxh3 = hex.data();
   return out;
 }
@@ -89,8 +88,8 @@ Status write_manifest(const std::filesystem::path& dir, const std::vector<Manife
     list.push_back({{"name", file.name}, {"bytes", file.bytes}, {"xxh3", file.xxh3}});
   }
   const nlohmann::json document = {{"format", 1}, {"files", std::move(list)}};
-  const std::string text = document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
-                           "\n";  // never throws on odd names
+  const std::string text =
+      document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";  // never throws on odd names
   const std::filesystem::path path = dir / kManifestName;
   auto fd = open_for_writing(path);
   if (!fd) return std::move(fd).error();

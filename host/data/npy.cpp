@@ -33,8 +33,7 @@ Status read_part(ByteSource& source, void* out, size_t size, const std::string& 
 
 /// Bytes of an array of this shape; false when no machine could hold it.
 bool checked_bytes(const NpyHeader& header, uint64_t& bytes) {
-  uint64_t all =
-      npy_item_bytes(header.type);  // with zero dimensions left out, so that no later product overflows
+  uint64_t all = npy_item_bytes(header.type);  // with zero dimensions left out, so that no later product overflows
   bool is_empty = false;
   for (size_t dim : header.shape) {
     if (dim == 0) {
@@ -75,32 +74,22 @@ Result<uint64_t> read_header(ByteSource& source, const std::string& where, NpyHe
 
 size_t npy_item_bytes(NpyType type) noexcept {
   switch (type) {
-    case NpyType::f4:
-      return 4;
-    case NpyType::f8:
-      return 8;
-    case NpyType::i4:
-      return 4;
-    case NpyType::i8:
-      return 8;
-    case NpyType::u1:
-      return 1;
+    case NpyType::f4: return 4;
+    case NpyType::f8: return 8;
+    case NpyType::i4: return 4;
+    case NpyType::i8: return 8;
+    case NpyType::u1: return 1;
   }
   return 0;
 }
 
 const char* npy_descr(NpyType type) noexcept {
   switch (type) {
-    case NpyType::f4:
-      return "<f4";
-    case NpyType::f8:
-      return "<f8";
-    case NpyType::i4:
-      return "<i4";
-    case NpyType::i8:
-      return "<i8";
-    case NpyType::u1:
-      return "|u1";
+    case NpyType::f4: return "<f4";
+    case NpyType::f8: return "<f8";
+    case NpyType::i4: return "<i4";
+    case NpyType::i8: return "<i8";
+    case NpyType::u1: return "|u1";
   }
   return "";
 }
@@ -135,8 +124,8 @@ Result<NpyArray> decode_npy(ByteSource& source, const std::string& where, uint64
   const uint64_t left = available > *data_at ? available - *data_at : 0;
   if (bytes > left) {
     return bad(where, *data_at,
-               "truncated data: the shape needs " + std::to_string(bytes) + " bytes, at most " +
-                   std::to_string(left) + " are there");
+               "truncated data: the shape needs " + std::to_string(bytes) + " bytes, at most " + std::to_string(left) +
+                   " are there");
   }
   NpyArray array{header.type, std::move(header.shape), {}};
   try {

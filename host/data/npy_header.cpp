@@ -55,8 +55,7 @@ class HeaderParser {
       }
     }
     if (name.find('O') != std::string_view::npos) return fail("arrays of Python objects are not read");
-    return fail("element type '" + std::string(name) +
-                "' is not read; use '<f4', '<f8', '<i4', '<i8' or '|u1'");
+    return fail("element type '" + std::string(name) + "' is not read; use '<f4', '<f8', '<i4', '<i8' or '|u1'");
   }
 
   bool order() {
@@ -92,8 +91,7 @@ class HeaderParser {
 
   bool quoted(std::string_view& out) {
     skip_space();
-    if (at_ >= text_.size() || (text_[at_] != '\'' && text_[at_] != '"'))
-      return fail("a quoted string expected");
+    if (at_ >= text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) return fail("a quoted string expected");
     const size_t end = text_.find(text_[at_], at_ + 1);
     if (end == std::string_view::npos) return fail("the quote does not end");
     out = text_.substr(at_ + 1, end - at_ - 1);

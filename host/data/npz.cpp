@@ -37,10 +37,9 @@ Status check_name(std::string_view name) {
   const bool printable = std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
   if (name.empty() || name.size() > 1024 || !printable || name.front() == ' ' || name.back() == ' ' ||
       name.front() == '/') {
-    return Error{Code::bad_argument,
-                 "array name '" + std::string(name.substr(0, 80)) +
-                     "' cannot be stored: 1 to 1024 printable ASCII characters are needed, no "
-                     "'/' first, no space first or last"};
+    return Error{Code::bad_argument, "array name '" + std::string(name.substr(0, 80)) +
+                                         "' cannot be stored: 1 to 1024 printable ASCII characters are needed, no "
+                                         "'/' first, no space first or last"};
   }
   return {};
 }
@@ -49,8 +48,7 @@ Status check_name(std::string_view name) {
 bool is_empty_archive(int fd, uint64_t size) {
   std::array<char, 22> expected = {'P', 'K', 5, 6};
   std::array<char, 22> found{};
-  return size == found.size() && ::pread(fd, found.data(), found.size(), 0) == ssize_t{22} &&
-         found == expected;
+  return size == found.size() && ::pread(fd, found.data(), found.size(), 0) == ssize_t{22} && found == expected;
 }
 
 /// The data of the reader's current member.
@@ -61,8 +59,7 @@ class MemberSource final : public ByteSource {
   Result<size_t> read(std::span<std::byte> out) override {
     const la_ssize_t n = archive_read_data(archive_, out.data(), out.size());
     if (n < 0) {
-      return Error{Code::bad_data,
-                   where_ + ", byte " + std::to_string(offset_) + ": " + archive_message(archive_)};
+      return Error{Code::bad_data, where_ + ", byte " + std::to_string(offset_) + ": " + archive_message(archive_)};
     }
     offset_ += static_cast<uint64_t>(n);
     return static_cast<size_t>(n);
@@ -83,8 +80,7 @@ struct NpzWriter::Impl {
   std::set<std::string, std::less<>> names;
 
   ~Impl() {
-    if (fd.valid())
-      archive_write_fail(zip.get());  // or freeing it would end the archive as if all had been written
+    if (fd.valid()) archive_write_fail(zip.get());  // or freeing it would end the archive as if all had been written
   }
   Error failure(const std::string& doing) const {
     return {Code::io, path.string() + ": " + doing + ": " + archive_message(zip.get())};
@@ -139,8 +135,7 @@ Status NpzWriter::add(std::string_view name, const NpyView& array) {
   }
   AH_TRY(impl_->put(std::as_bytes(std::span(header)), *at));
   AH_TRY(impl_->put({static_cast<const std::byte*>(array.data), array.bytes()}, *at));
-  if (archive_write_finish_entry(impl_->zip.get()) != ARCHIVE_OK)
-    return impl_->failure("ending array '" + *at + "'");
+  if (archive_write_finish_entry(impl_->zip.get()) != ARCHIVE_OK) return impl_->failure("ending array '" + *at + "'");
   return {};
 }
 
@@ -204,8 +199,7 @@ Result<std::optional<NamedArray>> NpzReader::next() {
 
   uint64_t available = impl_->size > UINT64_MAX / kDeflateLimit ? UINT64_MAX : impl_->size * kDeflateLimit;
   if (archive_entry_size_is_set(entry) != 0) {
-    available =
-        std::min(available, static_cast<uint64_t>(std::max<la_int64_t>(archive_entry_size(entry), 0)));
+    available = std::min(available, static_cast<uint64_t>(std::max<la_int64_t>(archive_entry_size(entry), 0)));
   }
   const std::string where = impl_->path.string() + ": array '" + name + "'";
   MemberSource source(impl_->zip.get(), where);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include <unistd.h>
 
@@ -9,6 +10,12 @@ namespace actorhost {
 
 Result<size_t> PlainSource::read(std::span<std::byte> out) {
   constexpr size_t kLargestRead = size_t{1} << 30;  // the kernel's own limit is a little above
+  if (offset_ < prefix_.size()) {
+    const size_t n = std::min(out.size(), prefix_.size() - static_cast<size_t>(offset_));
+    if (n != 0) std::memcpy(out.data(), prefix_.data() + offset_, n);
+    offset_ += n;
+    return n;
+  }
   for (;;) {
     const ssize_t n = ::read(fd_.get(), out.data(), std::min(out.size(), kLargestRead));
     if (n >= 0) {

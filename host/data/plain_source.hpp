@@ -1,8 +1,9 @@
 #pragma once
-// The bytes of an uncompressed file or pipe as a ByteSource: read(2) straight into the caller's memory.
+// The bytes of a file or pipe as they are, as a ByteSource: read(2) straight into the caller's memory.
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "host/data/byte_source.hpp"
 #include "host/data/files.hpp"
@@ -11,13 +12,17 @@ namespace actorhost {
 
 class PlainSource final : public ByteSource {
  public:
-  /// Owns `fd`; `path` is for messages.
-  PlainSource(Fd fd, std::filesystem::path path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  /// Owns `fd`; `path` is for messages; `prefix` is what was read from `fd` already and comes first.
+  PlainSource(Fd fd, std::filesystem::path path, std::string prefix = {})
+      : fd_(std::move(fd)), path_(std::move(path)), prefix_(std::move(prefix)) {}
   Result<size_t> read(std::span<std::byte> out) override;
+  /// Gives the descriptor away, to read on from where this source is.
+  Fd release() && noexcept { return std::move(fd_); }
 
  private:
   Fd fd_;
   std::filesystem::path path_;
+  std::string prefix_;
   uint64_t offset_ = 0;
 };
 

@@ -13,9 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void put(const fs::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
+void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 void write_complete(const fs::path& parent, uint64_t number, const std::string& text) {
   auto dir = AtomicDir::begin(parent, "step", number);

@@ -46,8 +46,7 @@ TEST_CASE("every element type and shape comes back from an .npy file as it was w
          {std::vector<size_t>{}, {5}, {0}, {3, 0, 2}, {2, 3, 4}, {1, 1, 1, 1, 1, 1, 1, 7}}) {
       NpyArray array{type, shape, {}};
       array.data = Blob::allocate(array.view().bytes());
-      for (size_t i = 0; i < array.data.size(); ++i)
-        array.data.data()[i] = static_cast<std::byte>(i * 37 + 1);
+      for (size_t i = 0; i < array.data.size(); ++i) array.data.data()[i] = static_cast<std::byte>(i * 37 + 1);
       const auto path = scratch / "a.npy";
       REQUIRE(write_npy(path, array.view()).ok());
       auto read = read_npy(path);
@@ -117,8 +116,7 @@ TEST_CASE("an .npy file that lies is refused with file, offset and reason") {
   CHECK(contains(failure_of(scratch, "").message, "truncated magic: 8 bytes expected, 0 found"));
   CHECK(contains(failure_of(scratch, "PK\x03\x04 some zip").message, "byte 0: not a .npy array"));
   CHECK(contains(failure_of(scratch, std::string("\x93NUMPY\x09\x00\x76\x00", 10)).message, "version 9"));
-  CHECK(contains(failure_of(scratch, std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)).message,
-                 "too long"));
+  CHECK(contains(failure_of(scratch, std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)).message, "too long"));
 }
 
 TEST_CASE("cutting an .npy file anywhere is an error and never a shorter array") {
@@ -194,8 +192,8 @@ TEST_CASE("array names that an archive cannot hold are refused") {
   auto writer = NpzWriter::create(scratch / "a.npz");
   REQUIRE(writer.ok());
   const NpyArray array = counting({2});
-  for (const std::string& name : {std::string(), std::string("a\nb"), std::string("\xc3\xa9"),
-                                  std::string("/x"), std::string(" x"), std::string(2000, 'x')}) {
+  for (const std::string& name : {std::string(), std::string("a\nb"), std::string("\xc3\xa9"), std::string("/x"),
+                                  std::string(" x"), std::string(2000, 'x')}) {
     auto added = writer->add(name, array.view());
     REQUIRE(!added.ok());
     CHECK(added.error().code == Code::bad_argument);
@@ -217,8 +215,7 @@ TEST_CASE("a damaged .npz archive is refused with file and array") {
     CHECK(contains(cut.error().message, "cut.npz"));
   }
   std::string flipped = whole;
-  flipped[flipped.rfind("{'descr'") + 130] ^=
-      1;  // inside the data of the second array: only the CRC can tell
+  flipped[flipped.rfind("{'descr'") + 130] ^= 1;  // inside the data of the second array: only the CRC can tell
   auto read = read_npz(scratch.file("flipped.npz", flipped));
   REQUIRE(!read.ok());
   INFO(read.error().message);

@@ -65,8 +65,6 @@ inline std::string mutate(std::string bytes, Rng& rng) {
 }
 
 /// True when `text` has `part`; for CHECKs that show the text.
-inline bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
+inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 }  // namespace actorhost

@@ -1,0 +1,18 @@
+#pragma once
+// ByteSources that decompress another one. Used by file_reader.cpp only; each belongs to the thread that reads it.
+
+#include <filesystem>
+#include <memory>
+
+#include "host/data/byte_source.hpp"
+
+namespace actorhost {
+
+/// gzip through zlib: libarchive's filter does not compare checksums.
+std::unique_ptr<ByteSource> gzip_source(std::unique_ptr<ByteSource> packed, const std::filesystem::path& path);
+
+/// Zstandard, xz and bzip2 through libarchive.
+Result<std::unique_ptr<ByteSource>> archive_source(std::unique_ptr<ByteSource> packed,
+                                                   const std::filesystem::path& path);
+
+}  // namespace actorhost

@@ -1,0 +1,124 @@
+#include "host/data/file_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include "host/data/decompress.hpp"
+#include "host/data/plain_source.hpp"
+
+namespace actorhost {
+
+namespace {
+
+enum class Packing { none, gzip, other };
+
+/// As far as `start` goes it is "BZh", a digit and the mark of a first block or of the end.
+bool is_bzip2(std::string_view start) {
+  if (start.size() < 5 || !start.starts_with("BZh") || start[3] < '1' || start[3] > '9') return false;
+  const std::string_view mark = start.substr(4);
+  return std::string_view("1AY&SY").starts_with(mark) || std::string_view("\x17rE8P\x90").starts_with(mark);
+}
+
+Packing packing_of(std::string_view start) {
+  if (start.starts_with("\x1f\x8b")) return Packing::gzip;
+  if (start.starts_with("\x28\xb5\x2f\xfd") || start.starts_with(std::string_view("\xfd\x37zXZ\0", 6)) ||
+      is_bzip2(start)) {
+    return Packing::other;
+  }
+  return Packing::none;
+}
+
+/// Ends with an error as soon as more than `max_bytes` have come through.
+class LimitedSource final : public ByteSource {
+ public:
+  LimitedSource(std::unique_ptr<ByteSource> inner, const std::filesystem::path& path, uint64_t max_bytes)
+      : inner_(std::move(inner)), path_(path.string()), max_bytes_(max_bytes) {}
+
+  Result<size_t> read(std::span<std::byte> out) override {
+    auto got = inner_->read(out);
+    if (!got) return got;
+    total_ += *got;
+    if (total_ <= max_bytes_) return got;
+    return Error{Code::bad_data, path_ + ": more than the " + std::to_string(max_bytes_) +
+                                     " bytes of content that are allowed here (max_bytes)"};
+  }
+
+ private:
+  std::unique_ptr<ByteSource> inner_;
+  std::string path_;
+  uint64_t max_bytes_;
+  uint64_t total_ = 0;
+};
+
+struct Opened {
+  std::unique_ptr<ByteSource> source;
+  uint64_t size_hint = 0;  // exact for a plain regular file that nobody changes
+};
+
+Result<Opened> open_detected(const std::filesystem::path& path) {
+  auto file = open_for_reading(path);
+  if (!file) return std::move(file).error();
+  std::array<std::byte, 10> start{};
+  Opened opened;
+  opened.size_hint = file->size;
+  // What was read to look at it is given back as the plain source's first bytes: pipes cannot seek.
+  PlainSource peek(std::move(file->fd), path);
+  auto got = read_fully(peek, start);
+  if (!got) return std::move(got).error();
+  std::string prefix(reinterpret_cast<const char*>(start.data()), *got);
+  const Packing packing = packing_of(prefix);
+  auto plain = std::make_unique<PlainSource>(std::move(peek).release(), path, std::move(prefix));
+  if (packing == Packing::none) {
+    opened.source = std::move(plain);
+  } else if (packing == Packing::gzip) {
+    opened.source = gzip_source(std::move(plain), path);
+  } else {
+    auto source = archive_source(std::move(plain), path);
+    if (!source) return std::move(source).error();
+    opened.source = *std::move(source);
+  }
+  return opened;
+}
+
+/// Memory of `size` bytes whose first `used` are those of `old`.
+Result<Blob> grown(const Blob& old, size_t used, uint64_t size, const std::filesystem::path& path) {
+  try {
+    Blob blob = Blob::allocate(size);
+    if (used != 0) std::memcpy(blob.data(), old.data(), used);
+    return blob;
+  } catch (const std::bad_alloc&) {
+    return Error{Code::io, path.string() + ": no memory for " + std::to_string(size) + " bytes of content"};
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ByteSource>> open_source(const std::filesystem::path& path, const ReadOptions& options) {
+  auto opened = open_detected(path);
+  if (!opened) return std::move(opened).error();
+  return std::unique_ptr<ByteSource>(
+      std::make_unique<LimitedSource>(std::move(opened->source), path, options.max_bytes));
+}
+
+Result<Blob> read_file(const std::filesystem::path& path, const ReadOptions& options) {
+  auto opened = open_detected(path);
+  if (!opened) return std::move(opened).error();
+  LimitedSource source(std::move(opened->source), path, options.max_bytes);
+  // One byte of room beyond the expected size lets the end be seen without growing.
+  auto blob = grown({}, 0, std::min(opened->size_hint, options.max_bytes) + 1, path);
+  if (!blob) return blob;
+  size_t used = 0;
+  for (;;) {
+    auto got = read_fully(source, {blob->data() + used, blob->size() - used});
+    if (!got) return std::move(got).error();
+    used += *got;
+    if (used < blob->size()) return blob->slice(0, used);
+    blob = grown(*blob, used, std::max<uint64_t>(2 * blob->size(), 64 * 1024), path);
+    if (!blob) return blob;
+  }
+}
+
+}  // namespace actorhost
