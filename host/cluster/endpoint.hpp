@@ -1,0 +1,42 @@
+#pragma once
+// Where hosts meet: "HOST:PORT", "[V6]:PORT", with "tls+tcp://" or "tcp://" before it, or "ipc://PATH". Plain values
+// and free functions, any thread; those that say so ask the resolver and may block for as long as it does.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "host/base/result.hpp"
+
+namespace actorhost {
+
+/// The port of a rendezvous whose place is known only as a machine (Slurm, Kubernetes, MPI without --rdzv-endpoint).
+inline constexpr uint16_t kDefaultRendezvousPort = 17871;
+
+struct Endpoint {
+  enum class Scheme { tcp, tls, ipc };
+  Scheme scheme = Scheme::tcp;
+  std::string host;   // a name or an address, IPv6 without its brackets; empty for ipc
+  uint16_t port = 0;  // 0: the system chooses when it is listened on; 0 for ipc
+  std::string path;   // ipc only
+
+  bool operator==(const Endpoint&) const = default;
+};
+
+/// Code::bad_argument says what is wrong with `text`.
+Result<Endpoint> parse_endpoint(std::string_view text);
+
+/// As transports take it: "tcp://10.0.0.1:5", "tls+tcp://[::1]:5", "ipc:///run/x".
+std::string endpoint_url(const Endpoint& endpoint);
+/// As people type it: "10.0.0.1:5", "tls+tcp://[::1]:5", "ipc:///run/x".
+std::string endpoint_text(const Endpoint& endpoint);
+
+/// Can only processes of this machine connect to it? True for ipc, for 127.0.0.0/8 and ::1 and for names that stand for
+/// nothing else. An address that stands for all interfaces is not loopback. May block. Code::unreachable: unknown name.
+Result<bool> is_loopback(const Endpoint& endpoint);
+
+/// Is it an address of this machine, so that this host may listen there? True for ipc, loopback, addresses of the
+/// interfaces and those that stand for all of them. May block. Code::unreachable: unknown name.
+Result<bool> is_own_address(const Endpoint& endpoint);
+
+}  // namespace actorhost

@@ -1,0 +1,75 @@
+#pragma once
+// Where this process stands among the hosts of a run: from the flags it was given, the variables that launchers set and
+// the name of its machine. A pure function of the three, so that every launcher can be tested; any thread.
+//
+// The first rule that matches gives the shape (who am I, how many are we). --rdzv-endpoint, -n and --rdzv-id, and their
+// ACTORHOST_ variables, override that part of any rule.
+//
+//   flags            --nnodes, --node-rank
+//   ACTORHOST_*      ACTORHOST_NNODES, ACTORHOST_NODE_RANK
+//                    also overriding: ACTORHOST_NPROC_PER_NODE, ACTORHOST_RDZV_ENDPOINT, ACTORHOST_RDZV_ID
+//   torchrun         RANK WORLD_SIZE [LOCAL_RANK LOCAL_WORLD_SIZE] MASTER_ADDR [MASTER_PORT] [TORCHELASTIC_RUN_ID];
+//                    where the launcher itself listens on MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE) the next port
+//   Open MPI         OMPI_COMM_WORLD_RANK _SIZE [_LOCAL_RANK _LOCAL_SIZE]
+//   PMI              PMI_RANK PMI_SIZE [MPI_LOCALRANKID MPI_LOCALNRANKS]
+//   Slurm            SLURM_PROCID SLURM_NTASKS [SLURM_LOCALID] SLURM_STEP_NODELIST or SLURM_JOB_NODELIST [SLURM_JOB_ID]
+//   Kubernetes       JOB_COMPLETION_INDEX with --nnodes or ACTORHOST_NNODES, and ACTORHOST_SERVICE (the headless
+//   service;
+//                    pod 0 is then JOB-0.SERVICE) where no endpoint is given
+//   single host      nothing of the above
+//
+// A Slurm batch script carries SLURM_PROCID=0 and the job's size itself: start hosts in it with srun. Launchers start
+// one process a rank, so each of them is a host with one node unless -n says otherwise. MPI names no meeting point: on
+// one machine it is loopback, inside Slurm the first machine of the job, else --rdzv-endpoint is needed.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "host/base/result.hpp"
+
+namespace actorhost {
+
+/// The flags as they were typed; those not given are empty optionals.
+struct PlacementFlags {
+  std::optional<std::string> nproc_per_node = {};  // -n: a number, or "auto"
+  std::optional<std::string> nnodes = {};          // a number, or MIN:MAX
+  std::optional<std::string> node_rank = {};
+  std::optional<std::string> rdzv_endpoint = {};
+  std::optional<std::string> rdzv_id = {};
+};
+
+using Environment = std::map<std::string, std::string, std::less<>>;
+
+struct Placement {
+  std::string rule;                   // "flags", "torchrun variables", ..., "single host"
+  std::string evidence;               // what it rests on: "RANK=1 WORLD_SIZE=4 ..."
+  std::optional<uint32_t> node_rank;  // none: the rendezvous gives one
+  uint32_t min_nodes = 1;             // hosts to wait for
+  uint32_t max_nodes = 1;             // more than min_nodes: elastic
+  std::optional<uint32_t> nproc;      // nodes on this host; none: one a core
+  uint32_t local_rank = 0;            // among the processes of this machine
+  std::string endpoint;               // where the hosts meet (see endpoint.hpp); empty when there is one host
+  std::string run_id;                 // empty when nobody named the run
+
+  bool elastic() const { return max_nodes > min_nodes; }
+};
+
+/// Code::bad_argument names the flag or variable that is wrong, missing, or at odds with another.
+Result<Placement> detect_placement(const PlacementFlags& flags, const Environment& environment,
+                                   std::string_view hostname);
+
+/// For the log: "torchrun variables RANK=1 WORLD_SIZE=4: host 1 of 4, 1 node here, rendezvous 10.0.0.1:29500".
+std::string describe(const Placement& placement);
+
+/// The first machine of a Slurm node list: "node[01-03,7],login" -> "node01". Code::bad_argument when it is none.
+Result<std::string> first_slurm_host(std::string_view node_list);
+
+/// The variables of this process, and the name of its machine: what detect_placement is called with outside tests.
+Environment current_environment();
+std::string current_hostname();
+
+}  // namespace actorhost

@@ -1,0 +1,124 @@
+#include "host/cluster/endpoint.hpp"
+
+#include <string>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <catch2/catch.hpp>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+using actorhost::Code;
+using actorhost::Endpoint;
+using actorhost::endpoint_text;
+using actorhost::endpoint_url;
+using actorhost::is_loopback;
+using actorhost::is_own_address;
+using actorhost::parse_endpoint;
+using Scheme = actorhost::Endpoint::Scheme;
+
+namespace {
+
+Endpoint parsed(const std::string& text) {
+  auto endpoint = parse_endpoint(text);
+  INFO(text);
+  REQUIRE(endpoint.ok());
+  return *endpoint;
+}
+
+// The addresses of this machine's interfaces that are not loopback, as text.
+std::vector<std::string> outer_addresses() {
+  std::vector<std::string> result;
+  ifaddrs* found = nullptr;
+  if (getifaddrs(&found) != 0) return result;
+  for (const ifaddrs* at = found; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
+    char text[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(at->ifa_addr)->sin_addr, text, sizeof text);
+    if (std::string(text).rfind("127.", 0) != 0) result.emplace_back(text);
+  }
+  freeifaddrs(found);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("an endpoint is read in each spelling and written back") {
+  CHECK(parsed("node7:80") == Endpoint{Scheme::tcp, "node7", 80, ""});
+  CHECK(parsed("tcp://10.0.0.1:65535") == Endpoint{Scheme::tcp, "10.0.0.1", 65535, ""});
+  CHECK(parsed("[2001:db8::1]:5") == Endpoint{Scheme::tcp, "2001:db8::1", 5, ""});
+  CHECK(parsed("tls+tcp://head.example:443") == Endpoint{Scheme::tls, "head.example", 443, ""});
+  CHECK(parsed("ipc:///run/a b") == Endpoint{Scheme::ipc, "", 0, "/run/a b"});
+  for (const char* text : {"node7:80", "[2001:db8::1]:5", "tls+tcp://[::1]:443", "ipc:///run/x", "0.0.0.0:0"}) {
+    CHECK(endpoint_text(parsed(text)) == text);
+    CHECK(parsed(endpoint_url(parsed(text))) == parsed(text));
+  }
+  CHECK(endpoint_url(parsed("node7:80")) == "tcp://node7:80");
+}
+
+TEST_CASE("a wrong endpoint is refused with what is wrong") {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "the port is missing"},
+      {"node7", "the port is missing"},
+      {"[::1]", "the port is missing"},
+      {":80", "the host is missing"},
+      {"node7:", "\"\" is no port"},
+      {"node7:http", "\"http\" is no port"},
+      {"node7:65536", "\"65536\" is no port"},
+      {"node7:-1", "\"-1\" is no port"},
+      {"node7:80 ", "is no port"},
+      {"::1:80", "an IPv6 address needs brackets, as in [::1]:80"},
+      {"[::1:80", "the bracket is not closed"},
+      {"[node7]:80", "\"node7\" is no IPv6 address"},
+      {"a b:80", "\"a b\" is no host name"},
+      {"me@node7:80", "is no host name"},
+      {"http://node7:80", "the scheme \"http\" is not tcp, tls+tcp or ipc"},
+      {"ipc://", "there is no path"},
+      {"ipc:///" + std::string(200, 'x'), "longer than a local socket's may be (107 bytes)"},
+  };
+  for (const auto& [text, wanted] : cases) {
+    const auto endpoint = parse_endpoint(text);
+    INFO(text);
+    REQUIRE(!endpoint.ok());
+    CHECK(endpoint.error().code == Code::bad_argument);
+    CHECK_THAT(endpoint.error().message, Catch::Contains(wanted) && Catch::Contains("\"" + text + "\""));
+  }
+}
+
+TEST_CASE("loopback is told from addresses that others can reach") {
+  for (const char* text : {"127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1", "ipc:///run/x"}) {
+    INFO(text);
+    CHECK(*is_loopback(parsed(text)));
+    CHECK(*is_own_address(parsed(text)));
+  }
+  for (const char* text : {"0.0.0.0:1", "[::]:1"}) {
+    INFO(text);
+    CHECK(!*is_loopback(parsed(text)));
+    CHECK(*is_own_address(parsed(text)));
+  }
+  // Set aside for documentation (RFC 5737, RFC 3849): no machine has them.
+  for (const char* text : {"192.0.2.1:1", "[2001:db8::1]:1", "[::ffff:192.0.2.1]:1"}) {
+    INFO(text);
+    CHECK(!*is_loopback(parsed(text)));
+    CHECK(!*is_own_address(parsed(text)));
+  }
+}
+
+TEST_CASE("every interface's address is this machine's") {
+  for (const std::string& address : outer_addresses()) {
+    INFO(address);
+    CHECK(*is_own_address(parsed(address + ":1")));
+    CHECK(!*is_loopback(parsed(address + ":1")));
+  }
+  CHECK(*is_own_address(parsed("localhost:1")));
+  CHECK(*is_loopback(parsed("localhost:1")));
+}
+
+TEST_CASE("an unknown name is an error that says the name") {
+  // .invalid never resolves (RFC 6761).
+  const auto answer = is_own_address(parsed("nobody.invalid:1"));
+  REQUIRE(!answer.ok());
+  CHECK(answer.error().code == Code::unreachable);
+  CHECK_THAT(answer.error().message, Catch::Contains("\"nobody.invalid\""));
+}
