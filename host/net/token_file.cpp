@@ -1,0 +1,162 @@
+#include "host/net/token_file.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sodium.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kRandomBytes = 32;
+constexpr size_t kMaxFileBytes = 4096;
+constexpr std::string_view kWhiteSpace = " \t\r\n";
+
+Error failed(const std::string& path, const std::string& what, int number) {
+  return {Code::io, "token file " + path + ": " + what + ": " + std::strerror(number)};
+}
+
+Error refused(const std::string& path, const std::string& what) {
+  return {Code::refused, "token file " + path + ": " + what};
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const noexcept { return fd_; }
+  bool valid() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+// Whoever can write the file, or replace it, chooses the token: it has to be ours (or root's) and closed to others.
+Status check_owner(const std::string& path, const struct stat& info) {
+  if (!S_ISREG(info.st_mode)) return refused(path, "it is no regular file");
+  if (info.st_uid != geteuid() && info.st_uid != 0) {
+    return refused(path, "it belongs to user " + std::to_string(info.st_uid) + ", not to you");
+  }
+  if ((info.st_mode & 077U) != 0) {
+    std::array<char, 8> mode{};
+    std::snprintf(mode.data(), mode.size(), "%04o", info.st_mode & 07777U);
+    return refused(path,
+                   "others can read or change it (mode " + std::string(mode.data()) + "); run: chmod 600 " + path);
+  }
+  return {};
+}
+
+Result<std::string> read_all(const std::string& path, int fd) {
+  std::string text(kMaxFileBytes + 1, '\0');
+  size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t got = ::read(fd, text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed(path, "cannot be read", errno);
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  if (size > kMaxFileBytes) return refused(path, "it is longer than a token may be (4096 bytes)");
+  text.resize(size);
+  return text;
+}
+
+Result<std::string> trim_token(const std::string& path, std::string text) {
+  const size_t first = text.find_first_not_of(kWhiteSpace);
+  if (first == std::string::npos) {
+    return refused(path, "it is empty; write a token of at least 16 characters into it, or remove it to have one made");
+  }
+  text = text.substr(first, text.find_last_not_of(kWhiteSpace) + 1 - first);
+  if (text.size() < kMinTokenLength) {
+    return refused(path, "a token of " + std::to_string(text.size()) + " characters is too short; use at least " +
+                             std::to_string(kMinTokenLength) + ", or remove the file to have one made");
+  }
+  return text;
+}
+
+Result<std::string> new_token() {
+  if (sodium_init() < 0) return Error{Code::internal, "libsodium cannot be initialised: no source of randomness"};
+  std::array<unsigned char, kRandomBytes> bytes{};
+  randombytes_buf(bytes.data(), bytes.size());
+  std::array<char, 2 * kRandomBytes + 1> hex{};
+  sodium_bin2hex(hex.data(), hex.size(), bytes.data(), bytes.size());
+  return std::string(hex.data());
+}
+
+// mkdir -p with mode 0700 for what is not there yet.
+Status make_directories(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    const std::string directory = path.substr(0, slash);
+    if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+      return failed(path, "the directory " + directory + " cannot be made (--token-file F picks another place)", errno);
+    }
+  }
+  return {};
+}
+
+Status write_synced(const std::string& path, int fd, const std::string& text) {
+  size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t put = ::write(fd, text.data() + written, text.size() - written);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return failed(path, "cannot be written", errno);
+    written += static_cast<size_t>(put);
+  }
+  if (::fsync(fd) != 0) return failed(path, "cannot be written", errno);
+  return {};
+}
+
+// The file appears under its name complete or not at all, and never replaces one that is there: it is written beside it
+// and linked. Of several processes one wins; losing is no failure.
+Status make_token_file(const std::string& path) {
+  auto token = new_token();
+  if (!token) return std::move(token).error();
+  AH_TRY(make_directories(path));
+  std::string beside = path + ".XXXXXX";
+  const Descriptor file(::mkstemp(beside.data()));  // mode 0600
+  if (!file.valid()) return failed(path, "cannot be made (--token-file F picks another place)", errno);
+  Status status = write_synced(path, file.get(), *token + "\n");
+  if (status.ok() && ::link(beside.c_str(), path.c_str()) != 0 && errno != EEXIST) {
+    status = failed(path, "cannot be made", errno);
+  }
+  ::unlink(beside.c_str());
+  return status;
+}
+
+}  // namespace
+
+Result<std::string> default_token_path(std::string_view xdg_config_home, std::string_view home) {
+  if (xdg_config_home.starts_with('/')) return std::string(xdg_config_home) + "/actorhost/token";
+  if (home.starts_with('/')) return std::string(home) + "/.config/actorhost/token";
+  return Error{Code::io, "no place for the token: neither XDG_CONFIG_HOME nor HOME is set; give --token-file F"};
+}
+
+Result<std::string> read_token(const std::string& path) {
+  // A named pipe must not hold us up before we have seen what it is.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) return failed(path, "cannot be opened", errno);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return failed(path, "cannot be opened", errno);
+  AH_TRY(check_owner(path, info));
+  auto text = read_all(path, file.get());
+  if (!text) return std::move(text).error();
+  return trim_token(path, *std::move(text));
+}
+
+Result<std::string> read_or_make_token(const std::string& path) {
+  // Looked up without following links: a link that leads nowhere is the user's to mend.
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0 && errno == ENOENT) AH_TRY(make_token_file(path));
+  return read_token(path);
+}
+
+}  // namespace actorhost

@@ -1,0 +1,28 @@
+#pragma once
+// The shared secret that every connection proves, kept in a file that only its owner may read. Made on first use, from
+// the system's randomness; processes that are started together all end up with the same one. Any thread; blocks on the
+// disk.
+
+#include <string>
+#include <string_view>
+
+#include "host/base/result.hpp"
+
+namespace actorhost {
+
+/// Fewer characters than this are refused as a token; one that we make has 64 (32 random bytes in hex).
+inline constexpr size_t kMinTokenLength = 16;
+
+/// Where the token is unless --token-file says otherwise: XDG_CONFIG_HOME/actorhost/token, or
+/// HOME/.config/actorhost/token. The arguments are those variables' values, empty when unset (a relative
+/// XDG_CONFIG_HOME counts as unset). Code::io when neither is given.
+Result<std::string> default_token_path(std::string_view xdg_config_home, std::string_view home);
+
+/// The token in `path`, without white space around it. Code::io when it cannot be read; Code::refused when it is
+/// somebody else's, can be read by others, or is no token; the message says what to run.
+Result<std::string> read_token(const std::string& path);
+
+/// As read_token, and makes the file (mode 0600, in directories of mode 0700) when there is none.
+Result<std::string> read_or_make_token(const std::string& path);
+
+}  // namespace actorhost

@@ -1,0 +1,162 @@
+#include "host/net/token_file.hpp"
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/host/data/scratch.hpp"
+
+using actorhost::Code;
+using actorhost::default_token_path;
+using actorhost::read_or_make_token;
+using actorhost::read_token;
+using actorhost::Scratch;
+
+namespace {
+
+mode_t mode_of(const std::filesystem::path& path) {
+  struct stat info {};
+  REQUIRE(::stat(path.c_str(), &info) == 0);
+  return info.st_mode & 07777U;
+}
+
+std::string secret_file(const Scratch& scratch, const std::string& text, mode_t mode = 0600) {
+  const std::filesystem::path path = scratch.file("token", text);
+  REQUIRE(::chmod(path.c_str(), mode) == 0);
+  return path.string();
+}
+
+}  // namespace
+
+TEST_CASE("a token is made on first use and stays the same") {
+  const Scratch scratch;
+  const std::filesystem::path path = scratch / "config" / "actorhost" / "token";
+  const auto first = read_or_make_token(path.string());
+  REQUIRE(first.ok());
+  CHECK(first->size() == 64);
+  CHECK(first->find_first_not_of("0123456789abcdef") == std::string::npos);
+  CHECK(mode_of(path) == 0600);
+  CHECK(mode_of(path.parent_path()) == 0700);
+  CHECK(*read_or_make_token(path.string()) == *first);
+  CHECK(*read_token(path.string()) == *first);
+  // Nothing but the token is left behind.
+  const auto files = std::filesystem::directory_iterator(path.parent_path());
+  CHECK(std::distance(begin(files), end(files)) == 1);
+  CHECK(*read_or_make_token((scratch / "another").string()) != *first);
+}
+
+TEST_CASE("threads that start together get one token") {
+  for (int round = 0; round < 20; ++round) {
+    const Scratch scratch;
+    const std::string path = (scratch / "config" / "token").string();
+    std::vector<std::string> tokens(8);
+    std::vector<std::thread> threads;
+    for (std::string& token : tokens) {
+      threads.emplace_back([&token, &path] {
+        auto made = read_or_make_token(path);
+        token = made ? *made : made.error().message;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(std::set<std::string>(tokens.begin(), tokens.end()).size() == 1);
+    CHECK(tokens.front().size() == 64);
+  }
+}
+
+TEST_CASE("processes that start together get one token") {
+  const Scratch scratch;
+  const std::string path = (scratch / "config" / "token").string();
+  std::vector<pid_t> children;
+  for (int i = 0; i < 8; ++i) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const auto token = read_or_make_token(path);
+      const std::string mine = path + "." + std::to_string(i);
+      FILE* out = std::fopen(mine.c_str(), "w");
+      if (!token || out == nullptr) ::_exit(1);
+      std::fputs(token->c_str(), out);
+      std::fclose(out);
+      ::_exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }
+  for (int i = 0; i < 8; ++i) CHECK(actorhost::slurp(path + "." + std::to_string(i)) == *read_token(path));
+}
+
+TEST_CASE("white space around a token does not count") {
+  const Scratch scratch;
+  CHECK(*read_token(secret_file(scratch, "\n 0123456789abcdef \r\n")) == "0123456789abcdef");
+  CHECK(*read_token(secret_file(scratch, "0123456789 abcdef", 0400)) == "0123456789 abcdef");
+}
+
+TEST_CASE("a file that others can read is refused with the command that mends it") {
+  const Scratch scratch;
+  for (const mode_t mode : {0644U, 0640U, 0604U, 0620U, 0666U}) {
+    const std::string path = secret_file(scratch, "0123456789abcdef", mode);
+    const auto token = read_or_make_token(path);
+    REQUIRE(!token.ok());
+    CHECK(token.error().code == Code::refused);
+    CHECK_THAT(token.error().message, Catch::Contains("run: chmod 600 " + path));
+  }
+}
+
+TEST_CASE("what is no token is refused with what is wrong") {
+  const Scratch scratch;
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "it is empty"},
+      {" \n\n", "it is empty"},
+      {"short\n", "a token of 5 characters is too short"},
+      {std::string(5000, 'x'), "longer than a token may be"},
+  };
+  for (const auto& [text, wanted] : cases) {
+    const auto token = read_or_make_token(secret_file(scratch, text));
+    REQUIRE(!token.ok());
+    CHECK(token.error().code == Code::refused);
+    CHECK_THAT(token.error().message, Catch::Contains(wanted) && Catch::Contains((scratch / "token").string()));
+  }
+  const auto directory = read_token(scratch.path().string());
+  REQUIRE(!directory.ok());
+  CHECK_THAT(directory.error().message, Catch::Contains("it is no regular file"));
+  REQUIRE(::mkfifo((scratch / "pipe").c_str(), 0600) == 0);
+  CHECK_THAT(read_token((scratch / "pipe").string()).error().message, Catch::Contains("it is no regular file"));
+}
+
+TEST_CASE("a token file that cannot be read or made says why") {
+  const Scratch scratch;
+  const auto missing = read_token((scratch / "missing").string());
+  REQUIRE(!missing.ok());
+  CHECK(missing.error().code == Code::io);
+  CHECK_THAT(missing.error().message, Catch::Contains("missing") && Catch::Contains("No such file"));
+
+  const std::string below_a_file = secret_file(scratch, "0123456789abcdef") + "/token";
+  const auto made = read_or_make_token(below_a_file);
+  REQUIRE(!made.ok());
+  CHECK(made.error().code == Code::io);
+  CHECK_THAT(made.error().message, Catch::Contains(below_a_file));
+
+  std::filesystem::create_symlink(scratch / "nowhere", scratch / "dangling");
+  CHECK(!read_or_make_token((scratch / "dangling").string()).ok());
+  CHECK(!std::filesystem::exists(scratch / "nowhere"));
+}
+
+TEST_CASE("the default place follows the environment") {
+  CHECK(*default_token_path("/cfg", "/home/u") == "/cfg/actorhost/token");
+  CHECK(*default_token_path("", "/home/u") == "/home/u/.config/actorhost/token");
+  CHECK(*default_token_path("relative", "/home/u") == "/home/u/.config/actorhost/token");
+  const auto none = default_token_path("", "");
+  REQUIRE(!none.ok());
+  CHECK_THAT(none.error().message, Catch::Contains("--token-file"));
+}
