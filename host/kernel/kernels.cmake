@@ -8,7 +8,7 @@ function(actorhost_kernels isa)
   target_link_libraries(kernels_${isa} PRIVATE actorhost_flags Eigen3::Eigen)
   target_compile_definitions(kernels_${isa} PRIVATE AH_ISA=${isa} Eigen=Eigen_${isa} EIGEN_NO_DEBUG EIGEN_DONT_PARALLELIZE)
   target_compile_options(kernels_${isa} PRIVATE ${ARGN} -O3 -g1 -ffp-contract=off -fno-math-errno -fno-trapping-math
-    -fno-exceptions -fno-rtti)
+    -fno-exceptions -fno-rtti $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-uninitialized>)  # g++ 12's own AVX-512 headers
   target_sources(actorhost_core PRIVATE $<TARGET_OBJECTS:kernels_${isa}>)
 endfunction()
 

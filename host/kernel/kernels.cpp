@@ -39,8 +39,7 @@ const Kernels& choose() noexcept {
 
 const Kernels* kernels_for(Isa isa) noexcept {
   switch (isa) {
-    case Isa::sse2:
-      return &sse2::kTable;
+    case Isa::sse2: return &sse2::kTable;
 #if AH_KERNEL_X86
     case Isa::v3: {
       const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -54,8 +53,7 @@ const Kernels* kernels_for(Isa isa) noexcept {
       return has ? &v4::kTable : nullptr;
     }
 #endif
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 

@@ -2,7 +2,7 @@
 // The numeric inner loops as one table of function pointers per instruction set: the same sources (isa/*.cpp)
 // are compiled for baseline x86-64 (SSE2), x86-64-v3 (AVX2, FMA) and x86-64-v4 (AVX-512), and `kernels()`
 // hands out the best one that this CPU runs. The tables are constant; every function is stateless,
-// thread-safe, allocates nothing (gemm excepted: packing buffers) and never throws. Steps are in elements,
+// thread-safe, allocates nothing and never throws. Steps are in elements,
 // pointers need the alignment of their element only. Aliasing: an output may be exactly one of the inputs
 // (same pointer, same step) and must otherwise not overlap any.
 //
@@ -10,7 +10,8 @@
 // summation, so its results are the same bits on every instruction set, at every alignment and step. A gemm
 // result depends on the instruction set, the shape and the transposes only; pow is the C library's.
 //
-// This header is compiled for every instruction set, so it includes nothing that has inline functions.
+// This header is compiled for every instruction set, so it includes nothing that has inline
+// functions, and its own are always inlined.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,32 +20,15 @@ namespace actorhost::kernel {
 
 enum class Dtype : int32_t { f32 = 0, f64 = 1 };
 
-inline constexpr size_t dtype_size(Dtype dtype) noexcept {
-  return dtype == Dtype::f32 ? 4 : 8;
-}
+[[gnu::always_inline]] inline constexpr size_t dtype_size(Dtype dtype) noexcept { return dtype == Dtype::f32 ? 4 : 8; }
 
 enum class Unary : int32_t { neg, exp, log, sqrt, tanh, sigmoid, relu, abs, square, sign };
 
 /// Comparisons give 0 or 1 in the operands' type. max and min give NaN where either operand is NaN.
 /// relu_grad(g, y) is g where y > 0 and 0 elsewhere; tanh_grad(g, y) is g * (1 - y^2).
-enum class Binary : int32_t {
-  add,
-  sub,
-  mul,
-  div,
-  max,
-  min,
-  pow,
-  eq,
-  ne,
-  lt,
-  le,
-  gt,
-  ge,
-  relu_grad,
-  tanh_grad
-};
+enum class Binary : int32_t { add, sub, mul, div, max, min, pow, eq, ne, lt, le, gt, ge, relu_grad, tanh_grad };
 
+/// max and min give NaN where there is one.
 enum class Reduce : int32_t { sum, max, min, sum_squares };
 
 /// w -= lr * d with g' = g + weight_decay * w, v = momentum * v + g', d = nesterov ? g' + momentum * v : v.
@@ -74,21 +58,67 @@ struct AdamStep {
   double correction2;
 };
 
+/// A row-major matrix, or its transpose: element (i, j) of the operand is at data[i * lead + j], with `transposed`
+/// at data[j * lead + i].
+struct Operand {
+  const void* data;
+  int64_t lead;
+  bool transposed;
+};
+
 struct Kernels {
   const char* isa;  // "sse2", "v3" or "v4"
 
+  // Elementwise, n elements. A step of 0 repeats a value.
+  void (*unary)(Unary op, Dtype dtype, int64_t n, void* out, int64_t out_step, const void* a, int64_t a_step) noexcept;
+  void (*binary)(Binary op, Dtype dtype, int64_t n, void* out, int64_t out_step, const void* a, int64_t a_step,
+                 const void* b, int64_t b_step) noexcept;
+  /// Copies, converting when the types differ.
+  void (*copy)(Dtype out_dtype, int64_t n, void* out, int64_t out_step, Dtype dtype, const void* a,
+               int64_t a_step) noexcept;
+  void (*fill)(Dtype dtype, int64_t n, void* out, int64_t out_step, double value) noexcept;
+  /// out = bytes * scale + shift, contiguous.
+  void (*from_bytes)(Dtype dtype, int64_t n, void* out, const uint8_t* bytes, double scale, double shift) noexcept;
+  bool (*is_finite)(Dtype dtype, int64_t n, const void* a, int64_t a_step) noexcept;
+
+  // Reductions. Sums run in 32 lanes of the element type over blocks of 4096 elements; lanes are folded pairwise and
+  // blocks added in double, so float32 sums of millions of elements keep about 6 digits.
+  /// sum and sum_squares of nothing are 0, max is -inf and min inf.
+  double (*reduce)(Reduce op, Dtype dtype, int64_t n, const void* a, int64_t step) noexcept;
+  /// total[i] = total[i] op a[i]: reduces over rows, in double. `total` starts as reduce of nothing.
+  void (*reduce_rows)(Reduce op, Dtype dtype, int64_t n, double* total, const void* a, int64_t step) noexcept;
+  /// Index of the first largest (smallest with `smallest`) element, the first NaN if there is one; n > 0.
+  int64_t (*arg_max)(Dtype dtype, int64_t n, const void* a, int64_t step, bool smallest) noexcept;
+
+  // Rows of scores, contiguous within a row; leads are the distances between rows.
+  /// out = softmax of each row; may be in place.
+  void (*softmax)(Dtype dtype, int64_t rows, int64_t columns, void* out, int64_t out_lead, const void* a,
+                  int64_t a_lead) noexcept;
+  /// Sum over rows of -log softmax(row)[labels[row]], labels 0 .. columns-1. Unless `grad` is null also
+  /// grad = (softmax(row) - one_hot(label)) * grad_scale; grad may be the scores themselves.
+  double (*cross_entropy)(Dtype dtype, int64_t rows, int64_t columns, const void* scores, int64_t lead,
+                          const int32_t* labels, void* grad, int64_t grad_lead, double grad_scale) noexcept;
+
+  /// Columns [from, to) (rows with `by_rows`) of c = alpha * a b, or c += alpha * a b with `accumulate`, where a is
+  /// m x k, b is k x n and c is m x n row-major. Cutting the range at multiples of kGemmGrain gives the same bits as
+  /// one call. `scratch` is room for gemm_scratch(...) bytes, 64-byte aligned.
+  void (*gemm)(Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, const Operand& a, const Operand& b, void* c,
+               int64_t c_lead, bool accumulate, bool by_rows, int64_t from, int64_t to, void* scratch) noexcept;
+  size_t (*gemm_scratch)(Dtype dtype, int64_t m, int64_t n, int64_t k) noexcept;
+
   // Optimisers: elementwise over n contiguous elements, so a parameter split into pieces gives the same bits.
   /// y += alpha * x
-  void (*axpy)(Dtype dtype, int64_t n, double alpha, const void* x, int64_t x_step, void* y,
-               int64_t y_step) noexcept;
+  void (*axpy)(Dtype dtype, int64_t n, double alpha, const void* x, int64_t x_step, void* y, int64_t y_step) noexcept;
   /// `velocity` may be null when momentum is 0.
-  void (*sgd)(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* velocity,
-              void* weights) noexcept;
+  void (*sgd)(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* velocity, void* weights) noexcept;
   void (*adagrad)(Dtype dtype, int64_t n, const AdagradStep& step, const void* grad, void* squares,
                   void* weights) noexcept;
   void (*adam)(Dtype dtype, int64_t n, const AdamStep& step, const void* grad, void* mean, void* variance,
                void* weights) noexcept;
 };
+
+/// A multiple of every kernel's register tile, in rows and columns.
+inline constexpr int64_t kGemmGrain = 96;
 
 enum class Isa : int32_t { sse2, v3, v4 };
 

@@ -21,14 +21,10 @@ double integer_power(double base, int64_t exponent) noexcept {
 double decay_factor(const Decay& decay, int64_t step) noexcept {
   const auto t = static_cast<double>(step);
   switch (decay.kind) {
-    case DecayKind::none:
-      return 1;
-    case DecayKind::step:
-      return integer_power(decay.rate, static_cast<int64_t>(t / decay.every));
-    case DecayKind::exponential:
-      return std::pow(decay.rate, t / decay.every);
-    case DecayKind::inverse_time:
-      return 1 / (1 + decay.rate * t / decay.every);
+    case DecayKind::none: return 1;
+    case DecayKind::step: return integer_power(decay.rate, static_cast<int64_t>(t / decay.every));
+    case DecayKind::exponential: return std::pow(decay.rate, t / decay.every);
+    case DecayKind::inverse_time: return 1 / (1 + decay.rate * t / decay.every);
     case DecayKind::cosine: {
       const double done = std::min(t, decay.every) / decay.every;
       return decay.floor + (1 - decay.floor) * (1 + std::cos(M_PI * done)) / 2;
@@ -39,8 +35,7 @@ double decay_factor(const Decay& decay, int64_t step) noexcept {
 
 Status in_range(const char* name, double value, bool fine, const char* wanted) {
   if (std::isfinite(value) && fine) return {};
-  return Error{Code::bad_argument,
-               std::string(name) + " has to be " + wanted + ", not " + std::to_string(value)};
+  return Error{Code::bad_argument, std::string(name) + " has to be " + wanted + ", not " + std::to_string(value)};
 }
 
 Status check_decay(const Decay& decay) {
@@ -70,21 +65,15 @@ Status check(const OptimiserSpec& spec) {
 
 int state_parts(const OptimiserSpec& spec) noexcept {
   switch (spec.kind) {
-    case OptimiserKind::add:
-      return 0;
-    case OptimiserKind::sgd:
-      return spec.momentum == 0 ? 0 : 1;
-    case OptimiserKind::adagrad:
-      return 1;
-    case OptimiserKind::adam:
-      return 2;
+    case OptimiserKind::add: return 0;
+    case OptimiserKind::sgd: return spec.momentum == 0 ? 0 : 1;
+    case OptimiserKind::adagrad: return 1;
+    case OptimiserKind::adam: return 2;
   }
   return 0;
 }
 
-double state_fill(const OptimiserSpec& spec) noexcept {
-  return spec.kind == OptimiserKind::adagrad ? spec.initial : 0;
-}
+double state_fill(const OptimiserSpec& spec) noexcept { return spec.kind == OptimiserKind::adagrad ? spec.initial : 0; }
 
 double learning_rate(const OptimiserSpec& spec, int64_t step) noexcept {
   return spec.lr * decay_factor(spec.decay, step);
@@ -94,8 +83,7 @@ void apply_update(const Kernels& kernels, const OptimiserSpec& spec, Dtype dtype
                   const void* gradient, void* const* state, void* weights) noexcept {
   const double lr = learning_rate(spec, step);
   switch (spec.kind) {
-    case OptimiserKind::add:
-      return kernels.axpy(dtype, n, spec.scale, gradient, 1, weights, 1);
+    case OptimiserKind::add: return kernels.axpy(dtype, n, spec.scale, gradient, 1, weights, 1);
     case OptimiserKind::sgd: {
       const SgdStep sgd{lr, spec.momentum, spec.weight_decay, spec.nesterov};
       return kernels.sgd(dtype, n, sgd, gradient, spec.momentum == 0 ? nullptr : state[0], weights);

@@ -10,6 +10,11 @@
 #error "isa/*.cpp are built by kernels.cmake only"
 #endif
 
+#if defined(__clang__)
+#define AH_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define AH_INDEPENDENT _Pragma("GCC ivdep")
+#endif
 #define AH_STRINGIFY_(x) #x
 #define AH_STRINGIFY(x) AH_STRINGIFY_(x)
 
@@ -31,19 +36,29 @@ inline const T* as(const void* p) noexcept {
   return static_cast<const T*>(p);
 }
 
-inline float square_root(float x) noexcept {
-  return __builtin_sqrtf(x);
-}
-inline double square_root(double x) noexcept {
-  return __builtin_sqrt(x);
-}
+inline float square_root(float x) noexcept { return __builtin_sqrtf(x); }
+inline double square_root(double x) noexcept { return __builtin_sqrt(x); }
 
-void axpy(Dtype dtype, int64_t n, double alpha, const void* x, int64_t x_step, void* y,
-          int64_t y_step) noexcept;
-void sgd(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* velocity,
-         void* weights) noexcept;
-void adagrad(Dtype dtype, int64_t n, const AdagradStep& step, const void* grad, void* squares,
-             void* weights) noexcept;
+void unary(Unary op, Dtype dtype, int64_t n, void* out, int64_t out_step, const void* a, int64_t a_step) noexcept;
+void binary(Binary op, Dtype dtype, int64_t n, void* out, int64_t out_step, const void* a, int64_t a_step,
+            const void* b, int64_t b_step) noexcept;
+void copy(Dtype out_dtype, int64_t n, void* out, int64_t out_step, Dtype dtype, const void* a, int64_t a_step) noexcept;
+void fill(Dtype dtype, int64_t n, void* out, int64_t out_step, double value) noexcept;
+void from_bytes(Dtype dtype, int64_t n, void* out, const uint8_t* bytes, double scale, double shift) noexcept;
+bool is_finite(Dtype dtype, int64_t n, const void* a, int64_t a_step) noexcept;
+double reduce(Reduce op, Dtype dtype, int64_t n, const void* a, int64_t step) noexcept;
+void reduce_rows(Reduce op, Dtype dtype, int64_t n, double* total, const void* a, int64_t step) noexcept;
+int64_t arg_max(Dtype dtype, int64_t n, const void* a, int64_t step, bool smallest) noexcept;
+void softmax(Dtype dtype, int64_t rows, int64_t columns, void* out, int64_t out_lead, const void* a,
+             int64_t a_lead) noexcept;
+double cross_entropy(Dtype dtype, int64_t rows, int64_t columns, const void* scores, int64_t lead,
+                     const int32_t* labels, void* grad, int64_t grad_lead, double grad_scale) noexcept;
+void gemm(Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, const Operand& a, const Operand& b, void* c,
+          int64_t c_lead, bool accumulate, bool by_rows, int64_t from, int64_t to, void* scratch) noexcept;
+size_t gemm_scratch(Dtype dtype, int64_t m, int64_t n, int64_t k) noexcept;
+void axpy(Dtype dtype, int64_t n, double alpha, const void* x, int64_t x_step, void* y, int64_t y_step) noexcept;
+void sgd(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* velocity, void* weights) noexcept;
+void adagrad(Dtype dtype, int64_t n, const AdagradStep& step, const void* grad, void* squares, void* weights) noexcept;
 void adam(Dtype dtype, int64_t n, const AdamStep& step, const void* grad, void* mean, void* variance,
           void* weights) noexcept;
 

@@ -3,14 +3,13 @@
 
 namespace actorhost::kernel::AH_ISA {
 
-void axpy(Dtype dtype, int64_t n, double alpha, const void* x, int64_t x_step, void* y,
-          int64_t y_step) noexcept {
+void axpy(Dtype dtype, int64_t n, double alpha, const void* x, int64_t x_step, void* y, int64_t y_step) noexcept {
   by_dtype(dtype, [=]<typename T>(T) {
     const T a = static_cast<T>(alpha);
     const T* in = as<T>(x);
     T* out = as<T>(y);
     if (x_step == 1 && y_step == 1) {
-#pragma GCC ivdep
+      AH_INDEPENDENT
       for (int64_t i = 0; i < n; ++i) out[i] += a * in[i];
     } else {
       for (int64_t i = 0; i < n; ++i) out[i * y_step] += a * in[i * x_step];
@@ -18,8 +17,7 @@ void axpy(Dtype dtype, int64_t n, double alpha, const void* x, int64_t x_step, v
   });
 }
 
-void sgd(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* velocity,
-         void* weights) noexcept {
+void sgd(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* velocity, void* weights) noexcept {
   by_dtype(dtype, [&]<typename T>(T) {
     const T lr = static_cast<T>(step.lr);
     const T mu = static_cast<T>(step.momentum);
@@ -28,12 +26,12 @@ void sgd(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* ve
     T* v = as<T>(velocity);
     T* w = as<T>(weights);
     if (step.momentum == 0) {
-#pragma GCC ivdep
+      AH_INDEPENDENT
       for (int64_t i = 0; i < n; ++i) w[i] -= lr * (g[i] + decay * w[i]);
       return;
     }
     const bool nesterov = step.nesterov;
-#pragma GCC ivdep
+    AH_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) {
       const T slope = g[i] + decay * w[i];
       const T speed = mu * v[i] + slope;
@@ -43,8 +41,7 @@ void sgd(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* ve
   });
 }
 
-void adagrad(Dtype dtype, int64_t n, const AdagradStep& step, const void* grad, void* squares,
-             void* weights) noexcept {
+void adagrad(Dtype dtype, int64_t n, const AdagradStep& step, const void* grad, void* squares, void* weights) noexcept {
   by_dtype(dtype, [&]<typename T>(T) {
     const T lr = static_cast<T>(step.lr);
     const T epsilon = static_cast<T>(step.epsilon);
@@ -52,7 +49,7 @@ void adagrad(Dtype dtype, int64_t n, const AdagradStep& step, const void* grad, 
     const T* g = as<T>(grad);
     T* a = as<T>(squares);
     T* w = as<T>(weights);
-#pragma GCC ivdep
+    AH_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) {
       const T slope = g[i] + decay * w[i];
       const T sum = a[i] + slope * slope;
@@ -77,7 +74,7 @@ void adam(Dtype dtype, int64_t n, const AdamStep& step, const void* grad, void* 
     T* m = as<T>(mean);
     T* v = as<T>(variance);
     T* w = as<T>(weights);
-#pragma GCC ivdep
+    AH_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) {
       const T slope = g[i] + decay * w[i];
       const T first = beta1 * m[i] + rest1 * slope;

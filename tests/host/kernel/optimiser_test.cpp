@@ -104,8 +104,7 @@ TEMPLATE_TEST_CASE("every optimiser follows its formula on every instruction set
   }
 }
 
-TEMPLATE_TEST_CASE("a parameter in pieces and another instruction set give the same bits", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("a parameter in pieces and another instruction set give the same bits", "", float, double) {
   for (const OptimiserSpec& spec : specs()) {
     const auto whole = train<TestType>(*tables().front(), spec, 1001, 1001, 9);
     for (const Kernels* table : tables()) {

@@ -1,0 +1,166 @@
+// Elementwise operations. Each loop has a contiguous form for the compiler to vectorise; AH_INDEPENDENT tells it that
+// an output is either exactly an input or apart from it (kernels.hpp).
+#include "host/kernel/isa/isa.hpp"
+#include "host/kernel/isa/math.hpp"
+
+namespace actorhost::kernel::AH_ISA {
+
+namespace {
+
+template <typename T, typename F>
+inline void map(int64_t n, T* out, int64_t out_step, const T* a, int64_t a_step, F f) noexcept {
+  if (out_step == 1 && a_step == 1) {
+    AH_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) out[i] = f(a[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i * out_step] = f(a[i * a_step]);
+  }
+}
+
+template <typename T>
+struct Pair {
+  T* out;
+  int64_t out_step;
+  const T* a;
+  int64_t a_step;
+  const T* b;
+  int64_t b_step;
+};
+
+template <typename T, typename F>
+inline void zip(int64_t n, const Pair<T>& p, F f) noexcept {
+  T* out = p.out;
+  const T* a = p.a;
+  const T* b = p.b;
+  const bool wide = p.out_step == 1;
+  if (wide && p.a_step == 1 && p.b_step == 1) {
+    AH_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i]);
+  } else if (wide && p.a_step == 1 && p.b_step == 0 && n > 0) {
+    const T value = *b;
+    AH_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) out[i] = f(a[i], value);
+  } else if (wide && p.a_step == 0 && p.b_step == 1 && n > 0) {
+    const T value = *a;
+    AH_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) out[i] = f(value, b[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i * p.out_step] = f(a[i * p.a_step], b[i * p.b_step]);
+  }
+}
+
+inline float power(float x, float y) noexcept { return __builtin_powf(x, y); }
+inline double power(double x, double y) noexcept { return __builtin_pow(x, y); }
+
+template <typename T>
+void unary_of(Unary op, int64_t n, T* out, int64_t out_step, const T* a, int64_t a_step) noexcept {
+  auto run = [&](auto f) { map(n, out, out_step, a, a_step, f); };
+  switch (op) {
+    case Unary::neg: return run([](T x) { return -x; });
+    case Unary::exp: return run([](T x) { return exp_of(x); });
+    case Unary::log: return run([](T x) { return log_of(x); });
+    case Unary::sqrt: return run([](T x) { return square_root(x); });
+    case Unary::tanh: return run([](T x) { return tanh_of(x); });
+    case Unary::sigmoid: return run([](T x) { return sigmoid_of(x); });
+    case Unary::relu: return run([](T x) { return x < 0 ? T{0} : x; });
+    case Unary::abs: return run([](T x) { return absolute(x); });
+    case Unary::square: return run([](T x) { return x * x; });
+    case Unary::sign: return run([](T x) { return x > 0 ? T{1} : (x < 0 ? T{-1} : x); });
+  }
+}
+
+template <typename T>
+void binary_of(Binary op, int64_t n, const Pair<T>& p) noexcept {
+  auto run = [&](auto f) { zip(n, p, f); };
+  switch (op) {
+    case Binary::add: return run([](T x, T y) { return x + y; });
+    case Binary::sub: return run([](T x, T y) { return x - y; });
+    case Binary::mul: return run([](T x, T y) { return x * y; });
+    case Binary::div: return run([](T x, T y) { return x / y; });
+    case Binary::max: return run([](T x, T y) { return (x > y) | (x != x) ? x : y; });
+    case Binary::min: return run([](T x, T y) { return (x < y) | (x != x) ? x : y; });
+    case Binary::pow: return run([](T x, T y) { return power(x, y); });
+    case Binary::eq: return run([](T x, T y) { return x == y ? T{1} : T{0}; });
+    case Binary::ne: return run([](T x, T y) { return x != y ? T{1} : T{0}; });
+    case Binary::lt: return run([](T x, T y) { return x < y ? T{1} : T{0}; });
+    case Binary::le: return run([](T x, T y) { return x <= y ? T{1} : T{0}; });
+    case Binary::gt: return run([](T x, T y) { return x > y ? T{1} : T{0}; });
+    case Binary::ge: return run([](T x, T y) { return x >= y ? T{1} : T{0}; });
+    case Binary::relu_grad: return run([](T g, T y) { return y > 0 ? g : T{0}; });
+    case Binary::tanh_grad: return run([](T g, T y) { return g * (1 - y * y); });
+  }
+}
+
+}  // namespace
+
+void unary(Unary op, Dtype dtype, int64_t n, void* out, int64_t out_step, const void* a, int64_t a_step) noexcept {
+  by_dtype(dtype, [=]<typename T>(T) { unary_of(op, n, as<T>(out), out_step, as<T>(a), a_step); });
+}
+
+void binary(Binary op, Dtype dtype, int64_t n, void* out, int64_t out_step, const void* a, int64_t a_step,
+            const void* b, int64_t b_step) noexcept {
+  by_dtype(dtype, [=]<typename T>(T) {
+    binary_of(op, n, Pair<T>{as<T>(out), out_step, as<T>(a), a_step, as<T>(b), b_step});
+  });
+}
+
+void copy(Dtype out_dtype, int64_t n, void* out, int64_t out_step, Dtype dtype, const void* a,
+          int64_t a_step) noexcept {
+  if (out_dtype == dtype && out_step == 1 && a_step == 1) {
+    __builtin_memmove(out, a, static_cast<size_t>(n) * dtype_size(dtype));
+    return;
+  }
+  by_dtype(out_dtype, [=]<typename T>(T) {
+    by_dtype(dtype, [=]<typename S>(S) {
+      T* to = as<T>(out);
+      const S* from = as<S>(a);
+      if (out_step == 1 && a_step == 1) {
+        for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(from[i]);
+      } else {
+        for (int64_t i = 0; i < n; ++i) to[i * out_step] = static_cast<T>(from[i * a_step]);
+      }
+    });
+  });
+}
+
+void fill(Dtype dtype, int64_t n, void* out, int64_t out_step, double value) noexcept {
+  by_dtype(dtype, [=]<typename T>(T) {
+    T* to = as<T>(out);
+    const T x = static_cast<T>(value);
+    if (out_step == 1) {
+      for (int64_t i = 0; i < n; ++i) to[i] = x;
+    } else {
+      for (int64_t i = 0; i < n; ++i) to[i * out_step] = x;
+    }
+  });
+}
+
+void from_bytes(Dtype dtype, int64_t n, void* out, const uint8_t* bytes, double scale, double shift) noexcept {
+  by_dtype(dtype, [=]<typename T>(T) {
+    T* to = as<T>(out);
+    const T factor = static_cast<T>(scale);
+    const T offset = static_cast<T>(shift);
+    AH_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(bytes[i]) * factor + offset;
+  });
+}
+
+bool is_finite(Dtype dtype, int64_t n, const void* a, int64_t a_step) noexcept {
+  return by_dtype(dtype, [=]<typename T>(T) {
+    // x - x is 0 for finite numbers and NaN for all others; blocks let a bad start end the scan early.
+    const T* in = as<T>(a);
+    constexpr int64_t kBlock = 4096;
+    for (int64_t from = 0; from < n; from += kBlock) {
+      const int64_t to = from + kBlock < n ? from + kBlock : n;
+      typename FloatBits<T>::Int bad = 0;
+      for (int64_t i = from; i < to; ++i) {
+        const T x = in[i * a_step];
+        bad |= x - x == 0 ? 0U : 1U;
+      }
+      if (bad != 0) return false;
+    }
+    return true;
+  });
+}
+
+}  // namespace actorhost::kernel::AH_ISA

@@ -1,0 +1,105 @@
+#include "host/kernel/matmul.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "host/base/blob.hpp"
+
+namespace actorhost::kernel {
+
+namespace {
+
+// A copy in row-major order, for operands that gemm cannot address.
+struct Packed {
+  Blob bytes;
+  View view;
+
+  Packed(const Kernels& k, const View& source)
+      : bytes(Blob::allocate(static_cast<size_t>(source.size()) * dtype_size(source.dtype))),
+        view(row_major(bytes.data(), source.dtype, source.ndim, source.shape.data())) {
+    copy(k, view, source);
+  }
+};
+
+// Whether rows (or, transposed, columns) of the matrix are contiguous, with a usable distance between them.
+bool operand(const View& v, Operand& out) noexcept {
+  const auto [rows, columns] = std::pair(v.shape[0], v.shape[1]);
+  const auto [row_step, column_step] = std::pair(v.steps[0], v.steps[1]);
+  if ((column_step == 1 || columns == 1) && (row_step >= columns || rows == 1)) {
+    out = {v.data, rows == 1 ? columns : row_step, false};
+    return true;
+  }
+  if ((row_step == 1 || rows == 1) && (column_step >= rows || columns == 1)) {
+    out = {v.data, columns == 1 ? rows : column_step, true};
+    return true;
+  }
+  return false;
+}
+
+View transposed(const View& v) noexcept {
+  View t = v;
+  std::swap(t.shape[0], t.shape[1]);
+  std::swap(t.steps[0], t.steps[1]);
+  return t;
+}
+
+std::byte* scratch_of(size_t bytes) {
+  thread_local Blob kept;
+  if (kept.size() < bytes) kept = Blob::allocate(bytes);
+  return kept.data();
+}
+
+// At least this many multiply-adds a thread, or waking it costs more than it brings.
+constexpr double kWorkPerThread = 4e6;
+
+void run(const Kernels& k, const Operand& a, const Operand& b, const View& c, int64_t depth, double alpha,
+         bool accumulate, ThreadPool* pool) {
+  const auto [m, n] = std::pair(c.shape[0], c.shape[1]);
+  const bool by_rows = m > n;
+  const int64_t length = by_rows ? m : n;
+  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(depth);
+  const int64_t useful =
+      std::min<int64_t>(static_cast<int64_t>(work / kWorkPerThread), (length + kGemmGrain - 1) / kGemmGrain);
+  const int64_t parts = std::clamp<int64_t>(pool == nullptr ? 1 : pool->threads(), 1, std::max<int64_t>(useful, 1));
+  const int64_t grains = (length + kGemmGrain - 1) / kGemmGrain;
+  auto cut = [&](int64_t i) { return std::min(length, grains * i / parts * kGemmGrain); };
+  auto part = [&](int i) {
+    const int64_t from = cut(i);
+    const int64_t to = cut(i + 1);
+    std::byte* scratch = scratch_of(k.gemm_scratch(c.dtype, by_rows ? to - from : m, by_rows ? n : to - from, depth));
+    k.gemm(c.dtype, m, n, depth, alpha, a, b, c.data, c.steps[0], accumulate, by_rows, from, to, scratch);
+  };
+  if (parts == 1) return part(0);
+  pool->run(static_cast<int>(parts), part);
+}
+
+}  // namespace
+
+void matmul(const Kernels& k, const View& a, const View& b, const View& c, double alpha, bool accumulate,
+            ThreadPool* pool) {
+  assert(a.ndim == 2 && b.ndim == 2 && c.ndim == 2 && a.shape[1] == b.shape[0]);
+  assert(c.shape[0] == a.shape[0] && c.shape[1] == b.shape[1]);
+  if (c.size() == 0) return;
+  Operand target{};
+  if (!operand(c, target)) {
+    const Packed out(k, c);
+    matmul(k, a, b, out.view, alpha, accumulate, pool);
+    return copy(k, c, out.view);
+  }
+  if (target.transposed) return matmul(k, transposed(b), transposed(a), transposed(c), alpha, accumulate, pool);
+  View result = c;
+  result.steps[0] = target.lead;
+  Operand left{};
+  Operand right{};
+  if (!operand(a, left)) {
+    const Packed copy_of_a(k, a);
+    return matmul(k, copy_of_a.view, b, c, alpha, accumulate, pool);
+  }
+  if (!operand(b, right)) {
+    const Packed copy_of_b(k, b);
+    return matmul(k, a, copy_of_b.view, c, alpha, accumulate, pool);
+  }
+  run(k, left, right, result, a.shape[1], alpha, accumulate, pool);
+}
+
+}  // namespace actorhost::kernel

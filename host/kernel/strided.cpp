@@ -1,0 +1,340 @@
+#include "host/kernel/strided.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+namespace actorhost::kernel {
+
+int64_t View::size() const noexcept {
+  int64_t n = 1;
+  for (int d = 0; d < ndim; ++d) n *= shape[static_cast<size_t>(d)];
+  return n;
+}
+
+bool View::contiguous() const noexcept {
+  int64_t step = 1;
+  for (int d = ndim - 1; d >= 0; --d) {
+    const auto i = static_cast<size_t>(d);
+    if (shape[i] == 0) return true;
+    if (shape[i] != 1 && steps[i] != step) return false;
+    step *= shape[i];
+  }
+  return true;
+}
+
+View row_major(void* data, Dtype dtype, int ndim, const int64_t* shape) noexcept {
+  View view{.data = data, .dtype = dtype, .ndim = ndim};
+  int64_t step = 1;
+  for (int d = ndim - 1; d >= 0; --d) {
+    const auto i = static_cast<size_t>(d);
+    view.shape[i] = shape[d];
+    view.steps[i] = step;
+    step *= std::max<int64_t>(shape[d], 1);
+  }
+  return view;
+}
+
+bool same_shape(const View& a, const View& b) noexcept {
+  return a.ndim == b.ndim && std::equal(a.shape.begin(), a.shape.begin() + a.ndim, b.shape.begin());
+}
+
+bool broadcast_shapes(const View& a, const View& b, View& out) noexcept {
+  out.ndim = std::max(a.ndim, b.ndim);
+  for (int d = 0; d < out.ndim; ++d) {
+    const int in_a = d - (out.ndim - a.ndim);
+    const int in_b = d - (out.ndim - b.ndim);
+    const int64_t x = in_a < 0 ? 1 : a.shape[static_cast<size_t>(in_a)];
+    const int64_t y = in_b < 0 ? 1 : b.shape[static_cast<size_t>(in_b)];
+    if (x != y && x != 1 && y != 1) return false;
+    out.shape[static_cast<size_t>(d)] = x == 1 ? y : x;
+  }
+  return true;
+}
+
+bool broadcast_to(const View& a, const View& like, View& out) noexcept {
+  const int missing = like.ndim - a.ndim;
+  if (missing < 0) return false;
+  out = a;
+  out.ndim = like.ndim;
+  for (int d = 0; d < like.ndim; ++d) {
+    const auto to = static_cast<size_t>(d);
+    const auto from = static_cast<size_t>(std::max(d - missing, 0));
+    const bool stretched = d < missing || (a.shape[from] == 1 && like.shape[to] != 1);
+    if (!stretched && a.shape[from] != like.shape[to]) return false;
+    out.shape[to] = like.shape[to];
+    out.steps[to] = stretched ? 0 : a.steps[from];
+  }
+  return true;
+}
+
+bool overlaps(const View& out, const View& in) noexcept {
+  if (out.size() == 0 || in.size() == 0) return false;
+  if (out.data == in.data && same_shape(out, in) && out.steps == in.steps && out.dtype == in.dtype) return false;
+  auto last = [](const View& v) {
+    int64_t offset = 1;
+    for (size_t d = 0; d < static_cast<size_t>(v.ndim); ++d) offset += (v.shape[d] - 1) * v.steps[d];
+    return static_cast<const char*>(v.at(offset));
+  };
+  return static_cast<const char*>(out.data) < last(in) && static_cast<const char*>(in.data) < last(out);
+}
+
+namespace {
+
+// Up to three views walked together. The output decides which dimension is innermost; dimensions that are one run in
+// every view are joined.
+template <size_t N>
+struct Walk {
+  int ndim = 0;
+  std::array<int64_t, kMaxDims> shape = {};
+  std::array<std::array<int64_t, kMaxDims>, N> steps = {};
+  std::array<void*, N> data = {};
+  std::array<int64_t, N> widths = {};
+
+  explicit Walk(const std::array<const View*, N>& views) noexcept {
+    std::array<int, kMaxDims> order{};
+    const View& out = *views[0];
+    int used = 0;
+    for (int d = 0; d < out.ndim; ++d) {
+      if (out.shape[static_cast<size_t>(d)] != 1) order[static_cast<size_t>(used++)] = d;
+    }
+    std::stable_sort(order.begin(), order.begin() + used, [&](int x, int y) {
+      return std::abs(out.steps[static_cast<size_t>(x)]) > std::abs(out.steps[static_cast<size_t>(y)]);
+    });
+    for (size_t v = 0; v < N; ++v) {
+      assert(same_shape(*views[v], out));
+      data[v] = views[v]->data;
+      widths[v] = static_cast<int64_t>(dtype_size(views[v]->dtype));
+    }
+    for (int i = 0; i < used; ++i) take(views, static_cast<size_t>(order[static_cast<size_t>(i)]));
+  }
+
+  /// Calls f(n, pointers, steps) for each innermost run.
+  template <typename F>
+  void rows(F f) const noexcept {
+    std::array<int64_t, N> inner{};
+    if (ndim == 0) return f(int64_t{1}, data, inner);
+    const auto last = static_cast<size_t>(ndim - 1);
+    for (size_t v = 0; v < N; ++v) inner[v] = steps[v][last];
+    for (size_t d = 0; d <= last; ++d) {
+      if (shape[d] == 0) return;
+    }
+    outer(0, data, [&](const std::array<void*, N>& at) { f(shape[last], at, inner); });
+  }
+
+  /// Calls f(pointers) for each index of the dimensions d .. ndim-2.
+  template <typename F>
+  void outer(int d, std::array<void*, N> at, const F& f, int end = -1) const noexcept {
+    if (d >= (end < 0 ? ndim - 1 : end)) return f(at);
+    for (int64_t i = 0; i < shape[static_cast<size_t>(d)]; ++i) {
+      outer(d + 1, at, f, end);
+      for (size_t v = 0; v < N; ++v) advance(at, v, steps[v][static_cast<size_t>(d)]);
+    }
+  }
+
+  void advance(std::array<void*, N>& at, size_t v, int64_t elements) const noexcept {
+    at[v] = static_cast<char*>(at[v]) + elements * widths[v];
+  }
+
+ private:
+  void take(const std::array<const View*, N>& views, size_t d) noexcept {
+    const int64_t n = views[0]->shape[d];
+    bool joins = ndim > 0;
+    for (size_t v = 0; joins && v < N; ++v) {
+      joins = steps[v][static_cast<size_t>(ndim - 1)] == n * views[v]->steps[d];
+    }
+    if (!joins) shape[static_cast<size_t>(ndim++)] = 1;
+    const auto last = static_cast<size_t>(ndim - 1);
+    shape[last] *= n;
+    for (size_t v = 0; v < N; ++v) steps[v][last] = views[v]->steps[d];
+  }
+};
+
+// A transposing copy in tiles, so that both sides are read and written a cache line at a time.
+void copy_tiles(const Kernels& k, const Walk<2>& walk, const View& out, const View& a) noexcept {
+  constexpr int64_t kTile = 32;
+  const auto row = static_cast<size_t>(walk.ndim - 2);
+  const auto column = static_cast<size_t>(walk.ndim - 1);
+  walk.outer(
+      0, walk.data,
+      [&](const std::array<void*, 2>& start) {
+        for (int64_t i0 = 0; i0 < walk.shape[row]; i0 += kTile) {
+          for (int64_t j0 = 0; j0 < walk.shape[column]; j0 += kTile) {
+            const int64_t rows = std::min(kTile, walk.shape[row] - i0);
+            const int64_t columns = std::min(kTile, walk.shape[column] - j0);
+            for (int64_t i = i0; i < i0 + rows; ++i) {
+              auto at = start;
+              for (size_t v = 0; v < 2; ++v) walk.advance(at, v, i * walk.steps[v][row] + j0 * walk.steps[v][column]);
+              k.copy(out.dtype, columns, at[0], walk.steps[0][column], a.dtype, at[1], walk.steps[1][column]);
+            }
+          }
+        }
+      },
+      walk.ndim - 2);
+}
+
+Reduce inner_op(Reduction op) noexcept {
+  switch (op) {
+    case Reduction::sum:
+    case Reduction::mean: return Reduce::sum;
+    case Reduction::max: return Reduce::max;
+    case Reduction::min: return Reduce::min;
+    case Reduction::norm: break;
+  }
+  return Reduce::sum_squares;
+}
+
+double finish(Reduction op, double total, int64_t n) noexcept {
+  if (op == Reduction::mean) return total / static_cast<double>(n);
+  return op == Reduction::norm ? std::sqrt(total) : total;
+}
+
+double start_of(Reduce op) noexcept {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  if (op == Reduce::max) return -kInf;
+  return op == Reduce::min ? kInf : 0;
+}
+
+void store(const View& like, void* at, double value) noexcept {
+  if (like.dtype == Dtype::f32) {
+    *static_cast<float*>(at) = static_cast<float>(value);
+  } else {
+    *static_cast<double*>(at) = value;
+  }
+}
+
+double load(const View& like, const void* at) noexcept {
+  return like.dtype == Dtype::f32 ? static_cast<double>(*static_cast<const float*>(at))
+                                  : *static_cast<const double*>(at);
+}
+
+// `view` without dimension `dim`.
+View dropped(const View& view, int dim) noexcept {
+  View rest = view;
+  std::copy(view.shape.begin() + dim + 1, view.shape.end(), rest.shape.begin() + dim);
+  std::copy(view.steps.begin() + dim + 1, view.steps.end(), rest.steps.begin() + dim);
+  --rest.ndim;
+  return rest;
+}
+
+}  // namespace
+
+void unary(const Kernels& k, Unary op, const View& out, const View& a) noexcept {
+  Walk<2>({&out, &a}).rows([&](int64_t n, const auto& at, const auto& steps) {
+    k.unary(op, out.dtype, n, at[0], steps[0], at[1], steps[1]);
+  });
+}
+
+void binary(const Kernels& k, Binary op, const View& out, const View& a, const View& b) noexcept {
+  Walk<3>({&out, &a, &b}).rows([&](int64_t n, const auto& at, const auto& steps) {
+    k.binary(op, out.dtype, n, at[0], steps[0], at[1], steps[1], at[2], steps[2]);
+  });
+}
+
+void axpy(const Kernels& k, double alpha, const View& x, const View& y) noexcept {
+  Walk<2>({&y, &x}).rows([&](int64_t n, const auto& at, const auto& steps) {
+    k.axpy(y.dtype, n, alpha, at[1], steps[1], at[0], steps[0]);
+  });
+}
+
+void copy(const Kernels& k, const View& out, const View& a) noexcept {
+  const Walk<2> walk({&out, &a});
+  const int d = walk.ndim;
+  if (d >= 2 && out.size() > 0) {
+    const auto inner = static_cast<size_t>(d - 1);
+    if (std::abs(walk.steps[1][inner - 1]) < std::abs(walk.steps[1][inner])) return copy_tiles(k, walk, out, a);
+  }
+  walk.rows([&](int64_t n, const auto& at, const auto& steps) {
+    k.copy(out.dtype, n, at[0], steps[0], a.dtype, at[1], steps[1]);
+  });
+}
+
+void fill(const Kernels& k, const View& out, double value) noexcept {
+  Walk<1>({&out}).rows(
+      [&](int64_t n, const auto& at, const auto& steps) { k.fill(out.dtype, n, at[0], steps[0], value); });
+}
+
+bool is_finite(const Kernels& k, const View& a) noexcept {
+  bool finite = true;
+  Walk<1>({&a}).rows([&](int64_t n, const auto& at, const auto& steps) {
+    finite = finite && k.is_finite(a.dtype, n, at[0], steps[0]);
+  });
+  return finite;
+}
+
+double reduce_all(const Kernels& k, Reduction op, const View& a) noexcept {
+  const Reduce inner = inner_op(op);
+  double total = start_of(inner);
+  Walk<1>({&a}).rows([&](int64_t n, const auto& at, const auto& steps) {
+    const double part = k.reduce(inner, a.dtype, n, at[0], steps[0]);
+    k.reduce_rows(inner, Dtype::f64, 1, &total, &part, 1);
+  });
+  return finish(op, total, a.size());
+}
+
+void reduce_dim(const Kernels& k, Reduction op, const View& a, int dim, const View& out) noexcept {
+  const Reduce inner = inner_op(op);
+  const int64_t n = a.shape[static_cast<size_t>(dim)];
+  const int64_t step = a.steps[static_cast<size_t>(dim)];
+  const View rest = dropped(a, dim);
+  const View result = dropped(out, dim);
+  Walk<2>({&result, &rest}).rows([&](int64_t count, const auto& at, const auto& steps) {
+    if (inner == Reduce::sum_squares || std::abs(steps[1]) >= std::abs(step)) {
+      for (int64_t i = 0; i < count; ++i) {
+        const View from{.data = at[1], .dtype = a.dtype};
+        const View to{.data = at[0], .dtype = out.dtype};
+        store(to, to.at(i * steps[0]), finish(op, k.reduce(inner, a.dtype, n, from.at(i * steps[1]), step), n));
+      }
+      return;
+    }
+    constexpr int64_t kChunk = 512;
+    std::array<double, kChunk> totals;
+    const View from{.data = at[1], .dtype = a.dtype};
+    const View to{.data = at[0], .dtype = out.dtype};
+    for (int64_t i0 = 0; i0 < count; i0 += kChunk) {
+      const int64_t chunk = std::min(kChunk, count - i0);
+      totals.fill(start_of(inner));
+      for (int64_t row = 0; row < n; ++row) {
+        k.reduce_rows(inner, a.dtype, chunk, totals.data(), from.at(i0 * steps[1] + row * step), steps[1]);
+      }
+      for (int64_t i = 0; i < chunk; ++i) {
+        store(to, to.at((i0 + i) * steps[0]), finish(op, totals[static_cast<size_t>(i)], n));
+      }
+    }
+  });
+}
+
+void arg_max_dim(const Kernels& k, const View& a, int dim, bool smallest, const View& out) noexcept {
+  const int64_t n = a.shape[static_cast<size_t>(dim)];
+  const int64_t step = a.steps[static_cast<size_t>(dim)];
+  assert(n > 0);
+  const View rest = dropped(a, dim);
+  const View result = dropped(out, dim);
+  Walk<2>({&result, &rest}).rows([&](int64_t count, const auto& at, const auto& steps) {
+    const View from{.data = at[1], .dtype = a.dtype};
+    const View to{.data = at[0], .dtype = out.dtype};
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t best = k.arg_max(a.dtype, n, from.at(i * steps[1]), step, smallest);
+      store(to, to.at(i * steps[0]), static_cast<double>(best));
+    }
+  });
+}
+
+bool all_close(const View& a, const View& b, double rtol, double atol, bool nan_equal) noexcept {
+  bool close = true;
+  Walk<2>({&a, &b}).rows([&](int64_t n, const auto& at, const auto& steps) {
+    const View left{.data = at[0], .dtype = a.dtype};
+    const View right{.data = at[1], .dtype = b.dtype};
+    for (int64_t i = 0; close && i < n; ++i) {
+      const double x = load(a, left.at(i * steps[0]));
+      const double y = load(b, right.at(i * steps[1]));
+      const bool same = x == y || (nan_equal && std::isnan(x) && std::isnan(y));
+      close = same || (std::isfinite(y) && std::abs(x - y) <= atol + rtol * std::abs(y));
+    }
+  });
+  return close;
+}
+
+}  // namespace actorhost::kernel

@@ -1,0 +1,72 @@
+#pragma once
+// Kernels over n-dimensional strided views: iteration order, broadcasting, and the reductions and copies that need
+// more than one inner loop. Views borrow their memory. All functions are stateless and thread-safe; outputs and inputs
+// may overlap only when they are the same view (callers check with `overlaps`). Shapes are the caller's duty: an
+// operand's shape equals the output's (use `broadcast_to`), which is asserted.
+
+#include <array>
+#include <cstdint>
+
+#include "host/kernel/kernels.hpp"
+
+namespace actorhost::kernel {
+
+inline constexpr int kMaxDims = 8;
+
+struct View {
+  void* data = nullptr;
+  Dtype dtype = Dtype::f32;
+  int ndim = 0;
+  std::array<int64_t, kMaxDims> shape = {};
+  std::array<int64_t, kMaxDims> steps = {};  // in elements
+
+  int64_t size() const noexcept;
+  /// Row-major without gaps.
+  bool contiguous() const noexcept;
+  /// Address of the element `offset` elements from the first.
+  void* at(int64_t offset) const noexcept {
+    return static_cast<char*>(data) + offset * static_cast<int64_t>(dtype_size(dtype));
+  }
+};
+
+/// The row-major view of `data`.
+View row_major(void* data, Dtype dtype, int ndim, const int64_t* shape) noexcept;
+
+bool same_shape(const View& a, const View& b) noexcept;
+
+/// The common shape of a and b by NumPy's rules (aligned at the last dimension, 1 stretches); false when they don't
+/// fit. Only `ndim` and `shape` of `out` are set.
+bool broadcast_shapes(const View& a, const View& b, View& out) noexcept;
+
+/// `a` stretched to the shape of `like` with steps of 0; false when it doesn't fit.
+bool broadcast_to(const View& a, const View& like, View& out) noexcept;
+
+/// True when the two share memory without being the same view, so that writing one changes what is read of the other.
+bool overlaps(const View& out, const View& in) noexcept;
+
+void unary(const Kernels& k, Unary op, const View& out, const View& a) noexcept;
+void binary(const Kernels& k, Binary op, const View& out, const View& a, const View& b) noexcept;
+/// y += alpha * x
+void axpy(const Kernels& k, double alpha, const View& x, const View& y) noexcept;
+/// Converts between element types.
+void copy(const Kernels& k, const View& out, const View& a) noexcept;
+void fill(const Kernels& k, const View& out, double value) noexcept;
+bool is_finite(const Kernels& k, const View& a) noexcept;
+
+enum class Reduction : int32_t { sum, mean, max, min, norm };
+
+/// Over all elements; a contiguous view in the order of Kernels::reduce, others row by row. mean of nothing is NaN.
+double reduce_all(const Kernels& k, Reduction op, const View& a) noexcept;
+
+/// Over dimension `dim`; `out` has the shape of `a` with 1 in that place. Along the fastest dimension in the order of
+/// Kernels::reduce, along another one row after row in double.
+void reduce_dim(const Kernels& k, Reduction op, const View& a, int dim, const View& out) noexcept;
+
+/// Index (from 0) of the largest element along `dim`, written as a number. The dimension is not empty.
+void arg_max_dim(const Kernels& k, const View& a, int dim, bool smallest, const View& out) noexcept;
+
+/// Whether |a - b| <= atol + rtol * |b| everywhere; equal infinities are close, NaN is close to NaN only with
+/// `nan_equal`. With both tolerances 0 this is equality.
+bool all_close(const View& a, const View& b, double rtol, double atol, bool nan_equal) noexcept;
+
+}  // namespace actorhost::kernel

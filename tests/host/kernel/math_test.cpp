@@ -1,0 +1,122 @@
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/kernel/kernel_cases.hpp"
+
+using namespace actorhost;
+using namespace actorhost::kernel;
+
+namespace {
+
+template <typename T>
+std::vector<T> apply(const Kernels& table, Unary op, const std::vector<T>& in) {
+  std::vector<T> out(in.size());
+  table.unary(op, dtype_of<T>, static_cast<int64_t>(in.size()), out.data(), 1, in.data(), 1);
+  return out;
+}
+
+// Distance in units in the last place of `exact` rounded to T.
+template <typename T>
+double ulps(T got, long double exact) {
+  const T nearest = static_cast<T>(exact);
+  if (got == nearest) return 0;
+  const T next = std::nextafter(std::abs(nearest), std::numeric_limits<T>::infinity());
+  return static_cast<double>(std::abs(static_cast<long double>(got) - exact) /
+                             static_cast<long double>(next - std::abs(nearest)));
+}
+
+template <typename T>
+std::vector<T> arguments(double low, double high, bool logarithmic) {
+  Rng rng(17);
+  std::vector<T> values(50000);
+  for (T& x : values) {
+    const double at = low + (high - low) * rng.uniform();
+    x = static_cast<T>(logarithmic ? std::exp2(at) : at);
+  }
+  return values;
+}
+
+struct Function {
+  Unary op;
+  long double (*exact)(long double);
+  double limit;  // in units in the last place
+};
+
+long double exact_sigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
+
+template <typename T>
+double worst(const Function& f, const std::vector<T>& in) {
+  double most = 0;
+  for (const Kernels* table : tables()) {
+    const auto out = apply(*table, f.op, in);
+    for (size_t i = 0; i < in.size(); ++i) most = std::max(most, ulps(out[i], f.exact(in[i])));
+  }
+  return most;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("exp, log, tanh and sigmoid are within 3 units in the last place", "", float, double) {
+  const bool single = sizeof(TestType) == 4;
+  const double top = single ? 88.7 : 709.7;
+  const double exponent = single ? 126 : 1022;
+  CHECK(worst<TestType>({Unary::exp, std::exp, 3}, arguments<TestType>(-top + 2, top, false)) < 3);
+  CHECK(worst<TestType>({Unary::exp, std::exp, 3}, arguments<TestType>(-1, 1, false)) < 3);
+  CHECK(worst<TestType>({Unary::log, std::log, 3}, arguments<TestType>(-exponent, exponent, true)) < 3);
+  CHECK(worst<TestType>({Unary::log, std::log, 3}, arguments<TestType>(0.5, 2, false)) < 3);
+  CHECK(worst<TestType>({Unary::tanh, std::tanh, 3}, arguments<TestType>(-12, 12, false)) < 3);
+  CHECK(worst<TestType>({Unary::tanh, std::tanh, 3}, arguments<TestType>(-20, 0, true)) < 3);
+  CHECK(worst<TestType>({Unary::sigmoid, exact_sigmoid, 3}, arguments<TestType>(-80, 80, false)) < 3);
+}
+
+TEMPLATE_TEST_CASE("infinities, NaN, zeros and subnormal numbers go through the functions", "", float, double) {
+  using T = TestType;
+  const T inf = std::numeric_limits<T>::infinity();
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  const T tiny = std::numeric_limits<T>::denorm_min() * 7;
+  for (const Kernels* table : tables()) {
+    INFO(table->isa);
+    auto one = [&](Unary op, T x) { return apply<T>(*table, op, std::vector<T>(19, x)).at(18); };
+    CHECK(one(Unary::exp, inf) == inf);
+    CHECK(one(Unary::exp, 10000) == inf);
+    CHECK(one(Unary::exp, -inf) == 0);
+    CHECK(one(Unary::exp, 0) == 1);
+    CHECK(one(Unary::exp, std::log(tiny)) > 0);
+    CHECK(one(Unary::log, inf) == inf);
+    CHECK(one(Unary::log, 0) == -inf);
+    CHECK(one(Unary::log, 1) == 0);
+    CHECK(std::isnan(one(Unary::log, -1)));
+    CHECK(one(Unary::log, tiny) == Approx(std::log(tiny)).epsilon(1e-6));
+    CHECK(one(Unary::tanh, inf) == 1);
+    CHECK(one(Unary::tanh, -inf) == -1);
+    CHECK(std::signbit(one(Unary::tanh, T{-0.0})));
+    CHECK(one(Unary::tanh, tiny) == tiny);
+    CHECK(one(Unary::sigmoid, inf) == 1);
+    CHECK(one(Unary::sigmoid, -inf) == 0);
+    for (int op = 0; op <= static_cast<int>(Unary::sign); ++op) {
+      INFO("unary " << op);
+      CHECK(std::isnan(one(static_cast<Unary>(op), nan)));
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("functions give the same bits on every instruction set, lane and tail", "", float, double) {
+  const auto in = arguments<TestType>(-30, 30, false);
+  for (int op = 0; op <= static_cast<int>(Unary::sign); ++op) {
+    auto positive = in;
+    if (static_cast<Unary>(op) == Unary::log || static_cast<Unary>(op) == Unary::sqrt) {
+      for (TestType& x : positive) x = std::abs(x);
+    }
+    const auto wanted = apply(*tables().front(), static_cast<Unary>(op), positive);
+    for (const Kernels* table : tables()) {
+      INFO(table->isa << ", unary " << op);
+      CHECK(apply(*table, static_cast<Unary>(op), positive) == wanted);
+      for (size_t i = 0; i < 40; ++i) {
+        CHECK(apply(*table, static_cast<Unary>(op), std::vector<TestType>{positive[i]}).front() == wanted[i]);
+      }
+    }
+  }
+}

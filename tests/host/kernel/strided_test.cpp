@@ -1,0 +1,235 @@
+#include "host/kernel/strided.hpp"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/kernel/kernel_cases.hpp"
+
+using namespace actorhost;
+using namespace actorhost::kernel;
+
+namespace {
+
+// A seeded view into a larger array: random shape (zeros and ones included), dimension order and gaps.
+struct Sample {
+  std::vector<double> storage;
+  View view;
+};
+
+Sample sample_of(Rng& rng, int ndim, const int64_t* shape) {
+  Sample s;
+  std::vector<uint32_t> order(static_cast<size_t>(ndim));
+  std::vector<uint32_t> permutation(order.size());
+  std::iota(permutation.begin(), permutation.end(), 0U);
+  rng.sample(permutation, static_cast<uint32_t>(ndim), order.data());
+  s.view = row_major(nullptr, Dtype::f64, ndim, shape);
+  auto step = static_cast<int64_t>(1 + rng.below(2));
+  for (uint32_t d : order) {
+    s.view.steps[d] = step;
+    step *= std::max<int64_t>(shape[d], 1) + static_cast<int64_t>(rng.below(2));
+  }
+  s.storage = normals<double>(rng, step + 1);
+  s.view.data = s.storage.data();
+  return s;
+}
+
+std::array<int64_t, kMaxDims> random_shape(Rng& rng, int ndim) {
+  std::array<int64_t, kMaxDims> shape{};
+  for (int d = 0; d < ndim; ++d) {
+    shape[static_cast<size_t>(d)] = rng.below(20) == 0 ? 0 : static_cast<int64_t>(1 + rng.below(6));
+  }
+  return shape;
+}
+
+// Calls f(index) for each index of the shape.
+template <typename F>
+void each(const View& v, F f) {
+  std::array<int64_t, kMaxDims> index{};
+  for (int64_t i = 0; i < v.size(); ++i) {
+    f(index);
+    for (int d = v.ndim - 1; d >= 0; --d) {
+      const auto at = static_cast<size_t>(d);
+      if (++index[at] < v.shape[at]) break;
+      index[at] = 0;
+    }
+  }
+}
+
+double& element(const View& v, const std::array<int64_t, kMaxDims>& index) {
+  int64_t offset = 0;
+  for (size_t d = 0; d < static_cast<size_t>(v.ndim); ++d) offset += index[d] * v.steps[d];
+  return *static_cast<double*>(v.at(offset));
+}
+
+}  // namespace
+
+TEST_CASE("elementwise operations on random strided and broadcast views agree with plain indexing") {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Rng rng(seed);
+    INFO("seed " << seed);
+    const auto ndim = static_cast<int>(rng.below(6));
+    const auto shape = random_shape(rng, ndim);
+    const Sample out = sample_of(rng, ndim, shape.data());
+    Sample a = sample_of(rng, ndim, shape.data());
+    auto thin = shape;
+    for (int d = 0; d < ndim; ++d) {
+      if (rng.below(3) == 0) thin[static_cast<size_t>(d)] = 1;
+    }
+    const Sample b = sample_of(rng, ndim, thin.data());
+    View wide;
+    REQUIRE(broadcast_to(b.view, out.view, wide));
+    for (const Kernels* table : tables()) {
+      INFO(table->isa);
+      binary(*table, Binary::sub, out.view, a.view, wide);
+      each(out.view, [&](auto i) { REQUIRE(element(out.view, i) == element(a.view, i) - element(wide, i)); });
+      copy(*table, out.view, wide);
+      each(out.view, [&](auto i) { REQUIRE(element(out.view, i) == element(wide, i)); });
+      axpy(*table, 0.5, wide, out.view);
+      each(out.view, [&](auto i) { REQUIRE(element(out.view, i) == 1.5 * element(wide, i)); });
+      unary(*table, Unary::square, a.view, a.view);
+      each(out.view, [&](auto i) { REQUIRE(element(a.view, i) >= 0); });
+      fill(*table, out.view, 3);
+      CHECK(reduce_all(*table, Reduction::sum, out.view) == 3.0 * static_cast<double>(out.view.size()));
+      CHECK(is_finite(*table, out.view));
+    }
+  }
+}
+
+TEST_CASE("writing a view leaves its gaps alone") {
+  Rng rng(5);
+  const int64_t shape[] = {4, 5};
+  Sample s = sample_of(rng, 2, shape);
+  s.view.steps = {12, 2};
+  s.storage.assign(60, 7);
+  s.view.data = s.storage.data();
+  fill(kernels(), s.view, 1);
+  CHECK(std::accumulate(s.storage.begin(), s.storage.end(), 0.0) == 20 + 40 * 7);
+}
+
+TEST_CASE("reductions along any dimension of random views agree with plain loops") {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed);
+    INFO("seed " << seed);
+    const auto ndim = static_cast<int>(1 + rng.below(4));
+    const auto shape = random_shape(rng, ndim);
+    const auto dim = static_cast<int>(rng.below(static_cast<uint64_t>(ndim)));
+    auto reduced = shape;
+    reduced[static_cast<size_t>(dim)] = 1;
+    const Sample a = sample_of(rng, ndim, shape.data());
+    const Sample out = sample_of(rng, ndim, reduced.data());
+    const int64_t n = shape[static_cast<size_t>(dim)];
+    auto along = [&](auto index, auto f) {
+      for (index[static_cast<size_t>(dim)] = 0; index[static_cast<size_t>(dim)] < n;
+           ++index[static_cast<size_t>(dim)]) {
+        f(element(a.view, index), index[static_cast<size_t>(dim)]);
+      }
+    };
+    for (const Kernels* table : tables()) {
+      reduce_dim(*table, Reduction::mean, a.view, dim, out.view);
+      each(out.view, [&](auto index) {
+        double sum = 0;
+        along(index, [&](double x, int64_t) { sum += x; });
+        if (n > 0) REQUIRE(element(out.view, index) == Approx(sum / static_cast<double>(n)).margin(1e-12));
+        if (n == 0) REQUIRE(std::isnan(element(out.view, index)));
+      });
+      reduce_dim(*table, Reduction::max, a.view, dim, out.view);
+      each(out.view, [&](auto index) {
+        double most = -std::numeric_limits<double>::infinity();
+        along(index, [&](double x, int64_t) { most = std::max(most, x); });
+        REQUIRE(element(out.view, index) == most);
+      });
+      if (n == 0) continue;
+      arg_max_dim(*table, a.view, dim, true, out.view);
+      each(out.view, [&](auto index) {
+        double least = std::numeric_limits<double>::infinity();
+        int64_t at = -1;
+        along(index, [&](double x, int64_t i) {
+          if (x < least) at = i;
+          least = std::min(least, x);
+        });
+        REQUIRE(element(out.view, index) == static_cast<double>(at));
+      });
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("sums are accurate and the same bits everywhere", "", float, double) {
+  Rng rng(41);
+  for (int64_t n : {0, 1, 31, 32, 33, 4095, 4096, 4097, 100000}) {
+    auto values = normals<TestType>(rng, n * 3 + 1);
+    long double exact = 0;
+    for (int64_t i = 0; i < n; ++i) exact += values[static_cast<size_t>(i * 3)];
+    std::vector<TestType> packed(static_cast<size_t>(n) + 1);
+    for (int64_t i = 0; i < n; ++i) packed[static_cast<size_t>(i) + 1] = values[static_cast<size_t>(i * 3)];
+    const double wanted = tables().front()->reduce(Reduce::sum, dtype_of<TestType>, n, values.data(), 3);
+    const double scale = sizeof(TestType) == 4 ? 1e-4 : 1e-12;
+    CHECK(std::abs(wanted - static_cast<double>(exact)) <= scale * std::sqrt(static_cast<double>(n)));
+    for (const Kernels* table : tables()) {
+      INFO(table->isa << ", n " << n);
+      CHECK(table->reduce(Reduce::sum, dtype_of<TestType>, n, values.data(), 3) == wanted);
+      CHECK(table->reduce(Reduce::sum, dtype_of<TestType>, n, packed.data() + 1, 1) == wanted);
+    }
+  }
+}
+
+TEST_CASE("NaN wins every maximum, minimum and argmax") {
+  for (const Kernels* table : tables()) {
+    for (size_t at : {size_t{0}, size_t{40}, size_t{99}}) {
+      std::vector<float> values(100, 1);
+      values[50] = 2;
+      values[at] = std::numeric_limits<float>::quiet_NaN();
+      CHECK(std::isnan(table->reduce(Reduce::max, Dtype::f32, 100, values.data(), 1)));
+      CHECK(std::isnan(table->reduce(Reduce::min, Dtype::f32, 100, values.data(), 1)));
+      CHECK(table->arg_max(Dtype::f32, 100, values.data(), 1, false) == static_cast<int64_t>(at));
+      double total = 5;
+      table->reduce_rows(Reduce::max, Dtype::f32, 1, &total, &values[at], 1);
+      CHECK(std::isnan(total));
+    }
+  }
+}
+
+TEST_CASE("shapes broadcast as NumPy's do") {
+  auto of = [](std::vector<int64_t> shape) {
+    return row_major(nullptr, Dtype::f32, static_cast<int>(shape.size()), shape.data());
+  };
+  View out;
+  REQUIRE(broadcast_shapes(of({8, 1, 6, 1}), of({7, 1, 5}), out));
+  CHECK(same_shape(out, of({8, 7, 6, 5})));
+  REQUIRE(broadcast_shapes(of({}), of({3}), out));
+  CHECK(same_shape(out, of({3})));
+  REQUIRE(broadcast_shapes(of({0}), of({1}), out));
+  CHECK(same_shape(out, of({0})));
+  CHECK_FALSE(broadcast_shapes(of({2}), of({3}), out));
+  CHECK_FALSE(broadcast_shapes(of({0}), of({3}), out));
+  CHECK_FALSE(broadcast_to(of({2, 3}), of({3}), out));
+}
+
+TEST_CASE("views that share memory without being the same are told apart") {
+  std::vector<double> storage(20);
+  const int64_t shape[] = {5};
+  const View a = row_major(storage.data(), Dtype::f64, 1, shape);
+  const View shifted = row_major(storage.data() + 1, Dtype::f64, 1, shape);
+  const View apart = row_major(storage.data() + 5, Dtype::f64, 1, shape);
+  CHECK_FALSE(overlaps(a, a));
+  CHECK(overlaps(a, shifted));
+  CHECK_FALSE(overlaps(a, apart));
+}
+
+TEST_CASE("closeness treats infinities and NaN as documented") {
+  std::vector<double> x{1, INFINITY, NAN};
+  std::vector<double> y{1.001, INFINITY, NAN};
+  const int64_t two[] = {2};
+  const int64_t three[] = {3};
+  auto view = [](std::vector<double>& v, const int64_t* shape) { return row_major(v.data(), Dtype::f64, 1, shape); };
+  CHECK(all_close(view(x, two), view(y, two), 0, 0.01, false));
+  CHECK_FALSE(all_close(view(x, two), view(y, two), 0, 0.0001, false));
+  CHECK_FALSE(all_close(view(x, three), view(y, three), 0, 0.01, false));
+  CHECK(all_close(view(x, three), view(y, three), 0, 0.01, true));
+  y[1] = 5;
+  CHECK_FALSE(all_close(view(x, two), view(y, two), 1, 1, false));
+  CHECK_FALSE(all_close(view(y, two), view(x, two), 1, 1, false));
+}

@@ -1,0 +1,47 @@
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+namespace {
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return text;
+  char buffer[4096];
+  for (size_t n = 0; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, n);
+  pclose(pipe);
+  return text;
+}
+
+}  // namespace
+
+// Otherwise the linker might take a function compiled for AVX-512 for one that ordinary code calls.
+TEST_CASE("kernel objects define nothing outside the namespaces of their instruction set") {
+  namespace fs = std::filesystem;
+  std::set<std::string> members;
+  for (const auto& file : fs::directory_iterator(fs::path(ACTORHOST_SOURCE_DIR) / "host/kernel/isa")) {
+    if (file.path().extension() == ".cpp") members.insert(file.path().filename().string() + ".o:");
+  }
+  const fs::path library = fs::path(ACTORHOST_BINARY).parent_path().parent_path() / "host/libactorhost_core.a";
+  std::istringstream listing(output_of("nm -C --defined-only --extern-only '" + library.string() + "'"));
+  bool ours = false;
+  int seen = 0;
+  for (std::string line; std::getline(listing, line);) {
+    if (line.ends_with(".o:")) ours = members.contains(line);
+    if (!ours || line.size() < 20 || line.ends_with(".o:")) continue;
+    ++seen;
+    const std::string name = line.substr(19);
+    bool inside = false;
+    for (const char* isa : {"sse2", "v3", "v4"}) {
+      inside = inside || name.find(std::string("actorhost::kernel::") + isa) != std::string::npos ||
+               name.find(std::string("Eigen_") + isa) != std::string::npos;
+    }
+    if (!inside) FAIL_CHECK(name);
+  }
+  CHECK(seen > 3 * static_cast<int>(members.size()));
+}
