@@ -1,0 +1,44 @@
+#pragma once
+// The C side of actor.barrier: the FFI table "barrier" (ffi_barrier.h), and barrier rules written in Lua as the
+// engines see them.
+
+#include <memory>
+#include <string>
+
+#include "bindings/lua_support.hpp"
+#include "host/cluster/progress_gate.hpp"
+
+struct ah_asking;
+
+namespace actorhost {
+
+class Vm;
+
+void open_barrier(Vm& vm);
+
+/// An evaluator of actor.barrier (`barrier.evaluator(rule, seed)`) as a BarrierRule. Answers all workers of a batch in
+/// one protected call, in a loop that the JIT compiles. Used on the Vm's thread, and let go before the Vm.
+class LuaRule final : public BarrierRule {
+ public:
+  /// The evaluator on top of the stack, which is popped. Fails when the value is none.
+  static Result<std::unique_ptr<LuaRule>> pop(Vm& vm);
+
+  Status decide(const Progress& progress, std::span<const Slot> asking, double now,
+                std::span<Decision> out) override;
+  int staleness() const override;
+  Watch watch() const override;
+  uint64_t version() const override;
+
+ private:
+  LuaRule(Vm& vm, ah_asking* asking, LuaRef evaluator, LuaRef answer_one, LuaRef answer_all);
+  /// "barrier rule 'halfway' (rule.lua:3)".
+  std::string label() const;
+
+  Vm& vm_;
+  ah_asking* asking_;  // inside a value that the evaluator keeps
+  LuaRef evaluator_;
+  LuaRef answer_one_;
+  LuaRef answer_all_;
+};
+
+}  // namespace actorhost

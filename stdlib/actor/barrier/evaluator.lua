@@ -1,0 +1,123 @@
+--- Asks a rule about all workers that wait, in one go. Deterministic for a seed and a sequence of events: each worker
+--- has its own random streams (by id), so an answer does not hang on who was asked about before.
+local ffi = require("ffi")
+local check = require("actor.check")
+local rules = require("actor.barrier.rule")
+local views = require("actor.barrier.view")
+local api = require("actor.ffi")("barrier")
+
+---@class actor.barrier.Evaluator
+---@field rule actor.barrier.Rule the rule in charge
+---@field label string how error messages call it
+---@field asking ffi.cdata* the batch, filled by whoever asks (bindings/ffi_barrier.h)
+---@field answer_one fun() answers the batch's only worker
+---@field answer_all fun() answers each worker of the batch
+local Evaluator = {}
+Evaluator.__index = Evaluator
+
+local magic = 0x676e696b7361 -- AH_ASKING_MAGIC
+local watches = { floor = 0, event = 1, timer = 2 }
+
+-- The loop is loaded anew for each evaluator: the JIT compiles it for the rule at hand, and traces of one rule do not
+-- become side exits of another's.
+local loop = [[
+local asking, view, context, wrong_answer = ...
+local type = type
+
+local function look()
+  local everyone = asking.everyone
+  local n = everyone.n
+  view.now, view.n, view.population = asking.now, n, n
+  view._lowest, view._highest = everyone.lowest, everyone.highest
+end
+
+local function answer(k)
+  local slot = asking.asking[k]
+  asking.slot = slot
+  local id = asking.ids[slot]
+  view.step, view.id, view.waited = asking.steps[slot], id, asking.now - asking.asked[slot]
+  local pass, recheck = context.rule(view)
+  if pass == true then
+    asking.decisions[k].pass = 1
+    if context.remembers then context.memories[id] = nil end
+  elseif pass ~= false then
+    wrong_answer(pass)
+  elseif recheck ~= nil then
+    if type(recheck) ~= "number" or not (recheck >= 0) then wrong_answer(pass, recheck) end
+    asking.decisions[k].recheck_seconds = recheck
+  end
+end
+
+local function answer_one()
+  look()
+  answer(0)
+end
+
+local function answer_all()
+  look()
+  for k = 0, asking.count - 1 do answer(k) end
+end
+
+return answer_one, answer_all
+]]
+
+local function wrong_answer(pass, recheck)
+  local got = pass == false and ("false, %s"):format(tostring(recheck)) or tostring(pass)
+  error(("returned %s; a rule returns true, false, or false and the seconds until it wants to be asked again")
+    :format(got), 0)
+end
+
+---@param rule actor.barrier.Rule
+---@param seed number|integer
+---@return actor.barrier.Evaluator
+function Evaluator.new(rule, seed)
+  local asking = ffi.new("ah_asking")
+  asking.magic = magic
+  local context = { seed = seed, samplings = 0, memories = {}, rngs = {}, remembers = false }
+  local view = views.new(asking, asking.everyone, context)
+  local make = assert(load(loop, "@stdlib/actor/barrier/evaluator.lua(loop)", "t"))
+  local one, all = make(asking, view, context, wrong_answer)
+  local self = setmetatable({ asking = asking, answer_one = one, answer_all = all, _context = context }, Evaluator)
+  self:set(rule)
+  return self
+end
+
+---Puts another rule in charge: everybody who waits is asked about again, and what the old one remembered is gone.
+---@param rule actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
+function Evaluator:set(rule)
+  rule = rules.of(rule, "evaluator:set")
+  self.rule, self.label = rule, rules.label(rule)
+  self._context.rule = rule.run
+  self._context.memories = {}
+  self.asking.staleness = rule.staleness or -1
+  self.asking.watch = watches[rule.watches]
+  self.asking.version = self.asking.version + 1
+end
+
+local passed_ids = ffi.new("const uint32_t*[1]")
+
+---The workers of `progress` that may go on now, in the order in which they asked; they wait no longer. To be called
+---after completions, changes of membership and at progress:next_time(). An evaluator serves one progress.
+---@param progress actor.barrier.Progress
+---@param now number seconds, never less than before
+---@return number[] ids
+function Evaluator:poll(progress, now)
+  if self._progress ~= progress then
+    if self._progress then check.fail("an evaluator serves one progress; make another one") end
+    self._progress = progress
+  end
+  local asking, handle = self.asking, progress.handle
+  local swapped = self._polled ~= self.rule
+  self._polled = self.rule
+  api.progress_begin(handle, now, swapped and 1 or 0, asking)
+  if asking.count > 0 then
+    local ok, message = pcall(asking.count == 1 and self.answer_one or self.answer_all)
+    if not ok then error(self.label .. ": " .. tostring(message), 0) end
+  end
+  local ids = {}
+  local count = api.progress_finish(handle, passed_ids)
+  for i = 1, count do ids[i] = passed_ids[0][i - 1] end
+  return ids
+end
+
+return Evaluator

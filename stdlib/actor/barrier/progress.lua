@@ -1,0 +1,81 @@
+--- The clocks of the workers, for Lua code that decides who may go on: the simulator, peers, tests of rules. The
+--- parameter server keeps its own in C++.
+local ffi = require("ffi")
+local check = require("actor.check")
+local api = require("actor.ffi")("barrier")
+
+---@class actor.barrier.Progress
+local Progress = {}
+Progress.__index = Progress
+
+local message = ffi.new("char[256]")
+local max_id, max_step = 2 ^ 24 - 1, 2 ^ 31 - 1
+
+---@return actor.barrier.Progress
+function Progress.new()
+  return setmetatable({ handle = ffi.gc(api.progress_new(), api.progress_free) }, Progress)
+end
+
+---Counts worker `id` from now on, with `step` completed steps.
+---@param id number permanent, from 0
+---@param step? number default 0
+function Progress:add(id, step)
+  check.integer(id, "id", "progress:add", 0, max_id)
+  check.integer(step or 0, "step", "progress:add", 0, max_step)
+  if api.progress_add(self.handle, id, step or 0, message, 256) == 0 then check.fail("%s", ffi.string(message)) end
+end
+
+---Counts a worker that joins a run: at the smallest clock of the counted ones, or at `first` when there are none.
+---@param id number
+---@param first? number default 0
+function Progress:join(id, first)
+  check.integer(id, "id", "progress:join", 0, max_id)
+  check.integer(first or 0, "first", "progress:join", 0, max_step)
+  if api.progress_join(self.handle, id, first or 0, message, 256) == 0 then check.fail("%s", ffi.string(message)) end
+end
+
+-- The rest return whether the worker was counted; if not, nothing changed.
+
+---Forgets a worker.
+function Progress:remove(id) return api.progress_remove(self.handle, id) ~= 0 end
+
+---Stops counting a worker that has nothing to do; unpark counts it again, where it holds nobody back.
+function Progress:park(id) return api.progress_park(self.handle, id) ~= 0 end
+
+function Progress:unpark(id) return api.progress_unpark(self.handle, id) ~= 0 end
+
+---The worker begins a step.
+function Progress:start(id, now) return api.progress_start(self.handle, id, now) ~= 0 end
+
+---The worker has completed a step.
+function Progress:complete(id, now) return api.progress_complete(self.handle, id, now) ~= 0 end
+
+---The worker has pulled that version of the model.
+function Progress:pulled(id, version) return api.progress_pulled(self.handle, id, version) ~= 0 end
+
+---The failure detector suspects the worker, or takes it back.
+function Progress:suspect(id, suspected) return api.progress_suspect(self.handle, id, suspected and 1 or 0) ~= 0 end
+
+---The worker wants to go on, and waits until an evaluator lets it.
+function Progress:ask(id, now) return api.progress_ask(self.handle, id, now) ~= 0 end
+
+---Completed steps of a counted worker, nil for others.
+---@return number?
+function Progress:step(id)
+  local step = api.progress_step(self.handle, id)
+  return step >= 0 and step or nil
+end
+
+---How many workers are counted.
+---@return number
+function Progress:size() return api.progress_size(self.handle) end
+
+---How many of them wait.
+---@return number
+function Progress:waiting() return api.progress_waiting(self.handle) end
+
+---When the evaluator has to be polled again even if nothing happens; infinite when never.
+---@return number
+function Progress:next_time() return api.progress_next_time(self.handle) end
+
+return Progress

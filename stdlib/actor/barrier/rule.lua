@@ -1,0 +1,58 @@
+--- What a barrier rule is: a callable value, `rule(view) -> pass`, that knows its name and what its answer hangs on.
+local check = require("actor.check")
+
+---@class actor.barrier.Rule
+---@field name string "ssp(4)", "rule.lua:halfway"
+---@field run fun(view: actor.barrier.View): boolean, number? true, false, or false and seconds until the next asking
+---@field staleness? number bound on how far a passing worker may be ahead; 0 is BSP, nil that there is none
+---@field watches "floor"|"event"|"timer" what its answer hangs on: the smallest clock, any completion, re-check times only
+---@field resample? "event"|"sticky"|{poll: number} of a sampling rule
+---@field where? string "rule.lua:3", where a user's function is defined
+---@overload fun(view: actor.barrier.View): boolean, number?
+local Rule = {}
+Rule.__index = Rule
+
+function Rule:__call(view)
+  return self.run(view)
+end
+
+function Rule:__tostring()
+  return self.name
+end
+
+local M = {}
+
+---@param fields table
+---@return actor.barrier.Rule
+function M.new(fields)
+  return setmetatable(fields, Rule)
+end
+
+---@param value any
+---@return boolean
+function M.is(value)
+  return type(value) == "table" and getmetatable(value) == Rule
+end
+
+---A rule as it is; a plain function as a rule that any completion may change the answer of.
+---@param value actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
+---@param fn string the function that was called, for the error message
+---@param name? string
+---@return actor.barrier.Rule
+function M.of(value, fn, name)
+  if M.is(value) then return value end
+  if type(value) ~= "function" then check.wrong("rule", fn, "a rule or a function", value) end
+  local info = debug.getinfo(value, "S")
+  local where = info.short_src .. ":" .. info.linedefined
+  return M.new { name = name or where, run = value, watches = "event", where = where }
+end
+
+---How error messages call a rule: "barrier rule 'halfway' (rule.lua:3)".
+---@param rule actor.barrier.Rule
+---@return string
+function M.label(rule)
+  local where = rule.where and rule.where ~= rule.name and " (" .. rule.where .. ")" or ""
+  return "barrier rule '" .. rule.name .. "'" .. where
+end
+
+return M

@@ -1,0 +1,194 @@
+--- What a barrier rule is shown: the clocks of the workers that the asking one sees. The arrays read the owner's
+--- memory in place, so a view costs nothing per worker and is valid only while its rule runs.
+local ffi = require("ffi")
+local api = require("actor.ffi")("barrier")
+local new_rng = require("actor.rng")
+
+---@class actor.barrier.View
+---@field step number completed steps of the asking worker
+---@field id number its permanent id
+---@field n number how many workers are seen
+---@field population number how many there are
+---@field now number seconds on the run's clock
+---@field waited number seconds since the worker asked to go on
+---@field steps number[] completed steps of the seen workers, 1 .. n; `#view.steps` is n
+---@field busy boolean[] works on a step now
+---@field alive boolean[] false while it is suspected
+---@field pulled number[] model version that it last pulled
+---@field durations number[] seconds of its last step, 0 before the first
+---@field rng actor.Rng the asking worker's own random stream
+---@field memory table the asking worker's own, from its asking until it passes
+local View = {}
+
+local M = {}
+
+local huge = math.huge
+
+-- --- arrays ---
+
+ffi.cdef [[
+typedef struct { const struct ah_asking* asking; const struct ah_seen* seen; } ah_view_steps;
+typedef struct { const struct ah_asking* asking; const struct ah_seen* seen; } ah_view_busy;
+typedef struct { const struct ah_asking* asking; const struct ah_seen* seen; } ah_view_alive;
+typedef struct { const struct ah_asking* asking; const struct ah_seen* seen; } ah_view_pulled;
+typedef struct { const struct ah_asking* asking; const struct ah_seen* seen; } ah_view_durations;
+]]
+
+local function length(array)
+  return array.seen.n
+end
+
+local function bad_index(array, name, i)
+  if type(i) ~= "number" then error(("view.%s has no field '%s'; it is an array"):format(name, tostring(i)), 3) end
+  local n = tonumber(array.seen.n)
+  error(("view.%s[%s] is out of range: %d worker%s seen"):format(name, tostring(i), n, n == 1 and " is" or "s are"), 3)
+end
+
+local function read_only(_, i)
+  error(("a view's arrays cannot be changed (index %s)"):format(tostring(i)), 2)
+end
+
+-- One metatype per array, so that each compiles to a bounds check and two loads.
+local function array_type(name, element)
+  local function index(array, i)
+    local seen = array.seen
+    if type(i) ~= "number" or not (i >= 1 and i <= seen.n) or i % 1 ~= 0 then bad_index(array, name, i) end
+    return element(array.asking, seen.slots[i - 1])
+  end
+  return ffi.metatype("ah_view_" .. name, { __index = index, __len = length, __newindex = read_only })
+end
+
+local arrays = {
+  steps = array_type("steps", function(asking, slot) return asking.steps[slot] end),
+  busy = array_type("busy", function(asking, slot) return asking.busy[slot] ~= 0 end),
+  alive = array_type("alive", function(asking, slot) return asking.alive[slot] ~= 0 end),
+  pulled = array_type("pulled", function(asking, slot) return asking.pulled[slot] end),
+  durations = array_type("durations", function(asking, slot) return asking.durations[slot] end),
+}
+
+-- --- helpers ---
+
+---The smallest number of completed steps seen; infinite when nobody is.
+---@return number
+function View:min()
+  return self._lowest
+end
+
+---The greatest number of completed steps seen; minus infinity when nobody is.
+---@return number
+function View:max()
+  return self._highest
+end
+
+---How many of the seen workers have completed at least `step` steps.
+---@param step number
+---@return number
+function View:passed(step)
+  return api.seen_passed(self._asking, self._seen, step)
+end
+
+---How many of the seen workers have completed fewer than `step - s` steps, where `step` is the asking worker's.
+---@param s number
+---@return number
+function View:behind(s)
+  return self.n - api.seen_passed(self._asking, self._seen, self.step - s)
+end
+
+---The smallest number of steps that at least the fraction `q` of the seen workers has not gone beyond; infinite when
+---nobody is seen.
+---@param q number 0 .. 1
+---@return number
+function View:quantile(q)
+  return api.seen_quantile(self._asking, self._seen, q)
+end
+
+local methods = { min = View.min, max = View.max, passed = View.passed, behind = View.behind, quantile = View.quantile }
+
+-- --- fields that are made when first used ---
+
+local function memory_of(view)
+  local context = view._context
+  local memory = context.memories[view.id]
+  if not memory then
+    memory = {}
+    context.memories[view.id] = memory
+    context.remembers = true
+  end
+  return memory
+end
+
+local function rng_of(view)
+  local context = view._context
+  local rng = context.rngs[view.id]
+  if not rng then
+    rng = new_rng(context.seed, view.id)
+    context.rngs[view.id] = rng
+  end
+  return rng
+end
+
+local function known_fields()
+  local names = { "memory", "rng", "step", "id", "n", "population", "now", "waited" }
+  for name in pairs(arrays) do names[#names + 1] = name end
+  for name in pairs(methods) do names[#names + 1] = name .. "()" end
+  table.sort(names)
+  return table.concat(names, ", ")
+end
+
+local metatable = {
+  __index = function(view, key)
+    if key == "memory" then return memory_of(view) end
+    if key == "rng" then return rng_of(view) end
+    error(("a view has no field '%s' (it has %s)"):format(tostring(key), known_fields()), 2)
+  end,
+  __newindex = function(_, key)
+    error(("a view has no field '%s'; what a rule remembers goes into view.memory"):format(tostring(key)), 2)
+  end,
+}
+
+---A view over `seen`. `context` holds what its evaluator keeps: seed, memories and rngs by worker id.
+function M.new(asking, seen, context)
+  local view = {
+    step = 0, id = 0, n = 0, population = 0, now = 0, waited = 0,
+    _asking = asking, _seen = seen, _context = context, _samples = {},
+    _lowest = huge, _highest = -huge,
+  }
+  for name, make in pairs(arrays) do view[name] = make(asking, seen) end
+  for name, method in pairs(methods) do view[name] = method end
+  return setmetatable(view, metatable)
+end
+
+-- --- samples ---
+
+local kinds = { event = 0, sticky = 1, poll = 2 }
+
+---The view that sampling rule `rule` shows to its inner rule, when it is itself shown `view`; made when first needed,
+---with a stream of its own that hangs on how many samplings the evaluation met before.
+local function open_sample(view, rule)
+  local context = view._context
+  context.samplings = context.samplings + 1
+  local poll = type(rule.resample) == "table" and rule.resample.poll or nil
+  local kind = poll and kinds.poll or kinds[rule.resample]
+  local sample = M.new(view._asking, ffi.new("ah_seen"), context)
+  local sampler = api.sampler_new(rule.beta, kind, poll or 0, context.seed, context.samplings)
+  rawset(sample, "_sampler", ffi.gc(sampler, api.sampler_free))
+  view._samples[rule] = sample
+  return sample
+end
+
+---What the worker that is being answered sees through sampling rule `rule`, and whether there is anything new to look
+---at (there is not between two polls).
+---@param view actor.barrier.View
+---@param rule actor.barrier.Rule
+---@return actor.barrier.View sample, boolean fresh, number recheck_seconds until the next poll, else infinite
+function M.sample(view, rule)
+  local sample = view._samples[rule] or open_sample(view, rule)
+  local seen = sample._seen
+  api.sampler_look(sample._sampler, view._asking, view._seen, seen)
+  sample.step, sample.id = view.step, view.id
+  sample.now, sample.waited, sample.population = view.now, view.waited, view.population
+  sample.n, sample._lowest, sample._highest = seen.n, seen.lowest, seen.highest
+  return sample, seen.held == 0, seen.recheck_seconds
+end
+
+return M
