@@ -117,9 +117,7 @@ int32_t progress_remove(ah_progress* p, uint32_t id) noexcept { return p->progre
 int32_t progress_park(ah_progress* p, uint32_t id) noexcept { return p->progress.park(id) ? 1 : 0; }
 int32_t progress_unpark(ah_progress* p, uint32_t id) noexcept { return p->progress.unpark(id) ? 1 : 0; }
 
-int32_t progress_start(ah_progress* p, uint32_t id, double now) noexcept {
-  return p->progress.start(id, now) ? 1 : 0;
-}
+int32_t progress_start(ah_progress* p, uint32_t id, double now) noexcept { return p->progress.start(id, now) ? 1 : 0; }
 
 int32_t progress_complete(ah_progress* p, uint32_t id, double now) noexcept {
   return p->progress.complete(id, now) ? 1 : 0;
@@ -159,10 +157,10 @@ uint32_t progress_finish(ah_progress* p, const uint32_t** passed) noexcept {
 double progress_next_time(const ah_progress* p) noexcept { return p->waiting.next_time(); }
 
 const ah_barrier_api kApi = {
-    sampler_new,      sampler_free,     sampler_look,     seen_passed,       seen_quantile,    progress_new,
-    progress_free,    progress_add,     progress_join,    progress_remove,   progress_park,    progress_unpark,
-    progress_start,   progress_complete, progress_pulled, progress_suspect,  progress_ask,     progress_step,
-    progress_size,    progress_waiting, progress_begin,   progress_finish,   progress_next_time,
+    sampler_new,    sampler_free,      sampler_look,    seen_passed,      seen_quantile,      progress_new,
+    progress_free,  progress_add,      progress_join,   progress_remove,  progress_park,      progress_unpark,
+    progress_start, progress_complete, progress_pulled, progress_suspect, progress_ask,       progress_step,
+    progress_size,  progress_waiting,  progress_begin,  progress_finish,  progress_next_time,
 };
 
 }  // namespace
@@ -211,8 +209,7 @@ Result<std::unique_ptr<LuaRule>> LuaRule::pop(Vm& vm) {
   return std::unique_ptr<LuaRule>(new LuaRule(vm, asking, LuaRef::pop(L), std::move(one), std::move(all)));
 }
 
-Status LuaRule::decide(const Progress& progress, std::span<const Slot> asking, double now,
-                       std::span<Decision> out) {
+Status LuaRule::decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) {
   fill(asking_, progress, asking, now, out);
   (asking.size() == 1 ? answer_one_ : answer_all_).push(vm_.state());
   Status status = vm_.call(0, 0);

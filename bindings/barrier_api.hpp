@@ -23,8 +23,7 @@ class LuaRule final : public BarrierRule {
   /// The evaluator on top of the stack, which is popped. Fails when the value is none.
   static Result<std::unique_ptr<LuaRule>> pop(Vm& vm);
 
-  Status decide(const Progress& progress, std::span<const Slot> asking, double now,
-                std::span<Decision> out) override;
+  Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override;
   int staleness() const override;
   Watch watch() const override;
   uint64_t version() const override;

@@ -1,11 +1,13 @@
 #include "bindings/standard_modules.hpp"
 
+#include "bindings/barrier_api.hpp"
 #include "bindings/lua_core.hpp"
 
 namespace actorhost {
 
 void open_standard_modules(Vm& vm) {
   open_core(vm);
+  open_barrier(vm);
 }
 
 }  // namespace actorhost
