@@ -102,9 +102,9 @@ Status Port::examine() {
   Status first;
   while (next_ < arrived_.size()) {
     Frame frame = std::move(arrived_[next_++]);
-    if (!is_control(frame.kind)) {
+    if (!is_control(frame.kind) || !control_) {
       kept_.push_back(std::move(frame));
-    } else if (control_) {
+    } else {
       Status status = control_(std::move(frame));
       if (!status.ok() && first.ok()) first = std::move(status);
     }

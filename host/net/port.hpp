@@ -18,9 +18,9 @@ namespace actorhost {
 
 class Port {
  public:
-  /// Sees each control frame (cluster kinds) on the node's thread. An error ends the wait that is going on
-  /// with it. It may use the port, waits included; control frames that arrive meanwhile are then handed to it
-  /// at once, nested.
+  /// Sees each control frame (cluster kinds) on the node's thread; without a handler they are kept like others. An
+  /// error ends the wait that is going on with it. It may use the port, waits included; control frames that arrive
+  /// meanwhile are then handed to it at once, nested.
   using Control = std::function<Status(Frame&&)>;
   /// True when the frame is one that the caller waits for.
   using Match = std::function<bool(const Frame&)>;

@@ -1,0 +1,297 @@
+#include "bindings/run_options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <thread>
+
+#include "bindings/version.hpp"
+
+namespace actorhost {
+
+namespace {
+
+template <typename T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Error bad_flag(const std::string& flag, const std::string& value, const std::string& wants) {
+  return {Code::bad_argument, "--" + flag + " wants " + wants + ", got '" + value + "'"};
+}
+
+/// "--node-rank" also answers to "--node_rank".
+std::string both_spellings(const std::string& name) {
+  std::string other = name;
+  const size_t first = other.find("--") + 2;
+  for (size_t i = first; i < other.size() && other[i] != ','; ++i) {
+    if (other[i] == '-') other[i] = '_';
+  }
+  return other == name ? name : name + "," + other.substr(first - 2);
+}
+
+struct RawFlags {
+  std::string nodes, nnodes, seed, seconds, log_level = "info", print, servers, threads, start_timeout, node_rank, join;
+  std::string resume;
+  bool resume_given = false;
+  bool no_progress = false;
+};
+
+Status take_nodes(const RawFlags& raw, RunOptions& out) {
+  if (raw.nodes.empty()) return {};
+  out.nodes_given = true;
+  if (raw.nodes == "auto") return {};
+  const auto n = parse_number<uint32_t>(raw.nodes);
+  if (!n || *n == 0 || *n > 4096) return bad_flag("nproc-per-node", raw.nodes, "a number of nodes from 1 to 4096, or auto");
+  out.nodes = *n;
+  return {};
+}
+
+Status take_hosts(const RawFlags& raw, RunOptions& out) {
+  if (raw.nnodes.empty()) return {};
+  out.hosts_given = true;
+  const size_t colon = raw.nnodes.find(':');
+  const auto low = parse_number<uint32_t>(std::string_view(raw.nnodes).substr(0, colon));
+  const auto high = colon == std::string::npos ? low : parse_number<uint32_t>(std::string_view(raw.nnodes).substr(colon + 1));
+  if (!low || !high || *low == 0 || *high < *low || *high > 65536) {
+    return bad_flag("nnodes", raw.nnodes, "a number of hosts N, or a range MIN:MAX with 1 <= MIN <= MAX");
+  }
+  out.min_hosts = *low;
+  out.max_hosts = *high;
+  return {};
+}
+
+Status take_numbers(const RawFlags& raw, RunOptions& out) {
+  if (!raw.seed.empty()) {
+    out.seed = parse_number<uint64_t>(raw.seed);
+    if (!out.seed) return bad_flag("seed", raw.seed, "a whole number from 0 to 2^64-1");
+  }
+  if (!raw.seconds.empty()) {
+    out.seconds = parse_number<double>(raw.seconds);
+    if (!out.seconds || !(*out.seconds > 0) || !std::isfinite(*out.seconds)) {
+      return bad_flag("seconds", raw.seconds, "a number of seconds above 0");
+    }
+  }
+  if (!raw.start_timeout.empty()) {
+    const auto s = parse_number<double>(raw.start_timeout);
+    if (!s || !(*s > 0) || !std::isfinite(*s)) return bad_flag("start-timeout", raw.start_timeout, "a number of seconds above 0");
+    out.start_timeout = *s;
+  }
+  if (!raw.servers.empty()) {
+    const auto s = parse_number<uint32_t>(raw.servers);
+    if (!s || *s == 0 || *s > 64) return bad_flag("servers", raw.servers, "a number of shards from 1 to 64");
+    out.servers = *s;
+  }
+  if (!raw.threads.empty()) {
+    const auto t = parse_number<uint32_t>(raw.threads);
+    if (!t || *t == 0 || *t > 1024) return bad_flag("threads-per-node", raw.threads, "a number of threads from 1 to 1024");
+    out.threads_per_node = *t;
+  }
+  if (!raw.node_rank.empty()) {
+    const auto k = parse_number<int32_t>(raw.node_rank);
+    if (!k || *k < 0) return bad_flag("node-rank", raw.node_rank, "this host's place, 0 or more");
+    out.node_rank = *k;
+  }
+  return {};
+}
+
+Status take_words(const RawFlags& raw, RunOptions& out) {
+  if (!parse_log_level(raw.log_level, out.log_level)) {
+    return bad_flag("log-level", raw.log_level, "one of trace debug info warn error off");
+  }
+  if (!raw.print.empty() && raw.print != "all" && raw.print != "first") return bad_flag("print", raw.print, "all or first");
+  out.print_all = raw.print == "all";
+  out.progress = !raw.no_progress;
+  if (raw.resume_given) out.resume = raw.resume;
+  if (!out.resample.empty()) {
+    const bool poll = out.resample.starts_with("poll:") && parse_number<double>(out.resample.substr(5)).value_or(-1) > 0;
+    if (out.resample != "event" && out.resample != "sticky" && !poll) {
+      return bad_flag("resample", out.resample, "event, sticky or poll:SECONDS");
+    }
+  }
+  if (!out.inject_text.empty()) {
+    auto inject = Injection::parse(out.inject_text);
+    if (!inject) return inject.error();
+    out.inject = std::move(*inject);
+  }
+  return {};
+}
+
+void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
+  app.add_option("-n,--nproc,--nproc-per-node,--nproc_per_node", raw.nodes, "nodes on this host: N or auto (one a core)");
+  app.add_option(both_spellings("--start-timeout"), raw.start_timeout, "seconds to wait for the other hosts (60)");
+  app.add_option(both_spellings("--token-file"), out.token_file, "shared secret (made on first use in the user's configuration folder)");
+  app.add_option(both_spellings("--tls-cert"), out.tls_cert, "PEM certificate of this host");
+  app.add_option(both_spellings("--tls-key"), out.tls_key, "PEM key of this host");
+  app.add_option(both_spellings("--tls-ca"), out.tls_ca, "PEM certificates that others' are checked against");
+  app.add_flag("--insecure", out.insecure, "no token (said on every start)");
+  app.add_option(both_spellings("--log-level"), raw.log_level, "trace debug info warn error off (info)");
+  app.add_option("--print", raw.print, "all: every rank's print, tagged (else the first live rank's only)");
+  app.add_option(both_spellings("--threads-per-node"), raw.threads, "kernel threads of each node (1)");
+  app.add_option("--memory", out.memory, "what all nodes of this host may use for map-reduce data, e.g. 512M");
+  app.add_flag(both_spellings("--no-progress"), raw.no_progress, "no progress bar");
+}
+
+void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
+  app.add_option("--nnodes", raw.nnodes, "hosts to wait for: N, or MIN:MAX for an elastic run");
+  app.add_option(both_spellings("--rdzv-endpoint"), out.rdzv_endpoint, "HOST:PORT of the rendezvous, the same everywhere");
+  app.add_option(both_spellings("--node-rank"), raw.node_rank, "this host's place; 0 listens");
+  app.add_option(both_spellings("--rdzv-id"), out.rdzv_id, "name of the run; hosts of another one are refused");
+  app.add_flag("--isolate", out.isolate, "local nodes as processes instead of threads");
+  app.add_option("--barrier", out.barrier, "bsp, asp, ssp:4, pbsp:10, pssp:10:4, ..., or FILE.lua[:NAME]");
+  app.add_option("--resample", out.resample, "when a sampled barrier draws again: event, sticky, poll:SECONDS");
+  app.add_option("--resume", raw.resume, "go on from the newest complete checkpoint in DIR (default: --checkpoint's)")->expected(0, 1);
+  app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints");
+  app.add_option("--seconds", raw.seconds, "stop the engine after that many seconds");
+  app.add_option("--servers", raw.servers, "parameter-server shards (1)");
+  app.add_option("--seed", raw.seed, "makes the run reproducible");
+  app.add_option("--inject", out.inject_text, "straggler=SHARE:FACTORx,delay=DIST: heterogeneity for experiments");
+}
+
+const char* kUsage =
+    "usage: actorhost [run] [flags] job.lua [args...]   run a job\n"
+    "       actorhost agent --join HOST:PORT [flags]    lend this machine's nodes to jobs\n";
+
+ParsedCommand usage_error(const std::string& message) {
+  ParsedCommand command;
+  command.exit_code = 2;
+  command.output = "actorhost: " + message + "\n" + kUsage + "run 'actorhost --help' for the flags\n";
+  return command;
+}
+
+/// `--resume` takes a folder only when one follows; a following script is not it.
+void separate_resume(std::vector<std::string>& args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i] == "--resume" && (i + 1 == args.size() || args[i + 1].starts_with("-") || args[i + 1].ends_with(".lua"))) {
+      args[i] = "--resume=";
+    }
+    if (args[i].ends_with(".lua") && (i == 0 || !(args[i - 1] == "--barrier"))) return;
+  }
+}
+
+}  // namespace
+
+Result<Injection> Injection::parse(const std::string& text) {
+  Injection out;
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t end = at;
+    for (int depth = 0; end < text.size() && (depth > 0 || text[end] != ','); ++end) {
+      depth += (text[end] == '(') - (text[end] == ')');
+    }
+    const std::string part = text.substr(at, end - at);
+    at = end + 1;
+    if (part.starts_with("delay=")) {
+      auto delay = Distribution::parse(part.substr(6));
+      if (!delay) return Error{Code::bad_argument, "--inject: " + delay.error().message};
+      out.delay = std::move(*delay);
+    } else if (part.starts_with("straggler=")) {
+      const std::string value = part.substr(10);
+      const size_t colon = value.find(':');
+      std::string factor = colon == std::string::npos ? "" : value.substr(colon + 1);
+      if (factor.ends_with("x")) factor.pop_back();
+      const auto share = parse_number<double>(value.substr(0, colon));
+      const auto times = parse_number<double>(factor);
+      if (!share || !times || !(*share >= 0 && *share <= 1) || !(*times >= 1) || !std::isfinite(*times)) {
+        return bad_flag("inject", part, "straggler=SHARE:FACTORx with a share from 0 to 1 and a factor of 1 or more");
+      }
+      out.straggler_share = *share;
+      out.straggler_factor = *times;
+    } else {
+      return bad_flag("inject", part, "straggler=SHARE:FACTORx or delay=DISTRIBUTION");
+    }
+  }
+  return out;
+}
+
+std::map<std::string, std::string> RunOptions::shared_settings() const {
+  std::map<std::string, std::string> out;
+  if (!barrier.empty()) out["barrier"] = barrier;
+  if (!resample.empty()) out["resample"] = resample;
+  if (seconds) out["seconds"] = CLI::detail::to_string(*seconds);
+  if (servers != 1) out["servers"] = std::to_string(servers);
+  if (seed) out["seed"] = std::to_string(*seed);
+  if (!inject_text.empty()) out["inject"] = inject_text;
+  return out;
+}
+
+Status RunOptions::apply(const std::map<std::string, std::string>& settings) {
+  const auto get = [&](const char* name) {
+    const auto at = settings.find(name);
+    return at == settings.end() ? std::string() : at->second;
+  };
+  RawFlags raw;
+  raw.seconds = get("seconds");
+  raw.servers = get("servers");
+  raw.seed = get("seed");
+  barrier = get("barrier");
+  resample = get("resample");
+  inject_text = get("inject");
+  inject = {};
+  seconds.reset();
+  servers = 1;
+  AH_TRY(take_numbers(raw, *this));
+  if (!inject_text.empty()) {
+    auto parsed = Injection::parse(inject_text);
+    if (!parsed) return parsed.error();
+    inject = std::move(*parsed);
+  }
+  return {};
+}
+
+ParsedCommand parse_command(const std::vector<std::string>& given) {
+  std::vector<std::string> args = given;
+  ParsedCommand command;
+  RunOptions& out = command.options;
+  if (!args.empty() && (args[0] == "run" || args[0] == "agent")) {
+    out.agent = args[0] == "agent";
+    args.erase(args.begin());
+  }
+  RawFlags raw;
+  CLI::App app{out.agent ? "lends this machine's nodes; jobs' scripts arrive over the network"
+                         : "runs a job: every node runs the whole script"};
+  app.name(out.agent ? "actorhost agent" : "actorhost");
+  app.set_version_flag("--version", std::string("actorhost ") + kVersion);
+  app.prefix_command(!out.agent);
+  add_cluster_flags(app, raw, out);
+  if (out.agent) {
+    app.add_option("--join", raw.join, "HOST:PORT of a rendezvous")->required();
+    app.add_flag("--once", out.once, "leave after one job");
+  } else {
+    add_run_flags(app, raw, out);
+    separate_resume(args);
+  }
+  try {
+    std::vector<std::string> reversed(args.rbegin(), args.rend());
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    command.exit_code = 0;
+    command.output = std::string(kUsage) + "\n" + app.help();
+    return command;
+  } catch (const CLI::CallForVersion&) {
+    command.exit_code = 0;
+    command.output = std::string("actorhost ") + kVersion + "\n";
+    return command;
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error.what());
+  }
+  raw.resume_given = !out.agent && app.count("--resume") > 0;
+  for (const auto& take : {take_nodes, take_hosts, take_numbers, take_words}) {
+    if (auto taken = take(raw, out); !taken) return usage_error(taken.error().message);
+  }
+  if (out.agent) {
+    out.rdzv_endpoint = raw.join;
+    return command;
+  }
+  const std::vector<std::string> rest = app.remaining();
+  if (rest.empty()) return usage_error("no job given");
+  if (rest[0].starts_with("-") && rest[0] != "-") return usage_error("unknown flag '" + rest[0] + "'");
+  out.script = rest[0];
+  out.args.assign(rest.begin() + 1, rest.end());
+  return command;
+}
+
+}  // namespace actorhost

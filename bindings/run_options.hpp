@@ -1,0 +1,78 @@
+#pragma once
+// The command line of `actorhost run` and `actorhost agent`, as plain values, checked as far as that goes without a
+// cluster. One table of flags: what the rendezvous host decides for everybody is in `shared_settings`.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/base/distribution.hpp"
+#include "host/base/log.hpp"
+#include "host/base/result.hpp"
+
+namespace actorhost {
+
+/// `--inject`: heterogeneity for experiments.
+struct Injection {
+  double straggler_share = 0;   // of the workers, 0..1
+  double straggler_factor = 1;  // times as long for each push
+  Distribution delay;           // seconds before each push
+
+  static Result<Injection> parse(const std::string& text);
+  bool any() const { return straggler_share > 0 || !delay.zero(); }
+};
+
+struct RunOptions {
+  bool agent = false;
+  bool once = false;  // agent: leave after one job
+  std::string script;
+  std::vector<std::string> args;
+
+  uint32_t nodes = 0;  // on this host; 0: one a core
+  bool nodes_given = false;
+  uint32_t min_hosts = 1;
+  uint32_t max_hosts = 1;
+  bool hosts_given = false;
+  std::string rdzv_endpoint;
+  int32_t node_rank = -1;
+  std::string rdzv_id;
+  bool isolate = false;
+  double start_timeout = 60;
+
+  std::string barrier;
+  std::string resample;
+  std::optional<std::string> resume;  // the folder, or empty for the one of --checkpoint
+  std::string checkpoint;
+  std::optional<double> seconds;
+  uint32_t servers = 1;
+  std::optional<uint64_t> seed;
+  std::string inject_text;
+  Injection inject;
+  uint32_t threads_per_node = 1;
+  std::string memory;
+
+  bool print_all = false;
+  bool progress = true;
+  LogLevel log_level = LogLevel::info;
+  std::string token_file;
+  std::string tls_cert, tls_key, tls_ca;
+  bool insecure = false;
+
+  /// Flags that hold for the whole run: name -> value, only those that were given.
+  std::map<std::string, std::string> shared_settings() const;
+  /// Takes the rendezvous host's over these.
+  Status apply(const std::map<std::string, std::string>& settings);
+};
+
+struct ParsedCommand {
+  RunOptions options;
+  std::optional<int> exit_code;  // --help, --version or a usage error: leave with this
+  std::string output;            // what to print then: help and version to stdout, errors to stderr
+};
+
+/// `args` without the program's name. A usage error names the flag and what it wants.
+ParsedCommand parse_command(const std::vector<std::string>& args);
+
+}  // namespace actorhost

@@ -1,0 +1,8 @@
+#pragma once
+// The version, in one place for C++ and Lua.
+
+namespace actorhost {
+
+inline constexpr const char* kVersion = "0.1.0";
+
+}  // namespace actorhost

@@ -1,0 +1,133 @@
+#pragma once
+// What the service threads of the processes, and nodes with the rendezvous host's service, say to each other (kinds
+// 0x01xx). The layout of each is the order of `put`s in cluster_messages.cpp; texts are length-prefixed. Decoders are
+// bounds-checked and answer Code::bad_data.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/wire/frame.hpp"
+
+namespace actorhost {
+
+namespace cluster_kind {
+inline constexpr auto join = Kind{0x0101};           // process -> head, on a link that belongs to nobody yet
+inline constexpr auto welcome = Kind{0x0102};        // head -> process: its number, the job, the head's settings
+inline constexpr auto refuse = Kind{0x0103};         // head -> process: why not; the link closes behind it
+inline constexpr auto membership = Kind{0x0104};     // head -> processes: the table of a new epoch (body)
+inline constexpr auto stop = Kind{0x0105};           // head -> processes: the run is over, with how
+inline constexpr auto node_error = Kind{0x0106};     // process -> head: a node's script raised
+inline constexpr auto node_ended = Kind{0x0107};     // process -> head: a worker's script has ended
+inline constexpr auto want_link = Kind{0x0108};      // process -> head -> process: dial me
+inline constexpr auto link_broken = Kind{0x0109};    // process -> head: my link to a live process broke
+inline constexpr auto action_enter = Kind{0x0110};   // node -> head: I am at action tag
+inline constexpr auto action_reply = Kind{0x0111};   // head -> node
+inline constexpr auto action_done = Kind{0x0112};    // node -> head: action tag is over, with its value
+inline constexpr auto module_find = Kind{0x0113};    // node -> head: is my copy of this module right; else its text
+inline constexpr auto module_reply = Kind{0x0114};   // head -> node
+inline constexpr auto servers_start = Kind{0x0115};  // node -> head: make sure that shards are there
+inline constexpr auto servers_ready = Kind{0x0116};  // head -> node
+inline constexpr auto whereabouts = Kind{0x0117};    // node -> head: where are these workers? (a wait has become long)
+inline constexpr auto whereabouts_reply = Kind{0x0118};
+}  // namespace cluster_kind
+
+/// A process asks to belong to the run.
+struct JoinMessage {
+  std::string run_id;
+  std::string job_name;
+  uint64_t job_hash = 0;  // 0: has no copy of the script, wants it
+  std::string host;       // "alpha:4711"
+  std::string url;        // where other processes reach it
+  uint64_t group = 0;     // random number that the processes of one `--isolate` host share; its own otherwise
+  uint32_t group_size = 1;
+  uint32_t group_index = 0;
+  int32_t node_rank = -1;                       // -1: any
+  uint32_t nodes = 0;                           // workers in this process
+  std::map<std::string, std::string> settings;  // flags as given here, to be compared with the head's
+
+  std::string encode() const;
+  static Result<JoinMessage> decode(std::string_view bytes);
+};
+
+/// The head's answer; the frame's body holds the script's text.
+struct WelcomeMessage {
+  ProcessId process = kNoProcess;
+  std::string run_id;
+  std::string job_name;
+  uint64_t job_hash = 0;
+  std::map<std::string, std::string> settings;  // the head's, which win
+  std::vector<std::string> args;
+
+  std::string encode() const;
+  static Result<WelcomeMessage> decode(std::string_view bytes);
+};
+
+/// How a run, or a node's part in it, ended.
+struct EndMessage {
+  Code code = Code::internal;  // meaningful when !ok
+  bool ok = true;
+  std::string message;    // one line: who and what
+  std::string traceback;  // the whole text, where it is to be shown
+
+  std::string encode() const;
+  static Result<EndMessage> decode(std::string_view bytes);
+};
+
+struct ActionEnter {
+  std::string kind;   // "param.run"
+  std::string where;  // "job.lua:12"
+
+  std::string encode() const;
+  static Result<ActionEnter> decode(std::string_view bytes);
+};
+
+/// `replayed`: the action is over, its value is the frame's body. An error travels as `ok = false`.
+struct ActionReply {
+  bool ok = true;
+  bool replayed = false;
+  Code code = Code::mismatch;
+  std::string message;
+
+  std::string encode() const;
+  static Result<ActionReply> decode(std::string_view bytes);
+};
+
+struct ModuleFind {
+  std::string name;
+  uint64_t hash = 0;  // of the asker's copy; 0: it has none
+
+  std::string encode() const;
+  static Result<ModuleFind> decode(std::string_view bytes);
+};
+
+/// The text, when the asker has none, is the frame's body.
+struct ModuleReply {
+  bool ok = true;
+  Code code = Code::mismatch;
+  std::string chunk;  // name for messages, such as "rules.lua"
+  std::string message;
+
+  std::string encode() const;
+  static Result<ModuleReply> decode(std::string_view bytes);
+};
+
+/// Where a worker is, for messages about long waits and order mismatches.
+struct Whereabouts {
+  NodeId id = 0;
+  uint32_t actions = 0;  // entered so far
+  bool ended = false;
+  bool in_action = false;
+  std::string kind, where;  // of the newest action
+
+  static std::string encode(const std::vector<Whereabouts>& list);
+  static Result<std::vector<Whereabouts>> decode(std::string_view bytes);
+};
+
+/// Builds a frame of small metadata.
+Frame make_frame(Kind kind, Address src, Address dst, uint32_t tag, std::string_view meta = {}, Blob body = {});
+
+}  // namespace actorhost

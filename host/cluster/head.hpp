@@ -1,0 +1,106 @@
+#pragma once
+// The rendezvous host's mind: who belongs to the run, which actions it has taken, what its modules are, when it is
+// over. A state machine on the service thread of process 0: frames, link losses and the time go in, frames go out
+// through HeadOutput. It owns no socket and no thread, so tests drive it by hand.
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "host/base/log.hpp"
+#include "host/cluster/action_log.hpp"
+#include "host/cluster/failure_detector.hpp"
+#include "host/cluster/job.hpp"
+#include "host/cluster/membership.hpp"
+#include "host/cluster/rendezvous.hpp"
+#include "host/net/stream_transport.hpp"
+
+namespace actorhost {
+
+class HeadOutput {
+ public:
+  HeadOutput() = default;
+  HeadOutput(const HeadOutput&) = delete;
+  HeadOutput& operator=(const HeadOutput&) = delete;
+  virtual ~HeadOutput() = default;
+
+  virtual void send(Frame&& frame) = 0;                     // by frame.dst
+  virtual void send_on(LinkId link, Frame&& frame) = 0;     // to a link that is no process's yet
+  virtual void assign(LinkId link, ProcessId process) = 0;  // the link is that process's from now on
+  virtual void finish_link(LinkId link) = 0;                // write what is queued, then close
+  virtual std::string peer_of(LinkId link) const = 0;       // "10.0.0.7:40112", or empty
+  virtual void drop(ProcessId process) = 0;                 // close its link; it is no longer of the run
+  virtual void publish(MembershipPtr membership) = 0;       // for the nodes of this process
+  virtual Status start_servers(uint32_t action) = 0;        // shards for this action, ready to be sent to on return
+  virtual void ended(const EndMessage& end) = 0;            // for the nodes of this process; once
+};
+
+struct HeadConfig {
+  std::string run_id;
+  std::map<std::string, std::string> settings;
+  std::vector<std::string> args;
+  RendezvousConfig rendezvous;
+  DetectorTimes times;
+};
+
+class Head {
+ public:
+  Head(HeadConfig config, JobSource& job, Log& log, HeadOutput& output, double now);
+
+  /// The rendezvous host's own process takes place 0.
+  Status join_self(const JoinMessage& join, double now);
+  void on_frame(LinkId link, Frame&& frame, double now);
+  void on_link_down(ProcessId process, const std::string& reason, double now);
+  void heard(ProcessId process, double when) { detector_.heard(process, when); }
+  /// To be called every fraction of a second; `late` as FailureDetector::check.
+  void tick(double now, double late);
+  /// The run is over by this process's own decision (Ctrl-C).
+  void stop(EndMessage end);
+
+  const Membership& membership() const noexcept { return *membership_; }
+  bool over() const noexcept { return over_; }
+
+ private:
+  struct Process {
+    ProcessInfo info;
+    LinkId link = 0;
+  };
+  struct Worker {
+    uint32_t actions = 0;
+    bool ended = false;
+  };
+
+  void on_join(LinkId link, const Frame& frame, double now);
+  void refuse(LinkId link, const std::string& who, const std::string& why);
+  void on_node_error(const Frame& frame);
+  void on_node_ended(const Frame& frame);
+  void on_action_enter(const Frame& frame);
+  void on_module_find(const Frame& frame);
+  void on_servers_start(const Frame& frame);
+  void on_whereabouts(const Frame& frame);
+  void on_link_broken(const Frame& frame, double now);
+  void admit(double now);
+  void lose(ProcessId process, const std::string& reason);
+  void publish(std::vector<Member> workers);
+  void check_finished();
+  void reply(const Frame& to, Kind kind, std::string_view meta, Blob body = {});
+  std::string name_of(Address address) const;
+
+  HeadConfig config_;
+  JobSource& job_;
+  Log& log_;
+  HeadOutput& output_;
+  Rendezvous rendezvous_;
+  FailureDetector detector_;
+  ActionLog actions_;
+  MembershipPtr membership_ = std::make_shared<const Membership>();
+  std::map<ProcessId, Process> processes_;
+  std::map<NodeId, Worker> workers_;
+  std::map<ProcessId, double> broken_;  // accused of a broken link, and since when
+  ProcessId next_process_ = 1;
+  bool over_ = false;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,88 @@
+#include "host/cluster/job.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <xxhash.h>
+
+namespace actorhost {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Result<std::string> read_text(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error))
+    return Error{Code::bad_argument, "'" + path.string() + "' is a folder, not a Lua file"};
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return Error{Code::bad_argument, "cannot read '" + path.string() + "': " + std::strerror(errno)};
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (in.bad()) return Error{Code::io, "reading '" + path.string() + "' failed: " + std::strerror(errno)};
+  return std::move(text).str();
+}
+
+/// Module names are dotted identifiers; anything that could leave the script's folder is not one.
+bool is_module_name(const std::string& name) {
+  return !name.empty() && name.find("..") == std::string::npos && name.front() != '.' && name.back() != '.' &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; });
+}
+
+}  // namespace
+
+uint64_t source_hash(std::string_view text) {
+  const uint64_t hash = XXH3_64bits(text.data(), text.size());
+  return hash == 0 ? 1 : hash;
+}
+
+Status JobSource::open(const std::string& path) {
+  auto text = read_text(path);
+  if (!text) return text.error();
+  text_ = std::move(*text);
+  name_ = fs::path(path).filename().string();
+  folder_ = fs::absolute(path).parent_path().string();
+  return {};
+}
+
+void JobSource::receive(std::string name, std::string text) {
+  name_ = std::move(name);
+  text_ = std::move(text);
+}
+
+Result<SourceText> JobSource::find_here(const std::string& name) const {
+  if (name.ends_with(".lua")) {
+    fs::path path(name);
+    if (name != barrier_file_) {
+      const bool leaves = path.is_absolute() || name.find("..") != std::string::npos;
+      if (leaves) return Error{Code::bad_argument, "'" + name + "' is not below the script's folder"};
+      path = fs::path(folder_) / path;
+    }
+    auto text = read_text(path);
+    if (!text) return text.error();
+    return SourceText{std::move(*text), fs::path(name).filename().string()};
+  }
+  if (!is_module_name(name)) return Error{Code::bad_argument, "'" + name + "' is not a module name"};
+  if (folder_.empty()) return Error{Code::bad_argument, "module '" + name + "' is not on this machine"};
+  std::string relative = name;
+  std::replace(relative.begin(), relative.end(), '.', '/');
+  std::string tried;
+  for (const std::string& candidate : {relative + ".lua", relative + "/init.lua"}) {
+    const fs::path path = fs::path(folder_) / candidate;
+    std::error_code error;
+    if (fs::exists(path, error)) {
+      auto text = read_text(path);
+      if (!text) return text.error();
+      return SourceText{std::move(*text), candidate};
+    }
+    tried += "\n\tno file '" + path.string() + "'";
+  }
+  return Error{Code::bad_argument, "module '" + name + "' not found:" + tried};
+}
+
+}  // namespace actorhost

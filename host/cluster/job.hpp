@@ -1,0 +1,57 @@
+#pragma once
+// The job's source text: the script, the modules beside it, the barrier file; where each comes from and its hash. On
+// the rendezvous host it reads files; elsewhere a copy that exists is compared by hash with the rendezvous host's, and
+// one that does not comes over the network. Any thread.
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "host/base/result.hpp"
+
+namespace actorhost {
+
+/// xxh3 of a source text; never 0.
+uint64_t source_hash(std::string_view text);
+
+struct SourceText {
+  std::string text;
+  std::string chunk;  // name for messages, relative to the script's folder: "lib/rules.lua"
+};
+
+class JobSource {
+ public:
+  JobSource() = default;
+  JobSource(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {}
+  JobSource(const JobSource&) = delete;
+  JobSource& operator=(const JobSource&) = delete;
+
+  /// Reads the script; modules are looked for in its folder. Code::bad_argument when it cannot be read.
+  Status open(const std::string& path);
+  /// Takes what the rendezvous host sent; there is no folder then, unless `open` found a copy here.
+  void receive(std::string name, std::string text);
+
+  const std::string& name() const noexcept { return name_; }
+  const std::string& text() const noexcept { return text_; }
+  bool has_script() const noexcept { return !name_.empty(); }
+  uint64_t hash() const { return has_script() ? source_hash(text_) : 0; }
+  /// The script's folder; empty when the script came over the network.
+  const std::string& folder() const noexcept { return folder_; }
+
+  /// The file of `--barrier`, which may lie anywhere; other files come from beside the script only.
+  void set_barrier_file(std::string path) { barrier_file_ = std::move(path); }
+
+  /// A module or file of this machine: "a.b" is a/b.lua or a/b/init.lua beside the script; a name that ends in .lua is
+  /// the `--barrier` file as given, or a file below the script's folder. Code::bad_argument with what was tried.
+  Result<SourceText> find_here(const std::string& name) const;
+
+ private:
+  std::string name_;
+  std::string text_;
+  std::string folder_;
+  std::string barrier_file_;
+};
+
+}  // namespace actorhost

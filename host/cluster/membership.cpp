@@ -1,0 +1,70 @@
+#include "host/cluster/membership.hpp"
+
+#include <algorithm>
+
+#include "host/wire/packer.hpp"
+
+namespace actorhost {
+
+Membership::Membership(uint64_t epoch, std::vector<Member> workers, std::vector<ProcessInfo> processes)
+    : epoch_(epoch), workers_(std::move(workers)), processes_(std::move(processes)) {
+  std::sort(workers_.begin(), workers_.end(), [](const Member& a, const Member& b) { return a.id < b.id; });
+}
+
+std::optional<uint32_t> Membership::rank_of(NodeId id) const noexcept {
+  const auto at = std::lower_bound(workers_.begin(), workers_.end(), id,
+                                   [](const Member& member, NodeId wanted) { return member.id < wanted; });
+  if (at == workers_.end() || at->id != id) return std::nullopt;
+  return static_cast<uint32_t>(at - workers_.begin());
+}
+
+const ProcessInfo* Membership::process(ProcessId process) const noexcept {
+  for (const ProcessInfo& info : processes_) {
+    if (info.process == process) return &info;
+  }
+  return nullptr;
+}
+
+ProcessId Membership::home_of(Address address) const noexcept {
+  if (is_server(address)) return 0;
+  if (is_service(address)) return address_index(address);
+  const auto rank = rank_of(address);
+  return rank ? workers_[*rank].process : kNoProcess;
+}
+
+std::string Membership::describe(NodeId id) const {
+  const auto rank = rank_of(id);
+  const std::string name = "worker " + std::to_string(id);
+  if (!rank) return name;
+  const ProcessInfo* home = process(workers_[*rank].process);
+  return "rank " + std::to_string(*rank) + " (" + name + (home ? " on " + home->host : "") + ")";
+}
+
+std::string Membership::encode() const {
+  Packer out;
+  out.put(epoch_).put(static_cast<uint32_t>(workers_.size()));
+  for (const Member& member : workers_) out.put(member.id).put(member.process);
+  out.put(static_cast<uint32_t>(processes_.size()));
+  for (const ProcessInfo& info : processes_) out.put(info.process).put(info.host).put(info.url);
+  return std::move(out).bytes();
+}
+
+Result<Membership> Membership::decode(std::string_view bytes) {
+  Unpacker in(bytes);
+  const auto epoch = in.get<uint64_t>();
+  std::vector<Member> workers(in.count(8));
+  for (Member& member : workers) {
+    member.id = in.get<NodeId>();
+    member.process = in.get<ProcessId>();
+  }
+  std::vector<ProcessInfo> processes(in.count(12));
+  for (ProcessInfo& info : processes) {
+    info.process = in.get<ProcessId>();
+    info.host = in.text();
+    info.url = in.text();
+  }
+  if (!in.done()) return Error{Code::bad_data, "malformed membership table"};
+  return Membership(epoch, std::move(workers), std::move(processes));
+}
+
+}  // namespace actorhost

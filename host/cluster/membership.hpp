@@ -1,0 +1,59 @@
+#pragma once
+// Who belongs to the run: an immutable table with a number, the epoch, that grows with every change. The rendezvous
+// host makes them, every process holds the newest, nodes look at theirs between engine calls. Plain values, any thread.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/wire/address.hpp"
+
+namespace actorhost {
+
+struct ProcessInfo {
+  ProcessId process = kNoProcess;
+  std::string host;  // machine name and process number, for messages: "alpha:4711"
+  std::string url;   // where it takes connections of other processes; empty when it takes none
+};
+
+struct Member {
+  NodeId id = 0;
+  ProcessId process = kNoProcess;
+};
+
+class Membership {
+ public:
+  Membership() = default;
+  /// `workers` live ones in any order; they are put in id order, which is rank order.
+  Membership(uint64_t epoch, std::vector<Member> workers, std::vector<ProcessInfo> processes);
+
+  uint64_t epoch() const noexcept { return epoch_; }
+  /// Live workers in id order; a worker's place here is its rank.
+  const std::vector<Member>& workers() const noexcept { return workers_; }
+  const std::vector<ProcessInfo>& processes() const noexcept { return processes_; }
+  uint32_t size() const noexcept { return static_cast<uint32_t>(workers_.size()); }
+  /// The rank of a live worker; nothing when it is not alive.
+  std::optional<uint32_t> rank_of(NodeId id) const noexcept;
+  bool alive(NodeId id) const noexcept { return rank_of(id).has_value(); }
+  const ProcessInfo* process(ProcessId process) const noexcept;
+  /// The process that hosts an address (a live worker, a server, a service); kNoProcess when there is none.
+  ProcessId home_of(Address address) const noexcept;
+  /// "rank 3 (worker 3 on alpha:4711)" for a live worker, "worker 3" otherwise.
+  std::string describe(NodeId id) const;
+
+  std::string encode() const;
+  static Result<Membership> decode(std::string_view bytes);
+
+ private:
+  uint64_t epoch_ = 0;
+  std::vector<Member> workers_;
+  std::vector<ProcessInfo> processes_;
+};
+
+using MembershipPtr = std::shared_ptr<const Membership>;  // shared by the service thread and every node of a process
+
+}  // namespace actorhost

@@ -1,0 +1,135 @@
+#include "host/cluster/node.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kLongWait = 10;
+
+}  // namespace
+
+Node::Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Address self)
+    : cluster_(cluster),
+      job_(job),
+      clock_(clock),
+      log_(log),
+      self_(self),
+      port_(cluster.transport(), self, clock),
+      membership_(cluster.membership()) {
+  port_.set_check([this] { return check(); });
+}
+
+std::optional<uint32_t> Node::rank() const {
+  return role() == Role::worker ? membership_->rank_of(self_) : std::nullopt;
+}
+
+std::string Node::name() const {
+  if (role() == Role::server) return address_name(self_);
+  const auto at = rank();
+  return at ? "rank " + std::to_string(*at) : "worker " + std::to_string(self_);
+}
+
+bool Node::refresh() {
+  MembershipPtr newest = cluster_.membership();
+  if (newest->epoch() == membership_->epoch()) return false;
+  membership_ = std::move(newest);
+  return true;
+}
+
+Status Node::check() {
+  if (stop_requested()) return Error{Code::interrupted, "interrupted"};
+  if (const auto end = cluster_.end(); end && !(end->ok && role() == Role::worker)) {
+    if (end->ok) return Error{Code::interrupted, "the run is over"};
+    return Error{Code::aborted, end->message};
+  }
+  if (awaited_.empty()) return {};
+  const MembershipPtr newest = cluster_.membership();
+  for (const Address address : awaited_) {
+    if (is_worker(address) && !newest->alive(address)) {
+      return Error{Code::peer_lost, waits_for_ + ": " + membership_->describe(address) + " lost"};
+    }
+  }
+  return {};
+}
+
+Result<Frame> Node::receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
+                            double deadline) {
+  awaited_ = awaited;
+  waits_for_ = what;
+  const double began = clock_.now();
+  Result<Frame> got = port_.receive(match, std::min(deadline, began + kLongWait));
+  if (!got && got.error().code == Code::timeout && clock_.now() < deadline) {
+    std::string who;
+    for (const Address address : awaited) {
+      who += (who.empty() ? "" : ", ") + (is_worker(address) ? membership_->describe(address) : address_name(address));
+    }
+    log_.info(name(), what + ": waiting for over 10 s" + (who.empty() ? "" : " for " + who));
+    got = port_.receive(match, deadline);
+  }
+  awaited_ = {};
+  if (!got && got.error().code == Code::peer_lost) {  // it may have answered before it went
+    if (auto last = port_.receive(match, clock_.now())) got = std::move(last);
+  }
+  if (!got && got.error().code == Code::timeout) got = Error{Code::timeout, what + ": timed out"};
+  return got;
+}
+
+Result<Frame> Node::ask_head(Frame&& question, Kind answer, const std::string& what) {
+  const uint32_t tag = question.tag;
+  AH_TRY(port_.send(std::move(question)));
+  return receive([&](const Frame& frame) { return frame.kind == answer && frame.tag == tag; }, {}, what);
+}
+
+Result<Node::Action> Node::enter_action(const std::string& kind, const std::string& where) {
+  const uint32_t index = actions_;
+  auto frame = ask_head(
+      make_frame(cluster_kind::action_enter, self_, service_address(0), index, ActionEnter{kind, where}.encode()),
+      cluster_kind::action_reply, kind);
+  if (!frame) return frame.error();
+  auto reply = ActionReply::decode(frame->meta.view());
+  if (!reply) return reply.error();
+  if (!reply->ok) return Error{reply->code, reply->message};
+  ++actions_;
+  refresh();
+  return Action{index, reply->replayed, std::move(frame->body)};
+}
+
+void Node::finish_action(uint32_t index, Blob value) {
+  (void)port_.send(make_frame(cluster_kind::action_done, self_, service_address(0), index, {}, std::move(value)));
+}
+
+Status Node::start_servers(uint32_t action) {
+  auto frame = ask_head(make_frame(cluster_kind::servers_start, self_, service_address(0), action),
+                        cluster_kind::servers_ready, "starting the parameter servers");
+  if (!frame) return frame.error();
+  auto reply = ActionReply::decode(frame->meta.view());
+  if (!reply) return reply.error();
+  if (!reply->ok) return Error{reply->code, reply->message};
+  return {};
+}
+
+Result<SourceText> Node::find_source(const std::string& name) {
+  Result<SourceText> here = job_.find_here(name);
+  if (cluster_.is_head()) return here;
+  const ModuleFind find{name, here ? source_hash(here->text) : 0};
+  auto frame = ask_head(make_frame(cluster_kind::module_find, self_, service_address(0), ++questions_, find.encode()),
+                        cluster_kind::module_reply, "module '" + name + "'");
+  if (!frame) return frame.error();
+  auto reply = ModuleReply::decode(frame->meta.view());
+  if (!reply) return reply.error();
+  if (!reply->ok) return Error{reply->code, reply->message};
+  if (here) return here;
+  const std::string_view text = frame->body.view();
+  return SourceText{std::string(text), reply->chunk};
+}
+
+Result<std::vector<Whereabouts>> Node::whereabouts() {
+  auto frame = ask_head(make_frame(cluster_kind::whereabouts, self_, service_address(0), ++questions_),
+                        cluster_kind::whereabouts_reply, "asking where the others are");
+  if (!frame) return frame.error();
+  return Whereabouts::decode(frame->body.view());
+}
+
+}  // namespace actorhost

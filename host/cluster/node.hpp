@@ -1,0 +1,99 @@
+#pragma once
+// What one VM's thread has of the cluster: who it is, its port, the membership as it last looked, and the calls that
+// speak to the rendezvous host. Owned and used by that thread; `request_stop` and `wake` may come from any other.
+//
+// Every wait goes through here. It ends with Code::interrupted when the run is asked to stop, Code::aborted (or the
+// run's own error) when it has failed elsewhere, and Code::peer_lost when one of the awaited addresses is gone.
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "host/cluster/cluster.hpp"
+#include "host/net/port.hpp"
+
+namespace actorhost {
+
+enum class Role { worker, server };
+
+class Node {
+ public:
+  Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Address self);
+
+  Role role() const noexcept { return is_server(self_) ? Role::server : Role::worker; }
+  Address address() const noexcept { return self_; }
+  /// A worker's id or a server's shard.
+  uint32_t index() const noexcept { return address_index(self_); }
+  /// A worker's rank at the last look; nothing for servers.
+  std::optional<uint32_t> rank() const;
+  /// "rank 2", "server 0": for messages and log lines.
+  std::string name() const;
+
+  Cluster& cluster() noexcept { return cluster_; }
+  Port& port() noexcept { return port_; }
+  const Clock& clock() const noexcept { return clock_; }
+  Log& log() noexcept { return log_; }
+
+  /// The membership as of the last `refresh`, which actions and collectives call at their start: ranks hold still
+  /// between.
+  const Membership& membership() const noexcept { return *membership_; }
+  /// Looks again; true when the epoch is a new one.
+  bool refresh();
+  /// The newest membership, whatever this node has looked at: for protocols that follow it themselves.
+  MembershipPtr newest_membership() const { return cluster_.membership(); }
+
+  /// The error when the run is over or this node is to stop; called before and in every wait.
+  Status check();
+  void request_stop() noexcept {
+    stop_.store(true, std::memory_order_release);
+    port_.wake();
+  }
+  bool stop_requested() const noexcept { return stop_.load(std::memory_order_acquire); }
+  /// Looks at the cluster's state when the current wait goes on. Any thread.
+  void wake() { port_.wake(); }
+
+  /// Waits for a frame; ends with peer_lost when one of `awaited` is gone and nothing of it is left in the mailbox.
+  /// `what` speaks in messages and in the line that is logged when a wait takes more than 10 s.
+  Result<Frame> receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
+                        double deadline = kForever);
+
+  struct Action {
+    uint32_t index = 0;
+    bool replayed = false;
+    Blob value;  // when replayed
+  };
+  /// Enters the next numbered action.
+  Result<Action> enter_action(const std::string& kind, const std::string& where);
+  /// Records an action's value for those who start late.
+  void finish_action(uint32_t index, Blob value);
+  uint32_t actions() const noexcept { return actions_; }
+
+  /// Makes sure that shards run which serve action `action` (the next one when it has not been entered yet).
+  Status start_servers(uint32_t action);
+
+  /// A module or file of the job: this machine's copy if the rendezvous host's is the same, else the text from there.
+  Result<SourceText> find_source(const std::string& name);
+
+  Result<std::vector<Whereabouts>> whereabouts();
+
+ private:
+  Result<Frame> ask_head(Frame&& question, Kind answer, const std::string& what);
+
+  Cluster& cluster_;
+  JobSource& job_;
+  const Clock& clock_;
+  Log& log_;
+  const Address self_;
+  Port port_;
+  MembershipPtr membership_;
+  std::span<const Address> awaited_;
+  std::string waits_for_;
+  uint32_t actions_ = 0;
+  uint32_t questions_ = 0;
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace actorhost

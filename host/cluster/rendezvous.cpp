@@ -1,0 +1,110 @@
+#include "host/cluster/rendezvous.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+namespace {
+
+Error refused(std::string why) { return {Code::refused, std::move(why)}; }
+
+constexpr uint32_t kMaxNodes = 65536;
+
+}  // namespace
+
+Status Rendezvous::add(ProcessId process, const JoinMessage& join, double now) {
+  if (join.group_size == 0 || join.group_index >= join.group_size || join.group_size > kMaxNodes ||
+      join.nodes > kMaxNodes) {
+    return refused("join message with impossible counts");
+  }
+  auto at = groups_.find(join.group);
+  if (at == groups_.end()) {
+    if (started_ && !elastic()) {
+      return refused("the run has started with " + std::to_string(config_.max_hosts) +
+                     " hosts and is not elastic; start it with --nnodes MIN:MAX to let hosts join later");
+    }
+    uint32_t present = 0;
+    for (const auto& [id, group] : groups_) {
+      present += 1;
+      if (join.node_rank >= 0 && group.node_rank == join.node_rank) {
+        return refused("node rank " + std::to_string(join.node_rank) + " is already taken by " + group.host);
+      }
+    }
+    if (present >= config_.max_hosts) {
+      return refused("the run already has its " + std::to_string(config_.max_hosts) + " hosts (--nnodes)");
+    }
+    at = groups_.emplace(join.group, Group{}).first;
+    at->second.size = join.group_size;
+    at->second.arrival = arrivals_++;
+    at->second.node_rank = join.node_rank;
+    at->second.host = join.host;
+  }
+  Group& group = at->second;
+  if (group.size != join.group_size || group.parts.contains(join.group_index)) {
+    return refused("place " + std::to_string(join.group_index) + " of host " + group.host + " is taken");
+  }
+  group.parts[join.group_index] = Part{process, join.nodes};
+  if (!started_ && !enough_since_ && hosts() >= config_.min_hosts) enough_since_ = now;
+  return {};
+}
+
+void Rendezvous::remove(ProcessId process) {
+  for (auto at = groups_.begin(); at != groups_.end(); ++at) {
+    Group& group = at->second;
+    const auto part = std::find_if(group.parts.begin(), group.parts.end(),
+                                   [&](const auto& entry) { return entry.second.process == process; });
+    if (part == group.parts.end()) continue;
+    group.parts.erase(part);
+    if (group.parts.empty()) groups_.erase(at);
+    break;
+  }
+  if (!started_ && hosts() < config_.min_hosts) enough_since_.reset();
+}
+
+uint32_t Rendezvous::hosts() const {
+  uint32_t count = 0;
+  for (const auto& [id, group] : groups_) count += group.admitted || group.complete();
+  return count;
+}
+
+std::optional<std::vector<Member>> Rendezvous::admit(double now) {
+  if (!started_) {
+    if (!enough_since_) return std::nullopt;
+    if (hosts() < config_.max_hosts && now < *enough_since_ + config_.grace) return std::nullopt;
+  }
+  std::vector<Group*> ready;
+  for (auto& [id, group] : groups_) {
+    if (!group.admitted && group.complete()) ready.push_back(&group);
+  }
+  if (ready.empty()) return std::nullopt;
+  started_ = true;
+  std::sort(ready.begin(), ready.end(), [](const Group* a, const Group* b) {
+    const auto place = [](const Group* g) { return g->node_rank < 0 ? INT32_MAX : g->node_rank; };
+    return std::pair(place(a), a->arrival) < std::pair(place(b), b->arrival);
+  });
+  std::vector<Member> members;
+  for (Group* group : ready) {
+    group->admitted = true;
+    for (const auto& [index, part] : group->parts) {
+      for (uint32_t i = 0; i < part.nodes; ++i) members.push_back(Member{next_id_++, part.process});
+    }
+  }
+  return members;
+}
+
+std::optional<Error> Rendezvous::overdue(double now) const {
+  if (started_ || enough_since_ || now < opened_ + config_.timeout) return std::nullopt;
+  std::string here;
+  for (const auto& [id, group] : groups_) {
+    here += (here.empty() ? "" : ", ") + group.host;
+    if (!group.complete()) {
+      here += " (" + std::to_string(group.parts.size()) + " of " + std::to_string(group.size) + " processes)";
+    }
+  }
+  return Error{Code::timeout, "rendezvous: " + std::to_string(hosts()) + " of " + std::to_string(config_.min_hosts) +
+                                  " hosts after " + std::to_string(static_cast<long>(config_.timeout)) +
+                                  " s (here: " + here +
+                                  "); start the same command on the others, or change --nnodes or --start-timeout"};
+}
+
+}  // namespace actorhost

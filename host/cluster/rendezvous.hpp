@@ -1,0 +1,70 @@
+#pragma once
+// Gathers processes into hosts and says when a run may start, and with which worker ids. A host is a group: one process
+// with its nodes as threads, or the processes of one `--isolate` host. Pure state, times handed in.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/cluster/cluster_messages.hpp"
+#include "host/cluster/membership.hpp"
+
+namespace actorhost {
+
+struct RendezvousConfig {
+  uint32_t min_hosts = 1;
+  uint32_t max_hosts = 1;
+  double timeout = 60;  // seconds to gather min_hosts
+  double grace = 0.5;   // seconds to wait for more than min_hosts, in an elastic run
+};
+
+class Rendezvous {
+ public:
+  Rendezvous(RendezvousConfig config, double now) : config_(config), opened_(now) {}
+
+  /// Takes a process in. Code::refused with the reason when it cannot belong (full, started and not elastic, place
+  /// taken).
+  Status add(ProcessId process, const JoinMessage& join, double now);
+  /// A process is gone, before or after the start.
+  void remove(ProcessId process);
+
+  /// Hosts that are complete and have no ids yet become part of the run: at the start all of them, later joiners one by
+  /// one. Returns their workers with new ids; nothing while there is nothing to admit.
+  std::optional<std::vector<Member>> admit(double now);
+  /// The error once too few hosts have come in time.
+  std::optional<Error> overdue(double now) const;
+
+  bool started() const noexcept { return started_; }
+  bool elastic() const noexcept { return config_.min_hosts < config_.max_hosts; }
+  /// Complete hosts that are here, admitted or not.
+  uint32_t hosts() const;
+  const RendezvousConfig& config() const noexcept { return config_; }
+
+ private:
+  struct Part {
+    ProcessId process;
+    uint32_t nodes;
+  };
+  struct Group {
+    uint32_t size = 1;
+    uint32_t arrival = 0;
+    int32_t node_rank = -1;
+    bool admitted = false;
+    std::string host;
+    std::map<uint32_t, Part> parts;  // by place in the group
+    bool complete() const { return parts.size() == size; }
+  };
+
+  RendezvousConfig config_;
+  double opened_;
+  std::optional<double> enough_since_;
+  bool started_ = false;
+  uint32_t arrivals_ = 0;
+  NodeId next_id_ = 0;
+  std::map<uint64_t, Group> groups_;
+};
+
+}  // namespace actorhost
