@@ -34,35 +34,12 @@ std::string both_spellings(const std::string& name) {
 }
 
 struct RawFlags {
-  std::string nodes, nnodes, seed, seconds, log_level = "info", print, servers, threads, start_timeout, node_rank, join;
+  std::string nodes, nnodes, node_rank, endpoint, run_id;
+  std::string seed, seconds, log_level = "info", print, servers, threads, start_timeout, join;
   std::string resume;
   bool resume_given = false;
   bool no_progress = false;
 };
-
-Status take_nodes(const RawFlags& raw, RunOptions& out) {
-  if (raw.nodes.empty()) return {};
-  out.nodes_given = true;
-  if (raw.nodes == "auto") return {};
-  const auto n = parse_number<uint32_t>(raw.nodes);
-  if (!n || *n == 0 || *n > 4096) return bad_flag("nproc-per-node", raw.nodes, "a number of nodes from 1 to 4096, or auto");
-  out.nodes = *n;
-  return {};
-}
-
-Status take_hosts(const RawFlags& raw, RunOptions& out) {
-  if (raw.nnodes.empty()) return {};
-  out.hosts_given = true;
-  const size_t colon = raw.nnodes.find(':');
-  const auto low = parse_number<uint32_t>(std::string_view(raw.nnodes).substr(0, colon));
-  const auto high = colon == std::string::npos ? low : parse_number<uint32_t>(std::string_view(raw.nnodes).substr(colon + 1));
-  if (!low || !high || *low == 0 || *high < *low || *high > 65536) {
-    return bad_flag("nnodes", raw.nnodes, "a number of hosts N, or a range MIN:MAX with 1 <= MIN <= MAX");
-  }
-  out.min_hosts = *low;
-  out.max_hosts = *high;
-  return {};
-}
 
 Status take_numbers(const RawFlags& raw, RunOptions& out) {
   if (!raw.seed.empty()) {
@@ -89,11 +66,6 @@ Status take_numbers(const RawFlags& raw, RunOptions& out) {
     const auto t = parse_number<uint32_t>(raw.threads);
     if (!t || *t == 0 || *t > 1024) return bad_flag("threads-per-node", raw.threads, "a number of threads from 1 to 1024");
     out.threads_per_node = *t;
-  }
-  if (!raw.node_rank.empty()) {
-    const auto k = parse_number<int32_t>(raw.node_rank);
-    if (!k || *k < 0) return bad_flag("node-rank", raw.node_rank, "this host's place, 0 or more");
-    out.node_rank = *k;
   }
   return {};
 }
@@ -137,9 +109,9 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
 
 void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option("--nnodes", raw.nnodes, "hosts to wait for: N, or MIN:MAX for an elastic run");
-  app.add_option(both_spellings("--rdzv-endpoint"), out.rdzv_endpoint, "HOST:PORT of the rendezvous, the same everywhere");
+  app.add_option(both_spellings("--rdzv-endpoint"), raw.endpoint, "HOST:PORT of the rendezvous, the same everywhere");
   app.add_option(both_spellings("--node-rank"), raw.node_rank, "this host's place; 0 listens");
-  app.add_option(both_spellings("--rdzv-id"), out.rdzv_id, "name of the run; hosts of another one are refused");
+  app.add_option(both_spellings("--rdzv-id"), raw.run_id, "name of the run; hosts of another one are refused");
   app.add_flag("--isolate", out.isolate, "local nodes as processes instead of threads");
   app.add_option("--barrier", out.barrier, "bsp, asp, ssp:4, pbsp:10, pssp:10:4, ..., or FILE.lua[:NAME]");
   app.add_option("--resample", out.resample, "when a sampled barrier draws again: event, sticky, poll:SECONDS");
@@ -279,11 +251,17 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
     return usage_error(error.what());
   }
   raw.resume_given = !out.agent && app.count("--resume") > 0;
-  for (const auto& take : {take_nodes, take_hosts, take_numbers, take_words}) {
+  for (const auto& take : {take_numbers, take_words}) {
     if (auto taken = take(raw, out); !taken) return usage_error(taken.error().message);
   }
+  const auto given_or_none = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
+  out.placement.nproc_per_node = given_or_none(raw.nodes);
+  out.placement.nnodes = given_or_none(raw.nnodes);
+  out.placement.node_rank = given_or_none(raw.node_rank);
+  out.placement.rdzv_endpoint = given_or_none(raw.endpoint);
+  out.placement.rdzv_id = given_or_none(raw.run_id);
   if (out.agent) {
-    out.rdzv_endpoint = raw.join;
+    out.placement.rdzv_endpoint = raw.join;
     return command;
   }
   const std::vector<std::string> rest = app.remaining();

@@ -11,6 +11,7 @@
 #include "host/base/distribution.hpp"
 #include "host/base/log.hpp"
 #include "host/base/result.hpp"
+#include "host/cluster/rank_detect.hpp"
 
 namespace actorhost {
 
@@ -30,14 +31,7 @@ struct RunOptions {
   std::string script;
   std::vector<std::string> args;
 
-  uint32_t nodes = 0;  // on this host; 0: one a core
-  bool nodes_given = false;
-  uint32_t min_hosts = 1;
-  uint32_t max_hosts = 1;
-  bool hosts_given = false;
-  std::string rdzv_endpoint;
-  int32_t node_rank = -1;
-  std::string rdzv_id;
+  PlacementFlags placement;
   bool isolate = false;
   double start_timeout = 60;
 

@@ -133,8 +133,7 @@ void Cluster::report_ended(NodeId node, uint32_t actions) {
         head_link_,
         0,
         {},
-        make_frame(cluster_kind::node_ended, worker_address(node), service_address(0), actions),
-        {}});
+        make_frame(cluster_kind::node_ended, worker_address(node), service_address(0), actions)});
 }
 
 void Cluster::stop(const EndMessage& end) {
@@ -172,18 +171,18 @@ void Cluster::post(Event event) {
 }
 
 void Cluster::on_link_up(LinkId link, bool, const std::string& peer) {
-  post({Event::What::up, link, kNoProcess, peer, {}, {}});
+  post({Event::What::up, link, kNoProcess, peer});
 }
 
 void Cluster::on_link_down(LinkId link, ProcessId process, const std::string& reason) {
-  post({Event::What::down, link, process, reason, {}, {}});
+  post({Event::What::down, link, process, reason});
 }
 
 void Cluster::on_service_frame(LinkId link, Frame&& frame) {
-  post({Event::What::frame, link, kNoProcess, {}, std::move(frame), {}});
+  post({Event::What::frame, link, kNoProcess, {}, std::move(frame)});
 }
 
-void Cluster::on_link_wanted(ProcessId process) { post({Event::What::wanted, 0, process, {}, {}, {}}); }
+void Cluster::on_link_wanted(ProcessId process) { post({Event::What::wanted, 0, process, {}}); }
 
 // ---- the service thread ----
 
@@ -226,8 +225,7 @@ void Cluster::handle(Event& event) {
     const std::string who = "server 0 and the rendezvous host at " + config_.url;
     return finish({Code::peer_lost,
                    false,
-                   "lost " + who + ": " + event.text + " (a run with checkpoints goes on with --resume)",
-                   {}});
+                   "lost " + who + ": " + event.text + " (a run with checkpoints goes on with --resume)"});
   }
   links_.erase(event.process);
   if (membership()->process(event.process) != nullptr) {
@@ -258,13 +256,13 @@ void Cluster::member_frame(LinkId link, Frame&& frame) {
   if (frame.kind == cluster_kind::welcome) return on_welcome(frame);
   if (frame.kind == cluster_kind::membership) {
     auto table = Membership::decode(frame.body.view());
-    if (!table) return finish({Code::bad_data, false, table.error().message, {}});
+    if (!table) return finish({Code::bad_data, false, table.error().message});
     return adopt(std::make_shared<const Membership>(std::move(*table)));
   }
   if (frame.kind == cluster_kind::want_link) return connect_to(address_index(frame.src));
   if (frame.kind == cluster_kind::stop || frame.kind == cluster_kind::refuse) {
     auto end = EndMessage::decode(frame.meta.view());
-    if (!end) return finish({Code::bad_data, false, end.error().message, {}});
+    if (!end) return finish({Code::bad_data, false, end.error().message});
     if (frame.kind == cluster_kind::refuse)
       end->message = "refused by the rendezvous host at " + config_.url + ": " + end->message;
     finish(*end);
@@ -273,7 +271,7 @@ void Cluster::member_frame(LinkId link, Frame&& frame) {
 
 void Cluster::on_welcome(const Frame& frame) {
   auto welcome = WelcomeMessage::decode(frame.meta.view());
-  if (!welcome) return finish({Code::bad_data, false, welcome.error().message, {}});
+  if (!welcome) return finish({Code::bad_data, false, welcome.error().message});
   process_ = welcome->process;
   settings_ = std::move(welcome->settings);
   args_ = std::move(welcome->args);
@@ -336,8 +334,7 @@ void Cluster::tick() {
     finish({Code::peer_lost,
             false,
             "lost server 0 and the rendezvous host at " + config_.url +
-                ": no sign of life for 2.5 s (a run with checkpoints goes on with --resume)",
-            {}});
+                ": no sign of life for 2.5 s (a run with checkpoints goes on with --resume)"});
   }
 }
 

@@ -90,9 +90,9 @@ class Cluster final : private LinkEvents, private HeadOutput {
     enum class What { frame, up, down, wanted, call } what;
     LinkId link = 0;
     ProcessId process = kNoProcess;
-    std::string text;
-    Frame frame;
-    std::function<void()> call;
+    std::string text = {};
+    Frame frame = {};
+    std::function<void()> call = {};
   };
 
   // LinkEvents, on NNG's threads

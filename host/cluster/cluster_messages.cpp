@@ -78,7 +78,7 @@ Result<WelcomeMessage> WelcomeMessage::decode(std::string_view bytes) {
 
 std::string EndMessage::encode() const {
   Packer out;
-  out.put(static_cast<uint8_t>(code)).put(static_cast<uint8_t>(ok)).put(message).put(traceback);
+  out.put(static_cast<uint8_t>(code)).put(static_cast<uint8_t>(ok)).put(message).put(origin);
   return std::move(out).bytes();
 }
 
@@ -88,7 +88,7 @@ Result<EndMessage> EndMessage::decode(std::string_view bytes) {
   m.code = static_cast<Code>(in.get<uint8_t>());
   m.ok = in.get<uint8_t>() != 0;
   m.message = in.text();
-  m.traceback = in.text();
+  m.origin = in.get<Address>();
   return finished(in, std::move(m), "end");
 }
 

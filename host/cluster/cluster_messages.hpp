@@ -71,7 +71,7 @@ struct EndMessage {
   Code code = Code::internal;  // meaningful when !ok
   bool ok = true;
   std::string message;    // one line: who and what
-  std::string traceback;  // the whole text, where it is to be shown
+  Address origin = kNoAddress;  // the node whose script raised; its host shows the traceback
 
   std::string encode() const;
   static Result<EndMessage> decode(std::string_view bytes);
@@ -121,7 +121,8 @@ struct Whereabouts {
   uint32_t actions = 0;  // entered so far
   bool ended = false;
   bool in_action = false;
-  std::string kind, where;  // of the newest action
+  std::string kind = {};  // of the newest action
+  std::string where = {};
 
   static std::string encode(const std::vector<Whereabouts>& list);
   static Result<std::vector<Whereabouts>> decode(std::string_view bytes);

@@ -8,7 +8,7 @@ namespace {
 
 const Address kHead = service_address(0);
 
-EndMessage failed(Code code, std::string message) { return {code, false, std::move(message), {}}; }
+EndMessage failed(Code code, std::string message) { return {code, false, std::move(message)}; }
 
 /// "barrier=bsp (here ssp:4)" for each flag that a host gave differently; the rendezvous host's win.
 std::string differing(const std::map<std::string, std::string>& here, const std::map<std::string, std::string>& there) {
@@ -231,7 +231,7 @@ void Head::on_node_ended(const Frame& frame) {
 
 void Head::check_finished() {
   const bool done = std::all_of(workers_.begin(), workers_.end(), [](const auto& entry) { return entry.second.ended; });
-  if (done && !workers_.empty()) stop(EndMessage{Code::internal, true, {}, {}});
+  if (done && !workers_.empty()) stop(EndMessage{Code::internal, true, {}});
 }
 
 void Head::reply(const Frame& to, Kind kind, std::string_view meta, Blob body) {
@@ -309,7 +309,7 @@ void Head::on_servers_start(const Frame& frame) {
 void Head::on_whereabouts(const Frame& frame) {
   std::vector<Whereabouts> list;
   for (const auto& [id, worker] : workers_) {
-    Whereabouts w{id, worker.actions, worker.ended, false, {}, {}};
+    Whereabouts w{id, worker.actions, worker.ended, false, {}};
     if (const ActionEnter* newest = worker.actions > 0 ? actions_.at(worker.actions - 1) : nullptr) {
       w.in_action = !actions_.finished(worker.actions - 1);
       w.kind = newest->kind;

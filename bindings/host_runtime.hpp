@@ -1,0 +1,93 @@
+#pragma once
+// One `actorhost` process running one job: finds its place among the hosts, joins the cluster, runs its nodes as threads
+// (or supervises them as processes), waits for the end and says how it went. Used by main and by actorhost.hpp; `run`
+// is called once, from the main thread. `interrupt` may come from any thread.
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "bindings/isolate.hpp"
+#include "bindings/node_thread.hpp"
+#include "bindings/process_shared.hpp"
+#include "bindings/run_options.hpp"
+#include "host/cluster/endpoint.hpp"
+
+namespace actorhost {
+
+class HostRuntime final : private ClusterEvents {
+ public:
+  struct Setup {
+    std::function<void(lua_State*)> vm;  // run on each VM before the script; may be empty
+    std::string source;                  // a script given as text instead of a file, with options.script as its name
+    bool from_text = false;
+    bool watch_signals = true;           // take SIGINT and SIGTERM for the time of `run`
+  };
+
+  HostRuntime(RunOptions options, Setup setup);
+  ~HostRuntime() override;
+
+  /// Runs the job to its end. Returns the exit code of DESIGN section 4; everything that has to be said has been printed.
+  int run();
+  /// As Ctrl-C: nodes stop at their next engine call or hook; what does not within a second is left to the caller of
+  /// `run`, which returns 130 (main then ends the process with _exit).
+  void interrupt();
+  /// True when nodes were left running: the process can only end by _exit.
+  bool abandoned() const noexcept { return abandoned_; }
+
+ private:
+  // ClusterEvents, on the service thread
+  void cluster_changed() override;
+  Status start_servers(uint32_t action) override;
+
+  Status prepare();
+  Status open_job();
+  Status find_place();
+  Result<std::string> load_token(const Endpoint& endpoint);
+  Status configure_head(ClusterConfig& config);
+  Status configure_member(ClusterConfig& config);
+  Status join_cluster();
+  Status try_open(ClusterConfig config);
+  Result<std::unique_ptr<ChildSupervisor>> spawn_children(const std::string& url);
+  NodeThread::Shared shared_for_nodes();
+  void start_workers();
+  int supervise();
+  int run_nodes();
+  EndMessage wait_for_end();
+  bool stop_nodes(double seconds);
+  int conclude(const EndMessage& end);
+  int fail(const Error& error, int code);
+
+  RunOptions options_;
+  Setup setup_;
+  std::unique_ptr<Log> log_;
+  SteadyClock clock_;
+  JobSource job_;
+  Placement placement_;
+  std::optional<Endpoint> endpoint_;
+  std::optional<ChildPlace> child_;  // this process is one of an --isolate host
+  std::string token_;
+  uint64_t seed_ = 0;
+  uint32_t local_nodes_ = 1;
+  ProcessShared process_;
+  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<ChildSupervisor> children_;
+
+  std::mutex mutex_;  // guards the node lists and changed_
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<NodeThread>> workers_;
+  std::vector<std::unique_ptr<NodeThread>> servers_;
+  uint32_t servers_for_ = 0;
+  bool have_servers_ = false;
+  std::atomic<bool> interrupted_{false};
+  bool abandoned_ = false;
+};
+
+/// The exit code of DESIGN section 4 for a failure.
+int exit_code_of(Code code) noexcept;
+
+}  // namespace actorhost

@@ -1,0 +1,53 @@
+#pragma once
+// Local nodes as processes (`--isolate`): a host starts one child of the same program for each node; a child learns its
+// place from one environment variable. Children die with their parent. Used from the main thread.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/base/result.hpp"
+
+namespace actorhost {
+
+struct ChildPlace {
+  std::string url;      // where the rendezvous host is
+  uint64_t group = 0;   // of this host's processes
+  uint32_t size = 1;    // processes in the group
+  uint32_t index = 0;   // this one's place in it
+  int32_t node_rank = -1;
+  std::string token;
+
+  std::string encode() const;
+  static Result<ChildPlace> decode(const std::string& text);
+  /// From ACTORHOST_CHILD, which is removed from the environment; nothing when this process is no child.
+  static Result<std::optional<ChildPlace>> take_from_environment();
+};
+
+class ChildSupervisor {
+ public:
+  ChildSupervisor() = default;
+  ~ChildSupervisor();  // ends what is left
+  ChildSupervisor(const ChildSupervisor&) = delete;
+  ChildSupervisor& operator=(const ChildSupervisor&) = delete;
+
+  /// Starts this program again with `args` at `place`. The child ignores Ctrl-C (its parent speaks for it).
+  Status spawn(const std::vector<std::string>& args, const ChildPlace& place);
+  /// Collects children that have ended; returns how many still run.
+  size_t reap();
+  void signal_all(int signal);
+  /// 0 when all that ended by themselves said 0; else the first other code; 3 when none ended by itself.
+  int exit_code() const;
+
+ private:
+  struct Child {
+    pid_t pid;
+    std::optional<int> status;
+  };
+  std::vector<Child> children_;
+};
+
+}  // namespace actorhost

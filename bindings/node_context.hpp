@@ -1,0 +1,25 @@
+#pragma once
+// What the C functions of a node's VM find behind Vm::context: the node, the flags, what the process shares. Made by the
+// host runtime for each VM and used on its thread; the VM does not outlive it.
+
+#include <cstdint>
+
+#include "bindings/run_options.hpp"
+#include "bindings/vm.hpp"
+#include "host/cluster/node.hpp"
+
+namespace actorhost {
+
+/// What the VMs of one process share; see process_shared.hpp.
+struct ProcessShared;
+
+struct NodeContext {
+  Node& node;
+  const RunOptions& options;
+  ProcessShared& shared;
+  uint64_t seed = 0;  // of the run; the same on every node
+
+  static NodeContext& of(lua_State* L) { return *static_cast<NodeContext*>(Vm::from(L).context()); }
+};
+
+}  // namespace actorhost

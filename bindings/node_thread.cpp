@@ -1,0 +1,115 @@
+#include "bindings/node_thread.hpp"
+
+#include "bindings/lua_node.hpp"
+
+namespace actorhost {
+
+namespace {
+
+/// `require` of the modules beside the script: this machine's copy, compared by hash, or the rendezvous host's.
+class JobModules final : public ModuleSource {
+ public:
+  explicit JobModules(Node& node) : node_(node) {}
+
+  Result<std::optional<ModuleText>> find(std::string_view name) override {
+    auto found = node_.find_source(std::string(name));
+    if (!found) {
+      if (found.error().code == Code::bad_argument) return std::optional<ModuleText>();
+      return found.error();
+    }
+    return std::optional(ModuleText{std::move(found->text), "@" + found->chunk});
+  }
+
+ private:
+  Node& node_;
+};
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+NodeThread::NodeThread(Shared shared, Address address)
+    : shared_(std::move(shared)),
+      node_(shared_.cluster, shared_.job, shared_.clock, shared_.log, address),
+      context_{node_, shared_.options, shared_.process, shared_.seed},
+      modules_(std::make_unique<JobModules>(node_)) {}
+
+NodeThread::~NodeThread() { join(); }
+
+void NodeThread::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void NodeThread::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void NodeThread::request_stop() {
+  node_.request_stop();
+  std::lock_guard lock(vm_mutex_);
+  stopped_ = true;
+  if (vm_ != nullptr) vm_->request_stop();
+}
+
+void NodeThread::print(std::string_view line) {
+  if (node_.role() == Role::server) return;
+  const MembershipPtr members = node_.newest_membership();
+  const auto rank = members->rank_of(node_.address());
+  if (shared_.options.print_all) {
+    shared_.process.console.out("[" + node_.name() + "] " + std::string(line));
+  } else if (rank == 0U) {
+    shared_.process.console.out(line);
+  }
+}
+
+Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
+  VmConfig config;
+  config.who = node_.name();
+  config.print = [this](std::string_view line) { print(line); };
+  config.log = &shared_.log;
+  config.clock = &shared_.clock;
+  config.modules = modules_.get();
+  config.context = &context_;
+  config.seed = shared_.seed ^ (uint64_t{node_.address()} + 1) * 0x9e3779b97f4a7c15ULL;
+  config.args = shared_.cluster.args();
+  config.wake = [this] { node_.wake(); };
+  auto vm = Vm::create(std::move(config));
+  if (!vm) return vm;
+  register_node_module(**vm);
+  if (shared_.setup) shared_.setup((*vm)->state());
+  return vm;
+}
+
+void NodeThread::fail(const Error& error) {
+  if (error.code == Code::interrupted || error.code == Code::aborted) return;
+  traceback_ = error.message;
+  EndMessage end{error.code, false, first_line(error.message), {}};
+  end.origin = node_.address();
+  shared_.cluster.report_error(node_.address(), end);
+}
+
+void NodeThread::run() {
+  auto vm = make_vm();
+  if (!vm) {
+    fail(vm.error());
+  } else {
+    {
+      std::lock_guard lock(vm_mutex_);
+      vm_ = vm->get();
+      if (stopped_) vm_->request_stop();
+    }
+    const Status ran = (*vm)->run(shared_.job.text(), "@" + shared_.job.name());
+    if (ran && node_.role() == Role::worker) {
+      shared_.cluster.report_ended(node_.index(), node_.actions());
+    } else if (!ran) {
+      fail(ran.error());
+    }
+    std::lock_guard lock(vm_mutex_);
+    vm_ = nullptr;
+  }
+  if (vm) vm->reset();
+  done_.store(true, std::memory_order_release);
+  if (shared_.ended) shared_.ended();
+}
+
+}  // namespace actorhost

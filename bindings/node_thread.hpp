@@ -1,0 +1,63 @@
+#pragma once
+// One node: a thread with a VM that runs the whole script, as a worker or as a parameter server. Made and joined by the
+// host runtime; `request_stop` and `wake` may come from any thread.
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "bindings/node_context.hpp"
+
+namespace actorhost {
+
+class NodeThread {
+ public:
+  struct Shared {
+    Cluster& cluster;
+    JobSource& job;
+    const Clock& clock;
+    Log& log;
+    const RunOptions& options;
+    ProcessShared& process;
+    uint64_t seed;
+    std::function<void(lua_State*)> setup;  // registers the embedder's functions; may be empty
+    std::function<void()> ended;            // called on the node's thread when it is done
+  };
+
+  /// Attaches the node's address at once, so that frames can be sent to it; the thread starts with `start`.
+  NodeThread(Shared shared, Address address);
+  ~NodeThread();
+
+  void start();
+  /// Asks the script to stop at its next engine call or hook.
+  void request_stop();
+  void wake() { node_.wake(); }
+  void join();
+
+  bool done() const noexcept { return done_.load(std::memory_order_acquire); }
+  Address address() const noexcept { return node_.address(); }
+  /// The whole text of the error that ended it, for the host that shows it. After `done`.
+  const std::string& traceback() const noexcept { return traceback_; }
+
+ private:
+  void run();
+  void print(std::string_view line);
+  Result<std::unique_ptr<Vm>> make_vm();
+  void fail(const Error& error);
+
+  Shared shared_;
+  Node node_;
+  NodeContext context_;
+  std::unique_ptr<ModuleSource> modules_;
+  std::mutex vm_mutex_;  // between request_stop and the VM's coming and going
+  Vm* vm_ = nullptr;
+  bool stopped_ = false;
+  std::string traceback_;
+  std::atomic<bool> done_{false};
+  std::thread thread_;
+};
+
+}  // namespace actorhost
