@@ -25,6 +25,7 @@ class HostRuntime final : private ClusterEvents {
     std::function<void(lua_State*)> vm;  // run on each VM before the script; may be empty
     std::string source;                  // a script given as text instead of a file, with options.script as its name
     bool from_text = false;
+    std::vector<std::string> command_line;  // of this process, for the children of --isolate
     bool watch_signals = true;           // take SIGINT and SIGTERM for the time of `run`
   };
 
@@ -47,12 +48,9 @@ class HostRuntime final : private ClusterEvents {
   Status prepare();
   Status open_job();
   Status find_place();
-  Result<std::string> load_token(const Endpoint& endpoint);
-  Status configure_head(ClusterConfig& config);
-  Status configure_member(ClusterConfig& config);
   Status join_cluster();
-  Status try_open(ClusterConfig config);
-  Result<std::unique_ptr<ChildSupervisor>> spawn_children(const std::string& url);
+  Status open_cluster(ClusterConfig config);
+  Status spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size);
   NodeThread::Shared shared_for_nodes();
   void start_workers();
   int supervise();
@@ -71,6 +69,7 @@ class HostRuntime final : private ClusterEvents {
   std::optional<Endpoint> endpoint_;
   std::optional<ChildPlace> child_;  // this process is one of an --isolate host
   std::string token_;
+  std::string socket_path_;  // of an --isolate run without other hosts
   uint64_t seed_ = 0;
   uint32_t local_nodes_ = 1;
   ProcessShared process_;

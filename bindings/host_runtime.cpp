@@ -1,0 +1,343 @@
+#include "bindings/host_runtime.hpp"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <random>
+
+#include "bindings/cluster_config.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kStopSeconds = 1.0;  // what nodes get to leave their Lua after a stop request
+
+uint64_t random_number() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+/// SIGINT and SIGTERM as a file descriptor, for the lifetime of the object. Made before any thread, so that all inherit
+/// the mask.
+class SignalWatch {
+ public:
+  explicit SignalWatch(bool wanted) {
+    if (!wanted) return;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set, &before_);
+    fd_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  }
+  ~SignalWatch() {
+    if (fd_ < 0) return;
+    ::close(fd_);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  /// The signal that has come, or 0. Waits up to `milliseconds`.
+  int wait(int milliseconds) const {
+    pollfd poll_fd{fd_, POLLIN, 0};
+    if (poll(&poll_fd, fd_ < 0 ? 0 : 1, milliseconds) <= 0) return 0;
+    signalfd_siginfo info{};
+    return read(fd_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+ private:
+  int fd_ = -1;
+  sigset_t before_{};
+};
+
+}  // namespace
+
+int exit_code_of(Code code) noexcept {
+  switch (code) {
+    case Code::bad_argument: return 2;
+    case Code::interrupted: return 130;
+    case Code::script:
+    case Code::bad_data:
+    case Code::mismatch:
+    case Code::unsupported: return 1;
+    default: return 3;
+  }
+}
+
+HostRuntime::HostRuntime(RunOptions options, Setup setup) : options_(std::move(options)), setup_(std::move(setup)) {}
+
+HostRuntime::~HostRuntime() = default;
+
+int HostRuntime::fail(const Error& error, int code) {
+  process_.console.err("actorhost: " + error.message);
+  return code;
+}
+
+void HostRuntime::interrupt() {
+  interrupted_ = true;
+  if (cluster_) cluster_->stop({Code::interrupted, false, "interrupted"});
+}
+
+int HostRuntime::run() {
+  SignalWatch signals(setup_.watch_signals);
+  auto child = ChildPlace::take_from_environment();
+  if (!child) return fail(child.error(), 2);
+  child_ = std::move(*child);
+  log_ = std::make_unique<Log>(options_.log_level);
+  if (auto prepared = prepare(); !prepared) return fail(prepared.error(), 2);
+  std::atomic<bool> over{false};
+  std::thread watcher([&] {
+    while (!over) {
+      const int signal = signals.wait(50);
+      if (signal == 0 || (signal == SIGINT && child_)) continue;
+      if (interrupted_) _exit(130);  // asked twice
+      interrupt();
+      if (children_) children_->signal_all(SIGTERM);
+    }
+  });
+  int code = 0;
+  if (auto joined = join_cluster(); !joined) {
+    code = interrupted_ ? 130 : fail(joined.error(), exit_code_of(joined.error().code));
+    if (code == 1) code = 3;
+  } else if (!cluster_) {
+    code = supervise();
+  } else {
+    code = run_nodes();
+  }
+  over = true;
+  watcher.join();
+  return code;
+}
+
+Status HostRuntime::prepare() {
+  AH_TRY(open_job());
+  return find_place();
+}
+
+Status HostRuntime::open_job() {
+  const std::string file = options_.barrier.substr(0, options_.barrier.find(".lua") + 4);
+  if (options_.barrier.find(".lua") != std::string::npos) job_.set_barrier_file(file);
+  if (options_.agent) return {};
+  if (setup_.from_text) {
+    job_.receive(options_.script, setup_.source);
+    return {};
+  }
+  return job_.open(options_.script);
+}
+
+Status HostRuntime::find_place() {
+  auto placement = detect_placement(options_.placement, current_environment(), current_hostname());
+  if (!placement) return placement.error();
+  placement_ = std::move(*placement);
+  local_nodes_ = placement_.nproc.value_or(std::max(1U, std::thread::hardware_concurrency()));
+  const std::string where = child_ ? child_->url : placement_.endpoint;
+  if (where.empty()) {
+    if (placement_.max_nodes == 1) return {};
+    return Error{Code::bad_argument, "--nnodes " + std::to_string(placement_.max_nodes) +
+                                         " needs --rdzv-endpoint HOST:PORT, the same on every host"};
+  }
+  auto endpoint = parse_endpoint(where);
+  if (!endpoint) return endpoint.error();
+  endpoint_ = std::move(*endpoint);
+  if (child_) {
+    local_nodes_ = 1;
+    token_ = child_->token;
+    return {};
+  }
+  const bool tls = !options_.tls_cert.empty() || !options_.tls_ca.empty();
+  if (endpoint_->scheme == Endpoint::Scheme::tcp && tls) endpoint_->scheme = Endpoint::Scheme::tls;
+  auto token = load_token(options_, *log_);
+  if (!token) return token.error();
+  token_ = std::move(*token);
+  return {};
+}
+
+Status HostRuntime::join_cluster() {
+  if (!child_) log_->info("", "placement: " + describe(placement_));
+  if (!child_ && !endpoint_ && options_.isolate) {
+    auto path = private_socket_path();
+    if (!path) return path.error();
+    socket_path_ = std::move(*path);
+    endpoint_ = Endpoint{Endpoint::Scheme::ipc, "", 0, socket_path_};
+    token_ = std::to_string(random_number()) + std::to_string(random_number());
+  }
+  const ClusterConfig base = base_config(options_, placement_, job_, token_, local_nodes_);
+  if (child_) return open_cluster(member_config(base, *endpoint_, child_));
+  if (!endpoint_) return open_cluster(head_config(base, ""));
+  auto own = is_own_address(*endpoint_);
+  if (!own) return own.error();
+  const bool must_listen = placement_.node_rank == 0U;
+  const bool may_listen = !options_.agent && (must_listen || (*own && !placement_.node_rank));
+  Status listened;
+  if (may_listen) {
+    AH_TRY(may_listen_at(*endpoint_, options_));
+    listened = open_cluster(head_config(base, endpoint_url(*endpoint_)));
+    if (listened || must_listen || listened.error().code != Code::io) return listened;
+  }
+  if (options_.isolate) return spawn_children(endpoint_url(*endpoint_), base.self.group, 0, local_nodes_);
+  Status joined = open_cluster(member_config(base, *endpoint_, std::nullopt));
+  if (joined || listened.ok()) return joined;
+  Error error = std::move(joined).error();
+  error.message += " (this host tried to join because it cannot listen there: " + listened.error().message + ")";
+  return error;
+}
+
+Status HostRuntime::open_cluster(ClusterConfig config) {
+  const bool head = config.place != ClusterConfig::Place::member;
+  const bool parent = head && options_.isolate;
+  if (head) {
+    if (!options_.seed) options_.seed = random_number() >> 11;
+    config.head.settings = options_.shared_settings();
+  }
+  if (parent) {
+    config.self.nodes = 0;
+    config.self.group_size = local_nodes_ + 1;
+  }
+  const uint64_t group = config.self.group;
+  auto cluster = std::make_unique<Cluster>(std::move(config), job_, clock_, *log_, static_cast<ClusterEvents&>(*this));
+  AH_TRY(cluster->open());
+  {
+    std::lock_guard lock(mutex_);
+    cluster_ = std::move(cluster);
+  }
+  if (interrupted_) return Error{Code::interrupted, "interrupted"};
+  if (parent) AH_TRY(spawn_children(cluster_->bound_url(), group, 1, local_nodes_ + 1));
+  if (!head) AH_TRY(options_.apply(cluster_->settings()));
+  seed_ = options_.seed.value_or(0);
+  if (head) log_->info("", "seed " + std::to_string(seed_));
+  return cluster_->wait_for_start();
+}
+
+Status HostRuntime::spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size) {
+  children_ = std::make_unique<ChildSupervisor>();
+  for (uint32_t index = first; index < size; ++index) {
+    ChildPlace place{url, group, size, index, -1, token_};
+    if (placement_.node_rank) place.node_rank = static_cast<int32_t>(*placement_.node_rank);
+    AH_TRY(children_->spawn(setup_.command_line, place));
+  }
+  return {};
+}
+
+NodeThread::Shared HostRuntime::shared_for_nodes() {
+  return {*cluster_, job_, clock_, *log_, options_, process_, seed_, setup_.vm, [this] {
+            std::lock_guard lock(mutex_);
+            changed_.notify_all();
+          }};
+}
+
+void HostRuntime::start_workers() {
+  std::vector<std::unique_ptr<NodeThread>> nodes;
+  for (const NodeId id : cluster_->local_workers()) {
+    nodes.push_back(std::make_unique<NodeThread>(shared_for_nodes(), worker_address(id)));
+  }
+  std::lock_guard lock(mutex_);
+  workers_ = std::move(nodes);
+  for (const auto& node : workers_) node->start();
+}
+
+Status HostRuntime::start_servers(uint32_t action) {
+  std::vector<std::unique_ptr<NodeThread>> old;
+  {
+    std::lock_guard lock(mutex_);
+    if (have_servers_ && servers_for_ >= action) return {};
+    old.swap(servers_);
+  }
+  for (const auto& server : old) server->request_stop();
+  old.clear();  // joins: a server that serves waits in an engine call and leaves at once
+  std::vector<std::unique_ptr<NodeThread>> fresh;
+  for (uint32_t shard = 0; shard < options_.servers; ++shard) {
+    fresh.push_back(std::make_unique<NodeThread>(shared_for_nodes(), server_address(shard)));
+  }
+  std::lock_guard lock(mutex_);
+  servers_ = std::move(fresh);
+  servers_for_ = action;
+  have_servers_ = true;
+  for (const auto& server : servers_) server->start();
+  return {};
+}
+
+void HostRuntime::cluster_changed() {
+  std::lock_guard lock(mutex_);
+  for (const auto& node : workers_) node->wake();
+  for (const auto& node : servers_) node->wake();
+  changed_.notify_all();
+}
+
+/// The parent of an --isolate host that is not the rendezvous host: nothing to do but to look after its children.
+int HostRuntime::supervise() {
+  std::unique_lock lock(mutex_);
+  while (children_->reap() > 0) changed_.wait_for(lock, std::chrono::milliseconds(20));
+  return interrupted_ ? 130 : children_->exit_code();
+}
+
+int HostRuntime::run_nodes() {
+  start_workers();
+  const EndMessage end = wait_for_end();
+  abandoned_ = !stop_nodes(kStopSeconds);
+  const int code = conclude(end);
+  if (!abandoned_) {
+    std::lock_guard lock(mutex_);
+    workers_.clear();
+    servers_.clear();
+  }
+  cluster_->close();
+  if (children_) {
+    const double deadline = clock_.now() + 2;
+    while (children_->reap() > 0 && clock_.now() < deadline) usleep(2000);
+  }
+  remove_private_socket(socket_path_);
+  return code;
+}
+
+EndMessage HostRuntime::wait_for_end() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (const auto end = cluster_->end()) return *end;
+    changed_.wait_for(lock, std::chrono::milliseconds(children_ ? 50 : 1000));
+    if (children_) children_->reap();
+  }
+}
+
+/// True when all nodes have come out of their Lua in time.
+bool HostRuntime::stop_nodes(double seconds) {
+  std::unique_lock lock(mutex_);
+  for (const auto& node : workers_) node->request_stop();
+  for (const auto& node : servers_) node->request_stop();
+  return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] {
+    const auto done = [](const auto& node) { return node->done(); };
+    return std::all_of(workers_.begin(), workers_.end(), done) && std::all_of(servers_.begin(), servers_.end(), done);
+  });
+}
+
+int HostRuntime::conclude(const EndMessage& end) {
+  log_->flush();
+  if (end.ok) return 0;
+  if (interrupted_ || end.code == Code::interrupted) {
+    if (!child_) process_.console.err("actorhost: interrupted");
+    return 130;
+  }
+  int code = exit_code_of(end.code);
+  if (end.origin == kNoAddress) {
+    if (code == 2) code = 3;
+    if (!child_) process_.console.err("actorhost: " + end.message);
+    return code;
+  }
+  if (code == 2) code = 1;  // a script's wrong call is the script's error
+  for (const auto& list : {&workers_, &servers_}) {
+    for (const auto& node : *list) {
+      if (node->address() != end.origin || !node->done()) continue;
+      process_.console.err("actorhost: " + node->traceback());
+      return code;
+    }
+  }
+  if (!child_) process_.console.err("actorhost: stopped, because " + end.message);
+  return code;
+}
+
+}  // namespace actorhost
