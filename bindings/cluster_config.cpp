@@ -17,7 +17,14 @@ Result<std::string> load_token(const RunOptions& options, Log& log) {
     log.warn("", "--insecure: whoever reaches this host's port can run code on it");
     return std::string();
   }
-  return options.token_file.empty() ? load_default_token() : load_token_file(options.token_file);
+  if (!options.token_file.empty()) return read_token(options.token_file);
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  auto path = default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME"));
+  if (!path) return path.error();
+  return read_or_make_token(*path);
 }
 
 Status may_listen_at(const Endpoint& endpoint, const RunOptions& options) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <random>
 
 #include "bindings/cluster_config.hpp"
@@ -81,6 +82,7 @@ int HostRuntime::fail(const Error& error, int code) {
 
 void HostRuntime::interrupt() {
   interrupted_ = true;
+  std::lock_guard lock(mutex_);
   if (cluster_) cluster_->stop({Code::interrupted, false, "interrupted"});
 }
 
@@ -93,13 +95,18 @@ int HostRuntime::run() {
   if (auto prepared = prepare(); !prepared) return fail(prepared.error(), 2);
   std::atomic<bool> over{false};
   std::thread watcher([&] {
-    while (!over) {
+    double give_up = kForever;  // whatever still holds the process by then
+    while (!over && clock_.now() < give_up) {
       const int signal = signals.wait(50);
       if (signal == 0 || (signal == SIGINT && child_)) continue;
-      if (interrupted_) _exit(130);  // asked twice
+      if (give_up != kForever) break;  // asked twice
+      give_up = clock_.now() + 2 * kStopSeconds;
       interrupt();
-      if (children_) children_->signal_all(SIGTERM);
+      if (children_ && !cluster_) children_->signal_all(SIGTERM);
     }
+    if (over) return;
+    std::fflush(nullptr);
+    _exit(130);
   });
   int code = 0;
   if (auto joined = join_cluster(); !joined) {
@@ -200,11 +207,15 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     config.self.group_size = local_nodes_ + 1;
   }
   const uint64_t group = config.self.group;
-  auto cluster = std::make_unique<Cluster>(std::move(config), job_, clock_, *log_, static_cast<ClusterEvents&>(*this));
-  AH_TRY(cluster->open());
   {
+    auto cluster = std::make_unique<Cluster>(std::move(config), job_, clock_, *log_, static_cast<ClusterEvents&>(*this));
     std::lock_guard lock(mutex_);
     cluster_ = std::move(cluster);
+  }
+  if (auto opened = cluster_->open(); !opened) {
+    std::lock_guard lock(mutex_);
+    cluster_.reset();
+    return opened;
   }
   if (interrupted_) return Error{Code::interrupted, "interrupted"};
   if (parent) AH_TRY(spawn_children(cluster_->bound_url(), group, 1, local_nodes_ + 1));

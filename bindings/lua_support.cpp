@@ -9,20 +9,32 @@ namespace {
 
 constexpr const char* kStdlibPrefix = "@stdlib/";
 
+// Fills `frame` with the innermost Lua frame outside the standard library; false when there is none.
+bool find_user_frame(lua_State* L, lua_Debug& frame) {
+  for (int level = 0; lua_getstack(L, level, &frame) != 0; ++level) {
+    lua_getinfo(L, "Sl", &frame);
+    if (frame.currentline > 0 && std::strncmp(frame.source, kStdlibPrefix, std::strlen(kStdlibPrefix)) != 0) return true;
+  }
+  return false;
+}
+
 // Pushes "file:line: " of the innermost Lua frame outside the standard library, or "".
 void push_user_position(lua_State* L) {
   lua_Debug frame;
-  for (int level = 0; lua_getstack(L, level, &frame) != 0; ++level) {
-    lua_getinfo(L, "Sl", &frame);
-    if (frame.currentline <= 0 || std::strncmp(frame.source, kStdlibPrefix, std::strlen(kStdlibPrefix)) == 0)
-      continue;
+  if (find_user_frame(L, frame)) {
     lua_pushfstring(L, "%s:%d: ", frame.short_src, frame.currentline);
-    return;
+  } else {
+    luaL_where(L, 1);
   }
-  luaL_where(L, 1);
 }
 
 }  // namespace
+
+std::string user_position(lua_State* L) {
+  lua_Debug frame;
+  if (!find_user_frame(L, frame)) return "?";
+  return std::string(frame.short_src) + ":" + std::to_string(frame.currentline);
+}
 
 void raise_at_user(lua_State* L, std::string_view message) {
   push_user_position(L);

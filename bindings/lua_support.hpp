@@ -22,6 +22,9 @@ namespace actorhost {
 /// that a wrong call is reported at the caller's line however deep in stdlib/ it is noticed.
 [[noreturn]] void raise_at_user(lua_State* L, std::string_view message);
 
+/// "job.lua:12": where the user's code called the standard library, or "?".
+std::string user_position(lua_State* L);
+
 /// Raises an engine's failure: as raise_at_user, and Vm::run returns the error's code if nobody catches it. The error of
 /// a callback, as Vm::call returned it, goes on as it is, with its own traceback.
 [[noreturn]] void raise_error(lua_State* L, const Error& error);

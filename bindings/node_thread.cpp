@@ -1,6 +1,7 @@
 #include "bindings/node_thread.hpp"
 
 #include "bindings/lua_node.hpp"
+#include "bindings/process_shared.hpp"
 
 namespace actorhost {
 

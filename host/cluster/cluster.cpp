@@ -137,13 +137,8 @@ void Cluster::report_ended(NodeId node, uint32_t actions) {
 }
 
 void Cluster::stop(const EndMessage& end) {
-  post({Event::What::call, 0, 0, {}, {}, [this, end] {
-          if (head_) {
-            head_->stop(end);
-          } else {
-            finish(end);
-          }
-        }});
+  if (config_.place == ClusterConfig::Place::member) return finish(end);
+  post({Event::What::call, 0, 0, {}, {}, [this, end] { head_->stop(end); }});
 }
 
 void Cluster::close() {
