@@ -1,12 +1,12 @@
 #include "bindings/cluster_config.hpp"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <random>
+
+#include <unistd.h>
 
 #include "host/net/token_file.hpp"
 
@@ -73,9 +73,7 @@ ClusterConfig member_config(ClusterConfig config, const Endpoint& endpoint, cons
   }
   // Other hosts reach us where the rendezvous host sees us come from; on one machine that is loopback.
   switch (endpoint.scheme) {
-    case Endpoint::Scheme::ipc:
-      config.listen_url = config.url + "." + std::to_string(getpid());
-      break;
+    case Endpoint::Scheme::ipc: config.listen_url = config.url + "." + std::to_string(getpid()); break;
     case Endpoint::Scheme::tcp:
     case Endpoint::Scheme::tls: {
       const auto local = is_loopback(endpoint);

@@ -26,7 +26,8 @@ ClusterConfig head_config(ClusterConfig base, const std::string& url);
 /// A host, or one process of an --isolate host, that joins at `endpoint`.
 ClusterConfig member_config(ClusterConfig base, const Endpoint& endpoint, const std::optional<ChildPlace>& child);
 
-/// A path for an ipc socket in a new folder that only this user can enter. The folder is removed by `remove_private_socket`.
+/// A path for an ipc socket in a new folder that only this user can enter. The folder is removed by
+/// `remove_private_socket`.
 Result<std::string> private_socket_path();
 void remove_private_socket(const std::string& path);
 

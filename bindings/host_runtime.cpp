@@ -1,14 +1,15 @@
 #include "bindings/host_runtime.hpp"
 
-#include <poll.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <random>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "bindings/cluster_config.hpp"
 
@@ -23,41 +24,44 @@ uint64_t random_number() {
   return (uint64_t{device()} << 32) | device();
 }
 
+}  // namespace
+
 /// SIGINT and SIGTERM as a file descriptor, for the lifetime of the object. Made before any thread, so that all inherit
 /// the mask.
 class SignalWatch {
  public:
-  explicit SignalWatch(bool wanted) {
+  explicit SignalWatch(bool wanted) : done_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
     if (!wanted) return;
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &set, &before_);
-    fd_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   }
   ~SignalWatch() {
-    if (fd_ < 0) return;
-    ::close(fd_);
+    ::close(done_);
+    if (signals_ < 0) return;
+    ::close(signals_);
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  /// The signal that has come, or 0. Waits up to `milliseconds`.
+  /// The signal that has come, or 0 when `finish` was called or the time has passed; -1 milliseconds is for ever.
   int wait(int milliseconds) const {
-    pollfd poll_fd{fd_, POLLIN, 0};
-    if (poll(&poll_fd, fd_ < 0 ? 0 : 1, milliseconds) <= 0) return 0;
+    pollfd fds[2] = {{done_, POLLIN, 0}, {signals_, POLLIN, 0}};
+    if (poll(fds, 2, milliseconds) <= 0 || fds[0].revents != 0) return 0;
     signalfd_siginfo info{};
-    return read(fd_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+    return read(signals_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
   }
+  void finish() const { (void)!eventfd_write(done_, 1); }
 
  private:
-  int fd_ = -1;
+  int done_;
+  int signals_ = -1;
   sigset_t before_{};
 };
-
-}  // namespace
 
 int exit_code_of(Code code) noexcept {
   switch (code) {
@@ -94,20 +98,7 @@ int HostRuntime::run() {
   log_ = std::make_unique<Log>(options_.log_level);
   if (auto prepared = prepare(); !prepared) return fail(prepared.error(), 2);
   std::atomic<bool> over{false};
-  std::thread watcher([&] {
-    double give_up = kForever;  // whatever still holds the process by then
-    while (!over && clock_.now() < give_up) {
-      const int signal = signals.wait(50);
-      if (signal == 0 || (signal == SIGINT && child_)) continue;
-      if (give_up != kForever) break;  // asked twice
-      give_up = clock_.now() + 2 * kStopSeconds;
-      interrupt();
-      if (children_ && !cluster_) children_->signal_all(SIGTERM);
-    }
-    if (over) return;
-    std::fflush(nullptr);
-    _exit(130);
-  });
+  std::thread watcher([&] { watch(signals, over); });
   int code = 0;
   if (auto joined = join_cluster(); !joined) {
     code = interrupted_ ? 130 : fail(joined.error(), exit_code_of(joined.error().code));
@@ -118,8 +109,26 @@ int HostRuntime::run() {
     code = run_nodes();
   }
   over = true;
+  signals.finish();
   watcher.join();
   return code;
+}
+
+/// On the watcher's thread: turns the first signal into an interrupt, and ends the process when it does not end by
+/// itself or a second one comes.
+void HostRuntime::watch(const SignalWatch& signals, const std::atomic<bool>& over) {
+  double give_up = kForever;
+  while (!over && clock_.now() < give_up) {
+    const int signal = signals.wait(give_up == kForever ? -1 : 50);
+    if (signal == 0 || (signal == SIGINT && child_)) continue;
+    if (give_up != kForever) break;
+    give_up = clock_.now() + 2 * kStopSeconds;
+    interrupt();
+    if (children_ && !cluster_) children_->signal_all(SIGTERM);
+  }
+  if (over) return;
+  std::fflush(nullptr);
+  _exit(130);
 }
 
 Status HostRuntime::prepare() {
@@ -199,7 +208,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   const bool head = config.place != ClusterConfig::Place::member;
   const bool parent = head && options_.isolate;
   if (head) {
-    if (!options_.seed) options_.seed = random_number() >> 11;
+    if (!options_.seed) options_.seed = random_number() >> 33;
     config.head.settings = options_.shared_settings();
   }
   if (parent) {
@@ -208,7 +217,8 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   }
   const uint64_t group = config.self.group;
   {
-    auto cluster = std::make_unique<Cluster>(std::move(config), job_, clock_, *log_, static_cast<ClusterEvents&>(*this));
+    auto cluster =
+        std::make_unique<Cluster>(std::move(config), job_, clock_, *log_, static_cast<ClusterEvents&>(*this));
     std::lock_guard lock(mutex_);
     cluster_ = std::move(cluster);
   }

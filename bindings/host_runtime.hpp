@@ -1,7 +1,7 @@
 #pragma once
-// One `actorhost` process running one job: finds its place among the hosts, joins the cluster, runs its nodes as threads
-// (or supervises them as processes), waits for the end and says how it went. Used by main and by actorhost.hpp; `run`
-// is called once, from the main thread. `interrupt` may come from any thread.
+// One `actorhost` process running one job: finds its place among the hosts, joins the cluster, runs its nodes as
+// threads (or supervises them as processes), waits for the end and says how it went. Used by main and by actorhost.hpp;
+// `run` is called once, from the main thread. `interrupt` may come from any thread.
 
 #include <atomic>
 #include <condition_variable>
@@ -19,6 +19,8 @@
 
 namespace actorhost {
 
+class SignalWatch;
+
 class HostRuntime final : private ClusterEvents {
  public:
   struct Setup {
@@ -26,13 +28,14 @@ class HostRuntime final : private ClusterEvents {
     std::string source;                  // a script given as text instead of a file, with options.script as its name
     bool from_text = false;
     std::vector<std::string> command_line;  // of this process, for the children of --isolate
-    bool watch_signals = true;           // take SIGINT and SIGTERM for the time of `run`
+    bool watch_signals = true;              // take SIGINT and SIGTERM for the time of `run`
   };
 
   HostRuntime(RunOptions options, Setup setup);
   ~HostRuntime() override;
 
-  /// Runs the job to its end. Returns the exit code of DESIGN section 4; everything that has to be said has been printed.
+  /// Runs the job to its end. Returns the exit code of DESIGN section 4; everything that has to be said has been
+  /// printed.
   int run();
   /// As Ctrl-C: nodes stop at their next engine call or hook; what does not within a second is left to the caller of
   /// `run`, which returns 130 (main then ends the process with _exit).
@@ -45,6 +48,7 @@ class HostRuntime final : private ClusterEvents {
   void cluster_changed() override;
   Status start_servers(uint32_t action) override;
 
+  void watch(const SignalWatch& signals, const std::atomic<bool>& over);
   Status prepare();
   Status open_job();
   Status find_place();

@@ -1,14 +1,14 @@
 #include "bindings/isolate.hpp"
 
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+
 #include <nlohmann/json.hpp>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace actorhost {
 
@@ -27,11 +27,12 @@ std::string ChildPlace::encode() const {
 Result<ChildPlace> ChildPlace::decode(const std::string& text) {
   try {
     const auto json = nlohmann::json::parse(text);
-    return ChildPlace{json.at("url"),   std::stoull(json.at("group").get<std::string>()),
-                      json.at("size"),  json.at("index"),
+    return ChildPlace{json.at("url"),       std::stoull(json.at("group").get<std::string>()),
+                      json.at("size"),      json.at("index"),
                       json.at("node_rank"), json.at("token")};
   } catch (const std::exception& e) {
-    return Error{Code::bad_argument, std::string(kVariable) + " is set by actorhost itself; here it is malformed: " + e.what()};
+    return Error{Code::bad_argument,
+                 std::string(kVariable) + " is set by actorhost itself; here it is malformed: " + e.what()};
   }
 }
 
@@ -62,8 +63,8 @@ Status ChildSupervisor::spawn(const std::vector<std::string>& args, const ChildP
   const pid_t pid = fork();
   if (pid < 0) return Error{Code::io, std::string("cannot start a process: ") + std::strerror(errno)};
   if (pid == 0) {
-    // Only this thread exists here; setenv before exec is safe since no other thread of ours holds the environment's lock
-    // at start-up, when children are made.
+    // Only this thread exists here; setenv before exec is safe since no other thread of ours holds the environment's
+    // lock at start-up, when children are made.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(3);
     sigset_t none;

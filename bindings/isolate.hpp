@@ -2,22 +2,22 @@
 // Local nodes as processes (`--isolate`): a host starts one child of the same program for each node; a child learns its
 // place from one environment variable. Children die with their parent. Used from the main thread.
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "host/base/result.hpp"
 
 namespace actorhost {
 
 struct ChildPlace {
-  std::string url;      // where the rendezvous host is
-  uint64_t group = 0;   // of this host's processes
-  uint32_t size = 1;    // processes in the group
-  uint32_t index = 0;   // this one's place in it
+  std::string url;     // where the rendezvous host is
+  uint64_t group = 0;  // of this host's processes
+  uint32_t size = 1;   // processes in the group
+  uint32_t index = 0;  // this one's place in it
   int32_t node_rank = -1;
   std::string token;
 

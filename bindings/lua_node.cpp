@@ -157,10 +157,14 @@ int index(lua_State* L) {
 
 int open_node(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
-      {"enter_action", guarded<enter_action>}, {"finish_action", guarded<finish_action>},
-      {"position", guarded<position>},         {"refresh", guarded<refresh>},
-      {"sleep", guarded<sleep_seconds>},       {"find_source", guarded<find_source>},
-      {"workers", guarded<workers>},           {"flags", guarded<flags>},
+      {"enter_action", guarded<enter_action>},
+      {"finish_action", guarded<finish_action>},
+      {"position", guarded<position>},
+      {"refresh", guarded<refresh>},
+      {"sleep", guarded<sleep_seconds>},
+      {"find_source", guarded<find_source>},
+      {"workers", guarded<workers>},
+      {"flags", guarded<flags>},
       {nullptr, nullptr},
   };
   lua_newtable(L);

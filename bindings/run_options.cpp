@@ -1,9 +1,10 @@
 #include "bindings/run_options.hpp"
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
 #include <thread>
+
+#include <CLI/CLI.hpp>
 
 #include "bindings/version.hpp"
 
@@ -44,7 +45,7 @@ struct RawFlags {
 Status take_numbers(const RawFlags& raw, RunOptions& out) {
   if (!raw.seed.empty()) {
     out.seed = parse_number<uint64_t>(raw.seed);
-    if (!out.seed) return bad_flag("seed", raw.seed, "a whole number from 0 to 2^64-1");
+    if (!out.seed || *out.seed > (uint64_t{1} << 53)) return bad_flag("seed", raw.seed, "a whole number from 0 to 2^53");
   }
   if (!raw.seconds.empty()) {
     out.seconds = parse_number<double>(raw.seconds);
@@ -54,7 +55,8 @@ Status take_numbers(const RawFlags& raw, RunOptions& out) {
   }
   if (!raw.start_timeout.empty()) {
     const auto s = parse_number<double>(raw.start_timeout);
-    if (!s || !(*s > 0) || !std::isfinite(*s)) return bad_flag("start-timeout", raw.start_timeout, "a number of seconds above 0");
+    if (!s || !(*s > 0) || !std::isfinite(*s))
+      return bad_flag("start-timeout", raw.start_timeout, "a number of seconds above 0");
     out.start_timeout = *s;
   }
   if (!raw.servers.empty()) {
@@ -64,7 +66,8 @@ Status take_numbers(const RawFlags& raw, RunOptions& out) {
   }
   if (!raw.threads.empty()) {
     const auto t = parse_number<uint32_t>(raw.threads);
-    if (!t || *t == 0 || *t > 1024) return bad_flag("threads-per-node", raw.threads, "a number of threads from 1 to 1024");
+    if (!t || *t == 0 || *t > 1024)
+      return bad_flag("threads-per-node", raw.threads, "a number of threads from 1 to 1024");
     out.threads_per_node = *t;
   }
   return {};
@@ -74,12 +77,14 @@ Status take_words(const RawFlags& raw, RunOptions& out) {
   if (!parse_log_level(raw.log_level, out.log_level)) {
     return bad_flag("log-level", raw.log_level, "one of trace debug info warn error off");
   }
-  if (!raw.print.empty() && raw.print != "all" && raw.print != "first") return bad_flag("print", raw.print, "all or first");
+  if (!raw.print.empty() && raw.print != "all" && raw.print != "first")
+    return bad_flag("print", raw.print, "all or first");
   out.print_all = raw.print == "all";
   out.progress = !raw.no_progress;
   if (raw.resume_given) out.resume = raw.resume;
   if (!out.resample.empty()) {
-    const bool poll = out.resample.starts_with("poll:") && parse_number<double>(out.resample.substr(5)).value_or(-1) > 0;
+    const bool poll =
+        out.resample.starts_with("poll:") && parse_number<double>(out.resample.substr(5)).value_or(-1) > 0;
     if (out.resample != "event" && out.resample != "sticky" && !poll) {
       return bad_flag("resample", out.resample, "event, sticky or poll:SECONDS");
     }
@@ -93,9 +98,11 @@ Status take_words(const RawFlags& raw, RunOptions& out) {
 }
 
 void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
-  app.add_option("-n,--nproc,--nproc-per-node,--nproc_per_node", raw.nodes, "nodes on this host: N or auto (one a core)");
+  app.add_option("-n,--nproc,--nproc-per-node,--nproc_per_node", raw.nodes,
+                 "nodes on this host: N or auto (one a core)");
   app.add_option(both_spellings("--start-timeout"), raw.start_timeout, "seconds to wait for the other hosts (60)");
-  app.add_option(both_spellings("--token-file"), out.token_file, "shared secret (made on first use in the user's configuration folder)");
+  app.add_option(both_spellings("--token-file"), out.token_file,
+                 "shared secret (made on first use in the user's configuration folder)");
   app.add_option(both_spellings("--tls-cert"), out.tls_cert, "PEM certificate of this host");
   app.add_option(both_spellings("--tls-key"), out.tls_key, "PEM key of this host");
   app.add_option(both_spellings("--tls-ca"), out.tls_ca, "PEM certificates that others' are checked against");
@@ -115,7 +122,8 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_flag("--isolate", out.isolate, "local nodes as processes instead of threads");
   app.add_option("--barrier", out.barrier, "bsp, asp, ssp:4, pbsp:10, pssp:10:4, ..., or FILE.lua[:NAME]");
   app.add_option("--resample", out.resample, "when a sampled barrier draws again: event, sticky, poll:SECONDS");
-  app.add_option("--resume", raw.resume, "go on from the newest complete checkpoint in DIR (default: --checkpoint's)")->expected(0, 1);
+  app.add_option("--resume", raw.resume, "go on from the newest complete checkpoint in DIR (default: --checkpoint's)")
+      ->expected(0, 1);
   app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints");
   app.add_option("--seconds", raw.seconds, "stop the engine after that many seconds");
   app.add_option("--servers", raw.servers, "parameter-server shards (1)");
@@ -137,7 +145,8 @@ ParsedCommand usage_error(const std::string& message) {
 /// `--resume` takes a folder only when one follows; a following script is not it.
 void separate_resume(std::vector<std::string>& args) {
   for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i] == "--resume" && (i + 1 == args.size() || args[i + 1].starts_with("-") || args[i + 1].ends_with(".lua"))) {
+    if (args[i] == "--resume" &&
+        (i + 1 == args.size() || args[i + 1].starts_with("-") || args[i + 1].ends_with(".lua"))) {
       args[i] = "--resume=";
     }
     if (args[i].ends_with(".lua") && (i == 0 || !(args[i - 1] == "--barrier"))) return;

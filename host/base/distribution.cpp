@@ -37,9 +37,9 @@ Result<Distribution> Distribution::parse(std::string_view whole) {
     const char* usage;
   };
   static constexpr Form kForms[] = {
-      {"const", Kind::constant, 1, "const(seconds)"},        {"exp", Kind::exponential, 1, "exp(mean)"},
-      {"gamma", Kind::gamma, 2, "gamma(shape,scale)"},       {"uniform", Kind::uniform, 2, "uniform(low,high)"},
-      {"pareto", Kind::pareto, 2, "pareto(shape,min)"},      {"lognormal", Kind::lognormal, 2, "lognormal(mu,sigma)"},
+      {"const", Kind::constant, 1, "const(seconds)"},   {"exp", Kind::exponential, 1, "exp(mean)"},
+      {"gamma", Kind::gamma, 2, "gamma(shape,scale)"},  {"uniform", Kind::uniform, 2, "uniform(low,high)"},
+      {"pareto", Kind::pareto, 2, "pareto(shape,min)"}, {"lognormal", Kind::lognormal, 2, "lognormal(mu,sigma)"},
   };
   Distribution out;
   out.text_ = std::string(trim(whole));
@@ -102,8 +102,7 @@ double Distribution::mean() const {
     case Kind::exponential: return offset_ + a_;
     case Kind::gamma: return offset_ + a_ * b_;
     case Kind::uniform: return offset_ + (a_ + b_) / 2;
-    case Kind::pareto:
-      return a_ > 1 ? offset_ + a_ * b_ / (a_ - 1) : std::numeric_limits<double>::infinity();
+    case Kind::pareto: return a_ > 1 ? offset_ + a_ * b_ / (a_ - 1) : std::numeric_limits<double>::infinity();
     case Kind::lognormal: return offset_ + std::exp(a_ + b_ * b_ / 2);
   }
   return offset_;

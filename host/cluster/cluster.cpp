@@ -218,8 +218,7 @@ void Cluster::handle(Event& event) {
   if (head_) return head_->on_link_down(event.process, event.text, clock_.now());
   if (event.link == head_link_) {
     const std::string who = "server 0 and the rendezvous host at " + config_.url;
-    return finish({Code::peer_lost,
-                   false,
+    return finish({Code::peer_lost, false,
                    "lost " + who + ": " + event.text + " (a run with checkpoints goes on with --resume)"});
   }
   links_.erase(event.process);
@@ -326,8 +325,7 @@ void Cluster::tick() {
   (void)stream_->send_on(head_link_, make_frame(Kind::heartbeat, kNoAddress, kNoAddress, 0));
   const double heard = stream_->heard_from(0);
   if (heard > 0 && now - heard - late > config_.head.times.dead) {
-    finish({Code::peer_lost,
-            false,
+    finish({Code::peer_lost, false,
             "lost server 0 and the rendezvous host at " + config_.url +
                 ": no sign of life for 2.5 s (a run with checkpoints goes on with --resume)"});
   }

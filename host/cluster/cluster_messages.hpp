@@ -70,7 +70,7 @@ struct WelcomeMessage {
 struct EndMessage {
   Code code = Code::internal;  // meaningful when !ok
   bool ok = true;
-  std::string message;    // one line: who and what
+  std::string message;          // one line: who and what
   Address origin = kNoAddress;  // the node whose script raised; its host shows the traceback
 
   std::string encode() const;

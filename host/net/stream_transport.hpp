@@ -97,6 +97,7 @@ class StreamTransport final : public Transport {
   void detach(Address self) override;
   Status try_send(Frame&& frame) override;
   Status send(Frame&& frame, double seconds) override;
+  void when_room(Address dst, std::function<void()> told) override;
   void close() override;
 
  private:
