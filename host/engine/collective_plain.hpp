@@ -1,0 +1,68 @@
+#pragma once
+// Barrier and all-reduce in their plainest form: everybody sends to the lowest rank, which combines in rank order and
+// sends the result back (2 messages a rank; n(p-1) bytes through the root each way). The result is the same bits on
+// every rank and does not depend on timing. Used by one node on its own thread.
+//
+// Every call carries where it stands (actions entered, the call's number, a signature, the script line), so that nodes
+// that do not do the same thing hear of it: Code::mismatch names both ranks and both lines. A worker that is lost ends
+// the call on the others with Code::peer_lost ("allreduce: rank 2 lost") and leaves their inputs intact.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "host/cluster/node.hpp"
+#include "host/kernel/kernels.hpp"
+
+namespace actorhost {
+
+enum class CollectiveOp : uint8_t { sum, mean, min, max, prod };
+
+/// "sum" -> CollectiveOp::sum; false for an unknown name.
+bool parse_collective_op(std::string_view name, CollectiveOp& op) noexcept;
+
+/// A contiguous tensor as a collective sees it.
+struct FlatTensor {
+  kernel::Dtype dtype = kernel::Dtype::f32;
+  std::vector<int64_t> shape;
+  Blob data;
+
+  int64_t count() const noexcept;
+};
+
+class PlainCollective {
+ public:
+  explicit PlainCollective(Node& node) : node_(node) {}
+
+  /// Returns when every live worker has called it. `where` is the script's line.
+  Status barrier(const std::string& where, double timeout = kForever);
+  /// The elementwise combination of every live worker's `input`, in a new tensor.
+  Result<FlatTensor> allreduce(const FlatTensor& input, CollectiveOp op, const std::string& where,
+                               double timeout = kForever);
+
+ private:
+  struct Call {
+    uint32_t number = 0;
+    std::string name;       // "allreduce"
+    std::string signature;  // "allreduce sum float32[3,4]"
+    std::string where;
+    double deadline = kForever;
+    std::vector<Address> workers;  // live, in rank order
+  };
+
+  Status begin(Call& call, std::string name, std::string signature, const std::string& where, double timeout);
+  Status gather(const Call& call, std::vector<Blob>& parts);
+  Result<Blob> exchange(const Call& call, const Blob& input);
+  Result<Frame> wait_for(const Call& call, Kind kind, Address from);
+  Status send_part(const Call& call, const Blob& input);
+  void answer_all(const Call& call, const Blob& result);
+  void fail_all(const Call& call, const Error& error);
+  Status check_part(const Call& call, const Frame& frame, uint32_t rank) const;
+  Status check_whereabouts(const Call& call, Address from);
+  std::string rank_name(const Call& call, Address address) const;
+
+  Node& node_;
+  uint32_t calls_ = 0;
+};
+
+}  // namespace actorhost
