@@ -12,34 +12,19 @@ namespace actorhost {
 
 namespace {
 
-static_assert(sizeof(Rng) == sizeof(ah_rng) && alignof(Rng) <= alignof(ah_rng) &&
-              std::is_trivially_copyable_v<Rng>);
+static_assert(sizeof(Rng) == sizeof(ah_rng) && alignof(Rng) <= alignof(ah_rng) && std::is_trivially_copyable_v<Rng>);
 
-Rng& rng_of(ah_rng* rng) noexcept {
-  return *std::launder(reinterpret_cast<Rng*>(rng));
-}
+Rng& rng_of(ah_rng* rng) noexcept { return *std::launder(reinterpret_cast<Rng*>(rng)); }
 
-double core_now(const void* clock) noexcept {
-  return static_cast<const Clock*>(clock)->now();
-}
-void rng_init(ah_rng* rng, uint64_t seed, uint64_t stream) noexcept {
-  new (rng) Rng(seed, stream);
-}
-double rng_uniform(ah_rng* rng) noexcept {
-  return rng_of(rng).uniform();
-}
+double core_now(const void* clock) noexcept { return static_cast<const Clock*>(clock)->now(); }
+void rng_init(ah_rng* rng, uint64_t seed, uint64_t stream) noexcept { new (rng) Rng(seed, stream); }
+double rng_uniform(ah_rng* rng) noexcept { return rng_of(rng).uniform(); }
 double rng_below(ah_rng* rng, double bound) noexcept {
   return static_cast<double>(rng_of(rng).below(static_cast<uint64_t>(bound)));
 }
-double rng_normal(ah_rng* rng) noexcept {
-  return rng_of(rng).normal();
-}
-double rng_exponential(ah_rng* rng, double mean) noexcept {
-  return rng_of(rng).exponential(mean);
-}
-double rng_gamma(ah_rng* rng, double shape, double scale) noexcept {
-  return rng_of(rng).gamma(shape, scale);
-}
+double rng_normal(ah_rng* rng) noexcept { return rng_of(rng).normal(); }
+double rng_exponential(ah_rng* rng, double mean) noexcept { return rng_of(rng).exponential(mean); }
+double rng_gamma(ah_rng* rng, double shape, double scale) noexcept { return rng_of(rng).gamma(shape, scale); }
 
 // The declarations of ffi_NAME.h without preprocessor lines, which ffi.cdef does not know.
 std::string declarations(const char* text) {
@@ -63,8 +48,7 @@ int ffi_get(lua_State* L) {
   if (!lua_isnil(L, -1)) return 1;
   const void* table = Vm::from(L).ffi_table(name);
   const char* text = embedded_text(("ffi/" + name).c_str());
-  if (table == nullptr || text == nullptr)
-    raise_at_user(L, "actor.ffi: there is no FFI module '" + name + "'");
+  if (table == nullptr || text == nullptr) raise_at_user(L, "actor.ffi: there is no FFI module '" + name + "'");
   const std::string cdef = declarations(text);
   lua_pushvalue(L, lua_upvalueindex(2));
   lua_pushlstring(L, cdef.data(), cdef.size());

@@ -81,20 +81,15 @@ int load_text(lua_State* L, int mode_index, int arguments) {
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   lua_call(L, lua_gettop(L) - 1, 2);
-  if (lua_isnil(L, -2) && lua_isstring(L, -1) != 0 &&
-      std::strstr(lua_tostring(L, -1), "wrong mode") != nullptr) {
+  if (lua_isnil(L, -2) && lua_isstring(L, -1) != 0 && std::strstr(lua_tostring(L, -1), "wrong mode") != nullptr) {
     lua_pop(L, 1);
     lua_pushliteral(L, "this is LuaJIT bytecode; only Lua source text is loaded");
   }
   return 2;
 }
 
-int load_chunk(lua_State* L) {
-  return load_text(L, 3, 4);
-}
-int load_file(lua_State* L) {
-  return load_text(L, 2, 3);
-}
+int load_chunk(lua_State* L) { return load_text(L, 3, 4); }
+int load_file(lua_State* L) { return load_text(L, 2, 3); }
 
 int load_string(lua_State* L) {
   lua_settop(L, 2);  // loadstring(text, name)
@@ -112,8 +107,8 @@ int do_file(lua_State* L) {
 }
 
 int no_exit(lua_State* L) {
-  return luaL_error(
-      L, "os.exit would end every node of this process; return from the script, or raise an error to fail");
+  return luaL_error(L,
+                    "os.exit would end every node of this process; return from the script, or raise an error to fail");
 }
 
 void replace_loaders(lua_State* L) {
@@ -165,8 +160,7 @@ int load_module_text(lua_State* L, const char* name, std::string_view text, cons
 int find_module(lua_State* L) {
   const char* name = luaL_checkstring(L, 1);
   if (std::strncmp(name, "ffi/", 4) != 0) {
-    if (const char* text = embedded_text(name))
-      return load_module_text(L, name, text, embedded_chunk_name(name));
+    if (const char* text = embedded_text(name)) return load_module_text(L, name, text, embedded_chunk_name(name));
   }
   ModuleSource* modules = Vm::from(L).config().modules;
   if (modules == nullptr) {

@@ -13,7 +13,8 @@ constexpr const char* kStdlibPrefix = "@stdlib/";
 bool find_user_frame(lua_State* L, lua_Debug& frame) {
   for (int level = 0; lua_getstack(L, level, &frame) != 0; ++level) {
     lua_getinfo(L, "Sl", &frame);
-    if (frame.currentline > 0 && std::strncmp(frame.source, kStdlibPrefix, std::strlen(kStdlibPrefix)) != 0) return true;
+    if (frame.currentline > 0 && std::strncmp(frame.source, kStdlibPrefix, std::strlen(kStdlibPrefix)) != 0)
+      return true;
   }
   return false;
 }
@@ -59,14 +60,11 @@ int push_failure(lua_State* L, const Error& error) {
   return 3;
 }
 
-const char* type_of(lua_State* L, int index) {
-  return lua_isnone(L, index) ? "nil" : luaL_typename(L, index);
-}
+const char* type_of(lua_State* L, int index) { return lua_isnone(L, index) ? "nil" : luaL_typename(L, index); }
 
-void raise_bad_argument(lua_State* L, int index, const char* name, const char* function,
-                        const char* expected) {
-  raise_at_user(L, std::string("bad argument '") + name + "' to " + function + ": expected " + expected +
-                       ", got " + type_of(L, index));
+void raise_bad_argument(lua_State* L, int index, const char* name, const char* function, const char* expected) {
+  raise_at_user(L, std::string("bad argument '") + name + "' to " + function + ": expected " + expected + ", got " +
+                       type_of(L, index));
 }
 
 double check_number(lua_State* L, int index, const char* name, const char* function) {
@@ -74,11 +72,9 @@ double check_number(lua_State* L, int index, const char* name, const char* funct
   return lua_tonumber(L, index);
 }
 
-int64_t check_integer(lua_State* L, int index, const char* name, const char* function, int64_t min,
-                      int64_t max) {
+int64_t check_integer(lua_State* L, int index, const char* name, const char* function, int64_t min, int64_t max) {
   const double value = check_number(L, index, name, function);
-  if (!(value >= static_cast<double>(min) && value <= static_cast<double>(max)) ||
-      value != std::floor(value)) {
+  if (!(value >= static_cast<double>(min) && value <= static_cast<double>(max)) || value != std::floor(value)) {
     lua_pushfstring(L, "bad argument '%s' to %s: expected an integer from %f to %f, got %f", name, function,
                     static_cast<double>(min), static_cast<double>(max), value);
     raise_at_user(L, lua_tostring(L, -1));

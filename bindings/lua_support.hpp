@@ -25,8 +25,8 @@ namespace actorhost {
 /// "job.lua:12": where the user's code called the standard library, or "?".
 std::string user_position(lua_State* L);
 
-/// Raises an engine's failure: as raise_at_user, and Vm::run returns the error's code if nobody catches it. The error of
-/// a callback, as Vm::call returned it, goes on as it is, with its own traceback.
+/// Raises an engine's failure: as raise_at_user, and Vm::run returns the error's code if nobody catches it. The error
+/// of a callback, as Vm::call returned it, goes on as it is, with its own traceback.
 [[noreturn]] void raise_error(lua_State* L, const Error& error);
 
 /// Pushes nil, message, code: how expected failures reach Lua. Returns 3, for `return push_failure(L,
@@ -43,8 +43,7 @@ const char* type_of(lua_State* L, int index);
 /// These return the argument or raise as above. `name` and `function` are what the user wrote. A number is
 /// never taken for a string nor a string for a number.
 double check_number(lua_State* L, int index, const char* name, const char* function);
-int64_t check_integer(lua_State* L, int index, const char* name, const char* function, int64_t min,
-                      int64_t max);
+int64_t check_integer(lua_State* L, int index, const char* name, const char* function, int64_t min, int64_t max);
 bool check_boolean(lua_State* L, int index, const char* name, const char* function);
 void check_table(lua_State* L, int index, const char* name, const char* function);
 void check_function(lua_State* L, int index, const char* name, const char* function);

@@ -1,6 +1,7 @@
 #include "bindings/standard_modules.hpp"
 
 #include "bindings/barrier_api.hpp"
+#include "bindings/lua_codec.hpp"
 #include "bindings/lua_core.hpp"
 
 namespace actorhost {
@@ -8,6 +9,7 @@ namespace actorhost {
 void open_standard_modules(Vm& vm) {
   open_core(vm);
   open_barrier(vm);
+  open_codec(vm);
 }
 
 }  // namespace actorhost

@@ -87,8 +87,7 @@ Result<std::unique_ptr<Vm>> Vm::create(VmConfig config) {
   if (vm->state_ == nullptr) return Error{Code::internal, "no memory for another Lua state"};
   if (lua_cpcall(vm->state_, set_up, vm.get()) != 0) {
     const char* text = lua_tostring(vm->state_, -1);
-    return Error{Code::internal,
-                 std::string("the Lua state cannot be set up: ") + (text != nullptr ? text : "?")};
+    return Error{Code::internal, std::string("the Lua state cannot be set up: ") + (text != nullptr ? text : "?")};
   }
   return vm;
 }
@@ -119,8 +118,7 @@ Vm& Vm::from(lua_State* L) {
 }
 
 Status Vm::load(std::string_view source, const std::string& chunk_name) {
-  if (!source.empty() && source[0] == '\x1b')
-    return bytecode_error(chunk_name.substr(chunk_name.find('@') + 1));
+  if (!source.empty() && source[0] == '\x1b') return bytecode_error(chunk_name.substr(chunk_name.find('@') + 1));
   std::string commented;
   if (!source.empty() && source[0] == '#') {  // "#!" line of an executable script; line numbers stay
     commented.append("--").append(source);
@@ -183,9 +181,7 @@ void Vm::register_module(const char* name, int (*open)(lua_State*)) {
   lua_pop(state_, 1);
 }
 
-void Vm::register_ffi(std::string name, const void* table) {
-  ffi_tables_[std::move(name)] = table;
-}
+void Vm::register_ffi(std::string name, const void* table) { ffi_tables_[std::move(name)] = table; }
 
 const void* Vm::ffi_table(std::string_view name) const noexcept {
   const auto found = ffi_tables_.find(name);
@@ -230,9 +226,7 @@ void Vm::check_stop(lua_State* L) {
   raise_at_user(L, kInterrupted);
 }
 
-void Vm::stop_hook(lua_State* L, lua_Debug* /*where*/) {
-  Vm::from(L).check_stop(L);
-}
+void Vm::stop_hook(lua_State* L, lua_Debug* /*where*/) { Vm::from(L).check_stop(L); }
 
 // lua_sethook may be called asynchronously in the state's own thread. It does nothing when the mask stays the
 // same, so the hook is taken off first: a signal that came while the interpreter switched its dispatch table

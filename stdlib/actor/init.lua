@@ -17,6 +17,13 @@ local M = {
   pairs = util.pairs,
 }
 
+---A hash of a value, the same in every VM and on every machine; see actor.codec.
+---@param value any
+---@return string
+function M.hash(value)
+  return require("actor.c.codec").hash(value)
+end
+
 ---Seconds of the run's clock (its zero means nothing).
 ---@return number
 function M.now()

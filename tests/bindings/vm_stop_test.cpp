@@ -80,8 +80,8 @@ void check_interrupted(const actorhost::Status& status) {
 TEST_CASE("a stop request ends an interpreted loop and says where it was") {
   Meeting meeting;
   VmFixture f(config_for(meeting));
-  const auto status = stopped(
-      f, meeting, "jit.off(true, true)\nbegin()\nlocal n = 0\nwhile true do n = n + #tostring(n) end");
+  const auto status =
+      stopped(f, meeting, "jit.off(true, true)\nbegin()\nlocal n = 0\nwhile true do n = n + #tostring(n) end");
   check_interrupted(status);
   CHECK_THAT(status.error().message,
              Contains("rank 3: job.lua:") && Contains(": interrupted: the run is stopping\nstack traceback"));

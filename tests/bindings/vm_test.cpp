@@ -16,13 +16,9 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-int throws(lua_State* L) {
-  throw std::runtime_error(std::string("no ") + luaL_checkstring(L, 1));
-}
+int throws(lua_State* L) { throw std::runtime_error(std::string("no ") + luaL_checkstring(L, 1)); }
 
-int loses_peer(lua_State* L) {
-  actorhost::raise_error(L, Error{Code::peer_lost, "barrier: rank 2 is gone"});
-}
+int loses_peer(lua_State* L) { actorhost::raise_error(L, Error{Code::peer_lost, "barrier: rank 2 is gone"}); }
 
 int checks(lua_State* L) {
   actorhost::check_integer(L, 1, "steps", "param.run", 0, 10);
@@ -76,10 +72,9 @@ TEST_CASE("an error names the rank, the file, the line and the functions it pass
   VmFixture f;
   const std::string message =
       f.error_of("local function inner()\n  error('broken')\nend\nlocal x = inner()\nreturn x\n");
-  CHECK_THAT(
-      message,
-      Equals("rank 3: job.lua:2: broken\nstack traceback:\n"
-             "\t[C]: in function 'error'\n\tjob.lua:2: in function 'inner'\n\tjob.lua:4: in main chunk"));
+  CHECK_THAT(message,
+             Equals("rank 3: job.lua:2: broken\nstack traceback:\n"
+                    "\t[C]: in function 'error'\n\tjob.lua:2: in function 'inner'\n\tjob.lua:4: in main chunk"));
   CHECK(f.code == Code::script);
 }
 
@@ -164,10 +159,8 @@ TEST_CASE("a module that is missing, does not parse or is refused says so with n
   VmFixture f;
   f.modules.files["lib"] = "local x = 1\nlocal y = = 2";
   f.modules.files["other"] = "refused";
-  CHECK_THAT(f.error_of("require 'nowhere'"),
-             Contains("module 'nowhere' not found") && Contains("beside the script"));
-  CHECK_THAT(f.error_of("require 'lib'"),
-             Contains("module 'lib' does not load: lib.lua:2: unexpected symbol"));
+  CHECK_THAT(f.error_of("require 'nowhere'"), Contains("module 'nowhere' not found") && Contains("beside the script"));
+  CHECK_THAT(f.error_of("require 'lib'"), Contains("module 'lib' does not load: lib.lua:2: unexpected symbol"));
   CHECK_THAT(f.error_of("\nrequire 'other'"),
              Contains("job.lua:2: module 'other': its hash differs from the cluster's"));
 }
@@ -216,16 +209,14 @@ TEST_CASE("an error in a callback passes the engine call with one traceback and 
   CHECK_THAT(message, Contains("job.lua:2: in the callback"));
   CHECK(message.find("stack traceback") == message.rfind("stack traceback"));
   CHECK(message.find("rank 3: ") == message.rfind("rank 3: "));
-  f.run(
-      "print(coroutine.wrap(function() return calls_back(function() return 'from a coroutine' end) end)())");
+  f.run("print(coroutine.wrap(function() return calls_back(function() return 'from a coroutine' end) end)())");
   CHECK(f.lines == Lines{"from a coroutine"});
 }
 
 TEST_CASE("call through a reference returns results and leaves the stack as it was after a failure") {
   VmFixture f;
   lua_State* L = f.vm->state();
-  REQUIRE(
-      f.vm->load("local a, b = ... if not b then error('no b') end return a + b, 'sum'", "@add.lua").ok());
+  REQUIRE(f.vm->load("local a, b = ... if not b then error('no b') end return a + b, 'sum'", "@add.lua").ok());
   LuaRef add_function = LuaRef::pop(L);
   add_function.push(L);
   lua_pushinteger(L, 2);
@@ -283,13 +274,11 @@ TEST_CASE("log lines carry the rank, are formatted, and stay away below the leve
   CHECK(f.log_lines == Lines{"rank 3: step 3 of ten", "rank 3: true 2"});
 }
 
-TEST_CASE(
-    "identity of a node is an error that says so without a node, and comes from the host's module with one") {
+TEST_CASE("identity of a node is an error that says so without a node, and comes from the host's module with one") {
   VmFixture f;
   CHECK_THAT(f.error_of("print(require('actor').rank)"),
              Contains("job.lua:1: actor.rank: this Lua state is not a node"));
-  CHECK_THAT(f.error_of("print(require('actor').nonsense)"),
-             Contains("job.lua:1: there is no actor.nonsense"));
+  CHECK_THAT(f.error_of("print(require('actor').nonsense)"), Contains("job.lua:1: there is no actor.nonsense"));
   f.vm->register_module("actor.c.node", [](lua_State* L) {
     lua_newtable(L);
     lua_pushinteger(L, 3);
