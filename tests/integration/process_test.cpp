@@ -1,0 +1,204 @@
+#include "tests/integration/process.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <catch2/catch.hpp>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using actorhost::FreePort;
+using actorhost::Process;
+using actorhost::read_text;
+using actorhost::run_program;
+using actorhost::TempDir;
+
+namespace {
+
+Process shell(const std::string& script, actorhost::ProcessOptions options = {}) {
+  return Process("sh", {"-c", script}, std::move(options));
+}
+
+bool exists(pid_t pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
+
+// A process that was killed and whose parent is gone is reaped by init at some time; it must not run any more.
+bool runs(pid_t pid) {
+  if (!exists(pid)) return false;
+  std::string stat;
+  try {
+    stat = read_text("/proc/" + std::to_string(pid) + "/stat");
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+  const size_t name_end = stat.rfind(')');
+  return name_end != std::string::npos && stat.at(name_end + 2) != 'Z' && stat.at(name_end + 2) != 'X';
+}
+
+// SIGKILL takes effect a moment after kill returns.
+bool ends_within(pid_t pid, double seconds) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (runs(pid)) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    ::poll(nullptr, 0, 1);
+  }
+  return true;
+}
+
+// True when a server that sets SO_REUSEADDR can listen on the port.
+bool can_listen(uint16_t port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int yes = 1;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  const bool done = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && ::listen(fd, 1) == 0;
+  ::close(fd);
+  return done;
+}
+
+}  // namespace
+
+TEST_CASE("a program's output and exit status are collected") {
+  const auto finished = run_program("sh", {"-c", "echo one; echo two >&2; exit 7"}, 10);
+  CHECK(finished.status == 7);
+  CHECK(finished.out == "one\n");
+  CHECK(finished.err == "two\n");
+  CHECK(finished.description.find("$ sh -c echo one") == 0);
+}
+
+TEST_CASE("output larger than a pipe holds is collected whole") {
+  const auto finished = run_program("sh", {"-c", "yes 0123456789 | head -n 100000; yes x | head -n 100000 >&2"}, 20);
+  CHECK(finished.status == 0);
+  CHECK(finished.out.size() == 1'100'000);
+  CHECK(finished.err.size() == 200'000);
+}
+
+TEST_CASE("a wait ends at its deadline and the program goes on") {
+  Process process = shell("read line; echo got $line");  // waits for input that never comes, or for its end
+  Process sleeper = shell("sleep 1000");
+  CHECK(!sleeper.wait(0.05).has_value());
+  CHECK(sleeper.running());
+  CHECK(process.wait(10).has_value());
+}
+
+TEST_CASE("output can be waited for while the program runs") {
+  Process process = shell("echo port 4711; exec sleep 1000");
+  CHECK(process.wait_for_output("port", 10));
+  CHECK(process.wait_for_match("port (\\d+)", 10) == "4711");
+  CHECK(process.wait_for_match("p..t", 10) == "port");
+  CHECK(process.running());
+  CHECK(!process.wait_for_output("never said", 0.05));
+}
+
+TEST_CASE("waiting for output ends when the program ends without it") {
+  Process process = shell("echo something else >&2");
+  CHECK(!process.wait_for_output("the answer", 1000));
+  CHECK(!process.wait_for_match("the (answer)", 1000).has_value());
+  CHECK(process.wait_for_output("something else", 0));
+}
+
+TEST_CASE("a signal reaches the program and is seen in its status") {
+  Process killed = shell("exec sleep 1000");
+  killed.signal(SIGKILL);
+  CHECK(killed.wait(10) == 128 + SIGKILL);
+  killed.signal(SIGKILL);  // has ended: nothing happens
+
+  Process trapping = shell("trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.01; done");
+  REQUIRE(trapping.wait_for_output("ready", 10));
+  trapping.signal(SIGINT);
+  CHECK(trapping.wait(10) == 3);
+  CHECK(trapping.out() == "ready\ncaught\n");
+}
+
+TEST_CASE("the program and its children end with the Process") {
+  pid_t leader = 0;
+  pid_t child = 0;
+  {
+    Process process = shell("sleep 1000 & echo child $!; wait");
+    const auto number = process.wait_for_match("child (\\d+)\n", 10);
+    REQUIRE(number.has_value());
+    leader = process.pid();
+    child = static_cast<pid_t>(std::stol(*number));
+    CHECK(runs(leader));
+    CHECK(runs(child));
+  }
+  CHECK(!exists(leader));
+  CHECK(ends_within(child, 10));
+}
+
+TEST_CASE("children that outlive the program hold nothing up and end with the Process") {
+  pid_t child = 0;
+  {
+    Process process = shell("sleep 1000 & echo child $!");
+    CHECK(process.wait(10) == 0);
+    const auto number = process.wait_for_match("child (\\d+)\n", 10);
+    REQUIRE(number.has_value());
+    child = static_cast<pid_t>(std::stol(*number));
+    CHECK(runs(child));
+  }
+  CHECK(ends_within(child, 10));
+}
+
+TEST_CASE("environment, directory and input are the program's own") {
+  const TempDir directory;
+  directory.write("sub/file", "content");
+  ::setenv("RANK", "5", 1);
+  Process process("sh", {"-c", "echo $RANK,$HOME,$MINE; cat sub/file; cat"},
+                  {.env = {{"MINE", "yes"}, {"HOME", std::nullopt}}, .cwd = directory.path(), .input = "typed"});
+  CHECK(process.wait(10) == 0);
+  CHECK(process.out() == ",,yes\ncontenttyped");
+  ::unsetenv("RANK");
+}
+
+TEST_CASE("a program that does not read its input does not stop the test") {
+  const auto finished = run_program("true", {}, 10, {.input = std::string(1 << 20, 'x')});
+  CHECK(finished.status == 0);
+}
+
+TEST_CASE("a program that cannot be started is an exception that names it") {
+  CHECK_THROWS_WITH(Process("/nowhere/program"),
+                    Catch::Contains("/nowhere/program") && Catch::Contains("No such file"));
+  CHECK_THROWS_WITH(Process("sh", {}, {.cwd = "/nowhere"}), Catch::Contains("No such file"));
+}
+
+TEST_CASE("a temporary directory goes with everything in it") {
+  std::filesystem::path path;
+  {
+    const TempDir directory;
+    path = directory.path();
+    CHECK(read_text(directory.write("a/b/c", "text")) == "text");
+  }
+  CHECK(!std::filesystem::exists(path));
+}
+
+TEST_CASE("a reserved port is given to nobody else, and a server can listen on it") {
+  std::set<uint16_t> seen;
+  std::vector<std::unique_ptr<FreePort>> held;
+  for (int i = 0; i < 200; ++i) {
+    held.push_back(std::make_unique<FreePort>());
+    CHECK(seen.insert(held.back()->port()).second);
+  }
+  for (int i = 0; i < 200; ++i) {
+    const int other = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    REQUIRE(::bind(other, reinterpret_cast<sockaddr*>(&address), size) == 0);
+    REQUIRE(::getsockname(other, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    CHECK(!seen.contains(ntohs(address.sin_port)));
+    ::close(other);
+  }
+  for (const auto& port : held) CHECK(can_listen(port->port()));
+  CHECK(held.front()->endpoint() == "127.0.0.1:" + std::to_string(held.front()->port()));
+}
