@@ -1,0 +1,407 @@
+#include "host/engine/param_messages.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace actorhost {
+
+namespace {
+
+enum class Tag : uint8_t { nil = 0, whole = 1, part = 2, lua = 3, fetch = 4 };
+
+constexpr size_t kMetaFlush = size_t{256} << 10;   // a frame's meta is closed beyond this
+constexpr size_t kByReference = size_t{16} << 10;  // a payload of this many bytes is not copied into a shared body
+constexpr size_t kReserve = 256;
+constexpr size_t kSmallestEntry = 4 + 1 + 1;  // key of one byte, nil
+
+constexpr size_t align_body(size_t n) noexcept { return (n + kBodyAlignment - 1) / kBodyAlignment * kBodyAlignment; }
+
+Error bad(const char* what) { return {Code::bad_data, what}; }
+
+class EntryReader {
+ public:
+  EntryReader(Unpacker& in, const Blob& body) : in_(in), body_(body) {}
+
+  Status value(ParamValue& out) {
+    switch (in_.get<Tag>()) {
+      case Tag::nil: out = std::monostate{}; return {};
+      case Tag::whole: return tensor(out, false);
+      case Tag::part: return tensor(out, true);
+      case Tag::fetch: out = ParamFetch{}; return {};
+      case Tag::lua: return lua(out);
+    }
+    return bad("unknown kind of value");
+  }
+
+ private:
+  Status layout(ParamTensor& out) {
+    const auto type = in_.get<uint8_t>();
+    if (type > 1) return bad("unknown element type");
+    out.type = static_cast<ParamType>(type);
+    const auto rank = in_.get<uint8_t>();
+    if (rank > ParamShape::kMaxRank) return bad("too many dimensions");
+    std::array<uint64_t, ParamShape::kMaxRank> dims{};
+    for (size_t i = 0; i < rank; ++i) dims.at(i) = in_.get<uint64_t>();
+    auto shape = ParamShape::of(std::span(dims).first(rank));
+    if (!shape) return bad("impossible shape");
+    out.shape = *shape;
+    return {};
+  }
+
+  Status tensor(ParamValue& out, bool part) {
+    ParamTensor t;
+    AH_TRY(layout(t));
+    const uint64_t elements = t.shape.elements();
+    t.count = elements;
+    if (part) {
+      t.first = in_.get<uint64_t>();
+      t.count = in_.get<uint64_t>();
+      if (t.first > elements || t.count > elements - t.first) return bad("a part outside of its tensor");
+    }
+    AH_TRY(payload(t.bytes(), t.data));
+    out = std::move(t);
+    return {};
+  }
+
+  Status lua(ParamValue& out) {
+    ParamLua value;
+    const auto size = in_.get<uint64_t>();
+    AH_TRY(payload(size, value.encoded));
+    const uint32_t n = in_.count(2);
+    for (uint32_t i = 0; i < n; ++i) {
+      ParamTensor t;
+      AH_TRY(layout(t));
+      t.count = t.shape.elements();
+      AH_TRY(payload(t.bytes(), t.data));
+      value.tensors.push_back(std::move(t));
+    }
+    out = std::move(value);
+    return {};
+  }
+
+  Status payload(uint64_t size, Blob& out) {
+    if (size == 0) return {};
+    const size_t at = align_body(used_);
+    if (at > body_.size() || size > body_.size() - at) return bad("a payload longer than the body");
+    out = body_.slice(at, size);
+    used_ = at + size;
+    return {};
+  }
+
+  Unpacker& in_;
+  const Blob& body_;
+  size_t used_ = 0;
+};
+
+template <typename T>
+Result<T> finish(const Frame& frame, const Unpacker& in, T value) {
+  if (!in.done()) return malformed(frame, "its fields don't fill it exactly");
+  return value;
+}
+
+Frame make(Kind kind, Address dst, const Packer& meta) {
+  Frame frame;
+  frame.kind = kind;
+  frame.flags = param::kLast;
+  frame.dst = dst;
+  frame.meta.assign(meta.bytes().data(), meta.bytes().size());
+  return frame;
+}
+
+}  // namespace
+
+EntryPacker::EntryPacker(Kind kind, Address dst, uint32_t tag, std::string_view head, bool with_steps)
+    : kind_(kind), dst_(dst), tag_(tag), with_steps_(with_steps), head_(head) {}
+
+void EntryPacker::add(const ParamKey& key, const ParamValue& value, uint64_t step) {
+  if (const auto* tensor = std::get_if<ParamTensor>(&value)) return add_tensor(key, *tensor, step);
+  if (const auto* lua = std::get_if<ParamLua>(&value)) {
+    size_t size = lua->encoded.size();
+    for (const ParamTensor& t : lua->tensors) size += t.bytes();
+    if (body_bytes_ + size > kChunkBytes) close_frame();
+    begin_entry(key, step);
+    put_lua(*lua);
+  } else {
+    begin_entry(key, step);
+    entries_.put(std::holds_alternative<ParamFetch>(value) ? Tag::fetch : Tag::nil);
+  }
+  if (entries_.bytes().size() > kMetaFlush) close_frame();
+}
+
+void EntryPacker::add_tensor(const ParamKey& key, const ParamTensor& tensor, uint64_t step) {
+  for_each_chunk(tensor, [&](const ParamTensor& chunk) { put_chunk(key, chunk, step); });
+}
+
+void EntryPacker::put_chunk(const ParamKey& key, const ParamTensor& chunk, uint64_t step) {
+  const bool alone = chunk.bytes() >= kByReference;
+  if ((alone && body_bytes_ != 0) || body_bytes_ + chunk.bytes() > kChunkBytes) close_frame();
+  begin_entry(key, step);
+  entries_.put(chunk.is_whole() ? Tag::whole : Tag::part);
+  put_layout(chunk);
+  if (!chunk.is_whole()) entries_.put(chunk.first).put(chunk.count);
+  add_payload(chunk.data);
+  if (alone || entries_.bytes().size() > kMetaFlush) close_frame();
+}
+
+void EntryPacker::begin_entry(const ParamKey& key, uint64_t step) {
+  ++count_;
+  entries_.put(key.canonical());
+  if (with_steps_) entries_.put(step);
+}
+
+void EntryPacker::put_layout(const ParamTensor& tensor) {
+  entries_.put(static_cast<uint8_t>(tensor.type)).put(tensor.shape.rank);
+  for (size_t i = 0; i < tensor.shape.rank; ++i) entries_.put(tensor.shape.dims[i]);
+}
+
+void EntryPacker::put_lua(const ParamLua& lua) {
+  entries_.put(Tag::lua).put(static_cast<uint64_t>(lua.encoded.size())).put(static_cast<uint32_t>(lua.tensors.size()));
+  add_payload(lua.encoded);
+  for (const ParamTensor& t : lua.tensors) {
+    put_layout(t);
+    add_payload(t.data);
+  }
+}
+
+void EntryPacker::add_payload(const Blob& bytes) {
+  if (bytes.empty()) return;
+  body_bytes_ = align_body(body_bytes_) + bytes.size();
+  payloads_.push_back(bytes);
+}
+
+void EntryPacker::close_frame() {
+  Frame frame;
+  frame.kind = kind_;
+  frame.flags = flags_;
+  frame.dst = dst_;
+  frame.tag = tag_;
+  const std::string& entries = entries_.bytes();
+  std::byte* meta = frame.meta.resize(head_.size() + sizeof count_ + entries.size());
+  std::memcpy(meta, head_.data(), head_.size());
+  std::memcpy(meta + head_.size(), &count_, sizeof count_);
+  std::memcpy(meta + head_.size() + sizeof count_, entries.data(), entries.size());
+  if (payloads_.size() == 1) {
+    frame.body = std::move(payloads_[0]);
+  } else if (!payloads_.empty()) {
+    frame.body = Blob::allocate(body_bytes_);
+    size_t used = 0;
+    for (const Blob& payload : payloads_) {
+      const size_t at = align_body(used);
+      std::memset(frame.body.data() + used, 0, at - used);
+      std::memcpy(frame.body.data() + at, payload.data(), payload.size());
+      used = at + payload.size();
+    }
+  }
+  frames_.push_back(std::move(frame));
+  entries_ = Packer();
+  count_ = 0;
+  payloads_.clear();
+  body_bytes_ = 0;
+}
+
+void EntryPacker::finish(std::vector<Frame>& out) {
+  if (count_ != 0 || frames_.empty()) close_frame();
+  frames_.back().flags |= param::kLast;
+  for (Frame& frame : frames_) out.push_back(std::move(frame));
+  frames_.clear();
+}
+
+Status read_entries(Unpacker& in, const Blob& body, bool with_steps, std::vector<ParamEntry>& out) {
+  const uint32_t n = in.count(kSmallestEntry + (with_steps ? sizeof(uint64_t) : 0));
+  EntryReader reader(in, body);
+  out.reserve(out.size() + std::min<size_t>(n, kReserve));  // a count is a claim, memory is not taken for it
+  for (uint32_t i = 0; i < n; ++i) {
+    auto key = ParamKey::from_canonical(in.text());
+    if (!key) return std::move(key).error();
+    ParamEntry& entry = out.emplace_back();
+    entry.key = *std::move(key);
+    if (with_steps) entry.step = in.get<uint64_t>();
+    AH_TRY(reader.value(entry.value));
+  }
+  if (!in.done()) return bad("entries that don't fill the frame exactly");
+  return {};
+}
+
+Status read_keys(Unpacker& in, std::vector<ParamKey>& out) {
+  const uint32_t n = in.count(sizeof(uint32_t) + 1);
+  out.reserve(out.size() + std::min<size_t>(n, kReserve));  // a count is a claim, memory is not taken for it
+  for (uint32_t i = 0; i < n; ++i) {
+    auto key = ParamKey::from_canonical(in.text());
+    if (!key) return std::move(key).error();
+    out.push_back(*std::move(key));
+  }
+  if (!in.done()) return bad("keys that don't fill the frame exactly");
+  return {};
+}
+
+void pack_keys(Kind kind, Address dst, uint32_t tag, std::string_view head, std::span<const ParamKey> keys,
+               std::vector<Frame>& out) {
+  size_t next = 0;
+  do {
+    Packer list;
+    uint32_t n = 0;
+    while (next < keys.size() && list.bytes().size() < kMetaFlush) {
+      list.put(keys[next++].canonical());
+      ++n;
+    }
+    Frame frame;
+    frame.kind = kind;
+    frame.flags = next == keys.size() ? param::kLast : uint8_t{0};
+    frame.dst = dst;
+    frame.tag = tag;
+    std::byte* meta = frame.meta.resize(head.size() + sizeof n + list.bytes().size());
+    std::memcpy(meta, head.data(), head.size());
+    std::memcpy(meta + head.size(), &n, sizeof n);
+    std::memcpy(meta + head.size() + sizeof n, list.bytes().data(), list.bytes().size());
+    out.push_back(std::move(frame));
+  } while (next < keys.size());
+}
+
+Frame make_failed(Address dst, uint32_t tag, const Error& error) {
+  Frame frame = make(param::kFailed, dst, Packer().put(static_cast<uint8_t>(error.code)).put(error.message));
+  frame.tag = tag;
+  return frame;
+}
+
+Error read_failed(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  const auto code = in.get<uint8_t>();
+  std::string message(in.text());
+  if (!in.done() || code > static_cast<uint8_t>(Code::internal)) return malformed(frame, "not an error");
+  return {static_cast<Code>(code), std::move(message)};
+}
+
+Frame make_ready(RunId run, uint64_t completed) {
+  return make(param::kReady, server_address(0), Packer().put(run).put(completed));
+}
+
+Frame make_stop(Address dst, RunId run, const ParamSummary& s) {
+  Packer meta;
+  meta.put(run).put(s.steps).put(s.updates).put(s.seconds).put(s.reason).put(s.dropped).put(s.lost).put(s.non_finite);
+  return make(param::kStop, dst, meta);
+}
+
+Frame make_reject(Address dst, RunId run, uint64_t step, std::string_view message) {
+  return make(param::kReject, dst, Packer().put(run).put(step).put(message));
+}
+
+Frame make_commit(Address dst, const Commit& commit) {
+  Packer meta;
+  meta.put(commit.run).put(static_cast<uint8_t>(commit.mean)).put(static_cast<uint32_t>(commit.items.size()));
+  for (const CommitItem& item : commit.items) meta.put(item.worker).put(item.step).put(item.scale);
+  return make(param::kCommit, dst, meta);
+}
+
+Frame make_discard(Address dst, const Discard& d) {
+  Packer meta;
+  meta.put(d.run).put(d.worker).put(static_cast<uint8_t>(d.gone)).put(d.step);
+  return make(param::kDiscard, dst, meta);
+}
+
+Frame make_report(const ShardReport& r) {
+  Packer meta;
+  meta.put(r.shard).put(r.applied).put(r.non_finite).put(r.message);
+  return make(param::kReport, server_address(0), meta);
+}
+
+std::string task_head(const TaskHead& head) {
+  const auto flags = static_cast<uint8_t>((head.staged ? 1 : 0) | (head.local ? 2 : 0));
+  return Packer().put(head.run).put(head.step).put(flags).bytes();
+}
+
+std::string push_head(const PushHead& head) { return Packer().put(head.run).put(head.step).bytes(); }
+
+Result<Ready> read_ready(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  Ready ready;
+  ready.run = in.get<RunId>();
+  ready.completed = in.get<uint64_t>();
+  return finish(frame, in, ready);
+}
+
+Result<Stop> read_stop(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  Stop stop;
+  stop.run = in.get<RunId>();
+  stop.summary.steps = in.get<uint64_t>();
+  stop.summary.updates = in.get<uint64_t>();
+  stop.summary.seconds = in.get<double>();
+  stop.summary.reason = in.text();
+  stop.summary.dropped = in.get<uint64_t>();
+  stop.summary.lost = in.get<uint64_t>();
+  stop.summary.non_finite = in.get<uint64_t>();
+  return finish(frame, in, std::move(stop));
+}
+
+Result<Reject> read_reject(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  Reject reject;
+  reject.run = in.get<RunId>();
+  reject.step = in.get<uint64_t>();
+  reject.message = in.text();
+  return finish(frame, in, std::move(reject));
+}
+
+Result<Commit> read_commit(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  Commit commit;
+  commit.run = in.get<RunId>();
+  commit.mean = in.get<uint8_t>() != 0;
+  const uint32_t n = in.count(sizeof(NodeId) + sizeof(uint64_t) + sizeof(double));
+  commit.items.resize(n);
+  for (CommitItem& item : commit.items) {
+    item.worker = in.get<NodeId>();
+    item.step = in.get<uint64_t>();
+    item.scale = in.get<double>();
+  }
+  return finish(frame, in, std::move(commit));
+}
+
+Result<Discard> read_discard(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  Discard d;
+  d.run = in.get<RunId>();
+  d.worker = in.get<NodeId>();
+  d.gone = in.get<uint8_t>() != 0;
+  d.step = in.get<uint64_t>();
+  return finish(frame, in, d);
+}
+
+Result<ShardReport> read_report(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  ShardReport r;
+  r.shard = in.get<uint32_t>();
+  r.applied = in.get<uint64_t>();
+  r.non_finite = in.get<uint64_t>();
+  r.message = in.text();
+  return finish(frame, in, std::move(r));
+}
+
+Result<TaskHead> read_task_head(Unpacker& in) {
+  TaskHead head;
+  head.run = in.get<RunId>();
+  head.step = in.get<uint64_t>();
+  const auto flags = in.get<uint8_t>();
+  head.staged = (flags & 1) != 0;
+  head.local = (flags & 2) != 0;
+  if (!in.ok()) return bad("a task without its head");
+  return head;
+}
+
+Result<PushHead> read_push_head(Unpacker& in, uint8_t flags) {
+  PushHead head;
+  head.run = in.get<RunId>();
+  head.step = in.get<uint64_t>();
+  head.staged = (flags & param::kStaged) != 0;
+  if (!in.ok()) return bad("a push without its head");
+  return head;
+}
+
+Error malformed(const Frame& frame, std::string_view what) {
+  char kind[8];
+  std::snprintf(kind, sizeof kind, "%04x", static_cast<unsigned>(frame.kind));
+  return {Code::bad_data, std::string("frame ") + kind + " from " + address_name(frame.src) + ": " + std::string(what)};
+}
+
+}  // namespace actorhost

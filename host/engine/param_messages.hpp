@@ -1,0 +1,218 @@
+#pragma once
+// The frames of the parameter server, kinds 0x03xx: their layout, and encoding and decoding them. Numbers and texts
+// are as Packer writes them; everything that is read is checked against the bytes that are there, and a frame that is
+// not what it claims to be is Code::bad_data.
+//
+//   meta    = head count:u32 entry*            body = the payloads in order, each from the next multiple of 64
+//   entry   = key:text value
+//   value   = 0                                nil
+//           | 1 layout                         a whole tensor; payload: its elements
+//           | 2 layout first:u64 count:u64     one chunk of a tensor; payload: these elements
+//           | 3 bytes:u64 n:u32 layout*n       a Lua value; payloads: its encoding, then each tensor's elements
+//           | 4                                fetch: the receiver gets the value from the shards
+//   layout  = type:u8 (0 float32, 1 float64) rank:u8 dim:u64*rank
+//
+// A tensor of more than kChunkBytes travels as several values 2, in order. One message may take several frames; the
+// last has kLast in its flags. Heads by kind:
+//
+//   client to shard, answered with the request's tag:
+//     get     0300  count:u32 key*                                          -> values
+//     values  0301  step:u64 of each entry's last writer stands before its value
+//     set     0302  -                                                       -> done
+//     keys    0303  - (no entries)                                          -> key_list
+//     key_list 0304 count:u32 key*
+//     update  0305  -  a native update outside of the loop                  -> done, once for several (see below)
+//     done    0306  nothing: the request `tag`; for updates all up to and with number `tag` of this sender
+//     failed  0307  code:u8 message:text
+//   worker and shard 0:
+//     ready   0310  run:u32 completed:u64
+//     task    0311  run:u32 step:u64 flags:u8 (1: the push is staged, 2: the worker chooses the keys)
+//     push    0312  run:u32 step:u64; to any shard; kStaged in the flags; kLast to shard 0 completes the step
+//     stop    0313  summary
+//     reject  0314  run:u32 step:u64 message:text      shard to worker: this push was not applied
+//   shard 0 to shards, and back:
+//     commit  0320  run:u32 flags:u8 (1: apply the mean, once) n:u32 (worker:u32 step:u64 scale:f64)*n
+//     discard 0321  run:u32 worker:u32 flags:u8 (1: the worker is gone, step is its first unfinished one) step:u64
+//     cut     0322  number:u64                         a checkpoint: what is stored now
+//     report  0323  shard:u32 applied:u64 non_finite:u64 message:text
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/engine/param_value.hpp"
+#include "host/wire/frame.hpp"
+#include "host/wire/packer.hpp"
+
+namespace actorhost {
+
+namespace param {
+inline constexpr Kind kGet{0x0300};
+inline constexpr Kind kValues{0x0301};
+inline constexpr Kind kSet{0x0302};
+inline constexpr Kind kKeys{0x0303};
+inline constexpr Kind kKeyList{0x0304};
+inline constexpr Kind kUpdate{0x0305};
+inline constexpr Kind kDone{0x0306};
+inline constexpr Kind kFailed{0x0307};
+inline constexpr Kind kReady{0x0310};
+inline constexpr Kind kTask{0x0311};
+inline constexpr Kind kPush{0x0312};
+inline constexpr Kind kStop{0x0313};
+inline constexpr Kind kReject{0x0314};
+inline constexpr Kind kCommit{0x0320};
+inline constexpr Kind kDiscard{0x0321};
+inline constexpr Kind kCut{0x0322};
+inline constexpr Kind kReport{0x0323};
+
+// Frame.flags
+inline constexpr uint8_t kLast = 1;
+inline constexpr uint8_t kStaged = 2;  // push: kept until shard 0 commits it
+inline constexpr uint8_t kNow = 4;     // get, set: answered even while a Lua pull is going on (from inside one)
+
+constexpr bool is_param(Kind kind) noexcept { return kind >= Kind::param_first && kind <= Kind::param_last; }
+}  // namespace param
+
+/// The number of a run of param.run within the job; frames of another run are not for us.
+using RunId = uint32_t;
+
+/// What a run came to; the same on every worker.
+struct ParamSummary {
+  uint64_t steps = 0;       // completed by the slowest live worker
+  uint64_t updates = 0;     // pushes that were merged
+  double seconds = 0;       // from the first worker's arrival to the stop
+  std::string reason;       // "stop", "seconds", ...
+  uint64_t dropped = 0;     // pushes that the merge policy refused
+  uint64_t lost = 0;        // workers lost on the way
+  uint64_t non_finite = 0;  // pushes with a value that is infinite or not a number
+  friend bool operator==(const ParamSummary&, const ParamSummary&) = default;
+};
+
+struct TaskHead {
+  RunId run = 0;
+  uint64_t step = 0;    // completed steps of the worker: the clock that it works on
+  bool staged = false;  // its push waits for a commit
+  bool local = false;   // schedule_local chooses the keys
+};
+
+struct PushHead {
+  RunId run = 0;
+  uint64_t step = 0;
+  bool staged = false;
+};
+
+struct CommitItem {
+  NodeId worker = 0;
+  uint64_t step = 0;
+  double scale = 1;
+  friend bool operator==(const CommitItem&, const CommitItem&) = default;
+};
+
+struct Commit {
+  RunId run = 0;
+  bool mean = false;  // one update with the sum of scale * update over the items; else each by itself, in order
+  std::vector<CommitItem> items;
+};
+
+struct Discard {
+  RunId run = 0;
+  NodeId worker = 0;
+  bool gone = false;  // its pushes from `step` on and whatever comes later; else the one push of `step`
+  uint64_t step = 0;
+};
+
+struct ShardReport {
+  uint32_t shard = 0;
+  uint64_t applied = 0;
+  uint64_t non_finite = 0;
+  std::string message;
+};
+
+/// Packs entries into frames: small ones together (copied), a chunk of a big tensor in one of its own (by reference).
+class EntryPacker {
+ public:
+  /// `head` goes first into every frame; `with_steps` writes entries as `values` has them.
+  EntryPacker(Kind kind, Address dst, uint32_t tag, std::string_view head, bool with_steps = false);
+
+  EntryPacker& flags(uint8_t flags) {
+    flags_ = flags;
+    return *this;
+  }
+  void add(const ParamEntry& entry) { add(entry.key, entry.value, entry.step); }
+  void add(const ParamKey& key, const ParamValue& value, uint64_t step = 0);
+  /// A tensor or part of one; cut into chunks.
+  void add_tensor(const ParamKey& key, const ParamTensor& tensor, uint64_t step = 0);
+
+  /// Moves the frames to the end of `out`: at least one, the last one flagged so.
+  void finish(std::vector<Frame>& out);
+
+ private:
+  void begin_entry(const ParamKey& key, uint64_t step);
+  void put_layout(const ParamTensor& tensor);
+  void put_chunk(const ParamKey& key, const ParamTensor& chunk, uint64_t step);
+  void put_lua(const ParamLua& lua);
+  void add_payload(const Blob& bytes);
+  void close_frame();
+
+  Kind kind_;
+  Address dst_;
+  uint32_t tag_;
+  uint8_t flags_ = 0;
+  bool with_steps_;
+  std::string head_;
+  Packer entries_;
+  uint32_t count_ = 0;
+  std::vector<Blob> payloads_;
+  size_t body_bytes_ = 0;
+  std::vector<Frame> frames_;
+};
+
+/// Reads `count entry*` behind a head; tensors share `body`.
+Status read_entries(Unpacker& in, const Blob& body, bool with_steps, std::vector<ParamEntry>& out);
+/// Reads `count key*`.
+Status read_keys(Unpacker& in, std::vector<ParamKey>& out);
+
+/// get and key_list frames. Key lists are cut so that no frame's meta grows past its limit.
+void pack_keys(Kind kind, Address dst, uint32_t tag, std::string_view head, std::span<const ParamKey> keys,
+               std::vector<Frame>& out);
+
+Frame make_failed(Address dst, uint32_t tag, const Error& error);
+Error read_failed(const Frame& frame);
+
+Frame make_ready(RunId run, uint64_t completed);
+Frame make_stop(Address dst, RunId run, const ParamSummary& summary);
+Frame make_reject(Address dst, RunId run, uint64_t step, std::string_view message);
+Frame make_commit(Address dst, const Commit& commit);
+Frame make_discard(Address dst, const Discard& discard);
+Frame make_report(const ShardReport& report);
+std::string task_head(const TaskHead& head);
+std::string push_head(const PushHead& head);
+
+struct Ready {
+  RunId run = 0;
+  uint64_t completed = 0;
+};
+struct Stop {
+  RunId run = 0;
+  ParamSummary summary;
+};
+struct Reject {
+  RunId run = 0;
+  uint64_t step = 0;
+  std::string message;
+};
+Result<Ready> read_ready(const Frame& frame);
+Result<Stop> read_stop(const Frame& frame);
+Result<Reject> read_reject(const Frame& frame);
+Result<Commit> read_commit(const Frame& frame);
+Result<Discard> read_discard(const Frame& frame);
+Result<ShardReport> read_report(const Frame& frame);
+/// These leave `in` at the entries.
+Result<TaskHead> read_task_head(Unpacker& in);
+Result<PushHead> read_push_head(Unpacker& in, uint8_t flags);
+
+/// bad_data naming the kind of frame and its sender.
+Error malformed(const Frame& frame, std::string_view what);
+
+}  // namespace actorhost

@@ -1,0 +1,152 @@
+#pragma once
+// What the parameter server stores and sends: keys in canonical form, tensors (whole, or a part of one), Lua values as
+// encoded bytes, and which shard holds what. Plain values; a Blob in them is shared, so treat its bytes as read-only.
+//
+//   canonical key = 0x01 number:8 bytes, big-endian, of a double mapped so that bytes order as numbers do
+//                 | 0x02 text
+//
+// Byte order of canonical keys is therefore the order of keys: numbers before strings.
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "host/base/blob.hpp"
+#include "host/base/result.hpp"
+#include "host/kernel/kernels.hpp"
+
+namespace actorhost {
+
+class ParamKey {
+ public:
+  static constexpr size_t kMaxText = 4096;
+
+  ParamKey() = default;
+  /// -0 is 0; NaN is refused, as Lua refuses it as a key.
+  static Result<ParamKey> of(double number);
+  /// Text of at most kMaxText bytes.
+  static Result<ParamKey> of(std::string_view text);
+  /// Checks bytes that came from elsewhere.
+  static Result<ParamKey> from_canonical(std::string_view bytes);
+
+  bool is_number() const noexcept { return !bytes_.empty() && bytes_[0] == kNumber; }
+  double number() const noexcept;
+  std::string_view text() const noexcept { return std::string_view(bytes_).substr(1); }
+  const std::string& canonical() const noexcept { return bytes_; }
+  /// For messages: `3`, `"weights"`, long text cut.
+  std::string print() const;
+  /// The same on every machine and in every run.
+  uint64_t hash() const noexcept;
+
+  friend auto operator<=>(const ParamKey&, const ParamKey&) = default;
+
+ private:
+  static constexpr char kNumber = 1;
+  static constexpr char kText = 2;
+  std::string bytes_;
+};
+
+using ParamType = kernel::Dtype;
+
+constexpr size_t item_bytes(ParamType type) noexcept { return kernel::dtype_size(type); }
+const char* type_name(ParamType type) noexcept;
+
+struct ParamShape {
+  static constexpr size_t kMaxRank = 8;
+  static constexpr uint64_t kMaxElements = uint64_t{1} << 33;
+
+  uint8_t rank = 0;
+  std::array<uint64_t, kMaxRank> dims{};
+
+  /// Code::bad_argument for more than kMaxRank dimensions or more than kMaxElements elements.
+  static Result<ParamShape> of(std::span<const uint64_t> dims);
+  /// 1 for a scalar.
+  uint64_t elements() const noexcept;
+  /// "784x128", "scalar".
+  std::string print() const;
+  friend bool operator==(const ParamShape&, const ParamShape&) = default;
+};
+
+/// Elements [first, first + count) of a tensor of that shape, row-major. `data` holds exactly these, or nothing when
+/// only the layout is meant.
+struct ParamTensor {
+  ParamType type = ParamType::f32;
+  ParamShape shape;
+  uint64_t first = 0;
+  uint64_t count = 0;
+  Blob data;
+
+  static ParamTensor whole(ParamType type, const ParamShape& shape, Blob data);
+  bool is_whole() const noexcept { return first == 0 && count == shape.elements(); }
+  size_t bytes() const noexcept { return count * item_bytes(type); }
+  /// "float32 784x128".
+  std::string print() const;
+};
+
+/// A value that only Lua understands: its encoding, and the tensors in it, which travel beside it.
+struct ParamLua {
+  Blob encoded;
+  std::vector<ParamTensor> tensors;
+};
+
+/// In a task: the worker's host fetches the value from the shards.
+struct ParamFetch {};
+
+using ParamValue = std::variant<std::monostate, ParamTensor, ParamLua, ParamFetch>;
+
+struct ParamEntry {
+  ParamKey key;
+  ParamValue value;
+  uint64_t step = 0;  // of the last writer, where it is known
+};
+
+/// Tensors travel and are stored in chunks of this size, counted from the start of the shard's range, so that
+/// receiving, adding and sending overlap and a chunk is still in the cache when it is used.
+inline constexpr size_t kChunkBytes = size_t{1} << 20;
+/// A tensor of more bytes is split over all shards.
+inline constexpr size_t kSplitBytes = size_t{256} << 10;
+
+constexpr uint64_t chunk_elements(ParamType type) noexcept { return kChunkBytes / item_bytes(type); }
+
+struct ElementRange {
+  uint64_t first = 0;
+  uint64_t count = 0;
+};
+
+/// The shard that owns a key.
+uint32_t owner_of(const ParamKey& key, uint32_t shards) noexcept;
+/// Shard `shard`'s range of a split tensor: equal parts, the starts multiples of 16 elements.
+ElementRange split_range(uint64_t elements, uint32_t shard, uint32_t shards) noexcept;
+/// Whether a tensor of that size is split: a function of its size alone, so that every client knows where its parts
+/// are.
+constexpr bool splits(uint64_t bytes, uint32_t shards) noexcept { return shards > 1 && bytes > kSplitBytes; }
+
+/// Cuts [part.first, part.first + part.count) into the chunks in which it travels, sharing its bytes.
+template <typename Visit>
+void for_each_chunk(const ParamTensor& part, Visit&& visit) {
+  const uint64_t step = chunk_elements(part.type);
+  uint64_t at = 0;
+  do {
+    ParamTensor piece = part;
+    piece.first = part.first + at;
+    piece.count = part.count - at < step ? part.count - at : step;
+    if (!part.data.empty()) piece.data = part.data.slice(at * item_bytes(part.type), piece.bytes());
+    at += piece.count;
+    visit(std::move(piece));
+  } while (at < part.count);
+}
+
+/// `part` restricted to `range`, which lies within it.
+ParamTensor cut(const ParamTensor& part, const ElementRange& range);
+
+}  // namespace actorhost
+
+template <>
+struct std::hash<actorhost::ParamKey> {
+  size_t operator()(const actorhost::ParamKey& key) const noexcept { return key.hash(); }
+};

@@ -1,0 +1,48 @@
+#pragma once
+// Small makers of keys, tensors and entries for the tests of host/engine.
+
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "host/base/random.hpp"
+#include "host/engine/param_value.hpp"
+
+namespace actorhost {
+
+inline ParamKey key_of(double number) { return ParamKey::of(number).value(); }
+inline ParamKey key_of(const char* text) { return ParamKey::of(std::string_view(text)).value(); }
+
+inline ParamShape shape_of(std::vector<uint64_t> dims) { return ParamShape::of(dims).value(); }
+
+template <typename T>
+ParamTensor tensor_of(const std::vector<T>& values, std::vector<uint64_t> dims = {}) {
+  if (dims.empty()) dims = {values.size()};
+  return ParamTensor::whole(sizeof(T) == 4 ? ParamType::f32 : ParamType::f64, shape_of(std::move(dims)),
+                            Blob::copy_of(values.data(), values.size() * sizeof(T)));
+}
+
+template <typename T = float>
+std::vector<T> values_of(const ParamTensor& tensor) {
+  std::vector<T> out(tensor.data.size() / sizeof(T));
+  if (!out.empty()) std::memcpy(out.data(), tensor.data.data(), tensor.data.size());
+  return out;
+}
+
+inline std::vector<float> random_floats(Rng& rng, size_t n) {
+  std::vector<float> out(n);
+  for (float& x : out) x = static_cast<float>(rng.normal());
+  return out;
+}
+
+inline ParamLua lua_of(const char* encoded) { return {Blob::copy_of(std::string_view(encoded)), {}}; }
+
+/// The pieces in which `tensor` is sent to a shard.
+inline std::vector<ParamEntry> pieces_of(const ParamKey& key, const ParamTensor& tensor, const ElementRange& range) {
+  std::vector<ParamEntry> out;
+  for_each_chunk(cut(tensor, range), [&](ParamTensor piece) { out.push_back({key, std::move(piece), 0}); });
+  return out;
+}
+
+}  // namespace actorhost
