@@ -1,29 +1,50 @@
 #include "bindings/console.hpp"
 
 #include <cstdio>
-#include <string>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace actorhost {
 
 namespace {
 
-void write_line(std::FILE* file, std::string_view line) {
-  std::string whole(line);
-  whole += '\n';
-  std::fwrite(whole.data(), 1, whole.size(), file);
+constexpr std::string_view kClearLine = "\r\x1b[K";
+
+void write_all(std::FILE* file, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), file);
   std::fflush(file);
 }
 
 }  // namespace
 
-void Console::out(std::string_view line) {
+void Console::write_line(std::FILE* file, std::string_view line) {
   std::lock_guard lock(mutex_);
-  write_line(stdout, line);
+  if (!status_.empty()) write_all(stderr, kClearLine);
+  std::string whole(line);
+  whole += '\n';
+  write_all(file, whole);
+  if (!status_.empty()) write_all(stderr, status_);
 }
 
-void Console::err(std::string_view line) {
+void Console::out(std::string_view line) { write_line(stdout, line); }
+
+void Console::err(std::string_view line) { write_line(stderr, line); }
+
+void Console::status(std::string_view text) {
+  const int columns = status_columns();
+  if (columns == 0) return;
   std::lock_guard lock(mutex_);
-  write_line(stderr, line);
+  if (text.empty() && status_.empty()) return;
+  status_ = text.substr(0, static_cast<size_t>(columns) - 1);
+  write_all(stderr, std::string(kClearLine) + status_);
+}
+
+int Console::status_columns() {
+  winsize size{};
+  if (isatty(STDERR_FILENO) == 0) return 0;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
 }
 
 }  // namespace actorhost

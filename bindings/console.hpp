@@ -1,8 +1,11 @@
 #pragma once
 // Standard output and error of a process whose nodes are threads: whole lines, one writer at a time, flushed line by
-// line so that another process's lines do not land in the middle. Any thread.
+// line so that another process's lines do not land in the middle; and one status line (a progress bar) at the bottom of
+// the terminal, which gives way to lines and comes back. Any thread.
 
+#include <cstdio>
 #include <mutex>
+#include <string>
 #include <string_view>
 
 namespace actorhost {
@@ -11,9 +14,16 @@ class Console {
  public:
   void out(std::string_view line);
   void err(std::string_view line);
+  /// Shows `text` on the status line of standard error, or removes it when empty. Nothing where that is no terminal.
+  void status(std::string_view text);
+  /// Columns of the terminal that standard error goes to; 0 when it is none.
+  static int status_columns();
 
  private:
+  void write_line(std::FILE* file, std::string_view line);
+
   std::mutex mutex_;
+  std::string status_;
 };
 
 }  // namespace actorhost

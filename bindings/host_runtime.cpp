@@ -24,6 +24,18 @@ uint64_t random_number() {
   return (uint64_t{device()} << 32) | device();
 }
 
+/// "[12:30:01.250 warn] line", in local time.
+std::string log_line(LogLevel level, std::string_view line) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  tm local{};
+  localtime_r(&now.tv_sec, &local);
+  char stamp[64];
+  std::snprintf(stamp, sizeof stamp, "[%02d:%02d:%02d.%03ld %s] ", local.tm_hour, local.tm_min, local.tm_sec,
+                now.tv_nsec / 1000000, log_level_name(level));
+  return stamp + std::string(line);
+}
+
 }  // namespace
 
 /// SIGINT and SIGTERM as a file descriptor, for the lifetime of the object. Made before any thread, so that all inherit
@@ -95,7 +107,9 @@ int HostRuntime::run() {
   auto child = ChildPlace::take_from_environment();
   if (!child) return fail(child.error(), 2);
   child_ = std::move(*child);
-  log_ = std::make_unique<Log>(options_.log_level);
+  log_ = std::make_unique<Log>(options_.log_level, [this](LogLevel level, std::string_view line) {
+    process_.console.err(log_line(level, line));
+  });
   if (auto prepared = prepare(); !prepared) return fail(prepared.error(), 2);
   std::atomic<bool> over{false};
   std::thread watcher([&] { watch(signals, over); });

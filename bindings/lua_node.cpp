@@ -5,6 +5,7 @@
 
 #include "bindings/lua_support.hpp"
 #include "bindings/node_context.hpp"
+#include "bindings/process_shared.hpp"
 
 namespace actorhost {
 
@@ -128,6 +129,18 @@ int flags(lua_State* L) {
   return 1;
 }
 
+/// status(text): the terminal's status line; "" removes it
+int status(lua_State* L) {
+  NodeContext::of(L).shared.console.status(check_text(L, 1, "text", "status"));
+  return 0;
+}
+
+/// status_columns() -> its width, 0 when there is none
+int status_columns(lua_State* L) {
+  lua_pushinteger(L, Console::status_columns());
+  return 1;
+}
+
 /// Members that change: rank size id shard role epoch seed.
 int index(lua_State* L) {
   NodeContext& context = NodeContext::of(L);
@@ -165,6 +178,8 @@ int open_node(lua_State* L) {
       {"find_source", guarded<find_source>},
       {"workers", guarded<workers>},
       {"flags", guarded<flags>},
+      {"status", guarded<status>},
+      {"status_columns", guarded<status_columns>},
       {nullptr, nullptr},
   };
   lua_newtable(L);

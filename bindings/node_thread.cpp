@@ -1,5 +1,7 @@
 #include "bindings/node_thread.hpp"
 
+#include <lua.hpp>
+
 #include "bindings/lua_node.hpp"
 #include "bindings/process_shared.hpp"
 
@@ -89,6 +91,21 @@ void NodeThread::fail(const Error& error) {
   shared_.cluster.report_error(node_.address(), end);
 }
 
+/// actor.on_error callbacks, if the script has any; their own errors are only logged.
+void NodeThread::tell_script(Vm& vm, const Error& error) {
+  vm.clear_stop();
+  lua_State* L = vm.state();
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "actor.events");
+  if (lua_istable(L, -1)) {
+    lua_getfield(L, -1, "failed");
+    lua_pushlstring(L, error.message.data(), error.message.size());
+    if (auto told = vm.call(1, 0); !told)
+      shared_.log.warn(node_.name(), "in an on_error callback: " + told.error().message);
+  }
+  lua_settop(L, 0);
+}
+
 void NodeThread::run() {
   auto vm = make_vm();
   if (!vm) {
@@ -104,6 +121,7 @@ void NodeThread::run() {
       shared_.cluster.report_ended(node_.index(), node_.actions());
     } else if (!ran) {
       fail(ran.error());
+      tell_script(**vm, ran.error());
     }
     std::lock_guard lock(vm_mutex_);
     vm_ = nullptr;

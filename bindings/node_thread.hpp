@@ -47,6 +47,7 @@ class NodeThread {
   void print(std::string_view line);
   Result<std::unique_ptr<Vm>> make_vm();
   void fail(const Error& error);
+  void tell_script(Vm& vm, const Error& error);
 
   Shared shared_;
   Node node_;

@@ -36,6 +36,8 @@ bool parse_log_level(std::string_view name, LogLevel& level) noexcept {
   return false;
 }
 
+const char* log_level_name(LogLevel level) noexcept { return kNames[static_cast<size_t>(level)]; }
+
 struct Log::Impl {
   std::unique_ptr<spdlog::logger> logger;
   Sink sink;

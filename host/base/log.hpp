@@ -13,6 +13,7 @@ enum class LogLevel { trace, debug, info, warn, error, off };
 
 /// "debug" -> LogLevel::debug; false when the name is unknown.
 bool parse_log_level(std::string_view name, LogLevel& level) noexcept;
+const char* log_level_name(LogLevel level) noexcept;
 
 class Log {
  public:

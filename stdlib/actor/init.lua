@@ -32,19 +32,20 @@ end
 
 local identity = {
   rank = true, size = true, id = true, role = true, epoch = true, seed = true, shard = true,
-  on_membership = true, on_error = true,
 }
+local events = { on_membership = true, on_error = true }
 
 local node
 
 local function member(_, name)
-  if identity[name] then
+  if identity[name] or events[name] then
     if not node then
       if not package.preload["actor.c.node"] then
         check.fail("actor.%s: this Lua state is not a node of a cluster", name)
       end
       node = require("actor.c.node")
     end
+    if events[name] then return require("actor.events")[name] end
     return node[name]
   end
   local found, module = pcall(require, "actor." .. name)

@@ -1,0 +1,56 @@
+--- Changes of the run that a script may want to hear of: `actor.on_membership` and `actor.on_error`. Callbacks run on the
+--- node's own thread, between and inside engine calls, never in the middle of other Lua code.
+local check = require("actor.check")
+local node = require("actor.c.node")
+
+local M = {}
+
+local membership_callbacks, error_callbacks = {}, {}
+
+---@class actor.MembershipChange
+---@field epoch integer number of the new membership
+---@field joined integer[] ids of new workers
+---@field lost integer[] ids of workers that are gone
+
+---Calls `fn` at each change of the membership that this node takes notice of (ranks and size change only then).
+---@param fn fun(change: actor.MembershipChange)
+function M.on_membership(fn)
+  check.arg(fn, "function", "fn", "actor.on_membership")
+  membership_callbacks[#membership_callbacks + 1] = fn
+end
+
+---Calls `fn` with the message when the run fails, here or on another node, before this node's script ends. It gets what
+---is left of the second in which a stopping node has to end.
+---@param fn fun(message: string)
+function M.on_error(fn)
+  check.arg(fn, "function", "fn", "actor.on_error")
+  error_callbacks[#error_callbacks + 1] = fn
+end
+
+---Looks for a new membership and tells the callbacks. Engine calls make it.
+---@return actor.MembershipChange|nil
+function M.deliver()
+  local change = node.refresh()
+  if change then
+    for _, fn in ipairs(membership_callbacks) do fn(change) end
+  end
+  return change
+end
+
+---Enters the next numbered action. Returns its number, whether it is over already, and its recorded value then.
+---@param kind string "param.run"
+---@return integer index
+---@return boolean replayed
+---@return string value
+function M.enter_action(kind)
+  M.deliver()
+  return node.enter_action(kind)
+end
+
+---For the host: tells the on_error callbacks.
+---@param message string
+function M.failed(message)
+  for _, fn in ipairs(error_callbacks) do fn(message) end
+end
+
+return M

@@ -1,0 +1,61 @@
+--- One progress bar for the whole run, on standard error when that is a terminal and --no-progress is not given; silent
+--- elsewhere, so that output to files stays clean.
+local check = require("actor.check")
+local node = require("actor.c.node")
+
+---@class actor.Progress
+---@field private total number
+---@field private label string
+---@field private began number
+---@field private shown number
+local Progress = {}
+Progress.__index = Progress
+
+local M = {}
+
+local REDRAW_SECONDS = 0.1
+local BAR_COLUMNS = 28
+
+---A bar for `total` units of work. Only the first live rank (or the caller of a server's shard 0) shows it.
+---@param options {total: number, label?: string}
+---@return actor.Progress
+function M.new(options)
+  check.options(options, { total = "number", label = "string?" }, "progress.new")
+  check.number(options.total, "total", "progress.new", 0)
+  local speaks = node.rank == 0 or node.shard == 0
+  return setmetatable({
+    total = options.total,
+    label = options.label or "",
+    began = require("actor").now(),
+    shown = -1,
+    visible = speaks and node.flags().progress and node.status_columns() > 0,
+  }, Progress)
+end
+
+local function seconds_text(seconds)
+  if seconds < 60 then return ("%.0f s"):format(seconds) end
+  return ("%d:%02d"):format(math.floor(seconds / 60), math.floor(seconds % 60))
+end
+
+---Draws the bar at `done` of the total, with a short text behind it; cheap when it was drawn a moment ago.
+---@param done number
+---@param text? string
+function Progress:update(done, text)
+  if not self.visible then return end
+  local now = require("actor").now()
+  if now - self.shown < REDRAW_SECONDS then return end
+  self.shown = now
+  local share = self.total > 0 and math.min(1, math.max(0, done / self.total)) or 1
+  local full = math.floor(share * BAR_COLUMNS)
+  local left = share > 0 and (now - self.began) * (1 - share) / share or 0
+  node.status(("%s [%s%s] %3.0f %%  %s left  %s"):format(self.label, ("#"):rep(full), ("."):rep(BAR_COLUMNS - full),
+    share * 100, seconds_text(left), text or ""))
+end
+
+---Removes the bar.
+function Progress:finish()
+  if self.visible then node.status("") end
+  self.visible = false
+end
+
+return M
