@@ -87,7 +87,9 @@ int exit_code_of(Code code) noexcept {
   }
 }
 
-HostRuntime::HostRuntime(RunOptions options, Setup setup) : options_(std::move(options)), setup_(std::move(setup)) {}
+HostRuntime::HostRuntime(RunOptions options, Setup setup) : options_(std::move(options)), setup_(std::move(setup)) {
+  process_.functions = std::move(setup_.functions);
+}
 
 HostRuntime::~HostRuntime() = default;
 
@@ -125,6 +127,10 @@ int HostRuntime::run() {
   over = true;
   signals.finish();
   watcher.join();
+  if (abandoned_) {  // a node is stuck in a compiled loop, which nothing but the process's end can stop
+    std::fflush(nullptr);
+    _exit(code);
+  }
   return code;
 }
 
@@ -260,7 +266,7 @@ Status HostRuntime::spawn_children(const std::string& url, uint64_t group, uint3
 }
 
 NodeThread::Shared HostRuntime::shared_for_nodes() {
-  return {*cluster_, job_, clock_, *log_, options_, process_, seed_, setup_.vm, [this] {
+  return {*cluster_, job_, clock_, *log_, options_, process_, seed_, [this] {
             std::lock_guard lock(mutex_);
             changed_.notify_all();
           }};

@@ -24,8 +24,8 @@ class SignalWatch;
 class HostRuntime final : private ClusterEvents {
  public:
   struct Setup {
-    std::function<void(lua_State*)> vm;  // run on each VM before the script; may be empty
-    std::string source;                  // a script given as text instead of a file, with options.script as its name
+    std::map<std::string, Function> functions;  // of an embedding program, for the Lua module "host"
+    std::string source;                         // a script given as text, with options.script as its name
     bool from_text = false;
     std::vector<std::string> command_line;  // of this process, for the children of --isolate
     bool watch_signals = true;              // take SIGINT and SIGTERM for the time of `run`
@@ -37,11 +37,9 @@ class HostRuntime final : private ClusterEvents {
   /// Runs the job to its end. Returns the exit code of DESIGN section 4; everything that has to be said has been
   /// printed.
   int run();
-  /// As Ctrl-C: nodes stop at their next engine call or hook; what does not within a second is left to the caller of
-  /// `run`, which returns 130 (main then ends the process with _exit).
+  /// As Ctrl-C: nodes stop at their next engine call or hook. One that does not within a second (a loop compiled by the
+  /// JIT) takes the process with it: `run` then ends by _exit.
   void interrupt();
-  /// True when nodes were left running: the process can only end by _exit.
-  bool abandoned() const noexcept { return abandoned_; }
 
  private:
   // ClusterEvents, on the service thread

@@ -2,6 +2,7 @@
 
 #include <lua.hpp>
 
+#include "bindings/lua_host.hpp"
 #include "bindings/lua_node.hpp"
 #include "bindings/process_shared.hpp"
 
@@ -79,7 +80,7 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
   auto vm = Vm::create(std::move(config));
   if (!vm) return vm;
   register_node_module(**vm);
-  if (shared_.setup) shared_.setup((*vm)->state());
+  register_host_module(**vm);
   return vm;
 }
 

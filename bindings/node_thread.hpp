@@ -23,8 +23,7 @@ class NodeThread {
     const RunOptions& options;
     ProcessShared& process;
     uint64_t seed;
-    std::function<void(lua_State*)> setup;  // registers the embedder's functions; may be empty
-    std::function<void()> ended;            // called on the node's thread when it is done
+    std::function<void()> ended;  // called on the node's thread when it is done
   };
 
   /// Attaches the node's address at once, so that frames can be sent to it; the thread starts with `start`.

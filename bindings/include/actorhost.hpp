@@ -1,0 +1,152 @@
+#pragma once
+// Embedding actorhost in a C++ program: run a job in this process and give its Lua functions written in C++. The only
+// header that an embedder needs; link against actorhost::actorhost_lua.
+//
+//   actorhost::Host host({.nodes = 4});
+//   host.function("price", [](double strike, double spot) { return std::max(0.0, spot - strike); });
+//   return host.run_file("job.lua");            -- in job.lua: local host = require "host"; host.price(90, 100)
+//
+// A Host runs one job at a time, from one thread. Its functions are called from the nodes' threads, several at once:
+// they must be thread-safe. What they throw becomes a Lua error with its text.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace actorhost {
+
+/// What passes between Lua and C++: nil, boolean, number, string (any bytes), array of numbers.
+using Value = std::variant<std::monostate, bool, double, std::string, std::vector<double>>;
+using Function = std::function<Value(std::span<const Value>)>;
+
+struct HostConfig {
+  unsigned nodes = 0;              // nodes on this host; 0: one a core
+  std::vector<std::string> args;   // what the script sees as `...` and actor.args
+  std::vector<std::string> flags;  // further flags of the command line: {"--barrier", "ssp:4"}
+  bool handle_signals = false;     // end the run on SIGINT and SIGTERM
+};
+
+class Host {
+ public:
+  explicit Host(HostConfig config = {});
+  ~Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  /// Makes `fn` available as require("host").NAME on every node. Before run.
+  Host& function(std::string name, Function fn);
+
+  /// The same for any callable with parameters of bool, numbers, std::string and std::vector<double>; a call with other
+  /// arguments is a Lua error that names the argument.
+  template <typename F>
+  requires(!std::is_convertible_v<F, Function>) Host& function(std::string name, F fn);
+
+  /// Runs a script to its end and returns its exit code: 0 done, 1 the job's Lua raised or does not parse, 2 usage (a
+  /// missing file too), 3 cluster or node failure, 130 interrupted. Blocks; messages go to standard error.
+  int run_file(const std::string& path);
+  /// The same for a script given as text; `name` stands for it in messages.
+  int run_text(const std::string& name, const std::string& source);
+
+  /// Ends the run as Ctrl-C does. Any thread.
+  void interrupt();
+
+ private:
+  int run(const std::string& name, const std::string* source);
+
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+namespace detail {
+
+/// Raised as a Lua error "bad argument 2 to host.price: expected number, got string".
+[[noreturn]] void wrong_argument(const std::string& function, size_t index, const char* expected, const Value& given);
+
+template <typename T>
+struct Argument;
+template <>
+struct Argument<bool> {
+  static constexpr const char* name = "boolean";
+  static const bool* get(const Value& v) { return std::get_if<bool>(&v); }
+};
+template <typename T>
+requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) struct Argument<T> {
+  static constexpr const char* name = "number";
+  static const double* get(const Value& v) { return std::get_if<double>(&v); }
+};
+template <>
+struct Argument<std::string> {
+  static constexpr const char* name = "string";
+  static const std::string* get(const Value& v) { return std::get_if<std::string>(&v); }
+};
+template <>
+struct Argument<std::vector<double>> {
+  static constexpr const char* name = "array of numbers";
+  static const std::vector<double>* get(const Value& v) { return std::get_if<std::vector<double>>(&v); }
+};
+
+template <typename T>
+T argument(const std::string& function, std::span<const Value> values, size_t index) {
+  using Plain = std::remove_cvref_t<T>;
+  static const Value kNil;
+  const Value& value = index < values.size() ? values[index] : kNil;
+  const auto* found = Argument<Plain>::get(value);
+  if (found == nullptr) wrong_argument(function, index + 1, Argument<Plain>::name, value);
+  return static_cast<Plain>(*found);
+}
+
+template <typename R>
+Value result(R&& r) {
+  using Plain = std::remove_cvref_t<R>;
+  if constexpr (std::is_arithmetic_v<Plain> && !std::is_same_v<Plain, bool>) {
+    return static_cast<double>(r);
+  } else {
+    return Value(std::forward<R>(r));
+  }
+}
+
+template <typename F>
+struct Signature : Signature<decltype(&F::operator())> {};
+template <typename C, typename R, typename... A>
+struct Signature<R (C::*)(A...) const> {
+  using Arguments = std::tuple<std::remove_cvref_t<A>...>;
+};
+template <typename C, typename R, typename... A>
+struct Signature<R (C::*)(A...)> : Signature<R (C::*)(A...) const> {};
+template <typename R, typename... A>
+struct Signature<R (*)(A...)> {
+  using Arguments = std::tuple<std::remove_cvref_t<A>...>;
+};
+
+template <typename F, typename... A, size_t... I>
+Value invoke(F& fn, const std::string& name, std::span<const Value> values, std::tuple<A...>*,
+             std::index_sequence<I...>) {
+  if constexpr (std::is_void_v<std::invoke_result_t<F&, A...>>) {
+    fn(argument<A>(name, values, I)...);
+    return {};
+  } else {
+    return result(fn(argument<A>(name, values, I)...));
+  }
+}
+
+}  // namespace detail
+
+template <typename F>
+requires(!std::is_convertible_v<F, Function>) Host& Host::function(std::string name, F fn) {
+  using Arguments = typename detail::Signature<std::decay_t<F>>::Arguments;
+  auto call = [fn = std::move(fn), name](std::span<const Value> values) mutable {
+    return detail::invoke(fn, name, values, static_cast<Arguments*>(nullptr),
+                          std::make_index_sequence<std::tuple_size_v<Arguments>>{});
+  };
+  return function(std::move(name), Function(std::move(call)));
+}
+
+}  // namespace actorhost

@@ -1,0 +1,20 @@
+// A C++ program with a job inside: it gives the job's Lua a function of its own and runs it on four nodes.
+
+#include <actorhost.hpp>
+#include <atomic>
+#include <cstdio>
+#include <string>
+
+int main(int argc, char** argv) {
+  std::atomic<int> calls{0};
+  actorhost::Host host({.nodes = 4});
+  host.function("collatz", [&calls](double n) {  // called from four threads at once
+    ++calls;
+    int steps = 0;
+    for (; n > 1; ++steps) n = static_cast<long>(n) % 2 == 0 ? n / 2 : 3 * n + 1;
+    return steps;
+  });
+  const int code = host.run_file(argc > 1 ? argv[1] : "job.lua");
+  std::printf("C++ was called %d times\n", calls.load());
+  return code;
+}
