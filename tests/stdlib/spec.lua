@@ -1,0 +1,91 @@
+--- What a spec file is written with: test, equal, near, raises and scratch_seed as globals. The driver runs this first,
+--- then the spec file, then run_specs.
+local tests = {}
+
+local function show(value, depth)
+  if type(value) == "string" then return ("%q"):format(value) end
+  if type(value) ~= "table" or depth > 4 then return tostring(value) end
+  local parts = {}
+  for _, key in ipairs(require("actor.util").sorted_keys(value)) do
+    local name = type(key) == "string" and key or "[" .. tostring(key) .. "]"
+    parts[#parts + 1] = (key == #parts + 1 and "" or name .. " = ") .. show(value[key], depth + 1)
+    if #parts > 20 then
+      parts[#parts + 1] = "..."
+      break
+    end
+  end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
+
+local function same(a, b)
+  if type(a) ~= type(b) then return false end
+  if type(a) ~= "table" then return a == b or (a ~= a and b ~= b) end
+  for key, value in pairs(a) do
+    if not same(value, b[key]) then return false end
+  end
+  for key in pairs(b) do
+    if a[key] == nil then return false end
+  end
+  return true
+end
+
+---Declares a test; `name` is a sentence that says what holds.
+---@param name string
+---@param body fun()
+function test(name, body)
+  if tests[name] then error("a second test named '" .. name .. "'", 2) end
+  tests[name] = true
+  tests[#tests + 1] = { name = name, body = body }
+end
+
+---`actual` has to equal `expected`; tables are compared by content, NaN equals NaN.
+function equal(actual, expected, note)
+  if not same(actual, expected) then
+    error(("%sexpected %s, got %s"):format(note and note .. ": " or "", show(expected, 0), show(actual, 0)), 2)
+  end
+end
+
+---`actual` has to be within `tolerance` (default 1e-9) of `expected`.
+function near(actual, expected, tolerance, note)
+  if type(actual) ~= "number" or not (math.abs(actual - expected) <= (tolerance or 1e-9)) then
+    error(("%sexpected %s within %s, got %s"):format(note and note .. ": " or "", expected, tolerance or 1e-9,
+      tostring(actual)), 2)
+  end
+end
+
+---`body` has to raise an error whose text matches the Lua pattern. Returns the text.
+---@param body fun()
+---@param pattern string
+---@return string
+function raises(body, pattern)
+  local fine, message = pcall(body)
+  if fine then error(("expected an error matching '%s', none was raised"):format(pattern), 2) end
+  if not tostring(message):find(pattern) then
+    error(("expected an error matching '%s', got: %s"):format(pattern, tostring(message)), 2)
+  end
+  return tostring(message)
+end
+
+---The seed of random input: that of ACTORHOST_TEST_SEED, or 1. Failures print it.
+scratch_seed = tonumber(os.getenv("ACTORHOST_TEST_SEED")) or 1
+
+---Runs the declared tests whose name contains `only`; returns how many failed.
+function run_specs(only)
+  local ran, failed = 0, 0
+  for _, case in ipairs(tests) do
+    if case.name:find(only, 1, true) then
+      ran = ran + 1
+      local fine, message = xpcall(case.body, function(text) return debug.traceback(tostring(text), 2) end)
+      if not fine then
+        failed = failed + 1
+        print(("FAILED: %s (seed %d)\n%s"):format(case.name, scratch_seed, message))
+      end
+    end
+  end
+  if ran == 0 then
+    print("no test was declared, or none matches")
+    return 1
+  end
+  print(("%d tests, %d failed"):format(ran, failed))
+  return failed
+end

@@ -1,0 +1,83 @@
+// Runs one spec file of tests/stdlib in a Vm: stdlib_spec FILE [normal|jit-off|collector] [part of a test's name].
+// The modes: as users run it; with the JIT off; with a collector that never pauses, which finds what is not anchored.
+// Exit code 0 when there were tests and all passed.
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+
+#include <lua.hpp>
+
+#include "bindings/vm.hpp"
+
+using actorhost::Error;
+using actorhost::ModuleText;
+using actorhost::Result;
+using actorhost::Vm;
+
+namespace {
+
+std::optional<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+class SpecModules final : public actorhost::ModuleSource {
+ public:
+  Result<std::optional<ModuleText>> find(std::string_view name) override {
+    auto text = read_file(std::string(ACTORHOST_SOURCE_DIR) + "/tests/stdlib/" + std::string(name) + ".lua");
+    if (!text) return std::optional<ModuleText>();
+    return std::optional(ModuleText{std::move(*text), "@" + std::string(name) + ".lua"});
+  }
+};
+
+int usage() {
+  std::fprintf(stderr, "usage: stdlib_spec FILE [normal|jit-off|collector] [part of a test's name]\n");
+  return 2;
+}
+
+bool run_file(Vm& vm, const std::string& path) {
+  const auto text = read_file(path);
+  if (!text) {
+    std::fprintf(stderr, "%s cannot be read\n", path.c_str());
+    return false;
+  }
+  const auto status = vm.run(*text, "@" + path.substr(path.rfind('/') + 1));
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.error().message.c_str());
+  return status.ok();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, const char*> modes = {
+      {"normal", ""},
+      {"jit-off", "jit.off() jit.flush()"},
+      {"collector", "collectgarbage('setpause', 0) collectgarbage('setstepmul', 1000)"}};
+  if (argc < 2) return usage();
+  const auto mode = modes.find(argc > 2 ? argv[2] : "normal");
+  if (mode == modes.end()) return usage();
+  SpecModules modules;
+  actorhost::Log log(actorhost::LogLevel::warn);
+  actorhost::VmConfig config;
+  config.log = &log;
+  config.modules = &modules;
+  auto vm = Vm::create(std::move(config));
+  if (!vm.ok()) {
+    std::fprintf(stderr, "%s\n", vm.error().message.c_str());
+    return 1;
+  }
+  if (!(*vm)->run(mode->second, "=mode").ok()) return 1;
+  if (!run_file(**vm, std::string(ACTORHOST_SOURCE_DIR) + "/tests/stdlib/spec.lua")) return 1;
+  if (!run_file(**vm, argv[1])) return 1;
+  lua_State* L = (*vm)->state();
+  lua_getglobal(L, "run_specs");
+  lua_pushstring(L, argc > 3 ? argv[3] : "");
+  const auto status = (*vm)->call(1, 1);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.error().message.c_str());
+  return status.ok() && lua_tointeger(L, -1) == 0 ? 0 : 1;
+}
