@@ -188,7 +188,8 @@ void expose(const std::array<float, kPixels>& image, float noise, Rng& rng, std:
     for (size_t k = i; k < i + 8; ++k, bits >>= 8) {
       const float offset = (static_cast<float>(bits & 0xff) / 127.5F - 1) * noise;
       const float value = std::clamp(image[k] * 255 + offset, 0.0F, 255.0F);
-      out[k] = static_cast<std::byte>(static_cast<int>(value + 0.5F));
+      const float up = value + 0.5F;  // never negative, so cutting it rounds to the nearest
+      out[k] = static_cast<std::byte>(static_cast<int>(up));
     }
   }
 }

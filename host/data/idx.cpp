@@ -117,7 +117,8 @@ Result<NpyArray> read_of_rank(const fs::path& path, size_t rank, const char* wha
 std::optional<fs::path> find_part(const fs::path& dir, const std::string& part, const std::string& idx) {
   for (const char* joint : {"-", "."}) {
     for (const char* ending : {"", ".gz"}) {
-      const fs::path path = dir / (part + joint + idx + "-ubyte" + ending);
+      std::string name = part;
+      const fs::path path = dir / name.append(joint).append(idx).append("-ubyte").append(ending);
       std::error_code ignored;
       if (fs::exists(path, ignored)) return path;
     }
