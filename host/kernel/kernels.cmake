@@ -9,6 +9,9 @@ function(actorhost_kernels isa)
   target_compile_definitions(kernels_${isa} PRIVATE AH_ISA=${isa} Eigen=Eigen_${isa} EIGEN_NO_DEBUG EIGEN_DONT_PARALLELIZE)
   target_compile_options(kernels_${isa} PRIVATE ${ARGN} -O3 -g1 -ffp-contract=off -fno-math-errno -fno-trapping-math
     -fno-exceptions -fno-rtti $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-uninitialized>)  # g++ 12's own AVX-512 headers
+  if(NOT isa STREQUAL "sse2")
+    set_target_properties(kernels_${isa} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)  # clang-tidy reads each source once
+  endif()
   target_sources(actorhost_core PRIVATE $<TARGET_OBJECTS:kernels_${isa}>)
 endfunction()
 

@@ -26,8 +26,8 @@ local restricted = {
   { "^lualib%.h", "^bindings/[^/]+$", "^tests/", why = "Lua belongs to bindings/ and tests/" },
   { "^luajit", "^bindings/[^/]+$", "^tests/", why = "Lua belongs to bindings/ and tests/" },
   { "^nng/", "^host/net/[^/]+%.cpp$", "^tests/.+%.cpp$", why = "NNG belongs to the .cpp files of host/net" },
-  { "^Eigen/", "^host/kernel/[^/]+%.cpp$", "^tests/bench/.+%.cpp$", why = "Eigen belongs to the .cpp files of host/kernel" },
-  { "^unsupported/Eigen/", "^host/kernel/[^/]+%.cpp$", why = "Eigen belongs to the .cpp files of host/kernel" },
+  { "^Eigen/", "^host/kernel/.+%.cpp$", "^tests/bench/.+%.cpp$", why = "Eigen belongs to the .cpp files of host/kernel" },
+  { "^unsupported/Eigen/", "^host/kernel/.+%.cpp$", why = "Eigen belongs to the .cpp files of host/kernel" },
   { "^catch2/", "^tests/", why = "only tests include the test library" },
 }
 

@@ -1,9 +1,8 @@
 -- clang-tidy over every .cpp whose text, or that of a header of the tree that it includes, has changed since it was
--- last found clean. Usage: luajit tidy.lua BUILD CACHE JOBS < every C++ file, relative to the working directory.
+-- last found clean. Usage: luajit tidy.lua BUILD CACHE JOBS < every C++ and settings file, relative to where it runs.
 -- CACHE/<file>.ok holds what a clean result rests on: the digests of all files involved, compared as text.
 
 local build, cache, jobs = arg[1], arg[2], tonumber(arg[3])
-local settings = { ".clang-tidy", "tests/.clang-tidy", "scripts/lint/tidy.lua" }
 
 local function read(path)
   local file = io.open(path, "rb")
@@ -58,17 +57,18 @@ local function key_of(path, digest, common)
   return common .. table.concat(lines, "\n") .. "\n"
 end
 
-local files, sources = {}, {}
+local files, sources, settings = {}, {}, {}
 for file in io.lines() do
   files[#files + 1] = file
   if file:match("%.cpp$") then sources[#sources + 1] = file end
+  if file:match("%.clang%-tidy$") or file:match("%.lua$") then settings[#settings + 1] = file end
 end
-for _, file in ipairs(settings) do files[#files + 1] = file end
+table.sort(settings)
 
 local digest = digests(files)
 local version = assert(io.popen("clang-tidy --version | grep version")):read("*a")
 local common = version
-for _, file in ipairs(settings) do common = common .. (digest[file] or "none") .. "  " .. file .. "\n" end
+for _, file in ipairs(settings) do common = common .. digest[file] .. "  " .. file .. "\n" end
 
 os.execute("mkdir -p " .. quote(cache))
 local stale = {}
@@ -84,7 +84,7 @@ if #stale == 0 then os.exit(0) end
 
 -- One process a file, `jobs` at a time; the key becomes the stamp of a clean file.
 local one = 'clang-tidy --quiet -p "$0" "$1" >"$2.log" 2>&1 && mv "$2.key" "$2.ok" && exit 0; '
-  .. 'grep -v -e "warnings generated" -e "^Suppressed " -e "^Use -header-filter" "$2.log"; exit 1'
+  .. 'grep -v -e "warnings generated" -e "^Suppressed " -e "^Use -header-filter" -e "warnings and .* generated" -e "^Error while processing" "$2.log"; exit 1'
 local list = os.tmpname()
 write(list, table.concat(stale, "\0") .. "\0")
 local failed = os.execute(("xargs -0 -n 2 -P %d sh -c %s %s < %s"):format(jobs, quote(one), quote(build), quote(list)))

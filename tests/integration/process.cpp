@@ -261,7 +261,7 @@ void Process::State::stop() {
   pid = -1;
 }
 
-Process::Process(const std::string& program, std::vector<std::string> args, ProcessOptions options)
+Process::Process(const std::string& program, std::vector<std::string> args, const ProcessOptions& options)
     : state_(std::make_unique<State>()) {
   state_->start(program, std::move(args), options);
 }
@@ -326,8 +326,8 @@ std::string Process::describe() const {
 }
 
 Finished run_program(const std::string& program, std::vector<std::string> args, double seconds,
-                     ProcessOptions options) {
-  Process process(program, std::move(args), std::move(options));
+                     const ProcessOptions& options) {
+  Process process(program, std::move(args), options);
   const std::optional<int> status = process.wait(seconds);
   return {status, process.out(), process.err(), process.describe()};
 }

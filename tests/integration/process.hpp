@@ -33,7 +33,7 @@ class Process {
  public:
   /// Starts `program` (a path, or a name that PATH leads to) in a process group of its own. Throws std::runtime_error
   /// when it cannot be started.
-  explicit Process(const std::string& program, std::vector<std::string> args = {}, ProcessOptions options = {});
+  explicit Process(const std::string& program, std::vector<std::string> args = {}, const ProcessOptions& options = {});
   /// Kills what is left of the group.
   ~Process();
   Process(Process&&) noexcept;
@@ -74,7 +74,7 @@ struct Finished {
 
 /// Runs a program to its end.
 Finished run_program(const std::string& program, std::vector<std::string> args, double seconds,
-                     ProcessOptions options = {});
+                     const ProcessOptions& options = {});
 
 /// The actorhost program of this build.
 std::string actorhost_binary();

@@ -23,9 +23,7 @@ using actorhost::TempDir;
 
 namespace {
 
-Process shell(const std::string& script, actorhost::ProcessOptions options = {}) {
-  return Process("sh", {"-c", script}, std::move(options));
-}
+Process shell(const std::string& script) { return Process("sh", {"-c", script}); }
 
 bool exists(pid_t pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
 
