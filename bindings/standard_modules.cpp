@@ -3,11 +3,13 @@
 #include "bindings/barrier_api.hpp"
 #include "bindings/lua_codec.hpp"
 #include "bindings/lua_core.hpp"
+#include "bindings/lua_tensor.hpp"
 
 namespace actorhost {
 
 void open_standard_modules(Vm& vm) {
   open_core(vm);
+  open_tensor(vm);
   open_barrier(vm);
   open_codec(vm);
 }

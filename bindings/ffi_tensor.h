@@ -1,0 +1,105 @@
+#pragma once
+#include <stdint.h>
+/* FFI text "ffi/tensor": tensors as C values and the operations on them. Plain C for ffi.cdef, which skips lines that
+   start with '#'. A tensor lives in Lua memory; its elements are a shared block of bytes (host/base/blob.hpp), which
+   views share. All-zero bytes are an empty tensor. Operations check shapes and element types and return a status;
+   where an `out` is empty they allocate it, otherwise it has to have the result's shape. None of them calls Lua. */
+
+/* Status of an operation. */
+enum {
+  AH_TENSOR_OK = 0,
+  AH_TENSOR_SHAPE = 1,  /* the operands' shapes don't fit */
+  AH_TENSOR_DTYPE = 2,  /* the operands' element types differ */
+  AH_TENSOR_MEMORY = 3, /* out of memory */
+  AH_TENSOR_OUT = 4,    /* `out` has another shape or element type than the result */
+  AH_TENSOR_LABEL = 5   /* a label is not a whole number of 1 .. columns: see context->bad_row, bad_value */
+};
+
+/* What the tensors of one Lua state share; belongs to the state. */
+typedef struct ah_tensor_context {
+  int64_t live;    /* bytes of the blocks that tensors hold, views not counted */
+  int64_t fresh;   /* bytes taken since Lua last set it to 0 */
+  int64_t limit;   /* Lua collects garbage when `fresh` is above */
+  int64_t bad_row; /* from 1 */
+  double bad_value;
+  int32_t threads; /* of matmul; set_threads changes it */
+} ah_tensor_context;
+
+typedef struct ah_tensor {
+  uint64_t block_[4]; /* a Blob, constructed in place when context_ is set */
+  ah_tensor_context* context_;
+  union {
+    void* data_; /* the first element */
+    float* f32_;
+    double* f64_;
+  };
+  int64_t count_;  /* elements */
+  int64_t charge_; /* bytes counted in context_->live */
+  int32_t type_;   /* 0 float32, 1 float64 */
+  int32_t ndim_;
+  int64_t extent_[8];
+  int64_t step_[8]; /* in elements */
+} ah_tensor;
+
+/* An optimiser: host/kernel/optimiser.hpp's OptimiserSpec, kinds as numbered there. */
+typedef struct ah_optimiser {
+  double lr, scale, momentum, weight_decay, beta1, beta2, epsilon, initial;
+  double decay_rate, decay_every, decay_floor;
+  int32_t kind, decay_kind, nesterov;
+} ah_optimiser;
+
+typedef struct ah_tensor_api {
+  ah_tensor_context* context;
+  const char* isa; /* of the kernels in use */
+
+  /* Uninitialised elements. */
+  int32_t (*allocate)(ah_tensor_context* context, ah_tensor* out, int32_t type, int32_t ndim, const int64_t* extent);
+  void (*release)(ah_tensor* t);
+  /* `out` shares the block of `base`: same element type, given geometry. */
+  void (*view)(ah_tensor* out, const ah_tensor* base, int64_t offset, int32_t ndim, const int64_t* extent,
+               const int64_t* step);
+  /* `out` takes the block over and `from` is empty afterwards. */
+  void (*move)(ah_tensor* out, ah_tensor* from);
+  int32_t (*contiguous)(const ah_tensor* t);
+
+  int32_t (*unary)(int32_t op, ah_tensor* out, const ah_tensor* a);
+  int32_t (*binary)(int32_t op, ah_tensor* out, const ah_tensor* a, const ah_tensor* b);
+  /* a op value, or value op a when `swapped`. */
+  int32_t (*binary_scalar)(int32_t op, ah_tensor* out, const ah_tensor* a, double value, int32_t swapped);
+  /* y += alpha * x, x stretched to the shape of y. */
+  int32_t (*axpy)(double alpha, const ah_tensor* x, ah_tensor* y);
+  /* Stretches `a` to the shape of `out` and converts; `out` must not be empty. */
+  int32_t (*copy)(ah_tensor* out, const ah_tensor* a);
+  void (*fill)(ah_tensor* out, double value);
+  /* out[i] = start + i * step for a contiguous `out`. */
+  void (*arange)(ah_tensor* out, double start, double step);
+  /* out[i] = bytes[i] * scale + shift for a contiguous `out`. */
+  void (*from_bytes)(ah_tensor* out, const uint8_t* bytes, double scale, double shift);
+  /* Contiguous `out`, row after row: uniform in [a, b) or, with `normal`, mean a and deviation b. */
+  void (*random)(ah_tensor* out, void* rng, int32_t normal, double a, double b);
+
+  double (*reduce_all)(int32_t op, const ah_tensor* a);
+  int32_t (*reduce)(int32_t op, ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t keep);
+  /* Positions from 1. The dimension is not empty. */
+  int32_t (*arg_max)(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t smallest, int32_t keep);
+  /* Both 1 or 2 dimensions; a vector is a row on the left and a column on the right. */
+  int32_t (*matmul)(ah_tensor* out, const ah_tensor* a, const ah_tensor* b, int32_t transpose_a, int32_t transpose_b,
+                    double alpha, int32_t accumulate);
+  int32_t (*softmax)(ah_tensor* out, const ah_tensor* a);
+  /* Mean loss of the rows of scores with labels 1 .. columns; `grad` may be null, empty or the scores. */
+  int32_t (*cross_entropy)(double* loss, ah_tensor* grad, const ah_tensor* scores, const ah_tensor* labels);
+  int32_t (*is_finite)(const ah_tensor* a);
+  /* Shapes are equal. */
+  int32_t (*all_close)(const ah_tensor* a, const ah_tensor* b, double rtol, double atol, int32_t nan_equal);
+  /* XXH64 of the element type, the shape and the elements in row-major order; `a` is contiguous. */
+  uint64_t (*hash)(const ah_tensor* a);
+
+  int32_t (*optimiser_parts)(const ah_optimiser* o);
+  double (*optimiser_fill)(const ah_optimiser* o);
+  double (*learning_rate)(const ah_optimiser* o, int64_t step);
+  /* All contiguous, of one size and element type. */
+  void (*optimise)(const ah_optimiser* o, int64_t step, const ah_tensor* grad, ah_tensor* state1, ah_tensor* state2,
+                   ah_tensor* weights);
+  /* 1 .. 256 threads for matmul, results are the same for any number; false when they could not be started. */
+  int32_t (*set_threads)(ah_tensor_context* context, int32_t threads);
+} ah_tensor_api;

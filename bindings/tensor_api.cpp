@@ -1,0 +1,530 @@
+#include "bindings/tensor_api.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <vector>
+
+#include <xxhash.h>
+
+#include "host/base/random.hpp"
+#include "host/kernel/matmul.hpp"
+#include "host/kernel/optimiser.hpp"
+
+namespace actorhost {
+
+using kernel::Dtype;
+using kernel::View;
+
+namespace {
+
+static_assert(sizeof(Blob) <= sizeof(ah_tensor::block_) && alignof(Blob) <= alignof(uint64_t));
+
+Blob& block(ah_tensor& t) noexcept { return *std::launder(reinterpret_cast<Blob*>(t.block_)); }
+
+TensorState& state_of(ah_tensor_context* context) noexcept { return *reinterpret_cast<TensorState*>(context); }
+
+const kernel::Kernels& kernels_of(const ah_tensor* t) noexcept { return *state_of(t->context_).kernels; }
+
+void set_geometry(ah_tensor& t, const View& view) noexcept {
+  t.data_ = view.data;
+  t.type_ = static_cast<int32_t>(view.dtype);
+  t.ndim_ = view.ndim;
+  t.count_ = view.size();
+  std::copy(view.shape.begin(), view.shape.end(), t.extent_);
+  std::copy(view.steps.begin(), view.steps.end(), t.step_);
+}
+
+// A new block for the shape and type of `like`. Throws std::bad_alloc.
+void allocate_like(ah_tensor_context* context, ah_tensor& out, const View& like) {
+  const auto count = static_cast<size_t>(like.size());
+  Blob bytes = Blob::allocate(count * dtype_size(like.dtype));
+  const View geometry = kernel::row_major(bytes.data(), like.dtype, like.ndim, like.shape.data());
+  adopt(state_of(context), out, std::move(bytes), geometry);
+}
+
+// Makes `out` ready for a result of this shape and type, allocating it when it is empty.
+int32_t prepare(ah_tensor_context* context, ah_tensor& out, const View& like) {
+  if (out.context_ == nullptr) {
+    allocate_like(context, out, like);
+    return AH_TENSOR_OK;
+  }
+  const View view = view_of(out);
+  return kernel::same_shape(view, like) && view.dtype == like.dtype ? AH_TENSOR_OK : AH_TENSOR_OUT;
+}
+
+// A row-major copy for the time of one operation.
+struct Copied {
+  Blob bytes;
+  View view;
+
+  Copied(const kernel::Kernels& k, const View& source)
+      : bytes(Blob::allocate(static_cast<size_t>(source.size()) * dtype_size(source.dtype))),
+        view(kernel::row_major(bytes.data(), source.dtype, source.ndim, source.shape.data())) {
+    kernel::copy(k, view, source);
+  }
+};
+
+// `in`, or a copy of it kept in `keep` where writing `out` would change what is still to be read.
+View apart(const kernel::Kernels& k, const View& out, const View& in, std::unique_ptr<Copied>& keep) {
+  if (!kernel::overlaps(out, in)) return in;
+  keep = std::make_unique<Copied>(k, in);
+  return keep->view;
+}
+
+// Runs f, which returns a status, and turns lack of memory into one.
+template <typename F>
+int32_t guarded_status(F f) noexcept {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return AH_TENSOR_MEMORY;
+  }
+}
+
+// ---- Blocks ----
+
+int32_t allocate(ah_tensor_context* context, ah_tensor* out, int32_t type, int32_t ndim,
+                 const int64_t* extent) noexcept {
+  return guarded_status([&] {
+    allocate_like(context, *out, kernel::row_major(nullptr, static_cast<Dtype>(type), ndim, extent));
+    return AH_TENSOR_OK;
+  });
+}
+
+void release(ah_tensor* t) noexcept {
+  if (t->context_ == nullptr) return;
+  t->context_->live -= t->charge_;
+  std::destroy_at(&block(*t));
+  std::memset(static_cast<void*>(t), 0, sizeof *t);
+}
+
+void view(ah_tensor* out, const ah_tensor* base, int64_t offset, int32_t ndim, const int64_t* extent,
+          const int64_t* step) noexcept {
+  View geometry = view_of(*base);
+  geometry.data = geometry.at(offset);
+  geometry.ndim = ndim;
+  std::copy_n(extent, ndim, geometry.shape.begin());
+  std::copy_n(step, ndim, geometry.steps.begin());
+  new (out->block_) Blob(block_of(*base));
+  out->context_ = base->context_;
+  set_geometry(*out, geometry);
+}
+
+void move(ah_tensor* out, ah_tensor* from) noexcept {
+  new (out->block_) Blob(std::move(block(*from)));
+  std::destroy_at(&block(*from));
+  std::memcpy(reinterpret_cast<char*>(out) + sizeof out->block_,
+              reinterpret_cast<const char*>(from) + sizeof from->block_, sizeof *out - sizeof out->block_);
+  std::memset(static_cast<void*>(from), 0, sizeof *from);
+}
+
+int32_t contiguous(const ah_tensor* t) noexcept { return view_of(*t).contiguous() ? 1 : 0; }
+
+// ---- Elementwise ----
+
+int32_t unary(int32_t op, ah_tensor* out, const ah_tensor* a) noexcept {
+  return guarded_status([&] {
+    const View in = view_of(*a);
+    const int32_t status = prepare(a->context_, *out, in);
+    if (status != AH_TENSOR_OK) return status;
+    const auto& k = kernels_of(a);
+    std::unique_ptr<Copied> keep;
+    const View to = view_of(*out);
+    kernel::unary(k, static_cast<kernel::Unary>(op), to, apart(k, to, in, keep));
+    return status;
+  });
+}
+
+int32_t binary(int32_t op, ah_tensor* out, const ah_tensor* a, const ah_tensor* b) noexcept {
+  return guarded_status([&]() -> int32_t {
+    const View left = view_of(*a);
+    const View right = view_of(*b);
+    if (left.dtype != right.dtype) return AH_TENSOR_DTYPE;
+    View like{.dtype = left.dtype};
+    if (!kernel::broadcast_shapes(left, right, like)) return AH_TENSOR_SHAPE;
+    const int32_t status = prepare(a->context_, *out, like);
+    if (status != AH_TENSOR_OK) return status;
+    const auto& k = kernels_of(a);
+    const View to = view_of(*out);
+    View wide_left;
+    View wide_right;
+    (void)kernel::broadcast_to(left, like, wide_left);
+    (void)kernel::broadcast_to(right, like, wide_right);
+    std::unique_ptr<Copied> keep_left;
+    std::unique_ptr<Copied> keep_right;
+    kernel::binary(k, static_cast<kernel::Binary>(op), to, apart(k, to, wide_left, keep_left),
+                   apart(k, to, wide_right, keep_right));
+    return status;
+  });
+}
+
+int32_t binary_scalar(int32_t op, ah_tensor* out, const ah_tensor* a, double value, int32_t swapped) noexcept {
+  return guarded_status([&] {
+    const View in = view_of(*a);
+    const int32_t status = prepare(a->context_, *out, in);
+    if (status != AH_TENSOR_OK) return status;
+    const auto& k = kernels_of(a);
+    auto single = static_cast<float>(value);
+    View scalar{.data = &value, .dtype = in.dtype, .ndim = in.ndim, .shape = in.shape};
+    if (in.dtype == Dtype::f32) scalar.data = &single;
+    std::unique_ptr<Copied> keep;
+    const View to = view_of(*out);
+    const View from = apart(k, to, in, keep);
+    kernel::binary(k, static_cast<kernel::Binary>(op), to, swapped != 0 ? scalar : from, swapped != 0 ? from : scalar);
+    return status;
+  });
+}
+
+int32_t axpy(double alpha, const ah_tensor* x, ah_tensor* y) noexcept {
+  return guarded_status([&]() -> int32_t {
+    const View to = view_of(*y);
+    View from;
+    if (x->type_ != y->type_) return AH_TENSOR_DTYPE;
+    if (!kernel::broadcast_to(view_of(*x), to, from)) return AH_TENSOR_SHAPE;
+    const auto& k = kernels_of(x);
+    std::unique_ptr<Copied> keep;
+    kernel::axpy(k, alpha, apart(k, to, from, keep), to);
+    return AH_TENSOR_OK;
+  });
+}
+
+int32_t copy(ah_tensor* out, const ah_tensor* a) noexcept {
+  return guarded_status([&]() -> int32_t {
+    const View to = view_of(*out);
+    View from;
+    if (!kernel::broadcast_to(view_of(*a), to, from)) return AH_TENSOR_SHAPE;
+    const auto& k = kernels_of(a);
+    std::unique_ptr<Copied> keep;
+    kernel::copy(k, to, apart(k, to, from, keep));
+    return AH_TENSOR_OK;
+  });
+}
+
+void fill(ah_tensor* out, double value) noexcept { kernel::fill(kernels_of(out), view_of(*out), value); }
+
+// Calls f(element, i) for each element of a contiguous tensor.
+template <typename F>
+void each(ah_tensor& t, F f) {
+  if (t.type_ == static_cast<int32_t>(Dtype::f32)) {
+    for (int64_t i = 0; i < t.count_; ++i) t.f32_[i] = static_cast<float>(f(i));
+  } else {
+    for (int64_t i = 0; i < t.count_; ++i) t.f64_[i] = f(i);
+  }
+}
+
+void arange(ah_tensor* out, double start, double step) noexcept {
+  each(*out, [=](int64_t i) { return start + static_cast<double>(i) * step; });
+}
+
+void from_bytes(ah_tensor* out, const uint8_t* bytes, double scale, double shift) noexcept {
+  kernels_of(out).from_bytes(static_cast<Dtype>(out->type_), out->count_, out->data_, bytes, scale, shift);
+}
+
+void random(ah_tensor* out, void* rng, int32_t normal, double a, double b) noexcept {
+  Rng& source = *static_cast<Rng*>(rng);
+  if (normal != 0) return each(*out, [&](int64_t) { return a + b * source.normal(); });
+  // Rounding to float may reach the upper end, which is not part of the range.
+  const double top = out->type_ == 0 ? static_cast<double>(std::nextafter(static_cast<float>(b), static_cast<float>(a)))
+                                     : std::nextafter(b, a);
+  each(*out, [&](int64_t) { return std::min(a + (b - a) * source.uniform(), top); });
+}
+
+// ---- Reductions ----
+
+double reduce_all(int32_t op, const ah_tensor* a) noexcept {
+  return kernel::reduce_all(kernels_of(a), static_cast<kernel::Reduction>(op), view_of(*a));
+}
+
+// Prepares `out` for a result along `dim` and calls f with its view with that dimension kept as 1.
+template <typename F>
+int32_t along(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t keep, F f) noexcept {
+  return guarded_status([&] {
+    const auto d = static_cast<size_t>(dim);
+    View kept = view_of(*a);
+    kept.shape[d] = 1;
+    View like = kept;
+    if (keep == 0) {
+      std::copy(kept.shape.begin() + dim + 1, kept.shape.end(), like.shape.begin() + dim);
+      --like.ndim;
+    }
+    const int32_t status = prepare(a->context_, *out, like);
+    if (status != AH_TENSOR_OK) return status;
+    const View result = view_of(*out);
+    kept.data = result.data;
+    kept.steps = result.steps;
+    if (keep == 0) {
+      std::copy_backward(result.steps.begin() + dim, result.steps.end() - 1, kept.steps.end());
+      kept.steps[d] = 1;
+    }
+    f(kept);
+    return status;
+  });
+}
+
+int32_t reduce(int32_t op, ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t keep) noexcept {
+  return along(out, a, dim, keep, [&](const View& to) {
+    kernel::reduce_dim(kernels_of(a), static_cast<kernel::Reduction>(op), view_of(*a), dim, to);
+  });
+}
+
+int32_t arg_max(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t smallest, int32_t keep) noexcept {
+  const int32_t status = along(out, a, dim, keep, [&](const View& to) {
+    kernel::arg_max_dim(kernels_of(a), view_of(*a), dim, smallest != 0, to);
+  });
+  if (status != AH_TENSOR_OK) return status;
+  return binary_scalar(static_cast<int32_t>(kernel::Binary::add), out, out, 1, 0);
+}
+
+// ---- Matrices ----
+
+View transposed(View v) noexcept {
+  std::swap(v.shape[0], v.shape[1]);
+  std::swap(v.steps[0], v.steps[1]);
+  return v;
+}
+
+// The operand as a matrix: a vector becomes one row, or one column.
+View as_matrix(const ah_tensor& t, bool column, bool transpose) noexcept {
+  View v = view_of(t);
+  if (v.ndim == 1) {
+    v.ndim = 2;
+    v.shape[1] = column ? 1 : v.shape[0];
+    v.steps[1] = column ? 1 : v.steps[0];
+    if (!column) {
+      v.shape[0] = 1;
+      v.steps[0] = v.shape[1];
+    }
+    return v;
+  }
+  return transpose ? transposed(v) : v;
+}
+
+int32_t matmul(ah_tensor* out, const ah_tensor* a, const ah_tensor* b, int32_t transpose_a, int32_t transpose_b,
+               double alpha, int32_t accumulate) noexcept {
+  return guarded_status([&]() -> int32_t {
+    const View left = as_matrix(*a, false, transpose_a != 0);
+    const View right = as_matrix(*b, true, transpose_b != 0);
+    if (left.dtype != right.dtype) return AH_TENSOR_DTYPE;
+    if (left.shape[1] != right.shape[0]) return AH_TENSOR_SHAPE;
+    View like{.dtype = left.dtype};
+    if (a->ndim_ == 2) like.shape[static_cast<size_t>(like.ndim++)] = left.shape[0];
+    if (b->ndim_ == 2) like.shape[static_cast<size_t>(like.ndim++)] = right.shape[1];
+    const int32_t status = prepare(a->context_, *out, like);
+    if (status != AH_TENSOR_OK) return status;
+    View to = view_of(*out);
+    const auto steps = to.steps;
+    to.ndim = 2;
+    to.shape = {left.shape[0], right.shape[1]};
+    to.steps = {a->ndim_ == 2 ? steps[0] : right.shape[1], b->ndim_ == 2 ? steps[a->ndim_ == 2 ? 1 : 0] : 1};
+    TensorState& state = state_of(a->context_);
+    std::unique_ptr<Copied> keep_left;
+    std::unique_ptr<Copied> keep_right;
+    auto clear_of = [&](const View& in, std::unique_ptr<Copied>& keep) {
+      if (to.data != in.data && !kernel::overlaps(to, in)) return in;
+      keep = std::make_unique<Copied>(*state.kernels, in);
+      return keep->view;
+    };
+    kernel::matmul(*state.kernels, clear_of(left, keep_left), clear_of(right, keep_right), to, alpha, accumulate != 0,
+                   state.pool.get());
+    return status;
+  });
+}
+
+// The tensor as rows of its last dimension, contiguous within a row; copied into `keep` where it is not.
+View rows_of(const kernel::Kernels& k, const ah_tensor& t, std::unique_ptr<Copied>& keep) {
+  View v = view_of(t);
+  if (v.ndim != 2 || (v.steps[1] != 1 && v.shape[1] != 1)) {
+    if (!v.contiguous()) {
+      keep = std::make_unique<Copied>(k, v);
+      v = keep->view;
+    }
+    const int64_t columns = v.ndim == 0 ? 1 : v.shape[static_cast<size_t>(v.ndim - 1)];
+    const std::array<int64_t, 2> shape{columns == 0 ? 0 : v.size() / columns, columns};
+    return kernel::row_major(v.data, v.dtype, 2, shape.data());
+  }
+  return v;
+}
+
+int32_t softmax(ah_tensor* out, const ah_tensor* a) noexcept {
+  return guarded_status([&] {
+    const auto& k = kernels_of(a);
+    const int32_t status = prepare(a->context_, *out, view_of(*a));
+    if (status != AH_TENSOR_OK) return status;
+    std::unique_ptr<Copied> keep;
+    const View in = rows_of(k, *a, keep);
+    std::unique_ptr<Copied> result;
+    const View to = rows_of(k, *out, result);
+    k.softmax(in.dtype, in.shape[0], in.shape[1], to.data, to.steps[0], in.data, in.steps[0]);
+    if (result != nullptr) kernel::copy(k, view_of(*out), result->view);
+    return status;
+  });
+}
+
+// Labels 1 .. columns as indices from 0; false and context->bad_... when one is something else.
+bool read_labels(const ah_tensor& labels, int64_t columns, std::vector<int32_t>& out) {
+  const View view = view_of(labels);
+  out.reserve(static_cast<size_t>(labels.count_));
+  for (int64_t i = 0; i < labels.count_; ++i) {
+    const void* at = view.at(i * view.steps[0]);
+    const double label = view.dtype == Dtype::f32 ? static_cast<double>(*static_cast<const float*>(at))
+                                                  : *static_cast<const double*>(at);
+    if (!(label >= 1 && label <= static_cast<double>(columns)) || label != std::floor(label)) {
+      labels.context_->bad_row = i + 1;
+      labels.context_->bad_value = label;
+      return false;
+    }
+    out.push_back(static_cast<int32_t>(label) - 1);
+  }
+  return true;
+}
+
+int32_t cross_entropy(double* loss, ah_tensor* grad, const ah_tensor* scores, const ah_tensor* labels) noexcept {
+  return guarded_status([&]() -> int32_t {
+    if (scores->ndim_ != 2 || labels->ndim_ != 1 || labels->count_ != scores->extent_[0]) return AH_TENSOR_SHAPE;
+    const auto& k = kernels_of(scores);
+    std::unique_ptr<Copied> keep;
+    const View in = rows_of(k, *scores, keep);
+    const int64_t rows = scores->extent_[0];
+    const int64_t columns = scores->extent_[1];
+    std::vector<int32_t> indices;
+    if (!read_labels(*labels, columns, indices)) return AH_TENSOR_LABEL;
+    View to;
+    if (grad != nullptr) {
+      const int32_t status = prepare(scores->context_, *grad, view_of(*scores));
+      if (status != AH_TENSOR_OK) return status;
+      to = view_of(*grad);
+      if (to.steps[1] != 1 && columns != 1) return AH_TENSOR_OUT;
+    }
+    const double total = k.cross_entropy(in.dtype, rows, columns, in.data, in.steps[0], indices.data(), to.data,
+                                         to.steps[0], 1 / static_cast<double>(rows));
+    *loss = total / static_cast<double>(rows);
+    return AH_TENSOR_OK;
+  });
+}
+
+// ---- Comparing ----
+
+int32_t is_finite(const ah_tensor* a) noexcept { return kernel::is_finite(kernels_of(a), view_of(*a)) ? 1 : 0; }
+
+int32_t all_close(const ah_tensor* a, const ah_tensor* b, double rtol, double atol, int32_t nan_equal) noexcept {
+  return kernel::all_close(view_of(*a), view_of(*b), rtol, atol, nan_equal != 0) ? 1 : 0;
+}
+
+uint64_t hash(const ah_tensor* a) noexcept {
+  const View v = view_of(*a);
+  const int64_t head[2] = {static_cast<int64_t>(a->type_), a->ndim_};
+  const uint64_t shape =
+      XXH64(a->extent_, static_cast<size_t>(a->ndim_) * sizeof(int64_t), XXH64(head, sizeof head, 0));
+  return XXH64(v.data, static_cast<size_t>(v.size()) * dtype_size(v.dtype), shape);
+}
+
+// ---- Optimisers ----
+
+kernel::OptimiserSpec spec_of(const ah_optimiser& o) noexcept {
+  kernel::OptimiserSpec spec;
+  spec.kind = static_cast<kernel::OptimiserKind>(o.kind);
+  spec.lr = o.lr;
+  spec.scale = o.scale;
+  spec.momentum = o.momentum;
+  spec.weight_decay = o.weight_decay;
+  spec.beta1 = o.beta1;
+  spec.beta2 = o.beta2;
+  spec.epsilon = o.epsilon;
+  spec.initial = o.initial;
+  spec.nesterov = o.nesterov != 0;
+  spec.decay = {static_cast<kernel::DecayKind>(o.decay_kind), o.decay_rate, o.decay_every, o.decay_floor};
+  return spec;
+}
+
+int32_t optimiser_parts(const ah_optimiser* o) noexcept { return kernel::state_parts(spec_of(*o)); }
+
+double optimiser_fill(const ah_optimiser* o) noexcept { return kernel::state_fill(spec_of(*o)); }
+
+double learning_rate(const ah_optimiser* o, int64_t step) noexcept { return kernel::learning_rate(spec_of(*o), step); }
+
+void optimise(const ah_optimiser* o, int64_t step, const ah_tensor* grad, ah_tensor* state1, ah_tensor* state2,
+              ah_tensor* weights) noexcept {
+  void* const state[] = {state1 == nullptr ? nullptr : state1->data_, state2 == nullptr ? nullptr : state2->data_};
+  kernel::apply_update(kernels_of(weights), spec_of(*o), static_cast<Dtype>(weights->type_), weights->count_, step,
+                       grad->data_, state, weights->data_);
+}
+
+int32_t set_threads(ah_tensor_context* context, int32_t threads) noexcept {
+  try {
+    state_of(context).pool = threads > 1 ? std::make_unique<kernel::ThreadPool>(threads) : nullptr;
+    context->threads = threads;
+    return 1;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+}  // namespace
+
+View view_of(const ah_tensor& t) noexcept {
+  View view{.data = t.data_, .dtype = static_cast<Dtype>(t.type_), .ndim = t.ndim_};
+  std::copy_n(t.extent_, t.ndim_, view.shape.begin());
+  std::copy_n(t.step_, t.ndim_, view.steps.begin());
+  return view;
+}
+
+const Blob& block_of(const ah_tensor& t) noexcept {
+  assert(t.context_ != nullptr);
+  return *std::launder(reinterpret_cast<const Blob*>(t.block_));
+}
+
+void adopt(TensorState& state, ah_tensor& out, Blob bytes, const View& geometry) noexcept {
+  const auto size = static_cast<int64_t>(bytes.size());
+  new (out.block_) Blob(std::move(bytes));
+  out.context_ = &state.context;
+  out.charge_ = size;
+  state.context.live += size;
+  state.context.fresh += size;
+  set_geometry(out, geometry);
+}
+
+std::shared_ptr<TensorState> make_tensor_state() {
+  auto state = std::make_shared<TensorState>();
+  static_assert(offsetof(TensorState, context) == 0);
+  state->kernels = &kernel::kernels();
+  state->context.threads = 1;
+  state->context.limit = 32 << 20;
+  ah_tensor_api& api = state->api;
+  api.context = &state->context;
+  api.isa = state->kernels->isa;
+  api.allocate = allocate;
+  api.release = release;
+  api.view = view;
+  api.move = move;
+  api.contiguous = contiguous;
+  api.unary = unary;
+  api.binary = binary;
+  api.binary_scalar = binary_scalar;
+  api.axpy = axpy;
+  api.copy = copy;
+  api.fill = fill;
+  api.arange = arange;
+  api.from_bytes = from_bytes;
+  api.random = random;
+  api.reduce_all = reduce_all;
+  api.reduce = reduce;
+  api.arg_max = arg_max;
+  api.matmul = matmul;
+  api.softmax = softmax;
+  api.cross_entropy = cross_entropy;
+  api.is_finite = is_finite;
+  api.all_close = all_close;
+  api.hash = hash;
+  api.optimiser_parts = optimiser_parts;
+  api.optimiser_fill = optimiser_fill;
+  api.learning_rate = learning_rate;
+  api.optimise = optimise;
+  api.set_threads = set_threads;
+  return state;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,237 @@
+--- The tensor as a C value: its metatype, how results are made, how failures of the C side become errors, and when
+--- garbage is collected. The other files of this folder fill `methods`; scripts use "actor.tensor" only.
+local ffi = require("ffi")
+local check = require("actor.check")
+local api = require("actor.ffi")("tensor")
+local binding = require("actor.c.tensor")
+
+local M = { api = api }
+
+local context = api.context
+local tonumber, type, floor, max = tonumber, type, math.floor, math.max
+local istype = ffi.istype
+
+---What `t.name` finds, beside the properties below.
+local methods = {}
+M.methods = methods
+
+M.max_dims = 8
+M.dtypes = { float32 = 0, float64 = 1 }
+M.dtype_names = { [0] = "float32", [1] = "float64" }
+
+-- Garbage. A tensor is a small value for LuaJIT's collector, whatever its block weighs, so blocks are counted here and
+-- a full collection is made once as much was taken as is in use (at least this much): the waste stays proportional.
+local least_garbage = 32 * 2 ^ 20
+
+local function collect()
+  collectgarbage()
+  context.fresh = 0
+  context.limit = max(least_garbage, tonumber(context.live), collectgarbage("count") * 512)
+end
+
+---Makes room when many bytes were taken; to be called after an operation that may have allocated.
+local function settle()
+  if context.fresh > context.limit then collect() end
+end
+M.settle = settle
+
+---The shape as text, "(2, 3)".
+local function shape_text(t)
+  local parts = {}
+  for d = 1, t.ndim_ do parts[d] = tostring(tonumber(t.extent_[d - 1])) end
+  return "(" .. table.concat(parts, ", ") .. ")"
+end
+M.shape_text = shape_text
+
+---A shape given as table, as text.
+function M.list_text(shape)
+  local parts = {}
+  for d = 1, #shape do parts[d] = tostring(shape[d]) end
+  return "(" .. table.concat(parts, ", ") .. ")"
+end
+
+-- Properties: t.shape and so on.
+local properties = {}
+
+function properties.shape(t)
+  local shape = {}
+  for d = 1, t.ndim_ do shape[d] = tonumber(t.extent_[d - 1]) end
+  return shape
+end
+
+function properties.dtype(t)
+  return M.dtype_names[t.type_]
+end
+
+function properties.ndim(t)
+  return t.ndim_
+end
+
+function properties.size(t)
+  return tonumber(t.count_)
+end
+
+local function no_order()
+  check.fail("tensors have no order: compare elements with t:lt(u), t:le(u), t:gt(u) or t:ge(u)")
+end
+
+local meta = {
+  __gc = api.release,
+  __index = function(t, key)
+    local method = methods[key]
+    if method then return method end
+    local property = properties[key]
+    if property then return property(t) end
+    return methods.at(t, key)
+  end,
+  __newindex = function(t, key, value)
+    return methods.put(t, key, value)
+  end,
+  __len = function(t)
+    if t.ndim_ == 0 then check.fail("a tensor without dimensions has no length") end
+    return tonumber(t.extent_[0])
+  end,
+  __add = function(a, b) return methods.add(a, b) end,
+  __sub = function(a, b) return methods.sub(a, b) end,
+  __mul = function(a, b) return methods.mul(a, b) end,
+  __div = function(a, b) return methods.div(a, b) end,
+  __pow = function(a, b) return methods.pow(a, b) end,
+  __unm = function(a) return methods.neg(a) end,
+  __lt = no_order,
+  __le = no_order,
+  __tostring = function(t) return methods.tostring(t) end,
+}
+
+local Tensor = ffi.metatype("ah_tensor", meta)
+
+---An empty tensor, for the C side to fill.
+M.new = Tensor
+
+---@param value any
+---@return boolean
+local function is_tensor(value)
+  return istype(Tensor, value)
+end
+M.is_tensor = is_tensor
+
+local tensor_id = tonumber(Tensor)
+local tensor_pointer = ffi.typeof("ah_tensor*")
+
+binding.bind(
+  function(value)
+    return tonumber(ffi.typeof(value)) == tensor_id
+  end,
+  function(pointer)
+    local t = Tensor()
+    api.move(t, ffi.cast(tensor_pointer, pointer))
+    settle()
+    return t
+  end)
+
+---Checks that an argument is a tensor.
+function M.arg(value, name, fn)
+  if not istype(Tensor, value) then check.wrong(name, fn, "a tensor", value) end
+end
+
+---Raises the error for the status of an operation that failed.
+---@param fn string the operation as the user knows it
+---@param status integer
+---@param a any first operand
+---@param b? any second operand
+---@param out? any
+function M.raise(fn, status, a, b, out)
+  local function text(x)
+    return is_tensor(x) and shape_text(x) .. " " .. M.dtype_names[x.type_] or tostring(x)
+  end
+  if status == 1 then
+    check.fail("bad argument to %s: shapes %s and %s do not fit", fn, shape_text(a), shape_text(b))
+  elseif status == 2 then
+    check.fail("bad argument to %s: %s and %s mixed; convert one with t:to(dtype)", fn, M.dtype_names[a.type_],
+      M.dtype_names[b.type_])
+  elseif status == 3 then
+    check.fail("%s: out of memory", fn)
+  elseif status == 4 then
+    local operands = b == nil and text(a) or text(a) .. " and " .. text(b)
+    check.fail("bad argument 'out' to %s: a tensor %s cannot take the result for %s", fn, text(out), operands)
+  elseif status == 5 then
+    check.fail("bad argument 'labels' to %s: expected whole numbers from 1 to %d (class d is column d; add 1 to "
+      .. "labels that start at 0), got %s at position %d", fn, tonumber(a.extent_[1]), tostring(context.bad_value),
+      tonumber(context.bad_row))
+  end
+  error(fn .. ": unknown status " .. tostring(status))
+end
+
+---The number of a dimension, from 0, for one given from 1 or, negative, from the end.
+---@param t actor.Tensor
+---@param dim any
+---@param fn string
+---@return integer
+function M.dim(t, dim, fn)
+  local n = t.ndim_
+  if type(dim) ~= "number" or dim ~= floor(dim) or dim == 0 or dim > n or dim < -n then
+    if n == 0 then check.fail("bad argument 'dim' to %s: a tensor without dimensions has none", fn) end
+    check.wrong("dim", fn, ("an integer from 1 to %d (or -%d to -1, from the end)"):format(n, n), dim)
+  end
+  return dim > 0 and dim - 1 or n + dim
+end
+
+local max_count = 2 ^ 52
+
+---Checks a shape: a whole number (one dimension) or an array of them; returns the array and the number of elements.
+---@param shape any
+---@param fn string
+---@return integer[], integer
+function M.shape(shape, fn)
+  if type(shape) == "number" then shape = { shape } end
+  if type(shape) ~= "table" then check.wrong("shape", fn, "a table of sizes or one size", shape) end
+  if #shape > M.max_dims then check.fail("bad argument 'shape' to %s: expected at most 8 dimensions, got %d", fn, #shape) end
+  local count, room = 1, 1
+  for d = 1, #shape do
+    local n = shape[d]
+    if type(n) ~= "number" or n ~= floor(n) or n < 0 then
+      check.wrong(("shape[%d]"):format(d), fn, "a whole number of at least 0", n)
+    end
+    count = count * n
+    room = room * max(n, 1)
+  end
+  if room > max_count then
+    check.fail("bad argument 'shape' to %s: %s has too many elements", fn, M.list_text(shape))
+  end
+  return shape, count
+end
+
+local extents = ffi.new("int64_t[8]")
+
+---A tensor of uninitialised elements. `shape` is an array that was checked.
+---@param shape integer[]
+---@param dtype integer
+---@param fn string
+---@return actor.Tensor
+function M.allocate(shape, dtype, fn)
+  local ndim = #shape
+  for d = 1, ndim do extents[d - 1] = shape[d] end
+  local t = Tensor()
+  local status = api.allocate(context, t, dtype, ndim, extents)
+  if status ~= 0 then M.raise(fn, status) end
+  settle()
+  return t
+end
+
+---A tensor of uninitialised elements with the shape and type of another.
+function M.allocate_like(t, fn)
+  local out = Tensor()
+  local status = api.allocate(context, out, t.type_, t.ndim_, t.extent_)
+  if status ~= 0 then M.raise(fn, status) end
+  settle()
+  return out
+end
+
+---The number of an element type given by name; `otherwise` when nil.
+function M.dtype(name, otherwise, fn)
+  if name == nil then return otherwise end
+  local code = M.dtypes[name]
+  if not code then check.wrong("dtype", fn, "one of 'float32', 'float64'", name) end
+  return code
+end
+
+return M

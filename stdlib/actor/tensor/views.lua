@@ -1,0 +1,363 @@
+--- Views: tensors that share the elements of another, with another geometry. Writing through one writes the other.
+local ffi = require("ffi")
+local check = require("actor.check")
+local base = require("actor.tensor.base")
+
+local api, methods = base.api, base.methods
+local type, tonumber, floor, max = type, tonumber, math.floor, math.max
+
+local extents = ffi.new("int64_t[8]")
+local steps = ffi.new("int64_t[8]")
+
+-- Copies the geometry of `t` to the scratch arrays.
+local function load(t)
+  for d = 0, t.ndim_ - 1 do
+    extents[d] = t.extent_[d]
+    steps[d] = t.step_[d]
+  end
+end
+
+-- The view of `t` with the geometry in the scratch arrays.
+local function view(t, offset, ndim)
+  for d = 0, ndim - 1 do
+    if extents[d] == 0 then offset = 0 end
+  end
+  local out = base.new()
+  api.view(out, t, offset, ndim, extents, steps)
+  return out
+end
+
+-- Takes a dimension out of the scratch arrays, which hold `ndim`.
+local function drop(d, ndim)
+  for i = d, ndim - 2 do
+    extents[i] = extents[i + 1]
+    steps[i] = steps[i + 1]
+  end
+end
+
+-- The position from 0 for one given from 1 or, negative, from the end.
+local function position(i, n, name, fn)
+  if type(i) ~= "number" or i ~= floor(i) or i == 0 or i > n or i < -n then
+    if n == 0 then check.fail("bad argument '%s' to %s: the dimension is empty", name, fn) end
+    check.wrong(name, fn, ("an integer from 1 to %d (or -%d to -1, from the end)"):format(n, n), i)
+  end
+  return i > 0 and i - 1 or n + i
+end
+
+-- Offset of the first and number of elements of from .. to in steps of `by`, both ends included.
+local function range(n, from, to, by, fn)
+  from, to, by = from or 1, to or n, by or 1
+  check.integer(from, "from", fn, -n, n + 1)
+  check.integer(to, "to", fn, -n, n)
+  check.integer(by, "step", fn, 1)
+  if from < 0 then from = n + from + 1 end
+  if to < 0 then to = n + to + 1 end
+  if from == 0 then check.wrong("from", fn, "a position from 1, or negative from the end", from) end
+  return from - 1, max(0, floor((to - from) / by) + 1), by
+end
+
+---Elements `from` to `to` of a dimension, both included; every `step`-th. Negative positions count from the end. An
+---empty range (to = from - 1) gives a view with 0 elements there.
+---@param dim integer
+---@param from? integer default 1
+---@param to? integer default the last
+---@param step? integer default 1
+---@return actor.Tensor view
+function methods.slice(t, dim, from, to, step)
+  base.arg(t, "t", "tensor.slice")
+  local d = base.dim(t, dim, "tensor.slice")
+  local first, count, by = range(tonumber(t.extent_[d]), from, to, step, "tensor.slice")
+  load(t)
+  local offset = first * steps[d]
+  extents[d] = count
+  steps[d] = steps[d] * by
+  return view(t, offset, t.ndim_)
+end
+
+---`length` elements of a dimension from position `start` on.
+---@param dim integer
+---@param start integer
+---@param length integer
+---@return actor.Tensor view
+function methods.narrow(t, dim, start, length)
+  base.arg(t, "t", "tensor.narrow")
+  local d = base.dim(t, dim, "tensor.narrow")
+  local n = tonumber(t.extent_[d])
+  check.integer(start, "start", "tensor.narrow", 1, n + 1)
+  check.integer(length, "length", "tensor.narrow", 0, n - start + 1)
+  load(t)
+  local offset = (start - 1) * steps[d]
+  extents[d] = length
+  return view(t, offset, t.ndim_)
+end
+
+---Position `i` of a dimension, which is gone in the result.
+---@param dim integer
+---@param i integer
+---@return actor.Tensor view
+function methods.select(t, dim, i)
+  base.arg(t, "t", "tensor.select")
+  local d = base.dim(t, dim, "tensor.select")
+  load(t)
+  local offset = position(i, tonumber(extents[d]), "i", "tensor.select") * steps[d]
+  drop(d, t.ndim_)
+  return view(t, offset, t.ndim_ - 1)
+end
+
+-- t[{...}]: one entry a dimension, from the first: a number selects, a table {from, to, step} slices ({} is all).
+local function part(t, entries)
+  if #entries > t.ndim_ then
+    check.fail("bad index of a tensor: %d entries for shape %s", #entries, base.shape_text(t))
+  end
+  load(t)
+  local offset, ndim, d = 0LL, t.ndim_, 0
+  for i = 1, #entries do
+    local entry = entries[i]
+    local n = tonumber(extents[d])
+    if type(entry) == "number" then
+      offset = offset + position(entry, n, ("index %d"):format(i), "tensor") * steps[d]
+      drop(d, ndim)
+      ndim = ndim - 1
+    elseif type(entry) == "table" then
+      local first, count, by = range(n, entry[1], entry[2], entry[3], "tensor index")
+      offset = offset + first * steps[d]
+      extents[d] = count
+      steps[d] = steps[d] * by
+      d = d + 1
+    else
+      check.wrong(("index %d"):format(i), "tensor", "a number or a table {from, to, step}", entry)
+    end
+  end
+  return view(t, offset, ndim)
+end
+
+local function offset_of(t, fn, i, j, ...)
+  local ndim = t.ndim_
+  if ndim == 2 and i and j then
+    return position(i, tonumber(t.extent_[0]), "i", fn) * t.step_[0]
+      + position(j, tonumber(t.extent_[1]), "j", fn) * t.step_[1]
+  elseif ndim == 1 and i then
+    return position(i, tonumber(t.extent_[0]), "i", fn) * t.step_[0]
+  end
+  local index = { i, j, ... }
+  if #index ~= ndim then
+    check.fail("bad argument to %s: expected %d positions for shape %s, got %d", fn, ndim, base.shape_text(t), #index)
+  end
+  local offset = 0LL
+  for d = 1, ndim do
+    offset = offset + position(index[d], tonumber(t.extent_[d - 1]), ("position %d"):format(d), fn) * t.step_[d - 1]
+  end
+  return offset
+end
+
+---One element.
+---@param i? integer position in the first dimension, from 1
+---@param j? integer and so on, one for each dimension
+---@return number
+function methods.get(t, i, j, ...)
+  base.arg(t, "t", "tensor.get")
+  local offset = offset_of(t, "tensor.get", i, j, ...)
+  if t.type_ == 0 then return t.f32_[offset] end
+  return t.f64_[offset]
+end
+
+local function put_at(t, offset, value)
+  if t.type_ == 0 then
+    t.f32_[offset] = value
+  else
+    t.f64_[offset] = value
+  end
+end
+
+---Sets one element: t:set(i, j, value).
+---@param ... number the positions, then the value
+function methods.set(t, i, j, value, ...)
+  base.arg(t, "t", "tensor.set")
+  local offset
+  if t.ndim_ == 2 then
+    offset = offset_of(t, "tensor.set", i, j)
+    if select("#", ...) > 0 then check.fail("bad argument to tensor.set: more than 2 positions and a value") end
+  elseif t.ndim_ == 1 then
+    if value ~= nil then check.fail("bad argument to tensor.set: more than 1 position and a value") end
+    offset, value = offset_of(t, "tensor.set", i), j
+  else
+    local all = { i, j, value, ... }
+    value = table.remove(all)
+    offset = offset_of(t, "tensor.set", unpack(all))
+  end
+  check.arg(value, "number", "value", "tensor.set")
+  put_at(t, offset, value)
+end
+
+---What t[key] is: a number selects in the first dimension (an element when there is only one), a table is one entry a
+---dimension: t[{ {1, 10}, 3 }] is column 3 of the first ten rows.
+function methods.at(t, key)
+  if type(key) == "number" then
+    if t.ndim_ == 0 then check.fail("a tensor without dimensions cannot be indexed") end
+    if t.ndim_ == 1 then return methods.get(t, key) end
+    load(t)
+    local offset = position(key, tonumber(extents[0]), "index", "tensor") * steps[0]
+    drop(0, t.ndim_)
+    return view(t, offset, t.ndim_ - 1)
+  elseif type(key) == "table" then
+    return part(t, key)
+  end
+  check.fail("a tensor has no '%s'", tostring(key))
+end
+
+---What t[key] = value does: writes a number, or a tensor that is stretched, to the part that t[key] is.
+function methods.put(t, key, value)
+  if type(key) == "number" and t.ndim_ == 1 then
+    check.arg(value, "number", "value", "tensor")
+    return put_at(t, offset_of(t, "tensor", key), value)
+  elseif type(key) ~= "number" and type(key) ~= "table" then
+    check.fail("a tensor has no '%s' to set", tostring(key))
+  end
+  local target = methods.at(t, key)
+  if type(value) == "number" then
+    api.fill(target, value)
+  else
+    methods.copy_(target, value)
+  end
+end
+
+---Iterates over the first dimension: for i, row in t:iter() do. A row is a view, of one dimension a number.
+---@return fun(t: actor.Tensor, i: integer): integer?, actor.Tensor|number
+function methods.iter(t)
+  base.arg(t, "t", "tensor.iter")
+  if t.ndim_ == 0 then check.fail("a tensor without dimensions cannot be iterated") end
+  local n = tonumber(t.extent_[0])
+  return function(_, i)
+    if i < n then return i + 1, methods.at(t, i + 1) end
+  end, t, 0
+end
+
+---Whether the elements lie in row-major order without gaps.
+---@return boolean
+function methods.is_contiguous(t)
+  base.arg(t, "t", "tensor.is_contiguous")
+  return api.contiguous(t) ~= 0
+end
+
+-- The sizes given as one table or as arguments, with at most one -1 worked out.
+local function sizes(t, fn, first, ...)
+  local given = type(first) == "table" and first or { first, ... }
+  local shape, open, known = {}, nil, 1
+  for d = 1, #given do
+    shape[d] = given[d]
+    if given[d] == -1 and not open then
+      open = d
+    else
+      known = known * (type(given[d]) == "number" and given[d] or 0)
+    end
+  end
+  if open then
+    local count = tonumber(t.count_)
+    if known == 0 or count % known ~= 0 then
+      check.fail("bad argument 'shape' to %s: %s has no room for the %d elements of %s", fn, base.list_text(given), count,
+        base.shape_text(t))
+    end
+    shape[open] = count / known
+  end
+  local checked, count = base.shape(shape, fn)
+  if count ~= tonumber(t.count_) then
+    check.fail("bad argument 'shape' to %s: %s does not have the %d elements of %s", fn, base.list_text(checked),
+      tonumber(t.count_), base.shape_text(t))
+  end
+  return checked
+end
+
+local function viewed(t, shape)
+  local step = 1
+  for d = #shape, 1, -1 do
+    extents[d - 1] = shape[d]
+    steps[d - 1] = step
+    step = step * max(shape[d], 1)
+  end
+  return view(t, 0, #shape)
+end
+
+---The same elements in another shape, shared; one size may be -1. Only of contiguous tensors: t:view(2, -1).
+---@param ... integer|integer[] sizes, or one table of them
+---@return actor.Tensor view
+function methods.view(t, ...)
+  base.arg(t, "t", "tensor.view")
+  local shape = sizes(t, "tensor.view", ...)
+  if api.contiguous(t) == 0 then
+    check.fail("bad argument 't' to tensor.view: expected a contiguous tensor (t:reshape copies where it has to)")
+  end
+  return viewed(t, shape)
+end
+
+---As `view`, but copies when the tensor is not contiguous.
+---@param ... integer|integer[]
+---@return actor.Tensor
+function methods.reshape(t, ...)
+  base.arg(t, "t", "tensor.reshape")
+  local shape = sizes(t, "tensor.reshape", ...)
+  return viewed(methods.contiguous(t), shape)
+end
+
+---All elements as one dimension; a view where it can be.
+---@return actor.Tensor
+function methods.flatten(t)
+  return methods.reshape(t, -1)
+end
+
+---Two dimensions exchanged, by default the last two.
+---@param dim1? integer
+---@param dim2? integer
+---@return actor.Tensor view
+function methods.transpose(t, dim1, dim2)
+  base.arg(t, "t", "tensor.transpose")
+  local i, j = base.dim(t, dim1 or -2, "tensor.transpose"), base.dim(t, dim2 or -1, "tensor.transpose")
+  load(t)
+  extents[i], extents[j] = extents[j], extents[i]
+  steps[i], steps[j] = steps[j], steps[i]
+  return view(t, 0, t.ndim_)
+end
+
+---A dimension of size 1 put in before `dim` (at the end: ndim + 1 or -1).
+---@param dim integer
+---@return actor.Tensor view
+function methods.unsqueeze(t, dim)
+  base.arg(t, "t", "tensor.unsqueeze")
+  local n = t.ndim_
+  if n == base.max_dims then check.fail("bad argument 't' to tensor.unsqueeze: it has 8 dimensions already") end
+  check.integer(dim, "dim", "tensor.unsqueeze", -n - 1, n + 1)
+  if dim == 0 then check.wrong("dim", "tensor.unsqueeze", "an integer other than 0", dim) end
+  local d = dim > 0 and dim - 1 or n + 1 + dim
+  load(t)
+  for i = n, d + 1, -1 do
+    extents[i] = extents[i - 1]
+    steps[i] = steps[i - 1]
+  end
+  extents[d], steps[d] = 1, 1
+  return view(t, 0, n + 1)
+end
+
+---A dimension of size 1 taken out; without `dim` all of them.
+---@param dim? integer
+---@return actor.Tensor view
+function methods.squeeze(t, dim)
+  base.arg(t, "t", "tensor.squeeze")
+  load(t)
+  local ndim = t.ndim_
+  if dim ~= nil then
+    local d = base.dim(t, dim, "tensor.squeeze")
+    if extents[d] ~= 1 then
+      check.fail("bad argument 'dim' to tensor.squeeze: dimension %d of %s is not 1", dim, base.shape_text(t))
+    end
+    drop(d, ndim)
+    return view(t, 0, ndim - 1)
+  end
+  for d = ndim - 1, 0, -1 do
+    if extents[d] == 1 then
+      drop(d, ndim)
+      ndim = ndim - 1
+    end
+  end
+  return view(t, 0, ndim)
+end
+
+return methods
