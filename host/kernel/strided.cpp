@@ -266,10 +266,11 @@ bool is_finite(const Kernels& k, const View& a) noexcept {
 
 double reduce_all(const Kernels& k, Reduction op, const View& a) noexcept {
   const Reduce inner = inner_op(op);
+  const Reduce join = inner == Reduce::sum_squares ? Reduce::sum : inner;
   double total = start_of(inner);
   Walk<1>({&a}).rows([&](int64_t n, const auto& at, const auto& steps) {
     const double part = k.reduce(inner, a.dtype, n, at[0], steps[0]);
-    k.reduce_rows(inner, Dtype::f64, 1, &total, &part, 1);
+    k.reduce_rows(join, Dtype::f64, 1, &total, &part, 1);
   });
   return finish(op, total, a.size());
 }

@@ -117,10 +117,16 @@ M.is_tensor = is_tensor
 local tensor_id = tonumber(Tensor)
 local tensor_pointer = ffi.typeof("ah_tensor*")
 
+---Whether the value is a tensor itself: what FFI code may have besides, pointers and references to one and the type
+---(whose number tonumber gives), is not.
+---@param value any
+---@return boolean
+function M.is_own(value)
+  return istype(Tensor, value) and tonumber(ffi.typeof(value)) == tensor_id and tonumber(value) == nil
+end
+
 binding.bind(
-  function(value)
-    return tonumber(ffi.typeof(value)) == tensor_id
-  end,
+  M.is_own,
   function(pointer)
     local t = Tensor()
     api.move(t, ffi.cast(tensor_pointer, pointer))

@@ -49,7 +49,7 @@ for name, f in pairs(create) do M[name] = f end
 ---@param value any
 ---@return boolean
 function M.is_tensor(value)
-  return base.is_tensor(value)
+  return base.is_own(value)
 end
 
 ---Threads that large products of this VM run on, 1 at first. Results are the same for any number.
@@ -66,6 +66,8 @@ end
 function M.memory()
   return tonumber(base.api.context.live)
 end
+
+require("actor.codec").register_tensor { is = base.is_own, hash = base.methods.hash }
 
 return setmetatable(M, {
   __call = function(_, values, options) return create.new(values, options) end,

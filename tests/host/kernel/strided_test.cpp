@@ -157,6 +157,29 @@ TEST_CASE("reductions along any dimension of random views agree with plain loops
   }
 }
 
+TEST_CASE("reductions of whole views agree with plain loops, gaps or not") {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    Rng rng(seed);
+    INFO("seed " << seed);
+    const auto ndim = static_cast<int>(rng.below(4));
+    const auto shape = random_shape(rng, ndim);
+    const Sample a = sample_of(rng, ndim, shape.data());
+    double sum = 0;
+    double squares = 0;
+    double least = std::numeric_limits<double>::infinity();
+    each(a.view, [&](auto index) {
+      sum += element(a.view, index);
+      squares += element(a.view, index) * element(a.view, index);
+      least = std::min(least, element(a.view, index));
+    });
+    for (const Kernels* table : tables()) {
+      CHECK(reduce_all(*table, Reduction::sum, a.view) == Approx(sum).margin(1e-12));
+      CHECK(reduce_all(*table, Reduction::norm, a.view) == Approx(std::sqrt(squares)));
+      CHECK(reduce_all(*table, Reduction::min, a.view) == least);
+    }
+  }
+}
+
 TEMPLATE_TEST_CASE("sums are accurate and the same bits everywhere", "", float, double) {
   Rng rng(41);
   for (int64_t n : {0, 1, 31, 32, 33, 4095, 4096, 4097, 100000}) {

@@ -1,0 +1,106 @@
+--- Tensors: memory is given back in time, and hot loops over tensors are compiled.
+local tensor = require("actor.tensor")
+
+test("a loop that makes tensors keeps some tens of megabytes at most", function()
+  local before, most = tensor.memory(), 0
+  for i = 1, 500 do
+    local t = tensor.zeros({ 512, 512 })
+    t:set(1, 1, i)
+    most = math.max(most, tensor.memory() - before)
+  end
+  equal(most <= 40 * 2 ^ 20, true, ("at most %d MB were in use"):format(most / 2 ^ 20))
+end)
+
+test("garbage is in proportion to what is in use", function()
+  local kept = {}
+  for i = 1, 64 do kept[i] = tensor.zeros({ 512, 512 }) end
+  local most = 0
+  for _ = 1, 300 do
+    local _ = kept[1] + kept[2]
+    most = math.max(most, tensor.memory())
+  end
+  equal(most <= 3 * 64 * 2 ^ 20, true, ("at most %d MB were in use"):format(most / 2 ^ 20))
+  kept = nil
+  collectgarbage()
+  collectgarbage()
+  equal(tensor.memory() < 8 * 2 ^ 20, true)
+end)
+
+-- Whether the loop in `body` itself became a trace, and how often compiled code was left when it ran once more.
+local function compiled_loop(body)
+  local started, found, exits = {}, false, 0
+  local function watch_traces(what, trace, func, _, parent)
+    if what == "start" then started[trace] = parent == nil and func or nil end
+    if what == "stop" and started[trace] == body then found = true end
+  end
+  local function watch_exits()
+    exits = exits + 1
+  end
+  -- A collector that runs all the time calls finalizers while traces are recorded, which gives those up.
+  local pause, speed = collectgarbage("setpause", 200), collectgarbage("setstepmul", 200)
+  jit.flush()
+  jit.attach(watch_traces, "trace")
+  body()
+  jit.attach(watch_traces)
+  body()
+  jit.attach(watch_exits, "texit")
+  body()
+  jit.attach(watch_exits)
+  collectgarbage("setpause", pause)
+  collectgarbage("setstepmul", speed)
+  return found, exits
+end
+
+-- `body` loops 2000 times. Where something in it cannot be compiled its loop gives no trace, or leaves it each time.
+-- Steps of the collector leave it now and then.
+local max_exits = 500
+
+local function compiled(name, body)
+  test(name, function()
+    if not jit.status() then return equal(body(), body()) end
+    local found, exits = compiled_loop(body)
+    equal(found, true, "the loop became a trace")
+    equal(exits < max_exits, true, exits .. " exits")
+  end)
+end
+
+compiled("a loop over elements is compiled", function()
+  local t, sum = tensor.arange(2000), 0
+  for i = 1, 2000 do
+    t:set(i, t:get(i) * 2)
+    sum = sum + t:get(i) + t[i]
+  end
+  return sum
+end)
+
+compiled("a loop of operations is compiled", function()
+  local a, b = tensor.ones({ 4, 4 }), tensor.ones(4)
+  local total = 0
+  for _ = 1, 2000 do
+    local c = (a + b) * 0.5
+    c:sub_(b)
+    a:axpy_(0.1, c)
+    total = total + c:sum()
+  end
+  return total
+end)
+
+compiled("a loop of products is compiled", function()
+  local a, sum = tensor.eye(4), 0
+  for _ = 1, 2000 do sum = sum + a:matmul(a):get(2, 2) end
+  return sum
+end)
+
+test("the watch for compiled loops sees one that is not", function()
+  if not jit.status() then return equal(jit.status(), false) end
+  local t = tensor.arange(2000)
+  local found, exits = compiled_loop(function()
+    local sum = 0
+    for i = 1, 2000 do
+      local read = function() return t:get(i) end  -- making a function is something that the JIT does not compile
+      sum = sum + read()
+    end
+    return sum
+  end)
+  equal(found and exits < max_exits, false)
+end)
