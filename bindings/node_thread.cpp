@@ -3,6 +3,7 @@
 #include <lua.hpp>
 
 #include "bindings/lua_host.hpp"
+#include "bindings/lua_data.hpp"
 #include "bindings/lua_node.hpp"
 #include "bindings/process_shared.hpp"
 
@@ -80,6 +81,7 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
   auto vm = Vm::create(std::move(config));
   if (!vm) return vm;
   register_node_module(**vm);
+  share_data(**vm, shared_.process.data);
   register_host_module(**vm);
   return vm;
 }

@@ -6,12 +6,14 @@
 #include <string>
 
 #include "bindings/console.hpp"
+#include "host/data/data_cache.hpp"
 #include "bindings/include/actorhost.hpp"
 
 namespace actorhost {
 
 struct ProcessShared {
   Console console;
+  DataCache data;
   std::map<std::string, Function> functions;  // of the embedding program, by name
 };
 

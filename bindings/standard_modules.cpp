@@ -3,6 +3,7 @@
 #include "bindings/barrier_api.hpp"
 #include "bindings/lua_codec.hpp"
 #include "bindings/lua_core.hpp"
+#include "bindings/lua_data.hpp"
 #include "bindings/lua_tensor.hpp"
 
 namespace actorhost {
@@ -10,6 +11,7 @@ namespace actorhost {
 void open_standard_modules(Vm& vm) {
   open_core(vm);
   open_tensor(vm);
+  open_data(vm);
   open_barrier(vm);
   open_codec(vm);
 }

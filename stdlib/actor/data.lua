@@ -1,0 +1,334 @@
+--- Data sets: MNIST (IDX), CSV, LIBSVM, npy and npz files, plain or compressed, digits drawn here, small synthetic sets,
+--- and batches. Files are read on the node that asks, in C++; a file that cannot be read or is damaged raises an error
+--- that names it, the place, what was found and what was expected. Samples, positions and classes count from 1.
+---
+---     local mnist = data.mnist()
+---     local plan = data.batches{n = mnist.train.n, size = 32, epochs = 5, seed = 1}
+---     local x, y = mnist.train:batch(plan:positions(1))   -- {32, 784} in 0..1, {32} with classes 1..10
+local ffi = require("ffi")
+local check = require("actor.check")
+local c = require("actor.c.data")
+local api = require("actor.ffi")("data")
+require("actor.tensor") -- with it tensors have their methods
+local base = require("actor.tensor.base")
+local planning = require("actor.data.batches")
+local rng = require("actor.rng")
+
+local istype, type, floor = ffi.istype, type, math.floor
+local Positions = planning.Positions
+
+local M = { batches = planning.batches }
+
+---Rows of bytes that all nodes of a process share, one copy for all; `data.batch` makes tensors of them.
+---@class actor.data.Rows
+---@field n integer rows
+---@field width integer elements in a row
+local Rows = ffi.metatype("ah_rows", {
+  __gc = api.release,
+  __len = function(rows) return rows.n end,
+  __tostring = function(rows) return ("rows(%d x %d)"):format(rows.n, rows.width) end,
+})
+
+---Labelled samples. `labels` are classes from 1: class 1 is the digit 0.
+---@class actor.data.Set
+---@field n integer
+---@field images actor.data.Rows
+---@field labels actor.data.Rows
+local Set = {}
+Set.__index = Set
+
+---The images and the classes of some samples.
+---@param positions integer[]|actor.data.Positions
+---@return actor.Tensor images {count, width}, 0..1
+---@return actor.Tensor classes {count}, 1..10 for digits
+function Set:batch(positions)
+  return M.batch(self.images, positions), M.batch(self.labels, positions)
+end
+
+---@param images actor.data.Rows
+---@param labels actor.data.Rows
+local function new_set(images, labels)
+  return setmetatable({ n = images.n, images = images, labels = labels }, Set)
+end
+
+---The positions first .. last, for `batch`.
+---@param first integer
+---@param last integer
+---@return actor.data.Positions
+function M.range(first, last)
+  check.integer(first, "first", "data.range", 1, 2 ^ 31 - 1)
+  check.integer(last, "last", "data.range", first - 1, 2 ^ 31 - 1)
+  local out = planning.positions(last - first + 1)
+  for i = 0, last - first do out.index[i] = first + i end
+  return out
+end
+
+-- An array of Lua numbers as positions.
+local function as_positions(array)
+  check.arg(array, "table", "positions", "data.batch")
+  local count = #array
+  local out = planning.positions(count)
+  for i = 1, count do
+    local position = array[i]
+    if type(position) ~= "number" or position ~= floor(position) or position < 1 or position >= 2 ^ 31 then
+      check.wrong(("positions[%d]"):format(i), "data.batch", "a position (a whole number of at least 1)", position)
+    end
+    out.index[i - 1] = position
+  end
+  return out
+end
+
+local function check_out(out, shape, dtype)
+  base.arg(out, "out", "data.batch")
+  local fits = out.ndim_ == #shape and out.type_ == dtype and base.api.contiguous(out) ~= 0
+  for d = 1, #shape do fits = fits and out.extent_[d - 1] == shape[d] end
+  if not fits then
+    check.fail("bad argument 'out' to data.batch: expected a contiguous %s tensor %s, got %s %s",
+      base.dtype_names[dtype], base.list_text(shape), base.dtype_names[out.type_], base.shape_text(out))
+  end
+end
+
+-- The result for rows of bytes, given or new. Without loops over dimensions: they would not become part of the training
+-- loop's trace.
+local extents = ffi.new("int64_t[2]")
+
+local function rows_out(rows, count, out)
+  local ndim, width = rows.ndim, rows.width
+  if out == nil then
+    extents[0], extents[1] = count, width
+    out = base.new()
+    local status = base.api.allocate(base.api.context, out, 0, ndim, extents)
+    if status ~= 0 then base.raise("data.batch", status) end
+    base.settle()
+  elseif not base.is_tensor(out) or out.ndim_ ~= ndim or out.type_ ~= 0 or out.extent_[0] ~= count
+    or (ndim == 2 and out.extent_[1] ~= width) or base.api.contiguous(out) == 0 then
+    check_out(out, ndim == 1 and { count } or { count, width }, 0)
+  end
+  return out
+end
+
+local function outside(positions, bad, n)
+  check.fail("bad argument 'positions' to data.batch: position %d at index %d is outside 1 .. %d",
+    positions.index[tonumber(bad) - 1], tonumber(bad), n)
+end
+
+-- Rows of a tensor, with all its other dimensions.
+local function batch_of_tensor(source, positions, out)
+  if source.ndim_ == 0 then check.fail("bad argument 'source' to data.batch: a tensor without dimensions has no rows") end
+  if base.api.contiguous(source) == 0 then source = source:contiguous() end
+  local shape, row_bytes = { positions.n }, source.type_ == 0 and 4 or 8
+  for d = 1, source.ndim_ - 1 do
+    shape[d + 1] = tonumber(source.extent_[d])
+    row_bytes = row_bytes * shape[d + 1]
+  end
+  if out then check_out(out, shape, source.type_) else out = base.allocate(shape, source.type_, "data.batch") end
+  local n = tonumber(source.extent_[0])
+  local bad = api.gather(source.data_, n, row_bytes, positions, out.data_)
+  if bad ~= 0 then outside(positions, bad, n) end
+  return out
+end
+
+---The rows at some positions, as a new tensor or into `out`. Of images: {count, width}, 0..1. Of labels: {count}, classes.
+---Of a tensor: its rows, with its other dimensions.
+---@param source actor.data.Rows|actor.Tensor
+---@param positions integer[]|actor.data.Positions in any order, repeated ones too
+---@param out? actor.Tensor of the result's shape, contiguous; float32, or the tensor's type
+---@return actor.Tensor
+function M.batch(source, positions, out)
+  if not istype(Positions, positions) then positions = as_positions(positions) end
+  if not istype(Rows, source) then
+    if not base.is_tensor(source) then check.wrong("source", "data.batch", "rows or a tensor", source) end
+    return batch_of_tensor(source, positions, out)
+  end
+  out = rows_out(source, positions.n, out)
+  local bad = api.gather_rows(source, positions, 0, out.data_)
+  if bad ~= 0 then outside(positions, bad, source.n) end
+  return out
+end
+
+local mnist_options = { train = "number?", test = "number?", seed = "number?" }
+
+---MNIST: from `dir` (the four IDX files, plain or .gz), or where no directory is given from shared/data/mnist near the
+---current directory or the program, or else digits that are drawn here, `options.train` and `options.test` of them
+---(60,000 and 10,000) from `options.seed` (1). `source` says which. Nodes of one process share one copy.
+---@param dir? string
+---@param options? {train?: integer, test?: integer, seed?: integer} of drawn digits
+---@return {train: actor.data.Set, test: actor.data.Set, source: string}
+function M.mnist(dir, options)
+  local fn = "data.mnist"
+  check.optional(dir, "string", "dir", fn)
+  options = options or {}
+  check.options(options, mnist_options, fn)
+  local rows = { Rows(), Rows(), Rows(), Rows() }
+  local source
+  dir = dir or c.find_mnist()
+  if dir then
+    c.mnist(rows[1], rows[2], rows[3], rows[4], dir)
+    source = "MNIST from " .. dir
+  else
+    local seed = options.seed or 1
+    c.drawn_mnist(rows[1], rows[2], rows[3], rows[4], seed, options.train or 60000, options.test or 10000)
+    source = ("digits drawn with seed %d (no MNIST files found)"):format(seed)
+  end
+  return { train = new_set(rows[1], rows[2]), test = new_set(rows[3], rows[4]), source = source }
+end
+
+---Digits that are drawn here, 28 x 28: the same for a seed on every machine, sample by sample.
+---@param options {n: integer, seed?: integer, first?: integer} `first`, default 1: the number of the first one in the
+---  seed's endless sequence
+---@return actor.data.Set
+function M.digits(options)
+  local fn = "data.digits"
+  check.options(options, { n = "number", seed = "number?", first = "number?" }, fn)
+  check.integer(options.n, "n", fn, 1, 1e7)
+  local images, labels = Rows(), Rows()
+  c.digits(images, labels, options.seed or 1, options.first or 1, options.n)
+  return new_set(images, labels)
+end
+
+---Images (unsigned bytes, three dimensions) and labels (unsigned bytes, one) from a pair of IDX files; class = label + 1.
+---@param images string path, plain or compressed
+---@param labels string path
+---@return actor.data.Set
+function M.images(images, labels)
+  check.arg(images, "string", "images", "data.images")
+  check.arg(labels, "string", "labels", "data.images")
+  local rows, classes = Rows(), Rows()
+  c.images(rows, classes, images, labels)
+  return new_set(rows, classes)
+end
+
+---Any IDX file as a tensor: float32 for bytes (0..255) and floats, float64 for doubles and integers.
+---@param path string plain or compressed
+---@return actor.Tensor
+function M.idx(path)
+  check.arg(path, "string", "path", "data.idx")
+  return c.idx(path)
+end
+
+---A table of numbers as a float32 tensor {rows, columns}.
+---@param path string plain or compressed
+---@param options? {delimiter?: string, header?: boolean, missing?: number} `delimiter` default ",", " " for any blanks;
+---  `missing`: the value of empty fields, which are errors without it
+---@return actor.Tensor values
+---@return string[]|nil names of the columns, with `header`
+function M.csv(path, options)
+  local fn = "data.csv"
+  check.arg(path, "string", "path", fn)
+  options = options or {}
+  check.options(options, { delimiter = "string?", header = "boolean?", missing = "number?" }, fn)
+  local delimiter = options.delimiter or ","
+  if #delimiter ~= 1 then check.wrong("delimiter", fn, "one character", delimiter) end
+  return c.csv(path, delimiter, options.header or false, options.missing)
+end
+
+---Sparse labelled rows in LIBSVM's format, made dense.
+---@param path string plain or compressed
+---@param options? {features?: integer, zero_based?: boolean} `features`: columns, default as many as occur
+---@return actor.Tensor features float32 {n, features}
+---@return actor.Tensor labels float32 {n}
+function M.libsvm(path, options)
+  local fn = "data.libsvm"
+  check.arg(path, "string", "path", fn)
+  options = options or {}
+  check.options(options, { features = "number?", zero_based = "boolean?" }, fn)
+  check.integer(options.features or 0, "features", fn, 0, 2 ^ 31 - 1)
+  return c.libsvm(path, options.features or 0, options.zero_based or false)
+end
+
+---One array in NumPy's format. float32 and float64 come as they are, bytes as float32, other integers as float64.
+M.npy = {}
+
+---@param path string
+---@return actor.Tensor
+function M.npy.load(path)
+  check.arg(path, "string", "path", "data.npy.load")
+  return c.npy_load(path)
+end
+
+---@param path string
+---@param t actor.Tensor
+function M.npy.save(path, t)
+  check.arg(path, "string", "path", "data.npy.save")
+  base.arg(t, "t", "data.npy.save")
+  c.npy_save(path, t)
+end
+
+---Named arrays in NumPy's format, as numpy.savez writes them.
+M.npz = {}
+
+---@param path string
+---@return table<string, actor.Tensor>
+function M.npz.load(path)
+  check.arg(path, "string", "path", "data.npz.load")
+  return c.npz_load(path)
+end
+
+---@param path string
+---@param tensors table<string, actor.Tensor> names are printable ASCII
+function M.npz.save(path, tensors)
+  local fn = "data.npz.save"
+  check.arg(path, "string", "path", fn)
+  check.arg(tensors, "table", "tensors", fn)
+  local names, values = {}, {}
+  for name, t in pairs(tensors) do
+    check.arg(name, "string", "a name in tensors", fn)
+    base.arg(t, "tensors." .. name, fn)
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  for i, name in ipairs(names) do values[i] = tensors[name] end
+  c.npz_save(path, names, values)
+end
+
+---Points around the centres of classes: x = centre of its class + spread * normal.
+---@param options {n: integer, classes?: integer, dims?: integer, spread?: number, seed?: integer} defaults 3 classes, 2
+---  dimensions, spread 1 (centres lie in -10 .. 10), seed 1
+---@return {x: actor.Tensor, labels: actor.Tensor, n: integer} x {n, dims}, labels {n} with classes from 1
+function M.blobs(options)
+  local fn = "data.blobs"
+  check.options(options, { n = "number", classes = "number?", dims = "number?", spread = "number?", seed = "number?" }, fn)
+  local n, classes, dims, spread = options.n, options.classes or 3, options.dims or 2, options.spread or 1
+  check.integer(n, "n", fn, 1)
+  check.integer(classes, "classes", fn, 1)
+  check.integer(dims, "dims", fn, 1)
+  check.number(spread, "spread", fn, 0)
+  local random, centres = rng(options.seed or 1), {}
+  for i = 1, classes * dims do centres[i] = random:uniform(-10, 10) end
+  local x, labels = base.allocate({ n, dims }, 0, fn), base.allocate({ n }, 0, fn)
+  for i = 0, n - 1 do
+    local class = random:below(classes)
+    labels.f32_[i] = class + 1
+    for d = 0, dims - 1 do x.f32_[i * dims + d] = centres[class * dims + d + 1] + spread * random:normal() end
+  end
+  return { x = x, labels = labels, n = n }
+end
+
+---A linear model's data: y = x . weights + bias + noise * normal, x standard normal.
+---@param options {n: integer, dims?: integer, noise?: number, seed?: integer} defaults 10 dimensions, noise 0.1, seed 1
+---@return {x: actor.Tensor, y: actor.Tensor, weights: actor.Tensor, bias: number, n: integer} x {n, dims}, y {n}
+function M.regression(options)
+  local fn = "data.regression"
+  check.options(options, { n = "number", dims = "number?", noise = "number?", seed = "number?" }, fn)
+  local n, dims, noise = options.n, options.dims or 10, options.noise or 0.1
+  check.integer(n, "n", fn, 1)
+  check.integer(dims, "dims", fn, 1)
+  check.number(noise, "noise", fn, 0)
+  local random = rng(options.seed or 1)
+  local weights = base.allocate({ dims }, 0, fn)
+  for d = 0, dims - 1 do weights.f32_[d] = random:normal() end
+  local bias = random:normal()
+  local x, y = base.allocate({ n, dims }, 0, fn), base.allocate({ n }, 0, fn)
+  for i = 0, n - 1 do
+    local sum = bias + noise * random:normal()
+    for d = 0, dims - 1 do
+      local value = random:normal()
+      x.f32_[i * dims + d] = value
+      sum = sum + x.f32_[i * dims + d] * weights.f32_[d]
+    end
+    y.f32_[i] = sum
+  end
+  return { x = x, y = y, weights = weights, bias = bias, n = n }
+end
+
+return M

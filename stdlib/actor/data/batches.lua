@@ -1,0 +1,253 @@
+--- The scheduler's side of training on batches: which batch comes next, who works on which, what a lost worker left
+--- undone. A batch is a number from 1 to `count()`; its samples follow from the number alone on every node that made the
+--- same batches, so nothing else has to travel.
+local ffi = require("ffi")
+local check = require("actor.check")
+local api = require("actor.ffi")("data")
+
+local floor, ceil, min = math.floor, math.ceil, math.min
+
+ffi.cdef "typedef struct { int32_t n; int32_t index[?]; } actor_data_positions;"
+
+local function copied(array)
+  local out = {}
+  for i = 1, #array do out[i] = array[i] end
+  return out
+end
+
+---Positions of samples, from 1: an array for `data.batch`, with `#` and `[i]`.
+---@class actor.data.Positions
+---@field n integer
+local Positions = ffi.metatype("actor_data_positions", {
+  __len = function(self) return self.n end,
+  __index = function(self, i)
+    if type(i) == "number" and i >= 1 and i <= self.n and i == floor(i) then return self.index[i - 1] end
+  end,
+  __tostring = function(self) return ("positions(%d)"):format(self.n) end,
+})
+
+---@param count integer
+---@return actor.data.Positions
+local function new_positions(count)
+  local positions = Positions(count)
+  positions.n = count -- not as an initialiser: that is not compiled
+  return positions
+end
+
+---@class actor.data.Batches
+local Batches = {}
+Batches.__index = Batches
+
+local kinds = {
+  n = "number", size = "number", epochs = "number?", seed = "number?", shuffle = "boolean?", drop_last = "boolean?",
+}
+
+---Batches over samples 1 .. n.
+---@param options {n: integer, size: integer, epochs?: integer, seed?: integer, shuffle?: boolean, drop_last?: boolean}
+---  `epochs` default 1, math.huge for no end; `shuffle` default true: another order in each epoch, from `seed` (default
+---  0); `drop_last` leaves out the batch of an epoch that is smaller than `size`
+---@return actor.data.Batches
+local function batches(options)
+  local fn = "data.batches"
+  check.options(options, kinds, fn)
+  local n, size, epochs = options.n, options.size, options.epochs or 1
+  check.integer(n, "n", fn, 1, 2 ^ 31 - 1)
+  check.integer(size, "size", fn, 1, 2 ^ 31 - 1)
+  if epochs ~= math.huge then check.integer(epochs, "epochs", fn, 1, 2 ^ 31) end
+  check.integer(options.seed or 0, "seed", fn, 0, 2 ^ 53)
+  local per_epoch = options.drop_last and floor(n / size) or ceil(n / size)
+  if per_epoch == 0 then check.fail("%s: %d samples do not fill one batch of %d, and drop_last is set", fn, n, size) end
+  return setmetatable({
+    n = n, size = size, epochs = epochs, seed = options.seed or 0, shuffle = options.shuffle ~= false,
+    drop_last = options.drop_last or false, per_epoch = per_epoch,
+    _next = 1, -- the first number that was never handed out
+    _back = {}, -- numbers that came back undone, rising
+    _holder = {}, -- number -> worker
+    _held = {}, -- worker -> numbers in the order they were handed out
+  }, Batches)
+end
+
+---How many batches there are in all epochs.
+---@return number
+function Batches:count()
+  return self.per_epoch * self.epochs
+end
+
+local function check_number(self, number, fn)
+  check.integer(number, "number", fn, 1, min(self:count(), 2 ^ 53))
+end
+
+---What a batch consists of: its epoch (from 1), its place in the epoch (from 1), the first position in the epoch's order
+---and how many samples it has.
+---@param number integer
+---@return {epoch: integer, place: integer, first: integer, size: integer}
+function Batches:where(number)
+  check_number(self, number, "batches:where")
+  local epoch = floor((number - 1) / self.per_epoch)
+  local place = number - 1 - epoch * self.per_epoch
+  local first = place * self.size + 1
+  return { epoch = epoch + 1, place = place + 1, first = first, size = min(self.size, self.n - first + 1) }
+end
+
+---The samples of a batch: their positions, the same on every node.
+---@param number integer
+---@return actor.data.Positions
+function Batches:positions(number)
+  check_number(self, number, "batches:positions")
+  local epoch = floor((number - 1) / self.per_epoch)
+  local first = (number - 1 - epoch * self.per_epoch) * self.size + 1
+  local count = min(self.size, self.n - first + 1)
+  local out = new_positions(count)
+  if self.shuffle then
+    api.shuffled(self.seed, epoch + 1, self.n, first, out)
+  else
+    for i = 0, count - 1 do out.index[i] = first + i end
+  end
+  return out
+end
+
+local function check_worker(worker, fn)
+  if worker == nil or worker ~= worker then check.wrong("worker", fn, "a worker's id", worker) end
+end
+
+---The number of the batch that `worker` shall work on next, nil when there is none to hand out now. More may come: what
+---others have not done yet is handed out again when they are lost. Only `finished` is final. A worker may hold several.
+---@param worker any its id
+---@return integer|nil
+function Batches:next(worker)
+  check_worker(worker, "batches:next")
+  local number = table.remove(self._back, 1)
+  if not number then
+    if self._next > self:count() then return nil end
+    number = self._next
+    self._next = number + 1
+  end
+  local held = self._held[worker]
+  if not held then
+    held = {}
+    self._held[worker] = held
+  end
+  held[#held + 1] = number
+  self._holder[number] = worker
+  return number
+end
+
+---`worker` has done a batch: the given one, or the one it holds longest. False when it does not hold it (any more): it was
+---taken for lost meanwhile, and the batch belongs to somebody else or is done.
+---@param worker any its id
+---@param number? integer
+---@return boolean
+function Batches:done(worker, number)
+  check_worker(worker, "batches:done")
+  local held = self._held[worker]
+  number = number or held and held[1]
+  if number == nil or self._holder[number] ~= worker then return false end
+  self._holder[number] = nil
+  for i = 1, #held do
+    if held[i] == number then
+      table.remove(held, i)
+      break
+    end
+  end
+  if #held == 0 then self._held[worker] = nil end
+  return true
+end
+
+---`worker` is gone: what it holds is handed out again, before anything new.
+---@param worker any its id
+---@return integer number of batches that come back
+function Batches:lost(worker)
+  check_worker(worker, "batches:lost")
+  local held = self._held[worker] or {}
+  for _, number in ipairs(held) do
+    self._holder[number] = nil
+    self._back[#self._back + 1] = number
+  end
+  table.sort(self._back)
+  self._held[worker] = nil
+  return #held
+end
+
+---The numbers that `worker` holds, in the order they were handed out.
+---@param worker any its id
+---@return integer[]
+function Batches:held(worker)
+  check_worker(worker, "batches:held")
+  return copied(self._held[worker] or {})
+end
+
+---Every batch is done.
+---@return boolean
+function Batches:finished()
+  return self._next > self:count() and #self._back == 0 and next(self._holder) == nil
+end
+
+-- Samples of the batches below `number`.
+local function samples_below(self, number)
+  local epochs = floor((number - 1) / self.per_epoch)
+  local in_epoch = self.drop_last and self.per_epoch * self.size or self.n
+  return epochs * in_epoch + min((number - 1 - epochs * self.per_epoch) * self.size, in_epoch)
+end
+
+-- Numbers below _next that are not done, rising.
+local function unfinished(self)
+  local numbers = copied(self._back)
+  for number in pairs(self._holder) do numbers[#numbers + 1] = number end
+  table.sort(numbers)
+  return numbers
+end
+
+---The epoch (from 1) of the first batch that is not done; epochs + 1 when all are.
+---@return integer
+function Batches:epoch()
+  local first = unfinished(self)[1] or self._next
+  return floor((first - 1) / self.per_epoch) + 1
+end
+
+---Which part of all samples is done, 0 .. 1.
+---@return number
+function Batches:fraction()
+  local done = samples_below(self, self._next)
+  for _, number in ipairs(unfinished(self)) do
+    done = done - (samples_below(self, number + 1) - samples_below(self, number))
+  end
+  return done / samples_below(self, self:count() + 1)
+end
+
+local described = { "n", "size", "epochs", "seed", "shuffle", "drop_last" }
+
+---What a checkpoint has to keep: a plain table. Batches that are being worked on count as not done.
+---@return table
+function Batches:state()
+  local state = { next = self._next, unfinished = unfinished(self) }
+  for _, name in ipairs(described) do state[name] = self[name] end
+  return state
+end
+
+---Goes on from a state of batches with the same options; whoever held a batch holds it no more.
+---@param state table
+---@return actor.data.Batches itself
+function Batches:restore(state)
+  local fn = "batches:restore"
+  check.arg(state, "table", "state", fn)
+  for _, name in ipairs(described) do
+    if state[name] ~= self[name] then
+      check.fail("%s: the state is of batches with %s = %s, these have %s", fn, name, tostring(state[name]),
+        tostring(self[name]))
+    end
+  end
+  check.integer(state.next, "state.next", fn, 1, min(self:count() + 1, 2 ^ 53))
+  check.arg(state.unfinished, "table", "state.unfinished", fn)
+  local back, seen = {}, {}
+  for i, number in ipairs(state.unfinished) do
+    check.integer(number, ("state.unfinished[%d]"):format(i), fn, 1, state.next - 1)
+    if seen[number] then check.fail("%s: batch %d is unfinished twice", fn, number) end
+    seen[number] = true
+    back[i] = number
+  end
+  table.sort(back)
+  self._next, self._back, self._holder, self._held = state.next, back, {}, {}
+  return self
+end
+
+return { batches = batches, positions = new_positions, Positions = Positions }

@@ -1,0 +1,227 @@
+--- Data sets from Lua: files in and out, rows by position, shared digits.
+local data = require("actor.data")
+local tensor = require("actor.tensor")
+
+local function values(t)
+  local out = {}
+  local flat = t:contiguous():view(t.size)
+  for i = 1, flat.size do out[i] = flat[i] end
+  return out
+end
+
+-- Calls body(path) with the name of a file that holds `bytes` and removes it.
+local function with_file(bytes, body)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "wb"))
+  file:write(bytes)
+  file:close()
+  local fine, message = xpcall(body, debug.traceback, path)
+  os.remove(path)
+  if not fine then error(message, 0) end
+end
+
+local function escaped(text)
+  return (text:gsub("%W", "%%%0"))
+end
+
+test("a batch of images is 0..1 and a batch of labels classes from 1, in the order of the positions", function()
+  local set = data.digits({ n = 50, seed = 3 })
+  equal({ set.n, #set.images, set.images.width, set.labels.width }, { 50, 50, 784, 1 })
+  local x, y = set:batch({ 7, 1, 7 })
+  equal(x.shape, { 3, 784 })
+  equal(y.shape, { 3 })
+  equal(x.dtype, "float32")
+  equal(values(x:select(1, 1)), values(x:select(1, 3)))
+  local alone = data.batch(set.images, data.range(7, 7))
+  equal(values(x:select(1, 1)), values(alone))
+  assert(x:min() >= 0 and x:max() <= 1 and x:max() > 0.5)
+  for _, class in ipairs(values(data.batch(set.labels, data.range(1, 50)))) do
+    assert(class >= 1 and class <= 10 and class % 1 == 0)
+  end
+end)
+
+test("digits depend on the seed and their number only", function()
+  local many, later = data.digits({ n = 20, seed = 5 }), data.digits({ n = 3, seed = 5, first = 11 })
+  equal(values(data.batch(many.images, { 11, 12, 13 })), values(data.batch(later.images, { 1, 2, 3 })))
+  equal(values(data.batch(many.labels, { 11, 12, 13 })), values(data.batch(later.labels, { 1, 2, 3 })))
+  local other = data.digits({ n = 3, seed = 6, first = 11 })
+  equal(tensor.allclose(data.batch(later.images, { 1 }), data.batch(other.images, { 1 })), false)
+end)
+
+test("a batch goes into a tensor that is given", function()
+  local set = data.digits({ n = 10 })
+  local out = tensor.zeros({ 2, 784 })
+  local same = data.batch(set.images, { 3, 4 }, out)
+  assert(rawequal(same, out))
+  equal(values(out), values(data.batch(set.images, { 3, 4 })))
+  raises(function() data.batch(set.images, { 3 }, out) end,
+    "data_spec.lua:%d+: bad argument 'out' to data.batch: expected a contiguous float32 tensor %(1, 784%), got float32 %(2, 784%)")
+  raises(function() data.batch(set.images, { 3, 4 }, tensor.zeros({ 2, 784 }, { dtype = "float64" })) end, "got float64")
+  raises(function() data.batch(set.images, { 3, 4 }, tensor.zeros({ 784, 2 }):transpose()) end, "contiguous")
+  raises(function() data.batch(set.images, { 3, 4 }, 1) end, "bad argument 'out' to data.batch: expected a tensor")
+end)
+
+test("rows of tensors are gathered with their other dimensions and their type", function()
+  local t = tensor.arange(24):view(4, 3, 2)
+  local rows = data.batch(t, { 4, 1 })
+  equal(rows.shape, { 2, 3, 2 })
+  equal(values(rows), { 18, 19, 20, 21, 22, 23, 0, 1, 2, 3, 4, 5 })
+  local doubles = data.batch(tensor({ 1.5, 2.5, 3.5 }, { dtype = "float64" }), { 3, 2 })
+  equal(doubles.dtype, "float64")
+  equal(values(doubles), { 3.5, 2.5 })
+  equal(values(data.batch(tensor({ { 1, 2 }, { 3, 4 } }):transpose(), { 2 })), { 2, 4 })
+end)
+
+test("positions that are no rows are refused with the position and where it stands", function()
+  local set = data.digits({ n = 10 })
+  raises(function() data.batch(set.images, { 1, 11 }) end,
+    "data_spec.lua:%d+: bad argument 'positions' to data.batch: position 11 at index 2 is outside 1 .. 10")
+  raises(function() data.batch(set.images, data.range(9, 12)) end, "position 11 at index 3")
+  raises(function() data.batch(tensor.zeros({ 3, 2 }), { 4 }) end, "position 4 at index 1 is outside 1 .. 3")
+  raises(function() data.batch(set.images, { 0 }) end, "positions%[1%]' to data.batch: expected a position")
+  raises(function() data.batch(set.images, { 1.5 }) end, "expected a position")
+  raises(function() data.batch(set.images, { "1" }) end, "expected a position")
+  raises(function() data.batch(set.images, 1) end, "bad argument 'positions' to data.batch: expected table, got number")
+  raises(function() data.batch({}, { 1 }) end, "bad argument 'source' to data.batch: expected rows or a tensor, got table")
+  equal(data.batch(set.images, {}).shape, { 0, 784 })
+  equal(#data.range(5, 4), 0)
+end)
+
+test("digits take the place of MNIST in known numbers, and say so", function()
+  local mnist = data.mnist(nil, { train = 300, test = 100, seed = 4 })
+  if mnist.source:find("digits drawn", 1, true) then
+    equal(mnist.source, "digits drawn with seed 4 (no MNIST files found)")
+    equal({ mnist.train.n, mnist.test.n }, { 300, 100 })
+    local same = data.digits({ n = 300, seed = 4 })
+    equal(values(data.batch(mnist.train.images, { 300 })), values(data.batch(same.images, { 300 })))
+  else
+    equal(mnist.source:find("^MNIST from .*shared/data/mnist$") ~= nil, true)
+    equal({ mnist.train.n, mnist.test.n }, { 60000, 10000 })
+  end
+end)
+
+test("a directory without MNIST is an error that names it", function()
+  raises(function() data.mnist("/nowhere") end,
+    "data_spec.lua:%d+: /nowhere: no file train%-images%-idx3%-ubyte or train%-images%-idx3%-ubyte.gz")
+  raises(function() data.mnist(5) end, "bad argument 'dir' to data.mnist: expected string or nil, got number")
+  raises(function() data.mnist(nil, { trian = 5 }) end, "unknown option 'trian' to data.mnist %(known: seed, test, train%)")
+end)
+
+test("IDX files become tensors and sets of images", function()
+  with_file("\0\0\8\3\0\0\0\2\0\0\0\1\0\0\0\2" .. "\0\255\51\102", function(images)
+    equal(values(data.idx(images)), { 0, 255, 51, 102 })
+    equal(data.idx(images).shape, { 2, 1, 2 })
+    with_file("\0\0\8\1\0\0\0\2\7\0", function(labels)
+      local set = data.images(images, labels)
+      local x, y = set:batch({ 2, 1 })
+      near(x[1][1], 0.2, 1e-7)
+      equal(values(y), { 1, 8 })
+      raises(function() data.images(labels, images) end, "images have magic 0x00000803")
+    end)
+    with_file("\0\0\8\1\0\0\0\3\1\2\3", function(labels)
+      raises(function() data.images(images, labels) end, "data_spec.lua:%d+: .*3 labels found, 2 expected")
+    end)
+  end)
+  with_file("\0\0\12\1\0\0\0\1\255\255\255\254", function(path) equal(values(data.idx(path)), { -2 }) end)
+  with_file("\0\0\8\1\0\0\0\9", function(path)
+    raises(function() data.idx(path) end, escaped(path) .. ": truncated: the dimensions 9 need 9 bytes of data, 0 found")
+  end)
+end)
+
+test("CSV files become tensors, with names where there is a header", function()
+  with_file("a;b\n1;2.5\n-3;\n", function(path)
+    local t, names = data.csv(path, { delimiter = ";", header = true, missing = 9 })
+    equal(names, { "a", "b" })
+    equal(t.shape, { 2, 2 })
+    equal(values(t), { 1, 2.5, -3, 9 })
+    raises(function() data.csv(path, { delimiter = ";" }) end,
+      "data_spec.lua:%d+: " .. escaped(path) .. ", line 1, column 1: 'a' is not a number")
+    raises(function() data.csv(path, { delimiter = ";;" }) end, "bad argument 'delimiter' to data.csv: expected one character")
+    raises(function() data.csv(path, { delimiter = "" }) end, "bad argument 'delimiter'")
+  end)
+  with_file("", function(path) equal(data.csv(path).shape, { 0, 0 }) end)
+  raises(function() data.csv("/nowhere.csv") end, "/nowhere.csv: cannot open for reading: No such file or directory")
+  raises(function() data.csv("/") end, "is a directory")
+  raises(function() data.csv() end, "bad argument 'path' to data.csv: expected string, got nil")
+end)
+
+test("LIBSVM files become dense features and labels", function()
+  with_file("1 1:0.5 3:2\n-1 2:4\n", function(path)
+    local x, y = data.libsvm(path)
+    equal(x.shape, { 2, 3 })
+    equal(values(x), { 0.5, 0, 2, 0, 4, 0 })
+    equal(values(y), { 1, -1 })
+    equal(data.libsvm(path, { features = 5 }).shape, { 2, 5 })
+    raises(function() data.libsvm(path, { features = 2 }) end, "line 1, column 9: '3:2' has an index beyond the 2 features")
+  end)
+end)
+
+test("tensors come back from npy and npz files, views of them too", function()
+  local path = os.tmpname()
+  local t = tensor.normal({ 3, 4 }, { seed = 1, dtype = "float64" })
+  for _, saved in ipairs({ t, t:transpose(), t[2], tensor.zeros({ 0, 3 }), tensor.arange(5) }) do
+    data.npy.save(path, saved)
+    local loaded = data.npy.load(path)
+    equal(loaded.shape, saved.shape)
+    equal(loaded.dtype, saved.dtype)
+    equal(values(loaded), values(saved))
+  end
+  local model = { ["layer1.w"] = t, b = tensor.ones(7) }
+  data.npz.save(path, model)
+  local loaded = data.npz.load(path)
+  equal(values(loaded["layer1.w"]), values(t))
+  equal(loaded.b.shape, { 7 })
+  equal(next(loaded, next(loaded, next(loaded))), nil)
+  raises(function() data.npy.load(path) end, escaped(path) .. ", byte 0: not a .npy array")
+  raises(function() data.npz.save(path, { ["\n"] = t }) end, "data_spec.lua:%d+: array name")
+  raises(function() data.npz.save(path, { t }) end, "bad argument 'a name in tensors' to data.npz.save: expected string")
+  raises(function() data.npz.save(path, { a = 1 }) end, "bad argument 'tensors.a' to data.npz.save: expected a tensor")
+  raises(function() data.npy.save("/nowhere/x.npy", t) end, "/nowhere/x.npy: cannot open for writing")
+  os.remove(path)
+end)
+
+test("blobs lie around as many centres as there are classes", function()
+  local set = data.blobs({ n = 500, classes = 4, dims = 3, spread = 0.01, seed = scratch_seed })
+  equal(set.x.shape, { 500, 3 })
+  local centres = {}
+  for i = 1, set.n do
+    local class, row = set.labels[i], values(set.x[i])
+    assert(class >= 1 and class <= 4)
+    centres[class] = centres[class] or row
+    for d = 1, 3 do near(row[d], centres[class][d], 0.15) end
+  end
+  equal(#centres, 4)
+  equal(values(data.blobs({ n = 5, seed = 2 }).x), values(data.blobs({ n = 5, seed = 2 }).x))
+end)
+
+test("regression data follows its weights", function()
+  local set = data.regression({ n = 200, dims = 5, noise = 0, seed = scratch_seed })
+  local residual = set.x:matmul(set.weights) + set.bias - set.y
+  assert(residual:abs():max() < 1e-5)
+  local noisy = data.regression({ n = 200, dims = 5, noise = 1, seed = scratch_seed })
+  assert((noisy.x:matmul(noisy.weights) + noisy.bias - noisy.y):abs():max() > 0.5)
+end)
+
+test("batches of digits are made in compiled code", function()
+  if not jit.status() then return end
+  local set = data.digits({ n = 64 })
+  local plan = data.batches({ n = 64, size = 16, epochs = 100 })
+  local x, y = tensor.zeros({ 16, 784 }), tensor.zeros(16)
+  local function loop()
+    for number = 1, 300 do
+      local positions = plan:positions(number)
+      data.batch(set.images, positions, x)
+      data.batch(set.labels, positions, y)
+    end
+  end
+  local recorded, compiled
+  local function watch(what, trace, func)
+    if what == "start" and func == loop then recorded = trace end
+    if what == "stop" and trace == recorded then compiled = true end
+    if what == "abort" and trace == recorded then recorded = nil end
+  end
+  jit.attach(watch, "trace")
+  loop()
+  jit.attach(watch)
+  equal(compiled, true)
+end)
