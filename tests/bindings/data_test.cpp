@@ -66,9 +66,9 @@ TEST_CASE("nodes of one process share one copy of a data set, for as long as one
   }
   first.run(
       "local x, y = mnist.train:batch({2, 1})\n"
-      "print(x[1][1] * 5, x[1][2] * 5, x[2][1], x[2][2], y[1], y[2])\n"
+      "print(('%.3f %.3f %g %g'):format(x[1][1], x[1][2], x[2][1], x[2][2]), y[1], y[2])\n"
       "print(mnist.source)");
-  CHECK(first.lines.at(1) == "1\t2\t0\t1\t10\t4");
+  CHECK(first.lines.at(1) == "0.200 0.400 0 1\t10\t4");
   CHECK(first.lines.at(2) == "MNIST from " + files.dir.string());
   auto held = cache.mnist(files.dir);
   REQUIRE(held.ok());
