@@ -4,9 +4,8 @@
 // the others. Pure state, one thread.
 
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <string>
-#include <vector>
 
 #include "host/base/result.hpp"
 #include "host/cluster/cluster_messages.hpp"
@@ -15,7 +14,7 @@ namespace actorhost {
 
 class ActionLog {
  public:
-  /// Values are kept up to this many bytes in all; past it the oldest go and nobody can start late any more.
+  /// Actions and their values are kept up to this many bytes in all; see `trim`.
   explicit ActionLog(size_t max_bytes = size_t{64} << 20) : max_bytes_(max_bytes) {}
 
   struct Entered {
@@ -24,31 +23,39 @@ class ActionLog {
     Blob value;          // when replayed
   };
   /// `who` speaks in messages ("rank 1"). Code::mismatch when this action is another one for `who` than for the first
-  /// that entered it; Code::unsupported when its value is no longer kept.
+  /// that entered it; Code::unsupported when it is no longer kept.
   Result<Entered> enter(uint32_t index, const ActionEnter& action, const std::string& who);
   /// Records the value; the first one counts.
   void finish(uint32_t index, Blob value);
 
-  uint32_t size() const noexcept { return static_cast<uint32_t>(actions_.size()); }
-  bool finished(uint32_t index) const { return index < actions_.size() && actions_[index].finished; }
-  const ActionEnter* at(uint32_t index) const { return index < actions_.size() ? &actions_[index].action : nullptr; }
-  /// The rank that entered it first.
-  const std::string& opened_by(uint32_t index) const { return actions_[index].who; }
-  /// False once a value had to be dropped: a late start could not catch up.
-  bool can_catch_up() const noexcept { return !dropped_; }
+  bool over_bound() const noexcept { return bytes_ > max_bytes_; }
+  /// Drops the oldest actions until the rest is within the bound, but none from `needed` on: those some live worker has
+  /// still to enter. After the first drop nobody can start late any more.
+  void trim(uint32_t needed);
+
+  uint32_t size() const noexcept { return dropped_ + static_cast<uint32_t>(actions_.size()); }
+  bool finished(uint32_t index) const noexcept;
+  /// Nothing when it has not begun or is no longer kept.
+  const ActionEnter* at(uint32_t index) const noexcept;
+  /// Who entered it first; empty when `at` has nothing.
+  std::string opened_by(uint32_t index) const;
+  /// False once an action had to be dropped: a late start could not catch up.
+  bool can_catch_up() const noexcept { return dropped_ == 0; }
 
  private:
   struct Action {
     ActionEnter action;
     std::string who;
     bool finished = false;
-    bool kept = true;
-    Blob value;
+    Blob value = {};
+    size_t cost() const noexcept;
   };
+  const Action* find(uint32_t index) const noexcept;
+
   size_t max_bytes_;
   size_t bytes_ = 0;
-  bool dropped_ = false;
-  std::vector<Action> actions_;
+  uint32_t dropped_ = 0;  // the number of the first action that is kept
+  std::deque<Action> actions_;
 };
 
 }  // namespace actorhost

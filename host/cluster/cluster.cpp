@@ -214,8 +214,8 @@ void Cluster::handle(Event& event) {
     case Event::What::down: break;
   }
   peers_.erase(event.link);
+  if (head_) return head_->on_link_down(event.link, event.text);
   if (event.process == kNoProcess) return;
-  if (head_) return head_->on_link_down(event.process, event.text, clock_.now());
   if (event.link == head_link_) {
     const std::string who = "server 0 and the rendezvous host at " + config_.url;
     return finish({Code::peer_lost, false,

@@ -22,6 +22,15 @@ Settings get_settings(Unpacker& in) {
   return settings;
 }
 
+/// Of a version that knows more codes than this one: an error all the same.
+Code get_code(Unpacker& in) {
+  const auto code = in.get<uint8_t>();
+  return code <= static_cast<uint8_t>(Code::internal) ? static_cast<Code>(code) : Code::internal;
+}
+
+/// A script chooses how long its errors and names are; a frame's metadata is bounded.
+std::string_view clipped(std::string_view text) { return text.substr(0, kMaxTextBytes); }
+
 template <typename T>
 Result<T> finished(const Unpacker& in, T&& message, const char* what) {
   if (!in.done()) return Error{Code::bad_data, std::string("malformed ") + what + " message"};
@@ -78,14 +87,14 @@ Result<WelcomeMessage> WelcomeMessage::decode(std::string_view bytes) {
 
 std::string EndMessage::encode() const {
   Packer out;
-  out.put(static_cast<uint8_t>(code)).put(static_cast<uint8_t>(ok)).put(message).put(origin);
+  out.put(static_cast<uint8_t>(code)).put(static_cast<uint8_t>(ok)).put(clipped(message)).put(origin);
   return std::move(out).bytes();
 }
 
 Result<EndMessage> EndMessage::decode(std::string_view bytes) {
   Unpacker in(bytes);
   EndMessage m;
-  m.code = static_cast<Code>(in.get<uint8_t>());
+  m.code = get_code(in);
   m.ok = in.get<uint8_t>() != 0;
   m.message = in.text();
   m.origin = in.get<Address>();
@@ -94,7 +103,7 @@ Result<EndMessage> EndMessage::decode(std::string_view bytes) {
 
 std::string ActionEnter::encode() const {
   Packer out;
-  out.put(kind).put(where);
+  out.put(clipped(kind)).put(clipped(where));
   return std::move(out).bytes();
 }
 
@@ -108,7 +117,8 @@ Result<ActionEnter> ActionEnter::decode(std::string_view bytes) {
 
 std::string ActionReply::encode() const {
   Packer out;
-  out.put(static_cast<uint8_t>(ok)).put(static_cast<uint8_t>(replayed)).put(static_cast<uint8_t>(code)).put(message);
+  out.put(static_cast<uint8_t>(ok)).put(static_cast<uint8_t>(replayed)).put(static_cast<uint8_t>(code));
+  out.put(clipped(message));
   return std::move(out).bytes();
 }
 
@@ -117,14 +127,14 @@ Result<ActionReply> ActionReply::decode(std::string_view bytes) {
   ActionReply m;
   m.ok = in.get<uint8_t>() != 0;
   m.replayed = in.get<uint8_t>() != 0;
-  m.code = static_cast<Code>(in.get<uint8_t>());
+  m.code = get_code(in);
   m.message = in.text();
   return finished(in, std::move(m), "action reply");
 }
 
 std::string ModuleFind::encode() const {
   Packer out;
-  out.put(name).put(hash);
+  out.put(clipped(name)).put(hash);
   return std::move(out).bytes();
 }
 
@@ -138,7 +148,7 @@ Result<ModuleFind> ModuleFind::decode(std::string_view bytes) {
 
 std::string ModuleReply::encode() const {
   Packer out;
-  out.put(static_cast<uint8_t>(ok)).put(static_cast<uint8_t>(code)).put(chunk).put(message);
+  out.put(static_cast<uint8_t>(ok)).put(static_cast<uint8_t>(code)).put(clipped(chunk)).put(clipped(message));
   return std::move(out).bytes();
 }
 
@@ -146,7 +156,7 @@ Result<ModuleReply> ModuleReply::decode(std::string_view bytes) {
   Unpacker in(bytes);
   ModuleReply m;
   m.ok = in.get<uint8_t>() != 0;
-  m.code = static_cast<Code>(in.get<uint8_t>());
+  m.code = get_code(in);
   m.chunk = in.text();
   m.message = in.text();
   return finished(in, std::move(m), "module reply");
@@ -157,7 +167,7 @@ std::string Whereabouts::encode(const std::vector<Whereabouts>& list) {
   out.put(static_cast<uint32_t>(list.size()));
   for (const Whereabouts& w : list) {
     out.put(w.id).put(w.actions).put(static_cast<uint8_t>(w.ended)).put(static_cast<uint8_t>(w.in_action));
-    out.put(w.kind).put(w.where);
+    out.put(clipped(w.kind)).put(clipped(w.where));
   }
   return std::move(out).bytes();
 }

@@ -35,6 +35,9 @@ inline constexpr auto whereabouts = Kind{0x0117};    // node -> head: where are 
 inline constexpr auto whereabouts_reply = Kind{0x0118};
 }  // namespace cluster_kind
 
+/// Texts that a script decides on (errors, names, places) travel up to this length.
+inline constexpr size_t kMaxTextBytes = size_t{64} << 10;
+
 /// A process asks to belong to the run.
 struct JoinMessage {
   std::string run_id;

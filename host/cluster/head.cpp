@@ -1,14 +1,28 @@
 #include "host/cluster/head.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace actorhost {
 
 namespace {
 
-const Address kHead = service_address(0);
+constexpr Address kHead = service_address(0);
+constexpr const char* kWho = "rendezvous";
 
 EndMessage failed(Code code, std::string message) { return {code, false, std::move(message)}; }
+
+std::string ended_too_early(const std::string& who, const std::string& other, const ActionEnter& action) {
+  return who + " has come to the end of its script, but " + other + " is in " + action.kind + " at " + action.where +
+         "; every worker must take the same actions";
+}
+
+/// "2.5"
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", seconds);
+  return text;
+}
 
 /// "barrier=bsp (here ssp:4)" for each flag that a host gave differently; the rendezvous host's win.
 std::string differing(const std::map<std::string, std::string>& here, const std::map<std::string, std::string>& there) {
@@ -51,34 +65,38 @@ Status Head::join_self(const JoinMessage& join, double now) {
 }
 
 void Head::refuse(LinkId link, const std::string& who, const std::string& why) {
-  log_.warn("rendezvous", "refused " + who + ": " + why);
+  log_.warn(kWho, "refused " + who + ": " + why);
   output_.send_on(link, make_frame(cluster_kind::refuse, kHead, kNoAddress, 0, failed(Code::refused, why).encode()));
   output_.finish_link(link);
 }
 
-void Head::on_join(LinkId link, const Frame& frame, double now) {
-  auto decoded = JoinMessage::decode(frame.meta.view());
-  if (!decoded) return refuse(link, "a connection", decoded.error().message);
-  JoinMessage& join = *decoded;
-  join.url = reachable(std::move(join.url), output_.peer_of(link));
-  if (over_) return refuse(link, join.host, "the run is over");
+/// Empty when nothing but the rendezvous itself can be against it.
+std::string Head::why_not(const JoinMessage& join) const {
+  if (over_) return "the run is over";
   if (!join.run_id.empty() && join.run_id != config_.run_id) {
-    return refuse(link, join.host,
-                  "it belongs to run '" + join.run_id + "' (--rdzv-id), this one is '" + config_.run_id + "'");
+    return "it belongs to run '" + join.run_id + "' (--rdzv-id), this one is '" + config_.run_id + "'";
   }
   if (join.job_hash != 0 && join.job_hash != job_.hash()) {
-    return refuse(link, join.host,
-                  "its copy of the job differs: " + join.job_name + " there, " + job_.name() +
-                      " on the rendezvous host (compared by hash); copy the file, or start that host as an agent");
+    return "its copy of the job differs: " + join.job_name + " there, " + job_.name() +
+           " on the rendezvous host (compared by hash); copy the file, or start that host as an agent";
   }
   if (rendezvous_.started() && !actions_.can_catch_up()) {
-    return refuse(link, join.host, "the values of earlier actions are no longer kept, so a late host cannot catch up");
+    return "the values of earlier actions are no longer kept, so a late host cannot catch up";
   }
+  return {};
+}
+
+void Head::on_join(LinkId link, const Frame& frame, double now) {
+  auto decoded = JoinMessage::decode(frame.meta.view());
+  if (!decoded) return refuse(link, output_.peer_of(link), decoded.error().message);
+  JoinMessage& join = *decoded;
+  join.url = reachable(std::move(join.url), output_.peer_of(link));
+  if (const std::string why = why_not(join); !why.empty()) return refuse(link, join.host, why);
   const ProcessId process = next_process_;
   if (auto added = rendezvous_.add(process, join, now); !added) return refuse(link, join.host, added.error().message);
   ++next_process_;
   if (const std::string flags = differing(config_.settings, join.settings); !flags.empty()) {
-    log_.warn("rendezvous", join.host + " was started with other flags, which give way: " + flags);
+    log_.warn(kWho, join.host + " was started with other flags, which give way: " + flags);
   }
   processes_[process] = Process{{process, join.host, join.url}, link};
   detector_.watch(process, now);
@@ -86,67 +104,111 @@ void Head::on_join(LinkId link, const Frame& frame, double now) {
   const WelcomeMessage welcome{process, config_.run_id, job_.name(), job_.hash(), config_.settings, config_.args};
   output_.send_on(
       link, make_frame(cluster_kind::welcome, kHead, kNoAddress, 0, welcome.encode(), Blob::copy_of(job_.text())));
-  log_.info("rendezvous", join.host + " is here (" + std::to_string(join.nodes) + " nodes), " +
-                              std::to_string(rendezvous_.hosts()) + " of " +
-                              std::to_string(rendezvous_.config().max_hosts) + " hosts");
+  log_.info(kWho, join.host + " is here (" + std::to_string(join.nodes) + " nodes), " +
+                      std::to_string(rendezvous_.hosts()) + " of " + std::to_string(rendezvous_.config().max_hosts) +
+                      " hosts");
   admit(now);
 }
 
+bool Head::speaks_for(ProcessId process, Address src) const {
+  if (is_service(src)) return address_index(src) == process;
+  if (is_server(src)) return process == 0;
+  const auto worker = workers_.find(src);
+  return worker != workers_.end() && worker->second.process == process;
+}
+
 void Head::on_frame(LinkId link, Frame&& frame, double now) {
-  if (frame.kind == cluster_kind::join) return on_join(link, frame, now);
+  const auto sender = std::find_if(processes_.begin(), processes_.end(),
+                                   [link](const auto& entry) { return entry.second.link == link; });
+  const bool known = sender != processes_.end();
+  if (frame.kind == cluster_kind::join && !known) return on_join(link, frame, now);
   if (over_) return;
+  if (!known || !speaks_for(sender->first, frame.src)) {
+    log_.debug(kWho, "ignored a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
+                         address_name(frame.src) + ", who is not of this run or not behind that link");
+    return;
+  }
+  on_process_frame(sender->first, std::move(frame), now);
+}
+
+void Head::on_process_frame(ProcessId process, Frame&& frame, double now) {
   if (frame.kind == cluster_kind::node_error) return on_node_error(frame);
   if (frame.kind == cluster_kind::node_ended) return on_node_ended(frame);
   if (frame.kind == cluster_kind::action_enter) return on_action_enter(frame);
-  if (frame.kind == cluster_kind::action_done) return actions_.finish(frame.tag, frame.body);
+  if (frame.kind == cluster_kind::action_done) return on_action_done(frame);
   if (frame.kind == cluster_kind::module_find) return on_module_find(frame);
   if (frame.kind == cluster_kind::servers_start) return on_servers_start(frame);
   if (frame.kind == cluster_kind::whereabouts) return on_whereabouts(frame);
-  if (frame.kind == cluster_kind::link_broken) return on_link_broken(frame, now);
-  if (frame.kind == cluster_kind::want_link) {
-    // `tag` is the process that is to dial; it must be told who wants it.
-    output_.send(make_frame(cluster_kind::want_link, frame.src, service_address(frame.tag), frame.tag));
-    return;
-  }
-  log_.warn("rendezvous", "unexpected message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
-                              address_name(frame.src));
+  if (frame.kind == cluster_kind::link_broken) return on_link_broken(process, frame, now);
+  if (frame.kind == cluster_kind::want_link) return on_want_link(process, frame);
+  log_.warn(kWho, "unexpected message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
+                      address_name(frame.src));
 }
 
 void Head::admit(double now) {
-  auto joined = rendezvous_.admit(now);
-  if (!joined) return;
+  auto admission = rendezvous_.admit(now);
+  if (!admission) return;
   const bool first = membership_->epoch() == 0;
+  for (const ProcessId process : admission->processes) processes_.at(process).admitted = true;
   std::vector<Member> workers = membership_->workers();
-  for (const Member& member : *joined) {
+  for (const Member& member : admission->workers) {
     workers.push_back(member);
-    workers_[member.id] = Worker{};
+    workers_[member.id] = Worker{member.process};
   }
   publish(std::move(workers));
-  if (!first)
-    log_.info("rendezvous",
-              std::to_string(joined->size()) + " workers joined, now " + std::to_string(membership_->size()));
+  if (first) return;
+  log_.info(kWho,
+            std::to_string(admission->workers.size()) + " workers joined, now " + std::to_string(membership_->size()));
 }
 
+/// Hosts that are not complete yet neither see the table nor stand in it.
 void Head::publish(std::vector<Member> workers) {
   std::vector<ProcessInfo> infos;
-  for (const auto& [id, process] : processes_) infos.push_back(process.info);
+  for (const auto& [id, process] : processes_) {
+    if (process.admitted) infos.push_back(process.info);
+  }
   membership_ = std::make_shared<const Membership>(membership_->epoch() + 1, std::move(workers), std::move(infos));
   const Blob table = Blob::copy_of(membership_->encode());
   for (const auto& [id, process] : processes_) {
-    if (id != 0) output_.send(make_frame(cluster_kind::membership, kHead, service_address(id), 0, {}, table));
+    if (id == 0 || !process.admitted) continue;
+    output_.send(make_frame(cluster_kind::membership, kHead, service_address(id), 0, {}, table));
   }
   output_.publish(membership_);
 }
 
-void Head::lose(ProcessId process, const std::string& reason) {
+/// `tell`: it may still be there, so that it should hear why it has to go.
+void Head::lose(ProcessId process, const std::string& reason, bool tell) {
   const auto at = processes_.find(process);
   if (at == processes_.end()) return;
-  const std::string host = at->second.info.host;
+  const Process gone = std::move(at->second);
   processes_.erase(at);
   detector_.forget(process);
-  rendezvous_.remove(process);
-  broken_.erase(process);
+  std::erase_if(broken_,
+                [process](const auto& entry) { return entry.first.first == process || entry.first.second == process; });
+  const std::vector<ProcessId> others = rendezvous_.remove(process);
+  if (tell && !over_) {
+    const EndMessage end = failed(Code::peer_lost, "the rendezvous host has dropped " + gone.info.host + ": " + reason);
+    output_.send(make_frame(cluster_kind::stop, kHead, service_address(process), 0, end.encode()));
+  }
   output_.drop(process);
+  if (over_) return;
+  if (gone.admitted) {
+    lose_workers(process, gone.info.host, reason);
+  } else {
+    lose_host(gone.info.host, others, reason);
+  }
+}
+
+/// A process left before its host was complete: `others` of that host wait for nothing.
+void Head::lose_host(const std::string& host, const std::vector<ProcessId>& others, const std::string& reason) {
+  log_.warn(kWho, host + " left before it was admitted: " + reason);
+  for (const ProcessId other : others) {
+    if (other == 0) return stop(failed(Code::peer_lost, host + ", a process of this host, is lost: " + reason));
+    lose(other, "another process of its host, " + host + ", is lost", true);
+  }
+}
+
+void Head::lose_workers(ProcessId process, const std::string& host, const std::string& reason) {
   std::vector<Member> left;
   std::string lost;
   bool all_ended = true;
@@ -159,39 +221,64 @@ void Head::lose(ProcessId process, const std::string& reason) {
     all_ended = all_ended && workers_[member.id].ended;
     workers_.erase(member.id);
   }
-  if (over_ || membership_->epoch() == 0) {
-    log_.warn("rendezvous", host + " left before the start: " + reason);
-    return;
-  }
-  if (!all_ended || lost.empty())
-    log_.warn("cluster", "lost " + host + " (workers " + (lost.empty() ? "none" : lost) + "): " + reason);
+  if (!all_ended) log_.warn("cluster", "lost " + host + " (workers " + lost + "): " + reason);
   if (left.empty()) {
-    stop(failed(Code::peer_lost, "all workers are lost, " + host + " was the last: " + reason));
-    return;
+    return stop(failed(Code::peer_lost, "all workers are lost, " + host + " was the last: " + reason));
   }
   publish(std::move(left));
   check_finished();
 }
 
-void Head::on_link_down(ProcessId process, const std::string& reason, double) { lose(process, reason); }
+void Head::on_link_down(LinkId link, const std::string& reason) {
+  for (const auto& [id, process] : processes_) {
+    if (id != 0 && process.link == link) return lose(id, reason, false);
+  }
+}
 
-void Head::on_link_broken(const Frame& frame, double now) {
-  // Two live processes cannot reach each other. If one of them is dying we shall hear of it; otherwise the accused,
-  // which is the one that was to be dialled, has to go: frames on that link may be lost.
-  const ProcessId accused = frame.tag;
-  if (processes_.contains(accused)) broken_.emplace(accused, now);
+/// A process needs a link to `tag`, which is the one that has to dial.
+void Head::on_want_link(ProcessId process, const Frame& frame) {
+  const auto dialler = processes_.find(frame.tag);
+  if (dialler == processes_.end() || !dialler->second.admitted || frame.tag == 0 || frame.tag == process) return;
+  output_.send(make_frame(cluster_kind::want_link, service_address(process), service_address(frame.tag), 0));
+}
+
+void Head::on_link_broken(ProcessId process, const Frame& frame, double now) {
+  const ProcessId other = frame.tag;
+  if (other == 0 || process == 0 || other == process || !processes_.contains(other)) return;
+  log_.debug("cluster", "host " + std::to_string(process) + " has lost its link to host " + std::to_string(other));
+  broken_.emplace(std::minmax(process, other), now);
+}
+
+/// Frames between two live processes may be lost. If one of them is dying we hear of it in time; otherwise one has to
+/// go: the one that more have lost, and of two that lost only each other the one that came later.
+void Head::drop_unreachable(double now) {
+  const auto due = [&](const auto& entry) { return now >= entry.second + config_.times.dead; };
+  for (auto at = broken_.begin();
+       !over_ && (at = std::find_if(broken_.begin(), broken_.end(), due)) != broken_.end();) {
+    std::map<ProcessId, int> count;
+    for (const auto& [pair, since] : broken_) {
+      ++count[pair.first];
+      ++count[pair.second];
+    }
+    const auto [low, high] = at->first;
+    const auto [victim, other] = count[low] > count[high] ? std::pair(low, high) : std::pair(high, low);
+    lose(victim, "its link to " + processes_.at(other).info.host + " is broken", true);
+  }
 }
 
 void Head::tick(double now, double late) {
   if (over_) return;
   const FailureDetector::Verdict verdict = detector_.check(now, late);
-  for (ProcessId process : verdict.suspected) {
-    log_.warn("cluster", processes_[process].info.host + " has been silent for over a second");
+  for (const ProcessId process : verdict.suspected) {
+    log_.warn("cluster", processes_.at(process).info.host + " has been silent for over a second");
   }
-  for (ProcessId process : verdict.dead) lose(process, "no sign of life for 2.5 s");
-  for (const auto& [process, since] : std::map<ProcessId, double>(broken_)) {
-    if (now > since + 2.5) lose(process, "other hosts cannot reach it");
+  for (const ProcessId process : verdict.cleared) {
+    log_.info("cluster", processes_.at(process).info.host + " is heard again");
   }
+  for (const ProcessId process : verdict.dead) {
+    lose(process, "no sign of life for " + seconds_text(config_.times.dead) + " s", true);
+  }
+  drop_unreachable(now);
   if (over_) return;
   admit(now);
   if (const auto overdue = rendezvous_.overdue(now)) stop(failed(overdue->code, overdue->message));
@@ -219,19 +306,16 @@ void Head::on_node_ended(const Frame& frame) {
   if (worker == workers_.end()) return;
   worker->second.ended = true;
   worker->second.actions = frame.tag;
-  if (frame.tag < actions_.size() && !actions_.finished(frame.tag)) {
-    const ActionEnter& action = *actions_.at(frame.tag);
-    stop(failed(Code::mismatch, name_of(frame.src) + " has come to the end of its script, but " +
-                                    actions_.opened_by(frame.tag) + " is in " + action.kind + " at " + action.where +
-                                    "; every worker must take the same actions"));
-    return;
+  if (const ActionEnter* action = actions_.at(frame.tag)) {
+    const std::string who = actions_.opened_by(frame.tag);
+    return stop(failed(Code::mismatch, ended_too_early(name_of(frame.src), who, *action)));
   }
   check_finished();
 }
 
 void Head::check_finished() {
   const bool done = std::all_of(workers_.begin(), workers_.end(), [](const auto& entry) { return entry.second.ended; });
-  if (done && !workers_.empty()) stop(EndMessage{Code::internal, true, {}});
+  if (done && !workers_.empty()) stop(EndMessage{});
 }
 
 void Head::reply(const Frame& to, Kind kind, std::string_view meta, Blob body) {
@@ -244,34 +328,47 @@ std::string Head::name_of(Address address) const {
 }
 
 void Head::on_action_enter(const Frame& frame) {
-  ActionReply answer;
-  Blob value;
   auto action = ActionEnter::decode(frame.meta.view());
   if (!action) {
-    answer = {false, false, action.error().code, action.error().message};
-    return reply(frame, cluster_kind::action_reply, answer.encode());
+    return reply(frame, cluster_kind::action_reply,
+                 ActionReply{false, false, action.error().code, action.error().message}.encode());
   }
   auto entered = actions_.enter(frame.tag, *action, name_of(frame.src));
   if (!entered) {
-    answer = {false, false, entered.error().code, entered.error().message};
-  } else {
-    answer.replayed = entered->replayed;
-    value = entered->value;
-    if (is_worker(frame.src)) {
-      if (const auto worker = workers_.find(frame.src); worker != workers_.end())
-        worker->second.actions = frame.tag + 1;
-    }
+    return reply(frame, cluster_kind::action_reply,
+                 ActionReply{false, false, entered.error().code, entered.error().message}.encode());
   }
-  if (answer.ok && !answer.replayed && is_worker(frame.src)) {
-    // Whoever has already ended without this action never will take it.
-    for (const auto& [id, worker] : workers_) {
-      if (!worker.ended || worker.actions > frame.tag) continue;
-      return stop(failed(Code::mismatch, name_of(id) + " has come to the end of its script, but " + name_of(frame.src) +
-                                             " is in " + action->kind + " at " + action->where +
-                                             "; every worker must take the same actions"));
-    }
+  if (const auto worker = workers_.find(frame.src); worker != workers_.end()) {
+    worker->second.actions = frame.tag + 1;
+    check_not_ended(frame.src, frame.tag, *action);
+    if (over_) return;
   }
-  reply(frame, cluster_kind::action_reply, answer.encode(), std::move(value));
+  ActionReply answer;
+  answer.replayed = entered->replayed;
+  reply(frame, cluster_kind::action_reply, answer.encode(), std::move(entered->value));
+  trim_actions();
+}
+
+/// Whoever has already ended without this action never will take it.
+void Head::check_not_ended(Address src, uint32_t index, const ActionEnter& action) {
+  for (const auto& [id, worker] : workers_) {
+    if (!worker.ended || worker.actions > index) continue;
+    return stop(failed(Code::mismatch, ended_too_early(name_of(id), name_of(src), action)));
+  }
+}
+
+void Head::on_action_done(const Frame& frame) {
+  actions_.finish(frame.tag, frame.body);
+  trim_actions();
+}
+
+void Head::trim_actions() {
+  if (!actions_.over_bound()) return;
+  uint32_t needed = actions_.size();
+  for (const auto& [id, worker] : workers_) {
+    if (!worker.ended) needed = std::min(needed, worker.actions);
+  }
+  actions_.trim(needed);
 }
 
 void Head::on_module_find(const Frame& frame) {
@@ -280,20 +377,16 @@ void Head::on_module_find(const Frame& frame) {
   if (auto find = ModuleFind::decode(frame.meta.view()); !find) {
     answer = {false, find.error().code, {}, find.error().message};
   } else if (auto found = job_.find_here(find->name); !found) {
-    answer = {false, found.error().code, {}, found.error().message};
-  } else if (find->hash == 0) {
-    answer.chunk = found->chunk;
-    text = Blob::copy_of(found->text);
-  } else if (find->hash != source_hash(found->text)) {
-    const std::string who = membership_->process(membership_->home_of(frame.src)) != nullptr
-                                ? membership_->process(membership_->home_of(frame.src))->host
-                                : address_name(frame.src);
+    answer = {false, found.error().code, {}, "on the rendezvous host: " + found.error().message};
+  } else if (find->hash != 0 && find->hash != source_hash(found->text)) {
+    const ProcessInfo* home = membership_->process(membership_->home_of(frame.src));
     answer = {false, Code::refused, found->chunk,
-              "module '" + find->name + "' on " + who +
+              "module '" + find->name + "' on " + (home != nullptr ? home->host : address_name(frame.src)) +
                   " differs from the rendezvous host's (compared by hash); copy the file, or remove it there and it "
                   "will be sent"};
   } else {
     answer.chunk = found->chunk;
+    if (find->hash == 0) text = Blob::copy_of(found->text);
   }
   reply(frame, cluster_kind::module_reply, answer.encode(), std::move(text));
 }

@@ -3,10 +3,9 @@
 // over. A state machine on the service thread of process 0: frames, link losses and the time go in, frames go out
 // through HeadOutput. It owns no socket and no thread, so tests drive it by hand.
 
-#include <functional>
 #include <map>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/base/log.hpp"
@@ -31,7 +30,7 @@ class HeadOutput {
   virtual void assign(LinkId link, ProcessId process) = 0;  // the link is that process's from now on
   virtual void finish_link(LinkId link) = 0;                // write what is queued, then close
   virtual std::string peer_of(LinkId link) const = 0;       // "10.0.0.7:40112", or empty
-  virtual void drop(ProcessId process) = 0;                 // close its link; it is no longer of the run
+  virtual void drop(ProcessId process) = 0;                 // it is no longer of the run; finish its link
   virtual void publish(MembershipPtr membership) = 0;       // for the nodes of this process
   virtual Status start_servers(uint32_t action) = 0;        // shards for this action, ready to be sent to on return
   virtual void ended(const EndMessage& end) = 0;            // for the nodes of this process; once
@@ -51,10 +50,13 @@ class Head {
 
   /// The rendezvous host's own process takes place 0.
   Status join_self(const JoinMessage& join, double now);
+  /// From a process's link, or from a node of this process (link 0). What a link says in the name of somebody who does
+  /// not live behind it is ignored: a process that was dropped goes on talking for a while.
   void on_frame(LinkId link, Frame&& frame, double now);
-  void on_link_down(ProcessId process, const std::string& reason, double now);
+  /// A link is gone: death at once for the process that it belonged to.
+  void on_link_down(LinkId link, const std::string& reason);
   void heard(ProcessId process, double when) { detector_.heard(process, when); }
-  /// To be called every fraction of a second; `late` as FailureDetector::check.
+  /// To be called every fraction of a second; `late` as FailureDetector::check's `checked_late`.
   void tick(double now, double late);
   /// The run is over by this process's own decision (Ctrl-C).
   void stop(EndMessage end);
@@ -66,25 +68,38 @@ class Head {
   struct Process {
     ProcessInfo info;
     LinkId link = 0;
+    bool admitted = false;  // its host is complete and has its ids
   };
   struct Worker {
+    ProcessId process = kNoProcess;
     uint32_t actions = 0;
     bool ended = false;
   };
+  using Pair = std::pair<ProcessId, ProcessId>;  // the lower number first
 
   void on_join(LinkId link, const Frame& frame, double now);
+  std::string why_not(const JoinMessage& join) const;
   void refuse(LinkId link, const std::string& who, const std::string& why);
+  bool speaks_for(ProcessId process, Address src) const;
+  void on_process_frame(ProcessId process, Frame&& frame, double now);
   void on_node_error(const Frame& frame);
   void on_node_ended(const Frame& frame);
   void on_action_enter(const Frame& frame);
+  void on_action_done(const Frame& frame);
   void on_module_find(const Frame& frame);
   void on_servers_start(const Frame& frame);
   void on_whereabouts(const Frame& frame);
-  void on_link_broken(const Frame& frame, double now);
+  void on_want_link(ProcessId process, const Frame& frame);
+  void on_link_broken(ProcessId process, const Frame& frame, double now);
   void admit(double now);
-  void lose(ProcessId process, const std::string& reason);
+  void lose(ProcessId process, const std::string& reason, bool tell);
+  void lose_host(const std::string& host, const std::vector<ProcessId>& others, const std::string& reason);
+  void lose_workers(ProcessId process, const std::string& host, const std::string& reason);
+  void drop_unreachable(double now);
   void publish(std::vector<Member> workers);
   void check_finished();
+  void check_not_ended(Address src, uint32_t index, const ActionEnter& action);
+  void trim_actions();
   void reply(const Frame& to, Kind kind, std::string_view meta, Blob body = {});
   std::string name_of(Address address) const;
 
@@ -98,7 +113,7 @@ class Head {
   MembershipPtr membership_ = std::make_shared<const Membership>();
   std::map<ProcessId, Process> processes_;
   std::map<NodeId, Worker> workers_;
-  std::map<ProcessId, double> broken_;  // accused of a broken link, and since when
+  std::map<Pair, double> broken_;  // processes without a link that should have one, and since when
   ProcessId next_process_ = 1;
   bool over_ = false;
 };

@@ -34,6 +34,13 @@ bool is_module_name(const std::string& name) {
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; });
 }
 
+/// A relative path of names; no "..", and no zero byte, behind which the system would not look.
+bool stays_below(const std::string& name) {
+  const fs::path path(name);
+  return !path.is_absolute() && name.find('\0') == std::string::npos &&
+         std::find(path.begin(), path.end(), fs::path("..")) == path.end();
+}
+
 }  // namespace
 
 uint64_t source_hash(std::string_view text) {
@@ -56,17 +63,7 @@ void JobSource::receive(std::string name, std::string text) {
 }
 
 Result<SourceText> JobSource::find_here(const std::string& name) const {
-  if (name.ends_with(".lua")) {
-    fs::path path(name);
-    if (name != barrier_file_) {
-      const bool leaves = path.is_absolute() || name.find("..") != std::string::npos;
-      if (leaves) return Error{Code::bad_argument, "'" + name + "' is not below the script's folder"};
-      path = fs::path(folder_) / path;
-    }
-    auto text = read_text(path);
-    if (!text) return text.error();
-    return SourceText{std::move(*text), fs::path(name).filename().string()};
-  }
+  if (name.ends_with(".lua")) return find_file(name);
   if (!is_module_name(name)) return Error{Code::bad_argument, "'" + name + "' is not a module name"};
   if (folder_.empty()) return Error{Code::bad_argument, "module '" + name + "' is not on this machine"};
   std::string relative = name;
@@ -83,6 +80,18 @@ Result<SourceText> JobSource::find_here(const std::string& name) const {
     tried += "\n\tno file '" + path.string() + "'";
   }
   return Error{Code::bad_argument, "module '" + name + "' not found:" + tried};
+}
+
+Result<SourceText> JobSource::find_file(const std::string& name) const {
+  fs::path path(name);
+  if (name != barrier_file_) {
+    if (!stays_below(name)) return Error{Code::bad_argument, "'" + name + "' is not below the script's folder"};
+    if (folder_.empty()) return Error{Code::bad_argument, "file '" + name + "' is not on this machine"};
+    path = fs::path(folder_) / path;
+  }
+  auto text = read_text(path);
+  if (!text) return text.error();
+  return SourceText{std::move(*text), stays_below(name) ? name : path.filename().string()};
 }
 
 }  // namespace actorhost

@@ -4,8 +4,6 @@
 // one that does not comes over the network. Any thread.
 
 #include <cstdint>
-#include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -48,6 +46,8 @@ class JobSource {
   Result<SourceText> find_here(const std::string& name) const;
 
  private:
+  Result<SourceText> find_file(const std::string& name) const;
+
   std::string name_;
   std::string text_;
   std::string folder_;

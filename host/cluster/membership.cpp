@@ -9,6 +9,8 @@ namespace actorhost {
 Membership::Membership(uint64_t epoch, std::vector<Member> workers, std::vector<ProcessInfo> processes)
     : epoch_(epoch), workers_(std::move(workers)), processes_(std::move(processes)) {
   std::sort(workers_.begin(), workers_.end(), [](const Member& a, const Member& b) { return a.id < b.id; });
+  std::sort(processes_.begin(), processes_.end(),
+            [](const ProcessInfo& a, const ProcessInfo& b) { return a.process < b.process; });
 }
 
 std::optional<uint32_t> Membership::rank_of(NodeId id) const noexcept {
@@ -19,17 +21,21 @@ std::optional<uint32_t> Membership::rank_of(NodeId id) const noexcept {
 }
 
 const ProcessInfo* Membership::process(ProcessId process) const noexcept {
-  for (const ProcessInfo& info : processes_) {
-    if (info.process == process) return &info;
-  }
-  return nullptr;
+  const auto at = std::lower_bound(processes_.begin(), processes_.end(), process,
+                                   [](const ProcessInfo& info, ProcessId wanted) { return info.process < wanted; });
+  return at != processes_.end() && at->process == process ? &*at : nullptr;
 }
 
 ProcessId Membership::home_of(Address address) const noexcept {
-  if (is_server(address)) return 0;
-  if (is_service(address)) return address_index(address);
-  const auto rank = rank_of(address);
-  return rank ? workers_[*rank].process : kNoProcess;
+  ProcessId home = kNoProcess;
+  if (is_server(address)) {
+    home = 0;
+  } else if (is_service(address)) {
+    home = address_index(address);
+  } else if (const auto rank = rank_of(address)) {
+    home = workers_[*rank].process;
+  }
+  return process(home) != nullptr ? home : kNoProcess;
 }
 
 std::string Membership::describe(NodeId id) const {
@@ -64,7 +70,21 @@ Result<Membership> Membership::decode(std::string_view bytes) {
     info.url = in.text();
   }
   if (!in.done()) return Error{Code::bad_data, "malformed membership table"};
-  return Membership(epoch, std::move(workers), std::move(processes));
+  Membership table(epoch, std::move(workers), std::move(processes));
+  if (!table.sound()) return Error{Code::bad_data, "contradictory membership table"};
+  return table;
+}
+
+bool Membership::sound() const noexcept {
+  for (size_t i = 0; i < processes_.size(); ++i) {
+    if (processes_[i].process > kAddressMask) return false;
+    if (i > 0 && processes_[i].process <= processes_[i - 1].process) return false;
+  }
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    if (!is_worker(workers_[i].id) || process(workers_[i].process) == nullptr) return false;
+    if (i > 0 && workers_[i].id == workers_[i - 1].id) return false;
+  }
+  return true;
 }
 
 }  // namespace actorhost

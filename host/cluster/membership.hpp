@@ -28,27 +28,32 @@ struct Member {
 class Membership {
  public:
   Membership() = default;
-  /// `workers` live ones in any order; they are put in id order, which is rank order.
+  /// Live workers and processes in any order; they are put in id order, which is rank order.
   Membership(uint64_t epoch, std::vector<Member> workers, std::vector<ProcessInfo> processes);
 
   uint64_t epoch() const noexcept { return epoch_; }
   /// Live workers in id order; a worker's place here is its rank.
   const std::vector<Member>& workers() const noexcept { return workers_; }
+  /// In order of their numbers.
   const std::vector<ProcessInfo>& processes() const noexcept { return processes_; }
   uint32_t size() const noexcept { return static_cast<uint32_t>(workers_.size()); }
   /// The rank of a live worker; nothing when it is not alive.
   std::optional<uint32_t> rank_of(NodeId id) const noexcept;
   bool alive(NodeId id) const noexcept { return rank_of(id).has_value(); }
   const ProcessInfo* process(ProcessId process) const noexcept;
-  /// The process that hosts an address (a live worker, a server, a service); kNoProcess when there is none.
+  /// The process of this table that hosts an address (a live worker, a server, a service); kNoProcess when there is
+  /// none.
   ProcessId home_of(Address address) const noexcept;
   /// "rank 3 (worker 3 on alpha:4711)" for a live worker, "worker 3" otherwise.
   std::string describe(NodeId id) const;
 
   std::string encode() const;
+  /// Code::bad_data unless `bytes` are a table in which ids occur once and each worker has a process.
   static Result<Membership> decode(std::string_view bytes);
 
  private:
+  bool sound() const noexcept;
+
   uint64_t epoch_ = 0;
   std::vector<Member> workers_;
   std::vector<ProcessInfo> processes_;

@@ -17,29 +17,11 @@ Status Rendezvous::add(ProcessId process, const JoinMessage& join, double now) {
       join.nodes > kMaxNodes) {
     return refused("join message with impossible counts");
   }
-  auto at = groups_.find(join.group);
-  if (at == groups_.end()) {
-    if (started_ && !elastic()) {
-      return refused("the run has started with " + std::to_string(config_.max_hosts) +
-                     " hosts and is not elastic; start it with --nnodes MIN:MAX to let hosts join later");
-    }
-    uint32_t present = 0;
-    for (const auto& [id, group] : groups_) {
-      present += 1;
-      if (join.node_rank >= 0 && group.node_rank == join.node_rank) {
-        return refused("node rank " + std::to_string(join.node_rank) + " is already taken by " + group.host);
-      }
-    }
-    if (present >= config_.max_hosts) {
-      return refused("the run already has its " + std::to_string(config_.max_hosts) + " hosts (--nnodes)");
-    }
-    at = groups_.emplace(join.group, Group{}).first;
-    at->second.size = join.group_size;
-    at->second.arrival = arrivals_++;
-    at->second.node_rank = join.node_rank;
-    at->second.host = join.host;
-  }
-  Group& group = at->second;
+  // Only the process that looks after the others of an --isolate host brings none itself.
+  if (join.nodes == 0 && (join.group_size == 1 || join.group_index != 0)) return refused("it brings no nodes");
+  if (!groups_.contains(join.group)) AH_TRY(add_group(join));
+  Group& group = groups_.at(join.group);
+  if (group.admitted) return refused("host " + group.host + " is part of the run already");
   if (group.size != join.group_size || group.parts.contains(join.group_index)) {
     return refused("place " + std::to_string(join.group_index) + " of host " + group.host + " is taken");
   }
@@ -48,17 +30,44 @@ Status Rendezvous::add(ProcessId process, const JoinMessage& join, double now) {
   return {};
 }
 
-void Rendezvous::remove(ProcessId process) {
+Status Rendezvous::add_group(const JoinMessage& join) {
+  if (started_ && !elastic()) {
+    return refused("the run has started with " + std::to_string(config_.max_hosts) +
+                   " hosts and is not elastic; start it with --nnodes MIN:MAX to let hosts join later");
+  }
+  for (const auto& [id, group] : groups_) {
+    if (join.node_rank >= 0 && group.node_rank == join.node_rank) {
+      return refused("node rank " + std::to_string(join.node_rank) + " is already taken by " + group.host);
+    }
+  }
+  if (groups_.size() >= config_.max_hosts) {
+    return refused("the run already has its " + std::to_string(config_.max_hosts) + " hosts (--nnodes)");
+  }
+  Group group;
+  group.size = join.group_size;
+  group.arrival = arrivals_++;
+  group.node_rank = join.node_rank;
+  group.host = join.host;
+  groups_.emplace(join.group, std::move(group));
+  return {};
+}
+
+std::vector<ProcessId> Rendezvous::remove(ProcessId process) {
+  std::vector<ProcessId> stranded;
   for (auto at = groups_.begin(); at != groups_.end(); ++at) {
     Group& group = at->second;
     const auto part = std::find_if(group.parts.begin(), group.parts.end(),
                                    [&](const auto& entry) { return entry.second.process == process; });
     if (part == group.parts.end()) continue;
     group.parts.erase(part);
-    if (group.parts.empty()) groups_.erase(at);
+    if (!group.admitted) {
+      for (const auto& [index, other] : group.parts) stranded.push_back(other.process);
+    }
+    if (group.parts.empty() || !group.admitted) groups_.erase(at);
     break;
   }
   if (!started_ && hosts() < config_.min_hosts) enough_since_.reset();
+  return stranded;
 }
 
 uint32_t Rendezvous::hosts() const {
@@ -67,7 +76,7 @@ uint32_t Rendezvous::hosts() const {
   return count;
 }
 
-std::optional<std::vector<Member>> Rendezvous::admit(double now) {
+std::optional<Rendezvous::Admission> Rendezvous::admit(double now) {
   if (!started_) {
     if (!enough_since_) return std::nullopt;
     if (hosts() < config_.max_hosts && now < *enough_since_ + config_.grace) return std::nullopt;
@@ -82,14 +91,15 @@ std::optional<std::vector<Member>> Rendezvous::admit(double now) {
     const auto place = [](const Group* g) { return g->node_rank < 0 ? INT32_MAX : g->node_rank; };
     return std::pair(place(a), a->arrival) < std::pair(place(b), b->arrival);
   });
-  std::vector<Member> members;
+  Admission admission;
   for (Group* group : ready) {
     group->admitted = true;
     for (const auto& [index, part] : group->parts) {
-      for (uint32_t i = 0; i < part.nodes; ++i) members.push_back(Member{next_id_++, part.process});
+      admission.processes.push_back(part.process);
+      for (uint32_t i = 0; i < part.nodes; ++i) admission.workers.push_back(Member{next_id_++, part.process});
     }
   }
-  return members;
+  return admission;
 }
 
 std::optional<Error> Rendezvous::overdue(double now) const {

@@ -25,15 +25,20 @@ class Rendezvous {
  public:
   Rendezvous(RendezvousConfig config, double now) : config_(config), opened_(now) {}
 
-  /// Takes a process in. Code::refused with the reason when it cannot belong (full, started and not elastic, place
-  /// taken).
+  /// Takes a process in. Code::refused with the reason when it cannot belong (full, started and not elastic, place or
+  /// node rank taken, no nodes).
   Status add(ProcessId process, const JoinMessage& join, double now);
-  /// A process is gone, before or after the start.
-  void remove(ProcessId process);
+  /// A process is gone, before or after the start. Returns the other processes of its host if the host had not been
+  /// admitted: it cannot become complete any more, and its place is free again.
+  std::vector<ProcessId> remove(ProcessId process);
 
-  /// Hosts that are complete and have no ids yet become part of the run: at the start all of them, later joiners one by
-  /// one. Returns their workers with new ids; nothing while there is nothing to admit.
-  std::optional<std::vector<Member>> admit(double now);
+  struct Admission {
+    std::vector<Member> workers;       // with new ids
+    std::vector<ProcessId> processes;  // also those without workers
+  };
+  /// Hosts that are complete and have no ids yet become part of the run; nothing while there is nothing to admit. Ids
+  /// follow the node rank where one was given, then arrival, then the place in the host.
+  std::optional<Admission> admit(double now);
   /// The error once too few hosts have come in time.
   std::optional<Error> overdue(double now) const;
 
@@ -57,6 +62,8 @@ class Rendezvous {
     std::map<uint32_t, Part> parts;  // by place in the group
     bool complete() const { return parts.size() == size; }
   };
+
+  Status add_group(const JoinMessage& join);
 
   RendezvousConfig config_;
   double opened_;

@@ -1,0 +1,119 @@
+#include "host/cluster/action_log.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+using Catch::Contains;
+
+namespace {
+
+const ActionEnter kRun{"param.run", "job.lua:12"};
+const ActionEnter kCollect{"collect", "job.lua:20"};
+
+}  // namespace
+
+TEST_CASE("the first to enter an action opens it and the others go on live") {
+  ActionLog log;
+  const auto first = log.enter(0, kRun, "rank 1");
+  REQUIRE(first.ok());
+  CHECK(first->first);
+  CHECK_FALSE(first->replayed);
+  const auto second = log.enter(0, kRun, "rank 0");
+  REQUIRE(second.ok());
+  CHECK_FALSE(second->first);
+  CHECK_FALSE(second->replayed);
+  CHECK(log.size() == 1);
+  CHECK(log.opened_by(0) == "rank 1");
+  CHECK(log.at(0)->kind == "param.run");
+  CHECK(log.at(1) == nullptr);
+}
+
+TEST_CASE("who comes when an action is over gets its recorded value, the first one") {
+  ActionLog log;
+  REQUIRE(log.enter(0, kRun, "rank 0").ok());
+  log.finish(0, Blob::copy_of("value"));
+  log.finish(0, Blob::copy_of("another"));
+  log.finish(5, Blob::copy_of("of nothing"));
+  const auto late = log.enter(0, kRun, "rank 2");
+  REQUIRE(late.ok());
+  CHECK(late->replayed);
+  CHECK(late->value.view() == "value");
+  CHECK(log.finished(0));
+  CHECK_FALSE(log.finished(1));
+  CHECK(log.size() == 1);
+}
+
+TEST_CASE("two nodes in different actions are told both ranks and both lines") {
+  ActionLog log;
+  REQUIRE(log.enter(0, kRun, "rank 1 (worker 1 on alpha:7)").ok());
+  const auto other = log.enter(0, kCollect, "rank 0 (worker 0 on beta:9)");
+  REQUIRE_FALSE(other.ok());
+  CHECK(other.error().code == Code::mismatch);
+  CHECK_THAT(other.error().message, Contains("rank 1 (worker 1 on alpha:7) is in param.run at job.lua:12"));
+  CHECK_THAT(other.error().message, Contains("rank 0 (worker 0 on beta:9) is in collect at job.lua:20"));
+  CHECK_THAT(other.error().message, Contains("actor.pairs"));
+  const auto elsewhere = log.enter(0, {"param.run", "job.lua:13"}, "rank 2");
+  REQUIRE_FALSE(elsewhere.ok());
+  CHECK_THAT(elsewhere.error().message, Contains("job.lua:12") && Contains("job.lua:13"));
+}
+
+TEST_CASE("an action that cannot be next is a mismatch") {
+  ActionLog log;
+  const auto ahead = log.enter(1, kRun, "rank 3");
+  REQUIRE_FALSE(ahead.ok());
+  CHECK(ahead.error().code == Code::mismatch);
+  CHECK_THAT(ahead.error().message, Contains("rank 3 is at its action 2") && Contains("only 0 actions"));
+  CHECK_FALSE(log.enter(UINT32_MAX, kRun, "rank 3").ok());
+  CHECK(log.size() == 0);
+}
+
+TEST_CASE("past the bound the oldest actions go and a late start is told so") {
+  ActionLog log(100'000);
+  for (uint32_t i = 0; i < 5; ++i) {
+    REQUIRE(log.enter(i, kRun, "rank 0").ok());
+    log.finish(i, Blob::copy_of(std::string(30'000, 'x')));
+  }
+  REQUIRE(log.over_bound());
+  CHECK(log.can_catch_up());
+  log.trim(5);
+  CHECK_FALSE(log.over_bound());
+  CHECK_FALSE(log.can_catch_up());
+  CHECK(log.size() == 5);
+  CHECK(log.at(0) == nullptr);
+  CHECK(log.opened_by(0).empty());
+  CHECK(log.finished(0));
+  REQUIRE(log.at(4) != nullptr);
+  CHECK(log.enter(4, kRun, "rank 1")->replayed);
+  const auto dropped = log.enter(0, kRun, "rank 7");
+  REQUIRE_FALSE(dropped.ok());
+  CHECK(dropped.error().code == Code::unsupported);
+  CHECK_THAT(dropped.error().message, Contains("rank 7 cannot catch up") && Contains("action 1"));
+  log.finish(0, Blob::copy_of("too late"));
+  CHECK(log.enter(5, kCollect, "rank 0")->first);
+}
+
+TEST_CASE("what a live worker has still to enter is not dropped") {
+  ActionLog log(1000);
+  for (uint32_t i = 0; i < 3; ++i) {
+    REQUIRE(log.enter(i, kRun, "rank 0").ok());
+    log.finish(i, Blob::copy_of(std::string(2000, 'x')));
+  }
+  log.trim(1);
+  CHECK(log.at(0) == nullptr);
+  CHECK(log.enter(1, kRun, "rank 1")->replayed);
+  log.trim(3);
+  CHECK(log.at(2) == nullptr);
+  CHECK_FALSE(log.over_bound());
+}
+
+TEST_CASE("a hundred thousand actions without values stay within the bound") {
+  ActionLog log(1'000'000);
+  for (uint32_t i = 0; i < 100'000; ++i) {
+    REQUIRE(log.enter(i, kRun, "rank 0").ok());
+    log.finish(i, {});
+    if (log.over_bound()) log.trim(i + 1);
+  }
+  CHECK_FALSE(log.over_bound());
+  CHECK(log.size() == 100'000);
+  CHECK(log.at(99'999) != nullptr);
+}

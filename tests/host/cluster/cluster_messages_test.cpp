@@ -1,0 +1,174 @@
+#include "host/cluster/cluster_messages.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/cluster/hostile_bytes.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+JoinMessage sample_join() {
+  JoinMessage m;
+  m.run_id = "run-1";
+  m.job_name = "job.lua";
+  m.job_hash = 0xfeedULL;
+  m.host = "alpha:4711";
+  m.url = "tcp://10.0.0.7:40112";
+  m.group = 0x123456789abcULL;
+  m.group_size = 3;
+  m.group_index = 2;
+  m.node_rank = -1;
+  m.nodes = 8;
+  m.settings = {{"barrier", "ssp:4"}, {"seed", "7"}};
+  return m;
+}
+
+WelcomeMessage sample_welcome() { return {5, "run-1", "job.lua", 77, {{"seed", "9"}}, {"a", "", "b c"}}; }
+
+std::vector<Whereabouts> sample_whereabouts() {
+  return {{0, 3, false, true, "param.run", "job.lua:12"}, {4, 2, true, false, "", ""}};
+}
+
+/// Hostile bytes for one kind of message: what is taken must encode and decode again.
+template <typename Message>
+void survive(const Message& good, uint64_t seed) {
+  INFO("seed " << seed);
+  const size_t refused = test::feed_hostile(good.encode(), seed, 3000, [](std::string_view bytes) {
+    auto message = Message::decode(bytes);
+    if (!message) {
+      REQUIRE(message.error().code == Code::bad_data);
+      return false;
+    }
+    REQUIRE(Message::decode(message->encode()).ok());
+    return true;
+  });
+  CHECK(refused > 1000);
+  REQUIRE(Message::decode(good.encode()).ok());
+  CHECK(Message::decode(good.encode())->encode() == good.encode());
+  CHECK_FALSE(Message::decode(good.encode() + "x").ok());
+}
+
+}  // namespace
+
+TEST_CASE("a join message arrives as it was sent") {
+  const auto m = JoinMessage::decode(sample_join().encode());
+  REQUIRE(m.ok());
+  CHECK(m->run_id == "run-1");
+  CHECK(m->job_name == "job.lua");
+  CHECK(m->job_hash == 0xfeedULL);
+  CHECK(m->host == "alpha:4711");
+  CHECK(m->url == "tcp://10.0.0.7:40112");
+  CHECK(m->group == 0x123456789abcULL);
+  CHECK(m->group_size == 3);
+  CHECK(m->group_index == 2);
+  CHECK(m->node_rank == -1);
+  CHECK(m->nodes == 8);
+  CHECK(m->settings == sample_join().settings);
+}
+
+TEST_CASE("a welcome message arrives as it was sent") {
+  const auto m = WelcomeMessage::decode(sample_welcome().encode());
+  REQUIRE(m.ok());
+  CHECK(m->process == 5);
+  CHECK(m->run_id == "run-1");
+  CHECK(m->job_name == "job.lua");
+  CHECK(m->job_hash == 77);
+  CHECK(m->settings == sample_welcome().settings);
+  CHECK(m->args == sample_welcome().args);
+}
+
+TEST_CASE("the short messages arrive as they were sent") {
+  const auto end = EndMessage::decode(EndMessage{Code::script, false, "rank 1: boom", worker_address(1)}.encode());
+  REQUIRE(end.ok());
+  CHECK(end->code == Code::script);
+  CHECK_FALSE(end->ok);
+  CHECK(end->message == "rank 1: boom");
+  CHECK(end->origin == worker_address(1));
+  const auto enter = ActionEnter::decode(ActionEnter{"param.run", "job.lua:3"}.encode());
+  REQUIRE(enter.ok());
+  CHECK(enter->kind == "param.run");
+  CHECK(enter->where == "job.lua:3");
+  const auto reply = ActionReply::decode(ActionReply{true, true, Code::unsupported, "why"}.encode());
+  REQUIRE(reply.ok());
+  CHECK(reply->ok);
+  CHECK(reply->replayed);
+  CHECK(reply->code == Code::unsupported);
+  CHECK(reply->message == "why");
+  const auto find = ModuleFind::decode(ModuleFind{"lib.rules", 99}.encode());
+  REQUIRE(find.ok());
+  CHECK(find->name == "lib.rules");
+  CHECK(find->hash == 99);
+  const auto module = ModuleReply::decode(ModuleReply{false, Code::refused, "rules.lua", "differs"}.encode());
+  REQUIRE(module.ok());
+  CHECK_FALSE(module->ok);
+  CHECK(module->code == Code::refused);
+  CHECK(module->chunk == "rules.lua");
+  CHECK(module->message == "differs");
+}
+
+TEST_CASE("whereabouts arrive as they were sent") {
+  const auto list = Whereabouts::decode(Whereabouts::encode(sample_whereabouts()));
+  REQUIRE(list.ok());
+  REQUIRE(list->size() == 2);
+  CHECK(list->at(0).in_action);
+  CHECK(list->at(0).kind == "param.run");
+  CHECK(list->at(0).where == "job.lua:12");
+  CHECK(list->at(1).id == 4);
+  CHECK(list->at(1).actions == 2);
+  CHECK(list->at(1).ended);
+}
+
+TEST_CASE("an error code of a later version is an internal error") {
+  std::string bytes = EndMessage{Code::script, false, "new", kNoAddress}.encode();
+  bytes[0] = static_cast<char>(200);
+  const auto end = EndMessage::decode(bytes);
+  REQUIRE(end.ok());
+  CHECK(end->code == Code::internal);
+  CHECK_FALSE(end->ok);
+}
+
+TEST_CASE("texts that a script made too long are cut, so that the frame stays within its limits") {
+  const std::string huge(size_t{8} << 20, 'x');
+  const FrameLimits limits;
+  CHECK(EndMessage{Code::script, false, huge, 0}.encode().size() < limits.meta_bytes);
+  CHECK(ActionEnter{huge, huge}.encode().size() < limits.meta_bytes);
+  CHECK(ActionReply{false, false, Code::mismatch, huge}.encode().size() < limits.meta_bytes);
+  CHECK(ModuleFind{huge, 1}.encode().size() < limits.meta_bytes);
+  CHECK(ModuleReply{false, Code::mismatch, huge, huge}.encode().size() < limits.meta_bytes);
+  CHECK(EndMessage::decode(EndMessage{Code::script, false, huge, 0}.encode())->message.size() == kMaxTextBytes);
+}
+
+TEST_CASE("hostile bytes for each message are refused or understood, never misread") {
+  survive(sample_join(), 11);
+  survive(sample_welcome(), 12);
+  survive(EndMessage{Code::script, false, "rank 1: boom", 1}, 13);
+  survive(ActionEnter{"param.run", "job.lua:3"}, 14);
+  survive(ActionReply{false, false, Code::mismatch, "nodes disagree"}, 15);
+  survive(ModuleFind{"lib.rules", 99}, 16);
+  survive(ModuleReply{true, Code::mismatch, "rules.lua", ""}, 17);
+}
+
+TEST_CASE("hostile bytes for whereabouts are refused or understood, never misread") {
+  const uint64_t seed = 18;
+  INFO("seed " << seed);
+  const std::string good = Whereabouts::encode(sample_whereabouts());
+  const size_t refused = test::feed_hostile(good, seed, 5000, [](std::string_view bytes) {
+    auto list = Whereabouts::decode(bytes);
+    if (!list) return false;
+    REQUIRE(list->size() <= bytes.size() / 18);
+    REQUIRE(Whereabouts::decode(Whereabouts::encode(*list)).ok());
+    return true;
+  });
+  CHECK(refused > 5000);
+}
+
+TEST_CASE("make_frame fills in what it is given") {
+  const Frame frame = make_frame(cluster_kind::stop, 1, 2, 3, "meta", Blob::copy_of("body"));
+  CHECK(frame.kind == cluster_kind::stop);
+  CHECK(frame.src == 1);
+  CHECK(frame.dst == 2);
+  CHECK(frame.tag == 3);
+  CHECK(frame.meta.view() == "meta");
+  CHECK(frame.body.view() == "body");
+}

@@ -1,0 +1,99 @@
+#include "host/cluster/failure_detector.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+
+namespace {
+
+using Processes = std::vector<ProcessId>;
+constexpr DetectorTimes kTimes{0.5, 1.25, 2.5};
+
+bool silent(const FailureDetector::Verdict& verdict) {
+  return verdict.suspected.empty() && verdict.cleared.empty() && verdict.dead.empty();
+}
+
+}  // namespace
+
+TEST_CASE("a process that speaks regularly is never suspected") {
+  FailureDetector detector(kTimes);
+  detector.watch(1, 0);
+  for (double now = 0.25; now < 100; now += 0.25) {
+    detector.heard(1, now - 0.5);
+    CHECK(silent(detector.check(now)));
+  }
+}
+
+TEST_CASE("silence makes a process suspected once, and dead once") {
+  FailureDetector detector(kTimes);
+  detector.watch(1, 10);
+  CHECK(silent(detector.check(11.2)));
+  CHECK(detector.check(11.25).suspected == Processes{1});
+  CHECK(detector.suspected(1));
+  CHECK(silent(detector.check(11.5)));
+  CHECK(silent(detector.check(12.4)));
+  CHECK(detector.check(12.5).dead == Processes{1});
+  CHECK_FALSE(detector.suspected(1));
+  CHECK(silent(detector.check(100)));
+}
+
+TEST_CASE("a suspected process that answers is alive again") {
+  FailureDetector detector(kTimes);
+  detector.watch(1, 0);
+  CHECK(detector.check(1.5).suspected == Processes{1});
+  detector.heard(1, 1.6);
+  CHECK(detector.check(1.75).cleared == Processes{1});
+  CHECK_FALSE(detector.suspected(1));
+  CHECK(silent(detector.check(2.75)));
+  CHECK(detector.check(3.0).suspected == Processes{1});
+  CHECK(detector.check(4.2).dead == Processes{1});
+}
+
+TEST_CASE("an old sign of life that is told late does not take a newer one back") {
+  FailureDetector detector(kTimes);
+  detector.watch(1, 0);
+  detector.heard(1, 5);
+  detector.heard(1, 1);
+  CHECK(silent(detector.check(6)));
+}
+
+TEST_CASE("each process is judged by its own silence") {
+  FailureDetector detector(kTimes);
+  for (ProcessId p : {1, 2, 3}) detector.watch(p, 0);
+  detector.heard(2, 2);
+  detector.heard(3, 1);
+  const auto verdict = detector.check(2.5);
+  CHECK(verdict.dead == Processes{1});
+  CHECK(verdict.suspected == Processes{3});
+}
+
+TEST_CASE("who was held up itself does not condemn everybody") {
+  FailureDetector detector(kTimes);
+  for (ProcessId p : {1, 2}) detector.watch(p, 0);
+  detector.heard(1, 0.9);
+  detector.heard(2, 0.4);
+  CHECK(silent(detector.check(1)));
+  // This process was stopped for 100 seconds; what the others said meanwhile is still in the sockets.
+  CHECK(silent(detector.check(101, 99.75)));
+  detector.heard(2, 101.2);
+  const auto later = detector.check(102.1);
+  CHECK(later.suspected == Processes{1});
+  CHECK(later.dead.empty());
+  CHECK(detector.check(103.5).dead == Processes{1});
+}
+
+TEST_CASE("lateness does not make a sign of life come from the future") {
+  FailureDetector detector(kTimes);
+  detector.watch(1, 10);
+  CHECK(silent(detector.check(10.1, 50)));
+  CHECK(detector.check(12.6).dead == Processes{1});
+}
+
+TEST_CASE("a process that was forgotten, or never known, is not judged") {
+  FailureDetector detector(kTimes);
+  detector.watch(1, 0);
+  detector.forget(1);
+  detector.heard(2, 0);
+  CHECK(silent(detector.check(1000)));
+  CHECK_FALSE(detector.suspected(2));
+}

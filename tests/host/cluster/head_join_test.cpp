@@ -1,0 +1,428 @@
+// How processes come into a run and leave it: Head driven by hand.
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/cluster/head_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+constexpr RendezvousConfig fixed(uint32_t hosts) { return {hosts, hosts, 60, 0.5}; }
+constexpr RendezvousConfig elastic(uint32_t low, uint32_t high) { return {low, high, 60, 0.5}; }
+
+/// The head's own process brings `nodes` workers.
+void join_self(HeadWorld& world, uint32_t nodes) {
+  REQUIRE(world.head->join_self(world.message(nodes, "head"), world.now).ok());
+  world.head->tick(world.now, 0);
+}
+
+JoinMessage part(HeadWorld& world, uint64_t group, uint32_t size, uint32_t index, uint32_t nodes = 1) {
+  JoinMessage join = world.message(nodes);
+  join.group = group;
+  join.group_size = size;
+  join.group_index = index;
+  return join;
+}
+
+Membership table_of(const Frame* frame) {
+  REQUIRE(frame != nullptr);
+  auto table = Membership::decode(frame->body.view());
+  REQUIRE(table.ok());
+  return *table;
+}
+
+EndMessage end_of(const Heard& heard) {
+  const Frame* frame = heard.last(cluster_kind::stop);
+  REQUIRE(frame != nullptr);
+  auto end = EndMessage::decode(frame->meta.view());
+  REQUIRE(end.ok());
+  return *end;
+}
+
+}  // namespace
+
+TEST_CASE("a head that needs nobody starts at once with its own workers") {
+  HeadWorld world(fixed(1));
+  join_self(world, 3);
+  REQUIRE(world.tables.size() == 1);
+  CHECK(world.tables[0]->epoch() == 1);
+  CHECK(world.tables[0]->size() == 3);
+  CHECK(world.tables[0]->process(0)->host == "head");
+  CHECK(world.ends.empty());
+}
+
+TEST_CASE("a host that joins is welcomed with its number, the script, the settings and the arguments") {
+  HeadWorld world(fixed(2), "print(1)");
+  join_self(world, 1);
+  CHECK(world.tables.empty());
+  const LinkId link = world.join(2);
+  const Frame* frame = world.link(link).last(cluster_kind::welcome);
+  REQUIRE(frame != nullptr);
+  CHECK(frame->body.view() == "print(1)");
+  const auto welcome = WelcomeMessage::decode(frame->meta.view());
+  REQUIRE(welcome.ok());
+  CHECK(welcome->process == 1);
+  CHECK(welcome->run_id == "run");
+  CHECK(welcome->job_name == "job.lua");
+  CHECK(welcome->job_hash == source_hash("print(1)"));
+  CHECK(welcome->settings.at("barrier") == "bsp");
+  CHECK(welcome->args == std::vector<std::string>{"one", "two"});
+  // The table comes behind it, here and there the same.
+  CHECK(world.link(link).frames.back().kind == cluster_kind::membership);
+  CHECK(table_of(world.link(link).last(cluster_kind::membership)).encode() == world.tables.at(0)->encode());
+  CHECK(world.tables[0]->size() == 3);
+}
+
+TEST_CASE("a host that listens on every address is reached at the one that it came from") {
+  HeadWorld world(fixed(4));
+  join_self(world, 1);
+  const auto url_of = [&](const std::string& peer, const std::string& url) {
+    world.peer = peer;
+    JoinMessage join = world.message(1);
+    join.url = url;
+    return world.process(world.join(join));
+  };
+  const ProcessId v4 = url_of("10.0.0.7:40112", "tcp://0.0.0.0:5000");
+  const ProcessId v6 = url_of("[fe80::1]:40112", "tls+tcp://[::]:5001");
+  const ProcessId named = url_of("10.0.0.9:1", "tcp://127.0.0.1:5002");
+  REQUIRE(world.tables.size() == 1);
+  CHECK(world.tables[0]->process(v4)->url == "tcp://10.0.0.7:5000");
+  CHECK(world.tables[0]->process(v6)->url == "tls+tcp://[fe80::1]:5001");
+  CHECK(world.tables[0]->process(named)->url == "tcp://127.0.0.1:5002");
+}
+
+TEST_CASE("a host of another run, with another job, or too many is refused with the reason") {
+  HeadWorld world(fixed(2));
+  join_self(world, 1);
+  JoinMessage join = world.message(1);
+  join.run_id = "other";
+  CHECK_THAT(world.refusal(join), Contains("run 'other'") && Contains("'run'") && Contains("--rdzv-id"));
+  join = world.message(1);
+  join.job_hash ^= 1;
+  CHECK_THAT(world.refusal(join), Contains("its copy of the job differs") && Contains("by hash"));
+  CHECK_THAT(world.refusal(world.message(0)), Contains("no nodes"));
+  CHECK(world.tables.empty());
+  world.join(1);
+  CHECK(world.tables.size() == 1);
+  CHECK_THAT(world.refusal(world.message(1)), Contains("has started with 2 hosts and is not elastic"));
+  CHECK(world.logged("refused"));
+}
+
+TEST_CASE("a host without a copy of the job, or without a run id, is taken") {
+  HeadWorld world(fixed(2));
+  join_self(world, 1);
+  JoinMessage join = world.message(1);
+  join.job_hash = 0;
+  join.job_name.clear();
+  join.run_id.clear();
+  CHECK(world.refusal(join) == "welcomed");
+}
+
+TEST_CASE("a join message that makes no sense is refused and harms nobody") {
+  HeadWorld world(fixed(2));
+  join_self(world, 1);
+  world.links[50];
+  world.head->on_frame(50, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, "nonsense"), 0);
+  REQUIRE(world.link(50).last(cluster_kind::refuse) != nullptr);
+  CHECK(world.link(50).finished);
+  CHECK(world.refusal(world.message(1)) == "welcomed");
+}
+
+TEST_CASE("flags that differ are told in the log and the rendezvous host's win") {
+  HeadWorld world(fixed(2));
+  join_self(world, 1);
+  JoinMessage join = world.message(1, "beta:9");
+  join.settings = {{"barrier", "ssp:4"}, {"seconds", "20"}, {"seed", "7"}};
+  const LinkId link = world.join(join);
+  CHECK(
+      world.logged("beta:9 was started with other flags, which give way: --barrier ssp:4 (here: bsp), --seconds 20 "
+                   "(here: not given)"));
+  const auto welcome = WelcomeMessage::decode(world.link(link).last(cluster_kind::welcome)->meta.view());
+  CHECK(welcome->settings == std::map<std::string, std::string>{{"barrier", "bsp"}, {"seed", "7"}});
+}
+
+TEST_CASE("a second join on the same link does not make a second process") {
+  HeadWorld world(fixed(3));
+  join_self(world, 1);
+  const LinkId link = world.join(1);
+  world.head->on_frame(link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, world.message(1).encode()), 0);
+  CHECK(world.processes.size() == 1);
+  CHECK(world.link(link).count(cluster_kind::welcome) == 1);
+}
+
+TEST_CASE("too few hosts by the deadline ends the run everywhere") {
+  HeadWorld world(fixed(3));
+  join_self(world, 1);
+  const LinkId link = world.join(1);
+  while (world.now < 59.5) {
+    world.all_heard();
+    world.pass(0.5);
+  }
+  CHECK(world.ends.empty());
+  world.all_heard();
+  world.pass(0.5);
+  REQUIRE(world.ends.size() == 1);
+  CHECK(world.ends[0].code == Code::timeout);
+  CHECK_THAT(world.ends[0].message, Contains("2 of 3 hosts"));
+  CHECK(end_of(world.link(link)).message == world.ends[0].message);
+}
+
+TEST_CASE("a host that leaves before the start frees its place") {
+  HeadWorld world(fixed(2));
+  join_self(world, 1);
+  JoinMessage slow = world.message(1);
+  slow.group_size = 2;
+  const LinkId first = world.join(slow);
+  CHECK(world.tables.empty());
+  world.head->on_link_down(first, "closed by the peer");
+  CHECK(world.logged("left before it was admitted: closed by the peer"));
+  CHECK(world.ends.empty());
+  world.join(1);
+  REQUIRE(world.tables.size() == 1);
+  CHECK(world.tables[0]->size() == 2);
+}
+
+TEST_CASE("when a process of an incomplete host is lost the others of that host are sent away") {
+  HeadWorld world(fixed(2));
+  join_self(world, 1);
+  const LinkId a = world.join(part(world, 7, 3, 0));
+  const LinkId b = world.join(part(world, 7, 3, 1));
+  world.head->on_link_down(a, "closed by the peer");
+  CHECK_THAT(end_of(world.link(b)).message, Contains("another process of its host"));
+  CHECK(world.processes.empty());
+  CHECK(world.ends.empty());
+}
+
+TEST_CASE("when a process of the head's own host is lost before the start nothing is left to wait for") {
+  HeadWorld world(fixed(1));
+  JoinMessage self = part(world, 7, 3, 0, 0);
+  REQUIRE(world.head->join_self(self, 0).ok());
+  const LinkId child = world.join(part(world, 7, 3, 1));
+  world.head->on_link_down(child, "closed by the peer");
+  REQUIRE(world.ends.size() == 1);
+  CHECK(world.ends[0].code == Code::peer_lost);
+  CHECK_THAT(world.ends[0].message, Contains("a process of this host, is lost: closed by the peer"));
+}
+
+TEST_CASE("a head without workers of its own runs those of its children") {
+  HeadWorld world(fixed(1));
+  REQUIRE(world.head->join_self(part(world, 7, 3, 0, 0), 0).ok());
+  const LinkId second = world.join(part(world, 7, 3, 2));
+  CHECK(world.tables.empty());
+  const LinkId first = world.join(part(world, 7, 3, 1));
+  REQUIRE(world.tables.size() == 1);
+  CHECK(world.tables[0]->size() == 2);
+  CHECK(world.tables[0]->process(0) != nullptr);
+  CHECK(world.tables[0]->workers()[0].process == world.process(first));
+  world.ended(first, 0, 0);
+  CHECK(world.ends.empty());
+  world.ended(second, 1, 0);
+  REQUIRE(world.ends.size() == 1);
+  CHECK(world.ends[0].ok);
+}
+
+TEST_CASE("a host that is not complete neither stands in the table nor sees it") {
+  HeadWorld world(elastic(1, 3));
+  join_self(world, 1);
+  const LinkId half = world.join(part(world, 7, 2, 0));
+  world.all_heard();
+  world.pass(0.5);
+  REQUIRE(world.tables.size() == 1);
+  CHECK(world.tables[0]->process(world.process(half)) == nullptr);
+  CHECK(world.link(half).count(cluster_kind::membership) == 0);
+  const LinkId other = world.join(part(world, 7, 2, 1));
+  REQUIRE(world.tables.size() == 2);
+  for (const LinkId link : {half, other}) {
+    CHECK(table_of(world.link(link).frames.data() + 1).rank_of(1));
+    CHECK(world.link(link).count(cluster_kind::membership) == 1);
+  }
+}
+
+TEST_CASE("an elastic run takes late hosts in and tells everybody") {
+  HeadWorld world(elastic(1, 3));
+  join_self(world, 2);
+  world.pass(0.5);
+  REQUIRE(world.tables.size() == 1);
+  const LinkId link = world.join(2, "late:1");
+  REQUIRE(world.tables.size() == 2);
+  CHECK(world.tables[1]->epoch() == 2);
+  CHECK(world.tables[1]->size() == 4);
+  CHECK(table_of(world.link(link).last(cluster_kind::membership)).epoch() == 2);
+  CHECK(world.logged("2 workers joined, now 4"));
+}
+
+TEST_CASE("losing a process takes its workers out of the table and goes on") {
+  HeadWorld world(fixed(3));
+  join_self(world, 1);
+  const LinkId a = world.join(2, "alpha:1");
+  const LinkId b = world.join(1);
+  REQUIRE(world.tables.size() == 1);
+  world.head->on_link_down(a, "closed by the peer");
+  REQUIRE(world.tables.size() == 2);
+  CHECK(world.tables[1]->epoch() == 2);
+  CHECK(world.tables[1]->size() == 2);
+  CHECK(world.tables[1]->rank_of(3) == 1U);
+  CHECK(table_of(world.link(b).last(cluster_kind::membership)).size() == 2);
+  CHECK(world.logged("lost alpha:1 (workers 1, 2): closed by the peer"));
+  CHECK(world.ends.empty());
+}
+
+TEST_CASE("silence is suspicion first and then death, which the dead one is told") {
+  HeadWorld world(fixed(3));
+  join_self(world, 1);
+  const LinkId a = world.join(1, "alpha:1");
+  world.join(1, "beta:1");
+  for (int i = 0; i < 6; ++i) {
+    world.all_heard({world.process(a)});
+    world.pass(0.25);
+  }
+  CHECK(world.logged("alpha:1 has been silent for over a second"));
+  world.all_heard();
+  world.pass(0.25);
+  CHECK(world.logged("alpha:1 is heard again"));
+  CHECK(world.tables.size() == 1);
+  for (int i = 0; i < 11; ++i) {
+    world.all_heard({world.process(a)});
+    world.pass(0.25);
+  }
+  CHECK(world.tables.size() == 2);
+  CHECK(world.processes.size() == 1);
+  CHECK_THAT(end_of(world.link(a)).message, Contains("has dropped alpha:1: no sign of life for 2.5 s"));
+  CHECK(end_of(world.link(a)).code == Code::peer_lost);
+  CHECK(world.link(a).finished);
+}
+
+TEST_CASE("a head that was held up does not declare everybody dead") {
+  HeadWorld world(fixed(2));
+  join_self(world, 1);
+  world.join(1);
+  world.all_heard();
+  world.now += 100;
+  world.head->tick(world.now, 99.5);
+  CHECK(world.tables.size() == 1);
+  CHECK(world.ends.empty());
+}
+
+TEST_CASE("when the last worker is lost the run ends with the reason") {
+  HeadWorld world(fixed(1));
+  REQUIRE(world.head->join_self(part(world, 7, 2, 0, 0), 0).ok());
+  const LinkId child = world.join(part(world, 7, 2, 1));
+  REQUIRE(world.tables.size() == 1);
+  world.head->on_link_down(child, "closed by the peer");
+  REQUIRE(world.ends.size() == 1);
+  CHECK(world.ends[0].code == Code::peer_lost);
+  CHECK_THAT(world.ends[0].message, Contains("all workers are lost") && Contains("closed by the peer"));
+  CHECK(world.tables.size() == 1);
+}
+
+TEST_CASE("after the end joins are refused and losses are nobody's business") {
+  HeadWorld world(fixed(2));
+  join_self(world, 1);
+  const LinkId link = world.join(1);
+  world.head->stop({Code::interrupted, false, "interrupted"});
+  CHECK(end_of(world.link(link)).code == Code::interrupted);
+  REQUIRE(world.ends.size() == 1);
+  world.lines.clear();
+  world.head->on_link_down(link, "closed by the peer");
+  CHECK(world.lines.empty());
+  CHECK_THAT(world.refusal(world.message(1)), Contains("the run is over"));
+  world.head->stop({Code::internal, true, {}});
+  world.pass(1000);
+  CHECK(world.ends.size() == 1);
+  CHECK(world.tables.size() == 1);
+}
+
+TEST_CASE("a process whose links to most others are broken is the one that goes") {
+  HeadWorld world(fixed(5));
+  join_self(world, 1);
+  std::vector<LinkId> links;
+  for (int i = 0; i < 4; ++i) links.push_back(world.join(1));
+  // Process 2 has lost 1, 3 and 4; each pair is told from both ends.
+  const auto broken = [&](ProcessId from, ProcessId other) {
+    world.say(links[from - 1], cluster_kind::link_broken, service_address(from), other);
+  };
+  for (const ProcessId other : {1U, 3U, 4U}) {
+    broken(2, other);
+    broken(other, 2);
+  }
+  for (int i = 0; i < 9; ++i) {
+    world.all_heard();
+    world.pass(0.25);
+  }
+  CHECK(world.tables.size() == 1);
+  world.all_heard();
+  world.pass(0.25);
+  CHECK(world.dropped == std::set<ProcessId>{2});
+  CHECK_THAT(end_of(world.link(links[1])).message, Contains("is broken"));
+  for (int i = 0; i < 20; ++i) {
+    world.all_heard();
+    world.pass(0.25);
+  }
+  CHECK(world.dropped.size() == 1);
+}
+
+TEST_CASE("of two processes that lost each other the later one goes, whoever tells") {
+  for (const bool both : {false, true}) {
+    HeadWorld world(fixed(3));
+    join_self(world, 1);
+    const LinkId a = world.join(1);
+    const LinkId b = world.join(1);
+    world.say(b, cluster_kind::link_broken, service_address(2), 1);
+    if (both) world.say(a, cluster_kind::link_broken, service_address(1), 2);
+    for (int i = 0; i < 12; ++i) {
+      world.all_heard();
+      world.pass(0.25);
+    }
+    CHECK(world.dropped == std::set<ProcessId>{2});
+  }
+}
+
+TEST_CASE("a link that broke because its process died condemns nobody else") {
+  HeadWorld world(fixed(3));
+  join_self(world, 1);
+  const LinkId a = world.join(1);
+  const LinkId b = world.join(1);
+  world.say(a, cluster_kind::link_broken, service_address(1), 2);
+  world.head->on_link_down(b, "closed by the peer");
+  world.say(a, cluster_kind::link_broken, service_address(1), 2);
+  for (int i = 0; i < 20; ++i) {
+    world.all_heard();
+    world.pass(0.25);
+  }
+  CHECK(world.dropped == std::set<ProcessId>{2});
+}
+
+TEST_CASE("the rendezvous host itself cannot be accused, nor can anybody accuse in another's name") {
+  HeadWorld world(fixed(3));
+  join_self(world, 1);
+  const LinkId a = world.join(1);
+  world.join(1);
+  world.say(a, cluster_kind::link_broken, service_address(1), 0);
+  world.say(a, cluster_kind::link_broken, service_address(1), 1);
+  world.say(a, cluster_kind::link_broken, service_address(1), 99);
+  world.say(a, cluster_kind::link_broken, service_address(2), 1);
+  world.say(a, cluster_kind::link_broken, service_address(0), 1);
+  for (int i = 0; i < 20; ++i) {
+    world.all_heard();
+    world.pass(0.25);
+  }
+  CHECK(world.dropped.empty());
+}
+
+TEST_CASE("who wants a link is told to the one that has to dial") {
+  HeadWorld world(fixed(3));
+  join_self(world, 1);
+  const LinkId a = world.join(1);
+  const LinkId b = world.join(1);
+  world.say(a, cluster_kind::want_link, service_address(1), 2);
+  const Frame* asked = world.link(b).last(cluster_kind::want_link);
+  REQUIRE(asked != nullptr);
+  CHECK(asked->src == service_address(1));
+  for (const uint32_t nobody : {0U, 1U, 7U, kNoProcess})
+    world.say(a, cluster_kind::want_link, service_address(1), nobody);
+  CHECK(world.link(a).count(cluster_kind::want_link) == 0);
+  CHECK(world.link(b).count(cluster_kind::want_link) == 1);
+}

@@ -1,0 +1,285 @@
+// What a Head does while the run is on: actions, ends, errors, modules, servers, whereabouts. Driven by hand.
+
+#include <filesystem>
+#include <fstream>
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/cluster/head_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+const ActionEnter kRun{"param.run", "job.lua:12"};
+const ActionEnter kCollect{"collect", "job.lua:20"};
+
+/// A run that has started: worker 0 in the head's process, workers 1 and 2 in process 1, worker 3 in process 2.
+struct Run {
+  Run() : world({3, 3, 60, 0.5}) {
+    REQUIRE(world.head->join_self(world.message(1, "head"), 0).ok());
+    a = world.join(2, "alpha:1");
+    b = world.join(1, "beta:1");
+    REQUIRE(world.tables.size() == 1);
+  }
+
+  void end_others() {
+    world.ended(a, 1, 1);
+    world.ended(a, 2, 1);
+    world.ended(b, 3, 1);
+  }
+
+  HeadWorld world;
+  LinkId a = 0;
+  LinkId b = 0;
+};
+
+}  // namespace
+
+TEST_CASE("the run is over when all workers' scripts have ended, and only then") {
+  Run run;
+  run.world.ended(0, 0, 0);
+  run.world.ended(run.a, 1, 0);
+  run.world.ended(run.a, 1, 0);
+  run.world.ended(run.a, 2, 0);
+  CHECK(run.world.ends.empty());
+  run.world.ended(run.b, 3, 0);
+  REQUIRE(run.world.ends.size() == 1);
+  CHECK(run.world.ends[0].ok);
+  for (const LinkId link : {run.a, run.b}) {
+    CHECK(run.world.link(link).frames.back().kind == cluster_kind::stop);
+    CHECK(EndMessage::decode(run.world.link(link).frames.back().meta.view())->ok);
+  }
+}
+
+TEST_CASE("the run is over when those that have not ended are lost") {
+  Run run;
+  run.world.ended(0, 0, 0);
+  run.world.ended(run.a, 1, 0);
+  run.world.ended(run.a, 2, 0);
+  run.world.head->on_link_down(run.b, "closed by the peer");
+  REQUIRE(run.world.ends.size() == 1);
+  CHECK(run.world.ends[0].ok);
+}
+
+TEST_CASE("an error on one node ends the run everywhere with that error") {
+  Run run;
+  const EndMessage error{Code::script, false, "rank 3: job.lua:5: boom", worker_address(3)};
+  run.world.say(run.b, cluster_kind::node_error, worker_address(3), 0, error.encode());
+  REQUIRE(run.world.ends.size() == 1);
+  CHECK(run.world.ends[0].code == Code::script);
+  CHECK(run.world.ends[0].origin == worker_address(3));
+  CHECK(run.world.ends[0].message == error.message);
+  CHECK(EndMessage::decode(run.world.link(run.a).frames.back().meta.view())->message == error.message);
+  // A second error, which often follows, changes nothing.
+  run.world.say(0, cluster_kind::node_error, worker_address(0), 0, EndMessage{Code::io, false, "x", 0}.encode());
+  CHECK(run.world.ends.size() == 1);
+}
+
+TEST_CASE("an error that claims to be a success is an error") {
+  Run run;
+  run.world.say(run.b, cluster_kind::node_error, worker_address(3), 0, EndMessage{Code::script, true, "?", 3}.encode());
+  REQUIRE(run.world.ends.size() == 1);
+  CHECK_FALSE(run.world.ends[0].ok);
+}
+
+TEST_CASE("a process that was dropped, or speaks in another's name, is not listened to") {
+  Run run;
+  const std::string error = EndMessage{Code::script, false, "late", worker_address(3)}.encode();
+  run.world.say(run.a, cluster_kind::node_error, worker_address(3), 0, error);
+  run.world.say(77, cluster_kind::node_error, worker_address(3), 0, error);
+  run.world.say(run.a, cluster_kind::node_ended, worker_address(0), 0);
+  run.world.head->on_link_down(run.b, "closed by the peer");
+  run.world.say(run.b, cluster_kind::node_error, worker_address(3), 0, error);
+  run.world.say(run.b, cluster_kind::action_enter, worker_address(3), 0, kRun.encode());
+  CHECK(run.world.ends.empty());
+  CHECK(run.world.to_nodes.empty());
+}
+
+TEST_CASE("workers that take the same actions go on") {
+  Run run;
+  run.world.enter(0, 0, 0, kRun);
+  run.world.enter(run.a, 1, 0, kRun);
+  for (const NodeId worker : {0U, 1U}) {
+    CHECK(run.world.answer_to(worker).ok);
+    CHECK_FALSE(run.world.answer_to(worker).replayed);
+  }
+  run.world.say(0, cluster_kind::action_done, worker_address(0), 0, {}, Blob::copy_of("summary"));
+  run.world.enter(run.b, 3, 0, kRun);
+  CHECK(run.world.answer_to(3).replayed);
+  CHECK(run.world.to_nodes.at(3).back().body.view() == "summary");
+}
+
+TEST_CASE("workers in different actions are told both ranks and both lines") {
+  Run run;
+  run.world.enter(0, 0, 0, kRun);
+  run.world.enter(run.a, 2, 0, kCollect);
+  const ActionReply reply = run.world.answer_to(2);
+  CHECK_FALSE(reply.ok);
+  CHECK(reply.code == Code::mismatch);
+  CHECK_THAT(reply.message, Contains("rank 0 (worker 0 on head) is in param.run at job.lua:12"));
+  CHECK_THAT(reply.message, Contains("rank 2 (worker 2 on alpha:1) is in collect at job.lua:20"));
+}
+
+TEST_CASE("an action that makes no sense is answered with an error") {
+  Run run;
+  run.world.say(0, cluster_kind::action_enter, worker_address(0), 0, "nonsense");
+  CHECK_FALSE(run.world.answer_to(0).ok);
+  CHECK(run.world.answer_to(0).code == Code::bad_data);
+  run.world.enter(0, 0, 4, kRun);
+  CHECK(run.world.answer_to(0).code == Code::mismatch);
+}
+
+TEST_CASE("a script that ends while others are in an action is a mismatch, not a hang") {
+  Run run;
+  run.world.enter(0, 0, 0, kRun);
+  run.world.ended(run.b, 3, 0);
+  REQUIRE(run.world.ends.size() == 1);
+  CHECK(run.world.ends[0].code == Code::mismatch);
+  CHECK_THAT(run.world.ends[0].message, Contains("rank 3 (worker 3 on beta:1) has come to the end of its script"));
+  CHECK_THAT(run.world.ends[0].message, Contains("rank 0 (worker 0 on head) is in param.run at job.lua:12"));
+}
+
+TEST_CASE("an action that others enter after a script has ended is the same mismatch") {
+  Run run;
+  run.world.ended(run.b, 3, 0);
+  CHECK(run.world.ends.empty());
+  run.world.enter(run.a, 1, 0, kRun);
+  REQUIRE(run.world.ends.size() == 1);
+  CHECK(run.world.ends[0].code == Code::mismatch);
+  CHECK_THAT(run.world.ends[0].message, Contains("rank 3") && Contains("rank 1") && Contains("job.lua:12"));
+  CHECK(run.world.to_nodes.empty());
+}
+
+TEST_CASE("an action that was over before a script ended without it is a mismatch too") {
+  Run run;
+  run.world.enter(0, 0, 0, kRun);
+  run.world.say(0, cluster_kind::action_done, worker_address(0), 0, {}, Blob::copy_of("v"));
+  run.world.ended(run.b, 3, 0);
+  REQUIRE(run.world.ends.size() == 1);
+  CHECK(run.world.ends[0].code == Code::mismatch);
+}
+
+TEST_CASE("a script that ends after the same actions as the others is well") {
+  Run run;
+  run.world.enter(0, 0, 0, kRun);
+  for (const NodeId worker : {1U, 2U}) run.world.enter(run.a, worker, 0, kRun);
+  run.world.enter(run.b, 3, 0, kRun);
+  run.end_others();
+  CHECK(run.world.ends.empty());
+  run.world.ended(0, 0, 1);
+  REQUIRE(run.world.ends.size() == 1);
+  CHECK(run.world.ends[0].ok);
+}
+
+TEST_CASE("a server that starts late gets what is over and joins what is going on") {
+  Run run;
+  run.world.enter(0, 0, 0, kCollect);
+  run.world.say(0, cluster_kind::action_done, worker_address(0), 0, {}, Blob::copy_of("v"));
+  run.world.enter(0, 0, 1, kRun);
+  run.world.say(0, cluster_kind::servers_start, worker_address(0), 1);
+  CHECK(run.world.servers_started == std::vector<uint32_t>{1});
+  CHECK(run.world.to_nodes.at(0).back().kind == cluster_kind::servers_ready);
+  run.world.say(0, cluster_kind::action_enter, server_address(0), 0, kCollect.encode());
+  CHECK(run.world.answer_to(server_address(0)).replayed);
+  run.world.say(0, cluster_kind::action_enter, server_address(0), 1, kRun.encode());
+  CHECK_FALSE(run.world.answer_to(server_address(0)).replayed);
+  // Only the rendezvous host has servers.
+  run.world.say(run.a, cluster_kind::action_enter, server_address(1), 0, kCollect.encode());
+  CHECK_FALSE(run.world.to_nodes.contains(server_address(1)));
+}
+
+TEST_CASE("servers that cannot be started are told to who asked for them") {
+  Run run;
+  run.world.servers_answer = Error{Code::io, "no more threads"};
+  run.world.say(run.a, cluster_kind::servers_start, worker_address(1), 0);
+  const auto reply = ActionReply::decode(run.world.to_nodes.at(1).back().meta.view());
+  REQUIRE(reply.ok());
+  CHECK_FALSE(reply->ok);
+  CHECK(reply->code == Code::io);
+  CHECK(reply->message == "no more threads");
+}
+
+TEST_CASE("past the bound late hosts are refused, but live workers find every action that they still need") {
+  HeadWorld world({1, 3, 60, 0});
+  REQUIRE(world.head->join_self(world.message(2, "head"), 0).ok());
+  world.head->tick(0, 0);
+  const Blob big = Blob::allocate(size_t{40} << 20);
+  for (uint32_t i = 0; i < 2; ++i) {
+    world.enter(0, 0, i, kCollect);
+    world.say(0, cluster_kind::action_done, worker_address(0), i, {}, big);
+  }
+  CHECK(world.refusal(world.message(1)) == "welcomed");
+  for (uint32_t i = 0; i < 2; ++i) {
+    world.enter(0, 1, i, kCollect);
+    CHECK(world.answer_to(1).replayed);
+  }
+  const LinkId late = 1;
+  world.enter(late, 2, 0, kCollect);  // the host that was welcomed had still to catch up
+  CHECK(world.answer_to(2).replayed);
+  world.enter(late, 2, 1, kCollect);
+  CHECK_THAT(world.refusal(world.message(1)), Contains("no longer kept"));
+}
+
+TEST_CASE("a module is compared by hash, sent to who has none, refused where it differs") {
+  namespace fs = std::filesystem;
+  std::string folder = (fs::temp_directory_path() / "actorhost-head-XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  std::ofstream(folder + "/job.lua") << "return 1";
+  std::ofstream(folder + "/rules.lua") << "return 2";
+  Run run;
+  REQUIRE(run.world.job.open(folder + "/job.lua").ok());
+  const auto ask = [&](const std::string& name, uint64_t hash) {
+    run.world.say(run.a, cluster_kind::module_find, worker_address(1), 9, ModuleFind{name, hash}.encode());
+    const Frame& frame = run.world.to_nodes.at(1).back();
+    CHECK(frame.kind == cluster_kind::module_reply);
+    CHECK(frame.tag == 9);
+    auto reply = ModuleReply::decode(frame.meta.view());
+    REQUIRE(reply.ok());
+    return std::pair(*reply, std::string(frame.body.view()));
+  };
+  const auto [sent, text] = ask("rules", 0);
+  CHECK(sent.ok);
+  CHECK(sent.chunk == "rules.lua");
+  CHECK(text == "return 2");
+  const auto [same, nothing] = ask("rules", source_hash("return 2"));
+  CHECK(same.ok);
+  CHECK(nothing.empty());
+  const auto [differs, none] = ask("rules", source_hash("return 3"));
+  CHECK_FALSE(differs.ok);
+  CHECK(differs.code == Code::refused);
+  CHECK_THAT(differs.message, Contains("module 'rules' on alpha:1 differs"));
+  CHECK(none.empty());
+  const auto [missing, empty] = ask("nothing", 0);
+  CHECK_FALSE(missing.ok);
+  CHECK(missing.code == Code::bad_argument);
+  CHECK_THAT(missing.message, Contains("on the rendezvous host: module 'nothing' not found"));
+  const auto [outside, no] = ask("../../etc/hosts.lua", 0);
+  CHECK_FALSE(outside.ok);
+  fs::remove_all(folder);
+}
+
+TEST_CASE("whereabouts say who has ended and who is in which action") {
+  Run run;
+  for (const NodeId worker : {1U, 2U}) run.world.enter(run.a, worker, 0, kCollect);
+  run.world.enter(0, 0, 0, kCollect);
+  run.world.enter(run.b, 3, 0, kCollect);
+  run.world.say(0, cluster_kind::action_done, worker_address(0), 0, {}, Blob::copy_of("v"));
+  run.world.enter(0, 0, 1, kRun);
+  run.world.say(run.a, cluster_kind::whereabouts, worker_address(1), 4);
+  const Frame& frame = run.world.to_nodes.at(1).back();
+  CHECK(frame.kind == cluster_kind::whereabouts_reply);
+  CHECK(frame.tag == 4);
+  const auto list = Whereabouts::decode(frame.body.view());
+  REQUIRE(list.ok());
+  REQUIRE(list->size() == 4);
+  CHECK(list->at(0).in_action);
+  CHECK(list->at(0).actions == 2);
+  CHECK(list->at(0).kind == "param.run");
+  CHECK(list->at(0).where == "job.lua:12");
+  CHECK_FALSE(list->at(1).in_action);
+  CHECK(list->at(1).actions == 1);
+  CHECK_FALSE(list->at(1).ended);
+}

@@ -1,0 +1,80 @@
+#pragma once
+// A Head with everything around it in the test's hands: the clock, the log's lines, and a HeadOutput that keeps what
+// the Head says and checks that it never speaks to a process that it has dropped.
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "host/cluster/head.hpp"
+
+namespace actorhost::test {
+
+/// What one process was told, in order.
+struct Heard {
+  std::vector<Frame> frames;
+  bool finished = false;
+
+  const Frame* last(Kind kind) const;
+  size_t count(Kind kind) const;
+};
+
+class HeadWorld final : public HeadOutput {
+ public:
+  explicit HeadWorld(RendezvousConfig rendezvous, const std::string& script = "return 1");
+
+  /// A host with `nodes` workers joins over a new link.
+  LinkId join(uint32_t nodes = 1, const std::string& name = "");
+  LinkId join(const JoinMessage& message);
+  JoinMessage message(uint32_t nodes, const std::string& name = "");
+  /// One that is not welcomed: why not.
+  std::string refusal(const JoinMessage& message);
+
+  /// From a node or service of the process behind `link` (0: the head's own).
+  void say(LinkId link, Kind kind, Address src, uint32_t tag, std::string_view meta = {}, Blob body = {});
+  void enter(LinkId link, NodeId worker, uint32_t index, const ActionEnter& action);
+  ActionReply answer_to(Address node) const;
+  void ended(LinkId link, NodeId worker, uint32_t actions);
+  void pass(double seconds);
+  /// Everybody but `silent` has spoken until now.
+  void all_heard(const std::set<ProcessId>& silent = {});
+
+  ProcessId process(LinkId link) const;
+  const Heard& link(LinkId id) const { return links.at(id); }
+  bool logged(const std::string& text) const;
+
+  // HeadOutput
+  void send(Frame&& frame) override;
+  void send_on(LinkId link, Frame&& frame) override;
+  void assign(LinkId link, ProcessId process) override;
+  void finish_link(LinkId link) override;
+  std::string peer_of(LinkId link) const override;
+  void drop(ProcessId process) override;
+  void publish(MembershipPtr membership) override;
+  Status start_servers(uint32_t action) override;
+  void ended(const EndMessage& end) override;
+
+  double now = 0;
+  std::map<LinkId, Heard> links;
+  std::map<Address, std::vector<Frame>> to_nodes;
+  std::map<ProcessId, LinkId> processes;
+  std::set<ProcessId> dropped;
+  std::vector<MembershipPtr> tables;  // as the head's own nodes see them
+  std::vector<EndMessage> ends;
+  std::vector<uint32_t> servers_started;
+  Status servers_answer;
+  std::string peer = "10.0.0.7:40112";
+  std::vector<std::string> lines;
+  Log log;
+  JobSource job;
+  std::unique_ptr<Head> head;
+
+ private:
+  LinkId last_link_ = 0;
+  uint64_t last_group_ = 100;
+};
+
+}  // namespace actorhost::test

@@ -1,0 +1,162 @@
+#include "host/cluster/job.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+using Catch::Contains;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder with files, gone at the end.
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "actorhost-job-XXXXXX").string();
+    REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string write(const std::string& name, const std::string& text) const {
+    const fs::path path = path_ / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << text;
+    return path.string();
+  }
+  std::string at(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+std::string error_of(const Result<SourceText>& found) {
+  if (found.ok()) return "found " + found->chunk;
+  CHECK(found.error().code == Code::bad_argument);
+  return found.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("a source's hash tells texts apart and is never 0") {
+  CHECK(source_hash("a") == source_hash("a"));
+  CHECK(source_hash("a") != source_hash("b"));
+  CHECK(source_hash("") != 0);
+}
+
+TEST_CASE("a script is opened with its name, text, hash and folder") {
+  const Folder folder;
+  JobSource job;
+  CHECK_FALSE(job.has_script());
+  CHECK(job.hash() == 0);
+  REQUIRE(job.open(folder.write("sub/job.lua", "return 1\r\n\0x")).ok());
+  CHECK(job.name() == "job.lua");
+  CHECK(job.text() == "return 1\r\n");
+  CHECK(job.hash() == source_hash(job.text()));
+  CHECK(job.folder() == folder.at("sub"));
+}
+
+TEST_CASE("an empty script is a script") {
+  const Folder folder;
+  JobSource job;
+  REQUIRE(job.open(folder.write("job.lua", "")).ok());
+  CHECK(job.has_script());
+  CHECK(job.hash() != 0);
+}
+
+TEST_CASE("a script that cannot be read is told with its path") {
+  const Folder folder;
+  JobSource job;
+  const auto missing = job.open(folder.at("nothing.lua"));
+  REQUIRE_FALSE(missing.ok());
+  CHECK(missing.error().code == Code::bad_argument);
+  CHECK_THAT(missing.error().message, Contains("nothing.lua") && Contains("No such file"));
+  folder.write("sub/x.lua", "");
+  CHECK_THAT(job.open(folder.at("sub")).error().message, Contains("is a folder"));
+}
+
+TEST_CASE("modules are found beside the script") {
+  const Folder folder;
+  JobSource job;
+  REQUIRE(job.open(folder.write("job.lua", "")).ok());
+  folder.write("rules.lua", "one");
+  folder.write("a/b.lua", "two");
+  folder.write("a/c/init.lua", "three");
+  folder.write("a/b/init.lua", "shadowed");
+  CHECK(job.find_here("rules")->text == "one");
+  CHECK(job.find_here("rules")->chunk == "rules.lua");
+  CHECK(job.find_here("a.b")->text == "two");
+  CHECK(job.find_here("a.b")->chunk == "a/b.lua");
+  CHECK(job.find_here("a.c")->text == "three");
+  CHECK(job.find_here("a.c")->chunk == "a/c/init.lua");
+  CHECK(job.find_here("a/b.lua")->text == "two");
+  CHECK(job.find_here("a/b.lua")->chunk == "a/b.lua");
+}
+
+TEST_CASE("a module that is not there is told with every file that was tried") {
+  const Folder folder;
+  JobSource job;
+  REQUIRE(job.open(folder.write("job.lua", "")).ok());
+  const std::string error = error_of(job.find_here("a.b"));
+  CHECK_THAT(error, Contains("module 'a.b' not found"));
+  CHECK_THAT(error, Contains(folder.at("a/b.lua")) && Contains(folder.at("a/b/init.lua")));
+}
+
+TEST_CASE("nothing outside the script's folder can be had") {
+  const Folder folder;
+  const std::string secret = folder.write("secret.lua", "secret");
+  folder.write("job/key.pem", "secret");
+  JobSource job;
+  REQUIRE(job.open(folder.write("job/job.lua", "")).ok());
+  for (const std::string& name :
+       {std::string(".."), std::string("..secret"), std::string("...secret"), std::string("a..b"), std::string(".a"),
+        std::string("a."), std::string("/etc/passwd"), std::string("../secret"), std::string(""), std::string("a/b"),
+        std::string("a\\b"), std::string("secret\0", 7)}) {
+    INFO(name);
+    CHECK_THAT(error_of(job.find_here(name)), Contains("is not a module name"));
+  }
+  for (const std::string& name : {std::string("../secret.lua"), std::string("x/../../secret.lua"), secret,
+                                  std::string("key.pem\0.lua", 12), std::string("../job/../secret.lua")}) {
+    INFO(name);
+    CHECK_THAT(error_of(job.find_here(name)), Contains("is not below the script's folder"));
+  }
+  CHECK_FALSE(job.find_here("key.pem").ok());
+}
+
+TEST_CASE("the barrier file may lie anywhere, but only as it was given") {
+  const Folder folder;
+  const std::string rules = folder.write("elsewhere/rules.lua", "rule");
+  const std::string other = folder.write("elsewhere/other.lua", "other");
+  JobSource job;
+  REQUIRE(job.open(folder.write("job/job.lua", "")).ok());
+  CHECK_FALSE(job.find_here(rules).ok());
+  job.set_barrier_file(rules);
+  CHECK(job.find_here(rules)->text == "rule");
+  CHECK(job.find_here(rules)->chunk == "rules.lua");
+  CHECK_FALSE(job.find_here(other).ok());
+}
+
+TEST_CASE("a script that came over the network has nothing beside it") {
+  const Folder folder;
+  JobSource job;
+  job.receive("job.lua", "return 2");
+  CHECK(job.has_script());
+  CHECK(job.text() == "return 2");
+  CHECK(job.folder().empty());
+  CHECK_THAT(error_of(job.find_here("rules")), Contains("not on this machine"));
+  // Whatever lies in the folder that the agent was started in is not the job's.
+  const fs::path before = fs::current_path();
+  folder.write("rules.lua", "stray");
+  fs::current_path(folder.at("."));
+  const std::string found = error_of(job.find_here("rules.lua"));
+  fs::current_path(before);
+  CHECK_THAT(found, Contains("not on this machine"));
+}
