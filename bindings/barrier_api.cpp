@@ -177,6 +177,7 @@ constexpr const char* kNotAnEvaluator = "expected an evaluator of actor.barrier 
 
 LuaRule::LuaRule(Vm& vm, ah_asking* asking, LuaRef evaluator, LuaRef answer_one, LuaRef answer_all)
     : vm_(vm),
+      L_(vm.state()),
       asking_(asking),
       evaluator_(std::move(evaluator)),
       answer_one_(std::move(answer_one)),
@@ -211,19 +212,18 @@ Result<std::unique_ptr<LuaRule>> LuaRule::pop(Vm& vm) {
 
 Status LuaRule::decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) {
   fill(asking_, progress, asking, now, out);
-  (asking.size() == 1 ? answer_one_ : answer_all_).push(vm_.state());
-  Status status = vm_.call(0, 0);
+  (asking.size() == 1 ? answer_one_ : answer_all_).push(L_);
+  Status status = vm_.call(L_, 0, 0);
   if (status.ok()) return status;
   return Error{status.error().code, label() + ": " + status.error().message};
 }
 
 std::string LuaRule::label() const {
-  lua_State* L = vm_.state();
-  evaluator_.push(L);
-  lua_pushliteral(L, "label");
-  lua_rawget(L, -2);
-  std::string text = lua_isstring(L, -1) != 0 ? lua_tostring(L, -1) : "barrier rule";
-  lua_pop(L, 2);
+  evaluator_.push(L_);
+  lua_pushliteral(L_, "label");
+  lua_rawget(L_, -2);
+  std::string text = lua_isstring(L_, -1) != 0 ? lua_tostring(L_, -1) : "barrier rule";
+  lua_pop(L_, 2);
   return text;
 }
 

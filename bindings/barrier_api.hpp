@@ -22,6 +22,8 @@ class LuaRule final : public BarrierRule {
  public:
   /// The evaluator on top of the stack, which is popped. Fails when the value is none.
   static Result<std::unique_ptr<LuaRule>> pop(Vm& vm);
+  /// Calls on the stack of `L` from now on, as an engine call does that was made in a coroutine.
+  void use(lua_State* L) { L_ = L; }
 
   Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override;
   int staleness() const override;
@@ -34,6 +36,7 @@ class LuaRule final : public BarrierRule {
   std::string label() const;
 
   Vm& vm_;
+  lua_State* L_;
   ah_asking* asking_;  // inside a value that the evaluator keeps
   LuaRef evaluator_;
   LuaRef answer_one_;
