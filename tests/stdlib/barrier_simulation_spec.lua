@@ -1,0 +1,108 @@
+--- The rules give the figures of the PSP literature: steps started by 200 workers within 200 simulated seconds, tasks of
+--- 1 + Exp(1) seconds, no network delay. A small event loop made for this check alone.
+local barrier = require("actor.barrier")
+local rng = require("actor.rng")
+
+local workers, horizon = 200, 200
+
+-- A queue of (time, id) pairs that gives the earliest first: a binary heap in two arrays.
+local function new_queue()
+  local times, ids, n = {}, {}, 0
+  local queue = {}
+
+  function queue.push(time, id)
+    n = n + 1
+    local i = n
+    while i > 1 do
+      local parent = (i - i % 2) / 2
+      if times[parent] <= time then break end
+      times[i], ids[i] = times[parent], ids[parent]
+      i = parent
+    end
+    times[i], ids[i] = time, id
+  end
+
+  function queue.pop()
+    local time, id = times[1], ids[1]
+    local last_time, last_id = times[n], ids[n]
+    n = n - 1
+    local i = 1
+    while 2 * i <= n do
+      local child = 2 * i
+      if child < n and times[child + 1] < times[child] then child = child + 1 end
+      if last_time <= times[child] then break end
+      times[i], ids[i] = times[child], ids[child]
+      i = child
+    end
+    times[i], ids[i] = last_time, last_id
+    return time, id
+  end
+
+  function queue.first()
+    return n > 0 and times[1] or math.huge
+  end
+
+  return queue
+end
+
+-- Mean and standard deviation over the workers of the steps that they have started.
+local function simulate(spec, seed)
+  local random = rng(seed)
+  local progress, evaluator = barrier.progress(), barrier.evaluator(spec, seed)
+  local queue, started = new_queue(), {}
+  local function start(id, now)
+    started[id] = started[id] + 1
+    progress:start(id, now)
+    queue.push(now + 1 + random:exponential(), id)
+  end
+  for id = 0, workers - 1 do
+    progress:add(id)
+    started[id] = 0
+    start(id, 0)
+  end
+  while true do
+    local now = math.min(queue.first(), progress:next_time())
+    if now > horizon then break end
+    if now == queue.first() then
+      local _, id = queue.pop()
+      progress:complete(id, now)
+      progress:ask(id, now)
+    end
+    local passed = evaluator:poll(progress, now)
+    for i = 1, #passed do start(passed[i], now) end
+  end
+  local sum, squares = 0, 0
+  for id = 0, workers - 1 do
+    sum = sum + started[id]
+    squares = squares + started[id] ^ 2
+  end
+  local mean = sum / workers
+  return mean, math.sqrt(math.max(squares / workers - mean ^ 2, 0))
+end
+
+-- The mean over a few seeds within 3 % or one step of the published one, the spread near its own.
+local function reproduces(spec, mean, deviation, slack)
+  local means, deviations, seeds = 0, 0, 3
+  for seed = 1, seeds do
+    local m, d = simulate(spec, seed)
+    means, deviations = means + m / seeds, deviations + d / seeds
+  end
+  near(means, mean, math.max(0.03 * mean, 1), spec)
+  if deviation then near(deviations, deviation, slack, spec .. " deviation") end
+end
+
+test("bsp starts 29 steps, the same for all", function() reproduces("bsp", 29, 0, 0) end)
+test("ssp(4) starts 82.4", function() reproduces("ssp:4", 82.4, 0.9, 0.4) end)
+test("pbsp(10) that draws at each event starts 69.9", function() reproduces("pbsp:10", 69.9, 0.4, 0.4) end)
+test("pbsp(10) with a sticky sample starts 39.1", function() reproduces("pbsp:10@sticky", 39.1) end)
+test("pssp(10, 4) starts 97.7", function() reproduces("pssp:10:4", 97.7, 2.7, 0.6) end)
+test("asp starts 101", function() reproduces("asp", 101, 4.8, 1) end)
+test("pbsp of a single worker starts 99, with a sticky sample 61", function()
+  reproduces("pbsp:1", 99)
+  reproduces("pbsp:1@sticky", 61)
+end)
+test("pbsp that polls starts fewer steps the rarer it polls", function()
+  local often, rarely = simulate("pbsp:10@poll:0.05", 1), simulate("pbsp:10@poll:1", 1)
+  equal(often > rarely + 5, true)
+  equal(often < 69.9, true)
+end)
