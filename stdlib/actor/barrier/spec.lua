@@ -54,8 +54,10 @@ end
 
 local function nearest(name, names)
   local best, least = nil, 3
+  name = name:lower()
   for candidate in pairs(names) do
-    local d = distance(name:lower(), candidate)
+    local d = distance(name, candidate:lower())
+    if name:byte() == candidate:lower():byte() then d = d - 0.5 end -- the first letter is seldom the wrong one
     if d < least or (d == least and best and candidate < best) then best, least = candidate, d end
   end
   return best
