@@ -390,7 +390,7 @@ test("texts name rules with their parameters and policy", function()
   equal(barrier.from("pbsp:3@event", { resample = "sticky" }).resample, "event")
   equal(barrier.from("ssp:3", { resample = "sticky" }).resample, nil)
   local rule = barrier.ssp(2)
-  equal(barrier.from(rule), rule)
+  equal(rawequal(barrier.from(rule), rule), true)
 end)
 
 test("a text that names no rule is refused with what there is", function()
