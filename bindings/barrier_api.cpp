@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <new>
 
 #include "bindings/ffi_barrier.h"
 #include "bindings/vm.hpp"
@@ -59,12 +60,13 @@ void fill(ah_asking* batch, const Progress& progress, std::span<const Slot> aski
   batch->now = now;
   seen_of(&batch->everyone) = actorhost::see_all(progress);
   batch->count = static_cast<uint32_t>(asking.size());
+  batch->live = 1;
 }
 
 // --- sampling and what is seen ---
 
 ah_sampler* sampler_new(uint32_t beta, uint32_t kind, double seconds, uint64_t seed, uint64_t salt) noexcept {
-  return new ah_sampler{Sampler(beta, Resample{static_cast<Resample::Kind>(kind), seconds}, seed, salt)};
+  return new (std::nothrow) ah_sampler{Sampler(beta, Resample{static_cast<Resample::Kind>(kind), seconds}, seed, salt)};
 }
 
 void sampler_free(ah_sampler* sampler) noexcept { delete sampler; }
@@ -102,7 +104,7 @@ int32_t report(const Status& status, char* message, uint32_t size) noexcept {
   return 0;
 }
 
-ah_progress* progress_new() noexcept { return new ah_progress; }
+ah_progress* progress_new() noexcept { return new (std::nothrow) ah_progress; }
 void progress_free(ah_progress* p) noexcept { delete p; }
 
 int32_t progress_add(ah_progress* p, uint32_t id, int32_t step, char* message, uint32_t size) noexcept {
@@ -175,10 +177,11 @@ constexpr const char* kNotAnEvaluator = "expected an evaluator of actor.barrier 
 
 }  // namespace
 
-LuaRule::LuaRule(Vm& vm, ah_asking* asking, LuaRef evaluator, LuaRef answer_one, LuaRef answer_all)
+LuaRule::LuaRule(Vm& vm, ah_asking* asking, LuaRef kept, LuaRef evaluator, LuaRef answer_one, LuaRef answer_all)
     : vm_(vm),
       L_(vm.state()),
       asking_(asking),
+      kept_(std::move(kept)),
       evaluator_(std::move(evaluator)),
       answer_one_(std::move(answer_one)),
       answer_all_(std::move(answer_all)) {}
@@ -206,14 +209,17 @@ Result<std::unique_ptr<LuaRule>> LuaRule::pop(Vm& vm) {
   }
   LuaRef all = LuaRef::pop(L);
   LuaRef one = LuaRef::pop(L);
-  lua_pop(L, 1);
-  return std::unique_ptr<LuaRule>(new LuaRule(vm, asking, LuaRef::pop(L), std::move(one), std::move(all)));
+  LuaRef kept = LuaRef::pop(L);
+  LuaRef self = LuaRef::pop(L);
+  return std::unique_ptr<LuaRule>(
+      new LuaRule(vm, asking, std::move(kept), std::move(self), std::move(one), std::move(all)));
 }
 
 Status LuaRule::decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) {
   fill(asking_, progress, asking, now, out);
   (asking.size() == 1 ? answer_one_ : answer_all_).push(L_);
   Status status = vm_.call(L_, 0, 0);
+  asking_->live = 0;
   if (status.ok()) return status;
   return Error{status.error().code, label() + ": " + status.error().message};
 }

@@ -31,13 +31,14 @@ class LuaRule final : public BarrierRule {
   uint64_t version() const override;
 
  private:
-  LuaRule(Vm& vm, ah_asking* asking, LuaRef evaluator, LuaRef answer_one, LuaRef answer_all);
+  LuaRule(Vm& vm, ah_asking* asking, LuaRef kept, LuaRef evaluator, LuaRef answer_one, LuaRef answer_all);
   /// "barrier rule 'halfway' (rule.lua:3)".
   std::string label() const;
 
   Vm& vm_;
   lua_State* L_;
-  ah_asking* asking_;  // inside a value that the evaluator keeps
+  ah_asking* asking_;  // the inside of kept_
+  LuaRef kept_;
   LuaRef evaluator_;
   LuaRef answer_one_;
   LuaRef answer_all_;

@@ -39,6 +39,7 @@ typedef struct ah_asking {
   ah_seen everyone;
   uint32_t count;
   uint32_t slot; /* of the worker that is being answered */
+  uint32_t live; /* 1 while the pointers are good: a view that a rule has kept is refused afterwards */
   /* Set by the evaluator whenever its rule changes: */
   int32_t staleness;
   uint32_t watch; /* 0 floor, 1 event, 2 timer */
@@ -50,6 +51,7 @@ typedef struct ah_progress ah_progress;
 
 typedef struct ah_barrier_api {
   /* kind 0 event, 1 sticky, 2 poll every `seconds`. */
+  /* Null when there is no memory, as progress_new. */
   ah_sampler* (*sampler_new)(uint32_t beta, uint32_t kind, double seconds, uint64_t seed, uint64_t salt);
   void (*sampler_free)(ah_sampler* sampler);
   /* What the worker in asking->slot sees of `from` at asking->now. */

@@ -194,6 +194,25 @@ test("a wrong index or field of a view is an error that says what there is", fun
   end)
 end)
 
+test("a view that a rule has kept cannot be used later", function()
+  local kept, sampled
+  local sampling = barrier.sample(1, function(view)
+    sampled = view
+    return true
+  end)
+  passing(function(view)
+    kept = view
+    return sampling(view)
+  end, { 1, 2 }, { 0 })
+  for _, view in ipairs { kept, sampled } do
+    raises(function() return view.steps[1] end, "a view can be used only while its rule runs")
+    raises(function() return view:behind(1) end, "only while its rule runs")
+    raises(function() return view:passed(1) end, "only while its rule runs")
+    raises(function() return view:quantile(0.5) end, "only while its rule runs")
+    raises(function() return sampling(view) end, "only while its rule runs")
+  end
+end)
+
 test("memory is the asker's own and lasts until it passes", function()
   local progress = cluster({ 1, 1 }, { 0, 1 })
   local counts = {}

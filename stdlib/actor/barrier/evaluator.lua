@@ -112,6 +112,7 @@ function Evaluator:poll(progress, now)
   api.progress_begin(handle, now, swapped and 1 or 0, asking)
   if asking.count > 0 then
     local ok, message = pcall(asking.count == 1 and self.answer_one or self.answer_all)
+    asking.live = 0
     if not ok then error(self.label .. ": " .. tostring(message), 0) end
   end
   local ids = {}

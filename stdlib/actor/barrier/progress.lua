@@ -13,7 +13,9 @@ local max_id, max_step = 2 ^ 24 - 1, 2 ^ 31 - 1
 
 ---@return actor.barrier.Progress
 function Progress.new()
-  return setmetatable({ handle = ffi.gc(api.progress_new(), api.progress_free) }, Progress)
+  local handle = api.progress_new()
+  if handle == nil then error("no memory for the workers' clocks") end
+  return setmetatable({ handle = ffi.gc(handle, api.progress_free) }, Progress)
 end
 
 ---Counts worker `id` from now on, with `step` completed steps.

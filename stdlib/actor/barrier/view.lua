@@ -38,6 +38,10 @@ local function length(array)
   return array.seen.n
 end
 
+local function stale()
+  error("a view can be used only while its rule runs", 3)
+end
+
 local function bad_index(array, name, i)
   if type(i) ~= "number" then error(("view.%s has no field '%s'; it is an array"):format(name, tostring(i)), 3) end
   local n = tonumber(array.seen.n)
@@ -52,6 +56,7 @@ end
 local function array_type(name, element)
   local function index(array, i)
     local seen = array.seen
+    if array.asking.live == 0 then stale() end
     if type(i) ~= "number" or not (i >= 1 and i <= seen.n) or i % 1 ~= 0 then bad_index(array, name, i) end
     return element(array.asking, seen.slots[i - 1])
   end
@@ -84,6 +89,7 @@ end
 ---@param step number
 ---@return number
 function View:passed(step)
+  if self._asking.live == 0 then stale() end
   return api.seen_passed(self._asking, self._seen, step)
 end
 
@@ -91,6 +97,7 @@ end
 ---@param s number
 ---@return number
 function View:behind(s)
+  if self._asking.live == 0 then stale() end
   return self.n - api.seen_passed(self._asking, self._seen, self.step - s)
 end
 
@@ -99,6 +106,7 @@ end
 ---@param q number 0 .. 1
 ---@return number
 function View:quantile(q)
+  if self._asking.live == 0 then stale() end
   return api.seen_quantile(self._asking, self._seen, q)
 end
 
@@ -171,6 +179,7 @@ local function open_sample(view, rule)
   local kind = poll and kinds.poll or kinds[rule.resample]
   local sample = M.new(view._asking, ffi.new("ah_seen"), context)
   local sampler = api.sampler_new(rule.beta, kind, poll or 0, context.seed, context.samplings)
+  if sampler == nil then error("no memory for the samples of " .. rule.name) end
   rawset(sample, "_sampler", ffi.gc(sampler, api.sampler_free))
   view._samples[rule] = sample
   return sample
@@ -182,6 +191,7 @@ end
 ---@param rule actor.barrier.Rule
 ---@return actor.barrier.View sample, boolean fresh, number recheck_seconds until the next poll, else infinite
 function M.sample(view, rule)
+  if view._asking.live == 0 then stale() end
   local sample = view._samples[rule] or open_sample(view, rule)
   local seen = sample._seen
   api.sampler_look(sample._sampler, view._asking, view._seen, seen)
