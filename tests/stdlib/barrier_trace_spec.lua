@@ -2,8 +2,11 @@
 local barrier = require("actor.barrier")
 local rng = require("actor.rng")
 
--- What is no defect: the recorder left a loop or met another one, or ran into the end of a batch, where it returns to C.
-local leaving = {
+-- What is no defect: the recorder left a loop or met another one, was cut short by a finalizer, or ran into the end of a
+-- batch, where it returns to C. The numbers are those of this version; under another one only the loops are counted.
+local numbered = jit.version == "LuaJIT 2.1.0-beta3"
+local harmless = {
+  [0] = true, -- error thrown or hook called during recording
   [8] = true, -- leaving loop in root trace
   [9] = true, -- inner loop in root trace
   [10] = true, -- loop unroll limit reached
@@ -19,7 +22,7 @@ local function traced(work)
       root = util.funcinfo(fn, pc).loc
     elseif what == "stop" and root:find("evaluator.lua(loop)", 1, true) then
       loops = loops + 1
-    elseif what == "abort" and not leaving[reason] then
+    elseif what == "abort" and numbered and not harmless[reason] then
       refused[#refused + 1] = ("%s (reason %s)"):format(util.funcinfo(fn, pc).loc, tostring(reason))
     end
   end
@@ -76,7 +79,7 @@ for name, rule in pairs {
 end
 
 test("this check notices a rule that is not compiled", function()
-  if not jit.status() then return end
+  if not jit.status() or not numbered then return end
   local _, refused = traced(function()
     play(function(view)
       local lowest = function() return view:min() end -- the JIT does not make closures
