@@ -6,20 +6,19 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <unordered_map>
-
-#include <pthread.h>
 
 #include "host/base/result.hpp"
 #include "host/net/mailbox.hpp"
+#include "host/net/rw_lock.hpp"
 #include "host/wire/frame.hpp"
 
 namespace actorhost {
 
 class Directory {
  public:
-  Directory();
-  ~Directory();
+  Directory() = default;
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
 
@@ -30,6 +29,9 @@ class Directory {
   /// Puts the frame into its receiver's mailbox; nothing when nobody has that address. Control frames may go
   /// past the bounds. Never waits.
   std::optional<Mailbox::Put> deliver(Frame&& frame) const;
+  /// The same for frames in a row to one address, all control frames or none: as many as there is room for, under
+  /// one lock. `taken` says how many; the rest are left as they were.
+  std::optional<Mailbox::Put> deliver_run(std::span<Frame> run, size_t& taken) const;
   /// Mailbox::when_room of that address, `told` at once when nobody has it. `told` runs under the lock or on
   /// the reader.
   void when_room(Address address, std::function<void()> told) const;
@@ -38,10 +40,7 @@ class Directory {
   bool closed() const;
 
  private:
-  class Shared;
-  class Exclusive;
-
-  mutable pthread_rwlock_t lock_;
+  mutable RwLock lock_;
   std::unordered_map<Address, Mailbox*> inboxes_;
   bool closed_ = false;
 };

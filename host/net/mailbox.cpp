@@ -38,6 +38,23 @@ Mailbox::Put Mailbox::offer(Frame&& frame, size_t times_bounds) {
   return Put::ok;
 }
 
+Mailbox::Put Mailbox::push_run(std::span<Frame> run, bool urgent, size_t& taken) {
+  std::unique_lock lock(mutex_);
+  for (taken = 0; taken < run.size() && !closed_; ++taken) {
+    Frame& frame = run[taken];
+    const size_t cost = frame.cost();
+    if (!has_room(cost, urgent ? kUrgentTimes : 1)) break;
+    queue_.push_back(std::move(frame));
+    bytes_ += cost;
+  }
+  const bool closed = closed_;
+  const bool notify = taken != 0 && std::exchange(reader_waits_, false);
+  lock.unlock();
+  if (notify) readable_.notify_one();
+  if (closed) return Put::closed;
+  return taken == run.size() ? Put::ok : Put::full;
+}
+
 Mailbox::Put Mailbox::push(Frame&& frame, double seconds) {
   const size_t cost = frame.cost();
   std::unique_lock lock(mutex_);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "host/base/clock.hpp"
@@ -28,6 +29,9 @@ class Mailbox {
   /// As try_push with kUrgentTimes the bounds: for control frames, which are few and must not be held up. Any
   /// thread.
   Put push_urgent(Frame&& frame);
+  /// try_push (or push_urgent) of frames in a row until one is refused, under one lock and with one wake-up; `taken`
+  /// says how many went in. Any thread.
+  Put push_run(std::span<Frame> run, bool urgent, size_t& taken);
   /// As try_push, waiting for room for up to `seconds`. Any thread but the reader's.
   Put push(Frame&& frame, double seconds);
 

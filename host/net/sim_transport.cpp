@@ -67,13 +67,9 @@ SimTransport::SimTransport(ManualClock& clock, uint64_t seed)
       inside_link_(std::make_shared<const SimLink>(SimLink{.latency = constant_latency(0)})),
       alive_(std::make_shared<SimTransport*>(this)) {}
 
-SimTransport::~SimTransport() {
-  close();
-}
+SimTransport::~SimTransport() { close(); }
 
-void SimTransport::place(Address address, ProcessId process) {
-  places_[address] = process;
-}
+void SimTransport::place(Address address, ProcessId process) { places_[address] = process; }
 
 void SimTransport::set_links(SimLink link) {
   auto how = std::make_shared<const SimLink>(std::move(link));
@@ -138,13 +134,9 @@ bool SimTransport::run_until(const std::function<bool()>& done, double time) {
   return true;
 }
 
-Status SimTransport::attach(Address self, Mailbox& inbox) {
-  return inboxes_.add(self, inbox);
-}
+Status SimTransport::attach(Address self, Mailbox& inbox) { return inboxes_.add(self, inbox); }
 
-void SimTransport::detach(Address self) {
-  inboxes_.remove(self);
-}
+void SimTransport::detach(Address self) { inboxes_.remove(self); }
 
 Status SimTransport::try_send(Frame&& frame) {
   if (!inboxes_.has(frame.dst)) return delivery_status(std::nullopt, frame.dst, inboxes_.closed());

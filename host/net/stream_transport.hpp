@@ -5,33 +5,24 @@
 // by reference. A connection whose receiver's mailbox is full is not read until there is room (back-pressure
 // by TCP).
 //
-// Threads: any thread may call; events come on NNG's threads (or the caller's) and must not block or call
-// `close`.
+// Threads: any thread may call. Each link has a thread that reads it and each listener one that accepts; events
+// come on those (or on the caller's) and must not block, dial or call `close`: meanwhile the link is not read.
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
-#include "host/base/clock.hpp"
 #include "host/base/log.hpp"
+#include "host/net/link.hpp"
+#include "host/net/stream_io.hpp"
 #include "host/net/transport.hpp"
 
 namespace actorhost {
 
-/// One connection, for its lifetime; never reused.
-using LinkId = uint64_t;
-
-struct TlsFiles {
-  std::string cert;  // PEM file; with `key` needed to listen
-  std::string key;   // PEM file
-  std::string ca;    // PEM file that peers' certificates are checked against
-};
-
 struct StreamOptions {
-  std::string token;  // shared secret; proved by both ends, also when empty
-  TlsFiles tls;       // for tls+tcp:// addresses
-  FrameLimits limits;
+  std::string token = {};  // shared secret; proved by both ends, also when empty
+  TlsFiles tls = {};       // for tls+tcp:// addresses
+  FrameLimits limits = {};
   double handshake_seconds = 5;                // a connection that has not proved its token by then is closed
   size_t max_unproved = 256;                   // connections in handshake at a time; further ones are closed at once
   size_t max_queued_bytes = size_t{64} << 20;  // per link; then senders wait
@@ -73,6 +64,9 @@ class StreamTransport final : public Transport {
   /// From now on `link` is the connection to `process`; parked frames are sent. A process keeps its first
   /// live link: a second one is closed.
   void assign(LinkId link, ProcessId process);
+  /// Which process this one is: frames for its service address that are sent here come to on_service_frame, with link 0
+  /// and on the sender's thread.
+  void set_self(ProcessId process);
   /// Frames for `address` go to `process` (kNoProcess: to nobody; then sending says peer_lost).
   void set_route(Address address, ProcessId process);
   /// Gives up on a process: its link is closed, parked frames are dropped, sending to it says peer_lost.
@@ -81,7 +75,7 @@ class StreamTransport final : public Transport {
   /// Sends on one link, whatever it is assigned to (service frames during rendezvous). Never waits.
   Status send_on(LinkId link, Frame&& frame);
   void close_link(LinkId link, const std::string& reason);
-  /// The same after what is queued has been written, at the latest after `seconds`.
+  /// The same once the other end has read what is queued, at the latest after `seconds`.
   void finish_link(LinkId link, double seconds);
 
   /// Seconds on the steady clock at which the last bytes from `process` came; a link that we do not read
@@ -89,20 +83,21 @@ class StreamTransport final : public Transport {
   double heard_from(ProcessId process) const;
 
   struct Counters {
-    uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0, writes = 0, refused = 0;
+    uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0, writes = 0;
+    uint64_t refused = 0;  // connections that did not prove the token
+    uint64_t dropped = 0;  // frames that arrived for an address which nobody has
   };
   Counters counters() const;
 
   Status attach(Address self, Mailbox& inbox) override;
   void detach(Address self) override;
   Status try_send(Frame&& frame) override;
-  Status send(Frame&& frame, double seconds) override;
   void when_room(Address dst, std::function<void()> told) override;
   void close() override;
 
  private:
   class Impl;
-  std::shared_ptr<Impl> impl_;  // shared with completions that NNG may still be running
+  const std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace actorhost

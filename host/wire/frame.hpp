@@ -29,6 +29,7 @@ enum class Kind : uint16_t {
   // 0x00xx: transport
   heartbeat = 0x0001,
   link_hello = 0x0002,  // first frame on a connection between two hosts that already belong to the run
+  farewell = 0x0003,    // nothing comes after this; the receiver closes the connection
   // 0x01xx: cluster (host/cluster/messages.hpp)
   cluster_first = 0x0100,
   cluster_last = 0x01ff,
@@ -41,6 +42,14 @@ enum class Kind : uint16_t {
   // 0x7fxx: tests and benchmarks
   test = 0x7f00,
 };
+
+/// Whether a frame of this kind may come over a connection at all.
+constexpr bool known_kind(Kind kind) noexcept {
+  const auto within = [kind](Kind first, Kind last) { return kind >= first && kind <= last; };
+  return within(Kind::heartbeat, Kind::farewell) || within(Kind::cluster_first, Kind::cluster_last) ||
+         within(Kind::collective_first, Kind::collective_last) || within(Kind::param_first, Kind::param_last) ||
+         (static_cast<unsigned>(kind) & 0xff00U) == static_cast<unsigned>(Kind::test);
+}
 
 struct Frame {
   Kind kind = Kind::test;

@@ -1,0 +1,97 @@
+#include "host/net/frame_reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace actorhost {
+
+FrameReader::FrameReader(const FrameLimits& limits)
+    : limits_(limits), buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)) {}
+
+size_t FrameReader::room(std::array<Piece, 2>& pieces) noexcept {
+  size_t count = 0;
+  if (in_body_) pieces[count++] = {current_.body.data() + body_have_, current_.body.size() - body_have_};
+  pieces[count++] = {buffer_.get() + end_, capacity_ - end_};
+  return count;
+}
+
+Status FrameReader::received(size_t bytes, std::vector<Frame>& out) {
+  if (in_body_) take_body(bytes, out);
+  end_ += bytes;
+  for (;;) {
+    Result<bool> took = take_frame(out);
+    if (!took.ok()) return took.error();
+    if (!*took) break;
+  }
+  if (begin_ == end_) begin_ = end_ = 0;
+  return {};
+}
+
+void FrameReader::take_body(size_t& bytes, std::vector<Frame>& out) {
+  const size_t part = std::min(bytes, current_.body.size() - body_have_);
+  body_have_ += part;
+  bytes -= part;
+  if (body_have_ != current_.body.size()) return;
+  in_body_ = false;
+  out.push_back(std::move(current_));
+}
+
+Result<bool> FrameReader::take_frame(std::vector<Frame>& out) {
+  if (buffered() < kHeaderBytes) {
+    make_space(kHeaderBytes);
+    return false;
+  }
+  const std::byte* start = buffer_.get() + begin_;
+  auto header = decode_header(start, limits_);
+  if (!header.ok()) return header.error();
+  if (!known_kind(header->kind)) {
+    return Error{Code::bad_data, "unknown kind of frame " + std::to_string(static_cast<unsigned>(header->kind))};
+  }
+  const size_t head = kHeaderBytes + header->meta_bytes + padding_bytes(header->meta_bytes, header->body_bytes);
+  if (buffered() < head) {
+    make_space(head);
+    return false;
+  }
+  Frame frame;
+  frame.kind = header->kind;
+  frame.flags = header->flags;
+  frame.src = header->src;
+  frame.dst = header->dst;
+  frame.tag = header->tag;
+  frame.meta.assign(start + kHeaderBytes, header->meta_bytes);
+  begin_ += head;
+  if (header->body_bytes != 0) {
+    frame.body = Blob::allocate(header->body_bytes);
+    const size_t have = std::min(buffered(), frame.body.size());
+    std::memcpy(frame.body.data(), buffer_.get() + begin_, have);
+    begin_ += have;
+    if (have < frame.body.size()) {
+      current_ = std::move(frame);
+      body_have_ = have;
+      in_body_ = true;
+      begin_ = end_ = 0;
+      return false;
+    }
+  }
+  out.push_back(std::move(frame));
+  return true;
+}
+
+/// Before a head that is not all there: it shall fit behind begin_, and there shall be room to read much at a time.
+void FrameReader::make_space(size_t head_bytes) {
+  const size_t have = buffered();
+  const size_t wanted = std::max(head_bytes, kBufferBytes);
+  if (wanted != capacity_) {
+    auto other = std::make_unique_for_overwrite<std::byte[]>(std::max(wanted, have));
+    std::memcpy(other.get(), buffer_.get() + begin_, have);
+    buffer_ = std::move(other);
+    capacity_ = std::max(wanted, have);
+  } else if (begin_ != 0) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, have);
+  }
+  begin_ = 0;
+  end_ = have;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,45 @@
+#pragma once
+// Turns the bytes of one connection into frames: a state machine without sockets. Asks where the next bytes shall go,
+// so that all of a large body but its first bytes is read straight into its block. Used by one thread at a time.
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/net/stream_io.hpp"
+#include "host/wire/frame.hpp"
+
+namespace actorhost {
+
+class FrameReader {
+ public:
+  static constexpr size_t kBufferBytes = size_t{256} << 10;
+
+  explicit FrameReader(const FrameLimits& limits);
+
+  /// Where the next bytes go, in order; returns how many pieces there are.
+  size_t room(std::array<Piece, 2>& pieces) noexcept;
+  /// `bytes` were written there. Appends the frames that are complete now. Code::bad_data on bytes that are no frame
+  /// of ours: those before it are in `out`, nothing after it will be.
+  Status received(size_t bytes, std::vector<Frame>& out);
+
+ private:
+  size_t buffered() const noexcept { return end_ - begin_; }
+  void take_body(size_t& bytes, std::vector<Frame>& out);
+  /// True when it took a frame, or its start.
+  Result<bool> take_frame(std::vector<Frame>& out);
+  void make_space(size_t head_bytes);
+
+  const FrameLimits limits_;
+  std::unique_ptr<std::byte[]> buffer_;
+  size_t capacity_ = kBufferBytes;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+  bool in_body_ = false;
+  Frame current_;  // while in_body_: all but the end of its body
+  size_t body_have_ = 0;
+};
+
+}  // namespace actorhost

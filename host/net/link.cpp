@@ -1,0 +1,135 @@
+#include "host/net/link.hpp"
+
+#include <array>
+#include <utility>
+
+#include "host/net/frame_reader.hpp"
+#include "host/net/handshake.hpp"
+
+namespace actorhost {
+
+Link::Link(LinkId id, bool dialled, std::unique_ptr<Stream> stream, size_t max_queued_bytes)
+    : id_(id),
+      dialled_(dialled),
+      stream_(std::move(stream)),
+      peer_(stream_->peer()),
+      writer_(*stream_, max_queued_bytes),
+      heard_(clock_.now()) {}
+
+// The writer is told by the stream and goes first as a member.
+Link::~Link() { stream_->stop(); }
+
+Status Link::prove(const std::string& token, const std::string& name, double seconds) {
+  const double deadline = clock_.now() + seconds;
+  const auto side = dialled_ ? Handshake::Side::dialler : Handshake::Side::listener;
+  Handshake handshake(side, token, Handshake::fresh_nonce(), name);
+  std::array<std::byte, Handshake::kMaxMessageBytes> message;
+  bool answered = false;
+  for (;;) {
+    std::string out = handshake.output();
+    const Piece sent{reinterpret_cast<std::byte*>(out.data()), out.size()};
+    const IoResult wrote = stream_->send_all(sent, clock_, deadline);
+    if (wrote.end != IoEnd::done) return handshake_error(wrote, name, seconds, answered);
+    if (handshake.wanted() == 0) break;
+    const Piece room{message.data(), handshake.wanted()};
+    const IoResult got = stream_->receive_all(room, clock_, deadline);
+    if (got.end != IoEnd::done) return handshake_error(got, name, seconds, answered);
+    answered = true;
+    Status status = handshake.input({message.data(), room.size});
+    if (status.ok()) continue;
+    out = handshake.output();
+    const Piece refusal{reinterpret_cast<std::byte*>(out.data()), out.size()};
+    stream_->send_all(refusal, clock_, deadline);
+    return status;
+  }
+  heard_.store(clock_.now(), std::memory_order_relaxed);
+  return {};
+}
+
+Error Link::handshake_error(const IoResult& result, const std::string& name, double seconds, bool answered) const {
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return {Code::interrupted, "the connection to " + name + " was given up"};
+  }
+  if (result.end == IoEnd::timed_out) {
+    return {Code::timeout, name + " does not answer as an actorhost within " + std::to_string(seconds) + " s"};
+  }
+  // A peer that went away in the middle has spoken our protocol so far.
+  if (answered) return {Code::refused, name + " ended the connection before the token was proved"};
+  return {Code::refused, name + " does not answer as an actorhost (" + io_message(result) + ")"};
+}
+
+std::string Link::read(const FrameLimits& limits, const Take& take) {
+  FrameReader reader(limits);
+  std::vector<Frame> frames;
+  std::array<Piece, 2> pieces;
+  for (;;) {
+    const size_t count = reader.room(pieces);
+    stream_->start_receive(pieces.data(), count);
+    const IoResult got = stream_->wait_receive();
+    if (got.end != IoEnd::done) return reason_or(io_message(got));
+    heard_.store(clock_.now(), std::memory_order_relaxed);
+    bytes_received_.fetch_add(got.bytes, std::memory_order_relaxed);
+    const Status status = reader.received(got.bytes, frames);
+    frames_received_.fetch_add(frames.size(), std::memory_order_relaxed);
+    if (!take(frames)) return reason_or("closed by the peer");
+    frames.clear();
+    if (!status.ok()) return reason_or("malformed frame: " + status.error().message);
+  }
+}
+
+bool Link::wait_for_room(const Directory& directory, Address dst) {
+  {
+    std::lock_guard lock(mutex_);
+    room_ = false;
+  }
+  held_back_.store(true, std::memory_order_relaxed);
+  directory.when_room(dst, [weak = weak_from_this()] {
+    const auto link = weak.lock();
+    if (!link) return;
+    {
+      std::lock_guard lock(link->mutex_);
+      link->room_ = true;
+    }
+    link->changed_.notify_all();
+  });
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return room_ || closed_; });
+  heard_.store(clock_.now(), std::memory_order_relaxed);
+  held_back_.store(false, std::memory_order_relaxed);
+  return !closed_;
+}
+
+void Link::close(const std::string& reason) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!closed_) reason_ = reason;
+    closed_ = true;
+  }
+  changed_.notify_all();
+  stream_->close();
+}
+
+void Link::finish(double seconds) {
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return;
+    if (reason_.empty()) reason_ = "finished";
+  }
+  Frame farewell;
+  farewell.kind = Kind::farewell;
+  const auto outcome = writer_.put(std::move(farewell), Mailbox::kUrgentTimes);
+  if (outcome.write) writer_.write();
+  stream_->close_later(seconds);
+}
+
+double Link::heard() const noexcept {
+  return held_back_.load(std::memory_order_relaxed) ? clock_.now() : heard_.load(std::memory_order_relaxed);
+}
+
+std::string Link::reason_or(const std::string& otherwise) const {
+  std::lock_guard lock(mutex_);
+  return reason_.empty() ? otherwise : reason_;
+}
+
+}  // namespace actorhost

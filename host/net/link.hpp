@@ -1,0 +1,88 @@
+#pragma once
+// One connection to another process: its stream, the proof of the token, the sending half (`writer`) and the loop that
+// reads frames. Made and read by StreamTransport; `close`, `writer` and the getters may be used by any thread.
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "host/base/clock.hpp"
+#include "host/net/directory.hpp"
+#include "host/net/link_writer.hpp"
+#include "host/net/stream_io.hpp"
+#include "host/wire/frame.hpp"
+
+namespace actorhost {
+
+/// One connection, for its lifetime; never reused. 0 is none.
+using LinkId = uint64_t;
+
+class Link : public std::enable_shared_from_this<Link> {
+ public:
+  /// Takes the frames that have arrived; false ends the reading.
+  using Take = std::function<bool(std::vector<Frame>&)>;
+
+  Link(LinkId id, bool dialled, std::unique_ptr<Stream> stream, size_t max_queued_bytes);
+
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  LinkId id() const noexcept { return id_; }
+  bool dialled() const noexcept { return dialled_; }
+  /// Address of the other end.
+  const std::string& peer() const noexcept { return peer_; }
+  LinkWriter& writer() noexcept { return writer_; }
+  ProcessId process() const noexcept { return process_.load(std::memory_order_relaxed); }
+  void set_process(ProcessId process) noexcept { process_.store(process, std::memory_order_relaxed); }
+
+  /// Proves the token both ways on the calling thread; `name` is the other end in messages. Code::refused,
+  /// Code::timeout, Code::interrupted when it was closed meanwhile.
+  Status prove(const std::string& token, const std::string& name, double seconds);
+  /// Reads until the link is over and returns why. On the calling thread.
+  std::string read(const FrameLimits& limits, const Take& take);
+  /// Called from inside `take`: waits until `dst` may have room. False when the link is closed.
+  bool wait_for_room(const Directory& directory, Address dst);
+
+  /// Ends the link, soon and without waiting; the first reason is the one that counts.
+  void close(const std::string& reason);
+  /// Says farewell behind what is queued; the other end then closes. Closes after `seconds` all the same.
+  void finish(double seconds);
+
+  /// Set by the reader when it is done; from then on it must not be assigned.
+  void set_over() noexcept { over_.store(true); }
+  bool over() const noexcept { return over_.load(); }
+
+  /// On the steady clock. While it is not read because a mailbox is full: now.
+  double heard() const noexcept;
+  uint64_t frames_received() const noexcept { return frames_received_.load(std::memory_order_relaxed); }
+  uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }
+
+ private:
+  std::string reason_or(const std::string& otherwise) const;
+  Error handshake_error(const IoResult& result, const std::string& name, double seconds, bool answered) const;
+
+  const LinkId id_;
+  const bool dialled_;
+  const SteadyClock clock_;
+  const std::unique_ptr<Stream> stream_;
+  const std::string peer_;
+  LinkWriter writer_;
+  std::atomic<ProcessId> process_{kNoProcess};
+  std::atomic<double> heard_;
+  std::atomic<bool> over_{false};
+  std::atomic<bool> held_back_{false};
+  std::atomic<uint64_t> frames_received_{0};
+  std::atomic<uint64_t> bytes_received_{0};
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string reason_;
+  bool closed_ = false;
+  bool room_ = false;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,158 @@
+#include "host/net/link_table.hpp"
+
+#include <limits>
+#include <mutex>
+#include <shared_mutex>
+#include <utility>
+
+#include "host/net/transport.hpp"
+
+namespace actorhost {
+
+LinkTable::Peer* LinkTable::peer_of(Address dst) {
+  ProcessId process = kNoProcess;
+  if (is_service(dst)) {
+    process = address_index(dst);
+  } else if (const auto route = routes_.find(dst); route != routes_.end()) {
+    process = route->second;
+  }
+  const auto found = peers_.find(process);
+  return found != peers_.end() && !found->second.forgotten ? &found->second : nullptr;
+}
+
+/// False when the link is over; the frame is then still the caller's.
+bool LinkTable::put(Peer& peer, Frame&& frame, Outcome& outcome) {
+  const size_t times = is_control(frame.kind) ? Mailbox::kUrgentTimes : 1;
+  const auto result = peer.link->writer().put(std::move(frame), times);
+  if (result.put == Mailbox::Put::closed) return false;
+  outcome.sent = result.put == Mailbox::Put::ok ? Sent::ok : Sent::full;
+  if (result.write) outcome.write = peer.link;
+  return true;
+}
+
+LinkTable::Outcome LinkTable::send(Frame&& frame) {
+  {
+    std::shared_lock held(lock_);
+    Peer* peer = peer_of(frame.dst);
+    Outcome outcome;
+    if (peer != nullptr && peer->link && put(*peer, std::move(frame), outcome)) return outcome;
+  }
+  return park(std::move(frame));
+}
+
+LinkTable::Outcome LinkTable::park(Frame&& frame) {
+  std::unique_lock held(lock_);
+  Outcome outcome;
+  if (closed_) return outcome;
+  if (is_service(frame.dst)) peers_.try_emplace(address_index(frame.dst));
+  Peer* peer = peer_of(frame.dst);
+  if (peer == nullptr) return outcome;
+  if (peer->link && put(*peer, std::move(frame), outcome)) return outcome;
+  const size_t cost = frame.cost();
+  const size_t times = is_control(frame.kind) ? Mailbox::kUrgentTimes : 1;
+  if (peer->parked_bytes != 0 && peer->parked_bytes + cost > times * max_parked_bytes_) {
+    outcome.sent = Sent::full;
+    return outcome;
+  }
+  const ProcessId process = is_service(frame.dst) ? address_index(frame.dst) : routes_.at(frame.dst);
+  peer->parked_bytes += cost;
+  peer->parked.push_back(std::move(frame));
+  if (!std::exchange(peer->wanted, true)) outcome.wanted = process;
+  outcome.sent = Sent::ok;
+  return outcome;
+}
+
+void LinkTable::when_room(Address dst, std::function<void()> told) {
+  std::shared_ptr<Link> link;
+  {
+    std::unique_lock held(lock_);
+    Peer* peer = peer_of(dst);
+    if (peer != nullptr && peer->link) {
+      link = peer->link;
+    } else if (peer != nullptr && !peer->parked.empty()) {
+      peer->want_room.push_back(std::move(told));
+      return;
+    }
+  }
+  if (link) return link->writer().when_room(std::move(told));
+  told();
+}
+
+void LinkTable::set_route(Address address, ProcessId process) {
+  std::unique_lock held(lock_);
+  if (process == kNoProcess) {
+    routes_.erase(address);
+  } else {
+    routes_[address] = process;
+    peers_.try_emplace(process);
+  }
+}
+
+bool LinkTable::assign(const std::shared_ptr<Link>& link, ProcessId process) {
+  std::vector<std::function<void()>> told;
+  bool write = false;
+  {
+    std::unique_lock held(lock_);
+    if (closed_) return true;
+    Peer& peer = peers_[process];
+    if (peer.link) return peer.link == link;
+    link->set_process(process);
+    peer.link = link;
+    peer.wanted = peer.forgotten = false;
+    for (Frame& frame : peer.parked) {
+      write |= link->writer().put(std::move(frame), std::numeric_limits<uint32_t>::max()).write;
+    }
+    peer.parked.clear();
+    peer.parked_bytes = 0;
+    told.swap(peer.want_room);
+  }
+  if (write) link->writer().write();
+  for (const auto& tell : told) tell();
+  return true;
+}
+
+std::shared_ptr<Link> LinkTable::forget(ProcessId process) {
+  std::vector<std::function<void()>> told;
+  std::deque<Frame> dropped;
+  std::shared_ptr<Link> link;
+  {
+    std::unique_lock held(lock_);
+    Peer& peer = peers_[process];
+    peer.forgotten = true;
+    peer.wanted = false;
+    peer.parked_bytes = 0;
+    dropped.swap(peer.parked);
+    told.swap(peer.want_room);
+    link = std::exchange(peer.link, nullptr);
+  }
+  for (const auto& tell : told) tell();
+  return link;
+}
+
+void LinkTable::remove(const Link& link) {
+  std::unique_lock held(lock_);
+  const auto found = peers_.find(link.process());
+  if (found != peers_.end() && found->second.link.get() == &link) found->second.link.reset();
+}
+
+std::shared_ptr<Link> LinkTable::link_of(ProcessId process) const {
+  std::shared_lock held(lock_);
+  const auto found = peers_.find(process);
+  return found != peers_.end() ? found->second.link : nullptr;
+}
+
+void LinkTable::close() {
+  std::vector<std::function<void()>> told;
+  std::unordered_map<ProcessId, Peer> dropped;
+  {
+    std::unique_lock held(lock_);
+    closed_ = true;
+    routes_.clear();
+    dropped.swap(peers_);
+  }
+  for (auto& [process, peer] : dropped) {
+    for (const auto& tell : peer.want_room) tell();
+  }
+}
+
+}  // namespace actorhost

@@ -1,0 +1,130 @@
+#include "host/net/link_writer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace actorhost {
+
+namespace {
+
+// More small frames than this in one batch gain nothing and fall out of the cache.
+constexpr size_t kMaxCopied = size_t{1} << 20;
+// A link on which nothing was written for so long is taken for one where latency counts.
+constexpr double kQuietSeconds = 20e-6;
+constexpr size_t kMaxAtOnce = size_t{64} << 10;
+
+}  // namespace
+
+LinkWriter::LinkWriter(Stream& stream, size_t max_queued_bytes) : stream_(stream), max_queued_bytes_(max_queued_bytes) {
+  stream_.on_sent([this](IoResult result) { sent(result); });
+}
+
+bool LinkWriter::has_room(size_t cost, size_t times_bound) const {
+  const size_t queued = filling_.bytes() + in_flight_.load(std::memory_order_relaxed);
+  if (queued == 0) return true;
+  return filling_.copied_bytes() < times_bound * kMaxCopied && queued + cost <= times_bound * max_queued_bytes_;
+}
+
+LinkWriter::Outcome LinkWriter::put(Frame&& frame, size_t times_bound) {
+  std::lock_guard lock(mutex_);
+  if (closed_) return {Mailbox::Put::closed, false};
+  if (!has_room(frame.cost(), times_bound)) return {Mailbox::Put::full, false};
+  filling_.add(frame);
+  [[maybe_unused]] const Frame taken = std::move(frame);
+  if (writing_) return {Mailbox::Put::ok, false};
+  writing_ = true;
+  at_once_ = stream_.can_send_now() && filling_.bytes() <= kMaxAtOnce && clock_.now() - last_written_ > kQuietSeconds;
+  std::swap(filling_, flying_);
+  in_flight_.store(flying_.bytes(), std::memory_order_relaxed);
+  return {Mailbox::Put::ok, true};
+}
+
+void LinkWriter::write() {
+  if (at_once_ && write_now()) return;
+  start_write();
+}
+
+/// True when nothing is left to write or the link has failed.
+bool LinkWriter::write_now() {
+  at_once_ = false;
+  std::array<Piece, kMaxPieces> pieces;
+  const size_t count = flying_.pieces(pieces);
+  const IoResult result = stream_.send_now(pieces.data(), count);
+  if (result.end == IoEnd::would_block) return false;
+  if (result.end != IoEnd::done) {
+    fail();
+    return true;
+  }
+  flying_.advance(result.bytes);
+  return flying_.done() && !next_batch();
+}
+
+void LinkWriter::start_write() {
+  std::array<Piece, kMaxPieces> pieces;
+  const size_t count = flying_.pieces(pieces);
+  if (!stream_.start_send(pieces.data(), count)) close();
+}
+
+void LinkWriter::sent(IoResult result) {
+  if (result.end != IoEnd::done) return fail();
+  flying_.advance(result.bytes);
+  if (!flying_.done() || next_batch()) start_write();
+}
+
+bool LinkWriter::next_batch() {
+  std::vector<std::function<void()>> told;
+  bool more = false;
+  {
+    std::lock_guard lock(mutex_);
+    counters_.frames += flying_.frames();
+    counters_.bytes += flying_.bytes();
+    ++counters_.writes;
+    flying_.clear();
+    more = !filling_.empty() && !closed_;
+    if (more) {
+      std::swap(filling_, flying_);
+    } else {
+      writing_ = false;
+      last_written_ = clock_.now();
+    }
+    in_flight_.store(flying_.bytes(), std::memory_order_relaxed);
+    told.swap(want_room_);
+  }
+  for (const auto& tell : told) tell();
+  return more;
+}
+
+void LinkWriter::fail() {
+  stream_.close();
+  close();
+}
+
+void LinkWriter::when_room(std::function<void()> told) {
+  {
+    std::lock_guard lock(mutex_);
+    if (writing_ && !closed_) {
+      want_room_.push_back(std::move(told));
+      return;
+    }
+  }
+  told();
+}
+
+void LinkWriter::close() {
+  std::vector<std::function<void()>> told;
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    filling_.clear();
+    told.swap(want_room_);
+  }
+  for (const auto& tell : told) tell();
+}
+
+LinkWriter::Counters LinkWriter::counters() const {
+  std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+}  // namespace actorhost

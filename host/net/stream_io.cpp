@@ -1,0 +1,361 @@
+#include "host/net/stream_io.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include <arpa/inet.h>
+#include <nng/nng.h>
+#include <nng/supplemental/tls/tls.h>
+
+namespace actorhost {
+
+namespace {
+
+constexpr IoResult kClosed{IoEnd::closed, 0, NNG_ECLOSED};
+
+nng_duration milliseconds(double seconds) {
+  if (seconds >= 2e6) return NNG_DURATION_INFINITE;
+  return std::max(1, static_cast<nng_duration>(std::ceil(seconds * 1e3)));
+}
+
+void set_pieces(nng_aio* aio, const Piece* pieces, size_t count) {
+  std::array<nng_iov, kMaxPieces> iov;
+  count = std::min(count, kMaxPieces);
+  for (size_t i = 0; i < count; ++i) iov[i] = {pieces[i].data, pieces[i].size};
+  nng_aio_set_iov(aio, static_cast<unsigned>(count), iov.data());
+}
+
+IoResult result_of(nng_aio* aio) {
+  const int error = nng_aio_result(aio);
+  switch (error) {
+    case 0: return {IoEnd::done, nng_aio_count(aio), 0};
+    case NNG_ETIMEDOUT: return {IoEnd::timed_out, 0, error};
+    case NNG_ECANCELED: return {IoEnd::cancelled, 0, error};
+    case NNG_ECLOSED:
+    case NNG_ECONNSHUT:
+    case NNG_ECONNRESET:
+    case NNG_ECONNABORTED: return {IoEnd::closed, 0, error};
+    default: return {IoEnd::failed, 0, error};
+  }
+}
+
+std::string address_text(const nng_sockaddr& address) {
+  char host[INET6_ADDRSTRLEN] = "?";
+  if (address.s_family == NNG_AF_INET) {
+    inet_ntop(AF_INET, &address.s_in.sa_addr, host, sizeof host);
+    return std::string(host) + ":" + std::to_string(ntohs(address.s_in.sa_port));
+  }
+  if (address.s_family == NNG_AF_INET6) {
+    inet_ntop(AF_INET6, address.s_in6.sa_addr, host, sizeof host);
+    return "[" + std::string(host) + "]:" + std::to_string(ntohs(address.s_in6.sa_port));
+  }
+  if (address.s_family == NNG_AF_IPC) return address.s_ipc.sa_path[0] != 0 ? address.s_ipc.sa_path : "ipc";
+  return "?";
+}
+
+bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
+
+Error io_error(Code code, const std::string& what, int error) { return {code, what + ": " + nng_strerror(error)}; }
+
+struct TlsConfigFree {
+  void operator()(nng_tls_config* config) const { nng_tls_config_free(config); }
+};
+using TlsConfig = std::unique_ptr<nng_tls_config, TlsConfigFree>;
+
+Result<std::string> read_pem(const std::string& path, const char* what) {
+  if (path.empty()) return Error{Code::bad_argument, std::string("TLS needs a file with the ") + what};
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || text.empty()) return Error{Code::io, path + ": cannot read the " + what};
+  return text;
+}
+
+Result<TlsConfig> make_tls(nng_tls_mode mode, const char* of) {
+  nng_tls_config* raw = nullptr;
+  if (const int error = nng_tls_config_alloc(&raw, mode)) return io_error(Code::unsupported, of, error);
+  return TlsConfig(raw);
+}
+
+Result<TlsConfig> listener_tls(const TlsFiles& files) {
+  auto cert = read_pem(files.cert, "certificate");
+  if (!cert.ok()) return cert.error();
+  auto key = read_pem(files.key, "private key");
+  if (!key.ok()) return key.error();
+  auto config = make_tls(NNG_TLS_MODE_SERVER, "TLS");
+  if (!config.ok()) return config.error();
+  if (const int error = nng_tls_config_own_cert(config->get(), cert->c_str(), key->c_str(), nullptr)) {
+    return io_error(Code::bad_data, files.cert + " and " + files.key + ": not a certificate and its key in PEM form",
+                    error);
+  }
+  return config;
+}
+
+Result<TlsConfig> dialer_tls(const TlsFiles& files, const std::string& host) {
+  auto ca = read_pem(files.ca, "certificate authority");
+  if (!ca.ok()) return ca.error();
+  auto config = make_tls(NNG_TLS_MODE_CLIENT, "TLS");
+  if (!config.ok()) return config.error();
+  if (const int error = nng_tls_config_ca_chain(config->get(), ca->c_str(), nullptr)) {
+    return io_error(Code::bad_data, files.ca + ": not a certificate in PEM form", error);
+  }
+  nng_tls_config_auth_mode(config->get(), NNG_TLS_AUTH_MODE_REQUIRED);
+  nng_tls_config_server_name(config->get(), host.c_str());
+  return config;
+}
+
+/// "tls+tcp://host:1" -> "host"; brackets of an IPv6 address are left out.
+std::string host_of(const std::string& url) {
+  const size_t start = url.find("://");
+  if (start == std::string::npos) return {};
+  std::string host = url.substr(start + 3, url.rfind(':') - start - 3);
+  if (host.size() > 1 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+Error dial_error(const std::string& url, int error) {
+  switch (error) {
+    case NNG_ETIMEDOUT: return {Code::timeout, "no connection to " + url + " in time"};
+    case NNG_ECANCELED:
+    case NNG_ECLOSED: return {Code::interrupted, "connecting to " + url + " was given up"};
+    case NNG_ECRYPTO:
+    case NNG_EPEERAUTH: return io_error(Code::refused, "TLS with " + url, error);
+    default: return io_error(Code::unreachable, "cannot connect to " + url, error);
+  }
+}
+
+}  // namespace
+
+std::string io_message(const IoResult& result) {
+  if (result.end == IoEnd::closed) return "closed by the peer";
+  std::string text = result.error == 0 ? "ok" : nng_strerror(result.error);
+  return text;
+}
+
+Stream::Stream(nng_stream* stream, bool tls) : stream_(stream), tls_(tls) {
+  nng_aio_alloc(&receive_, nullptr, nullptr);
+  nng_aio_alloc(&now_, nullptr, nullptr);
+  nng_aio_alloc(&later_, &Stream::told_sent, this);
+  // Refused for ipc, where there is nothing to set.
+  nng_stream_set_bool(stream_, NNG_OPT_TCP_NODELAY, true);
+  nng_stream_set_bool(stream_, NNG_OPT_TCP_KEEPALIVE, true);
+}
+
+Stream::~Stream() {
+  stop();
+  nng_stream_free(stream_);
+  for (nng_aio* aio : {timer_, receive_, now_, later_}) {
+    if (aio != nullptr) nng_aio_free(aio);
+  }
+}
+
+std::string Stream::peer() const {
+  nng_sockaddr address{};
+  if (nng_stream_get_addr(stream_, NNG_OPT_REMADDR, &address) != 0) return "?";
+  return address_text(address);
+}
+
+void Stream::start_receive(const Piece* pieces, size_t count, double seconds) {
+  std::lock_guard lock(receiving_);
+  started_ = !closed_;
+  if (!started_) return;
+  set_pieces(receive_, pieces, count);
+  nng_aio_set_timeout(receive_, milliseconds(seconds));
+  nng_stream_recv(stream_, receive_);
+}
+
+IoResult Stream::wait_receive() {
+  {
+    std::lock_guard lock(receiving_);
+    if (!started_) return kClosed;
+  }
+  nng_aio_wait(receive_);
+  return result_of(receive_);
+}
+
+void Stream::cancel_receive() { nng_aio_cancel(receive_); }
+
+IoResult Stream::receive_all(Piece piece, const Clock& clock, double deadline) {
+  IoResult total;
+  while (piece.size != 0) {
+    start_receive(&piece, 1, deadline - clock.now());
+    const IoResult some = wait_receive();
+    if (some.end != IoEnd::done) return {some.end, total.bytes, some.error};
+    total.bytes += some.bytes;
+    piece.data += some.bytes;
+    piece.size -= some.bytes;
+  }
+  return total;
+}
+
+bool Stream::start_now(const Piece* pieces, size_t count, double seconds) {
+  std::lock_guard lock(sending_);
+  if (closed_) return false;
+  set_pieces(now_, pieces, count);
+  nng_aio_set_timeout(now_, milliseconds(seconds));
+  nng_stream_send(stream_, now_);
+  return true;
+}
+
+IoResult Stream::send_now(const Piece* pieces, size_t count) {
+  if (!start_now(pieces, count, kForever)) return kClosed;
+  // NNG writes what fits at once, on this thread, or nothing: what is still under way here has written nothing.
+  nng_aio_cancel(now_);
+  nng_aio_wait(now_);
+  IoResult result = result_of(now_);
+  if (result.end == IoEnd::cancelled) result.end = IoEnd::would_block;
+  return result;
+}
+
+bool Stream::start_send(const Piece* pieces, size_t count) {
+  std::lock_guard lock(sending_);
+  if (closed_) return false;
+  set_pieces(later_, pieces, count);
+  nng_stream_send(stream_, later_);
+  return true;
+}
+
+IoResult Stream::send_all(Piece piece, const Clock& clock, double deadline) {
+  IoResult total;
+  while (piece.size != 0) {
+    if (!start_now(&piece, 1, deadline - clock.now())) return kClosed;
+    nng_aio_wait(now_);
+    const IoResult some = result_of(now_);
+    if (some.end != IoEnd::done) return {some.end, total.bytes, some.error};
+    total.bytes += some.bytes;
+    piece.data += some.bytes;
+    piece.size -= some.bytes;
+  }
+  return total;
+}
+
+void Stream::close() {
+  {
+    std::scoped_lock lock(receiving_, sending_);
+    closed_ = true;
+    nng_stream_close(stream_);
+  }
+  // NNG closes a stream by itself when the peer resets it; what was started after that is ended here.
+  for (nng_aio* aio : {receive_, now_, later_}) nng_aio_cancel(aio);
+}
+
+void Stream::close_later(double seconds) {
+  std::lock_guard lock(sending_);
+  if (timer_ != nullptr || closed_) return;
+  nng_aio_alloc(&timer_, &Stream::told_time, this);
+  nng_sleep_aio(milliseconds(seconds), timer_);
+}
+
+void Stream::stop() {
+  close();
+  for (nng_aio* aio : {timer_, receive_, now_, later_}) {
+    if (aio != nullptr) nng_aio_stop(aio);
+  }
+}
+
+void Stream::told_sent(void* self) {
+  auto* stream = static_cast<Stream*>(self);
+  stream->sent_(result_of(stream->later_));
+}
+
+void Stream::told_time(void* self) {
+  auto* stream = static_cast<Stream*>(self);
+  stream->close();
+}
+
+Result<std::unique_ptr<StreamDialer>> StreamDialer::make(const std::string& url, const TlsFiles& files) {
+  const bool tls = starts_with(url, "tls");
+  nng_stream_dialer* raw = nullptr;
+  if (const int error = nng_stream_dialer_alloc(&raw, url.c_str())) {
+    return io_error(Code::bad_argument, "not an address to connect to: " + url, error);
+  }
+  std::unique_ptr<StreamDialer> dialer(new StreamDialer(url, raw, tls));
+  if (tls) {
+    auto config = dialer_tls(files, host_of(url));
+    if (!config.ok()) return config.error();
+    if (const int error = nng_stream_dialer_set_ptr(raw, NNG_OPT_TLS_CONFIG, config->get())) {
+      return io_error(Code::unsupported, "TLS for " + url, error);
+    }
+  }
+  return dialer;
+}
+
+StreamDialer::StreamDialer(std::string url, nng_stream_dialer* dialer, bool tls)
+    : url_(std::move(url)), dialer_(dialer), tls_(tls) {
+  nng_aio_alloc(&aio_, nullptr, nullptr);
+}
+
+StreamDialer::~StreamDialer() {
+  nng_stream_dialer_close(dialer_);
+  nng_aio_stop(aio_);
+  nng_stream_dialer_free(dialer_);
+  nng_aio_free(aio_);
+}
+
+Result<std::unique_ptr<Stream>> StreamDialer::dial(double seconds) {
+  nng_aio_set_timeout(aio_, milliseconds(seconds));
+  nng_stream_dialer_dial(dialer_, aio_);
+  nng_aio_wait(aio_);
+  if (const int error = nng_aio_result(aio_)) return dial_error(url_, error);
+  return std::make_unique<Stream>(static_cast<nng_stream*>(nng_aio_get_output(aio_, 0)), tls_);
+}
+
+void StreamDialer::cancel() { nng_aio_cancel(aio_); }
+
+Result<std::unique_ptr<StreamListener>> StreamListener::open(const std::string& url, const TlsFiles& files) {
+  const bool tls = starts_with(url, "tls");
+  nng_stream_listener* raw = nullptr;
+  if (const int error = nng_stream_listener_alloc(&raw, url.c_str())) {
+    return io_error(Code::bad_argument, "not an address to listen at: " + url, error);
+  }
+  struct Free {
+    void operator()(nng_stream_listener* listener) const { nng_stream_listener_free(listener); }
+  };
+  std::unique_ptr<nng_stream_listener, Free> listener(raw);
+  if (tls) {
+    auto config = listener_tls(files);
+    if (!config.ok()) return config.error();
+    if (const int error = nng_stream_listener_set_ptr(raw, NNG_OPT_TLS_CONFIG, config->get())) {
+      return io_error(Code::unsupported, "TLS for " + url, error);
+    }
+  }
+  if (starts_with(url, "ipc")) nng_stream_listener_set_int(raw, NNG_OPT_IPC_PERMISSIONS, 0600);
+  if (const int error = nng_stream_listener_listen(raw)) {
+    if (error == NNG_EADDRINUSE) return Error{Code::io, "cannot listen at " + url + ": address in use"};
+    return io_error(Code::io, "cannot listen at " + url, error);
+  }
+  std::string bound = url;
+  int port = 0;
+  if (nng_stream_listener_get_int(raw, NNG_OPT_TCP_BOUND_PORT, &port) == 0) {
+    bound.replace(bound.rfind(':') + 1, std::string::npos, std::to_string(port));
+  }
+  return std::unique_ptr<StreamListener>(new StreamListener(std::move(bound), listener.release(), tls));
+}
+
+StreamListener::StreamListener(std::string url, nng_stream_listener* listener, bool tls)
+    : url_(std::move(url)), listener_(listener), tls_(tls) {
+  nng_aio_alloc(&aio_, nullptr, nullptr);
+}
+
+StreamListener::~StreamListener() {
+  nng_stream_listener_close(listener_);
+  nng_aio_stop(aio_);
+  nng_stream_listener_free(listener_);
+  nng_aio_free(aio_);
+}
+
+Result<std::unique_ptr<Stream>> StreamListener::accept() {
+  nng_stream_listener_accept(listener_, aio_);
+  nng_aio_wait(aio_);
+  const int error = nng_aio_result(aio_);
+  if (error == NNG_ECLOSED) return Error{Code::interrupted, "no longer listening at " + url_};
+  if (error != 0) return io_error(Code::io, "cannot accept a connection at " + url_, error);
+  return std::make_unique<Stream>(static_cast<nng_stream*>(nng_aio_get_output(aio_, 0)), tls_);
+}
+
+void StreamListener::close() { nng_stream_listener_close(listener_); }
+
+}  // namespace actorhost

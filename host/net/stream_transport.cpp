@@ -1,0 +1,449 @@
+#include "host/net/stream_transport.hpp"
+
+#include <bit>
+#include <condition_variable>
+#include <mutex>
+#include <span>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "host/net/directory.hpp"
+#include "host/net/link_table.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kWho = "network";
+constexpr double kAcceptPause = 0.1;  // after accepting failed, mostly for want of file descriptors
+
+std::string without_scheme(const std::string& url) {
+  const size_t at = url.find("://");
+  return at == std::string::npos ? url : url.substr(at + 3);
+}
+
+bool for_transport(Kind kind) { return kind == Kind::heartbeat || kind == Kind::farewell; }
+
+}  // namespace
+
+class StreamTransport::Impl {
+ public:
+  Impl(StreamOptions options, Log& log, LinkEvents& events)
+      : options_(std::move(options)), log_(log), events_(events), table_(options_.max_parked_bytes) {}
+  ~Impl() { close(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  Result<std::string> listen(const std::string& url);
+  Result<LinkId> dial(const std::string& url, double seconds);
+  void assign(LinkId id, ProcessId process);
+  void forget(ProcessId process);
+  Status try_send(Frame&& frame);
+  Status send_on(LinkId id, Frame&& frame);
+  void when_room(Address dst, std::function<void()> told);
+  std::shared_ptr<Link> find(LinkId id) const;
+  Counters counters() const;
+  void close();
+
+  Directory directory_;
+  std::atomic<ProcessId> self_{kNoProcess};
+
+  LinkTable& table() noexcept { return table_; }
+
+ private:
+  struct Connection {
+    std::shared_ptr<Link> link;
+    std::thread thread;
+  };
+  struct Listening {
+    std::unique_ptr<StreamListener> listener;
+    std::thread thread;
+  };
+
+  void accept(StreamListener& listener);
+  void admit(std::unique_ptr<Stream> stream);
+  Result<LinkId> dial_link(const std::string& url, double deadline);
+  Result<std::unique_ptr<Stream>> connect(const std::string& url, double seconds);
+  std::shared_ptr<Link> add_link(bool dialled, std::unique_ptr<Stream> stream);
+  bool start_thread(const std::shared_ptr<Link>& link, bool proved);
+  void serve(const std::shared_ptr<Link>& link, bool proved);
+  bool take(Link& link, std::vector<Frame>& frames);
+  bool take_run(Link& link, std::span<Frame> run);
+  void retire(Link& link);
+  void reap();
+  void refuse(const std::string& why);
+
+  const StreamOptions options_;
+  Log& log_;
+  LinkEvents& events_;
+  const SteadyClock clock_;
+  LinkTable table_;
+  std::atomic<size_t> unproved_{0};
+  std::atomic<uint64_t> refused_{0};
+  std::atomic<uint64_t> dropped_{0};
+  std::atomic<bool> closing_{false};
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  LinkId last_link_ = 0;
+  std::unordered_map<LinkId, Connection> connections_;
+  std::vector<std::unique_ptr<Listening>> listening_;
+  std::unordered_set<StreamDialer*> dialers_;
+  size_t dials_ = 0;
+  std::vector<std::thread> ended_;  // threads that have nothing left to do but to be joined
+  Counters past_;                   // of links that are over
+  std::once_flag closed_once_;
+};
+
+Result<std::string> StreamTransport::Impl::listen(const std::string& url) {
+  auto listener = StreamListener::open(url, options_.tls);
+  if (!listener.ok()) return listener.error();
+  auto listening = std::make_unique<Listening>();
+  listening->listener = std::move(*listener);
+  StreamListener& at = *listening->listener;
+  std::lock_guard lock(mutex_);
+  if (closing_) return Error{Code::interrupted, "the transport of this host is closed"};
+  listening->thread = std::thread([this, &at] { accept(at); });
+  listening_.push_back(std::move(listening));
+  return at.url();
+}
+
+void StreamTransport::Impl::accept(StreamListener& listener) {
+  for (;;) {
+    auto stream = listener.accept();
+    if (stream.ok()) {
+      reap();
+      admit(std::move(*stream));
+      continue;
+    }
+    if (closing_ || stream.error().code == Code::interrupted) return;
+    log_.warn(kWho, stream.error().message);
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::duration<double>(kAcceptPause), [this] { return closing_.load(); });
+  }
+}
+
+void StreamTransport::Impl::admit(std::unique_ptr<Stream> stream) {
+  if (unproved_.fetch_add(1) >= options_.max_unproved) {
+    unproved_.fetch_sub(1);
+    return refuse("too many connections at a time that have not proved the token; one was closed");
+  }
+  const auto link = add_link(false, std::move(stream));
+  if (link && start_thread(link, false)) return;
+  unproved_.fetch_sub(1);
+}
+
+Result<LinkId> StreamTransport::Impl::dial(const std::string& url, double seconds) {
+  reap();
+  {
+    std::lock_guard lock(mutex_);
+    if (closing_) return Error{Code::interrupted, "the transport of this host is closed"};
+    ++dials_;
+  }
+  auto link = dial_link(url, clock_.now() + seconds);
+  std::lock_guard lock(mutex_);
+  --dials_;
+  changed_.notify_all();
+  return link;
+}
+
+Result<LinkId> StreamTransport::Impl::dial_link(const std::string& url, double deadline) {
+  auto stream = connect(url, deadline - clock_.now());
+  if (!stream.ok()) return stream.error();
+  const auto link = add_link(true, std::move(*stream));
+  if (!link) return Error{Code::interrupted, "the transport of this host is closed"};
+  const Status proved = link->prove(options_.token, without_scheme(url), deadline - clock_.now());
+  if (!proved.ok()) {
+    retire(*link);
+    return proved.error();
+  }
+  events_.on_link_up(link->id(), true, link->peer());
+  if (!start_thread(link, true)) {
+    events_.on_link_down(link->id(), link->process(), "no thread could be started");
+    return Error{Code::io, "no thread could be started for the link to " + url};
+  }
+  return link->id();
+}
+
+Result<std::unique_ptr<Stream>> StreamTransport::Impl::connect(const std::string& url, double seconds) {
+  auto dialer = StreamDialer::make(url, options_.tls);
+  if (!dialer.ok()) return dialer.error();
+  {
+    std::lock_guard lock(mutex_);
+    if (closing_) return Error{Code::interrupted, "the transport of this host is closed"};
+    dialers_.insert(dialer->get());
+  }
+  auto stream = (*dialer)->dial(seconds);
+  std::lock_guard lock(mutex_);
+  dialers_.erase(dialer->get());
+  return stream;
+}
+
+std::shared_ptr<Link> StreamTransport::Impl::add_link(bool dialled, std::unique_ptr<Stream> stream) {
+  std::lock_guard lock(mutex_);
+  if (closing_) return nullptr;
+  const LinkId id = ++last_link_;
+  auto link = std::make_shared<Link>(id, dialled, std::move(stream), options_.max_queued_bytes);
+  connections_[id].link = link;
+  return link;
+}
+
+bool StreamTransport::Impl::start_thread(const std::shared_ptr<Link>& link, bool proved) {
+  try {
+    std::lock_guard lock(mutex_);
+    connections_.at(link->id()).thread = std::thread([this, link, proved] { serve(link, proved); });
+    return true;
+  } catch (const std::system_error& error) {
+    log_.warn(kWho, "a connection was closed for want of a thread: " + std::string(error.what()));
+    retire(*link);
+    return false;
+  }
+}
+
+void StreamTransport::Impl::serve(const std::shared_ptr<Link>& link, bool proved) {
+  if (!proved) {
+    const Status status = link->prove(options_.token, link->peer(), options_.handshake_seconds);
+    unproved_.fetch_sub(1);
+    if (!status.ok()) {
+      if (status.error().code != Code::interrupted) refuse(status.error().message);
+      return retire(*link);
+    }
+    if (!closing_) events_.on_link_up(link->id(), false, link->peer());
+  }
+  const std::string reason =
+      link->read(options_.limits, [this, &link](std::vector<Frame>& frames) { return take(*link, frames); });
+  link->close(reason);
+  link->writer().close();
+  link->set_over();
+  table_.remove(*link);
+  log_.debug(kWho, "link to " + link->peer() + " is over: " + reason);
+  if (!closing_) events_.on_link_down(link->id(), link->process(), reason);
+  retire(*link);
+}
+
+bool StreamTransport::Impl::take(Link& link, std::vector<Frame>& frames) {
+  for (size_t i = 0; i < frames.size();) {
+    Frame& frame = frames[i];
+    if (for_transport(frame.kind)) {
+      if (frame.kind == Kind::farewell) return false;
+      ++i;
+      continue;
+    }
+    const bool for_service = link.process() == kNoProcess || frame.dst == kNoAddress ||
+                             frame.kind == Kind::link_hello || (is_service(frame.dst) && !directory_.has(frame.dst));
+    if (for_service) {
+      if (closing_) return false;
+      events_.on_service_frame(link.id(), std::move(frame));
+      ++i;
+      continue;
+    }
+    const Address dst = frame.dst;
+    const bool control = is_control(frame.kind);
+    size_t end = i + 1;
+    while (end < frames.size() && frames[end].dst == dst && is_control(frames[end].kind) == control &&
+           !for_transport(frames[end].kind)) {
+      ++end;
+    }
+    if (!take_run(link, std::span(frames).subspan(i, end - i))) return false;
+    i = end;
+  }
+  return true;
+}
+
+/// Into one mailbox, waiting for room: meanwhile the link is not read, and TCP holds its sender back.
+bool StreamTransport::Impl::take_run(Link& link, std::span<Frame> run) {
+  const Address dst = run.front().dst;
+  for (;;) {
+    size_t taken = 0;
+    const auto put = directory_.deliver_run(run, taken);
+    if (put == Mailbox::Put::ok) return true;
+    run = run.subspan(taken);
+    if (put != Mailbox::Put::full) {
+      dropped_.fetch_add(run.size(), std::memory_order_relaxed);
+      return true;
+    }
+    if (!link.wait_for_room(directory_, dst)) return false;
+  }
+}
+
+void StreamTransport::Impl::retire(Link& link) {
+  const auto sent = link.writer().counters();
+  std::lock_guard lock(mutex_);
+  const auto found = connections_.find(link.id());
+  past_.frames_sent += sent.frames;
+  past_.bytes_sent += sent.bytes;
+  past_.writes += sent.writes;
+  past_.frames_received += link.frames_received();
+  past_.bytes_received += link.bytes_received();
+  if (found->second.thread.joinable()) ended_.push_back(std::move(found->second.thread));
+  connections_.erase(found);
+  changed_.notify_all();
+}
+
+void StreamTransport::Impl::reap() {
+  std::vector<std::thread> ended;
+  {
+    std::lock_guard lock(mutex_);
+    ended.swap(ended_);
+  }
+  for (std::thread& thread : ended) thread.join();
+}
+
+/// Whoever scans ports shall not fill the log: the first few are told, then each time their number has doubled.
+void StreamTransport::Impl::refuse(const std::string& why) {
+  const uint64_t count = refused_.fetch_add(1) + 1;
+  if (count > 10 && !std::has_single_bit(count)) return;
+  log_.warn(kWho, "connection refused: " + why + " (" + std::to_string(count) + " so far)");
+}
+
+std::shared_ptr<Link> StreamTransport::Impl::find(LinkId id) const {
+  std::lock_guard lock(mutex_);
+  const auto found = connections_.find(id);
+  return found != connections_.end() ? found->second.link : nullptr;
+}
+
+void StreamTransport::Impl::assign(LinkId id, ProcessId process) {
+  const auto link = find(id);
+  if (!link) return;
+  if (!table_.assign(link, process)) {
+    link->close("a second connection to " + address_name(service_address(process)));
+    return;
+  }
+  // Its reader sets `over` before it removes the link: one of the two removes what was assigned too late.
+  if (link->over()) table_.remove(*link);
+}
+
+void StreamTransport::Impl::forget(ProcessId process) {
+  const auto link = table_.forget(process);
+  if (link) link->close("given up by this host");
+}
+
+Status StreamTransport::Impl::try_send(Frame&& frame) {
+  const Address dst = frame.dst;
+  const auto put = directory_.deliver(std::move(frame));
+  if (put) return delivery_status(put, dst, closing_);
+  if (closing_) return Error{Code::interrupted, "the transport of this host is closed"};
+  if (is_service(dst) && address_index(dst) == self_) {
+    events_.on_service_frame(0, std::move(frame));
+    return {};
+  }
+  const auto outcome = table_.send(std::move(frame));
+  if (outcome.write) outcome.write->writer().write();
+  if (outcome.wanted != kNoProcess) events_.on_link_wanted(outcome.wanted);
+  switch (outcome.sent) {
+    case LinkTable::Sent::ok: return {};
+    case LinkTable::Sent::full: return Error{Code::full, "no room on the way to " + address_name(dst)};
+    case LinkTable::Sent::nowhere: break;
+  }
+  return delivery_status(std::nullopt, dst, closing_);
+}
+
+Status StreamTransport::Impl::send_on(LinkId id, Frame&& frame) {
+  const auto link = find(id);
+  if (!link) return Error{Code::peer_lost, "the connection is over"};
+  const size_t times = is_control(frame.kind) ? Mailbox::kUrgentTimes : 1;
+  const auto outcome = link->writer().put(std::move(frame), times);
+  if (outcome.write) link->writer().write();
+  if (outcome.put == Mailbox::Put::ok) return {};
+  if (outcome.put == Mailbox::Put::full) return Error{Code::full, "no room on the way to " + link->peer()};
+  return Error{Code::peer_lost, "the connection to " + link->peer() + " is over"};
+}
+
+void StreamTransport::Impl::when_room(Address dst, std::function<void()> told) {
+  if (directory_.has(dst)) {
+    directory_.when_room(dst, std::move(told));
+  } else {
+    table_.when_room(dst, std::move(told));
+  }
+}
+
+StreamTransport::Counters StreamTransport::Impl::counters() const {
+  std::lock_guard lock(mutex_);
+  Counters all = past_;
+  for (const auto& [id, connection] : connections_) {
+    const auto sent = connection.link->writer().counters();
+    all.frames_sent += sent.frames;
+    all.bytes_sent += sent.bytes;
+    all.writes += sent.writes;
+    all.frames_received += connection.link->frames_received();
+    all.bytes_received += connection.link->bytes_received();
+  }
+  all.refused = refused_;
+  all.dropped = dropped_;
+  return all;
+}
+
+void StreamTransport::Impl::close() {
+  std::call_once(closed_once_, [this] {
+    std::vector<std::unique_ptr<Listening>> listening;
+    std::vector<std::shared_ptr<Link>> links;
+    {
+      std::lock_guard lock(mutex_);
+      closing_ = true;
+      listening.swap(listening_);
+      for (StreamDialer* dialer : dialers_) dialer->cancel();
+      for (const auto& [id, connection] : connections_) links.push_back(connection.link);
+    }
+    changed_.notify_all();
+    directory_.close();
+    for (const auto& at : listening) at->listener->close();
+    for (const auto& link : links) link->close("closed by this host");
+    for (const auto& at : listening) at->thread.join();
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return connections_.empty() && dials_ == 0; });
+    }
+    reap();
+    table_.close();
+  });
+}
+
+StreamTransport::StreamTransport(StreamOptions options, Log& log, LinkEvents& events)
+    : impl_(std::make_unique<Impl>(std::move(options), log, events)) {}
+
+StreamTransport::~StreamTransport() = default;
+
+Result<std::string> StreamTransport::listen(const std::string& url) { return impl_->listen(url); }
+
+Result<LinkId> StreamTransport::dial(const std::string& url, double seconds) { return impl_->dial(url, seconds); }
+
+void StreamTransport::assign(LinkId link, ProcessId process) { impl_->assign(link, process); }
+
+void StreamTransport::set_self(ProcessId process) { impl_->self_ = process; }
+
+void StreamTransport::set_route(Address address, ProcessId process) { impl_->table().set_route(address, process); }
+
+void StreamTransport::forget(ProcessId process) { impl_->forget(process); }
+
+Status StreamTransport::send_on(LinkId link, Frame&& frame) { return impl_->send_on(link, std::move(frame)); }
+
+void StreamTransport::close_link(LinkId id, const std::string& reason) {
+  if (const auto link = impl_->find(id)) link->close(reason);
+}
+
+void StreamTransport::finish_link(LinkId id, double seconds) {
+  if (const auto link = impl_->find(id)) link->finish(seconds);
+}
+
+double StreamTransport::heard_from(ProcessId process) const {
+  const auto link = impl_->table().link_of(process);
+  return link ? link->heard() : 0;
+}
+
+StreamTransport::Counters StreamTransport::counters() const { return impl_->counters(); }
+
+Status StreamTransport::attach(Address self, Mailbox& inbox) { return impl_->directory_.add(self, inbox); }
+
+void StreamTransport::detach(Address self) { impl_->directory_.remove(self); }
+
+Status StreamTransport::try_send(Frame&& frame) { return impl_->try_send(std::move(frame)); }
+
+void StreamTransport::when_room(Address dst, std::function<void()> told) { impl_->when_room(dst, std::move(told)); }
+
+void StreamTransport::close() { impl_->close(); }
+
+}  // namespace actorhost

@@ -1,0 +1,128 @@
+#include "host/net/handshake.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "host/base/random.hpp"
+
+using namespace actorhost;
+using Side = Handshake::Side;
+
+namespace {
+
+Handshake::Nonce nonce_of(unsigned char first) {
+  Handshake::Nonce nonce{};
+  nonce[0] = first;
+  return nonce;
+}
+
+Status give(Handshake& to, std::string bytes) {
+  return to.input({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()});
+}
+
+struct Pair {
+  Pair(const char* dialler_token, const char* listener_token)
+      : dialler(Side::dialler, dialler_token, nonce_of(1), "10.0.0.1:4000"),
+        listener(Side::listener, listener_token, nonce_of(2), "10.0.0.2:999") {}
+
+  /// Runs both ends to the end; the outcome of each.
+  void run() {
+    REQUIRE(give(listener, dialler.output()).ok());
+    REQUIRE(give(dialler, listener.output()).ok());
+    at_listener = give(listener, dialler.output());
+    at_dialler = give(dialler, listener.output());
+  }
+
+  Handshake dialler;
+  Handshake listener;
+  Status at_dialler;
+  Status at_listener;
+};
+
+}  // namespace
+
+TEST_CASE("two ends with one token prove it to each other") {
+  for (const char* token :
+       {"", "secret", "a token with \xc3\xbc and more than sixty-four bytes of text to be hashed first"}) {
+    Pair pair(token, token);
+    pair.run();
+    CHECK(pair.at_dialler.ok());
+    CHECK(pair.at_listener.ok());
+    CHECK(pair.dialler.proved());
+    CHECK(pair.listener.proved());
+    CHECK(pair.dialler.wanted() == 0);
+    CHECK(pair.listener.wanted() == 0);
+  }
+}
+
+TEST_CASE("different tokens are refused at both ends, which say so") {
+  Pair pair("secret", "Secret");
+  pair.run();
+  REQUIRE_FALSE(pair.at_dialler.ok());
+  REQUIRE_FALSE(pair.at_listener.ok());
+  CHECK(pair.at_dialler.error().code == Code::refused);
+  CHECK(pair.at_dialler.error().message == "the token of 10.0.0.1:4000 differs from ours");
+  CHECK(pair.at_listener.error().message == "the token of 10.0.0.2:999 differs from ours");
+  CHECK_FALSE(pair.dialler.proved());
+  CHECK_FALSE(pair.listener.proved());
+}
+
+TEST_CASE("what is no actorhost is refused at its first message") {
+  Handshake dialler(Side::dialler, "t", nonce_of(1), "10.0.0.1:80");
+  std::string answer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html; charset=utf-8\r\n";
+  answer.resize(dialler.wanted());
+  const Status status = give(dialler, answer);
+  REQUIRE_FALSE(status.ok());
+  CHECK(status.error().code == Code::refused);
+  CHECK(status.error().message == "10.0.0.1:80 does not answer as an actorhost");
+}
+
+TEST_CASE("another version is refused at both ends with both numbers") {
+  Pair pair("t", "t");
+  std::string hello = pair.dialler.output();
+  hello[8] = 77;
+  const Status status = give(pair.listener, hello);
+  REQUIRE_FALSE(status.ok());
+  CHECK(status.error().message.find("version 77") != std::string::npos);
+  std::string answer = pair.listener.output();
+  REQUIRE(answer.size() == Handshake::kHelloBytes);
+  answer[8] = 78;
+  CHECK(give(pair.dialler, answer).error().message.find("version 78") != std::string::npos);
+}
+
+TEST_CASE("a listener that echoes the dialler proves nothing") {
+  Handshake dialler(Side::dialler, "t", nonce_of(1), "mirror");
+  REQUIRE(give(dialler, dialler.output()).ok());
+  CHECK_FALSE(give(dialler, dialler.output()).ok());
+}
+
+TEST_CASE("a recorded proof is of no use against a fresh nonce") {
+  Pair first("t", "t");
+  REQUIRE(give(first.listener, first.dialler.output()).ok());
+  REQUIRE(give(first.dialler, first.listener.output()).ok());
+  const std::string proof = first.dialler.output();
+  Handshake second(Side::listener, "t", nonce_of(3), "replayer");
+  Handshake same(Side::dialler, "t", nonce_of(1), "x");
+  REQUIRE(give(second, same.output()).ok());
+  CHECK_FALSE(give(second, proof).ok());
+}
+
+TEST_CASE("any changed bit of any message ends the handshake unproved") {
+  Rng rng(4);
+  for (int round = 0; round < 2000; ++round) {
+    Pair pair("t", "t");
+    const uint64_t which = rng.below(4);
+    bool refused = false;
+    for (uint64_t message = 0; message < 4 && !refused; ++message) {
+      Handshake& from = message % 2 == 0 ? pair.dialler : pair.listener;
+      Handshake& to = message % 2 == 0 ? pair.listener : pair.dialler;
+      std::string bytes = from.output();
+      if (message == which) bytes.at(rng.below(bytes.size())) ^= static_cast<char>(1U << rng.below(8));
+      refused = !give(to, bytes).ok();
+    }
+    INFO("round " << round << ", message " << which);
+    CHECK(refused);
+    CHECK_FALSE((pair.dialler.proved() && pair.listener.proved()));
+  }
+}
+
+TEST_CASE("fresh nonces differ") { CHECK(Handshake::fresh_nonce() != Handshake::fresh_nonce()); }

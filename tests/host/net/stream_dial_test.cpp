@@ -1,0 +1,152 @@
+// What dialling and listening say when they fail.
+
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/net/raw_socket.hpp"
+#include "tests/host/net/stream_cluster.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+const SteadyClock steady;
+
+std::string host_and_port(const std::string& url) { return url.substr(url.find("://") + 3); }
+
+}  // namespace
+
+TEST_CASE("a wrong token is refused at both ends and the link never comes up") {
+  for (const char* scheme : {"tcp://127.0.0.1:0", "ipc"}) {
+    StreamHost listener({.token = "one"});
+    StreamHost dialler({.token = "two"});
+    const auto url = listener.transport.listen(scheme == std::string("ipc") ? fresh_ipc_url() : scheme);
+    REQUIRE(url.ok());
+    const auto link = dialler.transport.dial(*url, kPatience);
+    REQUIRE_FALSE(link.ok());
+    CHECK(link.error().code == Code::refused);
+    CHECK(link.error().message == "the token of " + host_and_port(*url) + " differs from ours");
+    listener.transport.close();
+    CHECK(listener.transport.counters().refused == 1);
+    CHECK(listener.quiet.has("differs from ours"));
+    CHECK(listener.events.ups.empty());
+    CHECK(dialler.events.ups.empty());
+  }
+}
+
+TEST_CASE("nobody at the address is unreachable") {
+  StreamHost host;
+  std::string url;
+  {
+    StreamHost gone;
+    url = gone.transport.listen("tcp://127.0.0.1:0").value();
+  }
+  auto link = host.transport.dial(url, kPatience);
+  REQUIRE_FALSE(link.ok());
+  CHECK(link.error().code == Code::unreachable);
+  CHECK(link.error().message.find(url) != std::string::npos);
+  link = host.transport.dial(fresh_ipc_url(), kPatience);
+  REQUIRE_FALSE(link.ok());
+  CHECK(link.error().code == Code::unreachable);
+}
+
+TEST_CASE("an address that is none is a bad argument") {
+  StreamHost host;
+  for (const char* url : {"", "nonsense", "foo://127.0.0.1:1"}) {
+    CHECK(host.transport.dial(url, kPatience).error().code == Code::bad_argument);
+    CHECK(host.transport.listen(url).error().code == Code::bad_argument);
+  }
+}
+
+TEST_CASE("an address in use is said to be in use") {
+  StreamHost first;
+  StreamHost second;
+  for (const std::string& wanted : {std::string("tcp://127.0.0.1:0"), fresh_ipc_url()}) {
+    const auto url = first.transport.listen(wanted);
+    REQUIRE(url.ok());
+    const auto again = second.transport.listen(*url);
+    REQUIRE_FALSE(again.ok());
+    CHECK(again.error().code == Code::io);
+    CHECK(again.error().message == "cannot listen at " + *url + ": address in use");
+  }
+}
+
+TEST_CASE("something that answers otherwise is no actorhost") {
+  RawListener web;
+  std::thread server([&] {
+    RawSocket client = web.accept();
+    client.write("HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nContent-Length: 0\r\n\r\n");
+    client.read_to_end();
+  });
+  StreamHost host;
+  const auto link = host.transport.dial(web.url(), kPatience);
+  server.join();
+  REQUIRE_FALSE(link.ok());
+  CHECK(link.error().code == Code::refused);
+  CHECK(link.error().message.find("does not answer as an actorhost") != std::string::npos);
+}
+
+TEST_CASE("something that closes at once is no actorhost") {
+  RawListener shy;
+  std::thread server([&] { RawSocket client = shy.accept(); });
+  StreamHost host;
+  const auto link = host.transport.dial(shy.url(), kPatience);
+  server.join();
+  REQUIRE_FALSE(link.ok());
+  CHECK(link.error().code == Code::refused);
+  CHECK(link.error().message.find("does not answer as an actorhost") != std::string::npos);
+}
+
+TEST_CASE("something that never answers ends the dial at its deadline") {
+  RawListener silent;
+  StreamHost host;
+  const double before = steady.now();
+  const auto link = host.transport.dial(silent.url(), 0.05);
+  REQUIRE_FALSE(link.ok());
+  CHECK(link.error().code == Code::timeout);
+  CHECK(steady.now() - before >= 0.05);
+  CHECK(steady.now() - before < kPatience);
+}
+
+TEST_CASE("closing ends a dial that waits for an answer") {
+  RawListener silent;
+  StreamHost host;
+  std::thread closer([&] {
+    RawSocket client = silent.accept();
+    client.read_some();  // the hello: the dial is under way
+    host.transport.close();
+    client.read_to_end();
+  });
+  const auto link = host.transport.dial(silent.url(), kPatience);
+  closer.join();
+  REQUIRE_FALSE(link.ok());
+  CHECK(link.error().code == Code::interrupted);
+}
+
+TEST_CASE("TLS connects when the certificate is trusted and says what is wrong when it is not") {
+  StreamHost listener({.token = "t", .tls = test_tls_files()});
+  const auto url = listener.transport.listen("tls+tcp://127.0.0.1:0");
+  REQUIRE(url.ok());
+
+  StreamHost trusting({.token = "t", .tls = {.ca = test_tls_files().ca}});
+  CHECK(trusting.transport.dial(*url, kPatience).ok());
+
+  StreamHost wrong_token({.token = "u", .tls = {.ca = test_tls_files().ca}});
+  CHECK(wrong_token.transport.dial(*url, kPatience).error().message.find("token") != std::string::npos);
+
+  StreamHost without;
+  CHECK(without.transport.dial(*url, kPatience).error().code == Code::bad_argument);
+
+  StreamHost missing({.tls = {.ca = "/nowhere/ca.pem"}});
+  CHECK(missing.transport.dial(*url, kPatience).error().message.find("/nowhere/ca.pem") != std::string::npos);
+  CHECK(missing.transport.listen("tls+tcp://127.0.0.1:0").error().code == Code::bad_argument);
+
+  StreamHost no_pem({.tls = {.ca = test_tls_files().key}});
+  CHECK_FALSE(no_pem.transport.dial(*url, kPatience).ok());
+
+  StreamHost plain({.token = "t"});
+  const auto tcp = "tcp" + url->substr(url->find("://"));
+  CHECK(plain.transport.dial(tcp, kPatience).error().code == Code::refused);
+}
