@@ -14,9 +14,9 @@ say() { printf 'actorhost: %s\n' "$*" >&2; }
 
 # Those of the given packages that are not installed.
 missing_packages() {
-  installed=" $(dpkg-query -W -f '${db:Status-Abbrev}${Package} ' "$@" 2>/dev/null | sed 's/ii  *\([^ ]*\)/\1/g') "
+  installed=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' "$@" 2>/dev/null | awk '$1 == "ii" { print $2 }')
   for package in "$@"; do
-    case $installed in *" $package "*) ;; *) printf '%s ' "$package" ;; esac
+    printf '%s\n' "$installed" | grep -qxF "$package" || printf '%s ' "$package"
   done
 }
 
