@@ -272,9 +272,9 @@ Error read_failed(const Frame& frame) {
   return {static_cast<Code>(code), std::move(message)};
 }
 
-Frame make_ready(RunId run, uint64_t completed) {
-  return make(param::kReady, server_address(0), Packer().put(run).put(completed));
-}
+Frame make_ready(RunId run) { return make(param::kReady, server_address(0), Packer().put(run)); }
+
+Frame make_cut(Address dst, uint64_t number) { return make(param::kCut, dst, Packer().put(number)); }
 
 Frame make_stop(Address dst, RunId run, const ParamSummary& s) {
   Packer meta;
@@ -301,23 +301,27 @@ Frame make_discard(Address dst, const Discard& d) {
 
 Frame make_report(const ShardReport& r) {
   Packer meta;
-  meta.put(r.shard).put(r.applied).put(r.non_finite).put(r.message);
+  meta.put(r.worker).put(r.step).put(r.message);
   return make(param::kReport, server_address(0), meta);
 }
 
 std::string task_head(const TaskHead& head) {
-  const auto flags = static_cast<uint8_t>((head.staged ? 1 : 0) | (head.local ? 2 : 0));
+  const auto flags = static_cast<uint8_t>((head.staged ? 1 : 0) | (head.held ? 2 : 0) | (head.local ? 4 : 0));
   return Packer().put(head.run).put(head.step).put(flags).bytes();
 }
 
 std::string push_head(const PushHead& head) { return Packer().put(head.run).put(head.step).bytes(); }
 
-Result<Ready> read_ready(const Frame& frame) {
+Result<RunId> read_ready(const Frame& frame) {
   Unpacker in(frame.meta.view());
-  Ready ready;
-  ready.run = in.get<RunId>();
-  ready.completed = in.get<uint64_t>();
-  return finish(frame, in, ready);
+  const auto run = in.get<RunId>();
+  return finish(frame, in, run);
+}
+
+Result<uint64_t> read_cut(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  const auto number = in.get<uint64_t>();
+  return finish(frame, in, number);
 }
 
 Result<Stop> read_stop(const Frame& frame) {
@@ -371,9 +375,8 @@ Result<Discard> read_discard(const Frame& frame) {
 Result<ShardReport> read_report(const Frame& frame) {
   Unpacker in(frame.meta.view());
   ShardReport r;
-  r.shard = in.get<uint32_t>();
-  r.applied = in.get<uint64_t>();
-  r.non_finite = in.get<uint64_t>();
+  r.worker = in.get<NodeId>();
+  r.step = in.get<uint64_t>();
   r.message = in.text();
   return finish(frame, in, std::move(r));
 }
@@ -384,7 +387,8 @@ Result<TaskHead> read_task_head(Unpacker& in) {
   head.step = in.get<uint64_t>();
   const auto flags = in.get<uint8_t>();
   head.staged = (flags & 1) != 0;
-  head.local = (flags & 2) != 0;
+  head.held = (flags & 2) != 0;
+  head.local = (flags & 4) != 0;
   if (!in.ok()) return bad("a task without its head");
   return head;
 }
@@ -394,6 +398,7 @@ Result<PushHead> read_push_head(Unpacker& in, uint8_t flags) {
   head.run = in.get<RunId>();
   head.step = in.get<uint64_t>();
   head.staged = (flags & param::kStaged) != 0;
+  head.held = (flags & param::kHeld) != 0;
   if (!in.ok()) return bad("a push without its head");
   return head;
 }

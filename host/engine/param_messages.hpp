@@ -18,23 +18,23 @@
 //   client to shard, answered with the request's tag:
 //     get     0300  count:u32 key*                                          -> values
 //     values  0301  step:u64 of each entry's last writer stands before its value
-//     set     0302  -                                                       -> done
+//     set     0302  entries as in values                                    -> done
 //     keys    0303  - (no entries)                                          -> key_list
 //     key_list 0304 count:u32 key*
 //     update  0305  -  a native update outside of the loop                  -> done, once for several (see below)
 //     done    0306  nothing: the request `tag`; for updates all up to and with number `tag` of this sender
 //     failed  0307  code:u8 message:text
 //   worker and shard 0:
-//     ready   0310  run:u32 completed:u64
-//     task    0311  run:u32 step:u64 flags:u8 (1: the push is staged, 2: the worker chooses the keys)
-//     push    0312  run:u32 step:u64; to any shard; kStaged in the flags; kLast to shard 0 completes the step
+//     ready   0310  run:u32
+//     task    0311  run:u32 step:u64 flags:u8 (1: the push is staged, 2: it is held, 4: the worker chooses the keys)
+//     push    0312  run:u32 step:u64; to any shard; kStaged, kHeld in the flags; kLast to shard 0: the step is done
 //     stop    0313  summary
 //     reject  0314  run:u32 step:u64 message:text      shard to worker: this push was not applied
 //   shard 0 to shards, and back:
 //     commit  0320  run:u32 flags:u8 (1: apply the mean, once) n:u32 (worker:u32 step:u64 scale:f64)*n
 //     discard 0321  run:u32 worker:u32 flags:u8 (1: the worker is gone, step is its first unfinished one) step:u64
 //     cut     0322  number:u64                         a checkpoint: what is stored now
-//     report  0323  shard:u32 applied:u64 non_finite:u64 message:text
+//     report  0323  worker:u32 step:u64 message:text   a push held infinite values or NaN
 
 #include <cstdint>
 #include <optional>
@@ -69,7 +69,8 @@ inline constexpr Kind kReport{0x0323};
 // Frame.flags
 inline constexpr uint8_t kLast = 1;
 inline constexpr uint8_t kStaged = 2;  // push: kept until shard 0 commits it
-inline constexpr uint8_t kNow = 4;     // get, set: answered even while a Lua pull is going on (from inside one)
+inline constexpr uint8_t kHeld = 4;    // push: the worker waits for the commit, so its bytes need no copy
+inline constexpr uint8_t kNow = 8;     // get, set: answered even while a Lua pull is going on (from inside one)
 
 constexpr bool is_param(Kind kind) noexcept { return kind >= Kind::param_first && kind <= Kind::param_last; }
 }  // namespace param
@@ -93,6 +94,7 @@ struct TaskHead {
   RunId run = 0;
   uint64_t step = 0;    // completed steps of the worker: the clock that it works on
   bool staged = false;  // its push waits for a commit
+  bool held = false;    // and the worker waits as long
   bool local = false;   // schedule_local chooses the keys
 };
 
@@ -100,6 +102,10 @@ struct PushHead {
   RunId run = 0;
   uint64_t step = 0;
   bool staged = false;
+  bool held = false;
+  uint8_t flags() const noexcept {
+    return static_cast<uint8_t>((staged ? param::kStaged : 0) | (held ? param::kHeld : 0));
+  }
 };
 
 struct CommitItem {
@@ -123,9 +129,8 @@ struct Discard {
 };
 
 struct ShardReport {
-  uint32_t shard = 0;
-  uint64_t applied = 0;
-  uint64_t non_finite = 0;
+  NodeId worker = 0;
+  uint64_t step = 0;
   std::string message;
 };
 
@@ -180,7 +185,8 @@ void pack_keys(Kind kind, Address dst, uint32_t tag, std::string_view head, std:
 Frame make_failed(Address dst, uint32_t tag, const Error& error);
 Error read_failed(const Frame& frame);
 
-Frame make_ready(RunId run, uint64_t completed);
+Frame make_ready(RunId run);
+Frame make_cut(Address dst, uint64_t number);
 Frame make_stop(Address dst, RunId run, const ParamSummary& summary);
 Frame make_reject(Address dst, RunId run, uint64_t step, std::string_view message);
 Frame make_commit(Address dst, const Commit& commit);
@@ -189,10 +195,6 @@ Frame make_report(const ShardReport& report);
 std::string task_head(const TaskHead& head);
 std::string push_head(const PushHead& head);
 
-struct Ready {
-  RunId run = 0;
-  uint64_t completed = 0;
-};
 struct Stop {
   RunId run = 0;
   ParamSummary summary;
@@ -202,7 +204,8 @@ struct Reject {
   uint64_t step = 0;
   std::string message;
 };
-Result<Ready> read_ready(const Frame& frame);
+Result<RunId> read_ready(const Frame& frame);
+Result<uint64_t> read_cut(const Frame& frame);
 Result<Stop> read_stop(const Frame& frame);
 Result<Reject> read_reject(const Frame& frame);
 Result<Commit> read_commit(const Frame& frame);

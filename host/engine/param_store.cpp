@@ -102,7 +102,7 @@ Status ParamStore::group(std::vector<ParamEntry>& entries, std::vector<Group>& o
   return {};
 }
 
-Status ParamStore::set(std::vector<ParamEntry> entries, uint64_t step) {
+Status ParamStore::set(std::vector<ParamEntry> entries) {
   std::vector<Group> groups;
   AH_TRY(group(entries, groups));
   for (Group& g : groups) {
@@ -112,7 +112,7 @@ Status ParamStore::set(std::vector<ParamEntry> entries, uint64_t step) {
       continue;
     }
     Stored& stored = values_[entry.key];
-    stored.step = step;
+    stored.step = entry.step;
     ++stored.version;
     if (auto* lua = std::get_if<ParamLua>(&entry.value)) {
       for (ParamTensor& t : lua->tensors) t.data = own(t.data);

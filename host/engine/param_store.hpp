@@ -68,7 +68,7 @@ class ParamStore {
 
   /// Writes all entries, or none when one is malformed. The pieces of a tensor stand together, in order, and make up
   /// what this shard holds of it. nil removes. A tensor of the same type and shape keeps its optimiser's state.
-  Status set(std::vector<ParamEntry> entries, uint64_t step);
+  Status set(std::vector<ParamEntry> entries);
 
   /// Whether `update` would apply `entry`: the key is there, type and shape agree. `who` is named in the message.
   Status check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& who) const;

@@ -144,6 +144,17 @@ void for_each_chunk(const ParamTensor& part, Visit&& visit) {
 /// `part` restricted to `range`, which lies within it.
 ParamTensor cut(const ParamTensor& part, const ElementRange& range);
 
+/// Calls visit(shard, value) with what each shard holds of a whole value; `split` false: all of it is the owner's.
+template <typename Visit>
+void for_each_home(const ParamKey& key, const ParamValue& value, uint32_t shards, bool split, Visit&& visit) {
+  const auto* tensor = std::get_if<ParamTensor>(&value);
+  if (tensor == nullptr || !split || !splits(tensor->bytes(), shards)) return visit(owner_of(key, shards), value);
+  for (uint32_t shard = 0; shard < shards; ++shard) {
+    const ElementRange range = split_range(tensor->count, shard, shards);
+    if (range.count != 0) visit(shard, ParamValue(cut(*tensor, range)));
+  }
+}
+
 }  // namespace actorhost
 
 template <>

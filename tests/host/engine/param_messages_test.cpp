@@ -102,7 +102,7 @@ TEST_CASE("an empty message is one frame") {
 }
 
 TEST_CASE("a hundred floats fit a frame without an allocation for its metadata") {
-  EntryPacker packer(param::kPush, server_address(0), 1, push_head({1, 2, false}));
+  EntryPacker packer(param::kPush, server_address(0), 1, push_head({1, 2, false, false}));
   packer.add(key_of(1), tensor_of(std::vector<float>(100)));
   std::vector<Frame> frames;
   packer.finish(frames);
@@ -114,7 +114,8 @@ TEST_CASE("control messages come back as they were made") {
   ParamSummary summary{7, 42, 1.5, "stop", 1, 2, 3};
   CHECK(read_stop(make_stop(3, 9, summary)).value().summary == summary);
   CHECK(read_stop(make_stop(3, 9, summary)).value().run == 9);
-  CHECK(read_ready(make_ready(4, 11)).value().completed == 11);
+  CHECK(read_ready(make_ready(4)).value() == 4);
+  CHECK(read_cut(make_cut(server_address(1), 12)).value() == 12);
   CHECK(read_reject(make_reject(3, 4, 5, "no")).value().message == "no");
   const Commit commit{3, true, {{1, 2, 0.5}, {4, 5, 1}}};
   const Commit commit_back = read_commit(make_commit(server_address(1), commit)).value();
@@ -122,13 +123,13 @@ TEST_CASE("control messages come back as they were made") {
   CHECK(commit_back.mean);
   const Discard discard = read_discard(make_discard(server_address(1), {3, 4, true, 5})).value();
   CHECK((discard.worker == 4 && discard.gone && discard.step == 5));
-  CHECK(read_report(make_report({2, 3, 4, "x"})).value().non_finite == 4);
+  CHECK(read_report(make_report({2, 3, "x"})).value().step == 3);
   const Error error = read_failed(make_failed(3, 8, {Code::timeout, "late"}));
   CHECK((error.code == Code::timeout && error.message == "late"));
-  const std::string task_bytes = task_head({1, 2, true, true});
+  const std::string task_bytes = task_head({1, 2, true, false, true});
   Unpacker task(task_bytes);
   const TaskHead head = read_task_head(task).value();
-  CHECK((head.run == 1 && head.step == 2 && head.staged && head.local));
+  CHECK((head.run == 1 && head.step == 2 && head.staged && !head.held && head.local));
 }
 
 TEST_CASE("long lists of keys are cut into frames") {

@@ -36,7 +36,7 @@ bool update_all(ParamStore& store, const ParamKey& key, const ParamTensor& updat
 }
 
 void set_whole(ParamStore& store, const ParamKey& key, const ParamTensor& value) {
-  REQUIRE(store.set(pieces_of(key, value, store.held_range(value)), 0).ok());
+  REQUIRE(store.set(pieces_of(key, value, store.held_range(value))).ok());
 }
 
 OptimiserSpec spec_of(OptimiserKind kind) {
@@ -56,11 +56,11 @@ TEST_CASE("a value is set, read, replaced and removed") {
   set_whole(store, key, tensor_of<float>({1, 2}));
   CHECK(values_of(read_back(store, key)) == std::vector<float>{1, 2});
   CHECK(store.find(key)->version == 1);
-  REQUIRE(store.set({{key, lua_of("x"), 0}}, 3).ok());
+  REQUIRE(store.set({{key, lua_of("x"), 3}}).ok());
   CHECK(std::get<ParamLua>(store.find(key)->value).encoded.view() == "x");
   CHECK(store.find(key)->step == 3);
   CHECK(store.keys() == std::vector<ParamKey>{key});
-  REQUIRE(store.set({{key, std::monostate{}, 0}}, 0).ok());
+  REQUIRE(store.set({{key, std::monostate{}, 0}}).ok());
   CHECK(store.find(key) == nullptr);
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("bytes that nobody else holds are kept without a copy") {
   const std::byte* bytes = tensor.data.data();
   std::vector<ParamEntry> entries;
   entries.push_back({key_of(1), std::move(tensor), 0});
-  REQUIRE(store.set(std::move(entries), 0).ok());
+  REQUIRE(store.set(std::move(entries)).ok());
   CHECK(std::get<StoredTensor>(store.find(key_of(1))->value).chunks[0].value.data() == bytes);
 }
 
@@ -101,22 +101,22 @@ TEST_CASE("a message with an incomplete or misplaced piece changes nothing") {
   const ParamTensor big = tensor_of(std::vector<float>(kChunkBytes / 4 + 10, 1.F));
   std::vector<ParamEntry> pieces = pieces_of(key_of(2), big, {0, big.count});
   REQUIRE(pieces.size() == 2);
-  CHECK_FALSE(store.set({{key_of(1), tensor_of<float>({5, 5}), 0}, pieces[0]}, 0).ok());
-  CHECK_FALSE(store.set({pieces[1]}, 0).ok());
-  CHECK_FALSE(store.set({pieces[1], pieces[0]}, 0).ok());
+  CHECK_FALSE(store.set({{key_of(1), tensor_of<float>({5, 5}), 0}, pieces[0]}).ok());
+  CHECK_FALSE(store.set({pieces[1]}).ok());
+  CHECK_FALSE(store.set({pieces[1], pieces[0]}).ok());
   ParamEntry shifted = pieces[0];
   std::get<ParamTensor>(shifted.value).first = 3;
-  CHECK_FALSE(store.set({shifted, pieces[1]}, 0).ok());
-  CHECK_FALSE(store.set({{key_of(3), ParamFetch{}, 0}}, 0).ok());
+  CHECK_FALSE(store.set({shifted, pieces[1]}).ok());
+  CHECK_FALSE(store.set({{key_of(3), ParamFetch{}, 0}}).ok());
   CHECK(values_of(read_back(store, key_of(1))) == std::vector<float>{1, 2});
   CHECK(store.size() == 1);
-  CHECK(store.set({pieces[0], pieces[1]}, 0).ok());
+  CHECK(store.set({pieces[0], pieces[1]}).ok());
 }
 
 TEST_CASE("an update that does not fit names key, shapes and worker and changes nothing") {
   ParamStore store;
   set_whole(store, key_of("w"), tensor_of<float>({1, 2, 3, 4}, {2, 2}));
-  REQUIRE(store.set({{key_of("t"), lua_of("x"), 0}}, 0).ok());
+  REQUIRE(store.set({{key_of("t"), lua_of("x"), 0}}).ok());
   const UpdateRule add = UpdateRule::native(spec_of(OptimiserKind::add));
   const auto why = [&](const ParamKey& key, const ParamValue& value) {
     const Status fits = store.check_update({key, value, 0}, add, "worker 7");
@@ -245,7 +245,7 @@ TEST_CASE("a snapshot stays as it was and restores onto any number of shards") {
   const UpdateRule adam = UpdateRule::native(spec_of(OptimiserKind::adam));
   ParamStore store;
   set_whole(store, key_of(1), tensor_of(start));
-  REQUIRE(store.set({{key_of("t"), lua_of("table"), 0}}, 2).ok());
+  REQUIRE(store.set({{key_of("t"), lua_of("table"), 2}}).ok());
   update_all(store, key_of(1), tensor_of(start), adam, {});
   const auto snapshot = store.snapshot();
   const std::vector<float> then = values_of(read_back(store, key_of(1)));

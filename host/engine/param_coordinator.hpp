@@ -1,0 +1,195 @@
+#pragma once
+// What shard 0 does beyond a shard's work: it knows how far each worker is, asks the barrier rule who may go on, asks
+// the policy (schedule, stop) what for, decides when staged pushes are merged, and ends the run. A passive state
+// machine: arrivals and the time are handed in, `next` says what the policy has to decide, frames go to `out`. Used by
+// the thread of server 0.
+//
+// One decision:  somebody passes the barrier -> staged pushes are committed on all shards (BSP) -> checkpoint, if due
+// -> stop? -> schedule -> tasks. A worker without an entry is parked: nobody waits for it, and it is offered again.
+//
+// Visibility. A worker sends its parts to other shards before the last part to shard 0; all shards live in one process,
+// and frames from one process to another arrive in order. So when shard 0 has a push complete, every shard has its
+// part; and a commit that shard 0 sends is at every shard before a read by a worker that was released after it. (A Lua
+// `pull` on another shard may still be running then: that shard keeps the read waiting.)
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <variant>
+#include <vector>
+
+#include "host/base/log.hpp"
+#include "host/cluster/progress_gate.hpp"
+#include "host/engine/param_messages.hpp"
+#include "host/engine/param_shard.hpp"
+
+namespace actorhost {
+
+/// How late or surplus pushes are treated, beside the update itself.
+struct MergePolicy {
+  enum class Kind : uint8_t {
+    all,
+    drop,    // pushes that are more than `later_than` steps behind the newest one
+    buffer,  // merged as one, with their mean, when `k` have come (Nguyen et al. 2022, FedBuff)
+    scale    // weighted by (1 + staleness)^-exponent
+  };
+  Kind kind = Kind::all;
+  uint64_t later_than = 0;
+  uint32_t k = 1;
+  double exponent = 1;
+};
+
+/// Checkpoints every so many steps of the slowest worker or seconds, whichever comes first; 0: not by this.
+struct CheckpointPlan {
+  uint64_t steps = 0;
+  double seconds = 0;
+};
+
+struct CoordinatorConfig {
+  RunId run = 0;
+  uint32_t shards = 1;
+  MergePolicy merge;
+  bool local_schedule = false;  // workers choose their keys
+  double seconds = kForever;    // the run stops after so long
+  CheckpointPlan checkpoint;
+  std::vector<NodeId> members;  // live workers; BSP begins when they are all there
+  RunState resumed;             // clocks of the run that goes on, if one does
+};
+
+struct StopContext {
+  uint64_t step = 0;  // completed by the slowest live worker
+  uint64_t updates = 0;
+  double seconds = 0;
+  uint32_t workers = 0;
+};
+
+// What the policy has to decide, or is told.
+struct PullRequest {
+  const std::vector<PullEntry>* entries = nullptr;  // valid until the answer
+};
+struct StopRequest {
+  StopContext context;
+};
+struct ScheduleRequest {
+  std::vector<NodeId> workers;  // in id order
+};
+struct LostNotice {
+  NodeId worker = 0;
+  std::vector<ParamEntry> entries;  // its unfinished task
+};
+struct CutRequest {
+  RunState state;  // a checkpoint is begun; the server takes this shard's part at once
+};
+struct FinishedNotice {
+  ParamSummary summary;
+};
+using ServerRequest =
+    std::variant<PullRequest, StopRequest, ScheduleRequest, LostNotice, CutRequest, FinishedNotice, Error>;
+
+class ParamCoordinator {
+ public:
+  ParamCoordinator(const CoordinatorConfig& config, BarrierRule& rule, ParamShard& own, Log& log,
+                   std::vector<Frame>& out);
+
+  void on_ready(NodeId id, double now);
+  /// The worker's push of that clock is complete.
+  void on_done(NodeId id, uint64_t step, double now);
+  void on_report(const ShardReport& report);
+  void lost(NodeId id);
+  void joined(NodeId id);
+  void suspect(NodeId id, bool suspected) { progress_.suspect(id, suspected); }
+  /// Another rule from the next decision on; it has to outlive the run or the next set_rule. (A rule may also turn into
+  /// another one by itself, as its version() says.)
+  void set_rule(BarrierRule& rule) { gate_.set_rule(rule); }
+  /// Ends the run as if `stop` had said so.
+  void stop(const std::string& reason) { begin_stop(reason); }
+
+  /// What is to be decided next; nothing when there is nothing to do until a frame comes or next_time().
+  std::optional<ServerRequest> next(double now);
+  double next_time() const;
+  void answer_stop(bool stop);
+  /// Tasks by worker. Error when nobody has anything to do and nothing can change that.
+  Status answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now);
+
+  const Progress& progress() const noexcept { return progress_; }
+  uint64_t updates() const noexcept { return updates_; }
+  bool finished() const noexcept { return phase_ == Phase::finished; }
+  StopContext context(double now) const;
+
+ private:
+  enum class Phase {
+    running,
+    merged,      // a decision has begun: what was staged is committed
+    asked_stop,  // waits for answer_stop
+    to_schedule,
+    asked_schedule,  // waits for answer_schedule
+    stopping,        // waits for the pushes that are under way
+    finished,
+    failed
+  };
+  struct Worker {
+    bool ready = false;
+    bool busy = false;
+    bool staged = false;
+    bool parked = false;
+    uint64_t step = 0;  // the first that it has not completed in this run
+    std::vector<ParamEntry> task;
+  };
+  using Answer = std::optional<ServerRequest>;
+
+  Answer run(double now);
+  Answer decide(double now);
+  Answer schedule(double now);
+  Answer finish(double now);
+  Answer fail(Error error);
+  Answer check_stuck();
+  void begin_stop(const std::string& reason);
+  std::vector<NodeId> parked() const;
+  void release(NodeId id, std::vector<ParamEntry> entries, double now);
+  void send_task(NodeId id, const Worker& worker, const std::vector<ParamEntry>& entries);
+  void merge_arrived(NodeId id, uint64_t step);
+  void merge_item(CommitItem item);
+  void flush_staged(uint64_t below);
+  void commit(std::vector<CommitItem> items, bool mean);
+  void discard(const Discard& discard);
+  void send_stop(NodeId id);
+  uint64_t clock_of(NodeId id) const;
+  void note_slowest();
+  double elapsed(double now) const;
+  bool checkpoint_due(double now) const;
+  RunState state(double now);
+  bool bsp() const { return gate_.rule().staleness() == 0; }
+  bool somebody_to_come() const;
+
+  CoordinatorConfig config_;
+  ParamShard& own_;
+  Log& log_;
+  std::vector<Frame>& out_;
+  Progress progress_;
+  Gate gate_;
+  Phase phase_ = Phase::running;
+  std::map<NodeId, Worker> workers_;
+  std::unordered_set<NodeId> absent_;  // members of the beginning that have not come yet
+  std::unordered_set<NodeId> gone_;    // ids are never used again
+  std::vector<NodeId> passed_;         // through the barrier, not yet scheduled
+  bool was_bsp_;
+  bool offer_ = false;         // parked workers are to be asked about again
+  std::vector<NodeId> asked_;  // whom the pending schedule request names
+  uint32_t busy_ = 0;
+  std::vector<CommitItem> staged_;    // complete pushes that wait for the barrier
+  std::vector<CommitItem> buffered_;  // of the merge policy `buffer`
+  std::vector<LostNotice> lost_;
+  std::unordered_map<NodeId, uint64_t> reported_;
+  uint64_t newest_ = 0;   // the highest clock of a push so far
+  uint64_t slowest_ = 0;  // completed by the slowest counted worker, when there was one last
+  uint64_t updates_ = 0;
+  double started_ = -1;
+  uint64_t checkpoints_ = 0;
+  uint64_t checkpoint_step_ = 0;
+  double checkpoint_time_ = 0;
+  ParamSummary summary_;
+};
+
+}  // namespace actorhost

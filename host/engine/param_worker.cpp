@@ -1,0 +1,118 @@
+#include "host/engine/param_worker.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "host/engine/param_update.hpp"
+
+namespace actorhost {
+
+void ParamWorker::start(std::vector<Frame>& out) { out.push_back(make_ready(config_.run)); }
+
+void ParamWorker::handle(Frame&& frame, std::vector<Frame>& out) {
+  if (!is_server(frame.src)) return;
+  if (frame.kind == param::kTask) {
+    on_task(std::move(frame), out);
+  } else if (frame.kind == param::kStop) {
+    auto stop = read_stop(frame);
+    if (!stop || stop->run != config_.run) return;
+    event_ = std::move(stop->summary);
+    fence(out);
+  } else if (frame.kind == param::kReject) {
+    auto reject = read_reject(frame);
+    if (reject && reject->run == config_.run) rejected_ = Error{Code::bad_argument, std::move(reject->message)};
+  }
+}
+
+void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
+  Unpacker in(frame.meta.view());
+  const auto head = read_task_head(in);
+  if (!head || head->run != config_.run) return;
+  std::vector<ParamEntry> entries;
+  if (const Status read = read_entries(in, frame.body, true, entries); !read.ok()) {
+    rejected_ = malformed(frame, read.error().message);
+    return;
+  }
+  frame.body = {};
+  ParamAssembler assembler(pool_);
+  for (ParamEntry& entry : entries) {
+    const bool goes_on = !arriving_.empty() && arriving_.back().is_tensor() && !arriving_.back().complete() &&
+                         arriving_.back().entry.key == entry.key;
+    if (!goes_on) {
+      arriving_.emplace_back();
+      arriving_.back().entry.key = entry.key;
+    }
+    assembler.add(arriving_.back(), std::move(entry));
+  }
+  if ((frame.flags & param::kLast) == 0) return;
+
+  Task task{head->step, head->local, {}};
+  std::vector<ParamKey> keys;
+  fetched_.clear();
+  for (ParamAssembler::Partial& partial : arriving_) {
+    if (std::holds_alternative<ParamFetch>(partial.entry.value)) {
+      fetched_.push_back(task.entries.size());
+      keys.push_back(partial.entry.key);
+    }
+    task.entries.push_back(std::move(partial.entry));
+  }
+  arriving_.clear();
+  step_ = head->step;
+  head_ = {config_.run, head->step, head->staged, head->held};
+  event_ = std::move(task);
+  if (!keys.empty()) values_ = client_.get(std::move(keys), out);
+  fence(out);
+}
+
+// The shards' answers prove that they have dealt with what was sent to them; shard 0's task or stop is its own proof.
+void ParamWorker::fence(std::vector<Frame>& out) {
+  if (!touched_.empty()) fence_ = client_.fence(touched_, out);
+  touched_.clear();
+}
+
+std::optional<ParamWorker::Event> ParamWorker::next() {
+  if (rejected_) return Event(*std::exchange(rejected_, std::nullopt));
+  if (!event_ || (values_ && !client_.finished(*values_)) || (fence_ && !client_.finished(*fence_))) {
+    return std::nullopt;
+  }
+  if (fence_) {
+    const Status done = client_.take_done(*std::exchange(fence_, std::nullopt));
+    if (!done.ok()) return Event(done.error());
+  }
+  if (values_) {
+    auto values = client_.take_values(*std::exchange(values_, std::nullopt));
+    if (!values) return Event(std::move(values).error());
+    auto& task = std::get<Task>(*event_);
+    for (size_t i = 0; i < fetched_.size(); ++i) task.entries[fetched_[i]] = std::move((*values)[i]);
+  }
+  return std::exchange(event_, std::nullopt);
+}
+
+Status ParamWorker::push(const std::vector<ParamEntry>& entries, std::vector<Frame>& out) {
+  if (config_.check_finite) {
+    for (const ParamEntry& entry : entries) {
+      if (!has_non_finite(entry.value)) continue;
+      return Error{Code::bad_argument, "push of worker " + std::to_string(config_.id) + " in step " +
+                                           std::to_string(step_ + 1) + ": the value of key " + entry.key.print() +
+                                           " is infinite or not a number somewhere"};
+    }
+  }
+  const std::string head = push_head(head_);
+  std::map<uint32_t, EntryPacker, std::greater<>> packers;  // shard 0 last: its last frame completes the step
+  const auto to = [&](uint32_t shard) -> EntryPacker& {
+    const auto at = packers.try_emplace(shard, param::kPush, server_address(shard), 0, head);
+    return at.first->second.flags(head_.flags());
+  };
+  to(0);
+  for (const ParamEntry& entry : entries) {
+    for_each_home(entry.key, entry.value, config_.shards, !config_.whole,
+                  [&](uint32_t shard, const ParamValue& value) { to(shard).add(entry.key, value); });
+  }
+  for (auto& [shard, packer] : packers) {
+    packer.finish(out);
+    if (shard != 0) touched_.push_back(shard);
+  }
+  return {};
+}
+
+}  // namespace actorhost

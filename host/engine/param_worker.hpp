@@ -1,0 +1,68 @@
+#pragma once
+// A worker's side of the loop: ready, then task and push in turn, then stop. A passive state machine of the worker's
+// thread, on top of its ParamClient (which gets the frames that it wants). What is pushed goes by reference: its memory
+// must not be written to before the next task or the stop has been taken, by when all shards are done with it.
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "host/engine/param_client.hpp"
+
+namespace actorhost {
+
+class ParamWorker {
+ public:
+  struct Config {
+    RunId run = 0;
+    NodeId id = 0;
+    uint32_t shards = 1;
+    bool whole = false;         // updates go whole to the keys' owners (Lua pull)
+    bool check_finite = false;  // a push with infinite values or NaN is refused here
+  };
+  struct Task {
+    uint64_t step = 0;   // completed so far
+    bool local = false;  // the worker chooses its keys
+    std::vector<ParamEntry> entries;
+  };
+  /// A task, the end of the run, or why a push was not applied.
+  using Event = std::variant<Task, ParamSummary, Error>;
+
+  ParamWorker(const Config& config, ParamClient& client) : config_(config), client_(client) {}
+
+  /// Tells shard 0 that the worker is here.
+  void start(std::vector<Frame>& out);
+  /// task, stop and reject; frames of another run are ignored.
+  void handle(Frame&& frame, std::vector<Frame>& out);
+  static bool wants(const Frame& frame) noexcept {
+    return frame.kind == param::kTask || frame.kind == param::kStop || frame.kind == param::kReject;
+  }
+  /// What has come; nothing while it is incomplete. To be called after frames were handled, the client's included.
+  std::optional<Event> next();
+
+  /// Sends the task's results and completes its step. Code::bad_argument, and nothing is sent, when check_finite is set
+  /// and a value is not finite.
+  Status push(const std::vector<ParamEntry>& entries, std::vector<Frame>& out);
+
+  /// Steps completed, as shard 0 counts them.
+  uint64_t step() const noexcept { return step_; }
+
+ private:
+  void on_task(Frame&& frame, std::vector<Frame>& out);
+  void fence(std::vector<Frame>& out);
+
+  Config config_;
+  ParamClient& client_;
+  BlobPool pool_;
+  uint64_t step_ = 0;
+  PushHead head_;
+  std::vector<ParamAssembler::Partial> arriving_;
+  std::optional<Event> event_;   // complete but for what is still awaited:
+  std::vector<size_t> fetched_;  // places in the task of the values that `values_` brings
+  std::optional<ParamClient::Request> values_;
+  std::optional<ParamClient::Request> fence_;
+  std::optional<Error> rejected_;
+  std::vector<uint32_t> touched_;  // shards that were sent something since the last fence
+};
+
+}  // namespace actorhost
