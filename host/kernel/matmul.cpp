@@ -54,7 +54,8 @@ constexpr double kWorkPerThread = 4e6;
 
 void run(const Kernels& k, const Operand& a, const Operand& b, const View& c, int64_t depth, double alpha,
          bool accumulate, ThreadPool* pool) {
-  const auto [m, n] = std::pair(c.shape[0], c.shape[1]);
+  const int64_t m = c.shape[0];
+  const int64_t n = c.shape[1];
   const bool by_rows = m > n;
   const int64_t length = by_rows ? m : n;
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(depth);
