@@ -14,6 +14,9 @@ const char kStateKey = 0;  // its address is the registry key of the CodecState
 
 // --- encoding ---
 
+constexpr size_t kPlainItems = 32;  // from here on looking an array over first is worth it
+constexpr int kPlainStack = 8;
+
 class Encoder : private ValueWalker {
  public:
   Encoder(lua_State* L, const char* name, const ValueLimits& limits) : ValueWalker(L, name, limits) {
@@ -37,6 +40,7 @@ class Encoder : private ValueWalker {
   // Each encodes the value on top of the stack and leaves it there.
   bool value();
   bool table();
+  bool plain_array();
   bool key(int index);
   bool tensor();
   void number(double value);
@@ -132,9 +136,46 @@ bool Encoder::key(int index) {
   }
 }
 
+// Encodes the array on top of the stack by LuaJIT's encoder if a compiled loop finds nothing but plain values in it.
+// False, with nothing written, when there is anything else: then the walk below finds what and where.
+bool Encoder::plain_array() {
+  if (state_.plain == LUA_NOREF) {
+    lua_getglobal(L_, "require");
+    lua_pushliteral(L_, "actor.codec.plain");
+    if (lua_pcall(L_, 1, 1, 0) != 0) {
+      lua_pop(L_, 1);
+      return false;
+    }
+    state_.plain = luaL_ref(L_, LUA_REGISTRYINDEX);
+  }
+  if (lua_checkstack(L_, kPlainStack) == 0) return false;
+  const int at = lua_gettop(L_);
+  lua_rawgeti(L_, LUA_REGISTRYINDEX, state_.plain);
+  lua_pushvalue(L_, at);
+  lua_pushnumber(L_, depth_left());
+  lua_pushnumber(L_, static_cast<double>(slots_left()));
+  const bool plain = lua_pcall(L_, 3, 1, 0) == 0 && lua_type(L_, -1) == LUA_TNUMBER;
+  if (plain) {
+    const double left = lua_tonumber(L_, -1);
+    lua_rawgeti(L_, LUA_REGISTRYINDEX, state_.encode);
+    lua_pushvalue(L_, at);
+    if (lua_pcall(L_, 1, 1, 0) == 0) {
+      size_t size = 0;
+      const char* text = lua_tolstring(L_, -1, &size);
+      put(text, size);
+      set_slots_left(static_cast<uint64_t>(left));
+      lua_settop(L_, at);
+      return true;
+    }
+  }
+  lua_settop(L_, at);
+  return false;
+}
+
 // One traversal: keys 1, 2, 3 ... that come first are written as array items, the rest as pairs. How many there are is
 // known afterwards only; room for the usual two bytes of the table's head is left and moved when that was wrong.
 bool Encoder::table() {
+  if (lua_objlen(L_, -1) >= kPlainItems && plain_array()) return true;
   if (!enter_table()) return false;
   const int at = lua_gettop(L_);
   const size_t start = bytes_.size();
@@ -343,6 +384,8 @@ void open_codec(Vm& vm) {
   require(L, "string.buffer");
   lua_getfield(L, -1, "decode");
   state->decode = luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_getfield(L, -1, "encode");
+  state->encode = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_pop(L, 1);
   require(L, "ffi");
   lua_getfield(L, -1, "istype");

@@ -141,12 +141,6 @@ void replace_loaders(lua_State* L) {
 
 // --- modules ---
 
-std::string embedded_chunk_name(std::string_view name) {
-  std::string path(name == "actor" ? "actor/init" : name);
-  for (char& c : path) c = c == '.' ? '/' : c;
-  return "@stdlib/" + path + ".lua";
-}
-
 int load_module_text(lua_State* L, const char* name, std::string_view text, const std::string& chunk_name) {
   if (luaL_loadbufferx(L, text.data(), text.size(), chunk_name.c_str(), "t") == 0) return 1;
   if (!text.empty() && text[0] == '\x1b') {
@@ -160,7 +154,9 @@ int load_module_text(lua_State* L, const char* name, std::string_view text, cons
 int find_module(lua_State* L) {
   const char* name = luaL_checkstring(L, 1);
   if (std::strncmp(name, "ffi/", 4) != 0) {
-    if (const char* text = embedded_text(name)) return load_module_text(L, name, text, embedded_chunk_name(name));
+    if (const EmbeddedFile* file = embedded_file(name)) {
+      return load_module_text(L, name, file->text, std::string("@") + file->path);
+    }
   }
   ModuleSource* modules = Vm::from(L).config().modules;
   if (modules == nullptr) {

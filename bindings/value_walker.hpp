@@ -16,7 +16,9 @@ namespace actorhost {
 
 /// Registry references of one Vm's codec; lives in the registry itself.
 struct CodecState {
-  int decode = LUA_NOREF;   // string.buffer's decode
+  int decode = LUA_NOREF;  // string.buffer's
+  int encode = LUA_NOREF;
+  int plain = LUA_NOREF;    // actor.codec.plain, once it was needed
   int is_type = LUA_NOREF;  // ffi.istype, and the types it is asked about
   int int64_type = LUA_NOREF;
   int uint64_type = LUA_NOREF;
@@ -44,6 +46,9 @@ class ValueWalker {
   void leave_table() { ancestors_.pop_back(); }
   /// Counts a table, item or pair.
   bool count_slot();
+  uint64_t slots_left() const { return slots_; }
+  void set_slots_left(uint64_t slots) { slots_ = slots; }
+  uint32_t depth_left() const { return limits_.depth - static_cast<uint32_t>(ancestors_.size()); }
   /// Adds the key at stack index `index` to the path of a failure on its way out. Returns false.
   bool failed_below(int index);
   /// Explains a key that may not travel. Returns false.

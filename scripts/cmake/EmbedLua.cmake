@@ -17,20 +17,21 @@ endfunction()
 
 set(entries "")
 foreach(file IN LISTS FILES)
-  file(RELATIVE_PATH name ${STDLIB} ${file})
-  string(REGEX REPLACE "\\.lua$" "" name "${name}")
+  file(RELATIVE_PATH path ${STDLIB} ${file})
+  string(REGEX REPLACE "\\.lua$" "" name "${path}")
   string(REGEX REPLACE "/init$" "" name "${name}")
   string(REPLACE "/" "." name "${name}")
   file(READ ${file} text)
   literal("${text}" body)
-  string(APPEND entries "    {\"${name}\", ${body}},\n")
+  string(APPEND entries "    {\"${name}\", \"stdlib/${path}\", ${body}},\n")
 endforeach()
 foreach(file IN LISTS HEADERS)
   get_filename_component(name ${file} NAME_WE)
+  set(path bindings/${name}.h)
   string(REGEX REPLACE "^ffi_" "ffi/" name "${name}")
   file(READ ${file} text)
   literal("${text}" body)
-  string(APPEND entries "    {\"${name}\", ${body}},\n")
+  string(APPEND entries "    {\"${name}\", \"${path}\", ${body}},\n")
 endforeach()
 file(WRITE ${OUTPUT} "// Generated from stdlib/ and bindings/ffi_*.h; do not edit.
 #include \"bindings/embedded.hpp\"
@@ -38,7 +39,7 @@ file(WRITE ${OUTPUT} "// Generated from stdlib/ and bindings/ffi_*.h; do not edi
 namespace actorhost {
 namespace {
 const EmbeddedFile kFiles[] = {
-${entries}    {nullptr, nullptr},
+${entries}    {nullptr, nullptr, nullptr},
 };
 }  // namespace
 

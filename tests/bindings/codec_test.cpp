@@ -143,6 +143,12 @@ TEST_CASE("limits of the encoder are errors with the path, and leave the stack a
   limits.slots = 4;
   push(f, "{1, 2, 3, 4, 5}");
   CHECK_THAT(encode_value(L, -1, "update", limits).error().message, Contains("update is too large: more than 4"));
+  push(f, "(function() local t = {} for i = 1, 100 do t[i] = {i} end return t end)()");
+  limits.slots = 300;  // 101 tables, 200 items
+  CHECK_THAT(encode_value(L, -1, "update", limits).error().message, Contains("too large: more than 300"));
+  limits.slots = 301;
+  CHECK(encode_value(L, -1, "update", limits).ok());
+  lua_pop(L, 2);
   limits = {};
   limits.bytes = 10;
   push(f, "('x'):rep(100)");

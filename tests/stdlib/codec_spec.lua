@@ -102,6 +102,34 @@ test("a cycle is refused and says where it closes", function()
   raises(function() codec.hash(self) end, "a cycle")
 end)
 
+test("a large array of plain values is as good as a small one, and what hides in it is found", function()
+  local function large(last)
+    local t = {}
+    for i = 1, 1000 do t[i] = { "word" .. i, i } end
+    t[1000] = last
+    return { list = t }
+  end
+  equal(through(large(true)), large(true))
+  raises(function() codec.encode(large(print)) end, "value.list%[1000%] is a function")
+  raises(function() codec.encode(large({ a = print })) end, "value.list%[1000%].a is a function")
+  raises(function() codec.encode(large(setmetatable({}, {}))) end, "value.list%[1000%] has a metatable")
+  raises(function() codec.encode(large({ [print] = 1 })) end, "value.list%[1000%] has a function as a key")
+  equal(through(large(7LL)).list[1000], 7LL)
+  local knot = {}
+  for i = 1, 100 do knot[i] = knot end
+  raises(function() codec.encode(knot) end, "value%[1%] is value again: a cycle")
+end)
+
+test("an array with a tensor in it keeps both", function()
+  local t = {}
+  for i = 1, 200 do t[i] = { i, ("x"):rep(i % 5) } end
+  t[100] = { Tensor(9), { 1, 2, 3 } }
+  local copy = through(t)
+  equal(copy[100][1].id, 9)
+  equal(copy[100][2], { 1, 2, 3 })
+  equal(copy[200], t[200])
+end)
+
 test("nesting has a limit", function()
   local deep, inner = {}, nil
   inner = deep

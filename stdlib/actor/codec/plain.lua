@@ -1,0 +1,29 @@
+--- Whether a table may be handed to LuaJIT's own encoder: only numbers, strings, booleans and tables of them, without
+--- metatables. A loop that is compiled; bindings/lua_codec.cpp calls it for large arrays.
+local type, next, getmetatable = type, next, getmetatable
+
+---@param t table
+---@param depth number how many tables may be nested, this one included
+---@param slots number how many tables, items and pairs there may be
+---@return number|nil slots what is left of them, nil when the table is not plain or too large
+local function plain(t, depth, slots)
+  if depth < 1 or getmetatable(t) ~= nil then return nil end
+  slots = slots - 1
+  if slots < 0 then return nil end
+  for key, value in next, t do
+    local kind = type(key)
+    if kind ~= "number" and kind ~= "string" and kind ~= "boolean" then return nil end
+    slots = slots - 1
+    if slots < 0 then return nil end
+    kind = type(value)
+    if kind == "table" then
+      slots = plain(value, depth - 1, slots)
+      if not slots then return nil end
+    elseif kind ~= "number" and kind ~= "string" and kind ~= "boolean" then
+      return nil
+    end
+  end
+  return slots
+end
+
+return plain
