@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -48,6 +49,7 @@ class Hasher : private ValueWalker {
     const bool done = value();
     lua_settop(L_, top);
     if (!done) return error();
+    flush();
     return XXH64_digest(digest_);
   }
 
@@ -56,11 +58,26 @@ class Hasher : private ValueWalker {
   bool table();
   bool tensor();
   bool collect_keys(std::vector<Key>& keys);
-  void push_key(const Key& key);
+  void push_value_of(const Key& key, int table);
+  void put_key(const Key& key);
 
+  // Small pieces are gathered: an update of the digest costs more than the copy.
+  void put_bytes(const void* bytes, size_t size) {
+    if (size > sizeof pending_ - used_) flush();
+    if (size > sizeof pending_) {
+      XXH64_update(digest_, bytes, size);
+    } else if (size != 0) {
+      std::memcpy(pending_ + used_, bytes, size);
+      used_ += size;
+    }
+  }
+  void flush() {
+    XXH64_update(digest_, pending_, used_);
+    used_ = 0;
+  }
   void put(char tag, const void* bytes, size_t size) {
-    XXH64_update(digest_, &tag, 1);
-    if (size != 0) XXH64_update(digest_, bytes, size);
+    put_bytes(&tag, 1);
+    put_bytes(bytes, size);
   }
   void put_number(double number) {
     if (number == 0) number = 0;  // -0
@@ -70,7 +87,7 @@ class Hasher : private ValueWalker {
   void put_text(char tag, std::string_view text) {
     const uint64_t size = text.size();
     put(tag, &size, sizeof size);
-    XXH64_update(digest_, text.data(), text.size());
+    put_bytes(text.data(), text.size());
   }
   void put_text(char tag, int index) {
     size_t size = 0;
@@ -79,6 +96,8 @@ class Hasher : private ValueWalker {
   }
 
   XXH64_state_t* digest_;
+  char pending_[1024];
+  size_t used_ = 0;
 };
 
 bool Hasher::value() {
@@ -128,7 +147,18 @@ bool Hasher::collect_keys(std::vector<Key>& keys) {
   return true;
 }
 
-void Hasher::push_key(const Key& key) {
+void Hasher::put_key(const Key& key) {
+  if (key.order == 0) {
+    put_number(key.number);
+  } else if (key.order == 1) {
+    put_text('s', key.text);
+  } else {
+    put(key.number != 0 ? 't' : 'f', nullptr, 0);
+  }
+}
+
+// Pushes the key and its value.
+void Hasher::push_value_of(const Key& key, int table) {
   if (key.order == 0) {
     lua_pushnumber(L_, key.number);
   } else if (key.order == 1) {
@@ -136,6 +166,8 @@ void Hasher::push_key(const Key& key) {
   } else {
     lua_pushboolean(L_, key.number != 0 ? 1 : 0);
   }
+  lua_pushvalue(L_, -1);
+  lua_rawget(L_, table);
 }
 
 bool Hasher::table() {
@@ -146,10 +178,8 @@ bool Hasher::table() {
   const uint64_t count = keys.size();
   put('{', &count, sizeof count);
   for (const Key& key : keys) {
-    push_key(key);
-    value();  // a key is never refused here
-    lua_pushvalue(L_, -1);
-    lua_rawget(L_, at);
+    put_key(key);
+    push_value_of(key, at);
     if (!value()) return failed_below(at + 1);
     lua_pop(L_, 2);
   }
