@@ -3,8 +3,11 @@
 // Node (node.hpp); the host runtime starts it, waits for the start and hears of changes. Everything public may be
 // called from any thread unless said otherwise; callbacks come on the service thread and must not block.
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +19,8 @@
 #include "host/base/log.hpp"
 #include "host/cluster/head.hpp"
 #include "host/cluster/job.hpp"
+#include "host/cluster/outbox.hpp"
+#include "host/cluster/peer_links.hpp"
 #include "host/net/local_transport.hpp"
 #include "host/net/stream_transport.hpp"
 
@@ -29,9 +34,9 @@ struct ClusterConfig {
   };
   Place place = Place::alone;
   std::string url;         // tcp://, tls+tcp:// or ipc://
-  std::string listen_url;  // member: where it takes connections of other members; port 0 for any
+  std::string listen_url;  // member: where it takes connections of other members; port 0 for any; empty: nowhere
   JoinMessage self;        // what this process brings
-  HeadConfig head;         // place alone or head
+  HeadConfig head;         // place alone or head; `times` holds for members too
   StreamOptions stream;
   double start_timeout = 60;
 };
@@ -48,7 +53,7 @@ class ClusterEvents {
   virtual Status start_servers(uint32_t action) = 0;
 };
 
-class Cluster final : private LinkEvents, private HeadOutput {
+class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOutput {
  public:
   Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& log, ClusterEvents& events);
   ~Cluster() override;
@@ -56,7 +61,7 @@ class Cluster final : private LinkEvents, private HeadOutput {
   /// Listens, or dials and joins: on return a member has its number, the script and the head's settings. Blocks for up
   /// to the start timeout. Code::io (address in use), unreachable, refused, timeout.
   Status open();
-  /// Waits until the run has started (epoch 1 or later); the error when it cannot.
+  /// Waits until the run has started with this process in it; the error when it cannot.
   Status wait_for_start();
 
   Transport& transport() noexcept { return *transport_; }
@@ -66,28 +71,32 @@ class Cluster final : private LinkEvents, private HeadOutput {
   MembershipPtr membership() const;
   /// Ids of this process's workers, in order.
   std::vector<NodeId> local_workers() const;
+  /// The mailbox that has been attached for a worker of this process since it has been in the table, with what has
+  /// arrived since: other processes may send before its thread is there. Once; then, and for servers, nullptr.
+  std::shared_ptr<Mailbox> take_mailbox(Address address);
   /// How the run ended, once it has.
   std::optional<EndMessage> end() const;
   /// The head's settings and arguments, which hold everywhere.
   const std::map<std::string, std::string>& settings() const noexcept { return settings_; }
   const std::vector<std::string>& args() const noexcept { return args_; }
   const std::string& run_id() const noexcept { return run_id_; }
-  /// Where the head listens or was reached: "tcp://127.0.0.1:17871"; empty when alone.
+  /// Where the head was to listen or was reached: "tcp://127.0.0.1:17871"; empty when alone.
   const std::string& url() const noexcept { return config_.url; }
+  /// Where the head listens: as `url`, with the port that the system chose.
   const std::string& bound_url() const noexcept { return bound_url_; }
 
   /// A node's script raised: the run ends everywhere with this.
   void report_error(Address node, const EndMessage& error);
   /// A worker's script has ended after entering `actions` actions.
   void report_ended(NodeId node, uint32_t actions);
-  /// This process stops taking part (Ctrl-C): on the head the run ends for everybody.
+  /// This process stops taking part (Ctrl-C): on the head the run ends for everybody. Also ends `open`.
   void stop(const EndMessage& end);
-  /// Says goodbye, writes what is queued, closes. Idempotent.
+  /// Says goodbye: what is queued for others has been read by them on return, or a second has passed. Idempotent.
   void close();
 
  private:
   struct Event {
-    enum class What { frame, up, down, wanted, call } what;
+    enum class What { frame, up, down, hello, wanted, call } what;
     LinkId link = 0;
     ProcessId process = kNoProcess;
     std::string text = {};
@@ -95,11 +104,13 @@ class Cluster final : private LinkEvents, private HeadOutput {
     std::function<void()> call = {};
   };
 
-  // LinkEvents, on NNG's threads
+  // LinkEvents, on the threads of links and senders
   void on_link_up(LinkId link, bool dialled, const std::string& peer) override;
   void on_link_down(LinkId link, ProcessId process, const std::string& reason) override;
   void on_service_frame(LinkId link, Frame&& frame) override;
   void on_link_wanted(ProcessId process) override;
+  void on_hello(LinkId link, ProcessId process);
+  void before_service(const Frame& frame);
 
   // HeadOutput, on the service thread
   void send(Frame&& frame) override;
@@ -108,24 +119,39 @@ class Cluster final : private LinkEvents, private HeadOutput {
   void finish_link(LinkId link) override;
   std::string peer_of(LinkId link) const override;
   void drop(ProcessId process) override;
+  void prepare(const Membership& table) override;
   void publish(MembershipPtr membership) override;
   Status start_servers(uint32_t action) override;
   void ended(const EndMessage& end) override;
 
+  // PeerLinkOutput, on the service thread
+  void dial(ProcessId process, const std::string& url) override;
+  void ask_to_dial(ProcessId process) override;
+  void report_broken(ProcessId process, const std::string& reason) override;
+  void close_link(LinkId link, const std::string& reason) override;
+
   Status open_head();
   Status open_member();
   Status dial_head(double deadline);
+  Result<LinkId> dial_until(ProcessId process, const std::string& url, double deadline);
   void post(Event event);
+  void post(std::function<void()> call);
   void serve();
+  void say_goodbye();
   void handle(Event& event);
   void handle_frame(LinkId link, Frame&& frame);
-  void member_frame(LinkId link, Frame&& frame);
+  void member_frame(Frame&& frame);
   void on_welcome(const Frame& frame);
+  void on_down(LinkId link, const std::string& reason);
+  void to_head(Frame&& frame);
   void adopt(MembershipPtr membership);
+  void set_routes(const Membership& before, const Membership& table);
   void finish(const EndMessage& end);
+  bool set_end(const EndMessage& end);
   void tick();
-  void flush_outbox();
-  void connect_to(ProcessId process);
+  void tick_member(double now, double late);
+  void heartbeat(LinkId link);
+  std::string head_name() const;
 
   ClusterConfig config_;
   JobSource& job_;
@@ -135,29 +161,35 @@ class Cluster final : private LinkEvents, private HeadOutput {
   std::unique_ptr<Transport> transport_;
   StreamTransport* stream_ = nullptr;  // transport_, when there are sockets
   std::unique_ptr<Head> head_;
-  Mailbox inbox_;
+  Mailbox inbox_;  // wakes the service thread; what nodes send to the head when there are no sockets
   std::string bound_url_;
+  std::atomic<ProcessId> process_{kNoProcess};
+  std::atomic<LinkId> head_link_{0};
+  std::atomic<bool> mail_open_{false};  // mailboxes_ has been filled
 
   mutable std::mutex mutex_;  // guards what follows up to the next blank line
   std::condition_variable changed_;
   std::deque<Event> queue_;
   MembershipPtr membership_ = std::make_shared<const Membership>();
+  std::map<Address, std::shared_ptr<Mailbox>> mailboxes_;  // until take_mailbox; shared with the nodes' ports
+  std::map<std::thread::id, ProcessId> diallers_;          // who is being dialled by which thread
   std::optional<EndMessage> end_;
   bool welcomed_ = false;
   bool quit_ = false;
 
-  ProcessId process_ = kNoProcess;
+  // written before open() returns
   std::map<std::string, std::string> settings_;
   std::vector<std::string> args_;
   std::string run_id_;
 
   // the service thread's own
-  LinkId head_link_ = 0;
-  std::map<LinkId, std::string> peers_;  // remote address of each live link
-  std::map<ProcessId, LinkId> links_;
-  std::deque<std::pair<LinkId, Frame>> outbox_;  // control frames that found their way full
+  std::map<LinkId, std::string> live_;   // remote address of each link that is up
+  std::map<ProcessId, LinkId> members_;  // head: the link of each member
+  PeerLinks peers_{*this};
+  FailureDetector detector_;  // member: of the head and of the peers that there is a link to
+  Outbox outbox_;
   double last_tick_ = 0;
-  std::vector<std::thread> dialers_;
+  std::map<ProcessId, std::thread> dials_;
   std::thread thread_;
 };
 

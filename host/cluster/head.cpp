@@ -168,6 +168,7 @@ void Head::publish(std::vector<Member> workers) {
     if (process.admitted) infos.push_back(process.info);
   }
   membership_ = std::make_shared<const Membership>(membership_->epoch() + 1, std::move(workers), std::move(infos));
+  output_.prepare(*membership_);
   const Blob table = Blob::copy_of(membership_->encode());
   for (const auto& [id, process] : processes_) {
     if (id == 0 || !process.admitted) continue;

@@ -31,9 +31,11 @@ class HeadOutput {
   virtual void finish_link(LinkId link) = 0;                // write what is queued, then close
   virtual std::string peer_of(LinkId link) const = 0;       // "10.0.0.7:40112", or empty
   virtual void drop(ProcessId process) = 0;                 // it is no longer of the run; finish its link
-  virtual void publish(MembershipPtr membership) = 0;       // for the nodes of this process
-  virtual Status start_servers(uint32_t action) = 0;        // shards for this action, ready to be sent to on return
-  virtual void ended(const EndMessage& end) = 0;            // for the nodes of this process; once
+  virtual void prepare(
+      const Membership& membership) = 0;               // about to be sent: what others then send must find its place
+  virtual void publish(MembershipPtr membership) = 0;  // for the nodes of this process
+  virtual Status start_servers(uint32_t action) = 0;   // shards for this action, ready to be sent to on return
+  virtual void ended(const EndMessage& end) = 0;       // for the nodes of this process; once
 };
 
 struct HeadConfig {

@@ -1,6 +1,7 @@
 #include "host/cluster/node.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace actorhost {
 
@@ -16,7 +17,7 @@ Node::Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Addre
       clock_(clock),
       log_(log),
       self_(self),
-      port_(cluster.transport(), self, clock),
+      port_(cluster.transport(), self, clock, cluster.take_mailbox(self)),
       membership_(cluster.membership()) {
   port_.set_check([this] { return check(); });
 }
@@ -44,11 +45,11 @@ Status Node::check() {
     if (end->ok) return Error{Code::interrupted, "the run is over"};
     return Error{Code::aborted, end->message};
   }
-  if (awaited_.empty()) return {};
+  if (wait_.awaited.empty()) return {};
   const MembershipPtr newest = cluster_.membership();
-  for (const Address address : awaited_) {
+  for (const Address address : wait_.awaited) {
     if (is_worker(address) && !newest->alive(address)) {
-      return Error{Code::peer_lost, waits_for_ + ": " + membership_->describe(address) + " lost"};
+      return Error{Code::peer_lost, wait_.what + ": " + membership_->describe(address) + " lost"};
     }
   }
   return {};
@@ -56,24 +57,28 @@ Status Node::check() {
 
 Result<Frame> Node::receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
                             double deadline) {
-  awaited_ = awaited;
-  waits_for_ = what;
-  const double began = clock_.now();
-  Result<Frame> got = port_.receive(match, std::min(deadline, began + kLongWait));
-  if (!got && got.error().code == Code::timeout && clock_.now() < deadline) {
-    std::string who;
-    for (const Address address : awaited) {
-      who += (who.empty() ? "" : ", ") + (is_worker(address) ? membership_->describe(address) : address_name(address));
-    }
-    log_.info(name(), what + ": waiting for over 10 s" + (who.empty() ? "" : " for " + who));
-    got = port_.receive(match, deadline);
-  }
-  awaited_ = {};
+  Wait outer = std::exchange(wait_, Wait{awaited, what});
+  Result<Frame> got = receive_patiently(match, deadline);
+  wait_ = {};
   if (!got && got.error().code == Code::peer_lost) {  // it may have answered before it went
     if (auto last = port_.receive(match, clock_.now())) got = std::move(last);
   }
+  wait_ = std::move(outer);
   if (!got && got.error().code == Code::timeout) got = Error{Code::timeout, what + ": timed out"};
   return got;
+}
+
+/// Says in the log when it takes long, and for whom it waits.
+Result<Frame> Node::receive_patiently(const Port::Match& match, double deadline) {
+  const double long_wait = clock_.now() + kLongWait;
+  auto got = port_.receive(match, std::min(deadline, long_wait));
+  if (got || got.error().code != Code::timeout || deadline <= long_wait) return got;
+  std::string who;
+  for (const Address address : wait_.awaited) {
+    who += (who.empty() ? "" : ", ") + (is_worker(address) ? membership_->describe(address) : address_name(address));
+  }
+  log_.info(name(), wait_.what + ": waiting for over 10 s" + (who.empty() ? "" : " for " + who));
+  return port_.receive(match, deadline);
 }
 
 Result<Frame> Node::ask_head(Frame&& question, Kind answer, const std::string& what) {
@@ -112,7 +117,7 @@ Status Node::start_servers(uint32_t action) {
 
 Result<SourceText> Node::find_source(const std::string& name) {
   Result<SourceText> here = job_.find_here(name);
-  if (cluster_.is_head()) return here;
+  if (cluster_.is_head() || name.size() > kMaxTextBytes) return here;
   const ModuleFind find{name, here ? source_hash(here->text) : 0};
   auto frame = ask_head(make_frame(cluster_kind::module_find, self_, service_address(0), ++questions_, find.encode()),
                         cluster_kind::module_reply, "module '" + name + "'");

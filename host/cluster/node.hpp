@@ -55,7 +55,8 @@ class Node {
   /// Looks at the cluster's state when the current wait goes on. Any thread.
   void wake() { port_.wake(); }
 
-  /// Waits for a frame; ends with peer_lost when one of `awaited` is gone and nothing of it is left in the mailbox.
+  /// Waits for a frame; ends with peer_lost when one of `awaited` is gone and no frame that matches is left in the
+  /// mailbox. A server that is awaited lives as long as the run: losing it is the run's end. May be nested.
   /// `what` speaks in messages and in the line that is logged when a wait takes more than 10 s.
   Result<Frame> receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
                         double deadline = kForever);
@@ -80,6 +81,7 @@ class Node {
   Result<std::vector<Whereabouts>> whereabouts();
 
  private:
+  Result<Frame> receive_patiently(const Port::Match& match, double deadline);
   Result<Frame> ask_head(Frame&& question, Kind answer, const std::string& what);
 
   Cluster& cluster_;
@@ -89,8 +91,11 @@ class Node {
   const Address self_;
   Port port_;
   MembershipPtr membership_;
-  std::span<const Address> awaited_;
-  std::string waits_for_;
+  struct Wait {
+    std::span<const Address> awaited = {};
+    std::string what = {};
+  };
+  Wait wait_;  // the innermost that is going on
   uint32_t actions_ = 0;
   uint32_t questions_ = 0;
   std::atomic<bool> stop_{false};

@@ -6,11 +6,18 @@
 
 namespace actorhost {
 
-Port::Port(Transport& transport, Address self, const Clock& clock)
-    : transport_(transport), self_(self), clock_(clock), inbox_(std::make_shared<Mailbox>()) {
-  [[maybe_unused]] const Status attached = transport_.attach(self_, *inbox_);
+Port::Port(Transport& transport, Address self, const Clock& clock, std::shared_ptr<Mailbox> attached)
+    : transport_(transport),
+      self_(self),
+      clock_(clock),
+      inbox_(attached ? std::move(attached) : attach(transport, self)) {}
+
+std::shared_ptr<Mailbox> Port::attach(Transport& transport, Address self) {
+  auto inbox = std::make_shared<Mailbox>();
+  const Status attached = transport.attach(self, *inbox);
   assert(attached.ok() || attached.error().code == Code::interrupted);
-  if (!attached.ok()) inbox_->close();
+  if (!attached.ok()) inbox->close();
+  return inbox;
 }
 
 Port::~Port() {

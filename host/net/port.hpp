@@ -30,7 +30,8 @@ class Port {
 
   /// Attaches `self`; an address that is already taken is a broken invariant. Waits last real seconds, so
   /// `clock` has to be a steady one wherever a deadline may have to pass.
-  Port(Transport& transport, Address self, const Clock& clock);
+  /// `attached`, if given, is a mailbox that has been attached for `self` before, to be taken over with what it holds.
+  Port(Transport& transport, Address self, const Clock& clock, std::shared_ptr<Mailbox> attached = nullptr);
   ~Port();
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
@@ -55,6 +56,7 @@ class Port {
   size_t kept() const noexcept { return kept_.size(); }
 
  private:
+  static std::shared_ptr<Mailbox> attach(Transport& transport, Address self);
   Status wait(double deadline);
   Status examine();
   void take_matching(const Match& match, std::vector<Frame>& out);

@@ -121,6 +121,7 @@ void HeadWorld::send(Frame&& frame) {
 
 void HeadWorld::send_on(LinkId link, Frame&& frame) {
   REQUIRE_FALSE(links.at(link).finished);
+  if (frame.kind == cluster_kind::membership) REQUIRE(prepared == tables.size() + 1);
   links.at(link).frames.push_back(std::move(frame));
 }
 
@@ -140,7 +141,12 @@ void HeadWorld::drop(ProcessId process) {
   processes.erase(process);
 }
 
-void HeadWorld::publish(MembershipPtr membership) { tables.push_back(std::move(membership)); }
+void HeadWorld::prepare(const Membership& membership) { prepared = membership.epoch(); }
+
+void HeadWorld::publish(MembershipPtr membership) {
+  REQUIRE(prepared == membership->epoch());
+  tables.push_back(std::move(membership));
+}
 
 Status HeadWorld::start_servers(uint32_t action) {
   servers_started.push_back(action);

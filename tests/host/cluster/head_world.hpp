@@ -53,6 +53,7 @@ class HeadWorld final : public HeadOutput {
   void finish_link(LinkId link) override;
   std::string peer_of(LinkId link) const override;
   void drop(ProcessId process) override;
+  void prepare(const Membership& membership) override;
   void publish(MembershipPtr membership) override;
   Status start_servers(uint32_t action) override;
   void ended(const EndMessage& end) override;
@@ -62,6 +63,7 @@ class HeadWorld final : public HeadOutput {
   std::map<Address, std::vector<Frame>> to_nodes;
   std::map<ProcessId, LinkId> processes;
   std::set<ProcessId> dropped;
+  uint64_t prepared = 0;              // the epoch that was prepared last
   std::vector<MembershipPtr> tables;  // as the head's own nodes see them
   std::vector<EndMessage> ends;
   std::vector<uint32_t> servers_started;

@@ -1,0 +1,286 @@
+// The service thread's half of Cluster: what it does with events, ticks, and what Head and PeerLinks ask for.
+
+#include <algorithm>
+#include <utility>
+
+#include "host/cluster/cluster.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kTick = 0.25;
+constexpr double kRetry = 0.01;  // seconds between looks at what found its way full
+constexpr double kPeerDial = 5;  // seconds for a link to another member
+constexpr double kGoodbye = 1;   // seconds for others to read what is queued for them
+constexpr uint32_t kMaxServers = 64;
+
+}  // namespace
+
+void Cluster::serve() {
+  std::vector<Frame> frames;
+  for (;;) {
+    const double wait = stream_ != nullptr ? std::max(0.0, last_tick_ + kTick - clock_.now()) : kForever;
+    frames.clear();
+    inbox_.pop_all(frames, outbox_.empty() ? wait : std::min(wait, kRetry));
+    std::deque<Event> events;
+    bool quit = false;
+    {
+      std::lock_guard lock(mutex_);
+      events.swap(queue_);
+      quit = quit_;
+    }
+    for (Event& event : events) handle(event);
+    for (Frame& frame : frames) handle_frame(0, std::move(frame));
+    outbox_.flush();
+    if (quit) break;
+    if (stream_ != nullptr && clock_.now() >= last_tick_ + kTick) tick();
+  }
+  if (stream_ != nullptr) say_goodbye();
+}
+
+/// Every link is finished, and is over once the other end has read to its end.
+void Cluster::say_goodbye() {
+  const double deadline = clock_.now() + kGoodbye;
+  std::map<LinkId, bool> finished;
+  std::vector<Frame> frames;
+  for (;;) {
+    outbox_.flush();
+    for (const auto& [link, peer] : live_) {
+      if (outbox_.empty() && !std::exchange(finished[link], true)) stream_->finish_link(link, kGoodbye);
+    }
+    const double left = deadline - clock_.now();
+    if (live_.empty() || left <= 0) return;
+    frames.clear();
+    inbox_.pop_all(frames, outbox_.empty() ? left : std::min(left, kRetry));
+    std::lock_guard lock(mutex_);
+    for (const Event& event : queue_) {
+      if (event.what == Event::What::up) live_[event.link] = event.text;
+      if (event.what == Event::What::down) live_.erase(event.link);
+    }
+    queue_.clear();
+  }
+}
+
+void Cluster::handle(Event& event) {
+  switch (event.what) {
+    case Event::What::frame: return handle_frame(event.link, std::move(event.frame));
+    case Event::What::up: live_[event.link] = event.text; return;
+    case Event::What::down: return on_down(event.link, event.text);
+    case Event::What::hello:
+      detector_.watch(event.process, clock_.now());
+      return peers_.accepted(event.process, event.link);
+    case Event::What::wanted: return peers_.wanted(event.process);
+    case Event::What::call: return event.call();
+  }
+}
+
+std::string Cluster::head_name() const { return "server 0 and the rendezvous host at " + config_.url; }
+
+void Cluster::on_down(LinkId link, const std::string& reason) {
+  live_.erase(link);
+  if (head_) return head_->on_link_down(link, reason);
+  if (link != head_link_) return peers_.down(link, reason);
+  finish({Code::peer_lost, false,
+          "lost " + head_name() + ": " + reason + " (a run with checkpoints goes on with --resume)"});
+}
+
+void Cluster::handle_frame(LinkId link, Frame&& frame) {
+  if (head_) return head_->on_frame(link, std::move(frame), clock_.now());
+  if (link == head_link_) return member_frame(std::move(frame));
+  log_.debug("cluster", "ignored a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
+                            address_name(frame.src) + " that only the rendezvous host may send");
+}
+
+void Cluster::member_frame(Frame&& frame) {
+  if (frame.kind == cluster_kind::welcome) return on_welcome(frame);
+  if (frame.kind == cluster_kind::membership) {
+    auto table = Membership::decode(frame.body.view());
+    if (!table) return finish({Code::bad_data, false, "from the rendezvous host: " + table.error().message});
+    return adopt(std::make_shared<const Membership>(std::move(*table)));
+  }
+  if (frame.kind == cluster_kind::want_link) return peers_.asked_by(address_index(frame.src));
+  if (frame.kind != cluster_kind::stop && frame.kind != cluster_kind::refuse) return;
+  auto end = EndMessage::decode(frame.meta.view());
+  if (!end) return finish({Code::bad_data, false, "from the rendezvous host: " + end.error().message});
+  if (frame.kind == cluster_kind::refuse) {
+    end->message = "refused by the rendezvous host at " + config_.url + ": " + end->message;
+  }
+  finish(*end);
+}
+
+void Cluster::on_welcome(const Frame& frame) {
+  auto welcome = WelcomeMessage::decode(frame.meta.view());
+  if (!welcome) return finish({Code::bad_data, false, "from the rendezvous host: " + welcome.error().message});
+  std::lock_guard lock(mutex_);
+  if (welcomed_) return;
+  settings_ = std::move(welcome->settings);
+  args_ = std::move(welcome->args);
+  run_id_ = std::move(welcome->run_id);
+  if (!job_.has_script()) job_.receive(welcome->job_name, std::string(frame.body.view()));
+  welcomed_ = true;
+  changed_.notify_all();
+}
+
+void Cluster::adopt(MembershipPtr table) {
+  const MembershipPtr before = membership();
+  if (table->epoch() <= before->epoch()) return;
+  if (stream_ != nullptr) set_routes(*before, *table);
+  if (!head_) peers_.adopt(process_, table);
+  {
+    std::lock_guard lock(mutex_);
+    membership_ = std::move(table);
+    changed_.notify_all();
+  }
+  events_.cluster_changed();
+}
+
+void Cluster::set_routes(const Membership& before, const Membership& table) {
+  for (const Member& member : table.workers()) {
+    if (member.process != process_ && !before.alive(member.id)) {
+      stream_->set_route(worker_address(member.id), member.process);
+    }
+  }
+  for (uint32_t shard = 0; !head_ && before.epoch() == 0 && shard < kMaxServers; ++shard) {
+    stream_->set_route(server_address(shard), 0);
+  }
+  for (const Member& member : before.workers()) {
+    if (!table.alive(member.id)) stream_->set_route(worker_address(member.id), kNoProcess);
+  }
+  for (const ProcessInfo& info : before.processes()) {
+    if (head_ || table.process(info.process) != nullptr) continue;
+    detector_.forget(info.process);
+    stream_->forget(info.process);
+  }
+}
+
+bool Cluster::set_end(const EndMessage& end) {
+  std::lock_guard lock(mutex_);
+  if (end_) return false;
+  end_ = end;
+  changed_.notify_all();
+  return true;
+}
+
+void Cluster::finish(const EndMessage& end) {
+  if (set_end(end)) events_.cluster_changed();
+}
+
+void Cluster::heartbeat(LinkId link) {
+  (void)stream_->send_on(link, make_frame(Kind::heartbeat, kNoAddress, kNoAddress, 0));
+}
+
+void Cluster::tick() {
+  const double now = clock_.now();
+  const double late = std::max(0.0, now - last_tick_ - 2 * kTick);
+  last_tick_ = now;
+  if (!head_) return tick_member(now, late);
+  for (const auto& [process, link] : members_) {
+    head_->heard(process, stream_->heard_from(process));
+    heartbeat(link);
+  }
+  head_->tick(now, late);
+}
+
+void Cluster::tick_member(double now, double late) {
+  heartbeat(head_link_);
+  detector_.heard(0, stream_->heard_from(0));
+  for (const auto& [process, link] : peers_.links()) {
+    heartbeat(link);
+    detector_.heard(process, stream_->heard_from(process));
+  }
+  for (const ProcessId process : detector_.check(now, late).dead) {
+    if (process != 0) {
+      peers_.silent(process);
+      continue;
+    }
+    finish({Code::peer_lost, false,
+            "lost " + head_name() + ": no sign of life for too long (a run with checkpoints goes on with --resume)"});
+  }
+}
+
+// ---- what the Head and the links to peers ask for ----
+
+void Cluster::to_head(Frame&& frame) {
+  if (head_) return head_->on_frame(0, std::move(frame), clock_.now());
+  send_on(head_link_, std::move(frame));
+}
+
+void Cluster::send(Frame&& frame) {
+  if (!is_service(frame.dst)) return outbox_.put(0, std::move(frame));
+  if (const auto member = members_.find(address_index(frame.dst)); member != members_.end()) {
+    send_on(member->second, std::move(frame));
+  }
+}
+
+void Cluster::send_on(LinkId link, Frame&& frame) {
+  if (stream_ == nullptr) return;
+  frame.dst = kNoAddress;  // for the service of whoever is at the other end
+  outbox_.put(link, std::move(frame));
+}
+
+void Cluster::assign(LinkId link, ProcessId process) {
+  members_[process] = link;
+  stream_->assign(link, process);
+}
+
+void Cluster::finish_link(LinkId link) { stream_->finish_link(link, kGoodbye); }
+
+std::string Cluster::peer_of(LinkId link) const {
+  const auto peer = live_.find(link);
+  return peer == live_.end() ? std::string() : peer->second;
+}
+
+void Cluster::drop(ProcessId process) {
+  const auto member = members_.find(process);
+  if (member == members_.end()) return;
+  stream_->finish_link(member->second, kGoodbye);
+  members_.erase(member);
+}
+
+void Cluster::prepare(const Membership& table) {
+  std::lock_guard lock(mutex_);
+  if (mail_open_) return;
+  for (const Member& member : table.workers()) {
+    if (member.process != process_) continue;
+    auto mailbox = std::make_shared<Mailbox>();
+    if (transport_->attach(worker_address(member.id), *mailbox)) {
+      mailboxes_[worker_address(member.id)] = std::move(mailbox);
+    }
+  }
+  mail_open_ = true;
+  changed_.notify_all();
+}
+
+void Cluster::publish(MembershipPtr table) { adopt(std::move(table)); }
+
+Status Cluster::start_servers(uint32_t action) { return events_.start_servers(action); }
+
+void Cluster::ended(const EndMessage& end) { finish(end); }
+
+void Cluster::dial(ProcessId process, const std::string& url) {
+  dials_[process] = std::thread([this, process, url] {
+    auto link = dial_until(process, url, clock_.now() + kPeerDial);
+    post([this, process, link = std::move(link)] {
+      dials_.at(process).join();
+      dials_.erase(process);
+      if (!link) return peers_.dial_failed(process, link.error().message);
+      detector_.watch(process, clock_.now());
+      peers_.dialled(process, *link);
+    });
+  });
+}
+
+void Cluster::ask_to_dial(ProcessId process) {
+  to_head(make_frame(cluster_kind::want_link, service_address(process_), service_address(0), process));
+}
+
+void Cluster::report_broken(ProcessId process, const std::string& reason) {
+  detector_.forget(process);
+  log_.warn("cluster", "no link to host " + std::to_string(process) + ": " + reason);
+  to_head(make_frame(cluster_kind::link_broken, service_address(process_), service_address(0), process));
+}
+
+void Cluster::close_link(LinkId link, const std::string& reason) { stream_->close_link(link, reason); }
+
+}  // namespace actorhost

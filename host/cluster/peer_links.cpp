@@ -1,0 +1,86 @@
+#include "host/cluster/peer_links.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+void PeerLinks::adopt(ProcessId self, MembershipPtr table) {
+  self_ = self;
+  for (const ProcessInfo& info : table_->processes()) {
+    if (table->process(info.process) != nullptr) continue;
+    gone_.insert(info.process);
+    links_.erase(info.process);
+  }
+  table_ = std::move(table);
+}
+
+/// kNoProcess when neither takes connections.
+ProcessId PeerLinks::dialler_for(const ProcessInfo& peer) const {
+  const ProcessInfo* own = table_->process(self_);
+  if (own == nullptr) return kNoProcess;
+  const ProcessInfo& low = self_ < peer.process ? *own : peer;
+  const ProcessInfo& high = self_ < peer.process ? peer : *own;
+  if (!low.url.empty()) return high.process;
+  return high.url.empty() ? kNoProcess : low.process;
+}
+
+void PeerLinks::dial(const ProcessInfo& peer) {
+  dialling_.insert(peer.process);
+  output_.dial(peer.process, peer.url);
+}
+
+void PeerLinks::wanted(ProcessId process) {
+  const ProcessInfo* peer = table_->process(process);
+  if (peer == nullptr || links_.contains(process) || dialling_.contains(process)) return;
+  const ProcessId dialler = dialler_for(*peer);
+  if (dialler == self_) {
+    dial(*peer);
+  } else if (dialler == process) {
+    output_.ask_to_dial(process);
+  } else {
+    output_.report_broken(process, "neither it nor this host takes connections");
+  }
+}
+
+void PeerLinks::asked_by(ProcessId process) {
+  const ProcessInfo* peer = table_->process(process);
+  if (peer == nullptr || links_.contains(process) || dialling_.contains(process)) return;
+  if (dialler_for(*peer) == self_) dial(*peer);
+}
+
+void PeerLinks::dialled(ProcessId process, LinkId link) {
+  dialling_.erase(process);
+  take(process, link);
+}
+
+void PeerLinks::dial_failed(ProcessId process, const std::string& reason) {
+  dialling_.erase(process);
+  if (table_->process(process) != nullptr) output_.report_broken(process, reason);
+}
+
+void PeerLinks::accepted(ProcessId process, LinkId link) { take(process, link); }
+
+void PeerLinks::take(ProcessId process, LinkId link) {
+  if (gone_.contains(process)) return output_.close_link(link, "it is no longer of the run");
+  links_.emplace(process, link);  // of two the transport keeps the first
+}
+
+void PeerLinks::down(LinkId link, const std::string& reason) {
+  const auto at =
+      std::find_if(links_.begin(), links_.end(), [link](const auto& entry) { return entry.second == link; });
+  if (at == links_.end()) return;
+  const ProcessId process = at->first;
+  links_.erase(at);
+  output_.report_broken(process, reason);
+}
+
+void PeerLinks::silent(ProcessId process) {
+  const auto at = links_.find(process);
+  if (at == links_.end()) return;
+  const LinkId link = at->second;
+  links_.erase(at);
+  output_.close_link(link, "no sign of life");
+  output_.report_broken(process, "no sign of life");
+}
+
+}  // namespace actorhost

@@ -1,0 +1,66 @@
+#pragma once
+// The links between processes other than the rendezvous host, made when first needed. Decides who dials, who asks to be
+// dialled, and which broken link has to be told. A state machine on the service thread: it owns no socket.
+//
+// Of two processes the one with the higher number dials, unless the other takes no connections; then the lower one
+// does. Both see the same table, so both come to the same answer and never dial each other at once.
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "host/cluster/membership.hpp"
+#include "host/net/link.hpp"
+
+namespace actorhost {
+
+class PeerLinkOutput {
+ public:
+  PeerLinkOutput() = default;
+  PeerLinkOutput(const PeerLinkOutput&) = delete;
+  PeerLinkOutput& operator=(const PeerLinkOutput&) = delete;
+  virtual ~PeerLinkOutput() = default;
+
+  /// Answered by `dialled` or `dial_failed`, later.
+  virtual void dial(ProcessId process, const std::string& url) = 0;
+  /// Through the rendezvous host: `process` should dial us.
+  virtual void ask_to_dial(ProcessId process) = 0;
+  /// To the rendezvous host: there is no link to `process`, which is alive as far as we know, and there should be one.
+  virtual void report_broken(ProcessId process, const std::string& reason) = 0;
+  virtual void close_link(LinkId link, const std::string& reason) = 0;
+};
+
+class PeerLinks {
+ public:
+  explicit PeerLinks(PeerLinkOutput& output) : output_(output) {}
+
+  /// The newest table; `self` is this process. What is no longer in it is gone for good.
+  void adopt(ProcessId self, MembershipPtr table);
+  /// A node wants to send to `process`.
+  void wanted(ProcessId process);
+  /// `process` wants us to dial it.
+  void asked_by(ProcessId process);
+  void dialled(ProcessId process, LinkId link);
+  void dial_failed(ProcessId process, const std::string& reason);
+  /// `process` has dialled us. It may be one that only a newer table than ours names.
+  void accepted(ProcessId process, LinkId link);
+  void down(LinkId link, const std::string& reason);
+  /// Nothing has come over the link to `process` for too long.
+  void silent(ProcessId process);
+
+  const std::map<ProcessId, LinkId>& links() const noexcept { return links_; }
+
+ private:
+  ProcessId dialler_for(const ProcessInfo& peer) const;
+  void take(ProcessId process, LinkId link);
+  void dial(const ProcessInfo& peer);
+
+  PeerLinkOutput& output_;
+  ProcessId self_ = kNoProcess;
+  MembershipPtr table_ = std::make_shared<const Membership>();
+  std::map<ProcessId, LinkId> links_;
+  std::set<ProcessId> dialling_;
+  std::set<ProcessId> gone_;  // were in a table and are no longer
+};
+
+}  // namespace actorhost

@@ -1,0 +1,485 @@
+// Several Clusters of one test process over real sockets: how a run is gathered and how it is lost.
+
+#include <array>
+#include <fstream>
+#include <set>
+
+#include "host/base/random.hpp"
+#include "tests/host/cluster/test_process.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+bool never(const Frame&) { return false; }
+
+const char* const kSchemes[] = {"tcp", "ipc"};
+
+}  // namespace
+
+TEST_CASE("hosts find each other over tcp and ipc and see the same table") {
+  for (const std::string scheme : kSchemes) {
+    INFO(scheme);
+    TestRun run(scheme, {2, 1, 3});
+    std::set<NodeId> ids;
+    for (TestProcess* process : run.all) {
+      const MembershipPtr table = process->cluster->membership();
+      CHECK(table->epoch() == 1);
+      CHECK(table->size() == 6);
+      CHECK(table->processes().size() == 3);
+      CHECK(table->encode() == run.head->cluster->membership()->encode());
+      for (const NodeId id : process->cluster->local_workers()) {
+        CHECK(table->home_of(id) == process->cluster->process());
+        ids.insert(id);
+      }
+    }
+    CHECK(ids.size() == 6);
+    CHECK(run.members[0]->cluster->process() == 1);
+    CHECK(run.members[1]->cluster->process() == 2);
+    CHECK(run.members[1]->cluster->settings().at("barrier") == "bsp");
+    CHECK(run.members[1]->cluster->args() == std::vector<std::string>{"x", "y"});
+    CHECK(run.members[1]->cluster->run_id() == "run");
+    CHECK(run.members[1]->cluster->url() == run.head->cluster->bound_url());
+  }
+}
+
+TEST_CASE("a run of several hosts ends on all of them when all scripts have ended") {
+  for (const std::string scheme : kSchemes) {
+    INFO(scheme);
+    TestRun run(scheme, {1, 2, 1});
+    run.everywhere([](Node& node) { node.cluster().report_ended(node.index(), node.actions()); });
+    for (TestProcess* process : run.all) CHECK(process->wait_for_end().ok);
+  }
+}
+
+TEST_CASE("the end reaches every member although the head closes at once") {
+  for (int round = 0; round < 10; ++round) {
+    TestRun run("tcp", {1, 1, 1});
+    run.everywhere([](Node& node) { node.cluster().report_ended(node.index(), node.actions()); });
+    CHECK(run.head->wait_for_end().ok);
+    run.head->vanish();
+    for (const auto& member : run.members) CHECK(member->wait_for_end().ok);
+  }
+}
+
+TEST_CASE("a script's error ends the run on all hosts with its message") {
+  TestRun run("tcp", {1, 1, 1});
+  run.members[0]->nodes[0]->cluster().report_error(worker_address(1),
+                                                   {Code::script, false, "rank 1: boom", worker_address(1)});
+  for (TestProcess* process : run.all) {
+    const EndMessage end = process->wait_for_end();
+    CHECK(end.code == Code::script);
+    CHECK(end.message == "rank 1: boom");
+    CHECK(end.origin == worker_address(1));
+  }
+}
+
+TEST_CASE("nodes of different hosts exchange frames in order, whoever speaks first") {
+  for (const std::string scheme : kSchemes) {
+    INFO(scheme);
+    TestRun run(scheme, {2, 2, 2, 1});
+    std::atomic<int> right{0};
+    constexpr uint32_t kFrames = 50;
+    run.everywhere([&](Node& node) {
+      const uint32_t size = node.membership().size();
+      for (uint32_t tag = 0; tag < kFrames; ++tag) {
+        for (NodeId to = 0; to < size; ++to) {
+          if (to == node.index()) continue;
+          (void)node.port().send(make_frame(Kind::test, 0, worker_address(to), tag));
+        }
+      }
+      for (NodeId from = 0; from < size; ++from) {
+        const std::array<Address, 1> awaited = {worker_address(from)};
+        for (uint32_t tag = 0; tag < kFrames && from != node.index(); ++tag) {
+          const auto got = node.receive([&](const Frame& f) { return f.kind == Kind::test && f.src == from; }, awaited,
+                                        "test", node.clock().now() + kPatience);
+          if (got && got->tag == tag) ++right;
+        }
+      }
+    });
+    CHECK(right == 7 * 6 * static_cast<int>(kFrames));
+    for (TestProcess* process : run.all) CHECK_FALSE(process->cluster->end());
+  }
+}
+
+TEST_CASE("nothing that is sent right after the start is lost, although others may not be there yet") {
+  for (int round = 0; round < 15; ++round) {
+    INFO("round " << round);
+    TestProcess head(TestProcess::head(any_url("tcp"), 1, 4, 4));
+    REQUIRE(head.cluster->open().ok());
+    std::vector<std::unique_ptr<TestProcess>> members;
+    std::atomic<int> got{0};
+    const auto take_part = [&](TestProcess& process) {
+      REQUIRE(process.start_nodes().ok());
+      process.launch([&](Node& node) {
+        for (NodeId to = 0; to < 4; ++to) {
+          if (to != node.index()) (void)node.port().send(make_frame(Kind::test, 0, worker_address(to), 1));
+        }
+        for (int i = 0; i < 3; ++i) {
+          got += node.receive([](const Frame& f) { return f.kind == Kind::test; }, {}, "test",
+                              node.clock().now() + kPatience)
+                     .ok();
+        }
+      });
+    };
+    for (uint64_t i = 1; i < 4; ++i) {
+      members.push_back(std::make_unique<TestProcess>(TestProcess::member(head.cluster->bound_url(), 1, 100 + i)));
+      REQUIRE(members.back()->cluster->open().ok());
+    }
+    // One after the other, so that the first have spoken long before the last has made its nodes.
+    for (const auto& member : members) take_part(*member);
+    take_part(head);
+    for (const auto& member : members) member->join();
+    head.join();
+    CHECK(got == 12);
+  }
+}
+
+TEST_CASE("a member that goes is lost within a second and who waits for its worker is told") {
+  for (const std::string scheme : kSchemes) {
+    INFO(scheme);
+    TestRun run(scheme, {1, 1, 1});
+    std::vector<Error> errors(2);
+    const auto wait_for_2 = [&](TestProcess& process, Error& error) {
+      process.launch([&error](Node& node) {
+        const std::array<Address, 1> awaited = {worker_address(2)};
+        error = node.receive(never, awaited, "push").error();
+      });
+    };
+    wait_for_2(*run.head, errors[0]);
+    wait_for_2(*run.members[0], errors[1]);
+    const double before = run.head->clock.now();
+    run.members[1]->vanish();
+    run.head->join();
+    run.members[0]->join();
+    CHECK(run.head->clock.now() - before < 1);
+    for (const Error& error : errors) {
+      CHECK(error.code == Code::peer_lost);
+      CHECK_THAT(error.message, Contains("push: rank 2 (worker 2 on member102) lost"));
+    }
+    CHECK(run.head->cluster->membership()->epoch() == 2);
+    CHECK(run.members[0]->cluster->membership()->size() == 2);
+    CHECK_FALSE(run.head->cluster->end());
+    CHECK_FALSE(run.members[0]->nodes[0]->port().send(make_frame(Kind::test, 0, worker_address(2), 0)).ok());
+  }
+}
+
+TEST_CASE("the others of a lost member go on with each other") {
+  TestRun run("tcp", {1, 1, 1, 1});
+  // Every pair has its link before one goes.
+  const auto exchange = [&](const std::vector<NodeId>& all) {
+    std::atomic<size_t> got{0};
+    const auto work = [&](Node& node) {
+      for (const NodeId to : all) {
+        if (to != node.index()) (void)node.port().send(make_frame(Kind::test, 0, worker_address(to), 1));
+      }
+      for (size_t i = 1; i < all.size(); ++i) {
+        got += node.receive([](const Frame& f) { return f.kind == Kind::test; }, {}, "test",
+                            node.clock().now() + kPatience)
+                   .ok();
+      }
+    };
+    for (TestProcess* process : run.all) {
+      if (!process->nodes.empty()) process->launch(work);
+    }
+    for (TestProcess* process : run.all) process->join();
+    CHECK(got == all.size() * (all.size() - 1));
+  };
+  exchange({0, 1, 2, 3});
+  run.members[1]->vanish();
+  for (TestProcess* process : run.all) {
+    if (!process->nodes.empty()) REQUIRE(process->wait_for_size(3));
+  }
+  exchange({0, 1, 3});
+  CHECK_FALSE(run.head->cluster->end());
+}
+
+TEST_CASE("when the head goes every wait of the members ends and the run's end names it") {
+  for (const std::string scheme : kSchemes) {
+    INFO(scheme);
+    TestRun run(scheme, {1, 1, 1});
+    std::vector<Error> errors(2);
+    for (size_t i = 0; i < 2; ++i) {
+      run.members[i]->launch([&error = errors[i]](Node& node) {
+        const std::array<Address, 1> awaited = {server_address(0)};
+        error = node.receive(never, awaited, "pull").error();
+      });
+    }
+    run.head->vanish();
+    for (size_t i = 0; i < 2; ++i) {
+      run.members[i]->join();
+      CHECK(errors[i].code == Code::aborted);
+      const EndMessage end = run.members[i]->wait_for_end();
+      CHECK(end.code == Code::peer_lost);
+      CHECK_THAT(end.message, Contains("server 0") && Contains(run.members[i]->cluster->url()));
+      CHECK_THAT(end.message, Contains("--resume"));
+      CHECK(errors[i].message == end.message);
+    }
+  }
+}
+
+TEST_CASE("a member that is interrupted leaves the run to the others") {
+  TestRun run("tcp", {1, 1});
+  run.members[0]->cluster->stop({Code::interrupted, false, "interrupted"});
+  CHECK(run.members[0]->wait_for_end().code == Code::interrupted);
+  run.members[0]->vanish();
+  REQUIRE(run.head->wait_for_size(1));
+  CHECK_FALSE(run.head->cluster->end());
+}
+
+TEST_CASE("an interrupted head ends the run for everybody") {
+  TestRun run("tcp", {1, 1});
+  run.head->cluster->stop({Code::interrupted, false, "interrupted"});
+  for (TestProcess* process : run.all) CHECK(process->wait_for_end().code == Code::interrupted);
+}
+
+TEST_CASE("a late host joins an elastic run and everybody hears of it") {
+  TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 3));
+  REQUIRE(head.start().ok());
+  CHECK(head.cluster->membership()->size() == 1);
+  TestProcess late(TestProcess::member(head.cluster->bound_url(), 2, 101));
+  REQUIRE(late.start().ok());
+  CHECK(late.cluster->membership()->epoch() == 2);
+  CHECK(late.cluster->local_workers() == std::vector<NodeId>{1, 2});
+  REQUIRE(head.wait_for_size(3));
+  CHECK(head.nodes[0]->refresh());
+  // It is reached at once.
+  REQUIRE(head.nodes[0]->port().send(make_frame(Kind::test, 0, worker_address(2), 4)).ok());
+  CHECK(late.nodes[1]->receive([](const Frame& f) { return f.tag == 4; }, {}, "x", late.clock.now() + kPatience).ok());
+}
+
+TEST_CASE("an isolate host's processes make one host with one worker each") {
+  ClusterConfig parent = TestProcess::head(any_url("ipc"), 0, 1, 1);
+  parent.self.group_size = 3;
+  TestProcess head(parent);
+  REQUIRE(head.cluster->open().ok());
+  std::vector<std::unique_ptr<TestProcess>> children;
+  for (uint32_t index = 1; index < 3; ++index) {
+    ClusterConfig child = TestProcess::member(head.cluster->bound_url(), 1, 1);
+    child.self.group_size = 3;
+    child.self.group_index = index;
+    children.push_back(std::make_unique<TestProcess>(child));
+    REQUIRE(children.back()->cluster->open().ok());
+  }
+  REQUIRE(head.start_nodes().ok());
+  CHECK(head.nodes.empty());
+  for (uint32_t i = 0; i < 2; ++i) {
+    REQUIRE(children[i]->start_nodes().ok());
+    REQUIRE(children[i]->nodes.size() == 1);
+    CHECK(children[i]->nodes[0]->rank() == i);
+  }
+  children[0]->vanish();
+  REQUIRE(head.wait_for_size(1));
+  children[1]->vanish();
+  CHECK(head.wait_for_end().code == Code::peer_lost);
+}
+
+TEST_CASE("a wrong token is refused at once") {
+  ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 2, 2);
+  config.stream.token = "right";
+  TestProcess head(config);
+  REQUIRE(head.cluster->open().ok());
+  config = TestProcess::member(head.cluster->bound_url(), 1, 101);
+  config.stream.token = "wrong";
+  TestProcess member(config);
+  const double before = member.clock.now();
+  const Status opened = member.cluster->open();
+  REQUIRE_FALSE(opened.ok());
+  CHECK(opened.error().code == Code::refused);
+  CHECK(member.clock.now() - before < 10);
+}
+
+TEST_CASE("another job, another run or a run that is full is refused with the reason") {
+  TestProcess head(TestProcess::head(any_url("tcp"), 1, 2, 2));
+  REQUIRE(head.cluster->open().ok());
+  const auto refusal = [&](ClusterConfig config, const std::string& script) {
+    TestProcess member(std::move(config), script);
+    const Status opened = member.cluster->open();
+    if (opened) return std::string("welcomed");
+    CHECK(opened.error().code == Code::refused);
+    return opened.error().message;
+  };
+  const auto config = [&](uint64_t group) { return TestProcess::member(head.cluster->bound_url(), 1, group); };
+  CHECK_THAT(refusal(config(101), "return 2"),
+             Contains("refused by the rendezvous host at tcp://127.0.0.1:") && Contains("its copy of the job differs"));
+  ClusterConfig other = config(102);
+  other.self.run_id = "other";
+  CHECK_THAT(refusal(other, "return 1"), Contains("--rdzv-id"));
+  CHECK(refusal(config(103), "return 1") == "welcomed");
+  REQUIRE(head.start_nodes().ok());
+  CHECK_THAT(refusal(config(104), "return 1"), Contains("not elastic"));
+}
+
+TEST_CASE("a host without the script gets it from the rendezvous host, modules too") {
+  namespace fs = std::filesystem;
+  std::string folder = (fs::temp_directory_path() / "actorhost-net-XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  const auto write = [&](const std::string& name, const std::string& text) {
+    fs::create_directories((fs::path(folder) / name).parent_path());
+    std::ofstream(fs::path(folder) / name) << text;
+  };
+  write("head/job.lua", "require 'rules'");
+  write("head/rules.lua", "return 'rules'");
+  write("head/bar.lua", "return 'bar'");
+  write("other/job.lua", "require 'rules'");
+  write("other/rules.lua", "return 'rules'");
+  write("other/bar.lua", "return 'changed'");
+  TestProcess head(TestProcess::head(any_url("tcp"), 1, 3, 3), "");
+  REQUIRE(head.job.open(folder + "/head/job.lua").ok());
+  REQUIRE(head.cluster->open().ok());
+  TestProcess agent(TestProcess::member(head.cluster->bound_url(), 1, 101), "");
+  REQUIRE(agent.cluster->open().ok());
+  CHECK(agent.job.text() == "require 'rules'");
+  CHECK(agent.job.name() == "job.lua");
+  TestProcess copy(TestProcess::member(head.cluster->bound_url(), 1, 102), "");
+  REQUIRE(copy.job.open(folder + "/other/job.lua").ok());
+  REQUIRE(copy.cluster->open().ok());
+  REQUIRE(head.start_nodes().ok());
+  REQUIRE(agent.start_nodes().ok());
+  REQUIRE(copy.start_nodes().ok());
+  for (TestProcess* process : {&head, &agent, &copy}) {
+    const auto rules = process->nodes[0]->find_source("rules");
+    REQUIRE(rules.ok());
+    CHECK(rules->text == "return 'rules'");
+    CHECK(rules->chunk == "rules.lua");
+    CHECK(process->nodes[0]->find_source("nothing").error().code == Code::bad_argument);
+  }
+  CHECK(agent.nodes[0]->find_source("bar")->text == "return 'bar'");
+  const auto differs = copy.nodes[0]->find_source("bar");
+  REQUIRE_FALSE(differs.ok());
+  CHECK(differs.error().code == Code::refused);
+  CHECK_THAT(differs.error().message, Contains("module 'bar' on member102 differs"));
+  CHECK_FALSE(agent.nodes[0]->find_source(std::string(size_t{8} << 20, 'x')).ok());
+  CHECK_FALSE(agent.cluster->end());
+  fs::remove_all(folder);
+}
+
+TEST_CASE("an unreachable rendezvous is given up at the deadline") {
+  // Nobody listens there: the port belonged to a run that is over.
+  std::string url;
+  {
+    TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 1));
+    REQUIRE(head.cluster->open().ok());
+    url = head.cluster->bound_url();
+  }
+  ClusterConfig config = TestProcess::member(url, 1, 101);
+  config.start_timeout = 0.3;
+  TestProcess member(config);
+  const double before = member.clock.now();
+  const Status opened = member.cluster->open();
+  const double took = member.clock.now() - before;
+  REQUIRE_FALSE(opened.ok());
+  CHECK(opened.error().code == Code::unreachable);
+  CHECK_THAT(opened.error().message, Contains(url) && Contains("--start-timeout"));
+  CHECK(took < 5);
+}
+
+TEST_CASE("a host that is dialling can be interrupted") {
+  std::string url;
+  {
+    TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 1));
+    REQUIRE(head.cluster->open().ok());
+    url = head.cluster->bound_url();
+  }
+  TestProcess member(TestProcess::member(url, 1, 101));
+  Status opened;
+  std::thread opening([&] { opened = member.cluster->open(); });
+  member.cluster->stop({Code::interrupted, false, "interrupted"});
+  opening.join();
+  REQUIRE_FALSE(opened.ok());
+  CHECK(opened.error().code == Code::interrupted);
+}
+
+TEST_CASE("a host that comes before the rendezvous host waits for it") {
+  std::string url;
+  {
+    TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 1));
+    REQUIRE(head.cluster->open().ok());
+    url = head.cluster->bound_url();
+  }
+  TestProcess member(TestProcess::member(url, 1, 101));
+  Status opened;
+  std::thread opening([&] { opened = member.cluster->open(); });
+  TestProcess head(TestProcess::head(url, 1, 2, 2));
+  REQUIRE(head.cluster->open().ok());
+  opening.join();
+  CHECK(opened.ok());
+  CHECK(head.start_nodes().ok());
+}
+
+TEST_CASE("two heads at one address: the second is told that it is taken") {
+  for (const std::string scheme : kSchemes) {
+    INFO(scheme);
+    TestProcess first(TestProcess::head(any_url(scheme), 1, 2, 2));
+    REQUIRE(first.cluster->open().ok());
+    TestProcess second(TestProcess::head(first.cluster->bound_url(), 1, 2, 2));
+    const Status opened = second.cluster->open();
+    REQUIRE_FALSE(opened.ok());
+    CHECK(opened.error().code == Code::io);
+    TestProcess member(TestProcess::member(first.cluster->bound_url(), 1, 101));
+    CHECK(member.cluster->open().ok());
+    CHECK(first.start_nodes().ok());
+  }
+}
+
+TEST_CASE("too few hosts in time ends the run on those that are here") {
+  ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 3, 3);
+  config.head.rendezvous.timeout = 0.4;
+  TestProcess head(config);
+  REQUIRE(head.cluster->open().ok());
+  TestProcess member(TestProcess::member(head.cluster->bound_url(), 1, 101));
+  REQUIRE(member.cluster->open().ok());
+  for (TestProcess* process : {&head, &member}) {
+    const Status started = process->cluster->wait_for_start();
+    REQUIRE_FALSE(started.ok());
+    CHECK(started.error().code == Code::timeout);
+    CHECK_THAT(started.error().message, Contains("2 of 3 hosts"));
+  }
+}
+
+TEST_CASE("two hosts that take no connections and need each other are told apart from a hang") {
+  TestProcess head(TestProcess::head(any_url("tcp"), 1, 3, 3));
+  REQUIRE(head.cluster->open().ok());
+  std::vector<std::unique_ptr<TestProcess>> members;
+  for (uint64_t i = 1; i < 3; ++i) {
+    ClusterConfig config = TestProcess::member(head.cluster->bound_url(), 1, 100 + i);
+    config.listen_url.clear();
+    members.push_back(std::make_unique<TestProcess>(config));
+    REQUIRE(members.back()->cluster->open().ok());
+  }
+  REQUIRE(head.start_nodes().ok());
+  for (const auto& member : members) REQUIRE(member->start_nodes().ok());
+  REQUIRE(members[0]->nodes[0]->port().send(make_frame(Kind::test, 0, worker_address(2), 1)).ok());
+  const EndMessage end = members[1]->wait_for_end();
+  CHECK(end.code == Code::peer_lost);
+  CHECK_THAT(end.message, Contains("has dropped member102") && Contains("member101"));
+  REQUIRE(members[0]->wait_for_size(2));
+}
+
+TEST_CASE("closing at any moment is safe, also under traffic and while others dial") {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    INFO("seed " << seed);
+    Rng rng(seed);
+    TestRun run(seed % 2 == 0 ? "tcp" : "ipc", {1, 1, 1, 1});
+    for (TestProcess* process : run.all) {
+      process->launch([](Node& node) {
+        const uint32_t size = node.membership().size();
+        for (uint32_t i = 0; node.check().ok(); ++i) {
+          const NodeId to = (node.index() + 1 + i % (size - 1)) % size;
+          if (!node.port().send(make_frame(Kind::test, 0, worker_address(to), i, {}, Blob::allocate(10000)),
+                                node.clock().now() + 0.05) &&
+              node.cluster().end()) {
+            break;
+          }
+          std::vector<Frame> taken;
+          (void)node.port().receive_all([](const Frame&) { return true; }, 0, taken);
+        }
+      });
+    }
+    std::vector<size_t> order = {0, 1, 2, 3};
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng.below(i)]);
+    for (const size_t i : order) run.all[i]->vanish();
+  }
+}

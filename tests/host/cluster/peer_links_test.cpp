@@ -1,0 +1,220 @@
+#include "host/cluster/peer_links.hpp"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "host/base/random.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+using Done = std::vector<std::string>;
+
+struct Side final : PeerLinkOutput {
+  void dial(ProcessId process, const std::string& url) override {
+    done.push_back("dial " + std::to_string(process) + " at " + url);
+  }
+  void ask_to_dial(ProcessId process) override { done.push_back("ask " + std::to_string(process)); }
+  void report_broken(ProcessId process, const std::string& reason) override {
+    done.push_back("broken " + std::to_string(process) + ": " + reason);
+  }
+  void close_link(LinkId link, const std::string& reason) override {
+    done.push_back("close " + std::to_string(link) + ": " + reason);
+  }
+  Done take() { return std::exchange(done, {}); }
+
+  Done done;
+  PeerLinks links{*this};
+};
+
+MembershipPtr table(uint64_t epoch, const std::vector<ProcessInfo>& processes) {
+  return std::make_shared<const Membership>(epoch, std::vector<Member>{}, processes);
+}
+
+MembershipPtr three() { return table(1, {{0, "head", "u0"}, {1, "a", "u1"}, {2, "b", "u2"}, {3, "c", "u3"}}); }
+
+}  // namespace
+
+TEST_CASE("of two processes the one with the higher number dials and the other asks it to") {
+  Side two;
+  two.links.adopt(2, three());
+  two.links.wanted(1);
+  CHECK(two.take() == Done{"dial 1 at u1"});
+  two.links.wanted(3);
+  CHECK(two.take() == Done{"ask 3"});
+}
+
+TEST_CASE("a link that is being made or is there is not made again") {
+  Side two;
+  two.links.adopt(2, three());
+  two.links.wanted(1);
+  two.take();
+  two.links.wanted(1);
+  two.links.asked_by(1);
+  CHECK(two.take().empty());
+  two.links.dialled(1, 50);
+  two.links.wanted(1);
+  two.links.asked_by(1);
+  CHECK(two.take().empty());
+  CHECK(two.links.links() == std::map<ProcessId, LinkId>{{1, 50}});
+  two.links.accepted(3, 51);
+  two.links.wanted(3);
+  CHECK(two.take().empty());
+}
+
+TEST_CASE("who is asked dials if it is the one that dials") {
+  Side two;
+  two.links.adopt(2, three());
+  two.links.asked_by(1);
+  CHECK(two.take() == Done{"dial 1 at u1"});
+  two.links.asked_by(3);
+  two.links.asked_by(9);
+  CHECK(two.take().empty());
+}
+
+TEST_CASE("a process that takes no connections dials whoever does, and two such cannot be linked") {
+  const auto some = table(1, {{0, "head", "u0"}, {1, "a", ""}, {2, "b", "u2"}, {3, "c", ""}});
+  Side one;
+  one.links.adopt(1, some);
+  one.links.wanted(2);
+  CHECK(one.take() == Done{"dial 2 at u2"});
+  one.links.wanted(3);
+  CHECK(one.take() == Done{"broken 3: neither it nor this host takes connections"});
+  Side two;
+  two.links.adopt(2, some);
+  two.links.wanted(1);
+  CHECK(two.take() == Done{"ask 1"});
+  two.links.asked_by(1);
+  two.links.wanted(3);
+  CHECK(two.take() == Done{"ask 3"});
+}
+
+TEST_CASE("a broken link to a process of the run is told, another one is not") {
+  Side two;
+  two.links.adopt(2, three());
+  two.links.accepted(3, 51);
+  two.links.down(77, "?");
+  CHECK(two.take().empty());
+  two.links.down(51, "connection reset");
+  CHECK(two.take() == Done{"broken 3: connection reset"});
+  CHECK(two.links.links().empty());
+  two.links.down(51, "again");
+  CHECK(two.take().empty());
+}
+
+TEST_CASE("a second link to the same process changes nothing when it goes") {
+  Side two;
+  two.links.adopt(2, three());
+  two.links.accepted(3, 51);
+  two.links.accepted(3, 52);
+  two.links.down(52, "a second connection");
+  CHECK(two.take().empty());
+  CHECK(two.links.links() == std::map<ProcessId, LinkId>{{3, 51}});
+}
+
+TEST_CASE("a link to a process that has left the table goes without a word") {
+  Side two;
+  two.links.adopt(2, three());
+  two.links.accepted(3, 51);
+  two.links.wanted(1);
+  two.take();
+  two.links.adopt(2, table(2, {{0, "head", "u0"}, {2, "b", "u2"}}));
+  two.links.down(51, "closed");
+  two.links.dial_failed(1, "refused");
+  two.links.wanted(3);
+  CHECK(two.take().empty());
+  two.links.accepted(3, 53);
+  CHECK(two.take() == Done{"close 53: it is no longer of the run"});
+  two.links.dialled(1, 54);
+  CHECK(two.take() == Done{"close 54: it is no longer of the run"});
+  CHECK(two.links.links().empty());
+}
+
+TEST_CASE("a hello may come from a process that only a newer table names") {
+  Side two;
+  two.links.adopt(2, three());
+  two.links.accepted(5, 60);
+  CHECK(two.take().empty());
+  CHECK(two.links.links() == std::map<ProcessId, LinkId>{{5, 60}});
+  two.links.adopt(2, table(2, {{0, "", ""}, {1, "a", "u1"}, {2, "b", "u2"}, {3, "c", "u3"}, {5, "e", "u5"}}));
+  two.links.wanted(5);
+  CHECK(two.take().empty());
+}
+
+TEST_CASE("a dial that fails and a link that is silent are broken links") {
+  Side two;
+  two.links.adopt(2, three());
+  two.links.wanted(1);
+  two.take();
+  two.links.dial_failed(1, "connection refused");
+  CHECK(two.take() == Done{"broken 1: connection refused"});
+  two.links.accepted(3, 51);
+  two.links.silent(3);
+  CHECK(two.take() == Done{"close 51: no sign of life", "broken 3: no sign of life"});
+  two.links.silent(3);
+  two.links.down(51, "closed");
+  CHECK(two.take().empty());
+}
+
+TEST_CASE("whatever takes connections and in whatever order wants come, each pair makes at most one link") {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    Rng rng(seed);
+    const auto count = static_cast<ProcessId>(3 + rng.below(5));
+    std::vector<ProcessInfo> infos = {{0, "head", "u"}};
+    for (ProcessId p = 1; p < count; ++p) infos.push_back({p, "h", rng.below(3) == 0 ? "" : std::to_string(p)});
+    std::vector<Side> sides(count);
+    for (ProcessId p = 1; p < count; ++p) sides[p].links.adopt(p, table(1, infos));
+    std::map<std::pair<ProcessId, ProcessId>, int> made;
+    std::map<std::pair<ProcessId, ProcessId>, int> impossible;
+    LinkId next = 1;
+    struct Message {
+      ProcessId from, to;
+      bool asked;
+    };
+    std::deque<Message> under_way;
+    const auto collect = [&](ProcessId p) {
+      for (const std::string& did : sides[p].take()) {
+        const auto other = static_cast<ProcessId>(std::stoul(did.substr(did.find(' ') + 1)));
+        if (did.starts_with("ask")) under_way.push_back({p, other, true});
+        if (did.starts_with("dial")) under_way.push_back({p, other, false});
+        if (did.starts_with("broken")) ++impossible[std::minmax(p, other)];
+      }
+    };
+    for (int i = 0; i < 60 || !under_way.empty(); ++i) {
+      if (i < 60 && rng.below(2) == 0) {
+        const auto from = static_cast<ProcessId>(1 + rng.below(count - 1));
+        const auto to = static_cast<ProcessId>(1 + rng.below(count - 1));
+        if (from != to) sides[from].links.wanted(to);
+        collect(from);
+      } else if (!under_way.empty()) {
+        const size_t at = static_cast<size_t>(rng.below(under_way.size()));
+        const Message message = under_way[at];
+        under_way.erase(under_way.begin() + static_cast<std::ptrdiff_t>(at));
+        if (message.asked) {
+          sides[message.to].links.asked_by(message.from);
+        } else {
+          ++made[std::minmax(message.from, message.to)];
+          sides[message.to].links.accepted(message.from, next);
+          sides[message.from].links.dialled(message.to, next++);
+        }
+        collect(message.to);
+        collect(message.from);
+      }
+    }
+    for (const auto& [pair, times] : made) {
+      REQUIRE(times == 1);
+      REQUIRE_FALSE(impossible.contains(pair));
+    }
+    for (const auto& [pair, times] : impossible) {
+      REQUIRE(infos[pair.first].url.empty());
+      REQUIRE(infos[pair.second].url.empty());
+    }
+  }
+}

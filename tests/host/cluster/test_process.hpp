@@ -1,0 +1,207 @@
+#pragma once
+// A host of a run as a test sees it: its Cluster, its nodes with a thread each, and what its log said. Several of them
+// live in one test process and talk over real sockets; `alone` needs none. Waits have a deadline, never a sleep.
+
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <unistd.h>
+
+#include "host/cluster/cluster.hpp"
+#include "host/cluster/node.hpp"
+
+namespace actorhost::test {
+
+inline constexpr double kPatience = 30;
+
+/// "ipc" -> an address that nothing else uses, otherwise any port of the loopback interface.
+inline std::string any_url(const std::string& scheme) {
+  static std::atomic<int> count{0};
+  if (scheme != "ipc") return scheme + "://127.0.0.1:0";
+  const auto name = "actorhost-cluster-" + std::to_string(getpid()) + "-" + std::to_string(count++) + ".ipc";
+  return "ipc://" + (std::filesystem::temp_directory_path() / name).string();
+}
+
+class TestProcess final : public ClusterEvents {
+ public:
+  explicit TestProcess(ClusterConfig config, const std::string& script = "return 1")
+      : log(LogLevel::debug, [this](LogLevel, std::string_view line) { keep(line); }) {
+    if (!script.empty()) {
+      job.receive("job.lua", script);
+      config.self.job_name = job.name();
+    }
+    config.self.job_hash = job.hash();
+    cluster = std::make_unique<Cluster>(std::move(config), job, clock, log, static_cast<ClusterEvents&>(*this));
+  }
+  ~TestProcess() override { vanish(); }
+
+  static ClusterConfig alone(uint32_t nodes) {
+    ClusterConfig config;
+    config.self.nodes = nodes;
+    config.self.host = "alone";
+    return config;
+  }
+  static ClusterConfig head(const std::string& url, uint32_t nodes, uint32_t low, uint32_t high) {
+    ClusterConfig config;
+    config.place = ClusterConfig::Place::head;
+    config.url = url;
+    config.self.nodes = nodes;
+    config.self.host = "head";
+    config.self.group = 1;
+    config.head.run_id = "run";
+    config.head.settings = {{"barrier", "bsp"}};
+    config.head.args = {"x", "y"};
+    config.head.rendezvous = {low, high, kPatience, 0.05};
+    config.start_timeout = kPatience;
+    return config;
+  }
+  static ClusterConfig member(const std::string& url, uint32_t nodes, uint64_t group) {
+    ClusterConfig config;
+    config.place = ClusterConfig::Place::member;
+    config.url = url;
+    config.listen_url = any_url(url.substr(0, url.find("://")));
+    config.self.run_id = "run";
+    config.self.nodes = nodes;
+    config.self.host = "member" + std::to_string(group);
+    config.self.group = group;
+    config.start_timeout = kPatience;
+    return config;
+  }
+
+  /// Opens, waits for the start and makes the nodes of the workers here.
+  Status start() {
+    AH_TRY(cluster->open());
+    return start_nodes();
+  }
+  Status start_nodes() {
+    AH_TRY(cluster->wait_for_start());
+    for (const NodeId id : cluster->local_workers()) {
+      auto node = make_node(worker_address(id));
+      std::lock_guard lock(mutex_);
+      nodes.push_back(std::move(node));
+    }
+    return {};
+  }
+  std::unique_ptr<Node> make_node(Address address) {
+    return std::make_unique<Node>(*cluster, job, clock, log, address);
+  }
+
+  /// Goes away without a word of its nodes, as a process that ends does.
+  void vanish() {
+    for (const auto& node : nodes) node->request_stop();
+    join();
+    if (cluster) cluster->close();
+    std::lock_guard lock(mutex_);
+    nodes.clear();
+    servers.clear();
+  }
+
+  /// `work` for each node of this process, each on a thread of its own, until `join`.
+  void launch(const std::function<void(Node&)>& work) {
+    for (const auto& node : nodes) threads_.emplace_back([&node = *node, work] { work(node); });
+  }
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  /// Waits until `done` holds, looking whenever the cluster has changed or something was logged.
+  bool wait(const std::function<bool()>& done) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::duration<double>(kPatience), done);
+  }
+  bool wait_for_size(uint32_t workers) {
+    return wait([&] { return cluster->membership()->size() == workers; });
+  }
+  EndMessage wait_for_end() {
+    REQUIRE(wait([&] { return cluster->end().has_value(); }));
+    return *cluster->end();
+  }
+  bool logged(const std::string& text) {
+    std::lock_guard lock(mutex_);
+    for (const std::string& line : lines_) {
+      if (line.find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
+  bool wait_for_log(const std::string& text) {
+    return wait([&] {
+      for (const std::string& line : lines_) {
+        if (line.find(text) != std::string::npos) return true;
+      }
+      return false;
+    });
+  }
+
+  void cluster_changed() override {
+    std::lock_guard lock(mutex_);
+    for (const auto& node : nodes) node->wake();
+    for (const auto& node : servers) node->wake();
+    changed_.notify_all();
+  }
+  Status start_servers(uint32_t action) override {
+    auto server = make_node(server_address(0));
+    std::lock_guard lock(mutex_);
+    servers_for.push_back(action);
+    servers.push_back(std::move(server));
+    return {};
+  }
+
+  SteadyClock clock;
+  Log log;
+  JobSource job;
+  std::unique_ptr<Cluster> cluster;
+  std::vector<std::unique_ptr<Node>> nodes;
+  std::vector<std::unique_ptr<Node>> servers;
+  std::vector<uint32_t> servers_for;
+
+ private:
+  void keep(std::string_view line) {
+    std::lock_guard lock(mutex_);
+    lines_.emplace_back(line);
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> lines_;
+  std::vector<std::thread> threads_;
+};
+
+/// A head with `nodes[0]` workers and members with `nodes[1]`, `nodes[2]`, ..., all started.
+class TestRun {
+ public:
+  TestRun(const std::string& scheme, const std::vector<uint32_t>& nodes) {
+    const auto hosts = static_cast<uint32_t>(nodes.size());
+    head = std::make_unique<TestProcess>(TestProcess::head(any_url(scheme), nodes[0], hosts, hosts));
+    REQUIRE(head->cluster->open().ok());
+    all.push_back(head.get());
+    for (uint32_t i = 1; i < hosts; ++i) {
+      members.push_back(
+          std::make_unique<TestProcess>(TestProcess::member(head->cluster->bound_url(), nodes[i], 100 + i)));
+      REQUIRE(members.back()->cluster->open().ok());
+      all.push_back(members.back().get());
+    }
+    for (TestProcess* process : all) REQUIRE(process->start_nodes().ok());
+  }
+
+  /// `work` on every node of every process; returns when all have come back.
+  void everywhere(const std::function<void(Node&)>& work) {
+    for (TestProcess* process : all) process->launch(work);
+    for (TestProcess* process : all) process->join();
+  }
+
+  std::unique_ptr<TestProcess> head;
+  std::vector<std::unique_ptr<TestProcess>> members;
+  std::vector<TestProcess*> all;
+};
+
+}  // namespace actorhost::test
