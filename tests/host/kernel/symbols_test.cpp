@@ -36,7 +36,7 @@ TEST_CASE("kernel objects define nothing outside the namespaces of their instruc
     if (!ours || line.size() < 20 || line.ends_with(".o:")) continue;
     ++seen;
     const std::string name = line.substr(19);
-    bool inside = false;
+    bool inside = name.starts_with("__odr_asan.");  // marks of the address sanitizer, no code
     for (const char* isa : {"sse2", "v3", "v4"}) {
       inside = inside || name.find(std::string("actorhost::kernel::") + isa) != std::string::npos ||
                name.find(std::string("Eigen_") + isa) != std::string::npos;
