@@ -282,23 +282,28 @@ void HostRuntime::start_workers() {
   for (const auto& node : workers_) node->start();
 }
 
+/// Shards for `action`. A server's VM serves one run and stays in it, so that values can be read afterwards; the next run
+/// gets new VMs, and the shards' values stay where they are (ProcessShared::stores).
 Status HostRuntime::start_servers(uint32_t action) {
   std::vector<std::unique_ptr<NodeThread>> old;
   {
     std::lock_guard lock(mutex_);
-    if (have_servers_ && servers_for_ >= action) return {};
+    const int64_t finished = process_.finished_run;
+    if (!servers_.empty() && (action == kAnyAction || finished < 0 || action <= finished)) return {};
     old.swap(servers_);
   }
   for (const auto& server : old) server->request_stop();
   old.clear();  // joins: a server that serves waits in an engine call and leaves at once
+  process_.finished_run = -1;
   std::vector<std::unique_ptr<NodeThread>> fresh;
   for (uint32_t shard = 0; shard < options_.servers; ++shard) {
+    if (process_.stores.size() <= shard) {
+      process_.stores.push_back(std::make_unique<ParamStore>(shard, options_.servers));
+    }
     fresh.push_back(std::make_unique<NodeThread>(shared_for_nodes(), server_address(shard)));
   }
   std::lock_guard lock(mutex_);
   servers_ = std::move(fresh);
-  servers_for_ = action;
-  have_servers_ = true;
   for (const auto& server : servers_) server->start();
   return {};
 }
@@ -323,9 +328,10 @@ int HostRuntime::run_nodes() {
   abandoned_ = !stop_nodes(kStopSeconds);
   const int code = conclude(end);
   if (!abandoned_) {
+    std::vector<std::unique_ptr<NodeThread>> done[2];  // joined outside of the lock, which a node's last call takes
     std::lock_guard lock(mutex_);
-    workers_.clear();
-    servers_.clear();
+    done[0].swap(workers_);
+    done[1].swap(servers_);
   }
   cluster_->close();
   if (children_) {

@@ -82,8 +82,6 @@ class HostRuntime final : private ClusterEvents {
   std::condition_variable changed_;
   std::vector<std::unique_ptr<NodeThread>> workers_;
   std::vector<std::unique_ptr<NodeThread>> servers_;
-  uint32_t servers_for_ = 0;
-  bool have_servers_ = false;
   std::atomic<bool> interrupted_{false};
   bool abandoned_ = false;
 };

@@ -2,9 +2,11 @@
 
 #include <lua.hpp>
 
+#include "bindings/lua_collective.hpp"
 #include "bindings/lua_host.hpp"
 #include "bindings/lua_data.hpp"
 #include "bindings/lua_node.hpp"
+#include "bindings/lua_param.hpp"
 #include "bindings/process_shared.hpp"
 
 namespace actorhost {
@@ -82,7 +84,9 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
   if (!vm) return vm;
   register_node_module(**vm);
   share_data(**vm, shared_.process.data);
+  register_collective_module(**vm);
   register_host_module(**vm);
+  register_param_module(**vm);
   return vm;
 }
 
@@ -119,7 +123,8 @@ void NodeThread::run() {
       vm_ = vm->get();
       if (stopped_) vm_->request_stop();
     }
-    const Status ran = (*vm)->run(shared_.job.text(), "@" + shared_.job.name());
+    Status ran = (*vm)->run(shared_.job.text(), "@" + shared_.job.name());
+    if (ran && node_.role() == Role::server) ran = serve_values(**vm);
     if (ran && node_.role() == Role::worker) {
       shared_.cluster.report_ended(node_.index(), node_.actions());
     } else if (!ran) {

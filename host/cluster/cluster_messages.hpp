@@ -37,6 +37,8 @@ inline constexpr auto whereabouts_reply = Kind{0x0118};
 
 /// Texts that a script decides on (errors, names, places) travel up to this length.
 inline constexpr size_t kMaxTextBytes = size_t{64} << 10;
+/// In servers_start: whichever action the shards serve is fine.
+inline constexpr uint32_t kAnyAction = 0xffffffffU;
 
 /// A process asks to belong to the run.
 struct JoinMessage {

@@ -137,7 +137,10 @@ void Head::on_process_frame(ProcessId process, Frame&& frame, double now) {
   if (frame.kind == cluster_kind::action_enter) return on_action_enter(frame);
   if (frame.kind == cluster_kind::action_done) return on_action_done(frame);
   if (frame.kind == cluster_kind::module_find) return on_module_find(frame);
-  if (frame.kind == cluster_kind::servers_start) return on_servers_start(frame);
+  if (frame.kind == cluster_kind::servers_start) {
+    want_servers_.push_back(std::move(frame));
+    return start_waiting_servers();
+  }
   if (frame.kind == cluster_kind::whereabouts) return on_whereabouts(frame);
   if (frame.kind == cluster_kind::link_broken) return on_link_broken(process, frame, now);
   if (frame.kind == cluster_kind::want_link) return on_want_link(process, frame);
@@ -227,6 +230,7 @@ void Head::lose_workers(ProcessId process, const std::string& host, const std::s
     return stop(failed(Code::peer_lost, "all workers are lost, " + host + " was the last: " + reason));
   }
   publish(std::move(left));
+  start_waiting_servers();
   check_finished();
 }
 
@@ -348,6 +352,7 @@ void Head::on_action_enter(const Frame& frame) {
   answer.replayed = entered->replayed;
   reply(frame, cluster_kind::action_reply, answer.encode(), std::move(entered->value));
   trim_actions();
+  start_waiting_servers();
 }
 
 /// Whoever has already ended without this action never will take it.
@@ -392,12 +397,25 @@ void Head::on_module_find(const Frame& frame) {
   reply(frame, cluster_kind::module_reply, answer.encode(), std::move(text));
 }
 
-void Head::on_servers_start(const Frame& frame) {
-  ActionReply answer;
-  if (auto started = output_.start_servers(frame.tag); !started) {
-    answer = {false, false, started.error().code, started.error().message};
+/// Servers that have served a run make way for those of the next one. Nobody may be speaking with the old ones then, so
+/// the change waits until every live worker has entered the action.
+void Head::start_waiting_servers() {
+  std::vector<Frame> waiting = std::move(want_servers_);
+  want_servers_.clear();
+  for (Frame& frame : waiting) {
+    const bool all_in = std::all_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+      return frame.tag == kAnyAction || entry.second.ended || entry.second.actions > frame.tag;
+    });
+    if (!all_in) {
+      want_servers_.push_back(std::move(frame));
+      continue;
+    }
+    ActionReply answer;
+    if (auto started = output_.start_servers(frame.tag); !started) {
+      answer = {false, false, started.error().code, started.error().message};
+    }
+    reply(frame, cluster_kind::servers_ready, answer.encode());
   }
-  reply(frame, cluster_kind::servers_ready, answer.encode());
 }
 
 void Head::on_whereabouts(const Frame& frame) {

@@ -89,7 +89,7 @@ class Head {
   void on_action_enter(const Frame& frame);
   void on_action_done(const Frame& frame);
   void on_module_find(const Frame& frame);
-  void on_servers_start(const Frame& frame);
+  void start_waiting_servers();
   void on_whereabouts(const Frame& frame);
   void on_want_link(ProcessId process, const Frame& frame);
   void on_link_broken(ProcessId process, const Frame& frame, double now);
@@ -116,6 +116,7 @@ class Head {
   std::map<ProcessId, Process> processes_;
   std::map<NodeId, Worker> workers_;
   std::map<Pair, double> broken_;  // processes without a link that should have one, and since when
+  std::vector<Frame> want_servers_;  // questions whose time has not come
   ProcessId next_process_ = 1;
   bool over_ = false;
 };

@@ -45,6 +45,9 @@ Status Node::check() {
     if (end->ok) return Error{Code::interrupted, "the run is over"};
     return Error{Code::aborted, end->message};
   }
+  if (watched_epoch_ && cluster_.membership()->epoch() != *watched_epoch_) {
+    return Error{Code::peer_lost, "the membership has changed"};
+  }
   if (wait_.awaited.empty()) return {};
   const MembershipPtr newest = cluster_.membership();
   for (const Address address : wait_.awaited) {
@@ -79,6 +82,16 @@ Result<Frame> Node::receive_patiently(const Port::Match& match, double deadline)
   }
   log_.info(name(), wait_.what + ": waiting for over 10 s" + (who.empty() ? "" : " for " + who));
   return port_.receive(match, deadline);
+}
+
+Status Node::receive_all(const Port::Match& match, double deadline, std::vector<Frame>& out,
+                         std::optional<uint64_t> epoch) {
+  watched_epoch_ = epoch;
+  Status came = port_.receive_all(match, deadline, out);
+  watched_epoch_.reset();
+  const bool changed = epoch && cluster_.membership()->epoch() != *epoch;
+  if (!came.ok() && came.error().code == Code::peer_lost && changed) came = {};
+  return came;
 }
 
 Result<Frame> Node::ask_head(Frame&& question, Kind answer, const std::string& what) {

@@ -61,6 +61,11 @@ class Node {
   Result<Frame> receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
                         double deadline = kForever);
 
+  /// Takes every frame that matches, waiting until `deadline` for the first. Comes back without one at the deadline, and
+  /// when the newest membership is not (or no longer) that of `epoch`, if one is given.
+  Status receive_all(const Port::Match& match, double deadline, std::vector<Frame>& out,
+                     std::optional<uint64_t> epoch = std::nullopt);
+
   struct Action {
     uint32_t index = 0;
     bool replayed = false;
@@ -72,7 +77,8 @@ class Node {
   void finish_action(uint32_t index, Blob value);
   uint32_t actions() const noexcept { return actions_; }
 
-  /// Makes sure that shards run which serve action `action` (the next one when it has not been entered yet).
+  /// Makes sure that shards run which serve action `action`, or any (kAnyAction). Waits until all live workers have
+  /// entered that action.
   Status start_servers(uint32_t action);
 
   /// A module or file of the job: this machine's copy if the rendezvous host's is the same, else the text from there.
@@ -96,6 +102,7 @@ class Node {
     std::string what = {};
   };
   Wait wait_;  // the innermost that is going on
+  std::optional<uint64_t> watched_epoch_;  // another one ends the wait
   uint32_t actions_ = 0;
   uint32_t questions_ = 0;
   std::atomic<bool> stop_{false};

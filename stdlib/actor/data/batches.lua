@@ -168,6 +168,13 @@ function Batches:lost(worker)
   return #held
 end
 
+---The first `count` batches have been done before: for a run that goes on from a checkpoint. Before the first `next`.
+---@param count integer
+function Batches:skip(count)
+  check.integer(count, "count", "batches:skip", 0)
+  self._next = math.min(count, self:count()) + 1
+end
+
 ---The numbers that `worker` holds, in the order they were handed out.
 ---@param worker any its id
 ---@return integer[]

@@ -1,0 +1,542 @@
+#include "bindings/lua_param.hpp"
+
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <string>
+
+#include "bindings/barrier_api.hpp"
+#include "bindings/lua_support.hpp"
+#include "bindings/node_context.hpp"
+#include "bindings/param_values.hpp"
+#include "bindings/process_shared.hpp"
+#include "host/cluster/progress_rules.hpp"
+#include "host/engine/param_node.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kState = "actor.param";
+
+/// The number of the run that action `index` is; 0 stands for no run yet.
+RunId run_of(uint32_t action) { return action + 1; }
+
+/// Of one Vm; kept alive by it.
+struct ParamState {
+  explicit ParamState(NodeContext& c)
+      : context(c), channel(c.node), node(channel, c.options.servers), asp(native_asp()) {
+    if (c.node.role() == Role::server) serve({}, *asp);
+  }
+
+  /// Before its run a server answers get, set and keys as the server of a run without workers.
+  void serve(ParamServer::Config config, BarrierRule& with) {
+    config.run.shards = context.options.servers;
+    auto next = std::make_unique<ParamServer>(config, *context.shared.stores.at(context.node.index()), &with,
+                                              context.node.log());
+    node.serve(next.get());
+    server = std::move(next);
+  }
+
+  /// Makes sure that shards run which serve action `action`, or any (kAnyAction).
+  Status open(uint32_t wanted) {
+    if (server || (opened && wanted == kAnyAction)) return {};
+    AH_TRY(context.node.start_servers(wanted));
+    opened = true;
+    return {};
+  }
+
+  NodeContext& context;
+  NodeChannel channel;
+  ParamNode node;
+  bool opened = false;
+  std::unique_ptr<BarrierRule> asp;
+  std::unique_ptr<LuaRule> rule;
+  std::unique_ptr<ParamServer> server;
+  uint32_t action = 0;
+  std::vector<NodeId> asked;  // the workers of the schedule request that waits for its answer
+};
+
+ParamState& state_of(lua_State* L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, kState);
+  auto** held = static_cast<ParamState**>(lua_touserdata(L, -1));
+  lua_pop(L, 1);
+  return **held;
+}
+
+void expect(lua_State* L, const Status& status) {
+  if (!status) raise_error(L, status.error());
+}
+
+/// A wrong call or result: the user's own, so it is raised at the user's line without a code of the engine's.
+void expect_right(lua_State* L, const Status& status) {
+  if (!status && status.error().code == Code::bad_argument) raise_at_user(L, status.error().message);
+  expect(L, status);
+}
+
+template <typename T>
+T take(lua_State* L, Result<T> result) {
+  if (!result) {
+    if (result.error().code == Code::bad_argument) raise_at_user(L, result.error().message);
+    raise_error(L, result.error());
+  }
+  return std::move(*result);
+}
+
+// ---- reading options ----
+
+double number_field(lua_State* L, int index, const char* name, double otherwise) {
+  lua_getfield(L, index, name);
+  const double value = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : otherwise;
+  lua_pop(L, 1);
+  return value;
+}
+
+bool boolean_field(lua_State* L, int index, const char* name) {
+  lua_getfield(L, index, name);
+  const bool value = lua_toboolean(L, -1) != 0;
+  lua_pop(L, 1);
+  return value;
+}
+
+std::string text_field(lua_State* L, int index, const char* name) {
+  lua_getfield(L, index, name);
+  const std::string value = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  lua_pop(L, 1);
+  return value;
+}
+
+kernel::Decay decay_at(lua_State* L, int index) {
+  using kernel::DecayKind;
+  kernel::Decay out;
+  const std::string kind = text_field(L, index, "kind");
+  out.kind = kind == "step"           ? DecayKind::step
+             : kind == "exponential"  ? DecayKind::exponential
+             : kind == "inverse_time" ? DecayKind::inverse_time
+             : kind == "cosine"       ? DecayKind::cosine
+                                      : DecayKind::none;
+  out.rate = number_field(L, index, "rate", out.rate);
+  out.every = number_field(L, index, "every", out.every);
+  out.floor = number_field(L, index, "floor", out.floor);
+  return out;
+}
+
+/// An optimiser of actor.optim, which has checked its fields; the engine checks them again.
+kernel::OptimiserSpec optimiser_at(lua_State* L, int index) {
+  using kernel::OptimiserKind;
+  kernel::OptimiserSpec out;
+  const std::string kind = text_field(L, index, "kind");
+  if (kind == "add") {
+    out.kind = OptimiserKind::add;
+  } else if (kind == "adagrad") {
+    out.kind = OptimiserKind::adagrad;
+  } else if (kind == "adam") {
+    out.kind = OptimiserKind::adam;
+  } else if (kind != "sgd") {
+    raise_at_user(L, "param.run: pull has kind '" + kind + "', expected one of add, sgd, adagrad, adam (actor.optim)");
+  }
+  out.lr = number_field(L, index, "lr", out.lr);
+  out.scale = number_field(L, index, "scale", out.scale);
+  out.momentum = number_field(L, index, "momentum", out.momentum);
+  out.weight_decay = number_field(L, index, "weight_decay", out.weight_decay);
+  out.beta1 = number_field(L, index, "beta1", out.beta1);
+  out.beta2 = number_field(L, index, "beta2", out.beta2);
+  out.epsilon = number_field(L, index, "epsilon", out.epsilon);
+  out.initial = number_field(L, index, "initial", out.initial);
+  out.nesterov = boolean_field(L, index, "nesterov");
+  lua_getfield(L, index, "decay");
+  if (lua_istable(L, -1)) out.decay = decay_at(L, lua_gettop(L));
+  lua_pop(L, 1);
+  if (auto checked = kernel::check(out); !checked) raise_at_user(L, "param.run: pull: " + checked.error().message);
+  return out;
+}
+
+UpdateRule update_at(lua_State* L, int options) {
+  UpdateRule out;
+  lua_getfield(L, options, "pull");
+  if (lua_isfunction(L, -1)) {
+    out.kind = UpdateRule::Kind::lua;
+  } else if (lua_istable(L, -1)) {
+    out = UpdateRule::native(optimiser_at(L, lua_gettop(L)));
+  }
+  lua_pop(L, 1);
+  return out;
+}
+
+MergePolicy merge_at(lua_State* L, int options) {
+  MergePolicy out;
+  lua_getfield(L, options, "merge");
+  const int index = lua_gettop(L);
+  const std::string kind = text_field(L, index, "kind");
+  if (kind == "drop") out.kind = MergePolicy::Kind::drop;
+  if (kind == "buffer") out.kind = MergePolicy::Kind::buffer;
+  if (kind == "scale") out.kind = MergePolicy::Kind::scale;
+  out.later_than = static_cast<uint64_t>(number_field(L, index, "later_than", 0));
+  out.k = static_cast<uint32_t>(number_field(L, index, "k", 1));
+  out.exponent = number_field(L, index, "exponent", 1);
+  lua_pop(L, 1);
+  return out;
+}
+
+// ---- pushing what the engine says ----
+
+void push_summary(lua_State* L, const ParamSummary& summary) {
+  lua_createtable(L, 0, 7);
+  const auto number = [L](const char* name, double value) {
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, name);
+  };
+  number("steps", static_cast<double>(summary.steps));
+  number("updates", static_cast<double>(summary.updates));
+  number("seconds", summary.seconds);
+  number("dropped", static_cast<double>(summary.dropped));
+  number("lost", static_cast<double>(summary.lost));
+  number("non_finite", static_cast<double>(summary.non_finite));
+  lua_pushlstring(L, summary.reason.data(), summary.reason.size());
+  lua_setfield(L, -2, "reason");
+}
+
+void push_entry(lua_State* L, const ParamKey& key, ParamValue value, int extra) {
+  lua_createtable(L, 2 + extra, 0);
+  push_param_key(L, key);
+  lua_rawseti(L, -2, 1);
+  expect(L, push_param_value(L, std::move(value)));
+  lua_rawseti(L, -2, 2);
+}
+
+void push_entries(lua_State* L, std::vector<ParamEntry> entries) {
+  lua_createtable(L, static_cast<int>(entries.size()), 0);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    push_entry(L, entries[i].key, std::move(entries[i].value), 0);
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
+}
+
+struct PushRequest {
+  lua_State* L;
+  ParamState& state;
+
+  int operator()(const PullRequest& request) const {
+    lua_pushstring(L, "pull");
+    lua_createtable(L, static_cast<int>(request.entries->size()), 0);
+    int i = 0;
+    for (const PullEntry& entry : *request.entries) {
+      push_entry(L, entry.key, entry.value, 2);
+      lua_pushnumber(L, static_cast<lua_Number>(entry.step));
+      lua_rawseti(L, -2, 3);
+      lua_pushnumber(L, static_cast<lua_Number>(entry.worker));
+      lua_rawseti(L, -2, 4);
+      lua_rawseti(L, -2, ++i);
+    }
+    return 2;
+  }
+  int operator()(const StopRequest& request) const {
+    lua_pushstring(L, "stop");
+    lua_createtable(L, 0, 4);
+    lua_pushnumber(L, static_cast<lua_Number>(request.context.step));
+    lua_setfield(L, -2, "step");
+    lua_pushnumber(L, static_cast<lua_Number>(request.context.updates));
+    lua_setfield(L, -2, "updates");
+    lua_pushnumber(L, request.context.seconds);
+    lua_setfield(L, -2, "seconds");
+    lua_pushnumber(L, request.context.workers);
+    lua_setfield(L, -2, "workers");
+    return 2;
+  }
+  int operator()(const ScheduleRequest& request) const {
+    state.asked = request.workers;
+    lua_pushstring(L, "schedule");
+    lua_createtable(L, static_cast<int>(request.workers.size()), 0);
+    for (size_t i = 0; i < request.workers.size(); ++i) {
+      lua_pushnumber(L, request.workers[i]);
+      lua_rawseti(L, -2, static_cast<int>(i) + 1);
+    }
+    return 2;
+  }
+  int operator()(const LostNotice& notice) const {
+    lua_pushstring(L, "lost");
+    lua_pushnumber(L, notice.worker);
+    push_entries(L, notice.entries);
+    return 3;
+  }
+  int operator()(const FinishedNotice& notice) const {
+    state.context.shared.finished_run = state.action;
+    lua_pushstring(L, "finished");
+    push_summary(L, notice.summary);
+    lua_pushnumber(L, state.action);
+    return 3;
+  }
+  int operator()(const CutRequest&) const { return luaL_error(L, "a checkpoint's cut belongs to the engine"); }
+  int operator()(const Error& error) const { raise_error(L, error); }
+};
+
+// ---- values ----
+
+/// open(action): shards for that action
+int open(lua_State* L) {
+  const auto action = check_integer(L, 1, "action", "open", 0, UINT32_MAX);
+  expect(L, state_of(L).open(static_cast<uint32_t>(action)));
+  return 0;
+}
+
+/// get(key) -> value, step
+int get(lua_State* L) {
+  std::vector<ParamKey> keys = {take(L, param_key_at(L, 1, "param.get: key"))};
+  ParamState& state = state_of(L);
+  expect(L, state.open(kAnyAction));
+  std::vector<ParamEntry> entries = take(L, state.node.get(std::move(keys)));
+  if (std::holds_alternative<std::monostate>(entries[0].value)) return 0;
+  const uint64_t step = entries[0].step;
+  expect(L, push_param_value(L, std::move(entries[0].value)));
+  lua_pushnumber(L, static_cast<lua_Number>(step));
+  return 2;
+}
+
+/// set(key, value)
+int set(lua_State* L) {
+  ParamKey key = take(L, param_key_at(L, 1, "param.set: key"));
+  const ParamEntry entry{std::move(key), take(L, param_value_at(L, 2, false, "param.set")), 0};
+  ParamState& state = state_of(L);
+  expect(L, state.open(kAnyAction));
+  expect_right(L, state.node.set({&entry, 1}));
+  return 0;
+}
+
+/// keys() -> array, in order
+int keys(lua_State* L) {
+  ParamState& state = state_of(L);
+  expect(L, state.open(kAnyAction));
+  const std::vector<ParamKey> found = take(L, state.node.keys());
+  lua_createtable(L, static_cast<int>(found.size()), 0);
+  for (size_t i = 0; i < found.size(); ++i) {
+    push_param_key(L, found[i]);
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
+  return 1;
+}
+
+/// fetch({key, ...}, where) -> {{key, value}, ...}
+int fetch(lua_State* L) {
+  check_table(L, 1, "keys", "fetch");
+  const std::string where(check_text(L, 2, "where", "fetch"));
+  std::vector<ParamKey> wanted;
+  for (int i = 1; i <= static_cast<int>(lua_objlen(L, 1)); ++i) {
+    lua_rawgeti(L, 1, i);
+    wanted.push_back(take(L, param_key_at(L, -1, where + ": key " + std::to_string(i))));
+    lua_pop(L, 1);
+  }
+  push_entries(L, take(L, state_of(L).node.get(std::move(wanted))));
+  return 1;
+}
+
+// ---- the worker's loop ----
+
+/// worker_start(action, lua_pull, check_finite)
+int worker_start(lua_State* L) {
+  const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "worker_start", 0, UINT32_MAX));
+  ParamState& state = state_of(L);
+  ParamWorker::Config config;
+  config.run = run_of(action);
+  config.id = state.context.node.index();
+  config.shards = state.context.options.servers;
+  config.whole = lua_toboolean(L, 2) != 0;
+  config.check_finite = lua_toboolean(L, 3) != 0;
+  expect(L, state.node.begin(config));
+  return 0;
+}
+
+/// worker_next() -> step, entries (nil: choose keys), or nil, nil, summary at the end
+int worker_next(lua_State* L) {
+  ParamWorker::Event event = take(L, state_of(L).node.next_event());
+  if (auto* task = std::get_if<ParamWorker::Task>(&event)) {
+    lua_pushnumber(L, static_cast<lua_Number>(task->step));
+    if (task->local) return 1;
+    push_entries(L, std::move(task->entries));
+    return 2;
+  }
+  if (const auto* summary = std::get_if<ParamSummary>(&event)) {
+    lua_pushnil(L);
+    lua_pushnil(L);
+    push_summary(L, *summary);
+    return 3;
+  }
+  raise_at_user(L, std::get<Error>(event).message);
+}
+
+/// worker_push(updates, where)
+int worker_push(lua_State* L) {
+  const std::string where(check_text(L, 2, "where", "worker_push"));
+  const std::vector<ParamEntry> entries = take(L, param_entries_at(L, 1, false, false, where));
+  expect_right(L, state_of(L).node.push(entries));
+  return 0;
+}
+
+// ---- the server's loop ----
+
+/// server_start(action, options, evaluator) -> {updates=, step=} that the run goes on from
+int server_start(lua_State* L) {
+  ParamState& state = state_of(L);
+  state.action = static_cast<uint32_t>(check_integer(L, 1, "action", "server_start", 0, UINT32_MAX));
+  check_table(L, 2, "options", "server_start");
+  ParamServer::Config config;
+  config.update = update_at(L, 2);
+  config.run.run = run_of(state.action);
+  config.run.members = state.channel.members();
+  config.run.merge = merge_at(L, 2);
+  config.run.local_schedule = boolean_field(L, 2, "local_schedule");
+  config.run.seconds = number_field(L, 2, "seconds", kForever);
+  if (!lua_isnoneornil(L, 3)) {
+    lua_pushvalue(L, 3);
+    auto rule = LuaRule::pop(Vm::from(L));
+    if (!rule) raise_error(L, rule.error());
+    state.rule = std::move(*rule);
+  }
+  BarrierRule& rule = state.rule ? static_cast<BarrierRule&>(*state.rule) : *state.asp;
+  state.serve(config, rule);
+  lua_createtable(L, 0, 2);
+  lua_pushnumber(L, static_cast<lua_Number>(config.run.resumed.updates));
+  lua_setfield(L, -2, "updates");
+  return 1;
+}
+
+/// server_wait() -> what, ...: see PushRequest
+int server_wait(lua_State* L) {
+  ParamState& state = state_of(L);
+  if (state.rule) state.rule->use(L);
+  std::optional<ServerRequest> request;
+  while (!request) request = take(L, state.node.wait());
+  return std::visit(PushRequest{L, state}, *request);
+}
+
+int answer_stop(lua_State* L) {
+  state_of(L).server->answer_stop(lua_toboolean(L, 1) != 0);
+  return 0;
+}
+
+/// answer_schedule(tasks, where): {[id] = {{k, v}, ...}}; nil: every worker that was asked about chooses for itself
+int answer_schedule(lua_State* L) {
+  ParamState& state = state_of(L);
+  const std::string where(check_text(L, 2, "where", "answer_schedule"));
+  std::map<NodeId, std::vector<ParamEntry>> tasks;
+  if (lua_isnil(L, 1)) {
+    for (const NodeId id : state.asked) tasks[id] = {};
+  } else {
+    lua_pushnil(L);
+    while (lua_next(L, 1) != 0) {
+      const double id = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : -1;
+      const bool asked = std::any_of(state.asked.begin(), state.asked.end(), [&](NodeId a) { return a == id; });
+      if (!asked) {
+        lua_pushvalue(L, -2);
+        raise_at_user(L, where + " returned a task for worker '" + std::string(lua_tostring(L, -1)) +
+                             "', which is not one of those that it was asked about");
+      }
+      const std::string what = where + ", task of worker " + std::to_string(static_cast<NodeId>(id));
+      tasks[static_cast<NodeId>(id)] = take(L, param_entries_at(L, -1, true, true, what));
+      lua_pop(L, 1);
+    }
+  }
+  expect(L, state.server->answer_schedule(std::move(tasks), state.context.node.clock().now()));
+  return 0;
+}
+
+/// answer_pull(values, where)
+int answer_pull(lua_State* L) {
+  const std::string where(check_text(L, 2, "where", "answer_pull"));
+  const std::vector<ParamEntry> values = take(L, param_entries_at(L, 1, true, false, where));
+  expect_right(L, state_of(L).server->answer_pull(values));
+  return 0;
+}
+
+// ---- --inject ----
+
+int injects(lua_State* L) {
+  lua_pushboolean(L, NodeContext::of(L).options.inject.any());
+  return 1;
+}
+
+bool is_straggler(const NodeContext& context) {
+  const double share = context.options.inject.straggler_share;
+  const auto rank = context.node.rank();
+  const uint32_t n = context.node.membership().size();
+  const auto count = static_cast<uint32_t>(std::lround(share * n));
+  if (count == 0 || !rank) return false;
+  std::vector<uint32_t> ranks(n);
+  std::iota(ranks.begin(), ranks.end(), 0U);
+  std::vector<uint32_t> chosen(count);
+  Rng rng(context.seed, 0x53746167);
+  rng.sample(ranks, count, chosen.data());
+  return std::find(chosen.begin(), chosen.end(), *rank) != chosen.end();
+}
+
+/// injection() -> delay in seconds, factor: drawn anew for each push, from this worker's own stream
+int injection(lua_State* L) {
+  struct Source {
+    Rng rng;
+    double factor;
+  };
+  constexpr const char* kKey = "actor.param.injection";
+  const NodeContext& context = NodeContext::of(L);
+  const Injection& inject = context.options.inject;
+  lua_getfield(L, LUA_REGISTRYINDEX, kKey);
+  auto* source = static_cast<Source*>(lua_touserdata(L, -1));
+  if (source == nullptr) {
+    source = new (lua_newuserdata(L, sizeof(Source))) Source{Rng(context.seed, 0x496e6a00ULL + context.node.index()),
+                                                             is_straggler(context) ? inject.straggler_factor : 1};
+    lua_setfield(L, LUA_REGISTRYINDEX, kKey);
+  }
+  lua_pushnumber(L, inject.delay.draw(source->rng));
+  lua_pushnumber(L, source->factor);
+  return 2;
+}
+
+/// The rule refers to values of the Lua state, so it goes before the state does.
+int let_go(lua_State* L) {
+  (*static_cast<ParamState**>(lua_touserdata(L, 1)))->rule.reset();
+  return 0;
+}
+
+int open_param(lua_State* L) {
+  auto state = std::make_shared<ParamState>(NodeContext::of(L));
+  auto** held = static_cast<ParamState**>(lua_newuserdata(L, sizeof(ParamState*)));
+  *held = state.get();
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, let_go);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_setfield(L, LUA_REGISTRYINDEX, kState);
+  Vm::from(L).own(std::move(state));
+  static const luaL_Reg kFunctions[] = {
+      {"open", guarded<open>},
+      {"get", guarded<get>},
+      {"set", guarded<set>},
+      {"keys", guarded<keys>},
+      {"fetch", guarded<fetch>},
+      {"worker_start", guarded<worker_start>},
+      {"worker_next", guarded<worker_next>},
+      {"worker_push", guarded<worker_push>},
+      {"server_start", guarded<server_start>},
+      {"server_wait", guarded<server_wait>},
+      {"answer_stop", guarded<answer_stop>},
+      {"answer_schedule", guarded<answer_schedule>},
+      {"answer_pull", guarded<answer_pull>},
+      {"injects", guarded<injects>},
+      {"injection", guarded<injection>},
+      {nullptr, nullptr},
+  };
+  lua_newtable(L);
+  luaL_register(L, nullptr, kFunctions);
+  return 1;
+}
+
+}  // namespace
+
+void register_param_module(Vm& vm) { vm.register_module("actor.c.param", open_param); }
+
+Status serve_values(Vm& vm) {
+  ParamState state(*static_cast<NodeContext*>(vm.context()));
+  for (;;) {
+    if (auto waited = state.node.wait(); !waited) return waited.error();
+  }
+}
+
+}  // namespace actorhost

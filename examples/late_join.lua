@@ -1,0 +1,32 @@
+-- An elastic run: start it with --nnodes 1:3 --rdzv-endpoint HOST:PORT, and the same command later on other machines. Who
+-- joins gets work at once, from the clock of the slowest; who leaves is not waited for.
+local actor = require "actor"
+local param = actor.param
+
+local opt = actor.options { seconds = 5 }
+
+actor.on_membership(function(change)
+  for _, id in ipairs(change.joined) do print(("worker %d joined, now %d workers"):format(id, actor.size)) end
+  for _, id in ipairs(change.lost) do print(("worker %d is gone, now %d workers"):format(id, actor.size)) end
+end)
+
+local mine = 0
+
+local summary = param.run {
+  schedule = function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+    return tasks
+  end,
+  push = function(id)
+    mine = mine + 1
+    local until_ = actor.now() + 0.01
+    while actor.now() < until_ do end -- some work
+    return { { id, mine } }
+  end,
+  stop = function(ctx) return ctx.seconds >= opt.seconds end,
+}
+
+local pieces = {}
+for _, id in ipairs(param.keys()) do pieces[#pieces + 1] = ("worker %d: %d"):format(id, param.get(id)) end
+print(("%d updates (%s)"):format(summary.updates, table.concat(pieces, ", ")))

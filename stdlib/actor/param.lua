@@ -1,0 +1,332 @@
+--- The parameter server. `run` is one numbered action: the server schedules keys to workers, workers turn them into
+--- updates, the server merges these; a barrier rule says who may go on, `stop` when it is over. Values are tensors or any
+--- Lua value that can travel (actor.codec). Sources: Li et al., Scaling distributed machine learning with the parameter
+--- server, OSDI 2014; the callbacks are those of Owl's Actor system.
+---
+---     param.run {
+---       init = function() return { w = tensor.zeros { 10 } } end,
+---       schedule = function(workers) ... return { [id] = { { "w" }, { "batch", 7 } } } end,
+---       push = function(id, entries) ... return { { "w", gradient } } end,
+---       pull = optim.sgd { lr = 0.1 },
+---       barrier = barrier.ssp(4),
+---       stop = function(ctx) return ctx.step >= 1000 end,
+---     }
+local check = require("actor.check")
+local node = require("actor.c.node")
+local events = require("actor.events")
+local codec = require("actor.codec")
+local barrier = require("actor.barrier")
+local c = require("actor.c.param")
+
+local M = {}
+
+---@alias actor.param.Key string|number
+---@alias actor.param.Entry [actor.param.Key, any]
+
+---@class actor.param.StopContext
+---@field step integer steps that the slowest live worker has completed
+---@field updates integer pushes merged so far
+---@field seconds number since the first worker came
+---@field workers integer live workers
+
+---@class actor.param.LocalContext
+---@field id integer this worker
+---@field step integer its completed steps
+
+---@class actor.param.Summary
+---@field steps integer completed by the slowest live worker
+---@field updates integer pushes merged
+---@field seconds number from the first worker's arrival to the stop
+---@field reason string "stop", "seconds", ...
+---@field dropped integer pushes that the merge policy refused
+---@field lost integer workers lost on the way
+---@field non_finite integer pushes that held an infinite value or NaN
+
+---@class actor.param.Merge how late or surplus pushes are treated
+
+---@class actor.param.Run
+---@field schedule? fun(workers: integer[]): table<integer, actor.param.Entry[]> on shard 0: what each of these workers, which have passed the barrier, works on. An entry {k} stands for the stored value of k. A worker without entries rests: nobody waits for it, and it is offered again
+---@field schedule_local? fun(ctx: actor.param.LocalContext): actor.param.Key[] instead of `schedule`: on the worker, the keys that it wants
+---@field push fun(id: integer, entries: actor.param.Entry[]): actor.param.Entry[] on the worker: from what it got to the updates that it sends
+---@field pull? actor.Optimiser|fun(updates: table[]): actor.param.Entry[] how updates change values: a native optimiser, or on the key's owner a function of {{k, v, step, id}, ...} that returns new values; without it an update is the new value
+---@field barrier? string|function who may go on (default bsp); `--barrier` wins over it
+---@field stop? fun(ctx: actor.param.StopContext): boolean on shard 0; needed unless `--seconds` is given
+---@field init? fun(from: {updates: integer}): table<actor.param.Key, any> on shard 0, before anybody works: values for keys that are not there yet; `from.updates` have been merged already when a run is resumed
+---@field merge? actor.param.Merge default M.merge.all()
+---@field checkpoint? {steps?: integer, seconds?: number, dir?: string} when to write one; `--checkpoint` says where
+---@field lost? fun(id: integer, entries: actor.param.Entry[]) on shard 0: a worker is lost, with the entries it was working on
+---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
+
+local kinds = {
+  schedule = "function?", schedule_local = "function?", push = "function", pull = "function|table?",
+  barrier = "string|function|table?", stop = "function?", init = "function?", merge = "table?", checkpoint = "table?",
+  lost = "function?", check_finite = "boolean?",
+}
+
+-- "schedule (job.lua:12)", for errors about what a callback returned.
+local function named(what, fn)
+  local info = debug.getinfo(fn, "S")
+  return ("%s (%s:%d)"):format(what, info.short_src, info.linedefined)
+end
+
+---Merge policies: how pushes that are late, or more than wanted, are treated. Not a barrier: nobody waits for them.
+M.merge = {}
+
+---Every push is merged as it is.
+---@return actor.param.Merge
+function M.merge.all()
+  return { kind = "all" }
+end
+
+---Pushes more than `later_than` steps behind the newest one are dropped (Chen et al. 2016 for backup workers).
+---@param options {later_than: integer}
+---@return actor.param.Merge
+function M.merge.drop(options)
+  check.options(options, { later_than = "number" }, "merge.drop")
+  check.integer(options.later_than, "later_than", "merge.drop", 0, 2 ^ 31)
+  return { kind = "drop", later_than = options.later_than }
+end
+
+---Pushes are held until `k` have come and then merged as one, their mean (Nguyen et al. 2022, FedBuff).
+---@param options {k: integer}
+---@return actor.param.Merge
+function M.merge.buffer(options)
+  check.options(options, { k = "number" }, "merge.buffer")
+  check.integer(options.k, "k", "merge.buffer", 1, 2 ^ 24)
+  return { kind = "buffer", k = options.k }
+end
+
+---A push that is t steps behind the newest counts (1 + t) ^ -exponent (Xie et al. 2019, FedAsync).
+---@param options? {exponent?: number} default 1
+---@return actor.param.Merge
+function M.merge.scale_by_staleness(options)
+  options = options or {}
+  check.options(options, { exponent = "number?" }, "merge.scale_by_staleness")
+  check.number(options.exponent or 1, "exponent", "merge.scale_by_staleness", 0, 100)
+  return { kind = "scale", exponent = options.exponent or 1 }
+end
+
+local function check_checkpoint(plan)
+  if not plan then return end
+  check.options(plan, { steps = "number?", seconds = "number?", dir = "string?" }, "param.run, checkpoint")
+  if plan.steps then check.integer(plan.steps, "checkpoint.steps", "param.run", 1, 2 ^ 53) end
+  if plan.seconds then check.number(plan.seconds, "checkpoint.seconds", "param.run", 0) end
+  if not plan.steps and not plan.seconds then check.fail("param.run, checkpoint: give steps= or seconds=") end
+end
+
+local merge_kinds = { all = true, drop = true, buffer = true, scale = true }
+
+local function check_run(run, flags)
+  check.options(run, kinds, "param.run")
+  if not run.schedule == not run.schedule_local then
+    check.fail("param.run: give schedule= (on the server) or schedule_local= (on the workers)%s",
+      run.schedule and ", not both" or "")
+  end
+  if type(run.pull) == "table" and not run.pull.kind then
+    check.fail("param.run: pull is a table that is no optimiser; see actor.optim, or give a function")
+  end
+  if not run.stop and not flags.seconds then
+    check.fail("param.run: without stop= (or --seconds on the command line) it would never end")
+  end
+  if run.merge and not merge_kinds[run.merge.kind] then check.fail("param.run: merge is none of param.merge's") end
+  check_checkpoint(run.checkpoint)
+end
+
+-- The rule in charge: the command line's before the job's. Files come through the host, so they may come over the network.
+local function load_source(path)
+  local text, chunk = node.find_source(path)
+  return text, chunk
+end
+
+local function rule_of(run, flags)
+  local spec = flags.barrier or run.barrier or "bsp"
+  return barrier.from(spec, { resample = flags.resample, load = load_source })
+end
+
+---@param text string
+---@return actor.param.Summary
+local function decoded_summary(text)
+  return assert(codec.decode(text))
+end
+
+-- ---- the worker's side ----
+
+local function keys_to_fetch(run, id, step)
+  local keys = run.schedule_local { id = id, step = step }
+  local where = named("schedule_local", run.schedule_local)
+  if type(keys) ~= "table" then check.fail("%s returned %s, expected an array of keys", where, type(keys)) end
+  return c.fetch(keys, where)
+end
+
+-- `--inject`: this worker's delay before a push and slowness of it, by sleeping.
+local function slowed(push, id, entries, now)
+  local began = now()
+  local delay, factor = c.injection()
+  if delay > 0 then node.sleep(delay) end
+  local updates = push(id, entries)
+  if factor > 1 then node.sleep((factor - 1) * (now() - began)) end
+  return updates
+end
+
+local function work(run, index)
+  local now = require("actor").now
+  local id, injects = node.id, c.injects()
+  local push_name = named("push", run.push)
+  c.worker_start(index, type(run.pull) == "function", run.check_finite or false)
+  while true do
+    local step, entries, summary = c.worker_next()
+    if summary then return summary end
+    events.deliver()
+    if not entries then entries = keys_to_fetch(run, id, step) end
+    local updates
+    if injects then
+      updates = slowed(run.push, id, entries, now)
+    else
+      updates = run.push(id, entries)
+    end
+    c.worker_push(updates, push_name)
+  end
+end
+
+-- ---- the server's side ----
+
+-- What the callbacks decide, by the name of the request. Each gets the run, what is asked about, and its answer function.
+local answers = {}
+
+function answers.stop(run, context)
+  local stop = run.stop and run.stop(context) or false
+  if type(stop) ~= "boolean" then
+    check.fail("%s returned %s, expected a boolean", named("stop", run.stop), type(stop))
+  end
+  c.answer_stop(stop)
+end
+
+function answers.schedule(run, workers)
+  if run.schedule_local then return c.answer_schedule(nil, "") end
+  local tasks = run.schedule(workers)
+  local where = named("schedule", run.schedule)
+  if type(tasks) ~= "table" then
+    check.fail("%s returned %s, expected a table {[id] = {{key, value}, ...}}", where, type(tasks))
+  end
+  c.answer_schedule(tasks, where)
+end
+
+function answers.pull(run, updates)
+  c.answer_pull(run.pull(updates), named("pull", run.pull))
+end
+
+function answers.lost(run, id, entries)
+  if run.lost then run.lost(id, entries) end
+end
+
+function answers.finished(_, summary, index)
+  node.finish_action(index, codec.encode(summary))
+end
+
+local current -- the evaluator of the rule in charge, on shard 0 while it runs
+
+local function set_initial(run, from)
+  local values = run.init(from)
+  if type(values) ~= "table" then
+    check.fail("%s returned %s, expected a table {key = value}", named("init", run.init), type(values))
+  end
+  for key, value in require("actor.util").pairs(values) do
+    if M.get(key) == nil then M.set(key, value) end
+  end
+end
+
+local function serve(run, index, flags)
+  local first = node.shard == 0
+  if first then current = barrier.evaluator(rule_of(run, flags), node.seed) end
+  local from = c.server_start(index, {
+    pull = run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
+    seconds = flags.seconds, checkpoint = run.checkpoint,
+  }, current)
+  if first and run.init then set_initial(run, from) end
+  while true do
+    local what, a, b = c.server_wait()
+    events.deliver()
+    answers[what](run, a, b)
+  end
+end
+
+---Runs the engine until `stop` says so: on workers it returns the summary, the same everywhere; on a server it serves and
+---does not return. Errors of callbacks end the run on all nodes.
+---@param run actor.param.Run
+---@return actor.param.Summary
+function M.run(run)
+  local flags = node.flags()
+  check_run(run, flags)
+  local index, replayed, value = events.enter_action("param.run")
+  if replayed then return decoded_summary(value) end
+  if node.role == "server" then return serve(run, index, flags) end
+  c.open(index)
+  return work(run, index)
+end
+
+-- ---- the original names ----
+
+local registered = {}
+
+local function register(name)
+  return function(fn)
+    check.arg(fn, "function", "fn", "param.register_" .. name)
+    registered[name] = fn
+  end
+end
+
+M.register_schedule = register("schedule") ---@type fun(fn: function)
+M.register_push = register("push") ---@type fun(fn: function)
+M.register_pull = register("pull") ---@type fun(fn: function)
+M.register_stop = register("stop") ---@type fun(fn: function)
+
+---@param rule string|function|table
+function M.register_barrier(rule)
+  barrier.from(rule, { load = load_source }) -- complains here about what is none
+  registered.barrier = rule
+end
+
+---Runs what the register_ functions were given.
+---@return actor.param.Summary
+function M.start()
+  return M.run(registered)
+end
+
+-- ---- values, from anywhere ----
+
+---The value of `key` and the step of its last writer; nil when there is none. Works before, during and after `run`.
+---@param key actor.param.Key
+---@return any value
+---@return integer? step
+function M.get(key)
+  return c.get(key)
+end
+
+---Sets `key` on its server and waits until it is there. nil removes it.
+---@param key actor.param.Key
+---@param value any
+function M.set(key, value)
+  c.set(key, value)
+end
+
+---All keys, in order.
+---@return actor.param.Key[]
+function M.keys()
+  return c.keys()
+end
+
+---The number of live workers.
+---@return integer
+function M.worker_num()
+  return node.size
+end
+
+---Puts another barrier rule in charge of the run that is going on; from the next decision on. For callbacks on shard 0
+---(schedule, stop, on_membership).
+---@param rule string|function|table
+function M.set_barrier(rule)
+  if not current then check.fail("param.set_barrier works on server 0 while param.run runs: call it in schedule or stop") end
+  current:set(barrier.from(rule, { load = load_source }))
+end
+
+return M
