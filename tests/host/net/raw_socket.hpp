@@ -42,6 +42,11 @@ class RawSocket {
     return address;
   }
 
+  /// Closing then drops what is under way and resets the connection, as when a process is killed.
+  void reset_when_closed() {
+    const linger now{1, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  }
   /// False when the other end has closed.
   bool write(std::string_view bytes) {
     while (!bytes.empty()) {

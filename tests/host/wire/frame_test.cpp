@@ -1,0 +1,112 @@
+#include "host/wire/frame.hpp"
+
+#include <array>
+#include <cstring>
+
+#include <catch2/catch.hpp>
+
+#include "host/base/random.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+using Header = std::array<std::byte, kHeaderBytes>;
+
+Frame sample() {
+  Frame frame;
+  frame.kind = Kind::collective_first;
+  frame.flags = 5;
+  frame.src = 1;
+  frame.dst = server_address(2);
+  frame.tag = 0xdeadbeef;
+  frame.meta.resize(70);
+  frame.body = Blob::allocate(300);
+  return frame;
+}
+
+Header encoded(const Frame& frame) {
+  Header header;
+  encode_header(frame, header.data());
+  return header;
+}
+
+}  // namespace
+
+TEST_CASE("a header is read as it was written") {
+  const auto header = decode_header(encoded(sample()).data(), {});
+  REQUIRE(header.ok());
+  CHECK(header->kind == Kind::collective_first);
+  CHECK(header->flags == 5);
+  CHECK(header->src == 1);
+  CHECK(header->dst == server_address(2));
+  CHECK(header->tag == 0xdeadbeef);
+  CHECK(header->meta_bytes == 70);
+  CHECK(header->body_bytes == 300);
+}
+
+TEST_CASE("a header that is wrong anywhere is bad data with the reason") {
+  const auto changed = [](size_t at, int value) {
+    Header header = encoded(sample());
+    header.at(at) = static_cast<std::byte>(value);
+    const auto result = decode_header(header.data(), {});
+    REQUIRE_FALSE(result.ok());
+    CHECK(result.error().code == Code::bad_data);
+    return result.error().message;
+  };
+  CHECK(changed(0, 0).find("magic") != std::string::npos);
+  CHECK(changed(2, 9).find("version 9") != std::string::npos);
+  CHECK(changed(6, 1).find("reserved") != std::string::npos);
+  CHECK(changed(23, 1).find("metadata") != std::string::npos);
+  CHECK(changed(30, 1).find("body") != std::string::npos);
+}
+
+TEST_CASE("the body starts at a multiple of 64 from the start of the frame") {
+  for (size_t meta = 0; meta < 300; ++meta) {
+    CHECK(padding_bytes(meta, 0) == 0);
+    CHECK((kHeaderBytes + meta + padding_bytes(meta, 1)) % kBodyAlignment == 0);
+    CHECK(padding_bytes(meta, 1) < kBodyAlignment);
+  }
+}
+
+TEST_CASE("random headers are decoded within the limits or refused") {
+  const uint64_t seed = 3;
+  Rng rng(seed);
+  const FrameLimits limits{.meta_bytes = 1000, .body_bytes = 100000};
+  size_t taken = 0;
+  for (int round = 0; round < 300000; ++round) {
+    Header header;
+    if (rng.below(3) == 0) {
+      for (std::byte& byte : header) byte = static_cast<std::byte>(rng.next());
+    } else {
+      header = encoded(sample());
+      for (uint64_t flips = rng.below(3); flips-- > 0;) {
+        header.at(rng.below(kHeaderBytes)) ^= static_cast<std::byte>(1U << rng.below(8));
+      }
+    }
+    const auto result = decode_header(header.data(), limits);
+    if (!result.ok()) continue;
+    ++taken;
+    if (result->meta_bytes > limits.meta_bytes || result->body_bytes > limits.body_bytes) {
+      FAIL("seed " << seed << ", round " << round << ": a size over its limit");
+    }
+  }
+  CHECK(taken > 50000);
+}
+
+TEST_CASE("every layer's range of kinds is known and what lies between is not") {
+  for (Kind kind : {Kind::heartbeat, Kind::link_hello, Kind::farewell, Kind::cluster_first, Kind::cluster_last,
+                    Kind::collective_first, Kind::collective_last, Kind::param_first, Kind::param_last, Kind::test}) {
+    CHECK(known_kind(kind));
+  }
+  for (int kind : {0x0000, 0x0004, 0x00ff, 0x5500, 0x7eff, 0x8000, 0xffff})
+    CHECK_FALSE(known_kind(static_cast<Kind>(kind)));
+}
+
+TEST_CASE("an address says what it is") {
+  CHECK(address_name(worker_address(3)) == "worker 3");
+  CHECK(address_name(server_address(0)) == "server 0");
+  CHECK(address_name(service_address(1)) == "host 1");
+  CHECK(address_name(kNoAddress) == "nobody");
+  CHECK(address_index(service_address(77)) == 77);
+}

@@ -1,0 +1,141 @@
+// The examples of PROTOCOL.md against the code, byte for byte.
+
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "host/net/frame_reader.hpp"
+#include "host/net/handshake.hpp"
+#include "host/net/send_batch.hpp"
+#include "host/wire/packer.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+bool is_hex_pair(const std::string& word) {
+  return word.size() == 2 && word.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+/// The bytes of the block "```hex NAME"; a line's bytes end at the first word that is no pair of digits, or after 16.
+std::string example(const std::string& name) {
+  std::ifstream file(std::string(ACTORHOST_SOURCE_DIR) + "/host/wire/PROTOCOL.md");
+  REQUIRE(file.is_open());
+  std::string line;
+  while (std::getline(file, line) && line != "```hex " + name) {
+  }
+  std::string bytes;
+  while (std::getline(file, line) && line != "```") {
+    std::istringstream words(line);
+    std::string word;
+    for (int i = 0; i < 16 && words >> word && is_hex_pair(word); ++i) {
+      bytes.push_back(static_cast<char>(std::stoi(word, nullptr, 16)));
+    }
+  }
+  REQUIRE_FALSE(bytes.empty());
+  return bytes;
+}
+
+std::string bytes_of(const Frame& frame) {
+  SendBatch batch;
+  batch.add(frame);
+  std::array<Piece, kMaxPieces> pieces;
+  std::string bytes;
+  const size_t count = batch.pieces(pieces);
+  for (size_t i = 0; i < count; ++i) bytes.append(reinterpret_cast<const char*>(pieces[i].data), pieces[i].size);
+  return bytes;
+}
+
+Frame read_one(const std::string& bytes) {
+  FrameReader reader({});
+  std::array<Piece, 2> pieces;
+  REQUIRE(reader.room(pieces) == 1);
+  std::memcpy(pieces[0].data, bytes.data(), bytes.size());
+  std::vector<Frame> frames;
+  REQUIRE(reader.received(bytes.size(), frames).ok());
+  REQUIRE(frames.size() == 1);
+  return std::move(frames[0]);
+}
+
+Frame frame_with_meta() {
+  Frame frame;
+  frame.kind = Kind::param_first;
+  frame.src = worker_address(3);
+  frame.dst = server_address(0);
+  frame.tag = 17;
+  frame.meta.assign("\x2a\0\0\0w1", 6);
+  return frame;
+}
+
+Handshake::Nonce counting_from(unsigned char first) {
+  Handshake::Nonce nonce;
+  for (unsigned char& byte : nonce) byte = first++;
+  return nonce;
+}
+
+Status give(Handshake& to, const std::string& bytes) {
+  return to.input({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()});
+}
+
+}  // namespace
+
+TEST_CASE("the frames in PROTOCOL.md are what is written, and are read as what they say") {
+  Frame heartbeat;
+  heartbeat.kind = Kind::heartbeat;
+  CHECK(bytes_of(heartbeat) == example("heartbeat"));
+  CHECK(bytes_of(frame_with_meta()) == example("frame-with-meta"));
+
+  Frame with_body = frame_with_meta();
+  with_body.flags = 1;
+  with_body.kind = static_cast<Kind>(0x0301);
+  const std::array<float, 3> values = {1, -2, 0.5F};
+  with_body.body = Blob::copy_of(values.data(), sizeof values);
+  CHECK(bytes_of(with_body) == example("frame-with-body"));
+
+  const Frame read = read_one(example("frame-with-body"));
+  CHECK(read.kind == static_cast<Kind>(0x0301));
+  CHECK(read.flags == 1);
+  CHECK(read.src == 3);
+  CHECK(read.dst == server_address(0));
+  CHECK(read.tag == 17);
+  CHECK(read.meta.view() == with_body.meta.view());
+  CHECK(read.body.view() == with_body.body.view());
+}
+
+TEST_CASE("the handshake in PROTOCOL.md is the one that is held") {
+  Handshake dialler(Handshake::Side::dialler, "swordfish", counting_from(0), "listener");
+  Handshake listener(Handshake::Side::listener, "swordfish", counting_from(0x80), "dialler");
+  CHECK(dialler.output() == example("dialler-hello"));
+  REQUIRE(give(listener, example("dialler-hello")).ok());
+  CHECK(listener.output() == example("listener-hello"));
+  REQUIRE(give(dialler, example("listener-hello")).ok());
+  CHECK(dialler.output() == example("dialler-proof"));
+  REQUIRE(give(listener, example("dialler-proof")).ok());
+  CHECK(listener.output() == example("listener-proof"));
+  REQUIRE(give(dialler, example("listener-proof")).ok());
+  CHECK(dialler.proved());
+  CHECK(listener.proved());
+}
+
+TEST_CASE("the refusal in PROTOCOL.md is what a listener with another token sends") {
+  Handshake listener(Handshake::Side::listener, "mackerel", counting_from(0x80), "dialler");
+  REQUIRE(give(listener, example("dialler-hello")).ok());
+  CHECK(listener.output() == example("listener-hello"));
+  CHECK_FALSE(give(listener, example("dialler-proof")).ok());
+  CHECK(listener.output() == example("refusal"));
+}
+
+TEST_CASE("the packed fields in PROTOCOL.md are what Packer writes and Unpacker reads") {
+  const std::string bytes = example("packed");
+  CHECK(Packer().put(uint16_t{7}).put("hi").put(0.5).bytes() == bytes);
+  Unpacker unpacker(bytes);
+  CHECK(unpacker.get<uint16_t>() == 7);
+  CHECK(unpacker.text() == "hi");
+  CHECK(unpacker.get<double>() == 0.5);
+  CHECK(unpacker.done());
+}
