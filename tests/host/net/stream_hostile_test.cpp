@@ -135,7 +135,7 @@ TEST_CASE("thousands of random strings at the port leave memory flat and links u
   constexpr int kThreads = 4;
   // Each is a connection of its own. A hundred thousand take a minute or more: ACTORHOST_RANDOM_STRINGS=100000.
   const char* wanted = std::getenv("ACTORHOST_RANDOM_STRINGS");
-  const int strings_each = (wanted != nullptr ? std::atoi(wanted) : 5000) / kThreads;
+  const int strings_each = (wanted != nullptr ? std::atoi(wanted) : 2000) / kThreads;
   Besieged besieged;
   const auto bombard = [&](uint64_t stream, int strings) {
     Rng rng(seed, stream);
@@ -149,7 +149,7 @@ TEST_CASE("thousands of random strings at the port leave memory flat and links u
     }
   };
   INFO("seed " << seed);
-  bombard(0, 2000);  // until allocators and stacks have their size
+  bombard(0, 500);  // until allocators and stacks have their size
   const double before = resident_mb();
   std::vector<std::thread> strangers;
   for (uint64_t stream = 1; stream <= kThreads; ++stream) {
