@@ -1,0 +1,29 @@
+#pragma once
+// What net_bench's programs share: measuring in two forked processes, so that no thread of one side's library disturbs
+// the other, and printing `figure  ours  yardstick  ratio  goal`. Each side is measured in turns.
+
+#include <functional>
+#include <string>
+
+namespace actorhost::bench {
+
+double seconds();
+
+/// Runs `measure` in one child and `partner` in another. The partner says what the measurer has to know (a port) by
+/// writing it into `tell`; `measure` gets it and returns the figure. Ends the program when either fails.
+double in_two_processes(const std::function<void(const std::function<void(const std::string&)>& tell)>& partner,
+                        const std::function<double(const std::string& told)>& measure);
+/// Runs `measure` in a child of its own.
+double in_a_process(const std::function<double()>& measure);
+
+struct Row {
+  const char* figure;
+  const char* unit;
+  std::function<double()> ours;
+  std::function<double()> yardstick;
+  const char* goal;  // ">= 0.5"
+};
+/// Measures both sides alternately `rounds` times; prints medians and the median of the ratios.
+void print_row(const Row& row, int rounds);
+
+}  // namespace actorhost::bench
