@@ -75,9 +75,8 @@ void shuffled(double seed, double epoch, int32_t n, int32_t first, void* positio
   const Shuffle shuffle(static_cast<uint64_t>(seed), static_cast<uint64_t>(epoch), static_cast<uint64_t>(n));
   auto* head = static_cast<ah_positions*>(positions);
   auto* numbers = reinterpret_cast<int32_t*>(head + 1);
-  for (int32_t i = 0; i < head->n; ++i) {
-    numbers[i] = static_cast<int32_t>(shuffle(static_cast<uint64_t>(first - 1 + i))) + 1;
-  }
+  auto position = static_cast<uint64_t>(first) - 1;
+  for (int32_t i = 0; i < head->n; ++i, ++position) numbers[i] = static_cast<int32_t>(shuffle(position)) + 1;
 }
 
 }  // namespace
