@@ -15,7 +15,6 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kReadBlock = 256 * 1024;
-constexpr int kWriteBlock = 1 << 20;      // whole blocks go to the kernel from the caller's memory
 constexpr uint64_t kDeflateLimit = 1032;  // no deflate stream expands further than this
 constexpr std::string_view kSuffix = ".npy";
 
@@ -78,17 +77,34 @@ struct NpzWriter::Impl {
   Fd fd;
   ArchivePtr zip;
   std::set<std::string, std::less<>> names;
+  std::optional<Error> write_error;
+  bool abandoned = false;
 
   ~Impl() {
-    if (fd.valid()) archive_write_fail(zip.get());  // or freeing it would end the archive as if all had been written
+    abandoned = true;  // freeing `zip` ends the archive: that must not reach the file
+    zip.reset();
   }
-  Error failure(const std::string& doing) const {
-    return {Code::io, path.string() + ": " + doing + ": " + archive_message(zip.get())};
+
+  /// libarchive never hears of a failure: after one it would free its own memory no more.
+  static la_ssize_t on_write(archive*, void* self_pointer, const void* bytes, size_t size) {
+    auto* self = static_cast<Impl*>(self_pointer);
+    if (!self->abandoned && !self->write_error) {
+      auto written = write_all(self->fd.get(), {static_cast<const std::byte*>(bytes), size}, self->path);
+      if (!written) self->write_error = std::move(written).error();
+    }
+    return static_cast<la_ssize_t>(size);
+  }
+
+  /// The outcome of a call that returned `status`.
+  Status outcome(int status, const std::string& doing) const {
+    if (write_error) return *write_error;
+    if (status == ARCHIVE_OK) return {};
+    return Error{Code::io, path.string() + ": " + doing + ": " + archive_message(zip.get())};
   }
   Status put(std::span<const std::byte> bytes, const std::string& name) {
     while (!bytes.empty()) {
       const la_ssize_t n = archive_write_data(zip.get(), bytes.data(), bytes.size());
-      if (n <= 0) return failure("writing array '" + name + "'");
+      AH_TRY(outcome(n > 0 ? ARCHIVE_OK : ARCHIVE_FATAL, "writing array '" + name + "'"));
       bytes = bytes.subspan(static_cast<size_t>(n));
     }
     return {};
@@ -108,13 +124,11 @@ Result<NpzWriter> NpzWriter::create(const std::filesystem::path& path) {
   impl->fd = *std::move(fd);
   impl->zip.reset(archive_write_new());
   archive* zip = impl->zip.get();
-  if (archive_write_set_format_zip(zip) != ARCHIVE_OK ||
-      archive_write_set_options(zip, "zip:compression=store") != ARCHIVE_OK ||
-      archive_write_set_bytes_per_block(zip, kWriteBlock) != ARCHIVE_OK ||
-      archive_write_set_bytes_in_last_block(zip, 1) != ARCHIVE_OK ||
-      archive_write_open_fd(zip, impl->fd.get()) != ARCHIVE_OK) {
-    return impl->failure("cannot start a zip archive");
-  }
+  int status = archive_write_set_format_zip(zip);
+  if (status == ARCHIVE_OK) status = archive_write_set_options(zip, "zip:compression=store");
+  if (status == ARCHIVE_OK) status = archive_write_set_bytes_per_block(zip, 0);  // straight from the caller's memory
+  if (status == ARCHIVE_OK) status = archive_write_open(zip, impl.get(), nullptr, Impl::on_write, nullptr);
+  AH_TRY(impl->outcome(status, "cannot start a zip archive"));
   return NpzWriter(std::move(impl));
 }
 
@@ -130,17 +144,14 @@ Status NpzWriter::add(std::string_view name, const NpyView& array) {
   archive_entry_set_filetype(entry.get(), AE_IFREG);
   archive_entry_set_perm(entry.get(), 0644);
   archive_entry_set_size(entry.get(), static_cast<la_int64_t>(header.size() + array.bytes()));
-  if (archive_write_header(impl_->zip.get(), entry.get()) != ARCHIVE_OK) {
-    return impl_->failure("starting array '" + *at + "'");
-  }
+  AH_TRY(impl_->outcome(archive_write_header(impl_->zip.get(), entry.get()), "starting array '" + *at + "'"));
   AH_TRY(impl_->put(std::as_bytes(std::span(header)), *at));
   AH_TRY(impl_->put({static_cast<const std::byte*>(array.data), array.bytes()}, *at));
-  if (archive_write_finish_entry(impl_->zip.get()) != ARCHIVE_OK) return impl_->failure("ending array '" + *at + "'");
-  return {};
+  return impl_->outcome(archive_write_finish_entry(impl_->zip.get()), "ending array '" + *at + "'");
 }
 
 Status NpzWriter::close() {
-  if (archive_write_close(impl_->zip.get()) != ARCHIVE_OK) return impl_->failure("ending the archive");
+  AH_TRY(impl_->outcome(archive_write_close(impl_->zip.get()), "ending the archive"));
   return impl_->fd.close(impl_->path);
 }
 

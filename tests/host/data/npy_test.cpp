@@ -187,6 +187,18 @@ TEST_CASE("a writer that is dropped before close leaves no valid archive") {
   CHECK(!read_npz(scratch / "a.npz").ok());
 }
 
+TEST_CASE("a full disk is an error of writing with the file's name") {
+  if (::access("/dev/full", W_OK) != 0) return;
+  const NpyArray array = counting({300, 1000});
+  auto npz = write_npz("/dev/full", {{"w", array}, {"v", array}});
+  REQUIRE(!npz.ok());
+  CHECK(npz.error().code == Code::io);
+  CHECK(contains(npz.error().message, "/dev/full: writing: No space left on device"));
+  auto npy = write_npy("/dev/full", array.view());
+  REQUIRE(!npy.ok());
+  CHECK(contains(npy.error().message, "/dev/full: writing: No space left on device"));
+}
+
 TEST_CASE("array names that an archive cannot hold are refused") {
   const Scratch scratch;
   auto writer = NpzWriter::create(scratch / "a.npz");
