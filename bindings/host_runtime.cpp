@@ -117,12 +117,10 @@ int HostRuntime::run() {
   std::thread watcher([&] { watch(signals, over); });
   int code = 0;
   if (auto joined = join_cluster(); !joined) {
-    code = interrupted_ ? 130 : fail(joined.error(), exit_code_of(joined.error().code));
-    if (code == 1) code = 3;
-  } else if (!cluster_) {
-    code = supervise();
+    code = refused(joined.error());
   } else {
-    code = run_nodes();
+    joined_ = true;
+    code = cluster_ ? run_nodes() : supervise();
   }
   over = true;
   signals.finish();
@@ -132,6 +130,17 @@ int HostRuntime::run() {
     _exit(code);
   }
   return code;
+}
+
+/// The exit code when this host could not take part; says why.
+int HostRuntime::refused(const Error& error) {
+  if (interrupted_) return 130;
+  if (setup_.may_find_nobody && error.code == Code::unreachable) {
+    log_->info("", "no further job at " + endpoint_text(*endpoint_) + ", leaving");
+    return 0;
+  }
+  const int code = exit_code_of(error.code);
+  return fail(error, code == 1 ? 3 : code);
 }
 
 /// On the watcher's thread: turns the first signal into an interrupt, and ends the process when it does not end by
@@ -282,8 +291,8 @@ void HostRuntime::start_workers() {
   for (const auto& node : workers_) node->start();
 }
 
-/// Shards for `action`. A server's VM serves one run and stays in it, so that values can be read afterwards; the next run
-/// gets new VMs, and the shards' values stay where they are (ProcessShared::stores).
+/// Shards for `action`. A server's VM serves one run and stays in it, so that values can be read afterwards; the next
+/// run gets new VMs, and the shards' values stay where they are (ProcessShared::stores).
 Status HostRuntime::start_servers(uint32_t action) {
   std::vector<std::unique_ptr<NodeThread>> old;
   {

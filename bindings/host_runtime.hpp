@@ -28,7 +28,8 @@ class HostRuntime final : private ClusterEvents {
     std::string source;                         // a script given as text, with options.script as its name
     bool from_text = false;
     std::vector<std::string> command_line;  // of this process, for the children of --isolate
-    bool watch_signals = true;              // take SIGINT and SIGTERM for the time of `run`
+    bool may_find_nobody = false;  // an agent that has served a job: no further one is nothing to complain about
+    bool watch_signals = true;     // take SIGINT and SIGTERM for the time of `run`
   };
 
   HostRuntime(RunOptions options, Setup setup);
@@ -40,6 +41,8 @@ class HostRuntime final : private ClusterEvents {
   /// As Ctrl-C: nodes stop at their next engine call or hook. One that does not within a second (a loop compiled by the
   /// JIT) takes the process with it: `run` then ends by _exit.
   void interrupt();
+  /// Whether `run` got as far as taking part in a run.
+  bool joined() const noexcept { return joined_; }
 
  private:
   // ClusterEvents, on the service thread
@@ -47,6 +50,7 @@ class HostRuntime final : private ClusterEvents {
   Status start_servers(uint32_t action) override;
 
   void watch(const SignalWatch& signals, const std::atomic<bool>& over);
+  int refused(const Error& error);
   Status prepare();
   Status open_job();
   Status find_place();
@@ -84,6 +88,7 @@ class HostRuntime final : private ClusterEvents {
   std::vector<std::unique_ptr<NodeThread>> servers_;
   std::atomic<bool> interrupted_{false};
   bool abandoned_ = false;
+  bool joined_ = false;
 };
 
 /// The exit code of DESIGN section 4 for a failure.

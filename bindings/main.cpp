@@ -6,6 +6,7 @@
 
 #include <malloc.h>
 
+#include "bindings/agent.hpp"
 #include "bindings/host_runtime.hpp"
 
 int main(int argc, char** argv) {
@@ -20,6 +21,7 @@ int main(int argc, char** argv) {
     std::fputs(command.output.c_str(), *command.exit_code == 0 ? stdout : stderr);
     return *command.exit_code;
   }
+  if (command.options.agent) return actorhost::run_agent(command.options);
   actorhost::HostRuntime::Setup setup;
   setup.command_line = args;
   return actorhost::HostRuntime(std::move(command.options), std::move(setup)).run();

@@ -277,6 +277,7 @@ void Cluster::ask_to_dial(ProcessId process) {
 
 void Cluster::report_broken(ProcessId process, const std::string& reason) {
   detector_.forget(process);
+  if (end()) return;  // everybody is leaving
   log_.warn("cluster", "no link to host " + std::to_string(process) + ": " + reason);
   to_head(make_frame(cluster_kind::link_broken, service_address(process_), service_address(0), process));
 }

@@ -1,0 +1,27 @@
+#include "bindings/agent.hpp"
+
+#include <unistd.h>
+
+#include "bindings/host_runtime.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr useconds_t kBetweenJobs = 300000;  // the last job's rendezvous host is on its way out
+
+}  // namespace
+
+int run_agent(const RunOptions& options) {
+  for (bool served = false;; served = true) {
+    HostRuntime::Setup setup;
+    setup.may_find_nobody = served;
+    HostRuntime runtime(options, std::move(setup));
+    const int code = runtime.run();
+    if (code == 130 || options.once) return code;
+    if (!runtime.joined()) return served ? 0 : code;
+    usleep(kBetweenJobs);
+  }
+}
+
+}  // namespace actorhost
