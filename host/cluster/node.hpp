@@ -61,8 +61,8 @@ class Node {
   Result<Frame> receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
                         double deadline = kForever);
 
-  /// Takes every frame that matches, waiting until `deadline` for the first. Comes back without one at the deadline, and
-  /// when the newest membership is not (or no longer) that of `epoch`, if one is given.
+  /// Takes every frame that matches, waiting until `deadline` for the first. Comes back without one at the deadline,
+  /// and when the newest membership is not (or no longer) that of `epoch`, if one is given.
   Status receive_all(const Port::Match& match, double deadline, std::vector<Frame>& out,
                      std::optional<uint64_t> epoch = std::nullopt);
 

@@ -38,6 +38,10 @@ ParamCoordinator::ParamCoordinator(const CoordinatorConfig& config, BarrierRule&
   updates_ = before.updates;
   checkpoints_ = before.number;
   checkpoint_step_ = slowest_;
+  if (config_.finished) {
+    summary_ = *config_.finished;
+    phase_ = Phase::finished;
+  }
 }
 
 uint64_t ParamCoordinator::clock_of(NodeId id) const {
@@ -360,6 +364,8 @@ std::optional<ServerRequest> ParamCoordinator::finish(double now) {
   flush_staged(kAllSteps);
   commit(std::exchange(buffered_, {}), true);
   if (own_.pull() != nullptr) return std::nullopt;
+  const CheckpointPlan& plan = config_.checkpoint;
+  if ((plan.steps != 0 || plan.seconds > 0) && !std::exchange(last_cut_, true)) return CutRequest{state(now)};
   summary_.steps = slowest_;
   summary_.updates = updates_;
   summary_.seconds = elapsed(now);

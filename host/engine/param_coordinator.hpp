@@ -41,7 +41,8 @@ struct MergePolicy {
   double exponent = 1;
 };
 
-/// Checkpoints every so many steps of the slowest worker or seconds, whichever comes first; 0: not by this.
+/// Checkpoints every so many steps of the slowest worker or seconds, whichever comes first (0: not by this), and at the
+/// end.
 struct CheckpointPlan {
   uint64_t steps = 0;
   double seconds = 0;
@@ -54,8 +55,9 @@ struct CoordinatorConfig {
   bool local_schedule = false;  // workers choose their keys
   double seconds = kForever;    // the run stops after so long
   CheckpointPlan checkpoint;
-  std::vector<NodeId> members;  // live workers; BSP begins when they are all there
-  RunState resumed;             // clocks of the run that goes on, if one does
+  std::vector<NodeId> members;           // live workers; BSP begins when they are all there
+  RunState resumed;                      // clocks of the run that goes on, if one does
+  std::optional<ParamSummary> finished;  // the run was over before the job was resumed
 };
 
 struct StopContext {
@@ -189,6 +191,7 @@ class ParamCoordinator {
   uint64_t checkpoints_ = 0;
   uint64_t checkpoint_step_ = 0;
   double checkpoint_time_ = 0;
+  bool last_cut_ = false;  // the one at the end has been made
   ParamSummary summary_;
 };
 

@@ -123,8 +123,7 @@ Status ParamNode::set(std::span<const ParamEntry> entries, uint64_t step, double
   std::vector<ParamEntry> copies;
   if (deadline != kForever) std::transform(entries.begin(), entries.end(), std::back_inserter(copies), copy_of);
   const auto request = client_.set(copies.empty() ? entries : std::span<const ParamEntry>(copies), step, out_);
-  const Status waited =
-      wait_until([&] { return client_.finished(request); }, deadline, "setting " + key_list(entries));
+  const Status waited = wait_until([&] { return client_.finished(request); }, deadline, "setting " + key_list(entries));
   if (!waited.ok()) {
     client_.forget(request);
     return waited;

@@ -1,7 +1,7 @@
 #pragma once
 // A VM's parameter-server calls, waiting included: get, set, keys and update for everybody, the worker's loop for
-// workers, the server's loop for servers. Feeds the passive machines from a channel, sends what they say, and serves this
-// VM's shard while it waits for other shards. Used by the node's thread.
+// workers, the server's loop for servers. Feeds the passive machines from a channel, sends what they say, and serves
+// this VM's shard while it waits for other shards. Used by the node's thread.
 
 #include <memory>
 #include <optional>
@@ -24,7 +24,8 @@ class ParamNode {
 
   ParamNode(ParamChannel& channel, uint32_t shards);
 
-  // For everybody. Code::timeout at the deadline (a point on the channel's clock); every error says what was waited for.
+  // For everybody. Code::timeout at the deadline (a point on the channel's clock); every error says what was waited
+  // for.
 
   /// In the order of the keys; nil where there is nothing.
   Result<std::vector<ParamEntry>> get(std::vector<ParamKey> keys, double deadline = kForever);

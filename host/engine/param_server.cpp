@@ -73,6 +73,9 @@ std::optional<ServerRequest> ParamServer::next(double now) {
       shard_.cut(state.number);
       continue;
     }
+    if (request && checkpoints_ != nullptr) {
+      if (const auto* end = std::get_if<FinishedNotice>(&*request)) checkpoints_->finished(run_, end->summary);
+    }
     if (request || shard_.pull() == nullptr) return request;
   }
 }

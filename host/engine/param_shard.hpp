@@ -44,6 +44,8 @@ class CheckpointSink {
   /// Shard 0's decision, before any shard adds its part.
   virtual void begin(const RunState& state) = 0;
   virtual void add(uint64_t number, uint32_t shard, std::vector<std::pair<ParamKey, Stored>> values) = 0;
+  /// Later checkpoints are to say that this run is over.
+  virtual void finished(RunId run, const ParamSummary& summary) = 0;
 };
 
 /// One pushed value for a Lua `pull`: always whole.

@@ -91,6 +91,10 @@ void ParamSim::set(const ParamKey& key, const ParamValue& value) {
   });
 }
 
+void ParamSim::restore(const ParamCheckpoint& checkpoint) {
+  for (Shard& shard : shards_) REQUIRE(checkpoint.restore(*shard.store).ok());
+}
+
 ParamValue ParamSim::value(const ParamKey& key) const {
   BlobPool pool;
   ParamAssembler assembler(pool);

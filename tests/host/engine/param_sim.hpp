@@ -14,6 +14,7 @@
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
 #include "host/cluster/progress_rules.hpp"
+#include "host/engine/param_checkpoint.hpp"
 #include "host/engine/param_client.hpp"
 #include "host/engine/param_server.hpp"
 #include "host/engine/param_worker.hpp"
@@ -68,6 +69,7 @@ class ParamSim {
 
   /// Sets a value on the shards before the run.
   void set(const ParamKey& key, const ParamValue& value);
+  void restore(const ParamCheckpoint& checkpoint);
   /// The whole value from the shards' stores.
   ParamValue value(const ParamKey& key) const;
   /// Runs to the end; false when the run has not ended by `seconds` of simulated time (a deadlock).
