@@ -32,8 +32,7 @@ std::string encoded(VmFixture& f, const std::string& expression) {
 }
 
 const char* const kSamples[] = {
-    "{op = 'put', key = 'user:1234', val = 42, seq = 17, f = 1.5, n = {1, 2, 3, {4, 5, {x = 1, y = 'z'}}}, b = true, "
-    "i64 = 123456789012LL}",
+    "{op = 'put', key = 'user:1234', f = 1.5, n = {1, 2, 3, {4, 5, {x = 1, y = 'z'}}}, b = true, i = 123456789012LL}",
     "(function() local p = {} for i = 1, 50 do p[i] = {'w' .. i, i} end return p end)()",
     "(function() local p = {} for i = 1, 50 do p['k' .. i] = {i, tostring(i), {a = i}} end return p end)()",
     "'hello'",
@@ -190,7 +189,12 @@ TEST_CASE("a million mutated encodings neither crash nor get past the check unso
   size_t decoded = 0;
   size_t refused = 0;
   size_t sum = 0;
-  for (int i = 0; i < 1000000; ++i) {
+#ifdef ACTORHOST_SANITIZED
+  const int rounds = 200000;
+#else
+  const int rounds = 1000000;
+#endif
+  for (int i = 0; i < rounds; ++i) {
     const std::string text = mutate(samples[rng.below(samples.size())], rng);
     if (decode_value(L, text, 1).ok()) {
       ++decoded;
@@ -201,6 +205,6 @@ TEST_CASE("a million mutated encodings neither crash nor get past the check unso
     }
   }
   INFO("decoded " << decoded << ", refused " << refused << ", sum " << sum);
-  CHECK(decoded > 50000);
-  CHECK(refused > 50000);
+  CHECK(decoded > 10000);
+  CHECK(refused > 10000);
 }

@@ -13,7 +13,6 @@
 
 #include "bindings/vm.hpp"
 
-using actorhost::Error;
 using actorhost::ModuleText;
 using actorhost::Result;
 using actorhost::Vm;
