@@ -237,6 +237,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   const bool head = config.place != ClusterConfig::Place::member;
   const bool parent = head && options_.isolate;
   if (head) {
+    AH_TRY(load_checkpoint());
     if (!options_.seed) options_.seed = random_number() >> 33;
     config.head.settings = options_.shared_settings();
   }
@@ -262,6 +263,23 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   seed_ = options_.seed.value_or(0);
   if (head) log_->info("", "seed " + std::to_string(seed_));
   return cluster_->wait_for_start();
+}
+
+/// --resume: the newest complete checkpoint, on the rendezvous host, whose servers hold the values.
+Status HostRuntime::load_checkpoint() {
+  if (!options_.resume || process_.resumed) return {};
+  std::string directory = options_.resume->empty() ? options_.checkpoint : *options_.resume;
+  if (directory.empty()) directory = "checkpoints";
+  auto loaded = load_newest_checkpoint(directory, *log_);
+  if (!loaded) return loaded.error();
+  if (!*loaded) {
+    return Error{Code::bad_argument, "--resume: there is no complete checkpoint in '" + directory + "'"};
+  }
+  process_.resumed = std::move(**loaded);
+  log_->info("", "resuming from checkpoint " + std::to_string(process_.resumed->state.number) + " in '" + directory +
+                     "' (" + std::to_string(process_.resumed->state.updates) + " updates)");
+  if (options_.checkpoint.empty()) options_.checkpoint = directory;
+  return {};
 }
 
 Status HostRuntime::spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size) {
@@ -308,6 +326,7 @@ Status HostRuntime::start_servers(uint32_t action) {
   for (uint32_t shard = 0; shard < options_.servers; ++shard) {
     if (process_.stores.size() <= shard) {
       process_.stores.push_back(std::make_unique<ParamStore>(shard, options_.servers));
+      if (process_.resumed) AH_TRY(process_.resumed->restore(*process_.stores.back()));
     }
     fresh.push_back(std::make_unique<NodeThread>(shared_for_nodes(), server_address(shard)));
   }
@@ -372,6 +391,7 @@ bool HostRuntime::stop_nodes(double seconds) {
 }
 
 int HostRuntime::conclude(const EndMessage& end) {
+  if (auto flushed = process_.flush_checkpoints(); !flushed) log_->error("checkpoint", flushed.error().message);
   log_->flush();
   if (end.ok) return 0;
   if (interrupted_ || end.code == Code::interrupted) {

@@ -55,6 +55,7 @@ class HostRuntime final : private ClusterEvents {
   Status open_job();
   Status find_place();
   Status join_cluster();
+  Status load_checkpoint();
   Status open_cluster(ClusterConfig config);
   Status spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size);
   NodeThread::Shared shared_for_nodes();

@@ -30,10 +30,10 @@ struct ParamState {
   }
 
   /// Before its run a server answers get, set and keys as the server of a run without workers.
-  void serve(ParamServer::Config config, BarrierRule& with) {
+  void serve(ParamServer::Config config, BarrierRule& with, CheckpointSink* checkpoints = nullptr) {
     config.run.shards = context.options.servers;
     auto next = std::make_unique<ParamServer>(config, *context.shared.stores.at(context.node.index()), &with,
-                                              context.node.log());
+                                              context.node.log(), checkpoints);
     node.serve(next.get());
     server = std::move(next);
   }
@@ -176,6 +176,34 @@ MergePolicy merge_at(lua_State* L, int options) {
   out.exponent = number_field(L, index, "exponent", 1);
   lua_pop(L, 1);
   return out;
+}
+
+/// When to write checkpoints: the job's plan; with --checkpoint alone every half minute.
+CheckpointPlan checkpoint_at(lua_State* L, int options, std::string& directory) {
+  CheckpointPlan plan;
+  const RunOptions& flags = NodeContext::of(L).options;
+  directory = flags.checkpoint;
+  lua_getfield(L, options, "checkpoint");
+  if (lua_istable(L, -1)) {
+    const int index = lua_gettop(L);
+    plan.steps = static_cast<uint64_t>(number_field(L, index, "steps", 0));
+    plan.seconds = number_field(L, index, "seconds", 0);
+    if (directory.empty()) directory = text_field(L, index, "dir");
+    if (directory.empty()) directory = "checkpoints";
+  } else if (!directory.empty()) {
+    plan.seconds = 30;
+  }
+  lua_pop(L, 1);
+  return plan;
+}
+
+/// Where a resumed job's checkpoint was in this run, or how the run had ended before it.
+void resume(const ProcessShared& shared, CoordinatorConfig& run) {
+  if (!shared.resumed) return;
+  if (shared.resumed->state.run == run.run) run.resumed = shared.resumed->state;
+  if (const auto done = shared.resumed->finished.find(run.run); done != shared.resumed->finished.end()) {
+    run.finished = done->second;
+  }
 }
 
 // ---- pushing what the engine says ----
@@ -391,8 +419,16 @@ int server_start(lua_State* L) {
     if (!rule) raise_error(L, rule.error());
     state.rule = std::move(*rule);
   }
+  std::string directory;
+  config.run.checkpoint = checkpoint_at(L, 2, directory);
+  resume(state.context.shared, config.run);
+  CheckpointSink* checkpoints = nullptr;
+  if (!directory.empty()) {
+    checkpoints =
+        &state.context.shared.checkpointer(directory, state.context.options.servers, state.context.node.log());
+  }
   BarrierRule& rule = state.rule ? static_cast<BarrierRule&>(*state.rule) : *state.asp;
-  state.serve(config, rule);
+  state.serve(config, rule, checkpoints);
   lua_createtable(L, 0, 2);
   lua_pushnumber(L, static_cast<lua_Number>(config.run.resumed.updates));
   lua_setfield(L, -2, "updates");

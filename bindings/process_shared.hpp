@@ -1,16 +1,19 @@
 #pragma once
-// What the VMs of one process share beyond the cluster. `console` guards itself; `functions` does not change during a run;
-// each store belongs to the thread of its shard's server, one at a time.
+// What the VMs of one process share beyond the cluster. `console` and `data` guard themselves; `functions` and
+// `resumed` do not change during a run; each store belongs to the thread of its shard's server, one at a time.
 
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bindings/console.hpp"
-#include "host/data/data_cache.hpp"
 #include "bindings/include/actorhost.hpp"
+#include "host/data/data_cache.hpp"
+#include "host/engine/param_checkpoint.hpp"
 #include "host/engine/param_store.hpp"
 
 namespace actorhost {
@@ -21,6 +24,25 @@ struct ProcessShared {
   std::map<std::string, Function> functions;        // of the embedding program, by name
   std::vector<std::unique_ptr<ParamStore>> stores;  // by shard; they outlive the servers' VMs
   std::atomic<int64_t> finished_run{-1};            // the action that the present servers have served to its end
+  std::optional<ParamCheckpoint> resumed;           // what the run goes on from
+
+  /// The writer of checkpoints, made by the first shard that asks, with its directory. Any thread.
+  ParamCheckpointer& checkpointer(const std::string& directory, uint32_t shards, Log& log) {
+    std::lock_guard lock(checkpointer_mutex_);
+    if (!checkpointer_) {
+      checkpointer_ = std::make_unique<ParamCheckpointer>(ParamCheckpointer::Options{directory}, shards, log);
+    }
+    return *checkpointer_;
+  }
+  /// Waits until what has been taken is on disk.
+  Status flush_checkpoints() {
+    std::lock_guard lock(checkpointer_mutex_);
+    return checkpointer_ ? checkpointer_->flush() : Status();
+  }
+
+ private:
+  std::mutex checkpointer_mutex_;
+  std::unique_ptr<ParamCheckpointer> checkpointer_;
 };
 
 }  // namespace actorhost

@@ -36,16 +36,16 @@ std::string both_spellings(const std::string& name) {
 
 struct RawFlags {
   std::string nodes, nnodes, node_rank, endpoint, run_id;
+  std::string resume;  // for --help only: take_resume reads it
   std::string seed, seconds, log_level = "info", print, servers, threads, start_timeout, join;
-  std::string resume;
-  bool resume_given = false;
   bool no_progress = false;
 };
 
 Status take_numbers(const RawFlags& raw, RunOptions& out) {
   if (!raw.seed.empty()) {
     out.seed = parse_number<uint64_t>(raw.seed);
-    if (!out.seed || *out.seed > (uint64_t{1} << 53)) return bad_flag("seed", raw.seed, "a whole number from 0 to 2^53");
+    if (!out.seed || *out.seed > (uint64_t{1} << 53))
+      return bad_flag("seed", raw.seed, "a whole number from 0 to 2^53");
   }
   if (!raw.seconds.empty()) {
     out.seconds = parse_number<double>(raw.seconds);
@@ -81,7 +81,6 @@ Status take_words(const RawFlags& raw, RunOptions& out) {
     return bad_flag("print", raw.print, "all or first");
   out.print_all = raw.print == "all";
   out.progress = !raw.no_progress;
-  if (raw.resume_given) out.resume = raw.resume;
   if (!out.resample.empty()) {
     const bool poll =
         out.resample.starts_with("poll:") && parse_number<double>(out.resample.substr(5)).value_or(-1) > 0;
@@ -122,8 +121,7 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_flag("--isolate", out.isolate, "local nodes as processes instead of threads");
   app.add_option("--barrier", out.barrier, "bsp, asp, ssp:4, pbsp:10, pssp:10:4, ..., or FILE.lua[:NAME]");
   app.add_option("--resample", out.resample, "when a sampled barrier draws again: event, sticky, poll:SECONDS");
-  app.add_option("--resume", raw.resume, "go on from the newest complete checkpoint in DIR (default: --checkpoint's)")
-      ->expected(0, 1);
+  app.add_option("--resume", raw.resume, "go on from the newest complete checkpoint in DIR (default: --checkpoint's)");
   app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints");
   app.add_option("--seconds", raw.seconds, "stop the engine after that many seconds");
   app.add_option("--servers", raw.servers, "parameter-server shards (1)");
@@ -142,14 +140,21 @@ ParsedCommand usage_error(const std::string& message) {
   return command;
 }
 
-/// `--resume` takes a folder only when one follows; a following script is not it.
-void separate_resume(std::vector<std::string>& args) {
+/// `--resume` takes a folder only when one follows; a following script is not it. Taken out by hand, since the parser
+/// cannot tell.
+void take_resume(std::vector<std::string>& args, RunOptions& out) {
   for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i] == "--resume" &&
-        (i + 1 == args.size() || args[i + 1].starts_with("-") || args[i + 1].ends_with(".lua"))) {
-      args[i] = "--resume=";
+    const bool of_a_flag = i > 0 && args[i - 1] == "--barrier";
+    if (args[i].ends_with(".lua") && !of_a_flag) return;  // the job: what follows is its own
+    if (args[i].starts_with("--resume=")) {
+      out.resume = args[i].substr(9);
+      args.erase(args.begin() + static_cast<std::ptrdiff_t>(i--));
+    } else if (args[i] == "--resume") {
+      const bool folder = i + 1 < args.size() && !args[i + 1].starts_with("-") && !args[i + 1].ends_with(".lua");
+      out.resume = folder ? args[i + 1] : "";
+      const auto at = args.begin() + static_cast<std::ptrdiff_t>(i--);
+      args.erase(at, at + (folder ? 2 : 1));
     }
-    if (args[i].ends_with(".lua") && (i == 0 || !(args[i - 1] == "--barrier"))) return;
   }
 }
 
@@ -243,7 +248,7 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
     app.add_flag("--once", out.once, "leave after one job");
   } else {
     add_run_flags(app, raw, out);
-    separate_resume(args);
+    take_resume(args, out);
   }
   try {
     std::vector<std::string> reversed(args.rbegin(), args.rend());
@@ -259,7 +264,6 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
   } catch (const CLI::ParseError& error) {
     return usage_error(error.what());
   }
-  raw.resume_given = !out.agent && app.count("--resume") > 0;
   for (const auto& take : {take_numbers, take_words}) {
     if (auto taken = take(raw, out); !taken) return usage_error(taken.error().message);
   }

@@ -3,7 +3,7 @@
 local actor = require "actor"
 local param, optim, data, nn, tensor = actor.param, actor.optim, actor.data, actor.nn, actor.tensor
 
-local opt = actor.options { data = "", model = "mlp", hidden = 128, epochs = 5, batch = 32, lr = 0.1, checkpoint = 0 }
+local opt = actor.options { data = "", model = "mlp", hidden = 128, epochs = 5, batch = 32, lr = 0.1, save = 0 }
 local set = data.mnist(opt.data ~= "" and opt.data or nil)
 local batches = data.batches { n = set.train.n, size = opt.batch, epochs = opt.epochs, seed = actor.seed }
 
@@ -65,7 +65,7 @@ local summary = param.run {
     if #entries > 0 then batches:lost(id) else batches:done(id) end
   end,
   stop = function(ctx) return ctx.updates >= batches:count() end,
-  checkpoint = opt.checkpoint > 0 and { steps = opt.checkpoint } or nil,
+  checkpoint = opt.save > 0 and { steps = opt.save } or nil, -- --save 100: every 100 steps
 }
 bar:finish()
 
