@@ -50,11 +50,12 @@ local summary = param.run {
     local number, values = entries[1][2], {}
     for i = 2, #entries do values[entries[i][1]] = entries[i][2] end
     net:load(values)
-    if batches:where(number).epoch > epoch then
+    if count > 0 and batches:where(number).epoch > epoch then
       print(("epoch %d: loss %.4f, accuracy on 2,000 test images %.2f %%"):format(epoch, sum / count,
         100 * test_accuracy(2000)))
-      epoch, sum, count = batches:where(number).epoch, 0, 0
+      sum, count = 0, 0
     end
+    epoch = batches:where(number).epoch
     steps, sum, count = steps + 1, sum + net:loss(set.train:batch(batches:positions(number))), count + 1
     local updates = {}
     for i, name in ipairs(names) do updates[i] = { name, net.grads[name] } end
