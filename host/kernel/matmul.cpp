@@ -70,7 +70,7 @@ void run(const Kernels& k, const Operand& a, const Operand& b, const View& c, in
     std::byte* scratch = scratch_of(k.gemm_scratch(c.dtype, by_rows ? to - from : m, by_rows ? n : to - from, depth));
     k.gemm(c.dtype, m, n, depth, alpha, a, b, c.data, c.steps[0], accumulate, by_rows, from, to, scratch);
   };
-  if (parts == 1) return part(0);
+  if (pool == nullptr || parts == 1) return part(0);
   pool->run(static_cast<int>(parts), part);
 }
 

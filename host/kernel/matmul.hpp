@@ -1,5 +1,5 @@
 #pragma once
-// Matrix product of strided views. Packing buffers (at most 3.5 MB) are kept per thread until it ends. Thread-safe;
+// Matrix product of strided views. Packing buffers (at most 2.5 MB) are kept per thread until it ends. Thread-safe;
 // throws std::bad_alloc only.
 
 #include "host/kernel/pool.hpp"
