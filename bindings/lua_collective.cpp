@@ -15,11 +15,15 @@ namespace {
 constexpr const char* kEngine = "actor.collective";
 
 /// One engine for each Vm, so that its calls are numbered; kept in the registry.
+struct Handle {
+  PlainCollective* engine;
+};
+
 PlainCollective& engine_of(lua_State* L) {
   lua_getfield(L, LUA_REGISTRYINDEX, kEngine);
-  auto** held = static_cast<PlainCollective**>(lua_touserdata(L, -1));
+  const auto* handle = static_cast<Handle*>(lua_touserdata(L, -1));
   lua_pop(L, 1);
-  return **held;
+  return *handle->engine;
 }
 
 /// A lost peer or a passed timeout is an expected failure; everything else is raised.
@@ -61,8 +65,7 @@ int allreduce(lua_State* L) {
 int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   auto engine = std::make_shared<PlainCollective>(context.node);
-  auto** held = static_cast<PlainCollective**>(lua_newuserdata(L, sizeof(PlainCollective*)));
-  *held = engine.get();
+  new (lua_newuserdata(L, sizeof(Handle))) Handle{engine.get()};
   lua_setfield(L, LUA_REGISTRYINDEX, kEngine);
   Vm::from(L).own(std::move(engine));
   static const luaL_Reg kFunctions[] = {

@@ -8,6 +8,7 @@
 #include "bindings/barrier_api.hpp"
 #include "bindings/lua_support.hpp"
 #include "bindings/node_context.hpp"
+#include "bindings/param_options.hpp"
 #include "bindings/param_values.hpp"
 #include "bindings/process_shared.hpp"
 #include "host/cluster/progress_rules.hpp"
@@ -57,11 +58,16 @@ struct ParamState {
   std::vector<NodeId> asked;  // the workers of the schedule request that waits for its answer
 };
 
+/// What the registry holds: the state is the Vm's own.
+struct Handle {
+  ParamState* state;
+};
+
 ParamState& state_of(lua_State* L) {
   lua_getfield(L, LUA_REGISTRYINDEX, kState);
-  auto** held = static_cast<ParamState**>(lua_touserdata(L, -1));
+  const auto* handle = static_cast<Handle*>(lua_touserdata(L, -1));
   lua_pop(L, 1);
-  return **held;
+  return *handle->state;
 }
 
 void expect(lua_State* L, const Status& status) {
@@ -81,120 +87,6 @@ T take(lua_State* L, Result<T> result) {
     raise_error(L, result.error());
   }
   return std::move(*result);
-}
-
-// ---- reading options ----
-
-double number_field(lua_State* L, int index, const char* name, double otherwise) {
-  lua_getfield(L, index, name);
-  const double value = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : otherwise;
-  lua_pop(L, 1);
-  return value;
-}
-
-bool boolean_field(lua_State* L, int index, const char* name) {
-  lua_getfield(L, index, name);
-  const bool value = lua_toboolean(L, -1) != 0;
-  lua_pop(L, 1);
-  return value;
-}
-
-std::string text_field(lua_State* L, int index, const char* name) {
-  lua_getfield(L, index, name);
-  const std::string value = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-  lua_pop(L, 1);
-  return value;
-}
-
-kernel::Decay decay_at(lua_State* L, int index) {
-  using kernel::DecayKind;
-  kernel::Decay out;
-  const std::string kind = text_field(L, index, "kind");
-  out.kind = kind == "step"           ? DecayKind::step
-             : kind == "exponential"  ? DecayKind::exponential
-             : kind == "inverse_time" ? DecayKind::inverse_time
-             : kind == "cosine"       ? DecayKind::cosine
-                                      : DecayKind::none;
-  out.rate = number_field(L, index, "rate", out.rate);
-  out.every = number_field(L, index, "every", out.every);
-  out.floor = number_field(L, index, "floor", out.floor);
-  return out;
-}
-
-/// An optimiser of actor.optim, which has checked its fields; the engine checks them again.
-kernel::OptimiserSpec optimiser_at(lua_State* L, int index) {
-  using kernel::OptimiserKind;
-  kernel::OptimiserSpec out;
-  const std::string kind = text_field(L, index, "kind");
-  if (kind == "add") {
-    out.kind = OptimiserKind::add;
-  } else if (kind == "adagrad") {
-    out.kind = OptimiserKind::adagrad;
-  } else if (kind == "adam") {
-    out.kind = OptimiserKind::adam;
-  } else if (kind != "sgd") {
-    raise_at_user(L, "param.run: pull has kind '" + kind + "', expected one of add, sgd, adagrad, adam (actor.optim)");
-  }
-  out.lr = number_field(L, index, "lr", out.lr);
-  out.scale = number_field(L, index, "scale", out.scale);
-  out.momentum = number_field(L, index, "momentum", out.momentum);
-  out.weight_decay = number_field(L, index, "weight_decay", out.weight_decay);
-  out.beta1 = number_field(L, index, "beta1", out.beta1);
-  out.beta2 = number_field(L, index, "beta2", out.beta2);
-  out.epsilon = number_field(L, index, "epsilon", out.epsilon);
-  out.initial = number_field(L, index, "initial", out.initial);
-  out.nesterov = boolean_field(L, index, "nesterov");
-  lua_getfield(L, index, "decay");
-  if (lua_istable(L, -1)) out.decay = decay_at(L, lua_gettop(L));
-  lua_pop(L, 1);
-  if (auto checked = kernel::check(out); !checked) raise_at_user(L, "param.run: pull: " + checked.error().message);
-  return out;
-}
-
-UpdateRule update_at(lua_State* L, int options) {
-  UpdateRule out;
-  lua_getfield(L, options, "pull");
-  if (lua_isfunction(L, -1)) {
-    out.kind = UpdateRule::Kind::lua;
-  } else if (lua_istable(L, -1)) {
-    out = UpdateRule::native(optimiser_at(L, lua_gettop(L)));
-  }
-  lua_pop(L, 1);
-  return out;
-}
-
-MergePolicy merge_at(lua_State* L, int options) {
-  MergePolicy out;
-  lua_getfield(L, options, "merge");
-  const int index = lua_gettop(L);
-  const std::string kind = text_field(L, index, "kind");
-  if (kind == "drop") out.kind = MergePolicy::Kind::drop;
-  if (kind == "buffer") out.kind = MergePolicy::Kind::buffer;
-  if (kind == "scale") out.kind = MergePolicy::Kind::scale;
-  out.later_than = static_cast<uint64_t>(number_field(L, index, "later_than", 0));
-  out.k = static_cast<uint32_t>(number_field(L, index, "k", 1));
-  out.exponent = number_field(L, index, "exponent", 1);
-  lua_pop(L, 1);
-  return out;
-}
-
-/// When to write checkpoints: the job's plan; with --checkpoint alone every half minute.
-CheckpointPlan checkpoint_at(lua_State* L, int options, std::string& directory) {
-  CheckpointPlan plan;
-  const RunOptions& flags = NodeContext::of(L).options;
-  directory = flags.checkpoint;
-  lua_getfield(L, options, "checkpoint");
-  if (lua_istable(L, -1)) {
-    const int index = lua_gettop(L);
-    plan.steps = static_cast<uint64_t>(number_field(L, index, "steps", 0));
-    plan.seconds = number_field(L, index, "seconds", 0);
-    if (directory.empty()) directory = text_field(L, index, "dir");
-    if (directory.empty()) directory = "checkpoints";
-  } else if (!directory.empty()) {
-    plan.seconds = 30;
-  }
-  lua_pop(L, 1);
-  return plan;
 }
 
 /// Where a resumed job's checkpoint was in this run, or how the run had ended before it.
@@ -527,14 +419,13 @@ int injection(lua_State* L) {
 
 /// The rule refers to values of the Lua state, so it goes before the state does.
 int let_go(lua_State* L) {
-  (*static_cast<ParamState**>(lua_touserdata(L, 1)))->rule.reset();
+  static_cast<Handle*>(lua_touserdata(L, 1))->state->rule.reset();
   return 0;
 }
 
 int open_param(lua_State* L) {
   auto state = std::make_shared<ParamState>(NodeContext::of(L));
-  auto** held = static_cast<ParamState**>(lua_newuserdata(L, sizeof(ParamState*)));
-  *held = state.get();
+  new (lua_newuserdata(L, sizeof(Handle))) Handle{state.get()};
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, let_go);
   lua_setfield(L, -2, "__gc");

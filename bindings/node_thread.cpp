@@ -3,8 +3,8 @@
 #include <lua.hpp>
 
 #include "bindings/lua_collective.hpp"
-#include "bindings/lua_host.hpp"
 #include "bindings/lua_data.hpp"
+#include "bindings/lua_host.hpp"
 #include "bindings/lua_node.hpp"
 #include "bindings/lua_param.hpp"
 #include "bindings/process_shared.hpp"

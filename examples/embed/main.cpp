@@ -1,9 +1,10 @@
 // A C++ program with a job inside: it gives the job's Lua a function of its own and runs it on four nodes.
 
-#include <actorhost.hpp>
 #include <atomic>
 #include <cstdio>
 #include <string>
+
+#include <actorhost.hpp>
 
 int main(int argc, char** argv) {
   std::atomic<int> calls{0};

@@ -115,7 +115,7 @@ class Head {
   MembershipPtr membership_ = std::make_shared<const Membership>();
   std::map<ProcessId, Process> processes_;
   std::map<NodeId, Worker> workers_;
-  std::map<Pair, double> broken_;  // processes without a link that should have one, and since when
+  std::map<Pair, double> broken_;    // processes without a link that should have one, and since when
   std::vector<Frame> want_servers_;  // questions whose time has not come
   ProcessId next_process_ = 1;
   bool over_ = false;

@@ -101,7 +101,7 @@ class Node {
     std::span<const Address> awaited = {};
     std::string what = {};
   };
-  Wait wait_;  // the innermost that is going on
+  Wait wait_;                              // the innermost that is going on
   std::optional<uint64_t> watched_epoch_;  // another one ends the wait
   uint32_t actions_ = 0;
   uint32_t questions_ = 0;

@@ -1,8 +1,9 @@
 #include "host/base/distribution.hpp"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 using actorhost::Distribution;
 using actorhost::Rng;
@@ -23,10 +24,10 @@ TEST_CASE("each distribution draws numbers with the mean it states") {
 
 TEST_CASE("a malformed distribution says which part is wrong") {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "expected a number"},       {"exp", "expected a number"},   {"exp(", "closing bracket"},
-      {"exp(x)", "use exp(mean)"},     {"gamma(1)", "use gamma"},      {"gamma(1,2,3)", "use gamma"},
-      {"normal(0,1)", "is none of"},   {"-1", "expected a number"},    {"exp(-1)", "out of range"},
-      {"uniform(3,1)", "out of range"}, {"x+exp(1)", "before '+'"},    {"nan", "expected a number"},
+      {"", "expected a number"},        {"exp", "expected a number"}, {"exp(", "closing bracket"},
+      {"exp(x)", "use exp(mean)"},      {"gamma(1)", "use gamma"},    {"gamma(1,2,3)", "use gamma"},
+      {"normal(0,1)", "is none of"},    {"-1", "expected a number"},  {"exp(-1)", "out of range"},
+      {"uniform(3,1)", "out of range"}, {"x+exp(1)", "before '+'"},   {"nan", "expected a number"},
       {"gamma(0,1)", "out of range"},
   };
   for (const auto& [text, expected] : cases) {

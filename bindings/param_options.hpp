@@ -1,0 +1,26 @@
+#pragma once
+// Reading the options of param.run from Lua tables. stdlib/actor/param.lua has checked their types; what is out of
+// range is raised as a Lua error here. On the Vm's thread.
+
+#include <string>
+
+#include "host/engine/param_coordinator.hpp"
+#include "host/engine/param_update.hpp"
+
+struct lua_State;
+
+namespace actorhost {
+
+/// A number of the table at `index`, or `otherwise` where it has none.
+double number_field(lua_State* L, int index, const char* name, double otherwise);
+bool boolean_field(lua_State* L, int index, const char* name);
+
+/// `pull`: an optimiser, a function, or nothing (replace).
+UpdateRule update_at(lua_State* L, int options);
+/// `merge`: one of param.merge's.
+MergePolicy merge_at(lua_State* L, int options);
+/// When to write checkpoints: the job's plan; with --checkpoint alone every half minute. `directory` stays empty when
+/// there are none to write.
+CheckpointPlan checkpoint_at(lua_State* L, int options, std::string& directory);
+
+}  // namespace actorhost
