@@ -58,6 +58,10 @@ class ParamSim {
   };
 
   explicit ParamSim(SimOptions options);
+  ParamSim(const ParamSim&) = delete;
+  ParamSim& operator=(const ParamSim&) = delete;
+  /// The transport lets go of the mailboxes before they go.
+  ~ParamSim() { net_.close(); }
 
   // What the test decides.
   std::function<bool(const StopContext&)> stop = [](const StopContext& c) { return c.step >= 5; };

@@ -93,15 +93,19 @@ TEST_CASE("closing ends the wait of a reader and of a writer") {
   Mailbox box(1);
   Mailbox full(1);
   REQUIRE(full.try_push(numbered(1)) == Put::ok);
+  bool got = true;
+  Put put = Put::ok;
   std::thread reader([&] {
     std::vector<Frame> out;
-    CHECK_FALSE(box.pop_all(out, kForever));
+    got = box.pop_all(out, kForever);
   });
-  std::thread writer([&] { CHECK(full.push(numbered(2), kForever) == Put::closed); });
+  std::thread writer([&] { put = full.push(numbered(2), kForever); });
   box.close();
   full.close();
   reader.join();
   writer.join();
+  CHECK_FALSE(got);
+  CHECK(put == Put::closed);
 }
 
 TEST_CASE("a writer that waits for room gives up at its time") {
