@@ -51,8 +51,9 @@ local summary = param.run {
     for i = 2, #entries do values[entries[i][1]] = entries[i][2] end
     net:load(values)
     if count > 0 and batches:where(number).epoch > epoch then
-      print(("epoch %d: loss %.4f, accuracy on 2,000 test images %.2f %%"):format(epoch, sum / count,
-        100 * test_accuracy(2000)))
+      local samples = math.min(2000, set.test.n)
+      print(("epoch %d: loss %.4f, accuracy on %d test images %.2f %%"):format(epoch, sum / count, samples,
+        100 * test_accuracy(samples)))
       sum, count = 0, 0
     end
     epoch = batches:where(number).epoch

@@ -135,7 +135,7 @@ end
 -- The rule in charge: the command line's before the job's. Files come through the host, so they may come over the network.
 local function load_source(path)
   local text, chunk = node.find_source(path)
-  return text, chunk
+  return text, text and "@" .. chunk or chunk
 end
 
 local function rule_of(run, flags)

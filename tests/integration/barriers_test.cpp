@@ -1,0 +1,217 @@
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+// Every worker counts its steps; the schedule watches how far apart they come. One of the three is slow.
+constexpr const char* kCounting = R"(
+local actor = require "actor"
+local param, tensor = actor.param, actor.tensor
+local widest = 0
+
+local summary = param.run {
+  init = function() return { steps = tensor.zeros(3) } end,
+  schedule = function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { "steps" } } end
+    return tasks
+  end,
+  push = function(id)
+    local mine = tensor.zeros(3)
+    mine:set(id + 1, 1)
+    return { { "steps", mine } }
+  end,
+  pull = actor.optim.add(),
+  stop = function(ctx)
+    local steps = param.get("steps")
+    widest = math.max(widest, steps:max() - steps:min())
+    param.set("widest", widest)
+    return ctx.step >= 20
+  end,
+}
+local steps = param.get("steps")
+print("least: " .. steps:min())
+print("spread: " .. math.max(param.get("widest"), steps:max() - steps:min()))
+print("updates: " .. summary.updates - steps:sum())
+)";
+
+// Worker 0 stays in its first push until the others have made 20 steps: it ends only under a rule that lets them.
+constexpr const char* kOneStays = R"(
+local actor = require "actor"
+local param, tensor = actor.param, actor.tensor
+local opt = actor.options { swap = "" }
+
+param.run {
+  init = function() return { steps = tensor.zeros(3) } end,
+  schedule = function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+    return tasks
+  end,
+  push = function(id)
+    while id == 0 and param.get("steps"):slice(1, 2, 3):min() < 20 do end
+    local mine = tensor.zeros(3)
+    mine:set(id + 1, 1)
+    return { { "steps", mine } }
+  end,
+  pull = actor.optim.add(),
+  stop = function(ctx)
+    if ctx.updates == 0 and opt.swap ~= "" then param.set_barrier(opt.swap) end
+    return ctx.step >= 1
+  end,
+}
+print("others: " .. tostring(param.get("steps"):slice(1, 2, 3):min() >= 20))
+)";
+
+// Ten steps under whatever rule the command line names.
+constexpr const char* kShort = R"(
+local actor = require "actor"
+local function register()
+  actor.param.register_schedule(function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+    return tasks
+  end)
+  actor.param.register_push(function(id) return { { id, true } } end)
+  actor.param.register_stop(function(ctx) return ctx.step >= 10 end)
+end
+register()
+print(("%d steps"):format(actor.param.start().steps))
+)";
+
+struct Counted {
+  Finished run;
+  int spread = -1;
+};
+
+Counted count(const std::string& place, const std::string& rule) {
+  const JobFolder folder;
+  folder.write("job.lua", kCounting);
+  Counted counted;
+  counted.run =
+      run_at(place, folder, {"--barrier", rule, "--inject", "straggler=0.34:4x,delay=uniform(0,0.002)", "job.lua"});
+  if (counted.run.status == 0) counted.spread = std::stoi(line_after(counted.run.out, "spread: "));
+  return counted;
+}
+
+Finished run_short(const JobFolder& folder, const std::string& rule) {
+  folder.write("job.lua", kShort);
+  return folder.run({"-n", "3", "--barrier", rule, "job.lua"});
+}
+
+}  // namespace
+
+TEST_CASE("under each rule the work is done and every update counted") {
+  const std::string rule = GENERATE(as<std::string>(), "bsp", "ssp:4", "asp", "pbsp:2", "pbsp:1@sticky", "pssp:2:4",
+                                    "quorum:0.8:1", "backup:1");
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
+  const auto [run, spread] = count(place, rule);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(std::stoi(line_after(run.out, "least: ")) >= 20);
+  CHECK(line_after(run.out, "updates: ") == "0");
+}
+
+TEST_CASE("steps never spread by more than 1 under BSP and s + 1 under SSP(s)") {
+  const auto [rule, most] = GENERATE(table<std::string, int>({{"bsp", 1}, {"ssp:0", 1}, {"ssp:1", 2}, {"ssp:4", 5}}));
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
+  const auto [run, spread] = count(place, rule);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(spread >= 0);
+  CHECK(spread <= most);
+}
+
+TEST_CASE("a rule that does not wait for one worker goes on without it") {
+  const JobFolder folder;
+  folder.write("job.lua", kOneStays);
+  const std::string rule = GENERATE(as<std::string>(), "asp", "ssp:30", "pbsp:0", "quorum:0.6", "backup:1");
+  const Finished run = folder.run({"-n", "3", "--barrier", rule, "job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(line_after(run.out, "others: ") == "true");
+}
+
+TEST_CASE("a rule can be swapped while the job runs") {
+  const JobFolder folder;
+  folder.write("job.lua", kOneStays);
+  const std::string to = GENERATE(as<std::string>(), "asp", "backup:1");
+  const Finished run = folder.run({"-n", "3", "--barrier", "bsp", "job.lua", "--swap", to});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(line_after(run.out, "others: ") == "true");
+}
+
+TEST_CASE("a rule comes from a file, or by its name from a file of several") {
+  const JobFolder folder;
+  folder.write("one.lua", "return function(view) return view:passed(view.step) end");
+  folder.write("rules/two.lua", R"(
+local barrier = require "actor.barrier"
+return { close = function(view) return view.step <= view:min() + 2 end, far = barrier.ssp(30) }
+)");
+  const std::string rule = GENERATE(as<std::string>(), "one.lua", "rules/two.lua:close", "rules/two.lua:far");
+  const Finished run = run_short(folder, rule);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out == "10 steps\n");
+}
+
+TEST_CASE("a rule's file is found by its full path") {
+  const JobFolder folder;
+  const TempDir elsewhere;
+  const Finished run = run_short(folder, elsewhere.write("mine.lua", "return function() return true end").string());
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out, Contains(" steps"));
+}
+
+TEST_CASE("a wrong --barrier ends the run with 1 and says what is wrong") {
+  const JobFolder folder;
+  folder.write("syntax.lua", "return function(view) retrun true end");
+  folder.write("nothing.lua", "local x = 1");
+  folder.write("two.lua", "return { one = function() return true end, two = function() return true end }");
+  const auto [rule, message] = GENERATE(table<std::string, std::string>({
+      {"bps", "there is no rule 'bps'; did you mean bsp?"},
+      {"nope", "there is no rule 'nope' (known: asp, "},
+      {"ssp", "it is written ssp:S"},
+      {"ssp:x", "s has to be a whole number of at least 0, not 'x'"},
+      {"ssp:-1", "s has to be a whole number of at least 0, not '-1'"},
+      {"quorum:2", "fraction has to be a number from 0 to 1, not '2'"},
+      {"bsp@sticky", "bsp does not sample"},
+      {"pbsp:2@often", "'often' is none of event, sticky, poll:SECONDS"},
+      {"missing.lua", "cannot read 'missing.lua': No such file or directory"},
+      {"syntax.lua", "syntax.lua:1: '=' expected near 'true'"},
+      {"nothing.lua", "nothing.lua has to return a rule or a table of named rules, not nothing"},
+      {"two.lua", "name one of them as two.lua:NAME (one, two)"},
+      {"two.lua:three", "two.lua has no rule 'three'"},
+  }));
+  const Finished run = run_short(folder, rule);
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains("barrier '" + rule + "'") && Contains(message));
+  CHECK(run.out.empty());
+}
+
+TEST_CASE("a rule that raises or answers wrongly ends the run with 1, its file and line") {
+  const JobFolder folder;
+  folder.write("raises.lua", "return function(view)\n  return view.step < view.nonsense\nend");
+  folder.write("answers.lua", "return function(view) return 'perhaps' end");
+  folder.write("recheck.lua", "return function(view) return false, 'soon' end");
+  folder.write("never.lua", "return function(view) return false end");
+  const auto [rule, message] = GENERATE(table<std::string, std::string>({
+      {"raises.lua", "raises.lua:2: "},
+      {"answers.lua", "returned perhaps; a rule returns true, false"},
+      {"recheck.lua", "returned false, soon; a rule returns true, false"},
+      {"never.lua", "its rule would never let anybody pass"},
+  }));
+  const Finished run = run_short(folder, rule);
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains(message));
+  CHECK(count_of(run.err, "stack traceback") <= 1);
+}

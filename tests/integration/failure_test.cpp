@@ -1,0 +1,286 @@
+#include <chrono>
+#include <csignal>
+
+#include <catch2/catch.hpp>
+#include <unistd.h>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+// Counts how often each batch is merged. Worker 2 stays in its third push and says in which process.
+constexpr const char* kOneStops = R"(
+local actor = require "actor"
+local param, data, tensor = actor.param, actor.data, actor.tensor
+local batches = data.batches { n = 60, size = 2 }
+local process = io.open("/proc/self/stat"):read("*n")
+local pushes = 0
+
+local summary = param.run {
+  init = function() return { counts = tensor.zeros(batches:count()) } end,
+  schedule = function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do
+      batches:done(id)
+      local number = batches:next(id)
+      if number then tasks[id] = { { "batch", number } } end
+    end
+    return tasks
+  end,
+  push = function(id, entries)
+    pushes = pushes + 1
+    if id == 2 and pushes == 3 then
+      actor.log.info("stays in process %d.", process)
+      while true do end
+    end
+    local one = tensor.zeros(batches:count())
+    one:set(entries[1][2], 1)
+    return { { "counts", one } }
+  end,
+  pull = actor.optim.add(),
+  lost = function(id, entries)
+    if #entries > 0 then batches:lost(id) else batches:done(id) end
+  end,
+  stop = function(ctx) return ctx.updates >= batches:count() end,
+}
+local counts = param.get("counts")
+print(("merged: %d to %d times, %d updates, %d lost"):format(counts:min(), counts:max(), summary.updates, summary.lost))
+)";
+
+// Runs until it is ended; every worker says in which process it is once the engine runs.
+constexpr const char* kEndless = R"(
+local actor = require "actor"
+local process = io.open("/proc/self/stat"):read("*n")
+local started = false
+actor.param.run {
+  schedule = function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+    return tasks
+  end,
+  push = function(id)
+    if not started then actor.log.info("worker %d works in process %d.", id, process) end
+    started = true
+    return { { id, true } }
+  end,
+  stop = function() return false end,
+}
+)";
+
+// One kind of trouble each, by the job's first argument.
+constexpr const char* kTrouble = R"(
+local actor = require "actor"
+local what = actor.args[1]
+
+local function run(push)
+  return actor.param.run {
+    schedule = function(workers)
+      local tasks = {}
+      for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+      return tasks
+    end,
+    push = push or function(id) return { { id, true } } end,
+    stop = function(ctx) return ctx.step >= 10 end,
+  }
+end
+
+if what == "push" then
+  run(function(id)
+    if id == 1 then error("spilt milk") end
+    return { { id, true } }
+  end)
+elseif what == "top" then
+  if actor.rank == 1 then error("spilt milk") end
+  actor.collective.barrier()
+elseif what == "ends early" then
+  if actor.rank == 1 then return end
+  run()
+elseif what == "ends before a barrier" then
+  if actor.rank == 1 then return end
+  actor.collective.barrier()
+elseif what == "another operation" then
+  if actor.rank == 1 then actor.collective.barrier()
+  else actor.collective.allreduce(actor.tensor.zeros(3)) end
+elseif what == "another shape" then
+  actor.collective.allreduce(actor.tensor.zeros(actor.rank == 1 and 4 or 3))
+elseif what == "an action against a collective" then
+  if actor.rank == 1 then actor.collective.barrier()
+  else run() end
+elseif what == "one action more" then
+  run()
+  if actor.role == "server" or actor.rank ~= 1 then run() end
+else
+  print("nothing is wrong")
+end
+)";
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// The process that writes it, from "... process 123." in its log.
+pid_t process_of(Process& process, const std::string& who) {
+  const auto number = process.wait_for_match(who + " in process (\\d+)\\.", 20);
+  INFO(process.describe());
+  REQUIRE(number.has_value());
+  return static_cast<pid_t>(std::stol(*number));
+}
+
+}  // namespace
+
+TEST_CASE("a killed worker process is not waited for and its batch is done by others") {
+  const JobFolder folder;
+  folder.write("job.lua", kOneStops);
+  const std::string rule =
+      GENERATE(as<std::string>(), "bsp", "ssp:1", "asp", "pbsp:2", "pssp:2:4", "quorum:0.8:1", "backup:1");
+  Process run = folder.start({"-n", "3", "--isolate", "--barrier", rule, "job.lua"});
+  ::kill(process_of(run, "stays"), SIGKILL);
+  const double killed = now();
+  const auto status = run.wait(20);
+  INFO(run.describe());
+  CHECK(status == 0);
+  CHECK(now() - killed < 3 * patience());
+  CHECK(line_after(run.out(), "merged: ") == "1 to 1 times, 30 updates, 1 lost");
+}
+
+TEST_CASE("a killed host is not waited for and its batch is done by others") {
+  const JobFolder folder;
+  folder.write("job.lua", kOneStops);
+  Hosts hosts(folder, 3, {"-n", "1", "job.lua"});
+  size_t stays = 0;  // which host has worker 2 is the arrivals' order
+  REQUIRE(hosts[0].wait_for_output("3 of 3 hosts", 20));
+  while (hosts[stays].err().find("stays in process") == std::string::npos) {
+    stays = 1 + stays % 2;
+    hosts[stays].wait_for_output("stays in process", 0.1);
+  }
+  hosts[stays].signal(SIGKILL);
+  const double killed = now();
+  CHECK(hosts[0].wait(20) == 0);
+  CHECK(hosts[3 - stays].wait(20) == 0);
+  CHECK(now() - killed < 3 * patience());
+  INFO(hosts.describe());
+  CHECK(line_after(hosts.out(), "merged: ") == "1 to 1 times, 30 updates, 1 lost");
+}
+
+TEST_CASE("when the rendezvous host is killed the others end with 3 and name server 0") {
+  const JobFolder folder;
+  folder.write("job.lua", kEndless);
+  Hosts hosts(folder, 3, {"-n", "1", "job.lua"});
+  for (size_t host = 0; host < 3; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
+  hosts[0].signal(SIGKILL);
+  const double killed = now();
+  for (const size_t host : {1, 2}) {
+    const auto status = hosts[host].wait(20);
+    INFO(hosts[host].describe());
+    CHECK(status == 3);
+    CHECK_THAT(hosts[host].err(), Contains("server 0") && Contains(hosts.endpoint()));
+  }
+  CHECK(now() - killed < 5 * patience());
+}
+
+TEST_CASE("when the parent of isolated workers is killed they all end") {
+  const JobFolder folder;
+  folder.write("job.lua", kEndless);
+  Process run = folder.start({"-n", "2", "--isolate", "job.lua"});
+  const pid_t workers[] = {process_of(run, "worker 0 works"), process_of(run, "worker 1 works")};
+  run.signal(SIGKILL);
+  CHECK(run.wait(5) == 128 + SIGKILL);
+  const double deadline = now() + 5 * patience();
+  for (const pid_t worker : workers) {
+    const auto gone = [&] {  // its number is free again, or a new parent has still to take note of its end
+      std::string stat;
+      try {
+        stat = read_text("/proc/" + std::to_string(worker) + "/stat");
+      } catch (const std::runtime_error&) {
+        return true;
+      }
+      return stat.find(") Z") != std::string::npos || stat.find(") X") != std::string::npos;
+    };
+    while (!gone() && now() < deadline) ::usleep(1000);
+    CHECK(gone());
+  }
+}
+
+TEST_CASE("an error on one rank ends all nodes with 1 and is shown once") {
+  const JobFolder folder;
+  folder.write("job.lua", kTrouble);
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
+  const std::string what = GENERATE(as<std::string>(), "push", "top");
+  const Finished run = run_at(place, folder, {"job.lua", what});
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK(count_of(run.err, "stack traceback:") == 1);
+  CHECK_THAT(run.err, Contains(what == "push" ? "rank 1: job.lua:19: spilt milk" : "rank 1: job.lua:23: spilt milk"));
+  CHECK_THAT(run.err, Contains("in main chunk"));
+}
+
+TEST_CASE("an error on one host ends all hosts with 1 and its traceback is shown once") {
+  const JobFolder folder;
+  folder.write("job.lua", kTrouble);
+  const std::string what = GENERATE(as<std::string>(), "push", "top");
+  Hosts hosts(folder, 3, {"-n", "1", "job.lua", what});
+  const auto codes = hosts.wait(20);
+  INFO(hosts.describe());
+  CHECK(codes == std::vector<int>{1, 1, 1});
+  CHECK(count_of(hosts.err(), "stack traceback:") == 1);
+  for (size_t host = 0; host < 3; ++host) CHECK(count_of(hosts[host].err(), "spilt milk") == 1);
+}
+
+TEST_CASE("ranks that do different things are an error that names both and their lines") {
+  const JobFolder folder;
+  folder.write("job.lua", kTrouble);
+  const auto [what, other_line, line] = GENERATE(table<std::string, std::string, std::string>({
+      {"ends early", "job.lua:27", "come to the end of its script"},
+      {"ends before a barrier", "job.lua:30", "come to the end of its script"},
+      {"another operation", "job.lua:33", "job.lua:32"},
+      {"another shape", "float32[3] at job.lua:35", "float32[4] at job.lua:35"},
+      {"an action against a collective", "param.run at job.lua:38", "barrier at job.lua:37"},
+      {"one action more", "job.lua:41", "come to the end of its script"},
+  }));
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
+  const Finished run = run_at(place, folder, {"job.lua", what});
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains("rank 1") && (Contains("rank 0") || Contains("rank 2")));
+  CHECK_THAT(run.err, Contains(other_line) && Contains(line));
+  CHECK(count_of(run.err, "stack traceback:") <= 1);
+}
+
+TEST_CASE("Ctrl-C ends a run within about a second whatever it does") {
+  const JobFolder folder;
+  folder.write("endless.lua", kEndless);
+  folder.write("compiled.lua", "io.stderr:write('works in process\\n') while true do end");
+  folder.write("interpreted.lua",
+               "io.stderr:write('works in process\\n') jit.off(true, true) while true do pcall(error) end");
+  folder.write("waits.lua",
+               "local actor = require 'actor' actor.log.info('works in process')\n"
+               "if actor.rank == 0 then while true do end end actor.collective.barrier()");
+  const std::string job = GENERATE(as<std::string>(), "endless.lua", "compiled.lua", "interpreted.lua", "waits.lua");
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
+  Words words = {"-n", "2", job};
+  if (place == "isolate") words.insert(words.begin(), "--isolate");
+  Process run = folder.start(words);
+  REQUIRE(run.wait_for_output("works in process", 20));
+  run.signal(SIGINT);
+  const double interrupted = now();
+  const auto status = run.wait(20);
+  INFO(run.describe());
+  CHECK(status == 130);
+  CHECK(now() - interrupted < 2.5 * patience());
+  CHECK(count_of(run.err(), "actorhost: interrupted") <= 1);
+}
+
+TEST_CASE("Ctrl-C reaches all hosts through the rendezvous host") {
+  const JobFolder folder;
+  folder.write("job.lua", kEndless);
+  Hosts hosts(folder, 3, {"-n", "1", "job.lua"});
+  for (size_t host = 0; host < 3; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
+  hosts[0].signal(SIGINT);
+  const double interrupted = now();
+  const auto codes = hosts.wait(20);
+  INFO(hosts.describe());
+  CHECK(codes == std::vector<int>{130, 130, 130});
+  CHECK(now() - interrupted < 2.5 * patience());
+}

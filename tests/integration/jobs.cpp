@@ -1,0 +1,91 @@
+#include "tests/integration/jobs.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace actorhost::test {
+
+Words with(Words first, const Words& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+ProcessOptions JobFolder::options() const {
+  return {.env = {{"XDG_CONFIG_HOME", (dir_ / "config").string()}}, .cwd = path()};
+}
+
+Process JobFolder::start(const Words& words) const { return Process(actorhost_binary(), words, options()); }
+
+Finished JobFolder::run(const Words& words, double seconds) const {
+  return run_program(actorhost_binary(), words, seconds, options());
+}
+
+Hosts::Hosts(const JobFolder& folder, size_t count, const Words& words) {
+  const Words meeting = {"--nnodes", std::to_string(count), "--rdzv-endpoint", port_.endpoint()};
+  for (size_t i = 0; i < count; ++i) {
+    processes_.push_back(folder.start(with(meeting, words)));
+    if (i == 0 && !processes_[0].wait_for_output("info] seed", 20)) {
+      throw std::runtime_error("the first host does not listen\n" + processes_[0].describe());
+    }
+  }
+}
+
+std::vector<int> Hosts::wait(double seconds) {
+  std::vector<int> codes;
+  for (Process& process : processes_) codes.push_back(process.wait(seconds).value_or(-1));
+  return codes;
+}
+
+std::string Hosts::out() const {
+  std::string all;
+  for (const Process& process : processes_) all += process.out();
+  return all;
+}
+
+std::string Hosts::err() const {
+  std::string all;
+  for (const Process& process : processes_) all += process.err();
+  return all;
+}
+
+std::string Hosts::describe() const {
+  std::string all;
+  for (const Process& process : processes_) all += process.describe();
+  return all;
+}
+
+const Words& places() {
+  static const Words kPlaces = {"threads", "isolate", "hosts"};
+  return kPlaces;
+}
+
+Finished run_at(const std::string& place, const JobFolder& folder, const Words& words, double seconds) {
+  if (place == "threads") return folder.run(with({"-n", "3"}, words), seconds);
+  if (place == "isolate") return folder.run(with({"-n", "3", "--isolate"}, words), seconds);
+  Hosts hosts(folder, 3, with({"-n", "1"}, words));
+  Finished all;
+  for (const int code : hosts.wait(seconds)) {
+    if (!all.status || *all.status == 0) all.status = code;
+  }
+  all.out = hosts.out();
+  all.err = hosts.err();
+  all.description = hosts.describe();
+  return all;
+}
+
+size_t count_of(std::string_view text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+std::string line_after(const std::string& text, const std::string& start) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    if (text.compare(at, start.size(), start) == 0) return text.substr(at + start.size(), end - at - start.size());
+    at = end + 1;
+  }
+  throw std::runtime_error("no line begins with '" + start + "' in:\n" + text);
+}
+
+}  // namespace actorhost::test

@@ -1,0 +1,73 @@
+#pragma once
+// Runs of actorhost for tests: a folder with jobs in it, and several hosts that find each other over loopback. Owned
+// and used by the thread of the test; what was started ends with its object.
+//
+//   const JobFolder folder;
+//   folder.write("job.lua", "print 'hello'");
+//   const Finished run = folder.run({"-n", "2", "job.lua"});
+//   Hosts hosts(folder, 3, {"job.lua"});
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/integration/process.hpp"
+
+namespace actorhost::test {
+
+using Words = std::vector<std::string>;
+
+/// The words of both, one behind the other.
+Words with(Words first, const Words& second);
+
+/// A temporary folder that programs run in, with a token of its own: nothing of the user's is read or written.
+class JobFolder {
+ public:
+  std::filesystem::path write(const std::string& name, std::string_view text) const { return dir_.write(name, text); }
+  std::filesystem::path path() const { return dir_.path(); }
+  /// What programs of this folder are started with.
+  ProcessOptions options() const;
+
+  /// Starts actorhost.
+  Process start(const Words& words) const;
+  /// Runs actorhost to its end.
+  Finished run(const Words& words, double seconds = 30) const;
+
+ private:
+  TempDir dir_;
+};
+
+/// Hosts of one run: the same command line for each, besides `--nnodes` and the endpoint. Host 0 is the rendezvous
+/// host: it is started first, the others when it listens.
+class Hosts {
+ public:
+  Hosts(const JobFolder& folder, size_t count, const Words& words);
+
+  Process& operator[](size_t host) { return processes_.at(host); }
+  size_t size() const { return processes_.size(); }
+  std::string endpoint() const { return port_.endpoint(); }
+  /// Waits until all have ended, in order; their exit codes, -1 for one that has not ended in time.
+  std::vector<int> wait(double seconds);
+  /// What all of them wrote.
+  std::string out() const;
+  std::string err() const;
+  /// For INFO.
+  std::string describe() const;
+
+ private:
+  FreePort port_;
+  std::vector<Process> processes_;
+};
+
+/// Ways to run the same job on three workers: "threads", "isolate", "hosts".
+const Words& places();
+/// Runs the job there to its end; `words` are flags and the job. The status is that of the first host that did not end
+/// with 0, and the output is everybody's.
+Finished run_at(const std::string& place, const JobFolder& folder, const Words& words, double seconds = 30);
+
+/// How often `part` is in `text`.
+size_t count_of(std::string_view text, std::string_view part);
+/// The line that begins with `start`, without it; throws when there is none.
+std::string line_after(const std::string& text, const std::string& start);
+
+}  // namespace actorhost::test

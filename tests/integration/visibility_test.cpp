@@ -1,0 +1,152 @@
+// DESIGN section 11, Visibility, over recorded runs: each worker adds 1 to its place in a vector at each step, and says
+// what it saw of everybody. Clocks begin with 0, so an update of clock c is the worker's (c + 1)th.
+
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+constexpr int kSteps = 25;
+
+// `wide` is more than what is split over servers: a row per worker, whose elements must all say the same.
+constexpr const char* kJob = R"(
+local actor = require "actor"
+local param, tensor = actor.param, actor.tensor
+local opt = actor.options { ["local"] = false, lua_pull = false, width = 40000 }
+local keys = { "a", "b", "wide" }
+local clock = 0
+
+local function add_in_lua(updates)
+  local sums = {}
+  for _, update in ipairs(updates) do
+    local key, value = update[1], update[2]
+    sums[key] = (sums[key] or param.get(key)) + value
+  end
+  local out = {}
+  for _, key in ipairs(keys) do
+    if sums[key] then out[#out + 1] = { key, sums[key] } end
+  end
+  return out
+end
+
+param.run {
+  init = function()
+    return { a = tensor.zeros(actor.size), b = tensor.zeros(actor.size), wide = tensor.zeros { actor.size, opt.width } }
+  end,
+  schedule = not opt["local"] and function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { "a" }, { "b" }, { "wide" } } end
+    return tasks
+  end or nil,
+  schedule_local = opt["local"] and function() return keys end or nil,
+  push = function(id, entries)
+    local a, b, wide = entries[1][2], entries[2][2], entries[3][2]
+    local row = tensor.zeros(actor.size)
+    for j = 1, actor.size do
+      local seen = wide[j]
+      print(("worker %d clock %d saw %d of %d"):format(id, clock, a:get(j), j - 1))
+      print(("worker %d clock %d saw %d of %d"):format(id, clock, b:get(j), j - 1))
+      print(("worker %d clock %d saw %d of %d"):format(id, clock, seen:min(), j - 1))
+      print(("worker %d clock %d saw %d of %d"):format(id, clock, seen:max(), j - 1))
+    end
+    clock = clock + 1
+    row:set(id + 1, 1)
+    local mine = tensor.zeros { actor.size, opt.width }
+    mine[id + 1]:fill_(1)
+    return { { "a", row }, { "b", row }, { "wide", mine } }
+  end,
+  pull = opt.lua_pull and add_in_lua or actor.optim.add(),
+  stop = function(ctx) return ctx.step >= 25 end,
+}
+)";
+
+struct Seen {
+  int worker, clock, updates, of;
+};
+
+std::vector<Seen> history(const std::string& out) {
+  static const std::regex kLine("worker (\\d+) clock (\\d+) saw (\\d+) of (\\d+)");
+  std::vector<Seen> all;
+  for (std::sregex_iterator at(out.begin(), out.end(), kLine), end; at != end; ++at) {
+    all.push_back({std::stoi((*at)[1]), std::stoi((*at)[2]), std::stoi((*at)[3]), std::stoi((*at)[4])});
+  }
+  return all;
+}
+
+/// Every violation of what staleness `s` promises, as text.
+std::string violations(const std::vector<Seen>& all, int s) {
+  std::ostringstream wrong;
+  for (const Seen& seen : all) {
+    const int clock = seen.clock;
+    const bool own = seen.worker == seen.of;
+    const int least = own ? clock : std::max(0, clock - s);  // updates of clock <= clock - s - 1
+    const int most = own || s == 0 ? clock : clock + s + 1;  // nobody has been let further ahead
+    if (seen.updates >= least && seen.updates <= most) continue;
+    wrong << "worker " << seen.worker << " at clock " << clock << " saw " << seen.updates << " updates of worker "
+          << seen.of << ", not " << least << " to " << most << "\n";
+  }
+  return wrong.str();
+}
+
+void check_visibility(const std::string& rule, int s, const std::string& servers, const Words& options) {
+  const JobFolder folder;
+  folder.write("job.lua", kJob);
+  for (const std::string place : {"threads", "isolate"}) {
+    const Words flags = {"--print",   "all",   "--barrier", rule,
+                         "--servers", servers, "--inject",  "straggler=0.34:3x,delay=uniform(0,0.002)",
+                         "job.lua"};
+    const Finished run = run_at(place, folder, with(flags, options));
+    INFO(place << ", " << servers << " servers\n" << run.err);
+    REQUIRE(run.status == 0);
+    const std::vector<Seen> all = history(run.out);
+    std::set<std::pair<int, int>> pushes;
+    for (const Seen& seen : all) pushes.insert({seen.worker, seen.clock});
+    CHECK(pushes.size() >= 3 * kSteps);
+    CHECK(all.size() == pushes.size() * 12);
+    CHECK(violations(all, s) == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the history checker finds what a rule does not allow") {
+  CHECK(violations({{0, 3, 3, 0}, {0, 3, 3, 1}}, 0).empty());
+  CHECK(!violations({{0, 3, 2, 0}}, 0).empty());
+  CHECK(!violations({{0, 3, 2, 1}}, 0).empty());
+  CHECK(!violations({{0, 3, 4, 1}}, 0).empty());
+  CHECK(violations({{0, 3, 1, 1}, {0, 3, 6, 1}, {0, 1, 0, 1}}, 2).empty());
+  CHECK(!violations({{0, 3, 0, 1}}, 2).empty());
+  CHECK(!violations({{0, 3, 7, 1}}, 2).empty());
+  CHECK(!violations({{0, 3, 2, 0}}, 2).empty());
+  CHECK(!violations({{0, 3, 4, 0}}, 2).empty());
+}
+
+TEST_CASE("under BSP a push sees all updates of earlier clocks and none of its own") {
+  const std::string servers = GENERATE(as<std::string>(), "1", "3");
+  check_visibility("bsp", 0, servers, {});
+}
+
+TEST_CASE("under SSP a push sees its own updates and those of clocks that are old enough") {
+  const std::string servers = GENERATE(as<std::string>(), "1", "3");
+  check_visibility("ssp:2", 2, servers, {});
+}
+
+TEST_CASE("workers that choose their keys themselves see what BSP and SSP promise") {
+  const std::string servers = GENERATE(as<std::string>(), "1", "3");
+  check_visibility("bsp", 0, servers, {"--local"});
+  check_visibility("ssp:2", 2, servers, {"--local"});
+}
+
+TEST_CASE("a pull in Lua keeps what BSP and SSP promise") {
+  const std::string servers = GENERATE(as<std::string>(), "1", "3");
+  check_visibility("bsp", 0, servers, {"--lua_pull", "--width", "100"});
+  check_visibility("ssp:2", 2, servers, {"--lua_pull", "--width", "100"});
+}
