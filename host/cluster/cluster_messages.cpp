@@ -32,9 +32,9 @@ Code get_code(Unpacker& in) {
 std::string_view clipped(std::string_view text) { return text.substr(0, kMaxTextBytes); }
 
 template <typename T>
-Result<T> finished(const Unpacker& in, T&& message, const char* what) {
+Result<T> finished(const Unpacker& in, T message, const char* what) {
   if (!in.done()) return Error{Code::bad_data, std::string("malformed ") + what + " message"};
-  return std::move(message);
+  return message;
 }
 
 }  // namespace

@@ -289,7 +289,7 @@ void Head::tick(double now, double late) {
   if (const auto overdue = rendezvous_.overdue(now)) stop(failed(overdue->code, overdue->message));
 }
 
-void Head::stop(EndMessage end) {
+void Head::stop(const EndMessage& end) {
   if (over_) return;
   over_ = true;
   for (const auto& [id, process] : processes_) {
@@ -303,7 +303,7 @@ void Head::on_node_error(const Frame& frame) {
   auto end = EndMessage::decode(frame.meta.view());
   if (!end) return log_.warn("cluster", end.error().message);
   end->ok = false;
-  stop(std::move(*end));
+  stop(*end);
 }
 
 void Head::on_node_ended(const Frame& frame) {

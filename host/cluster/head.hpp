@@ -61,7 +61,7 @@ class Head {
   /// To be called every fraction of a second; `late` as FailureDetector::check's `checked_late`.
   void tick(double now, double late);
   /// The run is over by this process's own decision (Ctrl-C).
-  void stop(EndMessage end);
+  void stop(const EndMessage& end);
 
   const Membership& membership() const noexcept { return *membership_; }
   bool over() const noexcept { return over_; }

@@ -40,7 +40,7 @@ ProcessId Membership::home_of(Address address) const noexcept {
 
 std::string Membership::describe(NodeId id) const {
   const auto rank = rank_of(id);
-  const std::string name = "worker " + std::to_string(id);
+  std::string name = "worker " + std::to_string(id);
   if (!rank) return name;
   const ProcessInfo* home = process(workers_[*rank].process);
   return "rank " + std::to_string(*rank) + " (" + name + (home ? " on " + home->host : "") + ")";
