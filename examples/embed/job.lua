@@ -1,4 +1,4 @@
--- Which number below 10,000 has the longest Collatz sequence? The steps are counted in C++ (main.cpp).
+-- Which number below 10,000 has the longest Collatz sequence? The steps are counted in C++ (collatz.cpp).
 local actor = require "actor"
 local host = require "host"
 local collective, tensor = actor.collective, actor.tensor

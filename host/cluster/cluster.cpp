@@ -84,6 +84,7 @@ Status Cluster::open_member() {
     return Error{Code::timeout, "the rendezvous host at " + config_.url + " has not answered within " +
                                     whole_seconds(config_.start_timeout) + " (--start-timeout)"};
   }
+  if (welcomed_ && membership_->epoch() > 0) return {};
   if (end_ && end_->ok) return Error{Code::refused, "the run at " + config_.url + " is over"};
   if (end_) return Error{end_->code, end_->message};
   if (!welcomed_) return Error{Code::interrupted, "interrupted"};
@@ -126,9 +127,9 @@ Result<LinkId> Cluster::dial_until(ProcessId process, const std::string& url, do
 Status Cluster::wait_for_start() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return membership_->epoch() > 0 || end_.has_value() || quit_; });
+  if (membership_->epoch() > 0) return {};  // it may be over already; its end then says how, as for everybody else
   if (end_ && !end_->ok) return Error{end_->code, end_->message};
-  if (membership_->epoch() == 0) return Error{Code::interrupted, "the run was over before it started"};
-  return {};
+  return Error{Code::interrupted, "the run was over before it started"};
 }
 
 // ---- what others ask ----

@@ -115,8 +115,8 @@ TEST_CASE("all waits end when a node's script has raised, with that error") {
 TEST_CASE("a server's wait ends when the run has ended well") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
-  REQUIRE(process.nodes[0]->start_servers(0).ok());
-  CHECK(process.servers_for == std::vector<uint32_t>{0});
+  REQUIRE(process.nodes[0]->start_servers(kAnyAction).ok());
+  CHECK(process.servers_for == std::vector<uint32_t>{kAnyAction});
   REQUIRE(process.servers.size() == 1);
   Node& server = *process.servers[0];
   CHECK(server.role() == Role::server);

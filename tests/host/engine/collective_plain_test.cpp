@@ -342,7 +342,7 @@ TEST_CASE("a timeout names the rank that is missing, on every rank, and the next
 TEST_CASE("a collective of a server says what to do") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
-  REQUIRE(process.nodes[0]->start_servers(0).ok());
+  REQUIRE(process.nodes[0]->start_servers(kAnyAction).ok());
   PlainCollective collective(*process.servers[0]);
   const Status status = collective.barrier("job.lua:1");
   REQUIRE_FALSE(status.ok());
