@@ -221,7 +221,10 @@ Status LuaRule::decide(const Progress& progress, std::span<const Slot> asking, d
   Status status = vm_.call(L_, 0, 0);
   asking_->live = 0;
   if (status.ok()) return status;
-  return Error{status.error().code, label() + ": " + status.error().message};
+  std::string_view what = status.error().message;
+  // Who it is stands before the whole message, once it is raised.
+  if (const std::string who = vm_.config().who + ": "; what.starts_with(who)) what.remove_prefix(who.size());
+  return Error{status.error().code, label() + ": " + std::string(what)};
 }
 
 std::string LuaRule::label() const {

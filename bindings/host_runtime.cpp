@@ -134,7 +134,7 @@ int HostRuntime::run() {
 
 /// The exit code when this host could not take part; says why.
 int HostRuntime::refused(const Error& error) {
-  if (interrupted_) return 130;
+  if (interrupted_ || (child_ && error.code == Code::interrupted)) return 130;  // the parent says so
   if (setup_.may_find_nobody && error.code == Code::unreachable) {
     log_->info("", "no further job at " + endpoint_text(*endpoint_) + ", leaving");
     return 0;

@@ -1,0 +1,129 @@
+#include <csignal>
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+constexpr const char* kJob = R"(
+local actor = require "actor"
+local words, deep = require "words", require "lib.deep"
+actor.log.info("%s %d", words.greeting, deep.value)
+local summary = actor.param.run {
+  schedule = function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+    return tasks
+  end,
+  push = function(id) return { { id, deep.value } } end,
+  stop = function(ctx) return ctx.step >= 10 end,
+}
+local sum = 0
+for _, key in ipairs(actor.param.keys()) do sum = sum + actor.param.get(key) end
+print(("sum of %d workers: %d, args: %s"):format(actor.size, sum, table.concat(actor.args, " ")))
+)";
+
+void write_job(const JobFolder& folder, const std::string& at) {
+  folder.write(at + "/job.lua", kJob);
+  folder.write(at + "/words.lua", "return { greeting = 'hello' }");
+  folder.write(at + "/lib/deep.lua", "local words = require 'words'\nreturn { value = #words.greeting }");
+  folder.write(at + "/rules/mine.lua", "return { mine = function(view) return view.step <= view:min() + 1 end }");
+}
+
+/// A program that runs in a folder below the job's.
+Process start_in(const JobFolder& folder, const std::string& at, const Words& words) {
+  ProcessOptions options = folder.options();
+  options.cwd = folder.path() / at;
+  std::filesystem::create_directories(options.cwd);
+  return Process(actorhost_binary(), words, options);
+}
+
+}  // namespace
+
+TEST_CASE("an agent in an empty folder gets the job, its modules and its rule over the network") {
+  const JobFolder folder;
+  write_job(folder, "job");
+  const FreePort port;
+  Process agent = start_in(folder, "empty", {"agent", "-n", "2", "--join", port.endpoint(), "--once"});
+  Process head = start_in(folder, "job",
+                          {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--node-rank", "0",
+                           "--barrier", "rules/mine.lua:mine", "job.lua", "one", "two"});
+  const auto code = head.wait(20);
+  const auto agents = agent.wait(20);
+  INFO(head.describe() << agent.describe());
+  CHECK(code == 0);
+  CHECK(agents == 0);
+  CHECK(count_of(agent.err(), "hello 5") == 2);
+  CHECK(head.out() + agent.out() == "sum of 3 workers: 15, args: one two\n");
+  CHECK(std::filesystem::is_empty(folder.path() / "empty"));
+}
+
+TEST_CASE("an agent serves one job after the other") {
+  const JobFolder folder;
+  write_job(folder, "job");
+  folder.write("other/job.lua", "local actor = require 'actor' actor.log.info('another job, %d', actor.size)");
+  const FreePort port;
+  Process agent = start_in(folder, "empty", {"agent", "-n", "1", "--join", port.endpoint()});
+  for (const std::string job : {"job", "other"}) {
+    Process head = start_in(
+        folder, job, {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--node-rank", "0", "job.lua"});
+    const auto code = head.wait(20);
+    INFO(head.describe() << agent.describe());
+    CHECK(code == 0);
+    CHECK(agent.wait_for_output(job == "job" ? "hello 5" : "another job, 2", 5));
+  }
+  agent.signal(SIGINT);
+  CHECK(agent.wait(5) == 130);
+}
+
+TEST_CASE("a host whose copy of a module differs is refused") {
+  const JobFolder folder;
+  write_job(folder, "job");
+  write_job(folder, "other");
+  folder.write("other/words.lua", "return { greeting = 'good morning' }");
+  const FreePort port;
+  const Words words = {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "job.lua"};
+  Process head = start_in(folder, "job", words);
+  REQUIRE(head.wait_for_output("info] seed", 20));
+  Process other = start_in(folder, "other", words);
+  const auto code = head.wait(20);
+  const auto others = other.wait(20);
+  INFO(head.describe() << other.describe());
+  CHECK(code == 1);
+  CHECK(others == 1);
+  CHECK_THAT(other.err(), Contains("module 'words'") && Contains("differs from the rendezvous host's"));
+  CHECK_THAT(head.err(), Contains("module 'words'"));
+  CHECK(count_of(head.err() + other.err(), "stack traceback:") == 1);
+}
+
+TEST_CASE("a host without a module gets it from the rendezvous host") {
+  const JobFolder folder;
+  write_job(folder, "job");
+  folder.write("bare/job.lua", kJob);
+  const FreePort port;
+  const Words words = {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "job.lua"};
+  Process head = start_in(folder, "job", words);
+  REQUIRE(head.wait_for_output("info] seed", 20));
+  Process other = start_in(folder, "bare", words);
+  const auto code = head.wait(20);
+  const auto others = other.wait(20);
+  INFO(head.describe() << other.describe());
+  CHECK(code == 0);
+  CHECK(others == 0);
+  CHECK_THAT(other.err(), Contains("hello 5"));
+}
+
+TEST_CASE("a module that is nowhere is an error that says where it was looked for") {
+  const JobFolder folder;
+  folder.write("job.lua", "local m = require 'nowhere.at.all'");
+  const std::string place = GENERATE(as<std::string>(), "threads", "hosts");
+  const Finished run = run_at(place, folder, {"job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains("job.lua:1: module 'nowhere.at.all' not found"));
+}

@@ -1,0 +1,116 @@
+#include <csignal>
+#include <regex>
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+// Ends when `workers` have done ten pieces of work each; the joiners say when they have begun.
+constexpr const char* kJob = R"(
+local actor = require "actor"
+local param = actor.param
+local opt = actor.options { workers = 2 }
+local mine = 0
+actor.on_membership(function(change)
+  for _, id in ipairs(change.joined) do print(("worker %d joined, now %d"):format(id, actor.size)) end
+  for _, id in ipairs(change.lost) do print(("worker %d lost, now %d"):format(id, actor.size)) end
+end)
+local summary = param.run {
+  schedule = function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+    return tasks
+  end,
+  push = function(id)
+    mine = mine + 1
+    if mine == 1 then actor.log.info("worker %d works.", id) end
+    return { { id, mine } }
+  end,
+  stop = function()
+    local enough = 0
+    for _, id in ipairs(param.keys()) do enough = enough + (param.get(id) >= 10 and 1 or 0) end
+    return enough >= opt.workers
+  end,
+}
+print(("ended with %d workers, %d keys"):format(actor.size, #param.keys()))
+)";
+
+Words elastic(const FreePort& port, const Words& job) {
+  return with({"-n", "1", "--nnodes", "1:3", "--rdzv-endpoint", port.endpoint()}, job);
+}
+
+}  // namespace
+
+TEST_CASE("hosts that join late get work") {
+  const JobFolder folder;
+  folder.write("job.lua", kJob);
+  const FreePort port;
+  const Words words = elastic(port, {"job.lua", "--workers", "3"});
+  Process first = folder.start(words);
+  REQUIRE(first.wait_for_output("worker 0 works.", 20));
+  Process second = folder.start(words);
+  REQUIRE(second.wait_for_output("worker 1 works.", 20));
+  Process third = folder.start(words);
+  CHECK(first.wait(20) == 0);
+  CHECK(second.wait(20) == 0);
+  CHECK(third.wait(20) == 0);
+  INFO(first.describe() << second.describe() << third.describe());
+  CHECK_THAT(first.out(), Contains("worker 1 joined, now 2\n") && Contains("worker 2 joined, now 3\n"));
+  CHECK_THAT(first.out(), Contains("ended with 3 workers, 3 keys\n"));
+  CHECK_THAT(third.err(), Contains("worker 2 works."));
+}
+
+TEST_CASE("a host may leave an elastic run and another come, under a new id") {
+  const JobFolder folder;
+  folder.write("job.lua", kJob);
+  const FreePort port;
+  const Words words = elastic(port, {"job.lua", "--workers", "100"});
+  Process first = folder.start(words);
+  REQUIRE(first.wait_for_output("worker 0 works.", 20));
+  Process second = folder.start(words);
+  REQUIRE(second.wait_for_output("worker 1 works.", 20));
+  second.signal(SIGKILL);
+  REQUIRE(first.wait_for_output("worker 1 lost, now 1", 20));
+  Process third = folder.start(words);
+  CHECK(third.wait_for_output("worker 2 works.", 20));
+  CHECK(first.wait_for_output("worker 2 joined, now 2", 20));
+  INFO(first.describe() << third.describe());
+  CHECK(first.running());
+}
+
+TEST_CASE("late_join runs elastically and counts the late worker's updates") {
+  const JobFolder folder;
+  const FreePort port;
+  const Words words = elastic(port, {(source_dir() / "examples/late_join.lua").string(), "--seconds", "1.5"});
+  Process first = folder.start(words);
+  REQUIRE(first.wait_for_output("info] seed", 20));
+  Process second = folder.start(words);
+  CHECK(first.wait(20) == 0);
+  CHECK(second.wait(20) == 0);
+  INFO(first.describe() << second.describe());
+  CHECK(
+      std::regex_search(first.out(), std::regex("[0-9]+ updates \\(worker 0: [1-9][0-9]*, worker 1: [1-9][0-9]*\\)")));
+}
+
+TEST_CASE("a fourth host of 1:3 is refused") {
+  const JobFolder folder;
+  folder.write("job.lua", kJob);
+  const FreePort port;
+  const Words words = elastic(port, {"job.lua", "--workers", "100"});
+  std::vector<Process> hosts;
+  for (int i = 0; i < 3; ++i) {
+    hosts.push_back(folder.start(words));
+    REQUIRE(hosts.back().wait_for_output("worker " + std::to_string(i) + " works.", 20));
+  }
+  Process fourth = folder.start(words);
+  CHECK(fourth.wait(20) == 3);
+  INFO(fourth.describe());
+  CHECK_THAT(fourth.err(), Contains("refused by the rendezvous host"));
+  CHECK(hosts[0].running());
+}

@@ -1,0 +1,256 @@
+// Bad input: each with a message that says what is wrong, and the right exit code.
+
+#include <fstream>
+
+#include <arpa/inet.h>
+#include <catch2/catch.hpp>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/integration/images.hpp"
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+constexpr const char* kToken[] = {"0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"};
+
+// Returns something else from the callback that the first argument names.
+constexpr const char* kWrong = R"(
+local actor = require "actor"
+local name, value = actor.args[1], actor.args[2]
+local values = { number = 7, text = "seven", flat = { "a", 1 }, fn = { { "a", print } }, key = { { {}, 1 } },
+  stranger = { [9] = { { "work", 1 } } }, nothing = {} }
+local function wrong() return values[value] end
+local run = {
+  schedule = function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+    return tasks
+  end,
+  push = function(id) return { { id, true } } end,
+  stop = function(ctx) return ctx.step >= 10 end,
+}
+run[name] = wrong
+if name == "schedule_local" then run.schedule = nil end
+actor.param.run(run)
+)";
+
+/// A server that is none of ours: accepts connections and says nothing.
+class Listener {
+ public:
+  Listener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    REQUIRE(::bind(fd_, reinterpret_cast<sockaddr*>(&address), size) == 0);
+    REQUIRE(::listen(fd_, 16) == 0);
+    REQUIRE(::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    endpoint_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+  ~Listener() { ::close(fd_); }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  const std::string& endpoint() const { return endpoint_; }
+
+ private:
+  int fd_;
+  std::string endpoint_;
+};
+
+void cut(const std::filesystem::path& file, size_t bytes) { std::filesystem::resize_file(file, bytes); }
+
+void overwrite(const std::filesystem::path& file, size_t at, char byte) {
+  std::string text = read_text(file);
+  text.at(at) = byte;
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << text;
+}
+
+}  // namespace
+
+TEST_CASE("a wrong command line ends with 2 and says which word is wrong") {
+  const JobFolder folder;
+  folder.write("job.lua", "print 'ran'");
+  const auto [words, message] = GENERATE(table<Words, std::string>({
+      {Words{}, "no job given"},
+      {{"missing.lua"}, "cannot read 'missing.lua': No such file"},
+      {{"."}, "'.' is a folder"},
+      {{"--bogus", "job.lua"}, "unknown flag '--bogus'"},
+      {{"-n", "0", "job.lua"}, "--nproc-per-node=0"},
+      {{"-n", "many", "job.lua"}, "--nproc-per-node=many"},
+      {{"--nnodes", "3", "job.lua"}, "give --rdzv-endpoint HOST:PORT"},
+      {{"--nnodes", "0", "job.lua"}, "--nnodes=0"},
+      {{"--nnodes", "3:1", "job.lua"}, "--nnodes=3:1: the smaller number comes first"},
+      {{"--rdzv-endpoint", "here", "job.lua"}, "the port is missing"},
+      {{"--rdzv-endpoint", "127.0.0.1:99999", "job.lua"}, "\"99999\" is no port"},
+      {{"--servers", "0", "job.lua"}, "--servers wants a number of shards from 1 to 64, got '0'"},
+      {{"--seed", "-1", "job.lua"}, "--seed wants a whole number from 0 to 2^53, got '-1'"},
+      {{"--seconds", "0", "job.lua"}, "--seconds wants a number of seconds above 0, got '0'"},
+      {{"--start-timeout", "x", "job.lua"}, "--start-timeout wants a number of seconds above 0, got 'x'"},
+      {{"--log-level", "loud", "job.lua"}, "--log-level wants one of trace debug info"},
+      {{"--print", "none", "job.lua"}, "--print wants all or first, got 'none'"},
+      {{"--inject", "x", "job.lua"}, "--inject wants straggler=SHARE:FACTORx"},
+      {{"--inject", "straggler=2:4x", "job.lua"}, "a share from 0 to 1"},
+      {{"--inject", "delay=never(1)", "job.lua"}, "--inject: "},
+      {{"--resample", "often", "job.lua"}, "--resample wants event, sticky or poll:SECONDS, got 'often'"},
+      {{"--threads-per-node", "0", "job.lua"}, "--threads-per-node wants a number of threads from 1 to 1024, got '0'"},
+      {{"--token-file", "missing", "--rdzv-endpoint", "127.0.0.1:0", "job.lua"}, "token file missing"},
+      {{"agent"}, "--join is required"},
+  }));
+  const Finished run = folder.run(words);
+  INFO(run.description);
+  CHECK(run.status == 2);
+  CHECK_THAT(run.err, Contains("actorhost: ") && Contains(message));
+  CHECK(run.out.empty());
+}
+
+TEST_CASE("flags are taken in both spellings and help and version go to standard output") {
+  const JobFolder folder;
+  folder.write("job.lua", "local actor = require 'actor' print(actor.size, ...)");
+  CHECK(folder.run({"run", "--nproc_per_node=2", "--start_timeout", "5", "job.lua", "-n", "7"}).out == "2\t-n\t7\n");
+  CHECK_THAT(folder.run({"--help"}).out, Contains("usage: actorhost") && Contains("--rdzv-endpoint"));
+  CHECK_THAT(folder.run({"--version"}).out, Contains("actorhost "));
+  CHECK(folder.run({"--version"}).status == 0);
+}
+
+TEST_CASE("a job that does not parse ends with 1, its file and line") {
+  const JobFolder folder;
+  folder.write("job.lua", "local x = 1\nlocal = 2\n");
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
+  const Finished run = run_at(place, folder, {"job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains("job.lua:2: "));
+}
+
+TEST_CASE("compiled Lua is not taken for a job") {
+  const JobFolder folder;
+  folder.write("job.lua", std::string("\x1bLJ\x02\x00", 5));
+  const Finished run = folder.run({"job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains("job.lua"));
+}
+
+TEST_CASE("a port that something else listens on ends with 3 and names it") {
+  const JobFolder folder;
+  folder.write("job.lua", "print 'ran'");
+  const Listener listener;
+  const bool forced = GENERATE(false, true);
+  Words words = {"--nnodes", "2", "--rdzv-endpoint", listener.endpoint(), "--start-timeout", "1", "job.lua"};
+  if (forced) words = with({"--node-rank", "0"}, words);
+  const Finished run = folder.run(words);
+  INFO(run.description);
+  CHECK(run.status == 3);
+  CHECK_THAT(run.err, Contains("cannot listen at tcp://" + listener.endpoint() + ": address in use"));
+  if (!forced) CHECK_THAT(run.err, Contains(listener.endpoint() + " does not answer as an actorhost"));
+}
+
+TEST_CASE("a rendezvous that nobody answers at ends with 3 at the deadline") {
+  const JobFolder folder;
+  folder.write("job.lua", "print 'ran'");
+  const FreePort port;
+  const std::string endpoint = port.endpoint();
+  const Words meeting = {"--nnodes", "2", "--rdzv-endpoint", endpoint, "--start-timeout", "1"};
+  const auto [words, message] = GENERATE_COPY(table<Words, std::string>({
+      {with(meeting, {"--node-rank", "1", "job.lua"}), "no rendezvous host at tcp://" + endpoint + " within 1 s"},
+      {with(meeting, {"job.lua"}), "1 of 2 hosts after 1 s"},
+      {{"agent", "--join", endpoint, "--start-timeout", "1"},
+       "no rendezvous host at tcp://" + endpoint + " within 1 s"},
+  }));
+  const Finished run = folder.run(words, 5);
+  INFO(run.description);
+  CHECK(run.status == 3);
+  CHECK_THAT(run.err, Contains(message) && Contains("--start-timeout"));
+  CHECK(run.out.empty());
+}
+
+TEST_CASE("a host with another token is refused") {
+  const JobFolder folder;
+  folder.write("job.lua", "print 'ran'");
+  const FreePort port;
+  std::vector<Process> hosts;
+  for (size_t i = 0; i < 2; ++i) {
+    const auto token = folder.write("token" + std::to_string(i), kToken[i]);
+    std::filesystem::permissions(token, std::filesystem::perms::owner_read);
+    hosts.push_back(folder.start({"--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--token-file", token.string(),
+                                  "--start-timeout", "2", "job.lua"}));
+    if (i == 0) REQUIRE(hosts[0].wait_for_output("info] seed", 20));
+  }
+  CHECK(hosts[1].wait(10) == 3);
+  CHECK(hosts[0].wait(10) == 3);
+  INFO(hosts[0].describe() << hosts[1].describe());
+  CHECK_THAT(hosts[1].err(), Contains("the token of " + port.endpoint() + " differs from ours"));
+  CHECK_THAT(hosts[0].err(), Contains("connection refused: the token of ") && Contains("1 of 2 hosts after 2 s"));
+  CHECK(hosts[0].out() + hosts[1].out() == "");
+}
+
+TEST_CASE("a host with another job is refused and says so on both sides") {
+  const JobFolder folder;
+  folder.write("a/job.lua", "print 'ran'");
+  folder.write("b/job.lua", "print 'another one'");
+  const FreePort port;
+  const Words meeting = {"--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--start-timeout", "2"};
+  Process head = folder.start(with(meeting, {"a/job.lua"}));
+  REQUIRE(head.wait_for_output("info] seed", 20));
+  Process other = folder.start(with(meeting, {"b/job.lua"}));
+  CHECK(other.wait(10) == 3);
+  CHECK(head.wait(10) == 3);
+  INFO(head.describe() << other.describe());
+  for (const Process* host : {&head, &other}) {
+    CHECK_THAT(host->err(), Contains("its copy of the job differs"));
+    CHECK(host->out().empty());
+  }
+}
+
+TEST_CASE("a callback that returns something else is named with its line") {
+  const JobFolder folder;
+  folder.write("job.lua", kWrong);
+  const auto [name, value, message] = GENERATE(table<std::string, std::string, std::string>({
+      {"schedule", "number", "returned number, expected a table {[id] = {{key, value}, ...}}"},
+      {"schedule", "text", "returned string, expected a table"},
+      {"schedule", "nil", "returned nil, expected a table"},
+      {"schedule", "nothing", "schedule gave none of the workers (0, 1) an entry"},
+      {"schedule", "stranger", "returned a task for worker '9'"},
+      {"schedule_local", "number", "returned number, expected an array of keys"},
+      {"push", "number", "expected {{key, value}, ...}, got number"},
+      {"push", "nil", "expected {{key, value}, ...}, got nil"},
+      {"push", "flat", "entry 1: expected {key, value}, got string"},
+      {"push", "fn", "entry 1 (\"a\"): value is a function"},
+      {"push", "key", "entry 1, key: expected a string or number, got table"},
+      {"stop", "text", "returned string, expected a boolean"},
+      {"pull", "number", "expected {{key, value}, ...}, got number"},
+      {"pull", "flat", "entry 1: expected {key, value}, got string"},
+      {"init", "number", "returned number, expected a table {key = value}"},
+  }));
+  const Finished run = folder.run({"-n", "2", "job.lua", name, value});
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains(message) && Contains("job.lua:18: "));
+  if (value != "nothing") CHECK_THAT(run.err, Contains(name + " (job.lua:6)"));
+  CHECK(count_of(run.err, "stack traceback:") == 1);
+}
+
+TEST_CASE("data files that are cut off or of another kind are named") {
+  const JobFolder folder;
+  const auto images = folder.path() / "images";
+  write_images(images, 100, 50);
+  const int damage = GENERATE(0, 1, 2, 3);
+  const std::filesystem::path file = images / (damage == 1 ? "train-labels-idx1-ubyte" : "train-images-idx3-ubyte");
+  if (damage == 0) cut(file, 1000);
+  if (damage == 1) cut(file, 5);
+  if (damage == 2) overwrite(file, 2, 0x0d);
+  if (damage == 3) std::filesystem::remove(file);
+  const Finished run =
+      folder.run({"-n", "2", (source_dir() / "examples/mnist_ps.lua").string(), "--data", "images", "--epochs", "1"});
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains(file.filename().string()) && Contains("mnist_ps.lua:7"));
+  CHECK(run.out.empty());
+}
