@@ -180,6 +180,7 @@ Status HostRuntime::find_place() {
   auto placement = detect_placement(options_.placement, current_environment(), current_hostname());
   if (!placement) return placement.error();
   placement_ = std::move(*placement);
+  if (options_.agent) placement_.node_rank.reset();  // it takes the place that is left
   local_nodes_ = placement_.nproc.value_or(std::max(1U, std::thread::hardware_concurrency()));
   const std::string where = child_ ? child_->url : placement_.endpoint;
   if (where.empty()) {
@@ -253,8 +254,11 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     cluster_ = std::move(cluster);
   }
   if (auto opened = cluster_->open(); !opened) {
-    std::lock_guard lock(mutex_);
-    cluster_.reset();
+    std::unique_ptr<Cluster> failed;  // goes outside of the lock: its thread, which it joins, may be taking it
+    {
+      std::lock_guard lock(mutex_);
+      failed.swap(cluster_);
+    }
     return opened;
   }
   if (interrupted_) return Error{Code::interrupted, "interrupted"};

@@ -37,14 +37,20 @@ DataCache& cache_of(lua_State* L) {
   return *cache;
 }
 
+/// A file that cannot be read is the script's error, none of the node's.
+[[noreturn]] void raise_data_error(lua_State* L, Error error) {
+  if (error.code == Code::io) error.code = Code::script;
+  raise_error(L, error);
+}
+
 /// The value of a Result, or its error raised at the user's line.
 template <typename T>
 T need(lua_State* L, Result<T> result) {
-  if (!result) raise_error(L, result.error());
+  if (!result) raise_data_error(L, std::move(result).error());
   return *std::move(result);
 }
 void need(lua_State* L, const Status& status) {
-  if (!status) raise_error(L, status.error());
+  if (!status) raise_data_error(L, status.error());
 }
 
 fs::path check_path(lua_State* L, int index, const char* function) {
