@@ -56,7 +56,7 @@ Status ParamNode::flush_out(double deadline) {
         continue;
       }
       const bool to_worker = is_worker(frame.dst);
-      const Status sent = channel_.send(std::move(frame), deadline);
+      Status sent = channel_.send(std::move(frame), deadline);
       // That a worker is gone is the membership's to say; others must not suffer.
       if (!sent.ok() && !(to_worker && sent.error().code == Code::peer_lost)) return sent;
     }
@@ -79,7 +79,7 @@ void ParamNode::dispatch(Frame&& frame) {
 
 Status ParamNode::receive(double deadline) {
   in_.clear();
-  const Status came = channel_.receive(in_, deadline);
+  Status came = channel_.receive(in_, deadline);
   std::vector<Frame> frames = std::exchange(in_, {});
   for (Frame& frame : frames) dispatch(std::move(frame));
   frames.clear();
@@ -123,7 +123,7 @@ Status ParamNode::set(std::span<const ParamEntry> entries, uint64_t step, double
   std::vector<ParamEntry> copies;
   if (deadline != kForever) std::transform(entries.begin(), entries.end(), std::back_inserter(copies), copy_of);
   const auto request = client_.set(copies.empty() ? entries : std::span<const ParamEntry>(copies), step, out_);
-  const Status waited = wait_until([&] { return client_.finished(request); }, deadline, "setting " + key_list(entries));
+  Status waited = wait_until([&] { return client_.finished(request); }, deadline, "setting " + key_list(entries));
   if (!waited.ok()) {
     client_.forget(request);
     return waited;

@@ -378,7 +378,7 @@ Status ParamShard::answer_pull(const std::vector<ParamEntry>& values) {
   }
   // Siblings get their parts before anybody who waits for this pull is answered: their mailboxes are in this process.
   for (auto& [shard, packer] : theirs) packer.finish(out_);
-  const Status set = store_.set(std::move(mine));
+  Status set = store_.set(std::move(mine));
   resume();
   return set;
 }

@@ -25,7 +25,7 @@ struct SimTransport::Link {
 namespace {
 
 template <typename T>
-uint32_t store(std::vector<T>& pool, std::vector<uint32_t>& free_slots, T&& value) {
+uint32_t store(std::vector<T>& pool, std::vector<uint32_t>& free_slots, T value) {
   if (free_slots.empty()) {
     pool.push_back(std::move(value));
     return static_cast<uint32_t>(pool.size() - 1);

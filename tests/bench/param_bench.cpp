@@ -199,7 +199,7 @@ class TcpServer {
     for (NodeId id = 0; id < workers; ++id) transport.set_route(worker_address(id), 1);
     char url[128] = {};
     const std::string bound = must(transport.listen("tcp://127.0.0.1:0"));
-    std::memcpy(url, bound.data(), std::min(bound.size(), sizeof url - 1));
+    bound.copy(url, sizeof url - 1);
     write_all(fd, url, sizeof url);
     const std::atomic<bool> end{false};
     serve(transport, clock, log, workers, end);

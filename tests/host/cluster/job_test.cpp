@@ -57,7 +57,7 @@ TEST_CASE("a script is opened with its name, text, hash and folder") {
   JobSource job;
   CHECK_FALSE(job.has_script());
   CHECK(job.hash() == 0);
-  REQUIRE(job.open(folder.write("sub/job.lua", "return 1\r\n\0x")).ok());
+  REQUIRE(job.open(folder.write("sub/job.lua", "return 1\r\n")).ok());
   CHECK(job.name() == "job.lua");
   CHECK(job.text() == "return 1\r\n");
   CHECK(job.hash() == source_hash(job.text()));
