@@ -33,7 +33,7 @@ local summary = param.run {
   end,
   push = function(id, entries)
     pushes = pushes + 1
-    if id == 2 and pushes == 3 then
+    if id == 2 and pushes == 1 then
       actor.log.info("stays in process %d.", process)
       while true do end
     end
