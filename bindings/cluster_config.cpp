@@ -4,7 +4,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
+#include <utility>
 
 #include <unistd.h>
 
@@ -25,6 +28,42 @@ Result<std::string> load_token(const RunOptions& options, Log& log) {
   auto path = default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME"));
   if (!path) return path.error();
   return read_or_make_token(*path);
+}
+
+Status check_tls_files(const RunOptions& options) {
+  if (options.tls_cert.empty() != options.tls_key.empty()) {
+    return Error{Code::bad_argument, "--tls-cert and --tls-key belong together; a host that only joins needs neither"};
+  }
+  const std::pair<const char*, const std::string&> files[] = {
+      {"--tls-cert", options.tls_cert}, {"--tls-key", options.tls_key}, {"--tls-ca", options.tls_ca}};
+  for (const auto& [flag, path] : files) {
+    if (path.empty()) continue;
+    std::ifstream file(path, std::ios::binary);
+    if (!file.is_open()) {
+      return Error{Code::bad_argument, std::string(flag) + ": cannot read '" + path + "': " + std::strerror(errno)};
+    }
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (text.find("-----BEGIN ") == std::string::npos) {
+      return Error{Code::bad_argument, std::string(flag) + ": '" + path + "' is no PEM file (nothing begins in it)"};
+    }
+  }
+  return {};
+}
+
+Status may_join_at(const Endpoint& endpoint, const RunOptions& options) {
+  if (endpoint.scheme == Endpoint::Scheme::tls && options.tls_ca.empty()) {
+    return Error{Code::bad_argument, "joining at " + endpoint_text(endpoint) +
+                                         " needs --tls-ca, what the rendezvous host's certificate is checked against"};
+  }
+  return {};
+}
+
+Error with_tls_hint(Error error, const Endpoint& endpoint) {
+  const bool unproved = error.message.find("does not answer as an actorhost") != std::string::npos;
+  if (endpoint.scheme != Endpoint::Scheme::tls || !unproved) return error;
+  error.message += "; over TLS its certificate has to be signed by one of --tls-ca and to be issued to '" +
+                   endpoint.host + "' (as its common name or a DNS name)";
+  return error;
 }
 
 Status may_listen_at(const Endpoint& endpoint, const RunOptions& options) {

@@ -18,6 +18,13 @@ Result<std::string> load_token(const RunOptions& options, Log& log);
 /// tls+tcp:// needs certificate and key.
 Status may_listen_at(const Endpoint& endpoint, const RunOptions& options);
 
+/// The files of --tls-cert, --tls-key and --tls-ca as far as they can be judged before anybody is met.
+Status check_tls_files(const RunOptions& options);
+/// May this host join there? tls+tcp:// needs certificates to check the rendezvous host's against.
+Status may_join_at(const Endpoint& endpoint, const RunOptions& options);
+/// Why joining failed, with what TLS asks of certificates where that may be the cause.
+Error with_tls_hint(Error error, const Endpoint& endpoint);
+
 /// What every way has in common: who we are, what we bring, security.
 ClusterConfig base_config(const RunOptions& options, const Placement& placement, const JobSource& job,
                           const std::string& token, uint32_t nodes);

@@ -101,5 +101,5 @@ typedef struct ah_tensor_api {
   void (*optimise)(const ah_optimiser* o, int64_t step, const ah_tensor* grad, ah_tensor* state1, ah_tensor* state2,
                    ah_tensor* weights);
   /* 1 .. 256 threads for matmul, results are the same for any number; false when they could not be started. */
-  int32_t (*set_threads)(ah_tensor_context* context, int32_t threads);
+  void (*set_threads)(ah_tensor_context* context, int32_t threads);
 } ah_tensor_api;

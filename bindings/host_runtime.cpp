@@ -181,9 +181,11 @@ Status HostRuntime::find_place() {
   if (!placement) return placement.error();
   placement_ = std::move(*placement);
   if (options_.agent) placement_.node_rank.reset();  // it takes the place that is left
-  local_nodes_ = placement_.nproc.value_or(std::max(1U, std::thread::hardware_concurrency()));
+  const uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
+  local_nodes_ = placement_.nproc.value_or(cores);
   const std::string where = child_ ? child_->url : placement_.endpoint;
   if (where.empty()) {
+    share_cores(cores);
     if (placement_.max_nodes == 1) return {};
     return Error{Code::bad_argument, "--nnodes " + std::to_string(placement_.max_nodes) +
                                          " needs --rdzv-endpoint HOST:PORT, the same on every host"};
@@ -191,17 +193,30 @@ Status HostRuntime::find_place() {
   auto endpoint = parse_endpoint(where);
   if (!endpoint) return endpoint.error();
   endpoint_ = std::move(*endpoint);
+  share_cores(cores);
   if (child_) {
     local_nodes_ = 1;
     token_ = child_->token;
     return {};
   }
+  AH_TRY(check_tls_files(options_));
   const bool tls = !options_.tls_cert.empty() || !options_.tls_ca.empty();
   if (endpoint_->scheme == Endpoint::Scheme::tcp && tls) endpoint_->scheme = Endpoint::Scheme::tls;
   auto token = load_token(options_, *log_);
   if (!token) return token.error();
   token_ = std::move(*token);
   return {};
+}
+
+/// --threads-per-node, where it is not given: the cores over the nodes of this machine, as far as these are known.
+void HostRuntime::share_cores(uint32_t cores) {
+  if (options_.threads_per_node) return;
+  uint32_t hosts = placement_.local_size;
+  if (endpoint_) {
+    const auto one_machine = is_loopback(*endpoint_);
+    if (one_machine && *one_machine) hosts = std::max(hosts, placement_.max_nodes);
+  }
+  options_.threads_per_node = std::clamp(cores / std::max(1U, local_nodes_ * hosts), 1U, 256U);
 }
 
 Status HostRuntime::join_cluster() {
@@ -223,13 +238,16 @@ Status HostRuntime::join_cluster() {
   Status listened;
   if (may_listen) {
     AH_TRY(may_listen_at(*endpoint_, options_));
+    if (options_.isolate) AH_TRY(may_join_at(*endpoint_, options_));  // its children do
     listened = open_cluster(head_config(base, endpoint_url(*endpoint_)));
     if (listened || must_listen || listened.error().code != Code::io) return listened;
   }
+  AH_TRY(may_join_at(*endpoint_, options_));
   if (options_.isolate) return spawn_children(endpoint_url(*endpoint_), base.self.group, 0, local_nodes_);
   Status joined = open_cluster(member_config(base, *endpoint_, std::nullopt));
-  if (joined || listened.ok()) return joined;
-  Error error = std::move(joined).error();
+  if (joined) return joined;
+  Error error = with_tls_hint(std::move(joined).error(), *endpoint_);
+  if (listened.ok()) return error;
   error.message += " (this host tried to join because it cannot listen there: " + listened.error().message + ")";
   return error;
 }

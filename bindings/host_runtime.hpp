@@ -54,6 +54,7 @@ class HostRuntime final : private ClusterEvents {
   Status prepare();
   Status open_job();
   Status find_place();
+  void share_cores(uint32_t cores);
   Status join_cluster();
   Status load_checkpoint();
   Status open_cluster(ClusterConfig config);

@@ -133,7 +133,7 @@ void push_tensor(lua_State* L, TensorValue value) {
 
 void open_tensor(Vm& vm) {
   lua_State* L = vm.state();
-  auto state = make_tensor_state();
+  auto state = make_tensor_state(vm.config().kernel_threads);
   vm.register_ffi("tensor", &state->api);
   vm.register_module("actor.c.tensor", open_module);
   lua_pushlightuserdata(L, const_cast<char*>(&kState));

@@ -66,8 +66,8 @@ Status take_numbers(const RawFlags& raw, RunOptions& out) {
   }
   if (!raw.threads.empty()) {
     const auto t = parse_number<uint32_t>(raw.threads);
-    if (!t || *t == 0 || *t > 1024)
-      return bad_flag("threads-per-node", raw.threads, "a number of threads from 1 to 1024");
+    if (!t || *t == 0 || *t > 256)
+      return bad_flag("threads-per-node", raw.threads, "a number of threads from 1 to 256");
     out.threads_per_node = *t;
   }
   return {};
@@ -108,7 +108,8 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_flag("--insecure", out.insecure, "no token (said on every start)");
   app.add_option(both_spellings("--log-level"), raw.log_level, "trace debug info warn error off (info)");
   app.add_option("--print", raw.print, "all: every rank's print, tagged (else the first live rank's only)");
-  app.add_option(both_spellings("--threads-per-node"), raw.threads, "kernel threads of each node (1)");
+  app.add_option(both_spellings("--threads-per-node"), raw.threads,
+                 "threads for large products of each node (this machine's cores / nodes, at least 1)");
   app.add_option("--memory", out.memory, "what all nodes of this host may use for map-reduce data, e.g. 512M");
   app.add_flag(both_spellings("--no-progress"), raw.no_progress, "no progress bar");
 }

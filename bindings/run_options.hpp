@@ -44,7 +44,7 @@ struct RunOptions {
   std::optional<uint64_t> seed;
   std::string inject_text;
   Injection inject;
-  uint32_t threads_per_node = 1;
+  std::optional<uint32_t> threads_per_node;  // of kernels; not given: the host shares its cores out
   std::string memory;
 
   bool print_all = false;

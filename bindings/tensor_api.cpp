@@ -238,14 +238,9 @@ void optimise(const ah_optimiser* o, int64_t step, const ah_tensor* grad, ah_ten
                        grad->data_, state, weights->data_);
 }
 
-int32_t set_threads(ah_tensor_context* context, int32_t threads) noexcept {
-  try {
-    state_of(context).pool = threads > 1 ? std::make_unique<kernel::ThreadPool>(threads) : nullptr;
-    context->threads = threads;
-    return 1;
-  } catch (const std::exception&) {
-    return 0;
-  }
+void set_threads(ah_tensor_context* context, int32_t threads) noexcept {
+  state_of(context).pool = std::make_unique<kernel::ThreadPool>(threads);
+  context->threads = threads;
 }
 
 }  // namespace
@@ -291,11 +286,11 @@ View apart(const kernel::Kernels& k, const View& out, const View& in, std::uniqu
 
 }  // namespace tensor
 
-std::shared_ptr<TensorState> make_tensor_state() {
+std::shared_ptr<TensorState> make_tensor_state(int threads) {
   auto state = std::make_shared<TensorState>();
   static_assert(offsetof(TensorState, context) == 0);
   state->kernels = &kernel::kernels();
-  state->context.threads = 1;
+  set_threads(&state->context, threads);
   state->context.limit = 32 << 20;
   ah_tensor_api& api = state->api;
   api.context = &state->context;

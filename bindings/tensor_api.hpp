@@ -19,8 +19,8 @@ struct TensorState {
   ah_tensor_api api{};
 };
 
-/// The state with its api filled in; lives as long as any of its tensors.
-std::shared_ptr<TensorState> make_tensor_state();
+/// The state with its api filled in; lives as long as any of its tensors. `threads` is what large products run on.
+std::shared_ptr<TensorState> make_tensor_state(int threads);
 
 /// The strided view of a tensor's elements.
 kernel::View view_of(const ah_tensor& t) noexcept;

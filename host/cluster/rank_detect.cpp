@@ -122,6 +122,7 @@ Result<LocalPart> take_ranks(Variables& variables, const Ranks& names, Placement
   out.min_nodes = out.max_nodes = *size;
   out.nproc = 1;
   out.local_rank = local->rank;
+  out.local_size = std::max(local->size, 1U);
   return local;
 }
 

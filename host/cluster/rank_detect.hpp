@@ -52,6 +52,7 @@ struct Placement {
   uint32_t max_nodes = 1;             // more than min_nodes: elastic
   std::optional<uint32_t> nproc;      // nodes on this host; none: one a core
   uint32_t local_rank = 0;            // among the processes of this machine
+  uint32_t local_size = 1;            // how many these are, as far as the launcher says
   std::string endpoint;               // where the hosts meet (see endpoint.hpp); empty when there is one host
   std::string run_id;                 // empty when nobody named the run
 

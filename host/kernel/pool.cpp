@@ -1,9 +1,14 @@
 #include "host/kernel/pool.hpp"
 
+#include <system_error>
+
 namespace actorhost::kernel {
 
-ThreadPool::ThreadPool(int threads) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+void ThreadPool::start() {
+  try {
+    while (static_cast<int>(workers_.size()) + 1 < threads_) workers_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {  // fewer, then
+  }
 }
 
 ThreadPool::~ThreadPool() {
@@ -16,6 +21,7 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::run(int count, const std::function<void(int)>& task) {
+  if (workers_.empty() && count > 1) start();
   if (workers_.empty() || count <= 1) {
     for (int i = 0; i < count; ++i) task(i);
     return;

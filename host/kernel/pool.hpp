@@ -1,6 +1,7 @@
 #pragma once
 // A few threads for large kernels. Owned by whoever runs kernels (one VM, one server shard); `run` is called from one
-// thread at a time, which works along and returns when all tasks are done.
+// thread at a time, which works along and returns when all tasks are done. Threads start with the first `run` that has
+// work for them, so a pool that is never used costs nothing.
 
 #include <atomic>
 #include <condition_variable>
@@ -14,19 +15,23 @@ namespace actorhost::kernel {
 class ThreadPool {
  public:
   /// `threads` counts the calling one: 1 starts nothing.
-  explicit ThreadPool(int threads);
+  explicit ThreadPool(int threads) : threads_(threads) {}
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const noexcept { return static_cast<int>(workers_.size()) + 1; }
-  /// Calls task(0) .. task(count - 1), each once, on any of the threads; `task` must not throw.
+  /// As asked for.
+  int threads() const noexcept { return threads_; }
+  /// Calls task(0) .. task(count - 1), each once, on any of the threads; `task` must not throw. Where the system gives
+  /// fewer threads than were asked for, those that there are do all of it.
   void run(int count, const std::function<void(int)>& task);
 
  private:
+  void start();
   void work();
   void take_tasks();
 
+  const int threads_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable done_;

@@ -52,13 +52,17 @@ function M.is_tensor(value)
   return base.is_own(value)
 end
 
----Threads that large products of this VM run on, 1 at first. Results are the same for any number.
+---Threads that large products of this VM run on: `--threads-per-node` at first. Results are the same for any number.
 ---@param threads integer 1 .. 256
 function M.set_threads(threads)
   check.integer(threads, "threads", "tensor.set_threads", 1, 256)
-  if base.api.set_threads(base.api.context, threads) == 0 then
-    check.fail("tensor.set_threads: %d threads could not be started", threads)
-  end
+  base.api.set_threads(base.api.context, threads)
+end
+
+---Threads that large products of this VM run on.
+---@return integer
+function M.threads()
+  return base.api.context.threads
 end
 
 ---Bytes that this VM's tensors hold, views not counted.

@@ -1,0 +1,139 @@
+// Runs over tls+tcp://, with certificates made for each test.
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/net/raw_socket.hpp"
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+constexpr const char* kJob = R"(
+local actor = require "actor"
+print("sum: " .. actor.collective.allreduce(actor.tensor.ones(3)):sum())
+)";
+
+/// A job, "ca.pem", and "host.pem" with "host.key", which it has signed for 127.0.0.1; "other.pem" with "other.key" is
+/// a stranger's.
+class TlsFolder : public JobFolder {
+ public:
+  TlsFolder() {
+    write("job.lua", kJob);
+    write("names", "subjectAltName = DNS:127.0.0.1, DNS:localhost\n");
+    const Words request = {"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"};
+    make(with(request, {"-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca"}));
+    make(with(request, {"-x509", "-keyout", "other.key", "-out", "other.pem", "-subj", "/CN=other"}));
+    make(with(request, {"-keyout", "host.key", "-out", "host.csr", "-subj", "/CN=host"}));
+    make({"x509", "-req", "-in", "host.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "host.pem",
+          "-extfile", "names"});
+  }
+
+ private:
+  void make(const Words& words) const {
+    const Finished made = run_program("openssl", words, 20, options());
+    INFO(made.description);
+    REQUIRE(made.status == 0);
+  }
+};
+
+const Words kHost = {"--tls-cert", "host.pem", "--tls-key", "host.key", "--tls-ca", "ca.pem"};
+
+Words meeting(const FreePort& port) {
+  return {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", "tls+tcp://" + port.endpoint(), "--start-timeout", "10"};
+}
+
+}  // namespace
+
+TEST_CASE("hosts meet over TLS by the same command") {
+  const TlsFolder folder;
+  const FreePort port;
+  // The scheme may be left out: files for TLS ask for it.
+  Words words = meeting(port);
+  if (GENERATE(false, true)) words[5] = port.endpoint();
+  if (GENERATE(false, true)) words.insert(words.begin(), "--isolate");
+  words = with(with(words, kHost), {"job.lua"});
+  Process first = folder.start(words);
+  Process second = folder.start(words);
+  CHECK(first.wait(20) == 0);
+  CHECK(second.wait(20) == 0);
+  INFO(first.describe() << second.describe());
+  CHECK(first.out() + second.out() == "sum: 6\n");
+}
+
+TEST_CASE("an agent joins over TLS with no certificate of its own") {
+  const TlsFolder folder;
+  const FreePort port;
+  Process agent =
+      folder.start({"agent", "-n", "1", "--once", "--join", "tls+tcp://" + port.endpoint(), "--tls-ca", "ca.pem"});
+  Process head = folder.start(with(with(meeting(port), kHost), {"job.lua"}));
+  CHECK(head.wait(20) == 0);
+  CHECK(agent.wait(20) == 0);
+  INFO(head.describe() << agent.describe());
+  CHECK(head.out() + agent.out() == "sum: 6\n");
+}
+
+TEST_CASE("a host that does not trust the rendezvous host's certificate says so and ends with 3") {
+  const TlsFolder folder;
+  const FreePort port;
+  // Signed by somebody else, or for another name than 127.0.0.1.
+  const auto [mine, trusted] =
+      GENERATE(table<std::string, std::string>({{"host", "other.pem"}, {"other", "other.pem"}}));
+  Words words = meeting(port);
+  words.back() = "2";
+  Process head = folder.start(
+      with(words, {"--tls-cert", mine + ".pem", "--tls-key", mine + ".key", "--node-rank", "0", "job.lua"}));
+  REQUIRE(head.wait_for_output("info] seed", 20));
+  const Finished other = folder.run(with(words, {"--tls-ca", trusted, "--node-rank", "1", "job.lua"}));
+  CHECK(head.wait(10) == 3);
+  INFO(head.describe() << other.description);
+  CHECK(other.status == 3);
+  CHECK_THAT(other.err, Contains("does not answer as an actorhost") && Contains("signed by one of --tls-ca") &&
+                            Contains("issued to '127.0.0.1'"));
+  CHECK_THAT(head.err(), Contains("connection refused") && Contains("1 of 2 hosts after 2 s"));
+}
+
+TEST_CASE("files for TLS that are missing or wrong end with 2 and are named") {
+  const TlsFolder folder;
+  const FreePort port;
+  const auto [words, message] = GENERATE(table<Words, std::string>({
+      {{"--tls-cert", "host.pem", "--tls-key", "missing.key", "--tls-ca", "ca.pem"},
+       "--tls-key: cannot read 'missing.key': No such file"},
+      {{"--tls-cert", "host.pem", "--tls-ca", "ca.pem"}, "--tls-cert and --tls-key belong together"},
+      {{"--tls-cert", "host.pem", "--tls-key", "job.lua", "--tls-ca", "ca.pem"}, "--tls-key: 'job.lua' is no PEM file"},
+      {{"--tls-ca", "missing.pem"}, "--tls-ca: cannot read 'missing.pem'"},
+      {{"--tls-ca", "ca.pem"}, "needs --tls-cert and --tls-key"},
+      {{"--tls-cert", "host.pem", "--tls-key", "host.key", "--node-rank", "1"}, "needs --tls-ca"},
+      {Words{}, "needs --tls-cert and --tls-key"},
+  }));
+  const Finished run = folder.run(with(with(meeting(port), words), {"job.lua"}));
+  INFO(run.description);
+  CHECK(run.status == 2);
+  CHECK_THAT(run.err, Contains(message));
+  CHECK(run.out.empty());
+}
+
+TEST_CASE("clients without TLS at a TLS port neither hold up nor harm the run") {
+  const TlsFolder folder;
+  const FreePort port;
+  const Words words = with(with(meeting(port), kHost), {"job.lua"});
+  Process head = folder.start(words);
+  REQUIRE(head.wait_for_output("info] seed", 20));
+  RawSocket silent = RawSocket::connect_to(port.endpoint());
+  RawSocket talks = RawSocket::connect_to(port.endpoint());
+  REQUIRE(talks.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  RawSocket greets = RawSocket::connect_to(port.endpoint());
+  REQUIRE(greets.write("ACTORHST" + std::string(40, '\0')));
+  Words plain = meeting(port);
+  plain[5] = port.endpoint();
+  const Finished without = folder.run(with(plain, {"--node-rank", "1", "job.lua"}));
+  Process second = folder.start(words);
+  CHECK(head.wait(20) == 0);
+  CHECK(second.wait(20) == 0);
+  INFO(head.describe() << second.describe() << without.description);
+  CHECK(without.status == 3);
+  CHECK_THAT(without.err, Contains(port.endpoint() + " does not answer as an actorhost"));
+  CHECK(head.out() + second.out() == "sum: 6\n");
+}
