@@ -91,7 +91,10 @@ Status push_param_value(lua_State* L, ParamValue value) {
 
 Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, bool copy, bool fetches,
                                                  const std::string& what) {
-  if (!lua_istable(L, index)) return wrong(what, std::string("expected {{key, value}, ...}, got ") + type_of(L, index));
+  if (!lua_istable(L, index)) {
+    const char* hint = lua_isnil(L, index) ? " (is a 'return' missing?)" : "";
+    return wrong(what, std::string("expected {{key, value}, ...}, got ") + type_of(L, index) + hint);
+  }
   const int list = absolute(L, index);
   const int count = static_cast<int>(lua_objlen(L, list));
   std::vector<ParamEntry> out;

@@ -69,6 +69,13 @@ local function named(what, fn)
   return ("%s (%s:%d)"):format(what, info.short_src, info.linedefined)
 end
 
+-- What callback `what` returned has to be a `kind`.
+local function check_returned(value, kind, what, fn, expected)
+  if type(value) == kind then return end
+  check.fail("%s returned %s, expected %s%s", named(what, fn), type(value), expected,
+    value == nil and " (is a 'return' missing?)" or "")
+end
+
 ---Merge policies: how pushes that are late, or more than wanted, are treated. Not a barrier: nobody waits for them.
 M.merge = {}
 
@@ -153,9 +160,8 @@ end
 
 local function keys_to_fetch(run, id, step)
   local keys = run.schedule_local { id = id, step = step }
-  local where = named("schedule_local", run.schedule_local)
-  if type(keys) ~= "table" then check.fail("%s returned %s, expected an array of keys", where, type(keys)) end
-  return c.fetch(keys, where)
+  check_returned(keys, "table", "schedule_local", run.schedule_local, "an array of keys")
+  return c.fetch(keys, named("schedule_local", run.schedule_local))
 end
 
 -- `--inject`: this worker's delay before a push and slowness of it, by sleeping.
@@ -194,9 +200,10 @@ end
 local answers = {}
 
 function answers.stop(run, context)
-  local stop = run.stop and run.stop(context) or false
-  if type(stop) ~= "boolean" then
-    check.fail("%s returned %s, expected a boolean", named("stop", run.stop), type(stop))
+  local stop = false
+  if run.stop then
+    stop = run.stop(context)
+    check_returned(stop, "boolean", "stop", run.stop, "a boolean")
   end
   c.answer_stop(stop)
 end
@@ -204,11 +211,8 @@ end
 function answers.schedule(run, workers)
   if run.schedule_local then return c.answer_schedule(nil, "") end
   local tasks = run.schedule(workers)
-  local where = named("schedule", run.schedule)
-  if type(tasks) ~= "table" then
-    check.fail("%s returned %s, expected a table {[id] = {{key, value}, ...}}", where, type(tasks))
-  end
-  c.answer_schedule(tasks, where)
+  check_returned(tasks, "table", "schedule", run.schedule, "a table {[id] = {{key, value}, ...}}")
+  c.answer_schedule(tasks, named("schedule", run.schedule))
 end
 
 function answers.pull(run, updates)
@@ -227,9 +231,7 @@ local current -- the evaluator of the rule in charge, on shard 0 while it runs
 
 local function set_initial(run, from)
   local values = run.init(from)
-  if type(values) ~= "table" then
-    check.fail("%s returned %s, expected a table {key = value}", named("init", run.init), type(values))
-  end
+  check_returned(values, "table", "init", run.init, "a table {key = value}")
   for key, value in require("actor.util").pairs(values) do
     if M.get(key) == nil then M.set(key, value) end
   end

@@ -193,11 +193,13 @@ TEST_CASE("a rule that raises or returns nonsense ends the poll with its name, p
   CHECK(raised.find("barrier rule 'sample(2, job.lua:1)' (job.lua:1)") == 0);
   CHECK(raised.find("job.lua:1: view.steps[3] is out of range: 2 workers are seen") != std::string::npos);
   CHECK(raised.find("stack traceback") != std::string::npos);
-  CHECK(failure("function(view) return 1 end").find("returned 1; a rule returns true, false") != std::string::npos);
+  CHECK(failure("function(view) return 1 end").find("returned number 1, expected true, false") != std::string::npos);
   CHECK(failure("function(view) end").find("returned nil") != std::string::npos);
   CHECK(failure("function(view) return false, 0/0 end").find("returned false, ") != std::string::npos);
-  CHECK(failure("function(view) return false, -1 end").find("returned false, -1") != std::string::npos);
-  CHECK(failure("function(view) return false, '1' end").find("returned false, 1") != std::string::npos);
+  CHECK(failure("function(view) return false, -1 end").find("returned false, number -1, expected") !=
+        std::string::npos);
+  CHECK(failure("function(view) return false, '1' end").find("returned false, string '1', expected") !=
+        std::string::npos);
 }
 
 TEST_CASE("only an evaluator is taken for one") {

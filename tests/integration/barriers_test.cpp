@@ -205,8 +205,8 @@ TEST_CASE("a rule that raises or answers wrongly ends the run with 1, its file a
   folder.write("never.lua", "return function(view) return false end");
   const auto [rule, message] = GENERATE(table<std::string, std::string>({
       {"raises.lua", "raises.lua:2: "},
-      {"answers.lua", "returned perhaps; a rule returns true, false"},
-      {"recheck.lua", "returned false, soon; a rule returns true, false"},
+      {"answers.lua", "returned string 'perhaps', expected true, false"},
+      {"recheck.lua", "returned false, string 'soon', expected true, false"},
       {"never.lua", "its rule would never let anybody pass"},
   }));
   const Finished run = run_short(folder, rule);

@@ -61,10 +61,18 @@ end
 return answer_one, answer_all
 ]]
 
+-- "number 7", "string 'soon'", "true", "nil", "table".
+local function described(value)
+  local kind = type(value)
+  if kind == "number" then return "number " .. value end
+  if kind == "string" then return ("string '%s'"):format(value) end
+  return kind == "boolean" and tostring(value) or kind
+end
+
 local function wrong_answer(pass, recheck)
-  local got = pass == false and ("false, %s"):format(tostring(recheck)) or tostring(pass)
-  error(("returned %s; a rule returns true, false, or false and the seconds until it wants to be asked again")
-    :format(got), 0)
+  local got = pass == false and "false, " .. described(recheck) or described(pass)
+  error(("returned %s, expected true, false, or false and the seconds until it wants to be asked again%s")
+    :format(got, pass == nil and " (is a 'return' missing?)" or ""), 0)
 end
 
 ---@param rule actor.barrier.Rule
