@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 
 #include <actorhost.hpp>
@@ -11,6 +12,7 @@ int main(int argc, char** argv) {
   actorhost::Host host({.nodes = 4});
   host.function("collatz", [&calls](double n) {  // called from four threads at once
     ++calls;
+    if (!(n >= 1)) throw std::invalid_argument("there is no Collatz sequence below 1");  // a Lua error at the call
     int steps = 0;
     for (; n > 1; ++steps) n = static_cast<long>(n) % 2 == 0 ? n / 2 : 3 * n + 1;
     return steps;

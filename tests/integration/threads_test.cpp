@@ -32,7 +32,7 @@ unsigned cores() { return std::max(1U, std::thread::hardware_concurrency()); }
 
 }  // namespace
 
-TEST_CASE("--threads-per-node gives a node that many threads and the product does not depend on it") {
+TEST_CASE("a node has as many threads as --threads-per-node says and a product does not depend on it") {
   const JobFolder folder;
   folder.write("job.lua", kProduct);
   const std::string alone = line_after(folder.run({"-n", "1", "--threads-per-node", "1", "job.lua"}).out, "product: ");

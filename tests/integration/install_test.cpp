@@ -1,0 +1,86 @@
+// What cmake --install puts there, used from outside the tree: the program, and the package in a program that embeds
+// it.
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+// Each call of the C++ function that fails, by the job's name.
+constexpr const char* kWrongType = R"(local actor, host = require "actor", require "host"
+if actor.rank == 1 then
+  host.collatz("seven")
+end
+actor.collective.barrier()
+)";
+constexpr const char* kThrows = R"(local actor, host = require "actor", require "host"
+print(pcall(host.collatz, 0))
+actor.collective.barrier()
+if actor.rank == 2 then print(host.collatz(-1)) end
+actor.collective.barrier()
+)";
+
+Finished cmake(const JobFolder& folder, const Words& words) {
+  ProcessOptions options = folder.options();
+  options.env["CCACHE_BASEDIR"] = folder.path().string();  // the folder has another name each time
+  options.env["CCACHE_NOHASHDIR"] = "1";
+  Finished done = run_program(ACTORHOST_CMAKE, words, 60, options);
+  INFO(done.description);
+  REQUIRE(done.status == 0);
+  return done;
+}
+
+}  // namespace
+
+TEST_CASE("what is installed runs jobs and is embedded in a program outside the tree") {
+  const JobFolder folder;
+  cmake(folder, {"--install", ACTORHOST_BUILD_DIR, "--prefix", (folder.path() / "prefix").string()});
+
+  folder.write("elsewhere/hello.lua", read_text(source_dir() / "examples/hello.lua"));
+  ProcessOptions elsewhere = folder.options();
+  elsewhere.cwd = folder.path() / "elsewhere";
+  const auto installed = folder.path() / "prefix/bin/actorhost";
+  for (const Words& words : {Words{"-n", "2", "hello.lua"}, Words{"-n", "2", "--isolate", "hello.lua"}}) {
+    const Finished hello = run_program(installed.string(), words, 20, elsewhere);
+    INFO(hello.description);
+    CHECK(hello.status == 0);
+    CHECK_THAT(hello.out, Contains("hello from rank 0 of 2\n"));
+  }
+
+  std::filesystem::copy(source_dir() / "examples/embed", folder.path() / "embed");
+  cmake(folder, {"-S", "embed", "-B", "embed/build", "-DCMAKE_PREFIX_PATH=" + (folder.path() / "prefix").string(),
+                 "-DCMAKE_BUILD_TYPE=" ACTORHOST_BUILD_TYPE, "-DCMAKE_CXX_COMPILER=" ACTORHOST_CXX,
+                 "-DCMAKE_C_COMPILER=" ACTORHOST_CC, "-DCMAKE_CXX_COMPILER_LAUNCHER=" ACTORHOST_LAUNCHER,
+                 "-DCMAKE_CXX_FLAGS=" ACTORHOST_LINK_FLAGS});
+  cmake(folder, {"--build", "embed/build"});
+  const auto embed = [&](const std::string& job) {
+    ProcessOptions options = folder.options();
+    options.cwd = folder.path() / "embed";
+    return run_program("build/embed", {job}, 30, options);
+  };
+
+  const Finished right = embed("job.lua");
+  INFO(right.description);
+  CHECK(right.status == 0);
+  CHECK(right.out == "6171 takes 261 steps\nC++ was called 9999 times\n");
+
+  folder.write("embed/type.lua", kWrongType);
+  const Finished type = embed("type.lua");
+  INFO(type.description);
+  CHECK(type.status == 1);
+  CHECK_THAT(type.err, Contains("rank 1: type.lua:3: bad argument 1 to host.collatz: expected number, got string"));
+  CHECK(type.out == "C++ was called 0 times\n");
+
+  folder.write("embed/throws.lua", kThrows);
+  const Finished throws = embed("throws.lua");
+  INFO(throws.description);
+  CHECK(throws.status == 1);
+  CHECK_THAT(throws.out, Contains("false\t") && Contains("there is no Collatz sequence below 1"));
+  CHECK_THAT(throws.err, Contains("rank 2: throws.lua:4: there is no Collatz sequence below 1"));
+  CHECK_THAT(throws.out, Contains("C++ was called 5 times"));
+}
