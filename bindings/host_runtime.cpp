@@ -91,7 +91,7 @@ HostRuntime::HostRuntime(RunOptions options, Setup setup) : options_(std::move(o
   process_.functions = std::move(setup_.functions);
 }
 
-HostRuntime::~HostRuntime() = default;
+HostRuntime::~HostRuntime() { remove_private_socket(socket_path_); }
 
 int HostRuntime::fail(const Error& error, int code) {
   process_.console.err("actorhost: " + error.message);
@@ -156,6 +156,7 @@ void HostRuntime::watch(const SignalWatch& signals, const std::atomic<bool>& ove
     if (children_ && !cluster_) children_->signal_all(SIGTERM);
   }
   if (over) return;
+  if (std::unique_lock lock(mutex_, std::try_to_lock); lock) remove_private_socket(socket_path_);
   std::fflush(nullptr);
   _exit(130);
 }
@@ -224,7 +225,10 @@ Status HostRuntime::join_cluster() {
   if (!child_ && !endpoint_ && options_.isolate) {
     auto path = private_socket_path();
     if (!path) return path.error();
-    socket_path_ = std::move(*path);
+    {
+      std::lock_guard lock(mutex_);
+      socket_path_ = std::move(*path);
+    }
     endpoint_ = Endpoint{Endpoint::Scheme::ipc, "", 0, socket_path_};
     token_ = std::to_string(random_number()) + std::to_string(random_number());
   }

@@ -84,7 +84,7 @@ class HostRuntime final : private ClusterEvents {
   std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<ChildSupervisor> children_;
 
-  std::mutex mutex_;  // guards the node lists and changed_
+  std::mutex mutex_;  // guards the node lists, cluster_, socket_path_ and changed_
   std::condition_variable changed_;
   std::vector<std::unique_ptr<NodeThread>> workers_;
   std::vector<std::unique_ptr<NodeThread>> servers_;
