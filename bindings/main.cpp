@@ -4,17 +4,10 @@
 #include <string>
 #include <vector>
 
-#include <malloc.h>
-
 #include "bindings/agent.hpp"
 #include "bindings/host_runtime.hpp"
 
 int main(int argc, char** argv) {
-  // Tensors of some megabytes come and go all the time: keep their pages instead of handing them back and faulting
-  // them in again (1.5-4x on large messages).
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-
   const std::vector<std::string> args(argv + 1, argv + argc);
   actorhost::ParsedCommand command = actorhost::parse_command(args);
   if (command.exit_code) {

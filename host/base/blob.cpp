@@ -4,15 +4,45 @@
 #include <cstring>
 #include <new>
 
+#include "host/base/block_cache.hpp"
+
 namespace actorhost {
+
+namespace {
+
+/// As the allocator, of which it is the part for large blocks, there is one for the process; never destroyed, since
+/// blobs may outlive whatever would destroy it.
+BlockCache& large_blocks() {
+  static auto* const cache = new BlockCache;
+  return *cache;
+}
+
+std::shared_ptr<std::byte[]> allocate_large(size_t size) {
+  const BlockCache::Block block = large_blocks().take(size);
+  return {block.data, [size = block.size](std::byte* data) { large_blocks().give({data, size}); }};
+}
+
+std::shared_ptr<std::byte[]> allocate_small(size_t size) {
+  auto* data = static_cast<std::byte*>(::operator new[](size, std::align_val_t{kBlobAlignment}));
+  return {data, [](std::byte* p) { ::operator delete[](p, std::align_val_t{kBlobAlignment}); }};
+}
+
+/// Whether a sanitizer shall see each block come and go.
+constexpr bool sanitized() {
+#ifdef __SANITIZE_ADDRESS__
+  return true;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
 
 Blob Blob::allocate(size_t size) {
   Blob blob;
   if (size == 0) return blob;
-  auto* raw = static_cast<std::byte*>(::operator new[](size, std::align_val_t{kBlobAlignment}));
-  blob.owner_ =
-      std::shared_ptr<std::byte[]>(raw, [](std::byte* p) { ::operator delete[](p, std::align_val_t{kBlobAlignment}); });
-  blob.data_ = raw;
+  blob.owner_ = size >= BlockCache::kMinBytes && !sanitized() ? allocate_large(size) : allocate_small(size);
+  blob.data_ = blob.owner_.get();
   blob.size_ = size;
   return blob;
 }

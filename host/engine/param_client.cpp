@@ -18,9 +18,7 @@ bool ParamAssembler::Partial::complete() const {
 
 void ParamAssembler::own(Blob& bytes) {
   if (bytes.empty() || bytes.unique()) return;
-  Blob mine = pool_.allocate(bytes.size());
-  std::memcpy(mine.data(), bytes.data(), bytes.size());
-  bytes = std::move(mine);
+  bytes = Blob::copy_of(bytes.view());
 }
 
 void ParamAssembler::add(Partial& to, ParamEntry&& from) {
@@ -43,8 +41,7 @@ void ParamAssembler::add(Partial& to, ParamEntry&& from) {
       return;
     }
     ParamTensor whole = ParamTensor::whole(piece->type, piece->shape, {});
-    whole.data = pool_.allocate(whole.bytes());
-    pool_.recycle(whole.data);  // ours again when the caller has let go of it
+    whole.data = Blob::allocate(whole.bytes());
     to.entry.value = std::move(whole);
   }
   auto& whole = std::get<ParamTensor>(to.entry.value);
@@ -229,8 +226,8 @@ void ParamClient::on_values(Frame&& frame, Pending& pending) {
     const bool tensor = std::holds_alternative<ParamTensor>(entry.value);
     if (!tensor && owner_of(entry.key, shards_) != shard) continue;
     const std::vector<uint32_t>& all = places->second;
-    for (size_t i = 1; i < all.size(); ++i) assembler_.add(pending.values[all[i]], ParamEntry(entry));
-    assembler_.add(pending.values[all[0]], std::move(entry));
+    for (size_t i = 1; i < all.size(); ++i) ParamAssembler::add(pending.values[all[i]], ParamEntry(entry));
+    ParamAssembler::add(pending.values[all[0]], std::move(entry));
   }
 }
 

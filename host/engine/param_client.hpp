@@ -15,16 +15,13 @@
 #include <unordered_set>
 #include <vector>
 
-#include "host/engine/blob_pool.hpp"
 #include "host/engine/param_messages.hpp"
 
 namespace actorhost {
 
-/// Puts tensors together from their pieces, into memory of the pool's, and makes values the receiver's own.
+/// Puts tensors together from their pieces and makes values the receiver's own.
 class ParamAssembler {
  public:
-  explicit ParamAssembler(BlobPool& pool) : pool_(pool) {}
-
   struct Partial {
     ParamEntry entry;       // a tensor here is whole, its bytes are allocated with the first piece
     uint64_t have = 0;      // elements that are there
@@ -33,18 +30,17 @@ class ParamAssembler {
     bool complete() const;
   };
   /// Adds a value or a piece.
-  void add(Partial& to, ParamEntry&& from);
+  static void add(Partial& to, ParamEntry&& from);
 
  private:
-  void own(Blob& bytes);
-  BlobPool& pool_;
+  static void own(Blob& bytes);
 };
 
 class ParamClient {
  public:
   using Request = uint32_t;
 
-  explicit ParamClient(uint32_t shards) : shards_(shards), assembler_(pool_), updates_(shards) {}
+  explicit ParamClient(uint32_t shards) : shards_(shards), updates_(shards) {}
 
   /// Updates go whole to the keys' owners, and reads ask the owner first: for runs whose pull is in Lua.
   void set_whole(bool whole) { whole_ = whole; }
@@ -106,8 +102,6 @@ class ParamClient {
   void acknowledge(uint32_t shard, uint32_t number);
 
   uint32_t shards_;
-  BlobPool pool_;
-  ParamAssembler assembler_;
   bool whole_ = false;
   bool now_ = false;
   Request next_ = 1;

@@ -115,7 +115,7 @@ Status ParamStore::set(std::vector<ParamEntry> entries) {
     stored.step = entry.step;
     ++stored.version;
     if (auto* lua = std::get_if<ParamLua>(&entry.value)) {
-      for (ParamTensor& t : lua->tensors) t.data = own(t.data);
+      for (ParamTensor& t : lua->tensors) t.data = Blob::copy_of(t.data.view());
       stored.value = std::move(*lua);
     } else {
       set_tensor(stored, g);
@@ -139,15 +139,8 @@ void ParamStore::set_tensor(Stored& stored, Group& group) {
   for (size_t i = 0; i < group.count; ++i) {
     // Moved out of the message, so that bytes nobody else holds are kept without a copy.
     Blob bytes = std::move(std::get<ParamTensor>(group.first[i].value).data);
-    old->chunks[i].value = bytes.unique() ? std::move(bytes) : own(bytes);
+    old->chunks[i].value = bytes.unique() ? std::move(bytes) : Blob::copy_of(bytes.view());
   }
-}
-
-Blob ParamStore::own(const Blob& bytes) {
-  if (bytes.empty()) return {};
-  Blob mine = pool_.allocate(bytes.size());
-  std::memcpy(mine.data(), bytes.data(), bytes.size());
-  return mine;
 }
 
 Status ParamStore::check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& who) const {
@@ -221,8 +214,7 @@ void ParamStore::prepare_state(StoredTensor& tensor, const kernel::OptimiserSpec
 
 void ParamStore::make_writable(Blob& bytes) {
   if (bytes.empty() || bytes.unique()) return;
-  Blob mine = own(bytes);
-  pool_.recycle(std::exchange(bytes, std::move(mine)));
+  bytes = Blob::copy_of(bytes.view());
 }
 
 std::vector<std::pair<ParamKey, Stored>> ParamStore::snapshot() const {
@@ -242,7 +234,7 @@ Status ParamStore::restore(const ParamKey& key, const ParamTensor& whole, const 
   tensor.range = range;
   for_each_chunk(cut(whole, range), [&](const ParamTensor& piece) {
     StoredChunk& chunk = tensor.chunks.emplace_back();
-    chunk.value = own(piece.data);
+    chunk.value = Blob::copy_of(piece.data.view());
     chunk.made = made;
   });
   for (size_t part = 0; part < state.size(); ++part) {
@@ -250,8 +242,9 @@ Status ParamStore::restore(const ParamKey& key, const ParamTensor& whole, const 
       return Error{Code::bad_data, "key " + key.print() + ": optimiser state that does not fit the value"};
     }
     size_t i = 0;
-    for_each_chunk(cut(state[part], range),
-                   [&](const ParamTensor& piece) { tensor.chunks[i++].state[part] = own(piece.data); });
+    for_each_chunk(cut(state[part], range), [&](const ParamTensor& piece) {
+      tensor.chunks[i++].state[part] = Blob::copy_of(piece.data.view());
+    });
   }
   tensor.state_of = state_of;
   tensor.state_parts = static_cast<int>(state.size());

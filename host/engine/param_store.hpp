@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "host/base/result.hpp"
-#include "host/engine/blob_pool.hpp"
 #include "host/engine/param_messages.hpp"
 #include "host/engine/param_update.hpp"
 #include "host/engine/param_value.hpp"
@@ -94,14 +93,12 @@ class ParamStore {
 
   Status group(std::vector<ParamEntry>& entries, std::vector<Group>& out) const;
   void set_tensor(Stored& stored, Group& group);
-  Blob own(const Blob& bytes);
   void prepare_state(StoredTensor& tensor, const kernel::OptimiserSpec& spec);
   void make_writable(Blob& bytes);
 
   uint32_t shard_;
   uint32_t shards_;
   std::unordered_map<ParamKey, Stored> values_;
-  BlobPool pool_;
   std::vector<std::byte> scratch_;
 };
 

@@ -34,7 +34,6 @@ void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
     return;
   }
   frame.body = {};
-  ParamAssembler assembler(pool_);
   for (ParamEntry& entry : entries) {
     const bool goes_on = !arriving_.empty() && arriving_.back().is_tensor() && !arriving_.back().complete() &&
                          arriving_.back().entry.key == entry.key;
@@ -42,7 +41,7 @@ void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
       arriving_.emplace_back();
       arriving_.back().entry.key = entry.key;
     }
-    assembler.add(arriving_.back(), std::move(entry));
+    ParamAssembler::add(arriving_.back(), std::move(entry));
   }
   if ((frame.flags & param::kLast) == 0) return;
 

@@ -53,7 +53,6 @@ class ParamWorker {
 
   Config config_;
   ParamClient& client_;
-  BlobPool pool_;
   uint64_t step_ = 0;
   PushHead head_;
   std::vector<ParamAssembler::Partial> arriving_;

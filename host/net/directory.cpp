@@ -10,43 +10,42 @@ namespace actorhost {
 Status Directory::add(Address address, Mailbox& inbox) {
   std::unique_lock held(lock_);
   if (closed_) return Error{Code::interrupted, "the transport of this host is closed"};
-  if (!inboxes_.emplace(address, &inbox).second) {
+  if (inboxes_.find(address) != nullptr) {
     return Error{Code::bad_argument, address_name(address) + " is already attached"};
   }
+  inboxes_.set(address, &inbox);
   return {};
 }
 
 void Directory::remove(Address address) {
   std::unique_lock held(lock_);
-  inboxes_.erase(address);
+  if (inboxes_.find(address) != nullptr) inboxes_.set(address, nullptr);
 }
 
 bool Directory::has(Address address) const {
   std::shared_lock held(lock_);
-  return inboxes_.contains(address);
+  return inboxes_.find(address) != nullptr;
 }
 
 std::optional<Mailbox::Put> Directory::deliver(Frame&& frame) const {
   std::shared_lock held(lock_);
-  const auto found = inboxes_.find(frame.dst);
-  if (found == inboxes_.end()) return std::nullopt;
-  Mailbox& inbox = *found->second;
-  return is_control(frame.kind) ? inbox.push_urgent(std::move(frame)) : inbox.try_push(std::move(frame));
+  Mailbox* inbox = inboxes_.find(frame.dst);
+  if (inbox == nullptr) return std::nullopt;
+  return is_control(frame.kind) ? inbox->push_urgent(std::move(frame)) : inbox->try_push(std::move(frame));
 }
 
 std::optional<Mailbox::Put> Directory::deliver_run(std::span<Frame> run, size_t& taken) const {
   std::shared_lock held(lock_);
   taken = 0;
-  const auto found = inboxes_.find(run.front().dst);
-  if (found == inboxes_.end()) return std::nullopt;
-  return found->second->push_run(run, is_control(run.front().kind), taken);
+  Mailbox* inbox = inboxes_.find(run.front().dst);
+  if (inbox == nullptr) return std::nullopt;
+  return inbox->push_run(run, is_control(run.front().kind), taken);
 }
 
 void Directory::when_room(Address address, std::function<void()> told) const {
   {
     std::shared_lock held(lock_);
-    const auto found = inboxes_.find(address);
-    if (found != inboxes_.end()) return found->second->when_room(std::move(told));
+    if (Mailbox* inbox = inboxes_.find(address)) return inbox->when_room(std::move(told));
   }
   told();
 }
@@ -54,7 +53,7 @@ void Directory::when_room(Address address, std::function<void()> told) const {
 void Directory::close() {
   std::unique_lock held(lock_);
   closed_ = true;
-  for (const auto& [address, inbox] : inboxes_) inbox->close();
+  inboxes_.for_each([](Mailbox& inbox) { inbox.close(); });
   inboxes_.clear();
 }
 

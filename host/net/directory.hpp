@@ -7,9 +7,9 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <unordered_map>
 
 #include "host/base/result.hpp"
+#include "host/net/address_map.hpp"
 #include "host/net/mailbox.hpp"
 #include "host/net/rw_lock.hpp"
 #include "host/wire/frame.hpp"
@@ -41,7 +41,7 @@ class Directory {
 
  private:
   mutable RwLock lock_;
-  std::unordered_map<Address, Mailbox*> inboxes_;
+  AddressMap<Mailbox> inboxes_;
   bool closed_ = false;
 };
 

@@ -63,16 +63,21 @@ std::string Link::read(const FrameLimits& limits, const Take& take) {
   FrameReader reader(limits);
   std::vector<Frame> frames;
   std::array<Piece, 2> pieces;
+  stream_->start_receive(pieces.data(), reader.room(pieces));
   for (;;) {
-    const size_t count = reader.room(pieces);
-    stream_->start_receive(pieces.data(), count);
     const IoResult got = stream_->wait_receive();
     if (got.end != IoEnd::done) return reason_or(io_message(got));
     heard_.store(clock_.now(), std::memory_order_relaxed);
     bytes_received_.fetch_add(got.bytes, std::memory_order_relaxed);
     const Status status = reader.received(got.bytes, frames);
     frames_received_.fetch_add(frames.size(), std::memory_order_relaxed);
-    if (!take(frames)) return reason_or("closed by the peer");
+    // Before anybody is woken: to start a receive holds the stream's lock, which whoever answers now would wait for.
+    if (status.ok()) stream_->start_receive(pieces.data(), reader.room(pieces));
+    if (!take(frames)) {
+      stream_->close();
+      stream_->wait_receive();  // it writes into what is about to go
+      return reason_or("closed by the peer");
+    }
     frames.clear();
     if (!status.ok()) return reason_or("malformed frame: " + status.error().message);
   }

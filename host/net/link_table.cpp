@@ -9,15 +9,18 @@
 
 namespace actorhost {
 
-LinkTable::Peer* LinkTable::peer_of(Address dst) {
-  ProcessId process = kNoProcess;
-  if (is_service(dst)) {
-    process = address_index(dst);
-  } else if (const auto route = routes_.find(dst); route != routes_.end()) {
-    process = route->second;
+LinkTable::Peer& LinkTable::make_peer(ProcessId process) {
+  const auto [at, made] = peers_.try_emplace(process);
+  if (made) {
+    at->second.process = process;
+    routes_.set(service_address(process), &at->second);
   }
-  const auto found = peers_.find(process);
-  return found != peers_.end() && !found->second.forgotten ? &found->second : nullptr;
+  return at->second;
+}
+
+LinkTable::Peer* LinkTable::peer_of(Address dst) const {
+  Peer* peer = routes_.find(dst);
+  return peer != nullptr && !peer->forgotten ? peer : nullptr;
 }
 
 /// False when the link is over; the frame is then still the caller's.
@@ -44,7 +47,7 @@ LinkTable::Outcome LinkTable::park(Frame&& frame) {
   std::unique_lock held(lock_);
   Outcome outcome;
   if (closed_) return outcome;
-  if (is_service(frame.dst)) peers_.try_emplace(address_index(frame.dst));
+  if (is_service(frame.dst)) make_peer(address_index(frame.dst));
   Peer* peer = peer_of(frame.dst);
   if (peer == nullptr) return outcome;
   if (peer->link && put(*peer, std::move(frame), outcome)) return outcome;
@@ -54,10 +57,9 @@ LinkTable::Outcome LinkTable::park(Frame&& frame) {
     outcome.sent = Sent::full;
     return outcome;
   }
-  const ProcessId process = is_service(frame.dst) ? address_index(frame.dst) : routes_.at(frame.dst);
   peer->parked_bytes += cost;
   peer->parked.push_back(std::move(frame));
-  if (!std::exchange(peer->wanted, true)) outcome.wanted = process;
+  if (!std::exchange(peer->wanted, true)) outcome.wanted = peer->process;
   outcome.sent = Sent::ok;
   return outcome;
 }
@@ -80,11 +82,10 @@ void LinkTable::when_room(Address dst, std::function<void()> told) {
 
 void LinkTable::set_route(Address address, ProcessId process) {
   std::unique_lock held(lock_);
-  if (process == kNoProcess) {
-    routes_.erase(address);
-  } else {
-    routes_[address] = process;
-    peers_.try_emplace(process);
+  if (process != kNoProcess) {
+    routes_.set(address, &make_peer(process));
+  } else if (routes_.find(address) != nullptr) {
+    routes_.set(address, nullptr);
   }
 }
 
@@ -94,7 +95,7 @@ bool LinkTable::assign(const std::shared_ptr<Link>& link, ProcessId process) {
   {
     std::unique_lock held(lock_);
     if (closed_) return true;
-    Peer& peer = peers_[process];
+    Peer& peer = make_peer(process);
     if (peer.link) return peer.link == link;
     link->set_process(process);
     peer.link = link;
@@ -117,7 +118,7 @@ std::shared_ptr<Link> LinkTable::forget(ProcessId process) {
   std::shared_ptr<Link> link;
   {
     std::unique_lock held(lock_);
-    Peer& peer = peers_[process];
+    Peer& peer = make_peer(process);
     peer.forgotten = true;
     peer.wanted = false;
     peer.parked_bytes = 0;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "host/net/address_map.hpp"
 #include "host/net/link.hpp"
 #include "host/net/rw_lock.hpp"
 
@@ -39,6 +40,7 @@ class LinkTable {
 
  private:
   struct Peer {
+    ProcessId process = kNoProcess;
     std::shared_ptr<Link> link;
     std::deque<Frame> parked;
     size_t parked_bytes = 0;
@@ -47,15 +49,16 @@ class LinkTable {
     std::vector<std::function<void()>> want_room;
   };
 
-  Peer* peer_of(Address dst);
+  Peer& make_peer(ProcessId process);
+  Peer* peer_of(Address dst) const;
   bool put(Peer& peer, Frame&& frame, Outcome& outcome);
   Outcome park(Frame&& frame);
 
   const size_t max_parked_bytes_;
   mutable RwLock lock_;
   bool closed_ = false;
-  std::unordered_map<Address, ProcessId> routes_;
   std::unordered_map<ProcessId, Peer> peers_;  // never erased, so that pointers into it stay
+  AddressMap<Peer> routes_;                    // service addresses of all peers included
 };
 
 }  // namespace actorhost

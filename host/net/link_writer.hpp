@@ -44,6 +44,7 @@ class LinkWriter {
   void sent(IoResult result);
   bool write_now();
   void start_write();
+  void gather() const;
   /// The batch is written: takes up the next one, if there is one. Returns whether there is.
   bool next_batch();
   void fail();

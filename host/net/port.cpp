@@ -40,16 +40,23 @@ Status Port::send(Frame&& frame, double deadline) {
         if (const auto alive = inbox.lock()) alive->wake();
       });
     }
-    AH_TRY(wait(deadline));
+    const auto waited = wait(deadline, [](Frame&) { return Take::no; });
+    if (!waited.ok()) return waited.error();
   }
 }
 
 Result<Frame> Port::receive(const Match& match, double deadline) {
   size_t seen = 0;  // kept frames before this one do not match
+  Frame found;
+  const auto take = [&](Frame& frame) {
+    if (!match(frame)) return Take::no;
+    found = std::move(frame);
+    return Take::last;
+  };
   for (bool last_look = false;;) {
     for (; seen < kept_.size(); ++seen) {
       if (!match(kept_[seen])) continue;
-      Frame found = std::move(kept_[seen]);
+      found = std::move(kept_[seen]);
       kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(seen));
       ++taken_;
       return found;
@@ -57,19 +64,30 @@ Result<Frame> Port::receive(const Match& match, double deadline) {
     if (last_look) return timed_out("what was waited for did not arrive").error();
     last_look = clock_.now() >= deadline;
     const uint64_t taken = taken_;
-    AH_TRY(wait(deadline));
+    auto took = wait(deadline, take);
+    if (!took.ok()) return took.error();
+    if (*took) return found;
     if (taken != taken_) seen = 0;  // a control handler has received something itself: places have shifted
   }
 }
 
 Status Port::receive_all(const Match& match, double deadline, std::vector<Frame>& out) {
   const size_t before = out.size();
-  for (bool last_look = false;; last_look = clock_.now() >= deadline) {
-    AH_TRY(poll());
-    take_matching(match, out);
-    if (out.size() != before || last_look || clock_.now() >= deadline) return {};
-    AH_TRY(wait(deadline));
+  take_matching(match, out);
+  const auto take = [&](Frame& frame) {
+    if (!match(frame)) return Take::no;
+    out.push_back(std::move(frame));
+    return Take::more;
+  };
+  inbox_->pop_all(arrived_, 0);
+  auto took = examine(take);
+  for (bool last_look = false; took.ok() && out.size() == before && !last_look;) {
+    last_look = clock_.now() >= deadline;
+    took = wait(deadline, take);
+    // Kept by a control handler that has received something itself.
+    if (took.ok() && out.size() == before) take_matching(match, out);
   }
+  return took.ok() ? Status() : took.error();
 }
 
 void Port::take_matching(const Match& match, std::vector<Frame>& out) {
@@ -88,12 +106,13 @@ void Port::take_matching(const Match& match, std::vector<Frame>& out) {
 
 Status Port::poll() {
   inbox_->pop_all(arrived_, 0);
-  return examine();
+  const auto took = examine([](Frame&) { return Take::no; });
+  return took.ok() ? Status() : took.error();
 }
 
-Status Port::wait(double deadline) {
-  // What a nested wait has taken from the mailbox but not dealt with comes first: sleeping on it would be a
-  // deadlock.
+template <typename Taker>
+Result<bool> Port::wait(double deadline, Taker take) {
+  // What has been read but not dealt with comes first: sleeping on it could be for ever.
   if (next_ == arrived_.size()) {
     if (check_) AH_TRY(check_());
     const bool came = inbox_->pop_all(arrived_, deadline - clock_.now());
@@ -102,23 +121,27 @@ Status Port::wait(double deadline) {
     }
     if (check_) AH_TRY(check_());
   }
-  return examine();
+  return examine(take);
 }
 
-Status Port::examine() {
-  Status first;
+template <typename Taker>
+Result<bool> Port::examine(Taker take) {
+  bool took = false;
   while (next_ < arrived_.size()) {
-    Frame frame = std::move(arrived_[next_++]);
-    if (!is_control(frame.kind) || !control_) {
-      kept_.push_back(std::move(frame));
-    } else {
-      Status status = control_(std::move(frame));
-      if (!status.ok() && first.ok()) first = std::move(status);
+    Frame& arrived = arrived_[next_++];
+    if (control_ && is_control(arrived.kind)) {
+      Frame frame = std::move(arrived);  // the handler may read more, and so move what has arrived
+      AH_TRY(control_(std::move(frame)));
+      continue;
     }
+    const Take answer = take(arrived);
+    if (answer == Take::last) return true;
+    took = took || answer == Take::more;
+    if (answer == Take::no) kept_.push_back(std::move(arrived));
   }
   arrived_.clear();
   next_ = 0;
-  return first;
+  return took;
 }
 
 Status Port::timed_out(const char* what) const {

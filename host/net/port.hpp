@@ -18,9 +18,9 @@ namespace actorhost {
 
 class Port {
  public:
-  /// Sees each control frame (cluster kinds) on the node's thread; without a handler they are kept like others. An
-  /// error ends the wait that is going on with it. It may use the port, waits included; control frames that arrive
-  /// meanwhile are then handed to it at once, nested.
+  /// Sees each control frame (cluster kinds) on the node's thread, as soon as the port reads past it; without a handler
+  /// they are kept like others. An error ends the wait that is going on with it. It may use the port, waits included;
+  /// control frames that arrive meanwhile are then handed to it at once, nested.
   using Control = std::function<Status(Frame&&)>;
   /// True when the frame is one that the caller waits for.
   using Match = std::function<bool(const Frame&)>;
@@ -46,19 +46,26 @@ class Port {
   /// The first frame, kept or arriving, that matches. Code::timeout at `deadline`.
   Result<Frame> receive(const Match& match, double deadline = kForever);
   /// Takes every frame that matches, kept or arriving, waiting until `deadline` for the first; `out` may stay
-  /// empty at the deadline, which is not an error.
+  /// empty at the deadline, which is not an error. When it fails `out` may hold frames all the same.
   Status receive_all(const Match& match, double deadline, std::vector<Frame>& out);
   /// Reads what has arrived without waiting: serves control frames and keeps the others.
   Status poll();
   /// Ends the current wait early so that `check` runs again. Any thread.
   void wake() { inbox_->wake(); }
 
-  size_t kept() const noexcept { return kept_.size(); }
+  /// Frames that have been read and that nobody has asked for yet.
+  size_t kept() const noexcept { return kept_.size() + arrived_.size() - next_; }
 
  private:
   static std::shared_ptr<Mailbox> attach(Transport& transport, Address self);
-  Status wait(double deadline);
-  Status examine();
+  enum class Take { no, more, last };
+
+  /// Waits for frames, unless there are some to look at, and gives them to `take`; true when it took any.
+  template <typename Taker>
+  Result<bool> wait(double deadline, Taker take);
+  /// Gives what has arrived to `take` until it says `last`; keeps what it does not want and serves control frames.
+  template <typename Taker>
+  Result<bool> examine(Taker take);
   void take_matching(const Match& match, std::vector<Frame>& out);
   Status timed_out(const char* what) const;
 

@@ -176,8 +176,6 @@ IoResult Stream::wait_receive() {
   return result_of(receive_);
 }
 
-void Stream::cancel_receive() { nng_aio_cancel(receive_); }
-
 IoResult Stream::receive_all(Piece piece, const Clock& clock, double deadline) {
   IoResult total;
   while (piece.size != 0) {

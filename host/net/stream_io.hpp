@@ -61,8 +61,6 @@ class Stream {
   void start_receive(const Piece* pieces, size_t count, double seconds = kForever);
   /// Waits for the receive that was started. Several threads may wait; each sees the same result.
   IoResult wait_receive();
-  /// Ends a receive that is under way without closing; not for TLS, where NNG takes it for an error.
-  void cancel_receive();
   /// Exactly `piece.size` bytes before `deadline` on `clock`.
   IoResult receive_all(Piece piece, const Clock& clock, double deadline);
 

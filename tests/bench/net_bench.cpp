@@ -1,6 +1,5 @@
 // Frames in one process and over loopback TCP beside what one would use instead. Usage: net_bench [rounds] [figure...],
-// where a figure is one of: local-rate local-trip tcp-rate tcp-trip tcp-body. ACTORHOST_MALLOC=1 measures as the
-// executable runs, with large blocks kept by the allocator.
+// where a figure is one of: local-rate local-trip tcp-rate tcp-trip tcp-body.
 
 #include <algorithm>
 #include <cstdio>
@@ -10,8 +9,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <malloc.h>
 
 #include "host/net/local_transport.hpp"
 #include "host/net/port.hpp"
@@ -182,10 +179,6 @@ double body_bandwidth(size_t bytes, size_t count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (std::getenv("ACTORHOST_MALLOC") != nullptr) {
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  }
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 7;
   const auto wanted = [&](const char* figure) {
     return argc <= 2 ||

@@ -96,15 +96,13 @@ void ParamSim::restore(const ParamCheckpoint& checkpoint) {
 }
 
 ParamValue ParamSim::value(const ParamKey& key) const {
-  BlobPool pool;
-  ParamAssembler assembler(pool);
   ParamAssembler::Partial all;
   for (const Shard& shard : shards_) {
     const Stored* stored = shard.store->find(key);
     if (stored == nullptr) continue;
     if (const auto* lua = std::get_if<ParamLua>(&stored->value)) return *lua;
     const auto& tensor = std::get<StoredTensor>(stored->value);
-    for (size_t i = 0; i < tensor.chunks.size(); ++i) assembler.add(all, {key, tensor.chunk(i), stored->step});
+    for (size_t i = 0; i < tensor.chunks.size(); ++i) ParamAssembler::add(all, {key, tensor.chunk(i), stored->step});
   }
   return all.entry.value;
 }

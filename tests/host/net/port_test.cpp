@@ -72,7 +72,7 @@ TEST_CASE("receive_all takes every matching frame and leaves the others in order
   CHECK(even.empty());
 }
 
-TEST_CASE("control frames go to their handler at once and never to a receiver") {
+TEST_CASE("control frames go to their handler and never to a receiver") {
   LocalTransport transport;
   Port a(transport, 0, steady);
   std::vector<uint32_t> control;
@@ -84,7 +84,9 @@ TEST_CASE("control frames go to their handler at once and never to a receiver") 
   REQUIRE(a.send(to(0, 2)).ok());
   REQUIRE(a.send(to(0, 3, kControl)).ok());
   CHECK(a.receive(any).value().tag == 2);
+  REQUIRE(a.poll().ok());
   CHECK(control == std::vector<uint32_t>{1, 3});
+  CHECK(a.kept() == 0);
 }
 
 TEST_CASE("an error of the control handler ends the wait with it and loses no other frame") {

@@ -1,0 +1,89 @@
+#include "host/base/block_cache.hpp"
+
+#include <iterator>
+#include <new>
+
+#include <sys/mman.h>
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr size_t kPage = 4096;
+// From here on blocks lie in huge pages where the system has them: a fault for each 2 MiB instead of each 4 KiB.
+constexpr size_t kHugeFrom = size_t{4} << 20;
+constexpr size_t kHugePage = size_t{2} << 20;
+
+constexpr std::align_val_t alignment_of(size_t size) {
+  return std::align_val_t{size >= kHugeFrom ? kHugePage : kAlignment};
+}
+
+BlockCache::Block allocate(size_t size) {
+  auto* data = static_cast<std::byte*>(::operator new(size, alignment_of(size)));
+#ifdef MADV_HUGEPAGE
+  if (size >= kHugeFrom) ::madvise(data, size / kPage * kPage, MADV_HUGEPAGE);
+#endif
+  return {data, size};
+}
+
+void release(BlockCache::Block block) noexcept { ::operator delete(block.data, alignment_of(block.size)); }
+
+}  // namespace
+
+BlockCache::~BlockCache() {
+  for (const Block& block : kept_) release(block);
+}
+
+BlockCache::Block BlockCache::take(size_t size) {
+  Block block;
+  {
+    std::lock_guard lock(mutex_);
+    block = find(size);
+    used_bytes_ += block.size;
+  }
+  if (block.data != nullptr) return block;
+  block = allocate(size);
+  std::lock_guard lock(mutex_);
+  used_bytes_ += block.size;
+  return block;
+}
+
+/// The latest one that wastes at most an eighth.
+BlockCache::Block BlockCache::find(size_t size) {
+  for (auto at = kept_.rbegin(); at != kept_.rend(); ++at) {
+    if (at->size < size || at->size - size > size / 8) continue;
+    const Block block = *at;
+    kept_bytes_ -= block.size;
+    kept_.erase(std::next(at).base());
+    return block;
+  }
+  return {};
+}
+
+void BlockCache::give(Block block) noexcept {
+  std::list<Block> surplus;
+  {
+    std::lock_guard lock(mutex_);
+    used_bytes_ -= block.size;
+    try {
+      kept_.push_back(block);
+      kept_bytes_ += block.size;
+    } catch (const std::bad_alloc&) {
+      release(block);
+    }
+    const size_t bound = used_bytes_ > floor_bytes_ ? used_bytes_ : floor_bytes_;
+    while (kept_bytes_ > bound) {
+      kept_bytes_ -= kept_.front().size;
+      surplus.splice(surplus.end(), kept_, kept_.begin());
+    }
+  }
+  for (const Block& old : surplus) release(old);
+}
+
+size_t BlockCache::kept_bytes() const {
+  std::lock_guard lock(mutex_);
+  return kept_bytes_;
+}
+
+}  // namespace actorhost

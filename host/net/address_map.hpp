@@ -1,0 +1,59 @@
+#pragma once
+// From addresses to pointers, null where there is none. Ids are given out from 0 without gaps, so that a lookup, which
+// each frame needs, is an index; what lies far out goes into a hash table. Not locked.
+
+#include <array>
+#include <unordered_map>
+#include <vector>
+
+#include "host/wire/address.hpp"
+
+namespace actorhost {
+
+template <typename T>
+class AddressMap {
+ public:
+  T* find(Address address) const {
+    const auto& row = dense_[address >> kKindShift];
+    const uint32_t index = address_index(address);
+    if (index < row.size()) return row[index];
+    if (far_.empty()) return nullptr;
+    const auto found = far_.find(address);
+    return found != far_.end() ? found->second : nullptr;
+  }
+  /// Null takes it out.
+  void set(Address address, T* value) {
+    auto& row = dense_[address >> kKindShift];
+    const uint32_t index = address_index(address);
+    if (index >= kDense) {
+      far_[address] = value;
+      return;
+    }
+    if (index >= row.size()) row.resize(index + 1);
+    row[index] = value;
+  }
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (const auto& row : dense_) {
+      for (T* value : row) {
+        if (value != nullptr) visit(*value);
+      }
+    }
+    for (const auto& [address, value] : far_) {
+      if (value != nullptr) visit(*value);
+    }
+  }
+  void clear() {
+    for (auto& row : dense_) row.clear();
+    far_.clear();
+  }
+
+ private:
+  static constexpr int kKindShift = 30;
+  static constexpr uint32_t kDense = 1U << 16;
+
+  std::array<std::vector<T*>, 4> dense_;  // by the two bits that tell the kind
+  std::unordered_map<Address, T*> far_;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,87 @@
+#include "host/base/block_cache.hpp"
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+}  // namespace
+
+TEST_CASE("a block that was given back is handed out again, for sizes up to an eighth below its own") {
+  BlockCache cache;
+  const auto first = cache.take(8 * kMiB);
+  cache.give(first);
+  CHECK(cache.kept_bytes() == 8 * kMiB);
+  const auto smaller = cache.take(8 * kMiB - 4096);
+  CHECK(smaller.data == first.data);
+  CHECK(smaller.size == 8 * kMiB);
+  CHECK(cache.kept_bytes() == 0);
+  cache.give(smaller);
+  const auto larger = cache.take(8 * kMiB + 1);
+  CHECK(larger.data != first.data);
+  const auto much_smaller = cache.take(4 * kMiB);
+  CHECK(much_smaller.data != first.data);
+  cache.give(larger);
+  cache.give(much_smaller);
+}
+
+TEST_CASE("blocks are aligned and all theirs") {
+  BlockCache cache;
+  for (const size_t size : {BlockCache::kMinBytes, kMiB + 1, 4 * kMiB, 9 * kMiB + 77}) {
+    const auto block = cache.take(size);
+    REQUIRE(block.size >= size);
+    CHECK(reinterpret_cast<uintptr_t>(block.data) % 64 == 0);
+    std::memset(block.data, 1, block.size);
+    cache.give(block);
+  }
+}
+
+TEST_CASE("what is kept never exceeds the floor or what is in use, the longest unused goes first") {
+  BlockCache cache(4 * kMiB);
+  std::vector<BlockCache::Block> blocks;
+  for (int i = 0; i < 8; ++i) blocks.push_back(cache.take(kMiB));
+  for (int i = 0; i < 4; ++i) cache.give(blocks[static_cast<size_t>(i)]);
+  CHECK(cache.kept_bytes() == 4 * kMiB);
+  cache.give(blocks[4]);
+  CHECK(cache.kept_bytes() == 4 * kMiB);
+  const auto again = cache.take(kMiB);
+  CHECK(again.data == blocks[4].data);
+  cache.give(again);
+  for (size_t i = 5; i < 8; ++i) cache.give(blocks[i]);
+  CHECK(cache.kept_bytes() == 4 * kMiB);
+
+  BlockCache roomy(kMiB);
+  const auto in_use = roomy.take(10 * kMiB);
+  std::vector<BlockCache::Block> others;
+  for (int i = 0; i < 3; ++i) others.push_back(roomy.take(3 * kMiB));
+  for (const auto& block : others) roomy.give(block);
+  CHECK(roomy.kept_bytes() == 9 * kMiB);
+  roomy.give(in_use);
+  CHECK(roomy.kept_bytes() <= kMiB);
+}
+
+TEST_CASE("threads take and give blocks of one cache, each alone with what it holds") {
+  BlockCache cache(kMiB);
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(4, 0);
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 500; ++i) {
+        const auto block = cache.take(BlockCache::kMinBytes + static_cast<size_t>(i % 3) * 4096);
+        std::memset(block.data, t, 512);
+        std::this_thread::yield();
+        for (int k = 0; k < 512; ++k) wrong[static_cast<size_t>(t)] += block.data[k] != std::byte(t);
+        cache.give(block);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == std::vector<int>(4, 0));
+}
