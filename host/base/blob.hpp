@@ -29,7 +29,13 @@ class Blob {
   /// Bytes [offset, offset + size) of this block, sharing it. The range must lie within.
   Blob slice(size_t offset, size_t size) const;
   /// True when no other Blob refers to the block.
-  bool unique() const noexcept { return owner_.use_count() == 1; }
+  bool unique() const noexcept {
+    if (owner_.use_count() != 1) return false;
+    // The count is read without order. Letting go of one more reference comes after all that let go before, and so do
+    // our writes then come after their reads.
+    [[maybe_unused]] const std::shared_ptr<std::byte[]> one_more = owner_;
+    return true;
+  }
 
  private:
   std::shared_ptr<std::byte[]> owner_;
