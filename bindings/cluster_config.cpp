@@ -58,11 +58,14 @@ Status may_join_at(const Endpoint& endpoint, const RunOptions& options) {
   return {};
 }
 
-Error with_tls_hint(Error error, const Endpoint& endpoint) {
-  const bool unproved = error.message.find("does not answer as an actorhost") != std::string::npos;
-  if (endpoint.scheme != Endpoint::Scheme::tls || !unproved) return error;
-  error.message += "; over TLS its certificate has to be signed by one of --tls-ca and to be issued to '" +
-                   endpoint.host + "' (as its common name or a DNS name)";
+Error with_hint(Error error, const Endpoint& endpoint) {
+  const auto says = [&error](const char* part) { return error.message.find(part) != std::string::npos; };
+  if (says("differs from ours")) {
+    error.message += "; give all hosts of a run the same --token-file, or --insecure";
+  } else if (endpoint.scheme == Endpoint::Scheme::tls && says("does not answer as an actorhost")) {
+    error.message += "; over TLS its certificate has to be signed by one of --tls-ca and to be issued to '" +
+                     endpoint.host + "' (as its common name or a DNS name)";
+  }
   return error;
 }
 

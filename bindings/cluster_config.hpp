@@ -22,8 +22,8 @@ Status may_listen_at(const Endpoint& endpoint, const RunOptions& options);
 Status check_tls_files(const RunOptions& options);
 /// May this host join there? tls+tcp:// needs certificates to check the rendezvous host's against.
 Status may_join_at(const Endpoint& endpoint, const RunOptions& options);
-/// Why joining failed, with what TLS asks of certificates where that may be the cause.
-Error with_tls_hint(Error error, const Endpoint& endpoint);
+/// Why joining failed, with what to do about it where the cause is a token's or a certificate's.
+Error with_hint(Error error, const Endpoint& endpoint);
 
 /// What every way has in common: who we are, what we bring, security.
 ClusterConfig base_config(const RunOptions& options, const Placement& placement, const JobSource& job,

@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "bindings/barrier_flag.hpp"
 #include "bindings/cluster_config.hpp"
 
 namespace actorhost {
@@ -168,18 +169,41 @@ Status HostRuntime::prepare() {
 
 Status HostRuntime::open_job() {
   const std::string file = options_.barrier.substr(0, options_.barrier.find(".lua") + 4);
-  if (options_.barrier.find(".lua") != std::string::npos) job_.set_barrier_file(file);
+  if (options_.barrier.find(".lua") != std::string::npos) {
+    job_.set_barrier_file(file);
+  } else if (!child_) {
+    AH_TRY(check_barrier_flag(options_.barrier));
+  }
   if (options_.agent) return {};
   if (setup_.from_text) {
     job_.receive(options_.script, setup_.source);
     return {};
   }
-  return job_.open(options_.script);
+  auto opened = job_.open(options_.script);
+  if (!opened && options_.script.find_first_of("./") == std::string::npos) {
+    return Error{Code::bad_argument, "'" + options_.script + "' is neither a Lua file here nor a command (run, agent)"};
+  }
+  return opened;
+}
+
+/// The file of --barrier, on the host that gives it to the others.
+Status HostRuntime::check_rule_file() const {
+  const size_t ending = options_.barrier.find(".lua");
+  if (ending == std::string::npos || child_) return {};
+  const auto found = job_.find_here(options_.barrier.substr(0, ending + 4));
+  if (!found) return Error{Code::bad_argument, "--barrier: " + found.error().message};
+  return {};
 }
 
 Status HostRuntime::find_place() {
   auto placement = detect_placement(options_.placement, current_environment(), current_hostname());
-  if (!placement) return placement.error();
+  if (!placement) {
+    Error error = std::move(placement).error();
+    const std::string flag = "--rdzv-endpoint";  // an agent's has another name
+    const size_t at = error.message.find(flag);
+    if (options_.agent && at != std::string::npos) error.message.replace(at, flag.size(), "--join");
+    return error;
+  }
   placement_ = std::move(*placement);
   if (options_.agent) placement_.node_rank.reset();  // it takes the place that is left
   const uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
@@ -250,8 +274,8 @@ Status HostRuntime::join_cluster() {
   if (options_.isolate) return spawn_children(endpoint_url(*endpoint_), base.self.group, 0, local_nodes_);
   Status joined = open_cluster(member_config(base, *endpoint_, std::nullopt));
   if (joined) return joined;
-  Error error = with_tls_hint(std::move(joined).error(), *endpoint_);
-  if (listened.ok()) return error;
+  Error error = with_hint(std::move(joined).error(), *endpoint_);
+  if (listened.ok() || error.message.find("does not answer") == std::string::npos) return error;
   error.message += " (this host tried to join because it cannot listen there: " + listened.error().message + ")";
   return error;
 }
@@ -260,6 +284,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   const bool head = config.place != ClusterConfig::Place::member;
   const bool parent = head && options_.isolate;
   if (head) {
+    AH_TRY(check_rule_file());
     AH_TRY(load_checkpoint());
     if (!options_.seed) options_.seed = random_number() >> 33;
     config.head.settings = options_.shared_settings();
@@ -438,7 +463,8 @@ int HostRuntime::conclude(const EndMessage& end) {
       return code;
     }
   }
-  if (!child_) process_.console.err("actorhost: stopped, because " + end.message);
+  const bool said = child_ || (children_ && placement_.max_nodes == 1);  // by the process whose node it was
+  if (!said) process_.console.err("actorhost: stopped, because " + end.message);
   return code;
 }
 

@@ -53,6 +53,7 @@ class HostRuntime final : private ClusterEvents {
   int refused(const Error& error);
   Status prepare();
   Status open_job();
+  Status check_rule_file() const;
   Status find_place();
   void share_cores(uint32_t cores);
   Status join_cluster();

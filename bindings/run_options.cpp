@@ -97,7 +97,7 @@ Status take_words(const RawFlags& raw, RunOptions& out) {
 }
 
 void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
-  app.add_option("-n,--nproc,--nproc-per-node,--nproc_per_node", raw.nodes,
+  app.add_option("-n,--nproc-per-node,--nproc_per_node,--nproc", raw.nodes,
                  "nodes on this host: N or auto (one a core)");
   app.add_option(both_spellings("--start-timeout"), raw.start_timeout, "seconds to wait for the other hosts (60)");
   app.add_option(both_spellings("--token-file"), out.token_file,
@@ -262,6 +262,9 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
     command.exit_code = 0;
     command.output = std::string("actorhost ") + kVersion + "\n";
     return command;
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string text = error.what();  // "--seed: 1 required TEXT missing"
+    return usage_error(text.substr(0, text.find(':')) + " wants a value");
   } catch (const CLI::ParseError& error) {
     return usage_error(error.what());
   }

@@ -170,11 +170,8 @@ TEST_CASE("a rule's file is found by its full path") {
   CHECK(std::stoi(run.out) >= 10);
 }
 
-TEST_CASE("a wrong --barrier ends the run with 1 and says what is wrong") {
+TEST_CASE("a --barrier that is no rule ends with 2 before anything runs") {
   const JobFolder folder;
-  folder.write("syntax.lua", "return function(view) retrun true end");
-  folder.write("nothing.lua", "local x = 1");
-  folder.write("two.lua", "return { one = function() return true end, two = function() return true end }");
   const auto [rule, message] = GENERATE(table<std::string, std::string>({
       {"bps", "there is no rule 'bps'; did you mean bsp?"},
       {"nope", "there is no rule 'nope' (known: asp, "},
@@ -184,7 +181,30 @@ TEST_CASE("a wrong --barrier ends the run with 1 and says what is wrong") {
       {"quorum:2", "fraction has to be a number from 0 to 1, not '2'"},
       {"bsp@sticky", "bsp does not sample"},
       {"pbsp:2@often", "'often' is none of event, sticky, poll:SECONDS"},
-      {"missing.lua", "cannot read 'missing.lua': No such file or directory"},
+  }));
+  const Finished run = run_short(folder, rule);
+  INFO(run.description);
+  CHECK(run.status == 2);
+  CHECK_THAT(run.err, Contains("actorhost: --barrier '" + rule + "': ") && Contains(message));
+  CHECK(count_of(run.err, "\n") == 1);
+  CHECK(run.out.empty());
+}
+
+TEST_CASE("a --barrier file that is not there ends with 2 and is named") {
+  const JobFolder folder;
+  const Finished run = run_short(folder, "missing.lua");
+  INFO(run.description);
+  CHECK(run.status == 2);
+  CHECK_THAT(run.err, Contains("actorhost: --barrier: cannot read 'missing.lua': No such file or directory"));
+  CHECK(run.out.empty());
+}
+
+TEST_CASE("a --barrier file that gives no rule ends the run with 1 and says what is wrong") {
+  const JobFolder folder;
+  folder.write("syntax.lua", "return function(view) retrun true end");
+  folder.write("nothing.lua", "local x = 1");
+  folder.write("two.lua", "return { one = function() return true end, two = function() return true end }");
+  const auto [rule, message] = GENERATE(table<std::string, std::string>({
       {"syntax.lua", "syntax.lua:1: '=' expected near 'true'"},
       {"nothing.lua", "nothing.lua has to return a rule or a table of named rules, not nothing"},
       {"two.lua", "name one of them as two.lua:NAME (one, two)"},

@@ -105,6 +105,10 @@ TEST_CASE("a wrong command line ends with 2 and says which word is wrong") {
       {{"--threads-per-node", "-1", "job.lua"}, "from 1 to 256, got '-1'"},
       {{"--token-file", "missing", "--rdzv-endpoint", "127.0.0.1:0", "job.lua"}, "token file missing"},
       {{"agent"}, "--join is required"},
+      {{"agent", "--join", "127.0.0.1"}, "--join: endpoint \"127.0.0.1\": the port is missing"},
+      {{"-n"}, "--nproc-per-node wants a value"},
+      {{"--seed"}, "--seed wants a value"},
+      {{"repl"}, "'repl' is neither a Lua file here nor a command (run, agent)"},
   }));
   const Finished run = folder.run(words);
   INFO(run.description);
@@ -189,7 +193,8 @@ TEST_CASE("a host with another token is refused") {
   CHECK(hosts[1].wait(10) == 3);
   CHECK(hosts[0].wait(10) == 3);
   INFO(hosts[0].describe() << hosts[1].describe());
-  CHECK_THAT(hosts[1].err(), Contains("the token of " + port.endpoint() + " differs from ours"));
+  CHECK_THAT(hosts[1].err(), Contains("the token of " + port.endpoint() +
+                                      " differs from ours; give all hosts of a run the same --token-file"));
   CHECK_THAT(hosts[0].err(), Contains("connection refused: the token of ") && Contains("1 of 2 hosts after 2 s"));
   CHECK(hosts[0].out() + hosts[1].out() == "");
 }
