@@ -37,6 +37,17 @@ std::string log_line(LogLevel level, std::string_view line) {
   return stamp + std::string(line);
 }
 
+/// Ends the process under threads that still run. Not fflush(nullptr): it would wait for a stream that one of them
+/// reads from (io.popen, io.read).
+[[noreturn]] void leave(int code) {
+  for (std::FILE* stream : {stdout, stderr}) {
+    if (ftrylockfile(stream) != 0) continue;
+    std::fflush(stream);
+    funlockfile(stream);
+  }
+  _exit(code);
+}
+
 }  // namespace
 
 /// SIGINT and SIGTERM as a file descriptor, for the lifetime of the object. Made before any thread, so that all inherit
@@ -127,8 +138,7 @@ int HostRuntime::run() {
   signals.finish();
   watcher.join();
   if (abandoned_) {  // a node is stuck in a compiled loop, which nothing but the process's end can stop
-    std::fflush(nullptr);
-    _exit(code);
+    leave(code);
   }
   return code;
 }
@@ -158,8 +168,7 @@ void HostRuntime::watch(const SignalWatch& signals, const std::atomic<bool>& ove
   }
   if (over) return;
   if (std::unique_lock lock(mutex_, std::try_to_lock); lock) remove_private_socket(socket_path_);
-  std::fflush(nullptr);
-  _exit(130);
+  leave(130);
 }
 
 Status HostRuntime::prepare() {
@@ -327,8 +336,8 @@ Status HostRuntime::load_checkpoint() {
     return Error{Code::bad_argument, "--resume: there is no complete checkpoint in '" + directory + "'"};
   }
   process_.resumed = std::move(**loaded);
-  log_->info("", "resuming from checkpoint " + std::to_string(process_.resumed->state.number) + " in '" + directory +
-                     "' (" + std::to_string(process_.resumed->state.updates) + " updates)");
+  log_->info("", "resuming from the newest checkpoint in '" + directory + "' (" +
+                     std::to_string(process_.resumed->state.updates) + " updates)");
   if (options_.checkpoint.empty()) options_.checkpoint = directory;
   return {};
 }
@@ -398,7 +407,9 @@ void HostRuntime::cluster_changed() {
 int HostRuntime::supervise() {
   std::unique_lock lock(mutex_);
   while (children_->reap() > 0) changed_.wait_for(lock, std::chrono::milliseconds(20));
-  return interrupted_ ? 130 : children_->exit_code();
+  if (!interrupted_) return children_->exit_code();
+  process_.console.err("actorhost: interrupted");
+  return 130;
 }
 
 int HostRuntime::run_nodes() {

@@ -1,6 +1,7 @@
 #include "host/engine/param_checkpoint.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -95,9 +96,10 @@ void ParamCheckpointer::add(uint64_t number, uint32_t shard, std::vector<std::pa
   if (!open_ || open_->state.number != number) return;  // overtaken by a later one
   open_->parts[shard] = std::move(values);
   if (open_->parts.size() < shards_) return;
-  if (waiting_) {
+  if (waiting_ && std::has_single_bit(++skipped_)) {  // the 1st, 2nd, 4th, ...: not a line for each
     log_.warn("server 0", "the checkpoint at " + std::to_string(waiting_->state.updates) +
-                              " updates is skipped: they come faster than they can be written");
+                              " updates is skipped: they come faster than they can be written (" +
+                              std::to_string(skipped_) + " so far)");
   }
   waiting_ = std::exchange(open_, std::nullopt);
   changed_.notify_all();

@@ -88,7 +88,8 @@ class ParamCheckpointer final : public CheckpointSink {
   bool writing_ = false;
   bool quit_ = false;
   Status failure_;
-  uint64_t number_ = 0;  // of the last directory
+  uint64_t number_ = 0;   // of the last directory
+  uint64_t skipped_ = 0;  // checkpoints that a later one overtook
   std::thread thread_;
 };
 
