@@ -20,8 +20,16 @@ void write_all(std::FILE* file, std::string_view text) {
 
 void Console::write_line(std::FILE* file, std::string_view line) {
   std::lock_guard lock(mutex_);
-  if (!status_.empty()) write_all(stderr, kClearLine);
-  std::string whole(line);
+  std::string whole;
+  if (!status_.empty() || shared_) {
+    // In one write with the line where both go to the terminal, so that no other process draws in between.
+    if (isatty(fileno(file)) != 0) {
+      whole = kClearLine;
+    } else if (!status_.empty()) {
+      write_all(stderr, kClearLine);
+    }
+  }
+  whole += line;
   whole += '\n';
   write_all(file, whole);
   if (!status_.empty()) write_all(stderr, status_);

@@ -16,6 +16,9 @@ class Console {
   void err(std::string_view line);
   /// Shows `text` on the status line of standard error, or removes it when empty. Nothing where that is no terminal.
   void status(std::string_view text);
+  /// Other processes of this run draw on the same terminal: lines make room for what they have there. Before other
+  /// threads use it.
+  void share_terminal() { shared_ = status_columns() > 0; }
   /// Columns of the terminal that standard error goes to; 0 when it is none.
   static int status_columns();
 
@@ -24,6 +27,7 @@ class Console {
 
   std::mutex mutex_;
   std::string status_;
+  bool shared_ = false;
 };
 
 }  // namespace actorhost

@@ -121,6 +121,7 @@ int HostRuntime::run() {
   auto child = ChildPlace::take_from_environment();
   if (!child) return fail(child.error(), 2);
   child_ = std::move(*child);
+  if (options_.isolate && options_.progress) process_.console.share_terminal();
   log_ = std::make_unique<Log>(options_.log_level, [this](LogLevel level, std::string_view line) {
     process_.console.err(log_line(level, line));
   });

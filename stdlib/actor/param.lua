@@ -224,6 +224,7 @@ function answers.lost(run, id, entries)
 end
 
 function answers.finished(_, summary, index)
+  node.status("") -- the bar that schedule may have drawn: it does not get to remove it
   node.finish_action(index, codec.encode(summary))
 end
 

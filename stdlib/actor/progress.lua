@@ -14,7 +14,8 @@ Progress.__index = Progress
 local M = {}
 
 local REDRAW_SECONDS = 0.1
-local BAR_COLUMNS = 28
+local BAR_COLUMNS = 28 -- at most; a narrow terminal gets fewer
+local LEAST_COLUMNS = 8
 
 ---A bar for `total` units of work. Only the first live rank (or the caller of a server's shard 0) shows it.
 ---@param options {total: number, label?: string}
@@ -33,8 +34,23 @@ function M.new(options)
 end
 
 local function seconds_text(seconds)
-  if seconds < 60 then return ("%.0f s"):format(seconds) end
+  if seconds == math.huge then return "?" end
+  if seconds < 60 then return ("%d s"):format(math.ceil(seconds)) end
   return ("%d:%02d"):format(math.floor(seconds / 60), math.floor(seconds % 60))
+end
+
+-- The line for a terminal of so many columns: where they don't suffice, the text goes first, then the time, then the bar.
+local function line(columns, label, share, left, text)
+  local percent = ("%3.0f %%"):format(share * 100)
+  local time = ("  %4s left"):format(seconds_text(left))
+  for _, tail in ipairs({ percent .. time .. "  " .. text, percent .. time, percent }) do
+    local bar = math.min(BAR_COLUMNS, columns - 1 - #label - #tail - #" [] ")
+    if bar >= LEAST_COLUMNS then
+      local full = math.floor(share * bar)
+      return ("%s [%s%s] %s"):format(label, ("#"):rep(full), ("."):rep(bar - full), tail)
+    end
+  end
+  return label .. " " .. percent
 end
 
 ---Draws the bar at `done` of the total, with a short text behind it; cheap when it was drawn a moment ago.
@@ -46,10 +62,8 @@ function Progress:update(done, text)
   if now - self.shown < REDRAW_SECONDS then return end
   self.shown = now
   local share = self.total > 0 and math.min(1, math.max(0, done / self.total)) or 1
-  local full = math.floor(share * BAR_COLUMNS)
-  local left = share > 0 and (now - self.began) * (1 - share) / share or 0
-  node.status(("%s [%s%s] %3.0f %%  %s left  %s"):format(self.label, ("#"):rep(full), ("."):rep(BAR_COLUMNS - full),
-    share * 100, seconds_text(left), text or ""))
+  local left = share > 0 and (now - self.began) * (1 - share) / share or math.huge
+  node.status(line(node.status_columns(), self.label, share, left, text or ""))
 end
 
 ---Removes the bar.

@@ -1,0 +1,113 @@
+// The progress bar, in a terminal of a given width and where there is none.
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+// Draws a bar six times, which takes as long as that is worth, and speaks in between.
+constexpr const char* kJob = R"(
+local actor = require "actor"
+local bar = actor.progress.new { total = 6, label = "training" }
+for i = 1, 6 do
+  local began = actor.now()
+  while actor.now() - began < 0.11 do end
+  bar:update(i, "epoch " .. i)
+  if i == 3 then print("a line") end
+end
+bar:finish()
+print("the end")
+)";
+
+// Server 0 draws, in another process than the one that speaks.
+constexpr const char* kIsolated = R"(
+local actor = require "actor"
+local bar = actor.progress.new { total = 4, label = "training" }
+local steps = 0
+actor.param.run {
+  schedule = function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+    steps = steps + 1
+    bar:update(steps, "epoch")
+    return tasks
+  end,
+  push = function(id)
+    local began = actor.now()
+    while actor.now() - began < 0.11 do end
+    steps = steps + 1
+    print("step " .. steps)
+    return { { id, true } }
+  end,
+  stop = function(ctx) return ctx.step >= 4 end,
+}
+bar:finish()
+print("the end")
+)";
+
+/// Runs it in a terminal; what the terminal got.
+Finished run_in_terminal(const JobFolder& folder, int columns, const std::string& flags) {
+  const std::string command = "stty cols " + std::to_string(columns) + " rows 24; exec " + actorhost_binary() +
+                              " -n 2 --log-level warn " + flags + " job.lua";
+  return run_program("script", {"-qec", command, "/dev/null"}, 20, folder.options());
+}
+
+/// What has been on the line that is cleared and written again, one text for each time.
+Words drawn(const std::string& text) {
+  const std::string clear = "\r\x1b[K";
+  Words all;
+  for (size_t at = text.find(clear); at != std::string::npos; at = text.find(clear, at)) {
+    at += clear.size();
+    all.push_back(text.substr(at, text.find_first_of("\r\n", at) - at));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the progress bar fits the terminal and leaves nothing behind") {
+  const JobFolder folder;
+  folder.write("job.lua", kJob);
+  const auto [columns, first] = GENERATE(table<int, std::string>({
+      {80, "training [####........................]  17 %"},
+      {40, "training [#..........]  17 %"},
+      {28, "training [#.........]  17 %"},
+      {16, "training  17 %"},
+  }));
+  const Finished run = run_in_terminal(folder, columns, "");
+  INFO(run.description);
+  CHECK(run.status == 0);
+  const Words lines = drawn(run.out);
+  REQUIRE(lines.size() > 4);
+  CHECK(lines[0].substr(0, first.size()) == first);
+  for (const std::string& line : lines) CHECK(line.size() < static_cast<size_t>(columns));
+  CHECK_THAT(run.out, Contains("\r\x1b[Ka line\r\n") && Catch::EndsWith("\r\x1b[Kthe end\r\n"));
+}
+
+TEST_CASE("isolated nodes speak on lines of their own while server 0 draws the bar") {
+  const JobFolder folder;
+  folder.write("job.lua", kIsolated);
+  const Finished run = run_in_terminal(folder, 80, "--isolate");
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out, Contains("\r\x1b[Kstep 1\r\n") && Contains("\r\x1b[Kstep 3\r\n") &&
+                          Catch::EndsWith("\r\x1b[Kthe end\r\n"));
+  CHECK(count_of(run.out, "epoch") >= 2);
+}
+
+TEST_CASE("there is no progress bar with --no-progress, for a dumb pipe or where only errors go to a file") {
+  const JobFolder folder;
+  folder.write("job.lua", kJob);
+  const std::string how = GENERATE(as<std::string>(), "--no-progress", "pipe", "2>errors");
+  const Finished run =
+      how == "pipe" ? folder.run({"-n", "2", "--log-level", "warn", "job.lua"}) : run_in_terminal(folder, 80, how);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out + run.err, !Contains("training") && !Contains("\x1b"));
+  CHECK_THAT(run.out, Contains("a line") && Contains("the end"));
+}
