@@ -35,7 +35,9 @@ return function(defaults, args)
     local name, text = args[i]:match("^%-%-([%w_-]+)=(.*)$")
     name = name or args[i]:match("^%-%-([%w_-]+)$")
     local default = name and defaults[name]
-    if default == nil then check.fail("unknown argument '%s'; %s", args[i], usage(defaults)) end
+    if default == nil then
+      check.fail("unknown argument '%s'; %s (those of actorhost itself go before the script)", args[i], usage(defaults))
+    end
     if type(default) == "boolean" and not text then
       out[name] = true
     else

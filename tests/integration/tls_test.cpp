@@ -92,7 +92,8 @@ TEST_CASE("a host that does not trust the rendezvous host's certificate says so 
   CHECK(other.status == 3);
   CHECK_THAT(other.err, Contains("does not answer as an actorhost") && Contains("signed by one of --tls-ca") &&
                             Contains("issued to '127.0.0.1'"));
-  CHECK_THAT(head.err(), Contains("connection refused") && Contains("1 of 2 hosts after 2 s"));
+  CHECK_THAT(head.err(), Contains("connection refused") && Contains("TLS failed: a certificate is not trusted") &&
+                             Contains("1 of 2 hosts after 2 s"));
 }
 
 TEST_CASE("files for TLS that are missing or wrong end with 2 and are named") {
