@@ -111,9 +111,12 @@ Result<LinkId> Cluster::dial_until(ProcessId process, const std::string& url, do
     diallers_[std::this_thread::get_id()] = process;
   }
   Result<LinkId> link = Error{Code::timeout, "no time to dial " + url};
+  bool told = false;
   for (;;) {
     link = stream_->dial(url, std::clamp(deadline - clock_.now(), 0.05, 5.0));
     const bool again = !link && (link.error().code == Code::unreachable || link.error().code == Code::timeout);
+    if (again && !told) log_.info("cluster", "trying again until there is a link: " + link.error().message);
+    told = told || again;
     std::unique_lock lock(mutex_);
     const auto over = [&] { return end_.has_value() || quit_; };
     if (again && clock_.now() + kRedial < deadline && !changed_.wait_for(lock, seconds(kRedial), over)) continue;

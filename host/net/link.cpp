@@ -54,9 +54,14 @@ Error Link::handshake_error(const IoResult& result, const std::string& name, dou
   if (result.end == IoEnd::timed_out) {
     return {Code::timeout, name + " does not answer as an actorhost within " + std::to_string(seconds) + " s"};
   }
-  // A peer that went away in the middle has spoken our protocol so far.
-  if (answered) return {Code::refused, name + " ended the connection before the token was proved"};
-  return {Code::refused, name + " does not answer as an actorhost (" + io_message(result) + ")"};
+  if (result.end != IoEnd::closed) {
+    return {Code::refused, name + " does not answer as an actorhost (" + io_message(result) + ")"};
+  }
+  // It has answered nothing wrong. It may have too much to do, or be about to end: to try again may help.
+  if (answered) return {Code::unreachable, name + " ended the connection before the token was proved"};
+  return {Code::unreachable, name +
+                                 " does not answer as an actorhost (it ended the connection without a word): it is "
+                                 "busy, wants TLS, or is something else"};
 }
 
 std::string Link::read(const FrameLimits& limits, const Take& take) {

@@ -40,8 +40,9 @@ class Link : public std::enable_shared_from_this<Link> {
   ProcessId process() const noexcept { return process_.load(std::memory_order_relaxed); }
   void set_process(ProcessId process) noexcept { process_.store(process, std::memory_order_relaxed); }
 
-  /// Proves the token both ways on the calling thread; `name` is the other end in messages. Code::refused,
-  /// Code::timeout, Code::interrupted when it was closed meanwhile.
+  /// Proves the token both ways on the calling thread; `name` is the other end in messages. Code::refused when it has
+  /// answered wrongly, Code::unreachable when it went away before it had answered, Code::timeout, Code::interrupted
+  /// when it was closed meanwhile.
   Status prove(const std::string& token, const std::string& name, double seconds);
   /// Reads until the link is over and returns why. On the calling thread.
   std::string read(const FrameLimits& limits, const Take& take);

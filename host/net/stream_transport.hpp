@@ -57,12 +57,14 @@ class StreamTransport final : public Transport {
   /// Starts to accept connections at `url` (tcp://HOST:PORT, tls+tcp://HOST:PORT, ipc://PATH; port 0 lets the
   /// system choose) and returns the address as it is bound. Code::io with "address in use" when it is taken.
   Result<std::string> listen(const std::string& url);
-  /// Connects and proves the token, both ways; tries once. Code::unreachable, Code::refused (wrong token, or
-  /// not an actorhost), Code::timeout. Blocks up to `seconds`; `on_link_up` has run before it returns.
+  /// Connects and proves the token, both ways; tries once. Code::unreachable (nobody there, or gone before it had
+  /// answered, as one that has `max_unproved` others to hear: trying again may help), Code::refused (it has answered:
+  /// wrong token, or not an actorhost), Code::timeout. Blocks up to `seconds`; `on_link_up` has run before it returns.
   Result<LinkId> dial(const std::string& url, double seconds);
 
   /// From now on `link` is the connection to `process`; parked frames are sent. A process keeps its first
-  /// live link: a second one is closed.
+  /// live link: a second one is closed. If both ends dialled at once each might keep another one, so whoever assigns
+  /// sees to it that only one of two processes does (PeerLinks).
   void assign(LinkId link, ProcessId process);
   /// Which process this one is: frames for its service address that are sent here come to on_service_frame, with link 0
   /// and on the sender's thread.

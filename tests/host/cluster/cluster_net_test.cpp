@@ -2,10 +2,12 @@
 
 #include <array>
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include "host/base/random.hpp"
 #include "tests/host/cluster/test_process.hpp"
+#include "tests/host/net/raw_socket.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;
@@ -288,7 +290,34 @@ TEST_CASE("a wrong token is refused at once") {
   const Status opened = member.cluster->open();
   REQUIRE_FALSE(opened.ok());
   CHECK(opened.error().code == Code::refused);
+  CHECK_THAT(opened.error().message, Contains("the token of 127.0.0.1:") && Contains("differs from ours"));
   CHECK(member.clock.now() - before < 10);
+}
+
+TEST_CASE("hosts that come all at once get in although only two may prove their token at a time") {
+  ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 9, 9);
+  config.stream.max_unproved = 2;
+  TestProcess head(config);
+  REQUIRE(head.cluster->open().ok());
+  // Whoever comes while these two say nothing is turned away.
+  auto silent = std::make_optional(std::array{RawSocket::connect_to(head.cluster->bound_url()),
+                                              RawSocket::connect_to(head.cluster->bound_url())});
+  std::vector<std::unique_ptr<TestProcess>> members;
+  std::vector<Status> opened(8);
+  std::vector<std::thread> opening;
+  for (uint64_t i = 0; i < 8; ++i) {
+    members.push_back(std::make_unique<TestProcess>(TestProcess::member(head.cluster->bound_url(), 1, 100 + i)));
+  }
+  for (size_t i = 0; i < 8; ++i) opening.emplace_back([&, i] { opened[i] = members[i]->cluster->open(); });
+  CHECK(head.wait_for_log("too many connections at a time"));
+  silent.reset();
+  for (std::thread& thread : opening) thread.join();
+  for (const Status& status : opened) {
+    INFO((status ? "" : status.error().message));
+    CHECK(status.ok());
+  }
+  CHECK(head.start_nodes().ok());
+  CHECK(head.cluster->membership()->size() == 9);
 }
 
 TEST_CASE("another job, another run or a run that is full is refused with the reason") {

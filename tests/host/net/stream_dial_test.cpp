@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "host/net/handshake.hpp"
 #include "tests/host/net/raw_socket.hpp"
 #include "tests/host/net/stream_cluster.hpp"
 
@@ -88,15 +89,48 @@ TEST_CASE("something that answers otherwise is no actorhost") {
   CHECK(link.error().message.find("does not answer as an actorhost") != std::string::npos);
 }
 
-TEST_CASE("something that closes at once is no actorhost") {
-  RawListener shy;
-  std::thread server([&] { RawSocket client = shy.accept(); });
-  StreamHost host;
-  const auto link = host.transport.dial(shy.url(), kPatience);
-  server.join();
-  REQUIRE_FALSE(link.ok());
-  CHECK(link.error().code == Code::refused);
-  CHECK(link.error().message.find("does not answer as an actorhost") != std::string::npos);
+TEST_CASE("something that closes without having answered wrongly is unreachable: another try may help") {
+  const std::string hello = Handshake(Handshake::Side::dialler, "", Handshake::fresh_nonce(), "").output();
+  for (const bool reset : {false, true}) {
+    for (const size_t said : {size_t{0}, size_t{10}, hello.size()}) {
+      INFO("reset " << reset << ", " << said << " bytes said");
+      RawListener shy;
+      std::thread server([&] {
+        RawSocket client = shy.accept();
+        if (reset) client.reset_when_closed();
+        if (reset || said > 0) client.read_some();
+        client.write(hello.substr(0, said));
+      });
+      StreamHost host;
+      const auto link = host.transport.dial(shy.url(), kPatience);
+      server.join();
+      REQUIRE_FALSE(link.ok());
+      CHECK(link.error().code == Code::unreachable);
+      CHECK(link.error().message.find(host_and_port(shy.url())) == 0);
+    }
+  }
+}
+
+TEST_CASE("a listener that hears all it can turns a dialler away as unreachable and takes it later") {
+  StreamHost listener({.token = "t", .max_unproved = 2});
+  const auto url = listener.transport.listen("tcp://127.0.0.1:0");
+  REQUIRE(url.ok());
+  StreamHost host({.token = "t"});
+  {
+    RawSocket first = RawSocket::connect_to(*url);
+    RawSocket second = RawSocket::connect_to(*url);
+    const auto link = host.transport.dial(*url, kPatience);
+    REQUIRE_FALSE(link.ok());
+    CHECK(link.error().code == Code::unreachable);
+    CHECK(listener.quiet.has("too many connections at a time"));
+  }
+  Result<LinkId> link = Error{Code::unreachable, ""};
+  const double deadline = steady.now() + kPatience;
+  while (!link.ok() && steady.now() < deadline) {
+    link = host.transport.dial(*url, kPatience);
+    if (!link.ok()) REQUIRE(link.error().code == Code::unreachable);
+  }
+  CHECK(link.ok());
 }
 
 TEST_CASE("something that never answers ends the dial at its deadline") {
@@ -148,5 +182,8 @@ TEST_CASE("TLS connects when the certificate is trusted and says what is wrong w
 
   StreamHost plain({.token = "t"});
   const auto tcp = "tcp" + url->substr(url->find("://"));
-  CHECK(plain.transport.dial(tcp, kPatience).error().code == Code::refused);
+  const auto without_tls = plain.transport.dial(tcp, kPatience);  // it is not told what is wrong
+  REQUIRE_FALSE(without_tls.ok());
+  CHECK(without_tls.error().code == Code::unreachable);
+  CHECK(without_tls.error().message.find("wants TLS") != std::string::npos);
 }
