@@ -462,9 +462,10 @@ int HostRuntime::conclude(const EndMessage& end) {
     return 130;
   }
   int code = exit_code_of(end.code);
-  if (end.origin == kNoAddress) {
+  if (end.origin == kNoAddress || is_service(end.origin)) {
     if (code == 2) code = 3;
-    if (!child_) process_.console.err("actorhost: " + end.message);
+    // The parent says what concerns all; that this process is lost to it only this one can say.
+    if (!child_ || end.origin != kNoAddress) process_.console.err("actorhost: " + end.message);
     return code;
   }
   if (code == 2) code = 1;  // a script's wrong call is the script's error

@@ -224,7 +224,18 @@ void Cluster::on_link_up(LinkId link, bool dialled, const std::string& peer) {
   } else {
     (void)stream_->send_on(link, make_frame(Kind::link_hello, kNoAddress, kNoAddress, process_));
   }
+  assign_peer(link, process);
+}
+
+/// The service thread may cut `process` off at the same time: whoever comes second takes the link away.
+void Cluster::assign_peer(LinkId link, ProcessId process) {
   stream_->assign(link, process);
+  bool late = false;
+  {
+    std::lock_guard lock(mutex_);
+    late = cut_off_.contains(process);
+  }
+  if (late) stream_->forget(process);
 }
 
 void Cluster::on_link_down(LinkId link, ProcessId, const std::string& reason) {
@@ -249,17 +260,32 @@ void Cluster::before_service(const Frame& frame) {
   }
 }
 
+/// Why a process that has dialled us may not; empty when it may. With the lock held.
+std::string Cluster::why_no_link(ProcessId process) const {
+  if (cut_off_.contains(process)) return "no link may lead to host " + std::to_string(process) + " any more";
+  const ProcessInfo* own = membership_->process(process_);
+  const ProcessInfo* peer = membership_->process(process);  // not there: it knows a newer table, and may
+  const bool may = own == nullptr || peer == nullptr || dialler_of(*own, *peer) == process;
+  return may ? "" : "host " + std::to_string(process) + " is to be dialled by this one, not the other way round";
+}
+
 /// Another member has dialled us; its frames follow the hello. It may know the table that makes us its peer before we
 /// do, so the link is not read on until our workers have their mailboxes.
 void Cluster::on_hello(LinkId link, ProcessId process) {
   if (head_ || process == 0 || process > kAddressMask) {
     return stream_->close_link(link, "its hello names a process that cannot be behind it");
   }
+  std::string refusal;
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return mail_open_ || end_.has_value() || quit_; });
+    refusal = why_no_link(process);
   }
-  stream_->assign(link, process);
+  if (!refusal.empty()) {
+    log_.warn("cluster", "closed a connection: " + refusal);
+    return stream_->close_link(link, refusal);
+  }
+  assign_peer(link, process);
   post({Event::What::hello, link, process});
 }
 

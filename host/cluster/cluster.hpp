@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -110,6 +111,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void on_service_frame(LinkId link, Frame&& frame) override;
   void on_link_wanted(ProcessId process) override;
   void on_hello(LinkId link, ProcessId process);
+  std::string why_no_link(ProcessId process) const;
+  void assign_peer(LinkId link, ProcessId process);
   void before_service(const Frame& frame);
 
   // HeadOutput, on the service thread
@@ -152,6 +155,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void tick_member(double now, double late);
   void heartbeat(LinkId link);
   std::string head_name() const;
+  double stood_still() const;
+  void finish_as_lost(const std::string& reason);
 
   ClusterConfig config_;
   JobSource& job_;
@@ -173,6 +178,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   MembershipPtr membership_ = std::make_shared<const Membership>();
   std::map<Address, std::shared_ptr<Mailbox>> mailboxes_;  // until take_mailbox; shared with the nodes' ports
   std::map<std::thread::id, ProcessId> diallers_;          // who is being dialled by which thread
+  std::set<ProcessId> cut_off_;                            // no link may lead there any more: gone, or the link broke
   std::optional<EndMessage> end_;
   bool welcomed_ = false;
   bool quit_ = false;
@@ -189,6 +195,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   FailureDetector detector_;  // member: of the head and of the peers that there is a link to
   Outbox outbox_;
   double last_tick_ = 0;
+  double stood_still_ = 0;  // seconds for which this process did not run, when that was long
+  double woke_ = 0;         // when that was over
   std::map<ProcessId, std::thread> dials_;
   std::thread thread_;
 };

@@ -75,8 +75,9 @@ struct WelcomeMessage {
 struct EndMessage {
   Code code = Code::internal;  // meaningful when !ok
   bool ok = true;
-  std::string message;          // one line: who and what
-  Address origin = kNoAddress;  // the node whose script raised; its host shows the traceback
+  std::string message;  // one line: who and what
+  /// The node whose script raised: its host shows the traceback. A process's service: the end is that process's alone.
+  Address origin = kNoAddress;
 
   std::string encode() const;
   static Result<EndMessage> decode(std::string_view bytes);

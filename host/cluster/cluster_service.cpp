@@ -1,6 +1,7 @@
 // The service thread's half of Cluster: what it does with events, ticks, and what Head and PeerLinks ask for.
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "host/cluster/cluster.hpp"
@@ -79,10 +80,32 @@ std::string Cluster::head_name() const { return "server 0 and the rendezvous hos
 
 void Cluster::on_down(LinkId link, const std::string& reason) {
   live_.erase(link);
-  if (head_) return head_->on_link_down(link, reason);
-  if (link != head_link_) return peers_.down(link, reason);
+  if (head_) return head_->on_link_down(link, reason, stood_still() > 0);
+  if (link == head_link_) return finish_as_lost(reason);
+  peers_.down(link, reason);
+}
+
+/// The rendezvous host is gone, for this process at least.
+void Cluster::finish_as_lost(const std::string& reason) {
+  std::string why = reason;
+  if (const double seconds = stood_still(); seconds > 0) {
+    char text[96];
+    std::snprintf(text, sizeof text, ", after this host had stood still for %.1f s: it has been given up", seconds);
+    why += text;
+  }
   finish({Code::peer_lost, false,
-          "lost " + head_name() + ": " + reason + " (a run with checkpoints goes on with --resume)"});
+          "lost " + head_name() + ": " + why + " (a run with checkpoints goes on with --resume)",
+          service_address(process_)});
+}
+
+/// Seconds for which this process has just not run (it was stopped, or starved), when they were so many that others may
+/// have taken it for dead; else 0.
+double Cluster::stood_still() const {
+  const DetectorTimes& times = config_.head.times;
+  const double now = clock_.now();
+  const double since_tick = now - last_tick_;  // the tick after it may still be to come
+  if (since_tick >= times.dead - times.heartbeat) return since_tick;
+  return now - woke_ < times.dead ? stood_still_ : 0;
 }
 
 void Cluster::handle_frame(LinkId link, Frame&& frame) {
@@ -125,6 +148,12 @@ void Cluster::on_welcome(const Frame& frame) {
 void Cluster::adopt(MembershipPtr table) {
   const MembershipPtr before = membership();
   if (table->epoch() <= before->epoch()) return;
+  {
+    std::lock_guard lock(mutex_);
+    for (const ProcessInfo& info : before->processes()) {
+      if (table->process(info.process) == nullptr) cut_off_.insert(info.process);
+    }
+  }
   if (stream_ != nullptr) set_routes(*before, *table);
   if (!head_) peers_.adopt(process_, table);
   {
@@ -173,6 +202,10 @@ void Cluster::heartbeat(LinkId link) {
 void Cluster::tick() {
   const double now = clock_.now();
   const double late = std::max(0.0, now - last_tick_ - 2 * kTick);
+  if (now - last_tick_ >= config_.head.times.dead - config_.head.times.heartbeat) {
+    stood_still_ = now - last_tick_;
+    woke_ = now;
+  }
   last_tick_ = now;
   if (!head_) return tick_member(now, late);
   for (const auto& [process, link] : members_) {
@@ -194,8 +227,7 @@ void Cluster::tick_member(double now, double late) {
       peers_.silent(process);
       continue;
     }
-    finish({Code::peer_lost, false,
-            "lost " + head_name() + ": no sign of life for too long (a run with checkpoints goes on with --resume)"});
+    finish_as_lost("no sign of life for too long");
   }
 }
 
@@ -239,6 +271,8 @@ void Cluster::drop(ProcessId process) {
 }
 
 void Cluster::prepare(const Membership& table) {
+  // On the head: who hears of the table at once may ask our nodes at once, and they have to find the way back.
+  if (head_ && stream_ != nullptr) set_routes(*membership(), table);
   std::lock_guard lock(mutex_);
   if (mail_open_) return;
   for (const Member& member : table.workers()) {
@@ -277,7 +311,11 @@ void Cluster::ask_to_dial(ProcessId process) {
 
 void Cluster::report_broken(ProcessId process, const std::string& reason) {
   detector_.forget(process);
-  if (end()) return;  // everybody is leaving
+  {
+    std::lock_guard lock(mutex_);
+    cut_off_.insert(process);
+    if (end_) return;  // everybody is leaving
+  }
   log_.warn("cluster", "no link to host " + std::to_string(process) + ": " + reason);
   to_head(make_frame(cluster_kind::link_broken, service_address(process_), service_address(0), process));
 }

@@ -191,7 +191,8 @@ void Head::lose(ProcessId process, const std::string& reason, bool tell) {
                 [process](const auto& entry) { return entry.first.first == process || entry.first.second == process; });
   const std::vector<ProcessId> others = rendezvous_.remove(process);
   if (tell && !over_) {
-    const EndMessage end = failed(Code::peer_lost, "the rendezvous host has dropped " + gone.info.host + ": " + reason);
+    const EndMessage end{Code::peer_lost, false, "the rendezvous host has dropped " + gone.info.host + ": " + reason,
+                         service_address(process)};
     output_.send(make_frame(cluster_kind::stop, kHead, service_address(process), 0, end.encode()));
   }
   output_.drop(process);
@@ -226,6 +227,11 @@ void Head::lose_workers(ProcessId process, const std::string& host, const std::s
     workers_.erase(member.id);
   }
   if (!all_ended) log_.warn("cluster", "lost " + host + " (workers " + lost + "): " + reason);
+  if (given_up_ && alone()) {
+    return stop(failed(Code::peer_lost,
+                       "all other hosts are lost: this one, the rendezvous host, stood still for so long that they "
+                       "have given it up (a run with checkpoints goes on with --resume)"));
+  }
   if (left.empty()) {
     return stop(failed(Code::peer_lost, "all workers are lost, " + host + " was the last: " + reason));
   }
@@ -234,9 +240,16 @@ void Head::lose_workers(ProcessId process, const std::string& host, const std::s
   check_finished();
 }
 
-void Head::on_link_down(LinkId link, const std::string& reason) {
+bool Head::alone() const {
+  return std::none_of(processes_.begin(), processes_.end(),
+                      [](const auto& entry) { return entry.first != 0 && entry.second.admitted; });
+}
+
+void Head::on_link_down(LinkId link, const std::string& reason, bool stood_still) {
   for (const auto& [id, process] : processes_) {
-    if (id != 0 && process.link == link) return lose(id, reason, false);
+    if (id == 0 || process.link != link) continue;
+    given_up_ = given_up_ || (stood_still && process.admitted);
+    return lose(id, reason, false);
   }
 }
 

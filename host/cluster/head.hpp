@@ -55,8 +55,9 @@ class Head {
   /// From a process's link, or from a node of this process (link 0). What a link says in the name of somebody who does
   /// not live behind it is ignored: a process that was dropped goes on talking for a while.
   void on_frame(LinkId link, Frame&& frame, double now);
-  /// A link is gone: death at once for the process that it belonged to.
-  void on_link_down(LinkId link, const std::string& reason);
+  /// A link is gone: death at once for the process that it belonged to. `stood_still`: this host has just not run for
+  /// so long that the process may have taken it for dead. When all have, there is nobody to go on with.
+  void on_link_down(LinkId link, const std::string& reason, bool stood_still = false);
   void heard(ProcessId process, double when) { detector_.heard(process, when); }
   /// To be called every fraction of a second; `late` as FailureDetector::check's `checked_late`.
   void tick(double now, double late);
@@ -93,6 +94,7 @@ class Head {
   void on_whereabouts(const Frame& frame);
   void on_want_link(ProcessId process, const Frame& frame);
   void on_link_broken(ProcessId process, const Frame& frame, double now);
+  bool alone() const;
   void admit(double now);
   void lose(ProcessId process, const std::string& reason, bool tell);
   void lose_host(const std::string& host, const std::vector<ProcessId>& others, const std::string& reason);
@@ -118,6 +120,7 @@ class Head {
   std::map<Pair, double> broken_;    // processes without a link that should have one, and since when
   std::vector<Frame> want_servers_;  // questions whose time has not come
   ProcessId next_process_ = 1;
+  bool given_up_ = false;  // by some process, since this host did not run for a while
   bool over_ = false;
 };
 

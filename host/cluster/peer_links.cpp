@@ -1,8 +1,15 @@
 #include "host/cluster/peer_links.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace actorhost {
+
+ProcessId dialler_of(const ProcessInfo& one, const ProcessInfo& other) {
+  const auto& [low, high] = one.process < other.process ? std::tie(one, other) : std::tie(other, one);
+  if (!low.url.empty()) return high.process;
+  return high.url.empty() ? kNoProcess : low.process;
+}
 
 void PeerLinks::adopt(ProcessId self, MembershipPtr table) {
   self_ = self;
@@ -14,14 +21,19 @@ void PeerLinks::adopt(ProcessId self, MembershipPtr table) {
   table_ = std::move(table);
 }
 
-/// kNoProcess when neither takes connections.
 ProcessId PeerLinks::dialler_for(const ProcessInfo& peer) const {
   const ProcessInfo* own = table_->process(self_);
-  if (own == nullptr) return kNoProcess;
-  const ProcessInfo& low = self_ < peer.process ? *own : peer;
-  const ProcessInfo& high = self_ < peer.process ? peer : *own;
-  if (!low.url.empty()) return high.process;
-  return high.url.empty() ? kNoProcess : low.process;
+  return own == nullptr ? kNoProcess : dialler_of(*own, peer);
+}
+
+/// There is a link, or one will come, or none may.
+bool PeerLinks::no_use(ProcessId process) const {
+  return links_.contains(process) || dialling_.contains(process) || broken_.contains(process);
+}
+
+void PeerLinks::broken(ProcessId process, const std::string& reason) {
+  broken_.insert(process);
+  output_.report_broken(process, reason);
 }
 
 void PeerLinks::dial(const ProcessInfo& peer) {
@@ -31,20 +43,20 @@ void PeerLinks::dial(const ProcessInfo& peer) {
 
 void PeerLinks::wanted(ProcessId process) {
   const ProcessInfo* peer = table_->process(process);
-  if (peer == nullptr || links_.contains(process) || dialling_.contains(process)) return;
+  if (peer == nullptr || no_use(process)) return;
   const ProcessId dialler = dialler_for(*peer);
   if (dialler == self_) {
     dial(*peer);
   } else if (dialler == process) {
     output_.ask_to_dial(process);
   } else {
-    output_.report_broken(process, "neither it nor this host takes connections");
+    broken(process, "neither it nor this host takes connections");
   }
 }
 
 void PeerLinks::asked_by(ProcessId process) {
   const ProcessInfo* peer = table_->process(process);
-  if (peer == nullptr || links_.contains(process) || dialling_.contains(process)) return;
+  if (peer == nullptr || no_use(process)) return;
   if (dialler_for(*peer) == self_) dial(*peer);
 }
 
@@ -55,13 +67,14 @@ void PeerLinks::dialled(ProcessId process, LinkId link) {
 
 void PeerLinks::dial_failed(ProcessId process, const std::string& reason) {
   dialling_.erase(process);
-  if (table_->process(process) != nullptr) output_.report_broken(process, reason);
+  if (table_->process(process) != nullptr) broken(process, reason);
 }
 
 void PeerLinks::accepted(ProcessId process, LinkId link) { take(process, link); }
 
 void PeerLinks::take(ProcessId process, LinkId link) {
   if (gone_.contains(process)) return output_.close_link(link, "it is no longer of the run");
+  if (broken_.contains(process)) return output_.close_link(link, "the link before it broke");
   links_.emplace(process, link);  // of two the transport keeps the first
 }
 
@@ -71,7 +84,7 @@ void PeerLinks::down(LinkId link, const std::string& reason) {
   if (at == links_.end()) return;
   const ProcessId process = at->first;
   links_.erase(at);
-  output_.report_broken(process, reason);
+  broken(process, reason);
 }
 
 void PeerLinks::silent(ProcessId process) {
@@ -80,7 +93,7 @@ void PeerLinks::silent(ProcessId process) {
   const LinkId link = at->second;
   links_.erase(at);
   output_.close_link(link, "no sign of life");
-  output_.report_broken(process, "no sign of life");
+  broken(process, "no sign of life");
 }
 
 }  // namespace actorhost

@@ -3,7 +3,8 @@
 // dialled, and which broken link has to be told. A state machine on the service thread: it owns no socket.
 //
 // Of two processes the one with the higher number dials, unless the other takes no connections; then the lower one
-// does. Both see the same table, so both come to the same answer and never dial each other at once.
+// does. Both see the same table, so both come to the same answer and never dial each other at once. A link that broke
+// is not made again: frames may be lost, and the rendezvous host will drop one of the two.
 
 #include <map>
 #include <set>
@@ -30,6 +31,9 @@ class PeerLinkOutput {
   virtual void close_link(LinkId link, const std::string& reason) = 0;
 };
 
+/// Which of two processes dials the other; kNoProcess when neither takes connections.
+ProcessId dialler_of(const ProcessInfo& one, const ProcessInfo& other);
+
 class PeerLinks {
  public:
   explicit PeerLinks(PeerLinkOutput& output) : output_(output) {}
@@ -51,7 +55,9 @@ class PeerLinks {
   const std::map<ProcessId, LinkId>& links() const noexcept { return links_; }
 
  private:
+  bool no_use(ProcessId process) const;
   ProcessId dialler_for(const ProcessInfo& peer) const;
+  void broken(ProcessId process, const std::string& reason);
   void take(ProcessId process, LinkId link);
   void dial(const ProcessInfo& peer);
 
@@ -60,7 +66,8 @@ class PeerLinks {
   MembershipPtr table_ = std::make_shared<const Membership>();
   std::map<ProcessId, LinkId> links_;
   std::set<ProcessId> dialling_;
-  std::set<ProcessId> gone_;  // were in a table and are no longer
+  std::set<ProcessId> gone_;    // were in a table and are no longer
+  std::set<ProcessId> broken_;  // reported as such
 };
 
 }  // namespace actorhost

@@ -2,12 +2,10 @@
 
 #include <array>
 #include <fstream>
-#include <optional>
 #include <set>
 
 #include "host/base/random.hpp"
 #include "tests/host/cluster/test_process.hpp"
-#include "tests/host/net/raw_socket.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;
@@ -103,39 +101,6 @@ TEST_CASE("nodes of different hosts exchange frames in order, whoever speaks fir
     });
     CHECK(right == 7 * 6 * static_cast<int>(kFrames));
     for (TestProcess* process : run.all) CHECK_FALSE(process->cluster->end());
-  }
-}
-
-TEST_CASE("nothing that is sent right after the start is lost, although others may not be there yet") {
-  for (int round = 0; round < 15; ++round) {
-    INFO("round " << round);
-    TestProcess head(TestProcess::head(any_url("tcp"), 1, 4, 4));
-    REQUIRE(head.cluster->open().ok());
-    std::vector<std::unique_ptr<TestProcess>> members;
-    std::atomic<int> got{0};
-    const auto take_part = [&](TestProcess& process) {
-      REQUIRE(process.start_nodes().ok());
-      process.launch([&](Node& node) {
-        for (NodeId to = 0; to < 4; ++to) {
-          if (to != node.index()) (void)node.port().send(make_frame(Kind::test, 0, worker_address(to), 1));
-        }
-        for (int i = 0; i < 3; ++i) {
-          got += node.receive([](const Frame& f) { return f.kind == Kind::test; }, {}, "test",
-                              node.clock().now() + kPatience)
-                     .ok();
-        }
-      });
-    };
-    for (uint64_t i = 1; i < 4; ++i) {
-      members.push_back(std::make_unique<TestProcess>(TestProcess::member(head.cluster->bound_url(), 1, 100 + i)));
-      REQUIRE(members.back()->cluster->open().ok());
-    }
-    // One after the other, so that the first have spoken long before the last has made its nodes.
-    for (const auto& member : members) take_part(*member);
-    take_part(head);
-    for (const auto& member : members) member->join();
-    head.join();
-    CHECK(got == 12);
   }
 }
 
@@ -292,32 +257,6 @@ TEST_CASE("a wrong token is refused at once") {
   CHECK(opened.error().code == Code::refused);
   CHECK_THAT(opened.error().message, Contains("the token of 127.0.0.1:") && Contains("differs from ours"));
   CHECK(member.clock.now() - before < 10);
-}
-
-TEST_CASE("hosts that come all at once get in although only two may prove their token at a time") {
-  ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 9, 9);
-  config.stream.max_unproved = 2;
-  TestProcess head(config);
-  REQUIRE(head.cluster->open().ok());
-  // Whoever comes while these two say nothing is turned away.
-  auto silent = std::make_optional(std::array{RawSocket::connect_to(head.cluster->bound_url()),
-                                              RawSocket::connect_to(head.cluster->bound_url())});
-  std::vector<std::unique_ptr<TestProcess>> members;
-  std::vector<Status> opened(8);
-  std::vector<std::thread> opening;
-  for (uint64_t i = 0; i < 8; ++i) {
-    members.push_back(std::make_unique<TestProcess>(TestProcess::member(head.cluster->bound_url(), 1, 100 + i)));
-  }
-  for (size_t i = 0; i < 8; ++i) opening.emplace_back([&, i] { opened[i] = members[i]->cluster->open(); });
-  CHECK(head.wait_for_log("too many connections at a time"));
-  silent.reset();
-  for (std::thread& thread : opening) thread.join();
-  for (const Status& status : opened) {
-    INFO((status ? "" : status.error().message));
-    CHECK(status.ok());
-  }
-  CHECK(head.start_nodes().ok());
-  CHECK(head.cluster->membership()->size() == 9);
 }
 
 TEST_CASE("another job, another run or a run that is full is refused with the reason") {

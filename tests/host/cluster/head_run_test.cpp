@@ -64,6 +64,40 @@ TEST_CASE("the run is over when those that have not ended are lost") {
   CHECK(run.world.ends[0].ok);
 }
 
+TEST_CASE("a rendezvous host that all others have given up while it stood still does not go on alone") {
+  Run run;
+  run.world.head->on_link_down(run.a, "closed by the peer", true);
+  CHECK(run.world.ends.empty());
+  run.world.head->on_link_down(run.b, "connection reset");
+  REQUIRE(run.world.ends.size() == 1);
+  CHECK(run.world.ends[0].code == Code::peer_lost);
+  CHECK_THAT(run.world.ends[0].message, Contains("stood still") && Contains("--resume"));
+}
+
+TEST_CASE("a rendezvous host that has lost all others for other reasons goes on alone") {
+  Run run;
+  run.world.head->on_link_down(run.a, "closed by the peer");
+  run.world.head->on_link_down(run.b, "connection reset");
+  CHECK(run.world.ends.empty());
+  CHECK(run.world.tables.back()->size() == 1);
+}
+
+TEST_CASE("a process that is dropped is told that the end is its own") {
+  Run run;
+  for (int i = 0; i < 11; ++i) {
+    run.world.all_heard({2});
+    run.world.pass(0.25);
+  }
+  const Frame* stop = run.world.link(run.b).last(cluster_kind::stop);
+  REQUIRE(stop != nullptr);
+  const auto end = EndMessage::decode(stop->meta.view());
+  REQUIRE(end.ok());
+  CHECK(end->code == Code::peer_lost);
+  CHECK(end->origin == service_address(2));
+  CHECK_THAT(end->message, Contains("has dropped beta:1: no sign of life for 2.5 s"));
+  CHECK(run.world.ends.empty());
+}
+
 TEST_CASE("an error on one node ends the run everywhere with that error") {
   Run run;
   const EndMessage error{Code::script, false, "rank 3: job.lua:5: boom", worker_address(3)};

@@ -108,6 +108,25 @@ TEST_CASE("a broken link to a process of the run is told, another one is not") {
   CHECK(two.take().empty());
 }
 
+TEST_CASE("a link that broke is not made again, whoever wants it") {
+  Side two;
+  two.links.adopt(2, three());
+  two.links.wanted(1);
+  two.links.dialled(1, 50);
+  two.links.accepted(3, 51);
+  two.take();
+  two.links.down(50, "connection reset");
+  two.links.down(51, "connection reset");
+  CHECK(two.take() == Done{"broken 1: connection reset", "broken 3: connection reset"});
+  two.links.wanted(1);
+  two.links.asked_by(1);
+  two.links.wanted(3);
+  CHECK(two.take().empty());
+  two.links.accepted(3, 52);
+  CHECK(two.take() == Done{"close 52: the link before it broke"});
+  CHECK(two.links.links().empty());
+}
+
 TEST_CASE("a second link to the same process changes nothing when it goes") {
   Side two;
   two.links.adopt(2, three());

@@ -1,0 +1,174 @@
+// Processes that are stopped for longer than it takes to be given up, and then go on: the others do without them, and
+// they end by themselves, saying why.
+
+#include <chrono>
+#include <csignal>
+#include <stdexcept>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <unistd.h>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+// Runs until there is a file "finish". Every worker says in which process it works, and who was lost.
+constexpr const char* kJob = R"(
+local actor = require "actor"
+local process = io.open("/proc/self/stat"):read("*n")
+local started = false
+actor.on_membership(function(change)
+  for _, id in ipairs(change.lost) do actor.log.info("worker %d lost, now %d", id, actor.size) end
+end)
+actor.param.run {
+  schedule = function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+    return tasks
+  end,
+  push = function(id)
+    if not started then actor.log.info("worker %d works in process %d.", id, process) end
+    started = true
+    return { { id, true } }
+  end,
+  stop = function()
+    local file = io.open("finish")
+    if file then file:close() end
+    return file ~= nil
+  end,
+}
+print(("ended with %d workers"):format(actor.size))
+)";
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// The number of the process that worker `id` works in.
+pid_t process_of(Process& run, int id) {
+  const auto number = run.wait_for_match("worker " + std::to_string(id) + " works in process (\\d+)\\.", 20);
+  INFO(run.describe());
+  REQUIRE(number.has_value());
+  return static_cast<pid_t>(std::stol(*number));
+}
+
+std::vector<pid_t> processes_of(Process& run, int workers) {
+  std::vector<pid_t> all;
+  for (int id = 0; id < workers; ++id) all.push_back(process_of(run, id));
+  return all;
+}
+
+/// Whether a process ends soon; one that has ended and whose parent has still to take note of it counts.
+bool ends(pid_t process) {
+  const auto running = [process] {
+    if (::kill(process, 0) != 0) return false;
+    try {
+      return read_text("/proc/" + std::to_string(process) + "/stat").find(") Z") == std::string::npos;
+    } catch (const std::runtime_error&) {
+      return false;
+    }
+  };
+  const double deadline = now() + 5 * patience();
+  while (running() && now() < deadline) ::usleep(1000);
+  return !running();
+}
+
+}  // namespace
+
+TEST_CASE("an isolated worker that was stopped until it was given up ends with an error, and the others go on") {
+  const bool late = GENERATE(false, true);  // is its connection closed for good when it wakes?
+  const JobFolder folder;
+  folder.write("job.lua", kJob);
+  Process run = folder.start({"-n", "3", "--isolate", "--log-level", "debug", "job.lua"});
+  const auto workers = processes_of(run, 3);
+  ::kill(workers[2], SIGSTOP);
+  REQUIRE(run.wait_for_output("rank 0: worker 2 lost, now 2", 20));
+  if (late) REQUIRE(run.wait_for_output("is over: finished", 20));
+  ::kill(workers[2], SIGCONT);
+  const auto why = run.wait_for_match("\nactorhost: ([^\n]+)\n", 10);
+  INFO(run.describe());
+  REQUIRE(why.has_value());
+  CHECK_THAT(*why, Contains("the rendezvous host has dropped") ||
+                       (Contains("lost server 0") && Contains("after this host had stood still for")));
+  CHECK(ends(workers[2]));
+  CHECK(run.running());
+  folder.write("finish", "");
+  CHECK(run.wait(20) == 0);
+  CHECK(run.out() == "ended with 2 workers\n");
+  for (const pid_t worker : workers) CHECK(ends(worker));
+}
+
+TEST_CASE("a run does not wait for an isolated worker that is still stopped, and leaves nothing behind") {
+  const JobFolder folder;
+  folder.write("job.lua", kJob);
+  Process run = folder.start({"-n", "3", "--isolate", "job.lua"});
+  const auto workers = processes_of(run, 3);
+  ::kill(workers[1], SIGSTOP);
+  REQUIRE(run.wait_for_output("rank 0: worker 1 lost, now 2", 20));
+  folder.write("finish", "");
+  CHECK(run.wait(20) == 0);
+  INFO(run.describe());
+  CHECK(run.out() == "ended with 2 workers\n");
+  for (const pid_t worker : workers) CHECK(ends(worker));
+}
+
+TEST_CASE("a host that was stopped until it was given up ends with 3 and says why, and the others go on") {
+  const JobFolder folder;
+  folder.write("job.lua", kJob);
+  Hosts hosts(folder, 3, {"-n", "1", "job.lua"});
+  for (size_t host = 0; host < 3; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
+  hosts[2].signal(SIGSTOP);
+  for (const size_t host : {0, 1}) REQUIRE(hosts[host].wait_for_output("lost, now 2", 20));
+  hosts[2].signal(SIGCONT);
+  CHECK(hosts[2].wait(10) == 3);
+  CHECK(hosts[0].running());
+  CHECK(hosts[1].running());
+  folder.write("finish", "");
+  CHECK(hosts[0].wait(20) == 0);
+  CHECK(hosts[1].wait(20) == 0);
+  INFO(hosts.describe());
+  CHECK_THAT(hosts[2].err(), Contains("actorhost: the rendezvous host has dropped") ||
+                                 (Contains("actorhost: lost server 0") && Contains("had stood still for")));
+  CHECK(hosts.out() == "ended with 2 workers\n");
+}
+
+TEST_CASE("when the rendezvous host is stopped the others end with 3 and name it, and it ends too when it goes on") {
+  const JobFolder folder;
+  folder.write("job.lua", kJob);
+  Hosts hosts(folder, 3, {"-n", "1", "job.lua"});
+  for (size_t host = 0; host < 3; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
+  hosts[0].signal(SIGSTOP);
+  const double stopped = now();
+  for (const size_t host : {1, 2}) {
+    const auto status = hosts[host].wait(20);
+    INFO(hosts[host].describe());
+    CHECK(status == 3);
+    CHECK_THAT(hosts[host].err(), Contains("actorhost: lost server 0") && Contains(hosts.endpoint()));
+    CHECK_THAT(hosts[host].err(), Contains("no sign of life") && Contains("--resume"));
+  }
+  CHECK(now() - stopped < 5 * patience());
+  hosts[0].signal(SIGCONT);
+  const double woken = now();
+  CHECK(hosts[0].wait(20) == 3);
+  INFO(hosts[0].describe());
+  CHECK(now() - woken < 5 * patience());
+  CHECK_THAT(hosts[0].err(), Contains("stood still") && Contains("--resume"));
+}
+
+TEST_CASE("a run that is stopped as a whole goes on as if nothing had been") {
+  const JobFolder folder;
+  folder.write("job.lua", kJob);
+  Process run = folder.start({"-n", "3", "--isolate", "job.lua"});
+  processes_of(run, 3);
+  run.signal_group(SIGSTOP);
+  CHECK_FALSE(run.wait(4 / patience()).has_value());
+  run.signal_group(SIGCONT);
+  folder.write("finish", "");
+  CHECK(run.wait(20) == 0);
+  INFO(run.describe());
+  CHECK(run.out() == "ended with 3 workers\n");
+  CHECK(run.err().find("lost") == std::string::npos);
+}
