@@ -222,10 +222,14 @@ TEST_CASE("a rule that raises or answers wrongly ends the run with 1, its file a
   folder.write("raises.lua", "return function(view)\n  return view.step < view.nonsense\nend");
   folder.write("answers.lua", "return function(view) return 'perhaps' end");
   folder.write("recheck.lua", "return function(view) return false, 'soon' end");
+  folder.write("forgets.lua", "return function(view)\n  local pass = view.step < 3\nend");
   folder.write("never.lua", "return function(view) return false end");
   const auto [rule, message] = GENERATE(table<std::string, std::string>({
       {"raises.lua", "raises.lua:2: "},
       {"answers.lua", "returned string 'perhaps', expected true, false"},
+      {"forgets.lua",
+       "barrier rule 'forgets.lua' (forgets.lua:1): returned nil, expected true, false, or false and the "
+       "seconds until it wants to be asked again (is a 'return' missing?)"},
       {"recheck.lua", "returned false, string 'soon', expected true, false"},
       {"never.lua", "its rule would never let anybody pass"},
   }));

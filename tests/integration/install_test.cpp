@@ -56,7 +56,7 @@ TEST_CASE("what is installed runs jobs and is embedded in a program outside the 
   cmake(folder, {"-S", "embed", "-B", "embed/build", "-DCMAKE_PREFIX_PATH=" + (folder.path() / "prefix").string(),
                  "-DCMAKE_BUILD_TYPE=" ACTORHOST_BUILD_TYPE, "-DCMAKE_CXX_COMPILER=" ACTORHOST_CXX,
                  "-DCMAKE_C_COMPILER=" ACTORHOST_CC, "-DCMAKE_CXX_COMPILER_LAUNCHER=" ACTORHOST_LAUNCHER,
-                 "-DCMAKE_CXX_FLAGS=" ACTORHOST_LINK_FLAGS});
+                 "-DCMAKE_CXX_FLAGS=" ACTORHOST_CXX_FLAGS});
   cmake(folder, {"--build", "embed/build"});
   const auto embed = [&](const std::string& job) {
     ProcessOptions options = folder.options();
