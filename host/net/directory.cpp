@@ -14,6 +14,7 @@ Status Directory::add(Address address, Mailbox& inbox) {
     return Error{Code::bad_argument, address_name(address) + " is already attached"};
   }
   inboxes_.set(address, &inbox);
+  ever_.fetch_or(trace(address), std::memory_order_release);
   return {};
 }
 
@@ -28,6 +29,7 @@ bool Directory::has(Address address) const {
 }
 
 std::optional<Mailbox::Put> Directory::deliver(Frame&& frame) const {
+  if ((ever_.load(std::memory_order_acquire) & trace(frame.dst)) == 0) return std::nullopt;
   std::shared_lock held(lock_);
   Mailbox* inbox = inboxes_.find(frame.dst);
   if (inbox == nullptr) return std::nullopt;

@@ -4,6 +4,8 @@
 // the mailbox is not touched afterwards; writers go first, otherwise steady traffic could keep `remove`
 // waiting for ever.
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -40,8 +42,11 @@ class Directory {
   bool closed() const;
 
  private:
+  static constexpr uint64_t trace(Address address) noexcept { return uint64_t{1} << ((address ^ address >> 28) % 64); }
+
   mutable RwLock lock_;
   AddressMap<Mailbox> inboxes_;
+  std::atomic<uint64_t> ever_{0};  // traces of all that were ever attached: most frames to others need no lock
   bool closed_ = false;
 };
 

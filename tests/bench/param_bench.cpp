@@ -38,7 +38,9 @@ double seconds() { return std::chrono::duration<double>(std::chrono::steady_cloc
 
 [[noreturn]] void die(const std::string& what) {
   std::fprintf(stderr, "param_bench: %s\n", what.c_str());
-  std::exit(1);
+  std::fflush(nullptr);
+  ::kill(0, SIGTERM);  // the servers too, and without destructors: threads may be anywhere
+  std::_Exit(1);
 }
 void must(const Status& status) {
   if (!status.ok()) die(status.error().message);
@@ -129,9 +131,8 @@ class RawPeer {
 
 // --- the server's side
 
-/// Serves one run on any transport until told to end: native add, asp, every worker gets the model.
-void serve(Transport& transport, const Clock& clock, Log& log, uint32_t workers, const std::atomic<bool>& end) {
-  Port port(transport, server_address(0), clock);
+/// Serves one run after the other until told to end: native add, asp, every worker gets the model.
+void serve(Port& port, const Clock& clock, Log& log, uint32_t workers, const std::atomic<bool>& end) {
   PortChannel channel(port);
   ParamStore store;
   ParamNode node(channel, 1);
@@ -197,12 +198,13 @@ class TcpServer {
     StreamTransport transport({}, log, events);
     events.transport = &transport;
     for (NodeId id = 0; id < workers; ++id) transport.set_route(worker_address(id), 1);
+    Port port(transport, server_address(0), clock);  // before anybody can connect
     char url[128] = {};
     const std::string bound = must(transport.listen("tcp://127.0.0.1:0"));
     bound.copy(url, sizeof url - 1);
     write_all(fd, url, sizeof url);
     const std::atomic<bool> end{false};
-    serve(transport, clock, log, workers, end);
+    serve(port, clock, log, workers, end);
     _exit(0);
   }
   pid_t child_ = 0;
@@ -228,10 +230,11 @@ struct LocalServer {
   Log log{LogLevel::warn};
   SteadyClock clock;
   LocalTransport transport;
+  Port port{transport, server_address(0), clock};
   std::atomic<bool> end{false};
   std::thread thread;
 
-  explicit LocalServer(uint32_t workers) : thread([this, workers] { serve(transport, clock, log, workers, end); }) {}
+  explicit LocalServer(uint32_t workers) : thread([this, workers] { serve(port, clock, log, workers, end); }) {}
   ~LocalServer() {
     end = true;
     thread.join();
@@ -368,6 +371,7 @@ double two_workers(Transport& transport, const Clock& clock, int rounds) {
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
   ::signal(SIGPIPE, SIG_IGN);
+  ::setpgid(0, 0);
   // Processes first: nothing may have threads when it is forked.
   RawPeer raw_big(kModelBytes, kModelBytes);
   RawPeer raw_small(400, 8);

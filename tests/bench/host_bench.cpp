@@ -1,0 +1,244 @@
+// The executable as its users meet it: time from its start to the first callback of a job (a whole `luajit -e ''`
+// beside it), resident memory of each further idle node (a bare LuaJIT state beside it), and the processor time that an
+// idle cluster takes. Usage: host_bench [rounds]
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <lua.hpp>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+[[noreturn]] void die(const std::string& what) {
+  std::fprintf(stderr, "host_bench: %s\n", what.c_str());
+  std::exit(1);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// A program whose standard input we hold and whose standard output we read; ended by closing its input.
+class Program {
+ public:
+  explicit Program(std::vector<std::string> words) {
+    int in[2];
+    int out[2];
+    if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) die("no pipe");
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], 0);
+    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    if (::posix_spawnp(&pid_, argv[0], &actions, nullptr, argv.data(), environ) != 0) die("cannot start " + words[0]);
+    posix_spawn_file_actions_destroy(&actions);
+    ::close(in[0]);
+    ::close(out[1]);
+    in_ = in[1];
+    out_ = out[0];
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program() {
+    ::close(in_);
+    ::waitpid(pid_, nullptr, 0);
+    ::close(out_);
+  }
+
+  pid_t pid() const { return pid_; }
+  /// Waits for the first byte that it writes.
+  void wait_for_output() const {
+    char byte = 0;
+    if (::read(out_, &byte, 1) != 1) die("a job ended before it said anything");
+  }
+
+ private:
+  pid_t pid_ = 0;
+  int in_ = -1;
+  int out_ = -1;
+};
+
+double milliseconds(const std::function<void()>& body) {
+  const auto start = Clock::now();
+  body();
+  return std::chrono::duration<double>(Clock::now() - start).count() * 1e3;
+}
+
+/// Job files, in a folder of their own.
+class Jobs {
+ public:
+  Jobs() {
+    if (::mkdtemp(folder_) == nullptr) die("no folder for job files");
+  }
+  ~Jobs() {
+    for (const std::string& file : files_) ::unlink(file.c_str());
+    ::rmdir(folder_);
+  }
+  std::string write(const std::string& name, const std::string& text) {
+    files_.push_back(std::string(folder_) + "/" + name);
+    std::ofstream(files_.back()) << text;
+    return files_.back();
+  }
+
+ private:
+  char folder_[32] = "/tmp/host_bench.XXXXXX";
+  std::vector<std::string> files_;
+};
+
+// Says so in the first call of `schedule`.
+const char* const kFirstCallback = R"(
+local actor = require "actor"
+local said = false
+actor.param.run {
+  schedule = function(workers)
+    if not said then io.write("x") io.flush() said = true end
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { 1, 0 } } end
+    return tasks
+  end,
+  push = function(id, task) return task end,
+  pull = function(updates) return updates end,
+  stop = function(ctx) return ctx.updates > 0 end,
+}
+)";
+
+// All nodes wait for the first one, which waits for us.
+const char* const kIdle = R"(
+local actor = require "actor"
+actor.collective.barrier()
+if actor.rank == 0 then io.write("x") io.flush() io.read() end
+actor.collective.barrier()
+)";
+
+double start_ms(const std::string& job, int nodes) {
+  Program* program = nullptr;
+  const double took = milliseconds([&] {
+    program = new Program({ACTORHOST_BINARY, "--no-progress", "--log-level", "warn", "-n", std::to_string(nodes), job});
+    program->wait_for_output();
+  });
+  delete program;
+  return took;
+}
+
+double luajit_ms() {
+  return milliseconds([] { Program program({"luajit", "-e", ""}); });
+}
+
+/// From /proc: of a process and those it has started.
+std::vector<pid_t> family(pid_t pid) {
+  std::vector<pid_t> all{pid};
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string own = std::to_string(all[i]);
+    std::ifstream children("/proc/" + own + "/task/" + own + "/children");
+    for (pid_t child = 0; children >> child;) all.push_back(child);
+  }
+  return all;
+}
+
+double resident_kib(pid_t pid) {
+  double sum = 0;
+  for (const pid_t each : family(pid)) {
+    std::ifstream status("/proc/" + std::to_string(each) + "/smaps_rollup");
+    for (std::string word; status >> word;) {
+      double kib = 0;
+      if (word == "Pss:" && status >> kib) sum += kib;
+    }
+  }
+  return sum;
+}
+
+double cpu_seconds(pid_t pid) {
+  double ticks = 0;
+  for (const pid_t each : family(pid)) {
+    std::ifstream stat("/proc/" + std::to_string(each) + "/stat");
+    std::string text;
+    std::getline(stat, text);
+    const size_t name_end = text.rfind(')');
+    std::vector<double> fields;
+    char* at = text.data() + name_end + 4;  // behind the state's letter
+    for (int i = 0; i < 12; ++i) fields.push_back(std::strtod(at, &at));
+    ticks += fields[10] + fields[11];
+  }
+  return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+double idle_kib(const std::string& job, int nodes) {
+  Program program({ACTORHOST_BINARY, "--no-progress", "--log-level", "warn", "-n", std::to_string(nodes), job});
+  program.wait_for_output();
+  return resident_kib(program.pid());
+}
+
+double lua_state_kib() {
+  constexpr int kStates = 64;
+  std::vector<lua_State*> states;
+  const double before = resident_kib(::getpid());
+  for (int i = 0; i < kStates; ++i) {
+    states.push_back(luaL_newstate());
+    luaL_openlibs(states.back());
+  }
+  const double after = resident_kib(::getpid());
+  for (lua_State* L : states) lua_close(L);
+  return (after - before) / kStates;
+}
+
+double idle_cpu_percent(const std::string& job, std::vector<std::string> flags, double seconds) {
+  std::vector<std::string> words{ACTORHOST_BINARY, "--no-progress", "--log-level", "warn"};
+  words.insert(words.end(), flags.begin(), flags.end());
+  words.push_back(job);
+  Program program(words);
+  program.wait_for_output();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  const double before = cpu_seconds(program.pid());
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  return (cpu_seconds(program.pid()) - before) / seconds * 100;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 9;
+  ::signal(SIGPIPE, SIG_IGN);
+  Jobs jobs;
+  const std::string first = jobs.write("first.lua", kFirstCallback);
+  const std::string idle = jobs.write("idle.lua", kIdle);
+
+  std::printf("%-52s %10s %10s\n", "", "ours", "yardstick");
+  for (const auto& [nodes, goal] : {std::pair(1, 50), std::pair(8, 150), std::pair(64, 1000)}) {
+    std::vector<double> ours;
+    std::vector<double> yard;
+    for (int i = 0; i < rounds; ++i) {
+      ours.push_back(start_ms(first, nodes));
+      yard.push_back(luajit_ms());
+    }
+    std::printf("start to first callback, -n %-2d / luajit -e ''         %8.1f   %8.1f ms      (goal < %d ms)\n", nodes,
+                median(ours), median(yard), goal);
+  }
+  constexpr int kMany = 33;
+  const double one = idle_kib(idle, 1);
+  const double many = idle_kib(idle, kMany);
+  std::printf("resident memory of a further idle node / LuaJIT state %7.0f   %8.0f KiB     (goal < 2048 KiB)\n",
+              (many - one) / (kMany - 1), lua_state_kib());
+  const double threads = idle_cpu_percent(idle, {"-n", "8"}, 10);
+  const double processes = idle_cpu_percent(idle, {"-n", "8", "--isolate"}, 10);
+  std::printf("processor time of 8 idle nodes: %.2f %% of a core as threads, %.2f %% as processes (goal < 1 %%)\n",
+              threads, processes);
+  return 0;
+}
