@@ -1,3 +1,6 @@
+#include <fstream>
+#include <string>
+
 #include <catch2/catch.hpp>
 
 #include "tests/integration/images.hpp"
@@ -14,7 +17,37 @@ std::string example(const std::string& name) { return (source_dir() / "examples"
 
 Words nodes(int n) { return {"-n", std::to_string(n)}; }
 
+/// The indented lines below a heading of README.md, without their indentation.
+std::string readme_code(const std::string& heading) {
+  std::ifstream file(source_dir() / "README.md");
+  std::string code;
+  bool below = false;
+  for (std::string line; std::getline(file, line);) {
+    if (below && line.rfind("    ", 0) == 0) {
+      code += line.substr(4) + "\n";
+    } else if (below && !code.empty()) {
+      if (!line.empty()) break;
+      code += "\n";
+    }
+    below = below || line == heading;
+  }
+  return code;
+}
+
 }  // namespace
+
+TEST_CASE("the example on the first page of README.md trains") {
+  const JobFolder folder;
+  write_images(folder.path() / "shared/data/mnist", 2000, 200);
+  folder.write("job.lua", readme_code("## One screen"));
+  ProcessOptions options = folder.options();
+  options.cwd = folder.path() / "run";
+  std::filesystem::create_directory(options.cwd);
+  const Finished run = run_program(actorhost_binary(), {"-n", "2", "--seed", "1", "../job.lua"}, 30, options);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 80);
+}
 
 TEST_CASE("hello speaks once and adds up its ranks") {
   const JobFolder folder;
