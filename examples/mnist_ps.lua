@@ -3,7 +3,8 @@
 local actor = require "actor"
 local param, optim, data, nn, tensor = actor.param, actor.optim, actor.data, actor.nn, actor.tensor
 
-local opt = actor.options { data = "", model = "mlp", hidden = 128, epochs = 5, batch = 32, lr = 0.1, save = 0 }
+local lr = math.min(0.1, 1 / actor.size) -- the updates of all workers add up
+local opt = actor.options { data = "", model = "mlp", hidden = 128, epochs = 5, batch = 32, lr = lr, save = 0 }
 local set = data.mnist(opt.data ~= "" and opt.data or nil)
 local batches = data.batches { n = set.train.n, size = opt.batch, epochs = opt.epochs, seed = actor.seed }
 

@@ -6,6 +6,8 @@
 #include <new>
 #include <string_view>
 
+#include <unistd.h>
+
 #include "host/data/decompress.hpp"
 #include "host/data/plain_source.hpp"
 
@@ -55,8 +57,20 @@ class LimitedSource final : public ByteSource {
 
 struct Opened {
   std::unique_ptr<ByteSource> source;
-  uint64_t size_hint = 0;  // exact for a plain regular file that nobody changes
+  uint64_t size_hint = 0;  // exact for a plain regular file that nobody changes, and for most gzip files
 };
+
+/// What the end of a gzip file says about its content: bytes, modulo 2^32, of its last member. Not believed beyond what
+/// so many bytes can hold.
+uint64_t gzip_size_hint(int fd, uint64_t file_bytes) {
+  constexpr uint64_t kMaxRatio = 1032;
+  constexpr uint64_t kLeastBytes = 18;
+  std::array<unsigned char, 4> end{};
+  if (file_bytes < kLeastBytes) return file_bytes;
+  if (::pread(fd, end.data(), end.size(), static_cast<off_t>(file_bytes - end.size())) != 4) return file_bytes;
+  const uint64_t size = end[0] | end[1] << 8 | end[2] << 16 | uint64_t{end[3]} << 24;
+  return std::clamp(size, file_bytes, kMaxRatio * file_bytes);
+}
 
 Result<Opened> open_detected(const std::filesystem::path& path) {
   auto file = open_for_reading(path);
@@ -70,7 +84,9 @@ Result<Opened> open_detected(const std::filesystem::path& path) {
   if (!got) return std::move(got).error();
   std::string prefix(reinterpret_cast<const char*>(start.data()), *got);
   const Packing packing = packing_of(prefix);
-  auto plain = std::make_unique<PlainSource>(std::move(peek).release(), path, std::move(prefix));
+  Fd fd = std::move(peek).release();
+  if (packing == Packing::gzip) opened.size_hint = gzip_size_hint(fd.get(), opened.size_hint);
+  auto plain = std::make_unique<PlainSource>(std::move(fd), path, std::move(prefix));
   if (packing == Packing::none) {
     opened.source = std::move(plain);
   } else if (packing == Packing::gzip) {
