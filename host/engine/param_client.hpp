@@ -1,7 +1,7 @@
 #pragma once
 // What a worker, or a server's Lua, asks the shards for: get, set, keys, and native updates outside of the loop. A
 // passive state machine of one thread: a call begins a request and adds its frames to `out`, answers are handed in, the
-// result is taken when it is finished. (param_calls.hpp waits.)
+// result is taken when it is finished. (param_node.hpp waits.)
 //
 // Values that come out are the caller's own memory; values that go in are sent by reference and must not be written to
 // before the request is finished.
