@@ -316,7 +316,8 @@ void Cluster::report_broken(ProcessId process, const std::string& reason) {
     cut_off_.insert(process);
     if (end_) return;  // everybody is leaving
   }
-  log_.warn("cluster", "no link to host " + std::to_string(process) + ": " + reason);
+  // Most often it has ended a moment before us; where it has not, the rendezvous host warns of whom it drops.
+  log_.debug("cluster", "no link to host " + std::to_string(process) + ": " + reason);
   to_head(make_frame(cluster_kind::link_broken, service_address(process_), service_address(0), process));
 }
 
