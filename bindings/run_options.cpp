@@ -2,6 +2,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <memory>
+#include <sstream>
 #include <thread>
 
 #include <CLI/CLI.hpp>
@@ -97,38 +99,64 @@ Status take_words(const RawFlags& raw, RunOptions& out) {
 }
 
 void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
-  app.add_option("-n,--nproc-per-node,--nproc_per_node,--nproc", raw.nodes,
-                 "nodes on this host: N or auto (one a core)");
-  app.add_option(both_spellings("--start-timeout"), raw.start_timeout, "seconds to wait for the other hosts (60)");
-  app.add_option(both_spellings("--token-file"), out.token_file,
-                 "shared secret (made on first use in the user's configuration folder)");
-  app.add_option(both_spellings("--tls-cert"), out.tls_cert, "PEM certificate of this host");
-  app.add_option(both_spellings("--tls-key"), out.tls_key, "PEM key of this host");
-  app.add_option(both_spellings("--tls-ca"), out.tls_ca, "PEM certificates that others' are checked against");
-  app.add_flag("--insecure", out.insecure, "no token (said on every start)");
-  app.add_option(both_spellings("--log-level"), raw.log_level, "trace debug info warn error off (info)");
-  app.add_option("--print", raw.print, "all: every rank's print, tagged (else the first live rank's only)");
+  app.add_option("-n,--nproc-per-node,--nproc_per_node,--nproc", raw.nodes, "nodes on this host; auto: one a core")
+      ->type_name("N");
   app.add_option(both_spellings("--threads-per-node"), raw.threads,
-                 "threads for large products of each node (this machine's cores / nodes, at least 1)");
-  app.add_option("--memory", out.memory, "what all nodes of this host may use for map-reduce data, e.g. 512M");
+                 "threads for large products of each node (this machine's cores / nodes, at least 1)")
+      ->type_name("N");
+  app.add_option(both_spellings("--start-timeout"), raw.start_timeout, "seconds to wait for the other hosts (60)")
+      ->type_name("S");
+  app.add_option(both_spellings("--token-file"), out.token_file,
+                 "shared secret (made on first use in the user's configuration folder)")
+      ->type_name("FILE");
+  app.add_option(both_spellings("--tls-cert"), out.tls_cert, "PEM certificate of this host")->type_name("FILE");
+  app.add_option(both_spellings("--tls-key"), out.tls_key, "PEM key of this host")->type_name("FILE");
+  app.add_option(both_spellings("--tls-ca"), out.tls_ca, "PEM certificates that others' are checked against")
+      ->type_name("FILE");
+  app.add_flag("--insecure", out.insecure, "no token (said on every start)");
+  app.add_option(both_spellings("--log-level"), raw.log_level, "trace, debug, info, warn, error or off (info)")
+      ->type_name("L");
+  app.add_option("--print", raw.print, "all: every rank's print, tagged; first: the first live rank's (first)")
+      ->type_name("WHO");
   app.add_flag(both_spellings("--no-progress"), raw.no_progress, "no progress bar");
 }
 
 void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
-  app.add_option("--nnodes", raw.nnodes, "hosts to wait for: N, or MIN:MAX for an elastic run");
-  app.add_option(both_spellings("--rdzv-endpoint"), raw.endpoint, "HOST:PORT of the rendezvous, the same everywhere");
-  app.add_option(both_spellings("--node-rank"), raw.node_rank, "this host's place; 0 listens");
-  app.add_option(both_spellings("--rdzv-id"), raw.run_id, "name of the run; hosts of another one are refused");
+  app.add_option("--nnodes", raw.nnodes, "hosts to wait for; MIN:MAX: an elastic run")->type_name("N");
+  app.add_option(both_spellings("--rdzv-endpoint"), raw.endpoint, "the rendezvous, the same on every machine")
+      ->type_name("HOST:PORT");
+  app.add_option(both_spellings("--node-rank"), raw.node_rank, "this host's place; 0 listens")->type_name("K");
+  app.add_option(both_spellings("--rdzv-id"), raw.run_id, "name of the run; hosts of another one are refused")
+      ->type_name("ID");
   app.add_flag("--isolate", out.isolate, "local nodes as processes instead of threads");
-  app.add_option("--barrier", out.barrier, "bsp, asp, ssp:4, pbsp:10, pssp:10:4, ..., or FILE.lua[:NAME]");
-  app.add_option("--resample", out.resample, "when a sampled barrier draws again: event, sticky, poll:SECONDS");
-  app.add_option("--resume", raw.resume, "go on from the newest complete checkpoint in DIR (default: --checkpoint's)");
-  app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints");
-  app.add_option("--seconds", raw.seconds, "stop the engine after that many seconds");
-  app.add_option("--servers", raw.servers, "parameter-server shards (1)");
-  app.add_option("--seed", raw.seed, "makes the run reproducible");
-  app.add_option("--inject", out.inject_text, "straggler=SHARE:FACTORx,delay=DIST: heterogeneity for experiments");
+  app.add_option("--barrier", out.barrier, "bsp, asp, ssp:4, pbsp:10, pssp:10:4, ..., or FILE.lua[:NAME]")
+      ->type_name("RULE");
+  app.add_option("--resample", out.resample, "when a sampled barrier draws again: event, sticky or poll:SECONDS")
+      ->type_name("WHEN");
+  app.add_option("--servers", raw.servers, "parameter-server shards (1)")->type_name("S");
+  app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints")->type_name("DIR");
+  app.add_option("--resume", raw.resume, "go on from the newest complete checkpoint in DIR (--checkpoint's)")
+      ->type_name("[DIR]");
+  app.add_option("--seconds", raw.seconds, "stop the engine after that many seconds")->type_name("T");
+  app.add_option("--seed", raw.seed, "makes the run reproducible")->type_name("N");
+  app.add_option("--inject", out.inject_text, "straggler=SHARE:FACTORx,delay=DIST: heterogeneity for experiments")
+      ->type_name("SPEC");
 }
+
+/// Shows one spelling of each flag, and leaves the usage lines to us.
+class HelpFormat final : public CLI::Formatter {
+ public:
+  HelpFormat() { column_width(32); }
+  std::string make_usage(const CLI::App*, std::string) const override { return {}; }
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string shown;
+    std::istringstream names(CLI::Formatter::make_option_name(option, positional));
+    for (std::string name; std::getline(names, name, ',');) {
+      if (name.find('_') == std::string::npos) shown += (shown.empty() ? "" : ",") + name;
+    }
+    return shown;
+  }
+};
 
 const char* kUsage =
     "usage: actorhost [run] [flags] job.lua [args...]   run a job\n"
@@ -240,12 +268,13 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
   RawFlags raw;
   CLI::App app{out.agent ? "lends this machine's nodes; jobs' scripts arrive over the network"
                          : "runs a job: every node runs the whole script"};
+  app.formatter(std::make_shared<HelpFormat>());
   app.name(out.agent ? "actorhost agent" : "actorhost");
   app.set_version_flag("--version", std::string("actorhost ") + kVersion);
   app.prefix_command(!out.agent);
   add_cluster_flags(app, raw, out);
   if (out.agent) {
-    app.add_option("--join", raw.join, "HOST:PORT of a rendezvous")->required();
+    app.add_option("--join", raw.join, "a rendezvous")->type_name("HOST:PORT")->required();
     app.add_flag("--once", out.once, "leave after one job");
   } else {
     add_run_flags(app, raw, out);

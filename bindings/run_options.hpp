@@ -45,7 +45,6 @@ struct RunOptions {
   std::string inject_text;
   Injection inject;
   std::optional<uint32_t> threads_per_node;  // of kernels; not given: the host shares its cores out
-  std::string memory;
 
   bool print_all = false;
   bool progress = true;
