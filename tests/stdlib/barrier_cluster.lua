@@ -1,0 +1,26 @@
+--- What the specs of actor.barrier share: workers at given steps, and which of them a rule lets pass.
+local barrier = require("actor.barrier")
+
+local M = {}
+
+---Workers at the given steps; `asks` lists those who wait (ids count from 0).
+---@param steps integer[]
+---@param asks integer[]
+function M.cluster(steps, asks)
+  local progress = barrier.progress()
+  for i, step in ipairs(steps) do progress:add(i - 1, step) end
+  for _, id in ipairs(asks) do assert(progress:ask(id, 0)) end
+  return progress
+end
+
+---Which of `asks` pass at once, as text.
+---@param rule table|fun(view: table): boolean
+---@param steps integer[]
+---@param asks integer[]
+---@param seed integer?
+---@return string
+function M.passing(rule, steps, asks, seed)
+  return table.concat(barrier.evaluator(rule, seed):poll(M.cluster(steps, asks), 0), " ")
+end
+
+return M
