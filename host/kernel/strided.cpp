@@ -121,16 +121,24 @@ struct Walk {
     for (size_t d = 0; d <= last; ++d) {
       if (shape[d] == 0) return;
     }
-    outer(0, data, [&](const std::array<void*, N>& at) { f(shape[last], at, inner); });
+    outer(ndim - 1, [&](const std::array<void*, N>& at) { f(shape[last], at, inner); });
   }
 
-  /// Calls f(pointers) for each index of the dimensions d .. ndim-2.
+  /// Calls f(pointers) for each index of the dimensions 0 .. end-1, none of which is empty.
   template <typename F>
-  void outer(int d, std::array<void*, N> at, const F& f, int end = -1) const noexcept {
-    if (d >= (end < 0 ? ndim - 1 : end)) return f(at);
-    for (int64_t i = 0; i < shape[static_cast<size_t>(d)]; ++i) {
-      outer(d + 1, at, f, end);
-      for (size_t v = 0; v < N; ++v) advance(at, v, steps[v][static_cast<size_t>(d)]);
+  void outer(int end, const F& f) const noexcept {
+    std::array<int64_t, kMaxDims> index{};
+    std::array<void*, N> at = data;
+    for (;;) {
+      f(at);
+      auto d = static_cast<size_t>(end);
+      while (d > 0 && ++index[d - 1] == shape[d - 1]) {  // the last of this dimension: back to its first
+        --d;
+        index[d] = 0;
+        for (size_t v = 0; v < N; ++v) advance(at, v, (1 - shape[d]) * steps[v][d]);
+      }
+      if (d == 0) return;
+      for (size_t v = 0; v < N; ++v) advance(at, v, steps[v][d - 1]);
     }
   }
 
@@ -157,22 +165,19 @@ void copy_tiles(const Kernels& k, const Walk<2>& walk, const View& out, const Vi
   constexpr int64_t kTile = 32;
   const auto row = static_cast<size_t>(walk.ndim - 2);
   const auto column = static_cast<size_t>(walk.ndim - 1);
-  walk.outer(
-      0, walk.data,
-      [&](const std::array<void*, 2>& start) {
-        for (int64_t i0 = 0; i0 < walk.shape[row]; i0 += kTile) {
-          for (int64_t j0 = 0; j0 < walk.shape[column]; j0 += kTile) {
-            const int64_t rows = std::min(kTile, walk.shape[row] - i0);
-            const int64_t columns = std::min(kTile, walk.shape[column] - j0);
-            for (int64_t i = i0; i < i0 + rows; ++i) {
-              auto at = start;
-              for (size_t v = 0; v < 2; ++v) walk.advance(at, v, i * walk.steps[v][row] + j0 * walk.steps[v][column]);
-              k.copy(out.dtype, columns, at[0], walk.steps[0][column], a.dtype, at[1], walk.steps[1][column]);
-            }
-          }
+  walk.outer(walk.ndim - 2, [&](const std::array<void*, 2>& start) {
+    for (int64_t i0 = 0; i0 < walk.shape[row]; i0 += kTile) {
+      for (int64_t j0 = 0; j0 < walk.shape[column]; j0 += kTile) {
+        const int64_t rows = std::min(kTile, walk.shape[row] - i0);
+        const int64_t columns = std::min(kTile, walk.shape[column] - j0);
+        for (int64_t i = i0; i < i0 + rows; ++i) {
+          auto at = start;
+          for (size_t v = 0; v < 2; ++v) walk.advance(at, v, i * walk.steps[v][row] + j0 * walk.steps[v][column]);
+          k.copy(out.dtype, columns, at[0], walk.steps[0][column], a.dtype, at[1], walk.steps[1][column]);
         }
-      },
-      walk.ndim - 2);
+      }
+    }
+  });
 }
 
 Reduce inner_op(Reduction op) noexcept {
