@@ -151,7 +151,9 @@ TEST_CASE("a killed host is not waited for and its batch is done by others") {
   Hosts hosts(folder, 3, {"-n", "1", "job.lua"});
   size_t stays = 0;  // which host has worker 2 is the arrivals' order
   REQUIRE(hosts[0].wait_for_output("3 of 3 hosts", 20));
+  const double started = now();
   while (hosts[stays].err().find("stays in process") == std::string::npos) {
+    if (now() - started > 20 * patience()) FAIL("worker 2 does not stay\n" + hosts.describe());
     stays = 1 + stays % 2;
     hosts[stays].wait_for_output("stays in process", 0.1);
   }
