@@ -73,7 +73,7 @@ void LinkWriter::start_write() {
 void LinkWriter::sent(IoResult result) {
   if (result.end != IoEnd::done) return fail();
   flying_.advance(result.bytes);
-  if (flying_.done()) gather();
+  if (flying_.done() && flying_.bytes() <= kMaxAtOnce) gather();
   if (!flying_.done() || next_batch()) start_write();
 }
 
