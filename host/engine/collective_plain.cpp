@@ -19,7 +19,7 @@ constexpr double kAskAtMost = 16;   // it is asked again, at intervals that doub
 constexpr double kForRoot = 0.25;   // seconds past the deadline in which the root may say who is missing
 constexpr double kForAnswer = 1.0;  // seconds that the root tries to tell a failure to a rank without room
 
-bool is_collective(Kind kind) { return kind >= Kind::collective_first && kind <= Kind::collective_last; }
+bool is_collective(Kind kind) { return within(kind, kinds_of(Kind::collective_first)); }
 
 constexpr std::array<const char*, 5> kOpNames = {"sum", "mean", "min", "max", "prod"};
 

@@ -72,7 +72,7 @@ inline constexpr uint8_t kStaged = 2;  // push: kept until shard 0 commits it
 inline constexpr uint8_t kHeld = 4;    // push: the worker waits for the commit, so its bytes need no copy
 inline constexpr uint8_t kNow = 8;     // get, set: answered even while a Lua pull is going on (from inside one)
 
-constexpr bool is_param(Kind kind) noexcept { return kind >= Kind::param_first && kind <= Kind::param_last; }
+constexpr bool is_param(Kind kind) noexcept { return within(kind, kinds_of(Kind::param_first)); }
 }  // namespace param
 
 /// The number of a run of param.run within the job; frames of another run are not for us.

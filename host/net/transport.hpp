@@ -31,7 +31,7 @@
 
 namespace actorhost {
 
-constexpr bool is_control(Kind kind) noexcept { return kind >= Kind::cluster_first && kind <= Kind::cluster_last; }
+constexpr bool is_control(Kind kind) noexcept { return within(kind, kinds_of(Kind::cluster_first)); }
 
 class Transport {
  public:

@@ -24,31 +24,50 @@ inline constexpr uint8_t kWireVersion = 1;
 inline constexpr size_t kHeaderBytes = 32;
 inline constexpr size_t kBodyAlignment = 64;
 
-/// What a frame means. Each layer owns a range; a receiver that does not know a kind closes the pipe.
+/// What a frame means. A layer names its own kinds, as numbers of its range; frames of the transport alone have names
+/// here.
 enum class Kind : uint16_t {
-  // 0x00xx: transport
   heartbeat = 0x0001,
   link_hello = 0x0002,  // first frame on a connection between two hosts that already belong to the run
   farewell = 0x0003,    // nothing comes after this; the receiver closes the connection
-  // 0x01xx: cluster (host/cluster/messages.hpp)
   cluster_first = 0x0100,
-  cluster_last = 0x01ff,
-  // 0x02xx: collectives
   collective_first = 0x0200,
-  collective_last = 0x02ff,
-  // 0x03xx: parameter server (host/engine/param_messages.hpp)
   param_first = 0x0300,
-  param_last = 0x03ff,
-  // 0x7fxx: tests and benchmarks
   test = 0x7f00,
 };
 
+struct KindRange {
+  Kind first;
+  Kind last;
+  const char* layer;  // as in the table of PROTOCOL.md, which a test compares with this one
+};
+
+/// Every range of kinds there is, and who owns it. A layer asks for its own by `kinds_of`, which does not compile for
+/// one that is not in here; a kind that is in none of them closes the connection that it comes over.
+inline constexpr std::array kKindRanges = {
+    KindRange{Kind::heartbeat, Kind::farewell, "transport"},
+    KindRange{Kind::cluster_first, Kind{0x01ff}, "cluster"},  // host/cluster/cluster_messages.hpp
+    KindRange{Kind::collective_first, Kind{0x02ff}, "collectives"},
+    KindRange{Kind::param_first, Kind{0x03ff}, "parameter server"},  // host/engine/param_messages.hpp
+    KindRange{Kind::test, Kind{0x7fff}, "tests and benchmarks"},
+};
+
+constexpr bool within(Kind kind, const KindRange& range) noexcept { return kind >= range.first && kind <= range.last; }
+
 /// Whether a frame of this kind may come over a connection at all.
 constexpr bool known_kind(Kind kind) noexcept {
-  const auto within = [kind](Kind first, Kind last) { return kind >= first && kind <= last; };
-  return within(Kind::heartbeat, Kind::farewell) || within(Kind::cluster_first, Kind::cluster_last) ||
-         within(Kind::collective_first, Kind::collective_last) || within(Kind::param_first, Kind::param_last) ||
-         (static_cast<unsigned>(kind) & 0xff00U) == static_cast<unsigned>(Kind::test);
+  for (const KindRange& range : kKindRanges) {
+    if (within(kind, range)) return true;
+  }
+  return false;
+}
+
+/// The range that begins with `first`.
+consteval KindRange kinds_of(Kind first) {
+  for (const KindRange& range : kKindRanges) {
+    if (range.first == first) return range;
+  }
+  throw "no range of kKindRanges begins there";
 }
 
 struct Frame {

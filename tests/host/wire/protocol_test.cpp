@@ -1,6 +1,7 @@
 // The examples of PROTOCOL.md against the code, byte for byte.
 
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -83,6 +84,24 @@ Status give(Handshake& to, const std::string& bytes) {
 }
 
 }  // namespace
+
+TEST_CASE("the table of kinds in PROTOCOL.md has the ranges of the code and no others") {
+  std::ifstream file(std::string(ACTORHOST_SOURCE_DIR) + "/host/wire/PROTOCOL.md");
+  std::vector<std::string> documented;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("| 0x", 0) == 0 && line.find(" - 0x") != std::string::npos) documented.push_back(line);
+  }
+  std::vector<std::string> ranges;
+  for (const KindRange& range : kKindRanges) {
+    if (std::string(range.layer) == "transport") continue;  // listed one by one
+    char text[80];
+    std::snprintf(text, sizeof text, "| 0x%04x - 0x%04x | %s |", static_cast<unsigned>(range.first),
+                  static_cast<unsigned>(range.last), range.layer);
+    ranges.emplace_back(text);
+  }
+  REQUIRE(documented.size() == ranges.size());
+  for (size_t i = 0; i < ranges.size(); ++i) CHECK(documented[i].rfind(ranges[i], 0) == 0);
+}
 
 TEST_CASE("the frames in PROTOCOL.md are what is written, and are read as what they say") {
   Frame heartbeat;
