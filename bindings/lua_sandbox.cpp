@@ -164,7 +164,11 @@ int find_module(lua_State* L) {
     return 1;
   }
   const auto found = modules->find(name);
-  if (!found.ok()) raise_at_user(L, "module '" + std::string(name) + "': " + found.error().message);
+  if (!found.ok()) {
+    const std::string module = "module '" + std::string(name) + "'";
+    const std::string& why = found.error().message;
+    raise_at_user(L, why.find(module) == std::string::npos ? module + ": " + why : why);
+  }
   if (found->has_value()) return load_module_text(L, name, (*found)->source, (*found)->chunk_name);
   lua_pushfstring(L, "\n\tno embedded module '%s'\n\tno module '%s' beside the script", name, name);
   return 1;

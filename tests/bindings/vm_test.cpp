@@ -163,6 +163,8 @@ TEST_CASE("a module that is missing, does not parse or is refused says so with n
   CHECK_THAT(f.error_of("require 'lib'"), Contains("module 'lib' does not load: lib.lua:2: unexpected symbol"));
   CHECK_THAT(f.error_of("\nrequire 'other'"),
              Contains("job.lua:2: module 'other': its hash differs from the cluster's"));
+  f.modules.files["named"] = "named";
+  CHECK_THAT(f.error_of("\nrequire 'named'"), Contains("job.lua:2: module 'named' on alpha:1 differs"));
 }
 
 TEST_CASE("LuaJIT's own modules are there and a C module is opened by its name") {
