@@ -18,6 +18,7 @@ namespace actorhost {
 
 namespace {
 
+const EndMessage kInterrupted{Code::interrupted, false, "interrupted", kNoAddress};
 constexpr double kStopSeconds = 1.0;  // what nodes get to leave their Lua after a stop request
 
 uint64_t random_number() {
@@ -113,7 +114,20 @@ int HostRuntime::fail(const Error& error, int code) {
 void HostRuntime::interrupt() {
   interrupted_ = true;
   std::lock_guard lock(mutex_);
-  if (cluster_) cluster_->stop({Code::interrupted, false, "interrupted"});
+  if (cluster_) cluster_->stop(kInterrupted);
+}
+
+/// Tells the cluster, or the children where they have none here. False while somebody else has the lock, who may hold
+/// it for as long as it likes: the watcher waits for nobody.
+bool HostRuntime::tell_of_interrupt() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return false;
+  if (cluster_) {
+    cluster_->stop(kInterrupted);
+  } else if (children_) {
+    children_->signal_all(SIGTERM);
+  }
+  return true;
 }
 
 int HostRuntime::run() {
@@ -159,13 +173,15 @@ int HostRuntime::refused(const Error& error) {
 /// itself or a second one comes.
 void HostRuntime::watch(const SignalWatch& signals, const std::atomic<bool>& over) {
   double give_up = kForever;
+  bool told = true;
   while (!over && clock_.now() < give_up) {
+    if (!told) told = tell_of_interrupt();
     const int signal = signals.wait(give_up == kForever ? -1 : 50);
     if (signal == 0 || (signal == SIGINT && child_)) continue;
     if (give_up != kForever) break;
     give_up = clock_.now() + 2 * kStopSeconds;
-    interrupt();
-    if (children_ && !cluster_) children_->signal_all(SIGTERM);
+    interrupted_ = true;
+    told = false;
   }
   if (over) return;
   if (std::unique_lock lock(mutex_, std::try_to_lock); lock) remove_private_socket(socket_path_);
@@ -309,6 +325,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
         std::make_unique<Cluster>(std::move(config), job_, clock_, *log_, static_cast<ClusterEvents&>(*this));
     std::lock_guard lock(mutex_);
     cluster_ = std::move(cluster);
+    if (interrupted_) cluster_->stop(kInterrupted);  // that came when there was nobody to tell
   }
   if (auto opened = cluster_->open(); !opened) {
     std::unique_ptr<Cluster> failed;  // goes outside of the lock: its thread, which it joins, may be taking it
@@ -344,6 +361,7 @@ Status HostRuntime::load_checkpoint() {
 }
 
 Status HostRuntime::spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size) {
+  std::lock_guard lock(mutex_);
   children_ = std::make_unique<ChildSupervisor>();
   for (uint32_t index = first; index < size; ++index) {
     ChildPlace place{url, group, size, index, -1, token_};
@@ -372,16 +390,22 @@ void HostRuntime::start_workers() {
 
 /// Shards for `action`. A server's VM serves one run and stays in it, so that values can be read afterwards; the next
 /// run gets new VMs, and the shards' values stay where they are (ProcessShared::stores).
-Status HostRuntime::start_servers(uint32_t action) {
+Result<bool> HostRuntime::start_servers(uint32_t action) {
   std::vector<std::unique_ptr<NodeThread>> old;
   {
     std::lock_guard lock(mutex_);
     const int64_t finished = process_.finished_run;
-    if (!servers_.empty() && (action == kAnyAction || finished < 0 || action <= finished)) return {};
+    const bool right = !servers_leave_ && (action == kAnyAction || finished < 0 || action <= finished);
+    if (!servers_.empty() && right) return true;
+    for (const auto& server : servers_) {
+      if (!servers_leave_) server->request_stop();
+    }
+    // Mostly at once, since a server that serves waits in an engine call; but its script may have more to do.
+    servers_leave_ = !std::all_of(servers_.begin(), servers_.end(), [](const auto& server) { return server->done(); });
+    if (servers_leave_) return false;
     old.swap(servers_);
   }
-  for (const auto& server : old) server->request_stop();
-  old.clear();  // joins: a server that serves waits in an engine call and leaves at once
+  old.clear();  // joins threads that have nothing left to do
   process_.finished_run = -1;
   std::vector<std::unique_ptr<NodeThread>> fresh;
   for (uint32_t shard = 0; shard < options_.servers; ++shard) {
@@ -389,12 +413,17 @@ Status HostRuntime::start_servers(uint32_t action) {
       process_.stores.push_back(std::make_unique<ParamStore>(shard, options_.servers));
       if (process_.resumed) AH_TRY(process_.resumed->restore(*process_.stores.back()));
     }
-    fresh.push_back(std::make_unique<NodeThread>(shared_for_nodes(), server_address(shard)));
+    NodeThread::Shared shared = shared_for_nodes();
+    shared.ended = [this, ended = std::move(shared.ended)] {
+      ended();
+      cluster_->servers_ended();
+    };
+    fresh.push_back(std::make_unique<NodeThread>(std::move(shared), server_address(shard)));
   }
   std::lock_guard lock(mutex_);
   servers_ = std::move(fresh);
   for (const auto& server : servers_) server->start();
-  return {};
+  return true;
 }
 
 void HostRuntime::cluster_changed() {

@@ -47,8 +47,9 @@ class HostRuntime final : private ClusterEvents {
  private:
   // ClusterEvents, on the service thread
   void cluster_changed() override;
-  Status start_servers(uint32_t action) override;
+  Result<bool> start_servers(uint32_t action) override;
 
+  bool tell_of_interrupt();
   void watch(const SignalWatch& signals, const std::atomic<bool>& over);
   int refused(const Error& error);
   Status prepare();
@@ -89,6 +90,7 @@ class HostRuntime final : private ClusterEvents {
   std::condition_variable changed_;
   std::vector<std::unique_ptr<NodeThread>> workers_;
   std::vector<std::unique_ptr<NodeThread>> servers_;
+  bool servers_leave_ = false;  // they have been asked to, for others to come
   std::atomic<bool> interrupted_{false};
   bool abandoned_ = false;
   bool joined_ = false;

@@ -52,10 +52,12 @@ void NodeThread::join() {
 }
 
 void NodeThread::request_stop() {
-  node_.request_stop();
-  std::lock_guard lock(vm_mutex_);
-  stopped_ = true;
-  if (vm_ != nullptr) vm_->request_stop();
+  {
+    std::lock_guard lock(vm_mutex_);
+    stopped_ = true;
+    if (vm_ != nullptr) vm_->request_stop();
+  }
+  node_.request_stop();  // wakes it: on_error callbacks, which may go on for a while, shall not be stopped after that
 }
 
 void NodeThread::print(std::string_view line) {

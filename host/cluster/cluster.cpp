@@ -177,6 +177,10 @@ void Cluster::report_ended(NodeId node, uint32_t actions) {
   });
 }
 
+void Cluster::servers_ended() {
+  post([this] { head_->servers_ended(); });
+}
+
 void Cluster::stop(const EndMessage& end) {
   if (config_.place != ClusterConfig::Place::member) return post([this, end] { head_->stop(end); });
   // At once, since `open` may be dialling and there is no service thread yet; who listens is told on that thread.

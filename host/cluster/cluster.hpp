@@ -50,8 +50,9 @@ class ClusterEvents {
   virtual ~ClusterEvents() = default;
   /// The membership or the end has changed: nodes that wait should look.
   virtual void cluster_changed() = 0;
-  /// Process 0 only: shards that can serve action `action` must be attached to the transport on return.
-  virtual Status start_servers(uint32_t action) = 0;
+  /// Process 0 only: when true, shards that can serve action `action` are attached to the transport on return. When
+  /// false, those of an earlier action have still to end: asked again after `Cluster::servers_ended`.
+  virtual Result<bool> start_servers(uint32_t action) = 0;
 };
 
 class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOutput {
@@ -90,6 +91,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void report_error(Address node, const EndMessage& error);
   /// A worker's script has ended after entering `actions` actions.
   void report_ended(NodeId node, uint32_t actions);
+  /// A server of this process has ended: there may be room for those of the next action.
+  void servers_ended();
   /// This process stops taking part (Ctrl-C): on the head the run ends for everybody. Also ends `open`.
   void stop(const EndMessage& end);
   /// Says goodbye: what is queued for others has been read by them on return, or a second has passed. Idempotent.
@@ -124,7 +127,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void drop(ProcessId process) override;
   void prepare(const Membership& table) override;
   void publish(MembershipPtr membership) override;
-  Status start_servers(uint32_t action) override;
+  Result<bool> start_servers(uint32_t action) override;
   void ended(const EndMessage& end) override;
 
   // PeerLinkOutput, on the service thread

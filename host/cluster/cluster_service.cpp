@@ -288,7 +288,7 @@ void Cluster::prepare(const Membership& table) {
 
 void Cluster::publish(MembershipPtr table) { adopt(std::move(table)); }
 
-Status Cluster::start_servers(uint32_t action) { return events_.start_servers(action); }
+Result<bool> Cluster::start_servers(uint32_t action) { return events_.start_servers(action); }
 
 void Cluster::ended(const EndMessage& end) { finish(end); }
 

@@ -379,6 +379,7 @@ void Head::check_not_ended(Address src, uint32_t index, const ActionEnter& actio
 void Head::on_action_done(const Frame& frame) {
   actions_.finish(frame.tag, frame.body);
   trim_actions();
+  start_waiting_servers();
 }
 
 void Head::trim_actions() {
@@ -411,24 +412,37 @@ void Head::on_module_find(const Frame& frame) {
 }
 
 /// Servers that have served a run make way for those of the next one. Nobody may be speaking with the old ones then, so
-/// the change waits until every live worker has entered the action.
+/// the change waits until every live worker has entered the action and what the old ones served is on record, and then
+/// until they have ended.
 void Head::start_waiting_servers() {
+  if (over_) return;
   std::vector<Frame> waiting = std::move(want_servers_);
   want_servers_.clear();
   for (Frame& frame : waiting) {
-    const bool all_in = std::all_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
-      return frame.tag == kAnyAction || entry.second.ended || entry.second.actions > frame.tag;
-    });
-    if (!all_in) {
+    if (frame.tag != kAnyAction && !ready_for_servers(frame.tag)) {
       want_servers_.push_back(std::move(frame));
       continue;
     }
     ActionReply answer;
-    if (auto started = output_.start_servers(frame.tag); !started) {
+    auto started = output_.start_servers(frame.tag);
+    if (started && !*started) {
+      want_servers_.push_back(std::move(frame));
+      continue;
+    }
+    if (!started) {
       answer = {false, false, started.error().code, started.error().message};
     }
     reply(frame, cluster_kind::servers_ready, answer.encode());
   }
+}
+
+/// Servers that start now find in the log how every earlier action has ended; otherwise they would enter it.
+bool Head::ready_for_servers(uint32_t action) const {
+  for (uint32_t earlier = 0; earlier < action; ++earlier) {
+    if (!actions_.finished(earlier)) return false;
+  }
+  return std::all_of(workers_.begin(), workers_.end(),
+                     [action](const auto& entry) { return entry.second.ended || entry.second.actions > action; });
 }
 
 void Head::on_whereabouts(const Frame& frame) {

@@ -34,8 +34,9 @@ class HeadOutput {
   virtual void prepare(
       const Membership& membership) = 0;               // about to be sent: what others then send must find its place
   virtual void publish(MembershipPtr membership) = 0;  // for the nodes of this process
-  virtual Status start_servers(uint32_t action) = 0;   // shards for this action, ready to be sent to on return
-  virtual void ended(const EndMessage& end) = 0;       // for the nodes of this process; once
+  /// Shards for this action, ready to be sent to when it returns true; false: `servers_ended` will be called later.
+  virtual Result<bool> start_servers(uint32_t action) = 0;
+  virtual void ended(const EndMessage& end) = 0;  // for the nodes of this process; once
 };
 
 struct HeadConfig {
@@ -61,6 +62,8 @@ class Head {
   void heard(ProcessId process, double when) { detector_.heard(process, when); }
   /// To be called every fraction of a second; `late` as FailureDetector::check's `checked_late`.
   void tick(double now, double late);
+  /// Servers of an earlier action have ended: those that wait for the next ones may get them.
+  void servers_ended() { start_waiting_servers(); }
   /// The run is over by this process's own decision (Ctrl-C).
   void stop(const EndMessage& end);
 
@@ -91,6 +94,7 @@ class Head {
   void on_action_done(const Frame& frame);
   void on_module_find(const Frame& frame);
   void start_waiting_servers();
+  bool ready_for_servers(uint32_t action) const;
   void on_whereabouts(const Frame& frame);
   void on_want_link(ProcessId process, const Frame& frame);
   void on_link_broken(ProcessId process, const Frame& frame, double now);

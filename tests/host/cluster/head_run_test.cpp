@@ -239,6 +239,42 @@ TEST_CASE("servers that cannot be started are told to who asked for them") {
   CHECK(reply->message == "no more threads");
 }
 
+TEST_CASE("who asks for servers waits until those of the action before have ended") {
+  Run run;
+  run.world.servers_answer = false;
+  run.world.say(run.a, cluster_kind::servers_start, worker_address(1), kAnyAction);
+  run.world.say(run.b, cluster_kind::servers_start, worker_address(3), kAnyAction);
+  run.world.head->servers_ended();
+  CHECK(run.world.to_nodes.empty());
+  run.world.servers_answer = true;
+  run.world.head->servers_ended();
+  for (const Address worker : {worker_address(1), worker_address(3)}) {
+    REQUIRE(run.world.to_nodes[worker].size() == 1);
+    CHECK(run.world.to_nodes[worker][0].kind == cluster_kind::servers_ready);
+    CHECK(ActionReply::decode(run.world.to_nodes[worker][0].meta.view())->ok);
+  }
+  run.world.servers_started.clear();
+  run.world.head->servers_ended();
+  CHECK(run.world.servers_started.empty());
+}
+
+TEST_CASE("servers of an action do not start before it is on record how the one before has ended") {
+  Run run;
+  const auto all_enter = [&](uint32_t action) {
+    for (const auto& [link, worker] :
+         std::vector<std::pair<LinkId, NodeId>>{{0, 0}, {run.a, 1}, {run.a, 2}, {run.b, 3}})
+      run.world.enter(link, worker, action, kRun);
+  };
+  all_enter(0);
+  run.world.say(run.a, cluster_kind::servers_start, worker_address(1), 0);
+  CHECK(run.world.servers_started == std::vector<uint32_t>{0});
+  all_enter(1);
+  run.world.say(run.a, cluster_kind::servers_start, worker_address(1), 1);
+  CHECK(run.world.servers_started == std::vector<uint32_t>{0});
+  run.world.say(0, cluster_kind::action_done, server_address(0), 0, {}, Blob::copy_of("3 steps"));
+  CHECK(run.world.servers_started == std::vector<uint32_t>{0, 1});
+}
+
 TEST_CASE("past the bound late hosts are refused, but live workers find every action that they still need") {
   HeadWorld world({1, 3, 60, 0});
   REQUIRE(world.head->join_self(world.message(2, "head"), 0).ok());

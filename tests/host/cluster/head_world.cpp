@@ -148,7 +148,7 @@ void HeadWorld::publish(MembershipPtr membership) {
   tables.push_back(std::move(membership));
 }
 
-Status HeadWorld::start_servers(uint32_t action) {
+Result<bool> HeadWorld::start_servers(uint32_t action) {
   servers_started.push_back(action);
   return servers_answer;
 }

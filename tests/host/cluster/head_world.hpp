@@ -55,7 +55,7 @@ class HeadWorld final : public HeadOutput {
   void drop(ProcessId process) override;
   void prepare(const Membership& membership) override;
   void publish(MembershipPtr membership) override;
-  Status start_servers(uint32_t action) override;
+  Result<bool> start_servers(uint32_t action) override;
   void ended(const EndMessage& end) override;
 
   double now = 0;
@@ -67,7 +67,7 @@ class HeadWorld final : public HeadOutput {
   std::vector<MembershipPtr> tables;  // as the head's own nodes see them
   std::vector<EndMessage> ends;
   std::vector<uint32_t> servers_started;
-  Status servers_answer;
+  Result<bool> servers_answer = true;
   std::string peer = "10.0.0.7:40112";
   std::vector<std::string> lines;
   Log log;

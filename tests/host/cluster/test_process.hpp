@@ -147,12 +147,12 @@ class TestProcess final : public ClusterEvents {
     for (const auto& node : servers) node->wake();
     changed_.notify_all();
   }
-  Status start_servers(uint32_t action) override {
+  Result<bool> start_servers(uint32_t action) override {
     auto server = make_node(server_address(0));
     std::lock_guard lock(mutex_);
     servers_for.push_back(action);
     servers.push_back(std::move(server));
-    return {};
+    return true;
   }
 
   SteadyClock clock;
@@ -193,10 +193,17 @@ class TestRun {
     for (TestProcess* process : all) REQUIRE(process->start_nodes().ok());
   }
 
-  /// `work` on every node of every process; returns when all have come back.
-  void everywhere(const std::function<void(Node&)>& work) {
+  /// `work` on every node of every process, each on a thread of its own, until `join`.
+  void launch(const std::function<void(Node&)>& work) {
     for (TestProcess* process : all) process->launch(work);
+  }
+  void join() {
     for (TestProcess* process : all) process->join();
+  }
+  /// The same; returns when all have come back.
+  void everywhere(const std::function<void(Node&)>& work) {
+    launch(work);
+    join();
   }
 
   std::unique_ptr<TestProcess> head;
