@@ -109,6 +109,14 @@ Frame make(Kind kind, Address dst, const Packer& meta) {
   return frame;
 }
 
+// A list as metadata: `head`, the number of entries, the entries. Empty views may hold null, which memcpy never takes.
+void write_list(SmallBytes& meta, std::string_view head, uint32_t count, std::string_view entries) {
+  std::byte* to = meta.resize(head.size() + sizeof count + entries.size());
+  if (!head.empty()) std::memcpy(to, head.data(), head.size());
+  std::memcpy(to + head.size(), &count, sizeof count);
+  if (!entries.empty()) std::memcpy(to + head.size() + sizeof count, entries.data(), entries.size());
+}
+
 }  // namespace
 
 EntryPacker::EntryPacker(Kind kind, Address dst, uint32_t tag, std::string_view head, bool with_steps)
@@ -176,11 +184,7 @@ void EntryPacker::close_frame() {
   frame.flags = flags_;
   frame.dst = dst_;
   frame.tag = tag_;
-  const std::string& entries = entries_.bytes();
-  std::byte* meta = frame.meta.resize(head_.size() + sizeof count_ + entries.size());
-  std::memcpy(meta, head_.data(), head_.size());
-  std::memcpy(meta + head_.size(), &count_, sizeof count_);
-  std::memcpy(meta + head_.size() + sizeof count_, entries.data(), entries.size());
+  write_list(frame.meta, head_, count_, entries_.bytes());
   if (payloads_.size() == 1) {
     frame.body = std::move(payloads_[0]);
   } else if (!payloads_.empty()) {
@@ -250,10 +254,7 @@ void pack_keys(Kind kind, Address dst, uint32_t tag, std::string_view head, std:
     frame.flags = next == keys.size() ? param::kLast : uint8_t{0};
     frame.dst = dst;
     frame.tag = tag;
-    std::byte* meta = frame.meta.resize(head.size() + sizeof n + list.bytes().size());
-    std::memcpy(meta, head.data(), head.size());
-    std::memcpy(meta + head.size(), &n, sizeof n);
-    std::memcpy(meta + head.size() + sizeof n, list.bytes().data(), list.bytes().size());
+    write_list(frame.meta, head, n, list.bytes());
     out.push_back(std::move(frame));
   } while (next < keys.size());
 }

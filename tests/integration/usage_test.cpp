@@ -1,5 +1,6 @@
 // Bad input: each with a message that says what is wrong, and the right exit code.
 
+#include <algorithm>
 #include <fstream>
 
 #include <arpa/inet.h>
@@ -65,6 +66,13 @@ class Listener {
 };
 
 void cut(const std::filesystem::path& file, size_t bytes) { std::filesystem::resize_file(file, bytes); }
+
+/// The number of the first line of `text` that holds `words`.
+long line_of(const std::string& text, const std::string& words) {
+  const size_t at = text.find(words);
+  REQUIRE(at != std::string::npos);
+  return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+}
 
 void overwrite(const std::filesystem::path& file, size_t at, char byte) {
   std::string text = read_text(file);
@@ -257,10 +265,11 @@ TEST_CASE("data files that are cut off or of another kind are named") {
   if (damage == 1) cut(file, 5);
   if (damage == 2) overwrite(file, 2, 0x0d);
   if (damage == 3) std::filesystem::remove(file);
-  const Finished run =
-      folder.run({"-n", "2", (source_dir() / "examples/mnist_ps.lua").string(), "--data", "images", "--epochs", "1"});
+  const auto script = source_dir() / "examples/mnist_ps.lua";
+  const Finished run = folder.run({"-n", "2", script.string(), "--data", "images", "--epochs", "1"});
   INFO(run.description);
   CHECK(run.status == 1);
-  CHECK_THAT(run.err, Contains(file.filename().string()) && Contains("mnist_ps.lua:7"));
+  const std::string place = "mnist_ps.lua:" + std::to_string(line_of(read_text(script), "data.mnist(")) + ": ";
+  CHECK_THAT(run.err, Contains(file.filename().string()) && Contains(place));
   CHECK(run.out.empty());
 }
