@@ -104,7 +104,19 @@ HostRuntime::HostRuntime(RunOptions options, Setup setup) : options_(std::move(o
   process_.functions = std::move(setup_.functions);
 }
 
-HostRuntime::~HostRuntime() { remove_private_socket(socket_path_); }
+HostRuntime::~HostRuntime() {
+  drop_nodes();
+  cluster_.reset();  // while there is a lock: its thread may be about to tell of a change
+  remove_private_socket(socket_path_);
+}
+
+/// Waits for the nodes' threads, outside of the lock, which a node's last call takes.
+void HostRuntime::drop_nodes() {
+  std::vector<std::unique_ptr<NodeThread>> done[2];
+  std::lock_guard lock(mutex_);
+  done[0].swap(workers_);
+  done[1].swap(servers_);
+}
 
 int HostRuntime::fail(const Error& error, int code) {
   process_.console.err("actorhost: " + error.message);
@@ -447,12 +459,7 @@ int HostRuntime::run_nodes() {
   const EndMessage end = wait_for_end();
   abandoned_ = !stop_nodes(kStopSeconds);
   const int code = conclude(end);
-  if (!abandoned_) {
-    std::vector<std::unique_ptr<NodeThread>> done[2];  // joined outside of the lock, which a node's last call takes
-    std::lock_guard lock(mutex_);
-    done[0].swap(workers_);
-    done[1].swap(servers_);
-  }
+  if (!abandoned_) drop_nodes();
   cluster_->close();
   if (children_) {
     const double deadline = clock_.now() + 2;

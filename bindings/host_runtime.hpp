@@ -67,6 +67,7 @@ class HostRuntime final : private ClusterEvents {
   int run_nodes();
   EndMessage wait_for_end();
   bool stop_nodes(double seconds);
+  void drop_nodes();
   int conclude(const EndMessage& end);
   int fail(const Error& error, int code);
 

@@ -285,10 +285,12 @@ std::optional<int> Process::wait(double seconds) {
 }
 
 bool Process::wait_for_output(std::string_view text, double seconds) {
-  const auto there = [this, text] {
-    return state_->out.find(text) != std::string::npos || state_->err.find(text) != std::string::npos;
-  };
-  return state_->wait_until(seconds, [this, &there] { return state_->finished || there(); }) && there();
+  bool there = false;
+  state_->wait_until(seconds, [&] {
+    there = state_->out.find(text) != std::string::npos || state_->err.find(text) != std::string::npos;
+    return there || state_->finished;
+  });
+  return there;
 }
 
 std::optional<std::string> Process::wait_for_match(const std::string& pattern, double seconds) {
