@@ -95,8 +95,10 @@ TEST_CASE("isolated nodes speak on lines of their own while server 0 draws the b
   const Finished run = run_in_terminal(folder, 80, "--isolate");
   INFO(run.description);
   CHECK(run.status == 0);
-  CHECK_THAT(run.out, Contains("\r\x1b[Kstep 1\r\n") && Contains("\r\x1b[Kstep 3\r\n") &&
-                          Catch::EndsWith("\r\x1b[Kthe end\r\n"));
+  CHECK_THAT(run.out, Contains("\r\x1b[Kstep 1\r\n") && Contains("\r\x1b[Kstep 3\r\n"));
+  // The worker may speak its last words before the server, another process, takes the bar away.
+  const std::string end = "\r\x1b[Kthe end\r\n";
+  CHECK_THAT(run.out, Catch::EndsWith(end) || Catch::EndsWith(end + "\r\x1b[K"));
   CHECK(count_of(run.out, "epoch") >= 2);
 }
 
