@@ -6,13 +6,11 @@
 #include <cstdio>
 #include <random>
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "bindings/barrier_flag.hpp"
 #include "bindings/cluster_config.hpp"
+#include "bindings/signal_watch.hpp"
 
 namespace actorhost {
 
@@ -50,43 +48,6 @@ std::string log_line(LogLevel level, std::string_view line) {
 }
 
 }  // namespace
-
-/// SIGINT and SIGTERM as a file descriptor, for the lifetime of the object. Made before any thread, so that all inherit
-/// the mask.
-class SignalWatch {
- public:
-  explicit SignalWatch(bool wanted) : done_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-    if (!wanted) return;
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &set, &before_);
-    signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-  }
-  ~SignalWatch() {
-    ::close(done_);
-    if (signals_ < 0) return;
-    ::close(signals_);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  SignalWatch(const SignalWatch&) = delete;
-  SignalWatch& operator=(const SignalWatch&) = delete;
-
-  /// The signal that has come, or 0 when `finish` was called or the time has passed; -1 milliseconds is for ever.
-  int wait(int milliseconds) const {
-    pollfd fds[2] = {{done_, POLLIN, 0}, {signals_, POLLIN, 0}};
-    if (poll(fds, 2, milliseconds) <= 0 || fds[0].revents != 0) return 0;
-    signalfd_siginfo info{};
-    return read(signals_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
-  }
-  void finish() const { (void)!eventfd_write(done_, 1); }
-
- private:
-  int done_;
-  int signals_ = -1;
-  sigset_t before_{};
-};
 
 int exit_code_of(Code code) noexcept {
   switch (code) {
