@@ -57,9 +57,11 @@ TEST_CASE("hosts meet over TLS by the same command") {
   words = with(with(words, kHost), {"job.lua"});
   Process first = folder.start(words);
   Process second = folder.start(words);
-  CHECK(first.wait(20) == 0);
-  CHECK(second.wait(20) == 0);
+  const auto one = first.wait(20);
+  const auto other = second.wait(20);
   INFO(first.describe() << second.describe());
+  CHECK(one == 0);
+  CHECK(other == 0);
   CHECK(first.out() + second.out() == "sum: 6\n");
 }
 
@@ -69,9 +71,11 @@ TEST_CASE("an agent joins over TLS with no certificate of its own") {
   Process agent =
       folder.start({"agent", "-n", "1", "--once", "--join", "tls+tcp://" + port.endpoint(), "--tls-ca", "ca.pem"});
   Process head = folder.start(with(with(meeting(port), kHost), {"job.lua"}));
-  CHECK(head.wait(20) == 0);
-  CHECK(agent.wait(20) == 0);
+  const auto one = head.wait(20);
+  const auto other = agent.wait(20);
   INFO(head.describe() << agent.describe());
+  CHECK(one == 0);
+  CHECK(other == 0);
   CHECK(head.out() + agent.out() == "sum: 6\n");
 }
 
