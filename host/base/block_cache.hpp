@@ -1,7 +1,6 @@
 #pragma once
 // Memory for large blocks of bytes (tensors, frame bodies), used again instead of being handed back: fresh pages cost
-// more in page faults than filling them, and a block that was just let go is still in the processor's cache. Any
-// thread.
+// page faults, and a block that was just let go may still be in the processor's cache. Any thread.
 
 #include <cstddef>
 #include <list>

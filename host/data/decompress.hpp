@@ -1,12 +1,16 @@
 #pragma once
-// ByteSources that decompress another one. Used by file_reader.cpp only; each belongs to the thread that reads it.
+// ByteSources that decompress another one, for file_reader.cpp; each belongs to the thread that reads it.
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 
 #include "host/data/byte_source.hpp"
 
 namespace actorhost {
+
+/// No deflate stream expands further than so many times.
+inline constexpr uint64_t kDeflateLimit = 1032;
 
 /// gzip through zlib: libarchive's filter does not compare checksums.
 std::unique_ptr<ByteSource> gzip_source(std::unique_ptr<ByteSource> packed, const std::filesystem::path& path);

@@ -63,13 +63,12 @@ struct Opened {
 /// What the end of a gzip file says about its content: bytes, modulo 2^32, of its last member. Not believed beyond what
 /// so many bytes can hold.
 uint64_t gzip_size_hint(int fd, uint64_t file_bytes) {
-  constexpr uint64_t kMaxRatio = 1032;
   constexpr uint64_t kLeastBytes = 18;
   std::array<unsigned char, 4> end{};
   if (file_bytes < kLeastBytes) return file_bytes;
   if (::pread(fd, end.data(), end.size(), static_cast<off_t>(file_bytes - end.size())) != 4) return file_bytes;
   const uint64_t size = end[0] | end[1] << 8 | end[2] << 16 | uint64_t{end[3]} << 24;
-  return std::clamp(size, file_bytes, kMaxRatio * file_bytes);
+  return std::clamp(size, file_bytes, kDeflateLimit * file_bytes);
 }
 
 Result<Opened> open_detected(const std::filesystem::path& path) {

@@ -8,6 +8,7 @@
 #include <archive_entry.h>
 #include <unistd.h>
 
+#include "host/data/decompress.hpp"
 #include "host/data/files.hpp"
 
 namespace actorhost {
@@ -15,7 +16,6 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kReadBlock = 256 * 1024;
-constexpr uint64_t kDeflateLimit = 1032;  // no deflate stream expands further than this
 constexpr std::string_view kSuffix = ".npy";
 
 struct FreeArchive {

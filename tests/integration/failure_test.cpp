@@ -1,4 +1,3 @@
-#include <chrono>
 #include <csignal>
 
 #include <catch2/catch.hpp>
@@ -117,16 +116,6 @@ else
   print("nothing is wrong")
 end
 )";
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-/// The process that writes it, from "... process 123." in its log.
-pid_t process_of(Process& process, const std::string& who) {
-  const auto number = process.wait_for_match(who + " in process (\\d+)\\.", 20);
-  INFO(process.describe());
-  REQUIRE(number.has_value());
-  return static_cast<pid_t>(std::stol(*number));
-}
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 // Ctrl-C: whatever a run does, it ends within about a second, with 130, and what it had taken of checkpoints is on
 // disk.
 
-#include <chrono>
 #include <csignal>
 #include <regex>
 
@@ -87,8 +86,6 @@ void write_jobs(const JobFolder& folder) {
   folder.write("loads.lua", kLoads);
   folder.write("waits.lua", kWaits);
 }
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// Runs it until it works, and interrupts it then.
 void check_interrupt(const JobFolder& folder, const Words& words) {

@@ -1,7 +1,10 @@
 #include "tests/integration/jobs.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
+
+#include <catch2/catch.hpp>
 
 namespace actorhost::test {
 
@@ -71,6 +74,15 @@ Finished run_at(const std::string& place, const JobFolder& folder, const Words& 
   all.err = hosts.err();
   all.description = hosts.describe();
   return all;
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+pid_t process_of(Process& run, const std::string& who) {
+  const auto number = run.wait_for_match(who + " in process (\\d+)\\.", 20);
+  INFO(run.describe());
+  REQUIRE(number.has_value());
+  return static_cast<pid_t>(std::stol(*number));
 }
 
 size_t count_of(std::string_view text, std::string_view part) {

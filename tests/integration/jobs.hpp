@@ -65,6 +65,11 @@ const Words& places();
 /// with 0, and the output is everybody's.
 Finished run_at(const std::string& place, const JobFolder& folder, const Words& words, double seconds = 30);
 
+/// Seconds on the steady clock.
+double now();
+/// The number of the process in "WHO in process NUMBER.", which `run` has to say within 20 seconds; fails the test.
+pid_t process_of(Process& run, const std::string& who);
+
 /// How often `part` is in `text`.
 size_t count_of(std::string_view text, std::string_view part);
 /// The line that begins with `start`, without it; throws when there is none.

@@ -1,7 +1,6 @@
 // Processes that are stopped for longer than it takes to be given up, and then go on: the others do without them, and
 // they end by themselves, saying why.
 
-#include <chrono>
 #include <csignal>
 #include <stdexcept>
 #include <vector>
@@ -45,19 +44,12 @@ actor.param.run {
 print(("ended with %d workers"):format(actor.size))
 )";
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
 /// The number of the process that worker `id` works in.
-pid_t process_of(Process& run, int id) {
-  const auto number = run.wait_for_match("worker " + std::to_string(id) + " works in process (\\d+)\\.", 20);
-  INFO(run.describe());
-  REQUIRE(number.has_value());
-  return static_cast<pid_t>(std::stol(*number));
-}
+pid_t process_of_worker(Process& run, int id) { return process_of(run, "worker " + std::to_string(id) + " works"); }
 
 std::vector<pid_t> processes_of(Process& run, int workers) {
   std::vector<pid_t> all;
-  for (int id = 0; id < workers; ++id) all.push_back(process_of(run, id));
+  for (int id = 0; id < workers; ++id) all.push_back(process_of_worker(run, id));
   return all;
 }
 
