@@ -1,7 +1,11 @@
 #include "host/base/distribution.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <fstream>
 #include <limits>
 #include <optional>
 
@@ -27,9 +31,60 @@ Error wrong(std::string_view text, const std::string& why) {
   return {Code::bad_argument, "bad distribution '" + std::string(text) + "': " + why};
 }
 
+// One number of seconds a line, or the `compute` column of the `step` rows of a recorded trace.
+Result<std::vector<double>> read_seconds(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Error{Code::bad_argument, "trace(" + path + ") cannot be read: " + std::strerror(errno)};
+  std::vector<double> out;
+  std::string line;
+  bool recorded = false;
+  for (size_t at = 1; std::getline(file, line); ++at) {
+    if (line.starts_with("# actorhost trace")) recorded = true;
+    std::string_view text = trim(std::string_view(line).substr(0, line.find('#')));
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (text.empty() || (recorded && !text.starts_with("step,"))) continue;
+    if (recorded) text.remove_prefix(std::min(text.rfind(',') + 1, text.size()));
+    const auto value = number(text);
+    if (!value || *value < 0) {
+      return Error{Code::bad_argument, path + ":" + std::to_string(at) +
+                                           ": expected a number of seconds, 0 or more, got '" + std::string(text) +
+                                           "'"};
+    }
+    out.push_back(*value);
+  }
+  if (out.empty()) return Error{Code::bad_argument, "trace(" + path + ") holds no number of seconds"};
+  return out;
+}
+
+constexpr const char* kNames = "const exp gamma uniform pareto lognormal trace";
+
 }  // namespace
 
 Result<Distribution> Distribution::parse(std::string_view whole) {
+  Distribution out;
+  out.text_ = std::string(trim(whole));
+  std::string_view rest = trim(whole);
+  const size_t plus = rest.substr(0, rest.find('(')).find('+');
+  if (plus != std::string_view::npos) {
+    const auto offset = number(rest.substr(0, plus));
+    if (!offset || *offset < 0) return wrong(whole, "what stands before '+' must be a number of seconds, 0 or more");
+    out.offset_ = *offset;
+    rest = trim(rest.substr(plus + 1));
+  }
+  const size_t bracket = rest.find('(');
+  if (bracket == std::string_view::npos) {
+    const auto value = number(rest);
+    if (!value || *value < 0) return wrong(whole, std::string("expected a number of seconds or one of ") + kNames);
+    out.a_ = *value;
+    return out;
+  }
+  if (rest.back() != ')') return wrong(whole, "the closing bracket is missing");
+  const std::string_view inner = rest.substr(bracket + 1, rest.size() - bracket - 2);
+  AH_TRY(out.take_arguments(whole, trim(rest.substr(0, bracket)), inner));
+  return out;
+}
+
+Status Distribution::take_arguments(std::string_view whole, std::string_view name, std::string_view inner) {
   struct Form {
     const char* name;
     Kind kind;
@@ -41,59 +96,29 @@ Result<Distribution> Distribution::parse(std::string_view whole) {
       {"gamma", Kind::gamma, 2, "gamma(shape,scale)"},  {"uniform", Kind::uniform, 2, "uniform(low,high)"},
       {"pareto", Kind::pareto, 2, "pareto(shape,min)"}, {"lognormal", Kind::lognormal, 2, "lognormal(mu,sigma)"},
   };
-  Distribution out;
-  out.text_ = std::string(trim(whole));
-  std::string_view rest = trim(whole);
-  const size_t open = rest.find('(');
-  const size_t plus = rest.substr(0, open).find('+');
-  if (plus != std::string_view::npos) {
-    const auto offset = number(rest.substr(0, plus));
-    if (!offset || *offset < 0) return wrong(whole, "what stands before '+' must be a number of seconds, 0 or more");
-    out.offset_ = *offset;
-    rest = trim(rest.substr(plus + 1));
+  if (name == "trace") {
+    kind_ = Kind::trace;
+    auto values = read_seconds(std::string(trim(inner)));
+    if (!values) return values.error();
+    values_ = std::make_shared<const std::vector<double>>(std::move(*values));
+    return {};
   }
-  const size_t bracket = rest.find('(');
-  if (bracket == std::string_view::npos) {
-    const auto value = number(rest);
-    if (!value || *value < 0) {
-      return wrong(whole, "expected a number of seconds or one of const exp gamma uniform pareto lognormal");
-    }
-    out.a_ = *value;
-    return out;
+  const Form* form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return name == f.name; });
+  if (form == std::end(kForms)) return wrong(whole, "'" + std::string(name) + "' is none of " + kNames);
+  kind_ = form->kind;
+  const size_t comma = inner.find(',');
+  const auto a = number(inner.substr(0, comma));
+  const auto b = comma == std::string_view::npos ? std::nullopt : number(inner.substr(comma + 1));
+  const bool second = comma != std::string_view::npos;
+  if (!a || (form->arguments == 2) != second || (second && !b)) return wrong(whole, std::string("use ") + form->usage);
+  a_ = *a;
+  b_ = b.value_or(0);
+  const bool any_sign = kind_ == Kind::lognormal;
+  const bool shaped = kind_ == Kind::gamma || kind_ == Kind::pareto;
+  if (b_ < 0 || (!any_sign && a_ < 0) || (shaped && a_ == 0) || (kind_ == Kind::uniform && b_ < a_)) {
+    return wrong(whole, std::string("arguments out of range in ") + form->usage);
   }
-  const std::string_view name = trim(rest.substr(0, bracket));
-  if (rest.back() != ')') return wrong(whole, "the closing bracket is missing");
-  std::string_view inner = rest.substr(bracket + 1, rest.size() - bracket - 2);
-  for (const Form& form : kForms) {
-    if (name != form.name) continue;
-    out.kind_ = form.kind;
-    const size_t comma = inner.find(',');
-    const auto a = number(inner.substr(0, comma));
-    const auto b = comma == std::string_view::npos ? std::nullopt : number(inner.substr(comma + 1));
-    if (!a || (form.arguments == 2) != b.has_value()) return wrong(whole, std::string("use ") + form.usage);
-    out.a_ = *a;
-    out.b_ = b.value_or(0);
-    const bool any_sign = out.kind_ == Kind::lognormal;
-    const bool shaped = out.kind_ == Kind::gamma || out.kind_ == Kind::pareto;
-    if (out.b_ < 0 || (!any_sign && out.a_ < 0) || (shaped && out.a_ == 0) ||
-        (out.kind_ == Kind::uniform && out.b_ < out.a_)) {
-      return wrong(whole, std::string("arguments out of range in ") + form.usage);
-    }
-    return out;
-  }
-  return wrong(whole, "'" + std::string(name) + "' is none of const exp gamma uniform pareto lognormal");
-}
-
-double Distribution::draw(Rng& rng) const {
-  switch (kind_) {
-    case Kind::constant: return offset_ + a_;
-    case Kind::exponential: return offset_ + rng.exponential(a_);
-    case Kind::gamma: return offset_ + rng.gamma(a_, b_);
-    case Kind::uniform: return offset_ + a_ + (b_ - a_) * rng.uniform();
-    case Kind::pareto: return offset_ + b_ * std::pow(1 - rng.uniform(), -1 / a_);
-    case Kind::lognormal: return offset_ + std::exp(a_ + b_ * rng.normal());
-  }
-  return offset_;
+  return {};
 }
 
 double Distribution::mean() const {
@@ -103,7 +128,12 @@ double Distribution::mean() const {
     case Kind::gamma: return offset_ + a_ * b_;
     case Kind::uniform: return offset_ + (a_ + b_) / 2;
     case Kind::pareto: return a_ > 1 ? offset_ + a_ * b_ / (a_ - 1) : std::numeric_limits<double>::infinity();
-    case Kind::lognormal: return offset_ + std::exp(a_ + b_ * b_ / 2);
+    case Kind::lognormal: return offset_ + exp_of(a_ + b_ * b_ / 2);
+    case Kind::trace: {
+      double sum = 0;
+      for (const double value : *values_) sum += value;
+      return offset_ + sum / static_cast<double>(values_->size());
+    }
   }
   return offset_;
 }

@@ -24,11 +24,11 @@ TEST_CASE("each distribution draws numbers with the mean it states") {
 
 TEST_CASE("a malformed distribution says which part is wrong") {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "expected a number"},        {"exp", "expected a number"}, {"exp(", "closing bracket"},
-      {"exp(x)", "use exp(mean)"},      {"gamma(1)", "use gamma"},    {"gamma(1,2,3)", "use gamma"},
-      {"normal(0,1)", "is none of"},    {"-1", "expected a number"},  {"exp(-1)", "out of range"},
-      {"uniform(3,1)", "out of range"}, {"x+exp(1)", "before '+'"},   {"nan", "expected a number"},
-      {"gamma(0,1)", "out of range"},
+      {"", "expected a number"},        {"exp", "expected a number"},  {"exp(", "closing bracket"},
+      {"exp(x)", "use exp(mean)"},      {"gamma(1)", "use gamma"},     {"gamma(1,2,3)", "use gamma"},
+      {"normal(0,1)", "is none of"},    {"-1", "expected a number"},   {"exp(-1)", "out of range"},
+      {"uniform(3,1)", "out of range"}, {"x+exp(1)", "before '+'"},    {"nan", "expected a number"},
+      {"gamma(0,1)", "out of range"},   {"trace()", "cannot be read"}, {"trace(/nowhere/x)", "cannot be read"},
   };
   for (const auto& [text, expected] : cases) {
     INFO(text);
