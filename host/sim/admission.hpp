@@ -1,0 +1,65 @@
+#pragma once
+// Who may go on, on virtual time: one Admission for each way to answer that. The simulation owns the clocks and tells
+// of every change; the admission remembers who waits and names those who pass. `make_admission` chooses: the classic
+// rules have forms that cost O(1) an event instead of an answer for each waiter, all others are asked through the gate
+// that the parameter server uses (admission_rule.hpp). One thread; nothing waits; time never goes back.
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/cluster/progress_rules.hpp"
+#include "host/cluster/progress_sample.hpp"
+#include "host/sim/clocks.hpp"
+
+namespace actorhost {
+
+class Admission {
+ public:
+  /// `clocks` must outlive it.
+  explicit Admission(const Clocks& clocks) : clocks_(clocks) {}
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
+  virtual ~Admission() = default;
+
+  /// The clocks count `id` from now on; it does not wait.
+  virtual void joined(NodeId id) = 0;
+  /// The clocks have forgotten `id`, which may have waited.
+  virtual void left(NodeId id) = 0;
+  /// `id` begins a step, having seen `version` updates of the model.
+  virtual void started(NodeId /*id*/, double /*now*/, uint64_t /*version*/) {}
+  /// The clocks have advanced `id`, which asks to go on.
+  virtual void completed(NodeId id, double now) = 0;
+  virtual void suspected(NodeId /*id*/, bool /*suspected*/) {}
+  /// After each event, and at next_time(): appends those who pass now; they wait no longer. An error is final.
+  virtual Status decide(double now, std::vector<NodeId>& passed) = 0;
+  /// When decide has to be called even if nothing happens.
+  virtual double next_time() { return std::numeric_limits<double>::infinity(); }
+
+  uint32_t waiting() const noexcept { return waiting_; }
+  /// Answers that the rule has given, or would have when asked about each waiter whenever its answer may have changed.
+  uint64_t checks() const noexcept { return checks_; }
+  /// Clocks of others that were looked up for samples.
+  uint64_t looks() const noexcept { return looks_; }
+
+ protected:
+  const Clocks& clocks_;
+  uint32_t waiting_ = 0;
+  uint64_t checks_ = 0;
+  uint64_t looks_ = 0;
+};
+
+/// A classic rule: nobody of the seen has completed fewer than the asker's steps less `staleness`.
+struct NativeRule {
+  static constexpr int32_t kFree = -1;  // no bound: asp
+  static constexpr uint32_t kAll = std::numeric_limits<uint32_t>::max();
+  int32_t staleness = 0;  // or kFree
+  uint32_t beta = kAll;   // how many are seen
+  Resample resample;      // of a sample
+};
+
+std::unique_ptr<Admission> make_admission(const NativeRule& rule, const Clocks& clocks, uint64_t seed);
+
+}  // namespace actorhost

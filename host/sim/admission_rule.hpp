@@ -1,0 +1,48 @@
+#pragma once
+// Any rule, through the clocks and the gate that the parameter server uses: the same views, the same answers, and each
+// waiter asked about whenever its answer may have changed.
+
+#include "host/cluster/progress_gate.hpp"
+#include "host/sim/admission.hpp"
+
+namespace actorhost {
+
+class RuleAdmission final : public Admission {
+ public:
+  /// `rule` must outlive it.
+  RuleAdmission(const Clocks& clocks, BarrierRule& rule)
+      : Admission(clocks), counted_(rule), gate_(progress_, counted_) {}
+
+  void joined(NodeId id) override;
+  void left(NodeId id) override;
+  void started(NodeId id, double now, uint64_t version) override;
+  void completed(NodeId id, double now) override;
+  void suspected(NodeId id, bool suspected) override { progress_.suspect(id, suspected); }
+  Status decide(double now, std::vector<NodeId>& passed) override;
+  double next_time() override { return gate_.next_time(); }
+
+ private:
+  /// The rule, counting what it is asked.
+  class Counted final : public BarrierRule {
+   public:
+    explicit Counted(BarrierRule& rule) : rule_(rule) {}
+    Status decide(const Progress& progress, std::span<const Slot> asking, double now,
+                  std::span<Decision> out) override {
+      checks += asking.size();
+      return rule_.decide(progress, asking, now, out);
+    }
+    int staleness() const override { return rule_.staleness(); }
+    Watch watch() const override { return rule_.watch(); }
+    uint64_t version() const override { return rule_.version(); }
+    uint64_t checks = 0;
+
+   private:
+    BarrierRule& rule_;
+  };
+
+  Progress progress_;
+  Counted counted_;
+  Gate gate_;
+};
+
+}  // namespace actorhost
