@@ -29,11 +29,13 @@ class LuaRule final : public BarrierRule {
   int staleness() const override;
   Watch watch() const override;
   uint64_t version() const override;
+  /// "barrier rule 'halfway' (rule.lua:3)".
+  std::string label() const;
+  /// What the rule is shown; another thread may look while `decide` runs.
+  const ah_asking* asking() const noexcept { return asking_; }
 
  private:
   LuaRule(Vm& vm, ah_asking* asking, LuaRef kept, LuaRef evaluator, LuaRef answer_one, LuaRef answer_all);
-  /// "barrier rule 'halfway' (rule.lua:3)".
-  std::string label() const;
 
   Vm& vm_;
   lua_State* L_;

@@ -1,0 +1,22 @@
+#pragma once
+// actor.c.sim: the simulator of host/sim for Lua. See stdlib/actor/sim for what users call.
+
+#include <memory>
+
+#include "bindings/rule_watchdog.hpp"
+#include "bindings/vm.hpp"
+#include "host/sim/simulation.hpp"
+
+namespace actorhost {
+
+void open_sim(Vm& vm);
+
+/// How the simulations of a Vm are followed and ended by other threads; lives as long as the Vm.
+struct SimControl {
+  SimWatch watch;
+  double seconds = 0;                      // of simulated time, of the simulation that runs
+  std::unique_ptr<RuleWatchdog> watchdog;  // of rules in Lua; none: they may take for ever
+};
+SimControl& sim_control(Vm& vm);
+
+}  // namespace actorhost

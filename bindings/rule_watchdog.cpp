@@ -1,0 +1,85 @@
+#include "bindings/rule_watchdog.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "bindings/ffi_barrier.h"
+
+namespace actorhost {
+
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr double kGraceSeconds = 1;  // for the Vm to stop the rule
+
+// What the rule was shown. Read while it runs: the thread that fills the batch is in the rule.
+std::string describe(const ah_asking& asking) {
+  const uint32_t slot = asking.slot;
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "view.id = %u, view.step = %d, view.now = %.9g, everybody: n = %u, min = %g, max = %g",
+                asking.ids[slot], asking.steps[slot], asking.now, asking.everyone.n, asking.everyone.lowest,
+                asking.everyone.highest);
+  return text;
+}
+
+}  // namespace
+
+RuleWatchdog::RuleWatchdog(Vm& vm, double seconds, Stuck stuck)
+    : vm_(vm), seconds_(seconds), stuck_(std::move(stuck)), thread_([this] { watch(); }) {}
+
+RuleWatchdog::~RuleWatchdog() {
+  {
+    std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void RuleWatchdog::begin(const ah_asking* asking, const std::string& label) {
+  if (asking_.load(std::memory_order_relaxed) != asking) {
+    std::lock_guard lock(mutex_);
+    label_ = label;
+    asking_.store(asking, std::memory_order_relaxed);
+  }
+  rounds_.fetch_add(1, std::memory_order_release);
+}
+
+std::string RuleWatchdog::message() const {
+  std::lock_guard lock(mutex_);
+  return message_;
+}
+
+void RuleWatchdog::watch() {
+  uint64_t seen = 0;
+  Steady::time_point since = Steady::now();
+  std::unique_lock lock(mutex_);
+  const auto interval = std::chrono::duration<double>(std::clamp(seconds_ / 10, 0.01, 0.5));
+  while (!changed_.wait_for(lock, interval, [this] { return done_; })) {
+    const uint64_t rounds = rounds_.load(std::memory_order_acquire);
+    if (rounds != seen || rounds % 2 == 0) {
+      seen = rounds;
+      since = Steady::now();
+      continue;
+    }
+    const double running = std::chrono::duration<double>(Steady::now() - since).count();
+    if (running >= seconds_ && message_.empty()) {
+      char text[64];
+      std::snprintf(text, sizeof text, " did not return within %g s; it was shown ", seconds_);
+      message_ = label_ + text + describe(*asking_.load(std::memory_order_relaxed));
+      lock.unlock();
+      vm_.request_stop();
+      lock.lock();
+    } else if (running >= seconds_ + kGraceSeconds) {
+      const std::string message = message_;
+      lock.unlock();
+      stuck_(message);
+      lock.lock();
+    }
+  }
+}
+
+}  // namespace actorhost

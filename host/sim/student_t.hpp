@@ -1,0 +1,13 @@
+#pragma once
+// Student's t distribution, for confidence intervals of means over a few seeds. Pure; the same bits everywhere.
+
+#include <cstdint>
+
+namespace actorhost {
+
+/// P(T <= t) with that many degrees of freedom, at least 1; within 1e-12.
+double student_t_cdf(double t, uint32_t degrees) noexcept;
+/// The t with student_t_cdf(t, degrees) = p, for 0 < p < 1.
+double student_t_quantile(double p, uint32_t degrees) noexcept;
+
+}  // namespace actorhost

@@ -1,0 +1,124 @@
+--- The command line of actorhost's subcommands: a list of flags gives the parser, its error messages and the help.
+--- Errors are returned as nil, message: whoever runs the command says them and leaves with code 2.
+local M = {}
+
+---@class actor.flags.Flag
+---@field name string without dashes, "retry-after"; `_` is taken for `-` on the command line
+---@field short? string one letter
+---@field value? string what follows, for the help: "N", "FILE"; a flag without it is a switch
+---@field kind? "text"|"number"|"integer" default "text"
+---@field default? any
+---@field many? boolean may be given again: the value is an array
+---@field help string
+
+-- --- suggestions ---
+
+local function distance(a, b)
+  local row = {}
+  for j = 0, #b do row[j] = j end
+  for i = 1, #a do
+    local diagonal = row[0]
+    row[0] = i
+    for j = 1, #b do
+      local cost = a:byte(i) == b:byte(j) and 0 or 1
+      diagonal, row[j] = row[j], math.min(row[j] + 1, row[j - 1] + 1, diagonal + cost)
+    end
+  end
+  return row[#b]
+end
+
+---The word of `words` that `word` may have been meant for, or nil: at most two letters away.
+---@param word string
+---@param words string[]
+---@return string?
+function M.nearest(word, words)
+  local best, least = nil, 3
+  for _, candidate in ipairs(words) do
+    local d = distance(word, candidate)
+    if d < least then best, least = candidate, d end
+  end
+  return best
+end
+
+-- --- parsing ---
+
+local function find(flags, word)
+  local name = word:match("^%-%-(.+)$")
+  local letter = word:match("^%-(%a)$")
+  name = name and name:gsub("_", "-")
+  for _, flag in ipairs(flags) do
+    if (name and flag.name == name) or (letter and flag.short == letter) then return flag end
+  end
+end
+
+local function unknown(flags, word)
+  local names = {}
+  for _, flag in ipairs(flags) do names[#names + 1] = flag.name end
+  local near = M.nearest((word:gsub("^%-+", "")), names)
+  return ("unknown flag '%s'%s"):format(word, near and ("; did you mean --%s?"):format(near) or "")
+end
+
+local function convert(flag, text)
+  if not flag.kind or flag.kind == "text" then return text end
+  local number = tonumber(text)
+  local fine = number and number - number == 0 and (flag.kind == "number" or number % 1 == 0)
+  if fine then return number end
+  return nil, ("--%s wants a %s, got '%s'"):format(flag.name, flag.kind == "integer" and "whole number" or "number", text)
+end
+
+---@param flags actor.flags.Flag[]
+---@param args string[]
+---@return table<string, any>? values by name, with the defaults
+---@return string[]|string rest what is no flag, or what is wrong
+function M.parse(flags, args)
+  local values, rest = {}, {}
+  for _, flag in ipairs(flags) do values[flag.name] = flag.default end
+  local i = 1
+  while i <= #args do
+    local word = args[i]
+    local head, text = word:match("^(%-%-[^=]+)=(.*)$")
+    local flag = find(flags, head or word)
+    if not flag then
+      if word:match("^%-.") then return nil, unknown(flags, head or word) end
+      rest[#rest + 1] = word
+    elseif not flag.value then
+      if text then return nil, ("--%s takes no value"):format(flag.name) end
+      values[flag.name] = true
+    else
+      if not text then
+        i = i + 1
+        text = args[i]
+        if not text then return nil, ("--%s wants a value: --%s %s"):format(flag.name, flag.name, flag.value) end
+      end
+      local value, wrong = convert(flag, text)
+      if value == nil then return nil, wrong end
+      if flag.many then
+        if values[flag.name] == flag.default then values[flag.name] = {} end
+        table.insert(values[flag.name], value)
+      else
+        values[flag.name] = value
+      end
+    end
+    i = i + 1
+  end
+  return values, rest
+end
+
+---@param flags actor.flags.Flag[]
+---@return string
+function M.help(flags)
+  local lines = {}
+  for _, flag in ipairs(flags) do
+    local head = ("%s--%s%s"):format(flag.short and ("-%s,"):format(flag.short) or "", flag.name,
+      flag.value and " " .. flag.value or "")
+    local help = flag.help .. (flag.default ~= nil and type(flag.default) ~= "table" and (" (%s)"):format(flag.default) or "")
+    if #head > 28 then
+      lines[#lines + 1] = "  " .. head
+      head = ""
+    end
+    lines[#lines + 1] = ("  %-29s %s"):format(head, help)
+  end
+  return table.concat(lines, "\n")
+end
+
+return M

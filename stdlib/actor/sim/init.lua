@@ -1,0 +1,139 @@
+--- The barrier simulator as a library: how a rule behaves on many nodes, on virtual time. One seed gives the same result
+--- on every machine.
+---
+---     local sim = require "actor.sim"
+---     local result = sim.run { barrier = "pbsp:10", nodes = 200, time = 200, work = "1+exp(1)", seed = 1 }
+---     print(result.mean_step, result.sd_step)
+---
+--- `sweep` runs grids of these, `summary` gives means with confidence intervals, `table` writes them, `figures` draws them.
+local check = require("actor.check")
+local barrier = require("actor.barrier")
+local c = require("actor.c.sim")
+
+local M = {}
+
+---@class actor.sim.Options
+---@field barrier string|actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number? as barrier.from takes it
+---@field resample? string when a sampled rule whose text says nothing draws again: "event" (default), "sticky", "poll:S"
+---@field nodes? integer default 100
+---@field time? number simulated seconds, default 200
+---@field work? string seconds of each step, "C+DIST(ARGS)": exp(mean) gamma(shape,scale) pareto(shape,min) lognormal(mu,sigma) uniform(low,high) const(c) trace(file); default "1+exp(1)"
+---@field seed? integer default 0
+---@field straggler? string "SHARE:FACTORx": that share of the nodes is slower by that factor; "...@SECONDS": others after so long
+---@field speed? string a distribution of factors on the work, one drawn for each node
+---@field topology? string "oracle" (default), "server:SHARDS", "peers"
+---@field service? string seconds that a shard needs for its part of an update
+---@field bandwidth? number bytes a second of a shard's link, each way; 0 is without limit
+---@field bytes? number of an update, and of a model
+---@field delay? string seconds of a message
+---@field loss? number share of messages that get lost
+---@field retry? number seconds until a lost message is sent again, default 0.2
+---@field churn? string "JOIN:LEAVE", nodes that come and go a second
+---@field failures? string "LIFE:REPAIR", mean seconds until a node crashes, and until a new one comes
+---@field detect? number seconds until a crash is noticed, default 2.5
+---@field native? boolean false: ask a classic rule in Lua too, instead of its form in C++
+---@field trace? boolean keep every event
+---@field replay? table a run of actor.trace instead of nodes, work, speed, straggler, churn
+
+local kinds = {
+  barrier = "string|table|function", resample = "string?", nodes = "number?", time = "number?", work = "string?",
+  seed = "number?", straggler = "string?", speed = "string?", topology = "string?", service = "string?",
+  bandwidth = "number?", bytes = "number?", delay = "string?", loss = "number?", retry = "number?", churn = "string?",
+  failures = "string?", detect = "number?", native = "boolean?", trace = "boolean?", replay = "table?",
+}
+
+---@class actor.sim.Moments
+---@field count integer
+---@field mean number
+---@field sd number
+---@field skew number 0 of a symmetric one
+---@field kurtosis number 3 of a normal one
+---@field max number
+
+---@class actor.sim.Result
+---@field mean_step number of the steps that the nodes have started by the end
+---@field sd_step number over the nodes
+---@field min_step integer
+---@field max_step integer
+---@field ids integer[] the nodes that live at the end
+---@field steps integer[] of these
+---@field busy_by_node number[] seconds of work of these
+---@field updates integer steps completed, by all that ever lived
+---@field checks integer answers of the rule
+---@field messages integer
+---@field lost integer messages
+---@field alive integer nodes at the end
+---@field joined integer
+---@field departed integer
+---@field crashed integer
+---@field busy number node-seconds of work
+---@field waiting number node-seconds at the barrier
+---@field network number node-seconds of messages and servers' queues
+---@field down number node-seconds between a crash and its notice
+---@field staleness actor.sim.Moments updates of others between a step's pull and its update
+---@field progress_inconsistency actor.sim.Moments the same divided by the nodes
+---@field sequence_inconsistency actor.sim.Moments of a pull: updates that differ from a serial execution's, by the nodes
+---@field progress {time: number[], mean: number[], min: integer[], max: integer[]} completed steps
+---@field trace? {time: number[], id: integer[], step: integer[], event: string[]}
+---@field ended number seconds
+---@field last_progress number when a step was last started or completed
+
+M.default_work = "1+exp(1)"
+
+---The scenario of `options`, or nil and what is wrong with it.
+---@param options actor.sim.Options
+---@return table? scenario
+---@return string? message
+function M.scenario(options)
+  local scenario = {}
+  for name in pairs(kinds) do scenario[name] = options[name] end
+  scenario.work = scenario.work or M.default_work
+  scenario.barrier, scenario.resample, scenario.native, scenario.replay = nil, nil, nil, nil
+  if options.replay then scenario.work = "1" end
+  local fine, message = c.check(scenario)
+  if not fine then return nil, message end
+  return scenario
+end
+
+-- What the rule's native form needs to know, or nil when it has none.
+local function native_form(rule, options)
+  if options.native == false then return nil end
+  return rule.native
+end
+
+---Simulates one run. Errors of the rule are raised with its name; so is a deadlock, with who waits.
+---@param options actor.sim.Options
+---@return actor.sim.Result
+function M.run(options)
+  check.options(options, kinds, "sim.run")
+  local scenario, message = M.scenario(options)
+  if not scenario then check.fail("sim.run: %s", message) end
+  local peers = options.topology == "peers"
+  local resample = options.resample or (peers and "poll:0.5" or nil)
+  local rule = barrier.from(options.barrier, { resample = resample, load = options.load })
+  scenario.replay = options.replay and require("actor.sim.replay").nodes(options.replay)
+  if options.replay and not options.time then scenario.time = options.replay.stop end
+  local form = native_form(rule, options)
+  if form then return c.run(scenario, form) end
+  return c.run(scenario, barrier.evaluator(rule, c.rule_seed(scenario.seed or 0)))
+end
+
+---The value that the share `q` of the sorted array is not beyond.
+---@param sorted number[]
+---@param q number 0 .. 1
+---@return number
+function M.quantile(sorted, q)
+  return sorted[math.max(1, math.ceil(q * #sorted))]
+end
+
+local lazy = { sweep = true, summary = true, table = true, figures = true, replay = true, train = true }
+
+return setmetatable(M, {
+  __index = function(_, name)
+    if lazy[name] then
+      local module = require("actor.sim." .. name)
+      rawset(M, name, module)
+      return module
+    end
+  end,
+})
