@@ -1,7 +1,9 @@
 #include "bindings/lua_sim.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "bindings/barrier_api.hpp"
 #include "bindings/lua_support.hpp"
@@ -319,8 +321,18 @@ int sim_student_t(lua_State* L) {
   return 1;
 }
 
+/// regular(path): whether the file is a regular one, or there is none yet.
+int sim_regular(lua_State* L) {
+  std::error_code error;
+  const auto status = std::filesystem::status(std::string(check_text(L, 1, "path", "regular")), error);
+  lua_pushboolean(L, !std::filesystem::exists(status) || std::filesystem::is_regular_file(status));
+  return 1;
+}
+
 int open_module(lua_State* L) {
   lua_newtable(L);
+  lua_pushcfunction(L, guarded<sim_regular>);
+  lua_setfield(L, -2, "regular");
   lua_pushcfunction(L, guarded<sim_run>);
   lua_setfield(L, -2, "run");
   lua_pushcfunction(L, guarded<sim_check>);

@@ -1,4 +1,4 @@
-# Writes OUTPUT, a C++ file with the text of FILES (Lua modules below STDLIB) and HEADERS (ffi_NAME.h) as string literals.
+# Writes OUTPUT, a C++ file with the text of FILES (Lua modules below STDLIB), COMMANDS (scripts/NAME.lua) and HEADERS (ffi_NAME.h) as string literals.
 # String literals are cut into pieces below the compiler's limit.
 function(literal text out)
   set(result "")
@@ -25,6 +25,12 @@ foreach(file IN LISTS FILES)
   literal("${text}" body)
   string(APPEND entries "    {\"${name}\", \"stdlib/${path}\", ${body}},\n")
 endforeach()
+foreach(file IN LISTS COMMANDS)
+  get_filename_component(name ${file} NAME_WE)
+  file(READ ${file} text)
+  literal("${text}" body)
+  string(APPEND entries "    {\"command/${name}\", \"scripts/${name}.lua\", ${body}},\n")
+endforeach()
 foreach(file IN LISTS HEADERS)
   get_filename_component(name ${file} NAME_WE)
   set(path bindings/${name}.h)
@@ -33,7 +39,7 @@ foreach(file IN LISTS HEADERS)
   literal("${text}" body)
   string(APPEND entries "    {\"${name}\", \"${path}\", ${body}},\n")
 endforeach()
-file(WRITE ${OUTPUT} "// Generated from stdlib/ and bindings/ffi_*.h; do not edit.
+file(WRITE ${OUTPUT} "// Generated from stdlib/, scripts/ and bindings/ffi_*.h; do not edit.
 #include \"bindings/embedded.hpp\"
 
 namespace actorhost {

@@ -1,7 +1,10 @@
 --- One progress bar for the whole run, on standard error when that is a terminal and --no-progress is not given; silent
 --- elsewhere, so that output to files stays clean.
 local check = require("actor.check")
-local node = require("actor.c.node")
+
+-- A node's terminal, or a subcommand's.
+local command = package.preload["actor.c.command"] and require("actor.c.command")
+local terminal = command or require("actor.c.node")
 
 ---@class actor.Progress
 ---@field private total number
@@ -18,18 +21,19 @@ local BAR_COLUMNS = 28 -- at most; a narrow terminal gets fewer
 local LEAST_COLUMNS = 8
 
 ---A bar for `total` units of work. Only the first live rank (or the caller of a server's shard 0) shows it.
----@param options {total: number, label?: string}
+---@param options {total: number, label?: string, quiet?: boolean}
 ---@return actor.Progress
 function M.new(options)
-  check.options(options, { total = "number", label = "string?" }, "progress.new")
+  check.options(options, { total = "number", label = "string?", quiet = "boolean?" }, "progress.new")
   check.number(options.total, "total", "progress.new", 0)
-  local speaks = node.rank == 0 or node.shard == 0
+  local speaks = not options.quiet
+    and (command or ((terminal.rank == 0 or terminal.shard == 0) and terminal.flags().progress))
   return setmetatable({
     total = options.total,
     label = options.label or "",
     began = require("actor").now(),
     shown = -1,
-    visible = speaks and node.flags().progress and node.status_columns() > 0,
+    visible = speaks and terminal.status_columns() > 0,
   }, Progress)
 end
 
@@ -63,12 +67,12 @@ function Progress:update(done, text)
   self.shown = now
   local share = self.total > 0 and math.min(1, math.max(0, done / self.total)) or 1
   local left = share > 0 and (now - self.began) * (1 - share) / share or math.huge
-  node.status(line(node.status_columns(), self.label, share, left, text or ""))
+  terminal.status(line(terminal.status_columns(), self.label, share, left, text or ""))
 end
 
 ---Removes the bar.
 function Progress:finish()
-  if self.visible then node.status("") end
+  if self.visible then terminal.status("") end
   self.visible = false
 end
 

@@ -1,0 +1,99 @@
+#include "bindings/command.hpp"
+
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <thread>
+
+#include <lua.hpp>
+#include <unistd.h>
+
+#include "bindings/console.hpp"
+#include "bindings/embedded.hpp"
+#include "bindings/lua_command.hpp"
+#include "bindings/lua_sim.hpp"
+#include "bindings/signal_watch.hpp"
+#include "bindings/vm.hpp"
+#include "bindings/worker_pool.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr int kInterrupted = 130;
+constexpr int kGraceMilliseconds = 1000;  // for a script to stop
+constexpr double kRuleSeconds = 10;       // for a round of answers of a barrier rule
+
+std::string script_name(const std::string& name) { return "command/" + name; }
+
+/// Ends the script on Ctrl-C, and the process where that does not help.
+void follow_signals(const SignalWatch& signals, Vm& vm, std::atomic<bool>& interrupted) {
+  if (signals.wait(-1) == 0) return;
+  interrupted = true;
+  sim_control(vm).watch.stop = true;
+  vm.request_stop();
+  if (signals.wait(kGraceMilliseconds) != 0 || vm.running()) _exit(kInterrupted);
+}
+
+int exit_code_of(lua_State* L) {
+  const int code = lua_gettop(L) > 0 && lua_isnumber(L, 1) != 0 ? static_cast<int>(lua_tointeger(L, 1)) : 0;
+  lua_settop(L, 0);
+  return code;
+}
+
+/// A rule that does not come back: its last words go where the error would have gone.
+void report_stuck(Console& console, const std::optional<WorkerChannel>& channel, const std::string& message) {
+  if (channel) {
+    (void)channel->send(worker_error(message)).ok();
+  } else {
+    console.status("");
+    console.err("actorhost: " + message);
+  }
+  _exit(1);
+}
+
+}  // namespace
+
+bool is_command(const std::string& name) { return embedded_file(script_name(name).c_str()) != nullptr; }
+
+int run_command(const std::string& name, const std::vector<std::string>& args) {
+  const EmbeddedFile* script = embedded_file(script_name(name).c_str());
+  const std::optional<WorkerChannel> channel = WorkerChannel::take_from_environment();
+  const SignalWatch signals(true);
+  Console console;
+  CommandContext context{console, channel ? &*channel : nullptr, {}};
+  VmConfig config;
+  config.args = args;
+  config.context = &context;
+  config.print = [&console](std::string_view line) { console.out(line); };
+  auto made = Vm::create(std::move(config));
+  if (!made) {
+    console.err("actorhost: " + made.error().message);
+    return 1;
+  }
+  Vm& vm = **made;
+  open_command(vm);
+  SimControl& control = sim_control(vm);
+  control.watchdog = std::make_unique<RuleWatchdog>(
+      vm, kRuleSeconds, [&](const std::string& message) { report_stuck(console, channel, message); });
+  std::atomic<bool> interrupted{false};
+  std::thread watcher([&] { follow_signals(signals, vm, interrupted); });
+  Status status = vm.load(script->text, "@" + std::string(script->path));
+  if (status.ok()) status = vm.call(0, 1);
+  signals.finish();
+  watcher.join();
+  console.status("");
+  const std::string stuck = control.watchdog->message();
+  control.watchdog.reset();
+  if (interrupted) return kInterrupted;
+  if (status.ok()) return exit_code_of(vm.state());
+  const std::string text = stuck.empty() ? status.error().message : stuck + "\n" + status.error().message;
+  if (channel) {
+    (void)channel->send(worker_error(text)).ok();
+  } else {
+    console.err("actorhost: " + text);
+  }
+  return 1;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,15 @@
+#pragma once
+// Subcommands that are Lua scripts: scripts/NAME.lua, embedded, run in one Vm with the standard library and the module
+// actor.c.command (lua_command.cpp). The script returns the exit code. Main thread.
+
+#include <string>
+#include <vector>
+
+namespace actorhost {
+
+/// Whether there is such a subcommand.
+bool is_command(const std::string& name);
+/// Runs it with the arguments behind its name; returns the exit code of the process.
+int run_command(const std::string& name, const std::vector<std::string>& args);
+
+}  // namespace actorhost

@@ -1,0 +1,231 @@
+-- actorhost sim: how barrier rules behave, on virtual time. The simulator is host/sim, what runs it actor.sim; here is the
+-- command line.
+local actor = require("actor")
+local barrier = require("actor.barrier")
+local command = require("actor.c.command")
+local flags = require("actor.flags")
+local sim = require("actor.sim")
+local grid = require("actor.sim.grid")
+
+local usage = "usage: actorhost sim [flags] [rule.lua[:NAME] ...]"
+
+local default_barriers = "bsp,ssp:4,asp,pbsp:10,pssp:10:4"
+
+---@type actor.flags.Flag[]
+local known = {
+  { name = "barrier", value = "LIST", many = true, help = "rules, separated by commas: bsp, ssp:4, pbsp:10@sticky, rule.lua, ... ("
+    .. default_barriers .. " when no rule is given)" },
+  { name = "nodes", value = "N", kind = "integer", default = 100, help = "how many nodes" },
+  { name = "time", value = "SECONDS", kind = "number", default = 200, help = "simulated time" },
+  { name = "work", value = "DIST", default = sim.default_work, help = "seconds of a step: [C+]exp(mean), gamma(shape,scale), pareto(shape,min), lognormal(mu,sigma), uniform(low,high), const(c), trace(FILE)" },
+  { name = "repeat", value = "N", kind = "integer", default = 1, help = "runs of each, with seeds SEED, SEED+1, ..." },
+  { name = "seed", value = "N", kind = "integer", default = 1, help = "of the first run" },
+  { name = "resample", value = "WHEN", help = "when a sampled rule draws again: event, sticky or poll:SECONDS (event; peers: poll:0.5)" },
+  { name = "straggler", value = "SHARE:FACTORx", help = "that share of the nodes is slower by the factor; ...@SECONDS: others after so long" },
+  { name = "speed", value = "DIST", help = "a factor on each node's work, drawn once" },
+  { name = "topology", value = "KIND", default = "oracle", help = "oracle, server:SHARDS or peers" },
+  { name = "delay", value = "DIST", help = "seconds of a message" },
+  { name = "loss", value = "P", kind = "number", help = "share of messages that get lost and are sent again" },
+  { name = "retry", value = "SECONDS", kind = "number", help = "until a lost message is sent again (0.2)" },
+  { name = "service", value = "DIST", help = "seconds that a shard needs for its part of an update" },
+  { name = "bytes", value = "N", kind = "number", help = "of an update, and of a model" },
+  { name = "bandwidth", value = "BYTES/S", kind = "number", help = "of a shard's link, each way (without limit)" },
+  { name = "churn", value = "JOIN:LEAVE", help = "nodes that come and go, a second" },
+  { name = "failures", value = "LIFE[:REPAIR]", help = "mean seconds until a node crashes, and until another one comes" },
+  { name = "detect", value = "SECONDS", kind = "number", help = "until a crash is noticed (2.5)" },
+  { name = "sweep", value = "NAME=VALUES", many = true, help = "START:STOP:STEP or A,B,C; NAME is a flag above, or stands in a rule as {NAME}" },
+  { name = "jobs", short = "j", value = "N", help = "processes, or auto: one a core (1)" },
+  { name = "csv", value = "FILE", help = "a row for each barrier and repeat; - is standard output" },
+  { name = "json", value = "FILE", help = "the same as JSON lines" },
+  { name = "resume", help = "go on with the FILE.part of an interrupted sweep" },
+  { name = "svg", value = "FILE", help = "a plot" },
+  { name = "png", value = "FILE", help = "the same as a picture (needs librsvg)" },
+  { name = "plot", value = "KIND", help = "cdf, progress, mean, waiting, checks, messages, staleness, inconsistency (mean for sweeps, else cdf)" },
+  { name = "confidence", value = "P", kind = "number", default = 0.95, help = "of the intervals" },
+  { name = "train", value = "MODEL", help = "train linear, factorisation or mnist along the way: adds loss and accuracy" },
+  { name = "replay", value = "TRACE", help = "the work and network times of a run recorded with --record; compares with what was measured" },
+  { name = "paper", value = "DIR", help = "every experiment of the literature, as DIR/index.html" },
+  { name = "list", help = "the rules and merge policies, one line each" },
+  { name = "no-native", help = "ask the classic rules in Lua too" },
+  { name = "no-progress", help = "no progress bar" },
+  { name = "worker" }, -- a process of -j
+  { name = "help", help = "this" },
+}
+
+local function visible_flags()
+  local out = {}
+  for _, flag in ipairs(known) do
+    if flag.help then out[#out + 1] = flag end
+  end
+  return out
+end
+
+local function usage_error(message, ...)
+  if select("#", ...) > 0 then message = message:format(...) end
+  command.err(("actorhost sim: %s\n%s\nrun 'actorhost sim --help' for the flags"):format(message, usage))
+  return 2
+end
+
+local function list()
+  for _, entry in ipairs(barrier.list()) do
+    print(("%-28s %s"):format(entry.usage, entry.summary))
+  end
+  return 0
+end
+
+-- --- the summary on standard output ---
+
+local function interval_text(mean)
+  if mean.n < 2 then return ("%.2f"):format(mean.mean) end
+  return ("%.2f ± %.2f"):format(mean.mean, mean.high - mean.mean)
+end
+
+-- Left-aligned first column, the others right; widths in characters, not bytes.
+local function print_columns(lines)
+  local widths = {}
+  local function length(text) return select(2, text:gsub("[^\128-\191]", "")) end
+  for _, cells in ipairs(lines) do
+    for i, cell in ipairs(cells) do widths[i] = math.max(widths[i] or 0, length(cell)) end
+  end
+  for _, cells in ipairs(lines) do
+    local out = {}
+    for i, cell in ipairs(cells) do
+      local pad = (" "):rep(widths[i] - length(cell))
+      out[i] = i == 1 and cell .. pad or pad .. cell
+    end
+    print((table.concat(out, "  "):gsub("%s+$", "")))
+  end
+end
+
+local function print_summary(rows, varied, confidence)
+  local head = { "barrier" }
+  for _, name in ipairs(varied) do head[#head + 1] = name end
+  for _, name in ipairs { "mean step", "sd", "min", "max", "waiting", "checks/step", "msgs/step", "staleness" } do
+    head[#head + 1] = name
+  end
+  local lines = { head }
+  for _, group in ipairs(sim.summary.groups(rows, confidence)) do
+    local stats, cells = group.stats, { group.barrier }
+    for _, name in ipairs(varied) do cells[#cells + 1] = tostring(group.varied[name]) end
+    local low, high = math.huge, -math.huge
+    for _, row in ipairs(group.rows) do low, high = math.min(low, row.min_step), math.max(high, row.max_step) end
+    for _, text in ipairs {
+      interval_text(stats.mean_step), ("%.2f"):format(stats.sd_step.mean), ("%d"):format(low), ("%d"):format(high),
+      ("%.1f %%"):format(100 * stats.waiting_share.mean), ("%.1f"):format(stats.checks_per_step.mean),
+      ("%.1f"):format(stats.messages_per_step.mean), ("%.1f"):format(stats.staleness_mean.mean),
+    } do
+      cells[#cells + 1] = text
+    end
+    lines[#lines + 1] = cells
+  end
+  print_columns(lines)
+end
+
+-- --- running ---
+
+local function jobs_of(text)
+  if text == "auto" then return require("actor.c.command").cores() end
+  local n = tonumber(text or "1")
+  return n and n % 1 == 0 and n >= 1 and n <= 1024 and n or nil
+end
+
+local function path_of(path)
+  return path == "-" and "/dev/stdout" or path
+end
+
+-- The tables that are written: opened before anything runs, so that what cannot be written is known at once.
+local function open_tables(values, configuration, varied)
+  local tables = {}
+  for _, format in ipairs { "csv", "json" } do
+    local path = path_of(values[format])
+    if path then
+      local file, message = sim.table.open(path, format, configuration, varied, values.resume)
+      if not file then return nil, message end
+      tables[#tables + 1] = file
+    end
+  end
+  return tables
+end
+
+local function run_sweep(tasks, values, jobs, tables)
+  local bar = require("actor.progress").new { total = #tasks, label = "sim", quiet = values["no-progress"] }
+  local rows = {}
+  local skipped = tables[1] and tables[1].done or 0
+  for _, file in ipairs(tables) do skipped = math.min(skipped, file.done) end
+  local function take(row)
+    rows[#rows + 1] = row
+    for _, file in ipairs(tables) do
+      if row.index > file.done then file:add(row) end
+    end
+    bar:update(row.index, row.barrier)
+  end
+  -- Rows that are in the files already are simulated again only where something else needs them.
+  local todo = {}
+  for _, task in ipairs(tasks) do
+    if task.index > skipped then todo[#todo + 1] = task end
+  end
+  if jobs == 1 then
+    for _, task in ipairs(todo) do take(sim.sweep.execute(task)) end
+  else
+    sim.pool.run(todo, jobs, { "sim", "--worker" }, take)
+  end
+  for _, file in ipairs(tables) do file:finish() end
+  bar:finish()
+  return rows
+end
+
+local function save_plots(values, rows, varied, configuration)
+  if not values.svg and not values.png then return true end
+  local plot = require("actor.plot")
+  local svg, wrong = sim.figures.draw(rows, {
+    kind = values.plot, varied = varied, subtitle = table.concat(configuration, ", "), confidence = values.confidence,
+  })
+  if not svg then return nil, wrong end
+  for _, kind in ipairs { "svg", "png" } do
+    local path = path_of(values[kind])
+    if path then
+      local saved, message
+      if kind == "svg" then saved, message = plot.save(path, svg) else saved, message = plot.png(path, svg) end
+      if not saved then return nil, message end
+    end
+  end
+  return true
+end
+
+local function main()
+  local values, rest = flags.parse(known, actor.args)
+  if not values then return usage_error("%s", rest) end
+  if values.worker then
+    sim.pool.serve(sim.sweep.execute)
+    return 0
+  end
+  if values.help then
+    print(usage .. "\n\n" .. flags.help(visible_flags()))
+    return 0
+  end
+  if values.list then return list() end
+  local jobs = jobs_of(values.jobs)
+  if not jobs then return usage_error("--jobs wants a number of processes from 1 to 1024, or auto, got '%s'", values.jobs) end
+  if values.paper then return sim.paper.run(values.paper, { jobs = jobs, quiet = values["no-progress"] }) end
+  local barriers = rest
+  for _, text in ipairs(values.barrier or {}) do
+    for word in text:gmatch("[^,]+") do barriers[#barriers + 1] = word end
+  end
+  if #barriers == 0 then
+    for word in default_barriers:gmatch("[^,]+") do barriers[#barriers + 1] = word end
+  end
+  local sweep, wrong = grid.sweep(values, barriers)
+  if not sweep then return usage_error("%s", wrong) end
+  local configuration = grid.configuration(values, barriers)
+  local tables
+  tables, wrong = open_tables(values, configuration, sweep.names)
+  if not tables then return usage_error("%s", wrong) end
+  local rows = run_sweep(sweep.tasks, values, jobs, tables)
+  local saved
+  saved, wrong = save_plots(values, rows, sweep.names, configuration)
+  if not saved then return usage_error("%s", wrong) end
+  if values.csv ~= "-" and values.json ~= "-" then print_summary(rows, sweep.names, values.confidence) end
+  return 0
+end
+
+return main()

@@ -1,0 +1,215 @@
+--- From the flags of `actorhost sim` to tasks: what varies, which rules, and everything that can be found wrong before the
+--- first run.
+local barrier = require("actor.barrier")
+local sim = require("actor.sim")
+local flags = require("actor.flags")
+
+local M = {}
+
+local max_tasks = 1e6
+
+-- Flags that are options of sim.run, in the order of the header.
+local options = {
+  "nodes", "time", "work", "seed", "resample", "straggler", "speed", "topology", "delay", "loss", "retry", "service",
+  "bytes", "bandwidth", "churn", "failures", "detect",
+}
+local numeric = { nodes = true, time = true, seed = true, loss = true, retry = true, bytes = true, bandwidth = true, detect = true }
+
+-- --- values of a sweep ---
+
+-- At commas outside of brackets.
+local function split(text)
+  local parts, depth, start = {}, 0, 1
+  for i = 1, #text do
+    local letter = text:sub(i, i)
+    depth = depth + (letter == "(" and 1 or letter == ")" and -1 or 0)
+    if letter == "," and depth == 0 then
+      parts[#parts + 1] = text:sub(start, i - 1)
+      start = i + 1
+    end
+  end
+  parts[#parts + 1] = text:sub(start)
+  return parts
+end
+
+-- START:STOP:STEP, both ends included where the step meets them.
+local function range(name, text)
+  local start, stop, step = text:match("^([^:]+):([^:]+):([^:]+)$")
+  start, stop, step = tonumber(start), tonumber(stop), tonumber(step)
+  if not (start and stop and step) then return nil end
+  if step == 0 or (stop - start) / step < 0 then
+    return nil, ("--sweep %s=%s never gets from %g to %g"):format(name, text, start, stop)
+  end
+  local count = math.floor((stop - start) / step + 1e-9)
+  if count >= max_tasks then return nil, ("--sweep %s=%s has too many values"):format(name, text) end
+  local values = {}
+  for i = 0, count do values[#values + 1] = tonumber(("%.12g"):format(start + i * step)) end
+  return values
+end
+
+local function values_of(name, text)
+  local values, wrong = range(name, text)
+  if values or wrong then return values, wrong end
+  values = split(text)
+  for i, value in ipairs(values) do
+    if value == "" then return nil, ("--sweep %s=%s has an empty value"):format(name, text) end
+    values[i] = tonumber(value) or value
+  end
+  return values
+end
+
+local function parse_sweep(text, names)
+  local name, list = text:match("^([%w_-]+)=(.+)$")
+  if not name then return nil, ("--sweep wants NAME=START:STOP:STEP or NAME=A,B,C, got '%s'"):format(text) end
+  local values, wrong = values_of(name, list)
+  if not values then return nil, wrong end
+  for _, value in ipairs(values) do
+    if numeric[name] and type(value) ~= "number" then
+      return nil, ("--sweep %s wants numbers, got '%s'"):format(name, value)
+    end
+  end
+  if names[name] then return nil, ("--sweep %s is given twice"):format(name) end
+  names[name] = true
+  return { name, values }
+end
+
+local is_option = {}
+for _, name in ipairs(options) do is_option[name] = true end
+
+-- --- tasks ---
+
+-- A bare share sweeps the share of --straggler, whose factor stays.
+local function straggler_of(value, given)
+  if type(value) ~= "number" then return value end
+  local factor = given and given:match(":(.*)$") or "3x"
+  return ("%.12g:%s"):format(value, factor)
+end
+
+local function check_rule(spec, resample)
+  local path = spec:match("^(.+%.lua):[^:/\\]+$") or spec:match("^.+%.lua$")
+  if path then
+    local file, message = io.open(path, "rb")
+    if not file then return message end
+    file:close()
+    return nil -- what is wrong inside is the rule's error, not the command line's
+  end
+  local fine, message = pcall(barrier.from, spec, { resample = resample })
+  if not fine then return (tostring(message):gsub("^.-(%-?%-?%w+ ')", "%1", 1)) end
+end
+
+local function options_at(values, point)
+  local out = { native = not values["no-native"] and nil or false }
+  if values["no-native"] then out.native = false else out.native = nil end
+  for _, name in ipairs(options) do out[name] = values[name] end
+  for name, value in pairs(point) do
+    if is_option[name] then out[name] = value end
+  end
+  if point.straggler then out.straggler = straggler_of(point.straggler, values.straggler) end
+  for _, name in ipairs { "work", "delay", "speed", "service", "churn", "failures" } do
+    if out[name] then out[name] = tostring(out[name]) end
+  end
+  return out
+end
+
+local function combinations(vary, at, chosen, out)
+  if at > #vary then
+    local point = {}
+    for name, value in pairs(chosen) do point[name] = value end
+    out[#out + 1] = point
+    return out
+  end
+  for _, value in ipairs(vary[at][2]) do
+    chosen[vary[at][1]] = value
+    combinations(vary, at + 1, chosen, out)
+  end
+  return out
+end
+
+local function add_tasks(tasks, values, barriers, point)
+  local at = options_at(values, point)
+  local scenario, message = sim.scenario(at)
+  if not scenario then return message end
+  for _, template in ipairs(barriers) do
+    local spec = template:gsub("{([%w_-]+)}", function(name)
+      return point[name] and ("%.12g"):format(point[name]) or nil
+    end)
+    message = check_rule(spec, values.resample)
+    if message then return message end
+    for repeat_ = 1, values["repeat"] do
+      local run = {}
+      for name, value in pairs(at) do run[name] = value end
+      run.barrier, run.seed = spec, at.seed + repeat_ - 1
+      tasks[#tasks + 1] = {
+        index = #tasks + 1, barrier = spec, series = template, repeat_ = repeat_, options = run, varied = point,
+        train = values.train,
+      }
+    end
+  end
+end
+
+local function sweeps_of(values, barriers)
+  local vary, names = {}, {}
+  for _, text in ipairs(values.sweep or {}) do
+    local one, wrong = parse_sweep(text, names)
+    if not one then return nil, wrong end
+    vary[#vary + 1] = one
+  end
+  local all = table.concat(barriers, " ")
+  for _, one in ipairs(vary) do
+    local name = one[1]
+    if not is_option[name] and not all:find("{" .. name .. "}", 1, true) then
+      local near = flags.nearest(name, options)
+      return nil, ("--sweep %s: there is no such flag%s, and no rule with {%s} in it"):format(name,
+        near and (" (did you mean %s?)"):format(near) or "", name)
+    end
+  end
+  local open = all:match("{([%w_-]+)}")
+  for name in all:gmatch("{([%w_-]+)}") do
+    if not names[name] then open = name return nil, ("the rule's {%s} needs --sweep %s=VALUES"):format(open, open) end
+  end
+  return vary
+end
+
+---The sweep that the flags ask for, or nil and what is wrong with them.
+---@param values table<string, any> of scripts/sim.lua
+---@param barriers string[]
+---@return {tasks: actor.sim.Task[], names: string[]}? sweep
+---@return string? message
+function M.sweep(values, barriers)
+  if values["repeat"] < 1 then return nil, "--repeat wants a number of at least 1" end
+  if not (values.confidence > 0 and values.confidence < 1) then
+    return nil, "--confidence wants a number between 0 and 1"
+  end
+  local vary, wrong = sweeps_of(values, barriers)
+  if not vary then return nil, wrong end
+  local names, count = {}, values["repeat"] * #barriers
+  for i, one in ipairs(vary) do
+    names[i] = one[1]
+    count = count * #one[2]
+  end
+  if count > max_tasks then return nil, ("the sweep has %.0f runs; at most %.0f are possible"):format(count, max_tasks) end
+  local tasks = {}
+  for _, point in ipairs(combinations(vary, 1, {}, {})) do
+    wrong = add_tasks(tasks, values, barriers, point)
+    if wrong then return nil, wrong end
+  end
+  return { tasks = tasks, names = names }
+end
+
+---The header of a table: what the rows hang on, nothing else.
+---@param values table<string, any>
+---@param barriers string[]
+---@return string[]
+function M.configuration(values, barriers)
+  local out = { "actorhost sim " .. require("actor").version, "barrier=" .. table.concat(barriers, ",") }
+  for _, name in ipairs(options) do
+    if values[name] ~= nil then out[#out + 1] = name .. "=" .. tostring(values[name]) end
+  end
+  out[#out + 1] = "repeat=" .. values["repeat"]
+  for _, text in ipairs(values.sweep or {}) do out[#out + 1] = "sweep=" .. text end
+  if values["no-native"] then out[#out + 1] = "native=false" end
+  if values.train then out[#out + 1] = "train=" .. values.train end
+  return out
+end
+
+return M

@@ -1,0 +1,53 @@
+--- A sweep on several processes: each runs one task at a time, rows come back in the order of the tasks. Processes rather
+--- than threads, so that a rule that never returns can be ended. For subcommands only.
+local codec = require("actor.codec")
+local command = require("actor.c.command")
+
+local M = {}
+
+---Runs the tasks on `jobs` processes started with `args`.
+---@param tasks actor.sim.Task[]
+---@param jobs integer
+---@param args string[] what makes actorhost a worker that calls M.serve
+---@param on_row fun(row: table, done: integer)
+function M.run(tasks, jobs, args, on_row)
+  local next_task, next_row, running, rows, doing = 1, 1, 0, {}, {}
+  local function give(worker)
+    local task = tasks[next_task]
+    if not task then return end
+    next_task = next_task + 1
+    doing[worker] = task
+    running = running + 1
+    local bytes = codec.encode(task)
+    assert(command.send(worker, bytes))
+  end
+  for _ = 1, math.min(jobs, #tasks) do give(command.spawn(args)) end
+  while running > 0 do
+    local worker, bytes, wrong = command.receive()
+    local task = doing[worker]
+    if not bytes then
+      if bytes == nil then wrong = ("the process that simulated it ended: %s"):format(wrong) end
+      error(task and ("%s, repeat %d: %s"):format(task.barrier, task.repeat_, wrong) or wrong, 0)
+    end
+    doing[worker], running = nil, running - 1
+    rows[task] = assert(codec.decode(bytes))
+    give(worker)
+    while tasks[next_row] and rows[tasks[next_row]] do
+      local finished = tasks[next_row]
+      next_row = next_row + 1
+      on_row(rows[finished], next_row - 1)
+      rows[finished] = nil
+    end
+  end
+end
+
+---What a worker process does until its parent has no more tasks.
+---@param execute fun(task: actor.sim.Task): table
+function M.serve(execute)
+  for bytes in command.next_task do
+    local row = codec.encode(execute(assert(codec.decode(bytes))))
+    command.reply(row)
+  end
+end
+
+return M

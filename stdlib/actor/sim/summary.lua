@@ -1,0 +1,65 @@
+--- Means over the repeats of a sweep, with confidence intervals after Student.
+local c = require("actor.c.sim")
+
+local M = {}
+
+---@class actor.sim.Mean
+---@field mean number
+---@field low number end of the interval; equal to `mean` for a single value
+---@field high number
+---@field sd number of the values, dividing by one less than their number
+---@field n integer
+
+---The mean of some numbers and the interval that holds the true one with probability `confidence`.
+---@param values number[]
+---@param confidence? number default 0.95
+---@return actor.sim.Mean
+function M.mean(values, confidence)
+  local n, sum = #values, 0
+  for i = 1, n do sum = sum + values[i] end
+  local mean = sum / n
+  local squares = 0
+  for i = 1, n do squares = squares + (values[i] - mean) ^ 2 end
+  if n < 2 then return { mean = mean, low = mean, high = mean, sd = 0, n = n } end
+  local sd = math.sqrt(squares / (n - 1))
+  local half = c.student_t(0.5 + (confidence or 0.95) / 2, n - 1) * sd / math.sqrt(n)
+  return { mean = mean, low = mean - half, high = mean + half, sd = sd, n = n }
+end
+
+local function key_of(row)
+  local parts = { row.barrier }
+  for _, name in ipairs(require("actor.util").sorted_keys(row.varied or {})) do
+    parts[#parts + 1] = name .. "=" .. tostring(row.varied[name])
+  end
+  return table.concat(parts, "\0")
+end
+
+---Rows of one barrier at one point as one group, in the order in which they first came. A group has `barrier`, `varied`,
+---`rows`, and for each number of the rows a Mean of that name in `stats`.
+---@param rows table[]
+---@param confidence? number
+---@return {barrier: string, varied: table, rows: table[], stats: table<string, actor.sim.Mean>}[]
+function M.groups(rows, confidence)
+  local groups, known = {}, {}
+  for _, row in ipairs(rows) do
+    local key = key_of(row)
+    local group = known[key]
+    if not group then
+      group = { barrier = row.barrier, varied = row.varied or {}, rows = {}, stats = {} }
+      known[key], groups[#groups + 1] = group, group
+    end
+    group.rows[#group.rows + 1] = row
+  end
+  for _, group in ipairs(groups) do
+    for name, value in pairs(group.rows[1]) do
+      if type(value) == "number" then
+        local values = {}
+        for i, row in ipairs(group.rows) do values[i] = row[name] end
+        group.stats[name] = M.mean(values, confidence)
+      end
+    end
+  end
+  return groups
+end
+
+return M

@@ -1,0 +1,131 @@
+--- Grids of simulations: every barrier at every point of what varies, with a few seeds each. A task is a plain table, so
+--- that it can be run by another process; its row is numbers and names.
+local check = require("actor.check")
+local sim = require("actor.sim")
+
+local M = {}
+
+---@class actor.sim.Task
+---@field index integer its place in the sweep
+---@field barrier string
+---@field repeat_ integer 1 .. repeats
+---@field options actor.sim.Options of this run, with its seed
+---@field varied table<string, string|number> what varies, at this point
+---@field label string? instead of `barrier` in tables
+
+---@class actor.sim.Sweep
+---@field base? actor.sim.Options what all runs have in common
+---@field barriers (string|table)[] texts for barrier.from; {spec, label = } names one otherwise
+---@field vary? {[1]: string, [2]: (string|number)[]}[] in order: an option of sim.run and its values
+---@field repeats? integer seeds from `base.seed` up; default 1
+
+-- Every combination, the first name changing slowest.
+local function points(vary, at, chosen, out)
+  if at > #vary then
+    local point = {}
+    for name, value in pairs(chosen) do point[name] = value end
+    out[#out + 1] = point
+    return out
+  end
+  for _, value in ipairs(vary[at][2]) do
+    chosen[vary[at][1]] = value
+    points(vary, at + 1, chosen, out)
+  end
+  chosen[vary[at][1]] = nil
+  return out
+end
+
+---@param sweep actor.sim.Sweep
+---@return actor.sim.Task[]
+function M.tasks(sweep)
+  check.options(sweep, { base = "table?", barriers = "table", vary = "table?", repeats = "number?" }, "sim.sweep")
+  check.integer(sweep.repeats or 1, "repeats", "sim.sweep", 1, 1e6)
+  local base, tasks = sweep.base or {}, {}
+  for _, point in ipairs(points(sweep.vary or {}, 1, {}, {})) do
+    for _, barrier in ipairs(sweep.barriers) do
+      local spec = type(barrier) == "table" and barrier[1] or barrier
+      for repeat_ = 1, sweep.repeats or 1 do
+        local options = {}
+        for name, value in pairs(base) do options[name] = value end
+        for name, value in pairs(point) do options[name] = value end
+        options.barrier = point.barrier or spec
+        options.seed = (options.seed or 0) + repeat_ - 1
+        tasks[#tasks + 1] = {
+          index = #tasks + 1, barrier = options.barrier, repeat_ = repeat_, options = options, varied = point,
+          label = type(barrier) == "table" and barrier.label or nil,
+        }
+      end
+    end
+  end
+  return tasks
+end
+
+-- How many nodes stand at each step, as two arrays.
+local function histogram(steps)
+  local counts, values, numbers = {}, {}, {}
+  for _, step in ipairs(steps) do counts[step] = (counts[step] or 0) + 1 end
+  for step in pairs(counts) do values[#values + 1] = step end
+  table.sort(values)
+  for i, step in ipairs(values) do numbers[i] = counts[step] end
+  return { values = values, counts = numbers }
+end
+
+local function quantile(distribution, q, total)
+  local sum = 0
+  for i, step in ipairs(distribution.values) do
+    sum = sum + distribution.counts[i]
+    if sum >= q * total then return step end
+  end
+  return 0 -- nobody is left
+end
+
+---The row of a result.
+---@param task actor.sim.Task
+---@param result actor.sim.Result
+---@return table row
+function M.row(task, result)
+  local options = task.options
+  local steps = histogram(result.steps)
+  local alive = math.max(result.alive, 1)
+  local lived = math.max(result.busy + result.waiting + result.network + result.down, 1e-300)
+  local updates = math.max(result.updates, 1)
+  local progress = result.progress_inconsistency
+  local row = {
+    index = task.index, barrier = task.label or task.barrier, ["repeat"] = task.repeat_, seed = options.seed,
+    nodes = options.nodes or 100, time = options.time or 200,
+    mean_step = result.mean_step, sd_step = result.sd_step, min_step = result.min_step, max_step = result.max_step,
+    checks = result.checks, messages = result.messages,
+    p5_step = quantile(steps, 0.05, alive), p50_step = quantile(steps, 0.5, alive), p95_step = quantile(steps, 0.95, alive),
+    updates = result.updates, alive = result.alive, lost = result.lost,
+    busy_share = result.busy / lived, waiting_share = result.waiting / lived, network_share = result.network / lived,
+    checks_per_step = result.checks / updates, messages_per_step = result.messages / updates,
+    staleness_mean = result.staleness.mean, staleness_max = result.staleness.max,
+    progress_mean = progress.mean, progress_sd = progress.sd, progress_skew = progress.skew,
+    progress_kurtosis = progress.kurtosis, sequence_mean = result.sequence_inconsistency.mean,
+    sequence_sd = result.sequence_inconsistency.sd,
+    histogram = steps, progress = result.progress, varied = task.varied,
+  }
+  return row
+end
+
+---Runs a task.
+---@param task actor.sim.Task
+---@return table row
+function M.execute(task)
+  return M.row(task, sim.run(task.options))
+end
+
+---Runs a sweep in this Lua state; rows come in the order of the tasks.
+---@param sweep actor.sim.Sweep
+---@param on_row? fun(row: table, done: integer, total: integer)
+---@return table[] rows
+function M.run(sweep, on_row)
+  local tasks, rows = M.tasks(sweep), {}
+  for i, task in ipairs(tasks) do
+    rows[i] = M.execute(task)
+    if on_row then on_row(rows[i], i, #tasks) end
+  end
+  return rows
+end
+
+return M

@@ -1,0 +1,191 @@
+--- The rows of a sweep as a file: CSV or JSON lines, with the configuration in a header. A regular file appears when the
+--- sweep is complete; until then what is there lies beside it as FILE.part, from which a sweep can go on. Anything else
+--- (a pipe, a terminal) is written in place.
+local util = require("actor.util")
+
+local M = {}
+
+local partial = ".part"
+
+---The columns before those of what varies.
+M.columns = {
+  "barrier", "repeat", "seed", "nodes", "time", "mean_step", "sd_step", "min_step", "max_step", "checks", "messages",
+}
+---The columns behind them.
+M.more_columns = {
+  "p5_step", "p50_step", "p95_step", "updates", "alive", "lost", "busy_share", "waiting_share", "network_share",
+  "checks_per_step", "messages_per_step", "staleness_mean", "staleness_max", "progress_mean", "progress_sd",
+  "progress_skew", "progress_kurtosis", "sequence_mean", "sequence_sd",
+}
+
+-- Whole numbers as they are, others to 10 digits: the same text on every machine.
+local function number_text(value)
+  if value ~= value then return "nan" end
+  if value % 1 == 0 and math.abs(value) < 2 ^ 53 then return ("%d"):format(value) end
+  return ("%.10g"):format(value)
+end
+
+local function csv_cell(value)
+  if type(value) == "number" then return number_text(value) end
+  value = tostring(value)
+  if value:find('[,"\r\n]') then return '"' .. value:gsub('"', '""') .. '"' end
+  return value
+end
+
+local function json_cell(value)
+  if type(value) == "number" then
+    return (value - value == 0) and number_text(value) or "null"
+  end
+  return '"' .. tostring(value):gsub('[%c"\\]', function(letter) return ("\\u%04x"):format(letter:byte()) end) .. '"'
+end
+
+-- Names of the columns, those that vary (and are none of the first ones) in the middle.
+local function all_columns(varied)
+  local columns, fixed = {}, {}
+  for _, name in ipairs(M.columns) do
+    columns[#columns + 1] = name
+    fixed[name] = true
+  end
+  for _, name in ipairs(varied) do
+    if not fixed[name] then columns[#columns + 1] = name end
+  end
+  for _, name in ipairs(M.more_columns) do columns[#columns + 1] = name end
+  return columns
+end
+
+local function cell_of(row, name)
+  local value = row[name]
+  if value == nil or type(value) == "table" then value = row.varied and row.varied[name] end
+  return value == nil and "" or value
+end
+
+---@class actor.sim.Format
+---@field header fun(configuration: string[], columns: string[]): string
+---@field line fun(row: table, columns: string[]): string
+
+M.formats = {
+  csv = {
+    header = function(configuration, columns)
+      return "# " .. table.concat(configuration, "\n# ") .. "\n" .. table.concat(columns, ",") .. "\n"
+    end,
+    line = function(row, columns)
+      local cells = {}
+      for i, name in ipairs(columns) do cells[i] = csv_cell(cell_of(row, name)) end
+      return table.concat(cells, ",") .. "\n"
+    end,
+  },
+  json = {
+    header = function(configuration)
+      local fields = {}
+      for _, text in ipairs(configuration) do
+        local name, value = text:match("^([%w%-_]+)=(.*)$")
+        fields[#fields + 1] = json_cell(name or "program") .. ":" .. json_cell(value or text)
+      end
+      return "{" .. table.concat(fields, ",") .. "}\n"
+    end,
+    line = function(row, columns)
+      local cells = {}
+      for i, name in ipairs(columns) do cells[i] = json_cell(name) .. ":" .. json_cell(cell_of(row, name)) end
+      return "{" .. table.concat(cells, ",") .. "}\n"
+    end,
+  },
+}
+
+-- --- files ---
+
+---Whether `path` is a regular file or could become one; a pipe or a device is not.
+---@param path string
+---@return boolean
+function M.regular(path)
+  return require("actor.c.sim").regular(path)
+end
+
+---The lines that an earlier sweep of the same header has left behind, nil when there is no such file, or nil and what is
+---wrong.
+---@param path string
+---@param header string
+---@return string[]? lines
+---@return string? message
+function M.left_behind(path, header)
+  for _, name in ipairs { path .. partial, path } do
+    local file = M.regular(name) and io.open(name, "rb")
+    if file then
+      local text = file:read("*a")
+      file:close()
+      if text:sub(1, #header) ~= header then
+        return nil, name .. " belongs to another sweep (its header differs): remove it, or leave --resume out"
+      end
+      local lines = {}
+      for line in text:sub(#header + 1):gmatch("([^\n]*)\n") do lines[#lines + 1] = line .. "\n" end -- a cut last line is not taken
+      return lines
+    end
+  end
+end
+
+---@class actor.sim.Table
+local Table = {}
+Table.__index = Table
+
+---@param path string
+---@param format "csv"|"json"
+---@param configuration string[] "name=value" and other texts
+---@param varied string[] names of what varies
+---@param resume? boolean go on from what an earlier sweep of the same configuration left behind
+---@return actor.sim.Table? nil, message when it cannot be written
+---@return string? message
+function M.open(path, format, configuration, varied, resume)
+  local self = setmetatable({ path = path, format = M.formats[format], columns = all_columns(varied), done = 0 }, Table)
+  local header = self.format.header(configuration, self.columns)
+  local before
+  if resume then
+    local message
+    before, message = M.left_behind(path, header)
+    if message then return nil, message end
+  end
+  self.regular = M.regular(path)
+  self.writes_to = self.regular and path .. partial or path
+  local message
+  self.file, message = io.open(self.writes_to, "wb")
+  if not self.file then return nil, message end
+  self:write(header)
+  for _, line in ipairs(before or {}) do
+    self:write(line)
+    self.done = self.done + 1
+  end
+  return self
+end
+
+function Table:write(text)
+  local fine, message = self.file:write(text)
+  if fine then fine, message = self.file:flush() end
+  if not fine then error(("%s cannot be written: %s"):format(self.writes_to, message), 0) end
+end
+
+---The next row.
+---@param row table
+function Table:add(row)
+  self:write(self.format.line(row, self.columns))
+end
+
+---The table is complete: the file gets its name.
+function Table:finish()
+  self.file:close()
+  if self.regular then
+    local fine, message = os.rename(self.writes_to, self.path)
+    if not fine then error(message, 0) end
+  end
+end
+
+---The configuration of a sweep as "name=value" texts, in order of the names.
+---@param options table
+---@return string[]
+function M.configuration(options)
+  local out = {}
+  for _, name in ipairs(util.sorted_keys(options)) do
+    local value = options[name]
+    if type(value) ~= "table" and type(value) ~= "function" then out[#out + 1] = name .. "=" .. tostring(value) end
+  end
+  return out
+end
+
+return M
