@@ -1,8 +1,8 @@
 #include "bindings/command.hpp"
 
+#include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <cstdio>
+#include <string_view>
 #include <thread>
 
 #include <lua.hpp>
@@ -39,6 +39,27 @@ int exit_code_of(lua_State* L) {
   const int code = lua_gettop(L) > 0 && lua_isnumber(L, 1) != 0 ? static_cast<int>(lua_tointeger(L, 1)) : 0;
   lua_settop(L, 0);
   return code;
+}
+
+/// Of an error's text, what its user can use: no frames of ours, no line of ours before the message.
+std::string without_own_frames(const std::string& text) {
+  const auto ours = [](std::string_view line) {
+    return line.starts_with("\t[C]:") || line.starts_with("\tstdlib/") || line.starts_with("\tscripts/");
+  };
+  std::string out;
+  bool any_frame = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    at = end + 1;
+    if (ours(line)) continue;
+    any_frame = any_frame || line.starts_with("\t");
+    out += (out.empty() ? "" : "\n") + line;
+  }
+  const std::string head = "\nstack traceback:";
+  if (!any_frame && out.ends_with(head)) out.resize(out.size() - head.size());
+  if (out.starts_with("scripts/")) out.erase(0, out.find(": ") + 2);
+  return out;
 }
 
 /// A rule that does not come back: its last words go where the error would have gone.
@@ -87,7 +108,7 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
   control.watchdog.reset();
   if (interrupted) return kInterrupted;
   if (status.ok()) return exit_code_of(vm.state());
-  const std::string text = stuck.empty() ? status.error().message : stuck + "\n" + status.error().message;
+  const std::string text = (stuck.empty() ? "" : stuck + "\n") + without_own_frames(status.error().message);
   if (channel) {
     (void)channel->send(worker_error(text)).ok();
   } else {
