@@ -84,6 +84,31 @@ struct Fields {
   }
 };
 
+/// An array of nodes {joins =, leaves =, work = {...}, network = {...}} at the top of the stack, which stays there.
+Replay replay_of(lua_State* L) {
+  Replay out;
+  const int nodes = lua_gettop(L);
+  for (int i = 1; i <= static_cast<int>(lua_objlen(L, nodes)); ++i) {
+    lua_rawgeti(L, nodes, i);
+    const Fields fields{L, lua_gettop(L)};
+    Replay::Node& node = out.nodes.emplace_back();
+    node.joins = fields.number("joins", 0);
+    node.leaves = fields.number("leaves", 0);
+    if (!fields.get("work", LUA_TTABLE) || !fields.get("network", LUA_TTABLE)) {
+      raise_bad_argument(L, lua_gettop(L), "replay", kRun, "a table with work and network of each node");
+    }
+    const int network = lua_gettop(L);
+    for (int k = 1; k <= static_cast<int>(lua_objlen(L, network - 1)); ++k) {
+      lua_rawgeti(L, network - 1, k);
+      lua_rawgeti(L, network, k);
+      node.steps.push_back({lua_tonumber(L, -2), lua_tonumber(L, -1)});
+      lua_pop(L, 2);
+    }
+    lua_settop(L, nodes);
+  }
+  return out;
+}
+
 /// A part of the scenario that has a text form, or the error of what is none, which names the option.
 template <typename T>
 Status take(const Fields& fields, const char* name, T& out) {
@@ -97,7 +122,8 @@ Status take(const Fields& fields, const char* name, T& out) {
 
 constexpr double kWhole = 9007199254740992.0;
 
-Result<Scenario> scenario_of(const Fields& fields) {
+/// With the nodes of a replay in `replay`, which has to outlive the scenario.
+Result<Scenario> scenario_of(const Fields& fields, Replay& replay) {
   Scenario out;
   out.nodes = static_cast<uint32_t>(fields.whole("nodes", out.nodes, 4294967295.0));
   out.seconds = fields.number("time", out.seconds);
@@ -116,6 +142,12 @@ Result<Scenario> scenario_of(const Fields& fields) {
   out.topology.bandwidth = fields.number("bandwidth", 0);
   out.topology.bytes = fields.number("bytes", 0);
   out.failures.detect = fields.number("detect", out.failures.detect);
+  if (fields.get("replay", LUA_TTABLE)) {
+    replay = replay_of(fields.L);
+    lua_pop(fields.L, 1);
+    out.replay = &replay;
+    out.nodes = static_cast<uint32_t>(std::max<size_t>(replay.nodes.size(), 1));
+  }
   return out;
 }
 
@@ -139,31 +171,6 @@ NativeRule native_of(lua_State* L, int index) {
     out.resample.kind = Resample::Kind::sticky;
   }
   lua_pop(L, 1);
-  return out;
-}
-
-/// An array of nodes {joins =, leaves =, work = {...}, network = {...}} at the top of the stack, which stays there.
-Replay replay_of(lua_State* L) {
-  Replay out;
-  const int nodes = lua_gettop(L);
-  for (int i = 1; i <= static_cast<int>(lua_objlen(L, nodes)); ++i) {
-    lua_rawgeti(L, nodes, i);
-    const Fields fields{L, lua_gettop(L)};
-    Replay::Node& node = out.nodes.emplace_back();
-    node.joins = fields.number("joins", 0);
-    node.leaves = fields.number("leaves", 0);
-    if (!fields.get("work", LUA_TTABLE) || !fields.get("network", LUA_TTABLE)) {
-      raise_bad_argument(L, lua_gettop(L), "replay", kRun, "a table with work and network of each node");
-    }
-    const int network = lua_gettop(L);
-    for (int k = 1; k <= static_cast<int>(lua_objlen(L, network - 1)); ++k) {
-      lua_rawgeti(L, network - 1, k);
-      lua_rawgeti(L, network, k);
-      node.steps.push_back({lua_tonumber(L, -2), lua_tonumber(L, -1)});
-      lua_pop(L, 2);
-    }
-    lua_settop(L, nodes);
-  }
   return out;
 }
 
@@ -257,15 +264,9 @@ int sim_run(lua_State* L) {
   check_table(L, 1, "options", kRun);
   check_table(L, 2, "rule", kRun);
   lua_settop(L, 2);
-  const Fields fields{L, 1};
-  Result<Scenario> scenario = scenario_of(fields);
-  if (!scenario) raise_at_user(L, std::string(kRun) + ": " + scenario.error().message);
   Replay replay;
-  if (fields.get("replay", LUA_TTABLE)) {
-    replay = replay_of(L);
-    scenario->replay = &replay;
-    scenario->nodes = static_cast<uint32_t>(std::max<size_t>(replay.nodes.size(), 1));
-  }
+  const Result<Scenario> scenario = scenario_of(Fields{L, 1}, replay);
+  if (!scenario) raise_at_user(L, std::string(kRun) + ": " + scenario.error().message);
   if (const Status fine = scenario->check(); !fine) raise_at_user(L, std::string(kRun) + ": " + fine.error().message);
   const uint64_t seed = rule_seed(scenario->seed);
   SimControl& control = sim_control(vm);
@@ -291,6 +292,8 @@ int sim_run(lua_State* L) {
   vm.check_stop(L);
   if (!result) raise_error(L, result.error());
   push_result(L, *result, scenario->trace);
+  set(L, "nodes", scenario->nodes);
+  set(L, "time", scenario->seconds);
   return 1;
 }
 
@@ -298,7 +301,8 @@ int sim_run(lua_State* L) {
 int sim_check(lua_State* L) {
   check_table(L, 1, "options", "sim.check");
   lua_settop(L, 1);
-  const Result<Scenario> scenario = scenario_of(Fields{L, 1});
+  Replay replay;
+  const Result<Scenario> scenario = scenario_of(Fields{L, 1}, replay);
   const Status fine = scenario.ok() ? scenario->check() : Status(scenario.error());
   if (!fine) return push_failure(L, fine.error());
   lua_pushboolean(L, 1);

@@ -15,9 +15,9 @@ local default_barriers = "bsp,ssp:4,asp,pbsp:10,pssp:10:4"
 local known = {
   { name = "barrier", value = "LIST", many = true, help = "rules, separated by commas: bsp, ssp:4, pbsp:10@sticky, rule.lua, ... ("
     .. default_barriers .. " when no rule is given)" },
-  { name = "nodes", value = "N", kind = "integer", default = 100, help = "how many nodes" },
-  { name = "time", value = "SECONDS", kind = "number", default = 200, help = "simulated time" },
-  { name = "work", value = "DIST", default = sim.default_work, help = "seconds of a step: [C+]exp(mean), gamma(shape,scale), pareto(shape,min), lognormal(mu,sigma), uniform(low,high), const(c), trace(FILE)" },
+  { name = "nodes", value = "N", kind = "integer", help = "how many nodes (100)" },
+  { name = "time", value = "SECONDS", kind = "number", help = "simulated time (200; of a replay: its own)" },
+  { name = "work", value = "DIST", help = "seconds of a step: [C+]exp(mean), gamma(shape,scale), pareto(shape,min), lognormal(mu,sigma), uniform(low,high), const(c), trace(FILE) (" .. sim.default_work .. ")" },
   { name = "repeat", value = "N", kind = "integer", default = 1, help = "runs of each, with seeds SEED, SEED+1, ..." },
   { name = "seed", value = "N", kind = "integer", default = 1, help = "of the first run" },
   { name = "resample", value = "WHEN", help = "when a sampled rule draws again: event, sticky or poll:SECONDS (event; peers: poll:0.5)" },
@@ -121,6 +121,21 @@ local function print_summary(rows, varied, confidence)
   print_columns(lines)
 end
 
+-- What a recorded run has measured beside what the simulator makes of it under the same rule.
+local function print_comparison(rows, path)
+  local run = sim.replay.load(path)
+  local measured = sim.replay.measured(run)
+  print(("recorded: %s, %d workers, %.1f s, mean step %.1f"):format(measured.barrier or "barrier unknown", measured.workers,
+    measured.seconds, measured.mean_step))
+  for _, group in ipairs(sim.summary.groups(rows)) do
+    if group.barrier == measured.barrier then
+      local predicted = group.stats.mean_step.mean
+      print(("simulated under the same rule: mean step %.1f, %+.1f %% of the measured one"):format(predicted,
+        100 * (predicted / measured.mean_step - 1)))
+    end
+  end
+end
+
 -- --- running ---
 
 local function jobs_of(text)
@@ -211,6 +226,7 @@ local function main()
   for _, text in ipairs(values.barrier or {}) do
     for word in text:gmatch("[^,]+") do barriers[#barriers + 1] = word end
   end
+  if #barriers == 0 and values.replay then barriers[1] = sim.replay.load(values.replay).header.barrier end
   if #barriers == 0 then
     for word in default_barriers:gmatch("[^,]+") do barriers[#barriers + 1] = word end
   end
@@ -224,7 +240,10 @@ local function main()
   local saved
   saved, wrong = save_plots(values, rows, sweep.names, configuration)
   if not saved then return usage_error("%s", wrong) end
-  if values.csv ~= "-" and values.json ~= "-" then print_summary(rows, sweep.names, values.confidence) end
+  if values.csv ~= "-" and values.json ~= "-" then
+    print_summary(rows, sweep.names, values.confidence)
+    if values.replay then print_comparison(rows, values.replay) end
+  end
   return 0
 end
 

@@ -29,12 +29,12 @@ HubSimulation::HubSimulation(const Scenario& scenario, const MakeAdmission& admi
 
 void HubSimulation::populate() {
   if (scenario_.replay != nullptr) {
+    // In the order in which they come, so that a node's id is its place among them.
     for (const Replay::Node& node : scenario_.replay->nodes) {
       if (node.joins > 0) {
         push(node.joins, 0, Kind::joins);
       } else {
-        const NodeId id = add_node(0, false);
-        if (node.leaves > 0) push(node.leaves, id, Kind::departs);
+        add_node(0, false);
       }
     }
   } else {
@@ -56,6 +56,10 @@ NodeId HubSimulation::add_node(double now, bool starts) {
   if (scenario_.failures.mean_life > 0) {
     StepRng rng(sim_seed(scenario_.seed, SimStream::life), id, 0);
     push(now + rng.exponential(scenario_.failures.mean_life), id, Kind::crashes);
+  }
+  if (scenario_.replay != nullptr && id < scenario_.replay->nodes.size()) {
+    const double leaves = scenario_.replay->nodes[id].leaves;
+    if (leaves > now) push(leaves, id, Kind::departs);
   }
   if (starts) start(id, now);
   return id;

@@ -54,7 +54,8 @@ struct Topology {
   static Result<Topology> parse(const std::string& text);
 };
 
-/// Measured steps to be run again: of each node in turn; nodes beyond take the first ones' again.
+/// Measured steps to be run again: of each node, in the order in which they joined; nodes beyond take the first ones'
+/// again.
 struct Replay {
   struct Step {
     double work;     // at the node

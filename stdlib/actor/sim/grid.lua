@@ -11,7 +11,7 @@ local max_tasks = 1e6
 -- Flags that are options of sim.run, in the order of the header.
 local options = {
   "nodes", "time", "work", "seed", "resample", "straggler", "speed", "topology", "delay", "loss", "retry", "service",
-  "bytes", "bandwidth", "churn", "failures", "detect",
+  "bytes", "bandwidth", "churn", "failures", "detect", "replay",
 }
 local numeric = { nodes = true, time = true, seed = true, loss = true, retry = true, bytes = true, bandwidth = true, detect = true }
 
@@ -98,8 +98,8 @@ local function check_rule(spec, resample)
 end
 
 local function options_at(values, point)
-  local out = { native = not values["no-native"] and nil or false }
-  if values["no-native"] then out.native = false else out.native = nil end
+  local out = {}
+  if values["no-native"] then out.native = false end
   for _, name in ipairs(options) do out[name] = values[name] end
   for name, value in pairs(point) do
     if is_option[name] then out[name] = value end
@@ -170,6 +170,14 @@ local function sweeps_of(values, barriers)
   return vary
 end
 
+---Puts the defaults in that hang on other flags: a replay brings its own nodes, time and work.
+---@param values table<string, any>
+function M.fill(values)
+  if values.replay then return end
+  values.nodes, values.time = values.nodes or 100, values.time or 200
+  values.work = values.work or sim.default_work
+end
+
 ---The sweep that the flags ask for, or nil and what is wrong with them.
 ---@param values table<string, any> of scripts/sim.lua
 ---@param barriers string[]
@@ -180,6 +188,7 @@ function M.sweep(values, barriers)
   if not (values.confidence > 0 and values.confidence < 1) then
     return nil, "--confidence wants a number between 0 and 1"
   end
+  M.fill(values)
   local vary, wrong = sweeps_of(values, barriers)
   if not vary then return nil, wrong end
   local names, count = {}, values["repeat"] * #barriers

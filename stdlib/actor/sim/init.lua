@@ -33,13 +33,15 @@ local M = {}
 ---@field detect? number seconds until a crash is noticed, default 2.5
 ---@field native? boolean false: ask a classic rule in Lua too, instead of its form in C++
 ---@field trace? boolean keep every event
----@field replay? table a run of actor.trace instead of nodes, work, speed, straggler, churn
+---@field load? function how rule files are read, as barrier.from takes it
+---@field replay? string a trace of --record ("FILE", "FILE#2" for its second run) instead of nodes, work, speed, straggler, churn
 
 local kinds = {
   barrier = "string|table|function", resample = "string?", nodes = "number?", time = "number?", work = "string?",
   seed = "number?", straggler = "string?", speed = "string?", topology = "string?", service = "string?",
   bandwidth = "number?", bytes = "number?", delay = "string?", loss = "number?", retry = "number?", churn = "string?",
-  failures = "string?", detect = "number?", native = "boolean?", trace = "boolean?", replay = "table?",
+  failures = "string?", detect = "number?", native = "boolean?", trace = "boolean?", replay = "string?",
+  load = "function?",
 }
 
 ---@class actor.sim.Moments
@@ -88,8 +90,13 @@ function M.scenario(options)
   local scenario = {}
   for name in pairs(kinds) do scenario[name] = options[name] end
   scenario.work = scenario.work or M.default_work
-  scenario.barrier, scenario.resample, scenario.native, scenario.replay = nil, nil, nil, nil
-  if options.replay then scenario.work = "1" end
+  scenario.barrier, scenario.resample, scenario.native, scenario.replay, scenario.load = nil, nil, nil, nil, nil
+  if options.replay then
+    local replay = require("actor.sim.replay")
+    local run = replay.load(options.replay)
+    scenario.replay = replay.nodes(run)
+    scenario.time = options.time or replay.seconds(run)
+  end
   local fine, message = c.check(scenario)
   if not fine then return nil, message end
   return scenario
@@ -111,8 +118,6 @@ function M.run(options)
   local peers = options.topology == "peers"
   local resample = options.resample or (peers and "poll:0.5" or nil)
   local rule = barrier.from(options.barrier, { resample = resample, load = options.load })
-  scenario.replay = options.replay and require("actor.sim.replay").nodes(options.replay)
-  if options.replay and not options.time then scenario.time = options.replay.stop end
   local form = native_form(rule, options)
   if form then return c.run(scenario, form) end
   return c.run(scenario, barrier.evaluator(rule, c.rule_seed(scenario.seed or 0)))

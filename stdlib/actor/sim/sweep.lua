@@ -91,8 +91,8 @@ function M.row(task, result)
   local updates = math.max(result.updates, 1)
   local progress = result.progress_inconsistency
   local row = {
-    index = task.index, barrier = task.label or task.barrier, ["repeat"] = task.repeat_, seed = options.seed,
-    nodes = options.nodes or 100, time = options.time or 200,
+    index = task.index, barrier = task.label or task.barrier, series = task.series, ["repeat"] = task.repeat_, seed = options.seed,
+    nodes = result.nodes, time = result.time,
     mean_step = result.mean_step, sd_step = result.sd_step, min_step = result.min_step, max_step = result.max_step,
     checks = result.checks, messages = result.messages,
     p5_step = quantile(steps, 0.05, alive), p50_step = quantile(steps, 0.5, alive), p95_step = quantile(steps, 0.95, alive),

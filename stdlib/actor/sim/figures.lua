@@ -1,0 +1,159 @@
+--- Plots of a sweep's rows, as SVG text.
+local plot = require("actor.plot")
+local summary = require("actor.sim.summary")
+
+local M = {}
+
+---What can be plotted: of a row, or drawn from all of it.
+M.kinds = {
+  cdf = { title = "Distribution of steps" },
+  progress = { title = "Progress of the nodes" },
+  mean = { field = "mean_step", title = "Mean step", label = "mean step" },
+  waiting = { field = "waiting_share", title = "Waiting at the barrier", label = "share of time spent waiting", unit = "%", scale = 100 },
+  checks = { field = "checks_per_step", title = "Checks of the rule", label = "checks per step" },
+  messages = { field = "messages_per_step", title = "Messages", label = "messages per step" },
+  staleness = { field = "staleness_mean", title = "Staleness of updates", label = "updates of others since the pull" },
+  inconsistency = { field = "progress_mean", title = "Progress inconsistency", label = "steps of others since the pull, mean over nodes" },
+  sequence = { field = "sequence_mean", title = "Sequence inconsistency", label = "updates unlike a serial run's, by the nodes" },
+  loss = { title = "Loss", curve = "loss" },
+  accuracy = { title = "Accuracy", curve = "accuracy" },
+}
+
+local function known_kinds()
+  return table.concat(require("actor.util").sorted_keys(M.kinds), ", ")
+end
+
+-- "pbsp:10, nodes = 200": a group among those that differ in what `names` says.
+local function label_of(group, names)
+  local parts = { group.rows[1].series or group.barrier }
+  for _, name in ipairs(names) do parts[#parts + 1] = ("%s = %s"):format(name, tostring(group.varied[name])) end
+  return table.concat(parts, ", ")
+end
+
+local function cdf(groups, options)
+  local series = {}
+  for i, group in ipairs(groups) do
+    local values, counts = {}, {}
+    for _, row in ipairs(group.rows) do
+      for k, value in ipairs(row.histogram.values) do
+        values[#values + 1], counts[#counts + 1] = value, row.histogram.counts[k]
+      end
+    end
+    series[i] = { name = label_of(group, options.varied), values = values, counts = counts }
+  end
+  return plot.cdf {
+    title = options.title or M.kinds.cdf.title, subtitle = options.subtitle, notes = options.notes,
+    x = { label = "steps started by the end" }, y = { label = "share of the nodes" }, series = series,
+    references = options.references,
+  }
+end
+
+local function mean_curve(group, curve)
+  local first = group.rows[1][curve.table]
+  local x, y = {}, {}
+  for k, at in ipairs(first[curve.x]) do
+    local sum, n = 0, 0
+    for _, row in ipairs(group.rows) do
+      local value = row[curve.table][curve.y][k]
+      if value then sum, n = sum + value, n + 1 end
+    end
+    if n > 0 then x[#x + 1], y[#y + 1] = at, sum / n end
+  end
+  return x, y
+end
+
+local function curves(groups, options, curve)
+  local series = {}
+  for _, group in ipairs(groups) do
+    if group.rows[1][curve.table] and group.rows[1][curve.table][curve.y] then
+      local x, y = mean_curve(group, curve)
+      series[#series + 1] = { name = label_of(group, options.varied), x = x, y = y }
+    end
+  end
+  if #series == 0 then return nil, ("there is no %s to plot: it comes with --train"):format(curve.y) end
+  return plot.line {
+    title = options.title or curve.title, subtitle = options.subtitle, notes = options.notes,
+    x = curve.axis, y = { label = curve.label, log = options.log_y }, series = series,
+  }
+end
+
+-- A line for each rule over what varies first; what else varies makes more lines.
+local function against(groups, options, kind)
+  local name, others = options.varied[1], {}
+  for i = 2, #options.varied do others[#others + 1] = options.varied[i] end
+  local series, known = {}, {}
+  for _, group in ipairs(groups) do
+    local label = label_of(group, others)
+    local one = known[label]
+    if not one then
+      one = { name = label, x = {}, y = {}, low = {}, high = {} }
+      known[label], series[#series + 1] = one, one
+    end
+    local k, mean = #one.x + 1, group.stats[kind.field]
+    local x = group.varied[name]
+    one.x[k] = type(x) == "number" and x or tonumber(tostring(x):match("^[%d.]+"))
+    local scale = kind.scale or 1
+    one.y[k], one.low[k], one.high[k] = mean.mean * scale, mean.low * scale, mean.high * scale
+    if not one.x[k] then return nil, ("--sweep %s has values that are no numbers, which make no axis"):format(name) end
+  end
+  return plot.line {
+    title = options.title or ("%s against %s"):format(kind.title, name), subtitle = options.subtitle, notes = options.notes,
+    x = { label = options.x_label or name, log = options.log_x }, y = { label = kind.label, unit = kind.unit },
+    series = series, references = options.references,
+  }
+end
+
+local function bars(groups, options, kind)
+  local categories, one = {}, { y = {}, low = {}, high = {} }
+  local scale = kind.scale or 1
+  for i, group in ipairs(groups) do
+    local mean = group.stats[kind.field]
+    categories[i] = group.barrier
+    one.y[i], one.low[i], one.high[i] = mean.mean * scale, mean.low * scale, mean.high * scale
+  end
+  return plot.bars {
+    title = options.title or kind.title, subtitle = options.subtitle, notes = options.notes,
+    y = { label = kind.label, unit = kind.unit }, categories = categories, series = { one }, values = "%.3g",
+    references = options.references,
+  }
+end
+
+---@class actor.sim.FigureOptions
+---@field kind? string of M.kinds; default "mean" where something varies, else "cdf"
+---@field varied string[] names of what varies, in order
+---@field title? string
+---@field subtitle? string
+---@field notes? string[]
+---@field references? table as plot.line or plot.bars take them
+---@field confidence? number
+---@field x_label? string
+---@field log_x? boolean|number
+---@field log_y? boolean
+
+---@param rows table[] of actor.sim.sweep
+---@param options actor.sim.FigureOptions
+---@return string? svg
+---@return string? message what cannot be drawn
+function M.draw(rows, options)
+  local name = options.kind or (#options.varied > 0 and "mean" or "cdf")
+  local kind = M.kinds[name]
+  if not kind then return nil, ("there is no plot '%s' (known: %s)"):format(name, known_kinds()) end
+  local groups = summary.groups(rows, options.confidence)
+  if name == "cdf" then return cdf(groups, options) end
+  if name == "progress" then
+    return curves(groups, options, {
+      table = "progress", x = "time", y = "mean", title = kind.title, label = "mean of completed steps",
+      axis = { label = "simulated time", unit = "s" },
+    })
+  end
+  if kind.curve then
+    return curves(groups, options, {
+      table = "training", x = options.by_updates and "updates" or "time", y = kind.curve, title = kind.title,
+      label = kind.curve, axis = options.by_updates and { label = "updates" } or { label = "simulated time", unit = "s" },
+    })
+  end
+  if #options.varied > 0 then return against(groups, options, kind) end
+  return bars(groups, options, kind)
+end
+
+return M

@@ -1,0 +1,65 @@
+--- Recorded runs as scenarios: the work and network times that `--record` measured, under any rule; and what was measured
+--- beside what the simulator makes of it.
+local check = require("actor.check")
+local trace = require("actor.trace")
+
+local M = {}
+
+local cache = {}
+
+---The run that `spec` names: "FILE" is the file's only one (or the first), "FILE#2" the second.
+---@param spec string
+---@return actor.trace.Run
+function M.load(spec)
+  if cache[spec] then return cache[spec] end
+  local path, index = spec:match("^(.*)#(%d+)$")
+  path, index = path or spec, tonumber(index or 1)
+  local recorded = trace.read(path)
+  local run = recorded.runs[index]
+  if not run then check.fail("%s holds %d run%s, so there is no run %d", path, #recorded.runs, #recorded.runs == 1 and "" or "s", index) end
+  cache[spec] = run
+  return run
+end
+
+---Seconds that the run took.
+---@param run actor.trace.Run
+---@return number
+function M.seconds(run)
+  return run.stop or run.last
+end
+
+---The nodes of a run as the simulator takes them, in the order in which they came.
+---@param run actor.trace.Run
+---@return {joins: number, leaves: number, work: number[], network: number[]}[]
+function M.nodes(run)
+  local nodes = {}
+  for _, worker in ipairs(run.workers) do
+    local work, network = {}, {}
+    for k, compute in ipairs(worker.compute) do
+      local whole = worker.time[k] - worker.released[k]
+      work[k] = math.min(compute, whole)
+      network[k] = whole - work[k]
+    end
+    local gone = not worker.counted and worker.leaves[#worker.leaves]
+    if #work > 0 then
+      nodes[#nodes + 1] = {
+        id = worker.id, joins = worker.joins[1].time, leaves = gone and gone.time or 0, work = work, network = network,
+      }
+    end
+  end
+  if #nodes == 0 then check.fail("sim.replay: the recorded run holds no completed step") end
+  table.sort(nodes, function(a, b)
+    if a.joins ~= b.joins then return a.joins < b.joins end
+    return a.id < b.id
+  end)
+  return nodes
+end
+
+---@param run actor.trace.Run
+---@return {mean_step: number, seconds: number, barrier: string?, workers: integer}
+function M.measured(run)
+  local sums = trace.summary(run)
+  return { mean_step = sums.mean_step, seconds = M.seconds(run), barrier = run.header.barrier, workers = #run.workers }
+end
+
+return M
