@@ -333,8 +333,20 @@ int sim_regular(lua_State* L) {
   return 1;
 }
 
+/// make_directory(path): true, or nil and what is wrong.
+int sim_make_directory(lua_State* L) {
+  const std::string path(check_text(L, 1, "path", "make_directory"));
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return push_failure(L, Error{Code::io, path + " cannot be made: " + error.message()});
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
 int open_module(lua_State* L) {
   lua_newtable(L);
+  lua_pushcfunction(L, guarded<sim_make_directory>);
+  lua_setfield(L, -2, "make_directory");
   lua_pushcfunction(L, guarded<sim_regular>);
   lua_setfield(L, -2, "regular");
   lua_pushcfunction(L, guarded<sim_run>);

@@ -77,6 +77,12 @@ local function curves(groups, options, curve)
   }
 end
 
+-- What varies as a place on an axis; of "0.05:10x" the share, or with "factor" the 10.
+function M.number_of(value, part)
+  if type(value) == "number" then return value end
+  return tonumber(tostring(value):match(part == "factor" and ":([%d.]+)" or "^[%d.]+"))
+end
+
 -- A line for each rule over what varies first; what else varies makes more lines.
 local function against(groups, options, kind)
   local name, others = options.varied[1], {}
@@ -90,15 +96,19 @@ local function against(groups, options, kind)
       known[label], series[#series + 1] = one, one
     end
     local k, mean = #one.x + 1, group.stats[kind.field]
-    local x = group.varied[name]
-    one.x[k] = type(x) == "number" and x or tonumber(tostring(x):match("^[%d.]+"))
+    one.x[k] = M.number_of(group.varied[name], options.x_of)
     local scale = kind.scale or 1
+    if options.normalise then scale = 1 / (k == 1 and mean.mean or one.first) end
+    one.first = one.first or mean.mean
     one.y[k], one.low[k], one.high[k] = mean.mean * scale, mean.low * scale, mean.high * scale
     if not one.x[k] then return nil, ("--sweep %s has values that are no numbers, which make no axis"):format(name) end
   end
+  for _, one in ipairs(series) do one.first = nil end
+  local label = options.normalise and kind.label .. ", relative to the first" or kind.label
   return plot.line {
-    title = options.title or ("%s against %s"):format(kind.title, name), subtitle = options.subtitle, notes = options.notes,
-    x = { label = options.x_label or name, log = options.log_x }, y = { label = kind.label, unit = kind.unit },
+    title = options.title or ("%s against %s"):format(kind.title, options.x_label or name), subtitle = options.subtitle,
+    notes = options.notes,
+    x = { label = options.x_label or name, log = options.log_x }, y = { label = label, unit = kind.unit },
     series = series, references = options.references,
   }
 end
@@ -127,6 +137,8 @@ end
 ---@field references? table as plot.line or plot.bars take them
 ---@field confidence? number
 ---@field x_label? string
+---@field x_of? "factor" of stragglers: the factor is the axis, not the share
+---@field normalise? boolean each line relative to its first value
 ---@field log_x? boolean|number
 ---@field log_y? boolean
 

@@ -1,0 +1,204 @@
+--- Every experiment of the literature in one folder: tables, plots, and a page that shows each with its parameters and its
+--- figures beside the published ones.
+local c = require("actor.c.sim")
+local command = require("actor.c.command")
+local figures = require("actor.sim.figures")
+local page = require("actor.sim.page")
+local plot = require("actor.plot")
+local psp = require("actor.psp")
+local sim = require("actor.sim")
+
+local M = {}
+
+local repeats = 10
+local betas = { 1, 2, 4, 8, 16, 32, 64, 128 }
+
+local function subtitle(base)
+  local parts = {}
+  for _, name in ipairs { "nodes", "time", "work", "straggler" } do
+    if base[name] then parts[#parts + 1] = ("%s %s%s"):format(name, base[name], name == "time" and " s" or "") end
+  end
+  parts[#parts + 1] = ("%d seeds from %d"):format(repeats, base.seed)
+  return table.concat(parts, ", ")
+end
+
+-- --- tasks of all experiments at once, so that no process waits at an experiment's end ---
+
+-- Rules as "pbsp:{beta}" get the number of the point that they are at.
+local function tasks_of(experiment, tasks)
+  for _, task in ipairs(sim.sweep.tasks(experiment.sweep)) do
+    local spec = task.barrier:gsub("{([%w_-]+)}", function(name) return tostring(task.varied[name]) end)
+    task.series, task.barrier, task.options.barrier = task.barrier, spec, spec
+    for name in pairs(task.varied) do
+      if name == "beta" then task.options[name] = nil end
+    end
+    task.experiment, task.index = experiment.id, #tasks + 1
+    tasks[#tasks + 1] = task
+  end
+end
+
+local function run_all(experiments, options)
+  local tasks, rows = {}, {}
+  for _, experiment in ipairs(experiments) do
+    rows[experiment.id] = {}
+    tasks_of(experiment, tasks)
+  end
+  local bar = require("actor.progress").new { total = #tasks, label = "experiments", quiet = options.quiet }
+  local function take(row)
+    local own = rows[tasks[row.index].experiment]
+    own[#own + 1] = row
+    bar:update(row.index, tasks[row.index].experiment)
+  end
+  if options.jobs == 1 then
+    for _, task in ipairs(tasks) do take(sim.sweep.execute(task)) end
+  else
+    sim.pool.run(tasks, options.jobs, { "sim", "--worker" }, take)
+  end
+  bar:finish()
+  return rows
+end
+
+-- --- what is compared ---
+
+local function same_point(reference, group)
+  for name, value in pairs(reference.varied or {}) do
+    if group.varied[name] ~= value then return false end
+  end
+  return reference.barrier == group.barrier
+end
+
+-- Rows of {what, reference, simulated mean, half of its interval}.
+local function comparisons(experiment, groups)
+  local out = {}
+  for _, reference in ipairs(experiment.references or {}) do
+    for _, group in ipairs(groups) do
+      if same_point(reference, group) then
+        local what = reference.barrier
+        for name, value in pairs(reference.varied or {}) do
+          if name ~= "beta" then what = ("%s, %s %s"):format(what, name, tostring(value)) end
+        end
+        local mean = group.stats.mean_step
+        out[#out + 1] = { what = what .. ": mean step", published = reference.mean, mean = mean.mean, half = mean.high - mean.mean, n = mean.n }
+        if reference.sd then
+          local sd = group.stats.sd_step
+          out[#out + 1] = { what = what .. ": deviation over the nodes", published = reference.sd, mean = sd.mean, half = sd.high - sd.mean, n = sd.n }
+        end
+      end
+    end
+  end
+  return out
+end
+
+-- The published means as markers: over the bars, or at their places on the axis.
+local function markers(experiment, options, groups)
+  if options.kind ~= "mean" or options.normalise or not experiment.references then return nil end
+  local x, y = {}, {}
+  if #experiment.varied == 0 then
+    for i, group in ipairs(groups) do
+      y[i] = 0 / 0
+      for _, reference in ipairs(experiment.references) do
+        if same_point(reference, group) then y[i] = reference.mean end
+      end
+    end
+    return { { name = "published", y = y } }
+  end
+  for _, reference in ipairs(experiment.references) do
+    x[#x + 1] = figures.number_of(reference.varied[experiment.varied[1]], options.x_of)
+    y[#y + 1] = reference.mean
+  end
+  return { { name = "published", x = x, y = y } }
+end
+
+-- --- writing ---
+
+local function save(path, text)
+  local fine, message = plot.save(path, text)
+  if not fine then error(message, 0) end
+end
+
+local function write_table(dir, experiment, rows)
+  local path = ("%s/%s.csv"):format(dir, experiment.id)
+  local base = sim.table.configuration(experiment.sweep.base)
+  table.insert(base, 1, "actorhost sim " .. require("actor").version)
+  local file, message = sim.table.open(path, "csv", base, experiment.varied)
+  if not file then error(message, 0) end
+  for _, row in ipairs(rows) do file:add(row) end
+  file:finish()
+end
+
+local function write_experiment(dir, experiment, rows)
+  write_table(dir, experiment, rows)
+  local groups = sim.summary.groups(rows)
+  local section = {
+    id = experiment.id, title = experiment.title, about = experiment.about, parameters = subtitle(experiment.sweep.base),
+    files = {}, comparisons = comparisons(experiment, groups), csv = experiment.id .. ".csv",
+  }
+  for _, wanted in ipairs(experiment.plots) do
+    local options = {}
+    for name, value in pairs(wanted) do options[name] = value end
+    options.varied, options.subtitle = experiment.varied, section.parameters
+    options.references = markers(experiment, wanted, groups)
+    local svg = assert(figures.draw(rows, options))
+    local name = ("%s-%s.svg"):format(experiment.id, wanted.id)
+    save(dir .. "/" .. name, svg)
+    section.files[#section.files + 1] = name
+  end
+  return section
+end
+
+-- The bounds need no simulation.
+local published_minima = {
+  { 1, 14.66, 62.25 }, { 2, 12.71, 48.57 }, { 4, 11.39, 40.20 }, { 8, 10.57, 35.38 }, { 16, 10.08, 32.67 }, { 128, 9.58, 29.93 },
+}
+
+local function write_bounds(dir)
+  local section = {
+    id = "bounds", title = "Convergence bounds", parameters = "r = 4, T = 10000, F(r) = a^(1/beta)", files = {}, comparisons = {},
+    about = "Bounds of the mean and of the second moment of how late an update is, against a = F(r)^beta.",
+  }
+  for moment, name in ipairs { "mean", "second moment" } do
+    local series = {}
+    for i, beta in ipairs(betas) do
+      series[i] = psp.curve { beta = beta, r = 4, T = 10000, moment = moment }
+      series[i].name = "beta = " .. beta
+    end
+    local file = ("bounds-%d.svg"):format(moment)
+    save(dir .. "/" .. file, plot.line {
+      title = "Bound of the " .. name, subtitle = section.parameters, series = series,
+      x = { label = "a" }, y = { label = "bound of the " .. name, log = true, max = moment == 1 and 100 or 1000 },
+    })
+    section.files[moment] = file
+  end
+  for _, row in ipairs(published_minima) do
+    for moment, name in ipairs { "mean", "second moment" } do
+      local best = psp.best_a { beta = row[1], r = 4, T = 10000, moment = moment }
+      section.comparisons[#section.comparisons + 1] = {
+        what = ("beta %d: least bound of the %s, at a = %.3f"):format(row[1], name, best.a), published = row[moment + 1],
+        mean = best.value, half = 0, n = 1,
+      }
+    end
+  end
+  return section
+end
+
+---Runs everything and writes it into `dir`.
+---@param dir string made where it is not there
+---@param options {jobs: integer, quiet?: boolean}
+---@return integer exit code
+function M.run(dir, options)
+  local made, message = c.make_directory(dir)
+  if not made then
+    command.err("actorhost sim: " .. message)
+    return 2
+  end
+  local experiments = require("actor.sim.experiments")(repeats)
+  local rows = run_all(experiments, options)
+  local sections = {}
+  for i, experiment in ipairs(experiments) do sections[i] = write_experiment(dir, experiment, rows[experiment.id]) end
+  sections[#sections + 1] = write_bounds(dir)
+  save(dir .. "/index.html", page.html(sections))
+  print(("%s/index.html: %d experiments, %d plots"):format(dir, #sections, page.count(sections)))
+  return 0
+end
+
+return M
