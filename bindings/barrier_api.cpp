@@ -54,6 +54,8 @@ void fill(ah_asking* batch, const Progress& progress, std::span<const Slot> aski
   batch->alive = progress.alive();
   batch->pulled = progress.pulled();
   batch->durations = progress.durations();
+  batch->averages = progress.averages();
+  batch->started = progress.started();
   batch->asked = progress.asked();
   batch->asking = asking.data();
   batch->decisions = reinterpret_cast<ah_decision*>(out.data());

@@ -32,6 +32,8 @@ typedef struct ah_asking {
   const uint8_t* alive;
   const double* pulled;
   const double* durations;
+  const double* averages;
+  const double* started;
   const double* asked;
   const uint32_t* asking; /* slots of the `count` workers that ask */
   ah_decision* decisions; /* one per asking worker, "hold" at first */

@@ -77,7 +77,7 @@ Status Progress::add(NodeId id, int32_t step) {
     return Error{Code::bad_argument, who + ": step " + std::to_string(step) + " is more than " +
                                          std::to_string(kMaxSpread) + " away from the other workers"};
   }
-  insert(id, Parked{step, 0, 0, 1});
+  insert(id, Parked{step, 0, 0, 0, 1});
   return {};
 }
 
@@ -93,6 +93,7 @@ void Progress::insert(NodeId id, const Parked& worker) {
   alive_.push_back(worker.alive);
   pulled_.push_back(worker.pulled);
   durations_.push_back(worker.duration);
+  averages_.push_back(worker.average);
   started_.push_back(0);
   asked_.push_back(0);
   tickets_.push_back(0);
@@ -111,7 +112,7 @@ void Progress::erase(Slot slot) {
     array.pop_back();
   };
   close(ids_), close(steps_), close(busy_), close(alive_), close(pulled_);
-  close(durations_), close(started_), close(asked_), close(tickets_);
+  close(durations_), close(averages_), close(started_), close(asked_), close(tickets_);
   ++layout_;
   ++changes_;
 }
@@ -127,7 +128,7 @@ bool Progress::remove(NodeId id) {
 bool Progress::park(NodeId id) {
   const Slot at = slot(id);
   if (at == kNoSlot) return false;
-  parked_[id] = Parked{steps_[at], pulled_[at], durations_[at], alive_[at]};
+  parked_[id] = Parked{steps_[at], pulled_[at], durations_[at], averages_[at], alive_[at]};
   erase(at);
   slots_[id] = kNoSlot;
   return true;
@@ -154,7 +155,10 @@ bool Progress::start(NodeId id, double now) {
 bool Progress::complete(NodeId id, double now) {
   const Slot at = slot(id);
   if (at == kNoSlot) return false;
-  if (busy_[at] != 0) durations_[at] = now - started_[at];
+  if (busy_[at] != 0) {
+    durations_[at] = now - started_[at];
+    averages_[at] += (averages_[at] > 0 ? kNewest : 1) * (durations_[at] - averages_[at]);
+  }
   busy_[at] = 0;
   counts_.advance(steps_[at]++);
   ++events_;

@@ -52,6 +52,8 @@ class Progress {
  public:
   static constexpr NodeId kMaxId = (1U << 24) - 1;  // the index from ids to slots is an array
   static constexpr int32_t kMaxSpread = 1 << 24;    // and so are the counts per step
+  /// What a step's duration counts in the worker's average: half of an average is of the last 2 or 3 steps.
+  static constexpr double kNewest = 0.25;
 
   /// Counts worker `id` from now on, with `step` completed steps. Fails on an id that is known or out of
   /// range.
@@ -110,6 +112,8 @@ class Progress {
   const uint8_t* alive() const noexcept { return alive_.data(); }         // 0 while it is suspected
   const double* pulled() const noexcept { return pulled_.data(); }        // model version it last pulled, 0 at first
   const double* durations() const noexcept { return durations_.data(); }  // seconds of its last step, 0 at first
+  const double* averages() const noexcept { return averages_.data(); }    // seconds of its recent steps, 0 at first
+  const double* started() const noexcept { return started_.data(); }      // when its step (the last one) began
   const double* asked() const noexcept { return asked_.data(); }          // when it asked to go on
   const uint64_t* tickets() const noexcept { return tickets_.data(); }    // its asking's number, 0 when not waiting
   const Slot* everyone() const noexcept { return everyone_.data(); }      // 0, 1, 2, ...
@@ -119,6 +123,7 @@ class Progress {
     int32_t step;
     double pulled;
     double duration;
+    double average;
     uint8_t alive;
   };
 
@@ -131,6 +136,7 @@ class Progress {
   std::vector<uint8_t> alive_;
   std::vector<double> pulled_;
   std::vector<double> durations_;
+  std::vector<double> averages_;
   std::vector<double> started_;
   std::vector<double> asked_;
   std::vector<uint64_t> tickets_;

@@ -43,6 +43,13 @@ test("a view shows the asking worker and everybody's state", function()
     equal(view.pulled[2], 30)
     equal(view.durations[1], 0)
     equal(view.durations[2], 2)
+    equal(view.averages[1], 0)
+    equal(view.averages[2], 2)
+    equal(view.started[2], 12)
+    equal(view.duration, 0)
+    equal(view.average, 0)
+    equal(view.ids[1], 4)
+    equal(view.ids[2], 9)
     checked = true
     return true
   end):poll(progress, 13)
@@ -98,10 +105,13 @@ test("a wrong index or field of a view is an error that says what there is", fun
     raises(function() return view.busy[0] end, "view%.busy%[0%] is out of range")
     raises(function() return view.alive[1.5] end, "view%.alive%[1%.5%] is out of range")
     raises(function() return view.pulled[0 / 0] end, "view%.pulled%[%-?nan%] is out of range")
+    raises(function() return view.started[4] end, "view%.started%[4%] is out of range")
+    raises(function() return view.averages[0] end, "view%.averages%[0%] is out of range")
+    raises(function() return view.ids[7] end, "view%.ids%[7%] is out of range")
     raises(function() return view.durations.mean end, "view%.durations has no field 'mean'")
     raises(function() view.steps[1] = 0 end, "cannot be changed")
     raises(function() return view.stepz end, "a view has no field 'stepz' %(it has .*steps.*%)")
-    raises(function() view.mine = 1 end, "a view has no field 'mine'; what a rule remembers goes into view.memory")
+    raises(function() view.mine = 1 end, "a view has no field 'mine'; what a rule remembers goes into view.memory or view.shared")
     return true
   end)
 end)
@@ -143,6 +153,27 @@ test("memory is the asker's own and lasts until it passes", function()
   evaluator:poll(progress, 4)
   equal(counts[0], 1)
   equal(counts[1], 3)
+end)
+
+test("the shared table is everybody's, in samples too, until another rule is in charge", function()
+  local progress = cluster({ 0, 0, 0 }, { 0, 1, 2 })
+  local function count(view)
+    view.shared.asked = (view.shared.asked or 0) + 1
+    return true
+  end
+  local seen_counts = {}
+  local counting = barrier.sample(2, function(view)
+    count(view)
+    seen_counts[#seen_counts + 1] = view.shared.asked
+    return true
+  end)
+  local evaluator = barrier.evaluator(counting)
+  evaluator:poll(progress, 0)
+  equal(seen_counts, { 1, 2, 3 })
+  evaluator:set(counting)
+  progress:ask(0, 1)
+  evaluator:poll(progress, 1)
+  equal(seen_counts, { 1, 2, 3, 1 })
 end)
 
 test("a worker's random numbers are its own and hang on the seed only", function()

@@ -1,5 +1,6 @@
 --- Asks a rule about all workers that wait, in one go. Deterministic for a seed and a sequence of events: each worker
---- has its own random streams (by id), so an answer does not hang on who was asked about before.
+--- has its own random streams (by id), so an answer does not hang on who was asked about before, unless the rule itself
+--- keeps something in view.shared.
 local ffi = require("ffi")
 local check = require("actor.check")
 local rules = require("actor.barrier.rule")
@@ -81,7 +82,7 @@ end
 function Evaluator.new(rule, seed)
   local asking = ffi.new("ah_asking")
   asking.magic = magic
-  local context = { seed = seed, samplings = 0, memories = {}, rngs = {}, remembers = false }
+  local context = { seed = seed, samplings = 0, memories = {}, shared = {}, rngs = {}, remembers = false }
   local view = views.new(asking, asking.everyone, context)
   local make = assert(load(loop, "@stdlib/actor/barrier/evaluator.lua(loop)", "t"))
   local one, all = make(asking, view, context, wrong_answer)
@@ -96,7 +97,7 @@ function Evaluator:set(rule)
   rule = rules.of(rule, "evaluator:set")
   self.rule, self.label = rule, rules.label(rule)
   self._context.rule = rule.run
-  self._context.memories = {}
+  self._context.memories, self._context.shared = {}, {}
   self.asking.staleness = rule.staleness or -1
   self.asking.watch = watches[rule.watches]
   self.asking.version = self.asking.version + 1

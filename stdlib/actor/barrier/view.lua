@@ -11,13 +11,19 @@ local new_rng = require("actor.rng")
 ---@field population number how many there are
 ---@field now number seconds on the run's clock
 ---@field waited number seconds since the worker asked to go on
+---@field duration number seconds of its last step, 0 before the first
+---@field average number seconds of its recent steps, exponentially smoothed; 0 before the first
 ---@field steps number[] completed steps of the seen workers, 1 .. n; `#view.steps` is n
+---@field ids number[] their permanent ids
 ---@field busy boolean[] works on a step now
 ---@field alive boolean[] false while it is suspected
 ---@field pulled number[] model version that it last pulled
+---@field started number[] when its step began, on the run's clock; the last one, when it is not busy
 ---@field durations number[] seconds of its last step, 0 before the first
+---@field averages number[] seconds of its recent steps, smoothed
 ---@field rng actor.Rng the asking worker's own random stream
 ---@field memory table the asking worker's own, from its asking until it passes
+---@field shared table everybody's, as long as the rule is in charge; a rule that is one of several uses view.shared[rule]
 local View = {}
 
 local M = {}
@@ -25,14 +31,6 @@ local M = {}
 local huge = math.huge
 
 -- --- arrays ---
-
-ffi.cdef [[
-typedef struct { const struct ah_asking* asking; const struct ah_seen* seen; } ah_view_steps;
-typedef struct { const struct ah_asking* asking; const struct ah_seen* seen; } ah_view_busy;
-typedef struct { const struct ah_asking* asking; const struct ah_seen* seen; } ah_view_alive;
-typedef struct { const struct ah_asking* asking; const struct ah_seen* seen; } ah_view_pulled;
-typedef struct { const struct ah_asking* asking; const struct ah_seen* seen; } ah_view_durations;
-]]
 
 local function length(array)
   return array.seen.n
@@ -54,6 +52,7 @@ end
 
 -- One metatype per array, so that each compiles to a bounds check and two loads.
 local function array_type(name, element)
+  ffi.cdef(("typedef struct { const struct ah_asking* asking; const struct ah_seen* seen; } ah_view_%s;"):format(name))
   local function index(array, i)
     local seen = array.seen
     if array.asking.live == 0 then stale() end
@@ -65,10 +64,13 @@ end
 
 local arrays = {
   steps = array_type("steps", function(asking, slot) return asking.steps[slot] end),
+  ids = array_type("ids", function(asking, slot) return asking.ids[slot] end),
   busy = array_type("busy", function(asking, slot) return asking.busy[slot] ~= 0 end),
   alive = array_type("alive", function(asking, slot) return asking.alive[slot] ~= 0 end),
   pulled = array_type("pulled", function(asking, slot) return asking.pulled[slot] end),
+  started = array_type("started", function(asking, slot) return asking.started[slot] end),
   durations = array_type("durations", function(asking, slot) return asking.durations[slot] end),
+  averages = array_type("averages", function(asking, slot) return asking.averages[slot] end),
 }
 
 -- --- helpers ---
@@ -135,8 +137,14 @@ local function rng_of(view)
   return rng
 end
 
+local function own(view, array)
+  local asking = view._asking
+  if asking.live == 0 then stale() end
+  return asking[array][asking.slot]
+end
+
 local function known_fields()
-  local names = { "memory", "rng", "step", "id", "n", "population", "now", "waited" }
+  local names = { "memory", "rng", "shared", "duration", "average", "step", "id", "n", "population", "now", "waited" }
   for name in pairs(arrays) do names[#names + 1] = name end
   for name in pairs(methods) do names[#names + 1] = name .. "()" end
   table.sort(names)
@@ -147,14 +155,17 @@ local metatable = {
   __index = function(view, key)
     if key == "memory" then return memory_of(view) end
     if key == "rng" then return rng_of(view) end
+    if key == "shared" then return view._context.shared end
+    if key == "duration" then return own(view, "durations") end
+    if key == "average" then return own(view, "averages") end
     error(("a view has no field '%s' (it has %s)"):format(tostring(key), known_fields()), 2)
   end,
   __newindex = function(_, key)
-    error(("a view has no field '%s'; what a rule remembers goes into view.memory"):format(tostring(key)), 2)
+    error(("a view has no field '%s'; what a rule remembers goes into view.memory or view.shared"):format(tostring(key)), 2)
   end,
 }
 
----A view over `seen`. `context` holds what its evaluator keeps: seed, memories and rngs by worker id.
+---A view over `seen`. `context` holds what its evaluator keeps: seed, memories and rngs by worker id, the shared table.
 function M.new(asking, seen, context)
   local view = {
     step = 0, id = 0, n = 0, population = 0, now = 0, waited = 0,

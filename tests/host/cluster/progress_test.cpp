@@ -133,6 +133,32 @@ TEST_CASE("a step's duration, the pulled version and suspicion are kept per work
   CHECK(progress.events() == 1);
 }
 
+TEST_CASE("a worker's average follows its recent durations, also while it is parked, and its start is kept") {
+  Progress progress;
+  REQUIRE(progress.add(4, 0).ok());
+  CHECK(progress.averages()[0] == 0);
+  const auto work = [&](double from, double seconds) {
+    progress.start(4, from);
+    progress.complete(4, from + seconds);
+  };
+  work(10, 2);
+  CHECK(progress.averages()[0] == 2);
+  work(20, 6);
+  CHECK(progress.averages()[0] == 3);
+  CHECK(progress.durations()[0] == 6);
+  CHECK(progress.started()[0] == 20);
+  CHECK(progress.park(4));
+  CHECK(progress.unpark(4));
+  CHECK(progress.averages()[0] == 3);
+  progress.start(4, 30);
+  CHECK(progress.started()[0] == 30);
+  progress.complete(4, 31);
+  progress.complete(4, 50);  // without a start it has no duration
+  CHECK(progress.averages()[0] == 2.5);
+  for (int i = 0; i < 40; ++i) work(100 + i, 0.5);
+  CHECK(progress.averages()[0] == Approx(0.5).margin(1e-4));
+}
+
 TEST_CASE("suspicion of a parked worker is there when it comes back") {
   Progress progress;
   REQUIRE(progress.add(4, 0).ok());
