@@ -16,6 +16,7 @@ local node = require("actor.c.node")
 local events = require("actor.events")
 local codec = require("actor.codec")
 local barrier = require("actor.barrier")
+local merge = require("actor.barrier.merge")
 local c = require("actor.c.param")
 
 local M = {}
@@ -41,8 +42,6 @@ local M = {}
 ---@field dropped integer pushes that the merge policy refused
 ---@field lost integer workers lost on the way
 ---@field non_finite integer pushes that held an infinite value or NaN
-
----@class actor.param.Merge how late or surplus pushes are treated
 
 ---@class actor.param.Run
 ---@field schedule? fun(workers: integer[]): table<integer, actor.param.Entry[]> on shard 0: what each of these workers, which have passed the barrier, works on. An entry {k} stands for the stored value of k. A worker without entries rests: nobody waits for it, and it is offered again
@@ -76,42 +75,8 @@ local function check_returned(value, kind, what, fn, expected)
     value == nil and " (is a 'return' missing?)" or "")
 end
 
----Merge policies: how pushes that are late, or more than wanted, are treated. Not a barrier: nobody waits for them.
-M.merge = {}
-
----Every push is merged as it is.
----@return actor.param.Merge
-function M.merge.all()
-  return { kind = "all" }
-end
-
----Pushes more than `later_than` steps behind the newest one are dropped (Chen et al. 2016 for backup workers).
----@param options {later_than: integer}
----@return actor.param.Merge
-function M.merge.drop(options)
-  check.options(options, { later_than = "number" }, "merge.drop")
-  check.integer(options.later_than, "later_than", "merge.drop", 0, 2 ^ 31)
-  return { kind = "drop", later_than = options.later_than }
-end
-
----Pushes are held until `k` have come and then merged as one, their mean (Nguyen et al. 2022, FedBuff).
----@param options {k: integer}
----@return actor.param.Merge
-function M.merge.buffer(options)
-  check.options(options, { k = "number" }, "merge.buffer")
-  check.integer(options.k, "k", "merge.buffer", 1, 2 ^ 24)
-  return { kind = "buffer", k = options.k }
-end
-
----A push that is t steps behind the newest counts (1 + t) ^ -exponent (Xie et al. 2019, FedAsync).
----@param options? {exponent?: number} default 1
----@return actor.param.Merge
-function M.merge.scale_by_staleness(options)
-  options = options or {}
-  check.options(options, { exponent = "number?" }, "merge.scale_by_staleness")
-  check.number(options.exponent or 1, "exponent", "merge.scale_by_staleness", 0, 100)
-  return { kind = "scale", exponent = options.exponent or 1 }
-end
+---Merge policies: how pushes that are late, or more than wanted, are treated (barrier/merge.lua).
+M.merge = merge.constructors
 
 local function check_checkpoint(plan)
   if not plan then return end
@@ -120,8 +85,6 @@ local function check_checkpoint(plan)
   if plan.seconds then check.number(plan.seconds, "checkpoint.seconds", "param.run", 0) end
   if not plan.steps and not plan.seconds then check.fail("param.run, checkpoint: give steps= or seconds=") end
 end
-
-local merge_kinds = { all = true, drop = true, buffer = true, scale = true }
 
 local function check_run(run, flags)
   check.options(run, kinds, "param.run")
@@ -135,7 +98,7 @@ local function check_run(run, flags)
   if not run.stop and not flags.seconds then
     check.fail("param.run: without stop= (or --seconds on the command line) it would never end")
   end
-  if run.merge and not merge_kinds[run.merge.kind] then check.fail("param.run: merge is none of param.merge's") end
+  if run.merge and not merge.kinds[run.merge.kind] then check.fail("param.run: merge is none of param.merge's") end
   check_checkpoint(run.checkpoint)
 end
 

@@ -1,3 +1,5 @@
+#include <sstream>
+
 #include <catch2/catch.hpp>
 
 #include "tests/integration/jobs.hpp"
@@ -127,10 +129,31 @@ TEST_CASE("steps never spread by more than 1 under BSP and s + 1 under SSP(s)") 
   CHECK(spread <= most);
 }
 
+TEST_CASE("every rule of the library runs a job with a straggler") {
+  const JobFolder folder;
+  folder.write("list.lua", R"(
+for _, row in ipairs(require("actor.barrier").list()) do
+  if row.kind == "rule" then print(row.example) end
+end
+)");
+  const Finished list = folder.run({"-n", "1", "list.lua"});
+  std::istringstream rules(list.out);
+  size_t count_of_rules = 0;
+  for (std::string rule; std::getline(rules, rule); ++count_of_rules) {
+    const auto [run, spread] = count("threads", rule);
+    INFO(rule << "\n" << run.description);
+    CHECK(run.status == 0);
+    CHECK(std::stoi(line_after(run.out, "least: ")) >= 20);
+    CHECK(line_after(run.out, "updates: ") == "0");
+  }
+  CHECK(count_of_rules >= 17);
+}
+
 TEST_CASE("a rule that does not wait for one worker goes on without it") {
   const JobFolder folder;
   folder.write("job.lua", kOneStays);
-  const std::string rule = GENERATE(as<std::string>(), "asp", "ssp:30", "pbsp:0", "quorum:0.6", "backup:1");
+  const std::string rule = GENERATE(as<std::string>(), "asp", "ssp:30", "pbsp:0", "quorum:0.6", "backup:1", "ksync:2",
+                                    "partial:0.6", "delay_bounded:0.01:bsp");
   const Finished run = folder.run({"-n", "3", "--barrier", rule, "job.lua"});
   INFO(run.description);
   CHECK(run.status == 0);

@@ -33,8 +33,8 @@ test("a text that names no rule is refused with what there is", function()
   end
   refused("pspb:3", "there is no rule 'pspb'; did you mean pbsp%?")
   refused("BSP", "did you mean bsp%?")
-  refused("nonsense", "there is no rule 'nonsense' %(known: asp, backup:K, bsp, pbsp:BETA, pssp:BETA:S, " ..
-    "quorum:FRACTION%[:S%], ssp:S, or a file")
+  refused("nonsense", "there is no rule 'nonsense' %(known: asp, assp:LOWER:UPPER, awpsp:BETA%[:S%], backup:K, bsp, .*" ..
+    "pbsp:BETA, pssp:BETA:S, quorum:FRACTION%[:S%], sample:BETA:RULE, ssp:S, .*, or a file")
   refused("", "there is no rule ''")
   refused("ssp", "0 parameters are given; it is written ssp:S")
   refused("bsp:1", "1 parameter is given; it is written bsp")

@@ -38,6 +38,7 @@ local function play(rule, events)
   local running = {}
   for id = 0, 199 do
     progress:add(id)
+    progress:start(id, 0)
     running[#running + 1] = id
   end
   for now = 1, events do
@@ -47,7 +48,10 @@ local function play(rule, events)
     running[#running] = nil
     progress:complete(id, now)
     progress:ask(id, now)
-    for _, passed in ipairs(evaluator:poll(progress, now)) do running[#running + 1] = passed end
+    for _, passed in ipairs(evaluator:poll(progress, now)) do
+      running[#running + 1] = passed
+      progress:start(passed, now)
+    end
   end
 end
 
@@ -67,6 +71,14 @@ for name, rule in pairs {
   sticky = barrier.pbsp(10, { resample = "sticky" }),
   quorum = barrier.quorum(0.9, 1),
   backup = barrier.backup(3),
+  ksync = barrier.ksync(150),
+  partial = barrier.partial(0.5),
+  dssp = barrier.dssp { lower = 1, upper = 6 },
+  assp = barrier.assp { lower = 0, upper = 6 },
+  gssp = barrier.gssp { s = 1, between = 8 },
+  awpsp = barrier.awpsp(10),
+  elastic = barrier.elastic(),
+  sync_switch = barrier.sync_switch(10),
   ["delay_bounded pssp"] = barrier.delay_bounded(1e9, barrier.pssp(5, 1)),
   ["a user's rule over a sample"] = barrier.sample(5, by_hand),
 } do

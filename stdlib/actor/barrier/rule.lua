@@ -1,12 +1,19 @@
 --- What a barrier rule is: a callable value, `rule(view) -> pass`, that knows its name and what its answer hangs on.
 local check = require("actor.check")
 
+---@class actor.barrier.Native
+---@field kind "clock"|"free"|"sampled" min >= step - staleness; nobody waits; as clock, over samples
+---@field staleness? integer
+---@field beta? integer
+---@field resample? "event"|"sticky"|{poll: number}
+
 ---@class actor.barrier.Rule
 ---@field name string "ssp(4)", "rule.lua:halfway"
 ---@field run fun(view: actor.barrier.View): boolean, number? true, false, or false and seconds until the next asking
 ---@field staleness? number bound on how far a passing worker may be ahead; 0 is BSP, nil that there is none
 ---@field watches "floor"|"event"|"timer" what its answer hangs on: the smallest clock, any completion, re-check times only
 ---@field resample? "event"|"sticky"|{poll: number} of a sampling rule
+---@field native? actor.barrier.Native how an evaluator in C++ (host/cluster/progress_rules.hpp) may run it instead
 ---@field where? string "rule.lua:3", where a user's function is defined
 ---@overload fun(view: actor.barrier.View): boolean, number?
 local Rule = {}
@@ -21,6 +28,19 @@ function Rule:__tostring()
 end
 
 local M = {}
+
+-- A share of a count that is a whole number in decimal may be a bit more in binary: 0.07 * 100 > 7.
+M.rounding = 1e-9
+
+---The sooner of two re-check times, either nil. What is no time goes on as it is, to be refused by who asked.
+---@param seconds any
+---@param other? number
+---@return any
+function M.sooner(seconds, other)
+  if seconds == nil then return other end
+  if type(seconds) == "number" and other ~= nil and seconds > other then return other end
+  return seconds
+end
 
 ---@param fields table
 ---@return actor.barrier.Rule

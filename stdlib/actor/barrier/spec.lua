@@ -1,19 +1,10 @@
 --- Rules as text: `ssp:4`, `pbsp:10@sticky`, `rule.lua:halfway`. See barrier.from.
 local check = require("actor.check")
+local library = require("actor.barrier.library")
+local parameters = require("actor.barrier.parameter")
 local rules = require("actor.barrier.rule")
 
 local M = {}
-
--- The parameters of each rule; the number is how many must be given.
-local grammar = {
-  bsp = { 0 },
-  asp = { 0 },
-  ssp = { 1, "s" },
-  pbsp = { 1, "beta", samples = true },
-  pssp = { 2, "beta", "s", samples = true },
-  quorum = { 1, "fraction", "s" },
-  backup = { 1, "k" },
-}
 
 local function fail(spec, message, ...)
   check.fail("barrier '%s': %s", spec, message:format(...))
@@ -21,18 +12,9 @@ end
 
 -- --- names ---
 
-local function usage(name)
-  local text = name
-  for i = 2, #grammar[name] do
-    local parameter = ":" .. grammar[name][i]:upper()
-    text = text .. (i - 1 > grammar[name][1] and "[" .. parameter .. "]" or parameter)
-  end
-  return text
-end
-
 local function known()
   local names = {}
-  for name in pairs(grammar) do names[#names + 1] = usage(name) end
+  for _, description in pairs(library.rules) do names[#names + 1] = library.usage(description) end
   table.sort(names)
   return table.concat(names, ", ") .. ", or a file rule.lua[:name]"
 end
@@ -70,22 +52,16 @@ end
 
 -- --- parameters ---
 
-local function split(text, separator)
-  local parts = {}
-  for part in (text .. separator):gmatch("(.-)%" .. separator) do parts[#parts + 1] = part end
-  return parts
-end
-
-local function parameter(spec, name, text)
-  local value = tonumber(text)
-  if name == "fraction" then
-    if not value or not (value >= 0 and value <= 1) then
-      fail(spec, "fraction has to be a number from 0 to 1, not '%s'", text)
-    end
-  elseif not value or value % 1 ~= 0 or value < 0 or value > 2 ^ 31 - 1 then
-    fail(spec, "%s has to be a whole number of at least 0, not '%s'", name, text)
+-- The words of `text` and whether the last one takes the rest: that of a rule's parameter does.
+local function split(text, most)
+  local words = {}
+  while #words + 1 < most do
+    local word, rest = text:match("^([^:]*):(.*)$")
+    if not word then break end
+    words[#words + 1], text = word, rest
   end
-  return value
+  words[#words + 1] = text
+  return words
 end
 
 local function parse_resample(spec, text)
@@ -95,24 +71,75 @@ local function parse_resample(spec, text)
   fail(spec, "resampling '%s' is none of event, sticky, poll:SECONDS", text)
 end
 
-local function parse_named(barrier, spec, default_resample)
-  local head, at = spec:match("^([^@]*)@(.*)$")
-  local words = split(head or spec, ":")
-  local name = words[1]
-  local expected = grammar[name]
-  if not expected then fail(spec, "there is no rule '%s'%s (known: %s)", name, suggestion(name, grammar), known()) end
+-- The rule that is a parameter of this one, if it has one.
+local function inner(description)
+  local last = description.parameters[#description.parameters]
+  return last ~= nil and last[2] == "rule"
+end
+
+-- Whether some rule in `text`, which names one, takes an @policy.
+local function takes_policy(text)
+  local description = library.rules[text:match("^[^:@]*")]
+  if not description then return false end
+  if not inner(description) then return description.samples or false end
+  return takes_policy(split(text, #description.parameters + 1)[#description.parameters + 1] or "")
+end
+
+-- `text` without the @policy that is meant for `description`, and the policy. One behind a rule in a rule is the innermost's.
+local function strip_policy(description, text)
+  local head, policy = text:match("^([^@]*)@(.*)$")
+  if not head then return text, nil end
+  if inner(description) and (takes_policy(text) or not description.samples) then return text, nil end
+  return head, policy
+end
+
+local parse
+
+local function parse_parameters(spec, description, words, context)
+  local values = {}
+  for i, parameter in ipairs(description.parameters) do
+    local word, expected = words[i + 1], nil
+    if word == nil then
+      values[i] = parameter.default
+    elseif parameter[2] == "rule" then
+      values[i] = parse(word, context)
+    else
+      values[i], expected = parameters.read(parameter, word)
+      if expected then fail(spec, "%s has to be %s, not '%s'", parameter[1], expected, word) end
+    end
+  end
+  local complaint = library.complaint(description, values)
+  if complaint then fail(spec, "%s", complaint) end
+  return values
+end
+
+-- How many of the rule's parameters a text must name.
+local function least(description)
+  local count = 0
+  for _, parameter in ipairs(description.parameters) do
+    if parameters.needed(parameter) then count = count + 1 end
+  end
+  return count
+end
+
+local function parse_named(spec, context)
+  local name = spec:match("^[^:@]*")
+  local description = library.rules[name]
+  if not description then fail(spec, "there is no rule '%s'%s (known: %s)", name, suggestion(name, library.rules), known()) end
+  local text, policy = strip_policy(description, spec)
+  if policy and not description.samples then fail(spec, "%s does not sample, so it takes no @%s", name, policy) end
+  local most = #description.parameters
+  local words = split(text, inner(description) and most + 1 or math.huge)
   local given = #words - 1
-  if given < expected[1] or given > #expected - 1 then
-    fail(spec, "%s parameter%s given; it is written %s", given, given == 1 and " is" or "s are", usage(name))
+  if given < least(description) or given > most then
+    fail(spec, "%s parameter%s given; it is written %s", given, given == 1 and " is" or "s are", library.usage(description))
   end
-  if at and not expected.samples then fail(spec, "%s does not sample, so it takes no @%s", name, at) end
-  local arguments = {}
-  for i = 1, given do arguments[i] = parameter(spec, expected[i + 1], words[i + 1]) end
-  local resample = at or default_resample
-  if expected.samples and resample then
-    arguments[given + 1] = { resample = parse_resample(at and spec or "--resample " .. resample, resample) }
+  local values, options = parse_parameters(spec, description, words, context), nil
+  local resample = policy or context.resample
+  if description.samples and resample then
+    options = { resample = parse_resample(policy and spec or "--resample " .. resample, resample) }
   end
-  return barrier[name](unpack(arguments))
+  return library.build(description, values, options)
 end
 
 -- --- files ---
@@ -171,16 +198,19 @@ local function parse_file(spec, path, name, load_text)
   return rules.of(rule, "barrier.from", title)
 end
 
----@param barrier table the module, for its constructors
 ---@param spec string
----@param resample? string for sampling rules whose text names no policy
----@param load_text fun(path: string): string?, string?
+---@param context {resample: string?, load: fun(path: string): string?, string?} for sampling rules whose text names no policy
 ---@return actor.barrier.Rule
-function M.parse(barrier, spec, resample, load_text)
-  local path, name = spec:match("^(.+%.lua):([^:/\\]+)$")
-  path = path or spec:match("^.+%.lua$")
-  if path then return parse_file(spec, path, name, load_text) end
-  return parse_named(barrier, spec, resample)
+function parse(spec, context)
+  local description = library.rules[spec:match("^[^:@]*")]
+  if not (description and inner(description)) then
+    local path, name = spec:match("^(.+%.lua):([^:/\\]+)$")
+    path = path or spec:match("^.+%.lua$")
+    if path then return parse_file(spec, path, name, context.load) end
+  end
+  return parse_named(spec, context)
 end
+
+M.parse = parse
 
 return M

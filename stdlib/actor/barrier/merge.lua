@@ -1,0 +1,78 @@
+--- Merge policies: how pushes that are late, or more than wanted, are treated. Not barriers, since nobody waits for them;
+--- they complete those that let workers fall behind (ksync, backup, partial, quorum). `param.run { merge = ... }` takes
+--- one, as `param.merge.NAME`. What they do is C++ (host/engine/param_coordinator), described here.
+local check = require("actor.check")
+
+---@class actor.param.Merge how late or surplus pushes are treated
+---@field kind "all"|"drop"|"buffer"|"scale"
+
+local M = {}
+
+---Every push is merged as it is.
+---@return actor.param.Merge
+function M.all()
+  return { kind = "all" }
+end
+
+---Pushes more than `later_than` steps behind the newest one are dropped (Chen et al. 2016 for backup workers): with 0 this
+---completes barrier.backup and barrier.ksync.
+---@param options {later_than: integer}
+---@return actor.param.Merge
+function M.drop(options)
+  check.options(options, { later_than = "number" }, "merge.drop")
+  check.integer(options.later_than, "later_than", "merge.drop", 0, 2 ^ 31)
+  return { kind = "drop", later_than = options.later_than }
+end
+
+---Pushes are held until `k` have come and then merged as one, their mean (Nguyen et al. 2022, FedBuff); with barrier.asp
+---that is the paper's buffered asynchronous aggregation.
+---@param options {k: integer}
+---@return actor.param.Merge
+function M.buffer(options)
+  check.options(options, { k = "number" }, "merge.buffer")
+  check.integer(options.k, "k", "merge.buffer", 1, 2 ^ 24)
+  return { kind = "buffer", k = options.k }
+end
+
+---A push that is t steps behind the newest counts (1 + t) ^ -exponent (Xie et al. 2019, FedAsync).
+---@param options? {exponent?: number} default 1
+---@return actor.param.Merge
+function M.scale_by_staleness(options)
+  options = options or {}
+  check.options(options, { exponent = "number?" }, "merge.scale_by_staleness")
+  check.number(options.exponent or 1, "exponent", "merge.scale_by_staleness", 0, 100)
+  return { kind = "scale", exponent = options.exponent or 1 }
+end
+
+return {
+  ---What users see as param.merge.
+  constructors = M,
+  kinds = { all = true, drop = true, buffer = true, scale = true },
+  policies = {
+    {
+      name = "all", usage = "param.merge.all()",
+      summary = "every push is merged as it is",
+      definition = "w <- pull(w, u)",
+      paper = "none: the default",
+    },
+    {
+      name = "drop", usage = "param.merge.drop{later_than=STEPS}",
+      summary = "drops pushes more than STEPS behind the newest; completes ksync and backup",
+      definition = "u counts if its step >= newest - later_than",
+      paper = "Chen, Pan, Monga, Bengio, Jozefowicz, Revisiting distributed synchronous SGD, arXiv 2016",
+    },
+    {
+      name = "buffer", usage = "param.merge.buffer{k=K}",
+      summary = "merges the mean of every K pushes; with asp it is FedBuff",
+      definition = "w <- pull(w, mean of k pushes)",
+      paper = "Nguyen, Malik, Zhan, Yousefpour, Rabbat, Malek, Huba, Federated learning with buffered asynchronous " ..
+        "aggregation, AISTATS 2022",
+    },
+    {
+      name = "scale_by_staleness", usage = "param.merge.scale_by_staleness{exponent=A}",
+      summary = "a push t steps behind the newest counts (1 + t) ^ -A",
+      definition = "w <- pull(w, (1 + t) ^ -exponent * u)",
+      paper = "Xie, Koyejo, Gupta, Asynchronous federated optimization, arXiv 2019",
+    },
+  },
+}

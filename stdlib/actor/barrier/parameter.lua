@@ -1,0 +1,71 @@
+--- The parameters of rules, as the rules' files (rules/) describe them: {name, kind, low =, high =, default =, optional =}.
+--- One description serves the constructor, which checks what it is given, and the text form, which reads it.
+local check = require("actor.check")
+local rules = require("actor.barrier.rule")
+
+---@class actor.barrier.Parameter
+---@field [1] string name
+---@field [2] "steps"|"workers"|"fraction"|"seconds"|"ratio"|"factor"|"rule" kind
+---@field low? number instead of the kind's
+---@field high? number
+---@field default? number makes it optional
+---@field optional? boolean it may be left out and has no default
+
+local M = {}
+
+-- "rule" is any rule; in a text it is all that follows.
+local kinds = {
+  steps = { whole = true, low = 0, high = 2 ^ 31 - 1 },
+  workers = { whole = true, low = 0, high = 2 ^ 32 - 1 },
+  fraction = { low = 0, high = 1 },
+  seconds = { low = 0 },
+  ratio = { low = 1 },
+  factor = { low = 0 },
+}
+
+---@param parameter actor.barrier.Parameter
+---@return boolean
+function M.needed(parameter)
+  return parameter.default == nil and not parameter.optional
+end
+
+---The value for the constructor `fn`, which was given `value`. Raises what is wrong with it.
+---@param parameter actor.barrier.Parameter
+---@param value any
+---@param fn string
+---@return any
+function M.checked(parameter, value, fn)
+  local name, kind = parameter[1], kinds[parameter[2]]
+  if not kind then return rules.of(value, fn) end
+  if value == nil and not M.needed(parameter) then return parameter.default end
+  local verify = kind.whole and check.integer or check.number
+  verify(value, name, fn, parameter.low or kind.low, parameter.high or kind.high)
+  return value
+end
+
+---The value that a text stands for, or nil and what it should be.
+---@param parameter actor.barrier.Parameter not of kind "rule"
+---@param text string
+---@return number? value
+---@return string? expected
+function M.read(parameter, text)
+  local kind, value = kinds[parameter[2]], tonumber(text)
+  local low, high = parameter.low or kind.low, parameter.high or kind.high
+  if value and value >= low and value <= (high or math.huge) and not (kind.whole and value % 1 ~= 0) then return value end
+  -- Nobody means the limits of whole numbers by default; they are where clocks end.
+  local limit = not kind.whole and high or parameter.high
+  local range = limit and ("from %g to %g"):format(low, limit) or ("of at least %g"):format(low)
+  return nil, (kind.whole and "a whole number " or "a number ") .. range
+end
+
+---The value as a rule's name shows it.
+---@param parameter actor.barrier.Parameter
+---@param value any
+---@return string
+function M.shown(parameter, value)
+  local kind = kinds[parameter[2]]
+  if not kind then return value.name end
+  return (kind.whole and "%d" or "%g"):format(value)
+end
+
+return M

@@ -1,0 +1,62 @@
+--- SSP whose bound follows the measured spread of speeds: as many steps as the fastest worker makes while the slowest makes
+--- one, less that one, kept between `lower` and `upper`. Equal workers are held together, where that costs little; in a
+--- mixed cluster the fast ones get room. Durations are the workers' averages; suspected and unmeasured workers do not
+--- count, and before two are measured the bound is `lower`. It is set when the smallest clock moves.
+---
+--- Not of a paper: ABS and DSSP choose a bound at run time too, from a convergence bound and per worker. The slowest
+--- worker's lead is 0, so it always passes.
+local rules = require("actor.barrier.rule")
+
+---@type actor.barrier.Description
+local M = {
+  name = "assp",
+  parameters = { { "lower", "steps" }, { "upper", "steps" } },
+  named = true,
+  summary = "ssp with a bound from LOWER to UPPER that follows the spread of speeds",
+  definition = "min >= step - s, where s = round(slowest average / fastest average) - 1 within lower .. upper",
+  paper = "none; in the manner of Zhao et al. 2019 (dssp) and of Tan, Zhu, Zhang, Adaptive bounded staleness, arXiv 2023",
+  example = "assp:0:6",
+}
+
+function M.check(lower, upper)
+  if upper < lower then return ("upper has to be at least lower, which is %d, not %d"):format(lower, upper) end
+end
+
+local function bound(view, lower, upper)
+  local averages, alive = view.averages, view.alive
+  local fastest, slowest = math.huge, 0
+  for i = 1, view.n do
+    local average = averages[i]
+    if average > 0 and alive[i] then
+      if average < fastest then fastest = average end
+      if average > slowest then slowest = average end
+    end
+  end
+  if slowest == 0 then return lower end
+  local s = math.floor(slowest / fastest + 0.5) - 1
+  return s < lower and lower or s > upper and upper or s
+end
+
+---@param lower integer
+---@param upper integer
+---@return actor.barrier.Rule
+function M.make(lower, upper)
+  local self = rules.new { staleness = upper, watches = "floor" }
+
+  function self.run(view)
+    local least, step = view:min(), view.step
+    if least >= step - lower then return true end
+    if least < step - upper then return false end
+    local state = view.shared[self]
+    if not state then
+      state = { least = -1, s = lower }
+      view.shared[self] = state
+    end
+    if state.least ~= least then state.least, state.s = least, bound(view, lower, upper) end
+    return least >= step - state.s
+  end
+
+  return self
+end
+
+return M

@@ -1,0 +1,115 @@
+--- pSSP whose sample favours those who are likely to be there: `beta` workers are drawn without replacement, one after the
+--- other, each with a probability in proportion to its predicted availability. The prediction is that of a two-state Markov
+--- chain per worker, counted from what the failure detector said whenever the rule was asked: a worker that is up counts
+--- with its chance to stay up, a suspected one with its chance to come back, so one that fails for a moment keeps its weight
+--- and one that is gone for long loses it. With everybody up it is pssp(beta, s).
+---
+--- The paper also weighs in correlated failures, freshness and utility, which a view does not show. A fresh sample is drawn
+--- at each asking. Nobody waits for one who is not behind, so the slowest always passes.
+local rules = require("actor.barrier.rule")
+
+---@type actor.barrier.Description
+local M = {
+  name = "awpsp",
+  parameters = { { "beta", "workers" }, { "s", "steps", default = 0 } },
+  summary = "as pssp, but those likely to be available are drawn more often",
+  definition = "min of beta workers drawn by availability >= step - s",
+  paper = "Behfar, Mortier, Robust synchronisation for federated learning in the face of correlated device failure, " ..
+    "arXiv 2026",
+  example = "awpsp:10:2",
+}
+
+-- Per worker id: what it was last, how often it was up and stayed so, was down and came back. By index in the view: the
+-- look at which it was last drawn.
+local function new_state()
+  return { at = -1, was_up = {}, up = {}, stayed = {}, down = {}, returned = {}, drawn = {}, look = 0 }
+end
+
+local function observe(view, state)
+  if state.at == view.now then return end
+  state.at = view.now
+  local ids, alive = view.ids, view.alive
+  local was_up, up, stayed, down, returned = state.was_up, state.up, state.stayed, state.down, state.returned
+  for i = 1, view.n do
+    local id, is_up = ids[i], alive[i]
+    if was_up[id] == nil then
+      up[id], stayed[id], down[id], returned[id] = 0, 0, 0, 0
+    elseif was_up[id] then
+      up[id] = up[id] + 1
+      if is_up then stayed[id] = stayed[id] + 1 end
+    else
+      down[id] = down[id] + 1
+      if is_up then returned[id] = returned[id] + 1 end
+    end
+    was_up[id] = is_up
+  end
+end
+
+-- The chance that the worker is up at the next look (rule of succession, so never 0).
+local function availability(state, id)
+  if state.was_up[id] == nil then return 0.5 end -- another sample was observed at this moment
+  if state.was_up[id] then return (state.stayed[id] + 1) / (state.up[id] + 2) end
+  return (state.returned[id] + 1) / (state.down[id] + 2)
+end
+
+-- Whether `count` more workers can be drawn before one who is behind, among those that are not drawn yet. By keys: the
+-- smallest of exponential() / weight are such a draw (Efraimidis, Spirakis 2006).
+local function rest_is_clear(view, state, count, least)
+  local steps, ids, random, drawn, look = view.steps, view.ids, view.rng, state.drawn, state.look
+  local first = math.huge
+  for i = 1, view.n do
+    if steps[i] < least then
+      local key = random:exponential() / availability(state, ids[i])
+      if key < first then first = key end
+    end
+  end
+  for i = 1, view.n do
+    if steps[i] >= least and drawn[i] ~= look and random:exponential() / availability(state, ids[i]) < first then
+      count = count - 1
+      if count <= 0 then return true end
+    end
+  end
+  return false
+end
+
+-- Draws one after the other; ends at the first one who is behind. A draw that is refused for its weight, or because it was
+-- drawn before, is repeated, which is short unless few are left.
+local function sample_is_clear(view, state, beta, least)
+  local n, steps, ids, random, drawn = view.n, view.steps, view.ids, view.rng, state.drawn
+  local look, count = state.look + 1, beta
+  state.look = look
+  for _ = 1, n do
+    local i = random:below(n) + 1
+    if drawn[i] ~= look and random:uniform() < availability(state, ids[i]) then
+      if steps[i] < least then return false end
+      drawn[i] = look
+      count = count - 1
+      if count == 0 then return true end
+    end
+  end
+  return rest_is_clear(view, state, count, least)
+end
+
+---@param beta integer
+---@param s integer
+---@return actor.barrier.Rule
+function M.make(beta, s)
+  local self = rules.new { watches = "event" }
+
+  function self.run(view)
+    local state = view.shared[self]
+    if not state then
+      state = new_state()
+      view.shared[self] = state
+    end
+    observe(view, state)
+    local least = view.step - s
+    if beta == 0 or view:min() >= least then return true end
+    if beta >= view.n then return false end
+    return sample_is_clear(view, state, beta, least)
+  end
+
+  return self
+end
+
+return M

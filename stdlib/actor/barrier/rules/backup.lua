@@ -1,0 +1,28 @@
+--- Like bsp, but nobody waits for the `k` slowest; backup(0) is bsp. The slowest is behind nobody and passes.
+---
+--- The paper also drops the gradients of the k slowest. That is the merge policy's business:
+--- `param.merge.drop { later_than = 0 }` completes this rule; with `param.merge.all()` late pushes count as any other.
+local rules = require("actor.barrier.rule")
+
+---@type actor.barrier.Description
+local M = {
+  name = "backup",
+  parameters = { { "k", "workers" } },
+  summary = "does not wait for the K slowest; late pushes go to param.merge.drop",
+  definition = "(how many have not completed step) <= k",
+  paper = "Chen, Pan, Monga, Bengio, Jozefowicz, Revisiting distributed synchronous SGD, arXiv 2016",
+  example = "backup:2",
+}
+
+---@param k integer
+---@return actor.barrier.Rule
+function M.make(k)
+  return rules.new {
+    watches = "event",
+    run = function(view)
+      return view:behind(0) <= k
+    end,
+  }
+end
+
+return M

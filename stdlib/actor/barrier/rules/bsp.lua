@@ -1,0 +1,24 @@
+--- Nobody goes on before everybody has completed the step. The slowest worker is behind nobody, so it always passes.
+local rules = require("actor.barrier.rule")
+
+---@type actor.barrier.Description
+local M = {
+  name = "bsp",
+  parameters = {},
+  summary = "nobody goes on before everybody has completed the step",
+  definition = "min >= step",
+  paper = "Valiant, A bridging model for parallel computation, Communications of the ACM 1990",
+  example = "bsp",
+}
+
+---@return actor.barrier.Rule
+function M.make()
+  return rules.new {
+    staleness = 0, watches = "floor", native = { kind = "clock", staleness = 0 },
+    run = function(view)
+      return view:min() >= view.step
+    end,
+  }
+end
+
+return M

@@ -1,0 +1,31 @@
+--- Waits as `rule` says, but no longer than `seconds`. Everybody passes in the end, whatever `rule` says.
+local rules = require("actor.barrier.rule")
+
+---@type actor.barrier.Description
+local M = {
+  name = "delay_bounded",
+  parameters = { { "seconds", "seconds" }, { "rule", "rule" } },
+  summary = "any rule, but nobody waits longer than SECONDS",
+  definition = "rule(view) or waited >= seconds",
+  paper = "none: a time budget for a barrier, as the timeout of Albrecht et al. 2006",
+  example = "delay_bounded:0.5:bsp",
+}
+
+---@param seconds number
+---@param rule actor.barrier.Rule
+---@return actor.barrier.Rule
+function M.make(seconds, rule)
+  local inner = rule.run
+  return rules.new {
+    where = rule.where, watches = rule.watches,
+    run = function(view)
+      local left = seconds - view.waited
+      if left <= rules.rounding then return true end
+      local pass, recheck = inner(view)
+      if pass == false then return false, rules.sooner(recheck, left) end
+      return pass, recheck
+    end,
+  }
+end
+
+return M

@@ -1,0 +1,52 @@
+--- SSP within groups of similar speed: a worker waits for those whose average step takes at most `ratio` times as long or
+--- as short as its own, when they are more than `s` steps behind; others it waits for only when `between` is given and they
+--- are more than that behind.
+---
+--- The paper cuts the workers into groups beforehand, each with a server of its own, and lets the groups exchange models
+--- asynchronously (as here without `between`). Here a group is taken anew from the asker's point of view, so a worker that
+--- becomes slow changes its group, and one that lies between two speeds belongs to both. Workers without a measured step
+--- belong to every group. Nobody waits for one who is not behind, so the slowest always passes.
+local rules = require("actor.barrier.rule")
+
+---@type actor.barrier.Description
+local M = {
+  name = "gssp",
+  parameters = { { "s", "steps" }, { "ratio", "ratio", default = 2 }, { "between", "steps", optional = true } },
+  named = true,
+  summary = "ssp(S) among workers of like speed (within RATIO), BETWEEN steps or no bound to others",
+  definition = "min of those whose average is within a factor ratio of mine >= step - s, and min >= step - between",
+  paper = "Sun, Gui, Guo, Qi, Wang, Liao, GSSP: eliminating stragglers through grouping synchronous for distributed deep " ..
+    "learning in heterogeneous cluster, IEEE Transactions on Cloud Computing 2021",
+  example = "gssp:1:2:8",
+}
+
+function M.check(s, _, between)
+  if between and between < s then return ("between has to be at least s, which is %d, not %d"):format(s, between) end
+end
+
+---@param s integer
+---@param ratio number
+---@param between? integer
+---@return actor.barrier.Rule
+function M.make(s, ratio, between)
+  between = between or math.huge
+  return rules.new {
+    staleness = between < math.huge and between or nil, watches = "event",
+    run = function(view)
+      local lowest, least = view:min(), view.step - s
+      if lowest >= least then return true end
+      if lowest < view.step - between then return false end
+      local steps, averages, mine = view.steps, view.averages, view.average
+      for i = 1, view.n do
+        if steps[i] < least then
+          local other = averages[i]
+          local alike = mine == 0 or other == 0 or (other <= mine * ratio and mine <= other * ratio)
+          if alike then return false end
+        end
+      end
+      return true
+    end,
+  }
+end
+
+return M

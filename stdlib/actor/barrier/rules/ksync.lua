@@ -1,0 +1,30 @@
+--- Waits for the `k` workers that complete the step first; of fewer than k, for all. Everybody has completed as many steps
+--- as the slowest, so that one passes.
+---
+--- In the paper the other workers drop what they are doing and start afresh from the new model. A barrier cannot cancel
+--- work: here they finish it, late, and `param.merge.drop { later_than = 0 }` discards what they send then; with
+--- `param.merge.all()` it is merged, which is closer to the paper's K-async.
+local rules = require("actor.barrier.rule")
+
+---@type actor.barrier.Description
+local M = {
+  name = "ksync",
+  parameters = { { "k", "workers", low = 1 } },
+  summary = "waits for the K fastest; late pushes go to param.merge.drop",
+  definition = "(how many have completed step) >= min(k, n)",
+  paper = "Dutta, Joshi, Ghosh, Dube, Nagpurkar, Slow and stale gradients can win the race, AISTATS 2018",
+  example = "ksync:3",
+}
+
+---@param k integer
+---@return actor.barrier.Rule
+function M.make(k)
+  return rules.new {
+    watches = "event",
+    run = function(view)
+      return view:passed(view.step) >= (k < view.n and k or view.n)
+    end,
+  }
+end
+
+return M

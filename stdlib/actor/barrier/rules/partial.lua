@@ -1,0 +1,86 @@
+--- A partial barrier: once the fraction `fraction` has completed the step, it opens at the knee of the arrivals, that is
+--- when nobody has come for longer than the arrivals so far let expect: mean + knee * deviation of the times between two
+--- of them, both smoothed exponentially (as TCP estimates its timeout). Once open, whoever comes late passes at once.
+---
+--- The paper's barrier is entered once; here there is one for each step, and a single arrival has no knee yet: it
+--- waits for another. Without a knee the barrier opens at the fraction: that is quorum. Nobody waits for ever: when the
+--- last worker comes everybody has completed the step, and one that never comes is waited for only until the knee.
+local rules = require("actor.barrier.rule")
+
+---@type actor.barrier.Description
+local M = {
+  name = "partial",
+  parameters = { { "fraction", "fraction" }, { "knee", "factor", default = 4 } },
+  summary = "waits for a FRACTION, then until arrivals stop coming (KNEE deviations)",
+  definition = "all have completed step, or a fraction of n has and now - last arrival > mean + knee * deviation",
+  paper = "Albrecht, Tuttle, Snoeren, Vahdat, Loose synchronization for large-scale networked systems, USENIX ATC 2006",
+  example = "partial:0.5:4",
+}
+
+local newest = 0.25 -- what a gap between two arrivals counts
+
+---@class actor.barrier.Round the arrivals at the barrier of one step
+---@field count number
+---@field last number when the last one came
+---@field mean number seconds between two arrivals
+---@field deviation number
+---@field open boolean
+
+local function arrive(round, time)
+  local gap = time - round.last
+  round.count, round.last = round.count + 1, time
+  if round.count == 2 then
+    round.mean, round.deviation = gap, gap / 2
+  elseif round.count > 2 then
+    local surprise = gap > round.mean and gap - round.mean or round.mean - gap
+    round.deviation = round.deviation + newest * (surprise - round.deviation)
+    round.mean = round.mean + newest * (gap - round.mean)
+  end
+end
+
+-- The barrier at the asker's step. Those of steps that all seen workers have left behind are forgotten.
+local function round_at(view, state)
+  local step = view.step
+  local round = state.rounds[step]
+  if round then return round end
+  local least = view:min()
+  while state.oldest < step and state.oldest < least do
+    state.rounds[state.oldest] = nil
+    state.oldest = state.oldest + 1
+  end
+  round = { count = 0, last = 0, mean = 0, deviation = 0, open = false }
+  state.rounds[step] = round
+  return round
+end
+
+---@param fraction number
+---@param knee number
+---@return actor.barrier.Rule
+function M.make(fraction, knee)
+  local self = rules.new { watches = "event" }
+
+  function self.run(view)
+    local n, completed = view.n, view:passed(view.step)
+    if completed >= n then return true end
+    local state = view.shared[self]
+    if not state then
+      state = { rounds = {}, oldest = view.step }
+      view.shared[self] = state
+    end
+    local round, memory = round_at(view, state), view.memory
+    if not memory.arrived then
+      memory.arrived = true
+      arrive(round, view.now - view.waited)
+    end
+    if round.open then return true end
+    if round.count < 2 or completed < fraction * n - rules.rounding then return false end
+    local left = round.last + round.mean + knee * round.deviation - view.now
+    if left > rules.rounding then return false, left end
+    round.open = true
+    return true
+  end
+
+  return self
+end
+
+return M

@@ -1,0 +1,23 @@
+--- Nobody of a sample has completed fewer steps: sample(beta, bsp()).
+local bsp = require("actor.barrier.rules.bsp")
+local sample = require("actor.barrier.rules.sample")
+
+---@type actor.barrier.Description
+local M = {
+  name = "pbsp",
+  parameters = { { "beta", "workers" } },
+  samples = true,
+  summary = "as bsp, but only BETA workers drawn at random are looked at",
+  definition = "min of beta workers drawn without replacement >= step",
+  paper = sample.paper,
+  example = "pbsp:10",
+}
+
+---@param beta integer
+---@param options? {resample: "event"|"sticky"|{poll: number}}
+---@return actor.barrier.Rule
+function M.make(beta, options)
+  return sample.make(beta, bsp.make(), options)
+end
+
+return M

@@ -1,0 +1,28 @@
+--- Goes on when at least the fraction `fraction` of the workers has completed `step - s` steps. quorum(1, s) is ssp(s);
+--- sampled it is PSP's general form, a threshold on the estimated share that has passed a step. Everybody has completed
+--- as many steps as the slowest, so that one passes.
+local rules = require("actor.barrier.rule")
+
+---@type actor.barrier.Description
+local M = {
+  name = "quorum",
+  parameters = { { "fraction", "fraction" }, { "s", "steps", default = 0 } },
+  summary = "waits until a FRACTION of the workers has come within S steps",
+  definition = "(how many have completed step - s) >= fraction * n",
+  paper = "Wang, Catterall, Mortier, Probabilistic synchronous parallel, arXiv 2017 (the threshold form)",
+  example = "quorum:0.8:1",
+}
+
+---@param fraction number
+---@param s integer
+---@return actor.barrier.Rule
+function M.make(fraction, s)
+  return rules.new {
+    watches = "event",
+    run = function(view)
+      return view.n - view:behind(s) >= fraction * view.n - rules.rounding
+    end,
+  }
+end
+
+return M

@@ -1,0 +1,64 @@
+--- The sampling primitive of probabilistic synchronous parallel: `rule` is shown `beta` workers drawn without replacement
+--- from all (the asking one may be among them; all, when there are fewer) instead of everybody. In a sample of a sample
+--- the inner one is drawn from the outer one. A sampled quorum is the paper's general form: the share of a sample that
+--- has completed a step estimates that of all.
+---
+--- `resample` says when a waiting worker draws again, which decides the result: "event" (the default), each time any
+--- worker completes a step, joins or leaves; "sticky", not before it passes, but members that leave are replaced;
+--- {poll = seconds}, every so many seconds, and it looks at each sample once.
+---
+--- Who passes everybody's eyes passes a sample's, if the rule only waits for those who are behind: the slowest goes on.
+local check = require("actor.check")
+local rules = require("actor.barrier.rule")
+local views = require("actor.barrier.view")
+
+---@type actor.barrier.Description
+local M = {
+  name = "sample",
+  parameters = { { "beta", "workers" }, { "rule", "rule" } },
+  samples = true,
+  summary = "any rule, shown BETA workers drawn at random",
+  definition = "rule(beta workers drawn without replacement)",
+  paper = "Wang, Catterall, Mortier, Probabilistic synchronous parallel, arXiv 2017",
+  example = "sample:10:quorum:0.8",
+}
+
+local function check_resample(resample)
+  if resample == nil then return "event" end
+  if resample == "event" or resample == "sticky" then return resample end
+  if type(resample) ~= "table" then
+    check.wrong("resample", "barrier.sample", "one of 'event', 'sticky', {poll = seconds}", resample)
+  end
+  check.options(resample, { poll = "number" }, "barrier.sample")
+  if not (resample.poll > 0 and resample.poll < math.huge) then
+    check.wrong("poll", "barrier.sample", "a number of seconds above 0", resample.poll)
+  end
+  return { poll = resample.poll }
+end
+
+---@param beta integer
+---@param rule actor.barrier.Rule
+---@param options? {resample: "event"|"sticky"|{poll: number}}
+---@return actor.barrier.Rule
+function M.make(beta, rule, options)
+  check.options(options or {}, { resample = "string|table?" }, "barrier.sample")
+  local resample = check_resample(options and options.resample)
+  local inner, native = rule.run, nil
+  if rule.native and rule.native.kind == "clock" then
+    native = { kind = "sampled", beta = beta, staleness = rule.native.staleness, resample = resample }
+  end
+  local self = rules.new {
+    where = rule.where, watches = type(resample) == "table" and "timer" or "event", resample = resample, beta = beta,
+    native = native,
+  }
+  function self.run(view)
+    local sample, fresh, recheck = views.sample(view, self)
+    if not fresh then return false, recheck end
+    local pass, seconds = inner(sample)
+    if pass == false then return false, rules.sooner(seconds, recheck) end
+    return pass, seconds
+  end
+  return self
+end
+
+return M

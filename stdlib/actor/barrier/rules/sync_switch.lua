@@ -1,0 +1,30 @@
+--- bsp for a worker's first `steps` steps, asp afterwards. Nobody waits for ever: the slowest passes under either.
+---
+--- The paper switches at a point found from earlier runs of a recurring job (here: `steps`), and has a second policy that
+--- goes over to asynchronous work while a straggler lasts; for that one see assp. Our form switches worker by worker; as a
+--- rule that promises no bound it merges updates as they come from the beginning. To have those of the first phase merged
+--- in order as under bsp, run `bsp` and call `param.set_barrier("asp")` in `stop` when the time has come.
+local rules = require("actor.barrier.rule")
+
+---@type actor.barrier.Description
+local M = {
+  name = "sync_switch",
+  parameters = { { "steps", "steps" } },
+  summary = "bsp for the first STEPS steps, asp afterwards",
+  definition = "step >= steps or min >= step",
+  paper = "Li, Mangoubi, Xu, Guo, Sync-Switch: hybrid parameter synchronization for distributed deep learning, ICDCS 2021",
+  example = "sync_switch:5",
+}
+
+---@param steps integer
+---@return actor.barrier.Rule
+function M.make(steps)
+  return rules.new {
+    watches = "floor",
+    run = function(view)
+      return view.step >= steps or view:min() >= view.step
+    end,
+  }
+end
+
+return M

@@ -1,0 +1,280 @@
+--- The defining property of each of the newer rules of actor.barrier, on clusters whose speeds are known.
+local barrier = require("actor.barrier")
+local passing = require("barrier_cluster").passing
+local worlds = require("barrier_world")
+
+-- Steps of all workers, seconds they waited, mean and greatest lead over the slowest with which one passed.
+local function measured(rule, seconds, horizon, n)
+  local leads, passes, most = 0, 0, 0
+  local world = worlds.run(rule, seconds, horizon, n, function(_, lead)
+    leads, passes, most = leads + lead, passes + 1, math.max(most, lead)
+  end)
+  local steps = 0
+  for _, id in ipairs(world:ids()) do steps = steps + world:step(id) end
+  return { steps = steps, wait = world:total_wait(), lead = leads / passes, most = most, world = world }
+end
+
+local function exponential(_, _, random) return 1 + random:exponential() end
+
+local function three_speeds(id, _, random) return (1 + id % 3) * (0.7 + 0.6 * random:uniform()) end
+
+-- --- ksync and backup ---
+
+test("ksync passes when k have completed the step, of fewer than k when all have", function()
+  equal(passing(barrier.ksync(2), { 5, 5, 4, 1 }, { 0 }), "0")
+  equal(passing(barrier.ksync(3), { 5, 5, 4, 1 }, { 0 }), "")
+  equal(passing(barrier.ksync(9), { 5, 5, 5, 5 }, { 0 }), "0")
+  equal(passing(barrier.ksync(9), { 5, 5, 5, 4 }, { 0, 3 }), "3")
+end)
+
+test("under ksync at most n - k are behind one who passes, and of n it is backup(n - k)", function()
+  local n, k = 7, 4
+  local world = worlds.new(barrier.ksync(k), three_speeds)
+  world.on_pass = function(_, _, step)
+    local behind = 0
+    for _, id in ipairs(world:ids()) do
+      if world:step(id) < step then behind = behind + 1 end
+    end
+    equal(behind <= n - k, true)
+  end
+  for id = 0, n - 1 do world:join(id) end
+  world:run(200)
+  local same = worlds.run(barrier.backup(n - k), three_speeds, 200, n)
+  equal(world.log, same.log)
+  equal(world.passes > 500, true)
+end)
+
+-- --- partial ---
+
+-- Four workers finish at 1, 2, 3 and 3.5, a fifth much later.
+local function arrivals(id, step)
+  if step > 0 then return 1000 end
+  return ({ 1, 2, 3, 3.5, 50 })[id + 1]
+end
+
+-- When each worker went on after its first step.
+local function departures(rule, seconds, n)
+  local times, world = {}, worlds.new(rule, seconds)
+  world.on_pass = function(id, _, step)
+    if step == 1 then times[id + 1] = world.now end
+  end
+  for id = 0, n - 1 do world:join(id) end
+  world:run(100)
+  return times
+end
+
+test("partial opens at the knee of the arrivals, and then for all who come later", function()
+  -- Gaps 1, 1, 0.5: mean 1, 1, 0.875; deviation 0.5, 0.375, 0.40625.
+  local knee = 3.5 + 0.875 + 4 * 0.40625
+  local times = departures(barrier.partial(0.6), arrivals, 5)
+  for i = 1, 4 do near(times[i], knee, 1e-3) end
+  near(times[5], 50)
+  near(departures(barrier.partial(0.6, 1), arrivals, 5)[1], 3.5 + 0.875 + 0.40625, 1e-3)
+end)
+
+test("partial waits for its fraction, however long nobody comes", function()
+  local times = departures(barrier.partial(1), arrivals, 5)
+  for i = 1, 5 do near(times[i], 50) end
+  times = departures(barrier.partial(0.9), arrivals, 5)
+  for i = 1, 4 do near(times[i], 50) end
+end)
+
+-- --- dssp ---
+
+-- A fast worker, which takes a second a step, and a slow one that began its second step at 0 and takes `slow` seconds.
+local function lead_at(now, lead, slow, rule)
+  local progress = barrier.progress()
+  progress:add(0, 10)
+  progress:add(1, 10 - lead)
+  progress:start(1, -slow)
+  progress:complete(1, 0)
+  progress:start(1, 0)
+  progress:start(0, now - 1)
+  progress:complete(0, now)
+  progress:ask(0, now)
+  return #barrier.evaluator(rule):poll(progress, now) == 1
+end
+
+test("dssp goes on when further steps would end nearer to a finish of the slowest", function()
+  local rule = barrier.dssp { lower = 2, upper = 6 }
+  -- After `complete` the fast one is a step further ahead, and the slow one too: the leads are those named.
+  equal(lead_at(5, 2, 100, rule), true) -- within lower: whatever the times
+  equal(lead_at(5, 3, 8, rule), true) -- three steps end at 8, with the slow one
+  equal(lead_at(7.9, 3, 8, rule), false) -- stopping now costs 0.1; the next finish is at 16, too far ahead
+  equal(lead_at(7.9, 3, 2, rule), false)
+  equal(lead_at(6.6, 3, 8, rule), true) -- one step more costs 0.4 instead of 1.4
+  equal(lead_at(5, 7, 8, rule), false) -- never with more than upper
+end)
+
+test("dssp is ssp(lower) until steps have been measured", function()
+  local rule = barrier.dssp { lower = 1, upper = 6 }
+  equal(passing(rule, { 3, 2, 2 }, { 0 }), "0")
+  equal(passing(rule, { 4, 2, 2 }, { 0 }), "")
+end)
+
+test("dssp's threshold lies in its range: it waits less than ssp(lower) and leads less than ssp(upper)", function()
+  for _, seconds in ipairs { exponential, three_speeds } do
+    local dssp = measured("dssp:1:6", seconds, 300, 9)
+    local strict, loose = measured("ssp:1", seconds, 300, 9), measured("ssp:6", seconds, 300, 9)
+    equal(dssp.most > 1 and dssp.most <= 6, true)
+    equal(dssp.wait < 0.99 * strict.wait, true)
+    equal(dssp.steps > strict.steps, true)
+    equal(dssp.lead < 0.7 * loose.lead, true)
+    equal(dssp.wait > loose.wait, true) -- no threshold within the range can wait less than upper itself
+  end
+  equal(measured("dssp:3:3", three_speeds, 100, 9).world.log, measured("ssp:3", three_speeds, 100, 9).world.log)
+end)
+
+-- --- assp ---
+
+test("assp's bound is how many more steps the fastest makes than the slowest, within its range", function()
+  equal(measured("assp:0:9", { 1, 1, 1 }, 100).most, 0)
+  equal(measured("assp:0:9", { 1, 1, 4 }, 100).most, 3)
+  equal(measured("assp:0:2", { 1, 1, 4 }, 100).most, 2)
+  equal(measured("assp:1:9", { 1, 1, 1 }, 100).most <= 1, true)
+end)
+
+test("assp's bound narrows again when the slow worker has become fast", function()
+  local most, world = 0, nil
+  local function recovering(id, step) return id == 2 and step < 10 and 4 or 1 end
+  world = worlds.new("assp:0:9", recovering)
+  world.on_pass = function(_, lead)
+    if world.now > 80 then most = math.max(most, lead) end
+  end
+  for id = 0, 2 do world:join(id) end
+  world:run(120)
+  equal(most, 0)
+end)
+
+-- --- elastic ---
+
+test("elastic puts barriers where all finish together", function()
+  -- After the first steps, 3 of a second end with one of three seconds.
+  local world = measured("elastic:6", { 1, 1, 3 }, 300).world
+  equal(world:step(2), 100)
+  equal(world:step(0) >= 295, true)
+  equal(world:total_wait() <= 10, true)
+  equal(measured("elastic:6", { 2, 2, 2 }, 100).wait, 0)
+end)
+
+test("elastic waits less than bsp, and no worker makes more steps between two barriers than its lookahead", function()
+  for _, seconds in ipairs { exponential, three_speeds, { 1, 2.7, 1.4 } } do
+    local n = type(seconds) == "table" and #seconds or 9
+    local bsp, elastic = measured("bsp", seconds, 300, n), measured("elastic:4", seconds, 300, n)
+    equal(elastic.wait / elastic.steps < bsp.wait / bsp.steps, true)
+    equal(elastic.steps > bsp.steps, true)
+  end
+  local world = worlds.run("elastic:4", { 1, 100 }, 1000)
+  equal(world:step(0) <= 4 * (world:step(1) + 1), true)
+end)
+
+test("under elastic a worker that joins late waits for the next barrier at most", function()
+  local world = worlds.run("elastic:4", { 1, 2, 1, 2, 1 }, 20, 4)
+  world:join(4)
+  local joined, longest = world:step(4), 0
+  world.on_pass = function(id)
+    if id == 4 then longest = math.max(longest, world.now - world.asked[4]) end
+  end
+  world:run(60)
+  equal(longest <= 8, true) -- four steps of the slowest
+  equal(world:step(4) >= joined + 10, true)
+end)
+
+-- --- gssp ---
+
+test("gssp keeps each group of like speed within s, and the groups within between", function()
+  local seconds = { 1, 1.2, 0.9, 4, 5, 4.4 }
+  local function spreads(rule)
+    local fast, all = 0, 0
+    local world
+    world = worlds.new(rule, function(id) return seconds[id + 1] end)
+    world.on_pass = function(id, lead, step)
+      if step < 3 then return end -- not yet measured
+      if id < 3 then
+        fast = math.max(fast, step - math.min(world:step(0), world:step(1), world:step(2)))
+      end
+      all = math.max(all, lead)
+    end
+    for id = 0, 5 do world:join(id) end
+    world:run(200)
+    return fast, all, world
+  end
+  local fast, all, world = spreads("gssp:1")
+  equal(fast, 1)
+  equal(all > 100, true)
+  equal(world:step(0) >= 160, true) -- at the pace of its group, 1.2 s
+  fast, all = spreads("gssp:1:2:5")
+  equal(fast <= 1, true)
+  equal(all, 5)
+end)
+
+-- --- awpsp ---
+
+-- How often worker 0, which is ahead, passes with a sample of one, when worker 1 is down in `down(round)`.
+local function passes_of(down)
+  local progress = barrier.progress()
+  progress:add(0, 1)
+  progress:add(1, 0)
+  progress:add(2, 1)
+  progress:add(3, 1)
+  local evaluator = barrier.evaluator("awpsp:1")
+  local passed, rounds = 0, 3000
+  for now = 1, rounds do
+    progress:suspect(1, down(now))
+    progress:complete(3, now) -- something happens, so that who waits is asked about again
+    progress:ask(0, now)
+    passed = passed + #evaluator:poll(progress, now)
+  end
+  return passed / rounds
+end
+
+test("awpsp draws alike from all who stay up, and seldom one who is gone for long", function()
+  near(passes_of(function() return false end), 3 / 4, 0.05)
+  equal(passes_of(function() return true end) > 0.97, true)
+end)
+
+test("awpsp's sample is drawn without replacement", function()
+  local function chance(beta, steps)
+    local passed, rounds = 0, 4000
+    for seed = 1, rounds do
+      if passing(barrier.awpsp(beta), steps, { 0 }, seed) == "0" then passed = passed + 1 end
+    end
+    return passed / rounds
+  end
+  near(chance(2, { 1, 1, 1, 1, 1, 1, 1, 0, 0, 0 }), 7 * 6 / (10 * 9), 0.03)
+  near(chance(6, { 1, 1, 1, 1, 1, 1, 1, 1, 0, 0 }), 4 * 3 / (10 * 9), 0.03) -- the two are among the 4 not drawn
+end)
+
+test("awpsp draws one that is down for a moment more often than one that is gone for long", function()
+  local blinking = passes_of(function(now) return now % 2 == 0 end)
+  local gone = passes_of(function(now) return now > 100 end)
+  equal(blinking < gone - 0.02, true, ("%g against %g"):format(blinking, gone))
+end)
+
+test("awpsp with a sample of all is ssp", function()
+  equal(measured("awpsp:9:2", three_speeds, 100, 9).world.log, measured("ssp:2", three_speeds, 100, 9).world.log)
+end)
+
+-- --- sync_switch and delay_bounded ---
+
+test("sync_switch is bsp for the first steps and asp afterwards", function()
+  local most, world = {}, nil
+  world = worlds.new("sync_switch:10", { 1 })
+  world.duration = function(id) return id == 0 and 1 or 3 end
+  world.on_pass = function(_, lead, step) most[step] = math.max(most[step] or 0, lead) end
+  for id = 0, 2 do world:join(id) end
+  world:run(100)
+  for step = 0, 9 do equal(most[step], 0) end
+  equal(world:step(0), 82) -- the 10th step begins at 27; from then on one a second
+  near(world:step(1), 33, 1)
+end)
+
+test("nobody waits longer than delay_bounded says", function()
+  local world = worlds.new("delay_bounded:2:bsp", function(id) return id == 0 and 10 or 1 end)
+  local longest = 0
+  world.on_pass = function(id) longest = math.max(longest, world.now - world.asked[id]) end
+  for id = 0, 2 do world:join(id) end
+  world:run(100)
+  near(longest, 2, 1e-3)
+  near(world:step(1), 33, 1)
+end)
