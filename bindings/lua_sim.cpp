@@ -333,6 +333,13 @@ int sim_regular(lua_State* L) {
   return 1;
 }
 
+/// rule_limit(seconds): how long a round of answers of a rule in Lua may take, where a watchdog looks after it.
+int sim_rule_limit(lua_State* L) {
+  const double seconds = check_number(L, 1, "seconds", "rule_limit");
+  if (SimControl& control = sim_control(Vm::from(L)); control.watchdog) control.watchdog->set_limit(seconds);
+  return 0;
+}
+
 /// make_directory(path): true, or nil and what is wrong.
 int sim_make_directory(lua_State* L) {
   const std::string path(check_text(L, 1, "path", "make_directory"));
@@ -345,6 +352,8 @@ int sim_make_directory(lua_State* L) {
 
 int open_module(lua_State* L) {
   lua_newtable(L);
+  lua_pushcfunction(L, guarded<sim_rule_limit>);
+  lua_setfield(L, -2, "rule_limit");
   lua_pushcfunction(L, guarded<sim_make_directory>);
   lua_setfield(L, -2, "make_directory");
   lua_pushcfunction(L, guarded<sim_regular>);

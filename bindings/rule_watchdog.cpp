@@ -28,7 +28,7 @@ std::string describe(const ah_asking& asking) {
 }  // namespace
 
 RuleWatchdog::RuleWatchdog(Vm& vm, double seconds, Stuck stuck)
-    : vm_(vm), seconds_(seconds), stuck_(std::move(stuck)), thread_([this] { watch(); }) {}
+    : vm_(vm), stuck_(std::move(stuck)), seconds_(seconds), thread_([this] { watch(); }) {}
 
 RuleWatchdog::~RuleWatchdog() {
   {
@@ -37,6 +37,14 @@ RuleWatchdog::~RuleWatchdog() {
   }
   changed_.notify_all();
   thread_.join();
+}
+
+void RuleWatchdog::set_limit(double seconds) {
+  {
+    std::lock_guard lock(mutex_);
+    seconds_ = seconds;
+  }
+  changed_.notify_all();
 }
 
 void RuleWatchdog::begin(const ah_asking* asking, const std::string& label) {
@@ -57,8 +65,9 @@ void RuleWatchdog::watch() {
   uint64_t seen = 0;
   Steady::time_point since = Steady::now();
   std::unique_lock lock(mutex_);
-  const auto interval = std::chrono::duration<double>(std::clamp(seconds_ / 10, 0.01, 0.5));
-  while (!changed_.wait_for(lock, interval, [this] { return done_; })) {
+  const auto interval = [this] { return std::chrono::duration<double>(std::clamp(seconds_ / 10, 0.01, 0.5)); };
+  while (!done_) {
+    changed_.wait_for(lock, interval());
     const uint64_t rounds = rounds_.load(std::memory_order_acquire);
     if (rounds != seen || rounds % 2 == 0) {
       seen = rounds;

@@ -26,6 +26,8 @@ class RuleWatchdog {
   RuleWatchdog(const RuleWatchdog&) = delete;
   RuleWatchdog& operator=(const RuleWatchdog&) = delete;
 
+  /// How long a round may take, from now on.
+  void set_limit(double seconds);
   /// Around each round of answers of the rule called `label` over `asking`.
   void begin(const ah_asking* asking, const std::string& label);
   void end() noexcept { rounds_.fetch_add(1, std::memory_order_release); }
@@ -36,12 +38,12 @@ class RuleWatchdog {
   void watch();
 
   Vm& vm_;
-  double seconds_;
   Stuck stuck_;
   std::atomic<uint64_t> rounds_{0};  // odd while the rule runs
   std::atomic<const ah_asking*> asking_{nullptr};
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
+  double seconds_;
   std::string label_;
   std::string message_;
   bool done_ = false;

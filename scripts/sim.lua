@@ -46,6 +46,7 @@ local known = {
   { name = "replay", value = "TRACE", help = "the work and network times of a run recorded with --record; compares with what was measured" },
   { name = "paper", value = "DIR", help = "every experiment of the literature, as DIR/index.html" },
   { name = "list", help = "the rules and merge policies, one line each" },
+  { name = "rule-timeout", value = "SECONDS", kind = "number", default = 10, help = "end a rule whose answers take longer" },
   { name = "no-native", help = "ask the classic rules in Lua too" },
   { name = "no-progress", help = "no progress bar" },
   { name = "worker" }, -- a process of -j
@@ -182,7 +183,7 @@ local function run_sweep(tasks, values, jobs, tables)
   if jobs == 1 then
     for _, task in ipairs(todo) do take(sim.sweep.execute(task)) end
   else
-    sim.pool.run(todo, jobs, { "sim", "--worker" }, take)
+    sim.pool.run(todo, jobs, { "sim", "--worker", "--rule-timeout", tostring(values["rule-timeout"]) }, take)
   end
   for _, file in ipairs(tables) do file:finish() end
   bar:finish()
@@ -210,6 +211,8 @@ end
 local function main()
   local values, rest = flags.parse(known, actor.args)
   if not values then return usage_error("%s", rest) end
+  if not (values["rule-timeout"] > 0) then return usage_error("--rule-timeout wants a number of seconds above 0") end
+  require("actor.c.sim").rule_limit(values["rule-timeout"])
   if values.worker then
     sim.pool.serve(sim.sweep.execute)
     return 0

@@ -1,0 +1,171 @@
+// `actorhost sim` as a user meets it: tables, processes, sweeps that go on, rules that misbehave, usage errors.
+
+#include <csignal>
+#include <sstream>
+
+#include <catch2/catch.hpp>
+#include <sys/stat.h>
+
+#include "tests/integration/process.hpp"
+
+using namespace actorhost;
+using Catch::Contains;
+
+namespace {
+
+constexpr const char* kMedian = "return function(view) return view.step <= view:quantile(0.5) + 2 end\n";
+
+Finished sim(const TempDir& dir, std::vector<std::string> args, double seconds = 30) {
+  args.insert(args.begin(), "sim");
+  ProcessOptions options;
+  options.cwd = dir.path();
+  return run_program(actorhost_binary(), std::move(args), seconds, options);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("a rule file beside the classic rules gives a table with a row for each barrier and repeat") {
+  const TempDir dir;
+  dir.write("rules/median.lua", kMedian);
+  const std::vector<std::string> args = {"rules/median.lua",
+                                         "--barrier",
+                                         "bsp,ssp:4,asp,pbsp:10,pssp:10:4",
+                                         "--nodes",
+                                         "40",
+                                         "--time",
+                                         "40",
+                                         "--work",
+                                         "1+exp(1)",
+                                         "--repeat",
+                                         "3",
+                                         "--seed",
+                                         "1"};
+  auto with = [&](const std::string& file, const std::string& jobs) {
+    auto all = args;
+    all.insert(all.end(), {"--csv", file, "-j", jobs});
+    return sim(dir, all);
+  };
+  const Finished one = with("one.csv", "1");
+  INFO(one.description);
+  REQUIRE(one.status == 0);
+  CHECK_THAT(one.out, Contains("rules/median.lua") && Contains("pssp:10:4") && Contains("±"));
+  std::vector<std::string> rows;
+  for (const std::string& line : lines_of(read_text(dir / "one.csv"))) {
+    if (!line.starts_with("#")) rows.push_back(line);
+  }
+  REQUIRE(rows.size() == 1 + 6 * 3);
+  CHECK_THAT(rows[0],
+             Catch::StartsWith("barrier,repeat,seed,nodes,time,mean_step,sd_step,min_step,max_step,checks,messages"));
+  CHECK_THAT(rows[1], Catch::StartsWith("rules/median.lua,1,1,40,40,"));
+  CHECK_THAT(rows[18], Catch::StartsWith("pssp:10:4,3,3,40,40,"));
+  const Finished three = with("three.csv", "3");
+  INFO(three.description);
+  REQUIRE(three.status == 0);
+  CHECK(read_text(dir / "three.csv") == read_text(dir / "one.csv"));
+}
+
+TEST_CASE("a table that goes to no regular file is written in place") {
+  const TempDir dir;
+  const Finished out = sim(dir, {"--barrier", "bsp", "--nodes", "3", "--time", "5", "--csv", "-"});
+  INFO(out.description);
+  REQUIRE(out.status == 0);
+  CHECK_THAT(out.out, Contains("\nbarrier,repeat,seed") && Contains("\nbsp,1,1,3,5,"));
+  CHECK_THAT(out.out, !Contains("mean step"));  // the summary would be in the way
+  const std::string fifo = (dir / "pipe").string();
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  Process reader("cat", {fifo});
+  const Finished piped = sim(dir, {"--barrier", "bsp", "--nodes", "3", "--time", "5", "--csv", fifo});
+  CHECK(piped.status == 0);
+  CHECK(reader.wait(10) == 0);
+  CHECK(reader.out() == out.out);
+}
+
+TEST_CASE("an interrupted sweep leaves its rows beside the table, and goes on from there") {
+  const TempDir dir;
+  const std::vector<std::string> args = {"sim",  "--barrier", "ssp:{s}", "--sweep", "s=0:40:1", "--nodes",
+                                         "3000", "--time",    "60",      "--csv",   "out.csv"};
+  ProcessOptions options;
+  options.cwd = dir.path();
+  Process cut(actorhost_binary(), args, options);
+  for (int i = 0; i < 2000 && cut.running(); ++i) {
+    if (std::filesystem::exists(dir / "out.csv.part") && lines_of(read_text(dir / "out.csv.part")).size() > 15) break;
+    usleep(5000);
+  }
+  cut.signal(SIGINT);
+  INFO(cut.describe());
+  REQUIRE(cut.wait(10) == 130);
+  CHECK_FALSE(std::filesystem::exists(dir / "out.csv"));
+  const std::string before = read_text(dir / "out.csv.part");
+  REQUIRE(lines_of(before).size() > 15);
+  auto resumed = std::vector<std::string>(args.begin() + 1, args.end());
+  resumed.emplace_back("--resume");
+  const Finished rest = sim(dir, resumed, 60);
+  INFO(rest.description);
+  REQUIRE(rest.status == 0);
+  CHECK_FALSE(std::filesystem::exists(dir / "out.csv.part"));
+  CHECK(read_text(dir / "out.csv").starts_with(before.substr(0, before.rfind('\n') + 1)));
+  resumed.pop_back();
+  resumed.back() = "whole.csv";
+  REQUIRE(sim(dir, resumed, 60).status == 0);
+  CHECK(read_text(dir / "whole.csv") == read_text(dir / "out.csv"));
+}
+
+TEST_CASE("a rule that misbehaves ends the simulation with its name and what it did") {
+  const TempDir dir;
+  struct Case {
+    const char* text;
+    const char* expected;
+  };
+  const Case cases[] = {
+      {"return function(view) error('boom') end", "rule.lua:1: boom"},
+      {"return function(view) end", "returned nil, expected true, false"},
+      {"return function(view) return view.step < 3 end", "deadlock at"},
+      {"return function(view", "rule.lua:1"},
+      {"return 7", "has to return a rule or a table of named rules"},
+      {"return function(view) while true do end end", "did not return within 0.5 s; it was shown view.id = "},
+      {"return function(view) local n = 0 while true do n = n + view:min() end end", "did not return within 0.5 s"},
+  };
+  for (const Case& bad : cases) {
+    dir.write("rule.lua", bad.text);
+    for (const char* jobs : {"1", "2"}) {
+      const Finished run = sim(dir, {"rule.lua", "--nodes", "5", "--repeat", "2", "-j", jobs, "--rule-timeout", "0.5"});
+      INFO(run.description);
+      CHECK(run.status == 1);
+      CHECK_THAT(run.err, Contains(bad.expected));
+      CHECK_THAT(run.err, !Contains("stdlib/") && !Contains("scripts/"));
+    }
+  }
+}
+
+TEST_CASE("what the command line cannot mean is refused with code 2") {
+  const TempDir dir;
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"--nods", "3"}, "did you mean --nodes?"},
+      {{"--nodes"}, "--nodes wants a value"},
+      {{"--nodes", "many"}, "--nodes wants a whole number, got 'many'"},
+      {{"--time", "-3"}, "time has to be a number of seconds above 0"},
+      {{"--work", "exp(-1)"}, "out of range"},
+      {{"--barrier", "bps"}, "did you mean bsp?"},
+      {{"nowhere.lua"}, "nowhere.lua: No such file"},
+      {{"--sweep", "nodes=5:1:1"}, "never gets from 5 to 1"},
+      {{"--csv", "/nowhere/x.csv"}, "/nowhere/x.csv"},
+      {{"--svg", "/nowhere/x.svg", "--nodes", "2", "--time", "2"}, "/nowhere/x.svg"},
+      {{"-j", "0"}, "--jobs wants"},
+      {{"--topology", "ring"}, "oracle, server:SHARDS"},
+      {{"--replay", "/nowhere/trace.csv"}, "/nowhere/trace.csv"},
+      {{"--paper", "/dev/null/x"}, "/dev/null/x"},
+  };
+  for (const auto& [args, expected] : cases) {
+    const Finished run = sim(dir, args);
+    INFO(run.description);
+    CHECK(run.status == 2);
+    CHECK_THAT(run.err, Contains(expected));
+  }
+}
