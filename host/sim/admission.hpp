@@ -41,14 +41,11 @@ class Admission {
   uint32_t waiting() const noexcept { return waiting_; }
   /// Answers that the rule has given, or would have when asked about each waiter whenever its answer may have changed.
   uint64_t checks() const noexcept { return checks_; }
-  /// Clocks of others that were looked up for samples.
-  uint64_t looks() const noexcept { return looks_; }
 
  protected:
   const Clocks& clocks_;
   uint32_t waiting_ = 0;
   uint64_t checks_ = 0;
-  uint64_t looks_ = 0;
 };
 
 /// A classic rule: nobody of the seen has completed fewer than the asker's steps less `staleness`.

@@ -59,7 +59,6 @@ double EventAdmission::hazard(uint32_t behind) {
 
 Status EventAdmission::decide(double /*now*/, std::vector<NodeId>& passed) {
   checks_ += waiting_;
-  looks_ += uint64_t{waiting_} * std::min(beta_, clocks_.size());
   for (size_t step = lowest_; step < groups_.size(); ++step) {
     if (!groups_[step].empty()) try_group(step, passed);
     if (step == lowest_ && groups_[step].empty()) ++lowest_;

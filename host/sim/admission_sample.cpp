@@ -40,11 +40,13 @@ bool SampleStreams::draw_other(NodeId asker, const std::vector<NodeId>& members,
 // --- sticky ---
 
 void StickyAdmission::joined(NodeId id) {
+  changed_ = true;
   waiters_.resize(id + size_t{1});
   hanging_.resize(id + size_t{1});
 }
 
 void StickyAdmission::completed(NodeId id, double /*now*/) {
+  changed_ = true;
   ready_.insert(ready_.end(), hanging_[id].begin(), hanging_[id].end());
   hanging_[id].clear();
   streams_.draw(id, waiters_[id].members);
@@ -54,6 +56,7 @@ void StickyAdmission::completed(NodeId id, double /*now*/) {
 }
 
 void StickyAdmission::left(NodeId id) {
+  changed_ = true;
   if (waiters_[id].ticket != 0) {
     waiters_[id].ticket = 0;
     --waiting_;
@@ -84,13 +87,13 @@ bool StickyAdmission::hang(NodeId id) {
 }
 
 Status StickyAdmission::decide(double /*now*/, std::vector<NodeId>& passed) {
+  if (changed_) checks_ += waiting_;
+  changed_ = false;
   if (ready_.empty()) return {};
   std::sort(ready_.begin(), ready_.end(),
             [this](NodeId a, NodeId b) { return waiters_[a].ticket < waiters_[b].ticket; });
   for (const NodeId id : ready_) {
     if (waiters_[id].ticket == 0) continue;
-    ++checks_;
-    looks_ += waiters_[id].members.size();
     if (hang(id)) continue;
     waiters_[id].ticket = 0;
     --waiting_;
@@ -118,7 +121,6 @@ void PollAdmission::completed(NodeId id, double now) {
 bool PollAdmission::passes(NodeId id) {
   streams_.draw(id, sample_);
   ++checks_;
-  looks_ += sample_.size();
   const int32_t needed = clocks_.step(id) - staleness_;
   return std::all_of(sample_.begin(), sample_.end(), [&](NodeId member) { return clocks_.step(member) >= needed; });
 }

@@ -56,6 +56,7 @@ class StickyAdmission final : public Admission {
   std::vector<Waiter> waiters_;               // by id
   std::vector<std::vector<NodeId>> hanging_;  // by id: the waiters that hang on it
   std::vector<NodeId> ready_;
+  bool changed_ = false;
   uint64_t tickets_ = 0;
 };
 
