@@ -1,0 +1,211 @@
+--- Line, step and point charts.
+local axes = require("actor.plot.axis")
+local check = require("actor.check")
+local frame = require("actor.plot.frame")
+local legend = require("actor.plot.legend")
+local marks = require("actor.plot.marks")
+local series = require("actor.plot.series")
+local theme = require("actor.plot.theme")
+
+local M = {}
+
+local series_options = { name = "string?", x = "table?", y = "table", low = "table?", high = "table?", style = "string?" }
+local reference_options = { name = "string?", x = "table?", y = "table" }
+local styles = { "line", "step", "points" }
+
+local function read(list, kinds, o, name, fn)
+  local out = {}
+  for i, s in ipairs(list or {}) do
+    local label = ("%s[%d]"):format(name, i)
+    check.arg(s, "table", label, fn)
+    check.options(s, kinds, fn)
+    if s.style then check.one_of(s.style, styles, label .. ".style", fn) end
+    out[i] = series.points(s, label, fn, o.x.log, o.y.log)
+  end
+  return out
+end
+
+-- Points in pixels; `inside` tells whether they lie within the axes.
+local function placed(list, area, x_axis, y_axis)
+  local out = {}
+  local function down(value) return value and area.height * (1 - y_axis.place(value)) end
+  for i, p in ipairs(list) do
+    if p then
+      local ax, ay = x_axis.place(p.x), y_axis.place(p.y)
+      out[i] = {
+        x = ax * area.width, y = (1 - ay) * area.height, low = down(p.low), high = down(p.high),
+        inside = ax > -1e-9 and ax < 1 + 1e-9 and ay > -1e-9 and ay < 1 + 1e-9,
+      }
+    else
+      out[i] = false
+    end
+  end
+  return out
+end
+
+-- The last point of a line, for the legend: only where it ends at the plot's right edge.
+local function end_of(points, area)
+  local last
+  for _, p in ipairs(points) do last = p or last end
+  if last and last.inside and last.x >= area.width * 0.96 then return area.y + last.y end
+end
+
+local function draw_series(i, s, points, marked, area, out)
+  local colour, dash = theme.classes(i)
+  local clipped, free = {}, {}
+  local thin = marks.thinned(points)
+  if s.style == "points" then
+    for _, p in ipairs(points) do
+      if p and p.low then clipped[#clipped + 1] = marks.error_bar(p.x, p.low, p.high, 4) end
+    end
+  else
+    clipped[#clipped + 1] = marks.band(thin, s.style == "step")
+    clipped[#clipped + 1] = marks.line(thin, dash, s.style == "step")
+  end
+  for _, p in ipairs(marked) do free[#free + 1] = marks.marker(i, p.x, p.y) end
+  out.under[#out.under + 1] = #clipped > 0 and marks.group(colour, clipped) or nil
+  out.over[#out.over + 1] = #free > 0 and marks.group(colour, free) or nil
+end
+
+-- Lines and bands are cut at the plot's edge by a nested svg, two pixels further out than the axes so that a line on the
+-- edge keeps its width; markers are not cut.
+local function assemble(area, out)
+  local px = marks.px
+  local parts = {}
+  if #out.under > 0 then
+    parts[1] = ('<svg x="%s" y="%s" width="%s" height="%s">\n<g transform="translate(2 2)">\n%s\n</g>\n</svg>'):format(
+      px(area.x - 2), px(area.y - 2), px(area.width + 4), px(area.height + 4), table.concat(out.under, "\n"))
+  end
+  if #out.over > 0 then
+    parts[#parts + 1] = ('<g transform="translate(%s %s)">\n%s\n</g>'):format(px(area.x), px(area.y),
+      table.concat(out.over, "\n"))
+  end
+  return parts
+end
+
+local function series_key(i, s)
+  local colour, dash = theme.classes(i)
+  return function(x, y)
+    local parts = {}
+    if s.style ~= "points" then
+      if s.banded then
+        parts[1] = ('<path class="band" d="M%s %sh%dv10h-%dZ"/>'):format(marks.px(x), marks.px(y - 5), legend.key_width,
+          legend.key_width)
+      end
+      parts[#parts + 1] = ('<path class="line%s" d="M%s %sh%s"/>'):format(dash, marks.px(x), marks.px(y), legend.key_width)
+    end
+    parts[#parts + 1] = marks.marker(i, x + legend.key_width / 2, y)
+    return marks.group(colour, parts)
+  end
+end
+
+local function entries_of(all, references)
+  local entries = {}
+  for i, s in ipairs(all) do
+    for _, p in ipairs(s.points) do s.banded = s.banded or (p and p.low ~= nil) end
+    if s.name then entries[#entries + 1] = { name = s.name, key = series_key(i, s), series = i } end
+  end
+  for i, s in ipairs(references) do
+    entries[#entries + 1] = {
+      name = s.name or "reference", loose = true,
+      key = function(x, y) return marks.reference(i, x + legend.key_width / 2, y) end,
+    }
+  end
+  return entries
+end
+
+local function number(value)
+  return ("%.6g"):format(value)
+end
+
+local function describe(o, all, kind)
+  local parts = { kind .. (" of %d series."):format(#all) }
+  for i, s in ipairs(all) do
+    local count = 0
+    for _, p in ipairs(s.points) do if p then count = count + 1 end end
+    local low, high = series.range({ s }, { "y" })
+    local left, right = series.range({ s }, { "x" })
+    local words = "no data"
+    if count > 0 then
+      words = ("%d points, x from %s to %s, y from %s to %s"):format(count, number(left), number(right), number(low),
+        number(high))
+    end
+    parts[#parts + 1] = ("%s: %s."):format(s.name or "series " .. i, words)
+  end
+  if o.x.label or o.y.label then
+    parts[#parts + 1] = ("x: %s, y: %s."):format(o.x.label or "x", o.y.label or "y")
+  end
+  return table.concat(parts, " ")
+end
+
+---Draws what `read_options` returned.
+function M.draw(o, all, references, notes, kind)
+  local everything = {}
+  for _, s in ipairs(all) do everything[#everything + 1] = s end
+  for _, s in ipairs(references) do everything[#everything + 1] = s end
+  local x_low, x_high = series.range(everything, { "x" })
+  local y_low, y_high = series.range(everything, { "y", "low", "high" })
+  -- Zero belongs to the picture when it is near: a third of the range or less below the data.
+  local y_options = o.y
+  if o.y.zero == nil and y_low and y_low > 0 and y_low < y_high * 0.5 then
+    y_options = setmetatable({ zero = true }, { __index = o.y })
+  end
+  local entries = entries_of(all, references)
+  return frame.render(o, {
+    x = function(count) return axes.of(o.x, x_low, x_high, count) end,
+    y = function(count) return axes.of(y_options, y_low, y_high, count) end,
+    x_options = o.x, y_options = o.y, entries = entries, notes = notes, empty = x_low == nil,
+    describe = function() return describe(o, all, kind) end,
+    draw = function(area, x_axis, y_axis)
+      local out, ends = { under = {}, over = {} }, {}
+      for i, s in ipairs(all) do
+        local points = placed(s.points, area, x_axis, y_axis)
+        ends[i] = end_of(points, area)
+        local own = s.marks and placed(s.marks, area, x_axis, y_axis)
+        draw_series(i, s, points, marks.marked(own or points, i, area.width, own or s.style == "points"), area, out)
+      end
+      for i, s in ipairs(references) do
+        for _, p in ipairs(placed(s.points, area, x_axis, y_axis)) do
+          if p and p.inside then out.over[#out.over + 1] = marks.reference(i, p.x, p.y) end
+        end
+      end
+      for _, entry in ipairs(entries) do entry.end_y = entry.series and ends[entry.series] end
+      return assemble(area, out)
+    end,
+  })
+end
+
+local chart_options = {
+  title = "string?", subtitle = "string?", x = "table?", y = "table?", series = "table?", references = "table?",
+  notes = "table?", width = "number?", height = "number?",
+}
+
+---The options that all charts share, checked and copied, with empty tables where nothing is given.
+function M.common(o, kinds, fn)
+  check.options(o, kinds, fn)
+  local out = {}
+  for key, value in pairs(o) do out[key] = value end
+  out.x, out.y = series.axis(o.x, "x", fn), series.axis(o.y, "y", fn)
+  if o.width then check.number(o.width, "width", fn, 200, 10000) end
+  if o.height then check.number(o.height, "height", fn, 150, 10000) end
+  out.notes = {}
+  for i, note in ipairs(o.notes or {}) do
+    check.arg(note, "string", ("notes[%d]"):format(i), fn)
+    out.notes[i] = note
+  end
+  return out
+end
+
+---See plot.line.
+function M.line(o)
+  local fn = "plot.line"
+  o = M.common(o, chart_options, fn)
+  local all = read(o.series, series_options, o, "series", fn)
+  local references = read(o.references, reference_options, o, "references", fn)
+  local notes = o.notes
+  for _, note in ipairs(series.notes(all)) do notes[#notes + 1] = note end
+  for _, note in ipairs(series.notes(references, "reference")) do notes[#notes + 1] = note end
+  return M.draw(o, all, references, notes, "Line chart")
+end
+
+return M
