@@ -258,6 +258,27 @@ void push_result(lua_State* L, const SimResult& result, bool with_trace) {
 /// Of the rule's own random numbers in a simulation of seed `seed`; a whole number that Lua can hold.
 uint64_t rule_seed(uint64_t seed) { return sim_seed(seed, SimStream::admission) >> 11; }
 
+constexpr double kTickSeconds = 0.1;
+
+/// Calls options.on_progress with the share of the simulated time that is over, now and then. Its error ends the run.
+void follow(Vm& vm, lua_State* L, double seconds, SimWatch& watch) {
+  watch.stop = false;
+  watch.tick = nullptr;
+  lua_getfield(L, 1, "on_progress");
+  if (lua_isfunction(L, -1) == 0) {
+    lua_pop(L, 1);
+    return;
+  }
+  auto callback = std::make_shared<LuaRef>(LuaRef::pop(L));
+  watch.tick = [&vm, L, seconds, callback, &watch, last = vm.clock().now()](double now) mutable {
+    if (vm.clock().now() - last < kTickSeconds) return;
+    last = vm.clock().now();
+    callback->push(L);
+    lua_pushnumber(L, now / seconds);
+    if (!vm.call(L, 1, 0).ok()) watch.stop = true;
+  };
+}
+
 /// run(options, rule): rule is an evaluator of actor.barrier or a table as native_of takes it.
 int sim_run(lua_State* L) {
   Vm& vm = Vm::from(L);
@@ -270,8 +291,7 @@ int sim_run(lua_State* L) {
   if (const Status fine = scenario->check(); !fine) raise_at_user(L, std::string(kRun) + ": " + fine.error().message);
   const uint64_t seed = rule_seed(scenario->seed);
   SimControl& control = sim_control(vm);
-  control.seconds = scenario->seconds;
-  control.watch.time = 0;
+  follow(vm, L, scenario->seconds, control.watch);
 
   lua_getfield(L, 2, "kind");
   const bool native = lua_isstring(L, -1) != 0;
@@ -289,6 +309,7 @@ int sim_run(lua_State* L) {
     const auto admission = [&](const Clocks& clocks) { return std::make_unique<RuleAdmission>(clocks, rule); };
     result = simulate_hub(*scenario, admission, &control.watch);
   }
+  control.watch.tick = nullptr;
   vm.check_stop(L);
   if (!result) raise_error(L, result.error());
   push_result(L, *result, scenario->trace);

@@ -14,7 +14,6 @@ void open_sim(Vm& vm);
 /// How the simulations of a Vm are followed and ended by other threads; lives as long as the Vm.
 struct SimControl {
   SimWatch watch;
-  double seconds = 0;                      // of simulated time, of the simulation that runs
   std::unique_ptr<RuleWatchdog> watchdog;  // of rules in Lua; none: they may take for ever
 };
 SimControl& sim_control(Vm& vm);

@@ -181,7 +181,9 @@ local function run_sweep(tasks, values, jobs, tables)
     if task.index > skipped then todo[#todo + 1] = task end
   end
   if jobs == 1 then
-    for _, task in ipairs(todo) do take(sim.sweep.execute(task)) end
+    for _, task in ipairs(todo) do
+      take(sim.sweep.execute(task, function(share) bar:update(task.index - 1 + share, task.barrier) end))
+    end
   else
     sim.pool.run(todo, jobs, { "sim", "--worker", "--rule-timeout", tostring(values["rule-timeout"]) }, take)
   end

@@ -339,10 +339,7 @@ Result<SimResult> HubSimulation::run() {
     now_ = next;
     if (queue_.next_time() <= next) handle(queue_.pop());
     AH_TRY(decide(next));
-    if (watch_ != nullptr && events % kWatchEvery == 0) {
-      watch_->time.store(next, std::memory_order_relaxed);
-      if (watch_->stop.load(std::memory_order_relaxed)) return Error{Code::interrupted, "interrupted"};
-    }
+    if (watch_ != nullptr && events % kWatchEvery == 0) AH_TRY(watch_->look(next));
   }
   if (clocks_.size() > 0) now_ = scenario_.seconds;
   note_progress(scenario_.seconds);

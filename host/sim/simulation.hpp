@@ -12,10 +12,16 @@
 
 namespace actorhost {
 
-/// How another thread follows and ends a simulation.
+/// How a simulation is followed and ended.
 struct SimWatch {
-  std::atomic<double> time{0};    // simulated seconds so far
-  std::atomic<bool> stop{false};  // ends it with Code::interrupted
+  std::atomic<bool> stop{false};     // any thread: ends it with Code::interrupted
+  std::function<void(double)> tick;  // on the simulation's thread now and then, with the simulated seconds so far
+
+  /// What the simulation does now and then.
+  Status look(double now) {
+    if (tick) tick(now);
+    return stop.load(std::memory_order_relaxed) ? Status(Error{Code::interrupted, "interrupted"}) : Status();
+  }
 };
 
 using MakeAdmission = std::function<std::unique_ptr<Admission>(const Clocks&)>;

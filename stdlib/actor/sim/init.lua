@@ -33,6 +33,7 @@ local M = {}
 ---@field detect? number seconds until a crash is noticed, default 2.5
 ---@field native? boolean false: ask a classic rule in Lua too, instead of its form in C++
 ---@field trace? boolean keep every event
+---@field on_progress? fun(share: number) called a few times a second with the share of the simulated time that is over
 ---@field load? function how rule files are read, as barrier.from takes it
 ---@field replay? string a trace of --record ("FILE", "FILE#2" for its second run) instead of nodes, work, speed, straggler, churn
 
@@ -41,7 +42,7 @@ local kinds = {
   seed = "number?", straggler = "string?", speed = "string?", topology = "string?", service = "string?",
   bandwidth = "number?", bytes = "number?", delay = "string?", loss = "number?", retry = "number?", churn = "string?",
   failures = "string?", detect = "number?", native = "boolean?", trace = "boolean?", replay = "string?",
-  load = "function?",
+  load = "function?", on_progress = "function?",
 }
 
 ---@class actor.sim.Moments

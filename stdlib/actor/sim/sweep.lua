@@ -110,8 +110,10 @@ end
 
 ---Runs a task.
 ---@param task actor.sim.Task
+---@param on_progress? fun(share: number)
 ---@return table row
-function M.execute(task)
+function M.execute(task, on_progress)
+  task.options.on_progress = on_progress
   return M.row(task, sim.run(task.options))
 end
 
