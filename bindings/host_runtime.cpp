@@ -11,6 +11,7 @@
 #include "bindings/barrier_flag.hpp"
 #include "bindings/cluster_config.hpp"
 #include "bindings/signal_watch.hpp"
+#include "bindings/version.hpp"
 
 namespace actorhost {
 
@@ -309,6 +310,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     return opened;
   }
   if (interrupted_) return Error{Code::interrupted, "interrupted"};
+  if (head) AH_TRY(open_trace());
   if (parent) AH_TRY(spawn_children(cluster_->bound_url(), group, 1, local_nodes_ + 1));
   if (!head) AH_TRY(options_.apply(cluster_->settings()));
   seed_ = options_.seed.value_or(0);
@@ -330,6 +332,22 @@ Status HostRuntime::load_checkpoint() {
   log_->info("", "resuming from the newest checkpoint in '" + directory + "' (" +
                      std::to_string(process_.resumed->state.updates) + " updates)");
   if (options_.checkpoint.empty()) options_.checkpoint = directory;
+  return {};
+}
+
+/// --record, on the rendezvous host, whose server 0 knows what happens. Not before this host is known to be that one:
+/// another with the same command must leave the file alone.
+Status HostRuntime::open_trace() {
+  if (options_.record.empty()) return {};
+  auto trace = ParamTrace::open(options_.record,
+                                {{"version", kVersion},
+                                 {"job", job_.name()},
+                                 {"seed", std::to_string(*options_.seed)},
+                                 {"servers", std::to_string(options_.servers)},
+                                 {"resample", options_.resample}},
+                                *log_);
+  if (!trace) return trace.error();
+  process_.trace = std::move(*trace);
   return {};
 }
 

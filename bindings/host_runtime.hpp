@@ -59,6 +59,7 @@ class HostRuntime final : private ClusterEvents {
   void share_cores(uint32_t cores);
   Status join_cluster();
   Status load_checkpoint();
+  Status open_trace();
   Status open_cluster(ClusterConfig config);
   Status spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size);
   NodeThread::Shared shared_for_nodes();

@@ -265,29 +265,32 @@ int worker_start(lua_State* L) {
   return 0;
 }
 
-/// worker_next() -> step, entries (nil: choose keys), or nil, nil, summary at the end
+/// worker_next() -> step, entries (nil: choose keys), whether the push is to be timed; or nil, summary at the end
 int worker_next(lua_State* L) {
   ParamWorker::Event event = take(L, state_of(L).node.next_event());
   if (auto* task = std::get_if<ParamWorker::Task>(&event)) {
     lua_pushnumber(L, static_cast<lua_Number>(task->step));
-    if (task->local) return 1;
-    push_entries(L, std::move(task->entries));
-    return 2;
+    if (task->local) {
+      lua_pushnil(L);
+    } else {
+      push_entries(L, std::move(task->entries));
+    }
+    lua_pushboolean(L, task->timed ? 1 : 0);
+    return 3;
   }
   if (const auto* summary = std::get_if<ParamSummary>(&event)) {
     lua_pushnil(L);
-    lua_pushnil(L);
     push_summary(L, *summary);
-    return 3;
+    return 2;
   }
   raise_at_user(L, std::get<Error>(event).message);
 }
 
-/// worker_push(updates, where)
+/// worker_push(updates, where, seconds): what the work took, where it was to be timed
 int worker_push(lua_State* L) {
   const std::string where(check_text(L, 2, "where", "worker_push"));
   const std::vector<ParamEntry> entries = take(L, param_entries_at(L, 1, false, false, where));
-  expect_right(L, state_of(L).node.push(entries));
+  expect_right(L, state_of(L).node.push(entries, lua_tonumber(L, 3)));
   return 0;
 }
 
@@ -311,6 +314,8 @@ int server_start(lua_State* L) {
     if (!rule) raise_error(L, rule.error());
     state.rule = std::move(*rule);
   }
+  config.run.trace = state.context.shared.trace.get();
+  config.run.barrier = text_field(L, 2, "barrier");
   std::string directory;
   config.run.checkpoint = checkpoint_at(L, 2, directory);
   resume(state.context.shared, config.run);

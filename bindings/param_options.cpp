@@ -20,14 +20,14 @@ bool boolean_field(lua_State* L, int index, const char* name) {
   return value;
 }
 
-namespace {
-
 std::string text_field(lua_State* L, int index, const char* name) {
   lua_getfield(L, index, name);
   std::string value = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
   lua_pop(L, 1);
   return value;
 }
+
+namespace {
 
 kernel::Decay decay_at(lua_State* L, int index) {
   using kernel::DecayKind;

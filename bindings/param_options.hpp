@@ -14,6 +14,8 @@ namespace actorhost {
 /// A number of the table at `index`, or `otherwise` where it has none.
 double number_field(lua_State* L, int index, const char* name, double otherwise);
 bool boolean_field(lua_State* L, int index, const char* name);
+/// Empty where there is none.
+std::string text_field(lua_State* L, int index, const char* name);
 
 /// `pull`: an optimiser, a function, or nothing (replace).
 UpdateRule update_at(lua_State* L, int options);

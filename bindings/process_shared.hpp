@@ -15,6 +15,7 @@
 #include "host/data/data_cache.hpp"
 #include "host/engine/param_checkpoint.hpp"
 #include "host/engine/param_store.hpp"
+#include "host/engine/param_trace.hpp"
 
 namespace actorhost {
 
@@ -25,6 +26,7 @@ struct ProcessShared {
   std::vector<std::unique_ptr<ParamStore>> stores;  // by shard; they outlive the servers' VMs
   std::atomic<int64_t> finished_run{-1};            // the action that the present servers have served to its end
   std::optional<ParamCheckpoint> resumed;           // what the run goes on from
+  std::unique_ptr<ParamTrace> trace;                // --record's; once nodes run, server 0's alone
 
   /// The writer of checkpoints, made by the first shard that asks, with its directory. Any thread.
   ParamCheckpointer& checkpointer(const std::string& directory, uint32_t shards, Log& log) {

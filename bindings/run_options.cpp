@@ -141,6 +141,8 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option("--seed", raw.seed, "makes the run reproducible")->type_name("N");
   app.add_option("--inject", out.inject_text, "straggler=SHARE:FACTORx,delay=DIST: heterogeneity for experiments")
       ->type_name("SPEC");
+  app.add_option("--record", out.record, "trace of every step (CSV), on the rendezvous host; overwritten in place")
+      ->type_name("FILE");
 }
 
 /// Shows one spelling of each flag, and leaves the usage lines to us.

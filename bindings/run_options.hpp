@@ -44,6 +44,7 @@ struct RunOptions {
   std::optional<uint64_t> seed;
   std::string inject_text;
   Injection inject;
+  std::string record;                        // the trace's file
   std::optional<uint32_t> threads_per_node;  // of kernels; not given: the host shares its cores out
 
   bool print_all = false;

@@ -24,7 +24,13 @@ bool in_order(const CommitItem& a, const CommitItem& b) {
 
 ParamCoordinator::ParamCoordinator(const CoordinatorConfig& config, BarrierRule& rule, ParamShard& own, Log& log,
                                    std::vector<Frame>& out)
-    : config_(config), own_(own), log_(log), out_(out), gate_(progress_, rule), was_bsp_(rule.staleness() == 0) {
+    : config_(config),
+      own_(own),
+      log_(log),
+      out_(out),
+      trace_(config.trace),
+      gate_(progress_, rule),
+      was_bsp_(rule.staleness() == 0) {
   const RunState& before = config_.resumed;
   slowest_ = before.clocks.empty() ? 0 : ~uint64_t{0};
   for (const auto& [id, clock] : before.clocks) slowest_ = std::min(slowest_, clock);
@@ -42,6 +48,10 @@ ParamCoordinator::ParamCoordinator(const CoordinatorConfig& config, BarrierRule&
     summary_ = *config_.finished;
     phase_ = Phase::finished;
   }
+}
+
+ParamCoordinator::~ParamCoordinator() {
+  if (config_.trace != nullptr) config_.trace->flush();
 }
 
 uint64_t ParamCoordinator::clock_of(NodeId id) const {
@@ -72,7 +82,11 @@ void ParamCoordinator::on_ready(NodeId id, double now) {
   if (phase_ == Phase::finished) return send_stop(id);
   Worker& worker = workers_[id];
   if (worker.ready) return;
-  if (started_ < 0) started_ = checkpoint_time_ = now;
+  latest_ = now;
+  if (started_ < 0) {
+    started_ = checkpoint_time_ = now;
+    if (trace_ != nullptr) record_begin(now);
+  }
   if (progress_.slot(id) == kNoSlot) {
     // It was not a member when the run began: it counts from now on, from where the slowest is.
     if (const Status joined = progress_.join(id, static_cast<int32_t>(slowest_)); !joined.ok()) {
@@ -80,16 +94,19 @@ void ParamCoordinator::on_ready(NodeId id, double now) {
       return;
     }
     worker.step = clock_of(id);
+    if (trace_ != nullptr) trace_->join(id, worker.step, now);
   }
   worker.ready = true;
   absent_.erase(id);
   if (phase_ != Phase::stopping) gate_.ask(id, now);
 }
 
-void ParamCoordinator::on_done(NodeId id, uint64_t step, double now) {
+void ParamCoordinator::on_done(NodeId id, uint64_t step, double seconds, double now) {
   const auto found = workers_.find(id);
   if (found == workers_.end() || !found->second.busy || found->second.step != step) return;
   Worker& worker = found->second;
+  latest_ = now;
+  if (trace_ != nullptr) record_step(id, worker, seconds, now);
   worker.busy = false;
   worker.task.clear();
   ++worker.step;
@@ -120,13 +137,18 @@ void ParamCoordinator::joined(NodeId id) {
   if (gone_.count(id) == 0) workers_.try_emplace(id);
 }
 
-void ParamCoordinator::lost(NodeId id) {
+void ParamCoordinator::lost(NodeId id, double now) {
   gone_.insert(id);
   absent_.erase(id);
   const auto found = workers_.find(id);
   if (found == workers_.end()) return;
   Worker worker = std::move(found->second);
   workers_.erase(found);
+  latest_ = now;
+  if (trace_ != nullptr && started_ >= 0 && progress_.slot(id) != kNoSlot) {
+    if (worker.busy) trace_->open_step(id, worker.step, worker.released, now);
+    trace_->leave(id, worker.step, now);
+  }
   // Completed pushes count; of an unfinished one nothing may be merged, on any shard.
   discard({config_.run, id, true, worker.step});
   if (worker.busy) --busy_;
@@ -198,6 +220,8 @@ void ParamCoordinator::flush_staged(uint64_t below) {
 // --- deciding
 
 std::optional<ServerRequest> ParamCoordinator::next(double now) {
+  latest_ = now;
+  if (config_.trace != nullptr) config_.trace->poll(now);
   if (!lost_.empty() && phase_ != Phase::failed && phase_ != Phase::finished) {
     LostNotice notice = std::move(lost_.front());
     lost_.erase(lost_.begin());
@@ -230,6 +254,7 @@ std::optional<ServerRequest> ParamCoordinator::run(double now) {
   // BSP begins with everybody, so that the first schedule does not hang on who came first.
   if (was_bsp_ && !absent_.empty()) return std::nullopt;
   if (const Status polled = gate_.poll(now, passed_); !polled.ok()) return fail(polled.error());
+  if (trace_ != nullptr) record_passed(now);
   // Parked workers are offered again when something has happened; under BSP at barriers, or when all are parked.
   const bool again = offer_ && (!was_bsp_ || progress_.size() == 0) && !parked().empty();
   if (passed_.empty() && !again) return check_stuck();
@@ -311,8 +336,15 @@ Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry
     if (worker == workers_.end()) continue;
     const auto task = tasks.find(id);
     const bool parks = task == tasks.end();
-    if (parks && !worker->second.parked) progress_.park(id);
-    if (!parks && worker->second.parked) progress_.unpark(id);
+    if (parks && !worker->second.parked) {
+      progress_.park(id);
+      if (trace_ != nullptr) trace_->leave(id, worker->second.step, now);
+    }
+    if (!parks && worker->second.parked) {
+      progress_.unpark(id);
+      worker->second.released = now;
+      if (trace_ != nullptr) trace_->join(id, clock_of(id), now);
+    }
     worker->second.parked = parks;
     if (!parks) release(id, std::move(task->second), now);
   }
@@ -337,7 +369,8 @@ void ParamCoordinator::release(NodeId id, std::vector<ParamEntry> entries, doubl
 }
 
 void ParamCoordinator::send_task(NodeId id, const Worker& worker, const std::vector<ParamEntry>& entries) {
-  const TaskHead head{config_.run, worker.step, worker.staged, worker.staged && was_bsp_, config_.local_schedule};
+  const TaskHead head{config_.run,      worker.step, worker.staged, worker.staged && was_bsp_, config_.local_schedule,
+                      trace_ != nullptr};
   EntryPacker task(param::kTask, worker_address(id), 0, task_head(head), true);
   for (const ParamEntry& entry : entries) {
     // With one shard the values come along; with more the worker asks all shards at once.
@@ -357,6 +390,7 @@ void ParamCoordinator::begin_stop(const std::string& reason) {
   phase_ = Phase::stopping;
   summary_.reason = reason;
   passed_.clear();
+  if (trace_ != nullptr) record_stop();
 }
 
 std::optional<ServerRequest> ParamCoordinator::finish(double now) {
@@ -397,9 +431,46 @@ std::optional<ServerRequest> ParamCoordinator::check_stuck() {
 }
 
 double ParamCoordinator::next_time() const {
-  if (phase_ != Phase::running || started_ < 0) return kForever;
+  const double flush = config_.trace != nullptr ? config_.trace->next_time() : kForever;
+  if (phase_ != Phase::running || started_ < 0) return flush;
   const double gate = was_bsp_ && !absent_.empty() ? kForever : gate_.next_time();
-  return std::min(gate, started_ + config_.seconds);
+  return std::min({gate, started_ + config_.seconds, flush});
+}
+
+// --- the trace
+
+void ParamCoordinator::record_begin(double now) {
+  trace_->begin_run({{"barrier", config_.barrier}, {"workers", std::to_string(progress_.size())}}, now);
+  for (Slot slot = 0; slot < progress_.size(); ++slot) {
+    trace_->join(progress_.ids()[slot], static_cast<uint64_t>(progress_.steps()[slot]), now);
+  }
+}
+
+void ParamCoordinator::record_passed(double now) {
+  for (const NodeId id : passed_) {
+    if (const auto found = workers_.find(id); found != workers_.end()) found->second.released = now;
+  }
+}
+
+void ParamCoordinator::record_step(NodeId id, const Worker& worker, double seconds, double now) {
+  if (trace_->step(id, worker.step + 1, worker.released, seconds, now)) return;
+  const uint64_t n = ++impossible_times_;
+  if ((n & (n - 1)) != 0) return;  // the 1st, 2nd, 4th, 8th ... are logged
+  log_.warn("record", "worker " + std::to_string(id) + " says that it worked " + std::to_string(seconds) +
+                          " s of the " + std::to_string(now - worker.released) + " s of its step " +
+                          std::to_string(worker.step + 1) + "; the trace has the nearest possible time (" +
+                          std::to_string(n) + " such times so far)");
+}
+
+// The trace ends with the decision: nobody begins a step after it.
+void ParamCoordinator::record_stop() {
+  if (started_ >= 0) {
+    for (const auto& [id, worker] : workers_) {
+      if (worker.busy) trace_->open_step(id, worker.step, worker.released, latest_);
+    }
+    trace_->stop(latest_);
+  }
+  trace_ = nullptr;
 }
 
 }  // namespace actorhost

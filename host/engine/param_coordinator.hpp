@@ -24,6 +24,7 @@
 #include "host/cluster/progress_gate.hpp"
 #include "host/engine/param_messages.hpp"
 #include "host/engine/param_shard.hpp"
+#include "host/engine/param_trace.hpp"
 
 namespace actorhost {
 
@@ -58,6 +59,8 @@ struct CoordinatorConfig {
   std::vector<NodeId> members;           // live workers; BSP begins when they are all there
   RunState resumed;                      // clocks of the run that goes on, if one does
   std::optional<ParamSummary> finished;  // the run was over before the job was resumed
+  ParamTrace* trace = nullptr;           // where the run is recorded, if it is; outlives the coordinator
+  std::string barrier;                   // the rule as the trace names it
 };
 
 struct StopContext {
@@ -94,12 +97,16 @@ class ParamCoordinator {
  public:
   ParamCoordinator(const CoordinatorConfig& config, BarrierRule& rule, ParamShard& own, Log& log,
                    std::vector<Frame>& out);
+  /// What is recorded of the run is in the file then.
+  ~ParamCoordinator();
+  ParamCoordinator(const ParamCoordinator&) = delete;
+  ParamCoordinator& operator=(const ParamCoordinator&) = delete;
 
   void on_ready(NodeId id, double now);
-  /// The worker's push of that clock is complete.
-  void on_done(NodeId id, uint64_t step, double now);
+  /// The worker's push of that clock is complete; it says that it worked for so many seconds.
+  void on_done(NodeId id, uint64_t step, double seconds, double now);
   void on_report(const ShardReport& report);
-  void lost(NodeId id);
+  void lost(NodeId id, double now);
   void joined(NodeId id);
   void suspect(NodeId id, bool suspected) { progress_.suspect(id, suspected); }
   /// Another rule from the next decision on; it has to outlive the run or the next set_rule. (A rule may also turn into
@@ -136,7 +143,8 @@ class ParamCoordinator {
     bool busy = false;
     bool staged = false;
     bool parked = false;
-    uint64_t step = 0;  // the first that it has not completed in this run
+    uint64_t step = 0;    // the first that it has not completed in this run
+    double released = 0;  // when it passed the barrier last; kept for the trace
     std::vector<ParamEntry> task;
   };
   using Answer = std::optional<ServerRequest>;
@@ -165,10 +173,17 @@ class ParamCoordinator {
   bool bsp() const { return gate_.rule().staleness() == 0; }
   bool somebody_to_come() const;
 
+  // The trace.
+  void record_begin(double now);
+  void record_passed(double now);
+  void record_step(NodeId id, const Worker& worker, double seconds, double now);
+  void record_stop();
+
   CoordinatorConfig config_;
   ParamShard& own_;
   Log& log_;
   std::vector<Frame>& out_;
+  ParamTrace* trace_;  // null: nothing is recorded, or the recording is over
   Progress progress_;
   Gate gate_;
   Phase phase_ = Phase::running;
@@ -191,7 +206,9 @@ class ParamCoordinator {
   uint64_t checkpoints_ = 0;
   uint64_t checkpoint_step_ = 0;
   double checkpoint_time_ = 0;
-  bool last_cut_ = false;  // the one at the end has been made
+  bool last_cut_ = false;          // the one at the end has been made
+  double latest_ = 0;              // the newest time that was handed in
+  uint64_t impossible_times_ = 0;  // that workers said they worked
   ParamSummary summary_;
 };
 

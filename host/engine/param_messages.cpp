@@ -307,11 +307,17 @@ Frame make_report(const ShardReport& r) {
 }
 
 std::string task_head(const TaskHead& head) {
-  const auto flags = static_cast<uint8_t>((head.staged ? 1 : 0) | (head.held ? 2 : 0) | (head.local ? 4 : 0));
+  const auto flags =
+      static_cast<uint8_t>((head.staged ? 1 : 0) | (head.held ? 2 : 0) | (head.local ? 4 : 0) | (head.timed ? 8 : 0));
   return Packer().put(head.run).put(head.step).put(flags).bytes();
 }
 
-std::string push_head(const PushHead& head) { return Packer().put(head.run).put(head.step).bytes(); }
+std::string push_head(const PushHead& head) {
+  Packer out;
+  out.put(head.run).put(head.step);
+  if (head.timed) out.put(head.seconds);
+  return std::move(out).bytes();
+}
 
 Result<RunId> read_ready(const Frame& frame) {
   Unpacker in(frame.meta.view());
@@ -390,6 +396,7 @@ Result<TaskHead> read_task_head(Unpacker& in) {
   head.staged = (flags & 1) != 0;
   head.held = (flags & 2) != 0;
   head.local = (flags & 4) != 0;
+  head.timed = (flags & 8) != 0;
   if (!in.ok()) return bad("a task without its head");
   return head;
 }
@@ -400,6 +407,8 @@ Result<PushHead> read_push_head(Unpacker& in, uint8_t flags) {
   head.step = in.get<uint64_t>();
   head.staged = (flags & param::kStaged) != 0;
   head.held = (flags & param::kHeld) != 0;
+  head.timed = (flags & param::kTimed) != 0;
+  if (head.timed) head.seconds = in.get<double>();
   if (!in.ok()) return bad("a push without its head");
   return head;
 }

@@ -26,8 +26,11 @@
 //     failed  0307  code:u8 message:text
 //   worker and shard 0:
 //     ready   0310  run:u32
-//     task    0311  run:u32 step:u64 flags:u8 (1: the push is staged, 2: it is held, 4: the worker chooses the keys)
-//     push    0312  run:u32 step:u64; to any shard; kStaged, kHeld in the flags; kLast to shard 0: the step is done
+//     task    0311  run:u32 step:u64 flags:u8 (1: the push is staged, 2: it is held, 4: the worker chooses the keys, 8:
+//     the
+//                   push is to say how long the work took)
+//     push    0312  run:u32 step:u64, then seconds:f64 with kTimed; to any shard; kStaged, kHeld in the flags; kLast to
+//                   shard 0: the step is done
 //     stop    0313  summary
 //     reject  0314  run:u32 step:u64 message:text      shard to worker: this push was not applied
 //   shard 0 to shards, and back:
@@ -37,6 +40,7 @@
 //     report  0323  worker:u32 step:u64 message:text   a push held infinite values or NaN
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,6 +74,7 @@ inline constexpr Kind kReport{0x0323};
 inline constexpr uint8_t kLast = 1;
 inline constexpr uint8_t kStaged = 2;  // push: kept until shard 0 commits it
 inline constexpr uint8_t kHeld = 4;    // push: the worker waits for the commit, so its bytes need no copy
+inline constexpr uint8_t kTimed = 16;  // push: it says how long the work took
 inline constexpr uint8_t kNow = 8;     // get, set: answered even while a Lua pull is going on (from inside one)
 
 constexpr bool is_param(Kind kind) noexcept { return within(kind, kinds_of(Kind::param_first)); }
@@ -96,6 +101,7 @@ struct TaskHead {
   bool staged = false;  // its push waits for a commit
   bool held = false;    // and the worker waits as long
   bool local = false;   // schedule_local chooses the keys
+  bool timed = false;   // the push is to say how long the work took
 };
 
 struct PushHead {
@@ -103,8 +109,12 @@ struct PushHead {
   uint64_t step = 0;
   bool staged = false;
   bool held = false;
+  bool timed = false;
+  /// What the worker measured with its own clock. A claim: any bits may come. NaN when nothing came.
+  double seconds = std::numeric_limits<double>::quiet_NaN();
   uint8_t flags() const noexcept {
-    return static_cast<uint8_t>((staged ? param::kStaged : 0) | (held ? param::kHeld : 0));
+    return static_cast<uint8_t>((staged ? param::kStaged : 0) | (held ? param::kHeld : 0) |
+                                (timed ? param::kTimed : 0));
   }
 };
 

@@ -198,9 +198,9 @@ Result<ParamWorker::Event> ParamNode::next_event(double deadline) {
   return *std::move(event);
 }
 
-Status ParamNode::push(const std::vector<ParamEntry>& entries) {
+Status ParamNode::push(const std::vector<ParamEntry>& entries, double seconds) {
   if (!worker_) return Error{Code::internal, "a push outside of a run"};
-  AH_TRY(worker_->push(entries, out_));
+  AH_TRY(worker_->push(entries, out_, seconds));
   return wait_until([] { return true; }, kForever, "room to push " + key_list(std::span(entries)));
 }
 
@@ -214,7 +214,7 @@ Result<std::optional<ServerRequest>> ParamNode::wait(double deadline) {
   for (;;) {
     const ParamChannel::Changes changes = channel_.changes();
     for (const NodeId id : changes.joined) server_->joined(id);
-    for (const NodeId id : changes.lost) server_->lost(id);
+    for (const NodeId id : changes.lost) server_->lost(id, channel_.now());
     std::optional<ServerRequest> request = server_->next(channel_.now());
     AH_TRY(flush_out(kForever));
     if (request || run_is_over() || channel_.now() >= deadline) return request;

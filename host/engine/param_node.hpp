@@ -45,8 +45,9 @@ class ParamNode {
   Status begin(const ParamWorker::Config& config);
   /// Waits for a task, the run's end, or the reason why a push was not applied.
   Result<ParamWorker::Event> next_event(double deadline = kForever);
-  /// The entries' memory must stay as it is until next_event has returned.
-  Status push(const std::vector<ParamEntry>& entries);
+  /// The entries' memory must stay as it is until next_event has returned. `seconds` is how long the work took, for a
+  /// timed task.
+  Status push(const std::vector<ParamEntry>& entries, double seconds = 0);
 
   // A server's loop.
 

@@ -38,11 +38,11 @@ void ParamServer::settle(double now) {
     return;
   }
   for (const ShardReport& report : reports) coordinator_->on_report(report);
-  for (const ParamShard::Done& push : done) coordinator_->on_done(push.worker, push.step, now);
+  for (const ParamShard::Done& push : done) coordinator_->on_done(push.worker, push.step, push.seconds, now);
 }
 
-void ParamServer::lost(NodeId id) {
-  if (coordinator_) coordinator_->lost(id);
+void ParamServer::lost(NodeId id, double now) {
+  if (coordinator_) coordinator_->lost(id, now);
 }
 
 void ParamServer::joined(NodeId id) {

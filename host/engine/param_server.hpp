@@ -32,7 +32,7 @@ class ParamServer {
   /// A frame of kind 0x03xx for this address. Frames for a later run are kept (take_early).
   void handle(Frame&& frame, double now);
   // What the membership says; shard 0 tells the others.
-  void lost(NodeId id);
+  void lost(NodeId id, double now);
   void joined(NodeId id);
   void suspect(NodeId id, bool suspected);
   void set_rule(BarrierRule& rule);

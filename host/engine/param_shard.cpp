@@ -218,7 +218,7 @@ void ParamShard::on_push(Frame&& frame) {
     }
     if (!batch.empty()) batches_.push_back(std::move(batch));
   }
-  done_.push_back({name.first, name.second});
+  done_.push_back({name.first, name.second, head->seconds});
 }
 
 void ParamShard::apply_at_once(const PushName& name, Frame& frame, std::vector<ParamEntry>& entries) {

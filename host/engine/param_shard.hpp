@@ -80,6 +80,7 @@ class ParamShard {
   struct Done {
     NodeId worker = 0;
     uint64_t step = 0;
+    double seconds = 0;  // that the worker says it worked
   };
   /// Pushes whose last frame has been dealt with since the last call.
   std::vector<Done> take_done() { return std::exchange(done_, {}); }

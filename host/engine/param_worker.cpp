@@ -45,7 +45,7 @@ void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
   }
   if ((frame.flags & param::kLast) == 0) return;
 
-  Task task{head->step, head->local, {}};
+  Task task{head->step, head->local, head->timed, {}};
   std::vector<ParamKey> keys;
   fetched_.clear();
   for (ParamAssembler::Partial& partial : arriving_) {
@@ -57,7 +57,7 @@ void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
   }
   arriving_.clear();
   step_ = head->step;
-  head_ = {config_.run, head->step, head->staged, head->held};
+  head_ = {config_.run, head->step, head->staged, head->held, head->timed};
   event_ = std::move(task);
   if (!keys.empty()) values_ = client_.get(std::move(keys), out);
   fence(out);
@@ -87,7 +87,7 @@ std::optional<ParamWorker::Event> ParamWorker::next() {
   return std::exchange(event_, std::nullopt);
 }
 
-Status ParamWorker::push(const std::vector<ParamEntry>& entries, std::vector<Frame>& out) {
+Status ParamWorker::push(const std::vector<ParamEntry>& entries, std::vector<Frame>& out, double seconds) {
   if (config_.check_finite) {
     for (const ParamEntry& entry : entries) {
       if (!has_non_finite(entry.value)) continue;
@@ -96,6 +96,7 @@ Status ParamWorker::push(const std::vector<ParamEntry>& entries, std::vector<Fra
                                            " is infinite or not a number somewhere"};
     }
   }
+  head_.seconds = seconds;
   const std::string head = push_head(head_);
   std::map<uint32_t, EntryPacker, std::greater<>> packers;  // shard 0 last: its last frame completes the step
   const auto to = [&](uint32_t shard) -> EntryPacker& {

@@ -23,6 +23,7 @@ class ParamWorker {
   struct Task {
     uint64_t step = 0;   // completed so far
     bool local = false;  // the worker chooses its keys
+    bool timed = false;  // `push` is to be told how long the work took
     std::vector<ParamEntry> entries;
   };
   /// A task, the end of the run, or why a push was not applied.
@@ -40,9 +41,9 @@ class ParamWorker {
   /// What has come; nothing while it is incomplete. To be called after frames were handled, the client's included.
   std::optional<Event> next();
 
-  /// Sends the task's results and completes its step. Code::bad_argument, and nothing is sent, when check_finite is set
-  /// and a value is not finite.
-  Status push(const std::vector<ParamEntry>& entries, std::vector<Frame>& out);
+  /// Sends the task's results and completes its step; `seconds` is sent along when the task is timed.
+  /// Code::bad_argument, and nothing is sent, when check_finite is set and a value is not finite.
+  Status push(const std::vector<ParamEntry>& entries, std::vector<Frame>& out, double seconds = 0);
 
   /// Steps completed, as shard 0 counts them.
   uint64_t step() const noexcept { return step_; }

@@ -110,7 +110,7 @@ end
 
 local function rule_of(run, flags)
   local spec = flags.barrier or run.barrier or "bsp"
-  return barrier.from(spec, { resample = flags.resample, load = load_source })
+  return barrier.from(spec, { resample = flags.resample, load = load_source }), spec
 end
 
 ---@param text string
@@ -143,17 +143,18 @@ local function work(run, index)
   local push_name = named("push", run.push)
   c.worker_start(index, type(run.pull) == "function", run.check_finite or false)
   while true do
-    local step, entries, summary = c.worker_next()
-    if summary then return summary end
+    local step, entries, timed = c.worker_next()
+    if not step then return entries end -- the summary
     events.deliver()
     if not entries then entries = keys_to_fetch(run, id, step) end
+    local began = timed and now() or nil
     local updates
     if injects then
       updates = slowed(run.push, id, entries, now)
     else
       updates = run.push(id, entries)
     end
-    c.worker_push(updates, push_name)
+    c.worker_push(updates, push_name, began and now() - began)
   end
 end
 
@@ -203,10 +204,15 @@ end
 
 local function serve(run, index, flags)
   local first = node.shard == 0
-  if first then current = barrier.evaluator(rule_of(run, flags), node.seed) end
+  local rule, spec
+  if first then
+    rule, spec = rule_of(run, flags)
+    current = barrier.evaluator(rule, node.seed)
+  end
   local from = c.server_start(index, {
     pull = run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
     seconds = flags.seconds, checkpoint = run.checkpoint,
+    barrier = type(spec) == "string" and spec or rule and rule.name, -- as a trace names it
   }, current)
   if first and run.init then set_initial(run, from) end
   while true do

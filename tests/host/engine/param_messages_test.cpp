@@ -1,5 +1,7 @@
 #include "host/engine/param_messages.hpp"
 
+#include <cmath>
+
 #include <catch2/catch.hpp>
 
 #include "tests/host/engine/engine_values.hpp"
@@ -129,7 +131,25 @@ TEST_CASE("control messages come back as they were made") {
   const std::string task_bytes = task_head({1, 2, true, false, true});
   Unpacker task(task_bytes);
   const TaskHead head = read_task_head(task).value();
-  CHECK((head.run == 1 && head.step == 2 && head.staged && !head.held && head.local));
+  CHECK((head.run == 1 && head.step == 2 && head.staged && !head.held && head.local && !head.timed));
+}
+
+TEST_CASE("a push says how long its work took where that was asked for, and only there") {
+  const std::string asking = task_head({1, 2, false, false, false, true});
+  Unpacker task(asking);
+  CHECK(read_task_head(task).value().timed);
+  for (const bool timed : {false, true}) {
+    const PushHead sent{7, 8, true, false, timed, 0.25};
+    const std::string bytes = push_head(sent);
+    CHECK(bytes.size() == (timed ? 20 : 12));
+    Unpacker in(bytes);
+    const PushHead got = read_push_head(in, sent.flags()).value();
+    CHECK((got.run == 7 && got.step == 8 && got.staged && !got.held && got.timed == timed && in.done()));
+    if (timed) CHECK(got.seconds == 0.25);
+    if (!timed) CHECK(std::isnan(got.seconds));
+  }
+  Unpacker cut(std::string_view(asking).substr(0, 12));
+  CHECK_FALSE(read_push_head(cut, param::kTimed).ok());
 }
 
 TEST_CASE("long lists of keys are cut into frames") {
@@ -182,6 +202,8 @@ TEST_CASE("hostile bytes are bad data or harmless values, never more") {
     (void)read_ready(bad).ok();
     (void)read_report(bad).ok();
     (void)read_failed(bad);
+    Unpacker head(bad.meta.view());
+    (void)read_push_head(head, static_cast<uint8_t>(rng.next())).ok();
   }
   CHECK(refused > 30000);
 }

@@ -222,7 +222,7 @@ TEST_CASE("when all workers are lost the run fails") {
   ParamSim sim(options);
   use_counter(sim);
   sim.at(5, [&] {
-    sim.server().lost(0);
+    sim.server().lost(0, sim.now());
     auto request = sim.server().next(sim.now());
     REQUIRE(std::holds_alternative<LostNotice>(*request));
     request = sim.server().next(sim.now());

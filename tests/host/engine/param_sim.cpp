@@ -74,7 +74,7 @@ void ParamSim::kill(NodeId id) {
   worker.alive = false;
   net_.detach(worker_address(id));
   net_.at(clock_.now() + rng_.exponential(1), [this, id] {
-    server().lost(id);
+    server().lost(id, clock_.now());
     drive_shard(0);
   });
 }
@@ -200,11 +200,12 @@ void ParamSim::drive_worker(Worker& worker) {
     if (!worker.first_clock) worker.first_clock = task->step;
     auto results = std::make_shared<Entries>(work(worker, *task));
     const NodeId id = worker.id;
-    net_.at(clock_.now() + rng_.exponential(options_.mean_compute), [this, id, results] {
+    const double seconds = rng_.exponential(options_.mean_compute);
+    net_.at(clock_.now() + seconds, [this, id, results, seconds] {
       Worker& w = workers_.at(id);
       if (!w.alive) return;
       std::vector<Frame> out;
-      REQUIRE(w.loop->push(*results, out).ok());
+      REQUIRE(w.loop->push(*results, out, seconds).ok());
       ++w.pushes;
       send(worker_address(id), std::move(out));
     });

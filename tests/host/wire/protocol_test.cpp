@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "host/engine/param_messages.hpp"
 #include "host/net/frame_reader.hpp"
 #include "host/net/handshake.hpp"
 #include "host/net/send_batch.hpp"
@@ -124,6 +125,24 @@ TEST_CASE("the frames in PROTOCOL.md are what is written, and are read as what t
   CHECK(read.tag == 17);
   CHECK(read.meta.view() == with_body.meta.view());
   CHECK(read.body.view() == with_body.body.view());
+}
+
+TEST_CASE("the timed push in PROTOCOL.md is what a worker sends and is read as what it says") {
+  const PushHead head{1, 6, false, false, true, 0.25};
+  EntryPacker packer(param::kPush, server_address(0), 0, push_head(head));
+  std::vector<Frame> frames;
+  packer.flags(head.flags()).finish(frames);
+  REQUIRE(frames.size() == 1);
+  frames[0].src = worker_address(3);
+  CHECK(bytes_of(frames[0]) == example("timed-push"));
+
+  const Frame read = read_one(example("timed-push"));
+  Unpacker in(read.meta.view());
+  const PushHead got = read_push_head(in, read.flags).value();
+  CHECK((got.run == 1 && got.step == 6 && got.timed && got.seconds == 0.25));
+  std::vector<ParamEntry> entries;
+  CHECK(read_entries(in, read.body, false, entries).ok());
+  CHECK(entries.empty());
 }
 
 TEST_CASE("the handshake in PROTOCOL.md is the one that is held") {
