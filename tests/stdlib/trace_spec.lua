@@ -1,0 +1,322 @@
+--- Reading traces of --record, whole, cut and malformed; what they come to; what a trace viewer gets.
+local trace = require("actor.trace")
+local rng = require("actor").rng
+
+-- Calls body(path) with the name of a file that holds `text` and removes it.
+local function with_file(text, body)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+  local result = { pcall(body, path) }
+  os.remove(path)
+  if not result[1] then error(result[2], 0) end
+  return unpack(result, 2)
+end
+
+local function read(text)
+  return with_file(text, trace.read)
+end
+
+local header = [[
+# actorhost trace 1
+# version=0.1.0
+# job=job.lua
+# barrier=bsp
+event,id,step,time,released,compute
+]]
+
+-- Two workers under BSP for two steps; worker 1 is the slow one, and worker 2 joins, begins and is lost.
+local whole = header .. [[
+run,1,,0.000000000,,
+join,0,0,0.000000000,,
+join,1,0,0.000000000,,
+step,0,1,1.500000000,0.500000000,0.750000000
+step,1,1,4.500000000,0.500000000,3.000000000
+join,2,1,4.500000000,,
+step,0,2,6.000000000,5.000000000,0.500000000
+open,2,1,7.000000000,5.000000000,
+leave,2,1,7.000000000,,
+open,1,1,8.000000000,5.000000000,
+stop,,,8.000000000,,
+]]
+
+local second = [[
+run,2,,10.000000000,,
+# barrier=asp
+join,0,7,10.000000000,,
+step,0,8,11.000000000,10.250000000,0.500000000
+]]
+
+test("a trace is read into workers with their steps, in times of their run", function()
+  local t = read(whole)
+  equal(t.header, { version = "0.1.0", job = "job.lua", barrier = "bsp" })
+  equal(t.note, nil)
+  equal(#t.runs, 1)
+  local run = t.runs[1]
+  equal({ run.index, run.start, run.stop, run.last, #run.workers }, { 1, 0, 8, 8, 3 })
+  equal(run.workers[1], {
+    id = 0, joins = { { time = 0, step = 0 } }, leaves = {}, step = 2, counted = true,
+    steps = { 1, 2 }, ready = { 0, 1.5 }, released = { 0.5, 5 }, time = { 1.5, 6 }, compute = { 0.75, 0.5 },
+    waits = { { from = 6, to = 8 } },
+  })
+  equal(run.workers[2].open, { step = 1, released = 5 })
+  local lost = run.workers[3]
+  equal({ lost.counted, lost.joins, lost.leaves, lost.open, lost.waits },
+    { false, { { time = 4.5, step = 1 } }, { { time = 7, step = 1 } }, { step = 1, released = 5 },
+      { { from = 4.5, to = 5 } } })
+end)
+
+test("runs of one file have times and headers of their own", function()
+  local t = read(whole .. second .. "stop,,,11.500000000,,\n")
+  equal(#t.runs, 2)
+  local run = t.runs[2]
+  equal({ run.index, run.start, run.stop, run.header.barrier, run.header.job }, { 2, 10, 1.5, "asp", "job.lua" })
+  equal(t.runs[1].header.barrier, "bsp")
+  equal({ run.workers[1].steps, run.workers[1].released, run.workers[1].time }, { { 8 }, { 0.25 }, { 1 } })
+end)
+
+test("a worker without work leaves and joins again at a later step", function()
+  local t = read(header .. [[
+run,1,,0.0,,
+join,5,0,0.0,,
+step,5,1,1.0,0.0,1.0
+leave,5,1,2.0,,
+join,5,4,6.0,,
+step,5,5,8.0,7.0,0.5
+stop,,,9.0,,
+]])
+  local worker = t.runs[1].workers[1]
+  equal({ worker.steps, worker.ready, worker.step, #worker.joins }, { { 1, 5 }, { 0, 6 }, 5, 2 })
+  equal(worker.waits, { { from = 1, to = 2 }, { from = 8, to = 9 } })
+  near(trace.summary(t.runs[1]).workers[1].waiting, (1 + 1 + 1) / 5)
+end)
+
+test("the file of a killed run is read as far as it goes, with a note", function()
+  local cut = read(whole .. second:sub(1, -5))
+  equal(cut.note, "line 20 is cut off and left out; run 2 has no stop")
+  equal({ #cut.runs, cut.runs[2].stop, #cut.runs[2].workers[1].steps }, { 2, nil, 0 })
+  local unfinished = read(whole .. second)
+  equal(unfinished.note, "run 2 has no stop")
+  equal(unfinished.runs[2].last, 1)
+  equal(trace.summary(unfinished.runs[2]).mean_step, 8)
+  equal(read(whole:sub(1, -2)).note, "line 16 is cut off and left out; run 1 has no stop")
+  equal(#read(header).runs, 0)
+end)
+
+test("every prefix of a trace is read or ends in its header", function()
+  local text = whole .. second
+  for size = 0, #text do
+    local fine, message = pcall(read, text:sub(1, size))
+    if size < #header then
+      assert(not fine and (message:find("ends in its header", 1, true) or message:find("nothing was recorded", 1, true)))
+    else
+      assert(fine, message)
+      if size < #text then assert(#message.runs <= 2) end
+    end
+  end
+end)
+
+local malformed = {
+  { "", "1: nothing was recorded" },
+  { "x,y\n", "1: not a trace: expected '# actorhost trace 1', got 'x,y'" },
+  { "# actorhost trace 2\n", "1: not a trace" },
+  { "# actorhost trace 1\n# seed=1\n", "3: the trace ends in its header" },
+  { "# actorhost trace 1\n# seed\n", "2: expected '# key=value', got '# seed'" },
+  { "# actorhost trace 1\nevent,id\n", "2: expected 'event,id,step,time,released,compute', got 'event,id'" },
+  { header .. "join,0,0,0.0,,\n", "6: 'join' outside of a run" },
+  { header .. "run,2,,0.0,,\n", "6: run 2, expected 1" },
+  { header .. "run,,,0.0,,\n", "6: run nil, expected 1" },
+}
+-- Rows that stand behind a run of worker 0, from line 8 on.
+local rows = {
+  { "", "expected a row 'event,id,step,time,released,compute', got ''" },
+  { "step,0,1,1.0,0.0", "expected a row" },
+  { "step,0,1,1.0,0.0,0.5,7", "expected a row" },
+  { "step,0,1,nan,0.0,0.5", "expected a row" },
+  { "step,0,1,1e3,0.0,0.5", "expected a row" },
+  { "step,0,1,-1.0,0.0,0.5", "expected a row" },
+  { "step,-1,1,1.0,0.0,0.5", "expected a row" },
+  { "step,0,1,,0.0,0.5", "expected a row" },
+  { "step,0,1," .. ("9"):rep(400) .. ",0.0,0.5", "a row of 417 characters" },
+  { "dance,0,1,1.0,,", "unknown event 'dance'" },
+  { "step,,1,1.0,0.0,0.5", "the worker's id is missing" },
+  { "step,0,,1.0,0.0,0.5", "the step is missing" },
+  { "step,0,2,1.0,0.0,0.5", "step 2 of worker 0, expected 1" },
+  { "step,7,1,1.0,0.0,0.5", "step of worker 7, who has not joined" },
+  { "step,0,1,1.0,,0.5", "the time of release is missing" },
+  { "step,0,1,1.0,.,0.5", "the time of release is missing" },
+  { "step,0,1,1.0,0.0,", "the time of work is missing" },
+  { "step,0,1,1.0,2.0,0.5", "worker 0 is released at 2.000000000, after the row's own time" },
+  { "step,0,1,1.0,0.0,1.5", "worker 0 has worked for 1.500000000 s of the 1.000000000 s of its step" },
+  { "step,0,1,1.0,0.0,0.5\nstep,0,2,2.0,0.5,0.5", "worker 0 is released at 0.500000000, before it was done", 2 },
+  { "step,0,1,1.0,0.0,0.5\nstep,0,2,0.9,0.5,0.1", "time goes back from 1.000000000 to 0.900000000", 2 },
+  { "join,0,0,1.0,,", "worker 0 joins a second time" },
+  { "leave,0,3,1.0,,", "leave 3 of worker 0, expected 0" },
+  { "leave,0,0,1.0,,\nleave,0,0,1.0,,", "leave of worker 0, who has not joined", 2 },
+  { "leave,0,0,1.0,,\njoin,0,,1.0,,", "worker 0 joins at a step before its own", 2 },
+  { "open,0,0,1.0,0.5,\nopen,0,0,1.0,0.5,", "worker 0 has two open steps", 2 },
+  { "open,0,0,1.0,0.5,\nstep,0,1,1.0,0.5,0.1", "step of worker 0, whose last one is open", 2 },
+  { "stop,,,1.0,,\nstop,,,1.0,,", "'stop' outside of a run", 2 },
+  { "stop,,,1.0,,\nrun,1,,2.0,,", "run 1, expected 2", 2 },
+  { "# no key", "expected '# key=value'" },
+}
+for _, row in ipairs(rows) do
+  local before = header .. "run,1,,0.0,,\njoin,0,0,0.0,,\n"
+  malformed[#malformed + 1] = { before .. row[1] .. "\n", (row[3] or 1) + 7 .. ": " .. row[2] }
+end
+
+test("what is no trace, or no possible one, is an error with the caller's line, the file and its line", function()
+  for i, case in ipairs(malformed) do
+    local path = os.tmpname()
+    local file = assert(io.open(path, "wb"))
+    file:write(case[1])
+    file:close()
+    local fine, message = pcall(function() return trace.read(path) end)
+    os.remove(path)
+    assert(not fine, "case " .. i .. " was read: " .. case[1])
+    assert(message:find("trace_spec.lua:%d+: trace.read: "), message)
+    local expected = "trace.read: " .. path .. ":" .. case[2]
+    assert(message:find(expected, 1, true), ("case %d: expected %s, got %s"):format(i, expected, message))
+  end
+end)
+
+test("a file that is not there is named, and so is a wrong argument", function()
+  raises(function() trace.read("/nowhere/run.csv") end, "trace_spec.lua:%d+: trace.read: /nowhere/run.csv: No such file")
+  raises(function() trace.read(7) end, "trace_spec.lua:%d+: bad argument 'path' to trace.read: expected string, got number")
+  raises(function() trace.summary() end, "bad argument 'run' to trace.summary")
+  raises(function() trace.chrome("x") end, "bad argument 'trace' to trace.chrome")
+end)
+
+test("damaged traces are read or refused with a line, never anything else", function()
+  local random = rng(scratch_seed)
+  local text = whole .. second
+  local refused = 0
+  for _ = 1, 400 do
+    local bytes = text
+    for _ = 1, random:int(1, 3) do
+      local at = random:int(1, #bytes)
+      local what = random:int(1, 4)
+      local put = what == 1 and "" or what == 2 and string.char(random:int(0, 255)) or what == 3 and "9" or "\n"
+      bytes = bytes:sub(1, at - 1) .. put .. bytes:sub(at + random:int(0, 2))
+    end
+    local fine, result = pcall(read, bytes)
+    if fine then
+      for _, run in ipairs(result.runs) do trace.summary(run) end
+      trace.chrome(result)
+    else
+      refused = refused + 1
+      assert(result:find("trace.read: [^:]+:%d+: "), result)
+    end
+  end
+  assert(refused > 100)
+end)
+
+test("a summary counts steps that were begun by the stop, and shares of time", function()
+  local s = trace.summary(read(whole).runs[1])
+  equal({ s.seconds, s.completed, s.mean_step, s.min_step, s.max_step }, { 8, 3, 2, 2, 2 })
+  near(s.compute, (0.75 + 3 + 0.5) / 3)
+  near(s.rest, (0.25 + 1 + 0.5) / 3)
+  equal({ s.workers[1].started, s.workers[2].started, s.workers[2].completed }, { 2, 2, 1 })
+  near(s.workers[1].compute, 0.625)
+  near(s.workers[1].rest, 0.375)
+  near(s.workers[1].waiting, (0.5 + 3.5 + 2) / 8)
+  near(s.workers[2].waiting, (0.5 + 0.5) / 8)
+  equal({ s.workers[3].id, s.workers[3].counted, s.workers[3].completed }, { 2, false, 0 })
+  near(s.workers[3].waiting, 0.5 / 2.5)
+  assert(s.workers[3].compute ~= s.workers[3].compute)
+end)
+
+-- ---- JSON, as a viewer reads it ----
+
+local value
+
+local function items(text, at, closing, item)
+  at = text:match("^%s*()", at)
+  if text:sub(at, at) == closing then return at + 1 end
+  while true do
+    at = text:match("^%s*()", item(text:match("^%s*()", at)))
+    local c = text:sub(at, at)
+    if c == closing then return at + 1 end
+    assert(c == ",", "no comma at " .. at)
+    at = at + 1
+  end
+end
+
+local function text_at(text, at)
+  local last = at
+  repeat last = assert(text:find('["\\]', last + 1), "no end of string") + (text:sub(last + 1):match('^[^"\\]*(\\)') and 1 or 0)
+  until text:sub(last, last) == '"' and text:sub(last - 1, last - 1) ~= "\\"
+  local raw = text:sub(at + 1, last - 1)
+  assert(not raw:find("[%c\128-\255]"), "a raw byte in a string")
+  return raw:gsub("\\u00(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end):gsub('\\(["\\])', "%1"), last + 1
+end
+
+function value(text, at)
+  local c = text:sub(at, at)
+  if c == "{" then
+    local out = {}
+    return out, items(text, at + 1, "}", function(from)
+      local key, behind = text_at(text, from)
+      out[key], behind = value(text, assert(text:match("^%s*:%s*()", behind)))
+      return behind
+    end)
+  elseif c == "[" then
+    local out = {}
+    return out, items(text, at + 1, "]", function(from)
+      local item, behind = value(text, from)
+      out[#out + 1] = item
+      return behind
+    end)
+  elseif c == '"' then
+    return text_at(text, at)
+  end
+  local number, behind = text:match("^(-?%d+%.?%d*)()", at)
+  return assert(tonumber(number), "no value at " .. at), behind
+end
+
+local function viewed(t)
+  local text = trace.chrome(t)
+  local json, behind = value(text, 1)
+  equal(text:sub(behind), "\n")
+  return json.traceEvents
+end
+
+test("a viewer gets a track for each worker, with its spans in microseconds behind each other", function()
+  local spans, tracks, leaves = {}, {}, 0
+  for _, event in ipairs(viewed(read(whole .. second))) do
+    if event.ph == "X" then
+      local list = spans[event.pid .. "/" .. event.tid] or {}
+      spans[event.pid .. "/" .. event.tid] = list
+      list[#list + 1] = { event.name, event.ts / 1e6, (event.ts + event.dur) / 1e6, event.args.step }
+    elseif event.name == "thread_name" then
+      tracks[#tracks + 1] = event.args.name
+    elseif event.ph == "i" then
+      leaves = leaves + 1
+    end
+  end
+  equal(tracks, { "worker 0", "worker 1", "worker 2", "worker 0" })
+  equal(leaves, 1)
+  equal(spans["1/0"], {
+    { "wait at barrier", 0, 0.5, 1 }, { "compute", 0.5, 1.25, 1 }, { "network+server", 1.25, 1.5, 1 },
+    { "wait at barrier", 1.5, 5, 2 }, { "compute", 5, 5.5, 2 }, { "network+server", 5.5, 6, 2 },
+    { "wait at barrier", 6, 8, 3 },
+  })
+  equal(spans["1/1"][5], { "unfinished step", 5, 8, 2 })
+  equal(spans["1/2"], { { "wait at barrier", 4.5, 5, 2 }, { "unfinished step", 5, 7, 2 } })
+  equal(spans["2/0"][1], { "wait at barrier", 10, 10.25, 8 })
+end)
+
+test("whatever stands in the header, the viewer's text is JSON", function()
+  local odd = 'a"b\\c\td\127\228</script>\\'
+  local events = viewed(read((whole:gsub("job=job.lua", function() return "job=" .. odd end))))
+  equal(events[1].args.name, odd .. ", run 1, bsp")
+end)
+
+test("a long trace is read within a second or two", function()
+  local lines = { header, "run,1,,0.0,,\njoin,0,0,0.0,,\n" }
+  for i = 1, 20000 do lines[#lines + 1] = ("step,0,%d,%d.5,%d.0,0.25\n"):format(i, i, i) end
+  local t = read(table.concat(lines))
+  equal(#t.runs[1].workers[1].steps, 20000)
+  near(trace.summary(t.runs[1]).compute, 0.25)
+end)
