@@ -321,6 +321,7 @@ std::optional<ServerRequest> ParamCoordinator::schedule(double now) {
 Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now) {
   if (phase_ != Phase::asked_schedule) return {};
   phase_ = Phase::running;
+  latest_ = now;
   offer_ = false;
   passed_.clear();
   for (auto& [id, entries] : tasks) {

@@ -26,9 +26,8 @@
 //     failed  0307  code:u8 message:text
 //   worker and shard 0:
 //     ready   0310  run:u32
-//     task    0311  run:u32 step:u64 flags:u8 (1: the push is staged, 2: it is held, 4: the worker chooses the keys, 8:
-//     the
-//                   push is to say how long the work took)
+//     task    0311  run:u32 step:u64 flags:u8 (1: the push is staged, 2: it is held, 4: the worker chooses the
+//                   keys, 8: the push is to say how long the work took)
 //     push    0312  run:u32 step:u64, then seconds:f64 with kTimed; to any shard; kStaged, kHeld in the flags; kLast to
 //                   shard 0: the step is done
 //     stop    0313  summary
