@@ -28,7 +28,7 @@ local type = type
 local function look()
   local everyone = asking.everyone
   local n = everyone.n
-  view.now, view.n, view.population = asking.now, n, n
+  view.now, view.n, view.population, view.shared = asking.now, n, n, context.shared
   view._lowest, view._highest = everyone.lowest, everyone.highest
 end
 

@@ -155,7 +155,6 @@ local metatable = {
   __index = function(view, key)
     if key == "memory" then return memory_of(view) end
     if key == "rng" then return rng_of(view) end
-    if key == "shared" then return view._context.shared end
     if key == "duration" then return own(view, "durations") end
     if key == "average" then return own(view, "averages") end
     error(("a view has no field '%s' (it has %s)"):format(tostring(key), known_fields()), 2)
@@ -168,7 +167,7 @@ local metatable = {
 ---A view over `seen`. `context` holds what its evaluator keeps: seed, memories and rngs by worker id, the shared table.
 function M.new(asking, seen, context)
   local view = {
-    step = 0, id = 0, n = 0, population = 0, now = 0, waited = 0,
+    step = 0, id = 0, n = 0, population = 0, now = 0, waited = 0, shared = context.shared,
     _asking = asking, _seen = seen, _context = context, _samples = {},
     _lowest = huge, _highest = -huge,
   }
@@ -207,7 +206,7 @@ function M.sample(view, rule)
   local seen = sample._seen
   api.sampler_look(sample._sampler, view._asking, view._seen, seen)
   sample.step, sample.id = view.step, view.id
-  sample.now, sample.waited, sample.population = view.now, view.waited, view.population
+  sample.now, sample.waited, sample.population, sample.shared = view.now, view.waited, view.population, view.shared
   sample.n, sample._lowest, sample._highest = seen.n, seen.lowest, seen.highest
   return sample, seen.held == 0, seen.recheck_seconds
 end

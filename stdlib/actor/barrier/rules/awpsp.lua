@@ -1,8 +1,8 @@
 --- pSSP whose sample favours those who are likely to be there: `beta` workers are drawn without replacement, one after the
 --- other, each with a probability in proportion to its predicted availability. The prediction is that of a two-state Markov
---- chain per worker, counted from what the failure detector said whenever the rule was asked: a worker that is up counts
---- with its chance to stay up, a suspected one with its chance to come back, so one that fails for a moment keeps its weight
---- and one that is gone for long loses it. With everybody up it is pssp(beta, s).
+--- chain per worker, counted from what the failure detector says whenever the worker is looked at as a candidate: one that is
+--- up counts with its chance to stay up, a suspected one with its chance to come back, so one that fails for a moment keeps
+--- its weight and one that is gone for long loses it. With everybody up it is pssp(beta, s), but for chance.
 ---
 --- The paper also weighs in correlated failures, freshness and utility, which a view does not show. A fresh sample is drawn
 --- at each asking. Nobody waits for one who is not behind, so the slowest always passes.
@@ -19,52 +19,46 @@ local M = {
   example = "awpsp:10:2",
 }
 
--- Per worker id: what it was last, how often it was up and stayed so, was down and came back. By index in the view: the
--- look at which it was last drawn.
+-- Per worker id: what it was last and when, how often it was up and stayed so, was down and came back. By index in the
+-- view: the look at which it was last drawn.
 local function new_state()
-  return { at = -1, was_up = {}, up = {}, stayed = {}, down = {}, returned = {}, drawn = {}, look = 0 }
+  return { at = {}, was_up = {}, up = {}, stayed = {}, down = {}, returned = {}, drawn = {}, look = 0 }
 end
 
-local function observe(view, state)
-  if state.at == view.now then return end
-  state.at = view.now
-  local ids, alive = view.ids, view.alive
-  local was_up, up, stayed, down, returned = state.was_up, state.up, state.stayed, state.down, state.returned
-  for i = 1, view.n do
-    local id, is_up = ids[i], alive[i]
-    if was_up[id] == nil then
-      up[id], stayed[id], down[id], returned[id] = 0, 0, 0, 0
-    elseif was_up[id] then
+-- The chance that the i-th worker is up at the next look; never 0. Who has not been looked at counts as up nine times of ten,
+-- so that few looks hardly set the weights of those who are always up apart.
+local function availability(view, state, i)
+  local id, is_up = view.ids[i], view.alive[i]
+  local was_up, up, stayed, down, returned = state.was_up[id], state.up, state.stayed, state.down, state.returned
+  if was_up == nil then
+    up[id], stayed[id], down[id], returned[id] = 10, 9, 2, 1
+  elseif state.at[id] ~= view.now then
+    if was_up then
       up[id] = up[id] + 1
       if is_up then stayed[id] = stayed[id] + 1 end
     else
       down[id] = down[id] + 1
       if is_up then returned[id] = returned[id] + 1 end
     end
-    was_up[id] = is_up
   end
-end
-
--- The chance that the worker is up at the next look (rule of succession, so never 0).
-local function availability(state, id)
-  if state.was_up[id] == nil then return 0.5 end -- another sample was observed at this moment
-  if state.was_up[id] then return (state.stayed[id] + 1) / (state.up[id] + 2) end
-  return (state.returned[id] + 1) / (state.down[id] + 2)
+  state.at[id], state.was_up[id] = view.now, is_up
+  if is_up then return stayed[id] / up[id] end
+  return returned[id] / down[id]
 end
 
 -- Whether `count` more workers can be drawn before one who is behind, among those that are not drawn yet. By keys: the
 -- smallest of exponential() / weight are such a draw (Efraimidis, Spirakis 2006).
 local function rest_is_clear(view, state, count, least)
-  local steps, ids, random, drawn, look = view.steps, view.ids, view.rng, state.drawn, state.look
+  local steps, random, drawn, look = view.steps, view.rng, state.drawn, state.look
   local first = math.huge
   for i = 1, view.n do
     if steps[i] < least then
-      local key = random:exponential() / availability(state, ids[i])
+      local key = random:exponential() / availability(view, state, i)
       if key < first then first = key end
     end
   end
   for i = 1, view.n do
-    if steps[i] >= least and drawn[i] ~= look and random:exponential() / availability(state, ids[i]) < first then
+    if steps[i] >= least and drawn[i] ~= look and random:exponential() / availability(view, state, i) < first then
       count = count - 1
       if count <= 0 then return true end
     end
@@ -75,12 +69,12 @@ end
 -- Draws one after the other; ends at the first one who is behind. A draw that is refused for its weight, or because it was
 -- drawn before, is repeated, which is short unless few are left.
 local function sample_is_clear(view, state, beta, least)
-  local n, steps, ids, random, drawn = view.n, view.steps, view.ids, view.rng, state.drawn
+  local n, steps, random, drawn = view.n, view.steps, view.rng, state.drawn
   local look, count = state.look + 1, beta
   state.look = look
   for _ = 1, n do
     local i = random:below(n) + 1
-    if drawn[i] ~= look and random:uniform() < availability(state, ids[i]) then
+    if drawn[i] ~= look and random:uniform() < availability(view, state, i) then
       if steps[i] < least then return false end
       drawn[i] = look
       count = count - 1
@@ -102,7 +96,6 @@ function M.make(beta, s)
       state = new_state()
       view.shared[self] = state
     end
-    observe(view, state)
     local least = view.step - s
     if beta == 0 or view:min() >= least then return true end
     if beta >= view.n then return false end

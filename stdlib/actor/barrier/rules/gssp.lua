@@ -30,23 +30,34 @@ end
 ---@return actor.barrier.Rule
 function M.make(s, ratio, between)
   between = between or math.huge
-  return rules.new {
-    staleness = between < math.huge and between or nil, watches = "event",
-    run = function(view)
-      local lowest, least = view:min(), view.step - s
-      if lowest >= least then return true end
-      if lowest < view.step - between then return false end
-      local steps, averages, mine = view.steps, view.averages, view.average
-      for i = 1, view.n do
-        if steps[i] < least then
-          local other = averages[i]
-          local alike = mine == 0 or other == 0 or (other <= mine * ratio and mine <= other * ratio)
-          if alike then return false end
+  local self = rules.new { staleness = between < math.huge and between or nil, watches = "event" }
+
+  -- Whether somebody of the asker's speed has completed fewer than `least` steps. Looks first where there was one last time.
+  local function held(view, least)
+    local n, steps, averages, mine = view.n, view.steps, view.averages, view.average
+    local i = view.shared[self] or 1
+    for _ = 1, n do
+      if i > n then i = 1 end
+      if steps[i] < least then
+        local other = averages[i]
+        if mine == 0 or other == 0 or (other <= mine * ratio and mine <= other * ratio) then
+          view.shared[self] = i
+          return true
         end
       end
-      return true
-    end,
-  }
+      i = i + 1
+    end
+    return false
+  end
+
+  function self.run(view)
+    local lowest, least = view:min(), view.step - s
+    if lowest >= least then return true end
+    if lowest < view.step - between then return false end
+    return not held(view, least)
+  end
+
+  return self
 end
 
 return M

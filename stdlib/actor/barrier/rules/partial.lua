@@ -64,12 +64,12 @@ function M.make(fraction, knee)
     if completed >= n then return true end
     local state = view.shared[self]
     if not state then
-      state = { rounds = {}, oldest = view.step }
+      state = { rounds = {}, oldest = view.step, arrived = {} }
       view.shared[self] = state
     end
-    local round, memory = round_at(view, state), view.memory
-    if not memory.arrived then
-      memory.arrived = true
+    local round = round_at(view, state)
+    if state.arrived[view.id] ~= view.step then
+      state.arrived[view.id] = view.step
       arrive(round, view.now - view.waited)
     end
     if round.open then return true end
