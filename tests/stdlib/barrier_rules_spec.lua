@@ -180,7 +180,35 @@ test("under elastic a worker that joins late waits for the next barrier at most"
   equal(world:step(4) >= joined + 10, true)
 end)
 
+test("under elastic workers that keep joining do not put off the barrier for ever", function()
+  local world = worlds.new("elastic:4", function(id) return id < 2 and 1 or 3 end)
+  for id = 0, 1 do world:join(id) end
+  world:run(5)
+  local before = world:step(0)
+  for id = 2, 120 do -- each leaves before it has completed a step, and there is always one that has just come
+    world:join(id)
+    world:run(5 + (id - 1) * 0.5)
+    if id > 6 then world:leave(id - 5) end
+  end
+  equal(world:step(0) >= before + 12, true)
+end)
+
 -- --- gssp ---
+
+test("under gssp neither waits for the other when one is much faster, whichever is behind", function()
+  for _, ahead in ipairs { 0, 1 } do
+    local progress = barrier.progress()
+    for id = 0, 1 do
+      progress:add(id, id == ahead and 9 or 1)
+      progress:start(id, 0)
+      progress:complete(id, id == 0 and 1 or 4)
+    end
+    progress:ask(ahead, 5)
+    equal(#barrier.evaluator("gssp:1"):poll(progress, 5), 1)
+    equal(#barrier.evaluator("gssp:1:5"):poll(progress, 5), 0)
+    equal(#barrier.evaluator("gssp:1:2:6"):poll(progress, 5), 0)
+  end
+end)
 
 test("gssp keeps each group of like speed within s, and the groups within between", function()
   local seconds = { 1, 1.2, 0.9, 4, 5, 4.4 }
