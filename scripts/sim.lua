@@ -42,7 +42,7 @@ local known = {
   { name = "png", value = "FILE", help = "the same as a picture (needs librsvg)" },
   { name = "plot", value = "KIND", help = "cdf, progress, mean, waiting, checks, messages, staleness, inconsistency (mean for sweeps, else cdf)" },
   { name = "confidence", value = "P", kind = "number", default = 0.95, help = "of the intervals" },
-  { name = "train", value = "MODEL", help = "train linear, factorisation or mnist along the way: adds loss and accuracy" },
+  { name = "train", value = "MODEL", help = "train along the way (loss, accuracy): linear, factorisation or mnist, or 'linear rate=0.01 merge=drop:4', or 'job.lua --its flags'" },
   { name = "replay", value = "TRACE", help = "the work and network times of a run recorded with --record; compares with what was measured" },
   { name = "paper", value = "DIR", help = "every experiment of the literature, as DIR/index.html" },
   { name = "list", help = "the rules and merge policies, one line each" },
@@ -104,6 +104,11 @@ local function print_summary(rows, varied, confidence)
   for _, name in ipairs { "mean step", "sd", "min", "max", "waiting", "checks/step", "msgs/step", "staleness" } do
     head[#head + 1] = name
   end
+  local trained = {}
+  for _, name in ipairs { "loss", "accuracy" } do
+    local field = "training_" .. name
+    if rows[1] and rows[1][field] then trained[#trained + 1], head[#head + 1] = field, name end
+  end
   local lines = { head }
   for _, group in ipairs(sim.summary.groups(rows, confidence)) do
     local stats, cells = group.stats, { group.barrier }
@@ -116,6 +121,9 @@ local function print_summary(rows, varied, confidence)
       ("%.1f"):format(stats.messages_per_step.mean), ("%.1f"):format(stats.staleness_mean.mean),
     } do
       cells[#cells + 1] = text
+    end
+    for _, name in ipairs(trained) do
+      cells[#cells + 1] = group.stats[name] and ("%.4g"):format(group.stats[name].mean) or ""
     end
     lines[#lines + 1] = cells
   end
@@ -234,6 +242,10 @@ local function main()
   if #barriers == 0 and values.replay then barriers[1] = sim.replay.load(values.replay).header.barrier end
   if #barriers == 0 then
     for word in default_barriers:gmatch("[^,]+") do barriers[#barriers + 1] = word end
+  end
+  if values.train then
+    local make, message = sim.train.from(values.train)
+    if not make then return usage_error("%s", message) end
   end
   local sweep, wrong = grid.sweep(values, barriers)
   if not sweep then return usage_error("%s", wrong) end

@@ -224,3 +224,8 @@ test("a trace has a start, a finish and an apply of each step", function()
   equal(counts.join, 4)
   equal(barrier.from("ssp:1").name, "ssp(1)")
 end)
+
+test("standard output is written in place, also where it leads to a regular file", function()
+  equal(sim.table.regular("/dev/stdout"), false)
+  equal(sim.table.regular("/proc/self/fd/1"), false)
+end)

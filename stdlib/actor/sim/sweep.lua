@@ -12,12 +12,14 @@ local M = {}
 ---@field options actor.sim.Options of this run, with its seed
 ---@field varied table<string, string|number> what varies, at this point
 ---@field label string? instead of `barrier` in tables
+---@field train string? what is trained along the way, as train.from takes it
 
 ---@class actor.sim.Sweep
 ---@field base? actor.sim.Options what all runs have in common
 ---@field barriers (string|table)[] texts for barrier.from; {spec, label = } names one otherwise
 ---@field vary? {[1]: string, [2]: (string|number)[]}[] in order: an option of sim.run and its values
 ---@field repeats? integer seeds from `base.seed` up; default 1
+---@field train? string what is trained along the way: "linear", "mnist rate=0.01", "job.lua --lr 0.1"
 
 -- Every combination, the first name changing slowest.
 local function points(vary, at, chosen, out)
@@ -38,7 +40,8 @@ end
 ---@param sweep actor.sim.Sweep
 ---@return actor.sim.Task[]
 function M.tasks(sweep)
-  check.options(sweep, { base = "table?", barriers = "table", vary = "table?", repeats = "number?" }, "sim.sweep")
+  check.options(sweep, { base = "table?", barriers = "table", vary = "table?", repeats = "number?", train = "string?" },
+    "sim.sweep")
   check.integer(sweep.repeats or 1, "repeats", "sim.sweep", 1, 1e6)
   local base, tasks = sweep.base or {}, {}
   for _, point in ipairs(points(sweep.vary or {}, 1, {}, {})) do
@@ -52,7 +55,7 @@ function M.tasks(sweep)
         options.seed = (options.seed or 0) + repeat_ - 1
         tasks[#tasks + 1] = {
           index = #tasks + 1, barrier = options.barrier, repeat_ = repeat_, options = options, varied = point,
-          label = type(barrier) == "table" and barrier.label or nil,
+          label = type(barrier) == "table" and barrier.label or nil, train = sweep.train,
         }
       end
     end
@@ -103,8 +106,13 @@ function M.row(task, result)
     progress_mean = progress.mean, progress_sd = progress.sd, progress_skew = progress.skew,
     progress_kurtosis = progress.kurtosis, sequence_mean = result.sequence_inconsistency.mean,
     sequence_sd = result.sequence_inconsistency.sd,
-    histogram = steps, progress = result.progress, varied = task.varied,
+    histogram = steps, progress = result.progress, varied = task.varied, training = result.training,
   }
+  if result.training then
+    local last = #result.training.time
+    row.training_loss = result.training.loss[last] -- "loss" is that of messages
+    row.training_accuracy = (result.training.accuracy or {})[last]
+  end
   return row
 end
 
@@ -114,6 +122,7 @@ end
 ---@return table row
 function M.execute(task, on_progress)
   task.options.on_progress = on_progress
+  if task.train then return M.row(task, sim.train.execute(task.options, task.train)) end
   return M.row(task, sim.run(task.options))
 end
 

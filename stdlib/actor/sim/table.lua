@@ -15,7 +15,8 @@ M.columns = {
 M.more_columns = {
   "p5_step", "p50_step", "p95_step", "updates", "alive", "lost", "busy_share", "waiting_share", "network_share",
   "checks_per_step", "messages_per_step", "staleness_mean", "staleness_max", "progress_mean", "progress_sd",
-  "progress_skew", "progress_kurtosis", "sequence_mean", "sequence_sd",
+  "progress_skew", "progress_kurtosis", "sequence_mean", "sequence_sd", "training_loss",
+  "training_accuracy",
 }
 
 -- Whole numbers as they are, others to 10 digits: the same text on every machine.
@@ -26,6 +27,7 @@ local function number_text(value)
 end
 
 local function csv_cell(value)
+  if value == nil then return "" end
   if type(value) == "number" then return number_text(value) end
   value = tostring(value)
   if value:find('[,"\r\n]') then return '"' .. value:gsub('"', '""') .. '"' end
@@ -33,6 +35,7 @@ local function csv_cell(value)
 end
 
 local function json_cell(value)
+  if value == nil then return "null" end
   if type(value) == "number" then
     return (value - value == 0) and number_text(value) or "null"
   end
@@ -56,7 +59,7 @@ end
 local function cell_of(row, name)
   local value = row[name]
   if value == nil or type(value) == "table" then value = row.varied and row.varied[name] end
-  return value == nil and "" or value
+  return value
 end
 
 ---@class actor.sim.Format
@@ -93,11 +96,12 @@ M.formats = {
 
 -- --- files ---
 
----Whether `path` is a regular file or could become one; a pipe or a device is not.
+---Whether `path` is a regular file or could become one; a pipe or a device is not. /dev/stdout never is, whatever it
+---leads to: a rename would put a file in its place.
 ---@param path string
 ---@return boolean
 function M.regular(path)
-  return require("actor.c.sim").regular(path)
+  return not path:find("^/dev/") and not path:find("^/proc/") and require("actor.c.sim").regular(path)
 end
 
 ---The lines that an earlier sweep of the same header has left behind, nil when there is no such file, or nil and what is

@@ -1,0 +1,410 @@
+--- Trains a model inside a simulation: what a rule costs in loss, not in steps alone. A model has no say in who may go on,
+--- so the simulation runs first and its trace is replayed: at `start` a node pulls the parameters as they are then (its
+--- update is computed from them there and then, which equals a copy), at `apply` that update is merged, a leaver's is gone.
+--- Order and staleness are those of the simulation.
+---
+---     local result = sim.train.run({ barrier = "asp", nodes = 100, time = 60 }, sim.train.models.linear())
+---     print(result.training.time[51], result.training.loss[51])
+---
+--- Random numbers of a gradient hang on seed, node and step alone: a node meets the same data under every rule.
+local check = require("actor.check")
+local flags = require("actor.flags")
+local rng = require("actor.rng")
+local sim = require("actor.sim")
+
+local M = {}
+
+---@class actor.sim.Model what is trained; `linear`, `factorisation`, `mnist` and `job` of sim/models are such tables
+---@field init fun(rng: actor.Rng, setup: actor.sim.Setup): any the parameters at the start
+---@field gradient fun(params: any, id: integer, step: integer, rng: actor.Rng): any the update of node `id`, which has completed `step` steps; nil: it has none. Must not keep or change `params`
+---@field apply fun(params: any, update: any, scale: number) takes `scale` times the update into the parameters, in place
+---@field loss fun(params: any): number? nil: there is none yet
+---@field accuracy? fun(params: any): number 0 .. 1
+---@field rate? number|fun(updates: integer, nodes: integer): number the factor of each update, default 1
+---@field apply_all? fun(params: any, updates: any[], scale: number) several updates as one (merge.buffer); without it one after the other
+---@field prepare? fun(params: any, ids: integer[], state: actor.sim.TrainState) these nodes are about to start, all at one time
+---@field joined? fun(id: integer, state: actor.sim.TrainState)
+---@field left? fun(id: integer, state: actor.sim.TrainState)
+
+---@class actor.sim.Setup
+---@field nodes integer of the scenario
+---@field seed integer
+---@field time number simulated seconds in all
+
+---@class actor.sim.Plan
+---@field merge? actor.param.Merge a policy of actor.param.merge: what becomes of late updates; default: all are merged
+---@field points? integer how often loss and accuracy are looked at, beside the start; default 50
+---@field rate? number|fun(updates: integer, nodes: integer): number instead of the model's own
+
+---@class actor.sim.Training
+---@field time number[] simulated seconds
+---@field updates integer[] merged by then
+---@field loss number[]
+---@field accuracy? number[]
+---@field dropped integer updates that the merge policy refused
+
+local default_points = 50
+
+-- --- merging, as the parameter server does (host/engine/param_coordinator.cpp) ---
+
+-- The weight of an update that is `staleness` steps behind the newest; nil drops it.
+local weights = {}
+
+function weights.all()
+  return 1
+end
+
+function weights.drop(policy, staleness)
+  return staleness <= policy.later_than and 1 or nil
+end
+
+function weights.scale(policy, staleness)
+  return (1 + staleness) ^ -policy.exponent
+end
+
+local function one_by_one(model)
+  return function(params, updates, scale)
+    for _, update in ipairs(updates) do model.apply(params, update, scale) end
+  end
+end
+
+-- --- the replay ---
+
+---@class actor.sim.TrainState
+---@field time number simulated seconds
+---@field updates integer merged so far
+---@field dropped integer
+---@field live table<integer, integer> completed steps of the nodes that are there
+---@field nodes integer how many these are
+local State = {}
+State.__index = State
+
+function State:rate()
+  local rate = self.rate_of
+  if type(rate) == "function" then return rate(self.updates, self.setup.nodes) end
+  return rate
+end
+
+---Completed steps of the slowest node; 0 without nodes.
+---@return integer
+function State:slowest()
+  if self.nodes == 0 then return self.lowest end
+  while (self.at_step[self.lowest] or 0) == 0 do self.lowest = self.lowest + 1 end
+  return self.lowest
+end
+
+function State:stand(id, step)
+  self.live[id] = step
+  self.at_step[step] = (self.at_step[step] or 0) + 1
+end
+
+function State:leave_step(id)
+  local step = self.live[id]
+  self.at_step[step] = self.at_step[step] - 1
+end
+
+-- What is held for buffer{k}. The last ones of a run may be fewer; each counts 1/k all the same.
+function State:flush()
+  local updates = self.buffered
+  if #updates == 0 then return end
+  self.buffered = {}
+  self.apply_all(self.params, updates, self:rate() / self.merge.k)
+  self.updates = self.updates + #updates
+end
+
+function State:take(update, step)
+  self.newest = math.max(self.newest, step)
+  local policy = self.merge
+  if policy.kind == "buffer" then
+    self.buffered[#self.buffered + 1] = update
+    if #self.buffered >= policy.k then self:flush() end
+    return
+  end
+  local weight = weights[policy.kind](policy, self.newest - step)
+  if not weight then
+    self.dropped = self.dropped + 1
+    return
+  end
+  self.model.apply(self.params, update, weight * self:rate())
+  self.updates = self.updates + 1
+end
+
+---The random numbers of a node's step.
+---@param seed integer
+---@param id integer
+---@param step integer completed before
+---@return actor.Rng
+function M.rng_of(seed, id, step)
+  return rng(seed, (id + 1) * 2 ^ 24 + step)
+end
+
+local on = {}
+
+function on.join(self, id, step)
+  self:stand(id, step)
+  self.nodes = self.nodes + 1
+  if self.model.joined then self.model.joined(id, self) end
+end
+
+function on.leave(self, id)
+  self.pending[id] = nil
+  self:leave_step(id)
+  self.live[id] = nil
+  self.nodes = self.nodes - 1
+  if self.model.left then self.model.left(id, self) end
+end
+
+function on.start(self, id, step)
+  self.pending[id] = self.model.gradient(self.params, id, step, M.rng_of(self.setup.seed, id, step))
+end
+
+function on.apply(self, id, step)
+  self:leave_step(id)
+  self:stand(id, step)
+  local update = self.pending[id]
+  self.pending[id] = nil
+  if update ~= nil then self:take(update, step - 1) end
+end
+
+function on.finish() end
+
+function State:look(time)
+  self.time = time
+  local out, model = self.training, self.model
+  local loss = model.loss(self.params)
+  if loss == nil then return end
+  local n = #out.time + 1
+  out.time[n], out.updates[n], out.loss[n] = time, self.updates, loss
+  if model.accuracy then out.accuracy[n] = model.accuracy(self.params) end
+end
+
+-- The nodes that start together, from event `at` on, in order of their ids; and the event behind them.
+local function starters(trace, at)
+  local ids, time = {}, trace.time[at]
+  while trace.event[at] == "start" and trace.time[at] == time do
+    ids[#ids + 1] = trace.id[at]
+    at = at + 1
+  end
+  table.sort(ids)
+  return ids, at
+end
+
+function State:walk(trace, points)
+  local event, time, id, step = trace.event, trace.time, trace.id, trace.step
+  local ended, point, prepared = self.setup.time, 0, 0
+  for i = 1, #event do
+    -- As the simulator's progress: up to that time, before what happens then.
+    while point < points and ended * point / points <= time[i] do
+      self:look(ended * point / points)
+      point = point + 1
+    end
+    self.time = time[i]
+    if event[i] == "start" and i > prepared and self.model.prepare then
+      local ids, behind = starters(trace, i)
+      prepared = behind - 1
+      self.model.prepare(self.params, ids, self)
+    end
+    on[event[i]](self, id[i], step[i])
+  end
+  for late = point, points - 1 do self:look(ended * late / points) end
+  self:flush()
+  self:look(ended)
+end
+
+local plan_kinds = { merge = "table?", points = "number?", rate = "number|function?" }
+
+local function check_plan(plan)
+  local fn = "sim.train.run"
+  check.options(plan, plan_kinds, fn)
+  check.integer(plan.points or default_points, "points", fn, 1, 1e6)
+  local merge = plan.merge
+  if merge and merge.kind ~= "buffer" and not weights[merge.kind] then
+    check.fail("%s: merge is none of param.merge's", fn)
+  end
+end
+
+local model_kinds = {
+  init = "function", gradient = "function", apply = "function", loss = "function", accuracy = "function?",
+  rate = "number|function?", apply_all = "function?", prepare = "function?", joined = "function?", left = "function?",
+}
+
+---Trains a model along a trace of sim.run.
+---@param trace {time: number[], id: integer[], step: integer[], event: string[]}
+---@param model actor.sim.Model
+---@param setup actor.sim.Setup
+---@param plan? actor.sim.Plan
+---@return actor.sim.Training
+---@return any params at the end
+function M.replay(trace, model, setup, plan)
+  plan = plan or {}
+  check_plan(plan)
+  check.options(model, model_kinds, "sim.train.run")
+  local training = { time = {}, updates = {}, loss = {}, accuracy = model.accuracy and {} or nil }
+  local state = setmetatable({
+    model = model, setup = setup, merge = plan.merge or { kind = "all" }, rate_of = plan.rate or model.rate or 1,
+    apply_all = model.apply_all or one_by_one(model), training = training,
+    time = 0, updates = 0, dropped = 0, newest = 0, buffered = {}, pending = {},
+    live = {}, nodes = 0, at_step = {}, lowest = 0,
+  }, State)
+  state.params = model.init(rng(setup.seed), setup)
+  state:walk(trace, plan.points or default_points)
+  training.dropped = state.dropped
+  return training, state.params
+end
+
+---Simulates a run and trains a model in it.
+---@param options actor.sim.Options
+---@param model actor.sim.Model
+---@param plan? actor.sim.Plan
+---@return actor.sim.Result result with `training`, an actor.sim.Training, and `params`, the parameters at the end
+function M.run(options, model, plan)
+  check_plan(plan or {})
+  check.options(model, model_kinds, "sim.train.run")
+  local traced = {}
+  for name, value in pairs(options) do traced[name] = value end
+  traced.trace = true
+  local result = sim.run(traced)
+  local setup = { nodes = options.nodes or 100, seed = options.seed or 0, time = result.ended }
+  result.training, result.params = M.replay(result.trace, model, setup, plan)
+  if not options.trace then result.trace = nil end
+  return result
+end
+
+-- --- from text: "mnist", "linear rate=0.01 merge=drop:4 dims=30", "job.lua --lr 0.1" ---
+
+local names = { "linear", "factorisation", "mnist" }
+
+---The models by name: each a function of options that makes one.
+---@type table<string, fun(options?: table): actor.sim.Model>
+M.models = setmetatable({}, {
+  __index = function(models, name)
+    local made = require("actor.sim.models." .. name)
+    rawset(models, name, made)
+    return made
+  end,
+})
+
+---rate / sqrt(1 + updates / every), for `rate` of a plan.
+---@param rate number
+---@param every number
+---@return fun(updates: integer): number
+function M.falling(rate, every)
+  return function(updates)
+    return rate / math.sqrt(1 + updates / every)
+  end
+end
+
+local function whole(text, low)
+  local value = tonumber(text)
+  return value and value % 1 == 0 and value >= low and value or nil
+end
+
+-- By the words of the command line. As param.merge makes them; a subcommand has no actor.param.
+local merges = {
+  all = function(text) return not text and { kind = "all" } end,
+  drop = function(text) return whole(text, 0) and { kind = "drop", later_than = whole(text, 0) } end,
+  buffer = function(text) return whole(text, 1) and { kind = "buffer", k = whole(text, 1) } end,
+  scale = function(text)
+    local exponent = tonumber(text or 1)
+    return exponent and exponent >= 0 and { kind = "scale", exponent = exponent }
+  end,
+}
+
+local function merge_of(text)
+  local kind, argument = text:match("^(%a+):(.+)$")
+  local make = merges[kind or text]
+  local made = make and make(argument)
+  if made then return made end
+  return nil, ("merge=%s is none of all, drop:STEPS, buffer:K, scale[:EXPONENT]"):format(text)
+end
+
+local function named_values(words)
+  local values = {}
+  for i = 2, #words do
+    local name, text = words[i]:match("^([%w_]+)=(.+)$")
+    if not name then return nil, ("'%s' is not NAME=VALUE"):format(words[i]) end
+    if values[name] then return nil, ("%s is given twice"):format(name) end
+    values[name] = tonumber(text) or text
+  end
+  return values
+end
+
+-- Takes what belongs to the plan out of the values.
+local function plan_of(values)
+  local plan = { points = values.points }
+  local rate, decay = values.rate, values.decay
+  for _, name in ipairs { "rate", "decay", "points" } do
+    local value = values[name]
+    if value and not (type(value) == "number" and value > 0) then
+      return nil, ("%s wants a number above 0, got '%s'"):format(name, value)
+    end
+  end
+  if plan.points and plan.points % 1 ~= 0 then return nil, "points wants a whole number" end
+  if decay and not rate then return nil, "decay wants a rate beside it" end
+  plan.rate = decay and M.falling(rate, decay) or rate
+  if values.merge then
+    local wrong
+    plan.merge, wrong = merge_of(tostring(values.merge))
+    if wrong then return nil, wrong end
+  end
+  values.rate, values.decay, values.points, values.merge = nil, nil, nil, nil
+  return plan
+end
+
+local function readable(path)
+  local file, message = io.open(path, "rb")
+  if not file then return nil, message end
+  file:close()
+  return true
+end
+
+local function from_job(words)
+  local path = words[1]
+  local fine, message = readable(path)
+  if not fine then return nil, message end
+  local arguments = { unpack(words, 2) }
+  return function() return require("actor.sim.models.job")(path, arguments) end, {}
+end
+
+local function from_name(words)
+  local name = words[1] or ""
+  local known = table.concat(names, ", ")
+  if not known:find("%f[%a]" .. name:gsub("%W", "%%%0") .. "%f[%A]") then
+    local near = flags.nearest(name, names)
+    return nil, ("there is no model '%s'%s: give %s, or a file job.lua"):format(name,
+      near and (" (did you mean %s?)"):format(near) or "", known)
+  end
+  local values, wrong = named_values(words)
+  if not values then return nil, wrong end
+  local plan
+  plan, wrong = plan_of(values)
+  if not plan then return nil, wrong end
+  local fine, message = pcall(M.models[name], values) -- its options are checked here, nothing is loaded
+  if not fine then return nil, (tostring(message):gsub("^[^:]+:%d+: ", "")) end
+  return function() return M.models[name](values) end, plan
+end
+
+---What a text asks for: a model's name and settings, or a job's file and its flags. nil and a message when it is wrong.
+---@param text string
+---@return (fun(): actor.sim.Model)? make a fresh one for each run
+---@return actor.sim.Plan|string plan
+function M.from(text)
+  local words = {}
+  for word in text:gmatch("%S+") do words[#words + 1] = word end
+  local make, plan = (words[1] or ""):find("%.lua$") and from_job or from_name
+  make, plan = make(words)
+  if not make then return nil, ("--train %s: %s"):format(text, plan) end
+  return make, plan
+end
+
+---Simulates a run and trains what the text says.
+---@param options actor.sim.Options
+---@param text string
+---@return actor.sim.Result
+function M.execute(options, text)
+  local make, plan = M.from(text)
+  if not make then check.fail("%s", plan) end
+  return M.run(options, make(), plan)
+end
+
+return M

@@ -1,0 +1,320 @@
+--- Models trained inside simulations: order, staleness and merge policies against loops written out by hand.
+local sim = require("actor.sim")
+local rng = require("actor.rng")
+local train = require("actor.sim.train")
+
+local without_jit = not jit.status()
+
+-- A number that random gradients move; `seen` notes what happened to it.
+local function toy(seen)
+  return {
+    init = function() return { value = 1 } end,
+    gradient = function(params, id, step, random)
+      local update = { id = id, step = step, by = params.value * random:uniform() }
+      if seen then seen.pulls[#seen.pulls + 1] = { id, step, params.value } end
+      return update
+    end,
+    apply = function(params, update, scale)
+      params.value = params.value - scale * update.by
+      if seen then seen.merges[#seen.merges + 1] = { update.id, update.step, scale } end
+    end,
+    loss = function(params) return params.value ^ 2 end,
+    rate = 0.1,
+  }
+end
+
+local function new_notes()
+  return { pulls = {}, merges = {} }
+end
+
+-- A trace from lines like "1.5 apply 3 2": time, what, node, step.
+local function trace_of(lines)
+  local trace = { time = {}, event = {}, id = {}, step = {} }
+  for i, line in ipairs(lines) do
+    local time, event, id, step = line:match("^(%S+) (%a+) (%d+) (%d+)$")
+    trace.time[i], trace.event[i], trace.id[i], trace.step[i] = tonumber(time), event, tonumber(id), tonumber(step)
+  end
+  return trace
+end
+
+-- A sum of what nodes contribute: node id adds 10^id times what it saw, so that every order gives another number.
+local function adder()
+  return {
+    init = function() return { sum = 1 } end,
+    gradient = function(params, id) return 10 ^ id * params.sum end,
+    apply = function(params, update, scale) params.sum = params.sum + scale * update end,
+    loss = function(params) return params.sum end,
+  }
+end
+
+local function setup(time)
+  return { nodes = 2, seed = 1, time = time }
+end
+
+-- --- order and staleness ---
+
+test("one node without a barrier is serial gradient descent, bit for bit", function()
+  local result = train.run({ barrier = "asp", nodes = 1, time = 60, seed = 5 }, toy())
+  local value = 1
+  for step = 0, result.updates - 1 do value = value - 0.1 * (value * train.rng_of(5, 0, step):uniform()) end
+  equal(result.updates > 20, true)
+  equal(result.params.value, value)
+  equal(result.training.updates[#result.training.updates], result.updates)
+end)
+
+test("linear regression by one node is the loop written out", function()
+  local options = { barrier = "bsp", nodes = 1, time = 40, seed = 3 }
+  local result = train.run(options, train.models.linear { dims = 3, batch = 2, noise = 0.5, condition = 4 }, { rate = 0.05 })
+  local random, truth = rng(3), {}
+  for d = 1, 3 do truth[d] = random:normal() end
+  local weights, deviation = { 0, 0, 0 }, { 1, 4 ^ -0.25, 4 ^ -0.5 }
+  for step = 0, result.updates - 1 do
+    local draw, gradient = train.rng_of(3, 0, step), { 0, 0, 0 }
+    for _ = 1, 2 do
+      local noise, x, y, found = draw:normal(), {}, 0, 0
+      for d = 1, 3 do
+        x[d] = deviation[d] * draw:normal()
+        y, found = y + x[d] * truth[d], found + x[d] * weights[d]
+      end
+      for d = 1, 3 do gradient[d] = gradient[d] + (found - (y + 0.5 * noise)) * x[d] / 2 end
+    end
+    for d = 1, 3 do weights[d] = weights[d] - 0.05 * gradient[d] end
+  end
+  for d = 1, 3 do near(result.params.weights[d], weights[d], 1e-12) end
+end)
+
+test("under bsp everybody pulls what the last round has left", function()
+  local notes, nodes = new_notes(), 7
+  local result = train.run({ barrier = "bsp", nodes = nodes, time = 60, seed = 2, work = "1+exp(1)" }, toy(notes))
+  local value, at = 1, 0
+  for round = 0, math.floor(result.updates / nodes) - 1 do
+    local pulled = value
+    local updates = {}
+    for id = 0, nodes - 1 do updates[id] = pulled * train.rng_of(2, id, round):uniform() end
+    for _ = 1, nodes do
+      at = at + 1
+      local id, step = notes.merges[at][1], notes.merges[at][2]
+      equal(step, round)
+      value = value - 0.1 * updates[id]
+      updates[id] = nil
+    end
+    equal(next(updates), nil)
+    for id = 1, nodes do
+      local pull = notes.pulls[(round + 1) * nodes + id]
+      if pull then equal({ pull[2], pull[3] }, { round + 1, value }) end
+    end
+  end
+  equal(at > 20, true)
+  -- Those of the round that the end interrupts.
+  for i = at + 1, #notes.merges do
+    local id, step = notes.merges[i][1], notes.merges[i][2]
+    value = value - 0.1 * (notes.pulls[step * nodes + 1][3] * train.rng_of(2, id, step):uniform())
+  end
+  equal(result.params.value, value)
+end)
+
+test("a slow node's update is computed from what it pulled, merged into what there is", function()
+  -- Node 1 works 3 s where node 0 works 1 s; both pull 1. Node 0: 1+1 = 2, 2+2 = 4; at 3 s its third comes first or
+  -- last, so the trace says.
+  local training, params = train.replay(trace_of {
+    "0 join 0 0", "0 join 1 0", "0 start 0 0", "0 start 1 0",
+    "1 finish 0 0", "1 apply 0 1", "1 start 0 1",
+    "2 finish 0 1", "2 apply 0 2", "2 start 0 2",
+    "3 finish 1 0", "3 apply 1 1", "3 start 1 1",
+    "3 finish 0 2", "3 apply 0 3", "3 start 0 3",
+  }, adder(), setup(4), { points = 4 })
+  equal(params.sum, 4 + 10 * 1 + 4)
+  equal(training.time, { 0, 1, 2, 3, 4 })
+  equal(training.loss, { 1, 1, 2, 4, 18 })
+  equal(training.updates, { 0, 0, 1, 2, 4 })
+  equal(training.accuracy, nil)
+end)
+
+test("two nodes of known speed in the simulator give the parameters computed by hand", function()
+  local result = train.run({ barrier = "asp", nodes = 2, time = 3.5, work = "1", straggler = "0.5:3x", seed = 1, trace = true },
+    adder(), { rate = 1 })
+  local slow = result.busy_by_node and result.steps[1] < result.steps[2] and 0 or 1
+  local fast = 1 - slow
+  -- The fast one pulls 1, then s1 = 1 + f, then s2 = s1 + f s1; at 3 s both are due, in an order that the trace tells.
+  local f, s = 10 ^ fast, 10 ^ slow
+  local s2 = (1 + f) + f * (1 + f)
+  equal(result.updates, 4)
+  equal(result.params.sum, s2 + f * s2 + s * 1)
+end)
+
+test("the staleness is the simulator's", function()
+  local count, sum = 0, 0
+  local counter = {
+    init = function() return { merged = 0 } end,
+    gradient = function(params) return params.merged end,
+    apply = function(params, update)
+      count, sum = count + 1, sum + params.merged - update
+      params.merged = params.merged + 1
+    end,
+    loss = function() return 0 end,
+  }
+  for _, rule in ipairs { "bsp", "ssp:2", "pbsp:3", "asp" } do
+    count, sum = 0, 0
+    local result = train.run({ barrier = rule, nodes = 30, time = 40, seed = 4 }, counter)
+    equal(count, result.staleness.count, rule)
+    near(sum / count, result.staleness.mean, 1e-9, rule)
+  end
+end)
+
+-- --- who comes and goes ---
+
+test("a leaver's update is gone, a joiner pulls what there is", function()
+  local training, params = train.replay(trace_of {
+    "0 join 0 0", "0 join 1 0", "0 start 0 0", "0 start 1 0",
+    "1 apply 0 1", "1 leave 1 0", "1.5 join 2 0", "1.5 start 2 0",
+    "2 apply 2 1",
+  }, adder(), setup(2), { points = 2 })
+  equal(params.sum, 2 + 100 * 2)
+  equal(training.updates[3], 2)
+end)
+
+test("nodes may come and go in the simulator as well", function()
+  local options = { barrier = "ssp:2", nodes = 20, time = 60, churn = "0.3:0.3", failures = "100:5", seed = 6 }
+  local notes = new_notes()
+  local result = train.run(options, toy(notes))
+  equal(#notes.merges, result.updates)
+  equal(result.departed > 0 and result.crashed > 0 and result.joined > 0, true)
+  equal(#notes.pulls > #notes.merges, true)
+end)
+
+test("when everybody leaves the curve ends there", function()
+  local result = train.run({ barrier = "asp", nodes = 3, time = 200, churn = "0:1", seed = 1 }, toy())
+  equal(result.alive, 0)
+  local training = result.training
+  near(training.time[#training.time], result.ended)
+  equal(#training.time, 51)
+end)
+
+-- --- merge policies ---
+
+-- Node 1 is three steps behind when its first update comes.
+local late = {
+  "0 join 0 0", "0 join 1 0", "0 start 0 0", "0 start 1 0",
+  "1 apply 0 1", "1 start 0 1", "2 apply 0 2", "2 start 0 2", "3 apply 0 3", "3 start 0 3",
+  "4 apply 0 4", "4 start 0 4", "5 apply 1 1", "5 start 1 1", "6 apply 0 5",
+}
+
+-- What is added is 10^id, whatever was pulled.
+local function constants(notes)
+  local model = adder()
+  model.gradient = function(_, id) return 10 ^ id end
+  local apply = model.apply
+  model.apply = function(params, update, scale)
+    notes[#notes + 1] = { update, scale }
+    apply(params, update, scale)
+  end
+  return model
+end
+
+test("merge.drop drops what is further behind the newest than allowed", function()
+  for later_than, expected in pairs { [2] = 1 + 5, [3] = 1 + 5 + 10 } do
+    local training, params = train.replay(trace_of(late), constants {}, setup(7),
+      { merge = { kind = "drop", later_than = later_than } })
+    equal(params.sum, expected)
+    equal(training.dropped, later_than == 2 and 1 or 0)
+    equal(training.updates[#training.updates], later_than == 2 and 5 or 6)
+  end
+end)
+
+test("merge.scale_by_staleness weighs by steps behind the newest", function()
+  local _, params = train.replay(trace_of(late), constants {}, setup(7), { merge = { kind = "scale", exponent = 0.5 } })
+  near(params.sum, 1 + 5 + 10 / 2, 1e-12)
+end)
+
+test("merge.buffer merges as many at once, and the rest at the end", function()
+  local notes = {}
+  local training, params = train.replay(trace_of(late), constants(notes), setup(7),
+    { merge = { kind = "buffer", k = 4 }, points = 7, rate = 2 })
+  equal(notes, { { 1, 0.5 }, { 1, 0.5 }, { 1, 0.5 }, { 1, 0.5 }, { 10, 0.5 }, { 1, 0.5 } })
+  equal(params.sum, 1 + 2 + 5.5)
+  equal(training.updates, { 0, 0, 0, 0, 0, 4, 4, 6 })
+end)
+
+test("a policy that is none, options that are none, models without a part are errors", function()
+  local options = { barrier = "asp", nodes = 2, time = 5 }
+  raises(function() train.run(options, toy(), { merge = { kind = "later" } }) end, "none of param.merge's")
+  raises(function() train.run(options, toy(), { point = 5 }) end, "unknown option 'point'")
+  raises(function() train.run(options, toy(), { points = 0 }) end, "points")
+  raises(function() train.run(options, { init = print }) end, "bad argument")
+end)
+
+-- --- the models ---
+
+test("the same seed gives the same curve, another seed another one", function()
+  for _, name in ipairs { "linear", "factorisation" } do
+    local function curve(seed)
+      return train.execute({ barrier = "pbsp:2", nodes = 10, time = 20, seed = seed }, name).training
+    end
+    equal(curve(7), curve(7))
+    equal(curve(7).loss[51] ~= curve(8).loss[51], true)
+  end
+end)
+
+test("every barrier converges on linear regression, the sooner the less it waits", function()
+  local losses = {}
+  for _, rule in ipairs { "bsp", "ssp:4", "pbsp:5", "pssp:5:4", "asp" } do
+    local training = train.execute({ barrier = rule, nodes = 50, time = 100, seed = 1 }, "linear").training
+    equal(training.loss[51] < 0.1 and training.loss[51] >= 0.045, true, rule)
+    equal(training.loss[1] > 1, true)
+    losses[rule] = training.loss
+  end
+  equal(losses.asp[11] < losses["pbsp:5"][11] and losses["pbsp:5"][11] < losses.bsp[11], true)
+end)
+
+test("every barrier finds the matrix again", function()
+  for _, rule in ipairs { "ssp:4", "pbsp:5", "asp" } do
+    local loss = train.execute({ barrier = rule, nodes = 50, time = 200, seed = 1 }, "factorisation").training.loss
+    equal(loss[1] > 0.4 and loss[51] < 0.01, true, rule)
+  end
+end)
+
+test("digits are learned", function()
+  if without_jit then return end -- drawing them takes its time
+  local training = train.execute({ barrier = "asp", nodes = 10, time = 30, seed = 1 }, "mnist test=200 points=5").training
+  equal(#training.accuracy, 6)
+  near(training.loss[1], math.log(10), 1e-4)
+  equal(training.accuracy[6] > 0.5 and training.loss[6] < 1.7, true)
+end)
+
+-- --- from text ---
+
+test("a text gives model, rate, merge policy and points", function()
+  local result = train.execute({ barrier = "asp", nodes = 4, time = 20, seed = 1 },
+    "linear rate=0.01 merge=buffer:3 dims=4 points=10")
+  local direct = train.run({ barrier = "asp", nodes = 4, time = 20, seed = 1 }, train.models.linear { dims = 4 },
+    { rate = 0.01, merge = { kind = "buffer", k = 3 }, points = 10 })
+  equal(result.training, direct.training)
+  equal(#result.training.loss, 11)
+end)
+
+test("what is wrong with a text is said", function()
+  local function wrong(text, pattern)
+    local make, message = train.from(text)
+    equal(make, nil, text)
+    equal(tostring(message):find(pattern) ~= nil, true, message)
+  end
+  wrong("lineer", "did you mean linear")
+  wrong("", "there is no model ''")
+  wrong("linear dims", "not NAME=VALUE")
+  wrong("linear dims=1 dims=2", "twice")
+  wrong("linear speed=1", "unknown option 'speed'")
+  wrong("linear merge=drop", "drop:STEPS")
+  wrong("linear merge=buffer:0", "buffer:K")
+  wrong("linear rate=x", "rate wants a number")
+  wrong("linear decay=5", "decay wants a rate")
+  wrong("nowhere.lua", "nowhere.lua")
+end)
+
+test("rows of a sweep have the last loss and the curve, and travel", function()
+  local rows = sim.sweep.run { barriers = { "asp" }, base = { nodes = 4, time = 10 }, train = "linear" }
+  local row = rows[1]
+  equal(row.training_loss, row.training.loss[51])
+  equal(row.training_accuracy, nil)
+  local codec = require("actor.codec")
+  equal(codec.decode(codec.encode(row)), row)
+end)
