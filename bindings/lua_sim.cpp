@@ -1,9 +1,13 @@
 #include "bindings/lua_sim.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <system_error>
+
+#include <unistd.h>
 
 #include "bindings/barrier_api.hpp"
 #include "bindings/lua_support.hpp"
@@ -354,6 +358,20 @@ int sim_regular(lua_State* L) {
   return 1;
 }
 
+/// writable(path): true when a file can be made or replaced there, else nil and why.
+int sim_writable(lua_State* L) {
+  const std::filesystem::path path(std::string(check_text(L, 1, "path", "writable")));
+  const bool there = access(path.c_str(), F_OK) == 0;
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  const bool regular = !there || std::filesystem::is_regular_file(path);
+  if (std::filesystem::is_directory(path)) errno = EISDIR;
+  if (!std::filesystem::is_directory(path) && access(regular ? folder.c_str() : path.c_str(), W_OK) == 0) {
+    lua_pushboolean(L, 1);
+    return 1;
+  }
+  return push_failure(L, Error{Code::io, path.string() + " cannot be written: " + std::strerror(errno)});
+}
+
 /// rule_limit(seconds): how long a round of answers of a rule in Lua may take, where a watchdog looks after it.
 int sim_rule_limit(lua_State* L) {
   const double seconds = check_number(L, 1, "seconds", "rule_limit");
@@ -373,6 +391,8 @@ int sim_make_directory(lua_State* L) {
 
 int open_module(lua_State* L) {
   lua_newtable(L);
+  lua_pushcfunction(L, guarded<sim_writable>);
+  lua_setfield(L, -2, "writable");
   lua_pushcfunction(L, guarded<sim_rule_limit>);
   lua_setfield(L, -2, "rule_limit");
   lua_pushcfunction(L, guarded<sim_make_directory>);

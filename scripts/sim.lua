@@ -159,6 +159,13 @@ end
 
 -- The tables that are written: opened before anything runs, so that what cannot be written is known at once.
 local function open_tables(values, configuration, varied)
+  for _, kind in ipairs { "svg", "png" } do
+    if values[kind] then
+      local fine, message = require("actor.c.sim").writable(path_of(values[kind]))
+      if not fine then return nil, message end
+    end
+  end
+  if values.plot and not sim.figures.kinds[values.plot] then return nil, sim.figures.unknown(values.plot) end
   local tables = {}
   for _, format in ipairs { "csv", "json" } do
     local path = path_of(values[format])

@@ -19,13 +19,16 @@ M.kinds = {
   accuracy = { title = "Accuracy", curve = "accuracy" },
 }
 
-local function known_kinds()
-  return table.concat(require("actor.util").sorted_keys(M.kinds), ", ")
+---The message about a kind of plot that there is not.
+---@param name string
+---@return string
+function M.unknown(name)
+  return ("there is no plot '%s' (known: %s)"):format(name, table.concat(require("actor.util").sorted_keys(M.kinds), ", "))
 end
 
 -- "pbsp:10, nodes = 200": a group among those that differ in what `names` says.
 local function label_of(group, names)
-  local parts = { group.rows[1].series or group.barrier }
+  local parts = { (tostring(group.rows[1].series or group.barrier):gsub("[{}]", "")) }
   for _, name in ipairs(names) do parts[#parts + 1] = ("%s = %s"):format(name, tostring(group.varied[name])) end
   return table.concat(parts, ", ")
 end
@@ -149,7 +152,7 @@ end
 function M.draw(rows, options)
   local name = options.kind or (#options.varied > 0 and "mean" or "cdf")
   local kind = M.kinds[name]
-  if not kind then return nil, ("there is no plot '%s' (known: %s)"):format(name, known_kinds()) end
+  if not kind then return nil, M.unknown(name) end
   local groups = summary.groups(rows, options.confidence)
   if name == "cdf" then return cdf(groups, options) end
   if name == "progress" then

@@ -13,7 +13,7 @@ local head = [[<!doctype html>
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
 section { border-top: 1px solid var(--line); margin-top: 2.5rem; padding-top: 1rem; }
 p.parameters { opacity: .75; }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1rem; }
+.plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(26rem, 1fr)); gap: 1rem; }
 .plots img { width: 100%; height: auto; }
 table { border-collapse: collapse; margin: 1rem 0; }
 th, td { text-align: left; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--line); }
@@ -89,7 +89,7 @@ function M.html(sections)
     end
   end
   out[#out + 1] = ("<h1>Barrier experiments</h1>\n<p>actorhost %s. %d of %d published figures are met within 3 %% or one "
-    .. "step; each figure here is a mean over seeds with its 95 %% interval.</p>"):format(require("actor").version, agree, all)
+    .. "step; each figure here is a mean over seeds with its 95 %% interval; published ones are of single runs or a few.</p>"):format(require("actor").version, agree, all)
   out[#out + 1] = "<nav><ul>"
   for _, section in ipairs(sections) do
     out[#out + 1] = ('<li><a href="#%s">%s</a></li>'):format(section.id, escaped(section.title))
