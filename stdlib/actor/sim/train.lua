@@ -22,6 +22,7 @@ local M = {}
 ---@field accuracy? fun(params: any): number 0 .. 1
 ---@field rate? number|fun(updates: integer, nodes: integer): number the factor of each update, default 1
 ---@field apply_all? fun(params: any, updates: any[], scale: number) several updates as one (merge.buffer); without it one after the other
+---@field merge? fun(): actor.param.Merge? the model's own policy, asked after `init`; a plan's goes before it
 ---@field prepare? fun(params: any, ids: integer[], state: actor.sim.TrainState) these nodes are about to start, all at one time
 ---@field joined? fun(id: integer, state: actor.sim.TrainState)
 ---@field left? fun(id: integer, state: actor.sim.TrainState)
@@ -225,7 +226,8 @@ end
 
 local model_kinds = {
   init = "function", gradient = "function", apply = "function", loss = "function", accuracy = "function?",
-  rate = "number|function?", apply_all = "function?", prepare = "function?", joined = "function?", left = "function?",
+  rate = "number|function?", apply_all = "function?", merge = "function?", prepare = "function?", joined = "function?",
+  left = "function?",
 }
 
 ---Trains a model along a trace of sim.run.
@@ -241,12 +243,13 @@ function M.replay(trace, model, setup, plan)
   check.options(model, model_kinds, "sim.train.run")
   local training = { time = {}, updates = {}, loss = {}, accuracy = model.accuracy and {} or nil }
   local state = setmetatable({
-    model = model, setup = setup, merge = plan.merge or { kind = "all" }, rate_of = plan.rate or model.rate or 1,
+    model = model, setup = setup, rate_of = plan.rate or model.rate or 1,
     apply_all = model.apply_all or one_by_one(model), training = training,
     time = 0, updates = 0, dropped = 0, newest = 0, buffered = {}, pending = {},
     live = {}, nodes = 0, at_step = {}, lowest = 0,
   }, State)
   state.params = model.init(rng(setup.seed), setup)
+  state.merge = plan.merge or model.merge and model.merge() or { kind = "all" }
   state:walk(trace, plan.points or default_points)
   training.dropped = state.dropped
   return training, state.params
