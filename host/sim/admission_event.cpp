@@ -14,18 +14,21 @@ void EventAdmission::reach(int32_t step) {
 }
 
 void EventAdmission::joined(NodeId id) {
+  changed_ = true;
   const int32_t step = clocks_.step(id);
   while (below_.size() <= static_cast<size_t>(step) + 1) below_.push_back(clocks_.size() - 1);
   for (size_t k = static_cast<size_t>(step) + 1; k < below_.size(); ++k) ++below_[k];
 }
 
 void EventAdmission::left(NodeId id) {
+  changed_ = true;
   const auto step = static_cast<size_t>(clocks_.step(id));
   for (size_t k = step + 1; k < below_.size(); ++k) --below_[k];
   if (step < groups_.size()) waiting_ -= static_cast<uint32_t>(std::erase(groups_[step], id));
 }
 
 void EventAdmission::completed(NodeId id, double /*now*/) {
+  changed_ = true;
   const int32_t step = clocks_.step(id);
   reach(step);
   --below_[static_cast<size_t>(step)];
@@ -58,6 +61,8 @@ double EventAdmission::hazard(uint32_t behind) {
 }
 
 Status EventAdmission::decide(double /*now*/, std::vector<NodeId>& passed) {
+  if (!changed_) return {};
+  changed_ = false;
   checks_ += waiting_;
   for (size_t step = lowest_; step < groups_.size(); ++step) {
     if (!groups_[step].empty()) try_group(step, passed);
