@@ -27,31 +27,48 @@ function M.check(lower, upper)
   if upper < lower then return ("upper has to be at least lower, which is %d, not %d"):format(lower, upper) end
 end
 
--- When the smallest clock will move, and by how many seconds after that again: the last of those who hold it back.
--- No interval when one of them has not been measured.
+-- When the i-th worker will complete its step.
+local function expected(view, i)
+  local finish = (view.busy[i] and view.started[i] or view.now) + view.durations[i]
+  return finish > view.now and finish or view.now
+end
+
+-- When the smallest clock will move, and by how many seconds after that again: the last of those who hold it back. The
+-- interval is 0 when one of them has not been measured. The third result is which one it is. (One thing found per loop: this
+-- JIT gives up a loop that carries both from round to round.)
 local function slowest(view)
-  local steps, busy, started, durations, least = view.steps, view.busy, view.started, view.durations, view:min()
-  local finish, interval = 0, nil
+  local steps, durations, least, finish = view.steps, view.durations, view:min(), 0
   for i = 1, view.n do
     if steps[i] == least then
-      local duration = durations[i]
-      if duration == 0 then return 0, nil end
-      local expected = view.now + duration
-      if busy[i] then
-        expected = started[i] + duration
-        if expected < view.now then expected = view.now end
-      end
-      if expected > finish then finish, interval = expected, duration end
+      if durations[i] == 0 then return 0, 0, 0 end
+      local at = expected(view, i)
+      if at > finish then finish = at end
     end
   end
-  return finish, interval
+  for i = 1, view.n do
+    if steps[i] == least and expected(view, i) == finish then return finish, durations[i], i end
+  end
+  return 0, 0, 0
+end
+
+-- The same, looked for again when that worker has completed its step. While it has not, nobody who holds the smallest clock
+-- back is expected later; when it is overdue all of them are, and expected any moment.
+local function slowest_known(view, state)
+  local i, least = state.last, view:min()
+  local same = i > 0 and i <= view.n and view.n == view.population and state.least == least
+    and view.ids[i] == state.id and view.steps[i] == least
+  if not same then
+    state.finish, state.interval, state.last = slowest(view)
+    state.least, state.id = least, state.last > 0 and view.ids[state.last] or -1
+  end
+  return state.finish > view.now and state.finish or view.now, state.interval
 end
 
 -- How many steps from now, up to `most`, the worker would finish nearest to a finish of the slowest.
-local function best_extra(view, most)
+local function best_extra(view, state, most)
   local mine = view.duration
-  local finish, interval = slowest(view)
-  if mine == 0 or not interval then return 0 end
+  local finish, interval = slowest_known(view, state)
+  if mine == 0 or interval == 0 then return 0 end
   local best, least = 0, math.huge
   for r = 0, most do
     local time = view.now + r * mine
@@ -68,18 +85,24 @@ end
 ---@param upper integer
 ---@return actor.barrier.Rule
 function M.make(lower, upper)
-  return rules.new {
-    staleness = upper, watches = "floor",
-    run = function(view)
-      local lead = view.step - view:min()
-      if lead <= lower then return true end
-      local memory = view.memory
-      if memory.stopped then return false end
-      if lead <= upper and best_extra(view, upper - lead + 1) > 0 then return true end
-      memory.stopped = true
-      return false
-    end,
-  }
+  local self = rules.new { staleness = upper, watches = "floor" }
+
+  function self.run(view)
+    local lead = view.step - view:min()
+    if lead <= lower then return true end
+    local memory = view.memory
+    if memory.stopped then return false end
+    local state = view.shared[self]
+    if not state then
+      state = { finish = 0, interval = 0, last = 0, least = -1, id = -1 }
+      view.shared[self] = state
+    end
+    if lead <= upper and best_extra(view, state, upper - lead + 1) > 0 then return true end
+    memory.stopped = true
+    return false
+  end
+
+  return self
 end
 
 return M
