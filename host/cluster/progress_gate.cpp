@@ -4,6 +4,11 @@
 
 namespace actorhost {
 
+Status BarrierRule::decide_partly(const Progress& /*progress*/, Slot /*asking*/, const PartialSight& /*sight*/,
+                                  double /*now*/, Decision& /*out*/) {
+  return Error{Code::unsupported, "this rule has to know all clocks"};
+}
+
 bool Waiting::ask(NodeId id, double now) {
   const Slot slot = progress_.slot(id);
   if (slot == kNoSlot) return false;

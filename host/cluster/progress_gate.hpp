@@ -9,6 +9,7 @@
 
 #include "host/base/clock.hpp"
 #include "host/cluster/progress.hpp"
+#include "host/cluster/progress_sample.hpp"
 
 namespace actorhost {
 
@@ -25,6 +26,13 @@ enum class Watch : uint8_t {
   timer   // nothing else: polls
 };
 
+/// What one worker sees where nobody knows all clocks.
+struct PartialSight {
+  Seen seen;                // those whose clocks it has been told
+  uint32_t population = 0;  // how many workers there are
+  bool aggregates = false;  // nobody's clock: seen.lowest is what it knows of all, and there are no slots
+};
+
 class BarrierRule {
  public:
   BarrierRule() = default;
@@ -36,6 +44,10 @@ class BarrierRule {
   /// An error (a rule that raised) is final: the run cannot go on with this rule.
   virtual Status decide(const Progress& progress, std::span<const Slot> asking, double now,
                         std::span<Decision> out) = 0;
+  /// The same about one worker that sees no more than `sight`. `progress` holds it and those seen, and is no guide to
+  /// how many there are. Fails with Code::unsupported unless the rule can do that; an error is final here too.
+  virtual Status decide_partly(const Progress& progress, Slot asking, const PartialSight& sight, double now,
+                               Decision& out);
   /// The bound on how far a passing worker may be ahead; 0 is BSP (updates are merged in order and become
   /// visible at the barrier), -1 that the rule promises none.
   virtual int staleness() const { return -1; }

@@ -30,7 +30,8 @@ void SampleStreams::draw(NodeId asker, std::vector<NodeId>& out) {
 bool SampleStreams::draw_other(NodeId asker, const std::vector<NodeId>& members, NodeId& out) {
   const std::vector<NodeId>& live = clocks_.live();
   const auto inside = [&](NodeId id) { return std::find(members.begin(), members.end(), id) != members.end(); };
-  if (static_cast<size_t>(std::count_if(live.begin(), live.end(), inside)) == live.size()) return false;
+  const auto alive = [this](NodeId id) { return clocks_.counted(id); };
+  if (static_cast<size_t>(std::count_if(members.begin(), members.end(), alive)) == live.size()) return false;
   do {
     out = live[stream(asker).below(live.size())];
   } while (inside(out));

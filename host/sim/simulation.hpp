@@ -8,6 +8,7 @@
 
 #include "host/sim/admission.hpp"
 #include "host/sim/measures.hpp"
+#include "host/sim/peer_rule.hpp"
 #include "host/sim/scenario.hpp"
 
 namespace actorhost {
@@ -29,5 +30,9 @@ using MakeAdmission = std::function<std::unique_ptr<Admission>(const Clocks&)>;
 /// Oracle and server topologies. Fails with the rule's error, when everybody waits for ever (the message says who
 /// waits, at which step, and who is slowest), and when `watch` says stop. `watch` may be null.
 Result<SimResult> simulate_hub(const Scenario& scenario, const MakeAdmission& admission, SimWatch* watch);
+
+/// Topology peers, however the scenario calls it; else as simulate_hub. Refuses a replay, and a rule that samples again
+/// at each event, which no peer hears of.
+Result<SimResult> simulate_peers(const Scenario& scenario, PeerRule& rule, SimWatch* watch);
 
 }  // namespace actorhost

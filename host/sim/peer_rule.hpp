@@ -1,0 +1,60 @@
+#pragma once
+// A barrier rule as one peer asks it: not over everybody's clocks, which nobody knows, but over what messages have told
+// the asker. A sampling rule gets the states that the sampled peers have answered with; any other rule the smallest
+// clock that the asker has been told of. One thread.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "host/cluster/progress_gate.hpp"
+#include "host/sim/admission.hpp"
+
+namespace actorhost {
+
+/// What a peer says of itself.
+struct PeerState {
+  NodeId id = 0;
+  int32_t step = 0;     // completed steps
+  double duration = 0;  // seconds of its last step, 0 before the first
+  bool busy = false;    // works on a step
+};
+
+struct PeerView {
+  NodeId id = 0;     // who asks
+  int32_t step = 0;  // its completed steps
+  double asked = 0;  // when it completed the last of them
+  double now = 0;
+  uint32_t population = 0;          // live nodes
+  std::span<const PeerState> seen;  // of a sampling rule: the answers, from when each was given
+  int32_t lowest = 0;               // of any other: nobody has completed fewer steps
+};
+
+class PeerRule {
+ public:
+  /// `beta` peers are asked, as `resample` says when (Resample::Kind::event cannot be had by peers); kAll: nobody is,
+  /// the rule goes by the smallest clock.
+  PeerRule(uint32_t beta, Resample resample) : beta_(beta), resample_(resample) {}
+  PeerRule(const PeerRule&) = delete;
+  PeerRule& operator=(const PeerRule&) = delete;
+  virtual ~PeerRule() = default;
+
+  uint32_t beta() const noexcept { return beta_; }
+  Resample resample() const noexcept { return resample_; }
+  /// It looks at nothing, so nobody needs to be told anything.
+  virtual bool blind() const { return false; }
+  /// An error is final.
+  virtual Status decide(const PeerView& view, Decision& out) = 0;
+
+ private:
+  uint32_t beta_;
+  Resample resample_;
+};
+
+std::unique_ptr<PeerRule> make_peer_rule(const NativeRule& rule);
+/// Any rule that can decide from partial knowledge (BarrierRule::decide_partly), which must outlive it; `beta` and
+/// `resample` are those of its outermost sampling. Nothing is drawn from what the peers have answered: a sample of as
+/// many as there are is all of them.
+std::unique_ptr<PeerRule> make_peer_rule(BarrierRule& rule, uint32_t beta, Resample resample);
+
+}  // namespace actorhost

@@ -1,0 +1,143 @@
+#include "host/sim/peer_tree.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+// --- what nodes believe ---
+
+int32_t PeerTree::minimum(uint32_t place) const {
+  int32_t least = world_.clocks().step(places_[place].node);
+  for (uint32_t child = 2 * place + 1; child <= 2 * place + 2 && child < size(); ++child) {
+    least = std::min(least, places_[child].believed);
+  }
+  return least;
+}
+
+// Sends the subtree's minimum on when it has risen.
+void PeerTree::rise(uint32_t place, double now) {
+  Place& here = places_[place];
+  if (!world_.up(here.node)) return;
+  const int32_t least = minimum(place);
+  if (least <= here.reported) return;
+  here.reported = least;
+  if (place == 0) return learn(0, least, now);
+  report(place, now);
+}
+
+void PeerTree::report(uint32_t place, double now) {
+  PeerMessage message;
+  message.place = place;
+  message.value = places_[place].reported;
+  message.episode = life_;
+  message.kind = PeerMessage::Kind::rise;
+  world_.deliver(world_.send(now), now, message);
+}
+
+void PeerTree::learn(uint32_t place, int32_t value, double now) {
+  const NodeId id = places_[place].node;
+  if (!world_.up(id) || value <= nodes_[id].known) return;
+  nodes_[id].known = value;
+  tell(2 * place + 1, value, now);
+  tell(2 * place + 2, value, now);
+  if (world_.held(id)) decide(id, now);
+}
+
+void PeerTree::tell(uint32_t place, int32_t value, double now) {
+  if (place >= size()) return;
+  PeerMessage message;
+  message.place = place;
+  message.value = value;
+  message.episode = life_;
+  message.kind = PeerMessage::Kind::minimum;
+  world_.deliver(world_.send(now), now, message);
+}
+
+void PeerTree::arrived(const PeerMessage& message, double now) {
+  const uint32_t place = message.place;
+  if (place >= size() || message.episode != life_) return;  // the tree has shrunk since
+  if (message.kind == PeerMessage::Kind::minimum) return learn(place, message.value, now);
+  if (place == 0 || !world_.up(places_[parent(place)].node)) return;
+  // What was sent before another node took the place may be more than is true of it.
+  Place& here = places_[place];
+  here.believed = std::max(here.believed, std::min(message.value, here.reported));
+  rise(parent(place), now);
+}
+
+// --- steps ---
+
+void PeerTree::begins(NodeId id, double now) { decide(id, now); }
+
+void PeerTree::completed(NodeId id, double now) {
+  const int32_t known = nodes_[id].known;
+  rise(nodes_[id].place, now);
+  if (nodes_[id].known == known) decide(id, now);  // else the news of a new minimum were back within the call
+}
+
+void PeerTree::decide(NodeId id, double now) {
+  const std::optional<double> recheck = world_.decide(id, {}, nodes_[id].known, now);
+  if (!recheck || !(*recheck < kForever)) return;
+  nodes_[id].wakes = now + *recheck;
+  world_.wake(nodes_[id].wakes, id);
+}
+
+void PeerTree::woken(NodeId id, double now) {
+  if (nodes_[id].wakes == now) decide(id, now);
+}
+
+// --- nodes come and go ---
+
+int32_t PeerTree::first_step() const { return size() == 0 ? 0 : places_[parent(size())].reported; }
+
+void PeerTree::joined(NodeId id, double /*now*/, bool later) {
+  const uint32_t place = size();
+  const int32_t step = world_.clocks().step(id);
+  places_.push_back({id, step, step});
+  nodes_.push_back({place, place == 0 ? step : nodes_[places_[parent(place)].node].known});
+  if (later && place > 0) world_.count_messages(2);  // to its parent, and back
+}
+
+// Lets the ancestors know of a minimum that is less than what they have reported, at once.
+void PeerTree::include(uint32_t place) {
+  for (;; place = parent(place)) {
+    Place& here = places_[place];
+    here.reported = std::min(here.reported, minimum(place));
+    if (place == 0 || here.believed <= here.reported) return;
+    here.believed = here.reported;
+    world_.count_messages(1);
+  }
+}
+
+void PeerTree::left(NodeId id, double now) {
+  const uint32_t gap = nodes_[id].place;
+  const uint32_t last = size() - 1;
+  if (gap != last) {
+    places_[gap].node = places_[last].node;
+    nodes_[places_[gap].node].place = gap;
+    include(gap);
+  }
+  places_.pop_back();
+  if (places_.empty()) ++life_;
+  if (gap != last) take_over(gap, now);
+  if (last > 0) rise(parent(last), now);
+}
+
+// The place's new node and its neighbours there tell each other where they are: of what was sent before, the last one
+// there, or neighbours that have gone since, may have missed some.
+void PeerTree::take_over(uint32_t place, double now) {
+  Place& here = places_[place];
+  const bool up = world_.up(here.node);
+  const int32_t known = nodes_[here.node].known;
+  for (uint32_t child = 2 * place + 1; child <= 2 * place + 2 && child < size(); ++child) {
+    if (world_.up(places_[child].node)) report(child, now);
+    if (up) tell(child, known, now);
+  }
+  if (place > 0 && world_.up(places_[parent(place)].node)) {
+    tell(place, nodes_[places_[parent(place)].node].known, now);
+  }
+  if (!up) return;
+  here.reported = std::max(here.reported, minimum(place));
+  place == 0 ? learn(0, here.reported, now) : report(place, now);
+}
+
+}  // namespace actorhost
