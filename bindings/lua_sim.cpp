@@ -208,7 +208,7 @@ void set_array(lua_State* L, const char* name, const std::vector<T>& items, F va
 }
 
 void set_trace(lua_State* L, const SimResult& result) {
-  static constexpr const char* kKinds[] = {"join", "leave", "start", "finish", "apply"};
+  static constexpr const char* kKinds[] = {"join", "leave", "release", "start", "finish", "apply"};
   lua_createtable(L, 0, 4);
   set_array(L, "time", result.trace, [](const SimTraceEvent& e) { return e.time; });
   set_array(L, "id", result.trace, [](const SimTraceEvent& e) { return e.node; });

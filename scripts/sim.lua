@@ -246,7 +246,11 @@ local function main()
   for _, text in ipairs(values.barrier or {}) do
     for word in text:gmatch("[^,]+") do barriers[#barriers + 1] = word end
   end
-  if #barriers == 0 and values.replay then barriers[1] = sim.replay.load(values.replay).header.barrier end
+  if values.replay then
+    local fine, run = pcall(sim.replay.load, values.replay)
+    if not fine then return usage_error("%s", (tostring(run):gsub("^scripts/sim.lua:%d+: ", ""))) end
+    if #barriers == 0 then barriers[1] = sim.replay.barrier(run) end
+  end
   if #barriers == 0 then
     for word in default_barriers:gmatch("[^,]+") do barriers[#barriers + 1] = word end
   end

@@ -41,7 +41,7 @@ void HubSimulation::populate() {
     nodes_.reserve(scenario_.nodes);
     for (uint32_t i = 0; i < scenario_.nodes; ++i) add_node(0, false);
   }
-  for (NodeId id = 0; id < nodes_.size(); ++id) start(id, 0);
+  for (NodeId id = 0; id < nodes_.size(); ++id) begin(id, 0);
   if (scenario_.churn.joins > 0) push(churn_.exponential(1 / scenario_.churn.joins), 0, Kind::joins);
   if (scenario_.churn.leaves > 0) push(churn_.exponential(1 / scenario_.churn.leaves), 0, Kind::leaves);
 }
@@ -51,6 +51,7 @@ NodeId HubSimulation::add_node(double now, bool starts) {
   Node& node = nodes_.emplace_back();
   node.since = now;
   node.base = clocks_.step(id);
+  node.version = result_.updates;
   admission_->joined(id);
   trace(SimTraceEvent::Kind::join, id, now);
   if (scenario_.failures.mean_life > 0) {
@@ -61,7 +62,7 @@ NodeId HubSimulation::add_node(double now, bool starts) {
     const double leaves = scenario_.replay->nodes[id].leaves;
     if (leaves > now) push(leaves, id, Kind::departs);
   }
-  if (starts) start(id, now);
+  if (starts) begin(id, now);
   return id;
 }
 
@@ -91,17 +92,23 @@ void HubSimulation::remove(NodeId id, double now, bool crashed) {
 
 // --- a step ---
 
+// The first step, with the model as it is.
+void HubSimulation::begin(NodeId id, double now) {
+  trace(SimTraceEvent::Kind::release, id, now);
+  start(id, now);
+}
+
 void HubSimulation::start(NodeId id, double now) {
   Node& node = nodes_[id];
   enter(node, State::working, now);
   if (pulls_++ >= next_sequence_) measure_sequence(id);
   admission_->started(id, now, node.version);
-  if (scenario_.trace) trace(SimTraceEvent::Kind::start, id, now);
+  trace(SimTraceEvent::Kind::start, id, now);
   push(now + work_.work(id, node.started++, now), id, Kind::finished);
 }
 
 void HubSimulation::finish(NodeId id, double now) {
-  if (scenario_.trace) trace(SimTraceEvent::Kind::finish, id, now);
+  trace(SimTraceEvent::Kind::finish, id, now);
   if (direct_) {
     ++result_.messages;
     return apply(id, now);
@@ -150,13 +157,14 @@ void HubSimulation::apply(NodeId id, double now) {
   if (node.state != State::down) enter(node, State::waiting, now);
   staleness_.add(static_cast<double>(result_.updates++ - node.version));
   clocks_.advance(id);
-  if (scenario_.trace) trace(SimTraceEvent::Kind::apply, id, now);
+  trace(SimTraceEvent::Kind::apply, id, now);
   admission_->completed(id, now);
 }
 
 void HubSimulation::release(NodeId id, double now) {
   Node& node = nodes_[id];
   node.version = result_.updates;
+  trace(SimTraceEvent::Kind::release, id, now);
   if (direct_ || scenario_.replay != nullptr) {
     ++result_.messages;
     return start(id, now);

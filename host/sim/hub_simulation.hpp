@@ -46,6 +46,7 @@ class HubSimulation {
   void push(double time, uint32_t node, Kind kind) { queue_.push(time, node, static_cast<uint32_t>(kind)); }
   void populate();
   NodeId add_node(double now, bool starts);
+  void begin(NodeId id, double now);
   void start(NodeId id, double now);
   void finish(NodeId id, double now);
   void send(NodeId id, double now, Kind kind, uint32_t direction);

@@ -46,10 +46,10 @@ class MomentSums {
 
 /// One moment of a simulation, for traces.
 struct SimTraceEvent {
-  enum class Kind : uint8_t { join, leave, start, finish, apply };
+  enum class Kind : uint8_t { join, leave, release, start, finish, apply };
   Kind kind = Kind::start;
   uint32_t node = 0;
-  int32_t step = 0;  // completed steps of the node (of start, finish: before; of apply: with this one)
+  int32_t step = 0;  // completed steps of the node; of apply, with this one
   double time = 0;
 };
 

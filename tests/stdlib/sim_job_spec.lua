@@ -208,7 +208,7 @@ test("leavers are told of, with their entries, and those who come and go by on_m
   with_script(text, function(path)
     train.replay({
       time = { 0, 0, 0, 0, 1, 2, 3, 3 }, id = { 0, 1, 0, 1, 0, 1, 2, 2 }, step = { 0, 0, 0, 0, 1, 0, 0, 0 },
-      event = { "join", "join", "start", "start", "apply", "leave", "join", "start" },
+      event = { "join", "join", "release", "release", "apply", "leave", "join", "release" },
     }, job(path), { nodes = 2, seed = 1, time = 4 })
   end)
   equal(notes, { "lost 1 of 1", "entries 1 11", "joined 2 of 2" })

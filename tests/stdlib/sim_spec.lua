@@ -123,6 +123,12 @@ test("shares of a node's time add up to one", function()
   equal(row.lost > 0, true)
 end)
 
+test("a joiner has pulled the model as it comes", function()
+  local result = run { barrier = "asp", nodes = 5, time = 100, work = "const(1)", churn = "0.2:0.2" }
+  equal(result.joined > 5, true)
+  equal(result.staleness.max <= 2 * 30, true, "largest staleness " .. result.staleness.max)
+end)
+
 -- --- the command line's part ---
 
 local function values(more)
@@ -215,19 +221,21 @@ test("cells of a table are quoted where they have to be", function()
   equal(sim.table.formats.json.line({ barrier = 'x"\n', nodes = 0 / 0 }, { "barrier", "nodes" }), '{"barrier":"x\\u0022\\u000a","nodes":null}\n')
 end)
 
-test("a trace has a start, a finish and an apply of each step", function()
+test("a trace has a release, a start, a finish and an apply of each step", function()
   local result = run { barrier = "ssp:1", nodes = 4, time = 12, trace = true }
   local last, counts = {}, {}
   for i, event in ipairs(result.trace.event) do
     counts[event] = (counts[event] or 0) + 1
     local id = result.trace.id[i]
-    if event == "start" then equal(last[id] == "join" or last[id] == "apply", true) end
+    if event == "release" then equal(last[id] == "join" or last[id] == "apply", true) end
+    if event == "start" then equal(last[id], "release") end
     if event == "finish" then equal(last[id], "start") end
     if event == "apply" then equal(last[id], "finish") end
     last[id] = event
   end
   equal(counts.apply, result.updates)
   equal(counts.join, 4)
+  equal(counts.release, counts.start)
   equal(barrier.from("ssp:1").name, "ssp(1)")
 end)
 

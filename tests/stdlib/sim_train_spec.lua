@@ -117,11 +117,11 @@ test("a slow node's update is computed from what it pulled, merged into what the
   -- Node 1 works 3 s where node 0 works 1 s; both pull 1. Node 0: 1+1 = 2, 2+2 = 4; at 3 s its third comes first or
   -- last, so the trace says.
   local training, params = train.replay(trace_of {
-    "0 join 0 0", "0 join 1 0", "0 start 0 0", "0 start 1 0",
-    "1 finish 0 0", "1 apply 0 1", "1 start 0 1",
-    "2 finish 0 1", "2 apply 0 2", "2 start 0 2",
-    "3 finish 1 0", "3 apply 1 1", "3 start 1 1",
-    "3 finish 0 2", "3 apply 0 3", "3 start 0 3",
+    "0 join 0 0", "0 join 1 0", "0 release 0 0", "0 release 1 0",
+    "1 finish 0 0", "1 apply 0 1", "1 release 0 1",
+    "2 finish 0 1", "2 apply 0 2", "2 release 0 2",
+    "3 finish 1 0", "3 apply 1 1", "3 release 1 1",
+    "3 finish 0 2", "3 apply 0 3", "3 release 0 3",
   }, adder(), setup(4), { points = 4 })
   equal(params.sum, 4 + 10 * 1 + 4)
   equal(training.time, { 0, 1, 2, 3, 4 })
@@ -154,10 +154,14 @@ test("the staleness is the simulator's", function()
     loss = function() return 0 end,
   }
   for _, rule in ipairs { "bsp", "ssp:2", "pbsp:3", "asp" } do
-    count, sum = 0, 0
-    local result = train.run({ barrier = rule, nodes = 30, time = 40, seed = 4 }, counter)
-    equal(count, result.staleness.count, rule)
-    near(sum / count, result.staleness.mean, 1e-9, rule)
+    for _, world in ipairs { {}, { delay = "exp(0.5)", loss = 0.1 }, { topology = "server:2", service = "0.01" }, { churn = "0.5:0.5" } } do
+      count, sum = 0, 0
+      local options = { barrier = rule, nodes = 30, time = 40, seed = 4 }
+      for name, value in pairs(world) do options[name] = value end
+      local result = train.run(options, counter)
+      equal(count, result.staleness.count, rule)
+      near(sum / count, result.staleness.mean, 1e-9, rule)
+    end
   end
 end)
 
@@ -165,8 +169,8 @@ end)
 
 test("a leaver's update is gone, a joiner pulls what there is", function()
   local training, params = train.replay(trace_of {
-    "0 join 0 0", "0 join 1 0", "0 start 0 0", "0 start 1 0",
-    "1 apply 0 1", "1 leave 1 0", "1.5 join 2 0", "1.5 start 2 0",
+    "0 join 0 0", "0 join 1 0", "0 release 0 0", "0 release 1 0",
+    "1 apply 0 1", "1 leave 1 0", "1.5 join 2 0", "1.5 release 2 0",
     "2 apply 2 1",
   }, adder(), setup(2), { points = 2 })
   equal(params.sum, 2 + 100 * 2)
@@ -194,9 +198,9 @@ end)
 
 -- Node 1 is three steps behind when its first update comes.
 local late = {
-  "0 join 0 0", "0 join 1 0", "0 start 0 0", "0 start 1 0",
-  "1 apply 0 1", "1 start 0 1", "2 apply 0 2", "2 start 0 2", "3 apply 0 3", "3 start 0 3",
-  "4 apply 0 4", "4 start 0 4", "5 apply 1 1", "5 start 1 1", "6 apply 0 5",
+  "0 join 0 0", "0 join 1 0", "0 release 0 0", "0 release 1 0",
+  "1 apply 0 1", "1 release 0 1", "2 apply 0 2", "2 release 0 2", "3 apply 0 3", "3 release 0 3",
+  "4 apply 0 4", "4 release 0 4", "5 apply 1 1", "5 release 1 1", "6 apply 0 5",
 }
 
 -- What is added is 10^id, whatever was pulled.

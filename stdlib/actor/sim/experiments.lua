@@ -17,6 +17,7 @@ local five = { "bsp", "ssp:4", "asp", "pbsp:10", "pssp:10:4" }
 ---@field varied string[]
 ---@field plots {kind: string, id: string, title?: string, [string]: any}[]
 ---@field references? actor.sim.Reference[]
+---@field train? string a model that is trained along the way
 
 ---@param repeats integer
 ---@return actor.sim.Experiment[]
@@ -25,6 +26,12 @@ return function(repeats)
     base.work = base.work or "1+exp(1)"
     base.seed = 1
     return { base = base, barriers = barriers, vary = vary, repeats = repeats }
+  end
+  -- Fewer seeds, for a run takes seconds.
+  local function trained(base)
+    local out = sweep(base, five)
+    out.repeats = math.min(repeats, 3)
+    return out
   end
   local function at(name, values, barrier)
     local out = {}
@@ -151,6 +158,25 @@ return function(repeats)
       plots = {
         { id = "progress", kind = "inconsistency", x_label = "sample size", log_x = 2 },
         { id = "sequence", kind = "sequence", x_label = "sample size", log_x = 2 },
+      },
+    },
+    {
+      id = "regression", title = "Training: linear regression",
+      about = "Gradients are those of the model at a step's begin and are applied at its end, in simulated order. Against "
+        .. "time loose barriers win, against updates strict ones do.",
+      sweep = trained({ nodes = 100, time = 100 }), train = "linear", varied = {},
+      plots = {
+        { id = "time", kind = "loss", log_y = true }, { id = "updates", kind = "loss", by_updates = true, log_y = true },
+      },
+    },
+    {
+      id = "digits", title = "Training: handwritten digits",
+      about = "Softmax regression on the digits of MNIST (or drawn ones, where the files are not there), split over the nodes, "
+        .. "five in a hundred of which are four times as slow.",
+      sweep = trained({ nodes = 100, time = 100, straggler = "0.05:4x" }), train = "mnist", varied = {},
+      plots = {
+        { id = "accuracy-time", kind = "accuracy" }, { id = "accuracy-updates", kind = "accuracy", by_updates = true },
+        { id = "loss-time", kind = "loss" },
       },
     },
   }

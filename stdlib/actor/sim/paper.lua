@@ -13,12 +13,13 @@ local M = {}
 local repeats = 10
 local betas = { 1, 2, 4, 8, 16, 32, 64, 128 }
 
-local function subtitle(base)
+local function subtitle(sweep)
+  local base = sweep.base
   local parts = {}
   for _, name in ipairs { "nodes", "time", "work", "straggler" } do
     if base[name] then parts[#parts + 1] = ("%s %s%s"):format(name, base[name], name == "time" and " s" or "") end
   end
-  parts[#parts + 1] = ("%d seeds from %d"):format(repeats, base.seed)
+  parts[#parts + 1] = ("%d seeds from %d"):format(sweep.repeats, base.seed)
   return table.concat(parts, ", ")
 end
 
@@ -32,7 +33,7 @@ local function tasks_of(experiment, tasks)
     for name in pairs(task.varied) do
       if name == "beta" then task.options[name] = nil end
     end
-    task.experiment, task.index = experiment.id, #tasks + 1
+    task.experiment, task.index, task.train = experiment.id, #tasks + 1, experiment.train
     tasks[#tasks + 1] = task
   end
 end
@@ -130,7 +131,7 @@ local function write_experiment(dir, experiment, rows)
   write_table(dir, experiment, rows)
   local groups = sim.summary.groups(rows)
   local section = {
-    id = experiment.id, title = experiment.title, about = experiment.about, parameters = subtitle(experiment.sweep.base),
+    id = experiment.id, title = experiment.title, about = experiment.about, parameters = subtitle(experiment.sweep),
     files = {}, comparisons = comparisons(experiment, groups), csv = experiment.id .. ".csv",
   }
   for _, wanted in ipairs(experiment.plots) do

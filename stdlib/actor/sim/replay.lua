@@ -55,11 +55,25 @@ function M.nodes(run)
   return nodes
 end
 
+---The recorded rule as --barrier takes it: a rule that the job made itself is recorded by its name, "pssp(10, 4)".
+---@param run actor.trace.Run
+---@return string?
+function M.barrier(run)
+  local text = run.header.barrier
+  local name, parameters = (text or ""):match("^(%w+)%((.*)%)$")
+  if name then text = name .. ":" .. parameters:gsub(",%s*", ":") end
+  local resample = run.header.resample
+  if text and resample and resample ~= "" and text:match("^p[bs]sp:") and not text:find("@", 1, true) then
+    text = text .. "@" .. resample
+  end
+  return text ~= "" and text or nil
+end
+
 ---@param run actor.trace.Run
 ---@return {mean_step: number, seconds: number, barrier: string?, workers: integer}
 function M.measured(run)
   local sums = trace.summary(run)
-  return { mean_step = sums.mean_step, seconds = M.seconds(run), barrier = run.header.barrier, workers = #run.workers }
+  return { mean_step = sums.mean_step, seconds = M.seconds(run), barrier = M.barrier(run), workers = #run.workers }
 end
 
 return M

@@ -156,7 +156,7 @@ function on.leave(self, id)
   if self.model.left then self.model.left(id, self) end
 end
 
-function on.start(self, id, step)
+function on.release(self, id, step)
   self.pending[id] = self.model.gradient(self.params, id, step, M.rng_of(self.setup.seed, id, step))
 end
 
@@ -167,6 +167,8 @@ function on.apply(self, id, step)
   self.pending[id] = nil
   if update ~= nil then self:take(update, step - 1) end
 end
+
+function on.start() end
 
 function on.finish() end
 
@@ -180,11 +182,11 @@ function State:look(time)
   if model.accuracy then out.accuracy[n] = model.accuracy(self.params) end
 end
 
--- The nodes that start together, from event `at` on, in order of their ids; and the event behind them.
-local function starters(trace, at)
+-- The nodes that pull the model together, from event `at` on, in order of their ids; and the event behind them.
+local function pullers(trace, at)
   local ids, time = {}, trace.time[at]
-  while trace.event[at] == "start" and trace.time[at] == time do
-    ids[#ids + 1] = trace.id[at]
+  while (trace.event[at] == "release" or trace.event[at] == "start") and trace.time[at] == time do
+    if trace.event[at] == "release" then ids[#ids + 1] = trace.id[at] end
     at = at + 1
   end
   table.sort(ids)
@@ -201,8 +203,8 @@ function State:walk(trace, points)
       point = point + 1
     end
     self.time = time[i]
-    if event[i] == "start" and i > prepared and self.model.prepare then
-      local ids, behind = starters(trace, i)
+    if event[i] == "release" and i > prepared and self.model.prepare then
+      local ids, behind = pullers(trace, i)
       prepared = behind - 1
       self.model.prepare(self.params, ids, self)
     end
