@@ -33,6 +33,14 @@ class WatchedRule final : public BarrierRule {
     watchdog_->end();
     return status;
   }
+  Status decide_partly(const Progress& progress, Slot asking, const PartialSight& sight, double now,
+                       Decision& out) override {
+    if (watchdog_ == nullptr) return rule_.decide_partly(progress, asking, sight, now, out);
+    watchdog_->begin(rule_.asking(), label_);
+    Status status = rule_.decide_partly(progress, asking, sight, now, out);
+    watchdog_->end();
+    return status;
+  }
   int staleness() const override { return rule_.staleness(); }
   Watch watch() const override { return rule_.watch(); }
   uint64_t version() const override { return rule_.version(); }
@@ -155,7 +163,7 @@ Result<Scenario> scenario_of(const Fields& fields, Replay& replay) {
   return out;
 }
 
-/// {kind = "clock"|"free"|"sampled", staleness =, beta =, resample = "event"|"sticky"|{poll = seconds}}.
+/// {kind = "clock"|"free"|"sampled"|"other", staleness =, beta =, resample = "event"|"sticky"|{poll = seconds}}.
 NativeRule native_of(lua_State* L, int index) {
   const Fields fields{L, index};
   NativeRule out;
@@ -165,7 +173,10 @@ NativeRule native_of(lua_State* L, int index) {
     return out;
   }
   out.staleness = static_cast<int32_t>(fields.whole("staleness", 0, 2147483647.0));
-  if (kind != "sampled") return out;
+  lua_getfield(L, index, "beta");
+  const bool sampled = !lua_isnil(L, -1);
+  lua_pop(L, 1);
+  if (!sampled) return out;
   out.beta = static_cast<uint32_t>(fields.whole("beta", 0, 4294967294.0));
   lua_getfield(L, index, "resample");
   if (lua_istable(L, -1)) {
@@ -283,35 +294,48 @@ void follow(Vm& vm, lua_State* L, double seconds, SimWatch& watch) {
   };
 }
 
-/// run(options, rule): rule is an evaluator of actor.barrier or a table as native_of takes it.
+/// A rule's classic form.
+Result<SimResult> run_native(const Scenario& scenario, const NativeRule& rule, SimWatch* watch) {
+  if (scenario.topology.kind == Topology::Kind::peers) {
+    return simulate_peers(scenario, *make_peer_rule(rule), watch);
+  }
+  const uint64_t seed = rule_seed(scenario.seed);
+  return simulate_hub(
+      scenario, [&](const Clocks& clocks) { return make_admission(rule, clocks, seed); }, watch);
+}
+
+/// A rule in Lua; `sampling` says what its outermost sampling rule draws, which peers draw by message.
+Result<SimResult> run_lua(const Scenario& scenario, BarrierRule& rule, const NativeRule& sampling, SimWatch* watch) {
+  if (scenario.topology.kind == Topology::Kind::peers) {
+    return simulate_peers(scenario, *make_peer_rule(rule, sampling.beta, sampling.resample), watch);
+  }
+  return simulate_hub(
+      scenario, [&](const Clocks& clocks) { return std::make_unique<RuleAdmission>(clocks, rule); }, watch);
+}
+
+/// run(options, form, evaluator): form is {kind = "clock"|"free"|"sampled"|"other", ...} as native_of takes it; with an
+/// evaluator of actor.barrier that one is asked, and form only says what it samples.
 int sim_run(lua_State* L) {
   Vm& vm = Vm::from(L);
   check_table(L, 1, "options", kRun);
-  check_table(L, 2, "rule", kRun);
-  lua_settop(L, 2);
+  check_table(L, 2, "form", kRun);
+  lua_settop(L, 3);
   Replay replay;
   const Result<Scenario> scenario = scenario_of(Fields{L, 1}, replay);
   if (!scenario) raise_at_user(L, std::string(kRun) + ": " + scenario.error().message);
   if (const Status fine = scenario->check(); !fine) raise_at_user(L, std::string(kRun) + ": " + fine.error().message);
-  const uint64_t seed = rule_seed(scenario->seed);
+  const NativeRule form = native_of(L, 2);
   SimControl& control = sim_control(vm);
   follow(vm, L, scenario->seconds, control.watch);
-
-  lua_getfield(L, 2, "kind");
-  const bool native = lua_isstring(L, -1) != 0;
-  lua_settop(L, 2);
   Result<SimResult> result = Error{};
-  if (native) {
-    const NativeRule rule = native_of(L, 2);
-    result = simulate_hub(
-        *scenario, [&](const Clocks& clocks) { return make_admission(rule, clocks, seed); }, &control.watch);
+  if (lua_isnil(L, 3)) {
+    result = run_native(*scenario, form, &control.watch);
   } else {
     auto lua_rule = LuaRule::pop(vm);
     if (!lua_rule) raise_at_user(L, lua_rule.error().message);
     (*lua_rule)->use(L);
     WatchedRule rule(**lua_rule, control.watchdog.get());
-    const auto admission = [&](const Clocks& clocks) { return std::make_unique<RuleAdmission>(clocks, rule); };
-    result = simulate_hub(*scenario, admission, &control.watch);
+    result = run_lua(*scenario, rule, form, &control.watch);
   }
   control.watch.tick = nullptr;
   vm.check_stop(L);

@@ -103,12 +103,6 @@ function M.scenario(options)
   return scenario
 end
 
--- What the rule's native form needs to know, or nil when it has none.
-local function native_form(rule, options)
-  if options.native == false then return nil end
-  return rule.native
-end
-
 ---Simulates one run. Errors of the rule are raised with its name; so is a deadlock, with who waits.
 ---@param options actor.sim.Options
 ---@return actor.sim.Result
@@ -119,9 +113,10 @@ function M.run(options)
   local peers = options.topology == "peers"
   local resample = options.resample or (peers and "poll:0.5" or nil)
   local rule = barrier.from(options.barrier, { resample = resample, load = options.load })
-  local form = native_form(rule, options)
-  if form then return c.run(scenario, form) end
-  return c.run(scenario, barrier.evaluator(rule, c.rule_seed(scenario.seed or 0)))
+  scenario.on_progress = options.on_progress
+  if rule.native and options.native ~= false then return c.run(scenario, rule.native) end
+  local sampling = { kind = "other", beta = rule.beta, resample = rule.resample }
+  return c.run(scenario, sampling, barrier.evaluator(rule, c.rule_seed(scenario.seed or 0)))
 end
 
 ---The value that the share `q` of the sorted array is not beyond.
