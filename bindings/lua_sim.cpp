@@ -374,11 +374,13 @@ int sim_student_t(lua_State* L) {
   return 1;
 }
 
-/// regular(path): whether the file is a regular one, or there is none yet.
+/// regular(path): the file behind all links when it is a regular one, or there is none yet; else nil.
 int sim_regular(lua_State* L) {
   std::error_code error;
-  const auto status = std::filesystem::status(std::string(check_text(L, 1, "path", "regular")), error);
-  lua_pushboolean(L, !std::filesystem::exists(status) || std::filesystem::is_regular_file(status));
+  const auto real = std::filesystem::weakly_canonical(std::string(check_text(L, 1, "path", "regular")), error);
+  const auto status = std::filesystem::status(real, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return 0;
+  lua_pushstring(L, real.c_str());
   return 1;
 }
 

@@ -44,6 +44,7 @@ local known = {
   { name = "confidence", value = "P", kind = "number", default = 0.95, help = "of the intervals" },
   { name = "train", value = "MODEL", help = "train along the way (loss, accuracy): linear, factorisation or mnist, or 'linear rate=0.01 merge=drop:4', or 'job.lua --its flags'" },
   { name = "replay", value = "TRACE", help = "the work and network times of a run recorded with --record; compares with what was measured" },
+  { name = "chrome", value = "FILE", help = "with --replay: the recorded run for chrome://tracing or Perfetto" },
   { name = "paper", value = "DIR", help = "every experiment of the literature, as DIR/index.html" },
   { name = "list", help = "the rules and merge policies, one line each" },
   { name = "rule-timeout", value = "SECONDS", kind = "number", default = 10, help = "end a rule whose answers take longer" },
@@ -159,7 +160,7 @@ end
 
 -- The tables that are written: opened before anything runs, so that what cannot be written is known at once.
 local function open_tables(values, configuration, varied)
-  for _, kind in ipairs { "svg", "png" } do
+  for _, kind in ipairs { "svg", "png", "chrome" } do
     if values[kind] then
       local fine, message = require("actor.c.sim").writable(path_of(values[kind]))
       if not fine then return nil, message end
@@ -178,11 +179,15 @@ local function open_tables(values, configuration, varied)
   return tables
 end
 
-local function run_sweep(tasks, values, jobs, tables)
+local function run_sweep(tasks, sweep_names, values, jobs, tables)
   local bar = require("actor.progress").new { total = #tasks, label = "sim", quiet = values["no-progress"] }
-  local rows = {}
-  local skipped = tables[1] and tables[1].done or 0
+  local skipped, rows = tables[1] and tables[1].done or 0, {}
   for _, file in ipairs(tables) do skipped = math.min(skipped, file.done) end
+  -- What is in the files is not simulated again, except for what no line holds: curves, and all of JSON.
+  local kind = (values.svg or values.png) and sim.figures.kinds[values.plot or (#sweep_names > 0 and "mean" or "cdf")]
+  if (kind and not kind.field) or not values.csv then skipped = 0 end
+  local before = skipped > 0 and tables[1]:rows_before()
+  for i = 1, skipped do rows[i] = before[i] end
   local function take(row)
     rows[#rows + 1] = row
     for _, file in ipairs(tables) do
@@ -190,7 +195,6 @@ local function run_sweep(tasks, values, jobs, tables)
     end
     bar:update(row.index, row.barrier)
   end
-  -- Rows that are in the files already are simulated again only where something else needs them.
   local todo = {}
   for _, task in ipairs(tasks) do
     if task.index > skipped then todo[#todo + 1] = task end
@@ -223,6 +227,12 @@ local function save_plots(values, rows, varied, configuration)
     end
   end
   return true
+end
+
+local function save_chrome(values)
+  if not values.chrome then return true end
+  local path = values.replay:match("^(.*)#%d+$") or values.replay
+  return require("actor.plot").save(path_of(values.chrome), actor.trace.chrome(actor.trace.read(path)))
 end
 
 local function main()
@@ -258,15 +268,17 @@ local function main()
     local make, message = sim.train.from(values.train)
     if not make then return usage_error("%s", message) end
   end
+  if values.chrome and not values.replay then return usage_error("--chrome shows a recorded run: give --replay TRACE") end
   local sweep, wrong = grid.sweep(values, barriers)
   if not sweep then return usage_error("%s", wrong) end
   local configuration = grid.configuration(values, barriers)
   local tables
   tables, wrong = open_tables(values, configuration, sweep.names)
   if not tables then return usage_error("%s", wrong) end
-  local rows = run_sweep(sweep.tasks, values, jobs, tables)
+  local rows = run_sweep(sweep.tasks, sweep.names, values, jobs, tables)
   local saved
   saved, wrong = save_plots(values, rows, sweep.names, configuration)
+  if saved then saved, wrong = save_chrome(values) end
   if not saved then return usage_error("%s", wrong) end
   if values.csv ~= "-" and values.json ~= "-" then
     print_summary(rows, sweep.names, values.confidence)

@@ -200,6 +200,8 @@ test("a table is complete or not there, and a sweep goes on from what is there",
   local second = write(3, 2, true)
   equal(second.done, 2)
   equal(text(path .. ".part"), before)
+  local known = second:rows_before()
+  equal({ known[2].barrier, known[2].seed, known[2].mean_step }, { rows[2].barrier, rows[2].seed, rows[2].mean_step })
   for i = 3, 4 do second:add(rows[i]) end
   second:finish()
   equal(text(path .. ".part"), nil)
@@ -212,6 +214,22 @@ test("a table is complete or not there, and a sweep goes on from what is there",
   first.file:close()
   os.remove(path)
   equal(select(2, sim.table.open("/nowhere/at/all.csv", "csv", {}, {})):find("No such file") ~= nil, true)
+end)
+
+test("what was quoted is read again", function()
+  local path = os.tmpname()
+  local row = sim.sweep.run({ base = { nodes = 2, time = 3 }, barriers = { "bsp" } })[1]
+  row.barrier = 'a,"b",c""'
+  local first = assert(sim.table.open(path, "csv", { "x" }, { "work" }))
+  row.varied = { work = "gamma(1,2)" }
+  first:add(row)
+  first:finish()
+  local again = assert(sim.table.open(path, "csv", { "x" }, { "work" }, true))
+  equal(again:rows_before()[1].barrier, row.barrier)
+  equal(again:rows_before()[1].varied.work, "gamma(1,2)")
+  near(again:rows_before()[1].mean_step, row.mean_step, 1e-8)
+  again:finish()
+  os.remove(path)
 end)
 
 test("cells of a table are quoted where they have to be", function()
@@ -240,6 +258,6 @@ test("a trace has a release, a start, a finish and an apply of each step", funct
 end)
 
 test("standard output is written in place, also where it leads to a regular file", function()
-  equal(sim.table.regular("/dev/stdout"), false)
+  equal(sim.table.regular("/dev/stdout"), nil)
   equal(sim.table.regular("/proc/self/fd/1"), false)
 end)

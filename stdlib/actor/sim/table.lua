@@ -96,12 +96,13 @@ M.formats = {
 
 -- --- files ---
 
----Whether `path` is a regular file or could become one; a pipe or a device is not. /dev/stdout never is, whatever it
----leads to: a rename would put a file in its place.
+---The regular file that `path` is or could become, behind all links; nil for a pipe or a device. /dev/stdout never is
+---one, whatever it leads to: a rename would put a file in its place.
 ---@param path string
----@return boolean
+---@return string?
 function M.regular(path)
-  return not path:find("^/dev/") and not path:find("^/proc/") and require("actor.c.sim").regular(path)
+  if path:find("^/dev/std") or path:find("^/dev/fd/") or path:find("^/proc/") then return nil end
+  return require("actor.c.sim").regular(path)
 end
 
 ---The lines that an earlier sweep of the same header has left behind, nil when there is no such file, or nil and what is
@@ -111,8 +112,9 @@ end
 ---@return string[]? lines
 ---@return string? message
 function M.left_behind(path, header)
-  for _, name in ipairs { path .. partial, path } do
-    local file = M.regular(name) and io.open(name, "rb")
+  local real = M.regular(path)
+  for _, name in ipairs(real and { real .. partial, real } or {}) do
+    local file = io.open(name, "rb")
     if file then
       local text = file:read("*a")
       file:close()
@@ -138,7 +140,7 @@ Table.__index = Table
 ---@return actor.sim.Table? nil, message when it cannot be written
 ---@return string? message
 function M.open(path, format, configuration, varied, resume)
-  local self = setmetatable({ path = path, format = M.formats[format], columns = all_columns(varied), done = 0 }, Table)
+  local self = setmetatable({ path = path, format = M.formats[format], columns = all_columns(varied), varied = varied, done = 0 }, Table)
   local header = self.format.header(configuration, self.columns)
   local before
   if resume then
@@ -147,16 +149,47 @@ function M.open(path, format, configuration, varied, resume)
     if message then return nil, message end
   end
   self.regular = M.regular(path)
-  self.writes_to = self.regular and path .. partial or path
+  self.writes_to = self.regular and self.regular .. partial or path
   local message
   self.file, message = io.open(self.writes_to, "wb")
   if not self.file then return nil, message end
   self:write(header)
-  for _, line in ipairs(before or {}) do
-    self:write(line)
-    self.done = self.done + 1
-  end
+  self.before = before or {}
+  self:write(table.concat(self.before))
+  self.done = #self.before
   return self
+end
+
+-- The cells of a line of CSV as M.formats writes it.
+local function cells_of(line)
+  local cells, at = {}, 1
+  while at <= #line do
+    local quoted, behind = line:match('^"(.-)"()[,\n]', at)
+    while quoted and select(2, quoted:gsub('"', "")) % 2 == 1 do -- the quote found was half of a doubled one
+      local more, next_behind = line:match('^(.-)"()[,\n]', behind)
+      quoted, behind = quoted .. '"' .. more, next_behind
+    end
+    local text = quoted and quoted:gsub('""', '"') or line:match("^[^,\n]*", at)
+    cells[#cells + 1] = text
+    at = (behind or at + #text) + 1
+  end
+  return cells
+end
+
+---The rows that the sweep before has left behind, as far as a line holds them. Of CSV only.
+---@return table[]
+function Table:rows_before()
+  local rows = {}
+  for i, line in ipairs(self.before) do
+    local row, cells = { index = i, varied = {} }, cells_of(line)
+    for k, name in ipairs(self.columns) do
+      local value = tonumber(cells[k]) or cells[k]
+      if value ~= "" then row[name] = value end
+    end
+    for _, name in ipairs(self.varied) do row.varied[name] = row[name] end
+    rows[i] = row
+  end
+  return rows
 end
 
 function Table:write(text)
@@ -175,7 +208,7 @@ end
 function Table:finish()
   self.file:close()
   if self.regular then
-    local fine, message = os.rename(self.writes_to, self.path)
+    local fine, message = os.rename(self.writes_to, self.regular)
     if not fine then error(message, 0) end
   end
 end
