@@ -1,5 +1,7 @@
 --- The command line of actorhost's subcommands: a list of flags gives the parser, its error messages and the help.
 --- Errors are returned as nil, message: whoever runs the command says them and leaves with code 2.
+local nearest = require("actor.nearest")
+
 local M = {}
 
 ---@class actor.flags.Flag
@@ -10,35 +12,6 @@ local M = {}
 ---@field default? any
 ---@field many? boolean may be given again: the value is an array
 ---@field help string
-
--- --- suggestions ---
-
-local function distance(a, b)
-  local row = {}
-  for j = 0, #b do row[j] = j end
-  for i = 1, #a do
-    local diagonal = row[0]
-    row[0] = i
-    for j = 1, #b do
-      local cost = a:byte(i) == b:byte(j) and 0 or 1
-      diagonal, row[j] = row[j], math.min(row[j] + 1, row[j - 1] + 1, diagonal + cost)
-    end
-  end
-  return row[#b]
-end
-
----The word of `words` that `word` may have been meant for, or nil: at most two letters away.
----@param word string
----@param words string[]
----@return string?
-function M.nearest(word, words)
-  local best, least = nil, 3
-  for _, candidate in ipairs(words) do
-    local d = distance(word, candidate)
-    if d < least then best, least = candidate, d end
-  end
-  return best
-end
 
 -- --- parsing ---
 
@@ -54,7 +27,7 @@ end
 local function unknown(flags, word)
   local names = {}
   for _, flag in ipairs(flags) do names[#names + 1] = flag.name end
-  local near = M.nearest((word:gsub("^%-+", "")), names)
+  local near = nearest((word:gsub("^%-+", "")), names)
   return ("unknown flag '%s'%s"):format(word, near and ("; did you mean --%s?"):format(near) or "")
 end
 

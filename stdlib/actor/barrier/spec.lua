@@ -1,8 +1,10 @@
 --- Rules as text: `ssp:4`, `pbsp:10@sticky`, `rule.lua:halfway`. See barrier.from.
 local check = require("actor.check")
 local library = require("actor.barrier.library")
+local nearest = require("actor.nearest")
 local parameters = require("actor.barrier.parameter")
 local rules = require("actor.barrier.rule")
+local util = require("actor.util")
 
 local M = {}
 
@@ -19,34 +21,8 @@ local function known()
   return table.concat(names, ", ") .. ", or a file rule.lua[:name]"
 end
 
--- How many letters have to be changed, added or taken away to make one word of the other (Levenshtein).
-local function distance(a, b)
-  local row = {}
-  for j = 0, #b do row[j] = j end
-  for i = 1, #a do
-    local diagonal = row[0]
-    row[0] = i
-    for j = 1, #b do
-      local cost = a:byte(i) == b:byte(j) and 0 or 1
-      diagonal, row[j] = row[j], math.min(row[j] + 1, row[j - 1] + 1, diagonal + cost)
-    end
-  end
-  return row[#b]
-end
-
-local function nearest(name, names)
-  local best, least = nil, 3
-  name = name:lower()
-  for candidate in pairs(names) do
-    local d = distance(name, candidate:lower())
-    if name:byte() == candidate:lower():byte() then d = d - 0.5 end -- the first letter is seldom the wrong one
-    if d < least or (d == least and best and candidate < best) then best, least = candidate, d end
-  end
-  return best
-end
-
 local function suggestion(name, names)
-  local near = nearest(name, names)
+  local near = nearest(name, util.sorted_keys(names))
   return near and ("; did you mean %s?"):format(near) or ""
 end
 

@@ -2,7 +2,7 @@
 --- first run.
 local barrier = require("actor.barrier")
 local sim = require("actor.sim")
-local flags = require("actor.flags")
+local nearest = require("actor.nearest")
 
 local M = {}
 
@@ -111,20 +111,6 @@ local function options_at(values, point)
   return out
 end
 
-local function combinations(vary, at, chosen, out)
-  if at > #vary then
-    local point = {}
-    for name, value in pairs(chosen) do point[name] = value end
-    out[#out + 1] = point
-    return out
-  end
-  for _, value in ipairs(vary[at][2]) do
-    chosen[vary[at][1]] = value
-    combinations(vary, at + 1, chosen, out)
-  end
-  return out
-end
-
 local function add_tasks(tasks, values, barriers, point)
   local at = options_at(values, point)
   local scenario, message = sim.scenario(at)
@@ -158,7 +144,7 @@ local function sweeps_of(values, barriers)
   for _, one in ipairs(vary) do
     local name = one[1]
     if not is_option[name] and not all:find("{" .. name .. "}", 1, true) then
-      local near = flags.nearest(name, options)
+      local near = nearest(name, options)
       return nil, ("--sweep %s: there is no such flag%s, and no rule with {%s} in it"):format(name,
         near and (" (did you mean %s?)"):format(near) or "", name)
     end
@@ -198,7 +184,7 @@ function M.sweep(values, barriers)
   end
   if count > max_tasks then return nil, ("the sweep has %.0f runs; at most %.0f are possible"):format(count, max_tasks) end
   local tasks = {}
-  for _, point in ipairs(combinations(vary, 1, {}, {})) do
+  for _, point in ipairs(sim.sweep.points(vary)) do
     wrong = add_tasks(tasks, values, barriers, point)
     if wrong then return nil, wrong end
   end

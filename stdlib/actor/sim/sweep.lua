@@ -21,8 +21,7 @@ local M = {}
 ---@field repeats? integer seeds from `base.seed` up; default 1
 ---@field train? string what is trained along the way: "linear", "mnist rate=0.01", "job.lua --lr 0.1"
 
--- Every combination, the first name changing slowest.
-local function points(vary, at, chosen, out)
+local function combine(vary, at, chosen, out)
   if at > #vary then
     local point = {}
     for name, value in pairs(chosen) do point[name] = value end
@@ -31,10 +30,17 @@ local function points(vary, at, chosen, out)
   end
   for _, value in ipairs(vary[at][2]) do
     chosen[vary[at][1]] = value
-    points(vary, at + 1, chosen, out)
+    combine(vary, at + 1, chosen, out)
   end
   chosen[vary[at][1]] = nil
   return out
+end
+
+---Every combination of values, the first name changing slowest.
+---@param vary {[1]: string, [2]: (string|number)[]}[]
+---@return table<string, string|number>[]
+function M.points(vary)
+  return combine(vary, 1, {}, {})
 end
 
 ---@param sweep actor.sim.Sweep
@@ -44,7 +50,7 @@ function M.tasks(sweep)
     "sim.sweep")
   check.integer(sweep.repeats or 1, "repeats", "sim.sweep", 1, 1e6)
   local base, tasks = sweep.base or {}, {}
-  for _, point in ipairs(points(sweep.vary or {}, 1, {}, {})) do
+  for _, point in ipairs(M.points(sweep.vary or {})) do
     for _, barrier in ipairs(sweep.barriers) do
       local spec = type(barrier) == "table" and barrier[1] or barrier
       for repeat_ = 1, sweep.repeats or 1 do

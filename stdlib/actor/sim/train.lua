@@ -9,7 +9,7 @@
 ---
 --- Random numbers of a gradient hang on seed, node and step alone: a node meets the same data under every rule.
 local check = require("actor.check")
-local flags = require("actor.flags")
+local nearest = require("actor.nearest")
 local rng = require("actor.rng")
 local sim = require("actor.sim")
 
@@ -376,7 +376,7 @@ local function from_name(words)
   local name = words[1] or ""
   local known = table.concat(names, ", ")
   if not known:find("%f[%a]" .. name:gsub("%W", "%%%0") .. "%f[%A]") then
-    local near = flags.nearest(name, names)
+    local near = nearest(name, names)
     return nil, ("there is no model '%s'%s: give %s, or a file job.lua"):format(name,
       near and (" (did you mean %s?)"):format(near) or "", known)
   end
