@@ -83,7 +83,7 @@ void EventAdmission::try_group(size_t step, std::vector<NodeId>& passed) {
   const double each = hazard(behind);
   for (size_t tried = 0; tried < waiters.size();) {
     const double all = each * static_cast<double>(waiters.size() - tried);
-    if (fuse_ > all) {
+    if (fuse_ >= all) {  // also both 0: nobody passes with probability 0
       fuse_ -= all;
       return;
     }

@@ -281,7 +281,9 @@ void HubSimulation::handle_membership(const SimEvent& event, Kind kind) {
     case Kind::leaves:
       if (clocks_.size() > 0) remove(clocks_.live()[churn_.below(clocks_.size())], now, false);
       return push(now + churn_.exponential(1 / scenario_.churn.leaves), 0, Kind::leaves);
-    case Kind::departs: return remove(id, now, false);
+    case Kind::departs:
+      if (nodes_[id].state != State::gone) remove(id, now, false);
+      return;
     case Kind::crashes:
       if (nodes_[id].state == State::gone) return;
       ++result_.crashed;

@@ -88,8 +88,9 @@ struct SimResult {
   // inconsistency, the mean over nodes of how far each is from where the puller saw it.
   Moments staleness;
   Moments progress_inconsistency;
-  // Per pull (one in as many as there are nodes): size of the difference between the updates that a serial round-robin
-  // execution would have made visible and those that are, divided by the nodes.
+  // Per pull (one in n + 1 with n nodes, so that each has its turn where all go in step): size of the difference
+  // between the updates that a serial round-robin execution would have made visible and those that are, divided by the
+  // nodes.
   Moments sequence_inconsistency;
 
   double ended = 0;          // the horizon, or earlier when everybody has left

@@ -102,6 +102,8 @@ Status Scenario::check() const {
   if (replay == nullptr) {
     if (!(work.mean() > 0))
       return bad("work '" + work.text() + "' takes no time: steps without end would fit into the run");
+    if (!speed.zero() && !(speed.mean() > 0))
+      return bad("speed '" + speed.text() + "' takes no time: steps without end would fit into the run");
     return {};
   }
   if (replay->nodes.empty()) return bad("the trace holds no node");

@@ -35,7 +35,9 @@ bool WorkTimes::straggles(uint32_t node, double now) {
 double WorkTimes::speed(uint32_t node) {
   while (speeds_.size() <= node) {
     StepRng rng(sim_seed(scenario_.seed, SimStream::speed), speeds_.size(), 0);
-    speeds_.push_back(scenario_.speed.draw(rng));
+    double speed = 0;
+    while (!(speed > 0)) speed = scenario_.speed.draw(rng);  // a node without work would never get anywhere
+    speeds_.push_back(speed);
   }
   return speeds_[node];
 }
