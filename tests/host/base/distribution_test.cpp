@@ -1,12 +1,46 @@
 #include "host/base/distribution.hpp"
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
 #include <string>
 
 #include <catch2/catch.hpp>
+#include <unistd.h>
 
 using actorhost::Distribution;
 using actorhost::Rng;
+
+namespace {
+
+/// A file of this text, as long as it lives.
+class TraceFile {
+ public:
+  explicit TraceFile(const std::string& text) {
+    static int number = 0;
+    path_ = std::filesystem::temp_directory_path() /
+            ("actorhost_trace_" + std::to_string(::getpid()) + "_" + std::to_string(number++));
+    std::ofstream(path_, std::ios::binary) << text;
+  }
+  ~TraceFile() { std::filesystem::remove(path_); }
+  TraceFile(const TraceFile&) = delete;
+  TraceFile& operator=(const TraceFile&) = delete;
+  std::string path() const { return path_.string(); }
+  std::string spec() const { return "trace(" + path() + ")"; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::set<double> drawn(const Distribution& dist) {
+  Rng rng(3);
+  std::set<double> out;
+  for (int i = 0; i < 1000; ++i) out.insert(dist.draw(rng));
+  return out;
+}
+
+}  // namespace
 
 TEST_CASE("each distribution draws numbers with the mean it states") {
   for (const std::string text : {"0.25", "const(0.5)", "exp(2)", "gamma(3,0.5)", "uniform(1,3)", "pareto(4,1)",
@@ -35,5 +69,71 @@ TEST_CASE("a malformed distribution says which part is wrong") {
     auto dist = Distribution::parse(text);
     REQUIRE_FALSE(dist.ok());
     CHECK_THAT(dist.error().message, Catch::Contains(expected));
+  }
+}
+
+TEST_CASE("a trace draws from the numbers of a file, each as often, and knows their mean") {
+  const TraceFile file("1\n2.5\n\n# a comment\n  4e-1  # after a number\n0\n");
+  auto dist = Distribution::parse(file.spec());
+  REQUIRE(dist.ok());
+  CHECK(drawn(*dist) == std::set<double>{0, 0.4, 1, 2.5});
+  CHECK(dist->mean() == Approx(3.9 / 4));
+  CHECK_FALSE(dist->zero());
+  CHECK(dist->text() == file.spec());
+  auto shifted = Distribution::parse("10+" + file.spec());
+  REQUIRE(shifted.ok());
+  CHECK(drawn(*shifted) == std::set<double>{10, 10.4, 11, 12.5});
+  CHECK(shifted->mean() == Approx(10 + 3.9 / 4));
+}
+
+TEST_CASE("a trace may have the line ends of any system, and none at its end") {
+  for (const std::string text : {"1\r\n2 \r\n# x\r\n\r\n3\r\n", "1\n2\n3", "1\r\n2\r\n3"}) {
+    const TraceFile file(text);
+    auto dist = Distribution::parse(file.spec());
+    REQUIRE(dist.ok());
+    CHECK(drawn(*dist) == std::set<double>{1, 2, 3});
+  }
+}
+
+TEST_CASE("of a recorded trace the compute column of the step rows is drawn from") {
+  const TraceFile file(
+      "# actorhost trace 1\nkind,id,a,b,c\njoin,0,0,0.5\nstep,0,1,0.7,0.8,0.25\nstep,1,1,0.9,1.0,0.5\r\nleave,0,1,2\n"
+      "step,0,2,1.2,1.3,0.75\n");
+  auto dist = Distribution::parse(file.spec());
+  REQUIRE(dist.ok());
+  CHECK(drawn(*dist) == std::set<double>{0.25, 0.5, 0.75});
+}
+
+TEST_CASE("copies of a trace draw the same when the file is gone") {
+  Distribution copy;
+  {
+    const TraceFile file("1\n2\n");
+    auto dist = Distribution::parse(file.spec());
+    REQUIRE(dist.ok());
+    copy = *dist;
+  }
+  CHECK(drawn(copy) == std::set<double>{1, 2});
+}
+
+TEST_CASE("a trace's bad line is named by its number") {
+  const std::pair<const char*, const char*> cases[] = {
+      {"1\n2\nthree\n", ":3: expected a number of seconds, 0 or more, got 'three'"},
+      {"# x\n\n-1\n", ":3: expected a number of seconds, 0 or more, got '-1'"},
+      {"1 2\n", ":1: expected a number of seconds, 0 or more, got '1 2'"},
+      {"1\ninf\n", ":2: expected a number of seconds, 0 or more, got 'inf'"},
+      {"nan\r\n", ":1: expected a number of seconds, 0 or more, got 'nan'"},
+      {"# actorhost trace 1\nstep,0,1,0.7,0.8,0.25\nstep,0,2,0.7,0.8,\n", ":3: expected a number of seconds"},
+      {"# actorhost trace 1\nstep,0,1,0.7,0.8,x\n", ":2: expected a number of seconds, 0 or more, got 'x'"},
+      {"", "holds no number of seconds"},
+      {"# nothing\n\n", "holds no number of seconds"},
+      {"# actorhost trace 1\njoin,0,0,1\n", "holds no number of seconds"},
+  };
+  for (const auto& [text, expected] : cases) {
+    const TraceFile file(text);
+    INFO(text);
+    auto dist = Distribution::parse(file.spec());
+    REQUIRE_FALSE(dist.ok());
+    CHECK(dist.error().code == actorhost::Code::bad_argument);
+    CHECK_THAT(dist.error().message, Catch::Contains(expected) && Catch::Contains(file.path()));
   }
 }

@@ -1,0 +1,121 @@
+// Each form of a rule that costs O(1) an event against the rule itself, asked through the parameter server's gate.
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/sim/sim_world.hpp"
+
+using namespace actorhost;
+using namespace sim_test;
+
+namespace {
+
+void same_bits(const NativeRule& rule, const Lot& lot, int scenarios, bool checks) {
+  Rng rng(42, static_cast<uint64_t>(rule.staleness) << 32 | rule.beta);
+  for (int i = 0; i < scenarios; ++i) {
+    const Scenario scenario = random_scenario(rng, lot);
+    INFO(describe(scenario));
+    REQUIRE(difference(text(run(scenario, rule), checks), text(run_general(scenario, rule), checks)) == "");
+  }
+}
+
+constexpr Lot kAnything;
+// Who replaces a member that left is drawn in another way.
+constexpr Lot kNobodyLeaves{.leaves = false};
+
+}  // namespace
+
+TEST_CASE("bsp gives the same bits as the rule behind the gate, whatever goes wrong") {
+  same_bits(kBsp, kAnything, 150, true);
+}
+
+TEST_CASE("ssp gives the same bits as the rule behind the gate, whatever goes wrong") {
+  for (const int32_t staleness : {1, 2, 4, 20}) same_bits(ssp(staleness), kAnything, 60, true);
+}
+
+TEST_CASE("asp gives the same bits as the rule behind the gate, whatever goes wrong") {
+  same_bits(kAsp, kAnything, 100, true);
+}
+
+TEST_CASE("a sticky sample gives the same bits as the rule behind the gate") {
+  for (const auto& [beta, staleness] : {std::pair(1U, 0), {2U, 0}, {3U, 1}, {7U, 3}}) {
+    Lot lot = kNobodyLeaves;
+    lot.joins = false;
+    same_bits(pssp(beta, staleness, kSticky), lot, 60, true);
+  }
+}
+
+TEST_CASE("a sticky sample gives the same bits also when others join") {
+  Rng rng(7);
+  for (int i = 0; i < 40; ++i) {
+    Scenario scenario = random_scenario(rng, kNobodyLeaves);
+    scenario.nodes = std::max(scenario.nodes, 3U);
+    scenario.churn.joins = 1;
+    INFO(describe(scenario));
+    const NativeRule rule = pbsp(2, kSticky);
+    REQUIRE(difference(text(run(scenario, rule), false), text(run_general(scenario, rule), false)) == "");
+  }
+}
+
+TEST_CASE("a sample of everybody is bsp or ssp, however it is drawn, as long as nobody comes") {
+  Rng rng(8);
+  for (int i = 0; i < 60; ++i) {
+    Lot lot = kAnything;
+    lot.joins = false;
+    const Scenario scenario = random_scenario(rng, lot);
+    INFO(describe(scenario));
+    const std::string bsp = text(run(scenario, kBsp), false);
+    REQUIRE(difference(text(run(scenario, pbsp(64, kEvent)), false), bsp) == "");
+    REQUIRE(difference(text(run(scenario, pbsp(1000, kSticky)), false), bsp) == "");
+    REQUIRE(difference(text(run(scenario, pssp(64, 2, kSticky)), false), text(run(scenario, ssp(2)), false)) == "");
+  }
+}
+
+// Those who pass at one event pass by their steps, not in the order in which they asked: the same but for ties.
+TEST_CASE("a sample of everybody at each event takes the steps of ssp") {
+  Rng rng(12);
+  for (int i = 0; i < 60; ++i) {
+    const Scenario scenario =
+        random_scenario(rng, {.leaves = true, .joins = false, .network = false, .constant = false});
+    INFO(describe(scenario));
+    const SimResult sampled = run(scenario, pssp(64, 2, kEvent));
+    const SimResult whole = run(scenario, ssp(2));
+    CHECK(sampled.steps == whole.steps);
+    CHECK(sampled.updates == whole.updates);
+    CHECK(sampled.waiting == Approx(whole.waiting).margin(1e-9));
+  }
+}
+
+TEST_CASE("a sample of nobody is asp") {
+  Rng rng(9);
+  for (int i = 0; i < 40; ++i) {
+    const Scenario scenario = random_scenario(rng, kAnything);
+    INFO(describe(scenario));
+    const std::string free = text(run(scenario, kAsp), false);
+    REQUIRE(difference(text(run(scenario, pbsp(0, kEvent)), false), free) == "");
+    REQUIRE(difference(text(run(scenario, pbsp(0, kSticky)), false), free) == "");
+  }
+}
+
+// The gate adds up the time of a poll in another way, so times may differ in the last digits; and when somebody joins
+// it asks again, which may put a poll off by the shortest time.
+TEST_CASE("a sample that polls gives the steps and, but for rounding, the times of the rule behind the gate") {
+  Rng rng(10);
+  for (int i = 0; i < 150; ++i) {
+    Lot lot = kNobodyLeaves;
+    lot.joins = false;
+    lot.constant = false;  // no ties, which rounding could order in another way
+    const Scenario scenario = random_scenario(rng, lot);
+    const NativeRule rule = pssp(1 + static_cast<uint32_t>(rng.below(4)), static_cast<int32_t>(rng.below(3)),
+                                 {Resample::Kind::poll, rng.below(2) == 0 ? 0.05 : 0.7});
+    INFO(describe(scenario));
+    const SimResult fast = run(scenario, rule);
+    const SimResult general = run_general(scenario, rule);
+    REQUIRE(fast.steps == general.steps);
+    CHECK(fast.updates == general.updates);
+    CHECK(fast.messages == general.messages);
+    CHECK(fast.busy == Approx(general.busy).epsilon(1e-9));
+    CHECK(fast.waiting == Approx(general.waiting).epsilon(1e-9).margin(1e-9));
+    CHECK(fast.staleness.mean == Approx(general.staleness.mean).epsilon(1e-9));
+  }
+}

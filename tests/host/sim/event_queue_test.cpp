@@ -1,0 +1,175 @@
+#include "host/sim/event_queue.hpp"
+
+#include <cmath>
+#include <functional>
+#include <queue>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "host/base/random.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+struct Later {
+  bool operator()(const SimEvent& a, const SimEvent& b) const {
+    return a.time > b.time || (a.time == b.time && a.order > b.order);
+  }
+};
+
+/// The queue beside a heap of the standard library that lives through the same.
+class Twin {
+ public:
+  void push(double time, uint32_t node) {
+    queue_.push(time, node, node ^ 5);
+    model_.push({time, order_++, node, node ^ 5});
+  }
+  /// Takes the earliest out of both and compares; false when they differ. `now` is its time then.
+  bool pop(double& now) {
+    const SimEvent expected = model_.top();
+    model_.pop();
+    if (queue_.next_time() != expected.time) return false;
+    const SimEvent got = queue_.pop();
+    now = got.time;
+    return got.time == expected.time && got.order == expected.order && got.node == expected.node &&
+           got.tag == expected.tag && queue_.size() == model_.size();
+  }
+  size_t size() const { return model_.size(); }
+  EventQueue& queue() { return queue_; }
+
+ private:
+  EventQueue queue_;
+  std::priority_queue<SimEvent, std::vector<SimEvent>, Later> model_;
+  uint64_t order_ = 0;
+};
+
+using Gap = std::function<double(Rng&, double now)>;
+struct Shape {
+  const char* name;
+  Gap gap;  // from now to the new event
+};
+
+// What the simulations do, and what makes a calendar queue slow or wrong.
+const Shape kShapes[] = {
+    {"constant", [](Rng&, double) { return 1.0; }},
+    {"exponential", [](Rng& rng, double) { return rng.exponential(); }},
+    {"none", [](Rng&, double) { return 0.0; }},
+    {"few different", [](Rng& rng, double) { return static_cast<double>(rng.below(4)); }},
+    {"heavy tail", [](Rng& rng, double) { return 1e-3 * pow_of(1 - rng.uniform(), -2); }},
+    {"heaviest tail", [](Rng& rng, double) { return std::min(1e300, pow_of(1 - rng.uniform(), -40)); }},
+    {"mostly now, some far", [](Rng& rng, double) { return rng.below(50) == 0 ? 1e6 + rng.uniform() : 0.01; }},
+    {"two scales", [](Rng& rng, double) { return rng.below(2) == 0 ? 1e-9 * rng.uniform() : 1e4 * rng.uniform(); }},
+    {"to the next whole second", [](Rng&, double now) { return std::floor(now) + 1 - now; }},
+    {"tiny", [](Rng& rng, double) { return 1e-300 * rng.uniform(); }},
+    {"beyond all buckets", [](Rng& rng, double) { return 1e200 * rng.uniform(); }},
+    {"ever shorter", [](Rng& rng, double now) { return rng.uniform() / (1 + now * now); }},
+};
+
+/// Holds about `size` events for `turns` turns; each takes one out and puts one in, at first and now and then a burst
+/// of either. Returns the number of the turn that went wrong, 0 when none did.
+size_t first_difference(const Shape& shape, uint64_t seed, size_t size, size_t turns) {
+  Rng rng(seed);
+  Twin twin;
+  double now = 0;
+  const auto push = [&] { twin.push(now + shape.gap(rng, now), static_cast<uint32_t>(rng.below(1000))); };
+  while (twin.size() < size) push();
+  for (size_t turn = 1; turn <= turns; ++turn) {
+    uint64_t pushes = 1;
+    uint64_t pops = 1;
+    if (rng.below(turns / 4 + 1) == 0) {
+      (rng.below(2) == 0 ? pops : pushes) = rng.below(size + 1);  // the queue shrinks or grows, and is built anew
+    }
+    for (uint64_t i = 0; i < pops && twin.size() > 0; ++i) {
+      if (!twin.pop(now)) return turn;
+    }
+    for (uint64_t i = 0; i < pushes; ++i) push();
+  }
+  while (twin.size() > 0) {
+    if (!twin.pop(now)) return turns + 1;
+  }
+  return twin.queue().empty() && std::isinf(twin.queue().next_time()) ? 0 : turns + 2;
+}
+
+/// Makes a failing case as small as halving gets it, and says which one it is.
+std::string smallest_failure(const Shape& shape, uint64_t seed, size_t size, size_t turns) {
+  while (size > 0 && first_difference(shape, seed, size / 2, turns) != 0) size /= 2;
+  while (turns > 0 && first_difference(shape, seed, size, turns / 2) != 0) turns /= 2;
+  return std::string(shape.name) + ", seed " + std::to_string(seed) + ", " + std::to_string(size) + " events, " +
+         std::to_string(turns) + " turns: differs in turn " +
+         std::to_string(first_difference(shape, seed, size, turns));
+}
+
+void agree(size_t size, size_t turns, uint64_t seeds) {
+  for (const Shape& shape : kShapes) {
+    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+      if (first_difference(shape, seed, size, turns) == 0) continue;
+      FAIL_CHECK(smallest_failure(shape, seed, size, turns));
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a few events come out as from a heap, whatever their times") {
+  for (const size_t size : {0, 1, 2, 3, 10, 63, 64, 65, 128, 129, 300}) agree(size, 300, 8);
+}
+
+TEST_CASE("a thousand events come out as from a heap through many retunings") { agree(1000, 20000, 1); }
+
+TEST_CASE("a hundred thousand events come out as from a heap") {
+  for (const size_t shape : {0, 1, 4, 7}) {
+    if (first_difference(kShapes[shape], 1, 100000, 1000) == 0) continue;
+    FAIL_CHECK(smallest_failure(kShapes[shape], 1, 100000, 1000));
+  }
+}
+
+TEST_CASE("events of one time come out in the order in which they were added, also while some are taken") {
+  EventQueue queue;
+  for (uint32_t i = 0; i < 500; ++i) queue.push(3, i, 0);
+  for (uint32_t i = 0; i < 100; ++i) CHECK(queue.pop().node == i);
+  for (uint32_t i = 500; i < 1500; ++i) queue.push(3, i, 0);  // grows, so it is built anew meanwhile
+  for (uint32_t i = 100; i < 1500; ++i) CHECK(queue.pop().node == i);
+  CHECK(queue.empty());
+}
+
+TEST_CASE("an event of the present comes before those that were added earlier for later") {
+  EventQueue queue;
+  for (uint32_t i = 0; i < 10; ++i) queue.push(i, i, 0);
+  CHECK(queue.pop().node == 0);
+  CHECK(queue.pop().node == 1);
+  queue.push(1, 77, 0);
+  queue.push(1.5, 78, 0);
+  CHECK(queue.next_time() == 1);
+  CHECK(queue.pop().node == 77);
+  CHECK(queue.pop().node == 78);
+  CHECK(queue.pop().node == 2);
+}
+
+TEST_CASE("an empty queue says that nothing will ever happen, and works again afterwards") {
+  EventQueue queue;
+  CHECK(queue.empty());
+  CHECK(std::isinf(queue.next_time()));
+  for (int round = 0; round < 5; ++round) {
+    queue.push(round * 1e6, 1, 2);
+    CHECK(queue.size() == 1);
+    const SimEvent event = queue.pop();
+    CHECK(event.time == round * 1e6);
+    CHECK(event.node == 1);
+    CHECK(event.tag == 2);
+    CHECK(std::isinf(queue.next_time()));
+  }
+}
+
+// Node and tag mean nothing to it.
+TEST_CASE("node and tag come back as they were given, over their whole range") {
+  EventQueue queue;
+  queue.push(1, 0xffffffffU, 0xfffffffeU);
+  queue.push(2, 0, 0);
+  const SimEvent first = queue.pop();
+  CHECK(first.node == 0xffffffffU);
+  CHECK(first.tag == 0xfffffffeU);
+  CHECK(queue.pop().node == 0);
+}
