@@ -34,7 +34,7 @@ class EventAdmission final : public Admission {
   int32_t staleness_;
   Rng rng_;
   double fuse_;
-  bool changed_ = false;  // an event since the last decide: only those bring fresh samples
+  bool changed_ = false;                     // an event since the last decide: only those bring fresh samples
   std::vector<std::vector<NodeId>> groups_;  // the waiters by their step
   std::vector<uint32_t> below_;              // by step: how many nodes have completed fewer
   size_t lowest_ = 0;                        // no waiter below this step
