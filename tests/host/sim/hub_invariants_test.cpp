@@ -87,7 +87,7 @@ TEST_CASE("updates, members and figures over the nodes are those of the trace") 
   });
 }
 
-TEST_CASE("in the trace time does not go back, and each node starts, finishes and is counted in turn") {
+TEST_CASE("in the trace time does not go back, and each node is released, starts, finishes and is counted in turn") {
   everywhere(3, 60, [](const Scenario&, const NativeRule&, const SimResult& result) {
     std::map<uint32_t, SimTraceEvent> last;
     double time = 0;
@@ -103,8 +103,12 @@ TEST_CASE("in the trace time does not go back, and each node starts, finishes an
         switch (event.kind) {
           case Kind::join: FAIL("twice"); break;
           case Kind::leave: REQUIRE(kind != Kind::leave); break;
-          case Kind::start:
+          case Kind::release:
             REQUIRE((kind == Kind::apply || kind == Kind::join));
+            REQUIRE(event.step == step);
+            break;
+          case Kind::start:
+            REQUIRE(kind == Kind::release);
             REQUIRE(event.step == step);
             break;
           case Kind::finish:

@@ -148,6 +148,7 @@ TEST_CASE("a replayed node comes when it came, goes when it went, and takes its 
       case SimTraceEvent::Kind::leave: lives[event.node] += " to " + time; break;
       case SimTraceEvent::Kind::start: starts[event.node] = event.time; break;
       case SimTraceEvent::Kind::finish: steps[event.node] = event.time - starts[event.node]; break;
+      case SimTraceEvent::Kind::release:
       case SimTraceEvent::Kind::apply: break;
     }
   }

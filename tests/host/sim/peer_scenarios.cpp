@@ -41,6 +41,7 @@ int32_t widest_spread(const SimResult& result) {
       case SimTraceEvent::Kind::start:
         for (const auto& [node, step] : clocks) widest = std::max(widest, event.step - step);
         break;
+      case SimTraceEvent::Kind::release:
       case SimTraceEvent::Kind::finish: break;
     }
   }
