@@ -162,7 +162,8 @@ class HelpFormat final : public CLI::Formatter {
 
 const char* kUsage =
     "usage: actorhost [run] [flags] job.lua [args...]   run a job\n"
-    "       actorhost agent --join HOST:PORT [flags]    lend this machine's nodes to jobs\n";
+    "       actorhost agent --join HOST:PORT [flags]    lend this machine's nodes to jobs\n"
+    "       actorhost sim [flags] [rule.lua...]         simulate barrier rules\n";
 
 ParsedCommand usage_error(const std::string& message) {
   ParsedCommand command;

@@ -40,7 +40,7 @@ local known = {
   { name = "resume", help = "go on with the FILE.part of an interrupted sweep" },
   { name = "svg", value = "FILE", help = "a plot" },
   { name = "png", value = "FILE", help = "the same as a picture (needs librsvg)" },
-  { name = "plot", value = "KIND", help = "cdf, progress, mean, waiting, checks, messages, staleness, inconsistency (mean for sweeps, else cdf)" },
+  { name = "plot", value = "KIND", help = "cdf, progress, mean, waiting, checks, messages, staleness, inconsistency, sequence, loss or accuracy (mean for sweeps, else cdf)" },
   { name = "confidence", value = "P", kind = "number", default = 0.95, help = "of the intervals" },
   { name = "train", value = "MODEL", help = "train along the way (loss, accuracy): linear, factorisation or mnist, or 'linear rate=0.01 merge=drop:4', or 'job.lua --its flags'" },
   { name = "replay", value = "TRACE", help = "the work and network times of a run recorded with --record; compares with what was measured" },
@@ -51,7 +51,7 @@ local known = {
   { name = "no-native", help = "ask the classic rules in Lua too" },
   { name = "no-progress", help = "no progress bar" },
   { name = "worker" }, -- a process of -j
-  { name = "help", help = "this" },
+  { name = "help", short = "h", help = "this" },
 }
 
 local function visible_flags()

@@ -77,19 +77,34 @@ function M.parse(flags, args)
   return values, rest
 end
 
+local help_column, help_width = 32, 78
+
+-- `text` in lines of at most help_width letters, those behind the first indented.
+local function wrapped(text)
+  local lines, line = {}, ""
+  for word in text:gmatch("%S+") do
+    if line ~= "" and #line + 1 + #word > help_width then
+      lines[#lines + 1], line = line, ""
+    end
+    line = line == "" and word or line .. " " .. word
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n" .. (" "):rep(help_column))
+end
+
 ---@param flags actor.flags.Flag[]
 ---@return string
 function M.help(flags)
   local lines = {}
   for _, flag in ipairs(flags) do
-    local head = ("%s--%s%s"):format(flag.short and ("-%s,"):format(flag.short) or "", flag.name,
+    local head = ("  %s--%s%s"):format(flag.short and ("-%s,"):format(flag.short) or "", flag.name,
       flag.value and " " .. flag.value or "")
-    local help = flag.help .. (flag.default ~= nil and type(flag.default) ~= "table" and (" (%s)"):format(flag.default) or "")
-    if #head > 28 then
-      lines[#lines + 1] = "  " .. head
+    local default = flag.default ~= nil and (" (%s)"):format(flag.default) or ""
+    if #head > help_column - 2 then
+      lines[#lines + 1] = head
       head = ""
     end
-    lines[#lines + 1] = ("  %-29s %s"):format(head, help)
+    lines[#lines + 1] = head .. (" "):rep(help_column - #head) .. wrapped(flag.help .. default)
   end
   return table.concat(lines, "\n")
 end
