@@ -18,7 +18,7 @@ local known = {
   { name = "nodes", value = "N", kind = "integer", help = "how many nodes (100)" },
   { name = "time", value = "SECONDS", kind = "number", help = "simulated time (200; of a replay: its own)" },
   { name = "work", value = "DIST", help = "seconds of a step: [C+]exp(mean), gamma(shape,scale), pareto(shape,min), lognormal(mu,sigma), uniform(low,high), const(c), trace(FILE) (" .. sim.default_work .. ")" },
-  { name = "repeat", value = "N", kind = "integer", default = 1, help = "runs of each, with seeds SEED, SEED+1, ..." },
+  { name = "repeat", value = "N", kind = "integer", help = "runs of each, with seeds SEED, SEED+1, ... (1; of --paper 10)" },
   { name = "seed", value = "N", kind = "integer", default = 1, help = "of the first run" },
   { name = "resample", value = "WHEN", help = "when a sampled rule draws again: event, sticky or poll:SECONDS (event; peers: poll:0.5)" },
   { name = "straggler", value = "SHARE:FACTORx", help = "that share of the nodes is slower by the factor; ...@SECONDS: others after so long" },
@@ -251,7 +251,7 @@ local function main()
   if values.list then return list() end
   local jobs = jobs_of(values.jobs)
   if not jobs then return usage_error("--jobs wants a number of processes from 1 to 1024, or auto, got '%s'", values.jobs) end
-  if values.paper then return sim.paper.run(values.paper, { jobs = jobs, quiet = values["no-progress"] }) end
+  if values.paper then return sim.paper.run(values.paper, { jobs = jobs, repeats = values["repeat"], quiet = values["no-progress"] }) end
   local barriers = rest
   for _, text in ipairs(values.barrier or {}) do
     for word in text:gmatch("[^,]+") do barriers[#barriers + 1] = word end

@@ -1,5 +1,6 @@
 // `actorhost sim` as a user meets it: tables, processes, sweeps that go on, rules that misbehave, usage errors.
 
+#include <cmath>
 #include <csignal>
 #include <sstream>
 
@@ -168,4 +169,53 @@ TEST_CASE("what the command line cannot mean is refused with code 2") {
     CHECK(run.status == 2);
     CHECK_THAT(run.err, Contains(expected));
   }
+}
+
+TEST_CASE("the experiments of the literature come with their plots, tables and a page that shows them all") {
+  const TempDir dir;
+  const Finished run = sim(dir, {"--paper", "lab", "--repeat", "1", "-j", "2"}, 100);
+  INFO(run.description);
+  REQUIRE(run.status == 0);
+  const std::string page = read_text(dir / "lab/index.html");
+  size_t plots = 0;
+  for (size_t at = page.find("<img src=\""); at != std::string::npos; at = page.find("<img src=\"", at + 1)) {
+    const size_t from = at + 10;
+    const std::string file = page.substr(from, page.find('"', from) - from);
+    INFO(file);
+    CHECK_THAT(read_text(dir / "lab" / file), Contains("<svg") && Contains("</svg>"));
+    ++plots;
+  }
+  CHECK(plots > 20);
+  CHECK_THAT(page, Contains("bsp: mean step") && Contains("least bound of the second moment") && Contains("14.66"));
+  CHECK_THAT(read_text(dir / "lab/barriers.csv"), Contains("\nbsp,1,1,200,200,"));
+}
+
+TEST_CASE("a recorded run is simulated under its own rule and under others") {
+  const TempDir dir;
+  dir.write("job.lua", R"(
+local actor = require "actor"
+actor.param.run {
+  schedule_local = function() return { "x" } end,
+  init = function() return { x = 0 } end,
+  push = function() return { { "x", 1 } } end,
+  stop = function(ctx) return false end,
+}
+)");
+  ProcessOptions options;
+  options.cwd = dir.path();
+  const Finished job =
+      run_program(actorhost_binary(),
+                  {"-n", "4", "--seed", "1", "--seconds", "2", "--barrier", "ssp:2", "--record", "run.csv", "--inject",
+                   "delay=exp(0.01),straggler=0.25:3x", "--no-progress", "job.lua"},
+                  60, options);
+  INFO(job.description);
+  REQUIRE(job.status == 0);
+  const Finished run = sim(dir, {"--replay", "run.csv", "--barrier", "ssp:2,asp", "--chrome", "run.json"});
+  INFO(run.description);
+  REQUIRE(run.status == 0);
+  CHECK_THAT(run.out, Contains("recorded: ssp:2, 4 workers"));
+  const std::string after = run.out.substr(run.out.find("simulated under the same rule: mean step"));
+  const double percent = std::stod(after.substr(after.find(", ") + 2));
+  CHECK(std::abs(percent) < 10);
+  CHECK_THAT(read_text(dir / "run.json"), Contains("\"traceEvents\""));
 }

@@ -159,6 +159,7 @@ end
 ---Puts the defaults in that hang on other flags: a replay brings its own nodes, time and work.
 ---@param values table<string, any>
 function M.fill(values)
+  values["repeat"] = values["repeat"] or 1
   if values.replay then return end
   values.nodes, values.time = values.nodes or 100, values.time or 200
   values.work = values.work or sim.default_work
@@ -170,11 +171,11 @@ end
 ---@return {tasks: actor.sim.Task[], names: string[]}? sweep
 ---@return string? message
 function M.sweep(values, barriers)
+  M.fill(values)
   if values["repeat"] < 1 then return nil, "--repeat wants a number of at least 1" end
   if not (values.confidence > 0 and values.confidence < 1) then
     return nil, "--confidence wants a number between 0 and 1"
   end
-  M.fill(values)
   local vary, wrong = sweeps_of(values, barriers)
   if not vary then return nil, wrong end
   local names, count = {}, values["repeat"] * #barriers

@@ -10,7 +10,6 @@ local sim = require("actor.sim")
 
 local M = {}
 
-local repeats = 10
 local betas = { 1, 2, 4, 8, 16, 32, 64, 128 }
 
 local function subtitle(sweep)
@@ -184,7 +183,7 @@ end
 
 ---Runs everything and writes it into `dir`.
 ---@param dir string made where it is not there
----@param options {jobs: integer, quiet?: boolean}
+---@param options {jobs: integer, repeats?: integer, quiet?: boolean} repeats: seeds of each run, default 10
 ---@return integer exit code
 function M.run(dir, options)
   local made, message = c.make_directory(dir)
@@ -192,7 +191,7 @@ function M.run(dir, options)
     command.err("actorhost sim: " .. message)
     return 2
   end
-  local experiments = require("actor.sim.experiments")(repeats)
+  local experiments = require("actor.sim.experiments")(options.repeats or 10)
   local rows = run_all(experiments, options)
   local sections = {}
   for i, experiment in ipairs(experiments) do sections[i] = write_experiment(dir, experiment, rows[experiment.id]) end

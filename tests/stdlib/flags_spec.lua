@@ -1,0 +1,54 @@
+--- Command lines of subcommands.
+local flags = require("actor.flags")
+local nearest = require("actor.nearest")
+
+local known = {
+  { name = "nodes", short = "n", value = "N", kind = "integer", default = 3, help = "how many" },
+  { name = "loss", value = "P", kind = "number", help = "share" },
+  { name = "rule-name", value = "TEXT", many = true, help = ("words "):rep(40) },
+  { name = "quiet", help = "say nothing" },
+}
+
+local function parse(...)
+  return flags.parse(known, { ... })
+end
+
+test("values, switches, arrays, defaults and what is no flag", function()
+  local values, rest = parse("a.lua", "--nodes", "7", "--loss=0.5", "--rule_name", "x", "--rule-name=y=z", "--quiet", "b")
+  equal(values, { nodes = 7, loss = 0.5, ["rule-name"] = { "x", "y=z" }, quiet = true })
+  equal(rest, { "a.lua", "b" })
+  equal((parse()), { nodes = 3 })
+  equal((parse("-n", "5")).nodes, 5)
+  equal((parse("--loss", "-1")).loss, -1)
+  equal(select(2, parse("-")), { "-" })
+end)
+
+test("what is wrong is said", function()
+  local function wrong(expected, ...)
+    local values, message = parse(...)
+    equal(values, nil)
+    equal(message, expected)
+  end
+  wrong("unknown flag '--nods'; did you mean --nodes?", "--nods", "3")
+  wrong("unknown flag '--xyzzy'", "--xyzzy")
+  wrong("unknown flag '-q'", "-q")
+  wrong("--nodes wants a value: --nodes N", "--nodes")
+  wrong("--nodes wants a whole number, got '1.5'", "--nodes", "1.5")
+  wrong("--loss wants a number, got 'nan'", "--loss", "nan")
+  wrong("--loss wants a number, got '1e999'", "--loss", "1e999")
+  wrong("--quiet takes no value", "--quiet=yes")
+end)
+
+test("help has a place for each flag and fits a terminal", function()
+  local help = flags.help(known)
+  for _, text in ipairs { "-n,--nodes N", "how many (3)", "--rule-name TEXT", "say nothing" } do
+    equal(help:find(text, 1, true) ~= nil, true, text)
+  end
+  for line in help:gmatch("[^\n]+") do equal(#line <= 111, true, line) end
+end)
+
+test("the nearest word is at most two letters away", function()
+  equal(nearest("bps", { "asp", "bsp", "ssp" }), "bsp")
+  equal(nearest("PBSP", { "asp", "bsp", "pbsp" }), "pbsp")
+  equal(nearest("median", { "asp", "bsp" }), nil)
+end)

@@ -1,0 +1,118 @@
+--- What is drawn of a sweep, what a recorded run becomes, and the page of the experiments.
+local sim = require("actor.sim")
+local page = require("actor.sim.page")
+local xml = require("plot_xml")
+
+local function rows_of(vary)
+  return sim.sweep.run { base = { nodes = 8, time = 12, seed = 1 }, barriers = { "bsp", "asp" }, vary = vary, repeats = 2 }
+end
+
+test("every kind of plot is drawn, with a line or bar for each rule", function()
+  local single, swept = rows_of(), rows_of { { "nodes", { 4, 8 } } }
+  for name, kind in pairs(sim.figures.kinds) do
+    if not kind.curve then
+      local svg = assert(sim.figures.draw(single, { kind = name, varied = {}, subtitle = "a < b" }))
+      xml.read(svg)
+      for _, word in ipairs { "bsp", "asp", "a &lt; b" } do equal(svg:find(word, 1, true) ~= nil, true, name .. word) end
+    end
+    if kind.field then xml.read(assert(sim.figures.draw(swept, { kind = name, varied = { "nodes" } }))) end
+  end
+  local svg, wrong = sim.figures.draw(single, { kind = "pie", varied = {} })
+  equal(svg, nil)
+  equal(wrong:find("there is no plot 'pie' (known: ", 1, true), 1)
+  svg, wrong = sim.figures.draw(single, { kind = "loss", varied = {} })
+  equal(svg, nil)
+  equal(wrong:find("%-%-train") ~= nil, true)
+end)
+
+test("a share and a factor of stragglers are numbers on an axis", function()
+  equal(sim.figures.number_of("0.05:10x"), 0.05)
+  equal(sim.figures.number_of("0.05:10x", "factor"), 10)
+  equal(sim.figures.number_of(3), 3)
+end)
+
+-- --- recorded runs ---
+
+local function with_trace(text, body)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+  local fine, message = pcall(body, path)
+  os.remove(path)
+  if not fine then error(message, 0) end
+end
+
+local header = "# actorhost trace 1\n# barrier=%s\n# resample=%s\n# seed=1\n# workers=2\nevent,id,step,time,released,compute\nrun,1,,0.0,,\n"
+
+-- Worker 0 needs 1 s a step, worker 1 needs 2 s, of which 0.5 s are network; worker 1 comes at 1 s.
+local recorded = header:format("asp", "") .. [[
+join,0,0,0.0,,
+join,1,0,1.0,,
+step,0,1,1.0,0.0,1.0
+step,0,2,2.0,1.0,1.0
+step,1,1,3.0,1.0,1.5
+step,0,3,3.0,2.0,1.0
+step,0,4,4.0,3.0,1.0
+step,1,2,5.0,3.0,1.5
+step,0,5,5.0,4.0,1.0
+stop,,,5.5,,
+]]
+
+test("a replay under the recorded rule does what was recorded", function()
+  with_trace(recorded, function(path)
+    local result = sim.run { barrier = "asp", replay = path }
+    equal(result.steps, { 6, 3 })
+    equal(result.updates, 7)
+    near(result.time, 5.5)
+    near(result.busy, 5.5 + 1.5 * 2 + 0.5)
+    near(result.network, 1)
+    equal(sim.replay.barrier(sim.replay.load(path)), "asp")
+  end)
+end)
+
+test("a replay under another rule takes the same work", function()
+  with_trace(recorded, function(path)
+    -- Together from 1 s on, when worker 1 comes at the smallest clock.
+    local result = sim.run { barrier = "bsp", replay = path }
+    equal(result.min_step + 1 >= result.max_step, true)
+    equal(result.waiting > 1, true)
+  end)
+end)
+
+test("a recorded rule is written as the command line takes it", function()
+  local function text(barrier, resample)
+    local spec
+    with_trace(header:format(barrier, resample) .. "stop,,,1.0,,\n", function(path)
+      spec = sim.replay.barrier(sim.replay.load(path))
+    end)
+    return spec
+  end
+  equal(text("pssp(10, 4)", ""), "pssp:10:4")
+  equal(text("ssp:4", ""), "ssp:4")
+  equal(text("pbsp:3", "sticky"), "pbsp:3@sticky")
+end)
+
+test("what cannot be replayed is refused", function()
+  with_trace(header:format("asp", "") .. "join,0,0,0.0,,\nstop,,,1.0,,\n", function(path)
+    raises(function() sim.run { barrier = "asp", replay = path } end, "no completed step")
+    raises(function() sim.run { barrier = "asp", replay = path .. "#2" } end, "no run 2")
+  end)
+  raises(function() sim.run { barrier = "asp", replay = "/nowhere/trace.csv" } end, "/nowhere/trace.csv")
+end)
+
+-- --- the page ---
+
+test("the page is well-formed, escapes, and says what is met", function()
+  local html = page.html {
+    { id = "a", title = "A & B", about = "x < y", parameters = "n = 1", files = { "a.svg", "b.svg" }, csv = "a.csv",
+      comparisons = {
+        { what = "bsp: mean step", published = 29, mean = 29.9, half = 0.5, n = 10 },
+        { what = "asp: mean step", published = 101, mean = 105, half = 0.5, n = 10 },
+      } },
+  }
+  equal(html:find("A &amp; B", 1, true) ~= nil and html:find("x &lt; y", 1, true) ~= nil, true)
+  equal(html:find("1 of 2 published figures", 1, true) ~= nil, true)
+  equal(select(2, html:gsub("<td>no</td>", "")), 1)
+  equal(page.count { { files = { 1, 2 } }, { files = {} } }, 2)
+end)
