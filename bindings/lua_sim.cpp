@@ -305,16 +305,17 @@ Result<SimResult> run_native(const Scenario& scenario, const NativeRule& rule, S
 }
 
 /// A rule in Lua; `sampling` says what its outermost sampling rule draws, which peers draw by message.
-Result<SimResult> run_lua(const Scenario& scenario, BarrierRule& rule, const NativeRule& sampling, SimWatch* watch) {
+Result<SimResult> run_lua(const Scenario& scenario, BarrierRule& rule, const NativeRule& sampling, bool asks_first,
+                          SimWatch* watch) {
   if (scenario.topology.kind == Topology::Kind::peers) {
     return simulate_peers(scenario, *make_peer_rule(rule, sampling.beta, sampling.resample), watch);
   }
   return simulate_hub(
-      scenario, [&](const Clocks& clocks) { return std::make_unique<RuleAdmission>(clocks, rule); }, watch);
+      scenario, [&](const Clocks& clocks) { return std::make_unique<RuleAdmission>(clocks, rule, asks_first); }, watch);
 }
 
 /// run(options, form, evaluator): form is {kind = "clock"|"free"|"sampled"|"other", ...} as native_of takes it; with an
-/// evaluator of actor.barrier that one is asked, and form only says what it samples.
+/// evaluator of actor.barrier that one is asked, and form only says what it samples, and whether it `asks_first`.
 int sim_run(lua_State* L) {
   Vm& vm = Vm::from(L);
   check_table(L, 1, "options", kRun);
@@ -335,7 +336,10 @@ int sim_run(lua_State* L) {
     if (!lua_rule) raise_at_user(L, lua_rule.error().message);
     (*lua_rule)->use(L);
     WatchedRule rule(**lua_rule, control.watchdog.get());
-    result = run_lua(*scenario, rule, form, &control.watch);
+    lua_getfield(L, 2, "asks_first");
+    const bool asks_first = lua_toboolean(L, -1) != 0;
+    lua_settop(L, 2);
+    result = run_lua(*scenario, rule, form, asks_first, &control.watch);
   }
   control.watch.tick = nullptr;
   vm.check_stop(L);

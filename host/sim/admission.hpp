@@ -28,7 +28,11 @@ class Admission {
   virtual void joined(NodeId id) = 0;
   /// The clocks have forgotten `id`, which may have waited.
   virtual void left(NodeId id) = 0;
-  /// `id` begins a step, having seen `version` updates of the model.
+  /// Whether a node asks before its first step too, as in the parameter server; else it may begin at once.
+  virtual bool asks_first() const noexcept { return false; }
+  /// `id`, which has joined, asks to begin its first step. Only where asks_first().
+  virtual void asks(NodeId /*id*/, double /*now*/) {}
+  /// `id` is let go to its next step, with a model that has seen `version` updates.
   virtual void started(NodeId /*id*/, double /*now*/, uint64_t /*version*/) {}
   /// The clocks have advanced `id`, which asks to go on.
   virtual void completed(NodeId id, double now) = 0;

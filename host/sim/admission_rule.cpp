@@ -19,10 +19,14 @@ void RuleAdmission::started(NodeId id, double now, uint64_t version) {
   progress_.pulled(id, static_cast<double>(version));
 }
 
-void RuleAdmission::completed(NodeId id, double now) {
-  progress_.complete(id, now);
+void RuleAdmission::asks(NodeId id, double now) {
   gate_.ask(id, now);
   waiting_ = progress_.waiting();
+}
+
+void RuleAdmission::completed(NodeId id, double now) {
+  progress_.complete(id, now);
+  asks(id, now);
 }
 
 Status RuleAdmission::decide(double now, std::vector<NodeId>& passed) {

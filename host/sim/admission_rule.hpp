@@ -9,12 +9,15 @@ namespace actorhost {
 
 class RuleAdmission final : public Admission {
  public:
-  /// `rule` must outlive it.
-  RuleAdmission(const Clocks& clocks, BarrierRule& rule)
-      : Admission(clocks), counted_(rule), gate_(progress_, counted_) {}
+  /// `rule` must outlive it. `asks_first`: as the interface says. Classic rules, which let everybody begin, go without,
+  /// as their forms at O(1) do.
+  RuleAdmission(const Clocks& clocks, BarrierRule& rule, bool asks_first = false)
+      : Admission(clocks), counted_(rule), gate_(progress_, counted_), asks_first_(asks_first) {}
 
   void joined(NodeId id) override;
   void left(NodeId id) override;
+  bool asks_first() const noexcept override { return asks_first_; }
+  void asks(NodeId id, double now) override;
   void started(NodeId id, double now, uint64_t version) override;
   void completed(NodeId id, double now) override;
   void suspected(NodeId id, bool suspected) override { progress_.suspect(id, suspected); }
@@ -43,6 +46,7 @@ class RuleAdmission final : public Admission {
   Progress progress_;
   Counted counted_;
   Gate gate_;
+  bool asks_first_;
 };
 
 }  // namespace actorhost

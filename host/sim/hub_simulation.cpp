@@ -94,6 +94,8 @@ void HubSimulation::remove(NodeId id, double now, bool crashed) {
 
 // The first step, with the model as it is.
 void HubSimulation::begin(NodeId id, double now) {
+  if (admission_->asks_first()) return admission_->asks(id, now);
+  admission_->started(id, now, nodes_[id].version);
   trace(SimTraceEvent::Kind::release, id, now);
   start(id, now);
 }
@@ -102,7 +104,6 @@ void HubSimulation::start(NodeId id, double now) {
   Node& node = nodes_[id];
   enter(node, State::working, now);
   if (pulls_++ >= next_sequence_) measure_sequence(id);
-  admission_->started(id, now, node.version);
   trace(SimTraceEvent::Kind::start, id, now);
   push(now + work_.work(id, node.started++, now), id, Kind::finished);
 }
@@ -165,6 +166,7 @@ void HubSimulation::release(NodeId id, double now) {
   Node& node = nodes_[id];
   node.version = result_.updates;
   trace(SimTraceEvent::Kind::release, id, now);
+  if (node.started == 0) return start(id, now);  // it has the model as it comes
   if (direct_ || scenario_.replay != nullptr) {
     ++result_.messages;
     return start(id, now);
@@ -310,6 +312,8 @@ Status HubSimulation::decide(double now) {
   passed_.clear();
   AH_TRY(admission_->decide(now, passed_));
   for (const NodeId id : passed_) {
+    // The hub sends the model, and counts the step as begun, also to those that it does not know to be down.
+    admission_->started(id, now, result_.updates);
     if (nodes_[id].state == State::waiting) release(id, now);
   }
   if (!passed_.empty()) result_.last_progress = now;
@@ -339,6 +343,7 @@ Error HubSimulation::deadlock(double now) const {
 
 Result<SimResult> HubSimulation::run() {
   populate();
+  if (admission_->waiting() > 0) AH_TRY(decide(0));
   for (uint64_t events = 0;; ++events) {
     const double next = std::min(queue_.next_time(), admission_->next_time());
     if (!(next <= scenario_.seconds)) {

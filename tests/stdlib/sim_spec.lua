@@ -84,8 +84,29 @@ test("a rule's error, a wrong answer and a deadlock say which rule and who waits
     "deadlock at .* all 30 nodes wait.*Node %d+ has waited longest.*slowest, with 3 completed")
 end)
 
+test("a rule that lets nobody begin is a deadlock from the start, as on the cluster", function()
+  raises(function() run { barrier = function(view) return view.step > 0 end } end,
+    "deadlock at 0 s: all 30 nodes wait.*slowest, with 0 completed")
+end)
+
+test("a rule is asked before the first step, at the start and when somebody joins; a classic one passes anyway", function()
+  local first = {}
+  local function note(view)
+    first[view.id] = first[view.id] or { view.step - view:min(), view.waited }
+    return view:min() >= view.step
+  end
+  local options = { nodes = 5, time = 50, churn = "0.2:0", seed = 3 }
+  options.barrier = note
+  local asked = run(options)
+  equal(asked.joined > 3, true)
+  for id = 0, 5 + asked.joined - 1 do equal(first[id], { 0, 0 }, "node " .. id) end
+  options.barrier = "bsp"
+  equal(run(options).steps, asked.steps)
+end)
+
 test("a rule that asks to be asked again is no deadlock", function()
-  local result = run { barrier = function(view) return view.waited >= 0.5, 0.5 end, work = "const(1)", time = 15, nodes = 3 }
+  -- Steps begin at 0.5 + 1.5 k seconds: it holds the first one too.
+  local result = run { barrier = function(view) return view.waited >= 0.5, 0.5 end, work = "const(1)", time = 15.5, nodes = 3 }
   equal(result.mean_step, 11)
 end)
 
