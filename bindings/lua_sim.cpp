@@ -1,13 +1,7 @@
 #include "bindings/lua_sim.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <string>
-#include <system_error>
-
-#include <unistd.h>
 
 #include "bindings/barrier_api.hpp"
 #include "bindings/lua_support.hpp"
@@ -378,30 +372,6 @@ int sim_student_t(lua_State* L) {
   return 1;
 }
 
-/// regular(path): the file behind all links when it is a regular one, or there is none yet; else nil.
-int sim_regular(lua_State* L) {
-  std::error_code error;
-  const auto real = std::filesystem::weakly_canonical(std::string(check_text(L, 1, "path", "regular")), error);
-  const auto status = std::filesystem::status(real, error);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return 0;
-  lua_pushstring(L, real.c_str());
-  return 1;
-}
-
-/// writable(path): true when a file can be made or replaced there, else nil and why.
-int sim_writable(lua_State* L) {
-  const std::filesystem::path path(std::string(check_text(L, 1, "path", "writable")));
-  const bool there = access(path.c_str(), F_OK) == 0;
-  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  const bool regular = !there || std::filesystem::is_regular_file(path);
-  if (std::filesystem::is_directory(path)) errno = EISDIR;
-  if (!std::filesystem::is_directory(path) && access(regular ? folder.c_str() : path.c_str(), W_OK) == 0) {
-    lua_pushboolean(L, 1);
-    return 1;
-  }
-  return push_failure(L, Error{Code::io, path.string() + " cannot be written: " + std::strerror(errno)});
-}
-
 /// rule_limit(seconds): how long a round of answers of a rule in Lua may take, where a watchdog looks after it.
 int sim_rule_limit(lua_State* L) {
   const double seconds = check_number(L, 1, "seconds", "rule_limit");
@@ -409,26 +379,10 @@ int sim_rule_limit(lua_State* L) {
   return 0;
 }
 
-/// make_directory(path): true, or nil and what is wrong.
-int sim_make_directory(lua_State* L) {
-  const std::string path(check_text(L, 1, "path", "make_directory"));
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) return push_failure(L, Error{Code::io, path + " cannot be made: " + error.message()});
-  lua_pushboolean(L, 1);
-  return 1;
-}
-
 int open_module(lua_State* L) {
   lua_newtable(L);
-  lua_pushcfunction(L, guarded<sim_writable>);
-  lua_setfield(L, -2, "writable");
   lua_pushcfunction(L, guarded<sim_rule_limit>);
   lua_setfield(L, -2, "rule_limit");
-  lua_pushcfunction(L, guarded<sim_make_directory>);
-  lua_setfield(L, -2, "make_directory");
-  lua_pushcfunction(L, guarded<sim_regular>);
-  lua_setfield(L, -2, "regular");
   lua_pushcfunction(L, guarded<sim_run>);
   lua_setfield(L, -2, "run");
   lua_pushcfunction(L, guarded<sim_check>);

@@ -4,6 +4,7 @@
 #include "bindings/lua_codec.hpp"
 #include "bindings/lua_core.hpp"
 #include "bindings/lua_data.hpp"
+#include "bindings/lua_files.hpp"
 #include "bindings/lua_sim.hpp"
 #include "bindings/lua_tensor.hpp"
 
@@ -15,6 +16,7 @@ void open_standard_modules(Vm& vm) {
   open_data(vm);
   open_barrier(vm);
   open_codec(vm);
+  open_files(vm);
   open_sim(vm);
 }
 

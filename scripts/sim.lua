@@ -162,7 +162,7 @@ end
 local function open_tables(values, configuration, varied)
   for _, kind in ipairs { "svg", "png", "chrome" } do
     if values[kind] then
-      local fine, message = require("actor.c.sim").writable(path_of(values[kind]))
+      local fine, message = require("actor.c.files").writable(path_of(values[kind]))
       if not fine then return nil, message end
     end
   end

@@ -1,6 +1,6 @@
 --- Every experiment of the literature in one folder: tables, plots, and a page that shows each with its parameters and its
 --- figures beside the published ones.
-local c = require("actor.c.sim")
+local files = require("actor.c.files")
 local command = require("actor.c.command")
 local figures = require("actor.sim.figures")
 local page = require("actor.sim.page")
@@ -186,7 +186,7 @@ end
 ---@param options {jobs: integer, repeats?: integer, quiet?: boolean} repeats: seeds of each run, default 10
 ---@return integer exit code
 function M.run(dir, options)
-  local made, message = c.make_directory(dir)
+  local made, message = files.make_directory(dir)
   if not made then
     command.err("actorhost sim: " .. message)
     return 2

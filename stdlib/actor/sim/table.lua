@@ -102,7 +102,7 @@ M.formats = {
 ---@return string?
 function M.regular(path)
   if path:find("^/dev/std") or path:find("^/dev/fd/") or path:find("^/proc/") then return nil end
-  return require("actor.c.sim").regular(path)
+  return require("actor.c.files").regular(path)
 end
 
 ---The lines that an earlier sweep of the same header has left behind, nil when there is no such file, or nil and what is

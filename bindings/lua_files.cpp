@@ -1,0 +1,69 @@
+#include "bindings/lua_files.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include <unistd.h>
+
+#include "bindings/lua_support.hpp"
+
+namespace actorhost {
+
+namespace {
+
+/// regular(path): the file behind all links when it is a regular one, or there is none yet; else nil.
+int files_regular(lua_State* L) {
+  std::error_code error;
+  const auto real = std::filesystem::weakly_canonical(std::string(check_text(L, 1, "path", "regular")), error);
+  const auto status = std::filesystem::status(real, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return 0;
+  lua_pushstring(L, real.c_str());
+  return 1;
+}
+
+/// writable(path): true when a file can be made or replaced there, else nil and why.
+int files_writable(lua_State* L) {
+  const std::filesystem::path path(std::string(check_text(L, 1, "path", "writable")));
+  const bool there = access(path.c_str(), F_OK) == 0;
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  const bool regular = !there || std::filesystem::is_regular_file(path);
+  if (std::filesystem::is_directory(path)) errno = EISDIR;
+  if (!std::filesystem::is_directory(path) && access(regular ? folder.c_str() : path.c_str(), W_OK) == 0) {
+    lua_pushboolean(L, 1);
+    return 1;
+  }
+  return push_failure(L, Error{Code::io, path.string() + " cannot be written: " + std::strerror(errno)});
+}
+
+/// make_directory(path): true, or nil and what is wrong.
+int files_make_directory(lua_State* L) {
+  const std::string path(check_text(L, 1, "path", "make_directory"));
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return push_failure(L, Error{Code::io, path + " cannot be made: " + error.message()});
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+int open_module(lua_State* L) {
+  static constexpr luaL_Reg kFunctions[] = {
+      {"regular", guarded<files_regular>},
+      {"writable", guarded<files_writable>},
+      {"make_directory", guarded<files_make_directory>},
+  };
+  lua_newtable(L);
+  for (const luaL_Reg& function : kFunctions) {
+    lua_pushcfunction(L, function.func);
+    lua_setfield(L, -2, function.name);
+  }
+  return 1;
+}
+
+}  // namespace
+
+void open_files(Vm& vm) { vm.register_module("actor.c.files", guarded<open_module>); }
+
+}  // namespace actorhost
