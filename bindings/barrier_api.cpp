@@ -12,6 +12,7 @@
 
 using actorhost::Decision;
 using actorhost::NodeId;
+using actorhost::PartialSight;
 using actorhost::Progress;
 using actorhost::Resample;
 using actorhost::Sampler;
@@ -45,8 +46,8 @@ const Progress& progress_of(const ah_asking* asking) { return *static_cast<const
 const Seen& seen_of(const ah_seen* seen) { return *reinterpret_cast<const Seen*>(seen); }
 Seen& seen_of(ah_seen* seen) { return *reinterpret_cast<Seen*>(seen); }
 
-void fill(ah_asking* batch, const Progress& progress, std::span<const Slot> asking, double now,
-          std::span<Decision> out) noexcept {
+void fill(ah_asking* batch, const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out,
+          const PartialSight& sight) noexcept {
   batch->progress = &progress;
   batch->ids = progress.ids();
   batch->steps = progress.steps();
@@ -60,9 +61,16 @@ void fill(ah_asking* batch, const Progress& progress, std::span<const Slot> aski
   batch->asking = asking.data();
   batch->decisions = reinterpret_cast<ah_decision*>(out.data());
   batch->now = now;
-  seen_of(&batch->everyone) = actorhost::see_all(progress);
+  seen_of(&batch->everyone) = sight.seen;
+  batch->population = sight.population;
+  batch->aggregates = sight.aggregates ? 1 : 0;
   batch->count = static_cast<uint32_t>(asking.size());
   batch->live = 1;
+}
+
+void fill(ah_asking* batch, const Progress& progress, std::span<const Slot> asking, double now,
+          std::span<Decision> out) noexcept {
+  fill(batch, progress, asking, now, out, {actorhost::see_all(progress), progress.size(), false});
 }
 
 // --- sampling and what is seen ---
@@ -219,7 +227,17 @@ Result<std::unique_ptr<LuaRule>> LuaRule::pop(Vm& vm) {
 
 Status LuaRule::decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) {
   fill(asking_, progress, asking, now, out);
-  (asking.size() == 1 ? answer_one_ : answer_all_).push(L_);
+  return answer(asking.size());
+}
+
+Status LuaRule::decide_partly(const Progress& progress, Slot asking, const PartialSight& sight, double now,
+                              Decision& out) {
+  fill(asking_, progress, {&asking, 1}, now, {&out, 1}, sight);
+  return answer(1);
+}
+
+Status LuaRule::answer(size_t count) {
+  (count == 1 ? answer_one_ : answer_all_).push(L_);
   Status status = vm_.call(L_, 0, 0);
   asking_->live = 0;
   if (status.ok()) return status;

@@ -26,6 +26,8 @@ class LuaRule final : public BarrierRule {
   void use(lua_State* L) { L_ = L; }
 
   Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override;
+  Status decide_partly(const Progress& progress, Slot asking, const PartialSight& sight, double now,
+                       Decision& out) override;
   int staleness() const override;
   Watch watch() const override;
   uint64_t version() const override;
@@ -36,6 +38,8 @@ class LuaRule final : public BarrierRule {
 
  private:
   LuaRule(Vm& vm, ah_asking* asking, LuaRef kept, LuaRef evaluator, LuaRef answer_one, LuaRef answer_all);
+
+  Status answer(size_t count);
 
   Vm& vm_;
   lua_State* L_;

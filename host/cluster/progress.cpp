@@ -81,6 +81,16 @@ Status Progress::add(NodeId id, int32_t step) {
   return {};
 }
 
+Status Progress::add(NodeId id, const WorkerState& state) {
+  AH_TRY(add(id, state.step));
+  const Slot at = slot(id);
+  busy_[at] = state.busy ? 1 : 0;
+  started_[at] = state.started;
+  durations_[at] = state.duration;
+  averages_[at] = state.average;
+  return {};
+}
+
 Status Progress::join(NodeId id, int32_t first) { return add(id, size() > 0 ? min() : first); }
 
 void Progress::insert(NodeId id, const Parked& worker) {
@@ -157,7 +167,7 @@ bool Progress::complete(NodeId id, double now) {
   if (at == kNoSlot) return false;
   if (busy_[at] != 0) {
     durations_[at] = now - started_[at];
-    averages_[at] += (averages_[at] > 0 ? kNewest : 1) * (durations_[at] - averages_[at]);
+    averages_[at] = averaged(averages_[at], durations_[at]);
   }
   busy_[at] = 0;
   counts_.advance(steps_[at]++);

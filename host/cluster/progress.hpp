@@ -48,16 +48,31 @@ class StepCounts {
   uint32_t total_ = 0;
 };
 
+/// What a worker says of itself.
+struct WorkerState {
+  int32_t step = 0;     // completed steps
+  bool busy = false;    // works on a step
+  double started = 0;   // when its step (the last one) began
+  double duration = 0;  // seconds of its last step, 0 at first
+  double average = 0;   // and of its recent ones
+};
+
 class Progress {
  public:
   static constexpr NodeId kMaxId = (1U << 24) - 1;  // the index from ids to slots is an array
   static constexpr int32_t kMaxSpread = 1 << 24;    // and so are the counts per step
   /// What a step's duration counts in the worker's average: half of an average is of the last 2 or 3 steps.
   static constexpr double kNewest = 0.25;
+  /// That average, once another step's is counted.
+  static double averaged(double average, double duration) noexcept {
+    return average + (average > 0 ? kNewest : 1) * (duration - average);
+  }
 
   /// Counts worker `id` from now on, with `step` completed steps. Fails on an id that is known or out of
   /// range.
   Status add(NodeId id, int32_t step);
+  /// The same for one that is heard of when it has worked already.
+  Status add(NodeId id, const WorkerState& state);
   /// Counts a worker that joins a run: at the smallest clock of the counted ones, or at `first` when there
   /// are none.
   Status join(NodeId id, int32_t first = 0);

@@ -22,7 +22,8 @@ struct PeerMessage {
     rise,         // the minimum below `place` in the tree has risen
     minimum       // and the tree's
   };
-  double sent = 0;  // of query and silence: when; of update: seconds that the step took
+  double sent = 0;     // of query and silence: when; of update: when the step began
+  double seconds = 0;  // of update: that it took
   NodeId from = 0;
   NodeId to = 0;
   int32_t value = 0;     // steps; of query and unsubscribe: the sender's queries so far

@@ -52,6 +52,7 @@ void PeerRecord::enter(NodeId id, State state, double now) {
 uint32_t PeerRecord::start(NodeId id, double now) {
   enter(id, State::working, now);
   if (pulls_++ >= next_sequence_) measure_sequence(id);
+  trace(SimTraceEvent::Kind::release, id, now);  // it works on with the model as it is
   trace(SimTraceEvent::Kind::start, id, now);
   Node& node = nodes_[id];
   node.version = result_.updates;
@@ -66,6 +67,7 @@ void PeerRecord::complete(NodeId id, double now) {
   Node& node = nodes_[id];
   node.asked = now;
   node.duration = now - node.begun;
+  node.average = Progress::averaged(node.average, node.duration);
   staleness_.add(static_cast<double>(result_.updates++ - node.version));
   clocks_.advance(id);
   trace(SimTraceEvent::Kind::apply, id, now);

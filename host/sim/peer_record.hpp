@@ -23,7 +23,8 @@ class PeerRecord {
     double since = 0;     // of the state
     double asked = 0;     // when it completed its last step
     double begun = 0;     // when it began it
-    double duration = 0;  // seconds that it took
+    double duration = 0;  // seconds that it took, when it is complete
+    double average = 0;   // Progress::averaged
     double busy = 0;
     uint64_t version = 0;  // updates of all when it began its step
     int32_t base = 0;      // its clock when it came

@@ -14,7 +14,7 @@ class NativePeerRule final : public PeerRule {
         staleness_(rule.staleness) {}
   bool blind() const override { return staleness_ == NativeRule::kFree; }
   Status decide(const PeerView& view, Decision& out) override {
-    const int64_t needed = int64_t{view.step} - staleness_;
+    const int64_t needed = int64_t{view.self.step} - staleness_;
     out.pass = blind() || (beta() == NativeRule::kAll
                                ? view.lowest >= needed
                                : std::all_of(view.seen.begin(), view.seen.end(),
@@ -44,15 +44,8 @@ class PartlyAskedRule final : public PeerRule {
 };
 
 void PartlyAskedRule::show(const PeerState& peer) {
-  // The only way to tell Progress of a duration is a step that took as long.
-  const bool has_worked = peer.duration > 0 && peer.step > 0;
-  [[maybe_unused]] const Status added = heard_.add(peer.id, has_worked ? peer.step - 1 : peer.step);
+  [[maybe_unused]] const Status added = heard_.add(peer.id, peer);
   assert(added.ok());  // ids of Clocks, and steps of one run
-  if (has_worked) {
-    heard_.start(peer.id, 0);
-    heard_.complete(peer.id, peer.duration);
-  }
-  if (peer.busy) heard_.start(peer.id, 0);
 }
 
 Status PartlyAskedRule::decide(const PeerView& view, Decision& out) {
@@ -69,14 +62,14 @@ Status PartlyAskedRule::decide(const PeerView& view, Decision& out) {
     seen.highest = heard_.max();
   }
   // The asker is shown beside them, for its own sake, unless it is one of them.
-  if (heard_.slot(view.id) == kNoSlot) show({view.id, view.step, 0, false});
-  heard_.ask(view.id, view.asked);
+  if (heard_.slot(view.self.id) == kNoSlot) show(view.self);
+  heard_.ask(view.self.id, view.asked);
   slots_.clear();
   for (const PeerState& peer : view.seen) slots_.push_back(heard_.slot(peer.id));
   seen.slots = slots_.data();
   seen.n = static_cast<uint32_t>(slots_.size());
   seen.version = ++looks_;
-  return rule_.decide_partly(heard_, heard_.slot(view.id), sight, view.now, out);
+  return rule_.decide_partly(heard_, heard_.slot(view.self.id), sight, view.now, out);
 }
 
 }  // namespace

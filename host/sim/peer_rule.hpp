@@ -13,17 +13,13 @@
 namespace actorhost {
 
 /// What a peer says of itself.
-struct PeerState {
+struct PeerState : WorkerState {
   NodeId id = 0;
-  int32_t step = 0;     // completed steps
-  double duration = 0;  // seconds of its last step, 0 before the first
-  bool busy = false;    // works on a step
 };
 
 struct PeerView {
-  NodeId id = 0;     // who asks
-  int32_t step = 0;  // its completed steps
-  double asked = 0;  // when it completed the last of them
+  PeerState self;    // who asks
+  double asked = 0;  // when it completed its last step
   double now = 0;
   uint32_t population = 0;          // live nodes
   std::span<const PeerState> seen;  // of a sampling rule: the answers, from when each was given

@@ -48,7 +48,7 @@ void PeerSampling::draw(NodeId id, double now) {
   streams_.draw(id, drawn_);
   ++asker.episode;
   asker.sample.clear();
-  for (const NodeId member : drawn_) asker.sample.push_back({member, kUnknown, 0, false});
+  for (const NodeId member : drawn_) asker.sample.push_back({{kUnknown}, member});
   asker.missing = static_cast<uint32_t>(drawn_.size());
   asker.complete = now;
   if (asker.missing == 0) return judge(id, now);
@@ -64,7 +64,7 @@ void PeerSampling::query(NodeId asker, uint32_t place, uint8_t tries, double now
     return count_answer(asker, now, now);
   }
   Asker& state = askers_[asker];
-  PeerMessage message{now, asker, member.id, ++state.queries, place, state.episode, Kind::query, tries};
+  PeerMessage message{now, 0, asker, member.id, ++state.queries, place, state.episode, Kind::query, tries};
   double time = now;
   if (!world_.try_send(time)) return not_answered(message, now);
   world_.deliver(time, now, message);
@@ -184,7 +184,7 @@ void PeerSampling::tell_subscribers(NodeId id, double now) {
   told_ = subscribers_[id];  // who passes at once is off the list before the next one is told
   const PeerState state = world_.state(id);
   for (const Subscriber& subscriber : told_) {
-    const PeerMessage message{state.duration, id, subscriber.id, state.step, 0, 0, Kind::update, 0};
+    const PeerMessage message{state.started, state.duration, id, subscriber.id, state.step, 0, 0, Kind::update, 0};
     world_.deliver(world_.send(now), now, message);
   }
 }
@@ -198,7 +198,9 @@ void PeerSampling::update(const PeerMessage& message, double now) {
   if (!world_.held(id) || member == asker.sample.end()) return unsubscribe(id, message.from, now);
   // One that has not answered yet will; one message may have overtaken another.
   if (member->step == kUnknown || member->step >= message.value) return;
-  *member = {message.from, message.value, message.sent, false};
+  *member = {
+      {message.value, false, message.sent, message.seconds, Progress::averaged(member->average, message.seconds)},
+      message.from};
   if (asker.missing == 0 && now >= asker.complete) look(id, now);
 }
 
@@ -207,7 +209,7 @@ void PeerSampling::unsubscribe(NodeId asker, NodeId member, double now) {
   if (asker == member || !world_.clocks().counted(member)) return;
   double time = now;
   if (!world_.try_send(time)) return;
-  const PeerMessage message{now, asker, member, askers_[asker].queries, 0, 0, Kind::unsubscribe, 0};
+  const PeerMessage message{now, 0, asker, member, askers_[asker].queries, 0, 0, Kind::unsubscribe, 0};
   world_.deliver(time, now, message);
 }
 

@@ -17,7 +17,7 @@ PeerWorld::PeerWorld(const Scenario& scenario, PeerRule& rule)
 
 PeerState PeerWorld::state(NodeId id) const noexcept {
   const PeerRecord::Node& node = record_.node(id);
-  return {id, clocks().step(id), node.duration, node.state == State::working};
+  return {{clocks().step(id), node.state == State::working, node.begun, node.duration, node.average}, id};
 }
 
 // --- messages ---
@@ -58,7 +58,7 @@ std::optional<double> PeerWorld::decide(NodeId id, std::span<const PeerState> se
   Decision decision;
   if (failure_.ok()) {
     ++record_.result().checks;
-    const PeerView view{id, clocks().step(id), record_.node(id).asked, now, clocks().size(), seen, lowest};
+    const PeerView view{state(id), record_.node(id).asked, now, clocks().size(), seen, lowest};
     failure_ = rule_.decide(view, decision);
   }
   if (failure_.ok() && decision.pass) {

@@ -28,7 +28,9 @@ local type = type
 local function look()
   local everyone = asking.everyone
   local n = everyone.n
-  view.now, view.n, view.population, view.shared = asking.now, n, n, context.shared
+  local population = asking.population
+  if asking.aggregates ~= 0 then n = population end
+  view.now, view.n, view.population, view.shared = asking.now, n, population, context.shared
   view._lowest, view._highest = everyone.lowest, everyone.highest
 end
 

@@ -32,15 +32,23 @@ local huge = math.huge
 
 -- --- arrays ---
 
-local function length(array)
-  return array.seen.n
-end
-
 local function stale()
   error("a view can be used only while its rule runs", 3)
 end
 
+-- Where nobody sees everybody, a view without a sample has no clocks in its arrays, only their minimum.
+local function unsampled(what)
+  error(("use sample: nobody here knows everybody's clocks, so %s can be had of a sample only (without one: min() and n)")
+    :format(what), 3)
+end
+
+local function length(array)
+  if array.seen.n == 0 and array.asking.aggregates ~= 0 then unsampled("an array's length") end
+  return array.seen.n
+end
+
 local function bad_index(array, name, i)
+  if array.asking.aggregates ~= 0 then unsampled("view." .. name) end
   if type(i) ~= "number" then error(("view.%s has no field '%s'; it is an array"):format(name, tostring(i)), 3) end
   local n = tonumber(array.seen.n)
   error(("view.%s[%s] is out of range: %d worker%s seen"):format(name, tostring(i), n, n == 1 and " is" or "s are"), 3)
@@ -84,6 +92,7 @@ end
 ---The greatest number of completed steps seen; minus infinity when nobody is.
 ---@return number
 function View:max()
+  if self._asking.aggregates ~= 0 then unsampled("max()") end
   return self._highest
 end
 
@@ -92,6 +101,7 @@ end
 ---@return number
 function View:passed(step)
   if self._asking.live == 0 then stale() end
+  if self._asking.aggregates ~= 0 then unsampled("passed()") end
   return api.seen_passed(self._asking, self._seen, step)
 end
 
@@ -100,6 +110,7 @@ end
 ---@return number
 function View:behind(s)
   if self._asking.live == 0 then stale() end
+  if self._asking.aggregates ~= 0 then unsampled("behind()") end
   return self.n - api.seen_passed(self._asking, self._seen, self.step - s)
 end
 
@@ -109,6 +120,7 @@ end
 ---@return number
 function View:quantile(q)
   if self._asking.live == 0 then stale() end
+  if self._asking.aggregates ~= 0 then unsampled("quantile()") end
   return api.seen_quantile(self._asking, self._seen, q)
 end
 
@@ -202,6 +214,7 @@ end
 ---@return actor.barrier.View sample, boolean fresh, number recheck_seconds until the next poll, else infinite
 function M.sample(view, rule)
   if view._asking.live == 0 then stale() end
+  if view._asking.aggregates ~= 0 then unsampled("a sample inside of a rule that does not sample itself") end
   local sample = view._samples[rule] or open_sample(view, rule)
   local seen = sample._seen
   api.sampler_look(sample._sampler, view._asking, view._seen, seen)

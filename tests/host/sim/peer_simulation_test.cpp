@@ -23,7 +23,7 @@ class BrokenRule final : public PeerRule {
  public:
   using PeerRule::PeerRule;
   Status decide(const PeerView& view, Decision& out) override {
-    if (view.step == 3) return Error{Code::script, "no third step"};
+    if (view.self.step == 3) return Error{Code::script, "no third step"};
     out.pass = true;
     return {};
   }

@@ -17,7 +17,7 @@ local M = {
 function M.make(seconds, rule)
   local inner = rule.run
   return rules.new {
-    where = rule.where, watches = rule.watches,
+    where = rule.where, watches = rule.watches, beta = rule.beta, resample = rule.resample,
     run = function(view)
       local left = seconds - view.waited
       if left <= rules.rounding then return true end
