@@ -32,14 +32,18 @@ class EventQueue {
     if (front_.empty() && !load_front()) return std::numeric_limits<double>::infinity();
     return front_.front().time;
   }
+  /// The node of the earliest event; the queue must not be empty.
+  uint32_t next_node() {
+    if (front_.empty()) load_front();
+    return front_.front().node;
+  }
   /// Takes the earliest event out; the queue must not be empty.
   SimEvent pop();
 
  private:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
-  struct Entry {
+  struct alignas(32) Entry {  // never across two cache lines
     SimEvent event;
-    uint64_t bucket = 0;
     uint32_t next = kNone;  // in its bucket's list, or in the free list
   };
 
@@ -47,6 +51,7 @@ class EventQueue {
   void add_to_bucket(const SimEvent& event, uint64_t bucket);
   bool load_front();
   bool take_bucket(uint64_t bucket);
+  void fetch_ahead(uint64_t bucket) const noexcept;
   uint64_t next_used(uint64_t bucket) const noexcept;
   void rebuild();
   bool badly_tuned() const noexcept;

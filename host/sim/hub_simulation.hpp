@@ -54,6 +54,7 @@ class HubSimulation {
   void apply(NodeId id, double now);
   void release(NodeId id, double now);
   void remove(NodeId id, double now, bool crashed);
+  SimEvent take_event();
   void handle(const SimEvent& event);
   void handle_membership(const SimEvent& event, Kind kind);
   void enter(Node& node, State state, double now);
