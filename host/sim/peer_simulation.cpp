@@ -49,7 +49,7 @@ void PeerSimulation::populate() {
 }
 
 NodeId PeerSimulation::add_node(double now, bool later) {
-  const NodeId id = record_.add(later ? protocol().first_step() : 0, now);
+  const NodeId id = add(later ? protocol().first_step() : 0, now);
   protocol().joined(id, now, later);
   if (scenario_.failures.mean_life > 0) {
     StepRng rng(sim_seed(scenario_.seed, SimStream::life), id, 0);
@@ -102,7 +102,8 @@ Result<SimResult> PeerSimulation::run() {
   for (uint64_t events = 0;; ++events) {
     const double next = queue_.next_time();
     if (!(next <= scenario_.seconds)) {
-      if (std::isinf(next) && clocks().size() > 0) return record_.deadlock(now_);
+      if (std::isinf(next) && clocks().size() > 0)
+        return record_.deadlock(now_, "nobody works, no message is under way and no re-check is due");
       break;
     }
     record_.note_progress(next);

@@ -16,8 +16,9 @@ PeerWorld::PeerWorld(const Scenario& scenario, PeerRule& rule)
       network_(sim_seed(scenario.seed, SimStream::delay)) {}
 
 PeerState PeerWorld::state(NodeId id) const noexcept {
-  const PeerRecord::Node& node = record_.node(id);
-  return {{clocks().step(id), node.state == State::working, node.begun, node.duration, node.average}, id};
+  const Pace& pace = paces_[id];
+  const bool works = record_.node(id).state == State::working;
+  return {{clocks().step(id), works, pace.begun, pace.duration, pace.average}, id};
 }
 
 // --- messages ---
@@ -58,7 +59,7 @@ std::optional<double> PeerWorld::decide(NodeId id, std::span<const PeerState> se
   Decision decision;
   if (failure_.ok()) {
     ++record_.result().checks;
-    const PeerView view{state(id), record_.node(id).asked, now, clocks().size(), seen, lowest};
+    const PeerView view{state(id), paces_[id].asked, now, clocks().size(), seen, lowest};
     failure_ = rule_.decide(view, decision);
   }
   if (failure_.ok() && decision.pass) {
@@ -69,7 +70,14 @@ std::optional<double> PeerWorld::decide(NodeId id, std::span<const PeerState> se
   return std::max(decision.recheck_seconds, Waiting::kMinRecheck);
 }
 
+NodeId PeerWorld::add(int32_t step, double now) {
+  paces_.push_back({now, 0, 0, 0});
+  return record_.add(step, now);
+}
+
 void PeerWorld::start(NodeId id, double now) {
+  record_.pull(id, now);  // it works on with the model as it is
+  paces_[id].begun = now;
   const uint32_t step = record_.start(id, now);
   queue_.push(now + work_.work(id, step, now), id, kFinished);
 }
@@ -86,9 +94,19 @@ void PeerWorld::handle(const SimEvent& event) {
       return;
     default:
       if (record_.node(event.node).state != State::working) return;  // it has crashed or left
-      record_.complete(event.node, event.time);
+      complete(event.node, event.time);
       protocol_->completed(event.node, event.time);
   }
+}
+
+// All others see the update at once.
+void PeerWorld::complete(NodeId id, double now) {
+  record_.finish_work(id, now);
+  record_.apply(id, now);
+  Pace& pace = paces_[id];
+  pace.asked = now;
+  pace.duration = now - pace.begun;
+  pace.average = Progress::averaged(pace.average, pace.duration);
 }
 
 }  // namespace actorhost

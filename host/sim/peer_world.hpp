@@ -9,15 +9,15 @@
 #include "host/base/random.hpp"
 #include "host/sim/event_queue.hpp"
 #include "host/sim/peer_protocol.hpp"
-#include "host/sim/peer_record.hpp"
 #include "host/sim/peer_rule.hpp"
+#include "host/sim/run_record.hpp"
 #include "host/sim/work_times.hpp"
 
 namespace actorhost {
 
 class PeerWorld {
  public:
-  using State = PeerRecord::State;
+  using State = RunRecord::State;
 
   /// Both must outlive it.
   PeerWorld(const Scenario& scenario, PeerRule& rule);
@@ -44,7 +44,7 @@ class PeerWorld {
   /// Calls woken then.
   void wake(double time, NodeId id) { queue_.push(time, id, kWake); }
   /// The node is held, and what it waits for are messages under way.
-  void asks(NodeId id, double now) { record_.enter(id, State::asking, now); }
+  void asks(NodeId id, double now) { record_.enter(id, State::travelling, now); }
   /// Asks the rule. A node that passes starts its next step; else returns the seconds until the rule wants to be asked
   /// again. `seen` or `lowest`, as PeerView has them.
   std::optional<double> decide(NodeId id, std::span<const PeerState> seen, int32_t lowest, double now);
@@ -59,16 +59,27 @@ class PeerWorld {
   /// The protocol, which must be set before anything happens.
   void use(std::unique_ptr<PeerProtocol> protocol) { protocol_ = std::move(protocol); }
   PeerProtocol& protocol() noexcept { return *protocol_; }
+  NodeId add(int32_t step, double now);
   /// An event of one of the first three tags.
   void handle(const SimEvent& event);
 
   const Scenario& scenario_;
   PeerRule& rule_;
-  PeerRecord record_;
+  RunRecord record_;
   EventQueue queue_;
   Status failure_;  // of the rule
 
  private:
+  /// What a node tells others of its steps.
+  struct Pace {
+    double asked = 0;     // when it completed its last step
+    double begun = 0;     // when it began it
+    double duration = 0;  // seconds that it took, when it is complete
+    double average = 0;   // Progress::averaged
+  };
+  void complete(NodeId id, double now);
+
+  std::vector<Pace> paces_;  // by id
   std::unique_ptr<PeerProtocol> protocol_;
   WorkTimes work_;
   Rng network_;

@@ -1,4 +1,4 @@
-#include "host/sim/peer_record.hpp"
+#include "host/sim/run_record.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,68 +17,27 @@ constexpr size_t kNamed = 5;  // of those whom a deadlock's report names
 
 // --- nodes and their steps ---
 
-NodeId PeerRecord::add(int32_t step, double now) {
+NodeId RunRecord::add(int32_t step, double now) {
   const NodeId id = clocks_.add(step);
   Node& node = nodes_.emplace_back();
-  node.since = node.asked = now;
+  node.since = now;
   node.base = step;
+  node.version = result_.updates;
   trace(SimTraceEvent::Kind::join, id, now);
   return id;
 }
 
-void PeerRecord::remove(NodeId id, double now) {
+void RunRecord::remove(NodeId id, double now) {
   enter(id, State::gone, now);
   clocks_.remove(id);
   trace(SimTraceEvent::Kind::leave, id, now);
-}
-
-void PeerRecord::enter(NodeId id, State state, double now) {
-  Node& node = nodes_[id];
-  const double seconds = now - node.since;
-  switch (node.state) {
-    case State::working:
-      node.busy += seconds;
-      result_.busy += seconds;
-      break;
-    case State::asking: result_.network += seconds; break;
-    case State::waiting: result_.waiting += seconds; break;
-    case State::down: result_.down += seconds; break;
-    case State::gone: break;
-  }
-  node.state = state;
-  node.since = now;
-}
-
-uint32_t PeerRecord::start(NodeId id, double now) {
-  enter(id, State::working, now);
-  if (pulls_++ >= next_sequence_) measure_sequence(id);
-  trace(SimTraceEvent::Kind::release, id, now);  // it works on with the model as it is
-  trace(SimTraceEvent::Kind::start, id, now);
-  Node& node = nodes_[id];
-  node.version = result_.updates;
-  node.begun = now;
-  result_.last_progress = now;
-  return node.started++;
-}
-
-void PeerRecord::complete(NodeId id, double now) {
-  trace(SimTraceEvent::Kind::finish, id, now);
-  enter(id, State::waiting, now);
-  Node& node = nodes_[id];
-  node.asked = now;
-  node.duration = now - node.begun;
-  node.average = Progress::averaged(node.average, node.duration);
-  staleness_.add(static_cast<double>(result_.updates++ - node.version));
-  clocks_.advance(id);
-  trace(SimTraceEvent::Kind::apply, id, now);
-  result_.last_progress = now;
 }
 
 // --- measures ---
 
 // What a serial execution, step by step and in each step node by node, would have applied before this step begins,
 // against what is: by node, since a node's updates come in order.
-void PeerRecord::measure_sequence(NodeId puller) {
+void RunRecord::measure_sequence(NodeId puller) {
   next_sequence_ = pulls_ + clocks_.size();
   const int32_t step = clocks_.step(puller);
   int64_t difference = 0;
@@ -86,11 +45,11 @@ void PeerRecord::measure_sequence(NodeId puller) {
   sequence_.add(static_cast<double>(difference) / clocks_.size());
 }
 
-void PeerRecord::note_progress(double time) {
+void RunRecord::note_progress(double time) {
   for (; point_ <= kProgressPoints && scenario_.seconds * point_ / kProgressPoints <= time; ++point_) add_point();
 }
 
-void PeerRecord::add_point() {
+void RunRecord::add_point() {
   if (clocks_.size() == 0) return;
   int64_t sum = 0;
   for (const NodeId id : clocks_.live()) sum += clocks_.step(id);
@@ -98,11 +57,7 @@ void PeerRecord::add_point() {
   result_.progress.push_back({at, static_cast<double>(sum) / clocks_.size(), clocks_.min(), clocks_.max()});
 }
 
-void PeerRecord::trace(SimTraceEvent::Kind kind, NodeId id, double now) {
-  if (scenario_.trace) result_.trace.push_back({kind, id, clocks_.step(id), now});
-}
-
-void PeerRecord::sum_up_steps() {
+void RunRecord::sum_up_steps() {
   double sum = 0;
   for (const NodeId id : clocks_.live()) {
     const Node& node = nodes_[id];
@@ -122,7 +77,7 @@ void PeerRecord::sum_up_steps() {
   result_.sd_step = std::sqrt(squares / n);
 }
 
-SimResult PeerRecord::finish(double ended) {
+SimResult RunRecord::finish(double ended) {
   for (NodeId id = 0; id < ids(); ++id) {
     if (nodes_[id].state != State::gone) enter(id, nodes_[id].state, scenario_.seconds);
   }
@@ -134,9 +89,9 @@ SimResult PeerRecord::finish(double ended) {
   return std::move(result_);
 }
 
-Error PeerRecord::deadlock(double now) const {
+Error RunRecord::deadlock(double now, const char* idle) const {
   const std::vector<NodeId>& live = clocks_.live();
-  const auto earlier = [this](NodeId a, NodeId b) { return nodes_[a].asked < nodes_[b].asked; };
+  const auto earlier = [this](NodeId a, NodeId b) { return nodes_[a].since < nodes_[b].since; };
   const NodeId oldest = *std::min_element(live.begin(), live.end(), earlier);
   std::string slowest;
   size_t count = 0;
@@ -146,13 +101,11 @@ Error PeerRecord::deadlock(double now) const {
   }
   if (count > kNamed) slowest += " and " + std::to_string(count - kNamed) + " more";
   char text[512];
-  std::snprintf(
-      text, sizeof text,
-      "deadlock at %.6g s: all %u nodes wait, nobody works, no message is under way and no re-check is due. Node %u "
-      "has "
-      "waited longest, since %.6g s, with %d steps completed; the slowest, with %d completed, wait as well: node%s %s",
-      now, clocks_.size(), oldest, nodes_[oldest].asked, clocks_.step(oldest), clocks_.min(), count > 1 ? "s" : "",
-      slowest.c_str());
+  std::snprintf(text, sizeof text,
+                "deadlock at %.6g s: all %u nodes wait, %s. Node %u has waited longest, since %.6g s, with %d steps "
+                "completed; the slowest, with %d completed, wait as well: node%s %s",
+                now, clocks_.size(), idle, oldest, nodes_[oldest].since, clocks_.step(oldest), clocks_.min(),
+                count > 1 ? "s" : "", slowest.c_str());
   return {Code::script, text};
 }
 

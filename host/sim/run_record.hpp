@@ -1,0 +1,109 @@
+#pragma once
+// What the nodes of a simulation do, second by second, and what is counted of it: states, clocks, progress and
+// inconsistency, as SimResult has them. Nothing here decides anything. Owned by a simulation; one thread. What happens
+// at each step is inline.
+
+#include <vector>
+
+#include "host/sim/clocks.hpp"
+#include "host/sim/measures.hpp"
+#include "host/sim/scenario.hpp"
+
+namespace actorhost {
+
+class RunRecord {
+ public:
+  enum class State : uint8_t {
+    working,
+    travelling,  // messages that it waits for are under way
+    waiting,     // the rule has held it
+    down,        // crashed, and not missed yet
+    gone
+  };
+  struct Node {
+    double since = 0;  // of the state
+    double busy = 0;
+    uint64_t version = 0;  // updates that the model had when it was pulled
+    int32_t base = 0;      // its clock when it came
+    uint32_t started = 0;  // steps since
+    State state = State::waiting;
+  };
+
+  /// `scenario` must outlive it.
+  explicit RunRecord(const Scenario& scenario) : scenario_(scenario) {}
+
+  /// Its first model is that of now.
+  NodeId add(int32_t step, double now);
+  void remove(NodeId id, double now);
+  void enter(NodeId id, State state, double now) {
+    Node& node = nodes_[id];
+    const double seconds = now - node.since;
+    switch (node.state) {
+      case State::working:
+        node.busy += seconds;
+        result_.busy += seconds;
+        break;
+      case State::travelling: result_.network += seconds; break;
+      case State::waiting: result_.waiting += seconds; break;
+      case State::down: result_.down += seconds; break;
+      case State::gone: break;
+    }
+    node.state = state;
+    node.since = now;
+  }
+  /// The model that its next step works on is that of now.
+  void pull(NodeId id, double now) {
+    nodes_[id].version = result_.updates;
+    trace(SimTraceEvent::Kind::release, id, now);
+  }
+  /// Begins a step; returns its number among the node's own.
+  uint32_t start(NodeId id, double now) {
+    enter(id, State::working, now);
+    if (pulls_++ >= next_sequence_) measure_sequence(id);
+    trace(SimTraceEvent::Kind::start, id, now);
+    result_.last_progress = now;
+    return nodes_[id].started++;
+  }
+  /// Its work is done; the update may still have to travel.
+  void finish_work(NodeId id, double now) { trace(SimTraceEvent::Kind::finish, id, now); }
+  /// Completes the step: its update is in the model, and it waits, unless it has crashed meanwhile.
+  void apply(NodeId id, double now) {
+    Node& node = nodes_[id];
+    if (node.state != State::down) enter(id, State::waiting, now);
+    result_.last_progress = now;
+    staleness_.add(static_cast<double>(result_.updates++ - node.version));
+    clocks_.advance(id);
+    trace(SimTraceEvent::Kind::apply, id, now);
+  }
+  /// Notes the progress up to `time`, before what happens then.
+  void note_progress(double time);
+  /// Ends the record; call once.
+  SimResult finish(double ended);
+  /// Everybody waits, for ever: says who. `idle` is what else there is not: "nobody works and no re-check is due".
+  Error deadlock(double now, const char* idle) const;
+
+  const Clocks& clocks() const noexcept { return clocks_; }
+  const Node& node(NodeId id) const noexcept { return nodes_[id]; }
+  uint32_t ids() const noexcept { return static_cast<uint32_t>(nodes_.size()); }
+  SimResult& result() noexcept { return result_; }
+
+ private:
+  void measure_sequence(NodeId puller);
+  void add_point();
+  void trace(SimTraceEvent::Kind kind, NodeId id, double now) {
+    if (scenario_.trace) result_.trace.push_back({kind, id, clocks_.step(id), now});
+  }
+  void sum_up_steps();
+
+  const Scenario& scenario_;
+  Clocks clocks_;
+  std::vector<Node> nodes_;  // by id
+  SimResult result_;
+  MomentSums staleness_;
+  MomentSums sequence_;
+  uint64_t pulls_ = 0;
+  uint64_t next_sequence_ = 0;  // the pull at which the sequence is measured next
+  uint32_t point_ = 0;          // of result_.progress
+};
+
+}  // namespace actorhost
