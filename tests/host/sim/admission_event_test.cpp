@@ -81,7 +81,7 @@ struct Sample {
 using Measure = std::function<double(const SimResult&)>;
 
 /// Both forms over many seeds: the means of the measures have to be as near as their standard errors let expect.
-void same_distribution(Scenario scenario, const NativeRule& rule, int seeds) {
+void same_distribution(Scenario scenario, const NativeRule& rule, uint64_t seeds) {
   const std::pair<const char*, Measure> measures[] = {
       {"mean step", [](const SimResult& r) { return r.mean_step; }},
       {"sd of steps", [](const SimResult& r) { return r.sd_step; }},
@@ -94,10 +94,10 @@ void same_distribution(Scenario scenario, const NativeRule& rule, int seeds) {
   constexpr size_t kMeasures = std::size(measures);
   Sample fast[kMeasures];
   Sample general[kMeasures];
-  for (int i = 0; i < seeds; ++i) {
-    scenario.seed = static_cast<uint64_t>(i);
+  for (uint64_t i = 0; i < seeds; ++i) {
+    scenario.seed = i;
     const SimResult a = run(scenario, rule);
-    scenario.seed = static_cast<uint64_t>(i + seeds);
+    scenario.seed = i + seeds;
     const SimResult b = run_general(scenario, rule);
     for (size_t k = 0; k < kMeasures; ++k) {
       fast[k].sums.add(measures[k].second(a));
