@@ -292,7 +292,7 @@ TEST_CASE("a disk that is full ends the recording and not the run") {
   CHECK(count_of(run.err, "cannot write to '/dev/full': No space left on device") == 1);
 }
 
-TEST_CASE("--record stands in the help") {
+TEST_CASE("the help names --record") {
   const JobFolder folder;
   CHECK_THAT(folder.run({"--help"}).out, Contains("--record FILE"));
 }
