@@ -65,6 +65,7 @@ void fill(ah_asking* batch, const Progress& progress, std::span<const Slot> aski
   batch->population = sight.population;
   batch->aggregates = sight.aggregates ? 1 : 0;
   batch->count = static_cast<uint32_t>(asking.size());
+  batch->buffered = progress.buffered();
   batch->live = 1;
 }
 

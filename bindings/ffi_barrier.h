@@ -43,6 +43,7 @@ typedef struct ah_asking {
   uint32_t slot;       /* of the worker that is being answered */
   uint32_t population; /* how many workers there are; everyone.n is less where nobody sees them all */
   uint32_t aggregates; /* 1 where everyone.lowest is all that is known of the others, and everyone.n is 0 */
+  uint32_t buffered;   /* updates that the merge policy keeps */
   uint32_t live;       /* 1 while the pointers are good: a view that a rule has kept is refused afterwards */
   /* Set by the evaluator whenever its rule changes: */
   int32_t staleness;

@@ -112,6 +112,9 @@ class Progress {
   /// are none.
   double quantile(double q) const noexcept;
   uint32_t waiting() const noexcept { return waiting_; }
+  /// How many updates have come and are kept until there are enough of them to be merged.
+  void set_buffered(size_t updates) noexcept { buffered_ = static_cast<uint32_t>(updates); }
+  uint32_t buffered() const noexcept { return buffered_; }
 
   /// Completions so far; what the resampling policy `event` counts.
   uint64_t events() const noexcept { return events_; }
@@ -164,6 +167,7 @@ class Progress {
   uint64_t changes_ = 0;
   uint64_t asks_ = 0;
   uint32_t waiting_ = 0;
+  uint32_t buffered_ = 0;
 };
 
 }  // namespace actorhost

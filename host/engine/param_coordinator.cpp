@@ -202,7 +202,7 @@ void ParamCoordinator::merge_item(CommitItem item) {
       item.scale = 1 / static_cast<double>(policy.k);
       buffered_.push_back(item);
       if (buffered_.size() >= policy.k) commit(std::exchange(buffered_, {}), true);
-      return;
+      return progress_.set_buffered(buffered_.size());
   }
 }
 

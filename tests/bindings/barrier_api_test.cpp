@@ -163,6 +163,21 @@ TEST_CASE("a rule's staleness and what it watches reach the engine, also after a
   CHECK(rule->version() == version + 1);
 }
 
+TEST_CASE("a rule sees how many updates the merge policy keeps, in a sample too") {
+  RuleFixture lua;
+  for (const char* rule : {"function(view) return view.buffered == 3 end",
+                           "barrier.sample(1, function(view) return view.buffered == 3 end)"}) {
+    const auto made = lua.rule(std::string("barrier.evaluator(") + rule + ")");
+    Cluster cluster(*made);
+    REQUIRE(cluster.progress.add(0, 0).ok());
+    cluster.complete(0, 1);
+    CHECK(cluster.poll(1).empty());
+    cluster.progress.set_buffered(3);
+    cluster.complete(0, 2);
+    CHECK(cluster.poll(3) == std::vector<NodeId>{0});
+  }
+}
+
 TEST_CASE("a rule that is swapped in while workers wait answers them at once") {
   RuleFixture lua;
   lua.run("evaluator = require('actor.barrier').evaluator('bsp')");

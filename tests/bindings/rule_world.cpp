@@ -25,7 +25,7 @@ local function noted(run)
   return function(view)
     local row = {
       #arrays, view.n, view.step, view.id, view.population, view.now, view.waited, view.duration, view.average, view:min(),
-      view:max(), view:behind(1), view:passed(view.step), view:quantile(0.5),
+      view:max(), view:behind(1), view:passed(view.step), view:quantile(0.5), view.buffered,
     }
     for _, name in ipairs(arrays) do
       local array = view[name]
@@ -52,10 +52,10 @@ VmConfig with_words(std::vector<std::string> words) {
   return config;
 }
 
-constexpr size_t kScalars = 14;
-constexpr const char* kScalarNames[kScalars] = {"arrays", "n",      "step",     "id",      "population",
-                                                "now",    "waited", "duration", "average", "min",
-                                                "max",    "behind", "passed",   "quantile"};
+constexpr size_t kScalars = 15;
+constexpr const char* kScalarNames[kScalars] = {"arrays", "n",      "step",     "id",       "population",
+                                                "now",    "waited", "duration", "average",  "min",
+                                                "max",    "behind", "passed",   "quantile", "buffered"};
 constexpr const char* kArrayNames[] = {"steps", "ids", "busy", "alive", "started", "durations", "averages", "pulled"};
 
 }  // namespace

@@ -31,6 +31,7 @@ local function look()
   local population = asking.population
   if asking.aggregates ~= 0 then n = population end
   view.now, view.n, view.population, view.shared = asking.now, n, population, context.shared
+  view.buffered = asking.buffered
   view._lowest, view._highest = everyone.lowest, everyone.highest
 end
 

@@ -11,6 +11,7 @@ local new_rng = require("actor.rng")
 ---@field population number how many there are
 ---@field now number seconds on the run's clock
 ---@field waited number seconds since the worker asked to go on
+---@field buffered number updates that have come and wait for others, to be merged with them (param.merge.buffer); else 0
 ---@field duration number seconds of its last step, 0 before the first
 ---@field average number seconds of its recent steps, exponentially smoothed; 0 before the first
 ---@field steps number[] completed steps of the seen workers, 1 .. n; `#view.steps` is n
@@ -156,7 +157,9 @@ local function own(view, array)
 end
 
 local function known_fields()
-  local names = { "memory", "rng", "shared", "duration", "average", "step", "id", "n", "population", "now", "waited" }
+  local names = {
+    "memory", "rng", "shared", "duration", "average", "step", "id", "n", "population", "now", "waited", "buffered",
+  }
   for name in pairs(arrays) do names[#names + 1] = name end
   for name in pairs(methods) do names[#names + 1] = name .. "()" end
   table.sort(names)
@@ -179,7 +182,7 @@ local metatable = {
 ---A view over `seen`. `context` holds what its evaluator keeps: seed, memories and rngs by worker id, the shared table.
 function M.new(asking, seen, context)
   local view = {
-    step = 0, id = 0, n = 0, population = 0, now = 0, waited = 0, shared = context.shared,
+    step = 0, id = 0, n = 0, population = 0, now = 0, waited = 0, buffered = 0, shared = context.shared,
     _asking = asking, _seen = seen, _context = context, _samples = {},
     _lowest = huge, _highest = -huge,
   }
@@ -220,6 +223,7 @@ function M.sample(view, rule)
   api.sampler_look(sample._sampler, view._asking, view._seen, seen)
   sample.step, sample.id = view.step, view.id
   sample.now, sample.waited, sample.population, sample.shared = view.now, view.waited, view.population, view.shared
+  sample.buffered = view.buffered
   sample.n, sample._lowest, sample._highest = seen.n, seen.lowest, seen.highest
   return sample, seen.held == 0, seen.recheck_seconds
 end

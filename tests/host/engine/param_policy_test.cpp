@@ -277,6 +277,31 @@ TEST_CASE("a buffer of k merges the mean of k pushes at a time, and the rest at 
   CHECK(floats_in(sim, kW)[0] == Approx(0.5 * double(sim.summary->updates)));
 }
 
+TEST_CASE("a rule sees how many pushes the buffer keeps") {
+  struct Watching final : BarrierRule {
+    explicit Watching(std::vector<uint32_t>& kept) : buffered(kept) {}
+    Status decide(const Progress& progress, std::span<const Slot> asking, double /*now*/,
+                  std::span<Decision> out) override {
+      for (size_t i = 0; i < asking.size(); ++i) out[i].pass = true;
+      CHECK(progress.buffered() == progress.events() % 4);
+      buffered.push_back(progress.buffered());
+      return {};
+    }
+    std::vector<uint32_t>& buffered;
+  };
+  std::vector<uint32_t> buffered;
+  SimOptions options;
+  options.workers = 3;
+  options.rule = [&] { return std::make_unique<Watching>(buffered); };
+  options.run.merge = {MergePolicy::Kind::buffer, 0, 4, 1};
+  ParamSim sim(options);
+  use_counter(sim);
+  sim.stop = [](const StopContext& c) { return c.updates >= 40; };
+  REQUIRE(sim.run());
+  check_ok(sim);
+  for (const uint32_t kept : {0U, 1U, 2U, 3U}) CHECK(std::count(buffered.begin(), buffered.end(), kept) > 3);
+}
+
 TEST_CASE("a stale push is scaled by its staleness") {
   SimOptions options;
   options.workers = 2;
