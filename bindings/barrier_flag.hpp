@@ -7,8 +7,8 @@
 
 namespace actorhost {
 
-/// Whether `spec` names a rule, as actor.barrier reads it; a rule file is not opened. Code::bad_argument says what it
-/// may be.
-Status check_barrier_flag(const std::string& spec);
+/// The rule file that `spec` names, by itself or within other rules ("delay_bounded:1:rule.lua:name"), as actor.barrier
+/// reads it; empty when it names none. The file is not opened. Code::bad_argument says what `spec` may be.
+Result<std::string> rule_file_of(const std::string& spec);
 
 }  // namespace actorhost

@@ -168,12 +168,10 @@ Status HostRuntime::prepare() {
 }
 
 Status HostRuntime::open_job() {
-  const std::string file = options_.barrier.substr(0, options_.barrier.find(".lua") + 4);
-  if (options_.barrier.find(".lua") != std::string::npos) {
-    job_.set_barrier_file(file);
-  } else if (!child_) {
-    AH_TRY(check_barrier_flag(options_.barrier));
-  }
+  auto file = rule_file_of(options_.barrier);
+  if (!file) return file.error();
+  rule_file_ = std::move(*file);
+  if (!rule_file_.empty()) job_.set_barrier_file(rule_file_);
   if (options_.agent) return {};
   if (setup_.from_text) {
     job_.receive(options_.script, setup_.source);
@@ -188,9 +186,8 @@ Status HostRuntime::open_job() {
 
 /// The file of --barrier, on the host that gives it to the others.
 Status HostRuntime::check_rule_file() const {
-  const size_t ending = options_.barrier.find(".lua");
-  if (ending == std::string::npos || child_) return {};
-  const auto found = job_.find_here(options_.barrier.substr(0, ending + 4));
+  if (rule_file_.empty() || child_) return {};
+  const auto found = job_.find_here(rule_file_);
   if (!found) return Error{Code::bad_argument, "--barrier: " + found.error().message};
   return {};
 }

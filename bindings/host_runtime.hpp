@@ -74,6 +74,7 @@ class HostRuntime final : private ClusterEvents {
 
   RunOptions options_;
   Setup setup_;
+  std::string rule_file_;  // in --barrier
   std::unique_ptr<Log> log_;
   SteadyClock clock_;
   JobSource job_;

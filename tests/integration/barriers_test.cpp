@@ -184,6 +184,33 @@ return { close = function(view) return view.step <= view:min() + 2 end, far = ba
   CHECK(std::stoi(run.out) >= 10);
 }
 
+TEST_CASE("a rule file may stand within other rules") {
+  const JobFolder folder;
+  folder.write("one.lua", "return function(view) return view:passed(view.step) == view.n end");
+  folder.write("rules/two.lua", "return { never = function() return false end, always = function() return true end }");
+  folder.write("job.lua", kShort);
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
+  for (const char* rule : {"delay_bounded:0.01:rules/two.lua:never", "delay_bounded:0.01:sample:2:one.lua@sticky"}) {
+    const Finished run = run_at(place, folder, {"--barrier", rule, "job.lua"});
+    INFO(run.description);
+    CHECK(run.status == 0);
+    CHECK(std::stoi(run.out) >= 10);
+  }
+}
+
+// With as many workers as the buffer takes, nobody goes on before all have pushed.
+TEST_CASE("a rule can wait until the buffered updates are merged") {
+  const JobFolder folder;
+  std::string job = kCounting;
+  job.replace(job.find("pull ="), 6, "merge = param.merge.buffer { k = 3 },\n  pull =");
+  folder.write("job.lua", job);
+  folder.write("merged.lua", "return function(view) return view.buffered == 0 end");
+  const Finished run = run_at("threads", folder, {"--barrier", "merged.lua", "job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(std::stod(line_after(run.out, "spread: ")) == 0);
+}
+
 TEST_CASE("a rule's file is found by its full path") {
   const JobFolder folder;
   const TempDir elsewhere;
@@ -203,6 +230,8 @@ TEST_CASE("a --barrier that is no rule ends with 2 before anything runs") {
       {"ssp:-1", "s has to be a whole number of at least 0, not '-1'"},
       {"quorum:2", "fraction has to be a number from 0 to 1, not '2'"},
       {"bsp@sticky", "bsp does not sample"},
+      {"delay_bounded:x:one.lua", "seconds has to be"},
+      {"sample:2:one.lua@often", "'often' is none of event, sticky, poll:SECONDS"},
       {"pbsp:2@often", "'often' is none of event, sticky, poll:SECONDS"},
   }));
   const Finished run = run_short(folder, rule);
@@ -215,7 +244,7 @@ TEST_CASE("a --barrier that is no rule ends with 2 before anything runs") {
 
 TEST_CASE("a --barrier file that is not there ends with 2 and is named") {
   const JobFolder folder;
-  const Finished run = run_short(folder, "missing.lua");
+  const Finished run = run_short(folder, GENERATE(as<std::string>(), "missing.lua", "delay_bounded:1:missing.lua:x"));
   INFO(run.description);
   CHECK(run.status == 2);
   CHECK_THAT(run.err, Contains("actorhost: --barrier: cannot read 'missing.lua': No such file or directory"));
