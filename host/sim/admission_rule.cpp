@@ -30,7 +30,7 @@ void RuleAdmission::completed(NodeId id, double now) {
 }
 
 Status RuleAdmission::decide(double now, std::vector<NodeId>& passed) {
-  const Status status = gate_.poll(now, passed);
+  Status status = gate_.poll(now, passed);
   checks_ = counted_.checks;
   waiting_ = progress_.waiting();
   return status;

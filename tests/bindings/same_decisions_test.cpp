@@ -64,7 +64,7 @@ class RecordedAdmission final : public Admission {
   }
   Status decide(double now, std::vector<NodeId>& passed) override {
     const size_t before = passed.size();
-    const Status status = inner_.decide(now, passed);
+    Status status = inner_.decide(now, passed);
     note(What::decided, 0, now);
     record_.back().passed.assign(passed.begin() + static_cast<std::ptrdiff_t>(before), passed.end());
     record_.back().next_time = inner_.next_time();
