@@ -43,6 +43,8 @@ Status ClockAdmission::decide(double /*now*/, std::vector<NodeId>& passed) {
     if (!moved && step <= floor + staleness_) {
       passed.push_back(id);
       --waiting_;
+    } else if (const auto row = static_cast<size_t>(step - base_); step >= base_ && row < waiters_.size()) {
+      waiters_[row].push_back({id, tickets_});
     } else {
       waiters_at(step).push_back({id, tickets_});
     }

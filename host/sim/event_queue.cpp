@@ -10,7 +10,6 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kFewestLists = 64;      // one word of used_
-constexpr double kFarthest = 0x1.0p62;   // bucket of whatever is farther
 constexpr double kPerBucket = 2;         // events that a new width aims at
 constexpr uint64_t kMaxEffort = 4;       // a pop, before the width is looked at
 constexpr uint64_t kMaxLoaded = 16;      // events in an average bucket
@@ -25,33 +24,9 @@ constexpr auto later = [](const SimEvent& a, const SimEvent& b) noexcept {
 
 EventQueue::EventQueue() : heads_(kFewestLists, kNone), used_(1, 0) {}
 
-uint64_t EventQueue::bucket_of(double time) const noexcept {
-  const double bucket = time * per_second_;
-  return bucket < kFarthest ? static_cast<uint64_t>(bucket) : static_cast<uint64_t>(kFarthest);
-}
-
-void EventQueue::push(double time, uint32_t node, uint32_t tag) {
-  assert(std::isfinite(time));
-  const SimEvent event{time, order_++, node, tag};
-  if (++size_ > 2 * heads_.size()) rebuild();
-  const uint64_t bucket = bucket_of(time);
-  if (bucket >= open_) return add_to_bucket(event, bucket);
+void EventQueue::add_to_front(const SimEvent& event) {
   front_.push_back(event);
   std::push_heap(front_.begin(), front_.end(), later);
-}
-
-void EventQueue::add_to_bucket(const SimEvent& event, uint64_t bucket) {
-  uint32_t at = free_;
-  if (at == kNone) {
-    at = static_cast<uint32_t>(pool_.size());
-    pool_.emplace_back();
-  } else {
-    free_ = pool_[at].next;
-  }
-  const size_t list = bucket & (heads_.size() - 1);
-  pool_[at] = {event, heads_[list]};
-  heads_[list] = at;
-  used_[list / 64] |= uint64_t{1} << (list % 64);
 }
 
 SimEvent EventQueue::pop() {

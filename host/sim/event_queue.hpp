@@ -5,6 +5,8 @@
 // operation costs O(1) on average; whatever the times are, it never costs more than a heap's O(log n) amortised. One
 // thread.
 
+#include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -24,7 +26,17 @@ class EventQueue {
   EventQueue();
 
   /// `time` is finite and not before that of the event taken last.
-  void push(double time, uint32_t node, uint32_t tag);
+  void push(double time, uint32_t node, uint32_t tag) {
+    assert(std::isfinite(time));
+    const SimEvent event{time, order_++, node, tag};
+    if (++size_ > 2 * heads_.size()) rebuild();
+    const uint64_t bucket = bucket_of(time);
+    if (bucket >= open_) {
+      add_to_bucket(event, bucket);
+    } else {
+      add_to_front(event);
+    }
+  }
   bool empty() const noexcept { return size_ == 0; }
   size_t size() const noexcept { return size_; }
   /// Of the earliest event; infinite when there is none.
@@ -47,8 +59,26 @@ class EventQueue {
     uint32_t next = kNone;  // in its bucket's list, or in the free list
   };
 
-  uint64_t bucket_of(double time) const noexcept;
-  void add_to_bucket(const SimEvent& event, uint64_t bucket);
+  static constexpr double kFarthest = 0x1.0p62;  // bucket of whatever is farther
+
+  uint64_t bucket_of(double time) const noexcept {
+    const double bucket = time * per_second_;
+    return bucket < kFarthest ? static_cast<uint64_t>(bucket) : static_cast<uint64_t>(kFarthest);
+  }
+  void add_to_bucket(const SimEvent& event, uint64_t bucket) {
+    uint32_t at = free_;
+    if (at == kNone) {
+      at = static_cast<uint32_t>(pool_.size());
+      pool_.emplace_back();
+    } else {
+      free_ = pool_[at].next;
+    }
+    const size_t list = bucket & (heads_.size() - 1);
+    pool_[at] = {event, heads_[list]};
+    heads_[list] = at;
+    used_[list / 64] |= uint64_t{1} << (list % 64);
+  }
+  void add_to_front(const SimEvent& event);
   bool load_front();
   bool take_bucket(uint64_t bucket);
   void fetch_ahead(uint64_t bucket) const noexcept;

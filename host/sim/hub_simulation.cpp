@@ -244,7 +244,8 @@ Result<SimResult> HubSimulation::run() {
   populate();
   if (admission_->waiting() > 0) AH_TRY(decide(0));
   for (uint64_t events = 0;; ++events) {
-    const double next = std::min(queue_.next_time(), admission_->next_time());
+    const double event = queue_.next_time();
+    const double next = std::min(event, admission_->next_time());
     if (!(next <= scenario_.seconds)) {
       if (std::isinf(next) && admission_->waiting() > 0) {
         return record_.deadlock(now_, "nobody works and no re-check is due");
@@ -253,7 +254,7 @@ Result<SimResult> HubSimulation::run() {
     }
     record_.note_progress(next);
     now_ = next;
-    if (queue_.next_time() <= next) handle(take_event());
+    if (event <= next) handle(take_event());
     AH_TRY(decide(next));
     if (watch_ != nullptr && events % kWatchEvery == 0) AH_TRY(watch_->look(next));
   }

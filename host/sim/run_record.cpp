@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <string>
 
 namespace actorhost {
@@ -45,16 +46,15 @@ void RunRecord::measure_sequence(NodeId puller) {
   sequence_.add(static_cast<double>(difference) / clocks_.size());
 }
 
-void RunRecord::note_progress(double time) {
-  for (; point_ <= kProgressPoints && scenario_.seconds * point_ / kProgressPoints <= time; ++point_) add_point();
-}
-
 void RunRecord::add_point() {
-  if (clocks_.size() == 0) return;
-  int64_t sum = 0;
-  for (const NodeId id : clocks_.live()) sum += clocks_.step(id);
-  const double at = scenario_.seconds * point_ / kProgressPoints;
-  result_.progress.push_back({at, static_cast<double>(sum) / clocks_.size(), clocks_.min(), clocks_.max()});
+  if (clocks_.size() > 0) {
+    int64_t sum = 0;
+    for (const NodeId id : clocks_.live()) sum += clocks_.step(id);
+    result_.progress.push_back({next_point_, static_cast<double>(sum) / clocks_.size(), clocks_.min(), clocks_.max()});
+  }
+  ++point_;
+  next_point_ = point_ <= kProgressPoints ? scenario_.seconds * point_ / kProgressPoints
+                                          : std::numeric_limits<double>::infinity();
 }
 
 void RunRecord::sum_up_steps() {

@@ -76,7 +76,9 @@ class RunRecord {
     trace(SimTraceEvent::Kind::apply, id, now);
   }
   /// Notes the progress up to `time`, before what happens then.
-  void note_progress(double time);
+  void note_progress(double time) {
+    while (time >= next_point_) add_point();
+  }
   /// Ends the record; call once.
   SimResult finish(double ended);
   /// Everybody waits, for ever: says who. `idle` is what else there is not: "nobody works and no re-check is due".
@@ -104,6 +106,7 @@ class RunRecord {
   uint64_t pulls_ = 0;
   uint64_t next_sequence_ = 0;  // the pull at which the sequence is measured next
   uint32_t point_ = 0;          // of result_.progress
+  double next_point_ = 0;       // its time
 };
 
 }  // namespace actorhost

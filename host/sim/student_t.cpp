@@ -10,9 +10,9 @@ namespace {
 
 // log Gamma(n / 2), by Gamma(x + 1) = x Gamma(x) below and Stirling's series above.
 double log_gamma_half(uint32_t n) noexcept {
-  double x = n / 2.0;
   double below = 0;
-  for (; x < 12; x += 1) below += log_of(x);
+  for (; n < 24; n += 2) below += log_of(n / 2.0);
+  const double x = n / 2.0;
   const double y = 1 / (x * x);
   const double series = (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y * (1.0 / 1680 - y * (1.0 / 1188))))) / x;
   constexpr double kHalfLog2Pi = 0.91893853320467274178;
