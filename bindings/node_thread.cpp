@@ -110,8 +110,10 @@ void NodeThread::tell_script(Vm& vm, const Error& error) {
   if (lua_istable(L, -1)) {
     lua_getfield(L, -1, "failed");
     lua_pushlstring(L, error.message.data(), error.message.size());
-    if (auto told = vm.call(1, 0); !told)
+    // A stop that comes meanwhile cuts the callbacks short; there may not even be one.
+    if (auto told = vm.call(1, 0); !told && told.error().code != Code::interrupted) {
       shared_.log.warn(node_.name(), "in an on_error callback: " + told.error().message);
+    }
   }
   lua_settop(L, 0);
 }
