@@ -17,7 +17,8 @@ namespace {
 /// regular(path): the file behind all links when it is a regular one, or there is none yet; else nil.
 int files_regular(lua_State* L) {
   std::error_code error;
-  const auto real = std::filesystem::weakly_canonical(std::string(check_text(L, 1, "path", "regular")), error);
+  const auto real = std::filesystem::weakly_canonical(
+      std::filesystem::absolute(std::string(check_text(L, 1, "path", "regular"))), error);
   const auto status = std::filesystem::status(real, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return 0;
   lua_pushstring(L, real.c_str());

@@ -23,7 +23,7 @@ local known = {
   { name = "resample", value = "WHEN", help = "when a sampled rule draws again: event, sticky or poll:SECONDS (event; peers: poll:0.5)" },
   { name = "straggler", value = "SHARE:FACTORx", help = "that share of the nodes is slower by the factor; ...@SECONDS: others after so long" },
   { name = "speed", value = "DIST", help = "a factor on each node's work, drawn once" },
-  { name = "topology", value = "KIND", default = "oracle", help = "oracle, server:SHARDS or peers" },
+  { name = "topology", value = "KIND", help = "oracle, server:SHARDS or peers (oracle)" },
   { name = "delay", value = "DIST", help = "seconds of a message" },
   { name = "loss", value = "P", kind = "number", help = "share of messages that get lost and are sent again" },
   { name = "retry", value = "SECONDS", kind = "number", help = "until a lost message is sent again (0.2)" },
@@ -158,6 +158,25 @@ local function path_of(path)
   return path == "-" and "/dev/stdout" or path
 end
 
+local outputs = { "csv", "json", "svg", "png", "chrome" }
+
+-- Two outputs to one file, or one to a file that is read.
+local function clash(values, barriers)
+  local files = require("actor.c.files")
+  local seen = {}
+  for _, path in ipairs(grid.files(values, barriers)) do
+    local real = files.regular(path)
+    if real then seen[real] = "read" end
+  end
+  for _, kind in ipairs(outputs) do
+    local path = values[kind]
+    if path == "" then return ("--%s wants a file's name"):format(kind) end
+    local real = path and (path == "-" and path or files.regular(path))
+    if real and seen[real] then return ("--%s %s is %s as well"):format(kind, path, seen[real]) end
+    if real then seen[real] = "--" .. kind end
+  end
+end
+
 -- The tables that are written: opened before anything runs, so that what cannot be written is known at once.
 local function open_tables(values, configuration, varied)
   for _, kind in ipairs { "svg", "png", "chrome" } do
@@ -271,6 +290,8 @@ local function main()
   if values.chrome and not values.replay then return usage_error("--chrome shows a recorded run: give --replay TRACE") end
   local sweep, wrong = grid.sweep(values, barriers)
   if not sweep then return usage_error("%s", wrong) end
+  wrong = clash(values, barriers)
+  if wrong then return usage_error("%s", wrong) end
   local configuration = grid.configuration(values, barriers)
   local tables
   tables, wrong = open_tables(values, configuration, sweep.names)

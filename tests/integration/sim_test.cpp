@@ -118,6 +118,28 @@ TEST_CASE("an interrupted sweep leaves its rows beside the table, and goes on fr
   CHECK(read_text(dir / "whole.csv") == read_text(dir / "out.csv"));
 }
 
+TEST_CASE("a sweep does not go on with another rule, nor with rows that are damaged") {
+  const TempDir dir;
+  dir.write("rule.lua", kMedian);
+  const std::vector<std::string> args = {"rule.lua", "--nodes", "9",     "--time", "9",
+                                         "--repeat", "3",       "--csv", "out.csv"};
+  REQUIRE(sim(dir, args).status == 0);
+  const std::string whole = read_text(dir / "out.csv");
+  auto resumed = args;
+  resumed.emplace_back("--resume");
+  std::string damaged = whole;
+  damaged.replace(damaged.find("rule.lua,2,2,9,9,") + 17, 3, "abc");
+  dir.write("out.csv", damaged);
+  REQUIRE(sim(dir, resumed).status == 0);
+  CHECK(read_text(dir / "out.csv") == whole);
+  dir.write("rule.lua", "return function(view) return view.step <= view:min() end\n");
+  const Finished other = sim(dir, resumed);
+  INFO(other.description);
+  CHECK(other.status == 2);
+  CHECK_THAT(other.err, Contains("belongs to another sweep"));
+  CHECK(read_text(dir / "out.csv") == whole);
+}
+
 TEST_CASE("a rule that misbehaves ends the simulation with its name and what it did") {
   const TempDir dir;
   struct Case {
@@ -159,6 +181,12 @@ TEST_CASE("what the command line cannot mean is refused with code 2") {
       {{"--csv", "/nowhere/x.csv"}, "/nowhere/x.csv"},
       {{"--svg", "/nowhere/x.svg", "--nodes", "2", "--time", "2"}, "/nowhere/x.svg"},
       {{"-j", "0"}, "--jobs wants"},
+      {{"--barrier", "bsp,bsp"}, "bsp is given twice"},
+      {{"--sweep", "nodes=20,20"}, "has 20 twice"},
+      {{"--csv", "a.out", "--json", "./a.out"}, "--csv as well"},
+      {{"--csv", ""}, "wants a file's name"},
+      {{"--seed", "-1"}, "--seed wants a whole number"},
+      {{"--seed", "9007199254740992"}, "--seed wants a whole number"},
       {{"--topology", "ring"}, "oracle, server:SHARDS"},
       {{"--replay", "/nowhere/trace.csv"}, "/nowhere/trace.csv"},
       {{"--paper", "/dev/null/x"}, "/dev/null/x"},

@@ -7,6 +7,7 @@ local nearest = require("actor.nearest")
 local M = {}
 
 local max_tasks = 1e6
+local max_seed = 2 ^ 53 - 1e6 - 1 -- with a repeat's number on top still a whole number
 
 -- Flags that are options of sim.run, in the order of the header.
 local options = {
@@ -165,6 +166,38 @@ function M.fill(values)
   values.work = values.work or sim.default_work
 end
 
+-- What a replay brings itself, so that a flag for it would do nothing.
+local of_a_scenario = {
+  "nodes", "work", "speed", "straggler", "topology", "delay", "loss", "retry", "service", "bytes", "bandwidth", "churn",
+  "failures", "detect",
+}
+
+local function first_double(list)
+  local seen = {}
+  for _, value in ipairs(list) do
+    if seen[value] then return value end
+    seen[value] = true
+  end
+end
+
+-- What would run, and mean something else than it says.
+local function misleading(values, barriers, vary)
+  local double = first_double(barriers)
+  if double then return ("the rule %s is given twice: copies are no repeats"):format(double) end
+  for _, one in ipairs(vary) do
+    double = first_double(one[2])
+    if double then return ("--sweep %s has %s twice: copies are no repeats"):format(one[1], tostring(double)) end
+  end
+  for _, name in ipairs(values.replay and of_a_scenario or {}) do
+    local swept = false
+    for _, one in ipairs(vary) do swept = swept or one[1] == name end
+    if swept or values[name] ~= nil then return ("--replay brings its own nodes, work and network: --%s cannot be used with it"):format(name) end
+  end
+  if values.seed % 1 ~= 0 or values.seed < 0 or values.seed > max_seed then
+    return ("--seed wants a whole number from 0 to %d"):format(max_seed)
+  end
+end
+
 ---The sweep that the flags ask for, or nil and what is wrong with them.
 ---@param values table<string, any> of scripts/sim.lua
 ---@param barriers string[]
@@ -178,6 +211,8 @@ function M.sweep(values, barriers)
   end
   local vary, wrong = sweeps_of(values, barriers)
   if not vary then return nil, wrong end
+  wrong = misleading(values, barriers, vary)
+  if wrong then return nil, wrong end
   local names, count = {}, values["repeat"] * #barriers
   for i, one in ipairs(vary) do
     names[i] = one[1]
@@ -190,6 +225,19 @@ function M.sweep(values, barriers)
     if wrong then return nil, wrong end
   end
   return { tasks = tasks, names = names }
+end
+
+---The files that the rows hang on: of rules, a job, a trace.
+---@param values table<string, any>
+---@param barriers string[]
+---@return string[]
+function M.files(values, barriers)
+  local out = {}
+  for _, spec in ipairs(barriers) do out[#out + 1] = spec:match("^(.+%.lua)") end
+  out[#out + 1] = values.train and values.train:match("^(%S+%.lua)")
+  out[#out + 1] = values.replay and (values.replay:match("^(.*)#%d+$") or values.replay)
+  for path in tostring(values.work or ""):gmatch("trace%((.-)%)") do out[#out + 1] = path end
+  return out
 end
 
 ---The header of a table: what the rows hang on, nothing else.
@@ -205,6 +253,13 @@ function M.configuration(values, barriers)
   for _, text in ipairs(values.sweep or {}) do out[#out + 1] = "sweep=" .. text end
   if values["no-native"] then out[#out + 1] = "native=false" end
   if values.train then out[#out + 1] = "train=" .. values.train end
+  for _, path in ipairs(M.files(values, barriers)) do
+    local file = io.open(path, "rb")
+    if file then
+      out[#out + 1] = ("file=%s %s"):format(path, require("actor.codec").hash(file:read("*a")))
+      file:close()
+    end
+  end
   return out
 end
 

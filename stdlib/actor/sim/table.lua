@@ -96,6 +96,29 @@ M.formats = {
 
 -- --- files ---
 
+-- The cells of a line of CSV as M.formats writes it.
+local function cells_of(line)
+  local cells, at = {}, 1
+  while at <= #line do
+    local quoted, behind = line:match('^"(.-)"()[,\n]', at)
+    while quoted and select(2, quoted:gsub('"', "")) % 2 == 1 do -- the quote found was half of a doubled one
+      local more, next_behind = line:match('^(.-)"()[,\n]', behind)
+      quoted, behind = quoted .. '"' .. more, next_behind
+    end
+    local text = quoted and quoted:gsub('""', '"') or line:match("^[^,\n]*", at)
+    cells[#cells + 1] = text
+    at = (behind or at + #text) + 1
+  end
+  return cells
+end
+
+-- Whether the line of a table has all its cells, as far as that shows.
+local function whole(line, format, columns)
+  if format == "json" then return line:match("^{.*}\n$") ~= nil end
+  local cells = cells_of(line)
+  return #cells == #columns and tonumber(cells[6]) ~= nil
+end
+
 ---The regular file that `path` is or could become, behind all links; nil for a pipe or a device. /dev/stdout never is
 ---one, whatever it leads to: a rename would put a file in its place.
 ---@param path string
@@ -109,9 +132,11 @@ end
 ---wrong.
 ---@param path string
 ---@param header string
----@return string[]? lines
+---@param format "csv"|"json"
+---@param columns string[]
+---@return string[]? lines up to the first that is damaged
 ---@return string? message
-function M.left_behind(path, header)
+function M.left_behind(path, header, format, columns)
   local real = M.regular(path)
   for _, name in ipairs(real and { real .. partial, real } or {}) do
     local file = io.open(name, "rb")
@@ -122,7 +147,10 @@ function M.left_behind(path, header)
         return nil, name .. " belongs to another sweep (its header differs): remove it, or leave --resume out"
       end
       local lines = {}
-      for line in text:sub(#header + 1):gmatch("([^\n]*)\n") do lines[#lines + 1] = line .. "\n" end -- a cut last line is not taken
+      for line in text:sub(#header + 1):gmatch("[^\n]*\n") do -- a cut last line is not taken
+        if not whole(line, format, columns) then break end
+        lines[#lines + 1] = line
+      end
       return lines
     end
   end
@@ -145,7 +173,7 @@ function M.open(path, format, configuration, varied, resume)
   local before
   if resume then
     local message
-    before, message = M.left_behind(path, header)
+    before, message = M.left_behind(path, header, format, self.columns)
     if message then return nil, message end
   end
   self.regular = M.regular(path)
@@ -158,22 +186,6 @@ function M.open(path, format, configuration, varied, resume)
   self:write(table.concat(self.before))
   self.done = #self.before
   return self
-end
-
--- The cells of a line of CSV as M.formats writes it.
-local function cells_of(line)
-  local cells, at = {}, 1
-  while at <= #line do
-    local quoted, behind = line:match('^"(.-)"()[,\n]', at)
-    while quoted and select(2, quoted:gsub('"', "")) % 2 == 1 do -- the quote found was half of a doubled one
-      local more, next_behind = line:match('^(.-)"()[,\n]', behind)
-      quoted, behind = quoted .. '"' .. more, next_behind
-    end
-    local text = quoted and quoted:gsub('""', '"') or line:match("^[^,\n]*", at)
-    cells[#cells + 1] = text
-    at = (behind or at + #text) + 1
-  end
-  return cells
 end
 
 ---The rows that the sweep before has left behind, as far as a line holds them. Of CSV only.
