@@ -72,6 +72,17 @@ TEST_CASE("a rule file beside the classic rules gives a table with a row for eac
   CHECK(read_text(dir / "three.csv") == read_text(dir / "one.csv"));
 }
 
+TEST_CASE("rules around a rule file are simulated too") {
+  const TempDir dir;
+  dir.write("med.lua", kMedian);
+  const Finished run = sim(dir, {"--barrier", "sample:{b}:med.lua,delay_bounded:0.5:med.lua", "--sweep", "b=1,4",
+                                 "--nodes", "9", "--csv", "out.csv"});
+  INFO(run.description);
+  REQUIRE(run.status == 0);
+  CHECK_THAT(read_text(dir / "out.csv"), Contains("# file=med.lua ") && Contains("\nsample:4:med.lua,") &&
+                                             Contains("\ndelay_bounded:0.5:med.lua,"));
+}
+
 TEST_CASE("a table that goes to no regular file is written in place") {
   const TempDir dir;
   const Finished out = sim(dir, {"--barrier", "bsp", "--nodes", "3", "--time", "5", "--csv", "-"});

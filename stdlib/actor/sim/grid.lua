@@ -86,16 +86,26 @@ local function straggler_of(value, given)
   return ("%.12g:%s"):format(value, factor)
 end
 
-local function check_rule(spec, resample)
-  local path = spec:match("^(.+%.lua):[^:/\\]+$") or spec:match("^.+%.lua$")
-  if path then
-    local file, message = io.open(path, "rb")
-    if not file then return message end
-    file:close()
-    return nil -- what is wrong inside is the rule's error, not the command line's
+-- The rule file that `spec` names, by itself or within other rules, or nil and what is wrong with a text that names none.
+local function rule_file(spec, resample)
+  local found
+  local function note(path)
+    found = path
+    return nil, "not opened yet"
   end
-  local fine, message = pcall(barrier.from, spec, { resample = resample })
-  if not fine then return (tostring(message):gsub("^.-(%-?%-?%w+ ')", "%1", 1)) end
+  local fine, message = pcall(barrier.from, spec, { resample = resample, load = note })
+  if found or fine then return found end
+  return nil, (tostring(message):gsub("^.-(%-?%-?%w+ ')", "%1", 1))
+end
+
+local function check_rule(spec, resample)
+  local path, message = rule_file(spec, resample)
+  if not path then return message end
+  local file
+  file, message = io.open(path, "rb")
+  if not file then return message end
+  file:close()
+  return nil -- what is wrong inside is the rule's error, not the command line's
 end
 
 local function options_at(values, point)
@@ -233,7 +243,7 @@ end
 ---@return string[]
 function M.files(values, barriers)
   local out = {}
-  for _, spec in ipairs(barriers) do out[#out + 1] = spec:match("^(.+%.lua)") end
+  for _, spec in ipairs(barriers) do out[#out + 1] = rule_file((spec:gsub("{[%w_-]+}", "1")), values.resample) end
   out[#out + 1] = values.train and values.train:match("^(%S+%.lua)")
   out[#out + 1] = values.replay and (values.replay:match("^(.*)#%d+$") or values.replay)
   for path in tostring(values.work or ""):gmatch("trace%((.-)%)") do out[#out + 1] = path end
