@@ -139,6 +139,9 @@ Result<Scenario> scenario_of(const Fields& fields, Replay& replay) {
   out.trace = fields.boolean("trace");
   AH_TRY(take(fields, "work", out.work));
   AH_TRY(take(fields, "speed", out.speed));
+  if (out.speed.zero() && !fields.text("speed").empty()) {
+    return Error{Code::bad_argument, "speed: work times 0 takes no time"};
+  }
   AH_TRY(take(fields, "straggler", out.stragglers));
   AH_TRY(take(fields, "topology", out.topology));
   AH_TRY(take(fields, "service", out.topology.service));

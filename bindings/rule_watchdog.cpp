@@ -14,8 +14,8 @@ using Steady = std::chrono::steady_clock;
 
 constexpr double kGraceSeconds = 1;  // for the Vm to stop the rule
 
-// What the rule was shown. Deliberately without synchronisation: the thread that fills the batch has been in the rule for
-// seconds, and what is wrong with the rule is worth more than the proof.
+// What the rule was shown. Deliberately without synchronisation: the thread that fills the batch has been in the rule
+// for seconds, and what is wrong with the rule is worth more than the proof.
 __attribute__((no_sanitize("thread"))) std::string describe(const ah_asking& asking) {
   const uint32_t slot = asking.slot;
   char text[256];

@@ -198,6 +198,12 @@ local function open_tables(values, configuration, varied)
   return tables
 end
 
+-- A rule's own math.random begins anew with each run, so that it does not matter which process runs it.
+local function execute(task, on_progress)
+  math.randomseed(task.options.seed)
+  return sim.sweep.execute(task, on_progress)
+end
+
 local function run_sweep(tasks, sweep_names, values, jobs, tables)
   local bar = require("actor.progress").new { total = #tasks, label = "sim", quiet = values["no-progress"] }
   local skipped, rows = tables[1] and tables[1].done or 0, {}
@@ -220,7 +226,7 @@ local function run_sweep(tasks, sweep_names, values, jobs, tables)
   end
   if jobs == 1 then
     for _, task in ipairs(todo) do
-      take(sim.sweep.execute(task, function(share) bar:update(task.index - 1 + share, task.barrier) end))
+      take(execute(task, function(share) bar:update(task.index - 1 + share, task.barrier) end))
     end
   else
     sim.pool.run(todo, jobs, { "sim", "--worker", "--rule-timeout", tostring(values["rule-timeout"]) }, take)
@@ -260,7 +266,7 @@ local function main()
   if not (values["rule-timeout"] > 0) then return usage_error("--rule-timeout wants a number of seconds above 0") end
   require("actor.c.sim").rule_limit(values["rule-timeout"])
   if values.worker then
-    sim.pool.serve(sim.sweep.execute)
+    sim.pool.serve(execute)
     return 0
   end
   if values.help then

@@ -192,6 +192,7 @@ TEST_CASE("what the command line cannot mean is refused with code 2") {
       {{"--csv", "/nowhere/x.csv"}, "/nowhere/x.csv"},
       {{"--svg", "/nowhere/x.svg", "--nodes", "2", "--time", "2"}, "/nowhere/x.svg"},
       {{"-j", "0"}, "--jobs wants"},
+      {{"--speed", "const(0)"}, "takes no time"},
       {{"--barrier", "bsp,bsp"}, "bsp is given twice"},
       {{"--sweep", "nodes=20,20"}, "has 20 twice"},
       {{"--csv", "a.out", "--json", "./a.out"}, "--csv as well"},
