@@ -6,6 +6,7 @@ local command = require("actor.c.command")
 local flags = require("actor.flags")
 local sim = require("actor.sim")
 local grid = require("actor.sim.grid")
+local files = require("actor.c.files")
 
 local usage = "usage: actorhost sim [flags] [rule.lua[:NAME] ...]"
 
@@ -149,7 +150,7 @@ end
 -- --- running ---
 
 local function jobs_of(text)
-  if text == "auto" then return require("actor.c.command").cores() end
+  if text == "auto" then return command.cores() end
   local n = tonumber(text or "1")
   return n and n % 1 == 0 and n >= 1 and n <= 1024 and n or nil
 end
@@ -162,7 +163,6 @@ local outputs = { "csv", "json", "svg", "png", "chrome" }
 
 -- Two outputs to one file, or one to a file that is read.
 local function clash(values, barriers)
-  local files = require("actor.c.files")
   local seen = {}
   for _, path in ipairs(grid.files(values, barriers)) do
     local real = files.regular(path)
@@ -181,7 +181,7 @@ end
 local function open_tables(values, configuration, varied)
   for _, kind in ipairs { "svg", "png", "chrome" } do
     if values[kind] then
-      local fine, message = require("actor.c.files").writable(path_of(values[kind]))
+      local fine, message = files.writable(path_of(values[kind]))
       if not fine then return nil, message end
     end
   end

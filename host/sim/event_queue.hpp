@@ -2,8 +2,8 @@
 // The future of a simulation: events by time, those of one time in the order in which they were added. A calendar queue
 // (Brown 1988): time is cut into buckets of equal width, an event goes into the list of its bucket at O(1), and only
 // the bucket of the present is kept as a heap. Width and number of buckets follow the events that are there, so an
-// operation costs O(1) on average; whatever the times are, it never costs more than a heap's O(log n) amortised. One
-// thread.
+// operation costs O(1) on average. Where no width suits (many events at one time), the heap of the present bears them
+// at O(log n). One thread.
 
 #include <cassert>
 #include <cmath>

@@ -2,6 +2,7 @@
 local sim = require("actor.sim")
 local page = require("actor.sim.page")
 local xml = require("plot_xml")
+local with_file = require("with_file")
 
 local function rows_of(vary)
   return sim.sweep.run { base = { nodes = 8, time = 12, seed = 1 }, barriers = { "bsp", "asp" }, vary = vary, repeats = 2 }
@@ -33,16 +34,6 @@ end)
 
 -- --- recorded runs ---
 
-local function with_trace(text, body)
-  local path = os.tmpname()
-  local file = assert(io.open(path, "w"))
-  file:write(text)
-  file:close()
-  local fine, message = pcall(body, path)
-  os.remove(path)
-  if not fine then error(message, 0) end
-end
-
 local header = "# actorhost trace 1\n# barrier=%s\n# resample=%s\n# seed=1\n# workers=2\nevent,id,step,time,released,compute\nrun,1,,0.0,,\n"
 
 -- Worker 0 needs 1 s a step, worker 1 needs 2 s, of which 0.5 s are network; worker 1 comes at 1 s.
@@ -60,7 +51,7 @@ stop,,,5.5,,
 ]]
 
 test("a replay under the recorded rule does what was recorded", function()
-  with_trace(recorded, function(path)
+  with_file(recorded, function(path)
     local result = sim.run { barrier = "asp", replay = path }
     equal(result.steps, { 6, 3 })
     equal(result.updates, 7)
@@ -72,7 +63,7 @@ test("a replay under the recorded rule does what was recorded", function()
 end)
 
 test("a replay under another rule takes the same work", function()
-  with_trace(recorded, function(path)
+  with_file(recorded, function(path)
     -- Together from 1 s on, when worker 1 comes at the smallest clock.
     local result = sim.run { barrier = "bsp", replay = path }
     equal(result.min_step + 1 >= result.max_step, true)
@@ -83,7 +74,7 @@ end)
 test("a recorded rule is written as the command line takes it", function()
   local function text(barrier, resample)
     local spec
-    with_trace(header:format(barrier, resample) .. "stop,,,1.0,,\n", function(path)
+    with_file(header:format(barrier, resample) .. "stop,,,1.0,,\n", function(path)
       spec = sim.replay.barrier(sim.replay.load(path))
     end)
     return spec
@@ -94,7 +85,7 @@ test("a recorded rule is written as the command line takes it", function()
 end)
 
 test("what cannot be replayed is refused", function()
-  with_trace(header:format("asp", "") .. "join,0,0,0.0,,\nstop,,,1.0,,\n", function(path)
+  with_file(header:format("asp", "") .. "join,0,0,0.0,,\nstop,,,1.0,,\n", function(path)
     raises(function() sim.run { barrier = "asp", replay = path } end, "no completed step")
     raises(function() sim.run { barrier = "asp", replay = path .. "#2" } end, "no run 2")
   end)

@@ -3,23 +3,13 @@ local optim = require("actor.optim")
 local tensor = require("actor.tensor")
 local train = require("actor.sim.train")
 local job = require("actor.sim.models.job")
-
--- A file with this text, for as long as `body` runs.
-local function with_script(text, body)
-  local path = os.tmpname()
-  local file = assert(io.open(path, "w"))
-  file:write(text)
-  file:close()
-  local fine, message = pcall(body, path)
-  os.remove(path)
-  if not fine then error(message, 0) end
-end
+local with_file = require("with_file")
 
 -- What the job in `text` and its training came to; notes that the script leaves go to the global `notes`.
 local function trained(text, options, arguments, plan)
   local result
   notes = {}
-  with_script(text, function(path) result = train.run(options, job(path, arguments), plan) end)
+  with_file(text, function(path) result = train.run(options, job(path, arguments), plan) end)
   return result, notes
 end
 
@@ -205,7 +195,7 @@ test("leavers are told of, with their entries, and those who come and go by on_m
   }
   ]]
   notes = {}
-  with_script(text, function(path)
+  with_file(text, function(path)
     train.replay({
       time = { 0, 0, 0, 0, 1, 2, 3, 3 }, id = { 0, 1, 0, 1, 0, 1, 2, 2 }, step = { 0, 0, 0, 0, 1, 0, 0, 0 },
       event = { "join", "join", "release", "release", "apply", "leave", "join", "release" },

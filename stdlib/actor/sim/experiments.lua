@@ -163,7 +163,7 @@ return function(repeats)
     {
       id = "regression", title = "Training: linear regression",
       about = "Gradients are those of the model at a step's begin and are applied at its end, in simulated order. Against "
-        .. "time loose barriers win, against updates strict ones do.",
+        .. "time loose barriers win; against updates, with a rate as small as this model's, staleness hardly shows.",
       sweep = trained({ nodes = 100, time = 100 }), train = "linear", varied = {},
       plots = {
         { id = "time", kind = "loss", log_y = true }, { id = "updates", kind = "loss", by_updates = true, log_y = true },

@@ -127,9 +127,7 @@ local function add_tasks(tasks, values, barriers, point)
   local scenario, message = sim.scenario(at)
   if not scenario then return message end
   for _, template in ipairs(barriers) do
-    local spec = template:gsub("{([%w_-]+)}", function(name)
-      return point[name] and ("%.12g"):format(point[name]) or nil
-    end)
+    local spec = sim.sweep.spec_at(template, point)
     message = check_rule(spec, values.resample)
     if message then return message end
     for repeat_ = 1, values["repeat"] do
@@ -160,9 +158,8 @@ local function sweeps_of(values, barriers)
         near and (" (did you mean %s?)"):format(near) or "", name)
     end
   end
-  local open = all:match("{([%w_-]+)}")
   for name in all:gmatch("{([%w_-]+)}") do
-    if not names[name] then open = name return nil, ("the rule's {%s} needs --sweep %s=VALUES"):format(open, open) end
+    if not names[name] then return nil, ("the rule's {%s} needs --sweep %s=VALUES"):format(name, name) end
   end
   return vary
 end

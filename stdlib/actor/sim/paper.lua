@@ -27,7 +27,7 @@ end
 -- Rules as "pbsp:{beta}" get the number of the point that they are at.
 local function tasks_of(experiment, tasks)
   for _, task in ipairs(sim.sweep.tasks(experiment.sweep)) do
-    local spec = task.barrier:gsub("{([%w_-]+)}", function(name) return tostring(task.varied[name]) end)
+    local spec = sim.sweep.spec_at(task.barrier, task.varied)
     task.series, task.barrier, task.options.barrier = task.barrier, spec, spec
     for name in pairs(task.varied) do
       if name == "beta" then task.options[name] = nil end

@@ -43,6 +43,17 @@ function M.points(vary)
   return combine(vary, 1, {}, {})
 end
 
+---A rule's text at a point: `{beta}` in it stands for what varies under that name. Other braces stay.
+---@param template string
+---@param point table<string, string|number>
+---@return string
+function M.spec_at(template, point)
+  return (template:gsub("{([%w_-]+)}", function(name)
+    local value = point[name]
+    return type(value) == "number" and ("%.12g"):format(value) or value
+  end))
+end
+
 ---@param sweep actor.sim.Sweep
 ---@return actor.sim.Task[]
 function M.tasks(sweep)
