@@ -33,6 +33,7 @@ local function look()
   view.now, view.n, view.population, view.shared = asking.now, n, population, context.shared
   view.buffered = asking.buffered
   view._lowest, view._highest = everyone.lowest, everyone.highest
+  view._look = view._look + 1
 end
 
 local function answer(k)

@@ -184,7 +184,7 @@ function M.new(asking, seen, context)
   local view = {
     step = 0, id = 0, n = 0, population = 0, now = 0, waited = 0, buffered = 0, shared = context.shared,
     _asking = asking, _seen = seen, _context = context, _samples = {},
-    _lowest = huge, _highest = -huge,
+    _lowest = huge, _highest = -huge, _look = 0,
   }
   for name, make in pairs(arrays) do view[name] = make(asking, seen) end
   for name, method in pairs(methods) do view[name] = method end
@@ -197,7 +197,7 @@ local kinds = { event = 0, sticky = 1, poll = 2 }
 
 ---The view that sampling rule `rule` shows to its inner rule, when it is itself shown `view`; made when first needed,
 ---with a stream of its own that hangs on how many samplings the evaluation met before.
-local function open_sample(view, rule)
+local function new_sample(view, rule)
   local context = view._context
   context.samplings = context.samplings + 1
   local poll = type(rule.resample) == "table" and rule.resample.poll or nil
@@ -210,22 +210,31 @@ local function open_sample(view, rule)
   return sample
 end
 
----What the worker that is being answered sees through sampling rule `rule`, and whether there is anything new to look
----at (there is not between two polls).
+---The view that the worker who is being answered has of `view` through sampling rule `rule`.
 ---@param view actor.barrier.View
 ---@param rule actor.barrier.Rule
----@return actor.barrier.View sample, boolean fresh, number recheck_seconds until the next poll, else infinite
-function M.sample(view, rule)
-  if view._asking.live == 0 then stale() end
-  if view._asking.aggregates ~= 0 then unsampled("a sample inside of a rule that does not sample itself") end
-  local sample = view._samples[rule] or open_sample(view, rule)
-  local seen = sample._seen
-  api.sampler_look(sample._sampler, view._asking, view._seen, seen)
-  sample.step, sample.id = view.step, view.id
-  sample.now, sample.waited, sample.population, sample.shared = view.now, view.waited, view.population, view.shared
-  sample.buffered = view.buffered
+---@return actor.barrier.View sample
+function M.open_sample(view, rule)
+  return view._samples[rule] or new_sample(view, rule)
+end
+
+---Draws, where that is due, what the worker that is being answered sees of `view`; tells whether there is anything new
+---to look at (there is not between two polls).
+---@param sample actor.barrier.View
+---@param view actor.barrier.View that it was opened from
+---@return boolean fresh, number recheck_seconds until the next poll, else infinite
+function M.draw(sample, view)
+  local asking, seen = view._asking, sample._seen
+  if asking.live == 0 then stale() end
+  if asking.aggregates ~= 0 then unsampled("a sample inside of a rule that does not sample itself") end
+  api.sampler_look(sample._sampler, asking, view._seen, seen)
+  sample.step, sample.id, sample.waited = view.step, view.id, view.waited
+  if sample._look ~= view._look then -- what is the same for all who are answered in one go
+    sample._look = view._look
+    sample.now, sample.population, sample.shared, sample.buffered = view.now, view.population, view.shared, view.buffered
+  end
   sample.n, sample._lowest, sample._highest = seen.n, seen.lowest, seen.highest
-  return sample, seen.held == 0, seen.recheck_seconds
+  return seen.held == 0, seen.recheck_seconds
 end
 
 return M

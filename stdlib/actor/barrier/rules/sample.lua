@@ -43,19 +43,21 @@ end
 function M.make(beta, rule, options)
   check.options(options or {}, { resample = "string|table?" }, "barrier.sample")
   local resample = check_resample(options and options.resample)
-  local inner, native = rule.run, nil
+  local inner, native, polls = rule.run, nil, type(resample) == "table"
   if rule.native and rule.native.kind == "clock" then
     native = { kind = "sampled", beta = beta, staleness = rule.native.staleness, resample = resample }
   end
   local self = rules.new {
-    where = rule.where, watches = type(resample) == "table" and "timer" or "event", resample = resample, beta = beta,
+    where = rule.where, watches = polls and "timer" or "event", resample = resample, beta = beta,
     native = native,
   }
+  local shown, sample -- the view that the sample was last drawn from, to save the way through the table
   function self.run(view)
-    local sample, fresh, recheck = views.sample(view, self)
+    if view ~= shown then shown, sample = view, views.open_sample(view, self) end
+    local fresh, recheck = views.draw(sample, view)
     if not fresh then return false, recheck end
     local pass, seconds = inner(sample)
-    if pass == false then return false, rules.sooner(seconds, recheck) end
+    if pass == false and polls then return false, rules.sooner(seconds, recheck) end
     return pass, seconds
   end
   return self
