@@ -1,0 +1,51 @@
+#pragma once
+// The stages of one action, as the tracker sees them; what a task does is Lua's business. Plain values.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/wire/address.hpp"
+
+namespace actorhost {
+
+/// Unique in a job, given out in Lua in the same order on every node. 0 is none.
+using StageId = uint32_t;
+
+/// What a task puts out.
+struct OutputId {
+  StageId stage = 0;
+  uint32_t task = 0;
+  uint32_t bucket = 0;
+  auto operator<=>(const OutputId&) const = default;
+};
+
+struct PlanDependency {
+  StageId stage = 0;
+  bool wide = false;  // task r needs bucket r of every task; else task i needs bucket 0 of task i
+};
+
+struct PlanStage {
+  StageId id = 0;
+  std::string name;      // "flatmap, map, reduce_by_key", for errors, progress and explain
+  uint32_t tasks = 0;    // may be 0: an empty dataset
+  uint32_t buckets = 1;  // of each task's output
+  bool keep = false;     // its outputs stay when the action is over
+  std::vector<PlanDependency> needs;
+};
+
+struct Plan {
+  std::vector<PlanStage> stages;  // each after those that it needs; the last one is the final stage
+  std::vector<StageId> forget;    // kept ones that nobody can use any more
+  uint64_t hash = 0;              // of everything that decides what it computes, as Lua saw it
+
+  /// Code::bad_argument unless ids are unique and not 0, stages come after what they need, there is a final stage,
+  /// wide needs find as many buckets as the stage has tasks and narrow ones as many tasks.
+  Status check() const;
+  std::string encode() const;
+  static Result<Plan> decode(std::string_view bytes);
+};
+
+}  // namespace actorhost
