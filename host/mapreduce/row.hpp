@@ -16,7 +16,8 @@ inline constexpr uint8_t kPairBit = 0x80;
 
 /// One value of a row as it lies in the bytes. The layout is shared with Lua (bindings/ffi_mapreduce.h).
 struct RowValue {
-  uint64_t tag = 0;             // RowTag
+  uint32_t tag = 0;  // RowTag
+  uint32_t spare = 0;
   double number = 0;            // of number; 0 and 1 of false and true
   const char* bytes = nullptr;  // of text and value: the payload behind the length
   uint64_t size = 0;
@@ -77,9 +78,9 @@ class RowReader {
 
   struct Row {
     RowValue first;
-    RowValue second;     // of a pair
+    RowValue second;  // of a pair
     bool pair = false;
-    const char* begin = nullptr;  // its bytes
+    const char* begin = nullptr;   // its bytes
     const char* middle = nullptr;  // where the second value begins, or the end
     const char* end = nullptr;
 

@@ -1,0 +1,65 @@
+#pragma once
+// Lines of a file or of a part of one. A part is given by offsets; it has the lines that begin in it, so the parts of a
+// file have each line once wherever they are cut. Bytes go through as they are; lines may be as long as memory allows.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "host/data/byte_source.hpp"
+#include "host/data/files.hpp"
+#include "host/mapreduce/row_stream.hpp"
+
+namespace actorhost {
+
+class TextInput {
+ public:
+  static constexpr uint64_t kToTheEnd = UINT64_MAX;
+
+  /// A part of an uncompressed file.
+  static Result<std::unique_ptr<TextInput>> open_part(const std::filesystem::path& path, uint64_t begin, uint64_t end);
+  /// The whole of a file, unpacked if it is compressed.
+  static Result<std::unique_ptr<TextInput>> open_whole(const std::filesystem::path& path);
+
+  /// Whole lines with their ends, about a MiB of them; the file's last line may have no end. Empty when nothing is
+  /// left. Valid until the next call.
+  Result<std::string_view> next();
+  /// Bytes of this part so far.
+  uint64_t bytes() const noexcept { return taken_; }
+
+ private:
+  TextInput(std::unique_ptr<ByteSource> source, uint64_t begin, uint64_t end)
+      : source_(std::move(source)),
+        begin_(begin),
+        end_(end),
+        offset_(begin > 0 ? begin - 1 : 0),
+        skipping_(begin > 0) {}
+  Status fill(size_t wanted);
+  Status skip_first();
+
+  std::unique_ptr<ByteSource> source_;
+  uint64_t begin_;
+  uint64_t end_;
+  std::string buffer_;
+  size_t used_ = 0;     // bytes of buffer_ that have been given out
+  uint64_t offset_;     // in the file, of the buffer's end
+  bool skipping_;       // the rest of a line that began before this part
+  bool ended_ = false;  // nothing more to read
+  uint64_t taken_ = 0;
+};
+
+/// A row for each line, without its end.
+class LineSource final : public RowSource {
+ public:
+  explicit LineSource(std::unique_ptr<TextInput> input) : input_(std::move(input)) {}
+  Status next(RowBatch& batch) override;
+  uint64_t bytes() const noexcept { return input_->bytes(); }
+
+ private:
+  std::unique_ptr<TextInput> input_;
+  std::string_view left_;
+};
+
+}  // namespace actorhost
