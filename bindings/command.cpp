@@ -62,6 +62,12 @@ std::string without_own_frames(const std::string& text) {
   return out;
 }
 
+/// What ended the script. The stop of a rule that did not come back is no error beside what is said of the rule.
+std::string reason_of(const Error& error, const std::string& stuck) {
+  if (stuck.empty()) return without_own_frames(error.message);
+  return error.code == Code::interrupted ? stuck : stuck + "\n" + without_own_frames(error.message);
+}
+
 /// A rule that does not come back: its last words go where the error would have gone.
 void report_stuck(Console& console, const std::optional<WorkerChannel>& channel, const std::string& message) {
   if (channel) {
@@ -108,7 +114,7 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
   control.watchdog.reset();
   if (interrupted) return kInterrupted;
   if (status.ok()) return exit_code_of(vm.state());
-  const std::string text = (stuck.empty() ? "" : stuck + "\n") + without_own_frames(status.error().message);
+  const std::string text = reason_of(status.error(), stuck);
   if (channel) {
     (void)channel->send(worker_error(text)).ok();
   } else {

@@ -382,8 +382,24 @@ int sim_rule_limit(lua_State* L) {
   return 0;
 }
 
+/// load_rule(chunk, path): runs the chunk of a rule file as pcall does, where a watchdog looks on for as long as a
+/// round of answers may take.
+int sim_load_rule(lua_State* L) {
+  const std::string path(check_text(L, 2, "path", "load_rule"));
+  lua_settop(L, 1);
+  RuleWatchdog* watchdog = sim_control(Vm::from(L)).watchdog.get();
+  const bool watched = watchdog != nullptr && watchdog->begin_loading(path);
+  const int status = lua_pcall(L, 0, 1, 0);
+  if (watched) watchdog->end();
+  lua_pushboolean(L, status == 0 ? 1 : 0);
+  lua_insert(L, 1);
+  return 2;
+}
+
 int open_module(lua_State* L) {
   lua_newtable(L);
+  lua_pushcfunction(L, guarded<sim_load_rule>);
+  lua_setfield(L, -2, "load_rule");
   lua_pushcfunction(L, guarded<sim_rule_limit>);
   lua_setfield(L, -2, "rule_limit");
   lua_pushcfunction(L, guarded<sim_run>);

@@ -16,7 +16,7 @@ constexpr double kGraceSeconds = 1;  // for the Vm to stop the rule
 
 // What the rule was shown. Deliberately without synchronisation: the thread that fills the batch has been in the rule
 // for seconds, and what is wrong with the rule is worth more than the proof.
-__attribute__((no_sanitize("thread"))) std::string describe(const ah_asking& asking) {
+__attribute__((no_sanitize("thread"))) std::string view_of(const ah_asking& asking) {
   const uint32_t slot = asking.slot;
   char text[256];
   std::snprintf(text, sizeof text,
@@ -57,6 +57,26 @@ void RuleWatchdog::begin(const ah_asking* asking, const std::string& label) {
   rounds_.fetch_add(1, std::memory_order_release);
 }
 
+bool RuleWatchdog::begin_loading(const std::string& path) {
+  if (rounds_.load(std::memory_order_relaxed) % 2 != 0) return false;
+  {
+    std::lock_guard lock(mutex_);
+    label_ = "barrier rule file '" + path + "'";
+    asking_.store(nullptr, std::memory_order_relaxed);
+  }
+  rounds_.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+// With mutex_ held.
+std::string RuleWatchdog::describe() const {
+  char limit[32];
+  std::snprintf(limit, sizeof limit, "%g s", seconds_);
+  const ah_asking* asking = asking_.load(std::memory_order_relaxed);
+  if (asking == nullptr) return label_ + " did not come back within " + limit + " while loading";
+  return label_ + " did not return within " + limit + "; it was shown " + view_of(*asking);
+}
+
 std::string RuleWatchdog::message() const {
   std::lock_guard lock(mutex_);
   return message_;
@@ -77,9 +97,7 @@ void RuleWatchdog::watch() {
     }
     const double running = std::chrono::duration<double>(Steady::now() - since).count();
     if (running >= seconds_ && message_.empty()) {
-      char text[64];
-      std::snprintf(text, sizeof text, " did not return within %g s; it was shown ", seconds_);
-      message_ = label_ + text + describe(*asking_.load(std::memory_order_relaxed));
+      message_ = describe();
       lock.unlock();
       vm_.request_stop();
       lock.lock();

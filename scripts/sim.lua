@@ -265,6 +265,7 @@ local function main()
   if not values then return usage_error("%s", rest) end
   if not (values["rule-timeout"] > 0) then return usage_error("--rule-timeout wants a number of seconds above 0") end
   require("actor.c.sim").rule_limit(values["rule-timeout"])
+  barrier.runner = require("actor.c.sim").load_rule
   if values.worker then
     sim.pool.serve(execute)
     return 0

@@ -45,6 +45,10 @@ M.list = library.list
 ---Whoever runs jobs puts its own in here, so that the file may come over the network; the default opens a local file.
 M.loader = files.read
 
+---@type fun(chunk: function, path: string): boolean, any Runs the chunk of a rule's file, as pcall does. Whoever has to
+---end a file that never comes back puts its own in here.
+M.runner = function(chunk) return pcall(chunk) end
+
 ---A rule from what a user wrote: a function or rule as it is, or a text: the rule's name and its parameters behind colons
 ---(bsp, ssp:4, pssp:10:4, delay_bounded:2:ssp:4; see `list`), the sampling ones with @event, @sticky or @poll:0.5 behind,
 ---and rule.lua or rule.lua:name for a file that returns a rule or a table of named rules.
@@ -55,7 +59,7 @@ function M.from(spec, options)
   options = options or {}
   check.options(options, { resample = "string?", load = "function?" }, "barrier.from")
   if type(spec) ~= "string" then return rules.of(spec, "barrier.from") end
-  return files.parse(spec, { resample = options.resample, load = options.load or M.loader })
+  return files.parse(spec, { resample = options.resample, load = options.load or M.loader, runner = M.runner })
 end
 
 ---Asks a rule about all that wait in one go; `set` puts another rule in charge.

@@ -163,26 +163,26 @@ local function choose(spec, path, loaded, name)
   return loaded[name], path .. ":" .. name
 end
 
-local function parse_file(spec, path, name, load_text)
-  local text, chunk_name = load_text(path)
+local function parse_file(spec, path, name, context)
+  local text, chunk_name = context.load(path)
   if not text then fail(spec, "cannot be read: %s", tostring(chunk_name)) end
   local chunk, message = load(text, chunk_name or "@" .. path, "t")
   if not chunk then fail(spec, "%s", message) end
-  local ok, loaded = pcall(chunk)
+  local ok, loaded = context.runner(chunk, path)
   if not ok then fail(spec, "%s", tostring(loaded)) end
   local rule, title = choose(spec, path, loaded, name)
   return rules.of(rule, "barrier.from", title)
 end
 
 ---@param spec string
----@param context {resample: string?, load: fun(path: string): string?, string?} for sampling rules whose text names no policy
+---@param context {resample: string?, load: fun(path: string): string?, string?, runner: fun(chunk: function, path: string): boolean, any} resample: for sampling rules whose text names no policy
 ---@return actor.barrier.Rule
 function parse(spec, context)
   local description = library.rules[spec:match("^[^:@]*")]
   if not (description and inner(description)) then
     local path, name = spec:match("^(.+%.lua):([^:/\\]+)$")
     path = path or spec:match("^.+%.lua$")
-    if path then return parse_file(spec, path, name, context.load) end
+    if path then return parse_file(spec, path, name, context) end
   end
   return parse_named(spec, context)
 end
