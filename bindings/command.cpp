@@ -35,10 +35,14 @@ void follow_signals(const SignalWatch& signals, Vm& vm, std::atomic<bool>& inter
   if (signals.wait(kGraceMilliseconds) != 0 || vm.running()) _exit(kInterrupted);
 }
 
-int exit_code_of(lua_State* L) {
+/// What the script returned; 1 where it believes all is well, and what it printed has been lost.
+int exit_code_of(lua_State* L, Console& console) {
   const int code = lua_gettop(L) > 0 && lua_isnumber(L, 1) != 0 ? static_cast<int>(lua_tointeger(L, 1)) : 0;
   lua_settop(L, 0);
-  return code;
+  const std::string lost = console.out_failure();
+  if (code != 0 || lost.empty()) return code;
+  console.err("actorhost: standard output cannot be written: " + lost);
+  return 1;
 }
 
 /// Of an error's text, what its user can use: no frames of ours, no line of ours before the message.
@@ -113,7 +117,7 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
   const std::string stuck = control.watchdog->message();
   control.watchdog.reset();
   if (interrupted) return kInterrupted;
-  if (status.ok()) return exit_code_of(vm.state());
+  if (status.ok()) return exit_code_of(vm.state(), console);
   const std::string text = reason_of(status.error(), stuck);
   if (channel) {
     (void)channel->send(worker_error(text)).ok();

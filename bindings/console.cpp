@@ -1,6 +1,8 @@
 #include "bindings/console.hpp"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -11,9 +13,12 @@ namespace {
 
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
-void write_all(std::FILE* file, std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), file);
-  std::fflush(file);
+/// 0 or the errno of what went wrong.
+int write_all(std::FILE* file, std::string_view text) {
+  errno = 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (std::fflush(file) == 0 && written) return 0;
+  return errno != 0 ? errno : EIO;
 }
 
 }  // namespace
@@ -31,13 +36,19 @@ void Console::write_line(std::FILE* file, std::string_view line) {
   }
   whole += line;
   whole += '\n';
-  write_all(file, whole);
+  const int error = write_all(file, whole);
+  if (file == stdout && out_error_ == 0) out_error_ = error;
   if (!status_.empty()) write_all(stderr, status_);
 }
 
 void Console::out(std::string_view line) { write_line(stdout, line); }
 
 void Console::err(std::string_view line) { write_line(stderr, line); }
+
+std::string Console::out_failure() {
+  std::lock_guard lock(mutex_);
+  return out_error_ == 0 ? std::string() : std::strerror(out_error_);
+}
 
 void Console::status(std::string_view text) {
   const int columns = status_columns();

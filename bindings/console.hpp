@@ -14,6 +14,8 @@ class Console {
  public:
   void out(std::string_view line);
   void err(std::string_view line);
+  /// What has kept lines of `out` from standard output so far: "No space left on device". Empty when nothing has.
+  std::string out_failure();
   /// Shows `text` on the status line of standard error, or removes it when empty. Nothing where that is no terminal.
   void status(std::string_view text);
   /// Other processes of this run draw on the same terminal: lines make room for what they have there. Before other
@@ -27,6 +29,7 @@ class Console {
 
   std::mutex mutex_;
   std::string status_;
+  int out_error_ = 0;  // the first errno of standard output
   bool shared_ = false;
 };
 

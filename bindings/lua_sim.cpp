@@ -250,6 +250,7 @@ void push_result(lua_State* L, const SimResult& result, bool with_trace) {
   set(L, "down", result.down);
   set(L, "ended", result.ended);
   set(L, "last_progress", result.last_progress);
+  if (result.ids.empty()) set(L, "emptied", result.emptied);
   set(L, "staleness", result.staleness);
   set(L, "progress_inconsistency", result.progress_inconsistency);
   set(L, "sequence_inconsistency", result.sequence_inconsistency);

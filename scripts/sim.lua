@@ -260,8 +260,25 @@ local function save_chrome(values)
   return require("actor.plot").save(path_of(values.chrome), actor.trace.chrome(actor.trace.read(path)))
 end
 
+-- The flags that --paper takes; its experiments bring everything else.
+local of_paper = { paper = true, jobs = true, ["repeat"] = true, seed = true, ["no-progress"] = true }
+
+-- What --paper has no use for, or cannot be.
+local function wrong_paper(values, given, rules)
+  local useless = {}
+  for _, name in ipairs(given) do
+    if not of_paper[name] then useless[#useless + 1] = "--" .. name end
+  end
+  for _, rule in ipairs(rules) do useless[#useless + 1] = rule end
+  if #useless > 0 then
+    return ("--paper brings its own experiments: it has no use for %s (it takes --jobs, --repeat, --seed and --no-progress)")
+      :format(table.concat(useless, ", "))
+  end
+  return grid.wrong_seeds(values)
+end
+
 local function main()
-  local values, rest = flags.parse(known, actor.args)
+  local values, rest, given = flags.parse(known, actor.args)
   if not values then return usage_error("%s", rest) end
   if not (values["rule-timeout"] > 0) then return usage_error("--rule-timeout wants a number of seconds above 0") end
   require("actor.c.sim").rule_limit(values["rule-timeout"])
@@ -277,7 +294,12 @@ local function main()
   if values.list then return list() end
   local jobs = jobs_of(values.jobs)
   if not jobs then return usage_error("--jobs wants a number of processes from 1 to 1024, or auto, got '%s'", values.jobs) end
-  if values.paper then return sim.paper.run(values.paper, { jobs = jobs, repeats = values["repeat"], quiet = values["no-progress"] }) end
+  if values.paper then
+    local wrong = wrong_paper(values, given, rest)
+    if wrong then return usage_error("%s", wrong) end
+    return sim.paper.run(values.paper,
+      { jobs = jobs, repeats = values["repeat"], seed = values.seed, quiet = values["no-progress"] })
+  end
   local barriers = rest
   for _, text in ipairs(values.barrier or {}) do
     for word in text:gmatch("[^,]+") do barriers[#barriers + 1] = word end
@@ -308,6 +330,7 @@ local function main()
   saved, wrong = save_plots(values, rows, sweep.names, configuration)
   if saved then saved, wrong = save_chrome(values) end
   if not saved then return usage_error("%s", wrong) end
+  for _, remark in ipairs(sim.summary.remarks(sim.summary.groups(rows))) do command.err("actorhost sim: " .. remark) end
   if values.csv ~= "-" and values.json ~= "-" then
     print_summary(rows, sweep.names, values.confidence)
     if values.replay then print_comparison(rows, values.replay) end

@@ -95,6 +95,7 @@ struct SimResult {
 
   double ended = 0;          // the horizon, or earlier when everybody has left
   double last_progress = 0;  // when a step was last started or completed
+  double emptied = 0;        // when the last node was gone; of runs that end without any
   std::vector<ProgressPoint> progress;
   std::vector<SimTraceEvent> trace;
 };

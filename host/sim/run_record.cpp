@@ -31,6 +31,7 @@ NodeId RunRecord::add(int32_t step, double now) {
 void RunRecord::remove(NodeId id, double now) {
   enter(id, State::gone, now);
   clocks_.remove(id);
+  if (clocks_.size() == 0) result_.emptied = now;
   trace(SimTraceEvent::Kind::leave, id, now);
 }
 

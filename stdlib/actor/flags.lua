@@ -43,14 +43,16 @@ end
 ---@param args string[]
 ---@return table<string, any>? values by name, with the defaults
 ---@return string[]|string rest what is no flag, or what is wrong
+---@return string[]? given the names of the flags, in the order in which they first come
 function M.parse(flags, args)
-  local values, rest = {}, {}
+  local values, rest, given, known = {}, {}, {}, {}
   for _, flag in ipairs(flags) do values[flag.name] = flag.default end
   local i = 1
   while i <= #args do
     local word = args[i]
     local head, text = word:match("^(%-%-[^=]+)=(.*)$")
     local flag = find(flags, head or word)
+    if flag and not known[flag.name] then known[flag.name], given[#given + 1] = true, flag.name end
     if not flag then
       if word:match("^%-.") then return nil, unknown(flags, head or word) end
       rest[#rest + 1] = word
@@ -74,7 +76,7 @@ function M.parse(flags, args)
     end
     i = i + 1
   end
-  return values, rest
+  return values, rest, given
 end
 
 local help_column, help_width = 32, 78

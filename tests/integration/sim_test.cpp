@@ -205,6 +205,10 @@ TEST_CASE("what the command line cannot mean is refused with code 2") {
       {{"--topology", "ring"}, "oracle, server:SHARDS"},
       {{"--replay", "/nowhere/trace.csv"}, "/nowhere/trace.csv"},
       {{"--paper", "/dev/null/x"}, "/dev/null/x"},
+      {{"--paper", "lab", "--nodes", "5", "--csv", "x.csv", "mine.lua"},
+       "no use for --nodes, --csv, mine.lua (it takes"},
+      {{"--paper", "lab", "--seed", "-1"}, "--seed wants a whole number"},
+      {{"--paper", "lab", "--repeat", "0"}, "--repeat wants a number"},
   };
   for (const auto& [args, expected] : cases) {
     const Finished run = sim(dir, args);
@@ -216,7 +220,7 @@ TEST_CASE("what the command line cannot mean is refused with code 2") {
 
 TEST_CASE("the experiments of the literature come with their plots, tables and a page that shows them all") {
   const TempDir dir;
-  const Finished run = sim(dir, {"--paper", "lab", "--repeat", "1", "-j", "2"}, 100);
+  const Finished run = sim(dir, {"--paper", "lab", "--repeat", "1", "--seed", "3", "-j", "2"}, 100);
   INFO(run.description);
   REQUIRE(run.status == 0);
   const std::string page = read_text(dir / "lab/index.html");
@@ -230,7 +234,32 @@ TEST_CASE("the experiments of the literature come with their plots, tables and a
   }
   CHECK(plots > 20);
   CHECK_THAT(page, Contains("bsp: mean step") && Contains("least bound of the second moment") && Contains("14.66"));
-  CHECK_THAT(read_text(dir / "lab/barriers.csv"), Contains("\nbsp,1,1,200,200,"));
+  CHECK_THAT(read_text(dir / "lab/barriers.csv"), Contains("\nbsp,1,3,200,200,"));
+}
+
+TEST_CASE("a summary that cannot be written is an error") {
+  const TempDir dir;
+  for (const char* more : {"", " --csv /dev/full", " --json - ", " --svg /dev/full", " --list", " --help"}) {
+    const Finished run =
+        run_program("/bin/sh",
+                    {"-c", "exec \"$0\" sim --barrier bsp --nodes 3 --time 3" + std::string(more) + " > /dev/full",
+                     actorhost_binary()},
+                    30);
+    INFO(run.description);
+    CHECK((run.status == 1 || run.status == 2));
+    CHECK_THAT(run.err, Contains("No space left on device"));
+  }
+}
+
+TEST_CASE("a run in which nobody is left says so beside the table") {
+  const TempDir dir;
+  for (const char* jobs : {"1", "2"}) {
+    const Finished run = sim(dir, {"--barrier", "bsp", "--nodes", "4", "--churn", "0:1", "--repeat", "2", "-j", jobs});
+    INFO(run.description);
+    CHECK(run.status == 0);
+    CHECK_THAT(run.err,
+               Contains("bsp: no node was left at the end of 2 of 2 runs") && Contains("the last one was gone at "));
+  }
 }
 
 TEST_CASE("a recorded run is simulated under its own rule and under others") {

@@ -14,9 +14,11 @@ local function parse(...)
 end
 
 test("values, switches, arrays, defaults and what is no flag", function()
-  local values, rest = parse("a.lua", "--nodes", "7", "--loss=0.5", "--rule_name", "x", "--rule-name=y=z", "--quiet", "b")
+  local values, rest, given = parse("a.lua", "--nodes", "7", "--loss=0.5", "--rule_name", "x", "--rule-name=y=z", "--quiet", "b")
   equal(values, { nodes = 7, loss = 0.5, ["rule-name"] = { "x", "y=z" }, quiet = true })
   equal(rest, { "a.lua", "b" })
+  equal(given, { "nodes", "loss", "rule-name", "quiet" })
+  equal(select(3, parse("b")), {})
   equal((parse()), { nodes = 3 })
   equal((parse("-n", "5")).nodes, 5)
   equal((parse("--loss", "-1")).loss, -1)

@@ -278,6 +278,38 @@ test("a trace has a release, a start, a finish and an apply of each step", funct
   equal(barrier.from("ssp:1").name, "ssp(1)")
 end)
 
+test("a run in which nobody is left says when the last one was gone", function()
+  for _, topology in ipairs { "oracle", "peers" } do
+    local result = run { barrier = "asp", nodes = 5, churn = "0:1", time = 200, topology = topology, trace = true }
+    equal({ result.alive, result.departed }, { 0, 5 })
+    local last
+    for i, event in ipairs(result.trace.event) do
+      if event == "leave" then last = result.trace.time[i] end
+    end
+    equal(result.emptied, last)
+    equal(run { barrier = "asp", nodes = 5, topology = topology }.emptied, nil)
+  end
+end)
+
+test("the summary remarks on runs in which nobody is left", function()
+  local function rows(...)
+    local out = {}
+    for i, emptied in ipairs { ... } do
+      out[i] = { barrier = "asp", varied = { nodes = 5 }, alive = emptied and 0 or 3, emptied = emptied or nil }
+    end
+    return sim.summary.groups(out)
+  end
+  equal(sim.summary.remarks(rows(false, false)), {})
+  equal(sim.summary.remarks(rows(4.5)), {
+    "asp, nodes = 5: no node was left at the end of the run, where the steps are 0; the last one was gone at 4.5 s",
+  })
+  equal(sim.summary.remarks(rows(4.5, false, 2.25)), {
+    "asp, nodes = 5: no node was left at the end of 2 of 3 runs, where the steps are 0; the last one was gone at 2.25 to 4.5 s",
+  })
+  equal(sim.summary.remarks { { barrier = "asp", varied = {}, rows = { { alive = 0 } } } },
+    { "asp: no node was left at the end of the run, where the steps are 0" })
+end)
+
 test("standard output is written in place, also where it leads to a regular file", function()
   equal(sim.table.regular("/dev/stdout"), nil)
   equal(sim.table.regular("/proc/self/fd/1"), nil)

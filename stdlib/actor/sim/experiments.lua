@@ -20,11 +20,12 @@ local five = { "bsp", "ssp:4", "asp", "pbsp:10", "pssp:10:4" }
 ---@field train? string a model that is trained along the way
 
 ---@param repeats integer
+---@param seed integer of the first of these
 ---@return actor.sim.Experiment[]
-return function(repeats)
+return function(repeats, seed)
   local function sweep(base, barriers, vary)
     base.work = base.work or "1+exp(1)"
-    base.seed = 1
+    base.seed = seed
     return { base = base, barriers = barriers, vary = vary, repeats = repeats }
   end
   -- Fewer seeds, for a run takes seconds.

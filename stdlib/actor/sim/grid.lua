@@ -200,6 +200,13 @@ local function misleading(values, barriers, vary)
     for _, one in ipairs(vary) do swept = swept or one[1] == name end
     if swept or values[name] ~= nil then return ("--replay brings its own nodes, work and network: --%s cannot be used with it"):format(name) end
   end
+end
+
+---What is wrong with --repeat and --seed, or nil.
+---@param values table<string, any>
+---@return string?
+function M.wrong_seeds(values)
+  if values["repeat"] and values["repeat"] < 1 then return "--repeat wants a number of at least 1" end
   if values.seed % 1 ~= 0 or values.seed < 0 or values.seed > max_seed then
     return ("--seed wants a whole number from 0 to %d"):format(max_seed)
   end
@@ -212,11 +219,13 @@ end
 ---@return string? message
 function M.sweep(values, barriers)
   M.fill(values)
-  if values["repeat"] < 1 then return nil, "--repeat wants a number of at least 1" end
+  local wrong = M.wrong_seeds(values)
+  if wrong then return nil, wrong end
   if not (values.confidence > 0 and values.confidence < 1) then
     return nil, "--confidence wants a number between 0 and 1"
   end
-  local vary, wrong = sweeps_of(values, barriers)
+  local vary
+  vary, wrong = sweeps_of(values, barriers)
   if not vary then return nil, wrong end
   wrong = misleading(values, barriers, vary)
   if wrong then return nil, wrong end

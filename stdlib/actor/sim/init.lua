@@ -80,6 +80,7 @@ local kinds = {
 ---@field trace? {time: number[], id: integer[], step: integer[], event: string[]}
 ---@field ended number seconds
 ---@field last_progress number when a step was last started or completed
+---@field emptied? number when the last node was gone, where none lives at the end
 
 M.default_work = "1+exp(1)"
 

@@ -183,7 +183,7 @@ end
 
 ---Runs everything and writes it into `dir`.
 ---@param dir string made where it is not there
----@param options {jobs: integer, repeats?: integer, quiet?: boolean} repeats: seeds of each run, default 10
+---@param options {jobs: integer, repeats?: integer, seed?: integer, quiet?: boolean} repeats: seeds of each run, default 10, from `seed` up, default 1
 ---@return integer exit code
 function M.run(dir, options)
   local made, message = files.make_directory(dir)
@@ -191,7 +191,7 @@ function M.run(dir, options)
     command.err("actorhost sim: " .. message)
     return 2
   end
-  local experiments = require("actor.sim.experiments")(options.repeats or 10)
+  local experiments = require("actor.sim.experiments")(options.repeats or 10, options.seed or 1)
   local rows = run_all(experiments, options)
   local sections = {}
   for i, experiment in ipairs(experiments) do sections[i] = write_experiment(dir, experiment, rows[experiment.id]) end

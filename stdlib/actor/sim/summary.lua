@@ -34,6 +34,43 @@ local function key_of(row)
   return table.concat(parts, "\0")
 end
 
+-- "pbsp:10, nodes = 20".
+local function name_of(group)
+  local parts = { group.barrier }
+  for _, name in ipairs(require("actor.util").sorted_keys(group.varied)) do
+    parts[#parts + 1] = ("%s = %s"):format(name, tostring(group.varied[name]))
+  end
+  return table.concat(parts, ", ")
+end
+
+-- "; the last one was gone at 3.1 s"; rows of an earlier sweep's table do not say when.
+local function when(rows)
+  local first, last = math.huge, -math.huge
+  for _, row in ipairs(rows) do
+    if row.emptied then first, last = math.min(first, row.emptied), math.max(last, row.emptied) end
+  end
+  if first > last then return "" end
+  return ("; the last one was gone at %.6g%s s"):format(first, last > first and (" to %.6g"):format(last) or "")
+end
+
+---What the figures of some groups do not say by themselves: that nobody lived to the end, so that the steps are 0.
+---@param groups {barrier: string, varied: table, rows: table[]}[] of M.groups
+---@return string[] a line for each such group
+function M.remarks(groups)
+  local out = {}
+  for _, group in ipairs(groups) do
+    local empty = {}
+    for _, row in ipairs(group.rows) do
+      if row.alive == 0 then empty[#empty + 1] = row end
+    end
+    if #empty > 0 then
+      local runs = #group.rows == 1 and "the run" or ("%d of %d runs"):format(#empty, #group.rows)
+      out[#out + 1] = ("%s: no node was left at the end of %s, where the steps are 0%s"):format(name_of(group), runs, when(empty))
+    end
+  end
+  return out
+end
+
 ---Rows of one barrier at one point as one group, in the order in which they first came. A group has `barrier`, `varied`,
 ---`rows`, and for each number of the rows a Mean of that name in `stats`.
 ---@param rows table[]

@@ -122,7 +122,7 @@ function M.row(task, result)
     staleness_mean = result.staleness.mean, staleness_max = result.staleness.max,
     progress_mean = progress.mean, progress_sd = progress.sd, progress_skew = progress.skew,
     progress_kurtosis = progress.kurtosis, sequence_mean = result.sequence_inconsistency.mean,
-    sequence_sd = result.sequence_inconsistency.sd,
+    sequence_sd = result.sequence_inconsistency.sd, emptied = result.emptied,
     histogram = steps, progress = result.progress, varied = task.varied, training = result.training,
   }
   if result.training then
