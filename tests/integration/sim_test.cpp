@@ -237,6 +237,31 @@ TEST_CASE("the experiments of the literature come with their plots, tables and a
   CHECK_THAT(read_text(dir / "lab/barriers.csv"), Contains("\nbsp,1,3,200,200,"));
 }
 
+TEST_CASE("an output that is a link stays one, also where its target is not there yet") {
+  const TempDir dir;
+  std::filesystem::create_directory(dir / "data");
+  const std::vector<std::string> kinds = {"csv", "json", "svg"};
+  for (const std::string& kind : kinds) std::filesystem::create_symlink("data/" + kind, dir / kind);
+  for (int i = 0; i < 2; ++i) {  // the second time the targets are there
+    const Finished run =
+        sim(dir, {"--barrier", "bsp", "--nodes", "3", "--time", "3", "--csv", "csv", "--json", "json", "--svg", "svg"});
+    INFO(run.description);
+    REQUIRE(run.status == 0);
+    for (const std::string& kind : kinds) {
+      INFO(kind);
+      CHECK(std::filesystem::is_symlink(dir / kind));
+      CHECK(std::filesystem::is_regular_file(std::filesystem::symlink_status(dir / "data" / kind)));
+      CHECK(read_text(dir / "data" / kind).size() > 100);
+    }
+  }
+  std::filesystem::create_symlink("nowhere/csv", dir / "lost");
+  const Finished lost = sim(dir, {"--barrier", "bsp", "--nodes", "3", "--time", "3", "--csv", "lost"});
+  INFO(lost.description);
+  CHECK(lost.status == 2);
+  CHECK_THAT(lost.err, Contains("No such file"));
+  CHECK(std::filesystem::is_symlink(dir / "lost"));
+}
+
 TEST_CASE("a summary that cannot be written is an error") {
   const TempDir dir;
   for (const char* more : {"", " --csv /dev/full", " --json - ", " --svg /dev/full", " --list", " --help"}) {

@@ -1,16 +1,15 @@
 --- Writing a figure's file: through a temporary file and a rename where the target is or will be a regular file, so that
 --- a reader never sees half of it and a failure leaves what was there; in place where it is something else.
 local ffi = require("ffi")
+local files = require("actor.c.files")
 
 local M = {}
 
 -- struct statx has the same layout on every Linux machine, unlike struct stat; the mode is at byte 28.
 ffi.cdef [[
 int statx(int folder, const char *path, int flags, unsigned mask, void *out);
-char *realpath(const char *path, char *resolved);
 int chmod(const char *path, unsigned mode);
 int getpid(void);
-void free(void *p);
 ]]
 
 local at_current_folder, type_and_mode = -100, 3
@@ -20,15 +19,6 @@ local buffer = ffi.new("uint8_t[256]")
 local function mode_of(path)
   if ffi.C.statx(at_current_folder, path, 0, type_and_mode, buffer) ~= 0 then return nil end
   return tonumber(ffi.cast("uint16_t *", buffer + 28)[0])
-end
-
--- Where symbolic links end, so that a rename replaces the file and not the link to it.
-local function resolved(path)
-  local found = ffi.C.realpath(path, nil)
-  if found == nil then return path end
-  local out = ffi.string(found)
-  ffi.C.free(found)
-  return out
 end
 
 local function failure(path, message)
@@ -101,12 +91,11 @@ end
 ---@return string? message
 ---@return string? code "unwritable"
 function M.write(path, bytes)
-  local mode = mode_of(path)
-  local is_regular = mode == nil or math.floor(mode / 4096) == 8
-  if not is_regular or path:find("^/dev/std") or path:find("^/dev/fd/") or path:find("^/proc/") then
+  local target = files.regular(path) -- behind the links, which a rename would replace
+  if not target or path:find("^/dev/std") or path:find("^/dev/fd/") or path:find("^/proc/") then
     return write_in_place(path, bytes)
   end
-  return replace(path, mode and resolved(path) or path, bytes, mode)
+  return replace(path, target, bytes, mode_of(path))
 end
 
 return M
