@@ -34,7 +34,7 @@ local known = {
   { name = "churn", value = "JOIN:LEAVE", help = "nodes that come and go, a second" },
   { name = "failures", value = "LIFE[:REPAIR]", help = "mean seconds until a node crashes, and until another one comes" },
   { name = "detect", value = "SECONDS", kind = "number", help = "until a crash is noticed (2.5)" },
-  { name = "sweep", value = "NAME=VALUES", many = true, help = "START:STOP:STEP or A,B,C; NAME is a flag above, or stands in a rule as {NAME}" },
+  { name = "sweep", value = "NAME=VALUES", many = true, help = "START:STOP:STEP or A,B,C; NAME is a flag above, or stands in a rule or in --train as {NAME}" },
   { name = "jobs", short = "j", value = "N", help = "processes, or auto: one a core (1)" },
   { name = "csv", value = "FILE", help = "a row for each barrier and repeat; - is standard output" },
   { name = "json", value = "FILE", help = "the same as JSON lines" },
@@ -178,19 +178,22 @@ local function clash(values, barriers)
 end
 
 -- The tables that are written: opened before anything runs, so that what cannot be written is known at once.
-local function open_tables(values, configuration, varied)
+local function open_tables(values, configuration, sweep)
   for _, kind in ipairs { "svg", "png", "chrome" } do
     if values[kind] then
       local fine, message = files.writable(path_of(values[kind]))
       if not fine then return nil, message end
     end
   end
-  if values.plot and not sim.figures.kinds[values.plot] then return nil, sim.figures.unknown(values.plot) end
+  if values.plot or values.svg or values.png then
+    local wrong = sim.figures.undrawable(values.plot or sim.figures.default_kind(sweep.names), sweep.names, sweep.values)
+    if wrong then return nil, wrong end
+  end
   local tables = {}
   for _, format in ipairs { "csv", "json" } do
     local path = path_of(values[format])
     if path then
-      local file, message = sim.table.open(path, format, configuration, varied, values.resume)
+      local file, message = sim.table.open(path, format, configuration, sweep.names, values.resume)
       if not file then return nil, message end
       tables[#tables + 1] = file
     end
@@ -198,9 +201,10 @@ local function open_tables(values, configuration, varied)
   return tables
 end
 
--- A rule's own math.random begins anew with each run, so that it does not matter which process runs it.
+-- A rule's own math.random and modules begin anew with each run, so that it does not matter which process runs it.
 local function execute(task, on_progress)
   math.randomseed(task.options.seed)
+  sim.modules.forget()
   return sim.sweep.execute(task, on_progress)
 end
 
@@ -209,7 +213,7 @@ local function run_sweep(tasks, sweep_names, values, jobs, tables)
   local skipped, rows = tables[1] and tables[1].done or 0, {}
   for _, file in ipairs(tables) do skipped = math.min(skipped, file.done) end
   -- What is in the files is not simulated again, except for what no line holds: curves, and all of JSON.
-  local kind = (values.svg or values.png) and sim.figures.kinds[values.plot or (#sweep_names > 0 and "mean" or "cdf")]
+  local kind = (values.svg or values.png) and sim.figures.kinds[values.plot or sim.figures.default_kind(sweep_names)]
   if (kind and not kind.field) or not values.csv then skipped = 0 end
   local before = skipped > 0 and tables[1]:rows_before()
   for i = 1, skipped do rows[i] = before[i] end
@@ -282,7 +286,7 @@ local function main()
   if not values then return usage_error("%s", rest) end
   if not (values["rule-timeout"] > 0) then return usage_error("--rule-timeout wants a number of seconds above 0") end
   require("actor.c.sim").rule_limit(values["rule-timeout"])
-  barrier.runner = require("actor.c.sim").load_rule
+  barrier.runner = sim.modules.runner(require("actor.c.sim").load_rule)
   if values.worker then
     sim.pool.serve(execute)
     return 0
@@ -312,10 +316,6 @@ local function main()
   if #barriers == 0 then
     for word in default_barriers:gmatch("[^,]+") do barriers[#barriers + 1] = word end
   end
-  if values.train then
-    local make, message = sim.train.from(values.train)
-    if not make then return usage_error("%s", message) end
-  end
   if values.chrome and not values.replay then return usage_error("--chrome shows a recorded run: give --replay TRACE") end
   local sweep, wrong = grid.sweep(values, barriers)
   if not sweep then return usage_error("%s", wrong) end
@@ -323,7 +323,7 @@ local function main()
   if wrong then return usage_error("%s", wrong) end
   local configuration = grid.configuration(values, barriers)
   local tables
-  tables, wrong = open_tables(values, configuration, sweep.names)
+  tables, wrong = open_tables(values, configuration, sweep)
   if not tables then return usage_error("%s", wrong) end
   local rows = run_sweep(sweep.tasks, sweep.names, values, jobs, tables)
   local saved

@@ -151,6 +151,44 @@ TEST_CASE("a sweep does not go on with another rule, nor with rows that are dama
   CHECK(read_text(dir / "out.csv") == whole);
 }
 
+TEST_CASE("a rule file's modules lie beside it or in the current folder, and a sweep does not go on with another one") {
+  const TempDir dir;
+  dir.write("rules/mine.lua",
+            "local inner = require 'inner'\nlocal bound = require('lib.bound')\n"
+            "return function(view) return inner(view) <= bound end\n");
+  dir.write("rules/inner.lua", "require \"deep\" return function(view) return view.step - view:min() end\n");
+  dir.write("rules/deep/init.lua", "return true\n");
+  dir.write("lib/bound.lua", "return 2\n");
+  const auto args = [](const char* file, const char* jobs) {
+    return std::vector<std::string>{"rules/mine.lua", "--nodes", "9",       "--time", "20", "--repeat", "3", "-j", jobs,
+                                    "--csv",          file,      "--resume"};
+  };
+  for (const char* jobs : {"1", "2"}) {
+    const Finished run = sim(dir, args("out.csv", jobs));
+    INFO(run.description);
+    REQUIRE(run.status == 0);
+    const std::string table = read_text(dir / "out.csv");
+    for (const char* name : {"rules/inner", "rules/deep/init", "lib/bound"}) {
+      CHECK_THAT(table, Contains("# file=" + std::string(name) + ".lua "));
+    }
+  }
+  for (const char* name : {"rules/inner.lua", "rules/deep/init.lua", "lib/bound.lua"}) {
+    const std::string before = read_text(dir / name);
+    dir.write(name, before + " -- edited");
+    const Finished run = sim(dir, args("out.csv", "1"));
+    INFO(run.description);
+    CHECK(run.status == 2);
+    CHECK_THAT(run.err, Contains("belongs to another sweep"));
+    dir.write(name, before);
+  }
+  CHECK(sim(dir, args("out.csv", "1")).status == 0);
+  dir.write("rules/inner.lua", "return function(");
+  const Finished broken = sim(dir, args("other.csv", "2"));
+  INFO(broken.description);
+  CHECK(broken.status == 1);
+  CHECK_THAT(broken.err, Contains("module 'inner' does not load: rules/inner.lua:1"));
+}
+
 TEST_CASE("a rule that misbehaves ends the simulation with its name and what it did") {
   const TempDir dir;
   struct Case {
@@ -192,6 +230,8 @@ TEST_CASE("what the command line cannot mean is refused with code 2") {
       {{"--barrier", "bps"}, "did you mean bsp?"},
       {{"nowhere.lua"}, "nowhere.lua: No such file"},
       {{"--sweep", "nodes=5:1:1"}, "never gets from 5 to 1"},
+      {{"--sweep", "topology=oracle,server:2", "--svg", "x.svg"}, "give --plot cdf"},
+      {{"--sweep", "rate=1,2", "--train", "linear"}, "no {rate} in a rule or in --train"},
       {{"--csv", "/nowhere/x.csv"}, "/nowhere/x.csv"},
       {{"--svg", "/nowhere/x.svg", "--nodes", "2", "--time", "2"}, "/nowhere/x.svg"},
       {{"-j", "0"}, "--jobs wants"},

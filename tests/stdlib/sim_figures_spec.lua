@@ -30,6 +30,23 @@ test("a share and a factor of stragglers are numbers on an axis", function()
   equal(sim.figures.number_of("0.05:10x"), 0.05)
   equal(sim.figures.number_of("0.05:10x", "factor"), 10)
   equal(sim.figures.number_of(3), 3)
+  equal(sim.figures.number_of("1+exp(1)"), nil)
+  equal(sim.figures.number_of("server:4"), nil)
+end)
+
+test("a sweep over what is no number is drawn as a cdf, and what else is asked for says so", function()
+  local vary = { { "work", { "1+exp(1)", "1+exp(2)" } } }
+  local rows = rows_of(vary)
+  assert(sim.figures.draw(rows, { kind = "cdf", varied = { "work" } }))
+  for _, kind in ipairs { "mean", "waiting" } do
+    local svg, wrong = sim.figures.draw(rows, { kind = kind, varied = { "work" } })
+    equal(svg, nil)
+    equal(wrong, ("--plot %s draws against --sweep work, whose values are no numbers ('1+exp(1)'): give --plot cdf, which has a line for each"):format(kind))
+    equal(sim.figures.undrawable(kind, { "work" }, vary[1][2]), wrong)
+  end
+  equal(sim.figures.undrawable("cdf", { "work" }, vary[1][2]), nil)
+  equal(sim.figures.undrawable("mean", { "straggler" }, { "0.05:10x", 0.1 }), nil)
+  equal(sim.figures.undrawable("mean", {}, {}), nil)
 end)
 
 -- --- recorded runs ---

@@ -80,10 +80,37 @@ local function curves(groups, options, curve)
   }
 end
 
--- What varies as a place on an axis; of "0.05:10x" the share, or with "factor" the 10.
+-- What varies as a place on an axis; of "0.05:10x" the share, or with "factor" the 10. nil of what is no number, as
+-- "1+exp(1)".
 function M.number_of(value, part)
   if type(value) == "number" then return value end
-  return tonumber(tostring(value):match(part == "factor" and ":([%d.]+)" or "^[%d.]+"))
+  local share, factor = tostring(value):match("^([%d.]+):([%d.]+)")
+  return tonumber(part == "factor" and factor or share)
+end
+
+---The kind of plot that is drawn where none is asked for.
+---@param varied string[] names of what varies
+---@return string
+function M.default_kind(varied)
+  return #varied > 0 and "mean" or "cdf"
+end
+
+local function no_axis(name, value, kind)
+  return ("--plot %s draws against --sweep %s, whose values are no numbers ('%s'): give --plot cdf, which has a line for each")
+    :format(kind, name, tostring(value))
+end
+
+---What keeps a sweep from being drawn, nil when nothing does: known before anything is simulated.
+---@param name string of M.kinds
+---@param varied string[] names of what varies, in order
+---@param values (string|number)[] of the first of these
+---@return string?
+function M.undrawable(name, varied, values)
+  local kind = M.kinds[name]
+  if not kind then return M.unknown(name) end
+  for _, value in ipairs(kind.field and #varied > 0 and values or {}) do
+    if not M.number_of(value) then return no_axis(varied[1], value, name) end
+  end
 end
 
 -- A line for each rule over what varies first; what else varies makes more lines.
@@ -104,7 +131,7 @@ local function against(groups, options, kind)
     if options.normalise then scale = 1 / (k == 1 and mean.mean or one.first) end
     one.first = one.first or mean.mean
     one.y[k], one.low[k], one.high[k] = mean.mean * scale, mean.low * scale, mean.high * scale
-    if not one.x[k] then return nil, ("--sweep %s has values that are no numbers, which make no axis"):format(name) end
+    if not one.x[k] then return nil, no_axis(name, group.varied[name], options.kind or "mean") end
   end
   for _, one in ipairs(series) do one.first = nil end
   local label = options.normalise and kind.label .. ", relative to the first" or kind.label
@@ -150,7 +177,7 @@ end
 ---@return string? svg
 ---@return string? message what cannot be drawn
 function M.draw(rows, options)
-  local name = options.kind or (#options.varied > 0 and "mean" or "cdf")
+  local name = options.kind or M.default_kind(options.varied)
   local kind = M.kinds[name]
   if not kind then return nil, M.unknown(name) end
   local groups = summary.groups(rows, options.confidence)

@@ -74,8 +74,11 @@ local function parse_sweep(text, names)
   return { name, values }
 end
 
-local is_option = {}
-for _, name in ipairs(options) do is_option[name] = true end
+local is_option, can_vary = {}, {}
+for _, name in ipairs(options) do
+  is_option[name] = true
+  if name ~= "replay" then can_vary[#can_vary + 1] = name end
+end
 
 -- --- tasks ---
 
@@ -122,10 +125,22 @@ local function options_at(values, point)
   return out
 end
 
+-- What is trained at a point, or nil and what is wrong with it.
+local function train_at(values, point)
+  if not values.train then return nil end
+  local train = sim.sweep.spec_at(values.train, point)
+  local make, message = sim.train.from(train)
+  if not make then return nil, message end
+  return train
+end
+
 local function add_tasks(tasks, values, barriers, point)
   local at = options_at(values, point)
   local scenario, message = sim.scenario(at)
   if not scenario then return message end
+  local train
+  train, message = train_at(values, point)
+  if message then return message end
   for _, template in ipairs(barriers) do
     local spec = sim.sweep.spec_at(template, point)
     message = check_rule(spec, values.resample)
@@ -136,10 +151,19 @@ local function add_tasks(tasks, values, barriers, point)
       run.barrier, run.seed = spec, at.seed + repeat_ - 1
       tasks[#tasks + 1] = {
         index = #tasks + 1, barrier = spec, series = template, repeat_ = repeat_, options = run, varied = point,
-        train = values.train,
+        train = train,
       }
     end
   end
+end
+
+local placeholder = "{([%w_-]+)}" -- as sweep.spec_at fills it
+
+local function nothing_to_vary(name)
+  local near = nearest(name, options)
+  return ("--sweep %s: there is no such flag%s, and no {%s} in a rule or in --train. What can vary: %s; and what stands as "
+    .. "{NAME} in a rule (pbsp:{beta}) or in --train ('linear rate={rate}')"):format(name,
+    near and (" (did you mean %s?)"):format(near) or "", name, table.concat(can_vary, ", "))
 end
 
 local function sweeps_of(values, barriers)
@@ -149,17 +173,16 @@ local function sweeps_of(values, barriers)
     if not one then return nil, wrong end
     vary[#vary + 1] = one
   end
-  local all = table.concat(barriers, " ")
+  local rules, train = table.concat(barriers, " "), values.train or ""
   for _, one in ipairs(vary) do
     local name = one[1]
-    if not is_option[name] and not all:find("{" .. name .. "}", 1, true) then
-      local near = nearest(name, options)
-      return nil, ("--sweep %s: there is no such flag%s, and no rule with {%s} in it"):format(name,
-        near and (" (did you mean %s?)"):format(near) or "", name)
-    end
+    if not is_option[name] and not (rules .. train):find("{" .. name .. "}", 1, true) then return nil, nothing_to_vary(name) end
   end
-  for name in all:gmatch("{([%w_-]+)}") do
+  for name in rules:gmatch(placeholder) do
     if not names[name] then return nil, ("the rule's {%s} needs --sweep %s=VALUES"):format(name, name) end
+  end
+  for name in train:gmatch(placeholder) do
+    if not names[name] then return nil, ("the {%s} of --train needs --sweep %s=VALUES"):format(name, name) end
   end
   return vary
 end
@@ -215,7 +238,7 @@ end
 ---The sweep that the flags ask for, or nil and what is wrong with them.
 ---@param values table<string, any> of scripts/sim.lua
 ---@param barriers string[]
----@return {tasks: actor.sim.Task[], names: string[]}? sweep
+---@return {tasks: actor.sim.Task[], names: string[], values: (string|number)[]}? sweep names of what varies, and the values of the first
 ---@return string? message
 function M.sweep(values, barriers)
   M.fill(values)
@@ -240,17 +263,23 @@ function M.sweep(values, barriers)
     wrong = add_tasks(tasks, values, barriers, point)
     if wrong then return nil, wrong end
   end
-  return { tasks = tasks, names = names }
+  return { tasks = tasks, names = names, values = vary[1] and vary[1][2] or {} }
 end
 
----The files that the rows hang on: of rules, a job, a trace.
+---The files that the rows hang on: of rules, a job and their modules, a trace.
 ---@param values table<string, any>
 ---@param barriers string[]
 ---@return string[]
 function M.files(values, barriers)
-  local out = {}
-  for _, spec in ipairs(barriers) do out[#out + 1] = rule_file((spec:gsub("{[%w_-]+}", "1")), values.resample) end
-  out[#out + 1] = values.train and values.train:match("^(%S+%.lua)")
+  local out, known = {}, {}
+  local function add(path)
+    if path and not known[path] then known[path], out[#out + 1] = true, path end
+  end
+  for _, spec in ipairs(barriers) do add(rule_file((spec:gsub("{[%w_-]+}", "1")), values.resample)) end
+  add(values.train and values.train:match("^(%S+%.lua)"))
+  for i = 1, #out do
+    for _, module in ipairs(sim.modules.of(out[i])) do add(module) end
+  end
   out[#out + 1] = values.replay and (values.replay:match("^(.*)#%d+$") or values.replay)
   for path in tostring(values.work or ""):gmatch("trace%((.-)%)") do out[#out + 1] = path end
   return out

@@ -129,7 +129,7 @@ function M.quantile(sorted, q)
   return sorted[math.max(1, math.ceil(q * #sorted))]
 end
 
-local lazy = { sweep = true, summary = true, table = true, figures = true, replay = true, train = true, pool = true, paper = true }
+local lazy = { sweep = true, summary = true, table = true, figures = true, replay = true, train = true, pool = true, paper = true, modules = true }
 
 return setmetatable(M, {
   __index = function(_, name)
