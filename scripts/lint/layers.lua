@@ -12,6 +12,7 @@ local may_include = {
   ["host/net"] = { "host/base", "host/wire" },
   ["host/cluster"] = { "host/base", "host/wire", "host/net" },
   ["host/engine"] = { "host/base", "host/wire", "host/net", "host/cluster", "host/kernel", "host/data" },
+  ["host/mapreduce"] = { "host/base", "host/wire", "host/net", "host/cluster", "host/data" },
   ["host/sim"] = { "host/base", "host/wire", "host/net", "host/cluster" },
   ["bindings"] = { "host" },
   ["bindings/include"] = { "host/base" },

@@ -1,0 +1,91 @@
+#pragma once
+// How much of `--memory` a process's map-reduce data takes. One per process, handed to whoever keeps rows; any thread,
+// never blocks. Nothing is refused that cannot be done otherwise: who takes more than there is gives some back by
+// spilling (BlockStore), or takes no more than its share to begin with (tables and sorters).
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace actorhost {
+
+class MemoryBudget {
+ public:
+  /// `users`: how many tasks work at the same time, one a worker.
+  explicit MemoryBudget(size_t limit, uint32_t users = 1) : limit_(limit), users_(users == 0 ? 1 : users) {}
+  MemoryBudget(const MemoryBudget&) = delete;
+  MemoryBudget& operator=(const MemoryBudget&) = delete;
+
+  /// False, and nothing taken, when there is not as much left.
+  bool try_take(size_t bytes) noexcept {
+    size_t used = used_.load(std::memory_order_relaxed);
+    do {
+      if (bytes > limit_ || used > limit_ - bytes) return false;
+    } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+    raise_peak(used + bytes);
+    return true;
+  }
+  /// Also when there is not as much.
+  void take(size_t bytes) noexcept { raise_peak(used_.fetch_add(bytes, std::memory_order_relaxed) + bytes); }
+  void give(size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+  size_t limit() const noexcept { return limit_; }
+  bool exceeded() const noexcept { return used() > limit_; }
+  /// What one task may take for its tables, sorts and buffers: half of the limit goes to all tasks, the rest is for
+  /// what they have put out.
+  size_t share() const noexcept { return limit_ / 2 / users_; }
+
+ private:
+  void raise_peak(size_t used) noexcept {
+    size_t peak = peak_.load(std::memory_order_relaxed);
+    while (used > peak && !peak_.compare_exchange_weak(peak, used, std::memory_order_relaxed)) {
+    }
+  }
+
+  const size_t limit_;
+  const uint32_t users_;
+  std::atomic<size_t> used_{0};
+  std::atomic<size_t> peak_{0};
+};
+
+/// Bytes that one owner has taken of a budget; they go back with it. One thread at a time. Without a budget it only
+/// counts.
+class Reservation {
+ public:
+  explicit Reservation(MemoryBudget* budget = nullptr) noexcept : budget_(budget) {}
+  Reservation(Reservation&& other) noexcept : budget_(other.budget_), bytes_(std::exchange(other.bytes_, 0)) {}
+  Reservation& operator=(Reservation&& other) noexcept {
+    if (this == &other) return *this;
+    release();
+    budget_ = other.budget_;
+    bytes_ = std::exchange(other.bytes_, 0);
+    return *this;
+  }
+  ~Reservation() { release(); }
+
+  size_t bytes() const noexcept { return bytes_; }
+  void grow(size_t bytes) noexcept {
+    if (budget_ != nullptr) budget_->take(bytes);
+    bytes_ += bytes;
+  }
+  bool try_grow(size_t bytes) noexcept {
+    if (budget_ != nullptr && !budget_->try_take(bytes)) return false;
+    bytes_ += bytes;
+    return true;
+  }
+  void shrink(size_t bytes) noexcept {
+    if (budget_ != nullptr) budget_->give(bytes);
+    bytes_ -= bytes;
+  }
+  void resize(size_t bytes) noexcept { bytes > bytes_ ? grow(bytes - bytes_) : shrink(bytes_ - bytes); }
+  void release() noexcept { shrink(bytes_); }
+
+ private:
+  MemoryBudget* budget_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace actorhost

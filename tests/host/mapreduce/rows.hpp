@@ -1,0 +1,98 @@
+#pragma once
+// Random rows for the tests of this folder, and rows as plain values to compare with.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "host/base/random.hpp"
+#include "host/mapreduce/row.hpp"
+#include "host/mapreduce/row_block.hpp"
+
+namespace actorhost {
+
+/// A value of a row that owns its bytes. Values of other kinds are told apart by RowTag.
+struct Plain {
+  RowTag tag = RowTag::nil;
+  double number = 0;
+  std::string text;
+
+  static Plain of(double number) { return {RowTag::number, canonical(number), {}}; }
+  static Plain of(std::string_view text) { return {RowTag::text, 0, std::string(text)}; }
+  static Plain of(bool value) { return {value ? RowTag::yes : RowTag::no, value ? 1.0 : 0.0, {}}; }
+  static Plain from(const RowValue& value) {
+    const bool bytes = value.kind() == RowTag::text || value.kind() == RowTag::value;
+    return {value.kind(), value.kind() == RowTag::nil || bytes ? 0 : value.number,
+            std::string(bytes ? value.text() : "")};
+  }
+  /// Points into this.
+  RowValue view() const { return {static_cast<uint64_t>(tag), number, text.data(), text.size()}; }
+  auto operator<=>(const Plain&) const = default;
+};
+
+struct PlainRow {
+  Plain first;
+  std::optional<Plain> second;
+
+  static PlainRow from(const RowReader::Row& row) {
+    return {Plain::from(row.first), row.pair ? std::optional(Plain::from(row.second)) : std::nullopt};
+  }
+  void write(std::string& out) const {
+    RowWriter writer(out);
+    writer.value(first.view(), second.has_value());
+    if (second) writer.value(second->view());
+  }
+  auto operator<=>(const PlainRow&) const = default;
+};
+
+inline std::string random_text(Rng& rng, uint64_t longest) {
+  std::string text(rng.below(longest + 1), 0);
+  for (auto& c : text) c = static_cast<char>(rng.below(4) == 0 ? rng.below(256) : 'a' + rng.below(3));
+  return text;
+}
+
+inline RowBlock block_of(const std::vector<PlainRow>& rows) {
+  std::string bytes;
+  for (const auto& row : rows) row.write(bytes);
+  return {Blob::copy_of(bytes), rows.size()};
+}
+
+/// In blocks of up to `each` rows.
+inline RowBlocks blocks_of(const std::vector<PlainRow>& rows, size_t each) {
+  RowBlocks blocks;
+  for (size_t i = 0; i < rows.size(); i += each) {
+    const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(i);
+    blocks.push_back(block_of({begin, begin + static_cast<std::ptrdiff_t>(std::min(each, rows.size() - i))}));
+  }
+  return blocks;
+}
+
+inline std::vector<PlainRow> rows_of(const RowBlock& block) {
+  std::vector<PlainRow> rows;
+  RowReader reader(block.bytes.view());
+  RowReader::Row row;
+  while (reader.next(row)) rows.push_back(PlainRow::from(row));
+  if (!reader.ok() || rows.size() != block.rows) rows.assign(1, {Plain::of(std::string_view("broken block")), {}});
+  return rows;
+}
+
+inline std::vector<PlainRow> rows_of(const RowBlocks& blocks) {
+  std::vector<PlainRow> rows;
+  for (const auto& block : blocks) {
+    auto more = rows_of(block);
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  return rows;
+}
+
+/// `size` bytes in one row of text, compressible or not.
+inline RowBlock text_block(Rng& rng, size_t size, bool compressible) {
+  std::string text(size, 'x');
+  for (auto& c : text) c = static_cast<char>(compressible ? 'a' + rng.below(2) : rng.below(256));
+  return block_of({{Plain::of(std::string_view(text)), {}}});
+}
+
+}  // namespace actorhost
