@@ -276,7 +276,7 @@ std::string Cluster::why_no_link(ProcessId process) const {
 /// Another member has dialled us; its frames follow the hello. It may know the table that makes us its peer before we
 /// do, so the link is not read on until our workers have their mailboxes.
 void Cluster::on_hello(LinkId link, ProcessId process) {
-  if (head_ || process == 0 || process > kAddressMask) {
+  if (head_ || process == 0 || process >= kAddressMask) {
     return stream_->close_link(link, "its hello names a process that cannot be behind it");
   }
   std::string refusal;

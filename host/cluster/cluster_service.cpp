@@ -173,8 +173,16 @@ void Cluster::set_routes(const Membership& before, const Membership& table) {
   for (uint32_t shard = 0; !head_ && before.epoch() == 0 && shard < kMaxServers; ++shard) {
     stream_->set_route(server_address(shard), 0);
   }
+  for (const ProcessInfo& info : table.processes()) {
+    if (info.process != process_ && before.process(info.process) == nullptr) {
+      stream_->set_route(data_address(info.process), info.process);
+    }
+  }
   for (const Member& member : before.workers()) {
     if (!table.alive(member.id)) stream_->set_route(worker_address(member.id), kNoProcess);
+  }
+  for (const ProcessInfo& info : before.processes()) {
+    if (table.process(info.process) == nullptr) stream_->set_route(data_address(info.process), kNoProcess);
   }
   for (const ProcessInfo& info : before.processes()) {
     if (head_ || table.process(info.process) != nullptr) continue;
@@ -275,13 +283,14 @@ void Cluster::prepare(const Membership& table) {
   if (head_ && stream_ != nullptr) set_routes(*membership(), table);
   std::lock_guard lock(mutex_);
   if (mail_open_) return;
-  for (const Member& member : table.workers()) {
-    if (member.process != process_) continue;
+  const auto attach = [this](Address address) {
     auto mailbox = std::make_shared<Mailbox>();
-    if (transport_->attach(worker_address(member.id), *mailbox)) {
-      mailboxes_[worker_address(member.id)] = std::move(mailbox);
-    }
+    if (transport_->attach(address, *mailbox)) mailboxes_[address] = std::move(mailbox);
+  };
+  for (const Member& member : table.workers()) {
+    if (member.process == process_) attach(worker_address(member.id));
   }
+  attach(data_address(process_));
   mail_open_ = true;
   changed_.notify_all();
 }

@@ -30,7 +30,7 @@ ProcessId Membership::home_of(Address address) const noexcept {
   ProcessId home = kNoProcess;
   if (is_server(address)) {
     home = 0;
-  } else if (is_service(address)) {
+  } else if (is_service(address) || is_data(address)) {
     home = address_index(address);
   } else if (const auto rank = rank_of(address)) {
     home = workers_[*rank].process;
@@ -38,11 +38,12 @@ ProcessId Membership::home_of(Address address) const noexcept {
   return process(home) != nullptr ? home : kNoProcess;
 }
 
-std::string Membership::describe(NodeId id) const {
-  const auto rank = rank_of(id);
-  std::string name = "worker " + std::to_string(id);
+std::string Membership::describe(Address address) const {
+  const std::string name = address_name(address);
+  const ProcessInfo* home = process(home_of(address));
+  if (is_data(address) && home) return name + " (" + home->host + ")";
+  const auto rank = rank_of(address);
   if (!rank) return name;
-  const ProcessInfo* home = process(workers_[*rank].process);
   return "rank " + std::to_string(*rank) + " (" + name + (home ? " on " + home->host : "") + ")";
 }
 
@@ -77,7 +78,7 @@ Result<Membership> Membership::decode(std::string_view bytes) {
 
 bool Membership::sound() const noexcept {
   for (size_t i = 0; i < processes_.size(); ++i) {
-    if (processes_[i].process > kAddressMask) return false;
+    if (processes_[i].process >= kAddressMask) return false;
     if (i > 0 && processes_[i].process <= processes_[i - 1].process) return false;
   }
   for (size_t i = 0; i < workers_.size(); ++i) {

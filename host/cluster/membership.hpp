@@ -41,11 +41,12 @@ class Membership {
   std::optional<uint32_t> rank_of(NodeId id) const noexcept;
   bool alive(NodeId id) const noexcept { return rank_of(id).has_value(); }
   const ProcessInfo* process(ProcessId process) const noexcept;
-  /// The process of this table that hosts an address (a live worker, a server, a service); kNoProcess when there is
-  /// none.
+  /// The process of this table that hosts an address (a live worker, a server, a service of either kind); kNoProcess
+  /// when there is none.
   ProcessId home_of(Address address) const noexcept;
-  /// "rank 3 (worker 3 on alpha:4711)" for a live worker, "worker 3" otherwise.
-  std::string describe(NodeId id) const;
+  /// "rank 3 (worker 3 on alpha:4711)" for a live worker, "data 1 (alpha:4711)" for the data of a live process; for
+  /// others, gone or not, their plain name: "worker 3".
+  std::string describe(Address address) const;
 
   std::string encode() const;
   /// Code::bad_data unless `bytes` are a table in which ids occur once and each worker has a process.

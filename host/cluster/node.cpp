@@ -51,7 +51,8 @@ Status Node::check() {
   if (wait_.awaited.empty()) return {};
   const MembershipPtr newest = cluster_.membership();
   for (const Address address : wait_.awaited) {
-    if (is_worker(address) && !newest->alive(address)) {
+    const bool may_go = is_worker(address) || is_data(address);
+    if (may_go && newest->home_of(address) == kNoProcess) {
       return Error{Code::peer_lost, wait_.what + ": " + membership_->describe(address) + " lost"};
     }
   }
@@ -78,7 +79,7 @@ Result<Frame> Node::receive_patiently(const Port::Match& match, double deadline)
   if (got || got.error().code != Code::timeout || deadline <= long_wait) return got;
   std::string who;
   for (const Address address : wait_.awaited) {
-    who += (who.empty() ? "" : ", ") + (is_worker(address) ? membership_->describe(address) : address_name(address));
+    who += (who.empty() ? "" : ", ") + membership_->describe(address);
   }
   log_.info(name(), wait_.what + ": waiting for over 10 s" + (who.empty() ? "" : " for " + who));
   return port_.receive(match, deadline);

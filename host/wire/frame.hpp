@@ -33,6 +33,7 @@ enum class Kind : uint16_t {
   cluster_first = 0x0100,
   collective_first = 0x0200,
   param_first = 0x0300,
+  mapreduce_first = 0x0400,
   test = 0x7f00,
 };
 
@@ -49,6 +50,7 @@ inline constexpr std::array kKindRanges = {
     KindRange{Kind::cluster_first, Kind{0x01ff}, "cluster"},  // host/cluster/cluster_messages.hpp
     KindRange{Kind::collective_first, Kind{0x02ff}, "collectives"},
     KindRange{Kind::param_first, Kind{0x03ff}, "parameter server"},  // host/engine/param_messages.hpp
+    KindRange{Kind::mapreduce_first, Kind{0x04ff}, "map-reduce"},    // host/mapreduce/mapreduce_messages.hpp
     KindRange{Kind::test, Kind{0x7fff}, "tests and benchmarks"},
 };
 

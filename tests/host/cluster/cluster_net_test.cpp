@@ -104,6 +104,49 @@ TEST_CASE("nodes of different hosts exchange frames in order, whoever speaks fir
   }
 }
 
+TEST_CASE("frames for a process's data find its mailbox, also those that come before anybody reads it") {
+  for (const std::string scheme : kSchemes) {
+    INFO(scheme);
+    TestRun run(scheme, {1, 1, 1});
+    run.everywhere([](Node& node) {
+      for (ProcessId to = 0; to < 3; ++to) {
+        (void)node.port().send(make_frame(Kind::test, 0, data_address(to), node.index()));
+      }
+    });
+    for (TestProcess* process : run.all) {
+      const Address self = data_address(process->cluster->process());
+      Port port(process->cluster->transport(), self, process->clock, process->cluster->take_mailbox(self));
+      std::set<uint32_t> from;
+      for (int i = 0; i < 3; ++i) {
+        const auto got = port.receive([](const Frame&) { return true; }, process->clock.now() + kPatience);
+        REQUIRE(got.ok());
+        CHECK(got->dst == self);
+        from.insert(got->tag);
+      }
+      CHECK(from == std::set<uint32_t>{0, 1, 2});
+      CHECK(process->cluster->take_mailbox(self) == nullptr);
+    }
+  }
+}
+
+TEST_CASE("who waits for the data of a process that goes is told, and no way leads there any more") {
+  TestRun run("tcp", {1, 1, 1});
+  std::vector<Error> errors(2);
+  for (size_t i = 0; i < 2; ++i) {
+    run.all[i]->launch([&error = errors[i]](Node& node) {
+      const std::array<Address, 1> awaited = {data_address(2)};
+      error = node.receive(never, awaited, "fetch").error();
+    });
+  }
+  run.members[1]->vanish();
+  for (size_t i = 0; i < 2; ++i) {
+    run.all[i]->join();
+    CHECK(errors[i].code == Code::peer_lost);
+    CHECK_THAT(errors[i].message, Contains("fetch: data 2 (member102) lost"));
+    CHECK_FALSE(run.all[i]->nodes[0]->port().send(make_frame(Kind::test, 0, data_address(2), 0)).ok());
+  }
+}
+
 TEST_CASE("a member that goes is lost within a second and who waits for its worker is told") {
   for (const std::string scheme : kSchemes) {
     INFO(scheme);

@@ -44,12 +44,18 @@ TEST_CASE("the home of an address is the process that hosts it") {
   CHECK(table.home_of(server_address(5)) == 0);
   CHECK(table.home_of(service_address(1)) == 1);
   CHECK(table.home_of(service_address(8)) == kNoProcess);
+  CHECK(table.home_of(data_address(2)) == 2);
+  CHECK(table.home_of(data_address(8)) == kNoProcess);
+  CHECK(table.home_of(kNoAddress) == kNoProcess);
   CHECK(Membership().home_of(server_address(0)) == kNoProcess);
 }
 
 TEST_CASE("a worker is described by rank, id and machine, or by its id when it is gone") {
   CHECK(sample().describe(4) == "rank 2 (worker 4 on beta:2)");
   CHECK(sample().describe(5) == "worker 5");
+  CHECK(sample().describe(data_address(1)) == "data 1 (beta:2)");
+  CHECK(sample().describe(data_address(5)) == "data 5");
+  CHECK(sample().describe(server_address(0)) == "server 0");
 }
 
 TEST_CASE("a table survives encoding") {
@@ -79,6 +85,7 @@ TEST_CASE("a table that contradicts itself is refused") {
   CHECK(refused({{server_address(0), 0}}, {{0, "", ""}}));
   CHECK(refused({{1, 0}}, {{0, "", ""}, {0, "", ""}}));
   CHECK(refused({}, {{kNoProcess, "", ""}}));
+  CHECK(refused({}, {{kAddressMask, "", ""}}));
 }
 
 TEST_CASE("hostile bytes never make a table that contradicts itself") {
