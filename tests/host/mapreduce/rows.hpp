@@ -29,7 +29,7 @@ struct Plain {
             std::string(bytes ? value.text() : "")};
   }
   /// Points into this.
-  RowValue view() const { return {static_cast<uint64_t>(tag), number, text.data(), text.size()}; }
+  RowValue view() const { return {static_cast<uint32_t>(tag), 0, number, text.data(), text.size()}; }
   auto operator<=>(const Plain&) const = default;
 };
 
