@@ -24,8 +24,12 @@ struct OutputId {
 
 struct PlanDependency {
   StageId stage = 0;
-  bool wide = false;  // task r needs bucket r of every task; else task i needs bucket 0 of task i
+  bool wide = false;   // task r needs bucket r of every task; else task first + i needs bucket 0 of task i
+  uint32_t first = 0;  // of a narrow one; a union's tasks need nothing of the parts that they do not stand for
 };
+
+/// The most tasks of a plan: who is handed one keeps a few bytes for each.
+inline constexpr uint32_t kMaxPlanTasks = 1U << 20;
 
 struct PlanStage {
   StageId id = 0;
@@ -42,9 +46,11 @@ struct Plan {
   uint64_t hash = 0;              // of everything that decides what it computes, as Lua saw it
 
   /// Code::bad_argument unless ids are unique and not 0, stages come after what they need, there is a final stage,
-  /// wide needs find as many buckets as the stage has tasks and narrow ones as many tasks.
+  /// wide needs find as many buckets as the stage has tasks (one without tasks finds what it needs anywhere), and each
+  /// task of a narrow need has its own task in the stage. Also unless there are at most kMaxPlanTasks tasks in all.
   Status check() const;
   std::string encode() const;
+  /// Code::bad_data unless the bytes are a plan that passes `check`.
   static Result<Plan> decode(std::string_view bytes);
 };
 

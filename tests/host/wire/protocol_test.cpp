@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include "host/engine/param_messages.hpp"
+#include "host/mapreduce/mapreduce_messages.hpp"
 #include "host/net/frame_reader.hpp"
 #include "host/net/handshake.hpp"
 #include "host/net/send_batch.hpp"
@@ -143,6 +144,23 @@ TEST_CASE("the timed push in PROTOCOL.md is what a worker sends and is read as w
   std::vector<ParamEntry> entries;
   CHECK(read_entries(in, read.body, false, entries).ok());
   CHECK(entries.empty());
+}
+
+TEST_CASE("the map-reduce frames in PROTOCOL.md are what is sent and are read as what they say") {
+  const TaskOrder order{{2, 1, 1}, {{1, TaskInput::Form::wide, {0, 1}}}};
+  Frame task = order.frame(worker_address(3), 5);
+  task.src = data_address(0);
+  CHECK(bytes_of(task) == example("mapreduce-task"));
+  const TaskOrder read = TaskOrder::read(read_one(example("mapreduce-task"))).value();
+  CHECK(read.task == order.task);
+  CHECK(read.inputs == order.inputs);
+
+  Frame fetch = FetchBlocks{{1, 1, 1}, 0, 8}.frame(1, 77);
+  fetch.src = worker_address(3);
+  CHECK(bytes_of(fetch) == example("mapreduce-fetch"));
+  const Frame asked = read_one(example("mapreduce-fetch"));
+  CHECK(is_data(asked.dst));
+  CHECK(FetchBlocks::read(asked).value().output == OutputId{1, 1, 1});
 }
 
 TEST_CASE("the handshake in PROTOCOL.md is the one that is held") {

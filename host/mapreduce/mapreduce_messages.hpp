@@ -1,0 +1,233 @@
+#pragma once
+// What workers, the tracker and the data services say to each other, kinds 0x04xx. The tracker is at data_address(0).
+// Numbers, texts and lists are as Packer writes them; everything that is read is checked against the bytes that are
+// there, and a frame that is not what it claims to be is Code::bad_data. The tag is the action's number; in the frames
+// of fetching it is the asker's own, and comes back. `src` is filled in by whoever sends.
+//
+//   worker to tracker:
+//     begin    0400  where:text                                body = the plan (plan.cpp)
+//     want     0401  -                         I have nothing to do: a task, or how the action has ended
+//     done     0402  task report               body = what its accumulators got
+//     failed   0403  task code:u8 message:text lost:list(lost)     none lost: its Lua, or a file, is at fault
+//     finished 0404  -                         I have what I need of the action's result
+//   tracker to worker:
+//     task     0410  task                      body = list(input), one for each need of the stage, in the plan's order
+//     over     0411  ok:u8 code:u8 message:text
+//                    body = result:list(process) seconds:f64 stages:list(figures) accumulators:list(accumulated)
+//   tracker to data services:
+//     forget   0420  stages:list(u32) tasks:list(stage:u32 task:u32)
+//   worker to data service, and back:
+//     fetch    0430  output first:u32 count:u32
+//     block    0431  output index:u32 of:u32 rows:u64          body = the rows; one frame for each block
+//     missing  0432  output why:text                           there is no such output, or it cannot be read
+//
+//   task        = stage:u32 task:u32 attempt:u32
+//   output      = stage:u32 task:u32 bucket:u32
+//   lost        = stage:u32 task:u32 process:u32   it was not to be had there; task kEveryTask: nothing was
+//   input       = stage:u32 form:u8 places:list(process)
+//                 form 0: the one task that it needs, or none; 1: each task of the stage; 2: as the last 1 of the
+//                 action said to this worker, and no places
+//   report      = rows-in:u64 rows-out:u64 bytes-in:u64 bytes-out:u64 seconds:f64 spilled:u64 skipped:u64
+//   figures     = stage:u32 tasks:u32 reused:u32 runs:u32 failures:u32 report first:f64 last:f64
+//   accumulated = stage:u32 task:u32 bytes:text
+//
+// An answer to a fetch of `count` blocks from `first` on is a block for each that there is; if that is none, one with
+// index = of, no rows and no body. A worker whose fetch of the *result* fails says `failed` with stage 0, then `want`,
+// and goes on as before: the action may be reopened. An `over` may come twice (a `want` can cross it): the second one
+// says the same or something newer.
+
+#include <array>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "host/mapreduce/plan.hpp"
+#include "host/mapreduce/row_block.hpp"
+#include "host/wire/frame.hpp"
+
+namespace actorhost {
+
+namespace mapreduce_kind {
+inline constexpr Kind begin{0x0400};
+inline constexpr Kind want{0x0401};
+inline constexpr Kind done{0x0402};
+inline constexpr Kind failed{0x0403};
+inline constexpr Kind finished{0x0404};
+inline constexpr Kind task{0x0410};
+inline constexpr Kind over{0x0411};
+inline constexpr Kind forget{0x0420};
+inline constexpr Kind fetch{0x0430};
+inline constexpr Kind block{0x0431};
+inline constexpr Kind missing{0x0432};
+
+constexpr bool is_mapreduce(Kind kind) noexcept { return within(kind, kinds_of(Kind::mapreduce_first)); }
+}  // namespace mapreduce_kind
+
+inline constexpr Address kTrackerAddress = data_address(0);
+inline constexpr uint32_t kEveryTask = 0xffffffffU;
+/// All accumulators of an action together; they travel to every worker in one frame.
+inline constexpr size_t kMaxAccumulatorBytes = size_t{256} << 20;
+
+struct TaskName {
+  StageId stage = 0;
+  uint32_t task = 0;
+  uint32_t attempt = 0;  // 1, 2, ...
+  friend bool operator==(const TaskName&, const TaskName&) = default;
+};
+
+/// A worker's claim: any bits may come.
+struct TaskFigures {
+  uint64_t rows_in = 0;
+  uint64_t rows_out = 0;
+  uint64_t bytes_in = 0;
+  uint64_t bytes_out = 0;
+  double seconds = 0;
+  uint64_t spilled_bytes = 0;
+  uint64_t skipped = 0;  // records, with on_error = skip
+
+  TaskFigures& operator+=(const TaskFigures& other) noexcept;
+  friend bool operator==(const TaskFigures&, const TaskFigures&) = default;
+};
+
+struct TaskReport {
+  TaskFigures figures;
+  Blob accumulators;  // as Lua encodes what the task has added; empty when nothing
+};
+
+struct PlanBegin {
+  std::string where;  // "job.lua:12"
+  Plan plan;
+
+  Frame frame(uint32_t action) const;
+  static Result<PlanBegin> read(const Frame& frame);
+};
+
+struct TaskDone {
+  TaskName task;
+  TaskReport report;
+
+  Frame frame(uint32_t action) const;
+  static Result<TaskDone> read(const Frame& frame);
+};
+
+/// Where an input was looked for in vain.
+struct LostInput {
+  StageId stage = 0;
+  uint32_t task = kEveryTask;
+  ProcessId process = kNoProcess;
+  friend bool operator==(const LostInput&, const LostInput&) = default;
+};
+
+struct TaskFailed {
+  TaskName task;  // of stage 0: not a task but taking the result has failed
+  Error error;
+  std::vector<LostInput> lost;
+
+  Frame frame(uint32_t action) const;
+  static Result<TaskFailed> read(const Frame& frame);
+};
+
+struct TaskInput {
+  enum class Form : uint8_t { narrow = 0, wide = 1, as_told = 2 };
+  StageId stage = 0;
+  Form form = Form::narrow;
+  std::vector<ProcessId> places;  // wide: by task
+  friend bool operator==(const TaskInput&, const TaskInput&) = default;
+};
+
+struct TaskOrder {
+  TaskName task;
+  std::vector<TaskInput> inputs;  // one for each need of the stage, in the plan's order
+
+  Frame frame(Address worker, uint32_t action) const;
+  static Result<TaskOrder> read(const Frame& frame);
+};
+
+/// A worker's memory of where the inputs of wide needs are: 10,000 tasks that all read 10,000 outputs are not told
+/// 10,000 places each.
+class PlaceBook {
+ public:
+  /// Fills in what the tracker has left out. Code::bad_data when it has never told.
+  Status complete(uint32_t action, TaskOrder& order);
+
+ private:
+  uint32_t action_ = 0;
+  std::map<StageId, std::vector<ProcessId>> told_;
+};
+
+struct StageFigures {
+  StageId stage = 0;
+  uint32_t tasks = 0;
+  uint32_t reused = 0;    // outputs that were there when the action began
+  uint32_t runs = 0;      // tasks that were handed out, again or not
+  uint32_t failures = 0;  // lost ones included
+  TaskFigures figures;    // of the tasks that counted
+  double first = 0;       // when the first one was handed out and the last one was done, in seconds since the action
+  double last = 0;        // began
+  friend bool operator==(const StageFigures&, const StageFigures&) = default;
+};
+
+struct Accumulated {
+  StageId stage = 0;
+  uint32_t task = 0;
+  Blob bytes;
+};
+
+struct ActionOver {
+  bool ok = true;
+  Code code = Code::internal;             // when not ok
+  std::string message;                    // when not ok
+  std::vector<ProcessId> places;          // of the final stage's outputs, by task
+  double seconds = 0;                     // since the action began
+  std::vector<StageFigures> stages;       // in the plan's order
+  std::vector<Accumulated> accumulators;  // in the plan's order of stages, then by task; each task of a job once
+
+  Frame frame(Address worker, uint32_t action) const;
+  static Result<ActionOver> read(const Frame& frame);
+};
+
+struct ForgetOutputs {
+  struct Task {
+    StageId stage = 0;
+    uint32_t task = 0;
+    friend bool operator==(const Task&, const Task&) = default;
+  };
+  std::vector<StageId> stages;
+  std::vector<Task> tasks;
+
+  Frame frame(ProcessId process, uint32_t action) const;
+  static Result<ForgetOutputs> read(const Frame& frame);
+};
+
+struct FetchBlocks {
+  OutputId output;
+  uint32_t first = 0;
+  uint32_t count = 1;
+
+  Frame frame(ProcessId process, uint32_t tag) const;
+  static Result<FetchBlocks> read(const Frame& frame);
+};
+
+struct FetchedBlock {
+  OutputId output;
+  uint32_t index = 0;
+  uint32_t of = 0;
+  RowBlock block;
+
+  Frame frame(Address asker, uint32_t tag) const;
+  static Result<FetchedBlock> read(const Frame& frame);
+};
+
+struct BlocksMissing {
+  OutputId output;
+  std::string why;
+
+  Frame frame(Address asker, uint32_t tag) const;
+  static Result<BlocksMissing> read(const Frame& frame);
+};
+
+Frame want_frame(uint32_t action);
+Frame finished_frame(uint32_t action);
+
+}  // namespace actorhost
