@@ -41,6 +41,8 @@ static_assert(offsetof(ah_seen, highest) == offsetof(Seen, highest));
 static_assert(offsetof(ah_seen, recheck_seconds) == offsetof(Seen, recheck_seconds));
 static_assert(sizeof(ah_decision) == sizeof(Decision) && sizeof(bool) == sizeof(uint8_t));
 static_assert(offsetof(ah_decision, recheck_seconds) == offsetof(Decision, recheck_seconds));
+static_assert(offsetof(ah_decision, worker) == offsetof(Decision, worker));
+static_assert(offsetof(ah_decision, step) == offsetof(Decision, step));
 
 const Progress& progress_of(const ah_asking* asking) { return *static_cast<const Progress*>(asking->progress); }
 const Seen& seen_of(const ah_seen* seen) { return *reinterpret_cast<const Seen*>(seen); }

@@ -19,6 +19,8 @@ typedef struct ah_seen {
 typedef struct ah_decision {
   uint8_t pass;
   double recheck_seconds;
+  uint32_t worker; /* with a step above 0: "hold" until that worker has completed so many */
+  int32_t step;
 } ah_decision;
 
 /* A batch of workers that ask. Belongs to an evaluator (actor.barrier.evaluator); whoever asks fills it before each
@@ -47,7 +49,7 @@ typedef struct ah_asking {
   uint32_t live;       /* 1 while the pointers are good: a view that a rule has kept is refused afterwards */
   /* Set by the evaluator whenever its rule changes: */
   int32_t staleness;
-  uint32_t watch; /* 0 floor, 1 event, 2 timer */
+  uint32_t watch; /* 0 floor, 1 event, 2 timer, 3 worker */
   uint64_t version;
 } ah_asking;
 

@@ -23,23 +23,37 @@ bool Waiting::state_changed(Watch watch) const noexcept {
   switch (watch) {
     case Watch::floor: return progress_.size() > 0 && progress_.min() != seen_floor_;
     case Watch::event: return progress_.changes() != seen_changes_;
-    case Watch::timer: break;
+    case Watch::timer:
+    case Watch::worker: break;
   }
   return false;
 }
 
+bool Waiting::reached(NodeId id, int32_t step) const noexcept {
+  const Slot slot = progress_.slot(id);
+  return slot == kNoSlot || progress_.steps()[slot] >= step;
+}
+
+bool Waiting::some_reached() const noexcept {
+  if (progress_.changes() == seen_changes_) return false;
+  return some_name_nobody_ || std::any_of(awaited_.begin(), awaited_.end(),
+                                          [this](const auto& one) { return reached(one.first, one.second); });
+}
+
 std::span<const Slot> Waiting::begin(double now, Watch watch) {
-  const bool all = state_changed(watch);
+  const bool all = state_changed(watch) || (watch == Watch::worker && watch_ != Watch::worker);
+  const bool some = !all && watch == Watch::worker && some_reached();
+  watch_ = watch;
   now_ = now;
-  from_ = all || now >= next_time_ ? 0 : fresh_;
-  pick(all);
+  from_ = all || some || now >= next_time_ ? 0 : fresh_;
+  pick(all, some);
   // Until finish, a repeated begin asks about everybody: this round's answers may have got lost.
   ask_all_ = ask_all_ || !asking_.empty();
   decisions_.assign(asking_.size(), Decision{});
   return asking_;
 }
 
-void Waiting::pick(bool all) {
+void Waiting::pick(bool all, bool reached_too) {
   picked_.clear();
   asking_.clear();
   for (size_t i = from_; i < waiters_.size(); ++i) {
@@ -48,11 +62,24 @@ void Waiting::pick(bool all) {
     const bool waits = waiter.ticket != 0 && slot != kNoSlot && progress_.tickets()[slot] == waiter.ticket;
     if (!waits) {
       waiter.ticket = 0;
-    } else if (all || waiter.due <= now_) {
+    } else if (all || waiter.due <= now_ ||
+               (reached_too && (waiter.step == 0 || reached(waiter.worker, waiter.step)))) {
       picked_.push_back(i);
       asking_.push_back(slot);
     }
   }
+}
+
+// A waiter stays: what it waits for.
+void Waiting::await(const Waiter& waiter) {
+  next_time_ = std::min(next_time_, waiter.due);
+  if (watch_ != Watch::worker) return;
+  if (waiter.step == 0) {
+    some_name_nobody_ = true;
+    return;
+  }
+  const auto [at, first] = awaited_.try_emplace(waiter.worker, waiter.step);
+  if (!first) at->second = std::min(at->second, waiter.step);
 }
 
 void Waiting::finish(std::vector<NodeId>& passed) {
@@ -64,13 +91,19 @@ void Waiting::finish(std::vector<NodeId>& passed) {
       waiter.ticket = 0;
     } else {
       waiter.due = now_ + std::max(decisions_[k].recheck_seconds, kMinRecheck);
+      waiter.worker = decisions_[k].worker;
+      waiter.step = decisions_[k].step;
     }
   }
-  if (from_ == 0) next_time_ = kForever;
+  if (from_ == 0) {
+    next_time_ = kForever;
+    awaited_.clear();
+    some_name_nobody_ = false;
+  }
   size_t kept = from_;
   for (size_t i = from_; i < waiters_.size(); ++i) {
     if (waiters_[i].ticket == 0) continue;
-    next_time_ = std::min(next_time_, waiters_[i].due);
+    await(waiters_[i]);
     waiters_[kept++] = waiters_[i];
   }
   waiters_.resize(kept);

@@ -5,6 +5,7 @@
 // an argument.
 
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "host/base/clock.hpp"
@@ -17,13 +18,16 @@ namespace actorhost {
 struct Decision {
   bool pass = false;
   double recheck_seconds = kForever;  // ask again after so long even if nothing happens; only when !pass
+  NodeId worker = 0;                  // of Watch::worker, with a step above 0: the answer stays until that worker has
+  int32_t step = 0;                   // completed so many steps
 };
 
 /// What a rule's answer hangs on. Re-check times and changes of membership count for every rule.
 enum class Watch : uint8_t {
   floor,  // the smallest clock: bsp, ssp
   event,  // any completion or suspicion
-  timer   // nothing else: polls
+  timer,  // nothing else: polls
+  worker  // the step of a worker that the answer names; any completion or suspicion where it names none
 };
 
 /// What one worker sees where nobody knows all clocks.
@@ -82,12 +86,18 @@ class Waiting {
  private:
   struct Waiter {
     NodeId id;
-    uint64_t ticket;  // of its asking; when Progress has another one, this entry is out of date
-    double due;       // ask again at this time; in the past for those never asked about
+    uint64_t ticket;    // of its asking; when Progress has another one, this entry is out of date
+    double due;         // ask again at this time; in the past for those never asked about
+    NodeId worker = 0;  // with a step above 0: ask again when that worker has completed so many
+    int32_t step = 0;
   };
 
   bool state_changed(Watch watch) const noexcept;
-  void pick(bool all);
+  /// Whether worker `id` has come to `step`, or is not counted any longer.
+  bool reached(NodeId id, int32_t step) const noexcept;
+  bool some_reached() const noexcept;
+  void pick(bool all, bool reached_too);
+  void await(const Waiter& waiter);
 
   Progress& progress_;
   std::vector<Waiter> waiters_;      // in order of asking
@@ -98,6 +108,9 @@ class Waiting {
   std::vector<Decision> decisions_;  // their answers
   double now_ = 0;
   double next_time_ = kForever;
+  std::unordered_map<NodeId, int32_t> awaited_;  // of Watch::worker: the least step that some waiter awaits of each
+  bool some_name_nobody_ = false;                // and whether there are waiters whose answers named no worker
+  Watch watch_ = Watch::event;                   // of this round
   bool ask_all_ = false;
   uint64_t seen_layout_ = 0;  // what the last round saw
   uint64_t seen_changes_ = 0;

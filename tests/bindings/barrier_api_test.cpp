@@ -161,6 +161,8 @@ TEST_CASE("a rule's staleness and what it watches reach the engine, also after a
   CHECK(rule->staleness() == -1);
   CHECK(rule->watch() == Watch::event);
   CHECK(rule->version() == version + 1);
+  lua.run("evaluator:set(require('actor.barrier').elastic())");
+  CHECK(rule->watch() == Watch::worker);
 }
 
 TEST_CASE("a rule sees how many updates the merge policy keeps, in a sample too") {

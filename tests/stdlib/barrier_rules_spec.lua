@@ -1,5 +1,6 @@
 --- The defining property of each of the newer rules of actor.barrier, on clusters whose speeds are known.
 local barrier = require("actor.barrier")
+local rules = require("actor.barrier.rule")
 local passing = require("barrier_cluster").passing
 local worlds = require("barrier_world")
 
@@ -191,6 +192,61 @@ test("under elastic workers that keep joining do not put off the barrier for eve
     if id > 6 then world:leave(id - 5) end
   end
   equal(world:step(0) >= before + 12, true)
+end)
+
+-- A rule that counts what it is asked; as a function, it is asked at each event whatever it says.
+local function counted(spec, as_function)
+  local inner, count = barrier.from(spec), { asked = 0 }
+  local function run(view)
+    count.asked = count.asked + 1
+    return inner(view)
+  end
+  return as_function and run or rules.new { name = "counted", watches = inner.watches, run = run }, count
+end
+
+test("elastic decides as if it were asked about everybody at each event", function()
+  for _, spec in ipairs { "elastic:4", "delay_bounded:2.5:elastic:3" } do
+    for _, seconds in ipairs { exponential, three_speeds } do
+      local rule, asked = counted(spec, false)
+      local always, asked_always = counted(spec, true)
+      local logs = {}
+      for i, each in ipairs { rule, always } do
+        local world = worlds.new(each, seconds, 5)
+        for id = 0, 11 do world:join(id) end
+        world:run(40)
+        world:leave(3)
+        world:join(12)
+        world:run(80)
+        logs[i] = world.log
+      end
+      equal(logs[1], logs[2], spec)
+      equal(asked.asked < 0.6 * asked_always.asked, true, ("%d of %d"):format(asked.asked, asked_always.asked))
+    end
+  end
+end)
+
+test("elastic asks about a waiter some log(n) times between two barriers, also when they come by id", function()
+  local n = 300
+  for name, seconds in pairs {
+    ascending = function(id) return 1 + id / n end, descending = function(id) return 2 - id / n end,
+    rotating = function(id, step) return 1 + (id + step) % n / n end, -- the last one is the next time's first
+    random = exponential,
+  } do
+    local rule, count = counted("elastic:1")
+    local world = worlds.run(rule, seconds, 21, n)
+    local per_step = count.asked / world.passes
+    equal(per_step < 3 * math.log(n) / math.log(2), true, ("%s: %.1f a step"):format(name, per_step))
+  end
+end)
+
+test("what names no worker and no step is a wrong answer", function()
+  local function answering(...)
+    local values = { ... }
+    return rules.new { name = "odd", watches = "worker", run = function() return false, nil, values[1], values[2] end }
+  end
+  for _, wrong in ipairs { { "x", 1 }, { 1, 0 }, { -1, 2 }, { 1 }, { 1, 2 ^ 31 }, { 2 ^ 32, 1 } } do
+    raises(function() worlds.run(answering(unpack(wrong)), { 1, 2 }, 5) end, "returned false and named worker .* at step")
+  end
 end)
 
 -- --- gssp ---

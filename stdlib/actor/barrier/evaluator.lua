@@ -17,12 +17,12 @@ local Evaluator = {}
 Evaluator.__index = Evaluator
 
 local magic = 0x676e696b7361 -- AH_ASKING_MAGIC
-local watches = { floor = 0, event = 1, timer = 2 }
+local watches = { floor = 0, event = 1, timer = 2, worker = 3 }
 
 -- The loop is loaded anew for each evaluator: the JIT compiles it for the rule at hand, and traces of one rule do not
 -- become side exits of another's.
 local loop = [[
-local asking, view, context, wrong_answer = ...
+local asking, view, context, wrong_answer, wrong_worker = ...
 local type = type
 
 local function look()
@@ -36,20 +36,34 @@ local function look()
   view._look = view._look + 1
 end
 
+local function is_id(worker)
+  return type(worker) == "number" and worker >= 0 and worker < 2 ^ 32
+end
+
+local function is_step(step)
+  return type(step) == "number" and step >= 1 and step < 2 ^ 31
+end
+
 local function answer(k)
   local slot = asking.asking[k]
   asking.slot = slot
   local id = asking.ids[slot]
   view.step, view.id, view.waited = asking.steps[slot], id, asking.now - asking.asked[slot]
-  local pass, recheck = context.rule(view)
+  local pass, recheck, worker, step = context.rule(view)
   if pass == true then
     asking.decisions[k].pass = 1
     if context.remembers then context.memories[id] = nil end
   elseif pass ~= false then
     wrong_answer(pass)
-  elseif recheck ~= nil then
-    if type(recheck) ~= "number" or not (recheck >= 0) then wrong_answer(pass, recheck) end
-    asking.decisions[k].recheck_seconds = recheck
+  else
+    if recheck ~= nil then
+      if type(recheck) ~= "number" or not (recheck >= 0) then wrong_answer(pass, recheck) end
+      asking.decisions[k].recheck_seconds = recheck
+    end
+    if worker ~= nil and context.names then
+      if not (is_id(worker) and is_step(step)) then wrong_worker(worker, step) end
+      asking.decisions[k].worker, asking.decisions[k].step = worker, step
+    end
   end
 end
 
@@ -80,16 +94,21 @@ local function wrong_answer(pass, recheck)
     :format(got, pass == nil and " (is a 'return' missing?)" or ""), 0)
 end
 
+local function wrong_worker(worker, step)
+  error(("returned false and named worker %s at step %s, expected its id and a step of at least 1"):format(described(worker),
+    described(step)), 0)
+end
+
 ---@param rule actor.barrier.Rule
 ---@param seed number|integer
 ---@return actor.barrier.Evaluator
 function Evaluator.new(rule, seed)
   local asking = ffi.new("ah_asking")
   asking.magic = magic
-  local context = { seed = seed, samplings = 0, memories = {}, shared = {}, rngs = {}, remembers = false }
+  local context = { seed = seed, samplings = 0, memories = {}, shared = {}, rngs = {}, remembers = false, names = false }
   local view = views.new(asking, asking.everyone, context)
   local make = assert(load(loop, "@stdlib/actor/barrier/evaluator.lua(loop)", "t"))
-  local one, all = make(asking, view, context, wrong_answer)
+  local one, all = make(asking, view, context, wrong_answer, wrong_worker)
   local self = setmetatable({ asking = asking, answer_one = one, answer_all = all, _context = context }, Evaluator)
   self:set(rule)
   return self
@@ -100,7 +119,7 @@ end
 function Evaluator:set(rule)
   rule = rules.of(rule, "evaluator:set")
   self.rule, self.label = rule, rules.label(rule)
-  self._context.rule = rule.run
+  self._context.rule, self._context.names = rule.run, rule.watches == "worker"
   self._context.memories, self._context.shared = {}, {}
   self.asking.staleness = rule.staleness or -1
   self.asking.watch = watches[rule.watches]

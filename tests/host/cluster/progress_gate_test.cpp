@@ -166,6 +166,76 @@ TEST_CASE("a rule is asked only when its answer can have changed") {
   }
 }
 
+TEST_CASE("an answer that names a worker stays until that one has come so far") {
+  Progress progress;
+  ScriptedRule rule;
+  rule.watched = Watch::worker;
+  rule.answer.worker = 2;
+  rule.answer.step = 2;
+  Gate gate(progress, rule);
+  for (NodeId id : {0, 1, 2, 3}) REQUIRE(progress.add(id, 0).ok());
+  complete(progress, gate, 0, 1);
+  CHECK(poll(gate, 1).empty());
+  CHECK(rule.asked == 1);
+  complete(progress, gate, 1, 2);  // the new one alone
+  CHECK(poll(gate, 2).empty());
+  CHECK(rule.asked == 2);
+  progress.complete(2, 3);  // one step of two
+  progress.suspect(3, true);
+  CHECK(poll(gate, 3).empty());
+  CHECK(rule.asked == 2);
+
+  SECTION("it comes: everybody who named it is asked") {
+    rule.answer.pass = true;
+    progress.complete(2, 4);
+    CHECK(poll(gate, 4) == std::vector<NodeId>{0, 1});
+    CHECK(rule.asked == 4);
+  }
+  SECTION("it goes, or is parked") {
+    rule.answer.pass = true;
+    if (GENERATE(true, false)) {
+      progress.remove(2);
+    } else {
+      progress.park(2);
+    }
+    CHECK(poll(gate, 4) == std::vector<NodeId>{0, 1});
+  }
+  SECTION("each waits for its own") {
+    rule.answer.worker = 3;
+    rule.answer.step = 1;
+    complete(progress, gate, 2, 4);  // all of them now name worker 3
+    CHECK(poll(gate, 4).empty());
+    CHECK(rule.asked == 5);
+    rule.answer.worker = 0;
+    rule.answer.step = 2;
+    rule.answer.recheck_seconds = 1;
+    complete(progress, gate, 3, 5);
+    CHECK(poll(gate, 5).empty());
+    CHECK(rule.asked == 9);
+    CHECK(gate.next_time() == 6);  // a re-check counts beside it
+    CHECK(poll(gate, 6).empty());
+    CHECK(rule.asked == 13);
+  }
+  SECTION("who names nobody is asked at each completion, the others are not") {
+    rule.answer.step = 0;
+    complete(progress, gate, 3, 4);
+    CHECK(poll(gate, 4).empty());
+    CHECK(rule.asked == 3);
+    progress.suspect(3, false);
+    CHECK(poll(gate, 5).empty());
+    CHECK(rule.asked == 4);
+  }
+  SECTION("a rule that watches something else is not taken at its word") {
+    rule.watched = Watch::event;
+    ++rule.swaps;
+    CHECK(poll(gate, 4).empty());
+    CHECK(rule.asked == 4);
+    progress.suspect(3, false);
+    CHECK(poll(gate, 5).empty());
+    CHECK(rule.asked == 6);
+  }
+}
+
 TEST_CASE("a re-check time asks again about that worker alone") {
   Progress progress;
   ScriptedRule rule;

@@ -21,8 +21,8 @@ function M.make(seconds, rule)
     run = function(view)
       local left = seconds - view.waited
       if left <= rules.rounding then return true end
-      local pass, recheck = inner(view)
-      if pass == false then return false, rules.sooner(recheck, left) end
+      local pass, recheck, worker, step = inner(view)
+      if pass == false then return false, rules.sooner(recheck, left), worker, step end
       return pass, recheck
     end,
   }

@@ -26,6 +26,10 @@ local M = {
 ---@class actor.barrier.Plan
 ---@field targets table<integer, integer> by worker id, the step at which it stops
 ---@field at integer where the last worker was seen that has not got there
+---@field n integer how many were seen then
+---@field stride integer for that many: how far apart those lie that are looked at one after the other
+---@field look? integer the batch of answers in which somebody was last looked for who has got there
+---@field there? boolean whether there was one
 
 -- The predicted finishes of everybody whose speed is known, in order of time: the times and whose they are (indices).
 local function predict(view, lookahead)
@@ -68,6 +72,7 @@ end
 
 local function make_plan(view, plan, lookahead)
   local steps, ids = view.steps, view.ids
+  plan.look = nil
   if view.n == view.population then plan.targets = {} end -- forgets those who have left
   local targets = plan.targets
   for i = 1, view.n do targets[ids[i]] = steps[i] + 1 end
@@ -77,20 +82,35 @@ local function make_plan(view, plan, lookahead)
   if (targets[view.id] or 0) <= view.step then targets[view.id] = view.step + 1 end -- it is not in its own sample
 end
 
--- Whether a seen worker has yet to reach its step; looks first where there was one last time.
+local function divisor(a, b)
+  while b > 0 do a, b = b, a % b end
+  return a
+end
+
+-- Meets everybody once in n strides, whoever comes first: about the golden section of n, with no factor in common.
+local function stride_of(n)
+  local stride = math.max(1, math.floor(n * 0.618))
+  while divisor(n, stride) > 1 do stride = stride + 1 end
+  return stride
+end
+
+-- A seen worker that has yet to reach its step, and that step: the one of last time as long as it has not. Those who wait
+-- are asked again when it gets there. Between two barriers that happens about log(n) times when they arrive at random, and
+-- thanks to the strides also when they arrive in the order of their ids.
 local function somebody_comes(view, plan)
   local n, steps, ids, targets = view.n, view.steps, view.ids, plan.targets
-  local i = plan.at
+  if n ~= plan.n then plan.n, plan.stride = n, stride_of(n) end
+  local i, stride = plan.at <= n and plan.at or 1, plan.stride
   for _ = 1, n do
-    if i > n then i = 1 end
-    local target = targets[ids[i]]
+    local id = ids[i]
+    local target = targets[id]
     if target and steps[i] < target then
       plan.at = i
-      return true
+      return id, target
     end
-    i = i + 1
+    i = i + stride
+    if i > n then i = i - n end
   end
-  return false
 end
 
 local function somebody_is_there(view, plan)
@@ -102,25 +122,35 @@ local function somebody_is_there(view, plan)
   return false
 end
 
+-- The step at which a worker stops that the plan does not know. Many may come at one time: those who are answered in one
+-- go see the same clocks, and what the ones before them were given here does not change whether somebody is there.
+local function first_target(view, plan)
+  if view.n < view.population or plan.look ~= view._look then
+    plan.look, plan.there = view._look, somebody_is_there(view, plan)
+  end
+  return plan.there and view.step or view.step + 1
+end
+
 ---@param lookahead integer
 ---@return actor.barrier.Rule
 function M.make(lookahead)
-  local self = rules.new { watches = "event" }
+  local self = rules.new { watches = "worker" }
 
   function self.run(view)
     local plan = view.shared[self]
     if not plan then
-      plan = { targets = {}, at = 1 }
+      plan = { targets = {}, at = 1, n = 0, stride = 1 }
       view.shared[self] = plan
     end
     local id, step = view.id, view.step
     local target = plan.targets[id]
     if not target then
-      target = somebody_is_there(view, plan) and step or step + 1
+      target = first_target(view, plan)
       plan.targets[id] = target
     end
     if step < target then return true end
-    if somebody_comes(view, plan) then return false end
+    local comes, at = somebody_comes(view, plan)
+    if comes then return false, nil, comes, at end
     make_plan(view, plan, lookahead)
     return true
   end
