@@ -11,6 +11,7 @@
 #include "host/base/random.hpp"
 #include "host/mapreduce/row.hpp"
 #include "host/mapreduce/row_block.hpp"
+#include "host/mapreduce/row_stream.hpp"
 
 namespace actorhost {
 
@@ -22,6 +23,7 @@ struct Plain {
 
   static Plain of(double number) { return {RowTag::number, canonical(number), {}}; }
   static Plain of(std::string_view text) { return {RowTag::text, 0, std::string(text)}; }
+  static Plain of(const char* text) { return of(std::string_view(text)); }
   static Plain of(bool value) { return {value ? RowTag::yes : RowTag::no, value ? 1.0 : 0.0, {}}; }
   static Plain from(const RowValue& value) {
     const bool bytes = value.kind() == RowTag::text || value.kind() == RowTag::value;
@@ -86,6 +88,19 @@ inline std::vector<PlainRow> rows_of(const RowBlocks& blocks) {
     rows.insert(rows.end(), more.begin(), more.end());
   }
   return rows;
+}
+
+/// Views of the rows, which they must not outlive.
+inline std::vector<RowBatch> batches_of(const std::vector<PlainRow>& rows) {
+  std::vector<RowBatch> batches;
+  for (const auto& row : rows) {
+    if (batches.empty() || batches.back().count == kBatchRows) batches.emplace_back();
+    RowBatch& batch = batches.back();
+    batch.first[batch.count] = row.first.view();
+    if (row.second) batch.second[batch.count] = row.second->view();
+    batch.pair[batch.count++] = row.second ? 1 : 0;
+  }
+  return batches;
 }
 
 /// `size` bytes in one row of text, compressible or not.

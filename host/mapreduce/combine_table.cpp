@@ -1,0 +1,545 @@
+#include "host/mapreduce/combine_table.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+#include "host/base/random.hpp"
+#include "host/mapreduce/radix_sort.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kFirstSlots = 256;
+/// With less the table would spill every few rows.
+constexpr size_t kLeastMemory = size_t{64} << 10;
+/// Rows that come in the order of another table of the same salt pile up in one place of this one. A new salt, made
+/// when a search gets this long, spreads them.
+constexpr size_t kLongSearch = 128;
+constexpr int kSalts = 4;
+/// Keys whose slots are fetched ahead together.
+constexpr size_t kBatch = 32;
+
+constexpr uint8_t tag_of(RowTag tag) { return static_cast<uint8_t>(tag); }
+
+/// As they are in a row, for what HashOrder compares; only where hashes are equal.
+std::string key_bytes(const CombineSlot& slot) {
+  std::string bytes;
+  const RowValue key = CombineTable::key_of(slot);
+  if (slot.key_tag == kRowKey) return std::string(key.text());
+  RowWriter(bytes).value(key);
+  return bytes;
+}
+
+bool has_table(const RowValue& first, const RowValue* second) {
+  return first.kind() == RowTag::value || (second != nullptr && second->kind() == RowTag::value);
+}
+
+Error no_tables() {
+  return {Code::bad_argument, "tables cannot be compared: rows that are to be distinct must have none"};
+}
+
+const char* name_of(Combine combine) {
+  switch (combine) {
+    case Combine::sum: return "sum";
+    case Combine::product: return "product";
+    case Combine::min: return "min";
+    case Combine::max: return "max";
+    default: return "the combiner";
+  }
+}
+
+}  // namespace
+
+CombineTable::CombineTable(CombineOptions options)
+    : options_(options), salt_(StepRng::mix(1) | 1), memory_(options.budget) {
+  options_.memory = std::max(options_.memory, kLeastMemory);
+  rehash(kFirstSlots);
+}
+
+bool CombineTable::fail(Error error) {
+  status_ = std::move(error);
+  return false;
+}
+
+CombineTable::Key CombineTable::text_key(std::string_view text, uint8_t tag, uint64_t hash) noexcept {
+  Key key;
+  key.hash = hash;
+  key.size = static_cast<uint32_t>(text.size());
+  key.tag = tag;
+  if (text.size() <= 8) {
+    key.word = load_word(text.data(), text.size());
+  } else {
+    key.bytes = text.data();
+  }
+  return key;
+}
+
+bool CombineTable::make_key(const RowValue& value, Key& key) {
+  if (!is_key(value)) return fail(not_a_key(value));
+  if (value.kind() == RowTag::text) {
+    if (value.size > UINT32_MAX) return fail({Code::bad_argument, "a key is longer than 4 GiB"});
+    key = text_key(value.text(), tag_of(RowTag::text), text_hash(value.text()));
+    return true;
+  }
+  RowValue canon = value;
+  if (value.kind() == RowTag::number) canon.number = canonical(value.number);
+  key.hash = key_hash(canon);
+  key.tag = static_cast<uint8_t>(value.tag);
+  key.size = value.kind() == RowTag::number ? 8 : 0;
+  key.word = value.kind() == RowTag::number ? std::bit_cast<uint64_t>(canon.number) : 0;
+  return true;
+}
+
+CombineSlot* CombineTable::locate(const Key& key, bool& fresh) {
+  const size_t mask = slots_.count() - 1;
+  size_t at = place(key.hash);
+  for (size_t distance = 0;; ++distance, at = (at + 1) & mask) {
+    CombineSlot& slot = slots_[at];
+    if (slot.key_tag == 0) {
+      fresh = true;
+      return insert(key, at, distance);
+    }
+    if (slot.hash != key.hash || slot.key_size != key.size || slot.key_tag != key.tag) continue;
+    if (key.size <= 8 ? slot.word == key.word : std::memcmp(slot.key, key.bytes, key.size) == 0) {
+      fresh = false;
+      return &slot;
+    }
+  }
+}
+
+CombineSlot* CombineTable::insert(const Key& key, size_t at, size_t distance) {
+  const bool crowded = distance > kLongSearch && salts_ < kSalts;
+  if (entries_ >= grow_at_ || full_ || crowded) [[unlikely]] {
+    if (crowded && entries_ < grow_at_ && !full_) {
+      ++salts_;
+      salt_ = StepRng::mix(salt_) | 1;
+      rehash(slots_.count());
+    } else if (!make_room()) {
+      return nullptr;
+    }
+    bool fresh = false;
+    return locate(key, fresh);
+  }
+  CombineSlot& slot = slots_[at];
+  slot.hash = key.hash;
+  slot.key_size = key.size;
+  slot.key_tag = key.tag;
+  slot.tag = tag_of(RowTag::nil);
+  slot.number = 0;
+  if (key.size <= 8) {
+    slot.word = key.word;
+  } else {
+    char* bytes = arena_.allocate(key.size);
+    std::memcpy(bytes, key.bytes, key.size);
+    slot.key = bytes;
+    count_memory();
+  }
+  ++entries_;
+  return &slot;
+}
+
+void CombineTable::count_memory() {
+  if (memory_bytes() == memory_.bytes()) return;
+  memory_.resize(memory_bytes());
+  full_ = options_.spill != nullptr && memory_bytes() > options_.memory && entries_ > 0;
+}
+
+bool CombineTable::make_room() {
+  if (!full_) {
+    // Both arrays are there while entries move.
+    const size_t needed = 3 * slots_.bytes() + arena_.bytes();
+    if (options_.spill == nullptr || needed <= options_.memory) {
+      salts_ = 0;
+      rehash(2 * slots_.count());
+      return true;
+    }
+  }
+  return spill();
+}
+
+void CombineTable::rehash(size_t count) {
+  SlotArray old = std::exchange(slots_, SlotArray(count));
+  shift_ = 64 - std::countr_zero(count);
+  grow_at_ = count / 8 * 5;
+  for (size_t i = 0; i < old.count(); ++i) {
+    if (old[i].key_tag == 0) continue;
+    size_t at = place(old[i].hash);
+    while (slots_[at].key_tag != 0) at = (at + 1) & (count - 1);
+    slots_[at] = old[i];
+  }
+  memory_.resize(memory_bytes());
+}
+
+CombineSlot* CombineTable::find_or_insert(const RowValue& value, bool& fresh) {
+  Key key;
+  if (full_ && !spill()) return nullptr;
+  if (!make_key(value, key)) return nullptr;
+  return locate(key, fresh);
+}
+
+RowValue CombineTable::key_of(const CombineSlot& slot) noexcept {
+  RowValue value;
+  value.tag = slot.key_tag;
+  if (slot.key_tag >= tag_of(RowTag::text)) {
+    value.bytes = slot.key_bytes();
+    value.size = slot.key_size;
+  } else if (slot.key_tag == tag_of(RowTag::number)) {
+    value.number = std::bit_cast<double>(slot.word);
+  } else {
+    value.number = slot.key_tag == tag_of(RowTag::yes) ? 1 : 0;
+  }
+  return value;
+}
+
+RowValue CombineTable::value_of(const CombineSlot& slot) noexcept {
+  RowValue value;
+  value.tag = slot.tag;
+  if (slot.value_is_bytes()) {
+    value.bytes = slot.value;
+    value.size = slot.value_size();
+  } else {
+    value.number = slot.number;
+  }
+  return value;
+}
+
+bool CombineTable::set_value(CombineSlot& slot, const RowValue& value) {
+  const bool bytes = value.kind() == RowTag::text || value.kind() == RowTag::value;
+  CombineValueHead head;
+  if (slot.value_is_bytes()) std::memcpy(&head, slot.value - sizeof head, sizeof head);
+  if (!bytes) {
+    if (slot.value_is_bytes()) garbage_ += sizeof head + head.capacity;
+    slot.number = value.number;
+    slot.tag = static_cast<uint8_t>(value.tag);
+    return true;
+  }
+  if (value.size > UINT32_MAX) return fail({Code::bad_argument, "a value is longer than 4 GiB"});
+  char* to = const_cast<char*>(slot.value);
+  if (!slot.value_is_bytes() || head.capacity < value.size) {
+    // A value that grows once grows again.
+    const uint64_t room = slot.value_is_bytes() ? value.size + value.size / 2 : value.size;
+    if (slot.value_is_bytes()) garbage_ += sizeof head + head.capacity;
+    head.capacity = static_cast<uint32_t>(std::min<uint64_t>((room + 7) / 8 * 8, UINT32_MAX));
+    to = arena_.allocate(sizeof head + head.capacity) + sizeof head;
+  }
+  head.size = static_cast<uint32_t>(value.size);
+  std::memcpy(to - sizeof head, &head, sizeof head);
+  if (value.size != 0) std::memmove(to, value.bytes, value.size);
+  slot.value = to;
+  slot.tag = static_cast<uint8_t>(value.tag);
+  if (garbage_ > arena_.bytes() / 2 && garbage_ > Arena::kFirstChunk) compact();
+  count_memory();
+  return true;
+}
+
+void CombineTable::compact() {
+  Arena live;
+  for (size_t i = 0; i < slots_.count(); ++i) {
+    CombineSlot& slot = slots_[i];
+    if (slot.key_tag == 0) continue;
+    if (slot.key_size > 8) {
+      char* bytes = live.allocate(slot.key_size);
+      std::memcpy(bytes, slot.key, slot.key_size);
+      slot.key = bytes;
+    }
+    if (slot.value_is_bytes()) {
+      CombineValueHead head;
+      std::memcpy(&head, slot.value - sizeof head, sizeof head);
+      head.capacity = (head.size + 7) / 8 * 8;
+      char* bytes = live.allocate(sizeof head + head.capacity);
+      std::memcpy(bytes, &head, sizeof head);
+      std::memcpy(bytes + sizeof head, slot.value, head.size);
+      slot.value = bytes + sizeof head;
+    }
+  }
+  arena_ = std::move(live);
+  garbage_ = 0;
+}
+
+double CombineTable::combined(double a, double b) const noexcept {
+  switch (options_.combine) {
+    case Combine::sum: return a + b;
+    case Combine::product: return a * b;
+    case Combine::min: return b < a ? b : a;
+    case Combine::max: return b > a ? b : a;
+    default: return a;
+  }
+}
+
+template <typename Op>
+bool CombineTable::combine(const Key* keys, const double* numbers, size_t count, Op op) {
+  for (size_t i = 0; i < count; ++i) {
+    bool fresh = false;
+    CombineSlot* slot = locate(keys[i], fresh);
+    if (slot == nullptr) [[unlikely]]
+      return false;
+    slot->number = fresh ? numbers[i] : op(slot->number, numbers[i]);
+    slot->tag = tag_of(RowTag::number);
+  }
+  return true;
+}
+
+bool CombineTable::combine(const Key* keys, const double* numbers, size_t count) {
+  for (size_t i = 0; i < count; ++i) prefetch(keys[i]);
+  switch (options_.combine) {
+    case Combine::sum: return combine(keys, numbers, count, [](double a, double b) { return a + b; });
+    case Combine::product: return combine(keys, numbers, count, [](double a, double b) { return a * b; });
+    case Combine::min: return combine(keys, numbers, count, [](double a, double b) { return b < a ? b : a; });
+    case Combine::max: return combine(keys, numbers, count, [](double a, double b) { return b > a ? b : a; });
+    default: return fail({Code::internal, "numbers were added to a table that does not combine numbers"});
+  }
+}
+
+bool CombineTable::add_texts(const std::string_view* texts, size_t count, double number) {
+  Key keys[kBatch];
+  double numbers[kBatch];
+  std::fill(numbers, numbers + kBatch, number);
+  for (size_t done = 0; done < count;) {
+    size_t n = 0;
+    for (; n < kBatch && done < count; ++n, ++done) {
+      if (texts[done].size() > UINT32_MAX) return fail({Code::bad_argument, "a key is longer than 4 GiB"});
+      keys[n] = text_key(texts[done], tag_of(RowTag::text), text_hash(texts[done]));
+    }
+    if (!combine(keys, numbers, n)) return false;
+  }
+  return true;
+}
+
+bool CombineTable::add_batch(const RowValue* values, const double* numbers, size_t count) {
+  Key keys[kBatch];
+  for (size_t done = 0; done < count;) {
+    const size_t n = std::min(kBatch, count - done);
+    for (size_t i = 0; i < n; ++i) {
+      if (!make_key(values[done + i], keys[i])) return false;
+    }
+    if (!combine(keys, numbers + done, n)) return false;
+    done += n;
+  }
+  return true;
+}
+
+bool CombineTable::add_first(const RowValue& key, const RowValue& value) {
+  bool fresh = false;
+  CombineSlot* slot = find_or_insert(key, fresh);
+  return slot != nullptr && (!fresh || set_value(*slot, value));
+}
+
+bool CombineTable::add_whole(std::string_view row) {
+  if (row.size() > UINT32_MAX) return fail({Code::bad_argument, "a row is longer than 4 GiB"});
+  if (full_ && !spill()) return false;
+  bool fresh = false;
+  return locate(text_key(row, kRowKey, row_hash(row)), fresh) != nullptr;
+}
+
+bool CombineTable::make_pair(const RowValue& first, const RowValue* second, Key& key, double& number) {
+  if (!make_key(first, key)) return false;
+  if (second == nullptr || second->kind() != RowTag::number) {
+    return fail({Code::bad_argument, std::string(name_of(options_.combine)) + " needs numbers, not " +
+                                         (second != nullptr ? describe(*second) : "rows without a value") +
+                                         ", for the key " + describe(first)});
+  }
+  number = second->number;
+  return true;
+}
+
+bool CombineTable::add_pairs(RowReader& reader) {
+  Key keys[kBatch];
+  double numbers[kBatch];
+  RowReader::Row row;
+  for (;;) {
+    size_t n = 0;
+    for (; n < kBatch && reader.next(row); ++n) {
+      if (!make_pair(row.first, row.pair ? &row.second : nullptr, keys[n], numbers[n])) return false;
+    }
+    if (n == 0) return true;
+    if (!combine(keys, numbers, n)) return false;
+  }
+}
+
+bool CombineTable::script_cannot() {
+  return fail({Code::internal, "rows were added to a table whose combiner is a script"});
+}
+
+bool CombineTable::add_rows(std::string_view rows) {
+  RowReader reader(rows);
+  RowReader::Row row;
+  switch (options_.combine) {
+    case Combine::script: return script_cannot();
+    case Combine::first:
+      while (reader.next(row)) {
+        if (!add_first(row.first, row.pair ? row.second : RowValue{})) return false;
+      }
+      break;
+    case Combine::row:
+      while (reader.next(row)) {
+        if (has_table(row.first, row.pair ? &row.second : nullptr)) return fail(no_tables());
+        if (!add_whole(row.bytes())) return false;
+      }
+      break;
+    default:
+      if (!add_pairs(reader)) return false;
+  }
+  return reader.ok() || fail({Code::bad_data, "a block of rows is broken"});
+}
+
+bool CombineTable::add_rows(const RowBatch& batch) {
+  const auto second = [&](uint32_t i) { return batch.pair[i] != 0 ? &batch.second[i] : nullptr; };
+  if (options_.combine == Combine::script) return script_cannot();
+  if (numbers()) {
+    Key keys[kBatch];
+    double numbers[kBatch];
+    for (uint32_t done = 0; done < batch.count;) {
+      size_t n = 0;
+      for (; n < kBatch && done < batch.count; ++n, ++done) {
+        if (!make_pair(batch.first[done], second(done), keys[n], numbers[n])) return false;
+      }
+      if (!combine(keys, numbers, n)) return false;
+    }
+    return true;
+  }
+  std::string bytes;
+  for (uint32_t i = 0; i < batch.count; ++i) {
+    const RowValue* value = second(i);
+    if (options_.combine == Combine::first) {
+      if (!add_first(batch.first[i], value != nullptr ? *value : RowValue{})) return false;
+      continue;
+    }
+    if (has_table(batch.first[i], value)) return fail(no_tables());
+    bytes.clear();
+    RowWriter(bytes).value(batch.first[i], value != nullptr);
+    if (value != nullptr) RowWriter(bytes).value(*value);
+    if (!add_whole(bytes)) return false;
+  }
+  return true;
+}
+
+void CombineTable::clear() {
+  std::memset(static_cast<void*>(slots_.data()), 0, slots_.bytes());
+  arena_.clear();
+  entries_ = 0;
+  garbage_ = 0;
+  full_ = false;
+  memory_.resize(memory_bytes());
+}
+
+bool CombineTable::write(const CombineSlot& slot, BucketBlocks& out, uint32_t bucket) const {
+  const RowValue key = key_of(slot);
+  if (options_.combine == Combine::row) {
+    char* at = out.room(bucket, key.size);
+    if (at == nullptr) return false;
+    std::memcpy(at, key.bytes, key.size);
+    out.added(bucket, key.size);
+    return true;
+  }
+  const RowValue value = value_of(slot);
+  const size_t size = written_size(key) + written_size(value);
+  char* at = out.room(bucket, size);
+  if (at == nullptr) return false;
+  write_value(write_value(at, key, true), value, false);
+  out.added(bucket, size);
+  return true;
+}
+
+bool CombineTable::spill() {
+  if (!status_.ok()) return false;
+  // In place: there is no memory for another array, and the slots are cleared afterwards anyway.
+  CombineSlot* const first = slots_.data();
+  CombineSlot* const end =
+      std::partition(first, first + slots_.count(), [](const CombineSlot& slot) { return slot.key_tag != 0; });
+  const auto less = [](const CombineSlot& a, const CombineSlot& b) {
+    return a.hash != b.hash ? a.hash < b.hash : key_bytes(a) < key_bytes(b);
+  };
+  radix_sort(
+      first, static_cast<size_t>(end - first), [](const CombineSlot& slot) { return slot.hash; }, less,
+      [&](CombineSlot* part, size_t count) { std::sort(part, part + count, less); });
+  SortedRun run(*options_.spill);
+  BucketBlocks blocks(1, RunSizes::of(options_.memory).block_bytes, nullptr,
+                      [&](uint32_t, const RowBlock& block) { return run.append(block); });
+  for (const CombineSlot* slot = first; slot != end && write(*slot, blocks, 0); ++slot) {
+  }
+  status_ = blocks.finish();
+  runs_.push_back(std::move(run));
+  clear();
+  return status_.ok();
+}
+
+Status CombineTable::finish(uint32_t buckets, BlockSink sink) {
+  if (!status_.ok()) return status_;
+  BucketBlocks out(buckets, options_.memory / 2, options_.budget, std::move(sink));
+  AH_TRY(runs_.empty() ? finish_memory(out) : finish_runs(out));
+  return out.finish();
+}
+
+Status CombineTable::finish_memory(BucketBlocks& out) {
+  const size_t count = entries_ == 0 ? 0 : slots_.count();
+  for (size_t i = 0; i < count; ++i) {
+    const CombineSlot& slot = slots_[i];
+    if (slot.key_tag != 0 && !write(slot, out, bucket_of(slot.hash, out.buckets()))) return out.status();
+  }
+  slots_ = SlotArray();
+  arena_.clear();
+  entries_ = 0;
+  rehash(kFirstSlots);
+  return {};
+}
+
+Result<CombineTable::Merge> CombineTable::merge() {
+  if (!status_.ok()) return status_.error();
+  if (entries_ != 0) {
+    if (options_.spill == nullptr) return Error{Code::internal, "a table without a spill file has nothing to merge"};
+    if (!spill()) return status_.error();
+  }
+  slots_ = SlotArray();  // merging needs the memory
+  rehash(kFirstSlots);
+  const HashOrder order{key_kind()};
+  if (!runs_.empty()) AH_TRY(merge_to_fan_in(runs_, RunSizes::of(options_.memory), *options_.spill, order));
+  return Merge(std::exchange(runs_, {}), order);
+}
+
+bool CombineTable::Merge::next(RowReader::Row& row, bool& same) {
+  if (!rows_.next(row)) return false;
+  const auto end = order_.key == KeyOf::row ? row.end : row.middle;
+  const std::string_view key(row.begin, static_cast<size_t>(end - row.begin));
+  same = rows_.rank() == hash_ && key == key_;
+  if (!same) {
+    hash_ = rows_.rank();
+    key_.assign(key);
+  }
+  return true;
+}
+
+bool CombineTable::write_open(const std::string& row, uint64_t hash, double number, BucketBlocks& out) const {
+  const uint32_t bucket = bucket_of(hash, out.buckets());
+  const size_t size = row.size() + (numbers() ? 9 : 0);
+  char* at = out.room(bucket, size);
+  if (at == nullptr) return false;
+  std::memcpy(at, row.data(), row.size());
+  if (numbers()) write_value(at + row.size(), {static_cast<uint32_t>(RowTag::number), 0, number}, false);
+  out.added(bucket, size);
+  return true;
+}
+
+Status CombineTable::finish_runs(BucketBlocks& out) {
+  auto merged = merge();
+  if (!merged) return std::move(merged).error();
+  RowReader::Row row;
+  std::string open;  // the row, or its key's bytes where numbers are combined
+  double number = 0;
+  bool same = false;
+  uint64_t hash = 0;
+  for (bool any = false; merged->next(row, same); any = true) {
+    if (same && numbers()) number = combined(number, row.second.number);
+    if (same && options_.combine != Combine::script) continue;
+    if (any && !write_open(open, hash, number, out)) return out.status();
+    hash = merged->hash_;
+    open.assign(row.begin, numbers() ? row.middle : row.end);
+    number = row.second.number;
+  }
+  AH_TRY(Status(merged->status()));
+  if (!open.empty() && !write_open(open, hash, number, out)) return out.status();
+  return {};
+}
+
+}  // namespace actorhost

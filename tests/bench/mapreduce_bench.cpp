@@ -1,0 +1,158 @@
+// What the data structures of map-reduce cost, each beside plain C++ that does the same without them.
+// Usage: mapreduce_bench [words [FILE] | sort [RECORDS] | buckets | all]
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/base/random.hpp"
+#include "host/mapreduce/combine_table.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+double seconds_of(const std::function<void()>& run, int times = 3) {
+  double best = 1e9;
+  for (int i = 0; i < times; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    run();
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return best;
+}
+
+void must(bool ok, const Status& status) {
+  if (ok && status.ok()) return;
+  std::fprintf(stderr, "%s\n", status.ok() ? "failed" : status.error().message.c_str());
+  std::exit(1);
+}
+
+/// Words as a text has them: few very often, many once or twice.
+std::string made_text(size_t bytes) {
+  Rng rng(1);
+  std::vector<std::string> words(400000);
+  for (size_t i = 0; i < words.size(); ++i) {
+    words[i].resize(1 + rng.below(3) + rng.below(i < 100 ? 3 : 9));
+    for (auto& c : words[i]) c = static_cast<char>('a' + rng.below(26));
+  }
+  std::string text;
+  while (text.size() < bytes) {
+    const double u = rng.uniform();
+    text += words[static_cast<size_t>(std::exp(u * std::log(static_cast<double>(words.size()))) - 1)];
+    text += rng.below(12) == 0 ? '\n' : ' ';
+  }
+  return text;
+}
+
+std::vector<std::string_view> words_of(const std::string& text) {
+  std::vector<std::string_view> words;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    while (at < end && static_cast<unsigned char>(*at) <= ' ') ++at;
+    const char* const begin = at;
+    while (at<end&& static_cast<unsigned char>(*at)> ' ') ++at;
+    if (at > begin) words.emplace_back(begin, static_cast<size_t>(at - begin));
+  }
+  return words;
+}
+
+/// As a programmer would write it by hand: an entry points into the text.
+class PlainCounts {
+ public:
+  void add(std::string_view word) {
+    uint64_t hash = 0x9E3779B97F4A7C15;
+    for (const char c : word) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    hash ^= hash >> 32;
+    for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
+      Entry& entry = entries_[i];
+      if (entry.count == 0) {
+        entry = {hash, word, 1};
+        if (++used_ * 2 > mask_) grow();
+        return;
+      }
+      if (entry.hash == hash && entry.word == word) {
+        ++entry.count;
+        return;
+      }
+    }
+  }
+  size_t used() const { return used_; }
+
+ private:
+  struct Entry {
+    uint64_t hash = 0;
+    std::string_view word;
+    uint64_t count = 0;
+  };
+  void grow() {
+    std::vector<Entry> old(2 * entries_.size());
+    old.swap(entries_);
+    mask_ = entries_.size() - 1;
+    for (const auto& entry : old) {
+      if (entry.count == 0) continue;
+      size_t i = entry.hash & mask_;
+      while (entries_[i].count != 0) i = (i + 1) & mask_;
+      entries_[i] = entry;
+    }
+  }
+
+  std::vector<Entry> entries_ = std::vector<Entry>(size_t{1} << 16);
+  size_t mask_ = entries_.size() - 1;
+  size_t used_ = 0;
+};
+
+void bench_words(const char* file) {
+  std::string text;
+  if (file != nullptr) {
+    std::ifstream in(file, std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  } else {
+    text = made_text(size_t{256} << 20);
+  }
+  const auto words = words_of(text);
+  size_t distinct = 0;
+  const double plain = seconds_of([&] {
+    PlainCounts counts;
+    for (const auto word : words) counts.add(word);
+    distinct = counts.used();
+  });
+  size_t entries = 0;
+  const double table = seconds_of([&] {
+    CombineTable counts({Combine::sum, size_t{4} << 30, nullptr, nullptr});
+    must(counts.add_texts(words.data(), words.size(), 1), counts.status());
+    entries = counts.entries();
+  });
+  size_t blocks = 0;
+  const double finished = seconds_of([&] {
+    CombineTable counts({Combine::sum, size_t{4} << 30, nullptr, nullptr});
+    must(counts.add_texts(words.data(), words.size(), 1), counts.status());
+    must(true, counts.finish(8, [&](uint32_t, const RowBlock&) {
+      ++blocks;
+      return Status();
+    }));
+  });
+  must(entries == distinct, {});
+  const double millions = static_cast<double>(words.size()) / 1e6;
+  std::printf("%.0f M words, %zu different, MB of text: %.0f\n", millions, distinct,
+              static_cast<double>(text.size()) / 1e6);
+  std::printf("  plain open addressing    %6.1f M words/s\n", millions / plain);
+  std::printf("  CombineTable::add_texts  %6.1f M words/s  (%.2fx)\n", millions / table, plain / table);
+  std::printf("  ... and rows in 8 buckets %5.1f M words/s  (%.2fx)\n", millions / finished, plain / finished);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "all";
+  if (what == "words" || what == "all") bench_words(argc > 2 ? argv[2] : nullptr);
+}
