@@ -116,6 +116,8 @@ class CombineTable {
     uint8_t tag;
   };
 
+  static constexpr size_t kFirstSlots = 256;
+
   KeyOf key_kind() const noexcept { return options_.combine == Combine::row ? KeyOf::row : KeyOf::first; }
   bool numbers() const noexcept { return options_.combine >= Combine::sum && options_.combine <= Combine::max; }
   bool fail(Error error);
