@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "host/base/random.hpp"
+#include "host/mapreduce/bucket_writer.hpp"
 #include "host/mapreduce/combine_table.hpp"
 
 using namespace actorhost;
@@ -150,9 +151,47 @@ void bench_words(const char* file) {
   std::printf("  ... and rows in 8 buckets %5.1f M words/s  (%.2fx)\n", millions / finished, plain / finished);
 }
 
+/// Pairs of an 8-byte key and an 8-byte value.
+void bench_buckets() {
+  constexpr size_t kRows = 20'000'000;
+  Rng rng(2);
+  RowBlocks blocks;
+  BucketWriter made({}, [&](uint32_t, RowBlock block) {
+    blocks.push_back(std::move(block));
+    return Status();
+  });
+  for (size_t i = 0; i < kRows; ++i) {
+    const RowValue key{static_cast<uint32_t>(RowTag::number), 0, rng.uniform()};
+    const RowValue value{static_cast<uint32_t>(RowTag::number), 0, static_cast<double>(i)};
+    must(true, made.put(key, &value));
+  }
+  must(true, made.finish());
+  const std::string plain(16 * kRows, 'x');
+  std::string copy(plain.size(), 'y');
+  const double copied = seconds_of([&] { std::memcpy(copy.data(), plain.data(), plain.size()); });
+  const double bytes = static_cast<double>(plain.size());
+  std::printf("%zu M pairs of numbers\n", kRows / 1'000'000);
+  std::printf("  memcpy of 16 bytes each   %6.2f GB/s\n", bytes / copied / 1e9);
+  for (const uint32_t buckets : {1U, 2U, 16U, 256U}) {
+    RowBlocks out;
+    const double seconds = seconds_of([&] {
+      out.clear();
+      BucketWriter writer({buckets}, [&](uint32_t, RowBlock block) {
+        out.push_back(std::move(block));
+        return Status();
+      });
+      for (const auto& block : blocks) must(true, writer.put(block));
+      must(true, writer.finish());
+    });
+    std::printf("  BucketWriter, %3u buckets  %6.2f GB/s  (%.2fx), %.1f M rows/s\n", buckets, bytes / seconds / 1e9,
+                copied / seconds, static_cast<double>(kRows) / seconds / 1e6);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "all";
   if (what == "words" || what == "all") bench_words(argc > 2 ? argv[2] : nullptr);
+  if (what == "buckets" || what == "all") bench_buckets();
 }
