@@ -46,12 +46,13 @@ inline uint64_t key_rank(const RowValue& key, SortOrder order) noexcept {
   return order == SortOrder::ascending ? key_rank(key) : ~key_rank(key);
 }
 
-/// -1, 0 or 1, of two keys of one kind and equal rank.
+/// -1, 0 or 1, of two keys of equal rank, and of one kind unless the order is that of hashes.
 inline int compare_ties(const RowValue& a, const RowValue& b, SortOrder order) noexcept {
-  if (order == SortOrder::hash && a.tag != b.tag) return a.tag < b.tag ? -1 : 1;
-  if (a.kind() != RowTag::text) return 0;
+  const auto sign = [](auto x, auto y) { return (x > y) - (x < y); };
+  if (order == SortOrder::hash && a.tag != b.tag) return sign(a.tag, b.tag);
+  if (a.kind() != RowTag::text) return order == SortOrder::hash ? sign(a.number, b.number) : 0;
   const int compared = a.text().compare(b.text());
-  return order == SortOrder::descending ? (compared < 0) - (compared > 0) : (compared > 0) - (compared < 0);
+  return order == SortOrder::descending ? sign(0, compared) : sign(compared, 0);
 }
 
 /// Whether all keys that it sees can be compared with each other.
