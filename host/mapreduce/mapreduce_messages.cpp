@@ -134,7 +134,15 @@ Result<PlanBegin> PlanBegin::read(const Frame& frame) {
   return finish(frame, in, std::move(begin), true);
 }
 
-Frame want_frame(uint32_t action) { return make(mapreduce_kind::want, kTrackerAddress, action); }
+Frame want_frame(uint32_t action, uint32_t overs) {
+  return make(mapreduce_kind::want, kTrackerAddress, action, std::move(Packer().put(overs)));
+}
+
+Result<uint32_t> read_want(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  const auto overs = in.get<uint32_t>();
+  return finish(frame, in, overs);
+}
 
 Frame finished_frame(uint32_t action) { return make(mapreduce_kind::finished, kTrackerAddress, action); }
 

@@ -6,7 +6,8 @@
 //
 //   worker to tracker:
 //     begin    0400  where:text                                body = the plan (plan.cpp)
-//     want     0401  -                         I have nothing to do: a task, or how the action has ended
+//     want     0401  overs:u32                 I have nothing to do: a task, or how the action has ended; `overs` is
+//                                              how many overs of this action have come to me
 //     done     0402  task report               body = what its accumulators got
 //     failed   0403  task code:u8 message:text lost:list(lost)     none lost: its Lua, or a file, is at fault
 //     finished 0404  -                         I have what I need of the action's result
@@ -33,8 +34,8 @@
 //
 // An answer to a fetch of `count` blocks from `first` on is a block for each that there is; if that is none, one with
 // index = of, no rows and no body. A worker whose fetch of the *result* fails says `failed` with stage 0, then `want`,
-// and goes on as before: the action may be reopened. An `over` may come twice (a `want` can cross it): the second one
-// says the same or something newer.
+// and goes on as before: the action may be reopened, so that a worker can get several overs. It gets one for each want
+// that names all those that it was sent, and else no more, so none is left over.
 
 #include <array>
 #include <limits>
@@ -227,7 +228,8 @@ struct BlocksMissing {
   static Result<BlocksMissing> read(const Frame& frame);
 };
 
-Frame want_frame(uint32_t action);
+Frame want_frame(uint32_t action, uint32_t overs);
+Result<uint32_t> read_want(const Frame& frame);
 Frame finished_frame(uint32_t action);
 
 }  // namespace actorhost

@@ -81,8 +81,10 @@ void survive(const Frame& good, uint64_t seed, Write write, size_t at_least = 10
 }  // namespace
 
 TEST_CASE("a worker's messages to the tracker arrive as they were sent") {
-  CHECK(want_frame(4).kind == mapreduce_kind::want);
-  CHECK(want_frame(4).dst == data_address(0));
+  CHECK(want_frame(4, 2).kind == mapreduce_kind::want);
+  CHECK(want_frame(4, 2).dst == data_address(0));
+  CHECK(read_want(want_frame(4, 2)).value() == 2);
+  CHECK_FALSE(read_want(finished_frame(4)).ok());
   CHECK(finished_frame(4).tag == 4);
 
   const auto begin = PlanBegin::read(sample_begin().frame(4)).value();

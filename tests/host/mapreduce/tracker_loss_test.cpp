@@ -1,0 +1,427 @@
+// What the tracker does when tasks fail, processes are lost and outputs are no longer needed; and how large a job it
+// bears.
+
+#include <algorithm>
+#include <chrono>
+
+#include "tests/host/mapreduce/tracker_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+// ---- what fails ----
+
+TEST_CASE("a task that fails three times ends the action with its first error") {
+  TrackerWorld world({0, 1});
+  const Plan plan = plan_of({stage_of(1, 2)});
+  world.enter(0, 1, plan);
+  CHECK(world.task(0) == TaskName{1, 0, 1});
+  world.enter(1, 1, plan);
+  world.task(1);
+  world.failed(0, 1, {1, 0, 1}, "job.lua:3: first\nand a traceback");
+  CHECK(world.logged("stage 1 (stage1), task 1 of 2, failed on rank 0 (worker 0 on host0): job.lua:3: first"));
+  CHECK_FALSE(world.logged("traceback"));
+  world.want(0, 1);
+  CHECK(world.task(0) == TaskName{1, 0, 2});
+  world.failed(0, 1, {1, 0, 2}, "second");
+  world.want(0, 1);
+  CHECK(world.task(0) == TaskName{1, 0, 3});
+  world.failed(0, 1, {1, 0, 3}, "third");
+  for (const NodeId worker : {0U, 1U}) {
+    const ActionOver over = world.over(worker);
+    CHECK_FALSE(over.ok);
+    CHECK(over.code == Code::script);
+    CHECK(over.message ==
+          "stage 1 (stage1), task 1 of 2, has failed 3 times, first on rank 0 (worker 0 on host0): job.lua:3: first\n"
+          "and a traceback");
+    CHECK(over.stages[0].failures == 3);
+  }
+}
+
+TEST_CASE("a want that crosses the end is answered by that, and one that knows of the end by another") {
+  TrackerWorld world({0, 0});
+  const Plan plan = plan_of({stage_of(1, 1)});
+  world.enter(0, 1, plan);
+  world.begin(1, 1, plan);
+  world.done(0, 1, world.task(0));
+  world.want(1, 1);
+  world.want(0, 1);
+  for (const NodeId worker : {0U, 1U}) {
+    world.over(worker);
+    CHECK(world.quiet(worker));
+  }
+  world.want(0, 1);
+  CHECK(world.over(0).ok);
+  world.say(1, want_frame(1, 77));  // more than there were
+  CHECK(world.over(1).ok);
+}
+
+TEST_CASE("failures of different tasks are not added up") {
+  TrackerWorld world({0});
+  world.enter(0, 1, plan_of({stage_of(1, 3)}));
+  while (world.sent[0].front().kind == mapreduce_kind::task) {
+    const TaskName name = world.task(0);
+    if (name.attempt == 3) {
+      world.done(0, 1, name);
+    } else {
+      world.failed(0, 1, name, "now and then");
+    }
+    world.want(0, 1);
+  }
+  CHECK(world.over(0).ok);
+}
+
+TEST_CASE("an input that could not be had is made again and is no failure of the task") {
+  TrackerWorld world({0, 1});
+  world.enter(0, 1, word_count());
+  world.work(0, 1);
+  world.work(0, 1);
+  const TaskName reduce = world.task(0);
+  for (uint32_t i = 1; i <= 2 * kMaxFailures; ++i) {
+    world.failed(0, 1, {reduce.stage, reduce.task, i}, "no such block", {{1, 1, 0}});
+    world.want(0, 1);
+    CHECK(world.work(0, 1) == TaskName{1, 1, 1 + i});
+    CHECK(world.task(0) == TaskName{2, 0, 1 + i});
+  }
+  // What was not where it was looked for, but is not thought to be there either, is not lost once more.
+  world.failed(0, 1, {2, 0, 7}, "no such block", {{1, 1, 1}, {1, 99, 0}, {9, 0, 0}, {1, 0, kNoProcess}});
+  world.want(0, 1);
+  CHECK(world.work(0, 1) == TaskName{2, 0, 8});
+  CHECK(world.work(0, 1) == TaskName{2, 1, 1});
+  CHECK(world.over(0).ok);
+}
+
+TEST_CASE("what two workers have not found is made again once, also in the same place") {
+  TrackerWorld world({0, 0});
+  world.enter(0, 1, word_count());
+  world.work(0, 1);
+  world.work(0, 1);
+  const TaskName first = world.task(0);
+  world.enter(1, 1, word_count());
+  const TaskName second = world.task(1);
+  world.failed(0, 1, first, "no such block", {{1, 1, 0}});
+  world.want(0, 1);
+  CHECK(world.work(0, 1) == TaskName{1, 1, 2});
+  world.failed(1, 1, second, "no such block", {{1, 1, 0}});  // it had looked before that
+  CHECK(world.tracker->places().stage(1).complete());
+  CHECK(world.work(0, 1) == TaskName{2, 0, 2});
+  CHECK(world.work(0, 1) == TaskName{2, 1, 2});
+  CHECK(world.over(0).ok);
+}
+
+TEST_CASE("a process of which nothing can be had loses all that the task needs of it") {
+  TrackerWorld world({0, 1});
+  world.enter(0, 1, word_count());
+  world.work(0, 1);
+  world.work(0, 1);
+  world.failed(0, 1, world.task(0), "no way there", {{1, kEveryTask, 0}});
+  CHECK(world.tracker->places().stage(1).here == 0);
+}
+
+TEST_CASE("inputs that cannot be had again and again for long end the action") {
+  TrackerWorld world({0});
+  world.enter(0, 1, word_count());
+  world.work(0, 1);
+  world.work(0, 1);
+  uint32_t rounds = 0;
+  while (world.sent[0].front().kind == mapreduce_kind::task) {
+    REQUIRE(rounds++ < 1000);
+    const TaskName name = world.task(0);
+    if (name.stage == 1) {
+      world.done(0, 1, name);
+    } else {
+      world.now += 0.2;
+      world.failed(0, 1, name, "disk " + std::to_string(rounds) + " is broken", {{1, 0, 0}});
+    }
+    world.want(0, 1);
+  }
+  CHECK(rounds > 2 * kMaxLostInputs);
+  const ActionOver over = world.over(0);
+  CHECK_FALSE(over.ok);
+  CHECK_THAT(over.message, Contains("stage 2 (stage2), task 1 of 2, could not get its inputs"));
+  CHECK_THAT(over.message, Contains("first on rank 0 (worker 0 on host0): disk 1 is broken"));
+}
+
+TEST_CASE("accumulators that would not fit into a frame end the action with what to do") {
+  TrackerWorld world({0});
+  world.enter(0, 1, plan_of({stage_of(1, 2)}));
+  const Blob half = Blob::allocate(kMaxAccumulatorBytes / 2 + 1);
+  world.work(0, 1, {{}, half});
+  world.work(0, 1, {{}, half});
+  CHECK_THAT(world.over(0).message, Contains("256 MiB"));
+}
+
+// ---- who is lost ----
+
+TEST_CASE("a lost process's task goes to another worker, and its outputs are made again where they are needed") {
+  TrackerWorld world({0, 1, 2});
+  const Plan plan = plan_of({stage_of(1, 3, {}, 2), stage_of(2, 2, {wide(1)}, 1), stage_of(3, 2, {narrow(2)})});
+  for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
+  for (const NodeId worker : {0U, 1U, 2U}) world.work(worker, 1);
+  CHECK(world.work(1, 1).stage == 2);  // its output is in process 1, as is task 1 of stage 1
+  CHECK(world.task(0).stage == 2);
+  const TaskName last = world.task(1);
+  CHECK(last.stage == 3);
+  world.done(0, 1, {2, 0, 1});
+  world.want(0, 1);
+  CHECK(world.work(0, 1) == TaskName{3, 0, 1});
+  world.lose(1);
+  // Task 1 of stage 3 needs task 1 of stage 2, which needs task 1 of stage 1.
+  const NodeId worker = world.quiet(0) ? 2 : 0;
+  CHECK(world.work(worker, 1) == TaskName{1, 1, 2});
+  const NodeId next = world.quiet(0) ? 2 : 0;
+  CHECK(world.work(next, 1) == TaskName{2, 1, 2});
+  const NodeId third = world.quiet(0) ? 2 : 0;
+  CHECK(world.work(third, 1) == TaskName{3, 1, 2});
+  const ActionOver over = world.over(0);
+  CHECK(over.ok);
+  CHECK(std::count(over.places.begin(), over.places.end(), 1) == 0);
+  CHECK(over.stages[2].failures == 1);
+  CHECK(over.stages[0].runs == 4);
+}
+
+TEST_CASE("of a lost process only what is still needed is made again") {
+  TrackerWorld world({0, 1});
+  const Plan plan = plan_of({stage_of(1, 2, {}, 2), stage_of(2, 2, {wide(1)}), stage_of(3, 2, {narrow(2)})});
+  world.enter(1, 1, plan);
+  CHECK(world.work(1, 1) == TaskName{1, 0, 1});
+  CHECK(world.task(1) == TaskName{1, 1, 1});
+  world.enter(0, 1, plan);
+  world.done(1, 1, {1, 1, 1});
+  CHECK(world.work(0, 1) == TaskName{2, 0, 1});
+  CHECK(world.work(0, 1) == TaskName{3, 0, 1});
+  CHECK(world.work(0, 1) == TaskName{2, 1, 1});
+  CHECK(world.task(0) == TaskName{3, 1, 1});
+  world.lose(1);  // all of stage 1 lay there, and nobody will read it any more
+  world.done(0, 1, {3, 1, 1});
+  const ActionOver over = world.over(0);
+  CHECK(over.ok);
+  CHECK(over.stages[0].runs == 2);
+}
+
+TEST_CASE("accumulators of a task that is made again count once") {
+  TrackerWorld world({0, 1});
+  world.enter(1, 1, plan_of({stage_of(1, 1, {}, 2), stage_of(2, 2, {wide(1)})}));
+  world.work(1, 1, {{5, 0, 0, 0, 0, 0, 0}, Blob::copy_of("first")});
+  world.task(1);
+  world.lose(1);
+  world.enter(0, 1, plan_of({stage_of(1, 1, {}, 2), stage_of(2, 2, {wide(1)})}));
+  CHECK(world.work(0, 1, {{5, 0, 0, 0, 0, 0, 0}, Blob::copy_of("second")}) == TaskName{1, 0, 2});
+  world.work(0, 1);
+  world.work(0, 1);
+  const ActionOver over = world.over(0);
+  REQUIRE(over.accumulators.size() == 1);
+  CHECK(over.accumulators[0].bytes.view() == "first");
+  CHECK(over.stages[0].figures.rows_in == 5);
+}
+
+TEST_CASE("a result that is lost before everybody has it is made again for those who ask") {
+  TrackerWorld world({0, 1, 2});
+  const Plan plan = plan_of({stage_of(1, 2)});
+  for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
+  world.work(0, 1);
+  world.work(1, 1);
+  for (const NodeId worker : {0U, 1U, 2U}) CHECK(world.over(worker).places == std::vector<ProcessId>{0, 1});
+  world.finished(1, 1);
+  SECTION("with its process") { world.lose(1); }
+  SECTION("by its disk") {
+    TaskFailed lost;
+    lost.error = {Code::io, "disk"};
+    lost.lost = {{1, 1, 1}};
+    world.say(0, lost.frame(1));
+    CHECK(world.logged("some of the result could not be had on rank 0 (worker 0 on host0): disk"));
+  }
+  world.want(0, 1);
+  CHECK(world.task(0) == TaskName{1, 1, 2});
+  CHECK(world.quiet(2));  // it may have all that it needs
+  world.done(0, 1, {1, 1, 2});
+  world.want(0, 1);
+  CHECK(world.over(0).places == std::vector<ProcessId>{0, 0});
+  CHECK(world.quiet(0));
+  CHECK(world.quiet(2));
+  world.want(2, 1);
+  CHECK(world.over(2).places == std::vector<ProcessId>{0, 0});
+}
+
+TEST_CASE("who comes late is not told of a result that is gone, or lies elsewhere by now") {
+  TrackerWorld world({0, 1, 2});
+  run_alone(world, 1, 1, plan_of({stage_of(1, 2)}));
+  world.lose(1);
+  world.begin(0, 1, plan_of({stage_of(1, 2)}));
+  CHECK(world.quiet(0));
+  SECTION("it makes them itself") {
+    world.want(0, 1);
+    CHECK(world.work(0, 1) == TaskName{1, 0, 2});
+    CHECK(world.work(0, 1) == TaskName{1, 1, 2});
+    CHECK(world.over(0).places == std::vector<ProcessId>{0, 0});
+  }
+  SECTION("another action makes them") {
+    world.enter(2, 2, plan_of({stage_of(1, 2)}, 2));
+    CHECK(world.work(2, 2) == TaskName{1, 0, 1});
+    CHECK(world.work(2, 2) == TaskName{1, 1, 1});
+    CHECK(world.over(2).ok);
+    CHECK(world.over(0).places == std::vector<ProcessId>{2, 2});
+  }
+}
+
+TEST_CASE("a stage that nobody can use any more is not kept when a latecomer has it made again") {
+  TrackerWorld world({0});
+  run_alone(world, 0, 1, iteration(1, 2));
+  world.finished(0, 1);
+  world.forget(0);
+  Plan end = plan_of({stage_of(9, 1)}, 9);
+  end.forget = {1};
+  run_alone(world, 0, 2, end);
+  world.finished(0, 2);
+  world.forget(0);
+  world.join(1, 1);
+  run_alone(world, 1, 1, iteration(1, 2));
+  world.finished(1, 1);
+  CHECK(world.forget(1).stages == std::vector<StageId>{1, 2});
+}
+
+// ---- what is kept and forgotten ----
+
+TEST_CASE("outputs are forgotten everywhere when everybody is through, but for those that are kept") {
+  TrackerWorld world({0, 1});
+  run_alone(world, 0, 1, iteration(2, 2));
+  world.begin(1, 1, iteration(2, 2));
+  world.over(1);
+  world.finished(0, 1);
+  CHECK(world.quiet(data_address(0)));
+  world.finished(1, 1);
+  for (const ProcessId process : {0U, 1U}) CHECK(world.forget(process).stages == std::vector<StageId>{2});
+  CHECK(world.tracker->actions() == 0);
+  // The next action finds what was kept.
+  world.enter(0, 2, iteration(2, 3));
+  CHECK(world.work(0, 2).stage == 3);
+  CHECK(world.work(0, 2).stage == 3);
+  CHECK(world.over(0).stages[0].reused == 2);
+}
+
+TEST_CASE("a worker is through with an action that it never began when it begins a later one, or dies") {
+  TrackerWorld world({0, 1});
+  run_alone(world, 0, 1, word_count());
+  world.finished(0, 1);
+  CHECK(world.quiet(data_address(0)));
+  SECTION("it goes on") {
+    world.begin(1, 2, plan_of({stage_of(7, 1)}, 2));
+    CHECK(world.forget(1).stages == std::vector<StageId>{1, 2});
+  }
+  SECTION("it dies") {
+    world.lose(1);
+    CHECK(world.quiet(data_address(1)));
+  }
+  CHECK(world.forget(0).stages == std::vector<StageId>{1, 2});
+}
+
+TEST_CASE("what a plan says that nobody can use any more is forgotten with its action") {
+  TrackerWorld world({0});
+  run_alone(world, 0, 1, iteration(2, 2));
+  world.finished(0, 1);
+  world.forget(0);
+  Plan plan = plan_of({stage_of(9, 1)}, 9);
+  plan.forget = {1};
+  run_alone(world, 0, 2, plan);
+  world.finished(0, 2);
+  CHECK(world.forget(0).stages == std::vector<StageId>{9, 1});
+  CHECK_FALSE(world.tracker->places().knows(1));
+}
+
+TEST_CASE("what the next action has in its plan is left to that action") {
+  TrackerWorld world({0, 1});
+  run_alone(world, 0, 1, word_count());
+  world.begin(1, 1, word_count());
+  world.over(1);
+  world.finished(0, 1);
+  Plan next = plan_of({stage_of(1, 2, {}, 2), stage_of(2, 2, {wide(1)}), stage_of(3, 2, {narrow(2)})}, 3);
+  world.enter(0, 2, next);
+  world.finished(1, 1);  // now everybody is through with the first one
+  CHECK(world.quiet(data_address(0)));
+  CHECK(world.work(0, 2) == TaskName{3, 0, 1});
+  CHECK(world.work(0, 2) == TaskName{3, 1, 1});
+  world.over(0);
+  world.finished(0, 2);
+  world.begin(1, 2, next);
+  world.finished(1, 2);
+  CHECK(world.forget(0).stages == std::vector<StageId>{1, 2, 3});
+}
+
+TEST_CASE("a second copy of an output in another process is forgotten there") {
+  TrackerWorld world({0, 1});
+  const Plan failing = plan_of({stage_of(1, 1), stage_of(2, 1), stage_of(3, 1, {narrow(1), narrow(2)})});
+  world.enter(0, 1, failing);
+  world.enter(1, 1, failing);
+  CHECK(world.task(0) == TaskName{1, 0, 1});
+  for (uint32_t i = 1; i <= kMaxFailures; ++i) {
+    world.failed(1, 1, world.task(1), "no");
+    if (i < kMaxFailures) world.want(1, 1);
+  }
+  world.over(1);
+  world.finished(1, 1);
+  // The other is still at its task when the next action makes the same output.
+  const Plan next = plan_of({stage_of(1, 1)}, 2);
+  world.enter(1, 2, next);
+  CHECK(world.task(1) == TaskName{1, 0, 1});
+  world.done(1, 2, {1, 0, 1});
+  CHECK(world.over(1).ok);
+  world.done(0, 1, {1, 0, 1});
+  const ForgetOutputs copy = world.forget(0);
+  CHECK(copy.stages.empty());
+  CHECK(copy.tasks == std::vector<ForgetOutputs::Task>{{1, 0}});
+  CHECK(world.tracker->places().stage(1).at[0] == 1);
+}
+
+TEST_CASE("a worker that comes to an action when all others are through with it has it made again") {
+  TrackerWorld world({0});
+  run_alone(world, 0, 1, word_count());
+  world.finished(0, 1);
+  CHECK(world.tracker->actions() == 0);
+  world.join(1, 1);
+  run_alone(world, 1, 1, word_count());
+  world.finished(1, 1);
+}
+
+TEST_CASE("no wait for who has died in an action: the last worker's death leaves nothing behind") {
+  TrackerWorld world({0, 1});
+  world.enter(1, 1, word_count());
+  world.begin(0, 1, word_count());
+  world.finished(0, 1);
+  world.lose(1);
+  CHECK(world.tracker->actions() == 0);
+}
+
+// ---- size ----
+
+TEST_CASE("ten thousand tasks and 64 workers take a small part of a second, and so does each loss") {
+  std::vector<ProcessId> homes;
+  for (NodeId id = 0; id < 64; ++id) homes.push_back(id / 2);
+  TrackerWorld world(homes);
+  const Plan plan =
+      plan_of({stage_of(1, 10000, {}, 10000), stage_of(2, 10000, {wide(1)}), stage_of(3, 10000, {narrow(2)})});
+  const auto start = std::chrono::steady_clock::now();
+  for (NodeId id = 0; id < 64; ++id) world.enter(id, 1, plan);
+  size_t told = 0;
+  size_t done = 0;
+  for (bool going = true; going;) {
+    going = false;
+    for (NodeId id = 0; id < 64; ++id) {
+      auto& mail = world.sent[id];
+      if (mail.empty() || mail.front().kind != mapreduce_kind::task) continue;
+      going = true;
+      told += mail.front().cost();
+      if (++done % 5000 == 0) {
+        world.lose(world.members.back().process);
+        if (mail.empty() || !world.tracker->places().knows(1)) continue;
+      }
+      world.work(id, 1);
+    }
+  }
+  CHECK(world.over(0).ok);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  INFO(seconds << " s, " << told << " bytes for " << done << " tasks");
+  CHECK(done >= 30000);
+  CHECK(told < 40'000'000);  // 10,000 times the places of 10,000 would be 400 MB
+  CHECK(seconds < 5);        // well below one; sanitizers take their time
+}
