@@ -1,14 +1,12 @@
 #include "bindings/isolate.hpp"
 
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 
 #include <nlohmann/json.hpp>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#include "bindings/child_process.hpp"
 
 namespace actorhost {
 
@@ -53,28 +51,9 @@ ChildSupervisor::~ChildSupervisor() {
 }
 
 Status ChildSupervisor::spawn(const std::vector<std::string>& args, const ChildPlace& place) {
-  std::vector<std::string> words = {"actorhost"};
-  words.insert(words.end(), args.begin(), args.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const std::string value = place.encode();
-  const pid_t parent = getpid();
-  const pid_t pid = fork();
-  if (pid < 0) return Error{Code::io, std::string("cannot start a process: ") + std::strerror(errno)};
-  if (pid == 0) {
-    // Only this thread exists here; setenv before exec is safe since no other thread of ours holds the environment's
-    // lock at start-up, when children are made.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(3);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
-    setenv(kVariable, value.c_str(), 1);
-    execv("/proc/self/exe", argv.data());
-    _exit(127);
-  }
-  children_.push_back({pid, std::nullopt});
+  auto pid = start_child(args, kVariable, place.encode(), Interrupt::kept);
+  if (!pid) return pid.error();
+  children_.push_back({*pid, std::nullopt});
   return {};
 }
 

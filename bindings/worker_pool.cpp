@@ -8,10 +8,11 @@
 #include <cstring>
 
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "bindings/child_process.hpp"
 
 namespace actorhost {
 
@@ -58,18 +59,6 @@ std::optional<std::string> read_message(int fd) {
   return message;
 }
 
-[[noreturn]] void become_worker(std::vector<char*>& argv, int fd, pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(3);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  signal(SIGINT, SIG_IGN);  // the parent speaks for it
-  setenv(kVariable, std::to_string(fd).c_str(), 1);
-  execv("/proc/self/exe", argv.data());
-  _exit(127);
-}
-
 }  // namespace
 
 WorkerPool::~WorkerPool() {
@@ -84,22 +73,16 @@ WorkerPool::~WorkerPool() {
 Result<size_t> WorkerPool::spawn(const std::vector<std::string>& args) {
   int fds[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) return failure("cannot make a socket pair");
-  std::vector<std::string> words = {"actorhost"};
-  words.insert(words.end(), args.begin(), args.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
   const int theirs = dup(fds[1]);  // without close-on-exec
   ::close(fds[1]);
-  const pid_t parent = getpid();
-  const pid_t pid = fork();
-  if (pid == 0) become_worker(argv, theirs, parent);
+  // The parent speaks for it on Ctrl-C.
+  auto pid = start_child(args, kVariable, std::to_string(theirs), Interrupt::ignored);
   ::close(theirs);
-  if (pid < 0) {
+  if (!pid) {
     ::close(fds[0]);
-    return failure("cannot start a process");
+    return pid.error();
   }
-  workers_.push_back({pid, fds[0]});
+  workers_.push_back({*pid, fds[0]});
   return workers_.size() - 1;
 }
 

@@ -1,0 +1,21 @@
+#pragma once
+// This program started again as a child of this process, which it does not outlive. Between fork and exec the child
+// does only what is safe while other threads of the parent hold locks (of the allocator, of the environment): all
+// memory is taken before. The child ends with the thread that started it. Blocks for the fork only.
+
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "host/base/result.hpp"
+
+namespace actorhost {
+
+enum class Interrupt { kept, ignored };  // what the child does with Ctrl-C
+
+/// Starts this program with `args` and the environment of this process, in which `variable` is `value`.
+Result<pid_t> start_child(const std::vector<std::string>& args, const std::string& variable, const std::string& value,
+                          Interrupt interrupt);
+
+}  // namespace actorhost
