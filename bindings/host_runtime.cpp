@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 #include <random>
 
 #include <unistd.h>
@@ -23,6 +24,14 @@ constexpr double kStopSeconds = 1.0;  // what nodes get to leave their Lua after
 uint64_t random_number() {
   std::random_device device;
   return (uint64_t{device()} << 32) | device();
+}
+
+/// What this process may have at all: the machine's memory, or its control group's.
+uint64_t machine_memory() {
+  uint64_t bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  uint64_t limit = 0;
+  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit) bytes = std::min(bytes, limit);
+  return bytes;
 }
 
 /// "[12:30:01.250 warn] line", in local time.
@@ -68,6 +77,7 @@ HostRuntime::HostRuntime(RunOptions options, Setup setup) : options_(std::move(o
 
 HostRuntime::~HostRuntime() {
   drop_nodes();
+  drop_exchange();
   cluster_.reset();  // while there is a lock: its thread may be about to tell of a change
   remove_private_socket(socket_path_);
 }
@@ -78,6 +88,13 @@ void HostRuntime::drop_nodes() {
   std::lock_guard lock(mutex_);
   done[0].swap(workers_);
   done[1].swap(servers_);
+}
+
+/// The same for the thread of the exchange.
+void HostRuntime::drop_exchange() {
+  std::unique_ptr<DataService> done;
+  std::lock_guard lock(mutex_);
+  done.swap(process_.exchange);
 }
 
 int HostRuntime::fail(const Error& error, int code) {
@@ -241,6 +258,22 @@ void HostRuntime::share_cores(uint32_t cores) {
   options_.threads_per_node = std::clamp(cores / std::max(1U, local_nodes_ * hosts), 1U, 256U);
 }
 
+/// What this process may use for map-reduce data: --memory or 60 % of the machine's, shared with the host's other
+/// processes, and without --memory with the machine's other hosts.
+uint64_t HostRuntime::memory_share() const {
+  uint64_t bytes = options_.memory.value_or(0);
+  if (bytes == 0) {
+    bytes = machine_memory() * 6 / 10;
+    uint32_t hosts = placement_.local_size;
+    if (endpoint_) {
+      const auto one_machine = is_loopback(*endpoint_);
+      if (one_machine && *one_machine) hosts = std::max(hosts, placement_.max_nodes);
+    }
+    bytes /= std::max(1U, hosts);
+  }
+  return bytes / std::max(1U, child_ ? child_->size : options_.isolate ? local_nodes_ : 1);
+}
+
 Status HostRuntime::join_cluster() {
   if (!child_) log_->info("", "placement: " + describe(placement_));
   if (!child_ && !endpoint_ && options_.isolate) {
@@ -284,7 +317,9 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     AH_TRY(check_rule_file());
     AH_TRY(load_checkpoint());
     if (!options_.seed) options_.seed = random_number() >> 33;
+    options_.parallelism = local_nodes_ * placement_.min_nodes;
     config.head.settings = options_.shared_settings();
+    config.head.settings["parallelism"] = std::to_string(options_.parallelism);
   }
   if (parent) {
     config.self.nodes = 0;
@@ -312,7 +347,13 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   if (!head) AH_TRY(options_.apply(cluster_->settings()));
   seed_ = options_.seed.value_or(0);
   if (head) log_->info("", "seed " + std::to_string(seed_));
-  return cluster_->wait_for_start();
+  AH_TRY(cluster_->wait_for_start());
+  const uint32_t workers = parent ? 0 : child_ ? 1 : local_nodes_;
+  const DataService::Options exchange{memory_share(), std::max(1U, workers)};
+  auto service = std::make_unique<DataService>(*cluster_, clock_, *log_, exchange);
+  std::lock_guard lock(mutex_);
+  process_.exchange = std::move(service);
+  return {};
 }
 
 /// --resume: the newest complete checkpoint, on the rendezvous host, whose servers hold the values.
@@ -418,6 +459,7 @@ void HostRuntime::cluster_changed() {
   std::lock_guard lock(mutex_);
   for (const auto& node : workers_) node->wake();
   for (const auto& node : servers_) node->wake();
+  if (process_.exchange) process_.exchange->look();
   changed_.notify_all();
 }
 
@@ -435,7 +477,10 @@ int HostRuntime::run_nodes() {
   const EndMessage end = wait_for_end();
   abandoned_ = !stop_nodes(kStopSeconds);
   const int code = conclude(end);
-  if (!abandoned_) drop_nodes();
+  if (!abandoned_) {
+    drop_nodes();
+    drop_exchange();
+  }
   cluster_->close();
   if (children_) {
     const double deadline = clock_.now() + 2;

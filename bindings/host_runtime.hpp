@@ -57,6 +57,7 @@ class HostRuntime final : private ClusterEvents {
   Status check_rule_file() const;
   Status find_place();
   void share_cores(uint32_t cores);
+  uint64_t memory_share() const;
   Status join_cluster();
   Status load_checkpoint();
   Status open_trace();
@@ -69,6 +70,7 @@ class HostRuntime final : private ClusterEvents {
   EndMessage wait_for_end();
   bool stop_nodes(double seconds);
   void drop_nodes();
+  void drop_exchange();
   int conclude(const EndMessage& end);
   int fail(const Error& error, int code);
 

@@ -124,6 +124,8 @@ int flags(lua_State* L) {
   }
   lua_pushinteger(L, static_cast<lua_Integer>(options.servers));
   lua_setfield(L, -2, "servers");
+  lua_pushinteger(L, static_cast<lua_Integer>(options.parallelism));
+  lua_setfield(L, -2, "parallelism");
   lua_pushboolean(L, options.progress);
   lua_setfield(L, -2, "progress");
   return 1;

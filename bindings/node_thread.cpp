@@ -6,6 +6,7 @@
 #include "bindings/lua_data.hpp"
 #include "bindings/lua_host.hpp"
 #include "bindings/lua_node.hpp"
+#include "bindings/lua_mapreduce.hpp"
 #include "bindings/lua_param.hpp"
 #include "bindings/process_shared.hpp"
 
@@ -90,6 +91,7 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
   register_collective_module(**vm);
   register_host_module(**vm);
   register_param_module(**vm);
+  register_mapreduce_module(**vm);
   return vm;
 }
 

@@ -16,6 +16,7 @@
 #include "host/engine/param_checkpoint.hpp"
 #include "host/engine/param_store.hpp"
 #include "host/engine/param_trace.hpp"
+#include "host/mapreduce/data_service.hpp"
 
 namespace actorhost {
 
@@ -26,6 +27,7 @@ struct ProcessShared {
   std::vector<std::unique_ptr<ParamStore>> stores;  // by shard; they outlive the servers' VMs
   std::atomic<int64_t> finished_run{-1};            // the action that the present servers have served to its end
   std::optional<ParamCheckpoint> resumed;           // what the run goes on from
+  std::unique_ptr<DataService> exchange;            // map-reduce's store and service; once nodes run, not changed
   std::unique_ptr<ParamTrace> trace;                // --record's; once nodes run, server 0's alone
 
   /// The writer of checkpoints, made by the first shard that asks, with its directory. Any thread.

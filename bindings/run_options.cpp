@@ -39,9 +39,27 @@ std::string both_spellings(const std::string& name) {
 struct RawFlags {
   std::string nodes, nnodes, node_rank, endpoint, run_id;
   std::string resume;  // for --help only: take_resume reads it
-  std::string seed, seconds, log_level = "info", print, servers, threads, start_timeout, join;
+  std::string seed, seconds, log_level = "info", print, servers, threads, memory, parallelism, start_timeout, join;
   bool no_progress = false;
 };
+
+constexpr uint64_t kLeastMemory = uint64_t{16} << 20;
+
+/// "512M": a number of bytes, with K, M, G or T for 2^10, 2^20, ...
+std::optional<uint64_t> parse_bytes(std::string text) {
+  constexpr std::string_view kUnits = "KMGT";
+  int shift = 0;
+  if (!text.empty()) {
+    const size_t unit = kUnits.find(static_cast<char>(std::toupper(static_cast<unsigned char>(text.back()))));
+    if (unit != std::string_view::npos) {
+      shift = 10 * (static_cast<int>(unit) + 1);
+      text.pop_back();
+    }
+  }
+  const auto number = parse_number<double>(text);
+  if (!number || !(*number >= 0) || std::ldexp(*number, shift) >= 0x1p62) return std::nullopt;
+  return static_cast<uint64_t>(std::ldexp(*number, shift));
+}
 
 Status take_numbers(const RawFlags& raw, RunOptions& out) {
   if (!raw.seed.empty()) {
@@ -66,6 +84,13 @@ Status take_numbers(const RawFlags& raw, RunOptions& out) {
     if (!s || *s == 0 || *s > 64) return bad_flag("servers", raw.servers, "a number of shards from 1 to 64");
     out.servers = *s;
   }
+  if (!raw.memory.empty()) {
+    out.memory = parse_bytes(raw.memory);
+    if (!out.memory || *out.memory < kLeastMemory) {
+      return bad_flag("memory", raw.memory, "a size of at least 16M, as 512M or 4G");
+    }
+  }
+  if (!raw.parallelism.empty()) out.parallelism = parse_number<uint32_t>(raw.parallelism).value_or(1);
   if (!raw.threads.empty()) {
     const auto t = parse_number<uint32_t>(raw.threads);
     if (!t || *t == 0 || *t > 256)
@@ -104,6 +129,8 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option(both_spellings("--threads-per-node"), raw.threads,
                  "threads for large products of each node (this machine's cores / nodes, at least 1)")
       ->type_name("N");
+  app.add_option("--memory", raw.memory, "what this host's nodes may use for map-reduce data (60 % of the machine's)")
+      ->type_name("SIZE");
   app.add_option(both_spellings("--start-timeout"), raw.start_timeout, "seconds to wait for the other hosts (60)")
       ->type_name("S");
   app.add_option(both_spellings("--token-file"), out.token_file,
@@ -245,6 +272,7 @@ Status RunOptions::apply(const std::map<std::string, std::string>& settings) {
   raw.seconds = get("seconds");
   raw.servers = get("servers");
   raw.seed = get("seed");
+  raw.parallelism = get("parallelism");
   barrier = get("barrier");
   resample = get("resample");
   inject_text = get("inject");

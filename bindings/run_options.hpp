@@ -46,6 +46,8 @@ struct RunOptions {
   Injection inject;
   std::string record;                        // the trace's file
   std::optional<uint32_t> threads_per_node;  // of kernels; not given: the host shares its cores out
+  std::optional<uint64_t> memory;  // bytes of map-reduce data on this host; not given: a share of the machine's
+  uint32_t parallelism = 1;        // workers that the run begins with, as its rendezvous host reckons
 
   bool print_all = false;
   bool progress = true;

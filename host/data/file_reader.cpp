@@ -111,6 +111,8 @@ Result<Blob> grown(const Blob& old, size_t used, uint64_t size, const std::files
 
 }  // namespace
 
+bool is_compressed(std::string_view start) noexcept { return packing_of(start) != Packing::none; }
+
 Result<std::unique_ptr<ByteSource>> open_source(const std::filesystem::path& path, const ReadOptions& options) {
   auto opened = open_detected(path);
   if (!opened) return std::move(opened).error();

@@ -1,6 +1,7 @@
 #include "host/mapreduce/combine_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "host/base/random.hpp"
@@ -99,8 +100,9 @@ CombineSlot* CombineTable::locate(const Key& key, bool& fresh) {
 
 CombineSlot* CombineTable::insert(const Key& key, size_t at, size_t distance) {
   const bool crowded = distance > kLongSearch && salts_ < kSalts;
-  if (entries_ >= grow_at_ || full_ || crowded) [[unlikely]] {
-    if (crowded && entries_ < grow_at_ && !full_) {
+  const bool full = full_ && !held_;
+  if (entries_ >= grow_at_ || full || crowded) [[unlikely]] {
+    if (crowded && entries_ < grow_at_ && !full) {
       ++salts_;
       salt_ = StepRng::mix(salt_) | 1;
       rehash(slots_.count());
@@ -165,6 +167,25 @@ CombineSlot* CombineTable::find_or_insert(const RowValue& value, bool& fresh) {
   if (full_ && !spill()) return nullptr;
   if (!make_key(value, key)) return nullptr;
   return locate(key, fresh);
+}
+
+bool CombineTable::find_batch(const RowValue* keys, size_t count, CombineSlot** slots) {
+  if (full_ && !spill()) return false;
+  if (entries_ + count > grow_at_ && !make_room()) return false;  // nothing is to move on the way
+  std::array<Key, kMostKeys> made;
+  for (size_t i = 0; i < count; ++i) {
+    if (!make_key(keys[i], made[i])) return false;
+    prefetch(made[i]);
+  }
+  held_ = true;
+  const CombineSlot* where = nullptr;
+  do {  // again where a crowded place has moved all of them after all
+    where = slots_.data();
+    bool fresh = false;
+    for (size_t i = 0; i < count; ++i) slots[i] = locate(made[i], fresh);
+  } while (where != slots_.data());
+  held_ = false;
+  return true;
 }
 
 RowValue CombineTable::key_of(const CombineSlot& slot) noexcept {

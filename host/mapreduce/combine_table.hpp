@@ -69,6 +69,10 @@ class CombineTable {
 
   /// The slot of a key; valid until the next call of any kind. A fresh one has the value nil.
   CombineSlot* find_or_insert(const RowValue& key, bool& fresh);
+  /// The slots of up to kMostKeys keys, found together, which hides their way from memory; the same key has the same
+  /// slot, and one without a value yet is nil.
+  bool find_batch(const RowValue* keys, size_t count, CombineSlot** slots);
+  static constexpr size_t kMostKeys = 64;
   /// Replaces a value; `value` may point into this table.
   bool set_value(CombineSlot& slot, const RowValue& value);
   static RowValue key_of(const CombineSlot& slot) noexcept;
@@ -159,6 +163,7 @@ class CombineTable {
   Arena arena_;
   size_t garbage_ = 0;  // bytes of the arena that nobody refers to
   bool full_ = false;   // above its share: spill before anything else
+  bool held_ = false;   // slots are being collected: not now
   std::vector<SortedRun> runs_;
   Reservation memory_;
   Status status_;

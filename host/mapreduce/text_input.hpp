@@ -56,6 +56,8 @@ class LineSource final : public RowSource {
   explicit LineSource(std::unique_ptr<TextInput> input) : input_(std::move(input)) {}
   Status next(RowBatch& batch) override;
   uint64_t bytes() const noexcept { return input_->bytes(); }
+  /// For who wants the lines in one piece; before the first `next`.
+  std::unique_ptr<TextInput> take_input() && { return std::move(input_); }
 
  private:
   std::unique_ptr<TextInput> input_;

@@ -1,0 +1,96 @@
+#pragma once
+#include <stdint.h>
+/* FFI text "ffi/mapreduce": the rows of a task, by the batch on the way in and one by one on the way out. Plain C for
+   ffi.cdef, which skips lines that start with '#'. Streams belong to the node's present task and go with it. A call
+   that fails returns NULL or -1; actor.c.mapreduce's fail() raises why. */
+
+/* As host/mapreduce/row.hpp's RowValue. */
+typedef struct ah_mr_value {
+  uint32_t tag; /* 0 nil, 1 false, 2 true, 3 number, 4 text, 5 encoded value */
+  uint32_t spare;
+  double number;
+  const char* bytes; /* of text and encoded values */
+  int64_t size;
+} ah_mr_value;
+
+typedef struct ah_mr_row {
+  ah_mr_value first;
+  ah_mr_value second; /* of a pair */
+  uint32_t pair;
+} ah_mr_row;
+
+/* As host/mapreduce/row_stream.hpp's RowBatch; its views hold until the next one. */
+typedef struct ah_mr_batch {
+  uint32_t count;
+  uint32_t at; /* the row that is being worked on */
+  ah_mr_value first[256];
+  ah_mr_value second[256];
+  uint8_t pair[256]; /* bit 0: a pair; bit 1: its key is that of the row before */
+} ah_mr_batch;
+
+typedef struct ah_mr_source ah_mr_source;
+typedef struct ah_mr_sink ah_mr_sink;
+
+/* Matches of a pattern in a text that Lua keeps, some at a time. */
+typedef struct ah_mr_matches {
+  const char* bytes[64];
+  int64_t sizes[64];
+  const char* at; /* where to go on */
+  const char* stop;
+  const uint8_t* wanted; /* 256 of them: 1 for the characters of a match */
+  uint32_t change;       /* 1: matches are given in lower case, 2: in upper case */
+} ah_mr_matches;
+
+/* As host/mapreduce/combine_slot.hpp's CombineSlot. A number may be written in place: tag 3 and the number. */
+typedef struct ah_mr_slot {
+  uint64_t hash;
+  double number;
+  uint64_t word;
+  uint32_t key_size;
+  uint8_t key_tag;
+  uint8_t tag; /* of the value, as in ah_mr_value */
+  uint16_t unused;
+} ah_mr_slot;
+
+typedef struct ah_mapreduce_api {
+  ah_mr_source* (*lines_part)(const char* path, double from, double to);
+  ah_mr_source* (*lines_whole)(const char* path);
+  /* first + step * i for i in from .. to-1 */
+  ah_mr_source* (*range)(double first, double step, double from, double to);
+  /* The rows that the present task needs of its k-th dependency. */
+  ah_mr_source* (*needed)(uint32_t k);
+  /* The action's result: the final stage's rows, in order of tasks. */
+  ah_mr_source* (*results)(void);
+  /* A sink in memory that buffer_rows turns into a source. */
+  ah_mr_sink* (*buffer)(void);
+  ah_mr_source* (*buffer_rows)(ah_mr_sink* buffer);
+
+  ah_mr_batch* (*batch)(ah_mr_source* source);
+  /* The next batch's rows: how many, 0 at the end. */
+  int32_t (*next)(ah_mr_source* source);
+
+  /* What the present task puts out: rows as they come, or spread by key. */
+  ah_mr_sink* (*rows)(void);
+  ah_mr_sink* (*buckets)(uint32_t buckets);
+  int32_t (*put)(ah_mr_sink* sink, const ah_mr_row* row);
+
+  /* Combined by key: by a native combiner ("sum", ...) or, with "", by Lua through its slots. As the task's output in
+     so many buckets; 0: to be read again with `combined`. */
+  ah_mr_sink* (*combine)(const char* native, uint32_t buckets);
+  /* Takes a key, whose place in the table comes from memory meanwhile; how many wait for `locate`, at most 64, or -1. */
+  int32_t (*take)(ah_mr_sink* sink, const ah_mr_value* key);
+  /* The slots of all keys that wait, in their order; the same key has the same slot. Valid until the next call. A fresh
+     one has tag 0. NULL on failure. */
+  ah_mr_slot** (*locate)(ah_mr_sink* sink);
+  int32_t (*set_slot)(ah_mr_sink* sink, ah_mr_slot* slot, const ah_mr_value* value);
+  void (*get_slot)(const ah_mr_slot* slot, ah_mr_value* value);
+  /* The rows of `source` through a native operation: "words", "lower", "upper", "one". */
+  ah_mr_source* (*through)(ah_mr_source* source, const char* native);
+  /* All rows of `source` into `sink`. */
+  int32_t (*pour)(ah_mr_sink* sink, ah_mr_source* source);
+  /* What a sink of combine(.., 0) has combined. Where the combiner is in Lua and the table has spilled, equal keys may
+     follow each other: batch.pair is 3 where the key is that of the row before. */
+  ah_mr_source* (*combined)(ah_mr_sink* sink);
+
+  int32_t (*match)(ah_mr_matches* matches);
+} ah_mapreduce_api;

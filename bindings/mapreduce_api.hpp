@@ -1,0 +1,83 @@
+#pragma once
+// The rows of a node's present task for Lua, as bindings/ffi_mapreduce.h has them. One TaskStreams for each Vm, used on
+// its thread, where the functions of the FFI table find it.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "bindings/ffi_mapreduce.h"
+#include "host/base/result.hpp"
+#include "host/mapreduce/row_stream.hpp"
+#include "host/mapreduce/task_sinks.hpp"
+
+namespace actorhost {
+
+class Vm;
+
+/// What the streams of a task need of the engine.
+class TaskPlace {
+ public:
+  TaskPlace() = default;
+  TaskPlace(const TaskPlace&) = delete;
+  TaskPlace& operator=(const TaskPlace&) = delete;
+  virtual ~TaskPlace() = default;
+  virtual Result<std::unique_ptr<RowSource>> needed(uint32_t k) = 0;
+  virtual Result<std::unique_ptr<RowSource>> results() = 0;
+  virtual Result<std::unique_ptr<TaskSink>> buckets(uint32_t count) = 0;
+  virtual Result<std::unique_ptr<TaskSink>> combine(Combine combine, uint32_t buckets) = 0;
+  /// To be combined and read again by the task.
+  virtual Result<std::unique_ptr<TaskSink>> combine_here(Combine combine, std::unique_ptr<ScratchRows>& rows) = 0;
+};
+
+}  // namespace actorhost
+
+struct ah_mr_source {
+  std::unique_ptr<actorhost::RowSource> rows;
+  actorhost::RowBatch batch;
+};
+
+struct ah_mr_sink {
+  std::unique_ptr<actorhost::ScratchRows> scratch;  // where `rows` goes, when the task reads it again
+  std::unique_ptr<actorhost::TaskSink> rows;
+};
+
+namespace actorhost {
+
+class TaskStreams {
+ public:
+  /// Makes it the one that this thread's FFI calls find. `place` must outlive it.
+  explicit TaskStreams(TaskPlace& place);
+  ~TaskStreams();
+  TaskStreams(const TaskStreams&) = delete;
+  TaskStreams& operator=(const TaskStreams&) = delete;
+
+  /// The streams of the last task go.
+  void begin();
+  /// All that the task puts out has been put.
+  Status finish();
+  /// Rows that the task has read.
+  uint64_t rows_in() const noexcept { return rows_in_; }
+  void count(uint32_t rows) noexcept { rows_in_ += rows; }
+
+  ah_mr_source* add(Result<std::unique_ptr<RowSource>> source);
+  ah_mr_sink* add(Result<std::unique_ptr<TaskSink>> sink);
+  void set_output(ah_mr_sink* sink) { output_ = sink; }
+  TaskPlace& place() { return place_; }
+  void fail(const Error& error) { failure_ = error; }
+  /// Why a call of the FFI table failed.
+  Error failure() const { return failure_.value_or(Error{Code::bad_argument, "no call has failed"}); }
+
+ private:
+  TaskPlace& place_;
+  std::vector<std::unique_ptr<ah_mr_source>> sources_;
+  std::vector<std::unique_ptr<ah_mr_sink>> sinks_;
+  ah_mr_sink* output_ = nullptr;
+  std::optional<Error> failure_;
+  uint64_t rows_in_ = 0;
+};
+
+/// Registers the FFI table "mapreduce".
+void register_mapreduce_api(Vm& vm);
+
+}  // namespace actorhost

@@ -1,0 +1,170 @@
+#include "host/mapreduce/native_ops.hpp"
+
+#include <array>
+#include <utility>
+
+#include "host/mapreduce/row_key.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr std::array<bool, 256> kSpaces = [] {
+  std::array<bool, 256> spaces{};
+  for (const char c : {' ', '\t', '\n', '\v', '\f', '\r'}) spaces[static_cast<unsigned char>(c)] = true;
+  return spaces;
+}();
+
+bool is_space(char c) noexcept { return kSpaces[static_cast<unsigned char>(c)]; }
+
+Error not_a_text(const char* operation, const RowValue& value) {
+  return {Code::bad_argument, std::string(operation) + " takes texts, got " + describe(value)};
+}
+
+/// Goes through a text word by word.
+class WordCutter {
+ public:
+  void begin(std::string_view text) noexcept {
+    at_ = text.data();
+    end_ = at_ + text.size();
+  }
+  /// False at the end.
+  bool next(RowValue& word) noexcept {
+    while (at_ != end_ && is_space(*at_)) ++at_;
+    if (at_ == end_) return false;
+    word.bytes = at_;
+    while (at_ != end_ && !is_space(*at_)) ++at_;
+    word.size = static_cast<uint64_t>(at_ - word.bytes);
+    return true;
+  }
+
+ private:
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
+};
+
+class WordsOfFile final : public RowSource {
+ public:
+  explicit WordsOfFile(std::unique_ptr<TextInput> input) : input_(std::move(input)) {}
+  Status next(RowBatch& batch) override {
+    batch.count = 0;
+    RowValue word;
+    word.tag = static_cast<uint32_t>(RowTag::text);
+    for (;;) {
+      while (batch.count < kBatchRows && cutter_.next(word)) batch.add(word);
+      if (batch.count > 0) return {};
+      auto lines = input_->next();
+      if (!lines) return lines.error();
+      if (lines->empty()) return {};
+      cutter_.begin(*lines);
+    }
+  }
+
+ private:
+  std::unique_ptr<TextInput> input_;
+  WordCutter cutter_;
+};
+
+class WordsOfRows final : public RowSource {
+ public:
+  explicit WordsOfRows(std::unique_ptr<RowSource> rows) : rows_(std::move(rows)) {}
+  Status next(RowBatch& batch) override {
+    batch.count = 0;
+    RowValue word;
+    word.tag = static_cast<uint32_t>(RowTag::text);
+    for (;;) {
+      while (batch.count < kBatchRows && cutter_.next(word)) batch.add(word);
+      if (batch.count == kBatchRows) return {};
+      if (++row_ < texts_.count) {
+        const RowValue& text = texts_.first[row_];
+        if (text.kind() != RowTag::text) return not_a_text("words", text);
+        cutter_.begin(text.text());
+        continue;
+      }
+      if (batch.count > 0) {  // these point into the present batch
+        --row_;
+        return {};
+      }
+      AH_TRY(rows_->next(texts_));
+      if (texts_.count == 0) return {};
+      row_ = 0;
+      if (texts_.first[0].kind() != RowTag::text) return not_a_text("words", texts_.first[0]);
+      cutter_.begin(texts_.first[0].text());
+    }
+  }
+
+ private:
+  std::unique_ptr<RowSource> rows_;
+  RowBatch texts_;
+  uint32_t row_ = 0;
+  WordCutter cutter_;
+};
+
+class InCase final : public RowSource {
+ public:
+  InCase(std::unique_ptr<RowSource> rows, LetterCase letters)
+      : rows_(std::move(rows)), first_(letters == LetterCase::lower ? 'A' : 'a') {}
+  Status next(RowBatch& batch) override {
+    AH_TRY(rows_->next(batch));
+    size_t total = 0;
+    for (uint32_t i = 0; i < batch.count; ++i) {
+      if (batch.first[i].kind() != RowTag::text) return not_a_text("lower and upper", batch.first[i]);
+      total += batch.first[i].size;
+    }
+    if (bytes_.size() < total) bytes_.resize(2 * total);
+    char* at = bytes_.data();
+    for (uint32_t i = 0; i < batch.count; ++i) {
+      RowValue& text = batch.first[i];
+      const char* const from = std::exchange(text.bytes, at);
+      for (uint64_t k = 0; k < text.size; ++k) {
+        const char c = from[k];
+        *at++ = static_cast<char>(static_cast<unsigned char>(c - first_) < 26 ? c ^ 0x20 : c);
+      }
+      batch.pair[i] = 0;  // as string.lower, which looks at its first argument only
+    }
+    return {};
+  }
+
+ private:
+  std::unique_ptr<RowSource> rows_;
+  const char first_;
+  std::string bytes_;
+};
+
+class WithOne final : public RowSource {
+ public:
+  explicit WithOne(std::unique_ptr<RowSource> rows) : rows_(std::move(rows)) {}
+  Status next(RowBatch& batch) override {
+    AH_TRY(rows_->next(batch));
+    RowValue one;
+    one.tag = static_cast<uint32_t>(RowTag::number);
+    one.number = 1;
+    for (uint32_t i = 0; i < batch.count; ++i) {
+      batch.second[i] = one;
+      batch.pair[i] = 1;
+    }
+    return {};
+  }
+
+ private:
+  std::unique_ptr<RowSource> rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowSource> words_of(std::unique_ptr<RowSource> rows) {
+  if (auto* lines = dynamic_cast<LineSource*>(rows.get())) {
+    return std::make_unique<WordsOfFile>(std::move(*lines).take_input());
+  }
+  return std::make_unique<WordsOfRows>(std::move(rows));
+}
+
+std::unique_ptr<RowSource> in_case(std::unique_ptr<RowSource> rows, LetterCase letters) {
+  return std::make_unique<InCase>(std::move(rows), letters);
+}
+
+std::unique_ptr<RowSource> with_one(std::unique_ptr<RowSource> rows) {
+  return std::make_unique<WithOne>(std::move(rows));
+}
+
+}  // namespace actorhost

@@ -1,0 +1,23 @@
+#pragma once
+// Operations on rows that need no Lua: what stdlib/actor/mapreduce/natives.lua names. Each takes the stream before it.
+
+#include <memory>
+#include <string>
+
+#include "host/mapreduce/row_stream.hpp"
+#include "host/mapreduce/text_input.hpp"
+
+namespace actorhost {
+
+/// The words of texts, cut at white space as C's isspace has it. A file's lines are not even looked for: no word goes
+/// over a line's end. Code::bad_argument for a row that is no text.
+std::unique_ptr<RowSource> words_of(std::unique_ptr<RowSource> rows);
+
+enum class LetterCase : uint8_t { lower, upper };
+/// Texts in one case, letters of ASCII only.
+std::unique_ptr<RowSource> in_case(std::unique_ptr<RowSource> rows, LetterCase letters);
+
+/// A pair of each row and the number 1.
+std::unique_ptr<RowSource> with_one(std::unique_ptr<RowSource> rows);
+
+}  // namespace actorhost

@@ -1,0 +1,64 @@
+#pragma once
+// A worker's side of an action: its next task, what the task needs of others, and what came of it. Owned by the node
+// and used on its thread; every wait ends when the run does.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/cluster/node.hpp"
+#include "host/mapreduce/data_service.hpp"
+#include "host/mapreduce/mapreduce_messages.hpp"
+#include "host/mapreduce/row_stream.hpp"
+
+namespace actorhost {
+
+class TaskClient {
+ public:
+  TaskClient(Node& node, DataService& service) : node_(node), service_(service) {}
+
+  /// Enters action number `action`, which all workers do with the same plan. `where` is the script's line.
+  Status begin(uint32_t action, Plan plan, const std::string& where);
+  /// The next task; nothing when the action is over and its results are there. The action's error when it has failed.
+  Result<std::optional<TaskOrder>> next();
+  /// The task that `next` gave last is done, with what it has put out.
+  Status done(TaskReport report);
+  /// It is not: `error` is why.
+  Status failed(Error error);
+  /// Taking the results has failed: `next` goes on.
+  Status results_failed(Error error);
+  /// This node has what it needs of the results.
+  Status finished();
+
+  /// The rows that the present task needs of its k-th dependency. The client outlives the stream.
+  Result<std::unique_ptr<RowSource>> needed(size_t k);
+  /// The rows that the final stage has put out, in order of tasks.
+  Result<std::unique_ptr<RowSource>> results();
+
+  const Plan& plan() const noexcept { return plan_; }
+  const PlanStage* stage(StageId id) const noexcept;
+  const ActionOver& over() const noexcept { return over_; }
+  DataService& service() noexcept { return service_; }
+
+  /// Block `index` of an output, from wherever it is, and in `of` how many there are; with none of that index, no rows.
+  /// Code::peer_lost where it is not to be had; `failed` tells the tracker then.
+  Result<RowBlock> fetch(const OutputId& output, ProcessId process, uint32_t index, uint32_t& of);
+
+ private:
+  Status send(Frame&& frame);
+  Result<RowBlock> fetch_far(const OutputId& output, ProcessId process, uint32_t index, uint32_t& of);
+
+  Node& node_;
+  DataService& service_;
+  Plan plan_;
+  uint32_t action_ = 0;
+  uint32_t overs_ = 0;  // of this action, seen
+  uint32_t questions_ = 0;
+  TaskOrder order_;
+  PlaceBook places_;
+  ActionOver over_;
+  std::vector<LostInput> lost_;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,119 @@
+#include "host/mapreduce/task_sinks.hpp"
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "host/mapreduce/row_key.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr StageId kScratchStage = 0xffffffffU;  // no plan's
+
+}  // namespace
+
+Status BucketSink::put(const RowValue& first, const RowValue* second) {
+  const size_t size = written_size(first) + (second != nullptr ? written_size(*second) : 0);
+  uint32_t bucket = 0;
+  if (blocks_.buckets() > 1) {
+    uint64_t hash = 0;
+    if (is_key(first)) {
+      hash = key_hash(first);
+    } else if (second == nullptr) {
+      hash = row_hash({first.bytes, first.size});
+    } else {
+      return not_a_key(first);
+    }
+    bucket = bucket_of(hash, blocks_.buckets());
+  }
+  char* at = blocks_.room(bucket, size);
+  if (at == nullptr) return blocks_.status();
+  at = write_value(at, first, second != nullptr);
+  if (second != nullptr) write_value(at, *second, false);
+  blocks_.added(bucket, size);
+  return {};
+}
+
+Status CombineSink::put(const RowValue& first, const RowValue* second) {
+  if (!numbers_) return Error{Code::bad_argument, "rows of this table are combined by the caller"};
+  if (second == nullptr || second->kind() != RowTag::number) {
+    return Error{Code::bad_argument, "the value " + (second != nullptr ? describe(*second) : "nil") + " of key " +
+                                         describe(first) + " is no number"};
+  }
+  return table_.add(first, second->number) ? Status() : table_.status();
+}
+
+size_t CombineSink::take(const RowValue& key) {
+  RowValue& kept = keys_[taken_];
+  kept = key;
+  if (key.kind() == RowTag::text) {
+    // Where the bytes will be is known when all are there: until then, how far from the beginning.
+    kept.bytes = reinterpret_cast<const char*>(key_bytes_.size());
+    key_bytes_.append(key.bytes, key.size);
+  }
+  return ++taken_;
+}
+
+CombineSlot** CombineSink::locate() {
+  for (size_t i = 0; i < taken_; ++i) {
+    if (keys_[i].kind() == RowTag::text) keys_[i].bytes = key_bytes_.data() + reinterpret_cast<size_t>(keys_[i].bytes);
+  }
+  const size_t count = std::exchange(taken_, 0);
+  const bool found = table_.find_batch(keys_.data(), count, slots_.data());
+  key_bytes_.clear();
+  return found ? slots_.data() : nullptr;
+}
+
+// ---- rows put aside ----
+
+class ScratchRows::Source final : public RowSource {
+ public:
+  explicit Source(std::unique_ptr<ScratchRows> rows)
+      : rows_(std::move(rows)), blocks_(rows_->store_.blocks(rows_->id_).value_or(0)) {}
+  Status next(RowBatch& batch) override {
+    batch.count = 0;
+    RowReader::Row row;
+    for (;;) {
+      while (batch.count < kBatchRows && reader_.next(row)) batch.add(row);
+      if (batch.count > 0) return {};
+      if (!reader_.ok()) return Error{Code::bad_data, "a block of rows is damaged"};
+      if (at_ == blocks_) return {};
+      auto block = rows_->store_.block(rows_->id_, at_++);
+      if (!block) return block.error();
+      block_ = std::move(*block);
+      reader_ = RowReader(block_.bytes.view());
+    }
+  }
+
+ private:
+  std::unique_ptr<ScratchRows> rows_;
+  size_t blocks_;
+  size_t at_ = 0;
+  RowBlock block_;
+  RowReader reader_;
+};
+
+ScratchRows::ScratchRows(BlockStore& store) : store_(store) {
+  static std::atomic<uint32_t> made{0};
+  id_ = {kScratchStage, made++, 0};
+  attempt_.emplace(store_.begin(id_.stage, id_.task, 1));
+}
+
+ScratchRows::~ScratchRows() {
+  attempt_.reset();
+  store_.forget(id_.stage, id_.task);
+}
+
+BlockSink ScratchRows::sink() {
+  return [this](uint32_t bucket, RowBlock block) { return attempt_->append(bucket, std::move(block)); };
+}
+
+std::unique_ptr<RowSource> ScratchRows::read(std::unique_ptr<ScratchRows> rows) {
+  rows->attempt_->commit();
+  rows->attempt_.reset();
+  return std::make_unique<Source>(std::move(rows));
+}
+
+}  // namespace actorhost

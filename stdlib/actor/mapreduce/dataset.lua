@@ -1,0 +1,109 @@
+--- Datasets: what a pipeline is made of. Each is a node of a lazy graph that knows its parents and how its rows come from
+--- theirs; nothing runs before an action (run.lua). Operations that work row by row are *narrow*: partition i comes from
+--- partition i of the parent; the others are *wide* and need rows from everywhere.
+local check = require("actor.check")
+local functions = require("actor.mapreduce.functions")
+local natives = require("actor.mapreduce.natives")
+local node = require("actor.c.node")
+
+---@class actor.mapreduce.Dataset
+---@field id integer in order of definition, the same on every node
+---@field kind string "source", "narrow", "wide", "union"
+---@field op string the operation's name
+---@field where string the line that defined it
+---@field parents actor.mapreduce.Dataset[]
+---@field partitions? integer of sources and wide operations
+local Dataset = {}
+Dataset.__index = Dataset
+
+function Dataset:__tostring()
+  return ("dataset %d (%s, %s)"):format(self.id, self.op, self.where)
+end
+
+local M = { Dataset = Dataset }
+
+local count = 0
+
+---@param fields table
+---@return actor.mapreduce.Dataset
+function M.new(fields)
+  count = count + 1
+  fields.id, fields.where = count, node.position()
+  fields.parents = fields.parents or {}
+  return setmetatable(fields, Dataset)
+end
+
+---@param value any
+---@return boolean
+function M.is(value)
+  return type(value) == "table" and getmetatable(value) == Dataset
+end
+
+-- A narrow operation with one function.
+local function narrow(op)
+  return function(self, fn)
+    if not M.is(self) then check.fail("call %s with a colon: dataset:%s(...)", op, op) end
+    local native = natives.of(fn)
+    if not native then
+      functions.check(fn, "fn", op)
+      fn = functions.freeze(fn)
+    end
+    return M.new { kind = "narrow", op = op, parents = { self }, fn = fn, native = native }
+  end
+end
+
+---Each row through `fn`: what it returns is the new row, two results are a pair.
+Dataset.map = narrow("map") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
+
+---The rows for which `fn` returns something true.
+Dataset.filter = narrow("filter") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
+
+---Each row becomes any number of rows: `fn` returns an iterator, an array, or the rows as results.
+Dataset.flatmap = narrow("flatmap") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
+Dataset.flat_map = Dataset.flatmap
+
+---`fn` gets an iterator over a partition's rows and its number (from 1), and returns rows as flatmap's function does.
+Dataset.map_partition = narrow("map_partition") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
+Dataset.map_partitions = Dataset.map_partition
+
+local function check_partitions(options, operation)
+  check.options(options or {}, { partitions = "number?" }, "mapreduce." .. operation)
+  local partitions = options and options.partitions
+  if partitions then check.integer(partitions, "partitions", "mapreduce." .. operation, 1, 100000) end
+  return partitions
+end
+
+---Combines the values of each key with `fn(a, b)`, first within each task, then across them. `fn` has to be associative
+---and commutative.
+---@param fn fun(a: any, b: any): any or mr.sum, mr.min, mr.max, mr.count
+---@param options? {partitions?: integer}
+---@return actor.mapreduce.Dataset
+function Dataset:reduce_by_key(fn, options)
+  local native = natives.of(fn)
+  if not native then
+    functions.check(fn, "fn", "reduce_by_key")
+    fn = functions.freeze(fn)
+  end
+  return M.new {
+    kind = "wide", op = "reduce_by_key", parents = { self }, fn = fn, native = native, combines = true,
+    partitions = check_partitions(options, "reduce_by_key"),
+  }
+end
+
+---Spreads the rows anew over `partitions` partitions: pairs by key, so that equal keys meet, other rows by value.
+---@param partitions? integer
+---@return actor.mapreduce.Dataset
+function Dataset:shuffle(partitions)
+  partitions = check_partitions({ partitions = partitions }, "shuffle")
+  return M.new { kind = "wide", op = "shuffle", parents = { self }, partitions = partitions }
+end
+Dataset.repartition = Dataset.shuffle
+
+---Keeps the rows where they are made: the next action that needs them finds them there.
+---@return actor.mapreduce.Dataset self
+function Dataset:cache()
+  self.kept = true
+  return self
+end
+
+return M

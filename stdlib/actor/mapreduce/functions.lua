@@ -1,0 +1,65 @@
+--- Users' functions as operations keep them: frozen when the operation is defined, and named for messages.
+local check = require("actor.check")
+local c = require("actor.c.mapreduce")
+
+local M = {}
+
+local getupvalue, setupvalue = debug.getupvalue, debug.setupvalue
+
+local function is_users(fn)
+  local info = debug.getinfo(fn, "S")
+  return info.what ~= "C" and info.source:sub(1, 8) ~= "@stdlib/"
+end
+
+local function freeze(fn, done)
+  if not is_users(fn) then return fn end
+  if done[fn] then return done[fn] end
+  local copy = c.clone(fn)
+  done[fn] = copy
+  for i = 1, math.huge do
+    local name, value = getupvalue(fn, i)
+    if not name then return copy end
+    if type(value) == "function" then value = freeze(value, done) end
+    setupvalue(copy, i, value)
+  end
+end
+
+---A copy of `fn` with the variables that it captures as they are now, those of captured functions too: what is assigned
+---to them later changes nothing, so a task that runs again does the same. Tables are shared.
+---@param fn function
+---@return function
+function M.freeze(fn)
+  return freeze(fn, {})
+end
+
+---"job.lua:12", where a function is defined; nothing for one of C.
+---@param fn function
+---@return string?
+function M.where(fn)
+  local info = debug.getinfo(fn, "S")
+  return info.what ~= "C" and info.short_src .. ":" .. info.linedefined or nil
+end
+
+---What of `fn` has to be the same on every node: its code's place, and the numbers, strings and booleans that it captures.
+---@param fn function
+---@return any[]
+function M.signature(fn)
+  local out = { M.where(fn) or "C" }
+  for i = 1, math.huge do
+    local name, value = getupvalue(fn, i)
+    if not name or name == "" then return out end
+    local kind = type(value)
+    out[#out + 1] = name
+    out[#out + 1] = (kind == "number" or kind == "string" or kind == "boolean") and value or kind
+  end
+end
+
+---Checks that argument `name` of operation `operation` is a function.
+---@param fn any
+---@param name string
+---@param operation string
+function M.check(fn, name, operation)
+  check.arg(fn, "function", name, "mapreduce." .. operation)
+end
+
+return M

@@ -1,0 +1,20 @@
+--- Map-reduce: pipelines over datasets that are spread over the cluster's nodes. Transformations are lazy, actions run
+--- them; every node runs the same script and an action returns the same value on each. Names and meanings are Spark's
+--- where there are any (Zaharia et al., Resilient distributed datasets, NSDI 2012), and those of Owl's map-reduce engine.
+---
+---     local mr = require "actor.mapreduce"
+---     local counts = mr.load("file://corpus/*.txt")
+---       :flatmap(function(line) return line:gmatch("%S+") end)
+---       :map(function(word) return word, 1 end)
+---       :reduce_by_key(mr.sum)
+---       :collect()
+local natives = require("actor.mapreduce.natives")
+local sources = require("actor.mapreduce.sources")
+require("actor.mapreduce.run")
+
+local M = {}
+
+M.load, M.parallelize, M.range, M.generate = sources.load, sources.parallelize, sources.range, sources.generate
+M.words, M.one, M.sum, M.min, M.max = natives.words, natives.one, natives.sum, natives.min, natives.max
+
+return M

@@ -1,0 +1,40 @@
+--- Functions that have a native twin: given by name or value, an operation runs them in C++ on the rows' bytes, without a
+--- Lua value for each row. Called from Lua they do the same.
+local M = {}
+
+---Splits text at white space (as C's isspace), as `text:gmatch("%S+")` does.
+---@param text string
+---@return fun(): string?
+function M.words(text)
+  return text:gmatch("%S+")
+end
+
+---A pair of the row and 1, for counting.
+---@param row any
+---@return any row
+---@return integer one
+function M.one(row) return row, 1 end
+
+function M.sum(a, b) return a + b end
+
+function M.min(a, b) return b < a and b or a end
+
+function M.max(a, b) return b > a and b or a end
+
+-- By value: what an operation that is given it does natively.
+local by_value = {
+  [M.words] = "words", [M.sum] = "sum", [M.min] = "min", [M.max] = "max",
+  [M.one] = "one", [string.lower] = "lower", [string.upper] = "upper",
+}
+
+-- By native operation on rows: the operation that it is one for.
+M.operations = { words = "flatmap", one = "map", lower = "map", upper = "map" }
+
+---The name of the native twin of `fn`, if it has one.
+---@param fn any
+---@return string?
+function M.of(fn)
+  return by_value[fn]
+end
+
+return M
