@@ -12,6 +12,7 @@
 #include "bindings/barrier_flag.hpp"
 #include "bindings/cluster_config.hpp"
 #include "bindings/signal_watch.hpp"
+#include "bindings/stage_bar.hpp"
 #include "bindings/version.hpp"
 
 namespace actorhost {
@@ -349,7 +350,12 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   if (head) log_->info("", "seed " + std::to_string(seed_));
   AH_TRY(cluster_->wait_for_start());
   const uint32_t workers = parent ? 0 : child_ ? 1 : local_nodes_;
-  const DataService::Options exchange{memory_share(), std::max(1U, workers)};
+  DataService::Options exchange{memory_share(), std::max(1U, workers)};
+  if (head && options_.progress && Console::status_columns() > 0) {
+    exchange.progress = [bar = StageBar(clock_), this](const auto& progress) mutable {
+      if (const auto line = bar.line(progress)) process_.console.status(*line);
+    };
+  }
   auto service = std::make_unique<DataService>(*cluster_, clock_, *log_, exchange);
   std::lock_guard lock(mutex_);
   process_.exchange = std::move(service);

@@ -164,6 +164,8 @@ int done(lua_State* L) {
   report.figures.rows_out = out.rows;
   report.figures.bytes_out = out.bytes;
   report.figures.rows_in = state.streams.rows_in();
+  report.figures.bytes_in = state.streams.bytes_in();
+  report.figures.spilled_bytes = state.client.service().take_spilled();
   report.figures.seconds = NodeContext::of(L).node.clock().now() - state.began;
   expect(L, state.client.done(std::move(report)));
   return 0;
@@ -182,6 +184,37 @@ int finished(lua_State* L) {
   state.streams.begin();
   expect(L, state.client.finished());
   return 0;
+}
+
+/// figures() -> {seconds=, stages={{id=, tasks=, ...}, ...}} of the action that is over
+int figures(lua_State* L) {
+  const ActionOver& over = state_of(L).client.over();
+  lua_createtable(L, 0, 2);
+  const auto set = [L](const char* name, double value) {
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, name);
+  };
+  set("seconds", over.seconds);
+  lua_createtable(L, static_cast<int>(over.stages.size()), 0);
+  int i = 0;
+  for (const StageFigures& stage : over.stages) {
+    lua_createtable(L, 0, 12);
+    set("id", stage.stage);
+    set("tasks", stage.tasks);
+    set("reused", stage.reused);
+    set("runs", stage.runs);
+    set("failures", stage.failures);
+    set("rows_in", static_cast<double>(stage.figures.rows_in));
+    set("rows_out", static_cast<double>(stage.figures.rows_out));
+    set("bytes_in", static_cast<double>(stage.figures.bytes_in));
+    set("bytes_out", static_cast<double>(stage.figures.bytes_out));
+    set("spilled", static_cast<double>(stage.figures.spilled_bytes));
+    set("skipped", static_cast<double>(stage.figures.skipped));
+    set("seconds", stage.last - stage.first);
+    lua_rawseti(L, -2, ++i);
+  }
+  lua_setfield(L, -2, "stages");
+  return 1;
 }
 
 /// fail(): raises why a call of the FFI table failed
@@ -258,9 +291,16 @@ int open_mapreduce(lua_State* L) {
   lua_setfield(L, LUA_REGISTRYINDEX, kState);
   Vm::from(L).own(std::move(state));
   static const luaL_Reg kFunctions[] = {
-      {"begin", guarded<begin>},   {"next_task", guarded<next_task>}, {"done", guarded<done>},
-      {"failed", guarded<failed>}, {"finished", guarded<finished>},   {"fail", guarded<fail>},
-      {"clone", guarded<clone>},   {"gmatch_of", guarded<gmatch_of>}, {"find_files", guarded<find_files>},
+      {"begin", guarded<begin>},
+      {"next_task", guarded<next_task>},
+      {"done", guarded<done>},
+      {"failed", guarded<failed>},
+      {"finished", guarded<finished>},
+      {"fail", guarded<fail>},
+      {"figures", guarded<figures>},
+      {"clone", guarded<clone>},
+      {"gmatch_of", guarded<gmatch_of>},
+      {"find_files", guarded<find_files>},
       {nullptr, nullptr},
   };
   lua_newtable(L);

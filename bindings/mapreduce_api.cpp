@@ -294,6 +294,14 @@ void TaskStreams::begin() {
 
 Status TaskStreams::finish() { return output_ != nullptr ? output_->rows->finish() : Status(); }
 
+uint64_t TaskStreams::bytes_in() const noexcept {
+  uint64_t bytes = 0;
+  for (const auto& source : sources_) {
+    if (source->rows) bytes += source->rows->bytes_read();  // else another one reads on from it
+  }
+  return bytes;
+}
+
 ah_mr_source* TaskStreams::add(Result<std::unique_ptr<RowSource>> source) {
   if (!source) {
     fail(source.error());

@@ -58,6 +58,7 @@ class TaskStreams {
   Status finish();
   /// Rows that the task has read.
   uint64_t rows_in() const noexcept { return rows_in_; }
+  uint64_t bytes_in() const noexcept;
   void count(uint32_t rows) noexcept { rows_in_ += rows; }
 
   ah_mr_source* add(Result<std::unique_ptr<RowSource>> source);

@@ -6,7 +6,8 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kLookSeconds = 0.5;    // at the membership, when nothing else happens
+constexpr double kLookSeconds = 0.5;  // at the membership, when nothing else happens
+constexpr double kProgressSeconds = 0.2;
 constexpr double kFullSeconds = 0.002;  // until frames that found their way full are tried again
 
 }  // namespace
@@ -16,6 +17,7 @@ DataService::DataService(Cluster& cluster, const Clock& clock, Log& log, const O
       clock_(clock),
       log_(log),
       process_(cluster.process()),
+      options_(options),
       budget_(options.memory, options.workers),
       store_(budget_, spill_),
       inbox_(cluster.take_mailbox(data_address(process_))),
@@ -41,6 +43,7 @@ void DataService::serve() {
   std::vector<Frame> frames;
   while (!quit_) {
     double seconds = outbox_.empty() ? kLookSeconds : kFullSeconds;
+    if (options_.progress) seconds = std::min(seconds, kProgressSeconds);
     if (tracker_) seconds = std::clamp(tracker_->wake_at() - clock_.now(), 0.0, seconds);
     inbox_->pop_all(frames, seconds);
     for (Frame& frame : frames) handle(std::move(frame));
@@ -58,6 +61,13 @@ void DataService::drive_tracker() {
   }
   if (now >= tracker_->wake_at()) tracker_->tick(now);
   for (Frame& frame : tracker_->take_frames()) send(std::move(frame));
+  if (options_.progress) tell_progress(now);
+}
+
+void DataService::tell_progress(double now) {
+  if (now < shown_ + kProgressSeconds) return;
+  shown_ = now;
+  options_.progress(tracker_->progress());
 }
 
 void DataService::handle(Frame&& frame) {

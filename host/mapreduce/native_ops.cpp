@@ -59,6 +59,7 @@ class WordsOfFile final : public RowSource {
       cutter_.begin(*lines);
     }
   }
+  uint64_t bytes_read() const noexcept override { return input_->bytes(); }
 
  private:
   std::unique_ptr<TextInput> input_;
@@ -92,6 +93,7 @@ class WordsOfRows final : public RowSource {
       cutter_.begin(texts_.first[0].text());
     }
   }
+  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
 
  private:
   std::unique_ptr<RowSource> rows_;
@@ -124,6 +126,7 @@ class InCase final : public RowSource {
     }
     return {};
   }
+  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
 
  private:
   std::unique_ptr<RowSource> rows_;
@@ -145,6 +148,7 @@ class WithOne final : public RowSource {
     }
     return {};
   }
+  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
 
  private:
   std::unique_ptr<RowSource> rows_;

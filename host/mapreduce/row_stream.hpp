@@ -40,6 +40,8 @@ class RowSource {
 
   /// Fills `batch`, whose views hold until the next call; `count` is 0 at the end only. An error ends the stream.
   virtual Status next(RowBatch& batch) = 0;
+  /// Bytes of files and of other tasks' outputs that were read so far.
+  virtual uint64_t bytes_read() const noexcept { return 0; }
 };
 
 class RowSink {

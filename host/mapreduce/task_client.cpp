@@ -31,9 +31,11 @@ class OutputSource final : public RowSource {
         index_ = 0;
       }
       block_ = std::move(*block);
+      bytes_ += block_.bytes.size();
       reader_ = RowReader(block_.bytes.view());
     }
   }
+  uint64_t bytes_read() const noexcept override { return bytes_; }
 
  private:
   TaskClient& client_;
@@ -41,6 +43,7 @@ class OutputSource final : public RowSource {
   size_t at_ = 0;
   uint32_t index_ = 0;
   uint32_t of_ = 0;
+  uint64_t bytes_ = 0;
   RowBlock block_;
   RowReader reader_;
 };

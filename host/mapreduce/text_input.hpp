@@ -55,7 +55,7 @@ class LineSource final : public RowSource {
  public:
   explicit LineSource(std::unique_ptr<TextInput> input) : input_(std::move(input)) {}
   Status next(RowBatch& batch) override;
-  uint64_t bytes() const noexcept { return input_->bytes(); }
+  uint64_t bytes_read() const noexcept override { return input_->bytes(); }
   /// For who wants the lines in one piece; before the first `next`.
   std::unique_ptr<TextInput> take_input() && { return std::move(input_); }
 

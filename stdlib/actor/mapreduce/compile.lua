@@ -11,10 +11,24 @@ local M = {}
 
 local TEXT, VALUE = 4, 5
 
+-- Short texts come again soon: while they are kept the VM finds them instead of making and freeing one each time.
+local KEPT, SHORT = 65536, 32
+local ring, at = {}, 0
+
+-- The text of so many bytes.
+local function text_at(bytes, size)
+  local text = ffi.string(bytes, size)
+  if size <= SHORT then
+    at = bit.band(at + 1, KEPT - 1)
+    ring[at] = text
+  end
+  return text
+end
+
 -- The value at `v` (ah_mr_value).
 local function get(v)
   local tag = v.tag
-  if tag == TEXT then return ffi.string(v.bytes, v.size) end
+  if tag == TEXT then return text_at(v.bytes, v.size) end
   if tag == 3 then return v.number end
   if tag == VALUE then
     local value, message = codec.decode(ffi.string(v.bytes, v.size))
@@ -107,7 +121,7 @@ function emitters.flatmap(i, a, b)
       if matches then
         local n = api.match(matches)
         while n > 0 do
-          for j = 0, n - 1 do matchedI(kept(string_of(matches.bytes[j], matches.sizes[j]))) end
+          for j = 0, n - 1 do matchedI(text_at(matches.bytes[j], matches.sizes[j])) end
           n = api.match(matches)
         end
       else
@@ -148,7 +162,7 @@ end
 
 -- Rows of which those of equal keys follow each other, combined by `combine` before the operations see them.
 local grouped = [[
-local api, get, put, string_of, matches_of, each, nothing, new_matches, kept, fs, combine = ...
+local api, get, put, text_at, matches_of, each, nothing, new_matches, fs, combine = ...
 %s
 %s
 local function rest(a, b)
@@ -177,7 +191,7 @@ end
 ]]
 
 local template = [[
-local api, get, put, string_of, matches_of, each, nothing, new_matches, kept, fs = ...
+local api, get, put, text_at, matches_of, each, nothing, new_matches, fs = ...
 %s
 %s
 return function(source)
@@ -208,15 +222,6 @@ local function new_matches(change)
   return matches
 end
 
--- Texts come again soon: while they are kept the VM finds them instead of making and freeing one each time.
-local KEPT = 65536
-local ring, at = {}, 0
-local function kept(text)
-  at = bit.band(at + 1, KEPT - 1)
-  ring[at] = text
-  return text
-end
-
 ---The loop of a stage's tasks: the rows of a source through the operations, what comes out into `put`. Made once for all
 ---tasks of a stage on a node, since what the JIT compiles belongs to it.
 ---@param ops {op: string, fn: function}[]
@@ -233,7 +238,7 @@ function M.loop(ops, put, combine)
   local text = behind(ops, 0, texts)("a", "b")
   local chunk = (combine and grouped or template):format(table.concat(locals, "\n"), table.concat(texts, "\n"), text)
   local make = assert(load(chunk, "@stdlib/actor/mapreduce/compile.lua(loop)", "t"))
-  return make(api, get, put, ffi.string, matches_of, each, nothing, new_matches, kept, fs, combine)
+  return make(api, get, put, text_at, matches_of, each, nothing, new_matches, fs, combine)
 end
 
 -- A row that a keyed operation gets: a pair, or a table of two that stands for one.

@@ -5,6 +5,8 @@ local codec = require("actor.codec")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
 local events = require("actor.events")
+local explain = require("actor.mapreduce.explain")
+local log = require("actor.log")
 local natives = require("actor.mapreduce.natives")
 local node = require("actor.c.node")
 local plans = require("actor.mapreduce.plan")
@@ -213,6 +215,9 @@ local function act(dataset, name, output, read)
   local index, replayed, value = events.enter_action("mapreduce." .. name)
   if replayed then return codec.decode(value) end
   work(index, stages, signature)
+  dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = c.figures() }
+  local summary = node.rank == 0 and node.flags().progress and explain.summary(dataset.last_run)
+  if summary then log.info(summary) end
   local result = read(required(api.results()))
   c.finished()
   node.finish_action(index, codec.encode(result))

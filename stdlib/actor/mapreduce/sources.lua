@@ -8,14 +8,14 @@ local c = require("actor.c.mapreduce")
 
 local M = {}
 
-local SPLIT_BYTES = 8 * 1024 * 1024 -- a few dozen milliseconds' work
-local MOST_SPLITS = 4096
+local LEAST_SPLIT, MOST_SPLIT = 1024 * 1024, 64 * 1024 * 1024 -- bytes
 
 -- Cuts files into splits of about the same size; compressed ones stay whole.
 local function splits_of(files)
   local total = 0
   for _, file in ipairs(files) do total = total + file.bytes end
-  local size = math.max(SPLIT_BYTES, math.ceil(total / MOST_SPLITS))
+  -- Few and large, so that a table that combines by key meets its keys often.
+  local size = math.min(math.max(math.ceil(total / plans.default_partitions()), LEAST_SPLIT), MOST_SPLIT)
   local splits = {}
   for _, file in ipairs(files) do
     if file.compressed then

@@ -1,0 +1,95 @@
+--- What an action does, in words: its stages before it runs, and what came of them afterwards.
+local datasets = require("actor.mapreduce.dataset")
+local plans = require("actor.mapreduce.plan")
+
+local Dataset = datasets.Dataset
+
+local M = {}
+
+local units = { "", " k", " M", " G", " T" }
+
+---"1.23 M": a number with three figures.
+---@param n number
+---@return string
+function M.short(n)
+  local unit = 1
+  while n >= 1000 and unit < #units do n, unit = n / 1000, unit + 1 end
+  if unit == 1 and n % 1 == 0 then return ("%d"):format(n) end
+  return (n < 10 and "%.2f%s" or n < 100 and "%.1f%s" or "%.0f%s"):format(n, units[unit])
+end
+
+local short = M.short
+
+-- "<- stage 1 (bucket by bucket), stage 2"
+local function sources_text(stage, places)
+  local out = {}
+  for i, need in ipairs(stage.needs) do
+    out[i] = ("stage %d%s"):format(places[need.stage], need.wide and " by buckets" or "")
+  end
+  return #out > 0 and "  <- " .. table.concat(out, ", ") or ""
+end
+
+local ends = { combine = "combined into %d buckets", buckets = "%d buckets", count = "counted", reduce = "reduced" }
+
+local function stage_text(i, stage, places)
+  local output = ends[stage.output.kind]
+  local text = ("stage %d: %s; %d task%s%s"):format(i, stage.name, stage.tasks, stage.tasks == 1 and "" or "s",
+    output and ", " .. output:format(stage.buckets) or "")
+  return text .. (stage.keep and ", kept" or "") .. sources_text(stage, places)
+end
+
+local function figures_text(figures)
+  local text = ("    %s rows, %sB in; %s rows, %sB out; %.3f s"):format(short(figures.rows_in), short(figures.bytes_in),
+    short(figures.rows_out), short(figures.bytes_out), figures.seconds)
+  if figures.spilled > 0 then text = text .. ("; %sB spilled"):format(short(figures.spilled)) end
+  if figures.reused > 0 then text = text .. ("; %d tasks' rows were there"):format(figures.reused) end
+  if figures.runs > figures.tasks - figures.reused then
+    text = text .. ("; %d tasks ran again"):format(figures.runs - figures.tasks + figures.reused)
+  end
+  if figures.skipped > 0 then text = text .. ("; %s records skipped"):format(short(figures.skipped)) end
+  return text
+end
+
+---The stages that an action on this dataset has, with the operations that each runs in one pass; after an action what it
+---took: rows, bytes, seconds, spilled bytes.
+---@return string
+function Dataset:explained()
+  local last = self.last_run
+  local stages = last and last.stages or plans.make(self, { kind = "rows" }, plans.default_partitions())
+  local places, out = {}, {}
+  for i, stage in ipairs(stages) do places[stage] = i end
+  for i, stage in ipairs(stages) do
+    out[#out + 1] = stage_text(i, stage, places)
+    if last then out[#out + 1] = figures_text(last.figures.stages[i]) end
+  end
+  if last then out[#out + 1] = ("%s: %.3f s"):format(last.name, last.figures.seconds) end
+  return table.concat(out, "\n")
+end
+
+---Prints `explained()`.
+function Dataset:explain()
+  print(self:explained())
+end
+
+local LONG_SECONDS = 1
+
+---One line about an action: "mapreduce.collect: 2 stages, 48 tasks, 12.3 M rows, 256 MB in 3.21 s".
+---@param run {name: string, figures: table}
+---@return string? nothing for an action that nobody waited for
+function M.summary(run)
+  local figures = run.figures
+  if figures.seconds < LONG_SECONDS then return nil end
+  local tasks, rows, bytes, spilled, again = 0, 0, 0, 0, 0
+  for _, stage in ipairs(figures.stages) do
+    tasks, rows, bytes = tasks + stage.tasks - stage.reused, rows + stage.rows_in, bytes + stage.bytes_in
+    spilled, again = spilled + stage.spilled, again + stage.runs - (stage.tasks - stage.reused)
+  end
+  local text = ("%s: %d stage%s, %d tasks, %s rows, %sB in %.2f s (%s rows/s, %sB/s)"):format(run.name, #figures.stages,
+    #figures.stages == 1 and "" or "s", tasks, short(rows), short(bytes), figures.seconds, short(rows / figures.seconds),
+    short(bytes / figures.seconds))
+  if spilled > 0 then text = text .. (", %sB spilled"):format(short(spilled)) end
+  if again > 0 then text = text .. (", %d tasks ran again"):format(again) end
+  return text
+end
+
+return M
