@@ -77,7 +77,8 @@ typedef struct ah_mapreduce_api {
   /* Combined by key: by a native combiner ("sum", ...) or, with "", by Lua through its slots. As the task's output in
      so many buckets; 0: to be read again with `combined`. */
   ah_mr_sink* (*combine)(const char* native, uint32_t buckets);
-  /* Takes a key, whose place in the table comes from memory meanwhile; how many wait for `locate`, at most 64, or -1. */
+  /* Takes a key, whose place in the table comes from memory meanwhile; how many wait for `locate`, at most 64, or -1.
+   */
   int32_t (*take)(ah_mr_sink* sink, const ah_mr_value* key);
   /* The slots of all keys that wait, in their order; the same key has the same slot. Valid until the next call. A fresh
      one has tag 0. NULL on failure. */

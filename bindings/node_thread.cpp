@@ -5,8 +5,8 @@
 #include "bindings/lua_collective.hpp"
 #include "bindings/lua_data.hpp"
 #include "bindings/lua_host.hpp"
-#include "bindings/lua_node.hpp"
 #include "bindings/lua_mapreduce.hpp"
+#include "bindings/lua_node.hpp"
 #include "bindings/lua_param.hpp"
 #include "bindings/process_shared.hpp"
 
