@@ -40,20 +40,6 @@ function M.where(fn)
   return info.what ~= "C" and info.short_src .. ":" .. info.linedefined or nil
 end
 
----What of `fn` has to be the same on every node: its code's place, and the numbers, strings and booleans that it captures.
----@param fn function
----@return any[]
-function M.signature(fn)
-  local out = { M.where(fn) or "C" }
-  for i = 1, math.huge do
-    local name, value = getupvalue(fn, i)
-    if not name or name == "" then return out end
-    local kind = type(value)
-    out[#out + 1] = name
-    out[#out + 1] = (kind == "number" or kind == "string" or kind == "boolean") and value or kind
-  end
-end
-
 ---Checks that argument `name` of operation `operation` is a function.
 ---@param fn any
 ---@param name string

@@ -91,12 +91,14 @@ function M.close(stage, output, buckets)
   stage.name = #names > 0 and table.concat(names, ", ") or "rows"
 end
 
--- What has to be the same on every node.
+-- What has to be the same on every node: which operations, where they and their functions stand in the script (whose text
+-- is the same everywhere), how much each has to do. Not what functions capture: that may well be a node's own, a clock or
+-- a rank for a log line.
 local function signature(stages)
   local out = {}
   for _, stage in ipairs(stages) do
     local ops = {}
-    for i, op in ipairs(stage.ops) do ops[i] = { op.op, op.where, op.native or functions.signature(op.fn) } end
+    for i, op in ipairs(stage.ops) do ops[i] = { op.op, op.where, op.native or functions.where(op.fn) or "C" } end
     local dataset = stage.input.dataset
     out[#out + 1] = {
       stage.name, stage.tasks, stage.buckets, ops, dataset and dataset.where or "", dataset and dataset.signature or "",
