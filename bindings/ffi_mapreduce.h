@@ -94,4 +94,29 @@ typedef struct ah_mapreduce_api {
   ah_mr_source* (*combined)(ah_mr_sink* sink);
 
   int32_t (*match)(ah_mr_matches* matches);
+
+  /* As `needed`, but one bucket of a wide dependency, whichever task this is. */
+  ah_mr_source* (*needed_of)(uint32_t k, uint32_t bucket);
+  /* What the present task puts out: pairs by key; rows into the bucket named with `into` (0 at first); rows into bucket
+     0 and a sample of at most so many of them into bucket 1; rows by the range of their first value, of which
+     `splitters` gives the borders. */
+  ah_mr_sink* (*keyed)(uint32_t buckets);
+  ah_mr_sink* (*placed)(uint32_t buckets);
+  int32_t (*into)(ah_mr_sink* placed, uint32_t bucket);
+  ah_mr_sink* (*sampled)(uint32_t most);
+  /* From what `sampled` has sampled, borders of so many ranges as rows. */
+  int32_t (*splitters)(ah_mr_source* samples, ah_mr_sink* to, uint32_t ranges, uint32_t descending);
+  ah_mr_sink* (*ranges)(ah_mr_source* splitters, uint32_t descending);
+  /* A pair of the key and the row's bytes, for a sort by that key. */
+  int32_t (*put_under)(ah_mr_sink* sink, const ah_mr_value* key, const ah_mr_row* row);
+  /* A sink that sorts what the task reads itself, by the first value: order 0 ascending, 1 descending, 2 by hash. `rows`:
+     0 any, 1 those of put_under, which come back without the key, 2 any, by all of their bytes, for set_of. It may take
+     one of `parts` parts of the task's memory. */
+  ah_mr_sink* (*sorter)(uint32_t order, uint32_t rows, uint32_t parts);
+  ah_mr_source* (*sorted)(ah_mr_sink* sorter);
+  /* The rows of several sorters by hash, key after key; batch.pair then is 1, +2 where the key is that of the row
+     before, +4 for each sorter before the row's own. */
+  ah_mr_source* (*groups)(ah_mr_sink** sorters, uint32_t count);
+  /* Distinct rows: operation 0 what both have, 1 what the first has and the second has not. */
+  ah_mr_source* (*set_of)(ah_mr_sink* first, ah_mr_sink* second, uint32_t operation);
 } ah_mapreduce_api;

@@ -30,7 +30,10 @@ class MapReduceState final : private TaskPlace {
   lua_CFunction gmatch = nullptr;
 
  private:
-  Result<std::unique_ptr<RowSource>> needed(uint32_t k) override { return client.needed(k); }
+  Result<std::unique_ptr<RowSource>> needed(uint32_t k, std::optional<uint32_t> bucket) override {
+    return client.needed(k, bucket);
+  }
+  TaskRoom room() override { return {client.service().budget(), client.service().spill(), output()}; }
   Result<std::unique_ptr<RowSource>> results() override { return client.results(); }
   Result<std::unique_ptr<TaskSink>> buckets(uint32_t count) override;
   Result<std::unique_ptr<TaskSink>> combine(Combine combine, uint32_t count) override;
@@ -116,7 +119,9 @@ PlanStage stage_on_top(lua_State* L) {
   stage.tasks = whole_field(L, "tasks");
   stage.buckets = whole_field(L, "buckets");
   stage.keep = true_field(L, "keep");
-  each_in(L, "needs", [&] { stage.needs.push_back({whole_field(L, "stage"), true_field(L, "wide")}); });
+  each_in(L, "needs", [&] {
+    stage.needs.push_back({whole_field(L, "stage"), true_field(L, "wide"), whole_field(L, "first")});
+  });
   return stage;
 }
 

@@ -3,8 +3,10 @@
 #include <cstring>
 #include <string>
 
+#include "bindings/mapreduce_wide.hpp"
 #include "bindings/vm.hpp"
 #include "host/mapreduce/native_ops.hpp"
+#include "host/mapreduce/pair_rows.hpp"
 #include "host/mapreduce/text_input.hpp"
 
 namespace actorhost {
@@ -91,7 +93,7 @@ ah_mr_source* range(double first, double step, double from, double to) {
       std::make_unique<RangeSource>(first, step, static_cast<uint64_t>(from), static_cast<uint64_t>(to))));
 }
 
-ah_mr_source* needed(uint32_t k) { return t_streams->add(t_streams->place().needed(k)); }
+ah_mr_source* needed(uint32_t k) { return t_streams->add(t_streams->place().needed(k, {})); }
 ah_mr_source* results() { return t_streams->add(t_streams->place().results()); }
 
 ah_mr_sink* buffer() { return t_streams->add(std::unique_ptr<TaskSink>(std::make_unique<RowBuffer>())); }
@@ -134,6 +136,7 @@ bool parse_combine(std::string_view name, Combine& out) {
   if (name == "sum" || name == "count") return out = Combine::sum, true;
   if (name == "min") return out = Combine::min, true;
   if (name == "max") return out = Combine::max, true;
+  if (name == "row") return out = Combine::row, true;
   return false;
 }
 
@@ -180,6 +183,9 @@ void get_slot(const ah_mr_slot* at, ah_mr_value* value) {
 ah_mr_source* through(ah_mr_source* source, const char* native) {
   const std::string_view name = native;
   std::unique_ptr<RowSource> rows = std::move(source->rows);
+  if (name == "pairs") return t_streams->add(pairs_of(std::move(rows)));
+  if (name == "keys") return t_streams->add(keys_of(std::move(rows)));
+  if (name == "values") return t_streams->add(values_of(std::move(rows)));
   if (name == "words") return t_streams->add(words_of(std::move(rows)));
   if (name == "one") return t_streams->add(with_one(std::move(rows)));
   if (name == "lower") return t_streams->add(in_case(std::move(rows), LetterCase::lower));
@@ -275,13 +281,47 @@ int32_t match(ah_mr_matches* m) {
   return count;
 }
 
-constexpr ah_mapreduce_api kApi = {lines_part, lines_whole, range,    needed,  results, buffer,   buffer_rows,
-                                   batch,      next,        rows,     buckets, put,     combine,  take,
-                                   locate,     set_slot,    get_slot, through, pour,    combined, match};
+constexpr ah_mapreduce_api kApi = {
+    lines_part,
+    lines_whole,
+    range,
+    needed,
+    results,
+    buffer,
+    buffer_rows,
+    batch,
+    next,
+    rows,
+    buckets,
+    put,
+    combine,
+    take,
+    locate,
+    set_slot,
+    get_slot,
+    through,
+    pour,
+    combined,
+    match,
+    // Of wide operations.
+    mapreduce_wide::needed_of,
+    mapreduce_wide::keyed,
+    mapreduce_wide::placed,
+    mapreduce_wide::into,
+    mapreduce_wide::sampled,
+    mapreduce_wide::splitters,
+    mapreduce_wide::ranges,
+    mapreduce_wide::put_under,
+    mapreduce_wide::sorter,
+    mapreduce_wide::sorted,
+    mapreduce_wide::groups,
+    mapreduce_wide::set_of,
+};
 
 }  // namespace
 
 TaskStreams::TaskStreams(TaskPlace& place) : place_(place) { t_streams = this; }
+TaskStreams& TaskStreams::of_thread() { return *t_streams; }
 TaskStreams::~TaskStreams() { t_streams = nullptr; }
 
 void TaskStreams::begin() {

@@ -15,6 +15,13 @@ namespace actorhost {
 
 class Vm;
 
+/// Where a task's rows may lie, and where they go.
+struct TaskRoom {
+  MemoryBudget& budget;
+  SpillFile& spill;
+  BlockSink output;
+};
+
 /// What the streams of a task need of the engine.
 class TaskPlace {
  public:
@@ -22,12 +29,14 @@ class TaskPlace {
   TaskPlace(const TaskPlace&) = delete;
   TaskPlace& operator=(const TaskPlace&) = delete;
   virtual ~TaskPlace() = default;
-  virtual Result<std::unique_ptr<RowSource>> needed(uint32_t k) = 0;
+  /// With a bucket: that of a wide dependency instead of the task's own.
+  virtual Result<std::unique_ptr<RowSource>> needed(uint32_t k, std::optional<uint32_t> bucket) = 0;
   virtual Result<std::unique_ptr<RowSource>> results() = 0;
   virtual Result<std::unique_ptr<TaskSink>> buckets(uint32_t count) = 0;
   virtual Result<std::unique_ptr<TaskSink>> combine(Combine combine, uint32_t buckets) = 0;
   /// To be combined and read again by the task.
   virtual Result<std::unique_ptr<TaskSink>> combine_here(Combine combine, std::unique_ptr<ScratchRows>& rows) = 0;
+  virtual TaskRoom room() = 0;
 };
 
 }  // namespace actorhost
@@ -49,6 +58,7 @@ class TaskStreams {
   /// Makes it the one that this thread's FFI calls find. `place` must outlive it.
   explicit TaskStreams(TaskPlace& place);
   ~TaskStreams();
+  static TaskStreams& of_thread();
   TaskStreams(const TaskStreams&) = delete;
   TaskStreams& operator=(const TaskStreams&) = delete;
 

@@ -108,7 +108,7 @@ Status TaskClient::results_failed(Error error) {
 
 Status TaskClient::finished() { return send(finished_frame(action_)); }
 
-Result<std::unique_ptr<RowSource>> TaskClient::needed(size_t k) {
+Result<std::unique_ptr<RowSource>> TaskClient::needed(size_t k, std::optional<uint32_t> bucket) {
   const PlanStage* own = stage(order_.task.stage);
   if (own == nullptr || k >= own->needs.size() || k >= order_.inputs.size()) {
     return Error{Code::bad_argument, "the task has no such input"};
@@ -117,7 +117,8 @@ Result<std::unique_ptr<RowSource>> TaskClient::needed(size_t k) {
   const uint32_t task = order_.task.task;
   std::vector<OutputSource::Place> places;
   if (own->needs[k].wide) {
-    for (uint32_t i = 0; i < input.places.size(); ++i) places.push_back({{input.stage, i, task}, input.places[i]});
+    const uint32_t from = bucket.value_or(task);
+    for (uint32_t i = 0; i < input.places.size(); ++i) places.push_back({{input.stage, i, from}, input.places[i]});
   } else if (!input.places.empty()) {
     places.push_back({{input.stage, task - own->needs[k].first, 0}, input.places[0]});
   }

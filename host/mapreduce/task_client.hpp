@@ -31,8 +31,9 @@ class TaskClient {
   /// This node has what it needs of the results.
   Status finished();
 
-  /// The rows that the present task needs of its k-th dependency. The client outlives the stream.
-  Result<std::unique_ptr<RowSource>> needed(size_t k);
+  /// The rows that the present task needs of its k-th dependency. Of a wide one it may name another bucket than its
+  /// own, which is then what all tasks read. The client outlives the stream.
+  Result<std::unique_ptr<RowSource>> needed(size_t k, std::optional<uint32_t> bucket = {});
   /// The rows that the final stage has put out, in order of tasks.
   Result<std::unique_ptr<RowSource>> results();
 

@@ -18,15 +18,9 @@ Status BucketSink::put(const RowValue& first, const RowValue* second) {
   const size_t size = written_size(first) + (second != nullptr ? written_size(*second) : 0);
   uint32_t bucket = 0;
   if (blocks_.buckets() > 1) {
-    uint64_t hash = 0;
-    if (is_key(first)) {
-      hash = key_hash(first);
-    } else if (second == nullptr) {
-      hash = row_hash({first.bytes, first.size});
-    } else {
-      return not_a_key(first);
-    }
-    bucket = bucket_of(hash, blocks_.buckets());
+    RowValue key = first;
+    key.number = canonical(key.number);
+    bucket = bucket_of(is_key(key) ? key_hash(key) : row_hash({key.bytes, key.size}), blocks_.buckets());
   }
   char* at = blocks_.room(bucket, size);
   if (at == nullptr) return blocks_.status();
@@ -37,6 +31,13 @@ Status BucketSink::put(const RowValue& first, const RowValue* second) {
 }
 
 Status CombineSink::put(const RowValue& first, const RowValue* second) {
+  if (rows_) {
+    key_bytes_.clear();
+    RowWriter writer(key_bytes_);
+    writer.value(first, second != nullptr);
+    if (second != nullptr) writer.value(*second);
+    return table_.add_rows(key_bytes_) ? Status() : table_.status();
+  }
   if (!numbers_) return Error{Code::bad_argument, "rows of this table are combined by the caller"};
   if (second == nullptr || second->kind() != RowTag::number) {
     return Error{Code::bad_argument, "the value " + (second != nullptr ? describe(*second) : "nil") + " of key " +

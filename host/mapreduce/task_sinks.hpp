@@ -21,7 +21,7 @@ class TaskSink : public RowSink {
   virtual Status finish() = 0;
 };
 
-/// Pairs go to the bucket of their key, other rows to that of their bytes. With one bucket rows stay in order.
+/// Rows of any kind, spread by their first value. With one bucket they stay in order.
 class BucketSink final : public TaskSink {
  public:
   BucketSink(uint32_t buckets, size_t memory, MemoryBudget* budget, BlockSink sink)
@@ -33,11 +33,16 @@ class BucketSink final : public TaskSink {
   BucketBlocks blocks_;
 };
 
-/// Pairs, of which the values of each key become one. What is left goes to `sink` in so many buckets.
+/// Pairs, of which the values of each key become one; with Combine::row any rows, of which one of each is left. What is
+/// left goes to `sink` in so many buckets.
 class CombineSink final : public TaskSink {
  public:
   CombineSink(const CombineOptions& options, uint32_t buckets, BlockSink sink)
-      : table_(options), numbers_(options.combine != Combine::script), buckets_(buckets), sink_(std::move(sink)) {}
+      : table_(options),
+        numbers_(options.combine != Combine::script),
+        rows_(options.combine == Combine::row),
+        buckets_(buckets),
+        sink_(std::move(sink)) {}
   /// With a native combiner.
   Status put(const RowValue& first, const RowValue* second) override;
   Status put(const RowBatch& batch) override { return table_.add_rows(batch) ? Status() : table_.status(); }
@@ -57,8 +62,9 @@ class CombineSink final : public TaskSink {
   std::array<RowValue, CombineTable::kMostKeys> keys_;
   std::array<CombineSlot*, CombineTable::kMostKeys> slots_;
   size_t taken_ = 0;
-  std::string key_bytes_;  // of keys_
+  std::string key_bytes_;  // of keys_; or a row
   bool numbers_;
+  bool rows_;
   uint32_t buckets_;
   BlockSink sink_;
 };
