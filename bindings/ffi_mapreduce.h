@@ -109,9 +109,9 @@ typedef struct ah_mapreduce_api {
   ah_mr_sink* (*ranges)(ah_mr_source* splitters, uint32_t descending);
   /* A pair of the key and the row's bytes, for a sort by that key. */
   int32_t (*put_under)(ah_mr_sink* sink, const ah_mr_value* key, const ah_mr_row* row);
-  /* A sink that sorts what the task reads itself, by the first value: order 0 ascending, 1 descending, 2 by hash. `rows`:
-     0 any, 1 those of put_under, which come back without the key, 2 any, by all of their bytes, for set_of. It may take
-     one of `parts` parts of the task's memory. */
+  /* A sink that sorts what the task reads itself, by the first value: order 0 ascending, 1 descending, 2 by hash.
+     `rows`: 0 any, 1 those of put_under, which come back without the key, 2 any, by all of their bytes, for set_of. It
+     may take one of `parts` parts of the task's memory. */
   ah_mr_sink* (*sorter)(uint32_t order, uint32_t rows, uint32_t parts);
   ah_mr_source* (*sorted)(ah_mr_sink* sorter);
   /* The rows of several sorters by hash, key after key; batch.pair then is 1, +2 where the key is that of the row

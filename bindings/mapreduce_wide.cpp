@@ -101,15 +101,18 @@ ah_mr_sink* ranges(ah_mr_source* splitters, uint32_t descending) {
 
 int32_t put_under(ah_mr_sink* sink, const ah_mr_value* key, const ah_mr_row* row) {
   static thread_local std::string bytes;
+  const auto* first = reinterpret_cast<const RowValue*>(&row->first);
+  const auto* second = reinterpret_cast<const RowValue*>(&row->second);
   bytes.clear();
   RowWriter writer(bytes);
-  writer.value(*reinterpret_cast<const RowValue*>(&row->first), row->pair != 0);
-  if (row->pair != 0) writer.value(*reinterpret_cast<const RowValue*>(&row->second));
+  writer.value(*first, row->pair != 0);
+  if (row->pair != 0) writer.value(*second);
   RowValue inner;
   inner.tag = static_cast<uint32_t>(RowTag::text);
   inner.bytes = bytes.data();
   inner.size = bytes.size();
-  return outcome(sink->rows->put(*reinterpret_cast<const RowValue*>(key), &inner));
+  const auto* under = reinterpret_cast<const RowValue*>(key);
+  return outcome(sink->rows->put(*under, &inner));
 }
 
 ah_mr_sink* sorter(uint32_t order, uint32_t rows, uint32_t parts) {

@@ -61,6 +61,24 @@ end
 
 M.get, M.set = get, set
 
+---What a call of the FFI table gave; raises why it failed where that is nothing.
+---@generic T
+---@param pointer T
+---@return T
+function M.required(pointer)
+  if pointer == nil then c.fail() end
+  return pointer
+end
+
+---A row as one value: a pair is {k, v}.
+---@param a any
+---@param b any
+---@return any
+function M.as_value(a, b)
+  if b ~= nil then return { a, b } end
+  return a
+end
+
 local function nothing(op, fn)
   error(("%s (%s) returned nothing; use filter or flatmap to leave rows out"):format(op, functions.where(fn) or "C"), 0)
 end
