@@ -184,6 +184,16 @@ int failed(lua_State* L) {
   return 0;
 }
 
+/// results_failed(message) -> whether that is because rows are lost, which will be made again
+int results_failed(lua_State* L) {
+  MapReduceState& state = state_of(L);
+  const std::string message(check_text(L, 1, "message", "results_failed"));
+  const bool lost = state.client.has_lost();
+  if (lost) expect(L, state.client.results_failed({Code::peer_lost, message}));
+  lua_pushboolean(L, lost ? 1 : 0);
+  return 1;
+}
+
 int finished(lua_State* L) {
   MapReduceState& state = state_of(L);
   state.streams.begin();
@@ -300,6 +310,7 @@ int open_mapreduce(lua_State* L) {
       {"next_task", guarded<next_task>},
       {"done", guarded<done>},
       {"failed", guarded<failed>},
+      {"results_failed", guarded<results_failed>},
       {"finished", guarded<finished>},
       {"fail", guarded<fail>},
       {"figures", guarded<figures>},

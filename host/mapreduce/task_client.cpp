@@ -6,12 +6,19 @@ namespace actorhost {
 
 namespace {
 
-/// The rows of outputs, one after the other.
-class OutputSource final : public RowSource {
+constexpr size_t kAhead = 8;            // outputs of other processes that are asked for before they are read
+constexpr uint32_t kBlocksAtOnce = 16;  // of one output
+
+}  // namespace
+
+/// The rows of outputs, one after the other. Those of other processes are asked for some outputs ahead, so that their
+/// way is not waited for each time.
+class TaskClient::OutputSource final : public RowSource {
  public:
   struct Place {
     OutputId output;
     ProcessId process;
+    uint32_t question = 0;  // of the answers that are under way; 0: not asked
   };
   OutputSource(TaskClient& client, std::vector<Place> places) : client_(client), places_(std::move(places)) {}
 
@@ -23,32 +30,49 @@ class OutputSource final : public RowSource {
       if (batch.count > 0) return {};  // views into one block only
       if (!reader_.ok()) return Error{Code::bad_data, "a block of rows is damaged"};
       if (at_ == places_.size()) return {};
-      const Place& place = places_[at_];
-      auto block = client_.fetch(place.output, place.process, index_, of_);
-      if (!block) return block.error();
-      if (++index_ >= of_) {
-        ++at_;
-        index_ = 0;
-      }
-      block_ = std::move(*block);
-      bytes_ += block_.bytes.size();
-      reader_ = RowReader(block_.bytes.view());
+      AH_TRY(next_block());
     }
   }
   uint64_t bytes_read() const noexcept override { return bytes_; }
 
  private:
+  Status next_block() {
+    AH_TRY(ask_ahead());
+    Place& place = places_[at_];
+    uint32_t of = 0;
+    auto block = place.question == 0 ? client_.own_block(place.output, index_, of)
+                                     : client_.far_block(place.output, place.process, place.question, of);
+    if (!block) return client_.lose(place.output, place.process, block.error());
+    if (++index_ >= of) {
+      ++at_;
+      index_ = 0;
+    } else if (place.question != 0 && index_ % kBlocksAtOnce == 0) {
+      AH_TRY(client_.ask(place.output, place.process, index_, kBlocksAtOnce, place.question));
+    }
+    block_ = std::move(*block);
+    bytes_ += block_.bytes.size();
+    reader_ = RowReader(block_.bytes.view());
+    return {};
+  }
+
+  Status ask_ahead() {
+    for (; asked_ < places_.size() && asked_ < at_ + kAhead; ++asked_) {
+      Place& place = places_[asked_];
+      if (place.process == client_.service_.process()) continue;
+      AH_TRY(client_.ask(place.output, place.process, 0, kBlocksAtOnce, place.question));
+    }
+    return {};
+  }
+
   TaskClient& client_;
   std::vector<Place> places_;
   size_t at_ = 0;
+  size_t asked_ = 0;  // places before it have been asked for
   uint32_t index_ = 0;
-  uint32_t of_ = 0;
   uint64_t bytes_ = 0;
   RowBlock block_;
   RowReader reader_;
 };
-
-}  // namespace
 
 const PlanStage* TaskClient::stage(StageId id) const noexcept {
   for (const PlanStage& each : plan_.stages) {
@@ -72,6 +96,7 @@ Status TaskClient::begin(uint32_t action, Plan plan, const std::string& where) {
 }
 
 Result<std::optional<TaskOrder>> TaskClient::next() {
+  if (questions_ > 0) AH_TRY(drop_answers());
   AH_TRY(send(want_frame(action_, overs_)));
   const auto answers = [this](const Frame& frame) {
     return (frame.kind == mapreduce_kind::task || frame.kind == mapreduce_kind::over) && frame.tag == action_;
@@ -132,28 +157,28 @@ Result<std::unique_ptr<RowSource>> TaskClient::results() {
   return std::unique_ptr<RowSource>(std::make_unique<OutputSource>(*this, std::move(places)));
 }
 
-Result<RowBlock> TaskClient::fetch(const OutputId& output, ProcessId process, uint32_t index, uint32_t& of) {
-  Result<RowBlock> block = RowBlock();
-  if (process == service_.process()) {
-    const auto count = service_.store().blocks(output);
-    of = static_cast<uint32_t>(count.value_or(0));
-    if (!count) {
-      block = Error{Code::peer_lost, "an output is not where it was"};
-    } else if (index < *count) {
-      block = service_.store().block(output, index);
-    }
-  } else {
-    block = fetch_far(output, process, index, of);
-  }
-  if (!block && block.error().code != Code::interrupted && block.error().code != Code::aborted) {
-    lost_.push_back({output.stage, output.task, process});
-  }
-  return block;
+Status TaskClient::ask(const OutputId& output, ProcessId process, uint32_t first, uint32_t count, uint32_t& question) {
+  question = ++questions_;
+  return send(FetchBlocks{output, first, count}.frame(process, question));
 }
 
-Result<RowBlock> TaskClient::fetch_far(const OutputId& output, ProcessId process, uint32_t index, uint32_t& of) {
-  const uint32_t question = ++questions_;
-  AH_TRY(send(FetchBlocks{output, index, 1}.frame(process, question)));
+/// Notes what could not be had, for `failed`; the run's own end is nobody's loss.
+Error TaskClient::lose(const OutputId& output, ProcessId process, Error error) {
+  if (error.code != Code::interrupted && error.code != Code::aborted) {
+    lost_.push_back({output.stage, output.task, process});
+  }
+  return error;
+}
+
+Result<RowBlock> TaskClient::own_block(const OutputId& output, uint32_t index, uint32_t& of) {
+  const auto count = service_.store().blocks(output);
+  if (!count) return Error{Code::peer_lost, "rows of this process are not where they were"};
+  of = static_cast<uint32_t>(*count);
+  if (index >= *count) return RowBlock();
+  return service_.store().block(output, index);
+}
+
+Result<RowBlock> TaskClient::far_block(const OutputId& output, ProcessId process, uint32_t question, uint32_t& of) {
   const auto answers = [question](const Frame& frame) {
     return (frame.kind == mapreduce_kind::block || frame.kind == mapreduce_kind::missing) && frame.tag == question;
   };
@@ -167,8 +192,18 @@ Result<RowBlock> TaskClient::fetch_far(const OutputId& output, ProcessId process
   }
   auto fetched = FetchedBlock::read(*frame);
   if (!fetched) return fetched.error();
+  if (fetched->output != output) return Error{Code::bad_data, "rows of another output than was asked for"};
   of = fetched->of;
   return std::move(fetched->block);
+}
+
+/// Answers to what nobody waits for any more: those of a task that failed while rows were on their way.
+Status TaskClient::drop_answers() {
+  std::vector<Frame> dropped;
+  const auto answers = [](const Frame& frame) {
+    return frame.kind == mapreduce_kind::block || frame.kind == mapreduce_kind::missing;
+  };
+  return node_.port().receive_all(answers, node_.clock().now(), dropped);
 }
 
 }  // namespace actorhost

@@ -28,6 +28,8 @@ class TaskClient {
   Status failed(Error error);
   /// Taking the results has failed: `next` goes on.
   Status results_failed(Error error);
+  /// Whether inputs could not be had since the last task or failure.
+  bool has_lost() const noexcept { return !lost_.empty(); }
   /// This node has what it needs of the results.
   Status finished();
 
@@ -42,13 +44,15 @@ class TaskClient {
   const ActionOver& over() const noexcept { return over_; }
   DataService& service() noexcept { return service_; }
 
-  /// Block `index` of an output, from wherever it is, and in `of` how many there are; with none of that index, no rows.
-  /// Code::peer_lost where it is not to be had; `failed` tells the tracker then.
-  Result<RowBlock> fetch(const OutputId& output, ProcessId process, uint32_t index, uint32_t& of);
-
  private:
+  class OutputSource;
+
   Status send(Frame&& frame);
-  Result<RowBlock> fetch_far(const OutputId& output, ProcessId process, uint32_t index, uint32_t& of);
+  Status ask(const OutputId& output, ProcessId process, uint32_t first, uint32_t count, uint32_t& question);
+  Result<RowBlock> own_block(const OutputId& output, uint32_t index, uint32_t& of);
+  Result<RowBlock> far_block(const OutputId& output, ProcessId process, uint32_t question, uint32_t& of);
+  Error lose(const OutputId& output, ProcessId process, Error error);
+  Status drop_answers();
 
   Node& node_;
   DataService& service_;

@@ -32,18 +32,29 @@ local function described(stages, signature)
   return { stages = out, hash = codec.hash(signature) }
 end
 
--- Works until the action is over; then final outputs can be read.
-local function work(index, stages, signature)
-  local by_id, made = {}, {}
-  for _, stage in ipairs(stages) do by_id[stage.id] = stage end
-  c.begin(index, described(stages, signature))
+-- Works on tasks until the action is over.
+local function work_on(by_id, made)
   while true do
     local id, task = c.next_task()
     if not id then return end
     local program = made[id] or programs.of(by_id[id])
     made[id] = program
     local ok, message = pcall(program, task)
-    if ok then c.done() else c.failed(tostring(message)) end
+    if ok then ok, message = pcall(c.done) end
+    if not ok then c.failed(tostring(message)) end
+  end
+end
+
+-- Works until the results are there and `read` has made the action's value of them. Where a process is lost with some of
+-- them meanwhile, there is work again.
+local function work(stages, read)
+  local by_id, made = {}, {}
+  for _, stage in ipairs(stages) do by_id[stage.id] = stage end
+  while true do
+    work_on(by_id, made)
+    local ok, result = pcall(function() return read(required(api.results())) end)
+    if ok then return result end
+    if not c.results_failed(tostring(result)) then error(result, 0) end
   end
 end
 
@@ -54,11 +65,11 @@ local function act(dataset, name, output, read)
   local stages, signature = plans.make(dataset, output, plans.default_partitions())
   local index, replayed, value = events.enter_action("mapreduce." .. name)
   if replayed then return codec.decode(value) end
-  work(index, stages, signature)
+  c.begin(index, described(stages, signature))
+  local result = work(stages, read)
   dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = c.figures() }
   local summary = node.rank == 0 and node.flags().progress and explain.summary(dataset.last_run)
   if summary then log.info(summary) end
-  local result = read(required(api.results()))
   c.finished()
   node.finish_action(index, codec.encode(result))
   return result
