@@ -8,6 +8,7 @@
 #include "bindings/mapreduce_api.hpp"
 #include "bindings/node_context.hpp"
 #include "bindings/process_shared.hpp"
+#include "bindings/row_values.hpp"
 #include "host/mapreduce/file_list.hpp"
 #include "host/mapreduce/task_client.hpp"
 
@@ -313,6 +314,8 @@ int open_mapreduce(lua_State* L) {
       {"results_failed", guarded<results_failed>},
       {"finished", guarded<finished>},
       {"fail", guarded<fail>},
+      {"pack", guarded<pack_value>},
+      {"unpack", guarded<unpack_value>},
       {"figures", guarded<figures>},
       {"clone", guarded<clone>},
       {"gmatch_of", guarded<gmatch_of>},

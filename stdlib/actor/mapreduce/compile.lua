@@ -25,16 +25,37 @@ local function text_at(bytes, size)
   return text
 end
 
+local PACKED = 0xff -- the first byte of a value with tensors (bindings/row_values.hpp)
+
+---The bytes of any value that can travel, tensors included.
+---@param value any
+---@return string
+local function to_bytes(value)
+  local bytes, tensors = codec.encode(value)
+  return tensors and c.pack(value) or bytes
+end
+
+---@param bytes string as to_bytes gave them
+---@return any
+local function from_bytes(bytes)
+  local value, message
+  if bytes:byte() == PACKED then
+    value, message = c.unpack(bytes)
+  else
+    value, message = codec.decode(bytes)
+  end
+  if message then error("a row is damaged: " .. message, 0) end
+  return value
+end
+
+M.to_bytes, M.from_bytes = to_bytes, from_bytes
+
 -- The value at `v` (ah_mr_value).
 local function get(v)
   local tag = v.tag
   if tag == TEXT then return text_at(v.bytes, v.size) end
   if tag == 3 then return v.number end
-  if tag == VALUE then
-    local value, message = codec.decode(ffi.string(v.bytes, v.size))
-    if message then error("a row is damaged: " .. message, 0) end
-    return value
-  end
+  if tag == VALUE then return from_bytes(ffi.string(v.bytes, v.size)) end
   if tag == 0 then return nil end
   return tag == 2
 end
@@ -52,10 +73,8 @@ local function set(v, x)
   elseif x == nil then
     v.tag = 0
   else
-    local bytes, tensors = codec.encode(x)
-    if tensors then error("tensors inside rows are not supported yet", 0) end
-    encoded = bytes
-    v.tag, v.bytes, v.size = VALUE, bytes, #bytes
+    encoded = to_bytes(x)
+    v.tag, v.bytes, v.size = VALUE, encoded, #encoded
   end
 end
 

@@ -64,14 +64,14 @@ local function act(dataset, name, output, read)
   if node.role == "server" then check.fail("mapreduce is for workers and this is a parameter server; guard with actor.role") end
   local stages, signature = plans.make(dataset, output, plans.default_partitions())
   local index, replayed, value = events.enter_action("mapreduce." .. name)
-  if replayed then return codec.decode(value) end
+  if replayed then return compile.from_bytes(value) end
   c.begin(index, described(stages, signature))
   local result = work(stages, read)
   dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = c.figures() }
   local summary = node.rank == 0 and node.flags().progress and explain.summary(dataset.last_run)
   if summary then log.info(summary) end
   c.finished()
-  node.finish_action(index, codec.encode(result))
+  node.finish_action(index, compile.to_bytes(result))
   return result
 end
 
