@@ -52,6 +52,14 @@ typedef struct ah_mr_slot {
   uint16_t unused;
 } ah_mr_slot;
 
+/* As host/mapreduce/row_sampler.hpp's RowSampler. */
+typedef struct ah_mr_sampler {
+  double fraction;
+  double seed;
+  uint32_t salt;
+  uint32_t replacement; /* 1: rows may come more than once */
+} ah_mr_sampler;
+
 typedef struct ah_mapreduce_api {
   ah_mr_source* (*lines_part)(const char* path, double from, double to);
   ah_mr_source* (*lines_whole)(const char* path);
@@ -94,6 +102,10 @@ typedef struct ah_mapreduce_api {
   ah_mr_source* (*combined)(ah_mr_sink* sink);
 
   int32_t (*match)(ah_mr_matches* matches);
+
+  /* How often the sample has row number `row` (from 0) of a task (from 1). */
+  int32_t (*draw)(const ah_mr_sampler* sampler, double task, double row);
+  ah_mr_source* (*sample)(ah_mr_source* source, const ah_mr_sampler* sampler, double task);
 
   /* As `needed`, but one bucket of a wide dependency, whichever task this is. */
   ah_mr_source* (*needed_of)(uint32_t k, uint32_t bucket);

@@ -159,14 +159,20 @@ int next_task(lua_State* L) {
   return 3;
 }
 
-/// done(): what has been put out is the task's output
+/// finish_output(): all that the task puts out has been put
+int finish_output(lua_State* L) {
+  expect(L, state_of(L).streams.finish());
+  return 0;
+}
+
+/// done(added): what has been put out is the task's output; `added` is what its accumulators got, or nil
 int done(lua_State* L) {
   MapReduceState& state = state_of(L);
-  if (auto finished = state.streams.finish(); !finished) raise_error(L, finished.error());
   const OutputFigures out = state.attempt->figures();
   state.attempt->commit();
   state.attempt.reset();
   TaskReport report;
+  if (!lua_isnoneornil(L, 1)) report.accumulators = Blob::copy_of(check_text(L, 1, "added", "done"));
   report.figures.rows_out = out.rows;
   report.figures.bytes_out = out.bytes;
   report.figures.rows_in = state.streams.rows_in();
@@ -230,6 +236,25 @@ int figures(lua_State* L) {
     lua_rawseti(L, -2, ++i);
   }
   lua_setfield(L, -2, "stages");
+  return 1;
+}
+
+/// accumulated() -> what the tasks' accumulators got, in an order that is the same on every node
+int accumulated(lua_State* L) {
+  const auto& list = state_of(L).client.over().accumulators;
+  lua_createtable(L, static_cast<int>(list.size()), 0);
+  int i = 0;
+  for (const Accumulated& one : list) {
+    const std::string_view bytes = one.bytes.view();
+    lua_pushlstring(L, bytes.data(), bytes.size());
+    lua_rawseti(L, -2, ++i);
+  }
+  return 1;
+}
+
+/// memory() -> bytes that each node may use
+int memory(lua_State* L) {
+  lua_pushnumber(L, static_cast<lua_Number>(state_of(L).client.service().budget().each()));
   return 1;
 }
 
@@ -309,10 +334,13 @@ int open_mapreduce(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
       {"begin", guarded<begin>},
       {"next_task", guarded<next_task>},
+      {"finish_output", guarded<finish_output>},
       {"done", guarded<done>},
       {"failed", guarded<failed>},
       {"results_failed", guarded<results_failed>},
       {"finished", guarded<finished>},
+      {"accumulated", guarded<accumulated>},
+      {"memory", guarded<memory>},
       {"fail", guarded<fail>},
       {"pack", guarded<pack_value>},
       {"unpack", guarded<unpack_value>},

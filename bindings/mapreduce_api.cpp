@@ -7,6 +7,7 @@
 #include "bindings/vm.hpp"
 #include "host/mapreduce/native_ops.hpp"
 #include "host/mapreduce/pair_rows.hpp"
+#include "host/mapreduce/row_sampler.hpp"
 #include "host/mapreduce/text_input.hpp"
 
 namespace actorhost {
@@ -15,6 +16,7 @@ namespace {
 
 static_assert(sizeof(ah_mr_value) == sizeof(RowValue) && sizeof(ah_mr_batch) == sizeof(RowBatch));
 static_assert(offsetof(ah_mr_batch, pair) == offsetof(RowBatch, pair) && sizeof(ah_mr_slot) == sizeof(CombineSlot));
+static_assert(sizeof(ah_mr_sampler) == sizeof(RowSampler));
 static_assert(offsetof(ah_mr_slot, tag) == offsetof(CombineSlot, tag));
 
 thread_local TaskStreams* t_streams = nullptr;
@@ -281,6 +283,14 @@ int32_t match(ah_mr_matches* m) {
   return count;
 }
 
+int32_t draw(const ah_mr_sampler* sampler, double task, double row) {
+  return static_cast<int32_t>(reinterpret_cast<const RowSampler*>(sampler)->draw(task, row));
+}
+
+ah_mr_source* sample(ah_mr_source* source, const ah_mr_sampler* sampler, double task) {
+  return t_streams->add(sample_of(std::move(source->rows), *reinterpret_cast<const RowSampler*>(sampler), task));
+}
+
 constexpr ah_mapreduce_api kApi = {
     lines_part,
     lines_whole,
@@ -303,6 +313,8 @@ constexpr ah_mapreduce_api kApi = {
     pour,
     combined,
     match,
+    draw,
+    sample,
     // Of wide operations.
     mapreduce_wide::needed_of,
     mapreduce_wide::keyed,

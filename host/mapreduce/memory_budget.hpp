@@ -34,6 +34,8 @@ class MemoryBudget {
   size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
   size_t limit() const noexcept { return limit_; }
   bool exceeded() const noexcept { return used() > limit_; }
+  /// What there is for each user.
+  size_t each() const noexcept { return limit_ / users_; }
   /// What one task may take for its tables, sorts and buffers: half of the limit goes to all tasks, the rest is for
   /// what they have put out.
   size_t share() const noexcept { return limit_ / 2 / users_; }

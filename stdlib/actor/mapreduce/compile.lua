@@ -2,105 +2,19 @@
 --- compiles each stage's loop for the functions at hand. Rows are in C++ before and after; only what a function needs
 --- becomes a Lua value.
 local ffi = require("ffi")
-local codec = require("actor.codec")
-local functions = require("actor.mapreduce.functions")
+local faults = require("actor.mapreduce.faults")
+local values = require("actor.mapreduce.values")
 local api = require("actor.ffi")("mapreduce")
 local c = require("actor.c.mapreduce")
 
 local M = {}
 
-local TEXT, VALUE = 4, 5
+for name, value in pairs(values) do M[name] = value end
 
--- Short texts come again soon: while they are kept the VM finds them instead of making and freeing one each time.
-local KEPT, SHORT = 65536, 32
-local ring, at = {}, 0
+local get, set, text_at = values.get, values.set, values.text_at
+faults.read_with(get)
 
--- The text of so many bytes.
-local function text_at(bytes, size)
-  local text = ffi.string(bytes, size)
-  if size <= SHORT then
-    at = bit.band(at + 1, KEPT - 1)
-    ring[at] = text
-  end
-  return text
-end
-
-local PACKED = 0xff -- the first byte of a value with tensors (bindings/row_values.hpp)
-
----The bytes of any value that can travel, tensors included.
----@param value any
----@return string
-local function to_bytes(value)
-  local bytes, tensors = codec.encode(value)
-  return tensors and c.pack(value) or bytes
-end
-
----@param bytes string as to_bytes gave them
----@return any
-local function from_bytes(bytes)
-  local value, message
-  if bytes:byte() == PACKED then
-    value, message = c.unpack(bytes)
-  else
-    value, message = codec.decode(bytes)
-  end
-  if message then error("a row is damaged: " .. message, 0) end
-  return value
-end
-
-M.to_bytes, M.from_bytes = to_bytes, from_bytes
-
--- The value at `v` (ah_mr_value).
-local function get(v)
-  local tag = v.tag
-  if tag == TEXT then return text_at(v.bytes, v.size) end
-  if tag == 3 then return v.number end
-  if tag == VALUE then return from_bytes(ffi.string(v.bytes, v.size)) end
-  if tag == 0 then return nil end
-  return tag == 2
-end
-
-local encoded -- keeps a value's bytes alive until they are copied
-
-local function set(v, x)
-  local kind = type(x)
-  if kind == "number" then
-    v.tag, v.number = 3, x
-  elseif kind == "string" then
-    v.tag, v.bytes, v.size = TEXT, x, #x
-  elseif kind == "boolean" then
-    v.tag, v.number = x and 2 or 1, x and 1 or 0
-  elseif x == nil then
-    v.tag = 0
-  else
-    encoded = to_bytes(x)
-    v.tag, v.bytes, v.size = VALUE, encoded, #encoded
-  end
-end
-
-M.get, M.set = get, set
-
----What a call of the FFI table gave; raises why it failed where that is nothing.
----@generic T
----@param pointer T
----@return T
-function M.required(pointer)
-  if pointer == nil then c.fail() end
-  return pointer
-end
-
----A row as one value: a pair is {k, v}.
----@param a any
----@param b any
----@return any
-function M.as_value(a, b)
-  if b ~= nil then return { a, b } end
-  return a
-end
-
-local function nothing(op, fn)
-  error(("%s (%s) returned nothing; use filter or flatmap to leave rows out"):format(op, functions.where(fn) or "C"), 0)
-end
+local function nothing() error("it returned nothing (filter and flatmap leave rows out)", 0) end
 
 -- ---- string.gmatch ----
 
@@ -135,78 +49,122 @@ end
 
 -- ---- the text ----
 
+-- Lines that call a user's function end in a mark for faults.lua.
+
 local emitters = {}
 
 -- Each takes the names of the present row's variables and gives text, with `rest` where the following operations go.
 function emitters.map(i, a, b, rest)
   return ([[
-    local a%d, b%d = f%d(%s, %s)
-    if a%d == nil and b%d == nil then nothing("map", f%d) end
-    %s]]):format(i, i, i, a, b, i, i, i, rest("a" .. i, "b" .. i))
+    local aI, bI = fI(A, B) --fI
+    if aI == nil and bI == nil then nothing() end --fI
+    REST]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("a" .. i, "b" .. i) })
 end
 
 function emitters.filter(i, a, b, rest)
-  return ("if f%d(%s, %s) then %s end"):format(i, a, b, rest(a, b))
+  return ([[
+    if fI(A, B) then --fI
+      REST
+    end]]):gsub("%u+", { I = i, A = a, B = b, REST = rest(a, b) })
 end
 
--- Whatever the function returned, its rows go to one local function, which the JIT inlines.
-function emitters.flatmap(i, a, b)
-  return ([[
-    local r1, r2, r3, r4 = fI(A, B)
-    if type(r1) == "function" then
-      local matches = matches_of(r1, mI)
-      if matches then
-        local n = api.match(matches)
-        while n > 0 do
-          for j = 0, n - 1 do matchedI(text_at(matches.bytes[j], matches.sizes[j])) end
-          n = api.match(matches)
-        end
-      else
-        for x, y in r1, r2, r3 do nextI(x, y) end
+-- Whatever a function returned, its rows go to one local function, which the JIT inlines.
+local spread = [[
+local function spreadI(r1, r2, r3, r4, ...)
+  if type(r1) == "function" then
+    local matches = matches_of(r1, mI)
+    if matches then
+      local n = api.match(matches)
+      while n > 0 do
+        for j = 0, n - 1 do matchedI(text_at(matches.bytes[j], matches.sizes[j])) end
+        n = api.match(matches)
       end
-    elseif r2 == nil and type(r1) == "table" then
-      for j = 1, #r1 do nextI(r1[j]) end
-    elseif r4 ~= nil then
-      each(nextI, fI(A, B))
     else
-      if r1 ~= nil then nextI(r1) end
-      if r2 ~= nil then nextI(r2) end
-      if r3 ~= nil then nextI(r3) end
-    end]]):gsub("I", i):gsub("A", a):gsub("B", b)
+      for x, y in r1, r2, r3 do nextI(x, y) end --fI
+    end
+  elseif r2 == nil and type(r1) == "table" then
+    for j = 1, #r1 do nextI(r1[j]) end
+  elseif r4 ~= nil then
+    each(nextI, r1, r2, r3, r4, ...)
+  else
+    if r1 ~= nil then nextI(r1) end
+    if r2 ~= nil then nextI(r2) end
+    if r3 ~= nil then nextI(r3) end
+  end
+end]]
+
+function emitters.flatmap(i, a, b)
+  return ("spread%d(f%d(%s, %s)) --f%d"):format(i, i, a, b, i)
 end
+
+function emitters.map_partition(i)
+  return ("spread%d(f%d(rows, task)) --f%d"):format(i, i, i)
+end
+
+function emitters.flatten(i, a, b)
+  return ([[
+    if type(A) ~= "table" or B ~= nil then no_array(A, B) end --fI
+    for j = 1, #A do nextI(A[j]) end]]):gsub("%u+", { I = i, A = a, B = b })
+end
+
+-- How often a row comes hangs on the seed, its task and how many came before it in this task.
+function emitters.sample(i, a, b, rest)
+  return ([[
+    local nI = api.draw(fI, task, sI)
+    sI = sI + 1
+    for _ = 1, nI do
+      REST
+    end]]):gsub("%u+", { I = i, REST = rest(a, b) })
+end
+
+-- What has its rows in a local function behind it.
+local spreads = { flatmap = true, flatten = true, map_partition = true }
 
 local changes = { lower = 1, upper = 2 }
 
 -- Whether an operation only changes the case of texts: how, as ah_mr_matches has it.
 local function changes_case(op) return op and op.op == "map" and changes[op.native] or nil end
 
--- The text of the operations behind the i-th, as a function of the names of its row's variables. What follows a flatmap
--- is a local function of its own, whose text goes into `texts`.
+-- The text of the operations behind the i-th, as a function of the names of its row's variables. What follows an operation
+-- that spreads is a local function of its own, whose text goes into `texts`.
 local function behind(ops, i, texts)
   return function(a, b)
     local op = ops[i + 1]
-    if not op then return ("put(%s, %s)"):format(a, b) end
+    if not op then return ("put(%s, %s) --put"):format(a, b) end
     local rest = behind(ops, i + 1, texts)
-    if op.op == "flatmap" then
-      local function named(name, text) texts[#texts + 1] = ("local function %s%d(a, b) %s end"):format(name, i + 1, text) end
+    if spreads[op.op] then
+      local function named(name, text)
+        texts[#texts + 1] = ("local function %s%d(a, b)\n%s\nend"):format(name, i + 1, text)
+      end
       named("next", rest("a", "b"))
       -- What C++ has found it has changed the case of, too.
       named("matched", changes_case(ops[i + 2]) and behind(ops, i + 2, texts)("a", "b") or ("next%d(a, b)"):format(i + 1))
+      if op.op ~= "flatten" then texts[#texts + 1] = (spread:gsub("I", tostring(i + 1))) end
     end
     return emitters[op.op](i + 1, a, b, rest)
   end
 end
 
+-- What every chunk begins with: `state` is what faults.lua and who stops a loop early look at, `task` the task's number.
+local head = [[
+local put, fs, state, combine, iterate, parts = ...
+local api, get, text_at, matches_of, each, fail = parts.api, parts.get, parts.text_at, parts.matches_of, parts.each, parts.fail
+local nothing, new_matches, no_array, no_key = parts.nothing, parts.new_matches, parts.no_array, parts.no_key
+local task
+LOCALS
+TEXTS
+]]
+
 -- Rows of which those of equal keys follow each other, combined by `combine` before the operations see them.
-local grouped = [[
-local api, get, put, text_at, matches_of, each, nothing, new_matches, fs, combine = ...
-%s
-%s
+local grouped = head .. [[
 local function rest(a, b)
-  %s
+  ROW
 end
-return function(source)
+return function(source, number)
+  task = number
+  BEGIN
   local batch = api.batch(source)
+  state.batch = batch
   local any, key, value = false, nil, nil
   while true do
     local n = api.next(source)
@@ -217,7 +175,7 @@ return function(source)
     for i = 0, n - 1 do
       batch.at = i
       if batch.pair[i] == 3 then
-        value = combine(value, get(batch.second[i]))
+        value = combine(value, get(batch.second[i])) --combine
       else
         if any then rest(key, value) end
         any, key, value = true, get(batch.first[i]), get(batch.second[i])
@@ -227,21 +185,77 @@ return function(source)
 end
 ]]
 
-local template = [[
-local api, get, put, text_at, matches_of, each, nothing, new_matches, fs = ...
-%s
-%s
-return function(source)
+local plain = head .. [[
+return function(source, number)
+  task = number
+  BEGIN
   local batch = api.batch(source)
-  while true do
+  state.batch = batch
+  while not state.full do
     local n = api.next(source)
     if n <= 0 then return n end
     for i = 0, n - 1 do
       batch.at = i
       local a, b = get(batch.first[i]), nil
       if batch.pair[i] ~= 0 then b = get(batch.second[i]) end
-      %s
+      ROW
     end
+  end
+  return 0
+end
+]]
+
+-- Behind a function that takes all rows of a partition.
+local partition = head .. [[
+return function(source, number)
+  task = number
+  BEGIN
+  local rows = iterate(source, number)
+  ROW
+  return 0
+end
+]]
+
+-- Rows to be pulled: what comes of one of the source's waits until it is asked for.
+local pulled = head:gsub("local put, ", "local _, ", 1):gsub("local task\n", [[
+local task
+local firsts, seconds, count = {}, {}, 0
+local function put(a, b)
+  if a == nil and b ~= nil then no_key() end
+  count = count + 1
+  firsts[count], seconds[count] = a, b
+end
+]], 1) .. [[
+local function rest(a, b)
+  ROW
+end
+return function(source, number)
+  task = number
+  BEGIN
+  local batch = api.batch(source)
+  state.batch = batch
+  local size, i, at = 0, 0, 0
+  count = 0
+  return function()
+    while at == count do
+      at, count = 0, 0
+      if size < 0 then return nil end
+      if i == size then
+        size, i = api.next(source), 0
+        if size < 0 then fail() end
+        if size == 0 then
+          size = -1
+          return nil
+        end
+      end
+      batch.at = i
+      local b = nil
+      if batch.pair[i] ~= 0 then b = get(batch.second[i]) end
+      i = i + 1
+      rest(get(batch.first[i - 1]), b)
+    end
+    at = at + 1
+    return firsts[at], seconds[at]
   end
 end
 ]]
@@ -259,23 +273,76 @@ local function new_matches(change)
   return matches
 end
 
+local function no_array(a, b)
+  error(("flatten takes rows that are arrays, got a %s"):format(b ~= nil and "pair" or type(a)), 0)
+end
+
+local function no_key() error("map_partition cannot take pairs whose key is nil", 0) end
+
+local parts = {
+  api = api, get = get, text_at = text_at, matches_of = matches_of, each = each, nothing = nothing,
+  new_matches = new_matches, no_array = no_array, no_key = no_key, fail = c.fail,
+}
+
+-- Makes one of the chunks above.
+local function make(chunk, ops, put, combine, labels, state, iterate)
+  local locals, begin, fs, texts = {}, {}, {}, {}
+  for i, op in ipairs(ops) do
+    locals[i] = ("local f%d = fs[%d]"):format(i, i)
+    fs[i] = op.fn
+    if op.op == "flatmap" or op.op == "map_partition" then
+      locals[i] = locals[i] .. (" local m%d = new_matches(%d)"):format(i, changes_case(ops[i + 1]) or 0)
+    elseif op.op == "sample" then
+      locals[i] = locals[i] .. (" local s%d = 0"):format(i)
+      begin[#begin + 1] = ("s%d = 0"):format(i)
+    end
+  end
+  local row = behind(ops, 0, texts)("a", "b")
+  local text = chunk:gsub("%f[%u]%u%u%u+%f[^%u]", {
+    LOCALS = table.concat(locals, "\n"), TEXTS = table.concat(texts, "\n"), BEGIN = table.concat(begin, "\n"), ROW = row,
+  })
+  return faults.load(text, ops, labels, state)(put, fs, state, combine, iterate, parts)
+end
+
+local function last_partition_function(ops)
+  for i = #ops, 1, -1 do
+    if ops[i].op == "map_partition" then return i end
+  end
+end
+
+-- What opens an iterator over the rows that `ops` make of a source.
+local function iterator(ops, combine, labels, state)
+  if not combine and not last_partition_function(ops) then return make(pulled, ops, nil, nil, labels, state) end
+  local loop = M.loop(ops, function(a, b)
+    if a == nil and b ~= nil then no_key() end
+    coroutine.yield(a, b)
+  end, combine, labels, state)
+  return function(source, task)
+    return coroutine.wrap(function()
+      local ok, result = xpcall(loop, faults.explain, source, task)
+      if not ok then error(faults.explained(result), 0) end
+      if result < 0 then c.fail() end
+    end)
+  end
+end
+
 ---The loop of a stage's tasks: the rows of a source through the operations, what comes out into `put`. Made once for all
 ---tasks of a stage on a node, since what the JIT compiles belongs to it.
 ---@param ops {op: string, fn: function}[]
 ---@param put fun(a: any, b: any)
 ---@param combine? fun(a: any, b: any): any of the values of equal keys that follow each other
----@return fun(source: ffi.cdata*): integer 0 at the end, below it when the source has failed
-function M.loop(ops, put, combine)
-  local locals, fs, texts = {}, {}, {}
+---@param labels? {put?: actor.mapreduce.Label, combine?: actor.mapreduce.Label} whose functions those are, for messages
+---@param state? table whose `full` ends the loop at the next batch
+---@return fun(source: ffi.cdata*, task?: integer): integer 0 at the end, below it when the source has failed
+function M.loop(ops, put, combine, labels, state)
+  labels, state = labels or {}, state or {}
+  local at = last_partition_function(ops)
+  if not at then return make(combine and grouped or plain, ops, put, combine, labels, state) end
+  local before, rest = {}, {}
   for i, op in ipairs(ops) do
-    locals[i] = ("local f%d = fs[%d]"):format(i, i)
-    fs[i] = op.fn
-    if op.op == "flatmap" then locals[i] = locals[i] .. (" local m%d = new_matches(%d)"):format(i, changes_case(ops[i + 1]) or 0) end
+    if i < at then before[#before + 1] = op else rest[#rest + 1] = op end
   end
-  local text = behind(ops, 0, texts)("a", "b")
-  local chunk = (combine and grouped or template):format(table.concat(locals, "\n"), table.concat(texts, "\n"), text)
-  local make = assert(load(chunk, "@stdlib/actor/mapreduce/compile.lua(loop)", "t"))
-  return make(api, get, put, text_at, matches_of, each, nothing, new_matches, fs, combine)
+  return make(partition, rest, put, nil, labels, state, iterator(before, combine, labels, state))
 end
 
 -- A row that a keyed operation gets: a pair, or a table of two that stands for one.

@@ -99,6 +99,14 @@ function Dataset:shuffle(partitions)
 end
 Dataset.repartition = Dataset.shuffle
 
+---All rows in one partition, in order.
+---@param dataset actor.mapreduce.Dataset
+---@param op string
+---@return actor.mapreduce.Dataset
+function M.gathered(dataset, op)
+  return M.new { kind = "wide", op = op, parents = { dataset }, partitions = 1 }
+end
+
 ---Keeps the rows where they are made: the next action that needs them finds them there.
 ---@return actor.mapreduce.Dataset self
 function Dataset:cache()

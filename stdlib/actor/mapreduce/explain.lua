@@ -29,12 +29,13 @@ local function sources_text(stage, places)
   return #out > 0 and "  <- " .. table.concat(out, ", ") or ""
 end
 
-local ends = { combine = "combined into %d buckets", buckets = "%d buckets", count = "counted", reduce = "reduced" }
+local ends = { combine = "combined into %d buckets", buckets = "%d buckets" }
 
 local function stage_text(i, stage, places)
-  local output = ends[stage.output.kind]
+  local output, label = ends[stage.output.kind], stage.output.label
+  output = output and output:format(stage.buckets) or label and label.op
   local text = ("stage %d: %s; %d task%s%s"):format(i, stage.name, stage.tasks, stage.tasks == 1 and "" or "s",
-    output and ", " .. output:format(stage.buckets) or "")
+    output and ", " .. output or "")
   return text .. (stage.keep and ", kept" or "") .. sources_text(stage, places)
 end
 

@@ -1,4 +1,5 @@
 --- Users' functions as operations keep them: frozen when the operation is defined, and named for messages.
+local broadcasts = require("actor.mapreduce.broadcasts")
 local check = require("actor.check")
 local c = require("actor.c.mapreduce")
 
@@ -38,6 +39,23 @@ end
 function M.where(fn)
   local info = debug.getinfo(fn, "S")
   return info.what ~= "C" and info.short_src .. ":" .. info.linedefined or nil
+end
+
+---The hashes of the broadcasts that `fn` captures, in captured functions too: those have to be the same on every node.
+---@param fn any
+---@param done? table
+---@return any[]
+function M.broadcasts(fn, done)
+  done = done or {}
+  if type(fn) ~= "function" or not is_users(fn) or done[fn] then return {} end
+  done[fn] = true
+  local out = {}
+  for i = 1, math.huge do
+    local name, value = getupvalue(fn, i)
+    if not name then return out end
+    if broadcasts.is(value) then out[#out + 1] = value.hash end
+    if type(value) == "function" then out[#out + 1] = M.broadcasts(value, done) end
+  end
 end
 
 ---Checks that argument `name` of operation `operation` is a function.

@@ -8,13 +8,24 @@
 ---       :map(function(word) return word, 1 end)
 ---       :reduce_by_key(mr.sum)
 ---       :collect()
+local accumulators = require("actor.mapreduce.accumulators")
+local broadcasts = require("actor.mapreduce.broadcasts")
 local natives = require("actor.mapreduce.natives")
 local sources = require("actor.mapreduce.sources")
-require("actor.mapreduce.run")
+local node = require("actor.c.node")
+require("actor.mapreduce.narrow")
+require("actor.mapreduce.actions")
 
 local M = {}
 
 M.load, M.parallelize, M.range, M.generate = sources.load, sources.parallelize, sources.range, sources.generate
 M.words, M.one, M.sum, M.min, M.max = natives.words, natives.one, natives.sum, natives.min, natives.max
+M.accumulator, M.broadcast, M.get_value = accumulators.new, broadcasts.new, broadcasts.get_value
+
+---The ids of the workers, in order of ranks.
+---@return integer[]
+function M.workers()
+  return node.workers()
+end
 
 return M

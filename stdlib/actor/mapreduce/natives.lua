@@ -28,13 +28,20 @@ local by_value = {
 }
 
 -- By native operation on rows: the operation that it is one for.
-M.operations = { words = "flatmap", one = "map", lower = "map", upper = "map" }
+M.operations = { words = "flatmap", one = "map", lower = "map", upper = "map", sample = "sample" }
 
 ---The name of the native twin of `fn`, if it has one.
 ---@param fn any
 ---@return string?
 function M.of(fn)
   return by_value[fn]
+end
+
+---Whether `fn` is one of those that combine two values into one.
+---@param fn any
+---@return boolean
+function M.combines(fn)
+  return fn == M.sum or fn == M.min or fn == M.max
 end
 
 return M

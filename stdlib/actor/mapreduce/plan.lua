@@ -91,14 +91,21 @@ function M.close(stage, output, buckets)
   stage.name = #names > 0 and table.concat(names, ", ") or "rows"
 end
 
+local function signature_of(op)
+  local is_function = type(op.fn) == "function"
+  local where = op.native or is_function and functions.where(op.fn) or "C"
+  return { op.op, op.where, where, functions.broadcasts(op.fn), op.signature or "" }
+end
+
 -- What has to be the same on every node: which operations, where they and their functions stand in the script (whose text
--- is the same everywhere), how much each has to do. Not what functions capture: that may well be a node's own, a clock or
--- a rank for a log line.
-local function signature(stages)
-  local out = {}
+-- is the same everywhere), how much each has to do, what broadcasts they capture. Not what else functions capture: that may
+-- well be a node's own, a clock or a rank for a log line.
+local function signature(stages, output)
+  local label = output.label or {}
+  local out = { { label.op or "", label.where or "", functions.broadcasts(output.fn) } }
   for _, stage in ipairs(stages) do
     local ops = {}
-    for i, op in ipairs(stage.ops) do ops[i] = { op.op, op.where, op.native or functions.where(op.fn) or "C" } end
+    for i, op in ipairs(stage.ops) do ops[i] = signature_of(op) end
     local dataset = stage.input.dataset
     out[#out + 1] = {
       stage.name, stage.tasks, stage.buckets, ops, dataset and dataset.where or "", dataset and dataset.signature or "",
@@ -116,6 +123,12 @@ local function with_needed(stage, out, seen)
   return out
 end
 
+-- As many partitions as `output` wants, of those that come right from a source; else all.
+local function limit(final, output)
+  output.all = not output.partitions or #final.needs > 0 or output.partitions >= final.tasks
+  if not output.all then final.tasks = output.partitions end
+end
+
 ---The stages that make the rows of `dataset`, the final one last; those whose outputs are kept come with all that made
 ---them, in case they are lost.
 ---@param dataset actor.mapreduce.Dataset
@@ -128,8 +141,9 @@ function M.make(dataset, output, parallelism)
   count_uses(dataset, planner.uses)
   local final = planner:open(dataset)
   M.close(final, output, 1)
+  limit(final, output)
   local stages = with_needed(final, {}, {})
-  return stages, signature(stages)
+  return stages, signature(stages, output)
 end
 
 return M

@@ -1,0 +1,79 @@
+--- Sums that tasks add to and every node can read after the action: `mr.accumulator(0)`. What a task has added travels with
+--- its report and counts once, however often the task ran.
+local check = require("actor.check")
+local compile = require("actor.mapreduce.compile")
+
+local M = {}
+
+local made = {} -- by number: in order of definition, the same on every node
+local adding -- what the present task has added so far: by number
+
+---@class actor.mapreduce.Accumulator
+---@field private number integer
+---@field private sum any
+---@field private combine fun(a: any, b: any): any
+local Accumulator = {}
+Accumulator.__index = Accumulator
+
+local function plus(a, b) return a + b end
+
+---An accumulator that begins with `zero`. Functions of operations add to it; its value is that of all actions so far.
+---@param zero any
+---@param combine? fun(a: any, b: any): any default a + b; associative and commutative
+---@return actor.mapreduce.Accumulator
+function M.new(zero, combine)
+  check.optional(combine, "function", "combine", "mapreduce.accumulator")
+  if zero == nil then check.wrong("zero", "mapreduce.accumulator", "a value", zero) end
+  if not combine and type(zero) ~= "number" then
+    check.fail("mapreduce.accumulator: what begins with a %s needs a function that combines two of them", type(zero))
+  end
+  local new = setmetatable({ number = #made + 1, sum = zero, combine = combine or plus }, Accumulator)
+  made[new.number] = new
+  return new
+end
+
+---Adds `x`; for functions of operations.
+---@param x any
+function Accumulator:add(x)
+  if not adding then check.fail("accumulators are added to by functions of operations, while an action runs") end
+  if x == nil then check.wrong("x", "accumulator:add", "a value", x) end
+  local before = adding[self.number]
+  if before == nil then adding[self.number] = x else adding[self.number] = self.combine(before, x) end
+end
+
+---What has been added by all actions so far, with `zero`. For the script, not for functions of operations, which know
+---only of their own task.
+---@return any
+function Accumulator:value()
+  if adding then check.fail("the value of an accumulator is known after the action") end
+  return self.sum
+end
+Accumulator.get = Accumulator.value
+
+function Accumulator:__tostring() return ("accumulator (%s)"):format(tostring(self.sum)) end
+
+---Before a task.
+function M.begin_task() adding = {} end
+
+---After it, however it ended.
+function M.end_task() adding = nil end
+
+---What the present task has added, as text; nothing when that is nothing.
+---@return string?
+function M.added()
+  if not next(adding) then return nil end
+  return compile.to_bytes(adding)
+end
+
+---Counts what the tasks of an action have added.
+---@param texts string[] of `added`, in an order that is the same on every node
+function M.count(texts)
+  for _, bytes in ipairs(texts) do
+    for number, x in pairs(compile.from_bytes(bytes)) do
+      local one = made[number]
+      one.sum = one.combine(one.sum, x)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,245 @@
+--- Actions: what runs a pipeline and gives a value, the same on every node. What collects rows in each node's memory says
+--- so; the others send little more than their result.
+local best = require("actor.mapreduce.best")
+local check = require("actor.check")
+local compile = require("actor.mapreduce.compile")
+local datasets = require("actor.mapreduce.dataset")
+local explain = require("actor.mapreduce.explain")
+local natives = require("actor.mapreduce.natives")
+local run = require("actor.mapreduce.run")
+local c = require("actor.c.mapreduce")
+
+local Dataset, act, as_value, read_all = datasets.Dataset, run.act, compile.as_value, run.read_all
+
+local ROW_BYTES = 16 -- in an array, beside its own
+
+-- Refuses results that would not fit into a node's memory, before they come.
+local function check_size(name)
+  local figures = c.figures().stages
+  local last, memory = figures[#figures], c.memory()
+  local bytes = last.bytes_out + ROW_BYTES * last.rows_out
+  if bytes <= memory then return end
+  check.fail("mapreduce.%s: the result has %sB and each node may use %sB (--memory); save it, take some of it or aggregate it",
+    name, explain.short(bytes), explain.short(memory))
+end
+
+---All rows, in order of partitions; a pair is {k, v}. Every node gets them in its memory: refused when --memory says that
+---they do not fit.
+---@return any[]
+function Dataset:collect()
+  return act(self, "collect", { kind = "rows" }, function(source)
+    check_size("collect")
+    return read_all(source)
+  end)
+end
+
+-- An action with a value of each partition, which `read` combines.
+local function folded(self, name, output, read)
+  output.kind = "folded"
+  return act(self, name, output, function(source) return read(read_all(source)) end)
+end
+
+---How many rows there are.
+---@return integer
+function Dataset:count()
+  return folded(self, "count", { start = function() return 0 end, step = function(n) return n + 1 end }, function(parts)
+    local sum = 0
+    for _, n in ipairs(parts) do sum = sum + n end
+    return sum
+  end)
+end
+
+-- Combines the values of partitions from the left.
+local function from_left(fn)
+  return function(parts)
+    local value = parts[1]
+    for i = 2, #parts do value = fn(value, parts[i]) end
+    return value
+  end
+end
+
+-- All rows combined by `fn`, first those of each partition.
+local function reduced(self, name, fn, check_row)
+  local nothing = {}
+  local function step(sum, a, b)
+    if check_row then check_row(a, b) end
+    if sum == nothing then return as_value(a, b) end
+    return fn(sum, as_value(a, b))
+  end
+  local function close(sum)
+    if sum == nothing then return nil end
+    return sum
+  end
+  return folded(self, name, { start = function() return nothing end, step = step, close = close, fn = fn }, from_left(fn))
+end
+
+---All rows combined by `fn(a, b)`, which has to be associative; within partitions first, in order. nil without rows.
+---@param fn fun(a: any, b: any): any
+---@return any
+function Dataset:reduce(fn)
+  check.arg(fn, "function", "fn", "mapreduce.reduce")
+  return reduced(self, "reduce", fn)
+end
+
+-- Gives copies of a value: what a function does to one changes no other.
+local function copies_of(value)
+  local kind = type(value)
+  if kind ~= "table" and kind ~= "cdata" and kind ~= "userdata" then return function() return value end end
+  local bytes = compile.to_bytes(value)
+  return function() return compile.from_bytes(bytes) end
+end
+
+---fn(...fn(fn(zero, row 1), row 2)..., row n) over all rows in order of partitions; a pair comes as two arguments. All
+---rows go through one task, so `fn` and `zero` may be anything; with mr.sum, mr.min or mr.max partitions are combined
+---first, side by side.
+---@param zero any
+---@param fn fun(value: any, row: any, second: any): any
+---@return any
+function Dataset:fold(zero, fn)
+  check.arg(fn, "function", "fn", "mapreduce.fold")
+  if natives.combines(fn) then
+    local rest = reduced(self, "fold", fn)
+    if rest == nil then return zero end
+    return fn(zero, rest)
+  end
+  local start = copies_of(zero)
+  local all = datasets.gathered(self, "fold")
+  local result = folded(all, "fold", { start = start, step = fn, fn = fn }, function(parts) return parts[1] end)
+  self.last_run = all.last_run
+  return result
+end
+
+---The rows of each partition folded by `seq(value, row)` from `zero` (a pair comes as two arguments), then those values by
+---`comb(a, b)` in order of partitions; `zero` has to be neutral. `zero` itself without rows.
+---@param zero any
+---@param seq fun(value: any, row: any, second: any): any
+---@param comb fun(a: any, b: any): any
+---@return any
+function Dataset:aggregate(zero, seq, comb)
+  check.arg(seq, "function", "seq", "mapreduce.aggregate")
+  check.arg(comb, "function", "comb", "mapreduce.aggregate")
+  local start = copies_of(zero)
+  local function read(parts)
+    if #parts == 0 then return start() end
+    return from_left(comb)(parts)
+  end
+  return folded(self, "aggregate", { start = start, step = seq, fn = seq }, read)
+end
+
+-- ---- some rows ----
+
+local FIRST_PARTITIONS, GROWTH = 1, 8
+
+---The first `n` rows, in order of partitions, as an array; a pair is {k, v}. Where no rows have to travel first, only as
+---many partitions are looked at as it takes: one, then 8, 64...
+---@param n integer
+---@return any[]
+function Dataset:take(n)
+  check.integer(n, "n", "mapreduce.take", 0)
+  local partitions, rows = FIRST_PARTITIONS, {}
+  while n > 0 do
+    local output = { kind = "first", most = n, partitions = partitions }
+    rows = act(self, "take", output, function(source)
+      check_size("take")
+      return read_all(source)
+    end)
+    if #rows >= n or output.all then break end
+    partitions = GROWTH * partitions
+  end
+  for i = #rows, n + 1, -1 do rows[i] = nil end
+  return rows
+end
+
+---The first row; nil when there is none.
+---@return any
+function Dataset:first()
+  return self:take(1)[1]
+end
+
+---The `n` greatest rows, greatest first, of equal ones those that come first. They are compared by `key(row)` (a pair comes
+---as two arguments), by default the row itself: numbers or texts.
+---@param n integer
+---@param key? fun(row: any, second: any): number|string
+---@return any[]
+function Dataset:top(n, key)
+  check.integer(n, "n", "mapreduce.top", 0)
+  check.optional(key, "function", "key", "mapreduce.top")
+  return act(self, "top", { kind = "top", most = n, key_of = key, fn = key }, function(source)
+    local greatest = best.of(n, key)
+    if compile.loop({}, greatest.put)(source) < 0 then c.fail() end
+    local rows = greatest.rows()
+    for i, row in ipairs(rows) do rows[i] = as_value(row.a, row.b) end
+    return rows
+  end)
+end
+
+-- ---- numbers ----
+
+local function check_number(name)
+  return function(a, b)
+    if type(a) == "number" and b == nil then return end
+    error(("%s takes numbers, got %s"):format(name, b ~= nil and "a pair" or "a " .. type(a)), 0)
+  end
+end
+
+---The sum of rows that are numbers; 0 without rows.
+---@return number
+function Dataset:sum()
+  return reduced(self, "sum", natives.sum, check_number("sum")) or 0
+end
+
+---The least of rows that are numbers; nil without rows.
+---@return number?
+function Dataset:min()
+  return reduced(self, "min", natives.min, check_number("min"))
+end
+
+---The greatest of rows that are numbers; nil without rows.
+---@return number?
+function Dataset:max()
+  return reduced(self, "max", natives.max, check_number("max"))
+end
+
+---The mean of rows that are numbers; nil without rows.
+---@return number?
+function Dataset:mean()
+  local check_row = check_number("mean")
+  local function step(sum, a, b)
+    check_row(a, b)
+    sum[1], sum[2] = sum[1] + 1, sum[2] + a
+    return sum
+  end
+  return folded(self, "mean", { start = function() return { 0, 0 } end, step = step }, function(parts)
+    local count, sum = 0, 0
+    for _, part in ipairs(parts) do count, sum = count + part[1], sum + part[2] end
+    if count > 0 then return sum / count end
+  end)
+end
+
+---How often each row occurs: a table from row (a number, text or boolean) to count, in each node's memory.
+---@return table<any, integer>
+function Dataset:count_by_value()
+  local function one(a, b)
+    if b ~= nil then error("count_by_value takes rows that are single values, got a pair (see count_by_key)", 0) end
+    return a, 1
+  end
+  local counted = self:map(one):reduce_by_key(natives.sum)
+  local counts = act(counted, "count_by_value", { kind = "rows" }, function(source)
+    check_size("count_by_value")
+    return read_all(source)
+  end)
+  local out = {}
+  for _, pair in ipairs(counts) do out[pair[1]] = pair[2] end
+  return out
+end
+
+---Calls `fn` with each row (a pair as two arguments), on whichever node has it. A task that runs again after a node was
+---lost calls it again.
+---@param fn fun(row: any, second: any)
+function Dataset:foreach(fn)
+  check.arg(fn, "function", "fn", "mapreduce.foreach")
+  act(self, "foreach", { kind = "foreach", fn = fn }, function() return nil end)
+end
+Dataset.for_each = Dataset.foreach
+
+return Dataset

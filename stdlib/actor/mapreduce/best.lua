@@ -1,0 +1,43 @@
+--- The greatest rows: kept while they come, cut now and then.
+local M = {}
+
+---@class actor.mapreduce.Best the n rows with the greatest keys, greatest first, of equal ones the earlier
+---@field put fun(a: any, b: any)
+---@field rows fun(): {a: any, b: any}[]
+
+---@param most integer
+---@param key_of? fun(a: any, b: any): number|string default the row itself
+---@return actor.mapreduce.Best
+function M.of(most, key_of)
+  local rows, kind, arrived = {}, nil, 0
+  local function before(x, y)
+    if x.key ~= y.key then return x.key > y.key end
+    return x.arrived < y.arrived
+  end
+  local function cut()
+    table.sort(rows, before)
+    for i = #rows, most + 1, -1 do rows[i] = nil end
+  end
+  local function put(a, b)
+    local key = a
+    if key_of then
+      key = key_of(a, b)
+    elseif b ~= nil then
+      error("pairs need a function that gives what they are compared by", 0)
+    end
+    local found = type(key)
+    if found ~= "number" and found ~= "string" or key ~= key then
+      error(("rows are compared by numbers or texts, got %s"):format(key ~= key and "NaN" or "a " .. found), 0)
+    end
+    if found ~= (kind or found) then error(("a %s and a %s cannot be compared"):format(kind, found), 0) end
+    kind, arrived = found, arrived + 1
+    rows[#rows + 1] = { key = key, arrived = arrived, a = a, b = b }
+    if #rows >= 2 * most + 64 then cut() end
+  end
+  return { put = put, rows = function()
+    cut()
+    return rows
+  end }
+end
+
+return M

@@ -1,0 +1,47 @@
+--- Values that functions of operations read: `mr.broadcast(value)`. Every node runs the script and so has the value
+--- already; the handle says that it has to be the same everywhere, which is checked by hash when a pipeline whose functions
+--- capture it runs.
+local check = require("actor.check")
+local codec = require("actor.codec")
+
+---@class actor.mapreduce.Broadcast
+---@field private content any
+---@field hash string 16 hexadecimal digits
+local Broadcast = {}
+Broadcast.__index = Broadcast
+
+local M = {}
+
+---A handle of `value` (anything that travels: numbers, texts, tables of these, tensors), which is not to be changed any
+---more.
+---@param value any
+---@return actor.mapreduce.Broadcast
+function M.new(value)
+  if value == nil then check.wrong("value", "mapreduce.broadcast", "a value", value) end
+  return setmetatable({ content = value, hash = codec.hash(value) }, Broadcast)
+end
+
+---@param value any
+---@return boolean
+function M.is(value)
+  return type(value) == "table" and getmetatable(value) == Broadcast
+end
+
+---The value.
+---@return any
+function Broadcast:get_value()
+  return self.content
+end
+Broadcast.value = Broadcast.get_value
+
+function Broadcast:__tostring() return ("broadcast (%s)"):format(self.hash) end
+
+---The value of a handle.
+---@param handle actor.mapreduce.Broadcast
+---@return any
+function M.get_value(handle)
+  if not M.is(handle) then check.wrong("handle", "mapreduce.get_value", "what broadcast returned", handle) end
+  return handle.content
+end
+
+return M

@@ -1,0 +1,131 @@
+--- What a task's error says: which operation failed, where it was defined, what went wrong there, and at which record. The
+--- loops that compile.lua makes register here; lines of theirs that call a user's function end in a mark, "--f3" for the
+--- third operation and "--put" for what becomes of the rows.
+local c = require("actor.c.mapreduce")
+
+---@class actor.mapreduce.Label
+---@field op string "map"
+---@field where string "job.lua:12"
+
+local M = {}
+
+local MOST = 80 -- bytes of a text that is shown
+
+local chunks, made = {}, 0 -- of this action, by source
+
+---Forgets the loops of the action before.
+function M.begin_action()
+  chunks, made = {}, 0
+end
+
+---Loads a loop's text so that its errors can be explained. `state.batch` is the batch of rows that it is working on.
+---@param text string
+---@param ops actor.mapreduce.Label[]
+---@param labels {put?: actor.mapreduce.Label, combine?: actor.mapreduce.Label}
+---@param state table
+---@return function
+function M.load(text, ops, labels, state)
+  made = made + 1
+  local name = ("@stdlib/actor/mapreduce/loop-%d"):format(made)
+  chunks[name] = { text = text, ops = ops, labels = labels, state = state }
+  return assert(load(text, name, "t"))
+end
+
+-- The mark of a line of a text.
+local function mark_at(text, line)
+  local i = 0
+  for each in text:gmatch("([^\n]*)\n?") do
+    i = i + 1
+    if i == line then return each:match("%-%-(%w+)$") end
+  end
+end
+
+local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\0"] = "\\0", ['"'] = '\\"', ["\\"] = "\\\\" }
+
+local function show_text(text)
+  local cut = text
+  if #text > MOST then
+    local stop = MOST
+    while stop > MOST - 4 and text:byte(stop + 1) >= 128 and text:byte(stop + 1) < 192 do stop = stop - 1 end
+    cut = text:sub(1, stop)
+  end
+  cut = cut:gsub('[%c"\\]', function(c) return escapes[c] or ("\\%d"):format(c:byte()) end)
+  return #text > MOST and ('"%s..." (%d bytes)'):format(cut, #text) or ('"%s"'):format(cut)
+end
+
+---A value for a message, shortened.
+---@param value any
+---@return string
+function M.show(value)
+  local kind = type(value)
+  if kind == "string" then return show_text(value) end
+  if kind ~= "table" then return tostring(value) end
+  local parts, count = {}, 0
+  for key, item in pairs(value) do
+    count = count + 1
+    if count > 5 then
+      parts[6] = "..."
+      break
+    end
+    local text = type(item) == "table" and "{...}" or M.show(item)
+    parts[count] = key == count and text or ("%s = %s"):format(tostring(key), text)
+  end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
+
+local show = M.show
+local get -- reads a value of a batch; compile.lua gives it
+
+---@param fn fun(value: ffi.cdata*): any
+function M.read_with(fn) get = fn end
+
+-- The row that a loop is working on.
+local function record_of(batch)
+  if not batch or batch.at >= batch.count then return nil end
+  local text = show(get(batch.first[batch.at]))
+  if batch.pair[batch.at] % 2 == 1 then text = text .. ", " .. show(get(batch.second[batch.at])) end
+  return text
+end
+
+-- "; record: ..." of what a loop is working on; nothing where that is not to blame.
+local function blamed(chunk)
+  if debug.getinfo(3, "f").func == c.fail then return "" end -- of files and memory, or it names the row itself
+  local ok, record = pcall(record_of, chunk.state.batch)
+  return ok and record and "; record: " .. record or ""
+end
+
+local Explained = {}
+
+---An error that `explain` leaves as it is.
+---@param text string
+---@return table
+function M.explained(text) return setmetatable({ text = text }, Explained) end
+
+---What runs outside of loops: the operation to name where an error comes from none of them.
+---@type actor.mapreduce.Label?
+M.doing = nil
+
+local function failed(label, text, rest)
+  return ("%s (%s) failed: %s%s"):format(label.op, label.where, text, rest)
+end
+
+---For xpcall: the error's text with all that is known of it.
+---@param message any
+---@return string
+function M.explain(message)
+  if getmetatable(message) == Explained then return message.text end
+  local text = tostring(message):gsub("^stdlib/actor/mapreduce/loop%-%d+:%d+: ", "")
+  for level = 2, math.huge do
+    local info = debug.getinfo(level, "Sl")
+    if not info then break end
+    local chunk = chunks[info.source]
+    if chunk then
+      local mark = mark_at(chunk.text, info.currentline) or ""
+      local op = chunk.labels[mark] or chunk.ops[tonumber(mark:match("^f(%d+)$"))]
+      return op and failed(op, text, blamed(chunk)) or text
+    end
+  end
+  return M.doing and failed(M.doing, text, "") or text
+end
+
+return M

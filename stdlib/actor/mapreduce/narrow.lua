@@ -1,0 +1,45 @@
+--- Narrow operations beyond those with one function (dataset.lua): each partition comes from one of the parent.
+local check = require("actor.check")
+local datasets = require("actor.mapreduce.dataset")
+local ffi = require("ffi")
+local node = require("actor.c.node")
+require("actor.ffi")("mapreduce")
+
+local Dataset = datasets.Dataset
+
+---Rows that are arrays: each element becomes a row.
+---@return actor.mapreduce.Dataset
+function Dataset:flatten()
+  if not datasets.is(self) then check.fail("call flatten with a colon: dataset:flatten()") end
+  return datasets.new { kind = "narrow", op = "flatten", parents = { self } }
+end
+
+-- How many samples are taken on the way to `dataset`: each draws numbers of its own.
+local function samples_before(dataset)
+  local count = 0
+  for _, parent in ipairs(dataset.parents) do count = math.max(count, samples_before(parent)) end
+  return count + (dataset.op == "sample" and 1 or 0)
+end
+
+---A random part of the rows: each with probability `fraction`, or with `replacement` as often as Poisson of that mean says.
+---What is drawn hangs on the seed, a row's partition and its place in it, so it is the same for every number of nodes.
+---@param fraction number at least 0, at most 1 without replacement
+---@param options? {seed?: integer, replacement?: boolean} default the run's seed, false
+---@return actor.mapreduce.Dataset
+function Dataset:sample(fraction, options)
+  if not datasets.is(self) then check.fail("call sample with a colon: dataset:sample(...)") end
+  options = options or {}
+  check.options(options, { seed = "number?", replacement = "boolean?" }, "mapreduce.sample")
+  check.number(fraction, "fraction", "mapreduce.sample", 0, not options.replacement and 1 or 1e6)
+  local seed = options.seed or node.seed
+  check.integer(seed, "seed", "mapreduce.sample", 0, 2 ^ 53)
+  local sampler = ffi.new("ah_mr_sampler", {
+    fraction = fraction, seed = seed, salt = samples_before(self), replacement = options.replacement and 1 or 0,
+  })
+  return datasets.new {
+    kind = "narrow", op = "sample", native = "sample", parents = { self }, fn = sampler,
+    signature = { fraction, seed, options.replacement or false },
+  }
+end
+
+return Dataset

@@ -1,0 +1,97 @@
+--- Rows as Lua values and back.
+local ffi = require("ffi")
+local codec = require("actor.codec")
+local c = require("actor.c.mapreduce")
+
+local M = {}
+
+local TEXT, VALUE = 4, 5
+
+-- Short texts come again soon: while they are kept the VM finds them instead of making and freeing one each time.
+local KEPT, SHORT = 65536, 32
+local ring, at = {}, 0
+
+-- The text of so many bytes.
+local function text_at(bytes, size)
+  local text = ffi.string(bytes, size)
+  if size <= SHORT then
+    at = bit.band(at + 1, KEPT - 1)
+    ring[at] = text
+  end
+  return text
+end
+
+local PACKED = 0xff -- the first byte of a value with tensors (bindings/row_values.hpp)
+
+---The bytes of any value that can travel, tensors included.
+---@param value any
+---@return string
+local function to_bytes(value)
+  local bytes, tensors = codec.encode(value)
+  return tensors and c.pack(value) or bytes
+end
+
+---@param bytes string as to_bytes gave them
+---@return any
+local function from_bytes(bytes)
+  local value, message
+  if bytes:byte() == PACKED then
+    value, message = c.unpack(bytes)
+  else
+    value, message = codec.decode(bytes)
+  end
+  if message then error("a row is damaged: " .. message, 0) end
+  return value
+end
+
+M.to_bytes, M.from_bytes = to_bytes, from_bytes
+
+-- The value at `v` (ah_mr_value).
+local function get(v)
+  local tag = v.tag
+  if tag == TEXT then return text_at(v.bytes, v.size) end
+  if tag == 3 then return v.number end
+  if tag == VALUE then return from_bytes(ffi.string(v.bytes, v.size)) end
+  if tag == 0 then return nil end
+  return tag == 2
+end
+
+local encoded -- keeps a value's bytes alive until they are copied
+
+local function set(v, x)
+  local kind = type(x)
+  if kind == "number" then
+    v.tag, v.number = 3, x
+  elseif kind == "string" then
+    v.tag, v.bytes, v.size = TEXT, x, #x
+  elseif kind == "boolean" then
+    v.tag, v.number = x and 2 or 1, x and 1 or 0
+  elseif x == nil then
+    v.tag = 0
+  else
+    encoded = to_bytes(x)
+    v.tag, v.bytes, v.size = VALUE, encoded, #encoded
+  end
+end
+
+M.get, M.set, M.text_at = get, set, text_at
+
+---What a call of the FFI table gave; raises why it failed where that is nothing.
+---@generic T
+---@param pointer T
+---@return T
+function M.required(pointer)
+  if pointer == nil then c.fail() end
+  return pointer
+end
+
+---A row as one value: a pair is {k, v}.
+---@param a any
+---@param b any
+---@return any
+function M.as_value(a, b)
+  if b ~= nil then return { a, b } end
+  return a
+end
+
+return M

@@ -1,0 +1,229 @@
+// Actions of map-reduce, and the narrow operations, against plain Lua on the same rows; what errors of tasks say.
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+// Compares with a model on rows drawn at random, over many shapes of partitions; says what differs.
+constexpr const char* kModel = R"(
+local mr = require "actor.mapreduce"
+local actor = require "actor"
+local codec = require "actor.codec"
+local rng = actor.rng(tonumber((...)))
+
+local function same(what, got, wanted)
+  if codec.hash({ got }) ~= codec.hash({ wanted }) then
+    error(what .. ": " .. tostring(got) .. " instead of " .. tostring(wanted), 2)
+  end
+end
+
+local function model_fold(rows, zero, fn)
+  for _, x in ipairs(rows) do zero = fn(zero, x) end
+  return zero
+end
+
+for round = 1, 4 do
+  local rows = {}
+  for i = 1, ({ 0, 1, 7, 300 })[round] do rows[i] = rng:int(-50, 50) end
+  local data = mr.parallelize(rows, ({ 1, 3, 16, 5 })[round])
+  -- Not associative, so the order counts, and a start that is not neutral.
+  local function halved(a, x) return a / 2 + x end
+  same("fold", data:fold(1000, halved), model_fold(rows, 1000, halved))
+  same("fold into a table", data:fold({}, function(t, x) t[#t + 1] = x return t end), rows)
+  same("fold by mr.max", data:fold(7, mr.max), model_fold(rows, 7, math.max))
+  same("aggregate", data:aggregate({ 0, 0 }, function(t, x) return { t[1] + 1, t[2] + x } end,
+    function(a, b) return { a[1] + b[1], a[2] + b[2] } end), { #rows, model_fold(rows, 0, mr.sum) })
+  same("count", data:count(), #rows)
+  same("sum", data:sum(), model_fold(rows, 0, mr.sum))
+  same("mean", data:mean(), #rows > 0 and model_fold(rows, 0, mr.sum) / #rows or nil)
+  local sorted = {}
+  for i, x in ipairs(rows) do sorted[i] = x end
+  table.sort(sorted)
+  same("min", data:min(), sorted[1])
+  same("max", data:max(), sorted[#sorted])
+  for _, n in ipairs { 0, 1, 5, 1000 } do
+    local first, top = {}, {}
+    for i = 1, math.min(n, #rows) do first[i], top[i] = rows[i], sorted[#sorted + 1 - i] end
+    same("take", data:take(n), first)
+    same("top", data:top(n), top)
+  end
+  same("first", data:first(), rows[1])
+  same("first behind a shuffle", data:shuffle(3):fold(0, mr.sum), model_fold(rows, 0, mr.sum))
+  local counts = {}
+  for _, x in ipairs(rows) do counts[x] = (counts[x] or 0) + 1 end
+  same("count_by_value", data:count_by_value(), counts)
+  local added = mr.accumulator(100)
+  local most = mr.accumulator(-1000, math.max)
+  data:foreach(function(x) added:add(x) most:add(x) end)
+  same("accumulator", added:value(), 100 + model_fold(rows, 0, mr.sum))
+  same("accumulator by math.max", most:value(), sorted[#sorted] or -1000)
+  local weights = mr.broadcast { factor = round }
+  same("broadcast", data:map(function(x) return x * weights:get_value().factor end):sum(), round * data:sum())
+  same("flatten", data:map(function(x) return { x, { x } } end):flatten():count(), 2 * #rows)
+  local seen = data:map_partition(function(each, i)
+    local n = 0
+    for _ in each do n = n + 1 end
+    return { i, n }
+  end):collect()
+  local partitions, total = 0, 0
+  for i = 1, #seen, 2 do partitions, total = partitions + seen[i], total + seen[i + 1] end
+  same("map_partition", { partitions, total }, { ({ 1, 6, 136, 15 })[round], #rows })
+  -- Behind another function, lazily, twice.
+  local chained = data:filter(function(x) return x > 0 end)
+    :map_partition(function(each) return function() return each() end end)
+    :map_partition(function(each) return function() local x = each() return x and x + 1 end end):collect()
+  local wanted = {}
+  for _, x in ipairs(rows) do if x > 0 then wanted[#wanted + 1] = x + 1 end end
+  same("map_partition of map_partition", chained, wanted)
+end
+
+local pairs_of = mr.parallelize({ "a", "bb", "ccc" }):map(function(s) return s, #s end)
+same("top of pairs", pairs_of:top(2, function(_, n) return n end), { { "ccc", 3 }, { "bb", 2 } })
+same("fold of pairs", pairs_of:fold("", function(text, s, n) return text .. s .. n end), "a1bb2ccc3")
+same("workers", #mr.workers(), actor.size)
+print("the model agrees")
+)";
+
+constexpr const char* kSamples = R"(
+local mr = require "actor.mapreduce"
+local codec = require "actor.codec"
+local rows = mr.range(1, 20000)
+local function show(what, dataset) print(what .. ": " .. dataset:count() .. " " .. codec.hash(dataset:collect())) end
+show("native", rows:sample(0.3, { seed = 5 }))
+show("Lua", rows:map(function(x) return x end):sample(0.3, { seed = 5 }))
+show("twice", rows:sample(0.3, { seed = 5 }):sample(0.5, { seed = 5 }))
+show("again", rows:sample(2.5, { seed = 5, replacement = true }))
+)";
+
+// What a job that fails says of it.
+std::string message_of(const JobFolder& folder, const std::string& job) {
+  folder.write("job.lua", "local mr = require 'actor.mapreduce'\n" + job);
+  const Finished run = folder.run({"-n", "2", "--memory", "20M", "job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 1);
+  return run.err;
+}
+
+}  // namespace
+
+TEST_CASE("actions and narrow operations give what plain Lua gives") {
+  const JobFolder folder;
+  folder.write("job.lua", kModel);
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
+  const Finished run = run_at(place, folder, {"job.lua", "11"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(count_of(run.out, "the model agrees") == 1);  // only rank 0 prints; the others compare too
+}
+
+TEST_CASE("a seeded sample is the same for any number of nodes") {
+  const JobFolder folder;
+  folder.write("job.lua", kSamples);
+  const Finished one = folder.run({"-n", "1", "job.lua"});
+  INFO(one.description);
+  const auto figure = [&](const std::string& text, const char* what) {
+    return line_after(text, std::string(what) + ": ");
+  };
+  CHECK(std::stoi(figure(one.out, "native")) > 5700);
+  CHECK(std::stoi(figure(one.out, "native")) < 6300);
+  CHECK(figure(one.out, "Lua") == figure(one.out, "native"));
+  CHECK(std::stoi(figure(one.out, "twice")) > 2800);
+  CHECK(std::stoi(figure(one.out, "twice")) < 3200);
+  CHECK(std::stoi(figure(one.out, "again")) > 49000);
+  CHECK(std::stoi(figure(one.out, "again")) < 51000);
+  const Finished three = folder.run({"-n", "3", "job.lua"});
+  INFO(three.description);
+  for (const char* what : {"native", "Lua", "twice", "again"}) CHECK(figure(three.out, what) == figure(one.out, what));
+}
+
+TEST_CASE("take looks at few partitions") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local mr = require "actor.mapreduce"
+local seen = mr.accumulator(0)
+local rows = mr.range(1, 1000000, 1, 100):map(function(x) seen:add(1) return x end)
+local three = rows:take(3)
+print(("took %d %d %d"):format(three[1], three[2], three[3]))
+print("looked at " .. seen:value())
+)");
+  const Finished run = folder.run({"-n", "2", "job.lua"});
+  INFO(run.description);
+  CHECK(line_after(run.out, "took ") == "1 2 3");
+  CHECK(std::stoi(line_after(run.out, "looked at ")) <= 256);  // a batch of one partition
+}
+
+TEST_CASE("what a task has added counts once though its worker was lost") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local mr = require "actor.mapreduce"
+local actor = require "actor"
+local ffi = require "ffi"
+ffi.cdef "int getpid(void); int kill(int, int);"
+local added, tasks = mr.accumulator(0), 0
+local rows = mr.range(1, 400, 1, 40):map_partition(function(each)
+  tasks = tasks + 1
+  for x in each do added:add(x) end
+  actor.log.info("a task")
+  if actor.rank == 1 and tasks == 3 then ffi.C.kill(ffi.C.getpid(), 9) end
+  return 1
+end)
+print("partitions: " .. rows:count())
+print("added: " .. added:value())
+)");
+  const Finished run = folder.run({"-n", "3", "--isolate", "job.lua"});
+  INFO(run.description);
+  CHECK(line_after(run.out, "partitions: ") == "40");
+  CHECK(line_after(run.out, "added: ") == "80200");
+  CHECK_THAT(run.err, Catch::Contains("outputs are lost with"));
+}
+
+TEST_CASE("an error of a task names the operation, the line and the record") {
+  const JobFolder folder;
+  const auto [job, message] = GENERATE(table<std::string, std::string>({
+      {"mr.range(1, 9):map(function(x) return x end)\n:map(function(x) return #x end):count()",
+       "map (job.lua:3) failed: job.lua:3: attempt to get length of local 'x' (a number value); record: 1"},
+      {"mr.parallelize({ ('\\nx'):rep(100) }):filter(function(x) error('no good') end):count()",
+       "filter (job.lua:2) failed: job.lua:2: no good; record: \"\\nx\\nx"},
+      {"mr.range(1, 9):map(function(x) if x < 5 then return x end end):count()",
+       "map (job.lua:2) failed: it returned nothing (filter and flatmap leave rows out); record: 5"},
+      {"mr.range(1, 9):filter(string.rep):count()", "filter (job.lua:2) failed: bad argument #2"},
+      {"mr.range(1, 9):flatmap(function(x) return function() error('inside') end end):count()",
+       "flatmap (job.lua:2) failed: job.lua:2: inside; record: 1"},
+      {"mr.range(1, 9):map(function(x) return 'k', x end):reduce_by_key(function(a, b) return a .. {} end):count()",
+       "reduce_by_key (job.lua:2) failed: job.lua:2: attempt to concatenate a table value"},
+      {"mr.range(1, 9):flatten():count()",
+       "flatten (job.lua:2) failed: flatten takes rows that are arrays, got a number"},
+      {"mr.range(1, 9):map(tostring):sum()", "sum (job.lua:2) failed: sum takes numbers, got a string; record: 1"},
+      {"mr.range(1, 9):map(function(x) return x, x end):top(1)",
+       "top (job.lua:2) failed: pairs need a function that gives what they are compared by; record: 1"},
+      {"mr.range(1, 9):map_partition(function(rows) rows() error('part') end):map_partition(function(rows) rows() "
+       "end):count()",
+       "map_partition (job.lua:2) failed: job.lua:2: part; record: 1"},
+      {"mr.range(1, 9):foreach(function(x) if x == 7 then error('seven') end end)",
+       "foreach (job.lua:2) failed: job.lua:2: seven; record: 7"},
+      {"mr.range(1, 9):take(-1)",
+       "job.lua:2: bad argument 'n' to mapreduce.take: expected an integer of at least 0, got -1"},
+      {"mr.range(1, 9):sample(1.5)", "job.lua:2: bad argument 'fraction' to mapreduce.sample"},
+      {"mr.accumulator(0):add(1)", "job.lua:2: accumulators are added to by functions of operations"},
+      {"mr.accumulator({})", "job.lua:2: mapreduce.accumulator: what begins with a table needs a function"},
+      {"mr.range(1, 1000000):collect()", "job.lua:2: mapreduce.collect: the result has"},
+  }));
+  INFO(job);
+  const std::string err = message_of(folder, job);
+  CHECK_THAT(err, Catch::Contains(message));
+  if (err.find(" failed: ") != std::string::npos) CHECK_THAT(err, Catch::Contains("first on rank "));
+}
+
+TEST_CASE("nodes whose broadcasts differ do not run an action together") {
+  const JobFolder folder;
+  const std::string err = message_of(folder, R"(
+local b = mr.broadcast { require("actor").rank }
+local function inner(x) return b:get_value()[1] + x end
+mr.range(1, 9):map(function(x) return inner(x) end):count())");
+  CHECK_THAT(err, Catch::Contains("nodes disagree on what to compute"));
+}
