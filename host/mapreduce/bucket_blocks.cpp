@@ -27,8 +27,11 @@ BucketBlocks::BucketBlocks(uint32_t buckets, size_t memory, MemoryBudget* budget
 bool BucketBlocks::make_room(uint32_t bucket, size_t size) {
   if (!status_.ok()) return false;
   Open& open = open_[bucket];
-  if (open.size != 0 && open.size + size > target_ && !send(bucket)) return false;
-  const size_t next = open.capacity == 0 ? first_ : std::min(4 * open.capacity, target_);
+  size_t next = open.capacity == 0 ? first_ : std::min(4 * open.capacity, target_);
+  if (open.size != 0 && open.size + size > target_) {
+    if (!send(bucket)) return false;
+    next = target_;  // what was filled once will be again
+  }
   grow(open, std::max(next, open.size + size));
   return true;
 }

@@ -25,11 +25,12 @@ uint32_t BucketWriter::bucket_of_key(const RowValue& key) {
     if (range == UINT32_MAX) status_ = ranges_->refused(key);
     return range;
   }
-  if (!is_key(key)) {
-    status_ = not_a_key(key);
-    return UINT32_MAX;
-  }
-  return bucket_of(key_hash(key), out_.buckets());
+  return is_key(key) ? bucket_of(key_hash(key), out_.buckets()) : refuse(key);
+}
+
+uint32_t BucketWriter::refuse(const RowValue& key) {
+  status_ = not_a_key(key);
+  return UINT32_MAX;
 }
 
 bool BucketWriter::write(const RowValue& first, const RowValue* second) {
@@ -56,23 +57,32 @@ bool BucketWriter::write(const RowValue& first, const RowValue* second) {
   return true;
 }
 
-bool BucketWriter::copy(const RowReader::Row& row, const char* readable_end) {
-  const uint32_t bucket =
-      key_ == KeyOf::row ? bucket_of(row_hash(row.bytes()), out_.buckets()) : bucket_of_key(row.first);
-  if (bucket == UINT32_MAX) [[unlikely]]
-    return false;
-  const size_t size = row.bytes().size();
-  const bool is_short = size <= kShortRow && static_cast<size_t>(readable_end - row.begin) >= kShortRow;
-  char* at = out_.room(bucket, is_short ? kShortRow : size);
-  if (at == nullptr) [[unlikely]]
-    return false;
-  if (is_short) {
-    std::memcpy(at, row.begin, kShortRow);
-  } else {
-    std::memcpy(at, row.begin, size);
+template <typename Bucket>
+Status BucketWriter::scatter(const RowBlock& block, Bucket bucket_of_row) {
+  const std::string_view bytes = block.bytes.view();
+  const char* const end = bytes.data() + bytes.size();
+  RowReader reader(bytes);
+  RowReader::Row row;
+  uint64_t rows = 0;
+  for (; reader.next(row); ++rows) {
+    const uint32_t bucket = bucket_of_row(row);
+    if (bucket == UINT32_MAX) [[unlikely]]
+      return failure();
+    const auto size = static_cast<size_t>(row.end - row.begin);
+    const bool is_short = size <= kShortRow && static_cast<size_t>(end - row.begin) >= kShortRow;
+    char* const at = out_.room(bucket, is_short ? kShortRow : size);
+    if (at == nullptr) [[unlikely]]
+      return failure();
+    if (is_short) [[likely]] {
+      std::memcpy(at, row.begin, kShortRow);
+    } else {
+      std::memcpy(at, row.begin, size);
+    }
+    out_.added(bucket, size);
   }
-  out_.added(bucket, size);
-  return true;
+  rows_ += rows;
+  if (!reader.ok()) status_ = Error{Code::bad_data, "a block of rows is broken"};
+  return status_;
 }
 
 Status BucketWriter::put(const RowValue& first, const RowValue* second) {
@@ -96,17 +106,16 @@ Status BucketWriter::put(const RowBlock& block) {
     rows_ += block.rows;
     return out_.pass(0, block) ? Status() : failure();
   }
-  const std::string_view bytes = block.bytes.view();
-  const char* const end = bytes.data() + bytes.size();
-  RowReader reader(bytes);
-  RowReader::Row row;
-  uint64_t rows = 0;
-  for (; reader.next(row); ++rows) {
-    if (!copy(row, end)) return failure();
+  const uint32_t buckets = out_.buckets();
+  if (ranges_) {
+    return scatter(block, [this](const RowReader::Row& row) { return bucket_of_key(row.first); });
   }
-  rows_ += rows;
-  if (!reader.ok()) status_ = Error{Code::bad_data, "a block of rows is broken"};
-  return status_;
+  if (key_ == KeyOf::row) {
+    return scatter(block, [buckets](const RowReader::Row& row) { return bucket_of(row_hash(row.bytes()), buckets); });
+  }
+  return scatter(block, [this, buckets](const RowReader::Row& row) {
+    return is_key(row.first) ? bucket_of(key_hash(row.first), buckets) : refuse(row.first);
+  });
 }
 
 }  // namespace actorhost

@@ -41,7 +41,9 @@ class BucketWriter final : public RowSink {
   /// UINT32_MAX after a failure.
   uint32_t bucket_of_key(const RowValue& key);
   bool write(const RowValue& first, const RowValue* second);
-  bool copy(const RowReader::Row& row, const char* readable_end);
+  uint32_t refuse(const RowValue& key);
+  template <typename Bucket>
+  Status scatter(const RowBlock& block, Bucket bucket_of_row);
   Status failure() const { return status_.ok() ? out_.status() : status_; }
 
   const KeyOf key_;
