@@ -121,7 +121,7 @@ bool CombineTable::write_open(const std::string& row, uint64_t hash, double numb
   const size_t size = row.size() + (numbers() ? 9 : 0);
   char* at = out.room(bucket, size);
   if (at == nullptr) return false;
-  std::memcpy(at, row.data(), row.size());
+  row.copy(at, row.size());
   if (numbers()) write_value(at + row.size(), {static_cast<uint32_t>(RowTag::number), 0, number}, false);
   out.added(bucket, size);
   return true;

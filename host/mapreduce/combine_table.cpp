@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "host/base/random.hpp"
+#include "host/mapreduce/words.hpp"
 
 namespace actorhost {
 
@@ -52,24 +53,11 @@ bool CombineTable::fail(Error error) {
   return false;
 }
 
-CombineTable::Key CombineTable::text_key(std::string_view text, uint8_t tag, uint64_t hash) noexcept {
-  Key key;
-  key.hash = hash;
-  key.size = static_cast<uint32_t>(text.size());
-  key.tag = tag;
-  if (text.size() <= 8) {
-    key.word = load_word(text.data(), text.size());
-  } else {
-    key.bytes = text.data();
-  }
-  return key;
-}
-
 bool CombineTable::make_key(const RowValue& value, Key& key) {
   if (!is_key(value)) return fail(not_a_key(value));
   if (value.kind() == RowTag::text) {
     if (value.size > UINT32_MAX) return fail({Code::bad_argument, "a key is longer than 4 GiB"});
-    key = text_key(value.text(), tag_of(RowTag::text), text_hash(value.text()));
+    key.set(value.text(), tag_of(RowTag::text), text_hash(value.text()));
     return true;
   }
   RowValue canon = value;
@@ -309,11 +297,36 @@ bool CombineTable::add_texts(const std::string_view* texts, size_t count, double
     size_t n = 0;
     for (; n < kBatch && done < count; ++n, ++done) {
       if (texts[done].size() > UINT32_MAX) return fail({Code::bad_argument, "a key is longer than 4 GiB"});
-      keys[n] = text_key(texts[done], tag_of(RowTag::text), text_hash(texts[done]));
+      keys[n].set(texts[done], tag_of(RowTag::text), text_hash(texts[done]));
     }
     if (!combine(keys, numbers, n)) return false;
   }
   return true;
+}
+
+bool CombineTable::add_words(std::string_view text, double number) {
+  Key keys[kBatch];
+  double numbers[kBatch];
+  std::fill(numbers, numbers + kBatch, number);
+  size_t n = 0;
+  const char* const end = text.data() + text.size();
+  const bool all = for_each_word(text, [&](std::string_view word) {
+    Key& key = keys[n++];
+    if (word.size() <= 8 && end - word.data() >= 8) {
+      // Most words: no branch on how long they are to load them.
+      std::memcpy(&key.word, word.data(), sizeof key.word);
+      key.word &= ~uint64_t{0} >> (64 - 8 * word.size());
+      key.hash = text_hash(word);
+      key.size = static_cast<uint32_t>(word.size());
+      key.tag = tag_of(RowTag::text);
+    } else {
+      if (word.size() > UINT32_MAX) [[unlikely]]
+        return fail({Code::bad_argument, "a key is longer than 4 GiB"});
+      key.set(word, tag_of(RowTag::text), text_hash(word));
+    }
+    return n < kBatch || combine(keys, numbers, std::exchange(n, 0));
+  });
+  return all && combine(keys, numbers, n);
 }
 
 bool CombineTable::add_batch(const RowValue* values, const double* numbers, size_t count) {
@@ -339,7 +352,9 @@ bool CombineTable::add_whole(std::string_view row) {
   if (row.size() > UINT32_MAX) return fail({Code::bad_argument, "a row is longer than 4 GiB"});
   if (full_ && !spill()) return false;
   bool fresh = false;
-  return locate(text_key(row, kRowKey, row_hash(row)), fresh) != nullptr;
+  Key key;
+  key.set(row, kRowKey, row_hash(row));
+  return locate(key, fresh) != nullptr;
 }
 
 bool CombineTable::make_pair(const RowValue& first, const RowValue* second, Key& key, double& number) {

@@ -62,8 +62,10 @@ class CombineTable {
   /// Pairs, for Combine::row any rows.
   bool add_rows(std::string_view rows);
   bool add_rows(const RowBatch& batch);
-  /// The same number for each text: words counted with sum and 1. Native combiners of numbers only, as the next two.
+  /// The same number for each text: words counted with sum and 1. Native combiners of numbers only, as the next three.
   bool add_texts(const std::string_view* texts, size_t count, double number);
+  /// The same for each word of a text.
+  bool add_words(std::string_view text, double number);
   bool add_batch(const RowValue* keys, const double* numbers, size_t count);
   bool add(const RowValue& key, double number) { return add_batch(&key, &number, 1); }
 
@@ -118,6 +120,18 @@ class CombineTable {
     };
     uint32_t size;
     uint8_t tag;
+
+    // In place: a key that was made elsewhere and copied would wait for its halves to be written.
+    void set(std::string_view text, uint8_t of, uint64_t hashed) noexcept {
+      hash = hashed;
+      size = static_cast<uint32_t>(text.size());
+      tag = of;
+      if (text.size() <= 8) {
+        word = load_word(text.data(), text.size());
+      } else {
+        bytes = text.data();
+      }
+    }
   };
 
   static constexpr size_t kFirstSlots = 256;
@@ -126,7 +140,6 @@ class CombineTable {
   bool numbers() const noexcept { return options_.combine >= Combine::sum && options_.combine <= Combine::max; }
   bool fail(Error error);
   bool make_key(const RowValue& value, Key& key);
-  static Key text_key(std::string_view text, uint8_t tag, uint64_t hash) noexcept;
   size_t place(uint64_t hash) const noexcept { return (hash * salt_) >> shift_; }
   void prefetch(const Key& key) const noexcept { __builtin_prefetch(slots_.data() + place(key.hash)); }
 
