@@ -99,6 +99,10 @@ int open_core_module(lua_State* L) {
     lua_pushlstring(L, arg.data(), arg.size());
     lua_rawseti(L, -2, ++i);
   }
+  if (!config.script.empty()) {
+    lua_pushlstring(L, config.script.data(), config.script.size());
+    lua_rawseti(L, -2, 0);
+  }
   lua_setfield(L, -2, "args");
   lua_pushliteral(L, ACTORHOST_VERSION);
   lua_setfield(L, -2, "version");

@@ -82,6 +82,7 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
   config.context = &context_;
   config.seed = shared_.seed ^ (uint64_t{node_.address()} + 1) * 0x9e3779b97f4a7c15ULL;
   config.args = shared_.cluster.args();
+  config.script = shared_.options.script;
   config.kernel_threads = static_cast<int>(shared_.options.threads_per_node.value_or(1));
   config.wake = [this] { node_.wake(); };
   auto vm = Vm::create(std::move(config));

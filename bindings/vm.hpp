@@ -63,6 +63,7 @@ struct VmConfig {
   void* context = nullptr;                      // the embedder's own, for its C functions
   uint64_t seed = 0;                            // of math.random
   std::vector<std::string> args;                // `...` of the script and actor.args
+  std::string script;                           // its path on this machine, actor.args[0]; empty where it is not here
   int kernel_threads = 1;                       // that large products run on; results are the same for any number
   std::function<void()> wake;                   // any thread, from request_stop: ends a blocked engine call
 };

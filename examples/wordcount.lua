@@ -1,10 +1,10 @@
--- Counts the words of files: `actorhost -n 4 examples/wordcount.lua [PATH|FOLDER|GLOB] [TOP]`. Without a path it counts
--- those of this repository's own Lua.
+-- Counts the words of files: `actorhost -n 4 examples/wordcount.lua [PATH|FOLDER|GLOB] [TOP]`. Without a path, those of
+-- this repository's README.md.
+local actor = require "actor"
 local mr = require "actor.mapreduce"
 
-local here = debug.getinfo(1, "S").source:match("^@(.*)/") or "."
-local path = ... or here .. "/*.lua"
-local top = tonumber((select(2, ...))) or 10
+local path, top = ...
+path = path or (actor.args[0]:match("^(.*)/") or ".") .. "/../README.md"
 
 local counts = mr.load(path)
   :flatmap(function(line) return line:gmatch("%S+") end)
@@ -16,4 +16,4 @@ local counts = mr.load(path)
 
 table.sort(counts, function(a, b) return a[2] > b[2] or (a[2] == b[2] and a[1] < b[1]) end)
 print(("%d different words"):format(#counts))
-for i = 1, math.min(top, #counts) do print(("%8d  %s"):format(counts[i][2], counts[i][1])) end
+for i = 1, math.min(tonumber(top) or 10, #counts) do print(("%8d  %s"):format(counts[i][2], counts[i][1])) end

@@ -7,7 +7,7 @@ local clock = require("actor.ffi")("core")
 local util = require("actor.util")
 
 ---@class actor
----@field args string[] what followed the script on the command line
+---@field args string[] what followed the script on the command line; args[0] is the script's path, nil on machines that do not have it
 ---@field version string of actorhost
 ---@field log actor.log
 ---@field rng fun(seed: number, stream?: number): actor.Rng

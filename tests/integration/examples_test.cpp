@@ -70,6 +70,19 @@ TEST_CASE("with --print all every rank of hello speaks") {
   }
 }
 
+TEST_CASE("wordcount counts the words of README.md, or of what it is given") {
+  const JobFolder folder;
+  const int n = GENERATE(1, 3);
+  const Finished own = folder.run(with(nodes(n), {example("wordcount.lua")}));
+  INFO(own.description);
+  CHECK(own.status == 0);
+  CHECK_THAT(own.out, Matches("[0-9]+ different words\n( +[0-9]+  [^ ]+\n){10}"));
+  folder.write("text", "one two TWO\nthree Three three\n");
+  const Finished given = folder.run(with(nodes(n), {example("wordcount.lua"), "text", "2"}));
+  INFO(given.description);
+  CHECK(given.out == "3 different words\n       3  three\n       2  two\n");
+}
+
 TEST_CASE("param_server loses none of its updates") {
   const JobFolder folder;
   const int n = GENERATE(1, 2, 3);
