@@ -197,14 +197,12 @@ ah_mr_source* through(ah_mr_source* source, const char* native) {
 }
 
 int32_t pour(ah_mr_sink* sink, ah_mr_source* source) {
-  for (;;) {
-    const int32_t count = next(source);
-    if (count <= 0) return count;
-    if (const Status status = sink->rows->put(source->batch); !status) {
-      t_streams->fail(status.error());
-      return -1;
-    }
-  }
+  uint64_t rows = 0;
+  const Status status = sink->rows->pour(*source->rows, source->batch, rows);
+  t_streams->count(rows);
+  if (status) return 0;
+  t_streams->fail(status.error());
+  return -1;
 }
 
 /// The rows of a table's runs, with a mark on those whose key is that of the row before.

@@ -69,7 +69,7 @@ class TaskStreams {
   /// Rows that the task has read.
   uint64_t rows_in() const noexcept { return rows_in_; }
   uint64_t bytes_in() const noexcept;
-  void count(uint32_t rows) noexcept { rows_in_ += rows; }
+  void count(uint64_t rows) noexcept { rows_in_ += rows; }
 
   ah_mr_source* add(Result<std::unique_ptr<RowSource>> source);
   ah_mr_sink* add(Result<std::unique_ptr<TaskSink>> sink);

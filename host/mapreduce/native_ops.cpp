@@ -60,6 +60,7 @@ class WordsOfFile final : public RowSource {
     }
   }
   uint64_t bytes_read() const noexcept override { return input_->bytes(); }
+  TextInput* input() noexcept { return input_.get(); }
 
  private:
   std::unique_ptr<TextInput> input_;
@@ -148,6 +149,7 @@ class WithOne final : public RowSource {
     }
     return {};
   }
+  RowSource& rows() noexcept { return *rows_; }
   uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
 
  private:
@@ -169,6 +171,12 @@ std::unique_ptr<RowSource> in_case(std::unique_ptr<RowSource> rows, LetterCase l
 
 std::unique_ptr<RowSource> with_one(std::unique_ptr<RowSource> rows) {
   return std::make_unique<WithOne>(std::move(rows));
+}
+
+TextInput* text_of_counted_words(RowSource& rows) noexcept {
+  auto* pairs = dynamic_cast<WithOne*>(&rows);
+  auto* words = pairs != nullptr ? dynamic_cast<WordsOfFile*>(&pairs->rows()) : nullptr;
+  return words != nullptr ? words->input() : nullptr;
 }
 
 }  // namespace actorhost

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "host/mapreduce/native_ops.hpp"
 #include "host/mapreduce/row_key.hpp"
 
 namespace actorhost {
@@ -28,6 +29,26 @@ Status BucketSink::put(const RowValue& first, const RowValue* second) {
   if (second != nullptr) write_value(at, *second, false);
   blocks_.added(bucket, size);
   return {};
+}
+
+Status TaskSink::pour(RowSource& source, RowBatch& batch, uint64_t& rows) {
+  for (;;) {
+    AH_TRY(source.next(batch));
+    if (batch.count == 0) return {};
+    rows += batch.count;
+    AH_TRY(put(batch));
+  }
+}
+
+Status CombineSink::pour(RowSource& source, RowBatch& batch, uint64_t& rows) {
+  TextInput* text = sums_ ? text_of_counted_words(source) : nullptr;
+  if (text == nullptr) return TaskSink::pour(source, batch, rows);
+  for (;;) {
+    auto lines = text->next();
+    if (!lines) return lines.error();
+    if (lines->empty()) return {};
+    if (!table_.add_words(*lines, 1)) return table_.status();
+  }
 }
 
 Status CombineSink::put(const RowValue& first, const RowValue* second) {
