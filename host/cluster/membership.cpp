@@ -39,7 +39,7 @@ ProcessId Membership::home_of(Address address) const noexcept {
 }
 
 std::string Membership::describe(Address address) const {
-  const std::string name = address_name(address);
+  std::string name = address_name(address);
   const ProcessInfo* home = process(home_of(address));
   if (is_data(address) && home) return name + " (" + home->host + ")";
   const auto rank = rank_of(address);

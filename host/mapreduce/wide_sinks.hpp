@@ -39,7 +39,8 @@ class PlacedSink : public TaskSink {
   /// False when there is no such bucket.
   bool into(uint32_t bucket) noexcept;
   Status put(const RowValue& first, const RowValue* second) override;
-  Status put(const RowBatch& batch) override { return TaskSink::put(batch); }
+  /// Row by row, not as the base writes batches.
+  Status put(const RowBatch& batch) override { return TaskSink::put(batch); }  // NOLINT(bugprone-parent-virtual-call)
   Status finish() override { return blocks_.finish(); }
 
  protected:
@@ -58,7 +59,8 @@ class SampledSink final : public PlacedSink {
   SampledSink(size_t most, size_t memory, MemoryBudget* budget, BlockSink sink)
       : PlacedSink(2, memory, budget, std::move(sink)), sample_(most) {}
   Status put(const RowValue& first, const RowValue* second) override;
-  Status put(const RowBatch& batch) override { return TaskSink::put(batch); }
+  /// Row by row, not as the base writes batches.
+  Status put(const RowBatch& batch) override { return TaskSink::put(batch); }  // NOLINT(bugprone-parent-virtual-call)
   Status finish() override;
 
  private:
