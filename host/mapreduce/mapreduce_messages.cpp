@@ -28,7 +28,7 @@ Result<T> finish(const Frame& frame, const Unpacker& meta, T message) {
   return finish(frame, meta, std::move(message), frame.body.empty());
 }
 
-Frame make(Kind kind, Address dst, uint32_t tag, Packer meta = {}, Blob body = {}) {
+Frame make(Kind kind, Address dst, uint32_t tag, const Packer& meta = {}, Blob body = {}) {
   return make_frame(kind, kNoAddress, dst, tag, meta.bytes(), std::move(body));
 }
 
@@ -135,7 +135,7 @@ Result<PlanBegin> PlanBegin::read(const Frame& frame) {
 }
 
 Frame want_frame(uint32_t action, uint32_t overs) {
-  return make(mapreduce_kind::want, kTrackerAddress, action, std::move(Packer().put(overs)));
+  return make(mapreduce_kind::want, kTrackerAddress, action, Packer().put(overs));
 }
 
 Result<uint32_t> read_want(const Frame& frame) {
@@ -150,7 +150,7 @@ Frame TaskDone::frame(uint32_t action) const {
   Packer meta;
   put(meta, task);
   put(meta, report.figures);
-  return make(mapreduce_kind::done, kTrackerAddress, action, std::move(meta), report.accumulators);
+  return make(mapreduce_kind::done, kTrackerAddress, action, meta, report.accumulators);
 }
 
 Result<TaskDone> TaskDone::read(const Frame& frame) {
@@ -169,7 +169,7 @@ Frame TaskFailed::frame(uint32_t action) const {
   const auto count = static_cast<uint32_t>(std::min<size_t>(lost.size(), 1U << 16));
   meta.put(count);
   for (uint32_t i = 0; i < count; ++i) meta.put(lost[i].stage).put(lost[i].task).put(lost[i].process);
-  return make(mapreduce_kind::failed, kTrackerAddress, action, std::move(meta));
+  return make(mapreduce_kind::failed, kTrackerAddress, action, meta);
 }
 
 Result<TaskFailed> TaskFailed::read(const Frame& frame) {
@@ -198,7 +198,7 @@ Frame TaskOrder::frame(Address worker, uint32_t action) const {
     body.put(input.stage).put(input.form);
     put_list(body, input.places);
   }
-  return make(mapreduce_kind::task, worker, action, std::move(meta), Blob::copy_of(body.bytes()));
+  return make(mapreduce_kind::task, worker, action, meta, Blob::copy_of(body.bytes()));
 }
 
 Result<TaskOrder> TaskOrder::read(const Frame& frame) {
@@ -246,7 +246,7 @@ Frame ActionOver::frame(Address worker, uint32_t action) const {
   for (const Accumulated& item : accumulators) {
     body.put(item.stage).put(item.task).put(item.bytes.view());
   }
-  return make(mapreduce_kind::over, worker, action, std::move(meta), Blob::copy_of(body.bytes()));
+  return make(mapreduce_kind::over, worker, action, meta, Blob::copy_of(body.bytes()));
 }
 
 Result<ActionOver> ActionOver::read(const Frame& frame) {
@@ -279,7 +279,7 @@ Frame ForgetOutputs::frame(ProcessId process, uint32_t action) const {
   put_list(meta, stages);
   meta.put(static_cast<uint32_t>(tasks.size()));
   for (const Task& task : tasks) meta.put(task.stage).put(task.task);
-  return make(mapreduce_kind::forget, data_address(process), action, std::move(meta));
+  return make(mapreduce_kind::forget, data_address(process), action, meta);
 }
 
 Result<ForgetOutputs> ForgetOutputs::read(const Frame& frame) {
@@ -297,7 +297,7 @@ Result<ForgetOutputs> ForgetOutputs::read(const Frame& frame) {
 Frame FetchBlocks::frame(ProcessId process, uint32_t tag) const {
   Packer meta;
   put(meta, output);
-  return make(mapreduce_kind::fetch, data_address(process), tag, std::move(meta.put(first).put(count)));
+  return make(mapreduce_kind::fetch, data_address(process), tag, meta.put(first).put(count));
 }
 
 Result<FetchBlocks> FetchBlocks::read(const Frame& frame) {
@@ -312,7 +312,7 @@ Result<FetchBlocks> FetchBlocks::read(const Frame& frame) {
 Frame FetchedBlock::frame(Address asker, uint32_t tag) const {
   Packer meta;
   put(meta, output);
-  return make(mapreduce_kind::block, asker, tag, std::move(meta.put(index).put(of).put(block.rows)), block.bytes);
+  return make(mapreduce_kind::block, asker, tag, meta.put(index).put(of).put(block.rows), block.bytes);
 }
 
 Result<FetchedBlock> FetchedBlock::read(const Frame& frame) {
@@ -329,7 +329,7 @@ Result<FetchedBlock> FetchedBlock::read(const Frame& frame) {
 Frame BlocksMissing::frame(Address asker, uint32_t tag) const {
   Packer meta;
   put(meta, output);
-  return make(mapreduce_kind::missing, asker, tag, std::move(meta.put(clipped(why))));
+  return make(mapreduce_kind::missing, asker, tag, meta.put(clipped(why)));
 }
 
 Result<BlocksMissing> BlocksMissing::read(const Frame& frame) {

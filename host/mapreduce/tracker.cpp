@@ -83,7 +83,7 @@ void Tracker::look_again(ActionRun& run, double now) {
 }
 
 /// The action of that number, or nullptr: the worker has been told why it cannot be in it.
-ActionRun* Tracker::open(uint32_t number, PlanBegin begin, NodeId id, double now) {
+ActionRun* Tracker::open(uint32_t number, PlanBegin&& begin, NodeId id, double now) {
   const std::string who = membership_->describe(id);
   if (const auto known = actions_.find(number); known != actions_.end()) {
     ActionRun& run = known->second;

@@ -79,7 +79,7 @@ class Tracker {
   void dispatch(NodeId id, Worker& worker, const Frame& frame, double now);
   void on_begin(NodeId id, Worker& worker, const Frame& frame, double now);
   void look_again(ActionRun& run, double now);
-  ActionRun* open(uint32_t number, PlanBegin begin, NodeId id, double now);
+  ActionRun* open(uint32_t number, PlanBegin&& begin, NodeId id, double now);
   void on_want(NodeId id, Worker& worker, const Frame& frame, double now);
   void on_done(Worker& worker, const Frame& frame, double now);
   void on_failed(NodeId id, Worker& worker, const Frame& frame, double now);

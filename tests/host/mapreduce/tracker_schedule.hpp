@@ -1,8 +1,7 @@
 #pragma once
 // A simulated run of map-reduce: processes with stores, workers that go through the same list of actions, and a
 // tracker, with every frame between them under way for as long as chance has it. Processes die and join, tasks fail,
-// outputs vanish from disks. It checks what happens against what it knows itself (`Oracle`), and nothing of the
-// tracker's.
+// outputs vanish from disks. What happens is checked against what the simulation itself knows of it.
 
 #include <deque>
 #include <functional>
@@ -16,6 +15,7 @@
 
 #include "host/base/random.hpp"
 #include "host/mapreduce/tracker.hpp"
+#include "tests/host/mapreduce/random_job.hpp"
 
 namespace actorhost::test {
 
@@ -43,9 +43,6 @@ struct ScheduleCounts {
   uint64_t as_told = 0;
   void operator+=(const ScheduleCounts& other);
 };
-
-/// The actions of a job: new stages over old ones, kept or not. The last one is empty, so that everybody takes part.
-std::vector<Plan> random_job(Rng& rng);
 
 class Schedule {
  public:
