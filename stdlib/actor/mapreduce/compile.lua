@@ -68,37 +68,37 @@ function emitters.filter(i, a, b, rest)
     end]]):gsub("%u+", { I = i, A = a, B = b, REST = rest(a, b) })
 end
 
--- Whatever a function returned, its rows go to one local function, which the JIT inlines.
+-- What a function returned, whatever it was, row by row to one local function, which the JIT inlines. Not a function
+-- itself: a trace ends where a loop's function returns.
 local spread = [[
-local function spreadI(r1, r2, r3, r4, ...)
-  if type(r1) == "function" then
-    local matches = matches_of(r1, mI)
-    if matches then
-      local n = api.match(matches)
-      while n > 0 do
-        for j = 0, n - 1 do matchedI(text_at(matches.bytes[j], matches.sizes[j])) end
-        n = api.match(matches)
+    local r1, r2, r3, r4, more = four(fI(ARGUMENTS)) --fI
+    if type(r1) == "function" then
+      local matches = matches_of(r1, mI)
+      if matches then
+        local n = api.match(matches)
+        while n > 0 do
+          for j = 0, n - 1 do matchedI(text_at(matches.bytes[j], matches.sizes[j])) end
+          n = api.match(matches)
+        end
+      else
+        for x, y in r1, r2, r3 do nextI(x, y) end --fI
       end
+    elseif r2 == nil and type(r1) == "table" then
+      for j = 1, #r1 do nextI(r1[j]) end
     else
-      for x, y in r1, r2, r3 do nextI(x, y) end --fI
-    end
-  elseif r2 == nil and type(r1) == "table" then
-    for j = 1, #r1 do nextI(r1[j]) end
-  elseif r4 ~= nil then
-    each(nextI, r1, r2, r3, r4, ...)
-  else
-    if r1 ~= nil then nextI(r1) end
-    if r2 ~= nil then nextI(r2) end
-    if r3 ~= nil then nextI(r3) end
-  end
-end]]
+      if r1 ~= nil then nextI(r1) end
+      if r2 ~= nil then nextI(r2) end
+      if r3 ~= nil then nextI(r3) end
+      if r4 ~= nil then nextI(r4) end
+      if more then each(nextI, more) end
+    end]]
 
 function emitters.flatmap(i, a, b)
-  return ("spread%d(f%d(%s, %s)) --f%d"):format(i, i, a, b, i)
+  return (spread:gsub("%u+", { I = i, ARGUMENTS = a .. ", " .. b }))
 end
 
 function emitters.map_partition(i)
-  return ("spread%d(f%d(rows, task)) --f%d"):format(i, i, i)
+  return (spread:gsub("%u+", { I = i, ARGUMENTS = "rows, task" }))
 end
 
 function emitters.flatten(i, a, b)
@@ -139,7 +139,6 @@ local function behind(ops, i, texts)
       named("next", rest("a", "b"))
       -- What C++ has found it has changed the case of, too.
       named("matched", changes_case(ops[i + 2]) and behind(ops, i + 2, texts)("a", "b") or ("next%d(a, b)"):format(i + 1))
-      if op.op ~= "flatten" then texts[#texts + 1] = (spread:gsub("I", tostring(i + 1))) end
     end
     return emitters[op.op](i + 1, a, b, rest)
   end
@@ -149,7 +148,8 @@ end
 local head = [[
 local put, fs, state, combine, iterate, parts = ...
 local api, get, text_at, matches_of, each, fail = parts.api, parts.get, parts.text_at, parts.matches_of, parts.each, parts.fail
-local nothing, new_matches, no_array, no_key = parts.nothing, parts.new_matches, parts.no_array, parts.no_key
+local four, nothing, new_matches = parts.four, parts.nothing, parts.new_matches
+local no_array, no_key = parts.no_array, parts.no_key
 local task
 LOCALS
 TEXTS
@@ -260,10 +260,15 @@ return function(source, number)
 end
 ]]
 
-local function each(fn, ...)
-  for i = 1, select("#", ...) do
-    local value = select(i, ...)
-    if value ~= nil then fn(value) end
+-- A function's results: the first four, and the others, if there are any.
+local function four(r1, r2, r3, r4, ...)
+  if select("#", ...) == 0 then return r1, r2, r3, r4 end
+  return r1, r2, r3, r4, { n = select("#", ...), ... }
+end
+
+local function each(fn, values)
+  for i = 1, values.n do
+    if values[i] ~= nil then fn(values[i]) end
   end
 end
 
@@ -280,7 +285,7 @@ end
 local function no_key() error("map_partition cannot take pairs whose key is nil", 0) end
 
 local parts = {
-  api = api, get = get, text_at = text_at, matches_of = matches_of, each = each, nothing = nothing,
+  api = api, get = get, text_at = text_at, matches_of = matches_of, each = each, four = four, nothing = nothing,
   new_matches = new_matches, no_array = no_array, no_key = no_key, fail = c.fail,
 }
 
