@@ -60,6 +60,18 @@ typedef struct ah_mr_sampler {
   uint32_t replacement; /* 1: rows may come more than once */
 } ah_mr_sampler;
 
+/* Where and how a save writes, as host/mapreduce/save_folder.hpp and file_sink.hpp have it. */
+typedef struct ah_mr_save {
+  const char* target;
+  const char* staging;
+  const char* id;
+  const char* header;
+  const char* extension; /* ".gz", ...; "" */
+  uint32_t overwrite;
+  uint32_t format; /* 0 text, 1 CSV, 2 JSON lines */
+  char separator;
+} ah_mr_save;
+
 typedef struct ah_mapreduce_api {
   ah_mr_source* (*lines_part)(const char* path, double from, double to);
   ah_mr_source* (*lines_whole)(const char* path);
@@ -106,6 +118,10 @@ typedef struct ah_mapreduce_api {
   /* How often the sample has row number `row` (from 0) of a task (from 1). */
   int32_t (*draw)(const ah_mr_sampler* sampler, double task, double row);
   ah_mr_source* (*sample)(ah_mr_source* source, const ah_mr_sampler* sampler, double task);
+
+  /* A part (from 0) of what is saved, a sink; its end gives how many rows and how many bytes of file it has. */
+  ah_mr_sink* (*part)(const ah_mr_save* save, uint32_t part);
+  int32_t (*finish_part)(ah_mr_sink* part, double* rows_and_bytes);
 
   /* As `needed`, but one bucket of a wide dependency, whichever task this is. */
   ah_mr_source* (*needed_of)(uint32_t k, uint32_t bucket);

@@ -6,6 +6,7 @@
 
 #include "bindings/lua_support.hpp"
 #include "bindings/mapreduce_api.hpp"
+#include "bindings/mapreduce_files.hpp"
 #include "bindings/node_context.hpp"
 #include "bindings/process_shared.hpp"
 #include "bindings/row_values.hpp"
@@ -341,6 +342,9 @@ int open_mapreduce(lua_State* L) {
       {"finished", guarded<finished>},
       {"accumulated", guarded<accumulated>},
       {"memory", guarded<memory>},
+      {"begin_save", guarded<mapreduce_files::begin_save>},
+      {"commit_save", guarded<mapreduce_files::commit_save>},
+      {"abandon_save", guarded<mapreduce_files::abandon_save>},
       {"fail", guarded<fail>},
       {"pack", guarded<pack_value>},
       {"unpack", guarded<unpack_value>},

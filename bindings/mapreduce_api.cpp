@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "bindings/mapreduce_files.hpp"
 #include "bindings/mapreduce_wide.hpp"
 #include "bindings/vm.hpp"
 #include "host/mapreduce/native_ops.hpp"
@@ -313,6 +314,8 @@ constexpr ah_mapreduce_api kApi = {
     match,
     draw,
     sample,
+    mapreduce_files::part,
+    mapreduce_files::finish_part,
     // Of wide operations.
     mapreduce_wide::needed_of,
     mapreduce_wide::keyed,

@@ -20,7 +20,7 @@ enum class Packing { none, gzip, other };
 /// As far as `start` goes it is "BZh", a digit and the mark of a first block or of the end.
 bool is_bzip2(std::string_view start) {
   if (start.size() < 5 || !start.starts_with("BZh") || start[3] < '1' || start[3] > '9') return false;
-  const std::string_view mark = start.substr(4);
+  const std::string_view mark = start.substr(4, 6);
   return std::string_view("1AY&SY").starts_with(mark) || std::string_view("\x17rE8P\x90").starts_with(mark);
 }
 

@@ -5,6 +5,7 @@ local c = require("actor.c.mapreduce")
 
 ---@class actor.mapreduce.Label
 ---@field op string "map"
+---@field shown? string instead of `op`
 ---@field where string "job.lua:12"
 
 local M = {}
@@ -106,7 +107,7 @@ function M.explained(text) return setmetatable({ text = text }, Explained) end
 M.doing = nil
 
 local function failed(label, text, rest)
-  return ("%s (%s) failed: %s%s"):format(label.op, label.where, text, rest)
+  return ("%s (%s) failed: %s%s"):format(label.shown or label.op, label.where, text, rest)
 end
 
 ---For xpcall: the error's text with all that is known of it.

@@ -15,6 +15,7 @@ local sources = require("actor.mapreduce.sources")
 local node = require("actor.c.node")
 require("actor.mapreduce.narrow")
 require("actor.mapreduce.actions")
+require("actor.mapreduce.sinks")
 
 local M = {}
 

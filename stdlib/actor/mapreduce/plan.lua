@@ -77,7 +77,8 @@ end
 function Planner:behind_wide(dataset)
   local before = self:open(dataset.parents[1])
   local partitions = dataset.partitions or self.parallelism
-  M.close(before, { kind = dataset.combines and "combine" or "buckets", dataset = dataset }, partitions)
+  local kind = dataset.output or dataset.combines and "combine" or "buckets"
+  M.close(before, { kind = kind, dataset = dataset }, partitions)
   return new_stage {
     tasks = partitions, input = { kind = "buckets", dataset = dataset }, needs = { { stage = before, wide = true } },
   }

@@ -1,0 +1,18 @@
+#pragma once
+// Files of map-reduce for Lua: the part of the FFI table "mapreduce" that writes them, and the functions of
+// actor.c.mapreduce that begin and end a save. ffi_mapreduce.h and the definitions say what each does.
+
+#include "bindings/mapreduce_api.hpp"
+
+struct lua_State;
+
+namespace actorhost::mapreduce_files {
+
+ah_mr_sink* part(const ah_mr_save* save, uint32_t part);
+int32_t finish_part(ah_mr_sink* part, double* rows_and_bytes);
+
+int begin_save(lua_State* L);
+int commit_save(lua_State* L);
+int abandon_save(lua_State* L);
+
+}  // namespace actorhost::mapreduce_files

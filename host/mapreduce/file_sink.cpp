@@ -1,0 +1,97 @@
+#include "host/mapreduce/file_sink.hpp"
+
+#include <cstdio>
+#include <random>
+#include <system_error>
+
+#include "host/mapreduce/value_text.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kBufferBytes = size_t{256} << 10;
+
+}  // namespace
+
+std::string part_name(uint32_t part, const FileOptions& options) {
+  char number[16];
+  std::snprintf(number, sizeof number, "part-%05u", part);
+  std::string name = number;
+  if (options.format == RowFormat::csv) name += ".csv";
+  if (options.format == RowFormat::jsonl) name += ".jsonl";
+  return name.append(extension_of(options.packing));
+}
+
+Result<std::unique_ptr<FileSink>> FileSink::open(const SaveFolder& save, uint32_t part, const FileOptions& options) {
+  const std::string name = part_name(part, options);
+  std::unique_ptr<FileSink> sink(new FileSink(options, save.staging / name));
+  std::filesystem::path temporary = save.staging / ("." + name + "-" + std::to_string(std::random_device()()));
+  if (is_committed(save)) temporary = "/dev/null";
+  auto writer = PackedWriter::open(temporary, options.packing);
+  if (!writer) {
+    Error error = std::move(writer).error();
+    if (!std::filesystem::exists(save.staging)) error.message += "; all hosts have to see the same folder";
+    return error;
+  }
+  if (temporary != "/dev/null") sink->temporary_ = std::move(temporary);
+  sink->writer_ = *std::move(writer);
+  sink->buffer_ = options.header;
+  return sink;
+}
+
+FileSink::~FileSink() {
+  std::error_code error;
+  if (!temporary_.empty()) std::filesystem::remove(temporary_, error);
+}
+
+Status FileSink::put(const RowValue& first, const RowValue* second) {
+  AH_TRY(line(first, second));
+  buffer_ += '\n';
+  ++rows_;
+  if (buffer_.size() < kBufferBytes) return {};
+  AH_TRY(writer_->write(buffer_));
+  buffer_.clear();
+  return {};
+}
+
+Status FileSink::line(const RowValue& first, const RowValue* second) {
+  switch (options_.format) {
+    case RowFormat::text:
+      AH_TRY(append_text(buffer_, first));
+      if (second == nullptr) return {};
+      buffer_ += options_.separator;
+      return append_text(buffer_, *second);
+    case RowFormat::csv: {
+      const size_t before = buffer_.size();
+      bool is_first = true;
+      AH_TRY(append_csv(buffer_, first, options_.separator, is_first, second == nullptr));
+      if (second != nullptr) AH_TRY(append_csv(buffer_, *second, options_.separator, is_first, false));
+      if (buffer_.size() == before) buffer_ += "\"\"";  // an empty line would be no record
+      return {};
+    }
+    case RowFormat::jsonl:
+      if (second == nullptr) return append_json(buffer_, first);
+      buffer_ += '[';
+      AH_TRY(append_json(buffer_, first));
+      buffer_ += ',';
+      AH_TRY(append_json(buffer_, *second));
+      buffer_ += ']';
+      return {};
+  }
+  return {};
+}
+
+Status FileSink::finish() {
+  AH_TRY(writer_->write(buffer_));
+  buffer_.clear();
+  AH_TRY(writer_->close());
+  if (temporary_.empty()) return {};
+  std::error_code error;
+  std::filesystem::rename(temporary_, path_, error);
+  if (error) return Error{Code::io, path_.string() + ": cannot get its name: " + error.message()};
+  temporary_.clear();
+  return {};
+}
+
+}  // namespace actorhost

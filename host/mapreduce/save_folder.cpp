@@ -1,0 +1,158 @@
+#include "host/mapreduce/save_folder.hpp"
+
+#include <cstdio>
+#include <fstream>
+#include <random>
+#include <system_error>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "host/data/files.hpp"
+
+namespace actorhost {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr const char* kMark = "_SUCCESS";
+
+std::string random_id() {
+  std::random_device random;
+  char text[17];
+  std::snprintf(text, sizeof text, "%08x%08x", static_cast<unsigned>(random()), static_cast<unsigned>(random()));
+  return text;
+}
+
+/// Whether a folder may be replaced: nothing of the user's own is lost with it.
+Status check_replaceable(const fs::path& target) {
+  if (!fs::is_directory(target))
+    return Error{Code::bad_argument, target.string() + ": is no folder, which a save makes"};
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(target, error)) {
+    const std::string name = entry.path().filename();
+    if (!entry.is_directory() && (name.starts_with("part-") || name.starts_with('_') || name.starts_with('.')))
+      continue;
+    return Error{Code::bad_argument,
+                 target.string() + ": is not replaced, since it holds '" + name + "', which no save has made"};
+  }
+  if (error) return Error{Code::io, target.string() + ": " + error.message()};
+  return {};
+}
+
+Result<Json> read_mark(const fs::path& folder) {
+  std::ifstream file(folder / kMark);
+  Json mark = Json::parse(file, nullptr, false);
+  if (!mark.is_object()) return Error{Code::bad_data, folder.string() + ": no save has been completed there"};
+  return mark;
+}
+
+/// What the parts in `folder` are; what is left of attempts that have failed is removed.
+Result<SaveFigures> count_parts(const fs::path& folder) {
+  SaveFigures found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with("part-")) {
+      ++found.files;
+      found.bytes += entry.file_size(error);
+    } else {
+      fs::remove(entry.path(), error);
+    }
+  }
+  if (error) return Error{Code::io, folder.string() + ": " + error.message()};
+  return found;
+}
+
+Status write_mark(const SaveFolder& save, const SaveFigures& figures) {
+  const Json mark = {{"id", save.id}, {"files", figures.files}, {"rows", figures.rows}, {"bytes", figures.bytes}};
+  const fs::path path = save.staging / kMark;
+  auto fd = open_for_writing(path);
+  if (!fd) return fd.error();
+  const std::string text = mark.dump() + "\n";
+  AH_TRY(write_all(fd->get(), std::as_bytes(std::span(text)), path));
+  return fd->close(path);
+}
+
+/// The hidden folder gets the target's name; the folder that has it is removed.
+Status move_into_place(const SaveFolder& save) {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(save.target))) {
+    fs::rename(save.staging, save.target, error);
+    if (error) return Error{Code::io, save.target.string() + ": cannot get its name: " + error.message()};
+    return {};
+  }
+  if (!save.overwrite) return Error{Code::bad_argument, save.target.string() + ": exists, but did not before the save"};
+  AH_TRY(check_replaceable(save.target));
+  constexpr unsigned kExchange = 2;  // RENAME_EXCHANGE: at no moment is there none of the two
+  if (::syscall(SYS_renameat2, AT_FDCWD, save.staging.c_str(), AT_FDCWD, save.target.c_str(), kExchange) == 0) {
+    fs::remove_all(save.staging, error);
+    return {};
+  }
+  fs::path old = save.staging;
+  old += ".old";
+  fs::rename(save.target, old, error);
+  if (!error) fs::rename(save.staging, save.target, error);
+  if (error) return Error{Code::io, save.target.string() + ": cannot be replaced: " + error.message()};
+  fs::remove_all(old, error);
+  return {};
+}
+
+}  // namespace
+
+Result<SaveFolder> begin_save(const std::string& path, bool overwrite) {
+  std::error_code error;
+  fs::path target = fs::absolute(path, error).lexically_normal();
+  if (!target.has_filename()) target = target.parent_path();
+  if (error || path.empty() || !target.has_filename() || target.filename() == "..") {
+    return Error{Code::bad_argument, "'" + path + "' is no name for a folder"};
+  }
+  if (fs::exists(fs::symlink_status(target, error))) {
+    if (!overwrite) {
+      return Error{Code::bad_argument, target.string() + ": exists; overwrite = true replaces it"};
+    }
+    AH_TRY(check_replaceable(target));
+  }
+  const std::string id = random_id();
+  const fs::path staging = target.parent_path() / ("." + target.filename().string() + ".saving-" + id);
+  fs::create_directories(target.parent_path(), error);
+  if (!error) fs::create_directory(staging, error);
+  if (error) return Error{Code::io, target.string() + ": cannot be written: " + error.message()};
+  return SaveFolder{target, staging, id, overwrite};
+}
+
+bool is_committed(const SaveFolder& save) {
+  const auto mark = read_mark(save.target);
+  return mark && mark->value("id", "") == save.id;
+}
+
+Result<SaveFigures> commit_save(const SaveFolder& save, const SaveFigures& figures) {
+  if (is_committed(save)) {
+    abandon_save(save);
+    const auto mark = read_mark(save.target);
+    if (!mark) return mark.error();
+    return SaveFigures{mark->value("files", uint64_t{0}), mark->value("rows", uint64_t{0}),
+                       mark->value("bytes", uint64_t{0})};
+  }
+  const auto found = count_parts(save.staging);
+  if (!found) return found.error();
+  if (found->files != figures.files || found->bytes != figures.bytes) {
+    return Error{Code::io, save.target.string() + ": " + std::to_string(figures.files) + " parts of " +
+                               std::to_string(figures.bytes) + " bytes were written and " +
+                               std::to_string(found->files) + " of " + std::to_string(found->bytes) +
+                               " are there; all hosts have to see the same folder"};
+  }
+  AH_TRY(write_mark(save, figures));
+  AH_TRY(move_into_place(save));
+  return figures;
+}
+
+void abandon_save(const SaveFolder& save) {
+  std::error_code error;
+  fs::remove_all(save.staging, error);
+}
+
+}  // namespace actorhost

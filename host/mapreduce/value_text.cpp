@@ -1,0 +1,340 @@
+#include "host/mapreduce/value_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace actorhost {
+
+namespace {
+
+constexpr int kDepth = 64;
+constexpr double kWhole = 1e15;
+
+Error damaged() { return {Code::bad_data, "a value of a row is damaged"}; }
+
+void append_number(std::string& out, double number) {
+  std::array<char, 32> text{};
+  std::to_chars_result end{};
+  if (number == std::floor(number) && std::abs(number) < kWhole) {
+    end = std::to_chars(text.data(), text.data() + text.size(), static_cast<int64_t>(number));
+  } else {
+    end = std::to_chars(text.data(), text.data() + text.size(), number);
+  }
+  out.append(text.data(), end.ptr);
+}
+
+/// How many bytes of valid UTF-8 a character at the front of `text` has; 0 when it is none.
+size_t utf8_size(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
+  const auto follows = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xbf) {
+    return byte(i) >= low && byte(i) <= high;
+  };
+  const uint8_t lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xc2 && lead <= 0xdf) return follows(1) ? 2 : 0;
+  if (lead >= 0xe0 && lead <= 0xef) {
+    const uint8_t low = lead == 0xe0 ? 0xa0 : 0x80;   // nothing overlong
+    const uint8_t high = lead == 0xed ? 0x9f : 0xbf;  // no surrogates
+    return follows(1, low, high) && follows(2) ? 3 : 0;
+  }
+  if (lead >= 0xf0 && lead <= 0xf4) {
+    const uint8_t low = lead == 0xf0 ? 0x90 : 0x80;
+    const uint8_t high = lead == 0xf4 ? 0x8f : 0xbf;
+    return follows(1, low, high) && follows(2) && follows(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+void append_json_text(std::string& out, std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  out += '"';
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+      ++at;
+    } else if (static_cast<uint8_t>(c) < 0x20) {
+      if (c == '\n')
+        out += "\\n";
+      else if (c == '\r')
+        out += "\\r";
+      else if (c == '\t')
+        out += "\\t";
+      else
+        out.append("\\u00").append(1, kHex[static_cast<uint8_t>(c) >> 4]).append(1, kHex[static_cast<uint8_t>(c) & 15]);
+      ++at;
+    } else if (const size_t size = utf8_size(text.substr(at)); size != 0) {
+      out.append(text.substr(at, size));
+      at += size;
+    } else {
+      out += "\xef\xbf\xbd";
+      ++at;
+    }
+  }
+  out += '"';
+}
+
+void append_json_number(std::string& out, double number) {
+  if (std::isfinite(number))
+    append_number(out, number);
+  else
+    out += "null";
+}
+
+/// Goes through a value as the codec writes it.
+class Encoded {
+ public:
+  explicit Encoded(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+
+  Status json(std::string& out, int depth = 0);
+  /// An array's size when an array with items comes next: its items are the next values.
+  bool array(uint32_t& items);
+  /// A value that is no table as the value of a row; false, and nothing read, for a table.
+  Result<bool> plain(RowValue& value);
+  Status finish() const { return at_ == end_ ? Status() : damaged(); }
+
+ private:
+  template <typename T>
+  bool take(T& value) {
+    if (static_cast<size_t>(end_ - at_) < sizeof value) return false;
+    std::memcpy(&value, at_, sizeof value);
+    at_ += sizeof value;
+    return true;
+  }
+  bool count(uint32_t& value);
+  Status table(uint8_t tag, std::string& out, int depth);
+  Status entries(uint32_t pairs, const std::vector<std::string>& items, std::string& out, int depth);
+  Result<std::string> key(double& number);
+
+  const char* at_;
+  const char* end_;
+};
+
+bool Encoded::count(uint32_t& value) {
+  uint8_t first = 0;
+  if (!take(first)) return false;
+  if (first < 0xe0) return value = first, true;
+  if (first == 0xff) return take(value);
+  uint8_t low = 0;
+  if (!take(low)) return false;
+  value = 0xe0U + ((first & 0x1fU) << 8) + low;
+  return true;
+}
+
+Result<bool> Encoded::plain(RowValue& value) {
+  if (at_ == end_) return damaged();
+  const auto tag = static_cast<uint8_t>(*at_);
+  if (tag >= 0x08 && tag <= 0x0d) return false;
+  const auto number = [&](double n) {
+    value.tag = static_cast<uint32_t>(RowTag::number);
+    value.number = n;
+    return true;
+  };
+  if (tag >= 0x20) {
+    uint32_t size = 0;
+    if (!count(size) || size < 0x20 || size - 0x20 > static_cast<size_t>(end_ - at_)) return damaged();
+    value.tag = static_cast<uint32_t>(RowTag::text);
+    value.bytes = at_;
+    value.size = size - 0x20;
+    at_ += value.size;
+    return true;
+  }
+  ++at_;
+  int32_t small = 0;
+  double big = 0;
+  int64_t whole = 0;
+  uint64_t natural = 0;
+  switch (tag) {
+    case 0x00: value.tag = static_cast<uint32_t>(RowTag::nil); return true;
+    case 0x01: value.tag = static_cast<uint32_t>(RowTag::no); return true;
+    case 0x02: value.tag = static_cast<uint32_t>(RowTag::yes); return true;
+    case 0x06: return take(small) ? Result<bool>(number(small)) : damaged();
+    case 0x07: return take(big) ? Result<bool>(number(big)) : damaged();
+    case 0x10: return take(whole) ? Result<bool>(number(static_cast<double>(whole))) : damaged();
+    case 0x11: return take(natural) ? Result<bool>(number(static_cast<double>(natural))) : damaged();
+    case 0x12: return Error{Code::unsupported, "a tensor cannot be written as text"};
+    default: return damaged();
+  }
+}
+
+bool Encoded::array(uint32_t& items) {
+  if (at_ == end_ || (*at_ != 0x0a && *at_ != 0x0c)) return false;
+  const bool has_slot_0 = *at_++ == 0x0c;
+  if (!count(items)) return false;
+  if (has_slot_0 && items > 0) --items;
+  return true;
+}
+
+Status Encoded::json(std::string& out, int depth) {
+  if (depth > kDepth) return damaged();
+  if (at_ != end_ && (*at_ == 0x10 || *at_ == 0x11)) {  // 64 bits, more than a number has
+    const bool is_signed = *at_++ == 0x10;
+    int64_t whole = 0;
+    if (!take(whole)) return damaged();
+    out += is_signed ? std::to_string(whole) : std::to_string(static_cast<uint64_t>(whole));
+    return {};
+  }
+  RowValue value;
+  const auto is_plain = plain(value);
+  if (!is_plain) return is_plain.error();
+  if (*is_plain) return append_json(out, value);
+  const auto tag = static_cast<uint8_t>(*at_++);
+  return table(tag, out, depth);
+}
+
+Status Encoded::table(uint8_t tag, std::string& out, int depth) {
+  uint32_t items = 0;
+  uint32_t pairs = 0;
+  if (tag >= 0x0a && !count(items)) return damaged();
+  if (tag >= 0x0c && items > 0) --items;
+  if ((tag == 0x09 || tag == 0x0b || tag == 0x0d) && !count(pairs)) return damaged();
+  if (pairs == 0) {
+    out += '[';
+    for (uint32_t i = 0; i < items; ++i) {
+      if (i > 0) out += ',';
+      AH_TRY(json(out, depth + 1));
+    }
+    out += ']';
+    return {};
+  }
+  std::vector<std::string> texts;
+  for (uint32_t i = 0; i < items; ++i) AH_TRY(json(texts.emplace_back(), depth + 1));
+  return entries(pairs, texts, out, depth);
+}
+
+/// A key as JSON's text; `number` is NaN unless it is one.
+Result<std::string> Encoded::key(double& number) {
+  RowValue value;
+  const auto is_plain = plain(value);
+  if (!is_plain) return is_plain.error();
+  if (!*is_plain) return damaged();
+  number = value.kind() == RowTag::number ? value.number : std::nan("");
+  std::string text;
+  AH_TRY(append_text(text, value));
+  std::string quoted;
+  append_json_text(quoted, text);
+  return quoted;
+}
+
+/// A table with keys.
+Status Encoded::entries(uint32_t pairs, const std::vector<std::string>& items, std::string& out, int depth) {
+  struct Entry {
+    double number;
+    std::string key;
+    std::string value;
+  };
+  std::vector<Entry> all;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (items[i] == "null") continue;  // a hole
+    all.push_back({static_cast<double>(i + 1), '"' + std::to_string(i + 1) + '"', items[i]});
+  }
+  for (uint32_t i = 0; i < pairs; ++i) {
+    double number = 0;
+    auto text = key(number);
+    if (!text) return text.error();
+    Entry& entry = all.emplace_back(Entry{number, *std::move(text), {}});
+    AH_TRY(json(entry.value, depth + 1));
+  }
+  std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) {
+    const bool a_is = a.number == a.number;
+    const bool b_is = b.number == b.number;
+    if (a_is != b_is) return a_is;
+    return a_is ? a.number < b.number : a.key < b.key;
+  });
+  bool is_array = true;
+  for (size_t i = 0; i < all.size(); ++i) is_array = is_array && all[i].number == static_cast<double>(i + 1);
+  out += is_array ? '[' : '{';
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (i > 0) out += ',';
+    if (!is_array) out.append(all[i].key).append(1, ':');
+    out += all[i].value;
+  }
+  out += is_array ? ']' : '}';
+  return {};
+}
+
+void append_field(std::string& out, std::string_view text, char separator, bool first) {
+  if (!first) out += separator;
+  const std::array<char, 4> special = {separator, '"', '\r', '\n'};
+  const bool quoted = text.find_first_of({special.data(), special.size()}) != std::string_view::npos;
+  if (!quoted) {
+    out += text;
+    return;
+  }
+  out += '"';
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+}  // namespace
+
+Status append_text(std::string& out, const RowValue& value) {
+  switch (value.kind()) {
+    case RowTag::nil: out += "nil"; return {};
+    case RowTag::no: out += "false"; return {};
+    case RowTag::yes: out += "true"; return {};
+    case RowTag::number: append_number(out, value.number); return {};
+    case RowTag::text: out += value.text(); return {};
+    case RowTag::value: return append_json(out, value);
+  }
+  return damaged();
+}
+
+Status append_json(std::string& out, const RowValue& value) {
+  switch (value.kind()) {
+    case RowTag::nil: out += "null"; return {};
+    case RowTag::number: append_json_number(out, value.number); return {};
+    case RowTag::text: append_json_text(out, value.text()); return {};
+    case RowTag::value: {
+      constexpr char kPacked = '\xff';  // before a value with tensors (bindings/row_values.hpp)
+      if (value.size > 0 && *value.bytes == kPacked) {
+        return Error{Code::unsupported, "a tensor cannot be written as text"};
+      }
+      Encoded encoded(value.text());
+      AH_TRY(encoded.json(out));
+      return encoded.finish();
+    }
+    default: return append_text(out, value);
+  }
+}
+
+Status append_csv(std::string& out, const RowValue& value, char separator, bool& first, bool spread) {
+  std::string text;
+  const auto field = [&](const RowValue& one) -> Status {
+    text.clear();
+    if (one.kind() != RowTag::nil) AH_TRY(append_text(text, one));
+    append_field(out, text, separator, std::exchange(first, false));
+    return {};
+  };
+  if (value.kind() == RowTag::text) {
+    append_field(out, value.text(), separator, std::exchange(first, false));
+    return {};
+  }
+  uint32_t items = 0;
+  Encoded encoded(value.text());
+  if (!spread || value.kind() != RowTag::value || !encoded.array(items)) return field(value);
+  for (uint32_t i = 0; i < items; ++i) {
+    RowValue item;
+    const auto is_plain = encoded.plain(item);
+    if (!is_plain) return is_plain.error();
+    if (*is_plain) {
+      AH_TRY(field(item));
+    } else {
+      text.clear();
+      AH_TRY(encoded.json(text, 1));
+      append_field(out, text, separator, std::exchange(first, false));
+    }
+  }
+  return encoded.finish();
+}
+
+}  // namespace actorhost

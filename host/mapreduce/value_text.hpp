@@ -1,0 +1,27 @@
+#pragma once
+// Values of rows as text: in lines, in CSV fields, in JSON. Tables are read as the codec writes them
+// (host/wire/value_check.hpp), without Lua. Pure functions, any thread; Code::bad_data for bytes that are no value,
+// Code::unsupported for what has no text: tensors.
+//
+// Numbers are written in the shortest way that reads back as the same number, whole ones below 1e15 without a point. In
+// JSON a table with the keys 1..n is an array, every other one an object with its keys in order; infinities and NaN are
+// null, bytes that are no UTF-8 are replaced by U+FFFD.
+
+#include <string>
+#include <string_view>
+
+#include "host/base/result.hpp"
+#include "host/mapreduce/row.hpp"
+
+namespace actorhost {
+
+/// As people read it: texts as they are, tables as JSON.
+Status append_text(std::string& out, const RowValue& value);
+
+Status append_json(std::string& out, const RowValue& value);
+
+/// As fields of RFC 4180, each with `separator` before it but for the line's first (`first` says whether that is still
+/// to come): quoted where it has to be. nil is an empty one; with `spread` an array is as many as it has elements.
+Status append_csv(std::string& out, const RowValue& value, char separator, bool& first, bool spread);
+
+}  // namespace actorhost

@@ -1,0 +1,123 @@
+--- Files that a pipeline writes: `dataset:save(url, options)`. Each partition becomes a part, written on whichever node has
+--- it; one task at the end gives the folder its name (host/mapreduce/save_folder.hpp).
+local check = require("actor.check")
+local compile = require("actor.mapreduce.compile")
+local datasets = require("actor.mapreduce.dataset")
+local ffi = require("ffi")
+local outputs = require("actor.mapreduce.outputs")
+local run = require("actor.mapreduce.run")
+local urls = require("actor.mapreduce.urls")
+local api = require("actor.ffi")("mapreduce")
+local c = require("actor.c.mapreduce")
+
+local Dataset, required = datasets.Dataset, compile.required
+
+local formats = { text = 0, csv = 1, jsonl = 2 }
+local extensions = { none = "", gz = ".gz", zst = ".zst", xz = ".xz", bz2 = ".bz2" }
+
+-- The rows of a stage into a part; its one row says how many rows and bytes that is.
+function outputs.part(stage)
+  local save, texts = stage.output.dataset.save, stage.output.dataset.save_texts
+  local put_row, bind = compile.writer()
+  local put_figures, open_figures = outputs.rows()
+  local figures = ffi.new("double[2]")
+  local spec = ffi.new("ah_mr_save", {
+    target = save.target, staging = save.staging, id = save.id, header = texts.header, extension = texts.extension,
+    overwrite = save.overwrite and 1 or 0, format = formats[texts.format], separator = texts.separator:byte(),
+  })
+  local part
+  return put_row, function(task)
+    part = required(api.part(spec, task - 1))
+    bind(part)
+  end, function()
+    if api.finish_part(part, figures) ~= 0 then c.fail() end
+    open_figures()
+    put_figures(figures[0], figures[1])
+  end, function() return part end
+end
+
+-- Adds up what the parts say, and gives the folder its name.
+local function commit(save)
+  return function(parts)
+    local files, rows, bytes = 0, 0, 0
+    for part_rows, part_bytes in parts do files, rows, bytes = files + 1, rows + part_rows, bytes + part_bytes end
+    return { c.commit_save(save, files, rows, bytes) }
+  end
+end
+
+-- Begins a save on one node, before anything runs: what c.begin_save gave.
+local function begin(path, overwrite)
+  local one = datasets.new {
+    kind = "source", op = "save", partitions = 1, signature = { path, overwrite },
+    source = { kind = "array", array = { path }, part = function() return 1, 1 end },
+  }
+  local begun = one:map(function()
+    local save, message = c.begin_save(path, overwrite)
+    return save or { message = message }
+  end)
+  return run.act(begun, "save", { kind = "rows" }, run.read_all)[1]
+end
+
+-- One line of names.
+local function header_text(names, separator)
+  if not names then return "" end
+  local fields = {}
+  for i, name in ipairs(names) do
+    if type(name) ~= "string" then check.fail("mapreduce.save: the names in 'header' have to be strings") end
+    local quoted = name:find('[\r\n"' .. separator:gsub("%W", "%%%0") .. "]")
+    fields[i] = quoted and '"' .. name:gsub('"', '""') .. '"' or name
+  end
+  return table.concat(fields, separator) .. "\n"
+end
+
+local function checked_texts(url, options)
+  local format = options.format or "text"
+  check.one_of(format, { "text", "csv", "jsonl" }, "format", "mapreduce.save")
+  local extension = url:match("%.(%w+)/*$")
+  local compress = options.compress or extensions[extension] and extension or "none"
+  check.one_of(compress, { "none", "gz", "zst", "xz", "bz2" }, "compress", "mapreduce.save")
+  local separator = options.separator or format == "csv" and "," or "\t"
+  if #separator ~= 1 then check.wrong("separator", "mapreduce.save", "one character", separator) end
+  if options.header and format ~= "csv" then check.fail("mapreduce.save: only CSV has a header") end
+  return {
+    format = format, extension = extensions[compress], separator = separator,
+    header = header_text(options.header, separator),
+  }
+end
+
+---@class actor.mapreduce.SaveOptions
+---@field format? "text"|"csv"|"jsonl" default "text"
+---@field overwrite? boolean replaces a folder that a save has made
+---@field compress? "none"|"gz"|"zst"|"xz"|"bz2" default: by the url's extension
+---@field separator? string between the two of a pair in text (default tab), between fields of CSV (default comma)
+---@field header? string[] the first line of each part of CSV
+
+---Writes the rows into a folder: a file `part-00000`, ... for each partition, and `_SUCCESS`. The folder is there when all
+---is, and not before; one that exists is refused unless `overwrite` is given. Text is a line for each row, a pair with a tab
+---between; CSV (RFC 4180) two columns for a pair, one for each element of an array; JSON lines `[k, v]` for a pair. All hosts
+---have to see the same folder.
+---@param url string `file://PATH` or a path
+---@param options? actor.mapreduce.SaveOptions
+---@return {files: integer, rows: integer, bytes: integer} what was written
+function Dataset:save(url, options)
+  if not datasets.is(self) then check.fail("call save with a colon: dataset:save(...)") end
+  check.arg(url, "string", "url", "mapreduce.save")
+  options = options or {}
+  check.options(options, {
+    format = "string?", overwrite = "boolean?", compress = "string?", separator = "string?", header = "table?",
+  }, "mapreduce.save")
+  local texts = checked_texts(url, options)
+  local save = begin(urls.path(url, "mapreduce.save"), options.overwrite or false)
+  if save.message then check.fail("mapreduce.save: %s", save.message) end
+  local parts = datasets.gathered(self, "save")
+  parts.output, parts.save, parts.save_texts, parts.signature = "part", save, texts, { save, texts }
+  local committed = parts:map_partition(commit(save))
+  committed.shown = "save"
+  local ok, result = pcall(run.act, committed, "save", { kind = "rows" }, run.read_all)
+  self.last_run = committed.last_run
+  if ok then return result[1] end
+  c.abandon_save(save)
+  error(result, 0)
+end
+
+return Dataset

@@ -1,0 +1,20 @@
+--- What a URL of load and save names.
+local check = require("actor.check")
+
+local M = {}
+
+---The path of a file URL; a text without a scheme is one.
+---@param url string
+---@param operation string "mapreduce.load"
+---@return string
+function M.path(url, operation)
+  local path = url:match("^file://(.*)$") or url:match("^unix://(.*)$")
+  if not path and url:find("^%a[%w+.-]*://") then
+    check.fail("%s: '%s' is not supported; give file://PATH, unix://PATH or a path", operation, url:match("^(.-)://") .. "://")
+  end
+  path = path or url
+  if path == "" then check.fail("%s: '%s' names no path", operation, url) end
+  return path
+end
+
+return M

@@ -1,0 +1,174 @@
+// Dataset:save: what is in the folder, that it is there completely or not at all, and once.
+
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The names in a folder, hidden ones too.
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+const std::string kUse = "local mr = require 'actor.mapreduce'\n";
+
+Finished run_job(const JobFolder& folder, const std::string& job, const Words& words = {"-n", "2"}) {
+  folder.write("job.lua", kUse + job);
+  return folder.run(with(words, {"job.lua"}));
+}
+
+}  // namespace
+
+TEST_CASE("what is saved can be loaded, however it is compressed and wherever it runs") {
+  const JobFolder folder;
+  folder.write("job.lua", kUse + R"(
+for _, name in ipairs { "plain", "a.gz", "b.zst", "c.xz", "d.bz2" } do
+  local done = mr.range(1, 5000):map(function(x) return "line " .. x end):save("out/" .. name)
+  local back = mr.load("out/" .. name)
+  local sum = back:map(function(line) return tonumber(line:match("^line (%d+)$")) end):sum()
+  print(("%s: %d files, %d rows, sum %d"):format(name, done.files, done.rows, sum))
+end
+)");
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
+  const Finished run = run_at(place, folder, {"job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  for (const char* name : {"plain", "a.gz", "b.zst", "c.xz", "d.bz2"}) {
+    CHECK(line_after(run.out, std::string(name) + ": ") == "16 files, 5000 rows, sum 12502500");
+  }
+  CHECK(names_in(folder.path() / "out") == std::set<std::string>{"plain", "a.gz", "b.zst", "c.xz", "d.bz2"});
+  CHECK(names_in(folder.path() / "out/b.zst").count("part-00015.zst") == 1);
+  CHECK(names_in(folder.path() / "out/b.zst").size() == 17);
+}
+
+TEST_CASE("text, CSV and JSON lines are written as their readers expect") {
+  const JobFolder folder;
+  const Finished run = run_job(folder, R"(
+local rows = mr.parallelize({ 1, 0.1, -1e300, "a,b", 'say "x"', "two\nlines", "", { 1, "x;y", { b = 1, a = { 1, 2 } } }, true,
+  "\xff\xc3\xa9\0" }, 1)
+rows:save("text")
+rows:save("csv", { format = "csv" })
+rows:save("json", { format = "jsonl" })
+local pairs_of = mr.parallelize({ "k" }, 1):map(function(k) return k, { 1, 2 } end)
+pairs_of:save("pairs_text", { separator = "=" })
+pairs_of:save("pairs_csv", { format = "csv", separator = ";", header = { "key", "a;b" } })
+pairs_of:save("pairs_json", { format = "jsonl" })
+)");
+  INFO(run.description);
+  REQUIRE(run.status == 0);
+  const auto part = [&](const char* name) { return read_text(folder.path() / name); };
+  const std::string raw("\xff\xc3\xa9\0", 4);
+  CHECK(part("text/part-00000") ==
+        "1\n0.1\n-1e+300\na,b\nsay \"x\"\ntwo\nlines\n\n[1,\"x;y\",{\"a\":[1,2],\"b\":1}]\ntrue\n" + raw + "\n");
+  CHECK(part("csv/part-00000.csv") ==
+        "1\n0.1\n-1e+300\n\"a,b\"\n\"say "
+        "\"\"x\"\"\"\n\"two\nlines\"\n\"\"\n1,x;y,\"{\"\"a\"\":[1,2],\"\"b\"\":1}\"\ntrue\n" +
+            raw + "\n");
+  CHECK(part("json/part-00000.jsonl") ==
+        "1\n0.1\n-1e+300\n\"a,b\"\n\"say \\\"x\\\"\"\n\"two\\nlines\"\n\"\"\n[1,\"x;y\",{\"a\":[1,2],\"b\":1}]\ntrue\n"
+        "\"\xef\xbf\xbd\xc3\xa9\\u0000\"\n");
+  CHECK(part("pairs_text/part-00000") == "k=[1,2]\n");
+  CHECK(part("pairs_csv/part-00000.csv") == "key;\"a;b\"\nk;[1,2]\n");
+  CHECK(part("pairs_json/part-00000.jsonl") == "[\"k\",[1,2]]\n");
+}
+
+TEST_CASE("a folder that exists is replaced only when that is asked for, and only one that a save has made") {
+  const JobFolder folder;
+  const std::string save = "print(mr.range(1, 4, 1, 2):save('out', { overwrite = ... == 'again' }).rows)";
+  REQUIRE(run_job(folder, save).status == 0);
+  const std::string mark = read_text(folder.path() / "out/_SUCCESS");
+
+  const Finished refused = run_job(folder, "mr.range(1, 1e6):foreach(function() end)\n" + save);
+  INFO(refused.description);
+  CHECK(refused.status == 1);
+  CHECK_THAT(refused.err,
+             Catch::Contains("job.lua:3: mapreduce.save: ") && Catch::Contains("out: exists; overwrite = true"));
+  CHECK(read_text(folder.path() / "out/_SUCCESS") == mark);
+
+  folder.write("job.lua", kUse + "mr.range(5, 9, 1, 1):save('out', { overwrite = true })");
+  CHECK(folder.run({"-n", "2", "job.lua"}).status == 0);
+  CHECK(read_text(folder.path() / "out/part-00000") == "5\n6\n7\n8\n9\n");
+  CHECK(names_in(folder.path() / "out") == std::set<std::string>{"_SUCCESS", "part-00000"});
+
+  folder.write("out/thesis.tex", "years of work");
+  const Finished kept = folder.run({"-n", "2", "job.lua"});
+  CHECK(kept.status == 1);
+  CHECK_THAT(kept.err, Catch::Contains("is not replaced, since it holds 'thesis.tex'"));
+  CHECK(names_in(folder.path() / "out").count("thesis.tex") == 1);
+}
+
+TEST_CASE("a save that cannot be written says so and leaves nothing") {
+  const JobFolder folder;
+  folder.write("file", "no folder");
+  const Finished below = run_job(folder, "mr.range(1, 4):save('file/out')");
+  INFO(below.description);
+  CHECK(below.status == 1);
+  CHECK_THAT(below.err,
+             Catch::Contains("job.lua:2: mapreduce.save: ") && Catch::Contains("file/out: cannot be written: "));
+
+  // No file of more than a KiB may be written: the disk is full, as it were.
+  folder.write("full.lua", kUse + "mr.range(1, 100000):map(function(x) return ('x'):rep(50) end):save('out')");
+  const std::string command = "trap '' XFSZ; ulimit -f 1; exec " + actorhost_binary() + " -n 2 full.lua";
+  const Finished full = run_program("sh", {"-c", command}, 30, folder.options());
+  INFO(full.description);
+  CHECK(full.status == 1);
+  CHECK_THAT(full.err, Catch::Contains("save (full.lua:2) failed: ") && Catch::Contains("File too large"));
+  CHECK(names_in(folder.path()).count("out") == 0);
+  for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
+
+  const Finished failed =
+      run_job(folder, "mr.range(1, 9):map(function(x) return x + (x == 5 and {} or 1) end):save('out')");
+  INFO(failed.description);
+  CHECK(failed.status == 1);
+  CHECK(names_in(folder.path()).count("out") == 0);
+  for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
+}
+
+TEST_CASE("a part whose worker was lost is written once") {
+  const JobFolder folder;
+  const Finished run = run_job(folder, R"(
+local actor = require "actor"
+local ffi = require "ffi"
+ffi.cdef "int getpid(void); int kill(int, int);"
+local rows = 0
+local done = mr.range(1, 4000, 1, 40):map(function(x)
+  rows = rows + 1
+  if actor.rank == 1 and rows == 250 then ffi.C.kill(ffi.C.getpid(), 9) end
+  return x
+end):save("out")
+print(("saved %d %d"):format(done.files, done.rows))
+print("sum " .. mr.load("out"):map(tonumber):sum())
+)",
+                               {"-n", "3", "--isolate"});
+  INFO(run.description);
+  CHECK(line_after(run.out, "saved ") == "40 4000");
+  CHECK(line_after(run.out, "sum ") == "8002000");
+  CHECK(names_in(folder.path() / "out").size() == 41);
+  for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
+}
+
+TEST_CASE("wrong arguments of save are errors at the user's line") {
+  const JobFolder folder;
+  const auto [job, message] = GENERATE(table<std::string, std::string>({
+      {"mr.range(1, 4):save('out', { format = 'xml' })", "expected one of 'text', 'csv', 'jsonl', got 'xml'"},
+      {"mr.range(1, 4):save('out', { overwite = true })", "unknown option 'overwite' to mapreduce.save"},
+      {"mr.range(1, 4):save('s3://out')", "mapreduce.save: 's3://' is not supported"},
+      {"mr.range(1, 4):save('')", "names no path"},
+      {"mr.range(1, 4):save('out', { header = { 'a' } })", "only CSV has a header"},
+      {"mr.range(1, 4):save('out', { format = 'csv', separator = ', ' })", "expected one character"},
+  }));
+  const Finished run = run_job(folder, job);
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Catch::Contains("job.lua:2: ") && Catch::Contains(message));
+}
