@@ -68,19 +68,15 @@ Status CombineSink::put(const RowValue& first, const RowValue* second) {
 }
 
 size_t CombineSink::take(const RowValue& key) {
-  RowValue& kept = keys_[taken_];
-  kept = key;
-  if (key.kind() == RowTag::text) {
-    // Where the bytes will be is known when all are there: until then, how far from the beginning.
-    kept.bytes = reinterpret_cast<const char*>(key_bytes_.size());
-    key_bytes_.append(key.bytes, key.size);
-  }
+  keys_[taken_] = key;
+  offsets_[taken_] = key_bytes_.size();
+  if (key.kind() == RowTag::text) key_bytes_.append(key.bytes, key.size);
   return ++taken_;
 }
 
 CombineSlot** CombineSink::locate() {
-  for (size_t i = 0; i < taken_; ++i) {
-    if (keys_[i].kind() == RowTag::text) keys_[i].bytes = key_bytes_.data() + reinterpret_cast<size_t>(keys_[i].bytes);
+  for (size_t i = 0; i < taken_; ++i) {  // where the bytes are is known only now that all are there
+    if (keys_[i].kind() == RowTag::text) keys_[i].bytes = key_bytes_.data() + offsets_[i];
   }
   const size_t count = std::exchange(taken_, 0);
   const bool found = table_.find_batch(keys_.data(), count, slots_.data());

@@ -65,6 +65,7 @@ class CombineSink final : public TaskSink {
  private:
   CombineTable table_;
   std::array<RowValue, CombineTable::kMostKeys> keys_;
+  std::array<size_t, CombineTable::kMostKeys> offsets_;  // of their texts in key_bytes_
   std::array<CombineSlot*, CombineTable::kMostKeys> slots_;
   size_t taken_ = 0;
   std::string key_bytes_;  // of keys_; or a row
