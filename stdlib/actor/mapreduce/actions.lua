@@ -81,14 +81,6 @@ function Dataset:reduce(fn)
   return reduced(self, "reduce", fn)
 end
 
--- Gives copies of a value: what a function does to one changes no other.
-local function copies_of(value)
-  local kind = type(value)
-  if kind ~= "table" and kind ~= "cdata" and kind ~= "userdata" then return function() return value end end
-  local bytes = compile.to_bytes(value)
-  return function() return compile.from_bytes(bytes) end
-end
-
 ---fn(...fn(fn(zero, row 1), row 2)..., row n) over all rows in order of partitions; a pair comes as two arguments. All
 ---rows go through one task, so `fn` and `zero` may be anything; with mr.sum, mr.min or mr.max partitions are combined
 ---first, side by side.
@@ -102,7 +94,7 @@ function Dataset:fold(zero, fn)
     if rest == nil then return zero end
     return fn(zero, rest)
   end
-  local start = copies_of(zero)
+  local start = compile.copies_of(zero)
   local all = datasets.gathered(self, "fold")
   local result = folded(all, "fold", { start = start, step = fn, fn = fn }, function(parts) return parts[1] end)
   self.last_run = all.last_run
@@ -118,7 +110,7 @@ end
 function Dataset:aggregate(zero, seq, comb)
   check.arg(seq, "function", "seq", "mapreduce.aggregate")
   check.arg(comb, "function", "comb", "mapreduce.aggregate")
-  local start = copies_of(zero)
+  local start = compile.copies_of(zero)
   local function read(parts)
     if #parts == 0 then return start() end
     return from_left(comb)(parts)
@@ -216,6 +208,17 @@ function Dataset:mean()
   end)
 end
 
+-- What has been counted, as a table from key to count.
+local function counts_of(counted, name)
+  local pairs_of = act(counted, name, { kind = "rows" }, function(source)
+    check_size(name)
+    return read_all(source)
+  end)
+  local out = {}
+  for _, pair in ipairs(pairs_of) do out[pair[1]] = pair[2] end
+  return out
+end
+
 ---How often each row occurs: a table from row (a number, text or boolean) to count, in each node's memory.
 ---@return table<any, integer>
 function Dataset:count_by_value()
@@ -223,14 +226,13 @@ function Dataset:count_by_value()
     if b ~= nil then error("count_by_value takes rows that are single values, got a pair (see count_by_key)", 0) end
     return a, 1
   end
-  local counted = self:map(one):reduce_by_key(natives.sum)
-  local counts = act(counted, "count_by_value", { kind = "rows" }, function(source)
-    check_size("count_by_value")
-    return read_all(source)
-  end)
-  local out = {}
-  for _, pair in ipairs(counts) do out[pair[1]] = pair[2] end
-  return out
+  return counts_of(self:map(one):reduce_by_key(natives.sum), "count_by_value")
+end
+
+---How many pairs each key has: a table from key to count, in each node's memory.
+---@return table<any, integer>
+function Dataset:count_by_key()
+  return counts_of(self:keys():map(natives.one):reduce_by_key(natives.sum), "count_by_key")
 end
 
 ---Calls `fn` with each row (a pair as two arguments), on whichever node has it. A task that runs again after a node was

@@ -11,7 +11,7 @@ local M = {}
 
 for name, value in pairs(values) do M[name] = value end
 
-local get, set, text_at = values.get, values.set, values.text_at
+local get, set, text_at, as_pair = values.get, values.set, values.text_at, values.as_pair
 faults.read_with(get)
 
 local function nothing() error("it returned nothing (filter and flatmap leave rows out)", 0) end
@@ -117,8 +117,41 @@ function emitters.sample(i, a, b, rest)
     end]]):gsub("%u+", { I = i, REST = rest(a, b) })
 end
 
+-- Of pairs; a table of two stands for one.
+local pair_of = [[
+    local kI, wI = A, B
+    if wI == nil then kI, wI = as_pair(kI, wI) end --fI
+]]
+
+function emitters.keys(i, a, b, rest)
+  return (pair_of .. "REST"):gsub("%u+", { I = i, A = a, B = b, REST = rest("k" .. i, "nil") })
+end
+
+function emitters.values(i, a, b, rest)
+  return (pair_of .. "REST"):gsub("%u+", { I = i, A = a, B = b, REST = rest("w" .. i, "nil") })
+end
+
+function emitters.map_values(i, a, b, rest)
+  return (pair_of .. [[
+    local vI = fI(wI) --fI
+    if vI == nil then nothing() end --fI
+    REST]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("k" .. i, "v" .. i) })
+end
+
+function emitters.flatmap_values(i, a, b)
+  local text = pair_of .. "    keyI = kI\n" .. spread
+  return (text:gsub("%u+", { I = i, A = a, B = b, ARGUMENTS = "w" .. i }))
+end
+
+function emitters.key_by(i, a, b, rest)
+  return ([[
+    local kI, wI = fI(A, B), as_value(A, B) --fI
+    if kI == nil then nothing() end --fI
+    REST]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("k" .. i, "w" .. i) })
+end
+
 -- What has its rows in a local function behind it.
-local spreads = { flatmap = true, flatten = true, map_partition = true }
+local spreads = { flatmap = true, flatmap_values = true, flatten = true, map_partition = true }
 
 local changes = { lower = 1, upper = 2 }
 
@@ -136,9 +169,17 @@ local function behind(ops, i, texts)
       local function named(name, text)
         texts[#texts + 1] = ("local function %s%d(a, b)\n%s\nend"):format(name, i + 1, text)
       end
-      named("next", rest("a", "b"))
+      if op.op == "flatmap_values" then
+        local key = "key" .. i + 1
+        local row = "local v = as_value(a, b)\n" .. rest(key, "v")
+        texts[#texts + 1] = "local " .. key
+        named("next", row)
+      else
+        named("next", rest("a", "b"))
+      end
       -- What C++ has found it has changed the case of, too.
-      named("matched", changes_case(ops[i + 2]) and behind(ops, i + 2, texts)("a", "b") or ("next%d(a, b)"):format(i + 1))
+      local changed = op.op ~= "flatmap_values" and changes_case(ops[i + 2])
+      named("matched", changed and behind(ops, i + 2, texts)("a", "b") or ("next%d(a, b)"):format(i + 1))
     end
     return emitters[op.op](i + 1, a, b, rest)
   end
@@ -150,6 +191,7 @@ local put, fs, state, combine, iterate, parts = ...
 local api, get, text_at, matches_of, each, fail = parts.api, parts.get, parts.text_at, parts.matches_of, parts.each, parts.fail
 local four, nothing, new_matches = parts.four, parts.nothing, parts.new_matches
 local no_array, no_key = parts.no_array, parts.no_key
+local as_pair, as_value = parts.as_pair, parts.as_value
 local task
 LOCALS
 TEXTS
@@ -182,6 +224,18 @@ return function(source, number)
       end
     end
   end
+end
+]]
+
+-- Rows as a reader gives them (readers.lua).
+local read_by = head .. [[
+local function rest(a, b)
+  ROW
+end
+return function(source, number)
+  task = number
+  BEGIN
+  return combine.read(source, rest) --combine
 end
 ]]
 
@@ -287,6 +341,7 @@ local function no_key() error("map_partition cannot take pairs whose key is nil"
 local parts = {
   api = api, get = get, text_at = text_at, matches_of = matches_of, each = each, four = four, nothing = nothing,
   new_matches = new_matches, no_array = no_array, no_key = no_key, fail = c.fail,
+  as_pair = as_pair, as_value = values.as_value,
 }
 
 -- Makes one of the chunks above.
@@ -295,8 +350,9 @@ local function make(chunk, ops, put, combine, labels, state, iterate)
   for i, op in ipairs(ops) do
     locals[i] = ("local f%d = fs[%d]"):format(i, i)
     fs[i] = op.fn
-    if op.op == "flatmap" or op.op == "map_partition" then
-      locals[i] = locals[i] .. (" local m%d = new_matches(%d)"):format(i, changes_case(ops[i + 1]) or 0)
+    if op.op == "flatmap" or op.op == "map_partition" or op.op == "flatmap_values" then
+      local change = op.op ~= "flatmap_values" and changes_case(ops[i + 1]) or 0
+      locals[i] = locals[i] .. (" local m%d = new_matches(%d)"):format(i, change)
     elseif op.op == "sample" then
       locals[i] = locals[i] .. (" local s%d = 0"):format(i)
       begin[#begin + 1] = ("s%d = 0"):format(i)
@@ -335,14 +391,15 @@ end
 ---tasks of a stage on a node, since what the JIT compiles belongs to it.
 ---@param ops {op: string, fn: function}[]
 ---@param put fun(a: any, b: any)
----@param combine? fun(a: any, b: any): any of the values of equal keys that follow each other
+---@param combine? (fun(a: any, b: any): any)|{read: function} of values of equal keys that follow each other; or a reader
 ---@param labels? {put?: actor.mapreduce.Label, combine?: actor.mapreduce.Label} whose functions those are, for messages
 ---@param state? table whose `full` ends the loop at the next batch
 ---@return fun(source: ffi.cdata*, task?: integer): integer 0 at the end, below it when the source has failed
 function M.loop(ops, put, combine, labels, state)
   labels, state = labels or {}, state or {}
   local at = last_partition_function(ops)
-  if not at then return make(combine and grouped or plain, ops, put, combine, labels, state) end
+  local chunk = type(combine) == "table" and read_by or combine and grouped or plain
+  if not at then return make(chunk, ops, put, combine, labels, state) end
   local before, rest = {}, {}
   for i, op in ipairs(ops) do
     if i < at then before[#before + 1] = op else rest[#rest + 1] = op end
@@ -350,30 +407,23 @@ function M.loop(ops, put, combine, labels, state)
   return make(partition, rest, put, nil, labels, state, iterator(before, combine, labels, state))
 end
 
--- A row that a keyed operation gets: a pair, or a table of two that stands for one.
-local function as_pair(a, b)
-  if b ~= nil then return a, b end
-  if type(a) == "table" and #a == 2 then return a[1], a[2] end
-  error("a pair is needed here (a function that returns two values, or {key, value}), got " .. type(a), 0)
-end
-
-M.as_pair = as_pair
-
 local BATCH = 64 -- keys that are looked up together
 
 ---What combines pairs by key with `fn` in a sink of api.combine(""). Pairs are collected, so that the table's memory is on
 ---its way when they are combined.
 ---@param fn fun(a: any, b: any): any
+---@param first? fun(value: any): any what a key's first value becomes; itself without
 ---@return fun(key: any, value: any) put
 ---@return fun(sink: ffi.cdata*) bind says into which sink
 ---@return fun() finish after the last pair
-function M.combiner(fn)
+function M.combiner(fn, first)
   local key, value = ffi.new("ah_mr_value"), ffi.new("ah_mr_value")
   local numbers, is_number, others = ffi.new("double[?]", BATCH), ffi.new("uint8_t[?]", BATCH), {}
   local sink
   local waiting = 0
 
   local function store(slot, v)
+    if v == nil then error("it returned nothing for two values of a key", 0) end
     set(value, v)
     if api.set_slot(sink, slot, value) ~= 0 then c.fail() end
   end
@@ -388,6 +438,7 @@ function M.combiner(fn)
         store(slot, combined)
       end
     elseif tag == 0 then
+      if first then v = first(v) end
       if type(v) == "number" then
         slot.tag, slot.number = 3, v
       else
@@ -444,6 +495,22 @@ function M.writer()
       row.pair = 0
     end
     if api.put(sink, row) ~= 0 then c.fail() end
+  end
+  return put, function(to) sink = to end
+end
+
+---What puts rows into a sink for a sort, under their keys.
+---@return fun(key: any, a: any, b: any) put
+---@return fun(sink: ffi.cdata*) bind says into which sink
+function M.keyed_writer()
+  local row, under = ffi.new("ah_mr_row"), ffi.new("ah_mr_value")
+  local sink
+  local function put(key, a, b)
+    set(under, key)
+    set(row.first, a)
+    row.pair = b ~= nil and 1 or 0
+    if b ~= nil then set(row.second, b) end
+    if api.put_under(sink, under, row) ~= 0 then c.fail() end
   end
   return put, function(to) sink = to end
 end

@@ -8,11 +8,13 @@ local node = require("actor.c.node")
 
 ---@class actor.mapreduce.Dataset
 ---@field id integer in order of definition, the same on every node
----@field kind string "source", "narrow", "wide", "union"
+---@field kind string "source", "narrow", "wide"
 ---@field op string the operation's name
 ---@field where string the line that defined it
 ---@field parents actor.mapreduce.Dataset[]
 ---@field partitions? integer of sources and wide operations
+---@field plan? fun(planner: actor.mapreduce.Planner, dataset: actor.mapreduce.Dataset): actor.mapreduce.Stage of wide ones
+---@field keyed? boolean pairs that are spread by the hash of their key, by as many partitions as there are
 local Dataset = {}
 Dataset.__index = Dataset
 
@@ -39,10 +41,17 @@ function M.is(value)
   return type(value) == "table" and getmetatable(value) == Dataset
 end
 
+---Checks that a method was called on a dataset.
+---@param self any
+---@param op string
+function M.check(self, op)
+  if not M.is(self) then check.fail("call %s with a colon: dataset:%s(...)", op, op) end
+end
+
 -- A narrow operation with one function.
 local function narrow(op)
   return function(self, fn)
-    if not M.is(self) then check.fail("call %s with a colon: dataset:%s(...)", op, op) end
+    M.check(self, op)
     local native = natives.of(fn)
     if not native then
       functions.check(fn, "fn", op)
@@ -66,45 +75,39 @@ Dataset.flat_map = Dataset.flatmap
 Dataset.map_partition = narrow("map_partition") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 Dataset.map_partitions = Dataset.map_partition
 
-local function check_partitions(options, operation)
+---Each pair with `fn(value)` instead of its value; keys stay where they are.
+Dataset.map_values = narrow("map_values") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
+
+---Each pair becomes any number of pairs of its key: `fn` gets the value and returns values as flatmap's function does rows.
+Dataset.flatmap_values = narrow("flatmap_values") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
+Dataset.flat_map_values = Dataset.flatmap_values
+
+---Pairs of `fn(row)` and the row.
+Dataset.key_by = narrow("key_by") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
+
+---The checked `partitions` of an operation's options.
+---@param options? {partitions?: integer}
+---@param operation string
+---@return integer?
+function M.check_partitions(options, operation)
   check.options(options or {}, { partitions = "number?" }, "mapreduce." .. operation)
   local partitions = options and options.partitions
   if partitions then check.integer(partitions, "partitions", "mapreduce." .. operation, 1, 100000) end
   return partitions
 end
 
----Combines the values of each key with `fn(a, b)`, first within each task, then across them. `fn` has to be associative
----and commutative.
----@param fn fun(a: any, b: any): any or mr.sum, mr.min, mr.max, mr.count
----@param options? {partitions?: integer}
----@return actor.mapreduce.Dataset
-function Dataset:reduce_by_key(fn, options)
-  local native = natives.of(fn)
-  if not native then
-    functions.check(fn, "fn", "reduce_by_key")
-    fn = functions.freeze(fn)
-  end
-  return M.new {
-    kind = "wide", op = "reduce_by_key", parents = { self }, fn = fn, native = native, combines = true,
-    partitions = check_partitions(options, "reduce_by_key"),
-  }
-end
-
----Spreads the rows anew over `partitions` partitions: pairs by key, so that equal keys meet, other rows by value.
----@param partitions? integer
----@return actor.mapreduce.Dataset
-function Dataset:shuffle(partitions)
-  partitions = check_partitions({ partitions = partitions }, "shuffle")
-  return M.new { kind = "wide", op = "shuffle", parents = { self }, partitions = partitions }
-end
-Dataset.repartition = Dataset.shuffle
+---The plan of wide operations that exchange rows once: by the kinds of output and input that they name.
+---@param planner actor.mapreduce.Planner
+---@param dataset actor.mapreduce.Dataset
+---@return actor.mapreduce.Stage
+function M.exchange(planner, dataset) return planner:exchange(dataset) end
 
 ---All rows in one partition, in order.
 ---@param dataset actor.mapreduce.Dataset
 ---@param op string
 ---@return actor.mapreduce.Dataset
 function M.gathered(dataset, op)
-  return M.new { kind = "wide", op = op, parents = { dataset }, partitions = 1 }
+  return M.new { kind = "wide", op = op, parents = { dataset }, partitions = 1, plan = M.exchange, output = "buckets", input = "rows" }
 end
 
 ---Keeps the rows where they are made: the next action that needs them finds them there.

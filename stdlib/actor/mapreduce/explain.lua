@@ -29,7 +29,10 @@ local function sources_text(stage, places)
   return #out > 0 and "  <- " .. table.concat(out, ", ") or ""
 end
 
-local ends = { combine = "combined into %d buckets", buckets = "%d buckets" }
+local ends = {
+  combine = "combined into %d buckets", buckets = "%d buckets", keyed = "%d buckets by key", distinct = "distinct in %d buckets",
+  merged = "%d buckets", sampled = "sampled", ranges = "%d ranges", summarised = "summarised",
+}
 
 local function stage_text(i, stage, places)
   local output, label = ends[stage.output.kind], stage.output.label

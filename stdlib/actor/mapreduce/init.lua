@@ -13,7 +13,11 @@ local broadcasts = require("actor.mapreduce.broadcasts")
 local natives = require("actor.mapreduce.natives")
 local sources = require("actor.mapreduce.sources")
 local node = require("actor.c.node")
+require("actor.mapreduce.keyed")
 require("actor.mapreduce.narrow")
+require("actor.mapreduce.ordered")
+require("actor.mapreduce.sets")
+require("actor.mapreduce.sorting")
 require("actor.mapreduce.actions")
 require("actor.mapreduce.sinks")
 
@@ -21,6 +25,7 @@ local M = {}
 
 M.load, M.parallelize, M.range, M.generate = sources.load, sources.parallelize, sources.range, sources.generate
 M.words, M.one, M.sum, M.min, M.max = natives.words, natives.one, natives.sum, natives.min, natives.max
+M.identity = natives.identity
 M.accumulator, M.broadcast, M.get_value = accumulators.new, broadcasts.new, broadcasts.get_value
 
 ---The ids of the workers, in order of ranks.

@@ -1,4 +1,5 @@
 --- Where the rows of a stage's tasks come from: splits of a source, or what tasks before have put out.
+local ffi = require("ffi")
 local compile = require("actor.mapreduce.compile")
 local api = require("actor.ffi")("mapreduce")
 local c = require("actor.c.mapreduce")
@@ -31,43 +32,98 @@ function sources.range(source, task)
   return required(api.range(source.first, source.step, from, to))
 end
 
-local function needed_rows() return required(api.needed(0)) end
+-- Each kind of input makes, for a stage's `input` of which the first need is the k-th (from 0) of the stage, what opens the
+-- rows of a task, and what else is to be done with them in the loop: a function that combines values of equal keys that
+-- follow each other, or a reader.
+local kinds = {}
 
--- What the tasks before have combined by key, combined once more.
-local function combining_input(dataset)
-  if dataset.native then
-    return function()
-      local sink = required(api.combine(dataset.native, 0))
-      if api.pour(sink, needed_rows()) < 0 then c.fail() end
-      return required(api.combined(sink))
-    end
-  end
-  local put, bind, finish = compile.combiner(dataset.fn)
-  local loop = compile.loop({}, put)
+function kinds.source(input)
+  local source = input.dataset.source
+  return function(task) return sources[source.kind](source, task) end
+end
+
+function kinds.rows(_, _, k)
+  return function() return required(api.needed(k)) end
+end
+
+-- All rows of the k-th need into `sink`.
+local function pour(sink, k)
+  if api.pour(sink, required(api.needed(k))) < 0 then c.fail() end
+end
+
+-- Combined natively, once more where the tasks before have combined already.
+local function combined_natively(native)
   return function()
-    local sink = required(api.combine("", 0))
-    bind(sink)
-    if loop(needed_rows()) < 0 then c.fail() end
-    finish()
+    local sink = required(api.combine(native, 0))
+    pour(sink, 0)
     return required(api.combined(sink))
   end
 end
 
----What opens a task's rows, and the function that is still to combine those of equal keys that follow each other: there
----are some where a table did not fit into memory.
----@param stage actor.mapreduce.Stage
----@return fun(task: integer): ffi.cdata* source
----@return (fun(a: any, b: any): any)? combine
-function M.of(stage)
-  local input = stage.input
-  if input.kind == "source" then
-    local source = input.dataset.source
-    return function(task) return sources[source.kind](source, task) end
-  end
-  if input.kind == "buckets" and input.dataset.combines then
-    return combining_input(input.dataset), not input.dataset.native and input.dataset.fn or nil
-  end
-  return needed_rows
+function kinds.distinct(input) return combined_natively("row") end
+
+function kinds.combined(input, stage)
+  local dataset = input.dataset
+  if dataset.native then return combined_natively(dataset.native) end
+  -- Rows that have stayed where they were have not been combined yet.
+  local fresh = not stage.needs[1].wide
+  local put, bind, finish = compile.combiner(fresh and dataset.fn or dataset.merge or dataset.fn, fresh and dataset.first or nil)
+  local loop = compile.loop({}, put, nil, { put = dataset })
+  return function()
+    local sink = required(api.combine("", 0))
+    bind(sink)
+    if loop(required(api.needed(0))) < 0 then c.fail() end
+    finish()
+    return required(api.combined(sink))
+  end, dataset.merge or dataset.fn
 end
+
+-- Sorters as ffi_mapreduce.h numbers them.
+local BY_HASH, ANY, UNDER, WHOLE = 2, 0, 1, 2
+
+local function sorters(stage, rows)
+  local count = #stage.needs
+  local made = ffi.new("ah_mr_sink*[?]", count)
+  for i = 0, count - 1 do
+    made[i] = required(api.sorter(BY_HASH, rows, count))
+    pour(made[i], i)
+  end
+  return made, count
+end
+
+function kinds.groups(input, stage)
+  return function()
+    return required(api.groups(sorters(stage, ANY)))
+  end, input.dataset.reader()
+end
+
+local set_operations = { intersection = 0, subtract = 1 }
+
+function kinds.set(input, stage)
+  return function()
+    local made = sorters(stage, WHOLE)
+    return required(api.set_of(made[0], made[1], set_operations[input.dataset.op]))
+  end
+end
+
+function kinds.sorted(input)
+  local dataset = input.dataset
+  return function()
+    local sorter = required(api.sorter(dataset.descending and 1 or 0, dataset.fn and UNDER or ANY, 1))
+    pour(sorter, 0)
+    return required(api.sorted(sorter))
+  end
+end
+
+-- A reader that its operation makes (ordered.lua): it opens what it needs itself.
+function kinds.own(input) return input.open() end
+
+---What opens the rows of a task of a stage, or of one branch of it.
+---@param input table
+---@param stage actor.mapreduce.Stage
+---@param k integer the first of the stage's needs that is the input's, from 0
+---@return fun(task: integer): ffi.cdata* source
+---@return (fun(a: any, b: any): any)|{read: function}|nil combine what compile.loop is told
+function M.of(input, stage, k) return kinds[input.kind](input, stage, k) end
 
 return M

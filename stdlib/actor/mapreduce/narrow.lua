@@ -14,6 +14,20 @@ function Dataset:flatten()
   return datasets.new { kind = "narrow", op = "flatten", parents = { self } }
 end
 
+---The keys of pairs.
+---@return actor.mapreduce.Dataset
+function Dataset:keys()
+  datasets.check(self, "keys")
+  return datasets.new { kind = "narrow", op = "keys", parents = { self }, native = "keys" }
+end
+
+---The values of pairs.
+---@return actor.mapreduce.Dataset
+function Dataset:values()
+  datasets.check(self, "values")
+  return datasets.new { kind = "narrow", op = "values", parents = { self }, native = "values" }
+end
+
 -- How many samples are taken on the way to `dataset`: each draws numbers of its own.
 local function samples_before(dataset)
   local count = 0

@@ -21,6 +21,11 @@ function M.min(a, b) return b < a and b or a end
 
 function M.max(a, b) return b > a and b or a end
 
+---The row itself: what sort_by may go by.
+---@param ... any
+---@return any ...
+function M.identity(...) return ... end
+
 -- By value: what an operation that is given it does natively.
 local by_value = {
   [M.words] = "words", [M.sum] = "sum", [M.min] = "min", [M.max] = "max",
@@ -28,7 +33,10 @@ local by_value = {
 }
 
 -- By native operation on rows: the operation that it is one for.
-M.operations = { words = "flatmap", one = "map", lower = "map", upper = "map", sample = "sample" }
+M.operations = {
+  words = "flatmap", one = "map", lower = "map", upper = "map", sample = "sample", keys = "keys",
+  values = "values",
+}
 
 ---The name of the native twin of `fn`, if it has one.
 ---@param fn any

@@ -1,37 +1,77 @@
---- What becomes of a stage's rows, by the kind of its output. Each gives `put`, which gets each row, `open`, which begins a
---- task, `finish`, which ends it, and `sink`, which tells where rows may go that have not been in Lua; the last two may be
---- nil. They get the stage and the state of its loop.
+--- What becomes of a stage's rows, by the kind of its output. Each gives `put`, which gets each row, `open(task)`, which
+--- begins a task, and, where there are such, `finish`, which ends it, `sink`, which tells where rows may go that have not been
+--- in Lua, and whether those have to be pairs. They get the stage and the state of its loop.
 local best_rows = require("actor.mapreduce.best")
 local compile = require("actor.mapreduce.compile")
 local api = require("actor.ffi")("mapreduce")
 
 local M = {}
 
-local required = compile.required
+local required, as_pair = compile.required, compile.as_pair
 
--- Into a sink that `make` opens for each task.
-local function written(make)
+---Into a sink that `make` opens for each task.
+---@param make fun(task: integer): ffi.cdata*
+function M.written(make)
   local put, bind = compile.writer()
   local present
-  local function open()
-    present = required(make())
+  local function open(task)
+    present = required(make(task))
     bind(present)
   end
   return put, open, nil, function() return present end
 end
 
-function M.rows() return written(api.rows) end
-
-function M.buckets(stage)
-  return written(function() return api.buckets(stage.buckets) end)
+---The same, of pairs.
+---@param make fun(task: integer): ffi.cdata*
+function M.written_pairs(make)
+  local put, open, finish, sink = M.written(make)
+  local function put_pair(key, value)
+    if value == nil then key, value = as_pair(key, value) end
+    put(key, value)
+  end
+  return put_pair, open, finish, sink, true
 end
 
+function M.rows()
+  return M.written(function() return api.rows() end)
+end
+
+-- Any rows, spread by their first value.
+function M.buckets(stage)
+  return M.written(function() return api.buckets(stage.buckets) end)
+end
+
+-- Pairs by key.
+function M.keyed(stage)
+  return M.written_pairs(function() return api.keyed(stage.buckets) end)
+end
+
+-- Pairs by key, combined.
 function M.combine(stage)
   local dataset = stage.output.dataset
   local function make() return api.combine(dataset.native or "", stage.buckets) end
-  if dataset.native then return written(make) end
-  local put, bind, finish = compile.combiner(dataset.fn)
+  if dataset.native then return M.written_pairs(make) end
+  local put, bind, finish = compile.combiner(dataset.fn, dataset.first)
   return put, function() bind(required(make())) end, finish
+end
+
+-- One of each row.
+function M.distinct(stage)
+  return M.written(function() return api.combine("row", stage.buckets) end)
+end
+
+-- All rows of a task into one bucket: neighbours share one.
+function M.merged(stage)
+  return M.written(function(task)
+    local sink = required(api.placed(stage.buckets))
+    api.into(sink, math.floor((task - 1) * stage.buckets / stage.tasks))
+    return sink
+  end)
+end
+
+-- All rows into bucket 0, which every task behind reads.
+function M.shared(stage)
+  return M.written(function() return api.placed(stage.buckets) end)
 end
 
 -- At most one row: what `step` has made of all rows, from what `start` gives; `close` makes the row of that.

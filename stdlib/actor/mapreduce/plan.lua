@@ -10,10 +10,16 @@ local node = require("actor.c.node")
 ---@field tasks integer
 ---@field buckets integer
 ---@field keep boolean
----@field needs {stage: actor.mapreduce.Stage, wide: boolean}[]
----@field input table where the rows come from: {kind = "source" | "rows" | "buckets", dataset?}
+---@field needs actor.mapreduce.Need[]
+---@field input table where the rows come from: `kind` as in inputs.lua, `dataset` whose rows they are
 ---@field ops actor.mapreduce.Dataset[] narrow operations, in order
----@field output table what becomes of the rows: {kind = "rows" | "buckets" | "combine"}
+---@field output table what becomes of the rows: `kind` as in outputs.lua
+---@field program? fun(stage: actor.mapreduce.Stage): fun(task: integer) what tasks do instead of all that
+
+---@class actor.mapreduce.Need
+---@field stage actor.mapreduce.Stage
+---@field wide boolean task r needs bucket r of every task; else task first + i needs bucket 0 of task i
+---@field first? integer of a narrow one
 
 local M = {}
 
@@ -34,10 +40,14 @@ local function count_uses(dataset, uses)
   for _, parent in ipairs(dataset.parents) do count_uses(parent, uses) end
 end
 
+---@class actor.mapreduce.Planner
+---@field parallelism integer
 local Planner = {}
 Planner.__index = Planner
 
-local function new_stage(fields)
+---@param fields table
+---@return actor.mapreduce.Stage
+function Planner:stage(fields)
   stages_made = stages_made + 1
   fields.id = stages_made
   fields.ops = fields.ops or {}
@@ -45,57 +55,118 @@ local function new_stage(fields)
   return fields
 end
 
--- A stage that begins with the rows of `made` as they are.
-local function reading(made)
-  return new_stage { tasks = made.tasks, input = { kind = "rows" }, needs = { { stage = made, wide = false } } }
+---No more operations go into `stage`.
+---@param stage actor.mapreduce.Stage
+---@param output table
+---@param buckets integer
+---@return actor.mapreduce.Stage stage
+function Planner:close(stage, output, buckets)
+  stage.output, stage.buckets = output, buckets
+  local names = { stage.input.dataset and stage.input.dataset.op }
+  for _, op in ipairs(stage.ops) do names[#names + 1] = op.op end
+  stage.name = #names > 0 and table.concat(names, ", ") or "rows"
+  return stage
 end
 
--- The stage that makes the rows of `dataset`, still open for more narrow operations.
+-- A stage that begins with the rows of `made` as they are.
+function Planner:reading(made)
+  return self:stage { tasks = made.tasks, input = { kind = "rows" }, needs = { { stage = made, wide = false } } }
+end
+
+---The stage that makes the rows of `dataset`, still open for more narrow operations.
+---@param dataset actor.mapreduce.Dataset
+---@return actor.mapreduce.Stage
 function Planner:open(dataset)
   local made = dataset.stage or self.shared[dataset]
-  if made then return reading(made) end
+  if made then return self:reading(made) end
   local stage
   if dataset.kind == "source" then
-    stage = new_stage { tasks = dataset.partitions, input = { kind = "source", dataset = dataset } }
+    stage = self:stage { tasks = dataset.partitions, input = { kind = "source", dataset = dataset } }
   elseif dataset.kind == "narrow" then
     stage = self:open(dataset.parents[1])
     stage.ops[#stage.ops + 1] = dataset
   else
-    stage = self:behind_wide(dataset)
+    stage = dataset.plan(self, dataset)
   end
   if not dataset.kept and self.uses[dataset] == 1 then return stage end
-  M.close(stage, { kind = "rows" }, 1)
+  self:close(stage, { kind = "rows" }, 1)
   if dataset.kept then
     stage.keep, dataset.stage = true, stage
   else
     self.shared[dataset] = stage
   end
-  return reading(stage)
+  return self:reading(stage)
 end
 
--- The stage that reads the buckets of a wide operation.
-function Planner:behind_wide(dataset)
-  local before = self:open(dataset.parents[1])
-  local partitions = dataset.partitions or self.parallelism
-  local kind = dataset.output or dataset.combines and "combine" or "buckets"
-  M.close(before, { kind = kind, dataset = dataset }, partitions)
-  return new_stage {
-    tasks = partitions, input = { kind = "buckets", dataset = dataset }, needs = { { stage = before, wide = true } },
-  }
+-- Whether a stage only reads the rows of another one.
+local function is_reading(stage)
+  return stage.input.kind == "rows" and #stage.ops == 0 and not stage.needs[1].wide
 end
 
--- No more operations go into `stage`.
-function M.close(stage, output, buckets)
-  stage.output, stage.buckets = output, buckets
-  local names = { stage.input.dataset and stage.input.dataset.op }
-  for _, op in ipairs(stage.ops) do names[#names + 1] = op.op end
-  stage.name = #names > 0 and table.concat(names, ", ") or "rows"
+---A stage that has put out the rows of `dataset`.
+---@param dataset actor.mapreduce.Dataset
+---@return actor.mapreduce.Stage
+function Planner:rows(dataset)
+  local stage = self:open(dataset)
+  if is_reading(stage) then return stage.needs[1].stage end
+  return self:close(stage, { kind = "rows" }, 1)
+end
+
+-- Narrow operations that leave keys as they are.
+local keeps_keys = { filter = true, sample = true, map_values = true, flatmap_values = true }
+
+---How many partitions the pairs of `dataset` are spread over by the hash of their key; nothing when they are not.
+---@param dataset actor.mapreduce.Dataset
+---@return integer?
+function Planner:partitioning(dataset)
+  while dataset.kind == "narrow" and keeps_keys[dataset.op] do dataset = dataset.parents[1] end
+  return dataset.kind == "wide" and dataset.keyed and self:partitions(dataset) or nil
+end
+
+---How many partitions a wide operation has: as it says, or as many as a parent that is spread by key already.
+---@param dataset actor.mapreduce.Dataset
+---@return integer
+function Planner:partitions(dataset)
+  local known = dataset.partitions or self.counts[dataset]
+  if known then return known end
+  local most = 0
+  if dataset.keyed then
+    for _, parent in ipairs(dataset.parents) do most = math.max(most, self:partitioning(parent) or 0) end
+  end
+  known = most > 0 and most or self.parallelism
+  self.counts[dataset] = known
+  return known
+end
+
+---The stage that reads the rows of a wide operation's parents by buckets. Those that are spread by key as they should be
+---stay where they are.
+---@param dataset actor.mapreduce.Dataset with `output` and `input`: the kinds before and behind the exchange
+---@return actor.mapreduce.Stage
+function Planner:exchange(dataset)
+  local partitions, needs = self:partitions(dataset), {}
+  for i, parent in ipairs(dataset.parents) do
+    if dataset.keyed and self:partitioning(parent) == partitions then
+      needs[i] = { stage = self:rows(parent), wide = false }
+    else
+      local before = self:close(self:open(parent), { kind = dataset.output, dataset = dataset }, partitions)
+      needs[i] = { stage = before, wide = true }
+    end
+  end
+  return self:stage { tasks = partitions, input = { kind = dataset.input, dataset = dataset }, needs = needs }
 end
 
 local function signature_of(op)
   local is_function = type(op.fn) == "function"
   local where = op.native or is_function and functions.where(op.fn) or "C"
   return { op.op, op.where, where, functions.broadcasts(op.fn), op.signature or "" }
+end
+
+local function signature_of_rows(input, ops)
+  local out = {}
+  for i, op in ipairs(ops) do out[i] = signature_of(op) end
+  for _, branch in ipairs(input.branches or {}) do out[#out + 1] = signature_of_rows(branch.input, branch.ops) end
+  local dataset = input.dataset
+  return { dataset and dataset.where or "", dataset and dataset.signature or "", dataset and functions.broadcasts(dataset.fn), out }
 end
 
 -- What has to be the same on every node: which operations, where they and their functions stand in the script (whose text
@@ -105,12 +176,7 @@ local function signature(stages, output)
   local label = output.label or {}
   local out = { { label.op or "", label.where or "", functions.broadcasts(output.fn) } }
   for _, stage in ipairs(stages) do
-    local ops = {}
-    for i, op in ipairs(stage.ops) do ops[i] = signature_of(op) end
-    local dataset = stage.input.dataset
-    out[#out + 1] = {
-      stage.name, stage.tasks, stage.buckets, ops, dataset and dataset.where or "", dataset and dataset.signature or "",
-    }
+    out[#out + 1] = { stage.name, stage.tasks, stage.buckets, signature_of_rows(stage.input, stage.ops) }
   end
   return out
 end
@@ -138,10 +204,10 @@ end
 ---@return actor.mapreduce.Stage[] stages
 ---@return any signature
 function M.make(dataset, output, parallelism)
-  local planner = setmetatable({ uses = {}, shared = {}, parallelism = parallelism }, Planner)
+  local planner = setmetatable({ uses = {}, shared = {}, counts = {}, parallelism = parallelism }, Planner)
   count_uses(dataset, planner.uses)
   local final = planner:open(dataset)
-  M.close(final, output, 1)
+  planner:close(final, output, 1)
   limit(final, output)
   local stages = with_needed(final, {}, {})
   return stages, signature(stages, output)

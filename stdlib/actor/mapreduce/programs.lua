@@ -25,32 +25,70 @@ local function natively(source, op, task)
   return required(api.through(source, op.native))
 end
 
----What runs the tasks of `stage` on this node: the operations that need no Lua on the way in, the others as one loop.
+-- What runs a task from its rows to its output: the operations that need no Lua on the way in, the others as one loop.
+local function runner(stage, input, k, ops, output)
+  local open_rows, combine = inputs.of(input, stage, k)
+  local native = combine and 0 or native_ones(ops)
+  local rest = {}
+  for i = native + 1, #ops do rest[#rest + 1] = ops[i] end
+  local labels = { put = stage.output.label or stage.output.dataset, combine = input.dataset }
+  local poured = output.sink and #rest == 0 and not combine
+  local loop = not poured and compile.loop(rest, output.put, combine, labels, output.state)
+  return function(task, own)
+    faults.doing, output.state.full = input.dataset, nil
+    local source = open_rows(own)
+    for i = 1, native do source = natively(source, ops[i], task) end
+    output.open(task)
+    if poured then
+      faults.doing = labels.put
+      if output.of_pairs then source = required(api.through(source, "pairs")) end
+      if api.pour(output.sink(), source) < 0 then c.fail() end
+    else
+      faults.doing = nil
+      if loop(source, task) < 0 then c.fail() end
+    end
+    faults.doing = labels.put
+    if output.finish then output.finish() end
+    c.finish_output()
+  end
+end
+
+-- A runner for each branch of a union.
+local function branched(stage, output)
+  local branches = {}
+  for i, branch in ipairs(stage.input.branches) do
+    local ops = {}
+    for _, op in ipairs(branch.ops) do ops[#ops + 1] = op end
+    for _, op in ipairs(stage.ops) do ops[#ops + 1] = op end
+    branches[i] = { first = branch.first, run = runner(stage, branch.input, branch.need, ops, output) }
+  end
+  return function(task)
+    local i = #branches
+    while branches[i].first >= task do i = i - 1 end
+    branches[i].run(task, task - branches[i].first)
+  end
+end
+
+-- Of a stage that is one function.
+local function of_its_own(stage)
+  local run = stage.program(stage)
+  return function(task)
+    faults.doing = stage.input.dataset
+    run(task)
+    c.finish_output()
+  end
+end
+
+---What runs the tasks of `stage` on this node.
 ---@param stage actor.mapreduce.Stage
 ---@return fun(task: integer)
 function M.of(stage)
-  local input, combine = inputs.of(stage)
-  local state = {}
-  local put, open, finish, sink = outputs[stage.output.kind](stage, state)
-  local native = combine and 0 or native_ones(stage.ops)
-  local rest = {}
-  for i = native + 1, #stage.ops do rest[#rest + 1] = stage.ops[i] end
-  local labels = { put = stage.output.label or stage.output.dataset, combine = stage.input.dataset }
-  local loop = compile.loop(rest, put, combine, labels, state)
-  if sink and #rest == 0 and not combine then
-    loop = function(source) return api.pour(sink(), source) end
-  end
-  return function(task)
-    faults.doing, state.full = stage.input.dataset, nil
-    local source = input(task)
-    for i = 1, native do source = natively(source, stage.ops[i], task) end
-    open(task)
-    faults.doing = nil
-    if loop(source, task) < 0 then c.fail() end
-    faults.doing = labels.put
-    if finish then finish() end
-    c.finish_output()
-  end
+  if stage.program then return of_its_own(stage) end
+  local output = { state = {} }
+  output.put, output.open, output.finish, output.sink, output.of_pairs = outputs[stage.output.kind](stage, output.state)
+  if stage.input.branches then return branched(stage, output) end
+  local run = runner(stage, stage.input, 0, stage.ops, output)
+  return function(task) run(task, task) end
 end
 
 return M

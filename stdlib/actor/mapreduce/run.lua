@@ -25,7 +25,7 @@ local function described(stages, signature)
   local out = {}
   for i, stage in ipairs(stages) do
     local needs = {}
-    for k, need in ipairs(stage.needs) do needs[k] = { stage = need.stage.id, wide = need.wide } end
+    for k, need in ipairs(stage.needs) do needs[k] = { stage = need.stage.id, wide = need.wide, first = need.first or 0 } end
     out[i] = {
       id = stage.id, name = stage.name, tasks = stage.tasks, buckets = stage.buckets, keep = stage.keep or false,
       needs = needs,

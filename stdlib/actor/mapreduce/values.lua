@@ -46,6 +46,16 @@ end
 
 M.to_bytes, M.from_bytes = to_bytes, from_bytes
 
+---What gives copies of a value: what a function does to one changes no other.
+---@param value any
+---@return fun(): any
+function M.copies_of(value)
+  local kind = type(value)
+  if kind ~= "table" and kind ~= "cdata" and kind ~= "userdata" then return function() return value end end
+  local bytes = to_bytes(value)
+  return function() return from_bytes(bytes) end
+end
+
 -- The value at `v` (ah_mr_value).
 local function get(v)
   local tag = v.tag
@@ -56,7 +66,7 @@ local function get(v)
   return tag == 2
 end
 
-local encoded -- keeps a value's bytes alive until they are copied
+local encoded, encoded_before, encoded_first -- keep the bytes of a row's values and its key alive until they are copied
 
 local function set(v, x)
   local kind = type(x)
@@ -69,7 +79,7 @@ local function set(v, x)
   elseif x == nil then
     v.tag = 0
   else
-    encoded = to_bytes(x)
+    encoded_first, encoded_before, encoded = encoded_before, encoded, to_bytes(x)
     v.tag, v.bytes, v.size = VALUE, encoded, #encoded
   end
 end
@@ -92,6 +102,17 @@ end
 function M.as_value(a, b)
   if b ~= nil then return { a, b } end
   return a
+end
+
+---A row that a keyed operation gets: a pair, or a table of two that stands for one.
+---@param a any
+---@param b any
+---@return any key
+---@return any value
+function M.as_pair(a, b)
+  if b ~= nil then return a, b end
+  if type(a) == "table" and #a == 2 then return a[1], a[2] end
+  error("a pair is needed here (a function that returns two values, or {key, value}), got a " .. type(a), 0)
 end
 
 return M

@@ -1,0 +1,118 @@
+--- Operations on pairs by key. Rows of equal keys meet in one task; a key is a text, a number or a boolean, and a row that is
+--- a table of two elements counts as a pair. Datasets that are spread by key already, by as many partitions, stay where they
+--- are: a join behind reduce_by_key moves nothing of that side.
+local check = require("actor.check")
+local compile = require("actor.mapreduce.compile")
+local datasets = require("actor.mapreduce.dataset")
+local functions = require("actor.mapreduce.functions")
+local natives = require("actor.mapreduce.natives")
+local readers = require("actor.mapreduce.readers")
+
+local Dataset = datasets.Dataset
+
+-- A wide operation on pairs.
+local function keyed(op, parents, options, fields)
+  for i, parent in ipairs(parents) do
+    if i == 1 then datasets.check(parent, op) end
+    if not datasets.is(parent) then check.wrong("other", "mapreduce." .. op, "a dataset", parent) end
+  end
+  fields.kind, fields.op, fields.parents, fields.keyed, fields.XX
+  fields.partitions = datasets.check_partitions(options, op)
+  return datasets.new(fields)
+end
+
+---Combines the values of each key with `fn(a, b)`, first within each task, then across them. `fn` has to be associative
+---and commutative.
+---@param fn fun(a: any, b: any): any or mr.sum, mr.min, mr.max
+---@param options? {partitions?: integer}
+---@return actor.mapreduce.Dataset
+function Dataset:reduce_by_key(fn, options)
+  functions.check(fn, "fn", "reduce_by_key")
+  return keyed("reduce_by_key", { self }, options, {
+    output = "combine", input = "combined", fn = functions.freeze(fn), native = natives.combines(fn) and natives.of(fn) or nil,
+  })
+end
+
+---For each key `seq` takes its values into a state that begins as `zero`, and `comb` makes one of the states of different
+---tasks. How many states begin with `zero` is open, so it has to be neutral for `comb`: 0 for a sum, {} for a list.
+---@param zero any
+---@param seq fun(state: any, value: any): any
+---@param comb fun(a: any, b: any): any
+---@param options? {partitions?: integer}
+---@return actor.mapreduce.Dataset
+function Dataset:aggregate_by_key(zero, seq, comb, options)
+  functions.check(seq, "seq", "aggregate_by_key")
+  functions.check(comb, "comb", "aggregate_by_key")
+  if zero == nil then check.wrong("zero", "mapreduce.aggregate_by_key", "a value", zero) end
+  local fresh, fn = compile.copies_of(zero), functions.freeze(seq)
+  return keyed("aggregate_by_key", { self }, options, {
+    output = "combine", input = "combined", fn = fn, merge = functions.freeze(comb),
+    first = function(value) return fn(fresh(), value) end,
+  })
+end
+
+---As reduce_by_key, with `zero` in front of each key's values, once.
+---@param zero any
+---@param fn fun(a: any, b: any): any associative and commutative
+---@param options? {partitions?: integer}
+---@return actor.mapreduce.Dataset
+function Dataset:fold_by_key(zero, fn, options)
+  functions.check(fn, "fn", "fold_by_key")
+  if zero == nil then check.wrong("zero", "mapreduce.fold_by_key", "a value", zero) end
+  local fresh, frozen = compile.copies_of(zero), functions.freeze(fn)
+  return self:reduce_by_key(frozen, options):map_values(function(value) return frozen(fresh(), value) end)
+end
+
+---The values of each key together: `key, {value, ...}`, in the order of the rows. The values of one key have to fit in
+---memory; where they are only to be combined, reduce_by_key and aggregate_by_key move less.
+---@param options? {partitions?: integer}
+---@return actor.mapreduce.Dataset
+function Dataset:group_by_key(options)
+  return keyed("group_by_key", { self }, options, { output = "keyed", input = "groups", reader = readers.grouped })
+end
+
+---Pairs spread by the hash of their key, so that keyed operations with as many partitions need not move them again: for a
+---dataset that is joined time after time, before cache().
+---@param partitions? integer
+---@return actor.mapreduce.Dataset
+function Dataset:partition_by(partitions)
+  return keyed("partition_by", { self }, { partitions = partitions }, { output = "keyed", input = "rows" })
+end
+
+local function join(op, keep_left, keep_right)
+  local function reader() return readers.joined(keep_left, keep_right) end
+  return function(self, other, options)
+    return keyed(op, { self, other }, options, { output = "keyed", input = "groups", reader = reader })
+  end
+end
+
+---`key, {a, b}` for each value a of this dataset and b of the other one that have the same key. The values of one key of
+---this dataset have to fit in memory, not those of the other one.
+---@type fun(self: actor.mapreduce.Dataset, other: actor.mapreduce.Dataset, options?: {partitions?: integer}): actor.mapreduce.Dataset
+Dataset.join = join("join", false, false)
+
+---As join; a value whose key the other dataset has not gives `key, {a}`.
+---@type fun(self: actor.mapreduce.Dataset, other: actor.mapreduce.Dataset, options?: {partitions?: integer}): actor.mapreduce.Dataset
+Dataset.left_outer_join = join("left_outer_join", true, false)
+
+---As join; a value of the other dataset whose key this one has not gives `key, {nil, b}`.
+---@type fun(self: actor.mapreduce.Dataset, other: actor.mapreduce.Dataset, options?: {partitions?: integer}): actor.mapreduce.Dataset
+Dataset.right_outer_join = join("right_outer_join", false, true)
+
+---Both of left_outer_join and right_outer_join.
+---@type fun(self: actor.mapreduce.Dataset, other: actor.mapreduce.Dataset, options?: {partitions?: integer}): actor.mapreduce.Dataset
+Dataset.full_outer_join = join("full_outer_join", true, true)
+
+---`key, {{values here, ...}, {values in the other, ...}, ...}` for each key that any of the datasets has.
+---@param ... actor.mapreduce.Dataset|{partitions?: integer} other datasets, options last
+---@return actor.mapreduce.Dataset
+function Dataset:cogroup(...)
+  local parents, options = { self, ... }, nil
+  if not datasets.is(parents[#parents]) and type(parents[#parents]) == "table" then options = table.remove(parents) end
+  if #parents < 2 then check.wrong("other", "mapreduce.cogroup", "a dataset", (...)) end
+  if #parents > 64 then check.fail("mapreduce.cogroup: at most 64 datasets can be grouped together, got %d", #parents) end
+  local function reader() return readers.cogrouped(#parents) end
+  return keyed("cogroup", parents, options, { output = "keyed", input = "groups", reader = reader })
+end
+
+return Dataset

@@ -1,0 +1,296 @@
+--- Operations that go by the order of all rows, over the borders of partitions: numbering, prefix sums, windows, zipping.
+--- Tasks put their rows aside with a summary (how many there are, their sum, the last ones); one task carries the summaries
+--- from each partition to those behind it; then each task goes through its rows knowing what was before them.
+local check = require("actor.check")
+local compile = require("actor.mapreduce.compile")
+local datasets = require("actor.mapreduce.dataset")
+local functions = require("actor.mapreduce.functions")
+local outputs = require("actor.mapreduce.outputs")
+local readers = require("actor.mapreduce.readers")
+local api = require("actor.ffi")("mapreduce")
+local c = require("actor.c.mapreduce")
+
+local Dataset = datasets.Dataset
+
+local required, as_value = compile.required, compile.as_value
+
+---@class actor.mapreduce.Scan
+---@field begin fun(): fun(a: any, b: any), fun(): any a task's part: what gets each row, and what gives the summary then
+---@field carry fun(summaries: any[], n: integer): any[] what each task is to know, from the summaries of all n tasks in order
+---@field read fun(known: any, rest: fun(a: any, b: any)): fun(a: any, b: any) what gets each row behind that
+
+-- ---- summaries ----
+
+local function into(sink, bucket)
+  if api.into(sink, bucket) ~= 0 then c.fail() end
+end
+
+-- Rows into bucket 0, the summary, boxed, into bucket 1.
+function outputs.summarised(stage)
+  local put, open, _, sink = outputs.written(function() return api.placed(2) end)
+  local begin = stage.output.begin
+  local take, summary
+  return function(a, b)
+    take(a, b)
+    put(a, b)
+  end, function(task)
+    open(task)
+    take, summary = begin()
+  end, function()
+    into(sink(), 1)
+    put({ summary() })
+  end
+end
+
+-- What is in the boxes of a source, which may be nothing; and how many there are.
+local function read_boxes(source)
+  local out, n = {}, 0
+  local result = readers.each(required(source), function(box)
+    n = n + 1
+    out[n] = box[1]
+  end)
+  if result < 0 then c.fail() end
+  return out, n
+end
+
+-- The stages before that of a scan: the one that has put the rows aside, and the one that tells each task what it has to
+-- know.
+local function plan_carried(planner, dataset, scan)
+  local before = planner:close(planner:open(dataset.parents[1]), { kind = "summarised", begin = scan.begin }, 2)
+  local function carry(stage)
+    return function(task)
+      local put, bind = compile.writer()
+      local sink = required(api.placed(stage.buckets))
+      bind(sink)
+      if task == 1 then return end -- the second one sees all bucket 1
+      local summaries, n = read_boxes(api.needed_of(0, 1))
+      local known = scan.carry(summaries, n)
+      for i = 1, n do
+        into(sink, i - 1)
+        put({ known[i] })
+      end
+    end
+  end
+  local carried = planner:stage {
+    tasks = 2, program = carry, input = { kind = "own", dataset = dataset }, needs = { { stage = before, wide = true } },
+  }
+  planner:close(carried, { kind = "shared" }, math.max(1, before.tasks))
+  return before, carried
+end
+
+local function plan_scan(planner, dataset)
+  local scan = dataset.scan
+  local before, carried = plan_carried(planner, dataset, scan)
+  local function open()
+    local known
+    local function read(source, rest) return readers.each(source, scan.read(known, rest)) end
+    return function()
+      known = read_boxes(api.needed(1))[1]
+      return required(api.needed(0))
+    end, { read = read }
+  end
+  return planner:stage {
+    tasks = before.tasks, input = { kind = "own", dataset = dataset, open = open },
+    needs = { { stage = before, wide = false }, { stage = carried, wide = true } },
+  }
+end
+
+---@param scan actor.mapreduce.Scan
+local function scanned(op, self, scan)
+  datasets.check(self, op)
+  return datasets.new { kind = "wide", op = op, parents = { self }, plan = plan_scan, scan = scan }
+end
+
+-- ---- numbering ----
+
+local function count_rows()
+  local n = 0
+  return function() n = n + 1 end, function() return n end
+end
+
+-- How many rows there were before each partition; and how many there are.
+local function offsets(counts)
+  local out, sum = {}, 0
+  for i, n in ipairs(counts) do out[i], sum = sum, sum + n end
+  return out, sum
+end
+
+---Pairs of each row and its number, from 1, in the order of partitions.
+---@return actor.mapreduce.Dataset
+function Dataset:zip_with_index()
+  return scanned("zip_with_index", self, {
+    begin = count_rows, carry = offsets,
+    read = function(i, rest)
+      return function(a, b)
+        i = i + 1
+        rest(as_value(a, b), i)
+      end
+    end,
+  })
+end
+
+-- ---- prefix sums ----
+
+local function add(a, b) return a + b end
+
+---In place of each row all rows up to it, with it, combined by `fn`.
+---@param fn? fun(a: any, b: any): any associative; a sum without
+---@return actor.mapreduce.Dataset
+function Dataset:prefix_sum(fn)
+  if fn == nil then fn = add end
+  functions.check(fn, "fn", "prefix_sum")
+  fn = functions.freeze(fn)
+  local function combined(sum, value)
+    if sum == nil then return value end
+    return fn(sum, value)
+  end
+  return scanned("prefix_sum", self, {
+    begin = function()
+      local sum
+      return function(a, b) sum = combined(sum, as_value(a, b)) end, function() return sum end
+    end,
+    carry = function(sums, n)
+      local out, sum = {}, nil
+      for i = 1, n do
+        out[i] = sum
+        if sums[i] ~= nil then sum = combined(sum, sums[i]) end
+      end
+      return out
+    end,
+    read = function(sum, rest)
+      return function(a, b)
+        sum = combined(sum, as_value(a, b))
+        rest(sum)
+      end
+    end,
+  })
+end
+
+-- ---- windows ----
+
+-- The last `most` of the rows that it is given.
+local function last_rows(most, rows)
+  local n = #rows
+  local out = {}
+  for i = math.max(1, n - most + 1), n do out[#out + 1] = rows[i] end
+  return out
+end
+
+---An array of each `n` rows that follow each other: the first n, then those from the second one on, and so on. Less than n
+---rows have none.
+---@param n integer
+---@return actor.mapreduce.Dataset
+function Dataset:window(n)
+  check.integer(n, "n", "mapreduce.window", 1, 1000000)
+  local function slide(rows, a, b)
+    rows[#rows + 1] = as_value(a, b)
+    if #rows > 2 * n then return last_rows(n, rows) end
+    return rows
+  end
+  return scanned("window", self, {
+    begin = function()
+      local rows = {}
+      return function(a, b) rows = slide(rows, a, b) end, function() return last_rows(n - 1, rows) end
+    end,
+    carry = function(lasts)
+      local out, rows = {}, {}
+      for i, last in ipairs(lasts) do
+        out[i] = rows
+        local all = {}
+        for _, row in ipairs(rows) do all[#all + 1] = row end
+        for _, row in ipairs(last) do all[#all + 1] = row end
+        rows = last_rows(n - 1, all)
+      end
+      return out
+    end,
+    read = function(rows, rest)
+      return function(a, b)
+        rows = slide(rows, a, b)
+        if #rows >= n then rest(last_rows(n, rows)) end
+      end
+    end,
+  })
+end
+
+-- ---- zip ----
+
+-- Rows of the second dataset into the bucket of that partition of the first one that has the row of the same number.
+function outputs.by_number(stage)
+  local put, open, _, sink = outputs.written(function() return api.placed(math.max(1, stage.buckets)) end)
+  local i, bucket, ends
+  return function(a, b)
+    i = i + 1
+    while i > ends[bucket] do bucket = bucket + 1 end
+    into(sink(), bucket - 1)
+    put(a, b)
+  end, function(task)
+    open(task)
+    local known = read_boxes(api.needed(1))[1]
+    i, bucket, ends = known.before, 1, known.ends
+  end
+end
+
+local function open_zip()
+  local function read(source, rest)
+    local pull = readers.puller(required(api.needed(1)))
+    return readers.each(source, function(a, b)
+      local _, other, value = pull()
+      rest(as_value(a, b), as_value(other, value))
+    end)
+  end
+  return function() return required(api.needed(0)) end, { read = read }
+end
+
+local function plan_zip(planner, dataset)
+  local summarised = { kind = "summarised", begin = count_rows }
+  local left = planner:close(planner:open(dataset.parents[1]), summarised, 2)
+  local right = planner:close(planner:open(dataset.parents[2]), summarised, 2)
+  local function compare(stage)
+    return function(task)
+      local put, bind = compile.writer()
+      local sink = required(api.placed(stage.buckets))
+      bind(sink)
+      if task == 1 then return end
+      local counts = read_boxes(api.needed_of(0, 1))
+      local _, rows = offsets(counts)
+      local before, others = offsets(read_boxes(api.needed_of(1, 1)))
+      if rows ~= others then
+        error(("the datasets have %d and %d rows"):format(rows, others), 0)
+      end
+      local ends, sum = {}, 0
+      for i, n in ipairs(counts) do
+        sum = sum + n
+        ends[i] = sum
+      end
+      for i, offset in ipairs(before) do
+        into(sink, i - 1)
+        put({ { before = offset, ends = ends } })
+      end
+    end
+  end
+  local compared = planner:stage {
+    tasks = 2, program = compare, input = { kind = "own", dataset = dataset },
+    needs = { { stage = left, wide = true }, { stage = right, wide = true } },
+  }
+  planner:close(compared, { kind = "shared" }, math.max(1, right.tasks))
+  local moved = planner:stage {
+    tasks = right.tasks, input = { kind = "rows" },
+    needs = { { stage = right, wide = false }, { stage = compared, wide = true } },
+  }
+  planner:close(moved, { kind = "by_number" }, math.max(1, left.tasks))
+  return planner:stage {
+    tasks = left.tasks, input = { kind = "own", dataset = dataset, open = open_zip },
+    needs = { { stage = left, wide = false }, { stage = moved, wide = true } },
+  }
+end
+
+---Pairs of the first rows of both datasets, the second ones, and so on. Both have to have as many rows.
+---@param other actor.mapreduce.Dataset
+---@return actor.mapreduce.Dataset
+function Dataset:zip(other)
+  datasets.check(self, "zip")
+  if not datasets.is(other) then check.wrong("other", "mapreduce.zip", "a dataset", other) end
+  return datasets.new { kind = "wide", op = "zip", parents = { self, other }, plan = plan_zip }
+end
+
+return Dataset

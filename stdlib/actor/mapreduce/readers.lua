@@ -1,0 +1,131 @@
+--- Readers: how the rows of a source become the rows that a wide operation gives to those behind it. `read(source, rest)`
+--- calls `rest` with each and returns 0, or below it when the source has failed. A reader is made once for a stage on a
+--- node; what it remembers of a task is set before it reads.
+local compile = require("actor.mapreduce.compile")
+local api = require("actor.ffi")("mapreduce")
+local c = require("actor.c.mapreduce")
+
+local M = {}
+
+local get = compile.get
+local band, rshift = bit.band, bit.rshift
+
+---Calls `take` with each row.
+---@param source ffi.cdata*
+---@param take fun(a: any, b: any)
+---@return integer result 0, or below it when the source has failed
+function M.each(source, take)
+  local batch = api.batch(source)
+  while true do
+    local n = api.next(source)
+    if n <= 0 then return n end
+    for i = 0, n - 1 do
+      batch.at = i
+      local b = nil
+      if batch.pair[i] ~= 0 then b = get(batch.second[i]) end
+      take(get(batch.first[i]), b)
+    end
+  end
+end
+
+---What gives the rows of a source one by one.
+---@param source ffi.cdata*
+---@return fun(): boolean, any, any there whether there was one, and the row
+function M.puller(source)
+  local batch = api.batch(source)
+  local i, n = 0, 0
+  return function()
+    if i == n then
+      i, n = 0, api.next(source)
+      if n < 0 then c.fail() end
+      if n == 0 then return false, nil, nil end
+    end
+    local b = nil
+    if batch.pair[i] ~= 0 then b = get(batch.second[i]) end
+    i = i + 1
+    return true, get(batch.first[i - 1]), b
+  end
+end
+
+-- Of a source of api.groups: `begin` gets each key, `add` each of its values and the number of the input that it is of.
+local function groups(source, begin, add)
+  local batch = api.batch(source)
+  while true do
+    local n = api.next(source)
+    if n <= 0 then return n end
+    for i = 0, n - 1 do
+      batch.at = i
+      local flags = batch.pair[i]
+      if band(flags, 2) == 0 then begin(get(batch.first[i])) end
+      add(get(batch.second[i]), rshift(flags, 2) + 1)
+    end
+  end
+end
+
+---key, {value, ...}
+function M.grouped()
+  local function read(source, rest)
+    local key, values, n = nil, nil, 0
+    local result = groups(source, function(k)
+      if values then rest(key, values) end
+      key, values, n = k, {}, 0
+    end, function(value)
+      n = n + 1
+      values[n] = value
+    end)
+    if result == 0 and values then rest(key, values) end
+    return result
+  end
+  return { read = read }
+end
+
+---key, {{values of the first input, ...}, {values of the second, ...}, ...}
+---@param inputs integer
+function M.cogrouped(inputs)
+  local function read(source, rest)
+    local key, values = nil, nil
+    local result = groups(source, function(k)
+      if values then rest(key, values) end
+      key, values = k, {}
+      for i = 1, inputs do values[i] = {} end
+    end, function(value, input)
+      local list = values[input]
+      list[#list + 1] = value
+    end)
+    if result == 0 and values then rest(key, values) end
+    return result
+  end
+  return { read = read }
+end
+
+---key, {left, right} for each left with each right of a key: the left ones are kept in memory, the right ones pass by.
+---@param keep_left boolean key, {left} for keys that the right has not
+---@param keep_right boolean key, {nil, right} for keys that the left has not
+function M.joined(keep_left, keep_right)
+  local function read(source, rest)
+    local key, lefts, n, met = nil, {}, 0, true
+    local function finish()
+      if keep_left and not met then
+        for i = 1, n do rest(key, { lefts[i] }) end
+      end
+    end
+    local result = groups(source, function(k)
+      finish()
+      key, lefts, n, met = k, {}, 0, false
+    end, function(value, input)
+      if input == 1 then
+        n = n + 1
+        lefts[n] = value
+        return
+      end
+      met = true
+      for i = 1, n do rest(key, { lefts[i], value }) end
+      if n == 0 and keep_right then rest(key, { nil, value }) end
+    end)
+    if result == 0 then finish() end
+    return result
+  end
+  return { read = read }
+end
+
+return M

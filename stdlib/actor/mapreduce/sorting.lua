@@ -1,0 +1,119 @@
+--- Sorting: a sample sort. Tasks put their rows aside with a sample of the keys; one task chooses from the samples what parts
+--- the keys into ranges of about the same size; then rows go to the task of their range, which sorts them, on disk where
+--- they do not fit into memory. Equal keys stay in the order of the rows. Keys are numbers, texts or booleans, all of one
+--- kind: NaN comes last, texts go by their bytes, false before true.
+local check = require("actor.check")
+local compile = require("actor.mapreduce.compile")
+local datasets = require("actor.mapreduce.dataset")
+local functions = require("actor.mapreduce.functions")
+local natives = require("actor.mapreduce.natives")
+local outputs = require("actor.mapreduce.outputs")
+local api = require("actor.ffi")("mapreduce")
+local c = require("actor.c.mapreduce")
+
+local Dataset = datasets.Dataset
+
+-- Samples of a range, on average, and at least of a task: a range then is some 12 % longer or shorter than the others.
+local SAMPLES_OF_RANGE, SAMPLES_OF_TASK = 64, 256
+
+-- ---- what tasks put out ----
+
+-- Each row under the key that `fn` gives, into a sink that `make` opens for each task.
+local function written_under(make, fn)
+  local put_under, bind = compile.keyed_writer()
+  local function put(a, b)
+    local key = fn(a, b)
+    if key == nil then error("it returned nothing", 0) end
+    put_under(key, a, b)
+  end
+  return put, function() bind(compile.required(make())) end
+end
+
+-- Rows as they are, sorted by their first value; or under the key that the operation's function gives.
+local function keyed_rows(dataset, make)
+  if not dataset.fn then return (dataset.pairs and outputs.written_pairs or outputs.written)(make) end
+  return written_under(make, dataset.fn)
+end
+
+function outputs.sort_rows(stage)
+  return keyed_rows(stage.output.dataset, function() return api.placed(1) end)
+end
+
+function outputs.sampled(stage)
+  local most = math.max(SAMPLES_OF_TASK, math.ceil(SAMPLES_OF_RANGE * stage.output.ranges / math.max(1, stage.tasks)))
+  return keyed_rows(stage.output.dataset, function() return api.sampled(most) end)
+end
+
+function outputs.ranges(stage)
+  local dataset = stage.output.dataset
+  return outputs.written(function()
+    return api.ranges(compile.required(api.needed_of(1, 0)), dataset.descending and 1 or 0)
+  end)
+end
+
+-- The second of two tasks sees all samples (bucket 1 of each task); all tasks read what it puts into bucket 0.
+local function choose_splitters(stage)
+  local dataset, ranges = stage.input.dataset, stage.input.ranges
+  return function(task)
+    local sink = compile.required(api.placed(stage.buckets))
+    if task == 1 then return end
+    local samples = compile.required(api.needed_of(0, 1))
+    if api.splitters(samples, sink, ranges, dataset.descending and 1 or 0) ~= 0 then c.fail() end
+  end
+end
+
+-- ---- the plan ----
+
+local function plan_sort(planner, dataset)
+  local ranges = planner:partitions(dataset)
+  local input = { kind = "sorted", dataset = dataset }
+  local before = planner:open(dataset.parents[1])
+  if ranges == 1 then
+    planner:close(before, { kind = "sort_rows", dataset = dataset }, 1)
+    return planner:stage { tasks = 1, input = input, needs = { { stage = before, wide = true } } }
+  end
+  planner:close(before, { kind = "sampled", dataset = dataset, ranges = ranges }, 2)
+  local splitters = planner:stage {
+    tasks = 2, program = choose_splitters, input = { kind = "own", dataset = dataset, ranges = ranges },
+    needs = { { stage = before, wide = true } },
+  }
+  planner:close(splitters, { kind = "shared" }, math.max(1, before.tasks))
+  local ranged = planner:stage {
+    tasks = before.tasks, input = { kind = "rows" },
+    needs = { { stage = before, wide = false }, { stage = splitters, wide = true } },
+  }
+  planner:close(ranged, { kind = "ranges", dataset = dataset }, ranges)
+  return planner:stage { tasks = ranges, input = input, needs = { { stage = ranged, wide = true } } }
+end
+
+local function sorted(op, parent, options, fields)
+  datasets.check(parent, op)
+  options = options or {}
+  check.options(options, { descending = "boolean?", partitions = "number?" }, "mapreduce." .. op)
+  fields.kind, fields.op, fields.parents, fields.plan = "wide", op, { parent }, plan_sort
+  fields.descending = options.descending
+  fields.partitions = datasets.check_partitions({ partitions = options.partitions }, op)
+  return datasets.new(fields)
+end
+
+---All rows in the order of `fn(row)`; over the partitions, so that collect() gives them in order.
+---@param fn fun(a: any, b: any): any a number, a text or a boolean; mr.identity for the row itself
+---@param options? {descending?: boolean, partitions?: integer}
+---@return actor.mapreduce.Dataset
+function Dataset:sort_by(fn, options)
+  if fn == natives.identity then return sorted("sort_by", self, options, {}) end
+  functions.check(fn, "fn", "sort_by")
+  return sorted("sort_by", self, options, { fn = functions.freeze(fn) })
+end
+
+---All pairs in the order of their keys.
+---@param options? {descending?: boolean, partitions?: integer}
+---@return actor.mapreduce.Dataset
+function Dataset:sort_by_key(options) return sorted("sort_by_key", self, options, { pairs = true }) end
+
+---All rows in their own order; pairs in that of their keys.
+---@param options? {descending?: boolean, partitions?: integer}
+---@return actor.mapreduce.Dataset
+function Dataset:sort(options) return sorted("sort", self, options, {}) end
+
+return Dataset
