@@ -16,7 +16,7 @@ local function keyed(op, parents, options, fields)
     if i == 1 then datasets.check(parent, op) end
     if not datasets.is(parent) then check.wrong("other", "mapreduce." .. op, "a dataset", parent) end
   end
-  fields.kind, fields.op, fields.parents, fields.keyed, fields.XX
+  fields.kind, fields.op, fields.parents, fields.keyed, fields.plan = "wide", op, parents, true, datasets.exchange
   fields.partitions = datasets.check_partitions(options, op)
   return datasets.new(fields)
 end
@@ -47,7 +47,7 @@ function Dataset:aggregate_by_key(zero, seq, comb, options)
   local fresh, fn = compile.copies_of(zero), functions.freeze(seq)
   return keyed("aggregate_by_key", { self }, options, {
     output = "combine", input = "combined", fn = fn, merge = functions.freeze(comb),
-    first = function(value) return fn(fresh(), value) end,
+    initial = function(value) return fn(fresh(), value) end,
   })
 end
 

@@ -51,7 +51,7 @@ function M.combine(stage)
   local dataset = stage.output.dataset
   local function make() return api.combine(dataset.native or "", stage.buckets) end
   if dataset.native then return M.written_pairs(make) end
-  local put, bind, finish = compile.combiner(dataset.fn, dataset.first)
+  local put, bind, finish = compile.combiner(dataset.fn, dataset.initial)
   return put, function() bind(required(make())) end, finish
 end
 

@@ -1,0 +1,149 @@
+-- Each wide operation once, with what it gives; and what those errors say.
+local mr = require "actor.mapreduce"
+
+local function text(value)
+  if type(value) ~= "table" then return tostring(value) end
+  local out, last = {}, 0
+  for i in pairs(value) do last = math.max(last, i) end
+  for i = 1, last do out[i] = text(value[i]) end
+  return "{" .. table.concat(out, ",") .. "}"
+end
+
+local failures = 0
+
+local function compare(name, got, wanted)
+  if got == wanted then return end
+  failures = failures + 1
+  print(("%s: got %s, not %s"):format(name, got, wanted))
+end
+
+-- Rows in order.
+local function in_order(name, dataset, wanted) compare(name, text(dataset:collect()), wanted) end
+
+-- Rows of which the order does not matter.
+local function rows(name, dataset, wanted)
+  local out = {}
+  for i, row in ipairs(dataset:collect()) do out[i] = text(row) end
+  table.sort(out)
+  compare(name, table.concat(out, " "), wanted)
+end
+
+local function fails(name, wanted, fn)
+  local ok, message = pcall(fn)
+  compare(name, (not ok and tostring(message):find(wanted, 1, true)) and wanted or tostring(message), wanted)
+end
+
+local a = mr.range(1, 6):map(function(x) return x % 3, x end)
+local b = mr.parallelize({ { 0, "z" }, { 1, "o" }, { 7, "s" } }) -- tables that stand for pairs
+
+-- ---- by key ----
+
+rows("group_by_key", a:group_by_key(), "{0,{3,6}} {1,{1,4}} {2,{2,5}}")
+rows("aggregate_by_key", a:aggregate_by_key({}, function(list, v)
+  list[#list + 1] = v
+  return list
+end, function(x, y)
+  for _, v in ipairs(y) do x[#x + 1] = v end
+  return x
+end), "{0,{3,6}} {1,{1,4}} {2,{2,5}}")
+rows("fold_by_key", a:fold_by_key(100, function(x, y) return x + y end), "{0,109} {1,105} {2,107}")
+rows("join", a:join(b), "{0,{3,z}} {0,{6,z}} {1,{1,o}} {1,{4,o}}")
+rows("left_outer_join", a:left_outer_join(b), "{0,{3,z}} {0,{6,z}} {1,{1,o}} {1,{4,o}} {2,{2}} {2,{5}}")
+rows("right_outer_join", a:right_outer_join(b), "{0,{3,z}} {0,{6,z}} {1,{1,o}} {1,{4,o}} {7,{nil,s}}")
+rows("full_outer_join", a:full_outer_join(b), "{0,{3,z}} {0,{6,z}} {1,{1,o}} {1,{4,o}} {2,{2}} {2,{5}} {7,{nil,s}}")
+rows("cogroup", a:cogroup(b), "{0,{{3,6},{z}}} {1,{{1,4},{o}}} {2,{{2,5},{}}} {7,{{},{s}}}")
+rows("cogroup of three", b:cogroup(b, b:map_values(string.upper), { partitions = 2 }),
+  "{0,{{z},{z},{Z}}} {1,{{o},{o},{O}}} {7,{{s},{s},{S}}}")
+rows("partition_by", b:partition_by(3), "{0,z} {1,o} {7,s}")
+rows("keys", b:keys(), "0 1 7")
+rows("values", b:values(), "o s z")
+rows("key_by", mr.range(1, 2):key_by(function(x) return -x end), "{-1,1} {-2,2}")
+rows("key_by of pairs", b:partition_by(2):key_by(function(_, v) return v end), "{o,{1,o}} {s,{7,s}} {z,{0,z}}")
+rows("map_values", b:map_values(function(v) return v .. "!" end), "{0,z!} {1,o!} {7,s!}")
+rows("flatmap_values", b:flatmap_values(function(v) return (v .. " " .. v):gmatch("%S+") end), "{0,z} {0,z} {1,o} {1,o} {7,s} {7,s}")
+rows("flatmap_values twice", b:flatmap_values(function(v) return { v, 1 } end):flatmap_values(function(v) return v, v end),
+  "{0,1} {0,1} {0,z} {0,z} {1,1} {1,1} {1,o} {1,o} {7,1} {7,1} {7,s} {7,s}")
+local counts = a:count_by_key()
+compare("count_by_key", text({ counts[0], counts[1], counts[2], counts[7] }), "{2,2,2}")
+
+-- ---- whole rows ----
+
+in_order("union", mr.range(1, 3):union(mr.parallelize({}), mr.parallelize({ "x", "y" }, 1), mr.range(8, 9)), "{1,2,3,x,y,8,9}")
+local twice = mr.range(1, 3):map(function(x) return 2 * x end)
+in_order("union with itself", twice:union(twice):filter(function(x) return x ~= 4 end), "{2,6,2,6}")
+rows("union of wide ones", a:reduce_by_key(mr.sum):union(a:group_by_key():keys(), b), "0 1 2 {0,9} {0,z} {1,5} {1,o} {2,7} {7,s}")
+rows("distinct", mr.parallelize({ 1, 2, 2, "a", "a", true, 0, -0 }):union(a, a):distinct(),
+  "0 1 2 a true {0,3} {0,6} {1,1} {1,4} {2,2} {2,5}")
+rows("intersection", a:union(a):intersection(a:filter(function(k) return k == 1 end)), "{1,1} {1,4}")
+rows("subtract", a:union(a):subtract(a:filter(function(k) return k == 1 end)), "{0,3} {0,6} {2,2} {2,5}")
+rows("cartesian", mr.range(1, 2):cartesian(mr.parallelize({ "x", { 3, 4 } })), "{1,x} {1,{3,4}} {2,x} {2,{3,4}}")
+rows("shuffle", mr.parallelize({ {}, 1, "a", false }):shuffle(3), "1 a false {}")
+in_order("coalesce", mr.range(1, 20):coalesce(3), text(mr.range(1, 20):collect()))
+
+-- ---- in order ----
+
+local some = mr.parallelize({ 5, 3, 9, 1, 7, 2, 2, 8, 0, 6, 4, -1, 3.5, 1 / 0 })
+in_order("sort", some:sort(), "{-1,0,1,2,2,3,3.5,4,5,6,7,8,9,inf}")
+in_order("sort downwards", some:sort({ descending = true, partitions = 3 }), "{inf,9,8,7,6,5,4,3.5,3,2,2,1,0,-1}")
+in_order("sort of one partition", some:sort({ partitions = 1 }), "{-1,0,1,2,2,3,3.5,4,5,6,7,8,9,inf}")
+in_order("sort_by", some:sort_by(function(x) return tostring(x) end, { partitions = 4 }), "{-1,0,1,2,2,3,3.5,4,5,6,7,8,9,inf}")
+in_order("sort_by the row", some:sort_by(mr.identity), "{-1,0,1,2,2,3,3.5,4,5,6,7,8,9,inf}")
+in_order("sort_by_key", b:sort_by_key({ descending = true }), "{{7,s},{1,o},{0,z}}")
+in_order("sort_by_key of equal ones", mr.range(1, 6):map(function(x) return x % 2, x end):sort_by_key(),
+  "{{0,2},{0,4},{0,6},{1,1},{1,3},{1,5}}")
+in_order("sort_by of tables", mr.parallelize({ { x = 1, 3 }, { 2 }, { 1 } }):sort_by(function(t) return t[1] end):map(function(t) return t[1] end),
+  "{1,2,3}")
+in_order("sort of nothing", mr.parallelize({}):sort(), "{}")
+in_order("zip_with_index", mr.parallelize({ "a", "b", "c" }):zip_with_index(), "{{a,1},{b,2},{c,3}}")
+in_order("prefix_sum", mr.range(1, 10):prefix_sum(), "{1,3,6,10,15,21,28,36,45,55}")
+in_order("prefix_sum of others", mr.range(1, 5):prefix_sum(function(x, y) return x * y end), "{1,2,6,24,120}")
+in_order("window", mr.range(1, 6):window(4), "{{1,2,3,4},{2,3,4,5},{3,4,5,6}}")
+in_order("window of one", mr.range(1, 3):window(1), "{{1},{2},{3}}")
+in_order("window longer than all", mr.range(1, 3):window(9), "{}")
+in_order("zip", mr.range(1, 5):zip(mr.parallelize({ "a", "b", "c", "d", "e" }, 2)), "{{1,a},{2,b},{3,c},{4,d},{5,e}}")
+in_order("zip the other way", mr.range(1, 5, 1, 2):zip(mr.range(6, 10, 1, 5)), "{{1,6},{2,7},{3,8},{4,9},{5,10}}")
+in_order("zip of nothing", mr.parallelize({}):zip(mr.parallelize({})), "{}")
+
+-- ---- what is done once ----
+
+local function stages(dataset) return select(2, dataset:explained():gsub("stage %d+:", "")) end
+
+local sums = a:reduce_by_key(mr.sum, { partitions = 4 })
+local again = sums:filter(function(_, v) return v > 5 end):join(sums:map_values(function(v) return -v end), { partitions = 4 })
+rows("a join of what is spread by key", again, "{0,{9,-9}} {2,{7,-7}}")
+compare("no second shuffle", select(2, again:explained():gsub("by buckets", "")), 1)
+compare("another number of partitions", select(2, sums:join(sums, { partitions = 5 }):explained():gsub("by buckets", "")), 3)
+rows("reduce_by_key of what is spread by key", a:group_by_key():flatmap_values(function(v) return v end):reduce_by_key(mr.sum),
+  "{0,9} {1,5} {2,7}")
+rows("aggregate_by_key of what is spread by key", a:partition_by(3):aggregate_by_key(0, function(n) return n + 1 end, mr.sum),
+  "{0,2} {1,2} {2,2}")
+compare("a diamond", stages(twice:union(twice)), 2)
+
+local calls = mr.accumulator(0)
+local counted = mr.range(1, 10):map(function(x)
+  calls:add(1)
+  return x
+end)
+counted:union(counted):zip(counted:union(counted)):count()
+compare("a shared dataset is made once", calls:value(), 10)
+
+-- ---- errors ----
+
+fails("keys that cannot be compared", "cannot compare text 'x' with number 1", function() mr.parallelize({ 1, "x" }):sort():count() end)
+fails("which sort", "sort (mapreduce_wide.lua:", function() mr.parallelize({ 1, "x" }):sort():count() end)
+fails("keys that are none", "a key must be a text, a number or a boolean, not a table", function()
+  mr.parallelize({ 1, 2, {} }, 1):sort_by(function(x) return x end):count()
+end)
+fails("rows that are no pairs", "a pair is needed here", function() mr.range(1, 3):group_by_key():count() end)
+fails("rows that are no pairs in Lua", "a pair is needed here", function()
+  mr.range(1, 3):map(function(x) return x end):join(b):count()
+end)
+fails("a key that is a table", "not a table", function() mr.parallelize({ { {}, 2 } }, 1):map(function(t) return t[1], 2 end):group_by_key():count() end)
+fails("tables that are to be distinct", "tables cannot be compared", function() mr.parallelize({ { 1, 2 } }):distinct():count() end)
+fails("zip of different ones", "the datasets have 3 and 5 rows", function() mr.range(1, 3):zip(mr.range(1, 5)):count() end)
+fails("a value that is nothing", "map_values (mapreduce_wide.lua:", function() b:map_values(function() end):count() end)
+fails("no dataset", "bad argument 'other' to mapreduce.join: expected a dataset, got number", function() a:join(3) end)
+fails("a wrong option", "unknown option 'ascending' to mapreduce.sort", function() a:sort({ ascending = true }) end)
+
+assert(failures == 0, failures .. " are wrong")
+print("all as they should be")
