@@ -60,6 +60,17 @@ typedef struct ah_mr_sampler {
   uint32_t replacement; /* 1: rows may come more than once */
 } ah_mr_sampler;
 
+/* What one task reads. */
+typedef struct ah_mr_split {
+  const char* path; /* or a URL */
+  uint32_t kind;    /* 0 lines of a part, 1 lines of a whole file, 2 lines of a URL, 3 the path and the whole content */
+  uint32_t skip;    /* 1: what cannot be read is left out and counted */
+  double from;      /* of a part, in bytes */
+  double to;
+  double size;    /* of the file when the job was planned; below 0 where that is not known */
+  double seconds; /* that a server may be silent */
+} ah_mr_split;
+
 /* Where and how a save writes, as host/mapreduce/save_folder.hpp and file_sink.hpp have it. */
 typedef struct ah_mr_save {
   const char* target;
@@ -73,8 +84,8 @@ typedef struct ah_mr_save {
 } ah_mr_save;
 
 typedef struct ah_mapreduce_api {
-  ah_mr_source* (*lines_part)(const char* path, double from, double to);
-  ah_mr_source* (*lines_whole)(const char* path);
+  /* Lines of files, or a whole file. */
+  ah_mr_source* (*split)(const ah_mr_split* split);
   /* first + step * i for i in from .. to-1 */
   ah_mr_source* (*range)(double first, double step, double from, double to);
   /* The rows that the present task needs of its k-th dependency. */

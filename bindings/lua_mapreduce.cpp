@@ -23,7 +23,7 @@ constexpr const char* kState = "actor.mapreduce";
 class MapReduceState final : private TaskPlace {
  public:
   explicit MapReduceState(NodeContext& context)
-      : client(context.node, *context.shared.exchange), streams(static_cast<TaskPlace&>(*this)) {}
+      : client(context.node, *context.shared.exchange), streams(static_cast<TaskPlace&>(*this)), node_(context.node) {}
 
   TaskClient client;
   std::optional<BlockStore::Attempt> attempt;
@@ -36,12 +36,16 @@ class MapReduceState final : private TaskPlace {
     return client.needed(k, bucket);
   }
   TaskRoom room() override { return {client.service().budget(), client.service().spill(), output()}; }
+  Status check() override { return node_.check(); }
+  Log& log() override { return node_.log(); }
   Result<std::unique_ptr<RowSource>> results() override { return client.results(); }
   Result<std::unique_ptr<TaskSink>> buckets(uint32_t count) override;
   Result<std::unique_ptr<TaskSink>> combine(Combine combine, uint32_t count) override;
   Result<std::unique_ptr<TaskSink>> combine_here(Combine combine, std::unique_ptr<ScratchRows>& rows) override;
   CombineOptions options(Combine combine);
   BlockSink output();
+
+  Node& node_;
 };
 
 BlockSink MapReduceState::output() {
@@ -178,6 +182,7 @@ int done(lua_State* L) {
   report.figures.bytes_out = out.bytes;
   report.figures.rows_in = state.streams.rows_in();
   report.figures.bytes_in = state.streams.bytes_in();
+  report.figures.skipped = state.streams.skipped();
   report.figures.spilled_bytes = state.client.service().take_spilled();
   report.figures.seconds = NodeContext::of(L).node.clock().now() - state.began;
   expect(L, state.client.done(std::move(report)));
@@ -307,20 +312,22 @@ lua_CFunction gmatch_function(lua_State* L) {
 
 // ---- files ----
 
-/// find_files(path) -> {{path=, bytes=, compressed=}, ...}; or nil, message
+/// find_files(path) -> {{path=, bytes=, compressed=, stream=}, ...}; or nil, message
 int find_files(lua_State* L) {
   auto files = find_input_files(std::string(check_text(L, 1, "path", "find_files")));
   if (!files) return push_failure(L, files.error());
   lua_createtable(L, static_cast<int>(files->size()), 0);
   int i = 0;
   for (const InputFile& file : *files) {
-    lua_createtable(L, 0, 3);
+    lua_createtable(L, 0, 4);
     lua_pushlstring(L, file.path.data(), file.path.size());
     lua_setfield(L, -2, "path");
     lua_pushnumber(L, static_cast<lua_Number>(file.bytes));
     lua_setfield(L, -2, "bytes");
     lua_pushboolean(L, file.compressed);
     lua_setfield(L, -2, "compressed");
+    lua_pushboolean(L, file.stream);
+    lua_setfield(L, -2, "stream");
     lua_rawseti(L, -2, ++i);
   }
   return 1;

@@ -9,7 +9,6 @@
 #include "host/mapreduce/native_ops.hpp"
 #include "host/mapreduce/pair_rows.hpp"
 #include "host/mapreduce/row_sampler.hpp"
-#include "host/mapreduce/text_input.hpp"
 
 namespace actorhost {
 
@@ -78,18 +77,6 @@ class BufferSource final : public RowSource {
 };
 
 // ---- the table ----
-
-ah_mr_source* lines_part(const char* path, double from, double to) {
-  auto input = TextInput::open_part(path, static_cast<uint64_t>(from), static_cast<uint64_t>(to));
-  if (!input) return t_streams->add(Result<std::unique_ptr<RowSource>>(input.error()));
-  return t_streams->add(std::unique_ptr<RowSource>(std::make_unique<LineSource>(std::move(*input))));
-}
-
-ah_mr_source* lines_whole(const char* path) {
-  auto input = TextInput::open_whole(path);
-  if (!input) return t_streams->add(Result<std::unique_ptr<RowSource>>(input.error()));
-  return t_streams->add(std::unique_ptr<RowSource>(std::make_unique<LineSource>(std::move(*input))));
-}
 
 ah_mr_source* range(double first, double step, double from, double to) {
   return t_streams->add(std::unique_ptr<RowSource>(
@@ -291,8 +278,7 @@ ah_mr_source* sample(ah_mr_source* source, const ah_mr_sampler* sampler, double 
 }
 
 constexpr ah_mapreduce_api kApi = {
-    lines_part,
-    lines_whole,
+    mapreduce_files::split,
     range,
     needed,
     results,
@@ -342,6 +328,7 @@ void TaskStreams::begin() {
   sinks_.clear();
   output_ = nullptr;
   rows_in_ = 0;
+  skipped_ = 0;
   failure_.reset();
 }
 
@@ -353,6 +340,11 @@ uint64_t TaskStreams::bytes_in() const noexcept {
     if (source->rows) bytes += source->rows->bytes_read();  // else another one reads on from it
   }
   return bytes;
+}
+
+void TaskStreams::skip(const Error& error) {
+  ++skipped_;
+  place_.log().warn("map-reduce", "left out, as on_error says: " + error.message);
 }
 
 ah_mr_source* TaskStreams::add(Result<std::unique_ptr<RowSource>> source) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/ffi_mapreduce.h"
+#include "host/base/log.hpp"
 #include "host/base/result.hpp"
 #include "host/mapreduce/row_stream.hpp"
 #include "host/mapreduce/task_sinks.hpp"
@@ -37,6 +38,9 @@ class TaskPlace {
   /// To be combined and read again by the task.
   virtual Result<std::unique_ptr<TaskSink>> combine_here(Combine combine, std::unique_ptr<ScratchRows>& rows) = 0;
   virtual TaskRoom room() = 0;
+  /// The error when the run is over or this node is to stop.
+  virtual Status check() = 0;
+  virtual Log& log() = 0;
 };
 
 }  // namespace actorhost
@@ -69,6 +73,9 @@ class TaskStreams {
   /// Rows that the task has read.
   uint64_t rows_in() const noexcept { return rows_in_; }
   uint64_t bytes_in() const noexcept;
+  /// Something could not be read and is left out.
+  void skip(const Error& error);
+  uint64_t skipped() const noexcept { return skipped_; }
   void count(uint64_t rows) noexcept { rows_in_ += rows; }
 
   ah_mr_source* add(Result<std::unique_ptr<RowSource>> source);
@@ -86,6 +93,7 @@ class TaskStreams {
   ah_mr_sink* output_ = nullptr;
   std::optional<Error> failure_;
   uint64_t rows_in_ = 0;
+  uint64_t skipped_ = 0;
 };
 
 /// Registers the FFI table "mapreduce".

@@ -1,9 +1,14 @@
 #include "bindings/mapreduce_files.hpp"
 
 #include <string>
+#include <utility>
 
 #include "bindings/lua_support.hpp"
+#include "host/data/file_reader.hpp"
+#include "host/data/files.hpp"
+#include "host/data/http_source.hpp"
 #include "host/mapreduce/file_sink.hpp"
+#include "host/mapreduce/text_input.hpp"
 
 namespace actorhost::mapreduce_files {
 
@@ -37,7 +42,113 @@ SaveFolder folder_at(lua_State* L, int index) {
   return {text_field(L, index, "target"), text_field(L, index, "staging"), text_field(L, index, "id"), overwrite};
 }
 
+/// What cannot be read ends the rows, without an error, and is counted.
+class SkippingSource final : public RowSource {
+ public:
+  SkippingSource(std::unique_ptr<RowSource> rows, TaskStreams& streams) : rows_(std::move(rows)), streams_(streams) {}
+  Status next(RowBatch& batch) override {
+    batch.count = 0;
+    if (ended_) return {};
+    const Status status = rows_->next(batch);
+    if (status.ok() || !may_skip(status.error())) return status;
+    streams_.skip(status.error());
+    batch.count = 0;
+    ended_ = true;
+    return {};
+  }
+  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
+
+  static bool may_skip(const Error& error) { return error.code == Code::io || error.code == Code::bad_data; }
+
+ private:
+  std::unique_ptr<RowSource> rows_;
+  TaskStreams& streams_;
+  bool ended_ = false;
+};
+
+class EmptySource final : public RowSource {
+ public:
+  Status next(RowBatch& batch) override {
+    batch.count = 0;
+    return {};
+  }
+};
+
+/// One pair: the path and what the file holds.
+class WholeFile final : public RowSource {
+ public:
+  WholeFile(std::string path, uint64_t most) : path_(std::move(path)), most_(most) {}
+  Status next(RowBatch& batch) override {
+    batch.count = 0;
+    if (std::exchange(read_, true)) return {};
+    auto content = read_file(path_, {most_});
+    if (!content) return content.error();
+    content_ = *std::move(content);
+    const auto text = [](std::string_view bytes) {
+      RowValue value;
+      value.tag = static_cast<uint32_t>(RowTag::text);
+      value.bytes = bytes.data();
+      value.size = bytes.size();
+      return value;
+    };
+    batch.add(text(path_));
+    batch.second[0] = text(content_.view());
+    batch.pair[0] = 1;
+    return {};
+  }
+  uint64_t bytes_read() const noexcept override { return content_.size(); }
+
+ private:
+  const std::string path_;
+  const uint64_t most_;
+  Blob content_;
+  bool read_ = false;
+};
+
+Status check_size(const ah_mr_split& split) {
+  if (split.size < 0) return {};
+  auto opened = open_for_reading(split.path);
+  if (!opened) return opened.error();
+  const auto planned = static_cast<uint64_t>(split.size);
+  return opened->size == planned ? Status() : changed_file(split.path, planned, opened->size);
+}
+
+Result<std::unique_ptr<RowSource>> lines(Result<std::unique_ptr<TextInput>> input) {
+  if (!input) return input.error();
+  return std::unique_ptr<RowSource>(std::make_unique<LineSource>(std::move(*input)));
+}
+
+Result<std::unique_ptr<RowSource>> fetched(const ah_mr_split& split, TaskPlace& place) {
+  const HttpOptions options{split.seconds, [&place] { return place.check(); }};
+  auto content = open_source(http_source(split.path, options), split.path, {UINT64_MAX});
+  if (!content) return content.error();
+  return lines(TextInput::over(*std::move(content)));
+}
+
+Result<std::unique_ptr<RowSource>> opened(const ah_mr_split& split, TaskPlace& place) {
+  const auto whole = [](double bytes) { return static_cast<uint64_t>(bytes); };
+  switch (split.kind) {
+    case 0: return lines(TextInput::open_part(split.path, whole(split.from), whole(split.to), whole(split.size)));
+    case 2: return fetched(split, place);
+    default: AH_TRY(check_size(split)); break;
+  }
+  if (split.kind == 1) return lines(TextInput::open_whole(split.path));
+  return std::unique_ptr<RowSource>(std::make_unique<WholeFile>(split.path, place.room().budget.each()));
+}
+
 }  // namespace
+
+ah_mr_source* split(const ah_mr_split* split) {
+  TaskStreams& streams = TaskStreams::of_thread();
+  auto rows = opened(*split, streams.place());
+  if (split->skip == 0) return streams.add(std::move(rows));
+  if (!rows && !SkippingSource::may_skip(rows.error())) return streams.add(std::move(rows));
+  if (!rows) {
+    streams.skip(rows.error());
+    return streams.add(std::unique_ptr<RowSource>(std::make_unique<EmptySource>()));
+  }
+  return streams.add(std::unique_ptr<RowSource>(std::make_unique<SkippingSource>(*std::move(rows), streams)));
+}
 
 ah_mr_sink* part(const ah_mr_save* save, uint32_t part) {
   const SaveFolder folder{save->target, save->staging, save->id, save->overwrite != 0};

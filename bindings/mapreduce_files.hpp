@@ -1,5 +1,5 @@
 #pragma once
-// Files of map-reduce for Lua: the part of the FFI table "mapreduce" that writes them, and the functions of
+// Files of map-reduce for Lua: the part of the FFI table "mapreduce" that reads and writes them, and the functions of
 // actor.c.mapreduce that begin and end a save. ffi_mapreduce.h and the definitions say what each does.
 
 #include "bindings/mapreduce_api.hpp"
@@ -8,6 +8,7 @@ struct lua_State;
 
 namespace actorhost::mapreduce_files {
 
+ah_mr_source* split(const ah_mr_split* split);
 ah_mr_sink* part(const ah_mr_save* save, uint32_t part);
 int32_t finish_part(ah_mr_sink* part, double* rows_and_bytes);
 

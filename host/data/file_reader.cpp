@@ -98,6 +98,25 @@ Result<Opened> open_detected(const std::filesystem::path& path) {
   return opened;
 }
 
+/// Bytes that were read from a source already, then the rest of it.
+class PrefixedSource final : public ByteSource {
+ public:
+  PrefixedSource(std::string prefix, std::unique_ptr<ByteSource> rest)
+      : prefix_(std::move(prefix)), rest_(std::move(rest)) {}
+  Result<size_t> read(std::span<std::byte> out) override {
+    if (used_ == prefix_.size()) return rest_->read(out);
+    const size_t size = std::min(out.size(), prefix_.size() - used_);
+    std::memcpy(out.data(), prefix_.data() + used_, size);
+    used_ += size;
+    return size;
+  }
+
+ private:
+  std::string prefix_;
+  size_t used_ = 0;
+  std::unique_ptr<ByteSource> rest_;
+};
+
 /// Memory of `size` bytes whose first `used` are those of `old`.
 Result<Blob> grown(const Blob& old, size_t used, uint64_t size, const std::filesystem::path& path) {
   try {
@@ -118,6 +137,24 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::filesystem::path& pat
   if (!opened) return std::move(opened).error();
   return std::unique_ptr<ByteSource>(
       std::make_unique<LimitedSource>(std::move(opened->source), path, options.max_bytes));
+}
+
+Result<std::unique_ptr<ByteSource>> open_source(std::unique_ptr<ByteSource> packed, const std::string& name,
+                                                const ReadOptions& options) {
+  std::array<std::byte, 10> start{};
+  auto got = read_fully(*packed, start);
+  if (!got) return std::move(got).error();
+  std::string prefix(reinterpret_cast<const char*>(start.data()), *got);
+  const Packing packing = packing_of(prefix);
+  std::unique_ptr<ByteSource> source = std::make_unique<PrefixedSource>(std::move(prefix), std::move(packed));
+  if (packing == Packing::gzip) {
+    source = gzip_source(std::move(source), name);
+  } else if (packing == Packing::other) {
+    auto unpacked = archive_source(std::move(source), name);
+    if (!unpacked) return std::move(unpacked).error();
+    source = *std::move(unpacked);
+  }
+  return std::unique_ptr<ByteSource>(std::make_unique<LimitedSource>(std::move(source), name, options.max_bytes));
 }
 
 Result<Blob> read_file(const std::filesystem::path& path, const ReadOptions& options) {

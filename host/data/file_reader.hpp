@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "host/base/blob.hpp"
@@ -22,6 +23,10 @@ struct ReadOptions {
 /// The content as a stream. Errors are Code::io (the file system) or Code::bad_data (damaged or cut compressed data,
 /// max_bytes passed); they name the file and the offset in the content.
 Result<std::unique_ptr<ByteSource>> open_source(const std::filesystem::path& path, const ReadOptions& options = {});
+
+/// The content of what another source gives; `name` stands in messages.
+Result<std::unique_ptr<ByteSource>> open_source(std::unique_ptr<ByteSource> packed, const std::string& name,
+                                                const ReadOptions& options = {});
 
 /// Whether a file that begins like this (16 bytes or more, unless it is shorter) is compressed.
 bool is_compressed(std::string_view start) noexcept;

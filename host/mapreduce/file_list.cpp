@@ -50,7 +50,7 @@ Result<InputFile> looked_at(const std::string& path) {
   const ssize_t got = opened->regular ? ::pread(opened->fd.get(), start.data(), start.size(), 0) : 0;
   if (got < 0) return Error{Code::bad_argument, file_error(path, "cannot be read", errno).message};
   const bool packed = is_compressed({start.data(), static_cast<size_t>(got)});
-  return InputFile{path, opened->size, packed || !opened->regular};
+  return InputFile{path, opened->size, packed || !opened->regular, !opened->regular};
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ struct InputFile {
   std::string path;
   uint64_t bytes = 0;       // as they lie on disk
   bool compressed = false;  // or without a size: to be read whole, by one task
+  bool stream = false;      // without a size: a pipe, a file of /proc
 };
 
 /// A file, the files right in a folder (but for hidden ones and those that begin with "_", in order of names), or those

@@ -19,22 +19,41 @@ constexpr size_t kLastBytes = size_t{4} << 10;  // past a part's end, for the re
 
 }  // namespace
 
-Result<std::unique_ptr<TextInput>> TextInput::open_part(const std::filesystem::path& path, uint64_t begin,
-                                                        uint64_t end) {
+Result<std::unique_ptr<TextInput>> TextInput::open_part(const std::filesystem::path& path, uint64_t begin, uint64_t end,
+                                                        uint64_t size) {
   auto opened = open_for_reading(path);
   if (!opened) return opened.error();
+  if (opened->size != size) return changed_file(path, size, opened->size);
   if (begin > 0 && ::lseek(opened->fd.get(), static_cast<off_t>(begin - 1), SEEK_SET) < 0) {
     return file_error(path, "cannot go to byte " + std::to_string(begin), errno);
   }
   ::posix_fadvise(opened->fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   auto source = std::make_unique<PlainSource>(std::move(opened->fd), path);
-  return std::unique_ptr<TextInput>(new TextInput(std::move(source), begin, end));
+  return std::unique_ptr<TextInput>(new TextInput(std::move(source), path.string(), begin, end, size));
 }
 
 Result<std::unique_ptr<TextInput>> TextInput::open_whole(const std::filesystem::path& path) {
   auto source = open_source(path, {UINT64_MAX});
   if (!source) return source.error();
-  return std::unique_ptr<TextInput>(new TextInput(std::move(*source), 0, kToTheEnd));
+  return over(std::move(*source));
+}
+
+std::unique_ptr<TextInput> TextInput::over(std::unique_ptr<ByteSource> source) {
+  return std::unique_ptr<TextInput>(new TextInput(std::move(source), {}, 0, kToTheEnd, kToTheEnd));
+}
+
+Error changed_file(const std::filesystem::path& path, uint64_t planned, uint64_t now) {
+  return {Code::bad_data, path.string() + ": had " + std::to_string(planned) +
+                              " bytes when the job was planned and has " + std::to_string(now) +
+                              " now; is it being written?"};
+}
+
+/// What was read does not go beyond the file as it was, and does not end before.
+Status TextInput::check_size() const {
+  if (size_ == kToTheEnd) return {};
+  if (offset_ > size_) return changed_file(name_, size_, offset_);
+  if (ended_ && offset_ < size_) return changed_file(name_, size_, offset_);
+  return {};
 }
 
 /// Reads up to `wanted` more bytes behind those that are left, which go to the front.
@@ -48,7 +67,7 @@ Status TextInput::fill(size_t wanted) {
   if (!got) return got.error();
   offset_ += *got;
   ended_ = *got == 0;
-  return {};
+  return check_size();
 }
 
 Status TextInput::skip_first() {

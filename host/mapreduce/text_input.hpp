@@ -14,14 +14,21 @@
 
 namespace actorhost {
 
+/// The error of a file whose size is not what it was when the job was planned.
+Error changed_file(const std::filesystem::path& path, uint64_t planned, uint64_t now);
+
 class TextInput {
  public:
   static constexpr uint64_t kToTheEnd = UINT64_MAX;
 
-  /// A part of an uncompressed file.
-  static Result<std::unique_ptr<TextInput>> open_part(const std::filesystem::path& path, uint64_t begin, uint64_t end);
+  /// A part of an uncompressed file of `size` bytes; one that has another size, now or while it is read, is an error:
+  /// parts of what somebody is writing would not fit together.
+  static Result<std::unique_ptr<TextInput>> open_part(const std::filesystem::path& path, uint64_t begin, uint64_t end,
+                                                      uint64_t size);
   /// The whole of a file, unpacked if it is compressed.
   static Result<std::unique_ptr<TextInput>> open_whole(const std::filesystem::path& path);
+  /// The whole of what a source gives.
+  static std::unique_ptr<TextInput> over(std::unique_ptr<ByteSource> source);
 
   /// Whole lines with their ends, about a MiB of them; the file's last line may have no end. Empty when nothing is
   /// left. Valid until the next call.
@@ -30,17 +37,20 @@ class TextInput {
   uint64_t bytes() const noexcept { return taken_; }
 
  private:
-  TextInput(std::unique_ptr<ByteSource> source, uint64_t begin, uint64_t end)
+  TextInput(std::unique_ptr<ByteSource> source, std::string name, uint64_t begin, uint64_t end, uint64_t size)
       : source_(std::move(source)),
-        begin_(begin),
+        name_(std::move(name)),
+        size_(size),
         end_(end),
         offset_(begin > 0 ? begin - 1 : 0),
         skipping_(begin > 0) {}
   Status fill(size_t wanted);
   Status skip_first();
+  Status check_size() const;
 
   std::unique_ptr<ByteSource> source_;
-  uint64_t begin_;
+  std::string name_;
+  uint64_t size_;  // of a file of which this is a part, else kToTheEnd
   uint64_t end_;
   std::string buffer_;
   size_t used_ = 0;     // bytes of buffer_ that have been given out

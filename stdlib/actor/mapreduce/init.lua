@@ -10,6 +10,7 @@
 ---       :collect()
 local accumulators = require("actor.mapreduce.accumulators")
 local broadcasts = require("actor.mapreduce.broadcasts")
+local files = require("actor.mapreduce.files")
 local natives = require("actor.mapreduce.natives")
 local sources = require("actor.mapreduce.sources")
 local node = require("actor.c.node")
@@ -23,7 +24,8 @@ require("actor.mapreduce.sinks")
 
 local M = {}
 
-M.load, M.parallelize, M.range, M.generate = sources.load, sources.parallelize, sources.range, sources.generate
+M.load, M.whole_files = files.load, files.whole_files
+M.parallelize, M.range, M.generate = sources.parallelize, sources.range, sources.generate
 M.words, M.one, M.sum, M.min, M.max = natives.words, natives.one, natives.sum, natives.min, natives.max
 M.identity = natives.identity
 M.accumulator, M.broadcast, M.get_value = accumulators.new, broadcasts.new, broadcasts.get_value

@@ -11,10 +11,14 @@ local required = compile.required
 -- How a task opens its part of a source.
 local sources = {}
 
-function sources.lines(source, task)
+local kinds = { part = 0, whole = 1, url = 2, content = 3 }
+
+function sources.files(source, task)
   local split = source.splits[task]
-  if not split.from then return required(api.lines_whole(split.path)) end
-  return required(api.lines_part(split.path, split.from, split.to))
+  return required(api.split(ffi.new("ah_mr_split", {
+    path = split.path, kind = kinds[split.kind], skip = source.skip and 1 or 0, from = split.from or 0, to = split.to or 0,
+    size = split.size or -1, seconds = source.seconds,
+  })))
 end
 
 local put_element, bind_element = compile.writer()

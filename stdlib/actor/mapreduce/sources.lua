@@ -1,55 +1,11 @@
---- Where rows come from: files, arrays, ranges.
+--- Rows that a script makes itself: arrays, ranges. Those of files: files.lua.
 local check = require("actor.check")
 local codec = require("actor.codec")
 local dataset = require("actor.mapreduce.dataset")
 local functions = require("actor.mapreduce.functions")
 local plans = require("actor.mapreduce.plan")
-local c = require("actor.c.mapreduce")
 
 local M = {}
-
-local LEAST_SPLIT, MOST_SPLIT = 1024 * 1024, 64 * 1024 * 1024 -- bytes
-
--- Cuts files into splits of about the same size; compressed ones stay whole.
-local function splits_of(files)
-  local total = 0
-  for _, file in ipairs(files) do total = total + file.bytes end
-  -- Few and large, so that a table that combines by key meets its keys often.
-  local size = math.min(math.max(math.ceil(total / plans.default_partitions()), LEAST_SPLIT), MOST_SPLIT)
-  local splits = {}
-  for _, file in ipairs(files) do
-    if file.compressed then
-      splits[#splits + 1] = { path = file.path }
-    else
-      local parts = math.ceil(file.bytes / size)
-      for i = 1, parts do
-        splits[#splits + 1] = {
-          path = file.path, from = math.floor(file.bytes * (i - 1) / parts), to = math.floor(file.bytes * i / parts),
-        }
-      end
-    end
-  end
-  return splits
-end
-
----The lines of files, without their ends: `file://` or `unix://` and a path, a folder (all its files) or a glob. Files
----are cut on line borders and shared; gzip, Zstandard, xz and bzip2 are unpacked. Every node has to see the same files.
----@param url string
----@return actor.mapreduce.Dataset
-function M.load(url)
-  check.arg(url, "string", "url", "mapreduce.load")
-  local path = url:match("^file://(.*)$") or url:match("^unix://(.*)$")
-  if not path and url:find("^%a[%w+.-]*://") then
-    check.fail("mapreduce.load: '%s' is not supported; give file://PATH, unix://PATH or a path", url:match("^(.-)://") .. "://")
-  end
-  local files, message = c.find_files(path or url)
-  if not files then check.fail("mapreduce.load: %s", message) end
-  local splits = splits_of(files)
-  return dataset.new {
-    kind = "source", op = "load", partitions = #splits, signature = codec.hash(files),
-    source = { kind = "lines", splits = splits },
-  }
-end
 
 -- Where the i-th of `parts` equal parts of `n` things ends.
 local function border(n, parts, i) return math.floor(n * i / parts) end

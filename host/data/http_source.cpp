@@ -1,0 +1,160 @@
+#include "host/data/http_source.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include <curl/curl.h>
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 20;  // more than this waits in the connection
+constexpr int kPollMilliseconds = 100;
+constexpr double kConnectSeconds = 10;
+constexpr long kRedirections = 10;
+constexpr long kFirstError = 400;
+
+struct MultiDelete {
+  void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
+};
+struct EasyDelete {
+  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
+};
+
+/// Once in a process, before the first handle.
+bool curl_is_ready() {
+  static const bool kReady = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  return kReady;
+}
+
+/// Without "user:password@".
+std::string shown(const std::string& url) {
+  const size_t begin = url.find("://");
+  if (begin == std::string::npos) return url;
+  const size_t host_end = url.find_first_of("/?#", begin + 3);
+  const size_t at = url.rfind('@', host_end == std::string::npos ? url.size() : host_end);
+  if (at == std::string::npos || at < begin) return url;
+  return url.substr(0, begin + 3) + url.substr(at + 1);
+}
+
+class HttpSource final : public ByteSource {
+ public:
+  HttpSource(const std::string& url, HttpOptions options)
+      : url_(url), shown_(shown(url)), options_(std::move(options)) {}
+  ~HttpSource() override {
+    if (multi_ && easy_) curl_multi_remove_handle(multi_.get(), easy_.get());
+  }
+
+  Result<size_t> read(std::span<std::byte> out) override {
+    if (out.empty()) return size_t{0};
+    if (!easy_) AH_TRY(open());
+    while (used_ == buffer_.size() && !done_) AH_TRY(go_on());
+    const size_t size = std::min(out.size(), buffer_.size() - used_);
+    std::memcpy(out.data(), buffer_.data() + used_, size);
+    used_ += size;
+    if (used_ == buffer_.size()) {
+      buffer_.clear();
+      used_ = 0;
+      if (std::exchange(paused_, false)) curl_easy_pause(easy_.get(), CURLPAUSE_CONT);
+    }
+    return size;
+  }
+
+ private:
+  Status open() {
+    if (!curl_is_ready()) return failed("libcurl cannot be used");
+    multi_.reset(curl_multi_init());
+    easy_.reset(curl_easy_init());
+    if (!multi_ || !easy_) return failed("no memory for a connection");
+    CURL* easy = easy_.get();
+    const auto set = [&](CURLoption option, auto value) {
+      if (curl_easy_setopt(easy, option, value) != CURLE_OK) refused_ = true;
+    };
+    set(CURLOPT_URL, url_.c_str());
+    set(CURLOPT_PROTOCOLS_STR, "http,https");
+    set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    set(CURLOPT_FOLLOWLOCATION, 1L);
+    set(CURLOPT_MAXREDIRS, kRedirections);
+    set(CURLOPT_NOSIGNAL, 1L);
+    set(CURLOPT_USERAGENT, "actorhost");
+    set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(1000 * std::min(options_.seconds, kConnectSeconds)));
+    set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    set(CURLOPT_LOW_SPEED_TIME, std::max(1L, static_cast<long>(options_.seconds)));
+    set(CURLOPT_ERRORBUFFER, why_.data());
+    set(CURLOPT_WRITEDATA, static_cast<void*>(this));
+    set(CURLOPT_WRITEFUNCTION, &HttpSource::on_bytes);
+    if (refused_ || curl_multi_add_handle(multi_.get(), easy) != CURLM_OK) return failed("libcurl is too old");
+    return {};
+  }
+
+  /// Some more of it, or its end.
+  Status go_on() {
+    if (options_.check) AH_TRY(options_.check());
+    int running = 0;
+    if (curl_multi_perform(multi_.get(), &running) != CURLM_OK) return failed("the transfer failed");
+    if (used_ < buffer_.size()) return {};
+    if (running == 0) return finish();
+    if (curl_multi_poll(multi_.get(), nullptr, 0, kPollMilliseconds, nullptr) != CURLM_OK) {
+      return failed("waiting for the network failed");
+    }
+    return {};
+  }
+
+  Status finish() {
+    done_ = true;
+    int left = 0;
+    const CURLMsg* message = curl_multi_info_read(multi_.get(), &left);
+    const CURLcode code = message != nullptr ? message->data.result : CURLE_OK;
+    AH_TRY(check_status());
+    if (code == CURLE_OK) return {};
+    return failed(why_[0] != 0 ? why_.data() : curl_easy_strerror(code));
+  }
+
+  Status check_status() {
+    long status = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    if (status < kFirstError) return {};
+    return Error{Code::io, shown_ + ": the server says " + std::to_string(status)};
+  }
+
+  Error failed(const std::string& why) const {
+    const std::string place = total_ > 0 ? ", byte " + std::to_string(total_) : "";
+    return {Code::io, shown_ + place + ": cannot be fetched: " + why};
+  }
+
+  static size_t on_bytes(const char* bytes, size_t one, size_t count, void* self_pointer) {
+    auto* self = static_cast<HttpSource*>(self_pointer);
+    if (!self->check_status().ok()) return one * count;  // the page that says why
+    if (self->buffer_.size() - self->used_ >= kBufferBytes) {
+      self->paused_ = true;
+      return CURL_WRITEFUNC_PAUSE;
+    }
+    self->buffer_.append(bytes, one * count);
+    self->total_ += one * count;
+    return one * count;
+  }
+
+  const std::string url_;
+  const std::string shown_;
+  const HttpOptions options_;
+  std::array<char, CURL_ERROR_SIZE> why_{};
+  std::unique_ptr<CURLM, MultiDelete> multi_;
+  std::unique_ptr<CURL, EasyDelete> easy_;
+  std::string buffer_;
+  size_t used_ = 0;  // bytes of buffer_ that were given out
+  uint64_t total_ = 0;
+  bool paused_ = false;
+  bool done_ = false;
+  bool refused_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteSource> http_source(const std::string& url, HttpOptions options) {
+  return std::make_unique<HttpSource>(url, std::move(options));
+}
+
+}  // namespace actorhost

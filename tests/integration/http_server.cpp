@@ -1,0 +1,75 @@
+#include "tests/integration/http_server.hpp"
+
+#include <stdexcept>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace actorhost::test {
+
+HttpServer::HttpServer(std::map<std::string, Answer> answers) : answers_(std::move(answers)) {
+  listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (listener_ < 0 || ::bind(listener_, any, size) != 0 || ::listen(listener_, 16) != 0 ||
+      ::getsockname(listener_, any, &size) != 0) {
+    throw std::runtime_error("the test's web server cannot listen");
+  }
+  port_ = ntohs(address.sin_port);
+  thread_ = std::thread([this] { serve(); });
+}
+
+HttpServer::~HttpServer() {
+  quit_ = true;
+  thread_.join();
+  ::close(listener_);
+}
+
+std::string HttpServer::url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+
+void HttpServer::serve() {
+  std::vector<int> silent;  // open until the end
+  while (!quit_) {
+    pollfd waiting{listener_, POLLIN, 0};
+    if (::poll(&waiting, 1, 20) <= 0) continue;
+    const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (connection < 0) continue;
+    answer(connection);
+    silent.push_back(connection);
+  }
+  for (const int connection : silent) ::close(connection);
+}
+
+void HttpServer::answer(int connection) {
+  std::string request;
+  char bytes[4096];
+  while (request.find("\r\n\r\n") == std::string::npos) {
+    const ssize_t got = ::recv(connection, bytes, sizeof bytes, 0);
+    if (got <= 0) return;
+    request.append(bytes, static_cast<size_t>(got));
+  }
+  ++requests_;
+  const size_t begin = request.find(' ') + 1;
+  const auto found = answers_.find(request.substr(begin, request.find(' ', begin) - begin));
+  const Answer answer = found != answers_.end() ? found->second : Answer{404, {}, "no such page\n"};
+  if (answer.silent) return;
+  const size_t claimed = answer.claimed != std::string::npos ? answer.claimed : answer.body.size();
+  const std::string text = "HTTP/1.1 " + std::to_string(answer.status) +
+                           " X\r\nConnection: close\r\nContent-Length: " + std::to_string(claimed) + "\r\n" +
+                           answer.headers + "\r\n" + answer.body;
+  for (size_t sent = 0; sent < text.size();) {
+    const ssize_t n = ::send(connection, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (n <= 0) break;
+    sent += static_cast<size_t>(n);
+  }
+  ::shutdown(connection, SHUT_RDWR);
+}
+
+}  // namespace actorhost::test

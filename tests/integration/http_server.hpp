@@ -1,0 +1,46 @@
+#pragma once
+// A web server for tests: what it has, and what goes wrong, is told by paths. It answers on a thread of its own until
+// it goes, one connection after the other.
+
+#include <atomic>
+#include <map>
+#include <string>
+#include <thread>
+
+namespace actorhost::test {
+
+class HttpServer {
+ public:
+  /// An answer: its first line's status, further header lines with their ends, and the body. `claimed` bytes are
+  /// announced, if that is not the body's size; `silent`: nothing is ever said.
+  struct Answer {
+    int status = 200;
+    std::string headers = {};
+    std::string body = {};
+    size_t claimed = std::string::npos;
+    bool silent = false;
+  };
+
+  explicit HttpServer(std::map<std::string, Answer> answers);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  /// "http://127.0.0.1:PORT"
+  std::string url() const;
+  /// Requests so far.
+  int requests() const { return requests_; }
+
+ private:
+  void serve();
+  void answer(int connection);
+
+  const std::map<std::string, Answer> answers_;
+  int listener_ = -1;
+  uint16_t port_ = 0;
+  std::atomic<bool> quit_{false};
+  std::atomic<int> requests_{0};
+  std::thread thread_;
+};
+
+}  // namespace actorhost::test

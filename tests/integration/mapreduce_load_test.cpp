@@ -1,0 +1,222 @@
+// mr.load: files and URLs of every kind, and what is said of those that cannot be read.
+
+#include <catch2/catch.hpp>
+
+#include "host/data/packed_writer.hpp"
+#include "tests/integration/http_server.hpp"
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+const std::string kUse = "local mr = require 'actor.mapreduce'\n";
+
+Finished run_job(const JobFolder& folder, const std::string& job, const Words& words = {}) {
+  folder.write("job.lua", kUse + job);
+  return folder.run(with({"-n", "2", "job.lua"}, words));
+}
+
+std::string numbers(int from, int to) {
+  std::string text;
+  for (int i = from; i <= to; ++i) text += std::to_string(i) + "\n";
+  return text;
+}
+
+std::string packed(const JobFolder& folder, const std::string& text, FilePacking packing) {
+  const auto path = folder.path() / "packed";
+  auto writer = PackedWriter::open(path, packing);
+  REQUIRE(writer);
+  REQUIRE((*writer)->write(text));
+  REQUIRE((*writer)->close());
+  return read_text(path);
+}
+
+constexpr const char* kSum = "print('sum ' .. mr.load(...):map(tonumber):sum())";
+
+}  // namespace
+
+TEST_CASE("files, folders, globs and lists of them are read once, packed or not") {
+  const JobFolder folder;
+  folder.write("in/a", numbers(1, 100));
+  folder.write("in/b.gz", packed(folder, numbers(101, 200), FilePacking::gzip));
+  folder.write("in/c.zst", packed(folder, numbers(201, 300), FilePacking::zstd));
+  folder.write("in/d.xz", packed(folder, numbers(301, 400), FilePacking::xz));
+  folder.write("in/e.bz2", packed(folder, numbers(401, 500), FilePacking::bzip2));
+  folder.write("in/empty", "");
+  const auto sum = [&](const std::string& url) {
+    const Finished run = run_job(folder, kSum, {url});
+    INFO(run.description);
+    return line_after(run.out, "sum ");
+  };
+  CHECK(sum("in") == "125250");
+  CHECK(sum("unix://in/*.?z*") == "95150");
+  CHECK(sum("file://in/e.bz2") == "45050");
+  const Finished list = run_job(folder,
+                                "print('sum ' .. mr.load { 'in/a', 'file://in/[bc]*' }:map(tonumber):sum())\n"
+                                "print('rows ' .. mr.load('in/empty'):count())\n"
+                                "print('fold ' .. mr.load('in/empty'):fold(7, function(a, x) return a + x end))\n"
+                                "print('whole ' .. mr.whole_files('in/[ab]*'):map(function(path, text) "
+                                "return path:match('[^/]*$') .. #text end):reduce(function(a, b) return a .. b end))");
+  INFO(list.description);
+  CHECK(line_after(list.out, "sum ") == "45150");
+  CHECK(line_after(list.out, "rows ") == "0");
+  CHECK(line_after(list.out, "fold ") == "7");
+  CHECK(line_after(list.out, "whole ") == "a292b.gz400");
+}
+
+TEST_CASE("bytes of lines go through as they are, however many") {
+  const JobFolder folder;
+  const std::string strange("\0\xff\xc3(\r\0", 6);
+  folder.write("text", strange + "\n\n" + std::string(100'000'000, 'x') + "\n" + strange);
+  const Finished run = run_job(folder, R"(
+local actor = require "actor"
+local long, strange = 0, 0
+for _, pair in ipairs(mr.load("text"):map(function(line)
+  if #line > 1000 then return #line, line:sub(-1) end
+  return #line, line
+end):collect()) do
+  print(("%d %q"):format(pair[1], pair[2]))
+end
+)");
+  INFO(run.err);
+  CHECK(run.status == 0);
+  CHECK(count_of(run.out, "100000000 \"x\"") == 1);
+  CHECK(count_of(run.out, "6 \"\\0\xff\xc3(\\r\\0\"") + count_of(run.out, "6 \"\\0\xff\xc3(\\13\\0\"") == 2);
+  CHECK(count_of(run.out, "0 \"\"") == 1);
+}
+
+TEST_CASE("a damaged file fails the job, or its rest is left out and counted") {
+  const JobFolder folder;
+  std::string text;
+  for (int i = 1; i <= 200000; ++i) text += std::to_string(i * 7919L % 1000003) + "\n";
+  std::string gz = packed(folder, text, FilePacking::gzip);
+  gz[gz.size() / 2] = static_cast<char>(gz[gz.size() / 2] ^ 0x55);
+  gz[gz.size() / 2 + 1] = static_cast<char>(gz[gz.size() / 2 + 1] ^ 0x55);
+  folder.write("in/damaged.gz", gz);
+  folder.write("in/good", numbers(1, 10));
+  const Finished failed = run_job(folder, "mr.load('in'):count()");
+  INFO(failed.description);
+  CHECK(failed.status == 1);
+  CHECK_THAT(failed.err, Catch::Contains("has failed 3 times") && Catch::Contains("in/damaged.gz, byte "));
+
+  const Finished skipped = run_job(folder,
+                                   "local rows = mr.load('in', { on_error = 'skip' })\nprint('rows ' .. rows:count())\n"
+                                   "print('explained ' .. rows:explained():match('%d+ records skipped'))");
+  INFO(skipped.description);
+  CHECK(skipped.status == 0);
+  const int rows = std::stoi(line_after(skipped.out, "rows "));
+  CHECK(rows >= 10);
+  CHECK(rows < 200010);
+  CHECK(line_after(skipped.out, "explained ") == "1 records skipped");
+  CHECK_THAT(skipped.err, Catch::Contains("warn] map-reduce: left out, as on_error says: ") &&
+                              Catch::Contains("in/damaged.gz, byte "));
+}
+
+TEST_CASE("a file that changes while the job runs is an error that says so") {
+  const JobFolder folder;
+  folder.write("text", numbers(1, 1000));
+  const Finished run = run_job(folder, R"(
+local actor = require "actor"
+local rows = mr.load("text")
+rows:count() -- everybody has planned
+if actor.rank == 0 then
+  local file = assert(io.open("text", "a"))
+  file:write("more\n")
+  file:close()
+end
+actor.collective.barrier()
+rows:count()
+)");
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Catch::Contains("text: had 3893 bytes when the job was planned and has 3898 now"));
+}
+
+TEST_CASE("URLs are fetched, each once, packed or not, and with what comes of redirections") {
+  const JobFolder folder;
+  std::string large;
+  for (int i = 0; i < 400000; ++i) large += "a line of some length\n";
+  const HttpServer server({{"/a", {200, {}, numbers(1, 100)}},
+                           {"/b.gz", {200, {}, packed(folder, numbers(101, 200), FilePacking::gzip)}},
+                           {"/c.bz2", {200, {}, packed(folder, numbers(201, 300), FilePacking::bzip2)}},
+                           {"/moved", {302, "Location: /a\r\n", ""}},
+                           {"/empty", {200, {}, ""}},
+                           {"/large", {200, {}, large}}});
+  const std::string at = server.url();
+  folder.write("file", numbers(1001, 1002));
+  const Finished run = run_job(folder, R"(
+local at = ...
+print("sum " .. mr.load { at .. "/a", at .. "/b.gz", at .. "/c.bz2", at .. "/empty", "file" }:map(tonumber):sum())
+print("moved " .. mr.load(at .. "/moved"):count())
+print("large " .. mr.load(at .. "/large"):count())
+)",
+                               {at});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(line_after(run.out, "sum ") == "47153");
+  CHECK(line_after(run.out, "moved ") == "100");
+  CHECK(line_after(run.out, "large ") == "400000");
+  CHECK(server.requests() == 7);
+}
+
+TEST_CASE("what cannot be fetched is an error with the URL, and no half of it counts") {
+  const JobFolder folder;
+  HttpServer::Answer cut{200, {}, numbers(1, 100)};
+  cut.claimed = 100000;
+  HttpServer::Answer silent;
+  silent.silent = true;
+  const HttpServer server({{"/cut", cut},
+                           {"/silent", silent},
+                           {"/away", {302, "Location: file:///etc/passwd\r\n", ""}},
+                           {"/good", {200, {}, numbers(1, 5)}}});
+  const auto [path, message] = GENERATE(table<std::string, std::string>({
+      {"/none", "/none: the server says 404"},
+      {"/cut", "/cut, byte 292: cannot be fetched: "},
+      {"/silent", "/silent: cannot be fetched: "},
+      {"/away", "/away: cannot be fetched: "},
+  }));
+  std::string url = server.url() + path;
+  url.insert(7, "user:secret@");
+  const Finished failed = run_job(folder, "mr.load({ ..., nil }, { timeout = 1 }):count()", {url});
+  INFO(failed.description);
+  CHECK(failed.status == 1);
+  CHECK_THAT(failed.err, Catch::Contains(message));
+  CHECK(failed.err.find("secret") == std::string::npos);
+  const Finished skipped =
+      run_job(folder, "print('rows ' .. mr.load({ ... }, { timeout = 1, on_error = 'skip' }):count())",
+              {url, server.url() + "/good"});
+  INFO(skipped.description);
+  CHECK(skipped.status == 0);
+  const int rows = std::stoi(line_after(skipped.out, "rows "));
+  CHECK(rows == (path == "/cut" ? 105 : 5));
+}
+
+TEST_CASE("a server that cannot be reached is an error") {
+  const JobFolder folder;
+  const FreePort nobody;
+  const Finished run = run_job(folder, "mr.load(...):count()", {"http://" + nobody.endpoint() + "/x"});
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Catch::Contains("http://" + nobody.endpoint() + "/x: cannot be fetched: "));
+}
+
+TEST_CASE("what load cannot begin with is an error at the user's line") {
+  const JobFolder folder;
+  folder.write("a.txt", "x");
+  const auto [job, message] = GENERATE(table<std::string, std::string>({
+      {"mr.load('none.txt')", "mapreduce.load: none.txt: cannot open for reading: No such file"},
+      {"mr.load('*.csv')", "mapreduce.load: *.csv: no file matches"},
+      {"mr.load('ftp://x/y')",
+       "mapreduce.load: 'ftp://' is not supported; give file://PATH, unix://PATH or a path, http://"},
+      {"mr.load {}", "mapreduce.load: no url is given"},
+      {"mr.load(7)", "bad argument 'url' to mapreduce.load: expected a string or an array of them, got number"},
+      {"mr.load('a.txt', { on_error = 'ignore' })", "expected one of 'fail', 'skip', got 'ignore'"},
+      {"mr.whole_files('http://127.0.0.1/')", "mapreduce.whole_files: "},
+  }));
+  const Finished run = run_job(folder, job);
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Catch::Contains("job.lua:2: ") && Catch::Contains(message));
+}
