@@ -49,7 +49,7 @@ class SkippingSource final : public RowSource {
   Status next(RowBatch& batch) override {
     batch.count = 0;
     if (ended_) return {};
-    const Status status = rows_->next(batch);
+    Status status = rows_->next(batch);
     if (status.ok() || !may_skip(status.error())) return status;
     streams_.skip(status.error());
     batch.count = 0;

@@ -14,10 +14,14 @@ namespace {
 uint32_t poisson(StepRng& rng, double mean) noexcept {
   constexpr double kPiece = 16;
   uint32_t count = 0;
-  for (; mean > 0; mean -= kPiece) {
+  while (mean > 0) {
     const double floor = exp_of(-std::min(mean, kPiece));
     double product = rng.uniform();
-    for (; product > floor; product *= rng.uniform()) ++count;
+    while (product > floor) {
+      product *= rng.uniform();
+      ++count;
+    }
+    mean -= kPiece;
   }
   return count;
 }

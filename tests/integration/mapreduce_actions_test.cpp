@@ -86,6 +86,25 @@ local pairs_of = mr.parallelize({ "a", "bb", "ccc" }):map(function(s) return s, 
 same("top of pairs", pairs_of:top(2, function(_, n) return n end), { { "ccc", 3 }, { "bb", 2 } })
 same("fold of pairs", pairs_of:fold("", function(text, s, n) return text .. s .. n end), "a1bb2ccc3")
 same("workers", #mr.workers(), actor.size)
+
+local function apart(inputs, i)
+  local even, odd = {}, {}
+  for x in inputs.left do (x % 2 == 0 and even or odd)[#(x % 2 == 0 and even or odd) + 1] = x end
+  local first = true
+  return { even = even, odd = function()
+    local x = inputs.right()
+    if first then odd, first = i, false end
+    if x then return x, i end
+  end, none = nil }
+end
+local out = mr.apply(apart, { left = mr.range(1, 20, 1, 4), right = mr.parallelize({ "a", "b", "c", "d" }, 4) },
+  { "even", "odd", "none" })
+same("apply: even", out.even:collect(), { 2, 4, 6, 8, 10, 12, 14, 16, 18, 20 })
+same("apply: pairs", out.odd:collect(), { { "a", 1 }, { "b", 2 }, { "c", 3 }, { "d", 4 } })
+same("apply: none", out.none:count(), 0)
+same("apply: both", out.even:union(out.odd:values()):count(), 14)
+same("apply: rows", mr.apply(function(inputs) return { inputs.rows() } end, { rows = mr.range(1, 20, 1, 4) }):collect(),
+  { 1, 6, 11, 16 })
 print("the model agrees")
 )";
 
@@ -209,6 +228,12 @@ TEST_CASE("an error of a task names the operation, the line and the record") {
       {"mr.range(1, 9):take(-1)",
        "job.lua:2: bad argument 'n' to mapreduce.take: expected an integer of at least 0, got -1"},
       {"mr.range(1, 9):sample(1.5)", "job.lua:2: bad argument 'fraction' to mapreduce.sample"},
+      {"mr.apply(function(inputs) return 7 end, { a = mr.range(1, 9) }):count()",
+       "apply (job.lua:2) failed: what it returns has to be an array or an iterator, got a number"},
+      {"mr.apply(function(inputs) return { y = {} } end, { a = mr.range(1, 9) }, { 'x' }).x:count()",
+       "apply (job.lua:2) failed: it returned 'y', which is no output"},
+      {"mr.apply(print, { a = mr.range(1, 9, 1, 2), b = mr.range(1, 9, 1, 3) }):count()",
+       "job.lua:2: mapreduce.apply: input 'a' has 2 partitions and 'b' 3; coalesce or shuffle them to as many"},
       {"mr.accumulator(0):add(1)", "job.lua:2: accumulators are added to by functions of operations"},
       {"mr.accumulator({})", "job.lua:2: mapreduce.accumulator: what begins with a table needs a function"},
       {"mr.range(1, 1000000):collect()", "job.lua:2: mapreduce.collect: the result has"},

@@ -150,6 +150,16 @@ function emitters.key_by(i, a, b, rest)
     REST]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("k" .. i, "w" .. i) })
 end
 
+-- Of rows as apply.lua has them: those of output number fI, a pair as a negative number and a table.
+function emitters.output(i, a, b, rest)
+  return ([[
+    if A == fI or A == -fI then
+      local aI, bI = B, nil
+      if A < 0 then aI, bI = B[1], B[2] end
+      REST
+    end]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("a" .. i, "b" .. i) })
+end
+
 -- What has its rows in a local function behind it.
 local spreads = { flatmap = true, flatmap_values = true, flatten = true, map_partition = true }
 
@@ -235,7 +245,8 @@ end
 return function(source, number)
   task = number
   BEGIN
-  return combine.read(source, rest) --combine
+  local result = combine.read(source, rest) --combine
+  return result -- no tail call: faults.lua looks for this frame
 end
 ]]
 

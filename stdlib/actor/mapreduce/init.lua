@@ -9,6 +9,7 @@
 ---       :reduce_by_key(mr.sum)
 ---       :collect()
 local accumulators = require("actor.mapreduce.accumulators")
+local apply = require("actor.mapreduce.apply")
 local broadcasts = require("actor.mapreduce.broadcasts")
 local files = require("actor.mapreduce.files")
 local natives = require("actor.mapreduce.natives")
@@ -24,6 +25,7 @@ require("actor.mapreduce.sinks")
 
 local M = {}
 
+M.apply = apply.apply
 M.load, M.whole_files = files.load, files.whole_files
 M.parallelize, M.range, M.generate = sources.parallelize, sources.range, sources.generate
 M.words, M.one, M.sum, M.min, M.max = natives.words, natives.one, natives.sum, natives.min, natives.max

@@ -11,12 +11,12 @@ local required = compile.required
 -- How a task opens its part of a source.
 local sources = {}
 
-local kinds = { part = 0, whole = 1, url = 2, content = 3 }
+local split_kinds = { part = 0, whole = 1, url = 2, content = 3 }
 
 function sources.files(source, task)
   local split = source.splits[task]
   return required(api.split(ffi.new("ah_mr_split", {
-    path = split.path, kind = kinds[split.kind], skip = source.skip and 1 or 0, from = split.from or 0, to = split.to or 0,
+    path = split.path, kind = split_kinds[split.kind], skip = source.skip and 1 or 0, from = split.from or 0, to = split.to or 0,
     size = split.size or -1, seconds = source.seconds,
   })))
 end
