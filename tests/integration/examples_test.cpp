@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <fstream>
+#include <iterator>
+#include <random>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -9,13 +12,20 @@
 using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
+using Catch::EndsWith;
 using Catch::Matches;
+using Catch::StartsWith;
 
 namespace {
 
 std::string example(const std::string& name) { return (source_dir() / "examples" / name).string(); }
 
 Words nodes(int n) { return {"-n", std::to_string(n)}; }
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 /// The indented lines below a heading of README.md, without their indentation.
 std::string readme_code(const std::string& heading) {
@@ -81,6 +91,129 @@ TEST_CASE("wordcount counts the words of README.md, or of what it is given") {
   const Finished given = folder.run(with(nodes(n), {example("wordcount.lua"), "text", "2"}));
   INFO(given.description);
   CHECK(given.out == "3 different words\n       3  three\n       2  two\n");
+}
+
+TEST_CASE("kmeans finds the centres that its points are around") {
+  const JobFolder folder;
+  const int n = GENERATE(1, 3);
+  const Finished run = folder.run(with(nodes(n), {"--seed", "1", example("kmeans.lua")}));
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out ==
+        "  -7.08   -7.07  5000 points\n"
+        "   7.07   -7.04  5000 points\n"
+        "   7.07    7.06  5000 points\n"
+        "  -7.05    7.05  5000 points\n");
+}
+
+TEST_CASE("pagerank gives the ranks of a small web, which add up also with pages that link to nothing") {
+  const JobFolder folder;
+  folder.write("links", "a b\nb c\nc a\nd c\nd c\ne d\nc z\n");
+  const int n = GENERATE(1, 3);
+  const Words flags = {"--links", "links", "--iterations", "100", "--top", "3"};
+  const Finished run = folder.run(with(with(nodes(n), {example("pagerank.lua")}), flags));
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out, StartsWith("6 pages, their ranks add up to 1.000000\n0.300182  c\n0.201278  b\n0.177760  "));
+}
+
+TEST_CASE("pagerank ranks the same for any number of nodes") {
+  const JobFolder folder;
+  const int n = GENERATE(1, 3);
+  const Finished run = folder.run(with(nodes(n), {"--seed", "1", example("pagerank.lua")}));
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out ==
+        "1000 pages, their ranks add up to 1.000000\n0.006876  1\n0.006439  10\n0.006125  5\n0.005234  12\n"
+        "0.005229  3\n");
+}
+
+TEST_CASE("terasort puts the records of a file in order") {
+  const JobFolder folder;
+  std::mt19937 random(1);
+  std::vector<std::string> records;
+  std::string input;
+  for (int i = 0; i < 20000; ++i) {
+    std::string record = std::to_string(1000000000 + random() % 1000) + std::string(89, 'x');
+    for (char& c : record) c = static_cast<char>(c + static_cast<char>(random() % 3));
+    input += record + "\n";
+    records.push_back(std::move(record));
+  }
+  folder.write("input", input);
+  std::sort(records.begin(), records.end());
+  const int n = GENERATE(1, 3);
+  const Finished run = folder.run(with(nodes(n), {example("terasort.lua"), "--input", "input", "--output", "sorted"}));
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out, Matches("20000 records in [0-9]+ parts, 2000000 bytes\n20000 records read back, in order\n"));
+  std::vector<std::filesystem::path> parts;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "sorted")) {
+    if (entry.path().filename() != "_SUCCESS") parts.push_back(entry.path());
+  }
+  std::sort(parts.begin(), parts.end());
+  std::vector<std::string> sorted;
+  for (const auto& part : parts) {
+    std::ifstream file(part);
+    for (std::string line; std::getline(file, line);) sorted.push_back(line);
+  }
+  CHECK((sorted == records));
+}
+
+TEST_CASE("terasort makes records of its own, and sorts over its last output") {
+  const JobFolder folder;
+  const int n = GENERATE(1, 3);
+  for (int i = 0; i < 2; ++i) {
+    const Finished run = folder.run(with(nodes(n), {example("terasort.lua"), "--records", "5000"}));
+    INFO(run.description);
+    CHECK(run.status == 0);
+    CHECK_THAT(run.out, Matches("5000 records in [0-9]+ parts, 500000 bytes\n5000 records read back, in order\n"));
+  }
+}
+
+TEST_CASE("join shows the three ways") {
+  const JobFolder folder;
+  const int n = GENERATE(1, 3);
+  const Finished run = folder.run(with(nodes(n), {example("join.lua")}));
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out ==
+        "join: what each person ordered\n  1  Ada     tea\n  1  Ada     paper\n  3  Edsger  chess\n"
+        "left_outer_join: also people without orders\n"
+        "  1  Ada     tea\n  1  Ada     paper\n  2  Grace   -\n  3  Edsger  chess\n"
+        "cogroup: all of each key, whoever has it\n"
+        "  1  Ada     tea, paper\n  2  Grace   nothing\n  3  Edsger  chess\n  4  ?       ink\n");
+}
+
+TEST_CASE("log_report says what is in a log") {
+  const JobFolder folder;
+  const std::string start = "10.0.0.1 - - [21/Nov/2026:";
+  folder.write("log", start + "07:00:00 +0000] \"GET /a HTTP/1.1\" 200 10 \"-\" \"b 1.0\" 0.100\n" +  //
+                          start + "09:00:00 +0000] \"GET /b HTTP/1.1\" 404 10 \"-\" \"b\" 0.750\n" + start +
+                          "07:59:59 +0000] \"POST /a?x=1 HTTP/1.1\" 200 - \"-\" \"b\" 0.200\n" + start +
+                          "23:00:00 +0000] \"GET /a HTTP/1.1\" 200 10 \"-\" \"b\" 0.300\n\nnot a request\n");
+  const int n = GENERATE(1, 3);
+  const Finished run = folder.run(with(nodes(n), {example("log_report.lua"), "--log", "log", "--report", "report"}));
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out, StartsWith("4 requests, 2 lines that are none\nrequests by status:\n"
+                                 "  200        3\n  404        1\nmost wanted:\n  /a                  2\n"));
+  CHECK_THAT(run.out, EndsWith("slowest percentile: 0.750 s and more, the slowest 0.750 s for /b\n"
+                               "requests of 3 hours: report/part-00000.csv\n"));
+  CHECK(text_of(folder.path() / "report/part-00000.csv") == "hour,requests\n07,2\n09,1\n23,1\n");
+}
+
+TEST_CASE("log_report has a log of its own") {
+  const JobFolder folder;
+  const int n = GENERATE(1, 3);
+  const Finished run = folder.run(with(nodes(n), {"--seed", "1", example("log_report.lua")}));
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out ==
+        "20000 requests, 0 lines that are none\nrequests by status:\n"
+        "  200    17022\n  304      991\n  404     1026\n  500      961\n"
+        "most wanted:\n  /page/1           996\n  /page/2           860\n  /page/3           761\n"
+        "slowest percentile: 0.236 s and more, the slowest 0.491 s for /page/5\n"
+        "requests of 24 hours: log_report/part-00000.csv\n");
 }
 
 TEST_CASE("param_server loses none of its updates") {
