@@ -92,10 +92,10 @@ end
 ---@field separator? string between the two of a pair in text (default tab), between fields of CSV (default comma)
 ---@field header? string[] the first line of each part of CSV
 
----Writes the rows into a folder: a file `part-00000`, ... for each partition, and `_SUCCESS`. The folder is there when all
----is, and not before; one that exists is refused unless `overwrite` is given. Text is a line for each row, a pair with a tab
----between; CSV (RFC 4180) two columns for a pair, one for each element of an array; JSON lines `[k, v]` for a pair. All hosts
----have to see the same folder.
+---Writes the rows into a folder: a file `part-00000` for each partition, with `.csv` or `.jsonl` and `.gz`, ... behind it,
+---and `_SUCCESS`, which load leaves out. The folder is there when all is, and not before; one that exists is refused unless
+---`overwrite` is given. Text is a line for each row, a pair with a tab between; CSV (RFC 4180) two columns for a pair, one
+---for each element of an array; JSON lines `[k, v]` for a pair. All hosts have to see the same folder.
 ---@param url string `file://PATH` or a path
 ---@param options? actor.mapreduce.SaveOptions
 ---@return {files: integer, rows: integer, bytes: integer} what was written
