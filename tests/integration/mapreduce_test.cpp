@@ -57,6 +57,56 @@ end
 print("keys:", total)
 )";
 
+// K-means of 4 clusters. With "stay" worker 2 stays in the first partition that it takes in iteration 5 until it is
+// killed.
+constexpr const char* kMeans = R"(
+local actor = require "actor"
+local mr = require "actor.mapreduce"
+local stay = (...) == "stay"
+local process = io.open("/proc/self/stat"):read("*n")
+local points = mr.generate(40000, function(i)
+  local random = actor.rng(7, i)
+  return (i % 4) * 3 + random:normal(), (i % 4 % 2) * 3 + random:normal()
+end, 40):cache()
+local centroids = points:take(4)
+
+local function nearest(x, y)
+  local best, least = nil, math.huge
+  for i, centroid in ipairs(centroids) do
+    local distance = (x - centroid[1]) ^ 2 + (y - centroid[2]) ^ 2
+    if distance < least then best, least = i, distance end
+  end
+  return best
+end
+
+for iteration = 1, 10 do
+  local sums = points
+    :map_partition(function(rows)
+      if stay and iteration == 5 and actor.id == 2 then
+        actor.log.info("stays in process %d.", process)
+        while true do end
+      end
+      local sums = {}
+      for x, y in rows do
+        local i = nearest(x, y)
+        local sum = sums[i] or { 0, 0, 0 }
+        sum[1], sum[2], sum[3] = sum[1] + x, sum[2] + y, sum[3] + 1
+        sums[i] = sum
+      end
+      return pairs(sums)
+    end)
+    :reduce_by_key(function(a, b) return { a[1] + b[1], a[2] + b[2], a[3] + b[3] } end)
+    :sort_by_key()
+    :collect()
+  for i, pair in ipairs(sums) do
+    local sum = pair[2]
+    sums[i] = { sum[1] / sum[3], sum[2] / sum[3] }
+  end
+  centroids = sums
+end
+for _, centroid in ipairs(centroids) do print(("%.17g %.17g"):format(centroid[1], centroid[2])) end
+)";
+
 constexpr const char* kCached = R"(
 local mr = require "actor.mapreduce"
 local path, process = ..., nil
@@ -134,6 +184,22 @@ TEST_CASE("a worker killed in a stage leaves its tasks to the others") {
   CHECK(run.wait(30) == 0);
   INFO(run.describe());
   CHECK(run.out() == "keys:\t100\n");
+}
+
+TEST_CASE("k-means with a worker killed in iteration 5 of 10 ends with the same centroids") {
+  const JobFolder folder;
+  folder.write("job.lua", kMeans);
+  const Finished undisturbed = folder.run({"-n", "3", "--isolate", "job.lua"});
+  INFO(undisturbed.description);
+  REQUIRE(undisturbed.status == 0);
+  CHECK(count_of(undisturbed.out, "\n") == 4);
+  Process run = folder.start({"-n", "3", "--isolate", "job.lua", "stay"});
+  const auto process = run.wait_for_match("stays in process ([0-9]+)\\.", 30);
+  REQUIRE(process);
+  kill(std::stoi(*process), SIGKILL);
+  CHECK(run.wait(30) == 0);
+  INFO(run.describe());
+  CHECK(run.out() == undisturbed.out);
 }
 
 TEST_CASE("cached rows are there when their file is gone") {
