@@ -99,7 +99,7 @@ int32_t next(ah_mr_source* source) {
     t_streams->fail(status.error());
     return -1;
   }
-  t_streams->count(source->batch.count);
+  if (!source->own) t_streams->count(source->batch.count);
   return static_cast<int32_t>(source->batch.count);
 }
 
@@ -170,16 +170,23 @@ void get_slot(const ah_mr_slot* at, ah_mr_value* value) {
   std::memcpy(value, &found, sizeof found);
 }
 
+/// A source that takes its rows from another one.
+ah_mr_source* behind(const ah_mr_source* before, std::unique_ptr<RowSource> rows) {
+  ah_mr_source* source = t_streams->add(std::move(rows));
+  source->own = before->own;
+  return source;
+}
+
 ah_mr_source* through(ah_mr_source* source, const char* native) {
   const std::string_view name = native;
   std::unique_ptr<RowSource> rows = std::move(source->rows);
-  if (name == "pairs") return t_streams->add(pairs_of(std::move(rows)));
-  if (name == "keys") return t_streams->add(keys_of(std::move(rows)));
-  if (name == "values") return t_streams->add(values_of(std::move(rows)));
-  if (name == "words") return t_streams->add(words_of(std::move(rows)));
-  if (name == "one") return t_streams->add(with_one(std::move(rows)));
-  if (name == "lower") return t_streams->add(in_case(std::move(rows), LetterCase::lower));
-  if (name == "upper") return t_streams->add(in_case(std::move(rows), LetterCase::upper));
+  if (name == "pairs") return behind(source, pairs_of(std::move(rows)));
+  if (name == "keys") return behind(source, keys_of(std::move(rows)));
+  if (name == "values") return behind(source, values_of(std::move(rows)));
+  if (name == "words") return behind(source, words_of(std::move(rows)));
+  if (name == "one") return behind(source, with_one(std::move(rows)));
+  if (name == "lower") return behind(source, in_case(std::move(rows), LetterCase::lower));
+  if (name == "upper") return behind(source, in_case(std::move(rows), LetterCase::upper));
   t_streams->fail({Code::bad_argument, "no native operation '" + std::string(name) + "'"});
   return nullptr;
 }
@@ -187,7 +194,7 @@ ah_mr_source* through(ah_mr_source* source, const char* native) {
 int32_t pour(ah_mr_sink* sink, ah_mr_source* source) {
   uint64_t rows = 0;
   const Status status = sink->rows->pour(*source->rows, source->batch, rows);
-  t_streams->count(rows);
+  if (!source->own) t_streams->count(rows);
   if (status) return 0;
   t_streams->fail(status.error());
   return -1;
@@ -226,12 +233,12 @@ ah_mr_source* combined(ah_mr_sink* sink) {
   if (combiner.table().spilled() && combiner.by_script()) {
     auto merge = combiner.table().merge();
     if (!merge) return t_streams->add(Result<std::unique_ptr<RowSource>>(merge.error()));
-    return t_streams->add(std::unique_ptr<RowSource>(std::make_unique<MergeSource>(std::move(*merge))));
+    return t_streams->add_own(std::make_unique<MergeSource>(std::move(*merge)));
   }
   if (const Status status = combiner.finish(); !status) {
     return t_streams->add(Result<std::unique_ptr<RowSource>>(status.error()));
   }
-  return t_streams->add(ScratchRows::read(std::move(sink->scratch)));
+  return t_streams->add_own(ScratchRows::read(std::move(sink->scratch)));
 }
 
 /// The matches of `m` in another case, in memory that lasts until the next time.
@@ -274,7 +281,7 @@ int32_t draw(const ah_mr_sampler* sampler, double task, double row) {
 }
 
 ah_mr_source* sample(ah_mr_source* source, const ah_mr_sampler* sampler, double task) {
-  return t_streams->add(sample_of(std::move(source->rows), *reinterpret_cast<const RowSampler*>(sampler), task));
+  return behind(source, sample_of(std::move(source->rows), *reinterpret_cast<const RowSampler*>(sampler), task));
 }
 
 constexpr ah_mapreduce_api kApi = {
@@ -355,6 +362,12 @@ ah_mr_source* TaskStreams::add(Result<std::unique_ptr<RowSource>> source) {
   sources_.push_back(std::make_unique<ah_mr_source>());
   sources_.back()->rows = std::move(*source);
   return sources_.back().get();
+}
+
+ah_mr_source* TaskStreams::add_own(std::unique_ptr<RowSource> source) {
+  ah_mr_source* added = add(std::move(source));
+  added->own = true;
+  return added;
 }
 
 ah_mr_sink* TaskStreams::add(Result<std::unique_ptr<TaskSink>> sink) {

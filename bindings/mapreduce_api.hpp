@@ -48,6 +48,7 @@ class TaskPlace {
 struct ah_mr_source {
   std::unique_ptr<actorhost::RowSource> rows;
   actorhost::RowBatch batch;
+  bool own = false;  // rows that the task has put itself, which are counted already
 };
 
 struct ah_mr_sink {
@@ -79,6 +80,8 @@ class TaskStreams {
   void count(uint64_t rows) noexcept { rows_in_ += rows; }
 
   ah_mr_source* add(Result<std::unique_ptr<RowSource>> source);
+  /// Of rows that the task has put itself.
+  ah_mr_source* add_own(std::unique_ptr<RowSource> source);
   ah_mr_sink* add(Result<std::unique_ptr<TaskSink>> sink);
   void set_output(ah_mr_sink* sink) { output_ = sink; }
   TaskPlace& place() { return place_; }

@@ -129,14 +129,14 @@ ah_mr_sink* sorter(uint32_t order, uint32_t rows, uint32_t parts) {
 ah_mr_source* sorted(ah_mr_sink* sorter) {
   auto rows = as<SorterSink>(sorter).sorted();
   if (!rows) return failed(rows.error());
-  return streams().add(std::unique_ptr<RowSource>(std::move(*rows)));
+  return streams().add_own(std::move(*rows));
 }
 
 ah_mr_source* groups(ah_mr_sink** sorters, uint32_t count) {
   if (count > kMostInputs) return failed({Code::bad_argument, "at most 64 datasets can be grouped together"});
   std::vector<std::unique_ptr<SortedRows>> inputs;
   if (!take_sorted(sorters, count, inputs)) return nullptr;
-  return streams().add(std::unique_ptr<RowSource>(std::make_unique<GroupSource>(std::move(inputs))));
+  return streams().add_own(std::make_unique<GroupSource>(std::move(inputs)));
 }
 
 ah_mr_source* set_of(ah_mr_sink* first, ah_mr_sink* second, uint32_t operation) {

@@ -151,6 +151,7 @@ class WithOne final : public RowSource {
   }
   RowSource& rows() noexcept { return *rows_; }
   uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
+  bool only_pairs() const noexcept override { return true; }
 
  private:
   std::unique_ptr<RowSource> rows_;

@@ -97,6 +97,7 @@ class Pairs : public RowSource {
     }
     return {};
   }
+  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
 
  private:
   std::unique_ptr<RowSource> rows_;
@@ -148,6 +149,7 @@ Error no_pair(const RowValue& row) {
 }
 
 std::unique_ptr<RowSource> pairs_of(std::unique_ptr<RowSource> rows) {
+  if (rows->only_pairs()) return rows;
   return std::make_unique<Pairs>(std::move(rows));
 }
 

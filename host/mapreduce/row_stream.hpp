@@ -7,6 +7,7 @@
 
 #include "host/base/result.hpp"
 #include "host/mapreduce/row.hpp"
+#include "host/mapreduce/row_block.hpp"
 
 namespace actorhost {
 
@@ -42,6 +43,15 @@ class RowSource {
   virtual Status next(RowBatch& batch) = 0;
   /// Bytes of files and of other tasks' outputs that were read so far.
   virtual uint64_t bytes_read() const noexcept { return 0; }
+  /// Whether all its rows are pairs for sure.
+  virtual bool only_pairs() const noexcept { return false; }
+};
+
+/// A source whose rows lie in whole blocks. Either `next` or `next_block` is called.
+class BlockSource : public RowSource {
+ public:
+  /// The next block; one without rows at the end only.
+  virtual Status next_block(RowBlock& block) = 0;
 };
 
 class RowSink {

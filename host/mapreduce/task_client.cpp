@@ -13,7 +13,7 @@ constexpr uint32_t kBlocksAtOnce = 16;  // of one output
 
 /// The rows of outputs, one after the other. Those of other processes are asked for some outputs ahead, so that their
 /// way is not waited for each time.
-class TaskClient::OutputSource final : public RowSource {
+class TaskClient::OutputSource final : public BlockSource {
  public:
   struct Place {
     OutputId output;
@@ -30,13 +30,22 @@ class TaskClient::OutputSource final : public RowSource {
       if (batch.count > 0) return {};  // views into one block only
       if (!reader_.ok()) return Error{Code::bad_data, "a block of rows is damaged"};
       if (at_ == places_.size()) return {};
-      AH_TRY(next_block());
+      AH_TRY(fetch());
     }
+  }
+  Status next_block(RowBlock& block) override {
+    block = {};
+    while (block.rows == 0 && at_ != places_.size()) {
+      AH_TRY(fetch());
+      block = std::move(block_);
+    }
+    return {};
   }
   uint64_t bytes_read() const noexcept override { return bytes_; }
 
  private:
-  Status next_block() {
+  /// The next block, which may have no rows, into block_ and reader_.
+  Status fetch() {
     AH_TRY(ask_ahead());
     Place& place = places_[at_];
     uint32_t of = 0;

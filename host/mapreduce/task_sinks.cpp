@@ -32,6 +32,14 @@ Status BucketSink::put(const RowValue& first, const RowValue* second) {
 }
 
 Status TaskSink::pour(RowSource& source, RowBatch& batch, uint64_t& rows) {
+  auto* blocks = takes_blocks() ? dynamic_cast<BlockSource*>(&source) : nullptr;
+  while (blocks != nullptr) {
+    RowBlock block;
+    AH_TRY(blocks->next_block(block));
+    if (block.rows == 0) return {};
+    rows += block.rows;
+    AH_TRY(put_block(std::move(block)));
+  }
   for (;;) {
     AH_TRY(source.next(batch));
     if (batch.count == 0) return {};

@@ -17,10 +17,15 @@ namespace actorhost {
 
 class TaskSink : public RowSink {
  public:
-  /// All rows of `source`, by way of `batch`; counts them in `rows`.
+  /// All rows of `source`, by way of `batch` or in whole blocks; counts them in `rows`.
   virtual Status pour(RowSource& source, RowBatch& batch, uint64_t& rows);
   /// All rows have been put; call once.
   virtual Status finish() = 0;
+
+ protected:
+  /// Whether it takes whole blocks, by `put_block`.
+  virtual bool takes_blocks() const noexcept { return false; }
+  virtual Status put_block(RowBlock) { return Error{Code::internal, "this sink takes no blocks"}; }
 };
 
 /// Rows of any kind, spread by their first value. With one bucket they stay in order.
@@ -52,6 +57,8 @@ class CombineSink final : public TaskSink {
   /// Words that are counted are cut and counted in one go.
   Status pour(RowSource& source, RowBatch& batch, uint64_t& rows) override;
   Status finish() override { return table_.finish(buckets_, sink_); }
+  bool takes_blocks() const noexcept override { return numbers_; }
+  Status put_block(RowBlock block) override { return table_.add_rows(block.bytes.view()) ? Status() : table_.status(); }
   CombineTable& table() noexcept { return table_; }
 
   // Of a combiner in Lua: keys first, then their slots.

@@ -24,6 +24,10 @@ class WriterSink final : public TaskSink {
   Status put(const RowBatch& batch) override;
   Status finish() override { return writer_.finish(); }
 
+ protected:
+  bool takes_blocks() const noexcept override { return !keyed_; }
+  Status put_block(RowBlock block) override { return writer_.put(block); }
+
  private:
   static Status check(const RowValue& key, const RowValue* value);
 
@@ -76,6 +80,10 @@ class SorterSink final : public TaskSink {
   Status put(const RowBatch& batch) override;
   Status finish() override { return {}; }
   Result<std::unique_ptr<SortedRows>> sorted() { return sorter_.finish(); }
+
+ protected:
+  bool takes_blocks() const noexcept override { return !wrapped_; }
+  Status put_block(RowBlock block) override { return sorter_.put(std::move(block)); }
 
  private:
   RowSorter sorter_;

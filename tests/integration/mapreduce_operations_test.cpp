@@ -23,6 +23,15 @@ TEST_CASE("map-reduce's wide operations give what they should") {
   CHECK(run.out == "all as they should be\n");
 }
 
+TEST_CASE("map-reduce's wide operations give what they should on more rows than fit in memory") {
+  const JobFolder folder;
+  const Words words = {"-n", "2", "--memory", "16M", "--log-level", "error", script("mapreduce_spill.lua")};
+  const Finished run = folder.run(words, 60);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out == "all as they should be\n");
+}
+
 TEST_CASE("random map-reduce pipelines give what a plain Lua model gives") {
   const JobFolder folder;
   struct Way {

@@ -4,14 +4,16 @@
 local ffi = require("ffi")
 local faults = require("actor.mapreduce.faults")
 local values = require("actor.mapreduce.values")
+local writers = require("actor.mapreduce.writers")
 local api = require("actor.ffi")("mapreduce")
 local c = require("actor.c.mapreduce")
 
 local M = {}
 
 for name, value in pairs(values) do M[name] = value end
+for name, value in pairs(writers) do M[name] = value end
 
-local get, set, text_at, as_pair = values.get, values.set, values.text_at, values.as_pair
+local get, text_at, as_pair = values.get, values.text_at, values.as_pair
 faults.read_with(get)
 
 local function nothing() error("it returned nothing (filter and flatmap leave rows out)", 0) end
@@ -416,114 +418,6 @@ function M.loop(ops, put, combine, labels, state)
     if i < at then before[#before + 1] = op else rest[#rest + 1] = op end
   end
   return make(partition, rest, put, nil, labels, state, iterator(before, combine, labels, state))
-end
-
-local BATCH = 64 -- keys that are looked up together
-
----What combines pairs by key with `fn` in a sink of api.combine(""). Pairs are collected, so that the table's memory is on
----its way when they are combined.
----@param fn fun(a: any, b: any): any
----@param first? fun(value: any): any what a key's first value becomes; itself without
----@return fun(key: any, value: any) put
----@return fun(sink: ffi.cdata*) bind says into which sink
----@return fun() finish after the last pair
-function M.combiner(fn, first)
-  local key, value = ffi.new("ah_mr_value"), ffi.new("ah_mr_value")
-  local numbers, is_number, others = ffi.new("double[?]", BATCH), ffi.new("uint8_t[?]", BATCH), {}
-  local sink
-  local waiting = 0
-
-  local function store(slot, v)
-    if v == nil then error("it returned nothing for two values of a key", 0) end
-    set(value, v)
-    if api.set_slot(sink, slot, value) ~= 0 then c.fail() end
-  end
-
-  local function combine(slot, v)
-    local tag = slot.tag
-    if tag == 3 then -- numbers stay in place
-      local combined = fn(slot.number, v)
-      if type(combined) == "number" then
-        slot.number = combined
-      else
-        store(slot, combined)
-      end
-    elseif tag == 0 then
-      if first then v = first(v) end
-      if type(v) == "number" then
-        slot.tag, slot.number = 3, v
-      else
-        store(slot, v)
-      end
-    else
-      api.get_slot(slot, value)
-      store(slot, fn(get(value), v))
-    end
-  end
-
-  local function finish()
-    local count = waiting
-    waiting = 0
-    local slots = api.locate(sink)
-    if slots == nil then c.fail() end
-    for i = 0, count - 1 do
-      if is_number[i] ~= 0 then
-        combine(slots[i], numbers[i])
-      else
-        combine(slots[i], others[i])
-      end
-    end
-  end
-
-  local function put(k, v)
-    if v == nil then k, v = as_pair(k, v) end
-    set(key, k)
-    local i = api.take(sink, key) - 1
-    if type(v) == "number" then
-      numbers[i], is_number[i] = v, 1
-    else
-      others[i], is_number[i] = v, 0
-    end
-    waiting = i + 1
-    if waiting == BATCH then finish() end
-  end
-
-  return put, function(to) sink, waiting = to, 0 end, finish
-end
-
----What puts rows into a sink.
----@return fun(a: any, b: any) put
----@return fun(sink: ffi.cdata*) bind says into which sink
-function M.writer()
-  local row = ffi.new("ah_mr_row")
-  local sink
-  local function put(a, b)
-    set(row.first, a)
-    if b ~= nil then
-      set(row.second, b)
-      row.pair = 1
-    else
-      row.pair = 0
-    end
-    if api.put(sink, row) ~= 0 then c.fail() end
-  end
-  return put, function(to) sink = to end
-end
-
----What puts rows into a sink for a sort, under their keys.
----@return fun(key: any, a: any, b: any) put
----@return fun(sink: ffi.cdata*) bind says into which sink
-function M.keyed_writer()
-  local row, under = ffi.new("ah_mr_row"), ffi.new("ah_mr_value")
-  local sink
-  local function put(key, a, b)
-    set(under, key)
-    set(row.first, a)
-    row.pair = b ~= nil and 1 or 0
-    if b ~= nil then set(row.second, b) end
-    if api.put_under(sink, under, row) ~= 0 then c.fail() end
-  end
-  return put, function(to) sink = to end
 end
 
 return M

@@ -47,7 +47,7 @@ function Dataset:aggregate_by_key(zero, seq, comb, options)
   local fresh, fn = compile.copies_of(zero), functions.freeze(seq)
   return keyed("aggregate_by_key", { self }, options, {
     output = "combine", input = "combined", fn = fn, merge = functions.freeze(comb),
-    initial = function(value) return fn(fresh(), value) end,
+    initial = function(value) return fn(fresh(), value) end, objects = compile.is_object(zero),
   })
 end
 

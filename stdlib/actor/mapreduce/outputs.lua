@@ -51,7 +51,9 @@ function M.combine(stage)
   local dataset = stage.output.dataset
   local function make() return api.combine(dataset.native or "", stage.buckets) end
   if dataset.native then return M.written_pairs(make) end
-  local put, bind, finish = compile.combiner(dataset.fn, dataset.initial)
+  local put, bind, finish = compile.combiner(dataset.fn, {
+    first = dataset.initial, merge = dataset.merge, objects = dataset.objects,
+  })
   return put, function() bind(required(make())) end, finish
 end
 

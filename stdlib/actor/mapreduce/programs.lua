@@ -11,10 +11,15 @@ local M = {}
 
 local required = compile.required
 
+-- Whether rows come out of Lua anyway: of tables with tensors in them only Lua finds the two elements.
+local function is_array(input) return input.kind == "source" and input.dataset.source.kind == "array" end
+
+local splits_tables = { keys = true, values = true }
+
 -- How many operations at the beginning of `ops` need no Lua.
-local function native_ones(ops)
+local function native_ones(input, ops)
   for i, op in ipairs(ops) do
-    if natives.operations[op.native] ~= op.op then return i - 1 end
+    if natives.operations[op.native] ~= op.op or (splits_tables[op.op] and is_array(input)) then return i - 1 end
   end
   return #ops
 end
@@ -28,11 +33,11 @@ end
 -- What runs a task from its rows to its output: the operations that need no Lua on the way in, the others as one loop.
 local function runner(stage, input, k, ops, output)
   local open_rows, combine = inputs.of(input, stage, k)
-  local native = combine and 0 or native_ones(ops)
+  local native = combine and 0 or native_ones(input, ops)
   local rest = {}
   for i = native + 1, #ops do rest[#rest + 1] = ops[i] end
   local labels = { put = stage.output.label or stage.output.dataset, combine = input.dataset }
-  local poured = output.sink and #rest == 0 and not combine
+  local poured = output.sink and #rest == 0 and not combine and not (output.of_pairs and is_array(input))
   local loop = not poured and compile.loop(rest, output.put, combine, labels, output.state)
   return function(task, own)
     faults.doing, output.state.full = input.dataset, nil

@@ -1,0 +1,185 @@
+--- What takes rows from Lua to C++: into a sink as they are, under keys, or combined by key.
+local ffi = require("ffi")
+local values = require("actor.mapreduce.values")
+local api = require("actor.ffi")("mapreduce")
+local c = require("actor.c.mapreduce")
+
+local M = {}
+
+local get, set, as_pair, from_bytes, to_bytes = values.get, values.set, values.as_pair, values.from_bytes, values.to_bytes
+
+local BATCH = 64 -- keys that are looked up together
+
+-- States that are tables or tensors stay in Lua for a while: bytes of them are made once for many rows.
+local HELD_KEYS, HELD_ROWS = 4096, 65536
+
+local object_types = { table = true, cdata = true, userdata = true }
+
+---Whether a value is a table or a tensor.
+---@param value any
+---@return boolean
+function M.is_object(value) return object_types[type(value)] or false end
+
+local function something(v)
+  if v == nil then error("it returned nothing for the values of a key", 0) end
+  return v
+end
+
+---@class actor.mapreduce.Combining
+---@field first? fun(value: any): any what a key's first value becomes; itself without
+---@field merge? fun(a: any, b: any): any combines what `first` and the function have made; the function itself without
+---@field objects? boolean what `first` gives is a table or a tensor
+---@field own? boolean values are nobody else's: the function may change them
+
+---What combines pairs by key with `fn` in a sink of api.combine(""). Pairs are collected, so that the table's memory is on
+---its way when they are combined.
+---@param fn fun(a: any, b: any): any
+---@param how? actor.mapreduce.Combining
+---@return fun(key: any, value: any) put
+---@return fun(sink: ffi.cdata*) bind says into which sink
+---@return fun() finish after the last pair
+function M.combiner(fn, how)
+  how = how or {}
+  local first, merge, objects, own = how.first, how.merge or fn, how.objects, how.own
+  local key, value = ffi.new("ah_mr_value"), ffi.new("ah_mr_value")
+  local numbers, kinds, others = ffi.new("double[?]", BATCH), ffi.new("uint8_t[?]", BATCH), {}
+  local OTHER, NUMBER, STATE = 0, 1, 2
+  local sink
+  local waiting = 0
+  local held, held_keys, held_rows = {}, 0, 0
+
+  local function store(slot, v)
+    set(value, something(v))
+    if api.set_slot(sink, slot, value) ~= 0 then c.fail() end
+  end
+
+  local function combine(slot, v, with, begin)
+    local tag = slot.tag
+    if tag == 3 then -- numbers stay in place
+      local combined = with(slot.number, v)
+      if type(combined) == "number" then
+        slot.number = combined
+      else
+        store(slot, combined)
+      end
+    elseif tag == 0 then
+      if begin then v = begin(v) end
+      if type(v) == "number" then
+        slot.tag, slot.number = 3, v
+      else
+        store(slot, v)
+      end
+    else
+      api.get_slot(slot, value)
+      store(slot, with(get(value), v))
+    end
+  end
+
+  local function combine_waiting()
+    local count = waiting
+    waiting = 0
+    local slots = api.locate(sink)
+    if slots == nil then c.fail() end
+    for i = 0, count - 1 do
+      local kind = kinds[i]
+      if kind == NUMBER then
+        combine(slots[i], numbers[i], fn, first)
+      elseif kind == OTHER then
+        combine(slots[i], others[i], fn, first)
+      else
+        combine(slots[i], others[i], merge, nil)
+      end
+    end
+  end
+
+  local function wait(k, v, kind)
+    set(key, k)
+    local i = api.take(sink, key) - 1
+    kinds[i] = kind
+    if kind == NUMBER then numbers[i] = v else others[i] = v end
+    waiting = i + 1
+    if waiting == BATCH then combine_waiting() end
+  end
+
+  local function let_go()
+    local states = held
+    held, held_keys, held_rows = {}, 0, 0
+    for k, state in pairs(states) do wait(k, state, STATE) end
+  end
+
+  -- What is kept must not be what somebody else has: the function may change it.
+  local function kept(state, v)
+    if state == v and not own then return from_bytes(to_bytes(v)) end
+    return state
+  end
+
+  local function hold(k, v)
+    local state = held[k]
+    if state == nil then
+      held_keys = held_keys + 1
+      state = v
+      if first then state = something(first(v)) end
+      held[k] = kept(state, v)
+    else
+      held[k] = kept(something(fn(state, v)), v)
+    end
+    held_rows = held_rows + 1
+    if held_keys == HELD_KEYS or held_rows == HELD_ROWS then let_go() end
+  end
+
+  local function put(k, v)
+    if v == nil then k, v = as_pair(k, v) end
+    if type(v) == "number" and not objects then
+      wait(k, v, NUMBER)
+    elseif (objects or (not first and object_types[type(v)])) and k == k and k ~= nil then
+      hold(k, v)
+    else
+      wait(k, v, OTHER)
+    end
+  end
+
+  return put, function(to)
+    sink, waiting = to, 0
+    held, held_keys, held_rows = {}, 0, 0
+  end, function()
+    let_go()
+    combine_waiting()
+  end
+end
+
+---What puts rows into a sink.
+---@return fun(a: any, b: any) put
+---@return fun(sink: ffi.cdata*) bind says into which sink
+function M.writer()
+  local row = ffi.new("ah_mr_row")
+  local sink
+  local function put(a, b)
+    set(row.first, a)
+    if b ~= nil then
+      set(row.second, b)
+      row.pair = 1
+    else
+      row.pair = 0
+    end
+    if api.put(sink, row) ~= 0 then c.fail() end
+  end
+  return put, function(to) sink = to end
+end
+
+---What puts rows into a sink for a sort, under their keys.
+---@return fun(key: any, a: any, b: any) put
+---@return fun(sink: ffi.cdata*) bind says into which sink
+function M.keyed_writer()
+  local row, under = ffi.new("ah_mr_row"), ffi.new("ah_mr_value")
+  local sink
+  local function put(key, a, b)
+    set(under, key)
+    set(row.first, a)
+    row.pair = b ~= nil and 1 or 0
+    if b ~= nil then set(row.second, b) end
+    if api.put_under(sink, under, row) ~= 0 then c.fail() end
+  end
+  return put, function(to) sink = to end
+end
+
+return M
