@@ -220,6 +220,11 @@ TEST_CASE("an error of a task names the operation, the line and the record") {
       {"mr.range(1, 9):map(tostring):sum()", "sum (job.lua:2) failed: sum takes numbers, got a string; record: 1"},
       {"mr.range(1, 9):map(function(x) return x, x end):top(1)",
        "top (job.lua:2) failed: pairs need a function that gives what they are compared by; record: 1"},
+      {"mr.parallelize({ 1, 'a' }, 2):top(1)", "job.lua:2: mapreduce.top: a number and a string cannot be compared"},
+      {"local other = mr.range(1, 3)\nmr.range(1, 9):map(function(x) return x + other:count() end):sum()",
+       "map (job.lua:3) failed: job.lua:3: mapreduce.count: a function of an operation cannot run an action"},
+      {"local other = mr.range(1, 3)\nmr.range(1, 9, 1, 2):reduce(function(a, b) return a + other:count() end)",
+       "job.lua:3: mapreduce.count: a function of an operation cannot run an action"},
       {"mr.range(1, 9):map_partition(function(rows) rows() error('part') end):map_partition(function(rows) rows() "
        "end):count()",
        "map_partition (job.lua:2) failed: job.lua:2: part; record: 1"},

@@ -1,4 +1,6 @@
 --- The greatest rows: kept while they come, cut now and then.
+local check = require("actor.check")
+
 local M = {}
 
 ---@class actor.mapreduce.Best the n rows with the greatest keys, greatest first, of equal ones the earlier
@@ -10,6 +12,7 @@ local M = {}
 ---@return actor.mapreduce.Best
 function M.of(most, key_of)
   local rows, kind, arrived = {}, nil, 0
+  local least -- what a key has to be greater than, once there are enough rows
   local function before(x, y)
     if x.key ~= y.key then return x.key > y.key end
     return x.arrived < y.arrived
@@ -17,6 +20,7 @@ function M.of(most, key_of)
   local function cut()
     table.sort(rows, before)
     for i = #rows, most + 1, -1 do rows[i] = nil end
+    if most > 0 and #rows == most then least = rows[most].key end
   end
   local function put(a, b)
     local key = a
@@ -29,8 +33,10 @@ function M.of(most, key_of)
     if found ~= "number" and found ~= "string" or key ~= key then
       error(("rows are compared by numbers or texts, got %s"):format(key ~= key and "NaN" or "a " .. found), 0)
     end
-    if found ~= (kind or found) then error(("a %s and a %s cannot be compared"):format(kind, found), 0) end
-    kind, arrived = found, arrived + 1
+    if found ~= (kind or found) then check.fail("mapreduce.top: a %s and a %s cannot be compared", kind, found) end
+    kind = found
+    if least ~= nil and key <= least then return end -- of equal ones the first are kept
+    arrived = arrived + 1
     rows[#rows + 1] = { key = key, arrived = arrived, a = a, b = b }
     if #rows >= 2 * most + 64 then cut() end
   end

@@ -34,11 +34,21 @@ local function described(stages, signature)
   return { stages = out, hash = codec.hash(signature) }
 end
 
+local within = false -- a function of an operation may be running
+
+-- As xpcall; actions are refused meanwhile, since the process works on one at a time.
+local function guarded(fn, handler)
+  within = true
+  local ok, result = xpcall(fn, handler)
+  within = false
+  return ok, result
+end
+
 -- One task.
 local function try(program, task)
   faults.doing = nil
   accumulators.begin_task()
-  local ok, result = xpcall(function()
+  local ok, result = guarded(function()
     program(task)
     return accumulators.added()
   end, faults.explain)
@@ -64,7 +74,7 @@ local function work(stages, read)
   for _, stage in ipairs(stages) do by_id[stage.id] = stage end
   while true do
     work_on(by_id, made)
-    local ok, result = pcall(function() return read(required(api.results())) end)
+    local ok, result = guarded(function() return read(required(api.results())) end, function(message) return message end)
     if ok then return result end
     if not c.results_failed(tostring(result)) then error(result, 0) end
   end
@@ -79,6 +89,10 @@ end
 function M.act(dataset, name, output, read)
   if not datasets.is(dataset) then check.fail("call %s with a colon: dataset:%s(...)", name, name) end
   if node.role == "server" then check.fail("mapreduce is for workers and this is a parameter server; guard with actor.role") end
+  if within then
+    check.fail("mapreduce.%s: a function of an operation cannot run an action; run it before and let the function capture its result",
+      name)
+  end
   output.label = { op = name, where = node.position() }
   local stages, signature = plans.make(dataset, output, plans.default_partitions())
   local index, replayed, value = events.enter_action("mapreduce." .. name)
