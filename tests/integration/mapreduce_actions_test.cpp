@@ -160,6 +160,23 @@ TEST_CASE("a seeded sample is the same for any number of nodes") {
   for (const char* what : {"native", "Lua", "twice", "again"}) CHECK(figure(three.out, what) == figure(one.out, what));
 }
 
+TEST_CASE("a hundred narrow operations behind each other run") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local mr = require "actor.mapreduce"
+local a, b, c = mr.range(1, 10), mr.range(1, 10), mr.range(1, 10):map(function(x) return x, x end)
+for _ = 1, 100 do
+  a = a:map(function(x) return x + 1 end):filter(function(x) return x > 0 end)
+  b = b:flatmap(function(x) return { x + 1 } end)
+  c = c:flatmap_values(function(x) return { x + 1 } end)
+end
+print(a:sum(), b:sum(), c:values():sum())
+)");
+  const Finished run = folder.run({"-n", "2", "job.lua"});
+  INFO(run.description);
+  CHECK(run.out == "1055\t1055\t1055\n");
+}
+
 TEST_CASE("take looks at few partitions") {
   const JobFolder folder;
   folder.write("job.lua", R"(
@@ -220,6 +237,9 @@ TEST_CASE("an error of a task names the operation, the line and the record") {
       {"mr.range(1, 9):map(tostring):sum()", "sum (job.lua:2) failed: sum takes numbers, got a string; record: 1"},
       {"mr.range(1, 9):map(function(x) return x, x end):top(1)",
        "top (job.lua:2) failed: pairs need a function that gives what they are compared by; record: 1"},
+      {"mr.parallelize({ a = 1, b = 2 }):count()",
+       "job.lua:2: mapreduce.parallelize: the table is no array without gaps"},
+      {"mr.parallelize({ 1, nil, 3 }):count()", "job.lua:2: mapreduce.parallelize: the table is no array without gaps"},
       {"mr.parallelize({ 1, 'a' }, 2):top(1)", "job.lua:2: mapreduce.top: a number and a string cannot be compared"},
       {"local other = mr.range(1, 3)\nmr.range(1, 9):map(function(x) return x + other:count() end):sum()",
        "map (job.lua:3) failed: job.lua:3: mapreduce.count: a function of an operation cannot run an action"},

@@ -42,6 +42,9 @@ end
 
 ---@class actor.mapreduce.Planner
 ---@field parallelism integer
+-- Of a stage. Its loop is one Lua function, which may have 60 upvalues and 200 local variables, up to 4 of an operation.
+local MOST_OPERATIONS = 20
+
 local Planner = {}
 Planner.__index = Planner
 
@@ -84,6 +87,7 @@ function Planner:open(dataset)
     stage = self:stage { tasks = dataset.partitions, input = { kind = "source", dataset = dataset } }
   elseif dataset.kind == "narrow" then
     stage = self:open(dataset.parents[1])
+    if #stage.ops == MOST_OPERATIONS then stage = self:reading(self:close(stage, { kind = "rows" }, 1)) end
     stage.ops[#stage.ops + 1] = dataset
   else
     stage = dataset.plan(self, dataset)

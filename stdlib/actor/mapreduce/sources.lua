@@ -10,6 +10,16 @@ local M = {}
 -- Where the i-th of `parts` equal parts of `n` things ends.
 local function border(n, parts, i) return math.floor(n * i / parts) end
 
+-- How many elements an array has; tables with other keys or nils in between would lose rows.
+local function length_of(array)
+  local n, found = #array, 0
+  for _ in pairs(array) do found = found + 1 end
+  if found ~= n then
+    check.fail("mapreduce.parallelize: the table is no array without gaps: it has %d values and a length of %d", found, n)
+  end
+  return n
+end
+
 ---The elements of an array, each a row.
 ---@param array any[]
 ---@param partitions? integer
@@ -17,7 +27,7 @@ local function border(n, parts, i) return math.floor(n * i / parts) end
 function M.parallelize(array, partitions)
   check.arg(array, "table", "array", "mapreduce.parallelize")
   if partitions ~= nil then check.integer(partitions, "partitions", "mapreduce.parallelize", 1, 100000) end
-  local n = #array
+  local n = length_of(array)
   partitions = partitions or math.max(1, math.min(plans.default_partitions(), n))
   local copy = {}
   for i = 1, n do copy[i] = array[i] end
