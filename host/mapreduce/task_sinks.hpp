@@ -25,7 +25,7 @@ class TaskSink : public RowSink {
  protected:
   /// Whether it takes whole blocks, by `put_block`.
   virtual bool takes_blocks() const noexcept { return false; }
-  virtual Status put_block(RowBlock) { return Error{Code::internal, "this sink takes no blocks"}; }
+  virtual Status put_block(RowBlock&&) { return Error{Code::internal, "this sink takes no blocks"}; }
 };
 
 /// Rows of any kind, spread by their first value. With one bucket they stay in order.
@@ -58,7 +58,7 @@ class CombineSink final : public TaskSink {
   Status pour(RowSource& source, RowBatch& batch, uint64_t& rows) override;
   Status finish() override { return table_.finish(buckets_, sink_); }
   bool takes_blocks() const noexcept override { return numbers_; }
-  Status put_block(RowBlock block) override { return table_.add_rows(block.bytes.view()) ? Status() : table_.status(); }
+  Status put_block(RowBlock&& block) override { return table_.add_rows(block.bytes.view()) ? Status() : table_.status(); }
   CombineTable& table() noexcept { return table_; }
 
   // Of a combiner in Lua: keys first, then their slots.

@@ -26,7 +26,7 @@ class WriterSink final : public TaskSink {
 
  protected:
   bool takes_blocks() const noexcept override { return !keyed_; }
-  Status put_block(RowBlock block) override { return writer_.put(block); }
+  Status put_block(RowBlock&& block) override { return writer_.put(block); }
 
  private:
   static Status check(const RowValue& key, const RowValue* value);
@@ -83,7 +83,7 @@ class SorterSink final : public TaskSink {
 
  protected:
   bool takes_blocks() const noexcept override { return !wrapped_; }
-  Status put_block(RowBlock block) override { return sorter_.put(std::move(block)); }
+  Status put_block(RowBlock&& block) override { return sorter_.put(std::move(block)); }
 
  private:
   RowSorter sorter_;

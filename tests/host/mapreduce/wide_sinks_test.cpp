@@ -1,5 +1,6 @@
 #include "host/mapreduce/wide_sinks.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include <catch2/catch.hpp>
@@ -15,7 +16,7 @@ namespace {
 using Buckets = std::map<uint32_t, std::vector<PlainRow>>;
 
 BlockSink into(Buckets& buckets) {
-  return [&buckets](uint32_t bucket, RowBlock block) -> Status {
+  return [&buckets](uint32_t bucket, const RowBlock& block) -> Status {
     for (PlainRow& row : rows_of(block)) buckets[bucket].push_back(std::move(row));
     return {};
   };
