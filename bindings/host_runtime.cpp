@@ -273,7 +273,7 @@ uint64_t HostRuntime::memory_share() const {
     bytes /= std::max(1U, hosts);
   }
   bytes /= std::max(1U, child_ ? child_->size : options_.isolate ? local_nodes_ : 1);
-  return bytes / 4 * 3;  // the rest is for what nobody counts: rows on their way, Lua's own
+  return bytes / 8 * 5;  // the rest is for what nobody counts: rows on their way, Lua's own, what the allocator keeps
 }
 
 Status HostRuntime::join_cluster() {
@@ -352,6 +352,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   AH_TRY(cluster_->wait_for_start());
   const uint32_t workers = parent ? 0 : child_ ? 1 : local_nodes_;
   DataService::Options exchange{memory_share(), std::max(1U, workers)};
+  if (options_.memory) limit_kept_blocks(exchange.memory / 16);
   if (head && options_.progress && Console::status_columns() > 0) {
     exchange.progress = [bar = StageBar(clock_), this](const auto& progress) mutable {
       if (const auto line = bar.line(progress)) process_.console.status(*line);

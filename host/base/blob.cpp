@@ -47,6 +47,8 @@ Blob Blob::allocate(size_t size) {
   return blob;
 }
 
+void limit_kept_blocks(size_t bytes) noexcept { large_blocks().limit(bytes); }
+
 Blob Blob::copy_of(const void* bytes, size_t size) {
   Blob blob = allocate(size);
   if (size != 0) std::memcpy(blob.data_, bytes, size);

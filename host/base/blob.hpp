@@ -43,4 +43,7 @@ class Blob {
   size_t size_ = 0;
 };
 
+/// How much memory of blocks that were let go the process keeps for others, at most; without it as much as is in use.
+void limit_kept_blocks(size_t bytes) noexcept;
+
 }  // namespace actorhost

@@ -1,5 +1,6 @@
 #include "host/base/block_cache.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <new>
 
@@ -72,7 +73,7 @@ void BlockCache::give(Block block) noexcept {
     } catch (const std::bad_alloc&) {
       release(block);
     }
-    const size_t bound = used_bytes_ > floor_bytes_ ? used_bytes_ : floor_bytes_;
+    const size_t bound = std::min(std::max(used_bytes_, floor_bytes_), most_bytes_.load(std::memory_order_relaxed));
     while (kept_bytes_ > bound) {
       kept_bytes_ -= kept_.front().size;
       surplus.splice(surplus.end(), kept_, kept_.begin());

@@ -2,7 +2,9 @@
 // Memory for large blocks of bytes (tensors, frame bodies), used again instead of being handed back: fresh pages cost
 // page faults, and a block that was just let go may still be in the processor's cache. Any thread.
 
+#include <atomic>
 #include <cstddef>
+#include <limits>
 #include <list>
 #include <mutex>
 
@@ -29,12 +31,16 @@ class BlockCache {
   /// A block that `take` gave. The longest unused ones go when there are too many.
   void give(Block block) noexcept;
 
+  /// Keeps at most so many from now on, whatever is in use: where memory is meant for something else.
+  void limit(size_t bytes) noexcept { most_bytes_.store(bytes, std::memory_order_relaxed); }
+
   size_t kept_bytes() const;
 
  private:
   Block find(size_t size);
 
   const size_t floor_bytes_;
+  std::atomic<size_t> most_bytes_{std::numeric_limits<size_t>::max()};
   mutable std::mutex mutex_;
   std::list<Block> kept_;  // longest unused first
   size_t kept_bytes_ = 0;

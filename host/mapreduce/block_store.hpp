@@ -95,6 +95,9 @@ class BlockStore {
   void forget(StageId stage, uint32_t task);
   void clear();
 
+  /// Spills until the budget is kept, or there is nothing more to spill. Its error is the spill file's.
+  Status make_room();
+
   BlockStoreFigures figures() const;
 
  private:
@@ -105,7 +108,6 @@ class BlockStore {
   void replace(TaskId task, TaskOutputs outputs);
   std::shared_ptr<Stored> victim();
   Status spill(const std::shared_ptr<Stored>& victim);
-  Status make_room();
   void give_back(const std::vector<SpillRef>& unused);
 
   MemoryBudget& budget_;

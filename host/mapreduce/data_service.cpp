@@ -22,6 +22,8 @@ DataService::DataService(Cluster& cluster, const Clock& clock, Log& log, const O
       store_(budget_, spill_),
       inbox_(cluster.take_mailbox(data_address(process_))),
       outbox_([this](LinkId, Frame&& frame) { return cluster_.transport().try_send(std::move(frame)); }) {
+  // An error of spilling comes up where the next block is put.
+  budget_.set_relief([this] { (void)store_.make_room(); });
   membership_ = cluster_.membership();
   if (process_ == 0) tracker_ = std::make_unique<Tracker>(log_, membership_);
   thread_ = std::thread([this] { serve(); });

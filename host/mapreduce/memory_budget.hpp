@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 namespace actorhost {
@@ -30,6 +31,13 @@ class MemoryBudget {
   void take(size_t bytes) noexcept { raise_peak(used_.fetch_add(bytes, std::memory_order_relaxed) + bytes); }
   void give(size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
+  /// What gives memory back when a task's tables and sorts need it: the store. Before other threads use the budget.
+  void set_relief(std::function<void()> relief) { relief_ = std::move(relief); }
+  /// Called by who has taken more than there is, on its thread; may wait for the disk.
+  void relieve() noexcept {
+    if (relief_ && exceeded()) relief_();
+  }
+
   size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
   size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
   size_t limit() const noexcept { return limit_; }
@@ -51,6 +59,7 @@ class MemoryBudget {
   const uint32_t users_;
   std::atomic<size_t> used_{0};
   std::atomic<size_t> peak_{0};
+  std::function<void()> relief_;
 };
 
 /// Bytes that one owner has taken of a budget; they go back with it. One thread at a time. Without a budget it only
@@ -70,8 +79,10 @@ class Reservation {
 
   size_t bytes() const noexcept { return bytes_; }
   void grow(size_t bytes) noexcept {
-    if (budget_ != nullptr) budget_->take(bytes);
     bytes_ += bytes;
+    if (budget_ == nullptr) return;
+    budget_->take(bytes);
+    budget_->relieve();
   }
   bool try_grow(size_t bytes) noexcept {
     if (budget_ != nullptr && !budget_->try_take(bytes)) return false;
