@@ -99,6 +99,7 @@ function M.act(dataset, name, output, read)
   if replayed then
     local past = compile.from_bytes(value)
     accumulators.count(past.added)
+    dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = past.figures }
     return past.result
   end
   faults.begin_action()
@@ -110,7 +111,7 @@ function M.act(dataset, name, output, read)
   local added = c.accumulated()
   c.finished()
   accumulators.count(added)
-  node.finish_action(index, compile.to_bytes({ result = result, added = added }))
+  node.finish_action(index, compile.to_bytes({ result = result, added = added, figures = dataset.last_run.figures }))
   return result
 end
 
