@@ -58,7 +58,9 @@ class CombineSink final : public TaskSink {
   Status pour(RowSource& source, RowBatch& batch, uint64_t& rows) override;
   Status finish() override { return table_.finish(buckets_, sink_); }
   bool takes_blocks() const noexcept override { return numbers_; }
-  Status put_block(RowBlock&& block) override { return table_.add_rows(block.bytes.view()) ? Status() : table_.status(); }
+  Status put_block(RowBlock&& block) override {
+    return table_.add_rows(block.bytes.view()) ? Status() : table_.status();
+  }
   CombineTable& table() noexcept { return table_; }
 
   // Of a combiner in Lua: keys first, then their slots.
