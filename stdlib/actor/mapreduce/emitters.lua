@@ -1,0 +1,115 @@
+--- The text of narrow operations in a stage's loop (compile.lua). Each takes the number of its operation in the stage, the
+--- names of the present row's variables, and `rest`, which gives the text of what follows for the names of a row. Lines
+--- that call a user's function end in a mark for faults.lua.
+local emitters = {}
+
+function emitters.map(i, a, b, rest)
+  return ([[
+    local aI, bI = fI(A, B) --fI
+    if aI == nil and bI == nil then nothing() end --fI
+    REST]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("a" .. i, "b" .. i) })
+end
+
+function emitters.filter(i, a, b, rest)
+  return ([[
+    if fI(A, B) then --fI
+      REST
+    end]]):gsub("%u+", { I = i, A = a, B = b, REST = rest(a, b) })
+end
+
+-- What a function returned, whatever it was, row by row to one local function, which the JIT inlines. Not a function
+-- itself: a trace ends where a loop's function returns.
+local spread = [[
+    local r1, r2, r3, r4, more = four(fI(ARGUMENTS)) --fI
+    if type(r1) == "function" then
+      local matches = matches_of(r1, mI)
+      if matches then
+        local n = api.match(matches)
+        while n > 0 do
+          for j = 0, n - 1 do matchedI(text_at(matches.bytes[j], matches.sizes[j])) end
+          n = api.match(matches)
+        end
+      else
+        for x, y in r1, r2, r3 do nextI(x, y) end --fI
+      end
+    elseif r2 == nil and type(r1) == "table" then
+      for j = 1, #r1 do nextI(r1[j]) end
+    else
+      if r1 ~= nil then nextI(r1) end
+      if r2 ~= nil then nextI(r2) end
+      if r3 ~= nil then nextI(r3) end
+      if r4 ~= nil then nextI(r4) end
+      if more then each(nextI, more) end
+    end]]
+
+function emitters.flatmap(i, a, b)
+  return (spread:gsub("%u+", { I = i, ARGUMENTS = a .. ", " .. b }))
+end
+
+function emitters.map_partition(i)
+  return (spread:gsub("%u+", { I = i, ARGUMENTS = "rows, task" }))
+end
+
+function emitters.flatten(i, a, b)
+  return ([[
+    if type(A) ~= "table" or B ~= nil then no_array(A, B) end --fI
+    for j = 1, #A do nextI(A[j]) end]]):gsub("%u+", { I = i, A = a, B = b })
+end
+
+-- How often a row comes hangs on the seed, its task and how many came before it in this task.
+function emitters.sample(i, a, b, rest)
+  return ([[
+    local nI = api.draw(fI, task, sI)
+    sI = sI + 1
+    for _ = 1, nI do
+      REST
+    end]]):gsub("%u+", { I = i, REST = rest(a, b) })
+end
+
+-- Of pairs; a table of two stands for one.
+local pair_of = [[
+    local kI, wI = A, B
+    if wI == nil then kI, wI = as_pair(kI, wI) end --fI
+]]
+
+function emitters.keys(i, a, b, rest)
+  return (pair_of .. "REST"):gsub("%u+", { I = i, A = a, B = b, REST = rest("k" .. i, "nil") })
+end
+
+function emitters.values(i, a, b, rest)
+  return (pair_of .. "REST"):gsub("%u+", { I = i, A = a, B = b, REST = rest("w" .. i, "nil") })
+end
+
+function emitters.map_values(i, a, b, rest)
+  return (pair_of .. [[
+    local vI = fI(wI) --fI
+    if vI == nil then nothing() end --fI
+    REST]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("k" .. i, "v" .. i) })
+end
+
+function emitters.flatmap_values(i, a, b)
+  local text = pair_of .. "    keyI = kI\n" .. spread
+  return (text:gsub("%u+", { I = i, A = a, B = b, ARGUMENTS = "w" .. i }))
+end
+
+function emitters.key_by(i, a, b, rest)
+  return ([[
+    local kI, wI = fI(A, B), as_value(A, B) --fI
+    if kI == nil then nothing() end --fI
+    REST]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("k" .. i, "w" .. i) })
+end
+
+-- Of rows as apply.lua has them: those of output number fI, a pair as a negative number and a table.
+function emitters.output(i, a, b, rest)
+  return ([[
+    if A == fI or A == -fI then
+      local aI, bI = B, nil
+      if A < 0 then aI, bI = B[1], B[2] end
+      REST
+    end]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("a" .. i, "b" .. i) })
+end
+
+-- What has its rows in a local function behind it.
+local spreads = { flatmap = true, flatmap_values = true, flatten = true, map_partition = true }
+
+return { by_op = emitters, spreads = spreads }
