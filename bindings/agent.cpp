@@ -18,6 +18,7 @@ int run_agent(const RunOptions& options) {
     setup.may_find_nobody = served;
     HostRuntime runtime(options, std::move(setup));
     const int code = runtime.run();
+    if (runtime.interrupted()) return 130;  // also where the job was over before the signal was seen
     if (code == 130 || options.once) return code;
     if (!runtime.joined()) return served ? 0 : code;
     usleep(kBetweenJobs);

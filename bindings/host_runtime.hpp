@@ -43,6 +43,8 @@ class HostRuntime final : private ClusterEvents {
   void interrupt();
   /// Whether `run` got as far as taking part in a run.
   bool joined() const noexcept { return joined_; }
+  /// Whether it was interrupted, be it when `run` had already come to its end.
+  bool interrupted() const noexcept { return interrupted_; }
 
  private:
   // ClusterEvents, on the service thread
