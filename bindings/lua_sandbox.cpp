@@ -214,12 +214,20 @@ void replace_print(lua_State* L) {
   lua_setglobal(L, "print");
 }
 
+// stdlib/actor/iteration.lua, which says why.
+void replace_iteration(lua_State* L) {
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "actor.iteration");
+  lua_call(L, 1, 0);
+}
+
 }  // namespace
 
 void open_sandbox(lua_State* L) {
   replace_loaders(L);
   replace_module_search(L);
   replace_print(L);
+  replace_iteration(L);
   make_strict(L);
 }
 

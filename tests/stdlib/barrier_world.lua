@@ -1,7 +1,6 @@
 --- A small event loop for the specs of barrier rules: workers that take their time for each step, ask, and wait. For a
 --- seed it does the same each time. Not the simulator (host/sim): one that is simple enough to trust. Its loops count ids
---- up instead of using pairs: with pairs in them this LuaJIT (2.1.0-beta3) now and then compiled a call that follows, of
---- progress:complete(id, now), with another id.
+--- up: the order counts.
 local barrier = require("actor.barrier")
 local rng = require("actor.rng")
 

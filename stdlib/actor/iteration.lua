@@ -1,0 +1,30 @@
+--- `pairs` and `next` of every script. LuaJIT's own loops over `pairs` have a bytecode of theirs (ITERN), and the releases up
+--- to April 2022, Debian 12's among them, compile it wrongly: a loop within another one ends early, or its key is another
+--- value of the stack (LuaJIT's issue 827). The bytecode is for the built-in `next` only; an iterator in Lua is an ordinary
+--- call, which is compiled rightly. It costs 10 to 20 ns an element instead of 3.
+local next, type, error = next, type, error
+
+local function step(t, key) return next(t, key) end
+
+-- As the built-in functions say it, at the caller's line.
+local function no_table(name, value)
+  error(("bad argument #1 to '%s' (table expected, got %s)"):format(name, value == nil and "nil" or type(value)), 3)
+end
+
+---@param t table
+---@param key any
+---@return any key
+---@return any value
+function _G.next(t, key)
+  if type(t) ~= "table" then no_table("next", t) end
+  return next(t, key)
+end
+
+---@param t table
+---@return fun(t: table, key: any): any, any
+---@return table
+---@return nil
+function _G.pairs(t)
+  if type(t) ~= "table" then no_table("pairs", t) end
+  return step, t, nil
+end
