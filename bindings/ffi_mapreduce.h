@@ -92,6 +92,8 @@ typedef struct ah_mapreduce_api {
   ah_mr_source* (*needed)(uint32_t k);
   /* The action's result: the final stage's rows, in order of tasks. */
   ah_mr_source* (*results)(void);
+  /* Those of one of its tasks, from 0. */
+  ah_mr_source* (*results_of)(uint32_t task);
   /* A sink in memory that buffer_rows turns into a source. */
   ah_mr_sink* (*buffer)(void);
   ah_mr_source* (*buffer_rows)(ah_mr_sink* buffer);

@@ -38,7 +38,7 @@ class MapReduceState final : private TaskPlace {
   TaskRoom room() override { return {client.service().budget(), client.service().spill(), output()}; }
   Status check() override { return node_.check(); }
   Log& log() override { return node_.log(); }
-  Result<std::unique_ptr<RowSource>> results() override { return client.results(); }
+  Result<std::unique_ptr<RowSource>> results(std::optional<uint32_t> task) override { return client.results(task); }
   Result<std::unique_ptr<TaskSink>> buckets(uint32_t count) override;
   Result<std::unique_ptr<TaskSink>> combine(Combine combine, uint32_t count) override;
   Result<std::unique_ptr<TaskSink>> combine_here(Combine combine, std::unique_ptr<ScratchRows>& rows) override;

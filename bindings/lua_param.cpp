@@ -222,6 +222,13 @@ int set(lua_State* L) {
   return 0;
 }
 
+/// owner(key) -> the shard that has its whole values
+int owner(lua_State* L) {
+  const ParamKey key = take(L, param_key_at(L, 1, "param: key"));
+  lua_pushinteger(L, static_cast<lua_Integer>(owner_of(key, state_of(L).context.options.servers)));
+  return 1;
+}
+
 /// keys() -> array, in order
 int keys(lua_State* L) {
   ParamState& state = state_of(L);
@@ -446,6 +453,7 @@ int open_param(lua_State* L) {
       {"worker_start", guarded<worker_start>},
       {"worker_next", guarded<worker_next>},
       {"worker_push", guarded<worker_push>},
+      {"owner", guarded<owner>},
       {"server_start", guarded<server_start>},
       {"server_wait", guarded<server_wait>},
       {"answer_stop", guarded<answer_stop>},

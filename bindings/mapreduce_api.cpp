@@ -84,7 +84,8 @@ ah_mr_source* range(double first, double step, double from, double to) {
 }
 
 ah_mr_source* needed(uint32_t k) { return t_streams->add(t_streams->place().needed(k, {})); }
-ah_mr_source* results() { return t_streams->add(t_streams->place().results()); }
+ah_mr_source* results() { return t_streams->add(t_streams->place().results({})); }
+ah_mr_source* results_of(uint32_t task) { return t_streams->add(t_streams->place().results(task)); }
 
 ah_mr_sink* buffer() { return t_streams->add(std::unique_ptr<TaskSink>(std::make_unique<RowBuffer>())); }
 ah_mr_source* buffer_rows(ah_mr_sink* sink) {
@@ -289,6 +290,7 @@ constexpr ah_mapreduce_api kApi = {
     range,
     needed,
     results,
+    results_of,
     buffer,
     buffer_rows,
     batch,

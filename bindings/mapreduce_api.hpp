@@ -32,7 +32,8 @@ class TaskPlace {
   virtual ~TaskPlace() = default;
   /// With a bucket: that of a wide dependency instead of the task's own.
   virtual Result<std::unique_ptr<RowSource>> needed(uint32_t k, std::optional<uint32_t> bucket) = 0;
-  virtual Result<std::unique_ptr<RowSource>> results() = 0;
+  /// Of all tasks or of one.
+  virtual Result<std::unique_ptr<RowSource>> results(std::optional<uint32_t> task) = 0;
   virtual Result<std::unique_ptr<TaskSink>> buckets(uint32_t count) = 0;
   virtual Result<std::unique_ptr<TaskSink>> combine(Combine combine, uint32_t buckets) = 0;
   /// To be combined and read again by the task.

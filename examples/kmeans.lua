@@ -1,5 +1,6 @@
 -- Clusters points by k-means: `actorhost -n 4 examples/kmeans.lua [--points 20000] [--clusters 4] [--iterations 10]`.
--- The points are made once and stay in the memory of the nodes; an iteration moves a few sums, not points.
+-- The points are made once and stay where they are; a round moves the centroids and a few sums. With `--barrier ssp:2` (or
+-- any other rule) fast nodes go on with centroids that lack what slow ones have found in the last rounds.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 
@@ -13,10 +14,10 @@ local points = mr.generate(opt.points, function(i)
   return 10 * math.cos(angle) + random:normal(), 10 * math.sin(angle) + random:normal()
 end):cache()
 
-local centroids = {}
-for i, point in ipairs(points:take(opt.clusters)) do centroids[i] = { x = point[1], y = point[2] } end
+local first = {}
+for i, point in ipairs(points:take(opt.clusters)) do first[i] = { x = point[1], y = point[2], n = 0 } end
 
-local function nearest(x, y)
+local function nearest(centroids, x, y)
   local best, least = nil, math.huge
   for i, centroid in ipairs(centroids) do
     local distance = (x - centroid.x) ^ 2 + (y - centroid.y) ^ 2
@@ -25,29 +26,30 @@ local function nearest(x, y)
   return best
 end
 
--- One row for each cluster that the partition has points of: its number, and what they add up to.
-local function sums_of(rows)
+-- What the points of a partition that are nearest to each centroid add up to.
+local function sums_of(rows, centroids)
   local sums = {}
-  for x, y in rows do
-    local i = nearest(x, y)
-    local sum = sums[i] or { x = 0, y = 0, n = 0 }
+  for i in ipairs(centroids) do sums[i] = { x = 0, y = 0, n = 0 } end
+  for _, point in ipairs(rows) do
+    local x, y = point[1], point[2]
+    local sum = sums[nearest(centroids, x, y)]
     sum.x, sum.y, sum.n = sum.x + x, sum.y + y, sum.n + 1
-    sums[i] = sum
   end
-  return pairs(sums)
+  return sums
 end
 
-local function add(a, b) return { x = a.x + b.x, y = a.y + b.y, n = a.n + b.n } end
-
-for _ = 1, opt.iterations do
-  -- `centroids` is frozen here: a task that runs again after a node was lost sees those of its iteration.
-  local sums = points:map_partition(sums_of):reduce_by_key(add):collect()
-  centroids = {}
-  for _, pair in ipairs(sums) do
-    local sum = pair[2]
-    centroids[#centroids + 1] = { x = sum.x / sum.n, y = sum.y / sum.n, n = sum.n }
+-- The centroids that the newest sums of all partitions make; one without points stays where it is.
+local function centroids_of(before, sums_of_partitions)
+  local centroids = {}
+  for i, old in ipairs(before) do
+    local x, y, n = 0, 0, 0
+    for _, sums in ipairs(sums_of_partitions) do x, y, n = x + sums[i].x, y + sums[i].y, n + sums[i].n end
+    centroids[i] = n > 0 and { x = x / n, y = y / n, n = n } or { x = old.x, y = old.y, n = 0 }
   end
+  return centroids
 end
+
+local centroids = points:iterate { state = first, step = sums_of, merge = centroids_of, steps = opt.iterations }
 
 table.sort(centroids, function(a, b) return math.atan2(a.y, a.x) < math.atan2(b.y, b.x) end)
 for _, centroid in ipairs(centroids) do print(("%7.2f %7.2f  %d points"):format(centroid.x, centroid.y, centroid.n)) end

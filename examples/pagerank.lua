@@ -1,7 +1,9 @@
 -- Ranks pages by the links between them: `actorhost -n 4 examples/pagerank.lua [--links FILE] [--iterations 10] [--top 5]`.
+-- Under a rule like `--barrier ssp:2` nodes go on with ranks that lack what others have found in the last rounds.
 -- FILE has a line `FROM TO` for each link; without one a web is made in which early pages are linked to more often.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
+local tensor = require "actor.tensor"
 
 local opt = actor.options { links = "", pages = 1000, iterations = 10, top = 5 }
 local seed, DAMPING = actor.seed, 0.85
@@ -17,8 +19,7 @@ else
   end):map(unpack)
 end
 
--- Each page and where it links to, spread by page: the joins below move ranks, never links. Pages that link to nothing
--- are here because of the `false`.
+-- Each page and where it links to. Pages that link to nothing are here because of the `false`.
 local links = edges:distinct():union(edges:values():map(function(page) return page, false end))
   :group_by_key()
   :map_values(function(all)
@@ -27,24 +28,47 @@ local links = edges:distinct():union(edges:values():map(function(page) return pa
     return to
   end)
   :cache()
-local n = links:count()
-local ranks = links:map_values(function() return 1 / n end)
 
-for _ = 1, opt.iterations do
-  local given = links:join(ranks)
-    :flatmap(function(page, joined)
-      local to, rank = joined[1], joined[2]
-      local gifts = { { page, 0 } } -- so that pages without links to them stay
-      for _, other in ipairs(to) do gifts[#gifts + 1] = { other, rank / #to } end
-      return gifts
-    end)
-    :reduce_by_key(mr.sum)
-    :cache()
-  local kept = 1 - given:values():sum() -- by pages without links, which give to all
-  ranks = given:map_values(function(sum) return (1 - DAMPING) / n + DAMPING * (sum + kept / n) end)
+local pages, place = links:keys():collect(), {} -- places in the vector of ranks
+for i, page in ipairs(pages) do place[page] = i end
+local n = #pages
+
+-- A partition's pages by place.
+local function in_places(rows)
+  local out = {}
+  for page, others in rows do
+    local to = {}
+    for i, other in ipairs(others) do to[i] = place[other] end
+    out[#out + 1] = { at = place[page], to = to }
+  end
+  return out
 end
 
-print(("%d pages, their ranks add up to %.6f"):format(n, ranks:values():sum()))
-for _, pair in ipairs(ranks:top(opt.top, function(_, rank) return rank end)) do
-  print(("%.6f  %s"):format(pair[2], pair[1]))
+-- What the pages of a partition give to all pages, on top of what those of the node's partitions before it do.
+local function gifts_of(rows, ranks, _, gifts)
+  gifts = gifts or tensor.zeros(n, { dtype = "float64" })
+  local rank, gift = ranks:data(), gifts:data() -- their elements, from 0
+  for _, page in ipairs(rows) do
+    local each = rank[page.at - 1] / #page.to
+    for _, other in ipairs(page.to) do gift[other - 1] = gift[other - 1] + each end
+  end
+  return gifts
 end
+
+local function ranks_of(_, gifts)
+  local sum = tensor.zeros(n, { dtype = "float64" })
+  for _, part in ipairs(gifts) do sum:add_(part) end
+  local kept = 1 - sum:sum() -- by pages without links, which give to all
+  return (sum + kept / n) * DAMPING + (1 - DAMPING) / n
+end
+
+local ranks = links:iterate {
+  state = tensor.full(n, 1 / n, { dtype = "float64" }),
+  prepare = in_places, step = gifts_of, fold = true, merge = ranks_of, steps = opt.iterations,
+}
+
+print(("%d pages, their ranks add up to %.6f"):format(n, ranks:sum()))
+local best = {}
+for i, page in ipairs(pages) do best[i] = { page = page, rank = ranks:data()[i - 1] } end
+table.sort(best, function(a, b) return a.rank > b.rank or (a.rank == b.rank and a.page < b.page) end)
+for i = 1, math.min(opt.top, n) do print(("%.6f  %s"):format(best[i].rank, best[i].page)) end

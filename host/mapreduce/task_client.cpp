@@ -159,16 +159,21 @@ Result<std::unique_ptr<RowSource>> TaskClient::needed(size_t k, std::optional<ui
   return std::unique_ptr<RowSource>(std::make_unique<OutputSource>(*this, std::move(places)));
 }
 
-Result<std::unique_ptr<RowSource>> TaskClient::results() {
+Result<std::unique_ptr<RowSource>> TaskClient::results(std::optional<uint32_t> task) {
   const PlanStage& last = plan_.stages.back();
+  const auto count = static_cast<uint32_t>(over_.places.size());
+  if (task && *task >= count) return Error{Code::bad_argument, "the action has no such task"};
   std::vector<OutputSource::Place> places;
-  for (uint32_t i = 0; i < over_.places.size(); ++i) places.push_back({{last.id, i, 0}, over_.places[i]});
+  for (uint32_t i = task.value_or(0); i < (task ? *task + 1 : count); ++i) {
+    places.push_back({{last.id, i, 0}, over_.places[i]});
+  }
   return std::unique_ptr<RowSource>(std::make_unique<OutputSource>(*this, std::move(places)));
 }
 
 Status TaskClient::ask(const OutputId& output, ProcessId process, uint32_t first, uint32_t count, uint32_t& question) {
   question = ++questions_;
-  return send(FetchBlocks{output, first, count}.frame(process, question));
+  const Status sent = send(FetchBlocks{output, first, count}.frame(process, question));
+  return sent ? sent : Status(lose(output, process, sent.error()));  // a process that is gone takes no questions
 }
 
 /// Notes what could not be had, for `failed`; the run's own end is nobody's loss.

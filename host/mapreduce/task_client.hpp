@@ -36,8 +36,8 @@ class TaskClient {
   /// The rows that the present task needs of its k-th dependency. Of a wide one it may name another bucket than its
   /// own, which is then what all tasks read. The client outlives the stream.
   Result<std::unique_ptr<RowSource>> needed(size_t k, std::optional<uint32_t> bucket = {});
-  /// The rows that the final stage has put out, in order of tasks.
-  Result<std::unique_ptr<RowSource>> results();
+  /// The rows that the final stage has put out, in order of tasks, or those of one task.
+  Result<std::unique_ptr<RowSource>> results(std::optional<uint32_t> task = {});
 
   const Plan& plan() const noexcept { return plan_; }
   const PlanStage* stage(StageId id) const noexcept;

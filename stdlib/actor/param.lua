@@ -55,11 +55,12 @@ local M = {}
 ---@field checkpoint? {steps?: integer, seconds?: number, dir?: string} when to write one; `--checkpoint` says where
 ---@field lost? fun(id: integer, entries: actor.param.Entry[]) on shard 0: a worker is lost, with the entries it was working on
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
+---@field seconds? boolean false: `stop` alone ends it, `--seconds` does not
 
 local kinds = {
   schedule = "function?", schedule_local = "function?", push = "function", pull = "function|table?",
   barrier = "string|function|table?", stop = "function?", init = "function?", merge = "table?", checkpoint = "table?",
-  lost = "function?", check_finite = "boolean?",
+  lost = "function?", check_finite = "boolean?", seconds = "boolean?",
 }
 
 -- "schedule (job.lua:12)", for errors about what a callback returned.
@@ -211,7 +212,7 @@ local function serve(run, index, flags)
   end
   local from = c.server_start(index, {
     pull = run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
-    seconds = flags.seconds, checkpoint = run.checkpoint,
+    seconds = run.seconds ~= false and flags.seconds or nil, checkpoint = run.checkpoint,
     barrier = type(spec) == "string" and spec or rule and rule.name, -- as a trace names it
   }, current)
   if first and run.init then set_initial(run, from) end

@@ -214,6 +214,32 @@ return function(source, number)
 end
 ]]
 
+-- The same where no operation stands between.
+local drawn = head .. [[
+return function(source)
+  local batch = api.batch(source)
+  state.batch = batch
+  local size, i = 0, 0
+  return function()
+    if i == size then
+      if size < 0 then return nil end
+      size, i = api.next(source), 0
+      if size < 0 then fail() end
+      if size == 0 then
+        size, i = -1, -1
+        return nil
+      end
+    end
+    batch.at = i
+    local a, b = get(batch.first[i]), nil
+    if batch.pair[i] ~= 0 then b = get(batch.second[i]) end
+    i = i + 1
+    if a == nil and b ~= nil then no_key() end
+    return a, b
+  end
+end
+]]
+
 -- A function's results: the first four, and the others, if there are any.
 local function four(r1, r2, r3, r4, ...)
   if select("#", ...) == 0 then return r1, r2, r3, r4 end
@@ -271,8 +297,14 @@ local function last_partition_function(ops)
   end
 end
 
--- What opens an iterator over the rows that `ops` make of a source.
-local function iterator(ops, combine, labels, state)
+---What opens an iterator over the rows that `ops` make of a source.
+---@param ops {op: string, fn: function}[]
+---@param combine any as `loop` takes it
+---@param labels table
+---@param state table
+---@return fun(source: ffi.cdata*, task?: integer): (fun(): any, any)
+function M.iterator(ops, combine, labels, state)
+  if not combine and #ops == 0 then return make(drawn, ops, nil, nil, labels, state) end
   if not combine and not last_partition_function(ops) then return make(pulled, ops, nil, nil, labels, state) end
   local loop = M.loop(ops, function(a, b)
     if a == nil and b ~= nil then no_key() end
@@ -304,7 +336,7 @@ function M.loop(ops, put, combine, labels, state)
   for i, op in ipairs(ops) do
     if i < at then before[#before + 1] = op else rest[#rest + 1] = op end
   end
-  return make(partition, rest, put, nil, labels, state, iterator(before, combine, labels, state))
+  return make(partition, rest, put, nil, labels, state, M.iterator(before, combine, labels, state))
 end
 
 return M

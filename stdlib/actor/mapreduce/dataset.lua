@@ -85,12 +85,18 @@ Dataset.flat_map_values = Dataset.flatmap_values
 ---Pairs of `fn(row)` and the row.
 Dataset.key_by = narrow("key_by") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 
----The checked `partitions` of an operation's options.
----@param options? {partitions?: integer}
+---The checked `partitions` of an operation's options. Their `barrier` is that of the stage's end, which every row has to
+---have passed: bsp is the one rule that loses none.
+---@param options? {partitions?: integer, barrier?: "bsp"}
 ---@param operation string
 ---@return integer?
 function M.check_partitions(options, operation)
-  check.options(options or {}, { partitions = "number?" }, "mapreduce." .. operation)
+  check.options(options or {}, { partitions = "number?", barrier = "string|function|table?" }, "mapreduce." .. operation)
+  local barrier = options and options.barrier or "bsp"
+  if barrier ~= "bsp" then
+    check.fail("mapreduce.%s cannot honour barrier %s: what follows needs every row, so its stage ends with bsp; dataset:iterate takes any rule",
+      operation, type(barrier) == "string" and ("'%s'"):format(barrier) or "given as a " .. type(barrier))
+  end
   local partitions = options and options.partitions
   if partitions then check.integer(partitions, "partitions", "mapreduce." .. operation, 1, 100000) end
   return partitions

@@ -21,6 +21,7 @@ require("actor.mapreduce.ordered")
 require("actor.mapreduce.sets")
 require("actor.mapreduce.sorting")
 require("actor.mapreduce.actions")
+require("actor.mapreduce.iterate")
 require("actor.mapreduce.sinks")
 
 local M = {}

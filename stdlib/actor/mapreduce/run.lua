@@ -57,27 +57,68 @@ local function try(program, task)
   if not ok then c.failed(tostring(result)) end
 end
 
+---@class actor.mapreduce.Action that this node has entered
+---@field index integer its number
+---@field stages actor.mapreduce.Stage[]
+---@field programs table<integer, fun(task: integer)> by stage, of those that have run here
+---@field by_id table<integer, actor.mapreduce.Stage>
+
+---@param index integer
+---@param stages actor.mapreduce.Stage[]
+---@param signature any
+---@return actor.mapreduce.Action
+local function begin(index, stages, signature)
+  faults.begin_action()
+  c.begin(index, described(stages, signature))
+  local action = { index = index, stages = stages, programs = {}, by_id = {} }
+  for _, stage in ipairs(stages) do action.by_id[stage.id] = stage end
+  return action
+end
+
 -- Works on tasks until the action is over.
-local function work_on(by_id, made)
+local function work_on(action)
+  local made = action.programs
   while true do
     local id, task = c.next_task()
     if not id then return end
-    made[id] = made[id] or programs.of(by_id[id])
+    made[id] = made[id] or programs.of(action.by_id[id])
     try(made[id], task)
   end
 end
 
--- Works until the results are there and `read` has made the action's value of them. Where a process is lost with some of
--- them meanwhile, there is work again.
-local function work(stages, read)
-  local by_id, made = {}, {}
-  for _, stage in ipairs(stages) do by_id[stage.id] = stage end
+local function as_it_is(message) return message end
+
+-- What `read` makes of the results. Where a process is lost with some of them meanwhile, there is work again.
+local function with_results(action, read)
   while true do
-    work_on(by_id, made)
-    local ok, result = guarded(function() return read(required(api.results())) end, function(message) return message end)
+    local ok, result = guarded(read, as_it_is)
     if ok then return result end
     if not c.results_failed(tostring(result)) then error(result, 0) end
+    work_on(action)
   end
+end
+
+-- What has to be right before an action is planned.
+local function check_place(dataset, name)
+  if not datasets.is(dataset) then check.fail("call %s with a colon: dataset:%s(...)", name, name) end
+  if within then
+    check.fail("mapreduce.%s: a function of an operation cannot run an action; run it before and let the function capture its result",
+      name)
+  end
+end
+
+local function plan(dataset, name, output)
+  output.label = { op = name, where = node.position() }
+  return plans.make(dataset, output, plans.default_partitions())
+end
+
+-- Enters action `name`; its recorded bytes where it is over already, as it always is for a server, which comes late.
+local function enter(name)
+  local index, replayed, bytes = events.enter_action("mapreduce." .. name)
+  if not replayed and node.role == "server" then
+    check.fail("mapreduce.%s is for workers and this is a parameter server; guard with actor.role", name)
+  end
+  return index, replayed and bytes or nil
 end
 
 ---Runs an action whose value `read` makes of the final stage's rows (a source).
@@ -87,24 +128,18 @@ end
 ---@param read fun(source: ffi.cdata*): any
 ---@return any
 function M.act(dataset, name, output, read)
-  if not datasets.is(dataset) then check.fail("call %s with a colon: dataset:%s(...)", name, name) end
-  if node.role == "server" then check.fail("mapreduce is for workers and this is a parameter server; guard with actor.role") end
-  if within then
-    check.fail("mapreduce.%s: a function of an operation cannot run an action; run it before and let the function capture its result",
-      name)
-  end
-  output.label = { op = name, where = node.position() }
-  local stages, signature = plans.make(dataset, output, plans.default_partitions())
-  local index, replayed, value = events.enter_action("mapreduce." .. name)
-  if replayed then
-    local past = compile.from_bytes(value)
+  check_place(dataset, name)
+  local stages, signature = plan(dataset, name, output)
+  local index, recorded = enter(name)
+  if recorded then
+    local past = compile.from_bytes(recorded)
     accumulators.count(past.added)
     dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = past.figures }
     return past.result
   end
-  faults.begin_action()
-  c.begin(index, described(stages, signature))
-  local result = work(stages, read)
+  local action = begin(index, stages, signature)
+  work_on(action)
+  local result = with_results(action, function() return read(required(api.results())) end)
   dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = c.figures() }
   local summary = node.rank == 0 and node.flags().progress and explain.summary(dataset.last_run)
   if summary then log.info(summary) end
@@ -113,6 +148,42 @@ function M.act(dataset, name, output, read)
   accumulators.count(added)
   node.finish_action(index, compile.to_bytes({ result = result, added = added, figures = dataset.last_run.figures }))
   return result
+end
+
+---@class actor.mapreduce.Held the rows of a dataset, to be read a partition at a time until `release`
+---@field partitions integer
+---@field read fun(partition: integer, fn: fun(source: ffi.cdata*): any): any partition 1, 2, ...; lost rows are made again
+---@field release fun()
+
+---Runs an action that makes the rows of a dataset and leaves them where they are.
+---@param dataset actor.mapreduce.Dataset
+---@param name string
+---@return actor.mapreduce.Held
+function M.hold(dataset, name)
+  check_place(dataset, name)
+  local stages, signature = plan(dataset, name, { kind = "rows" })
+  local index, recorded = enter(name)
+  local held = { partitions = stages[#stages].tasks }
+  local action
+  local function open()
+    action = begin(index, stages, signature)
+    work_on(action)
+  end
+  if not recorded then
+    open()
+    accumulators.count(c.accumulated())
+    node.finish_action(index, compile.to_bytes({ added = c.accumulated() }))
+  else
+    accumulators.count(compile.from_bytes(recorded).added)
+  end
+  function held.read(partition, fn)
+    if not action then open() end -- this node has come late
+    return with_results(action, function() return fn(required(api.results_of(partition - 1))) end)
+  end
+  function held.release()
+    if action then c.finished() end
+  end
+  return held
 end
 
 ---The rows of a source as an array; pairs as tables.

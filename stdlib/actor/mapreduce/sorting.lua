@@ -89,10 +89,10 @@ end
 local function sorted(op, parent, options, fields)
   datasets.check(parent, op)
   options = options or {}
-  check.options(options, { descending = "boolean?", partitions = "number?" }, "mapreduce." .. op)
+  check.options(options, { descending = "boolean?", partitions = "number?", barrier = "string?" }, "mapreduce." .. op)
   fields.kind, fields.op, fields.parents, fields.plan = "wide", op, { parent }, plan_sort
   fields.descending = options.descending
-  fields.partitions = datasets.check_partitions({ partitions = options.partitions }, op)
+  fields.partitions = datasets.check_partitions({ partitions = options.partitions, barrier = options.barrier }, op)
   return datasets.new(fields)
 end
 

@@ -26,7 +26,7 @@ local least_garbage = 32 * 2 ^ 20
 local function collect()
   collectgarbage()
   context.fresh = 0
-  context.limit = max(least_garbage, tonumber(context.live), collectgarbage("count") * 512)
+  context.limit = max(least_garbage, tonumber(context.live) + collectgarbage("count") * 1024)
 end
 
 ---Makes room when many bytes were taken; to be called after an operation that may have allocated.

@@ -1,0 +1,358 @@
+--- `dataset:iterate`: a step over each partition, again and again, under any barrier rule. A worker keeps its partitions in
+--- Lua, the way `prepare` made them. A round of it: the worker gets the state, `step` makes a contribution of each of its
+--- partitions from it, and `merge` makes the next state of the newest contribution of every partition. Under bsp these are
+--- all of one round, and with the same partitions the states are the same for any number of nodes, to the bit. Under ssp:s
+--- a state may lack what the others have found in the last s rounds, under asp it lacks whatever is still under way
+--- (chaotic relaxation: Chazan and Miranker 1969; SSP: Ho et al., NIPS 2013).
+---
+--- It runs on the parameter server (actor.param): shard 0 has the state and the contributions. Whose partitions are those
+--- of a worker that is lost? Those of the others, who read the rows, or have them made, again; no state is made before
+--- their contributions are there, so under bsp the result is that of a run in which nobody was lost.
+local check = require("actor.check")
+local codec = require("actor.codec")
+local compile = require("actor.mapreduce.compile")
+local datasets = require("actor.mapreduce.dataset")
+local events = require("actor.events")
+local functions = require("actor.mapreduce.functions")
+local node = require("actor.c.node")
+local param = require("actor.param")
+local run = require("actor.mapreduce.run")
+local c = require("actor.c.param")
+
+---@class actor.mapreduce.IterateContext
+---@field step integer rounds that every partition has done
+---@field updates integer contributions so far
+---@field seconds number
+---@field workers integer live ones
+---@field state any the newest state
+
+---@class actor.mapreduce.Iterate
+---@field state any what the first round starts from; any value that can travel
+---@field prepare? fun(rows: (fun(): any, any), partition: integer): any once for each partition on the worker that has it: from an iterator over its rows to what `step` gets; an array of the rows without it, pairs as {k, v}
+---@field step fun(rows: any, state: any, partition: integer, folded: any): any a partition's contribution
+---@field fold? boolean one contribution of all partitions that a worker has in a round: `step` gets what those before have made (nil for the first), returns it with its own, and the last result counts. For contributions that are large
+---@field merge fun(state: any, contributions: any[]): any the next state, from the newest contributions, in order of partitions; these are not to be changed
+---@field steps? integer how many rounds every partition does
+---@field stop? fun(ctx: actor.mapreduce.IterateContext): boolean ends it too
+---@field barrier? string|function who may go on (default bsp), as in param.run; `--barrier` wins over it
+
+---@class actor.mapreduce.IterateSummary
+---@field steps integer rounds that every partition has done
+---@field updates integer contributions
+---@field seconds number
+---@field reason string "steps", "stop", "seconds"
+
+-- ---- shard 0: the state, and who works on what ----
+
+---@class actor.mapreduce.Contribution
+---@field value any
+---@field partitions integer[] whose it is: one, or with `fold` those that a worker had in one round
+
+---@class actor.mapreduce.Master
+---@field state any
+---@field version integer of the state: how many merges made it
+---@field newest table<integer, actor.mapreduce.Contribution> by partition
+---@field rounds integer[] by partition: contributions so far
+---@field seen integer[] by partition: the version that its newest contribution was made of
+---@field given table<integer, integer> by partition: the worker that has it in its hands
+---@field owner table<integer, integer> by partition
+---@field awaited table<integer, boolean> partitions without whose contribution there is no next state
+local Master = {}
+Master.__index = Master
+
+local function new_master(options, partitions)
+  local master = {
+    options = options, partitions = partitions, state = options.state, version = 0, updates = 0, fresh = false,
+    newest = {}, rounds = {}, seen = {}, given = {}, owner = {}, awaited = {}, lost = {}, workers = {},
+  }
+  for p = 1, partitions do master.rounds[p], master.seen[p], master.awaited[p] = 0, -1, true end
+  return setmetatable(master, Master)
+end
+
+-- The newest contributions, in order of partitions.
+function Master:contributions()
+  local out = {}
+  for p = 1, self.partitions do
+    local newest = self.newest[p]
+    if newest.partitions[1] == p then out[#out + 1] = newest.value end
+  end
+  return out
+end
+
+-- The next state, if there is what makes one.
+function Master:advance()
+  if not self.fresh or next(self.awaited) then return end
+  local merge = self.options.merge
+  self.state = merge(self.state, self:contributions())
+  if self.state == nil then
+    check.fail("mapreduce.iterate: merge (%s) returned nothing (is a 'return' missing?)", functions.where(merge))
+  end
+  self.version, self.fresh = self.version + 1, false
+end
+
+-- Some of a contribution's partitions have moved and have newer ones: what it has of the others nobody can take apart.
+function Master:drop(contribution)
+  for _, p in ipairs(contribution.partitions) do
+    if self.newest[p] == contribution then
+      self.newest[p], self.seen[p], self.awaited[p] = nil, -1, true
+    end
+  end
+end
+
+---A worker has made this of these partitions from that version of the state.
+---@param id integer
+---@param version integer
+---@param partitions integer[]
+---@param value any
+function Master:take(id, version, partitions, value)
+  local contribution = { value = value, partitions = partitions }
+  local before = {}
+  for _, p in ipairs(partitions) do
+    before[#before + 1] = self.newest[p]
+    self.newest[p], self.seen[p], self.awaited[p] = contribution, version, nil
+    self.rounds[p] = self.rounds[p] + 1
+    if self.given[p] == id then self.given[p] = nil end
+  end
+  for _, each in ipairs(before) do self:drop(each) end
+  self.updates = self.updates + #partitions
+  self.fresh = true
+end
+
+function Master:lose(id)
+  self.lost[id] = true
+  for p = 1, self.partitions do
+    if self.given[p] == id then self.given[p] = nil end
+    if self.owner[p] == id then self.owner[p], self.awaited[p] = nil, true end
+  end
+end
+
+local function fewest(counts, ids)
+  local best = ids[1]
+  for _, id in ipairs(ids) do
+    if counts[id] < counts[best] then best = id end
+  end
+  return best
+end
+
+-- Partitions without an owner go to those with the fewest; then those with the most give some away, but none that they are
+-- working on.
+function Master:share(ids)
+  local counts = {}
+  for _, id in ipairs(ids) do counts[id] = 0 end
+  for p = 1, self.partitions do
+    local id = self.owner[p]
+    if id then counts[id] = counts[id] + 1 end
+  end
+  for p = 1, self.partitions do
+    if not self.owner[p] then
+      local id = fewest(counts, ids)
+      self.owner[p], counts[id] = id, counts[id] + 1
+    end
+  end
+  for p = self.partitions, 1, -1 do
+    local from, to = self.owner[p], fewest(counts, ids)
+    if counts[from] > counts[to] + 1 and not self.given[p] then
+      self.owner[p], counts[from], counts[to] = to, counts[from] - 1, counts[to] + 1
+    end
+  end
+end
+
+-- Takes note of the live workers: those of the membership, and who asks before it is known there.
+function Master:meet(asking)
+  local live, ids = {}, {}
+  local function add(id)
+    if self.lost[id] or live[id] then return end
+    live[id] = true
+    ids[#ids + 1] = id
+  end
+  for _, id in ipairs(node.workers()) do add(id) end
+  for _, id in ipairs(asking) do add(id) end
+  table.sort(ids)
+  local same = #ids == #self.workers
+  for i, id in ipairs(self.workers) do
+    if not live[id] then self:lose(id) end
+    same = same and id == ids[i]
+  end
+  if same then return end
+  self.workers = ids
+  self:share(ids)
+end
+
+-- Each of these workers has those of its partitions that have not seen the newest state.
+function Master:schedule(asking)
+  self:advance()
+  self:meet(asking)
+  local parts, tasks = {}, {}
+  for _, id in ipairs(asking) do parts[id] = {} end
+  for p = 1, self.partitions do
+    local mine = parts[self.owner[p]]
+    if mine and self.seen[p] ~= self.version and not self.given[p] then
+      mine[#mine + 1] = p
+      self.given[p] = self.owner[p]
+    end
+  end
+  for id, partitions in pairs(parts) do
+    if #partitions > 0 then
+      tasks[id] = { { "parts", { key = self.key, version = self.version, partitions = partitions } }, { "state", self.state } }
+    end
+  end
+  return tasks
+end
+
+-- Why it ends now, if it does.
+function Master:reason(ctx)
+  self:advance()
+  local options, least = self.options, math.huge
+  for p = 1, self.partitions do least = math.min(least, self.rounds[p]) end
+  self.steps, self.seconds = least, ctx.seconds
+  if options.steps and least >= options.steps then return "steps" end
+  if options.seconds and ctx.seconds >= options.seconds then return "seconds" end
+  if not options.stop then return nil end
+  local stop = options.stop {
+    step = least, updates = self.updates, seconds = ctx.seconds, workers = ctx.workers, state = self.state,
+  }
+  if type(stop) ~= "boolean" then
+    check.fail("mapreduce.iterate: stop (%s) returned %s, expected a boolean%s", functions.where(options.stop), type(stop),
+      stop == nil and " (is a 'return' missing?)" or "")
+  end
+  return stop and "stop" or nil
+end
+
+-- ---- a worker: its partitions ----
+
+local function array_of(rows)
+  local out, n = {}, 0
+  for a, b in rows do
+    n = n + 1
+    out[n] = compile.as_value(a, b)
+  end
+  return out
+end
+
+-- What gives the contributions of some partitions; `where` is the script's line.
+local function worker(options, held, where)
+  local open = compile.iterator({}, nil, nil, {})
+  local prepared, partition = {}, nil
+  local function explain(message)
+    return debug.traceback(("iterate (%s), partition %d: %s"):format(where, partition, tostring(message)), 2)
+  end
+  local function contribution(p, state, folded)
+    if prepared[p] == nil then
+      local value = held.read(p, function(source) return options.prepare(open(source, p), p) end)
+      if value == nil then
+        error(("prepare (%s) returned nothing (is a 'return' missing?)"):format(functions.where(options.prepare) or "C"), 0)
+      end
+      prepared[p] = value
+    end
+    local value = options.step(prepared[p], state, p, folded)
+    if value == nil then
+      error(("step (%s) returned nothing (is a 'return' missing?)"):format(functions.where(options.step)), 0)
+    end
+    return value
+  end
+  local function explained(p, state, folded)
+    partition = p
+    local ok, value = xpcall(contribution, explain, p, state, folded)
+    if not ok then error(value, 0) end
+    return value
+  end
+  return function(partitions, state)
+    local made, folded = {}, nil
+    for i, p in ipairs(partitions) do
+      folded = explained(p, state, folded)
+      if not options.fold then made[i], folded = { partitions = { p }, value = folded }, nil end
+    end
+    return options.fold and { { partitions = partitions, value = folded } } or made
+  end
+end
+
+-- ---- both ----
+
+local kinds = {
+  state = "any", prepare = "function?", step = "function", merge = "function", steps = "number?", stop = "function?",
+  barrier = "string|function|table?", fold = "boolean?",
+}
+
+local function checked(options)
+  check.options(options, kinds, "mapreduce.iterate")
+  local travels, why = pcall(codec.encode, options.state)
+  if not travels then check.fail("mapreduce.iterate: state cannot travel: %s", tostring(why):gsub("^[^:]*:%d+: ", "")) end
+  if options.steps then check.integer(options.steps, "steps", "mapreduce.iterate", 0, 2 ^ 53) end
+  local seconds = node.flags().seconds
+  if not options.steps and not options.stop and not seconds then
+    check.fail("mapreduce.iterate: without steps= or stop= (or --seconds on the command line) it would never end")
+  end
+  local freeze = functions.freeze
+  return {
+    state = options.state, prepare = options.prepare and freeze(options.prepare) or array_of, step = freeze(options.step),
+    merge = freeze(options.merge), steps = options.steps, stop = options.stop, seconds = seconds, barrier = options.barrier,
+    fold = options.fold,
+  }
+end
+
+-- A key that shard 0 owns: contributions come to the VM that makes the states.
+local function key_of_shard_0()
+  for i = 1, math.huge do
+    local key = "mapreduce.iterate/" .. i
+    if c.owner(key) == 0 then return key end
+  end
+end
+
+-- The result is an action of its own, which shard 0 records before the run's end is told: workers find it done.
+local RESULT = "mapreduce.iterate.result"
+
+local function record(master, reason)
+  local summary = { steps = master.steps, updates = master.updates, seconds = master.seconds, reason = reason }
+  local index = events.enter_action(RESULT)
+  node.finish_action(index, compile.to_bytes({ state = master.state, summary = summary }))
+end
+
+---Repeats `step` on each partition and `merge` on what comes of them until there is an end: `steps`, `stop` or --seconds.
+---All nodes get the last state. A worker that comes late takes partitions over.
+---
+---     local centroids = points:iterate {
+---       state = first, steps = 10, barrier = "ssp:2",
+---       step = function(rows, centroids) return sums_of(rows, centroids) end,
+---       merge = function(_, sums) return centroids_of(sums) end,
+---     }
+---@param options actor.mapreduce.Iterate
+---@return any state
+---@return actor.mapreduce.IterateSummary
+function datasets.Dataset:iterate(options)
+  datasets.check(self, "iterate")
+  options = checked(options)
+  local held = run.hold(self, "iterate")
+  local where = node.position()
+  local made_of = worker(options, held, where)
+  local master
+  if node.role == "server" and node.shard == 0 then
+    master = new_master(options, held.partitions)
+    master.key = key_of_shard_0()
+  end
+  param.run {
+    barrier = options.barrier,
+    seconds = false,
+    schedule = function(ids) return master:schedule(ids) end,
+    push = function(_, entries)
+      local parts, state = entries[1][2], entries[2][2]
+      return { { parts.key, { version = parts.version, made = made_of(parts.partitions, state) } } }
+    end,
+    pull = function(updates)
+      for _, update in ipairs(updates) do
+        local value = update[2]
+        for _, made in ipairs(value.made) do master:take(update[4], value.version, made.partitions, made.value) end
+      end
+      return {}
+    end,
+    lost = function(id) master:lose(id) end,
+    stop = function(ctx)
+      local reason = master:reason(ctx)
+      if reason then record(master, reason) end
+      return reason ~= nil
+    end,
+  }
+  held.release()
+  local _, _, bytes = events.enter_action(RESULT)
+  local result = compile.from_bytes(bytes)
+  return result.state, result.summary
+end
