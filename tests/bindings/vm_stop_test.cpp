@@ -162,7 +162,7 @@ TEST_CASE("stop requests that arrive at any moment of many short runs never stic
     while (!done.load()) f.vm->request_stop();
   });
   int interrupted = 0;
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 2000 || interrupted == 0; ++i) {  // the other thread may be late
     const auto status = f.vm->run("local t = {} for i = 1, 300 do t[i % 7] = tostring(i) end", "@job.lua");
     if (!status.ok()) {
       REQUIRE(status.error().code == Code::interrupted);
@@ -173,7 +173,6 @@ TEST_CASE("stop requests that arrive at any moment of many short runs never stic
   done.store(true);
   stopper.join();
   f.vm->clear_stop();
-  CHECK(interrupted > 0);
   f.run("print('well')");
   CHECK(f.lines.back() == "well");
 }

@@ -75,10 +75,10 @@ TEST_CASE("an agent serves one job after the other") {
     const auto code = head.wait(20);
     INFO(head.describe() << agent.describe());
     CHECK(code == 0);
-    CHECK(agent.wait_for_output(job == "job" ? "hello 5" : "another job, 2", 5));
+    CHECK(agent.wait_for_output(job == "job" ? "hello 5" : "another job, 2", 20));
   }
   agent.signal(SIGINT);
-  CHECK(agent.wait(5) == 130);
+  CHECK(agent.wait(20) == 130);
 }
 
 TEST_CASE("a host whose copy of a module differs is refused") {

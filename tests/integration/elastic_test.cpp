@@ -86,16 +86,22 @@ TEST_CASE("a host may leave an elastic run and another come, under a new id") {
 
 TEST_CASE("late_join runs elastically and counts the late worker's updates") {
   const JobFolder folder;
-  const FreePort port;
-  const Words words = elastic(port, {(source_dir() / "examples/late_join.lua").string(), "--seconds", "1.5"});
-  Process first = folder.start(words);
-  REQUIRE(first.wait_for_output("info] seed", 20));
-  Process second = folder.start(words);
-  CHECK(first.wait(20) == 0);
-  CHECK(second.wait(20) == 0);
-  INFO(first.describe() << second.describe());
-  CHECK(
-      std::regex_search(first.out(), std::regex("[0-9]+ updates \\(worker 0: [1-9][0-9]*, worker 1: [1-9][0-9]*\\)")));
+  std::string out;
+  // A machine that is busy may not have the second host there in so little time: then there is more of it.
+  for (const char* seconds : {"1.5", "8", "40"}) {
+    const FreePort port;
+    const Words words = elastic(port, {(source_dir() / "examples/late_join.lua").string(), "--seconds", seconds});
+    Process first = folder.start(words);
+    REQUIRE(first.wait_for_output("info] seed", 20));
+    Process second = folder.start(words);
+    CHECK(first.wait(30) == 0);
+    out = first.out();
+    if (out.find("worker 1: ") == std::string::npos) continue;
+    CHECK(second.wait(20) == 0);
+    break;
+  }
+  INFO(out);
+  CHECK(std::regex_search(out, std::regex("[0-9]+ updates \\(worker 0: [1-9][0-9]*, worker 1: [1-9][0-9]*\\)")));
 }
 
 TEST_CASE("a fourth host of 1:3 is refused") {

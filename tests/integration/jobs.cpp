@@ -8,6 +8,20 @@
 
 namespace actorhost::test {
 
+const char* const kMeeting = R"(
+local function tell(name) assert(io.open(name, "w")):close() end
+local ffi = require "ffi"
+ffi.cdef "int usleep(unsigned);"
+local function await(name)
+  local file = io.open(name)
+  while not file do
+    ffi.C.usleep(1000)
+    file = io.open(name)
+  end
+  file:close()
+end
+)";
+
 Words with(Words first, const Words& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;

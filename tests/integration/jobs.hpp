@@ -17,6 +17,10 @@ namespace actorhost::test {
 
 using Words = std::vector<std::string>;
 
+/// Lua that goes before a job whose nodes wait for each other: `tell(name)` makes a file in the folder that they run
+/// in, and `await(name)` comes back once it is there. Who comes first, and how far, is then no matter of time.
+extern const char* const kMeeting;
+
 /// The words of both, one behind the other.
 Words with(Words first, const Words& second);
 

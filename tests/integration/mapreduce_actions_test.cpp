@@ -195,18 +195,20 @@ print("looked at " .. seen:value())
 
 TEST_CASE("what a task has added counts once though its worker was lost") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
+  folder.write("job.lua", std::string(kMeeting) + R"(
 local mr = require "actor.mapreduce"
 local actor = require "actor"
-local ffi = require "ffi"
-ffi.cdef "int getpid(void); int kill(int, int); int usleep(unsigned);"
+ffi.cdef "int getpid(void); int kill(int, int);"
 local added, tasks = mr.accumulator(0), 0
 local rows = mr.range(1, 400, 1, 40):map_partition(function(each)
   tasks = tasks + 1
   for x in each do added:add(x) end
   actor.log.info("a task")
-  if actor.rank == 1 and tasks == 3 then ffi.C.kill(ffi.C.getpid(), 9) end
-  if actor.rank ~= 1 then ffi.C.usleep(40000) end -- so that rank 1 comes to its third
+  if actor.rank == 1 and tasks == 3 then
+    tell("rank 1 is at its third task")
+    ffi.C.kill(ffi.C.getpid(), 9)
+  end
+  if actor.rank ~= 1 then await("rank 1 is at its third task") end
   return 1
 end)
 print("partitions: " .. rows:count())

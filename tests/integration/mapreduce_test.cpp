@@ -35,7 +35,7 @@ table.sort(counts, function(a, b) return a[1] < b[1] end)
 for _, pair in ipairs(counts) do print(pair[1] .. " " .. pair[2]) end
 )";
 
-// Worker 2 stays in the first record that it sees until it is killed.
+// Worker 2 stays in the first record that it sees until it is killed. Nobody is done with a task before.
 constexpr const char* kOneStays = R"(
 local actor = require "actor"
 local mr = require "actor.mapreduce"
@@ -43,9 +43,11 @@ local process = io.open("/proc/self/stat"):read("*n")
 local sums = mr.range(1, 20000, 1, 40)
   :map(function(i)
     if actor.id == 2 then
+      tell("worker 2 stays")
       actor.log.info("stays in process %d.", process)
       while true do end
     end
+    await("worker 2 stays")
     return i % 100, i
   end)
   :reduce_by_key(function(a, b) return a + b end)
@@ -58,7 +60,7 @@ print("keys:", total)
 )";
 
 // K-means of 4 clusters. With "stay" worker 2 stays in the first partition that it takes in iteration 5 until it is
-// killed.
+// killed; nobody is done with one before.
 constexpr const char* kMeans = R"(
 local actor = require "actor"
 local mr = require "actor.mapreduce"
@@ -82,9 +84,13 @@ end
 for iteration = 1, 10 do
   local sums = points
     :map_partition(function(rows)
-      if stay and iteration == 5 and actor.id == 2 then
-        actor.log.info("stays in process %d.", process)
-        while true do end
+      if stay and iteration == 5 then
+        if actor.id == 2 then
+          tell("worker 2 stays")
+          actor.log.info("stays in process %d.", process)
+          while true do end
+        end
+        await("worker 2 stays")
       end
       local sums = {}
       for x, y in rows do
@@ -178,7 +184,7 @@ TEST_CASE("words are counted the same by processes and by hosts") {
 
 TEST_CASE("a worker killed in a stage leaves its tasks to the others") {
   const JobFolder folder;
-  folder.write("job.lua", kOneStays);
+  folder.write("job.lua", std::string(kMeeting) + kOneStays);
   Process run = folder.start({"-n", "3", "--isolate", "job.lua"});
   const auto process = run.wait_for_match("stays in process ([0-9]+)\\.", 30);
   REQUIRE(process);
@@ -190,7 +196,7 @@ TEST_CASE("a worker killed in a stage leaves its tasks to the others") {
 
 TEST_CASE("k-means with a worker killed in iteration 5 of 10 ends with the same centroids") {
   const JobFolder folder;
-  folder.write("job.lua", kMeans);
+  folder.write("job.lua", std::string(kMeeting) + kMeans);
   const Finished undisturbed = folder.run({"-n", "3", "--isolate", "job.lua"});
   INFO(undisturbed.description);
   REQUIRE(undisturbed.status == 0);
@@ -206,14 +212,12 @@ TEST_CASE("k-means with a worker killed in iteration 5 of 10 ends with the same 
 
 TEST_CASE("a worker that comes when an action is over has its figures too") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
+  folder.write("job.lua", std::string(kMeeting) + R"(
 local actor = require "actor"
 local rows = require("actor.mapreduce").range(1, 10, 1, 3)
-if actor.rank == 0 then
-  repeat until io.open("done")
-end
+if actor.rank == 0 then await("done") end
 print("rows:", rows:count())
-if actor.rank == 1 then io.open("done", "w"):close() end
+if actor.rank == 1 then tell("done") end
 print(rows:explained())
 )");
   const Finished run = folder.run({"-n", "2", "job.lua"});

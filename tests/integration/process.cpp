@@ -342,7 +342,7 @@ double patience() {
 #ifdef ACTORHOST_SANITIZED
   return 5;
 #else
-  return 1;
+  return 3;
 #endif
 }
 

@@ -43,7 +43,7 @@ class Process {
   bool running() const;
 
   /// The exit status, 128 + the number of the signal that ended it, or nothing when `seconds` have passed. All that the
-  /// program wrote has been collected then. Deadlines here are longer under sanitizers.
+  /// program wrote has been collected then. Deadlines here are `patience` times longer.
   std::optional<int> wait(double seconds);
   /// Waits until standard output or standard error has `text`, from the start of the program; false when `seconds` have
   /// passed or the program has ended without it.
@@ -80,7 +80,8 @@ Finished run_program(const std::string& program, std::vector<std::string> args, 
 std::string actorhost_binary();
 /// The top of the source tree, for examples and scripts.
 std::filesystem::path source_dir();
-/// What deadlines are multiplied by: more than 1 under sanitizers.
+/// What deadlines are multiplied by. The seconds in a test are those of a machine that is fast and idle; tests run on
+/// slow and busy ones too, and under sanitizers.
 double patience();
 
 /// A directory of its own, removed with everything in it.

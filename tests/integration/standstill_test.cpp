@@ -80,7 +80,7 @@ TEST_CASE("an isolated worker that was stopped until it was given up ends with a
   REQUIRE(run.wait_for_output("rank 0: worker 2 lost, now 2", 20));
   if (late) REQUIRE(run.wait_for_output("is over: finished", 20));
   ::kill(workers[2], SIGCONT);
-  const auto why = run.wait_for_match("\nactorhost: ([^\n]+)\n", 10);
+  const auto why = run.wait_for_match("\nactorhost: ([^\n]+)\n", 20);
   INFO(run.describe());
   REQUIRE(why.has_value());
   CHECK_THAT(*why, Contains("the rendezvous host has dropped") ||
@@ -115,7 +115,7 @@ TEST_CASE("a host that was stopped until it was given up ends with 3 and says wh
   hosts[2].signal(SIGSTOP);
   for (const size_t host : {0, 1}) REQUIRE(hosts[host].wait_for_output("lost, now 2", 20));
   hosts[2].signal(SIGCONT);
-  CHECK(hosts[2].wait(10) == 3);
+  CHECK(hosts[2].wait(20) == 3);
   CHECK(hosts[0].running());
   CHECK(hosts[1].running());
   folder.write("finish", "");

@@ -42,7 +42,7 @@ class TlsFolder : public JobFolder {
 const Words kHost = {"--tls-cert", "host.pem", "--tls-key", "host.key", "--tls-ca", "ca.pem"};
 
 Words meeting(const FreePort& port) {
-  return {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", "tls+tcp://" + port.endpoint(), "--start-timeout", "10"};
+  return {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", "tls+tcp://" + port.endpoint(), "--start-timeout", "30"};
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ TEST_CASE("a host that does not trust the rendezvous host's certificate says so 
   const auto [mine, trusted] =
       GENERATE(table<std::string, std::string>({{"host", "other.pem"}, {"other", "other.pem"}}));
   Words words = meeting(port);
-  words.back() = "2";
+  words.back() = "6";
   Process head = folder.start(
       with(words, {"--tls-cert", mine + ".pem", "--tls-key", mine + ".key", "--node-rank", "0", "job.lua"}));
   REQUIRE(head.wait_for_output("info] seed", 20));
@@ -97,7 +97,7 @@ TEST_CASE("a host that does not trust the rendezvous host's certificate says so 
   CHECK_THAT(other.err, Contains("does not answer as an actorhost") && Contains("signed by one of --tls-ca") &&
                             Contains("issued to '127.0.0.1'"));
   CHECK_THAT(head.err(), Contains("connection refused") && Contains("TLS failed: a certificate is not trusted") &&
-                             Contains("1 of 2 hosts after 2 s"));
+                             Contains("1 of 2 hosts after 6 s"));
 }
 
 TEST_CASE("files for TLS that are missing or wrong end with 2 and are named") {
@@ -133,7 +133,7 @@ TEST_CASE("clients without TLS at a TLS port neither hold up nor harm the run") 
   REQUIRE(greets.write("ACTORHST" + std::string(40, '\0')));
   Words plain = meeting(port);
   plain[5] = port.endpoint();
-  plain.back() = "1";  // it is not told what is wrong, so it tries again
+  plain.back() = "3";  // it is not told what is wrong, so it tries again
   const Finished without = folder.run(with(plain, {"--node-rank", "1", "job.lua"}));
   Process second = folder.start(words);
   CHECK(head.wait(20) == 0);

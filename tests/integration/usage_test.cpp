@@ -179,7 +179,7 @@ TEST_CASE("a rendezvous that nobody answers at ends with 3 at the deadline") {
       {{"agent", "--join", endpoint, "--start-timeout", "1"},
        "no rendezvous host at tcp://" + endpoint + " within 1 s"},
   }));
-  const Finished run = folder.run(words, 5);
+  const Finished run = folder.run(words);
   INFO(run.description);
   CHECK(run.status == 3);
   CHECK_THAT(run.err, Contains(message) && Contains("--start-timeout"));
@@ -195,7 +195,7 @@ TEST_CASE("a host with another token is refused") {
     const auto token = folder.write("token" + std::to_string(i), kToken[i]);
     std::filesystem::permissions(token, std::filesystem::perms::owner_read);
     hosts.push_back(folder.start({"--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--token-file", token.string(),
-                                  "--start-timeout", "2", "job.lua"}));
+                                  "--start-timeout", "6", "job.lua"}));
     if (i == 0) REQUIRE(hosts[0].wait_for_output("info] seed", 20));
   }
   CHECK(hosts[1].wait(10) == 3);
@@ -203,7 +203,7 @@ TEST_CASE("a host with another token is refused") {
   INFO(hosts[0].describe() << hosts[1].describe());
   CHECK_THAT(hosts[1].err(), Contains("the token of " + port.endpoint() +
                                       " differs from ours; give all hosts of a run the same --token-file"));
-  CHECK_THAT(hosts[0].err(), Contains("connection refused: the token of ") && Contains("1 of 2 hosts after 2 s"));
+  CHECK_THAT(hosts[0].err(), Contains("connection refused: the token of ") && Contains("1 of 2 hosts after 6 s"));
   CHECK(hosts[0].out() + hosts[1].out() == "");
 }
 
@@ -212,7 +212,7 @@ TEST_CASE("a host with another job is refused and says so on both sides") {
   folder.write("a/job.lua", "print 'ran'");
   folder.write("b/job.lua", "print 'another one'");
   const FreePort port;
-  const Words meeting = {"--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--start-timeout", "2"};
+  const Words meeting = {"--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--start-timeout", "6"};
   Process head = folder.start(with(meeting, {"a/job.lua"}));
   REQUIRE(head.wait_for_output("info] seed", 20));
   Process other = folder.start(with(meeting, {"b/job.lua"}));

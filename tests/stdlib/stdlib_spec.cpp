@@ -54,9 +54,9 @@ bool run_file(Vm& vm, const std::string& path) {
 
 int main(int argc, char** argv) {
   const std::map<std::string, const char*> modes = {
-      {"normal", ""},
-      {"jit-off", "jit.off() jit.flush()"},
-      {"collector", "collectgarbage('setpause', 0) collectgarbage('setstepmul', 1000)"}};
+      {"normal", "spec_mode = 'normal'"},
+      {"jit-off", "spec_mode = 'jit-off' jit.off() jit.flush()"},
+      {"collector", "spec_mode = 'collector' collectgarbage('setpause', 0) collectgarbage('setstepmul', 1000)"}};
   if (argc < 2) return usage();
   const auto mode = modes.find(argc > 2 ? argv[2] : "normal");
   if (mode == modes.end()) return usage();

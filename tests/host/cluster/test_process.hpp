@@ -43,6 +43,12 @@ class TestProcess final : public ClusterEvents {
   }
   ~TestProcess() override { vanish(); }
 
+  /// Nobody is taken for dead by his silence: who is lost is lost by his connections.
+  static ClusterConfig patient() {
+    ClusterConfig config;
+    config.head.times = {.suspect = 1000, .dead = 1000};
+    return config;
+  }
   static ClusterConfig alone(uint32_t nodes) {
     ClusterConfig config;
     config.self.nodes = nodes;
@@ -50,7 +56,7 @@ class TestProcess final : public ClusterEvents {
     return config;
   }
   static ClusterConfig head(const std::string& url, uint32_t nodes, uint32_t low, uint32_t high) {
-    ClusterConfig config;
+    ClusterConfig config = patient();
     config.place = ClusterConfig::Place::head;
     config.url = url;
     config.self.nodes = nodes;
@@ -64,7 +70,7 @@ class TestProcess final : public ClusterEvents {
     return config;
   }
   static ClusterConfig member(const std::string& url, uint32_t nodes, uint64_t group) {
-    ClusterConfig config;
+    ClusterConfig config = patient();
     config.place = ClusterConfig::Place::member;
     config.url = url;
     config.listen_url = any_url(url.substr(0, url.find("://")));

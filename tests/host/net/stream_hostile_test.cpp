@@ -49,7 +49,15 @@ std::string random_bytes(Rng& rng, size_t size) {
 struct Besieged {
   explicit Besieged(const StreamOptions& options = {.token = "t"}) : host(options), friendly(options) {
     url = host.transport.listen("tcp://127.0.0.1:0").value();
-    link = friendly.transport.dial(url, kPatience).value();
+    link = friendly_link();
+  }
+  /// Another link of the honest peer. Where the listener gives little time, a busy machine may take several goes.
+  LinkId friendly_link() {
+    const SteadyClock clock;
+    const double deadline = clock.now() + kPatience;
+    Result<LinkId> dialled = friendly.transport.dial(url, kPatience);
+    while (!dialled.ok() && clock.now() < deadline) dialled = friendly.transport.dial(url, kPatience);
+    return dialled.value();
   }
   /// The honest peer still gets through.
   void check_unharmed() {
@@ -176,15 +184,28 @@ TEST_CASE("random bytes behind a good handshake close that link and nothing else
   besieged.check_unharmed();
 }
 
-TEST_CASE("connections that prove nothing are bounded in number and time") {
-  Besieged besieged({.token = "t", .handshake_seconds = 0.2, .max_unproved = 4});
+TEST_CASE("connections that prove nothing are bounded in number") {
+  Besieged besieged({.token = "t", .handshake_seconds = 1000, .max_unproved = 4});
+  {
+    std::vector<RawSocket> strangers;
+    for (int i = 0; i < 6; ++i) strangers.push_back(RawSocket::connect_to(besieged.url));
+    for (size_t i = 4; i < 6; ++i) CHECK(strangers[i].read_to_end().empty());
+    CHECK(besieged.host.quiet.has("too many connections"));
+    CHECK(besieged.host.transport.counters().refused == 2);
+  }
+  besieged.friendly_link();
+  besieged.check_unharmed();
+}
+
+TEST_CASE("connections that prove nothing are bounded in time") {
+  Besieged besieged({.token = "t", .handshake_seconds = 0.2});
+  const uint64_t before = besieged.host.transport.counters().refused;
   std::vector<RawSocket> strangers;
   for (int i = 0; i < 6; ++i) strangers.push_back(RawSocket::connect_to(besieged.url));
   for (RawSocket& stranger : strangers) CHECK(stranger.read_to_end().empty());
-  CHECK(besieged.host.quiet.has("too many connections"));
   CHECK(besieged.host.quiet.has("does not answer as an actorhost within"));
-  CHECK(besieged.friendly.transport.dial(besieged.url, kPatience).ok());
-  CHECK(besieged.host.transport.counters().refused == 6);
+  CHECK(besieged.host.transport.counters().refused == before + 6);
+  besieged.friendly_link();
   besieged.check_unharmed();
 }
 
