@@ -76,6 +76,8 @@ class HostRuntime final : private ClusterEvents {
   int conclude(const EndMessage& end);
   int fail(const Error& error, int code);
 
+  static const EndMessage kInterrupted;
+
   RunOptions options_;
   Setup setup_;
   std::string rule_file_;  // in --barrier
