@@ -14,17 +14,8 @@ namespace {
 
 constexpr const char* kEngine = "actor.collective";
 
-/// One engine for each Vm, so that its calls are numbered; kept in the registry.
-struct Handle {
-  PlainCollective* engine;
-};
-
-PlainCollective& engine_of(lua_State* L) {
-  lua_getfield(L, LUA_REGISTRYINDEX, kEngine);
-  const auto* handle = static_cast<Handle*>(lua_touserdata(L, -1));
-  lua_pop(L, 1);
-  return *handle->engine;
-}
+/// One engine for each Vm, so that its calls are numbered.
+PlainCollective& engine_of(lua_State* L) { return Kept<PlainCollective>::find(L, kEngine); }
 
 /// A lost peer or a passed timeout is an expected failure; everything else is raised.
 int failure(lua_State* L, const Error& error) {
@@ -64,10 +55,7 @@ int allreduce(lua_State* L) {
 
 int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
-  auto engine = std::make_shared<PlainCollective>(context.node);
-  new (lua_newuserdata(L, sizeof(Handle))) Handle{engine.get()};
-  lua_setfield(L, LUA_REGISTRYINDEX, kEngine);
-  Vm::from(L).own(std::move(engine));
+  Kept<PlainCollective>::keep(L, kEngine, std::make_shared<PlainCollective>(context.node));
   static const luaL_Reg kFunctions[] = {
       {"barrier", guarded<barrier>}, {"allreduce", guarded<allreduce>}, {nullptr, nullptr}};
   lua_newtable(L);

@@ -101,18 +101,15 @@ int command_reply(lua_State* L) {
 }
 
 int open_module(lua_State* L) {
-  static constexpr luaL_Reg kFunctions[] = {
+  static const luaL_Reg kFunctions[] = {
       {"err", guarded<command_error>},       {"status", guarded<command_status>},
       {"cores", guarded<command_cores>},     {"status_columns", guarded<command_columns>},
       {"spawn", guarded<command_spawn>},     {"send", guarded<command_send>},
       {"receive", guarded<command_receive>}, {"next_task", guarded<command_next_task>},
-      {"reply", guarded<command_reply>},
+      {"reply", guarded<command_reply>},     {nullptr, nullptr},
   };
   lua_newtable(L);
-  for (const luaL_Reg& function : kFunctions) {
-    lua_pushcfunction(L, function.func);
-    lua_setfield(L, -2, function.name);
-  }
+  luaL_register(L, nullptr, kFunctions);
   return 1;
 }
 

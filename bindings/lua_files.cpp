@@ -74,16 +74,14 @@ int files_make_directory(lua_State* L) {
 }
 
 int open_module(lua_State* L) {
-  static constexpr luaL_Reg kFunctions[] = {
+  static const luaL_Reg kFunctions[] = {
       {"regular", guarded<files_regular>},
       {"writable", guarded<files_writable>},
       {"make_directory", guarded<files_make_directory>},
+      {nullptr, nullptr},
   };
   lua_newtable(L);
-  for (const luaL_Reg& function : kFunctions) {
-    lua_pushcfunction(L, function.func);
-    lua_setfield(L, -2, function.name);
-  }
+  luaL_register(L, nullptr, kFunctions);
   return 1;
 }
 

@@ -71,21 +71,7 @@ Result<std::unique_ptr<TaskSink>> MapReduceState::combine_here(Combine combine, 
   return std::unique_ptr<TaskSink>(std::make_unique<CombineSink>(options(combine), 1, rows->sink()));
 }
 
-/// What the registry holds: the state is the Vm's own.
-struct Handle {
-  MapReduceState* state;
-};
-
-MapReduceState& state_of(lua_State* L) {
-  lua_getfield(L, LUA_REGISTRYINDEX, kState);
-  const auto* handle = static_cast<Handle*>(lua_touserdata(L, -1));
-  lua_pop(L, 1);
-  return *handle->state;
-}
-
-void expect(lua_State* L, const Status& status) {
-  if (!status) raise_error(L, status.error());
-}
+MapReduceState& state_of(lua_State* L) { return Kept<MapReduceState>::find(L, kState); }
 
 // ---- the plan ----
 
@@ -336,9 +322,7 @@ int find_files(lua_State* L) {
 int open_mapreduce(lua_State* L) {
   auto state = std::make_shared<MapReduceState>(NodeContext::of(L));
   state->gmatch = gmatch_function(L);
-  new (lua_newuserdata(L, sizeof(Handle))) Handle{state.get()};
-  lua_setfield(L, LUA_REGISTRYINDEX, kState);
-  Vm::from(L).own(std::move(state));
+  Kept<MapReduceState>::keep(L, kState, std::move(state));
   static const luaL_Reg kFunctions[] = {
       {"begin", guarded<begin>},
       {"next_task", guarded<next_task>},

@@ -58,35 +58,12 @@ struct ParamState {
   std::vector<NodeId> asked;  // the workers of the schedule request that waits for its answer
 };
 
-/// What the registry holds: the state is the Vm's own.
-struct Handle {
-  ParamState* state;
-};
-
-ParamState& state_of(lua_State* L) {
-  lua_getfield(L, LUA_REGISTRYINDEX, kState);
-  const auto* handle = static_cast<Handle*>(lua_touserdata(L, -1));
-  lua_pop(L, 1);
-  return *handle->state;
-}
-
-void expect(lua_State* L, const Status& status) {
-  if (!status) raise_error(L, status.error());
-}
+ParamState& state_of(lua_State* L) { return Kept<ParamState>::find(L, kState); }
 
 /// A wrong call or result: the user's own, so it is raised at the user's line without a code of the engine's.
 void expect_right(lua_State* L, const Status& status) {
   if (!status && status.error().code == Code::bad_argument) raise_at_user(L, status.error().message);
   expect(L, status);
-}
-
-template <typename T>
-T take(lua_State* L, Result<T> result) {
-  if (!result) {
-    if (result.error().code == Code::bad_argument) raise_at_user(L, result.error().message);
-    raise_error(L, result.error());
-  }
-  return std::move(*result);
 }
 
 /// Where a resumed job's checkpoint was in this run, or how the run had ended before it.
@@ -431,19 +408,18 @@ int injection(lua_State* L) {
 
 /// The rule refers to values of the Lua state, so it goes before the state does.
 int let_go(lua_State* L) {
-  static_cast<Handle*>(lua_touserdata(L, 1))->state->rule.reset();
+  static_cast<Kept<ParamState>*>(lua_touserdata(L, 1))->object->rule.reset();
   return 0;
 }
 
 int open_param(lua_State* L) {
-  auto state = std::make_shared<ParamState>(NodeContext::of(L));
-  new (lua_newuserdata(L, sizeof(Handle))) Handle{state.get()};
+  Kept<ParamState>::keep(L, kState, std::make_shared<ParamState>(NodeContext::of(L)));
+  lua_getfield(L, LUA_REGISTRYINDEX, kState);
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, let_go);
   lua_setfield(L, -2, "__gc");
   lua_setmetatable(L, -2);
-  lua_setfield(L, LUA_REGISTRYINDEX, kState);
-  Vm::from(L).own(std::move(state));
+  lua_pop(L, 1);
   static const luaL_Reg kFunctions[] = {
       {"open", guarded<open>},
       {"get", guarded<get>},

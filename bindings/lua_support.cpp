@@ -53,6 +53,10 @@ void raise_error(lua_State* L, const Error& error) {
   __builtin_unreachable();
 }
 
+void expect(lua_State* L, const Status& status) {
+  if (!status) raise_error(L, status.error());
+}
+
 int push_failure(lua_State* L, const Error& error) {
   lua_pushnil(L);
   lua_pushlstring(L, error.message.data(), error.message.size());

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,19 @@ std::string user_position(lua_State* L);
 /// Raises an engine's failure: as raise_at_user, and Vm::run returns the error's code if nobody catches it. The error
 /// of a callback, as Vm::call returned it, goes on as it is, with its own traceback.
 [[noreturn]] void raise_error(lua_State* L, const Error& error);
+
+/// Raises what an engine call failed with.
+void expect(lua_State* L, const Status& status);
+
+/// What an engine call gave, or raises: a wrong call or result is the user's own, so it has no code of the engine's.
+template <typename T>
+T take(lua_State* L, Result<T> result) {
+  if (!result) {
+    if (result.error().code == Code::bad_argument) raise_at_user(L, result.error().message);
+    raise_error(L, result.error());
+  }
+  return std::move(*result);
+}
 
 /// Pushes nil, message, code: how expected failures reach Lua. Returns 3, for `return push_failure(L,
 /// error);`.
@@ -62,6 +76,24 @@ int guarded(lua_State* L) {
   }
   return luaL_error(L, "%s", text);
 }
+
+/// Keeps a module's object as long as the Vm, to be found again under `key`.
+template <typename T>
+struct Kept {
+  T* object;
+
+  static void keep(lua_State* L, const char* key, std::shared_ptr<T> object) {
+    new (lua_newuserdata(L, sizeof(Kept))) Kept{object.get()};
+    lua_setfield(L, LUA_REGISTRYINDEX, key);
+    Vm::from(L).own(std::move(object));
+  }
+  static T& find(lua_State* L, const char* key) {
+    lua_getfield(L, LUA_REGISTRYINDEX, key);
+    const auto* kept = static_cast<Kept*>(lua_touserdata(L, -1));
+    lua_pop(L, 1);
+    return *kept->object;
+  }
+};
 
 /// A value kept in the registry; move-only. Release it, or let it go, before the state is closed.
 class LuaRef {
