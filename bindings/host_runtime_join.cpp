@@ -171,8 +171,10 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     AH_TRY(load_checkpoint());
     if (!options_.seed) options_.seed = random_number() >> 33;
     options_.parallelism = local_nodes_ * placement_.min_nodes;
+    options_.run_key = std::to_string(random_number());
     config.head.settings = options_.shared_settings();
     config.head.settings["parallelism"] = std::to_string(options_.parallelism);
+    config.head.settings["run_key"] = options_.run_key;
   }
   if (parent) {
     config.self.nodes = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bindings/lua_support.hpp"
+#include "bindings/node_context.hpp"
 #include "host/data/file_reader.hpp"
 #include "host/data/files.hpp"
 #include "host/data/http_source.hpp"
@@ -178,7 +179,10 @@ int32_t finish_part(ah_mr_sink* part, double* rows_and_bytes) {
 int begin_save(lua_State* L) {
   const std::string path(check_text(L, 1, "path", "begin_save"));
   const bool overwrite = lua_toboolean(L, 2) != 0;
-  const auto folder = actorhost::begin_save(path, overwrite);
+  // Drawn by nobody: where rows are lost another worker begins it again, and the others may have gone on.
+  const NodeContext& context = NodeContext::of(L);
+  const std::string id = context.options.run_key + "-" + std::to_string(context.node.actions());
+  const auto folder = actorhost::begin_save(path, overwrite, id);
   if (!folder) return push_failure(L, folder.error());
   lua_createtable(L, 0, 4);
   set_text(L, "target", folder->target.string());

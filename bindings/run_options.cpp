@@ -275,6 +275,7 @@ Status RunOptions::apply(const std::map<std::string, std::string>& settings) {
   raw.parallelism = get("parallelism");
   barrier = get("barrier");
   resample = get("resample");
+  run_key = get("run_key");
   inject_text = get("inject");
   inject = {};
   seconds.reset();

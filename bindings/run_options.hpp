@@ -48,6 +48,7 @@ struct RunOptions {
   std::optional<uint32_t> threads_per_node;  // of kernels; not given: the host shares its cores out
   std::optional<uint64_t> memory;  // bytes of map-reduce data on this host; not given: a share of the machine's
   uint32_t parallelism = 1;        // workers that the run begins with, as its rendezvous host reckons
+  std::string run_key;             // drawn by the rendezvous host: that of no other run, the same on every node
 
   bool print_all = false;
   bool progress = true;

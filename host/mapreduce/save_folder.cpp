@@ -1,8 +1,6 @@
 #include "host/mapreduce/save_folder.hpp"
 
-#include <cstdio>
 #include <fstream>
-#include <random>
 #include <system_error>
 
 #include <fcntl.h>
@@ -20,13 +18,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr const char* kMark = "_SUCCESS";
-
-std::string random_id() {
-  std::random_device random;
-  char text[17];
-  std::snprintf(text, sizeof text, "%08x%08x", static_cast<unsigned>(random()), static_cast<unsigned>(random()));
-  return text;
-}
 
 /// Whether a folder may be replaced: nothing of the user's own is lost with it.
 Status check_replaceable(const fs::path& target) {
@@ -103,25 +94,25 @@ Status move_into_place(const SaveFolder& save) {
 
 }  // namespace
 
-Result<SaveFolder> begin_save(const std::string& path, bool overwrite) {
+Result<SaveFolder> begin_save(const std::string& path, bool overwrite, const std::string& id) {
   std::error_code error;
   fs::path target = fs::absolute(path, error).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();
   if (error || path.empty() || !target.has_filename() || target.filename() == "..") {
     return Error{Code::bad_argument, "'" + path + "' is no name for a folder"};
   }
+  SaveFolder save{target, target.parent_path() / ("." + target.filename().string() + ".saving-" + id), id, overwrite};
+  if (is_committed(save)) return save;
   if (fs::exists(fs::symlink_status(target, error))) {
     if (!overwrite) {
       return Error{Code::bad_argument, target.string() + ": exists; overwrite = true replaces it"};
     }
     AH_TRY(check_replaceable(target));
   }
-  const std::string id = random_id();
-  const fs::path staging = target.parent_path() / ("." + target.filename().string() + ".saving-" + id);
   fs::create_directories(target.parent_path(), error);
-  if (!error) fs::create_directory(staging, error);
+  if (!error) fs::create_directory(save.staging, error);
   if (error) return Error{Code::io, target.string() + ": cannot be written: " + error.message()};
-  return SaveFolder{target, staging, id, overwrite};
+  return save;
 }
 
 bool is_committed(const SaveFolder& save) {

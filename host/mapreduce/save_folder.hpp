@@ -29,9 +29,10 @@ struct SaveFigures {
   uint64_t bytes = 0;
 };
 
-/// Makes the hidden folder. Code::bad_argument when the target exists, unless it is to be overwritten and holds nothing
-/// but what a save has made; Code::io when nothing can be written there.
-Result<SaveFolder> begin_save(const std::string& path, bool overwrite);
+/// Makes the hidden folder. `id` is that of no other save; the same save may begin again, also when parts are there or
+/// all is done, and is the same then. Code::bad_argument when the target exists, unless it is to be overwritten and
+/// holds nothing but what a save has made; Code::io when nothing can be written there.
+Result<SaveFolder> begin_save(const std::string& path, bool overwrite, const std::string& id);
 
 /// Whether the target is there already as this save has made it.
 bool is_committed(const SaveFolder& save);

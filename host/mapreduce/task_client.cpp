@@ -56,7 +56,7 @@ class TaskClient::OutputSource final : public BlockSource {
       ++at_;
       index_ = 0;
     } else if (place.question != 0 && index_ % kBlocksAtOnce == 0) {
-      AH_TRY(client_.ask(place.output, place.process, index_, kBlocksAtOnce, place.question));
+      AH_TRY(ask(place, index_));
     }
     block_ = std::move(*block);
     bytes_ += block_.bytes.size();
@@ -68,8 +68,15 @@ class TaskClient::OutputSource final : public BlockSource {
     for (; asked_ < places_.size() && asked_ < at_ + kAhead; ++asked_) {
       Place& place = places_[asked_];
       if (place.process == client_.service_.process()) continue;
-      AH_TRY(client_.ask(place.output, place.process, 0, kBlocksAtOnce, place.question));
+      AH_TRY(ask(place, 0));
     }
+    return {};
+  }
+
+  /// Who is gone cannot even be asked.
+  Status ask(Place& place, uint32_t first) {
+    const Status asked = client_.ask(place.output, place.process, first, kBlocksAtOnce, place.question);
+    if (!asked) return client_.lose(place.output, place.process, asked.error());
     return {};
   }
 

@@ -136,14 +136,17 @@ TEST_CASE("a save that cannot be written says so and leaves nothing") {
 
 TEST_CASE("a part whose worker was lost is written once") {
   const JobFolder folder;
-  const Finished run = run_job(folder, R"(
+  const Finished run = run_job(folder, std::string(kMeeting) + R"(
 local actor = require "actor"
-local ffi = require "ffi"
 ffi.cdef "int getpid(void); int kill(int, int);"
 local rows = 0
 local done = mr.range(1, 4000, 1, 40):map(function(x)
   rows = rows + 1
-  if actor.rank == 1 and rows == 250 then ffi.C.kill(ffi.C.getpid(), 9) end
+  if actor.rank == 1 and rows == 250 then
+    tell("rank 1 is in its third part")
+    ffi.C.kill(ffi.C.getpid(), 9)
+  end
+  if actor.rank ~= 1 and rows == 1 then await("rank 1 is in its third part") end
   return x
 end):save("out")
 print(("saved %d %d"):format(done.files, done.rows))
@@ -153,6 +156,62 @@ print("sum " .. mr.load("out"):map(tonumber):sum())
   INFO(run.description);
   CHECK(line_after(run.out, "saved ") == "40 4000");
   CHECK(line_after(run.out, "sum ") == "8002000");
+  CHECK(names_in(folder.path() / "out").size() == 41);
+  for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
+}
+
+// Worker 1 begins the save and is gone, with what it said of it, when worker 0 goes by that already and worker 2 is
+// about to read it.
+TEST_CASE("a save whose beginning is lost before everybody has read it is still one") {
+  const JobFolder folder;
+  const Finished run = run_job(folder, std::string(kMeeting) + R"(
+local actor = require "actor"
+local node, c = require "actor.c.node", require "actor.c.mapreduce"
+local begin, begin_save, next_task = c.begin, c.begin_save, c.next_task
+ffi.cdef "int getpid(void); int kill(int, int);"
+
+if actor.id == 1 then
+  function c.begin_save(...)
+    tell("worker 1 begins the save")
+    await("worker 2 is there")
+    return begin_save(...)
+  end
+else
+  await("worker 1 begins the save")
+end
+if actor.id == 2 then
+  local first = true
+  function c.begin(...)
+    begin(...)
+    tell("worker 2 is there")
+  end
+  function c.next_task()
+    local stage, task, attempt = next_task()
+    if first and not stage then
+      first = false
+      await("worker 1 goes")
+      repeat node.refresh() until actor.size == 2
+    end
+    return stage, task, attempt
+  end
+end
+
+local done = mr.range(1, 400, 1, 40):map(function(x)
+  if actor.id == 1 then
+    await("worker 0 writes")
+    tell("worker 1 goes")
+    ffi.C.kill(ffi.C.getpid(), 9)
+  end
+  if actor.id == 0 then tell("worker 0 writes") end
+  return x
+end):save("out")
+print(("saved %d %d"):format(done.files, done.rows))
+)",
+                               {"-n", "3", "--isolate"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.err, Catch::Contains("some of the result is gone before everybody had it"));
+  CHECK(line_after(run.out, "saved ") == "40 400");
   CHECK(names_in(folder.path() / "out").size() == 41);
   for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
 }

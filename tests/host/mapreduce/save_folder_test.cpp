@@ -39,7 +39,7 @@ void write_part(const SaveFolder& save, uint32_t part, std::string_view text) {
 
 TEST_CASE("a save is there when all its parts are, however often its steps run") {
   const TempDir dir;
-  const auto save = begin_save(dir / "deep/out", false);
+  const auto save = begin_save(dir / "deep/out", false, "one");
   REQUIRE(save);
   write_part(*save, 0, "first");
   write_part(*save, 1, "second");
@@ -70,22 +70,41 @@ TEST_CASE("a save is there when all its parts are, however often its steps run")
   CHECK(names_in(dir / "deep/out") == std::set<std::string>{"_SUCCESS", "part-00000", "part-00001"});
 }
 
+TEST_CASE("a save that begins again is the same, with the parts that are there, and when all is done") {
+  const TempDir dir;
+  const auto save = begin_save(dir / "out", false, "one");
+  REQUIRE(save);
+  write_part(*save, 0, "first");
+  const auto again = begin_save(dir / "out", false, "one");
+  REQUIRE(again);
+  CHECK(again->target == save->target);
+  CHECK(again->staging == save->staging);
+  CHECK(again->id == save->id);
+  write_part(*save, 1, "second");
+  REQUIRE(commit_save(*save, {2, 2, 13}));
+  const auto late = begin_save(dir / "out", false, "one");
+  REQUIRE(late);
+  CHECK(late->staging == save->staging);
+  CHECK(names_in(dir.path()) == std::set<std::string>{"out"});
+  CHECK_FALSE(begin_save(dir / "out", false, "two"));
+}
+
 TEST_CASE("an older folder is there until the new one takes its place") {
   const TempDir dir;
-  const auto first = begin_save(dir / "out", false);
+  const auto first = begin_save(dir / "out", false, "one");
   REQUIRE(first);
   write_part(*first, 0, "old");
   write_part(*first, 1, "old");
   REQUIRE(commit_save(*first, {2, 2, 8}));
-  CHECK_THAT(begin_save(dir / "out", false).error().message, Catch::Contains("out: exists; overwrite = true"));
-  const auto second = begin_save((dir / "out").string() + "/", true);
+  CHECK_THAT(begin_save(dir / "out", false, "two").error().message, Catch::Contains("out: exists; overwrite = true"));
+  const auto second = begin_save((dir / "out").string() + "/", true, "two");
   REQUIRE(second);
   write_part(*second, 0, "new");
   CHECK(read_text(dir / "out/part-00000") == "old\n");
   REQUIRE(commit_save(*second, {1, 1, 4}));
   CHECK(read_text(dir / "out/part-00000") == "new\n");
   CHECK(names_in(dir / "out") == std::set<std::string>{"_SUCCESS", "part-00000"});
-  const auto third = begin_save(dir / "out", true);
+  const auto third = begin_save(dir / "out", true, "three");
   REQUIRE(third);
   abandon_save(*third);
   CHECK(names_in(dir.path()) == std::set<std::string>{"out"});
@@ -93,11 +112,11 @@ TEST_CASE("an older folder is there until the new one takes its place") {
 
 TEST_CASE("a part whose folder is not there says that hosts have to share it") {
   const TempDir dir;
-  const auto save = begin_save(dir / "out", false);
+  const auto save = begin_save(dir / "out", false, "one");
   REQUIRE(save);
   abandon_save(*save);
   const auto sink = FileSink::open(*save, 0, {});
   REQUIRE_FALSE(sink);
   CHECK_THAT(sink.error().message, Catch::Contains("all hosts have to see the same folder"));
-  for (const char* name : {"", "/", "..", "."}) CHECK(begin_save(name, true).error().code == Code::bad_argument);
+  for (const char* name : {"", "/", "..", "."}) CHECK(begin_save(name, true, "one").error().code == Code::bad_argument);
 }
