@@ -1,0 +1,89 @@
+--- The rows of mapreduce_model.lua: drawn at random, and as texts that can be compared. In the model a row is {a} or, as a
+--- pair, {a, b}.
+local actor = require "actor"
+
+local M = {}
+
+-- ---- texts ----
+
+local function text(value)
+  if type(value) == "number" and value == 0 then return "0" end
+  if type(value) ~= "table" then return type(value):sub(1, 1) .. tostring(value) end
+  local out, last = {}, 0
+  for i in pairs(value) do last = math.max(last, i) end
+  for i = 1, last do out[i] = value[i] == nil and "-" or text(value[i]) end
+  return "{" .. table.concat(out, ",") .. "}"
+end
+
+---The row as it goes into a dataset or comes out of one.
+function M.as_value(row) return row[2] ~= nil and row or row[1] end
+
+local function by_text(a, b) return text(a) < text(b) end
+
+---@param values any[]
+---@return any[]
+function M.sorted(values)
+  local copy = {}
+  for i, value in ipairs(values) do copy[i] = value end
+  table.sort(copy, by_text)
+  return copy
+end
+
+---One text of what came out; in order where the order is known.
+function M.texts(values, ordered)
+  local out = {}
+  for i, value in ipairs(values) do out[i] = text(value) end
+  if not ordered then table.sort(out) end
+  return table.concat(out, " ")
+end
+
+---The rows that `fn` gives for each, one behind the other.
+function M.each(rows, fn)
+  local out = {}
+  for _, row in ipairs(rows) do
+    for _, new in ipairs({ fn(row) }) do out[#out + 1] = new end
+  end
+  return out
+end
+
+M.text = text
+
+-- ---- random numbers and sources ----
+
+local rng -- of the present case
+
+---Every node that says the same draws the same from here on.
+function M.begin(seed, case) rng = actor.rng(seed, case) end
+
+---A whole number from `low` to `high`.
+function M.int(low, high) return rng:int(low, high) end
+
+---One of an array.
+function M.pick(array) return array[rng:int(1, #array)] end
+
+local pick = M.pick
+
+local make_value = {
+  number = function() return rng:int(-8, 8) / pick { 1, 1, 2 } end,
+  text = function() return pick { "", "a", "b", "ab", "Ab", "longer than eight bytes", "a\0b", "\255" } .. pick { "", "", "x" } end,
+}
+
+local make_row
+function make_row(kind)
+  if kind == "boxes" then return { make_row("pairs") } end
+  if kind == "pairs" then
+    local key = pick { make_value.number, make_value.number, make_value.text, function() return rng:int(0, 1) == 1 end }
+    return { key(), rng:int(-20, 20) }
+  end
+  return { make_value[kind]() }
+end
+
+---A case without operations.
+function M.make_source()
+  local kind = pick { "number", "text", "pairs", "pairs", "boxes" }
+  local rows = {}
+  for i = 1, pick { 0, 1, 2, 5, 17, 60, 400 } do rows[i] = make_row(kind) end
+  return { op = "source", kind = kind, rows = rows, partitions = pick { 1, 2, 3, 7 }, inputs = {} }
+end
+
+return M
