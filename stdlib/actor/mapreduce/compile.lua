@@ -96,16 +96,26 @@ LOCALS
 TEXTS
 ]]
 
--- Rows of which those of equal keys follow each other, combined by `combine` before the operations see them.
-local grouped = head .. [[
+-- What becomes of a row, where more than one place has one.
+local of_row = [[
 local function rest(a, b)
   ROW
 end
+]]
+
+-- How the function of each chunk begins, and that of one which reads the source's batches itself.
+local opened = [[
 return function(source, number)
   task = number
   BEGIN
+]]
+local batched = opened .. [[
   local batch = api.batch(source)
   state.batch = batch
+]]
+
+-- Rows of which those of equal keys follow each other, combined by `combine` before the operations see them.
+local grouped = head .. of_row .. batched .. [[
   local any, key, value = false, nil, nil
   while true do
     local n = api.next(source)
@@ -127,24 +137,13 @@ end
 ]]
 
 -- Rows as a reader gives them (readers.lua).
-local read_by = head .. [[
-local function rest(a, b)
-  ROW
-end
-return function(source, number)
-  task = number
-  BEGIN
+local read_by = head .. of_row .. opened .. [[
   local result = combine.read(source, rest) --combine
   return result -- no tail call: faults.lua looks for this frame
 end
 ]]
 
-local plain = head .. [[
-return function(source, number)
-  task = number
-  BEGIN
-  local batch = api.batch(source)
-  state.batch = batch
+local plain = head .. batched .. [[
   while not state.full do
     local n = api.next(source)
     if n <= 0 then return n end
@@ -160,10 +159,7 @@ end
 ]]
 
 -- Behind a function that takes all rows of a partition.
-local partition = head .. [[
-return function(source, number)
-  task = number
-  BEGIN
+local partition = head .. opened .. [[
   local rows = iterate(source, number)
   ROW
   return 0
@@ -179,15 +175,7 @@ local function put(a, b)
   count = count + 1
   firsts[count], seconds[count] = a, b
 end
-]], 1) .. [[
-local function rest(a, b)
-  ROW
-end
-return function(source, number)
-  task = number
-  BEGIN
-  local batch = api.batch(source)
-  state.batch = batch
+]], 1) .. of_row .. batched .. [[
   local size, i, at = 0, 0, 0
   count = 0
   return function()
