@@ -60,6 +60,12 @@ function M.optional(value, kind, name, fn)
   if value ~= nil and type(value) ~= kind then wrong(name, fn, kind .. " or nil", value) end
 end
 
+local function range(low, high)
+  if low and high then return (" from %s to %s"):format(low, high) end
+  if low then return (" of at least %s"):format(low) end
+  return high and (" of at most %s"):format(high) or ""
+end
+
 ---`value` has to be a whole number from `low` to `high` (no limit where nil).
 ---@param value any
 ---@param name string
@@ -71,15 +77,7 @@ function M.integer(value, name, fn, low, high)
     and (not low or value >= low) and (not high or value <= high) then
     return
   end
-  local range = ""
-  if low and high then
-    range = (" from %s to %s"):format(low, high)
-  elseif low then
-    range = (" of at least %s"):format(low)
-  elseif high then
-    range = (" of at most %s"):format(high)
-  end
-  wrong(name, fn, "an integer" .. range, value)
+  wrong(name, fn, "an integer" .. range(low, high), value)
 end
 
 ---`value` has to be a number from `low` to `high` (no limit where nil), not NaN.
@@ -92,15 +90,7 @@ function M.number(value, name, fn, low, high)
   if type(value) == "number" and value == value and (not low or value >= low) and (not high or value <= high) then
     return
   end
-  local range = ""
-  if low and high then
-    range = (" from %s to %s"):format(low, high)
-  elseif low then
-    range = (" of at least %s"):format(low)
-  elseif high then
-    range = (" of at most %s"):format(high)
-  end
-  wrong(name, fn, "a number" .. range, value)
+  wrong(name, fn, "a number" .. range(low, high), value)
 end
 
 ---`value` has to be one of the strings of `choices`.

@@ -124,6 +124,18 @@ std::chrono::steady_clock::time_point deadline_in(double seconds) {
                                                 std::chrono::duration<double>(seconds * patience()));
 }
 
+/// False also for a process that has ended and whose parent has still to take note of it.
+bool runs(pid_t process) {
+  std::string stat;
+  try {
+    stat = read_text("/proc/" + std::to_string(process) + "/stat");
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+  const size_t name_end = stat.rfind(')');
+  return name_end != std::string::npos && stat.at(name_end + 2) != 'Z' && stat.at(name_end + 2) != 'X';
+}
+
 }  // namespace
 
 // `collector` reads the pipes and `waiter` waits for the end; both end before State goes. The program is not reaped
@@ -337,6 +349,15 @@ Finished run_program(const std::string& program, std::vector<std::string> args, 
 std::string actorhost_binary() { return ACTORHOST_BINARY; }
 
 std::filesystem::path source_dir() { return ACTORHOST_SOURCE_DIR; }
+
+bool ends_within(pid_t process, double seconds) {
+  const auto deadline = deadline_in(seconds);
+  while (runs(process)) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    ::poll(nullptr, 0, 1);
+  }
+  return true;
+}
 
 double patience() {
 #ifdef ACTORHOST_SANITIZED

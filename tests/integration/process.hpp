@@ -80,6 +80,8 @@ Finished run_program(const std::string& program, std::vector<std::string> args, 
 std::string actorhost_binary();
 /// The top of the source tree, for examples and scripts.
 std::filesystem::path source_dir();
+/// Whether a process has ended within `seconds`; one whose parent has still to take note of it has.
+bool ends_within(pid_t process, double seconds);
 /// What deadlines are multiplied by. The seconds in a test are those of a machine that is fast and idle; tests run on
 /// slow and busy ones too, and under sanitizers.
 double patience();

@@ -2,11 +2,9 @@
 // they end by themselves, saying why.
 
 #include <csignal>
-#include <stdexcept>
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <unistd.h>
 
 #include "tests/integration/jobs.hpp"
 
@@ -53,21 +51,6 @@ std::vector<pid_t> processes_of(Process& run, int workers) {
   return all;
 }
 
-/// Whether a process ends soon; one that has ended and whose parent has still to take note of it counts.
-bool ends(pid_t process) {
-  const auto running = [process] {
-    if (::kill(process, 0) != 0) return false;
-    try {
-      return read_text("/proc/" + std::to_string(process) + "/stat").find(") Z") == std::string::npos;
-    } catch (const std::runtime_error&) {
-      return false;
-    }
-  };
-  const double deadline = now() + 5 * patience();
-  while (running() && now() < deadline) ::usleep(1000);
-  return !running();
-}
-
 }  // namespace
 
 TEST_CASE("an isolated worker that was stopped until it was given up ends with an error, and the others go on") {
@@ -85,12 +68,12 @@ TEST_CASE("an isolated worker that was stopped until it was given up ends with a
   REQUIRE(why.has_value());
   CHECK_THAT(*why, Contains("the rendezvous host has dropped") ||
                        (Contains("lost server 0") && Contains("after this host had stood still for")));
-  CHECK(ends(workers[2]));
+  CHECK(ends_within(workers[2], 5));
   CHECK(run.running());
   folder.write("finish", "");
   CHECK(run.wait(20) == 0);
   CHECK(run.out() == "ended with 2 workers\n");
-  for (const pid_t worker : workers) CHECK(ends(worker));
+  for (const pid_t worker : workers) CHECK(ends_within(worker, 5));
 }
 
 TEST_CASE("a run does not wait for an isolated worker that is still stopped, and leaves nothing behind") {
@@ -104,7 +87,7 @@ TEST_CASE("a run does not wait for an isolated worker that is still stopped, and
   CHECK(run.wait(20) == 0);
   INFO(run.describe());
   CHECK(run.out() == "ended with 2 workers\n");
-  for (const pid_t worker : workers) CHECK(ends(worker));
+  for (const pid_t worker : workers) CHECK(ends_within(worker, 5));
 }
 
 TEST_CASE("a host that was stopped until it was given up ends with 3 and says why, and the others go on") {

@@ -1,23 +1,14 @@
 --- Data sets from Lua: files in and out, rows by position, shared digits.
 local data = require("actor.data")
+local is_compiled = require("is_compiled")
 local tensor = require("actor.tensor")
+local with_file = require("with_file")
 
 local function values(t)
   local out = {}
   local flat = t:contiguous():view(t.size)
   for i = 1, flat.size do out[i] = flat[i] end
   return out
-end
-
--- Calls body(path) with the name of a file that holds `bytes` and removes it.
-local function with_file(bytes, body)
-  local path = os.tmpname()
-  local file = assert(io.open(path, "wb"))
-  file:write(bytes)
-  file:close()
-  local fine, message = xpcall(body, debug.traceback, path)
-  os.remove(path)
-  if not fine then error(message, 0) end
 end
 
 local function escaped(text)
@@ -214,14 +205,5 @@ test("batches of digits are made in compiled code", function()
       data.batch(set.labels, positions, y)
     end
   end
-  local recorded, compiled
-  local function watch(what, trace, func)
-    if what == "start" and func == loop then recorded = trace end
-    if what == "stop" and trace == recorded then compiled = true end
-    if what == "abort" and trace == recorded then recorded = nil end
-  end
-  jit.attach(watch, "trace")
-  loop()
-  jit.attach(watch)
-  equal(compiled, true)
+  equal(is_compiled(loop), true)
 end)

@@ -1,5 +1,6 @@
 --- Seeded random numbers from Lua.
 local actor = require("actor")
+local is_compiled = require("is_compiled")
 
 test("a seed gives the numbers that it gives in C++", function()
   local rng = actor.rng(7, 3)
@@ -92,14 +93,5 @@ test("drawing numbers is compiled", function()
     for _ = 1, 2000 do sum = sum + rng:uniform() + rng:below(10) + rng:normal() end
     return sum
   end
-  local recorded, compiled
-  local function watch(what, trace, func)
-    if what == "start" and func == loop then recorded = trace end
-    if what == "stop" and trace == recorded then compiled = true end
-    if what == "abort" and trace == recorded then recorded = nil end
-  end
-  jit.attach(watch, "trace")
-  loop()
-  jit.attach(watch)
-  equal(compiled, true)
+  equal(is_compiled(loop), true)
 end)

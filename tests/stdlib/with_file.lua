@@ -1,10 +1,10 @@
 --- `with_file(text, body)`: calls body(path) with a file that holds the text, for as long as it runs.
 return function(text, body)
   local path = os.tmpname()
-  local file = assert(io.open(path, "w"))
+  local file = assert(io.open(path, "wb"))
   file:write(text)
   file:close()
-  local fine, message = pcall(body, path)
+  local fine, message = xpcall(body, debug.traceback, path)
   os.remove(path)
   if not fine then error(message, 0) end
 end

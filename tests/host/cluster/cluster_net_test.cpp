@@ -17,6 +17,13 @@ bool never(const Frame&) { return false; }
 
 const char* const kSchemes[] = {"tcp", "ipc"};
 
+/// Nobody listens there: the port belonged to a run that is over.
+std::string url_of_nobody() {
+  TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 1));
+  REQUIRE(head.cluster->open().ok());
+  return head.cluster->bound_url();
+}
+
 }  // namespace
 
 TEST_CASE("hosts find each other over tcp and ipc and see the same table") {
@@ -366,13 +373,7 @@ TEST_CASE("a host without the script gets it from the rendezvous host, modules t
 }
 
 TEST_CASE("an unreachable rendezvous is given up at the deadline") {
-  // Nobody listens there: the port belonged to a run that is over.
-  std::string url;
-  {
-    TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 1));
-    REQUIRE(head.cluster->open().ok());
-    url = head.cluster->bound_url();
-  }
+  const std::string url = url_of_nobody();
   ClusterConfig config = TestProcess::member(url, 1, 101);
   config.start_timeout = 0.3;
   TestProcess member(config);
@@ -386,12 +387,7 @@ TEST_CASE("an unreachable rendezvous is given up at the deadline") {
 }
 
 TEST_CASE("a host that is dialling can be interrupted") {
-  std::string url;
-  {
-    TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 1));
-    REQUIRE(head.cluster->open().ok());
-    url = head.cluster->bound_url();
-  }
+  const std::string url = url_of_nobody();
   TestProcess member(TestProcess::member(url, 1, 101));
   Status opened;
   std::thread opening([&] { opened = member.cluster->open(); });
@@ -402,12 +398,7 @@ TEST_CASE("a host that is dialling can be interrupted") {
 }
 
 TEST_CASE("a host that comes before the rendezvous host waits for it") {
-  std::string url;
-  {
-    TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 1));
-    REQUIRE(head.cluster->open().ok());
-    url = head.cluster->bound_url();
-  }
+  const std::string url = url_of_nobody();
   TestProcess member(TestProcess::member(url, 1, 101));
   Status opened;
   std::thread opening([&] { opened = member.cluster->open(); });
