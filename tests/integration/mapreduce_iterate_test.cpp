@@ -261,7 +261,7 @@ print("count " .. rows:count())
 local m, second = rows:iterate { state = n, step = step, merge = function(n) return n + 1 end, steps = 5 }
 print(first.reason .. " " .. second.reason .. " " .. tostring(m - n == second.steps))
 )");
-  const Finished run = folder.run({"-n", "2", "--seconds", "0.3", "job.lua"});
+  const Finished run = folder.run({"-n", "2", "--seconds", "2", "job.lua"});
   INFO(run.description);
   CHECK(run.status == 0);
   CHECK(run.out == "count 100\nseconds steps true\n");
