@@ -28,6 +28,13 @@ typedef struct ah_mr_batch {
   uint8_t pair[256]; /* bit 0: a pair; bit 1: its key is that of the row before */
 } ah_mr_batch;
 
+/* As host/mapreduce/flat_table.hpp's FlatTable. */
+typedef struct ah_mr_flat {
+  uint32_t shape;
+  uint32_t count;
+  ah_mr_value values[64];
+} ah_mr_flat;
+
 typedef struct ah_mr_source ah_mr_source;
 typedef struct ah_mr_sink ah_mr_sink;
 
@@ -160,4 +167,9 @@ typedef struct ah_mapreduce_api {
   ah_mr_source* (*groups)(ah_mr_sink** sorters, uint32_t count);
   /* Distinct rows: operation 0 what both have, 1 what the first has and the second has not. */
   ah_mr_source* (*set_of)(ah_mr_sink* first, ah_mr_sink* second, uint32_t operation);
+
+  /* The table of an encoded value as flat_table.hpp has it: its shape, or 0; and a shape's text. Its values hold until
+     the next call. */
+  uint32_t (*flat)(const ah_mr_value* value, ah_mr_flat* out);
+  void (*flat_shape)(uint32_t shape, ah_mr_value* text);
 } ah_mapreduce_api;

@@ -17,6 +17,7 @@ namespace {
 static_assert(sizeof(ah_mr_value) == sizeof(RowValue) && sizeof(ah_mr_batch) == sizeof(RowBatch));
 static_assert(offsetof(ah_mr_batch, pair) == offsetof(RowBatch, pair) && sizeof(ah_mr_slot) == sizeof(CombineSlot));
 static_assert(sizeof(ah_mr_sampler) == sizeof(RowSampler));
+static_assert(sizeof(ah_mr_flat) == sizeof(FlatTable) && offsetof(ah_mr_flat, values) == offsetof(FlatTable, values));
 static_assert(offsetof(ah_mr_slot, tag) == offsetof(CombineSlot, tag));
 
 thread_local TaskStreams* t_streams = nullptr;
@@ -285,6 +286,17 @@ ah_mr_source* sample(ah_mr_source* source, const ah_mr_sampler* sampler, double 
   return behind(source, sample_of(std::move(source->rows), *reinterpret_cast<const RowSampler*>(sampler), task));
 }
 
+uint32_t flat(const ah_mr_value* value, ah_mr_flat* out) {
+  const std::string_view bytes(value->bytes, static_cast<size_t>(value->size));
+  return t_streams->flat().read(bytes, *reinterpret_cast<FlatTable*>(out));
+}
+
+void flat_shape(uint32_t shape, ah_mr_value* text) {
+  const std::string_view found = t_streams->flat().shape(shape);
+  text->bytes = found.data();
+  text->size = static_cast<int64_t>(found.size());
+}
+
 constexpr ah_mapreduce_api kApi = {
     mapreduce_files::split,
     range,
@@ -324,6 +336,9 @@ constexpr ah_mapreduce_api kApi = {
     mapreduce_wide::sorted,
     mapreduce_wide::groups,
     mapreduce_wide::set_of,
+    // Tables.
+    flat,
+    flat_shape,
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "bindings/ffi_mapreduce.h"
 #include "host/base/log.hpp"
 #include "host/base/result.hpp"
+#include "host/mapreduce/flat_table.hpp"
 #include "host/mapreduce/row_stream.hpp"
 #include "host/mapreduce/task_sinks.hpp"
 
@@ -86,12 +87,14 @@ class TaskStreams {
   ah_mr_sink* add(Result<std::unique_ptr<TaskSink>> sink);
   void set_output(ah_mr_sink* sink) { output_ = sink; }
   TaskPlace& place() { return place_; }
+  FlatReader& flat() { return flat_; }
   void fail(const Error& error) { failure_ = error; }
   /// Why a call of the FFI table failed.
   Error failure() const { return failure_.value_or(Error{Code::bad_argument, "no call has failed"}); }
 
  private:
   TaskPlace& place_;
+  FlatReader flat_;
   std::vector<std::unique_ptr<ah_mr_source>> sources_;
   std::vector<std::unique_ptr<ah_mr_sink>> sinks_;
   ah_mr_sink* output_ = nullptr;

@@ -285,3 +285,53 @@ actor.collective.barrier()
 for _ = 1, 5 do mr.range(1, 2000, 1, 1000):map(function(x) return inner(x) end):count() end)");
   CHECK_THAT(err, Catch::Contains("nodes disagree on what to compute"));
 }
+
+TEST_CASE("tables of every shape come through Lua functions as they went") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local actor = require "actor"
+local codec = require "actor.codec"
+local mr = require "actor.mapreduce"
+local rng = actor.rng(tonumber((...)))
+local plain = {
+  function() return rng:int(-9, 9) end,
+  function() return rng:normal() end,
+  function() return ("text"):rep(rng:int(0, 12)) end,
+  function() return rng:int(0, 1) == 1 end,
+  function() return ({ 0 / 0, 1 / 0, -0.0, 2 ^ 40, -2 ^ 31 })[rng:int(1, 5)] end,
+}
+local names = { "x", "y", "end", "a b", "\n\"\\\0", "1", "", ("long"):rep(30), "\195\164" }
+local function value(depth)
+  local kind = rng:int(1, depth > 3 and 5 or 9)
+  if kind <= 5 then return plain[kind]() end
+  local out = {}
+  if kind ~= 6 then
+    for i = 1, rng:int(0, 7) do out[i] = value(depth + 1) end
+  end
+  if kind ~= 7 then
+    for _ = 1, rng:int(0, 4) do out[names[rng:int(1, #names)]] = value(depth + 1) end
+  end
+  if kind == 9 and rng:int(1, 3) == 1 then out[rng:int(-3, 30)] = value(depth + 1) end
+  return out
+end
+local rows = {}
+for i = 1, 3000 do rows[i] = { value(0), i, value(1) } end
+local wanted = codec.hash(rows)
+local data = mr.parallelize(rows, 5)
+for _, way in ipairs { data, data:map(function(row) return row end), data:cache(), data:sort_by(function(row) return row[2] end) } do
+  assert(codec.hash(way:collect()) == wanted)
+end
+local pairs_of = data:map(function(row) return row[2], row end):reduce_by_key(function(a) return a end):collect()
+table.sort(pairs_of, function(a, b) return a[1] < b[1] end)
+for i, pair in ipairs(pairs_of) do pairs_of[i] = pair[2] end
+assert(codec.hash(pairs_of) == wanted)
+print("ok")
+)");
+  const std::string seed = std::to_string(Catch::rngSeed());
+  for (const char* n : {"1", "3"}) {
+    const Finished run = folder.run({"-n", n, "job.lua", seed});
+    INFO(run.description);
+    CHECK(run.status == 0);
+    CHECK(run.out == "ok\n");
+  }
+}

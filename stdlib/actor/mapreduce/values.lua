@@ -1,6 +1,7 @@
 --- Rows as Lua values and back.
 local ffi = require("ffi")
 local codec = require("actor.codec")
+local flat = require("actor.mapreduce.flat")
 local c = require("actor.c.mapreduce")
 
 local M = {}
@@ -56,12 +57,14 @@ function M.copies_of(value)
   return function() return from_bytes(bytes) end
 end
 
+local flat_at = flat.reader(text_at)
+
 -- The value at `v` (ah_mr_value).
 local function get(v)
   local tag = v.tag
   if tag == TEXT then return text_at(v.bytes, v.size) end
   if tag == 3 then return v.number end
-  if tag == VALUE then return from_bytes(ffi.string(v.bytes, v.size)) end
+  if tag == VALUE then return flat_at(v) or from_bytes(ffi.string(v.bytes, v.size)) end
   if tag == 0 then return nil end
   return tag == 2
 end
