@@ -26,10 +26,6 @@ bool has_table(const RowValue& first, const RowValue* second) {
   return first.kind() == RowTag::value || (second != nullptr && second->kind() == RowTag::value);
 }
 
-Error no_tables() {
-  return {Code::bad_argument, "tables cannot be compared: rows that are to be distinct must have none"};
-}
-
 const char* name_of(Combine combine) {
   switch (combine) {
     case Combine::sum: return "sum";
@@ -398,7 +394,8 @@ bool CombineTable::add_rows(std::string_view rows) {
       break;
     case Combine::row:
       while (reader.next(row)) {
-        if (has_table(row.first, row.pair ? &row.second : nullptr)) return fail(no_tables());
+        const RowValue* second = row.pair ? &row.second : nullptr;
+        if (has_table(row.first, second)) return fail(check_comparable(row.first, second).error());
         if (!add_whole(row.bytes())) return false;
       }
       break;
@@ -430,7 +427,7 @@ bool CombineTable::add_rows(const RowBatch& batch) {
       if (!add_first(batch.first[i], value != nullptr ? *value : RowValue{})) return false;
       continue;
     }
-    if (has_table(batch.first[i], value)) return fail(no_tables());
+    if (has_table(batch.first[i], value)) return fail(check_comparable(batch.first[i], value).error());
     bytes.clear();
     RowWriter(bytes).value(batch.first[i], value != nullptr);
     if (value != nullptr) RowWriter(bytes).value(*value);

@@ -49,6 +49,8 @@ inline bool is_key(const RowValue& value) noexcept {
 std::string describe(const RowValue& value);
 /// Code::bad_argument that says what cannot be a key.
 Error not_a_key(const RowValue& value);
+/// Code::bad_argument with what there could be instead, unless whole rows like this one can be compared.
+Status check_comparable(const RowValue& first, const RowValue* second);
 /// Whether two rows have the same key. Keys of equal bytes are equal, so this is exact for what is_key takes.
 inline bool same_key(const RowReader::Row& a, const RowReader::Row& b, KeyOf key) noexcept {
   if (key == KeyOf::row) return a.bytes() == b.bytes();

@@ -65,9 +65,7 @@ Status SampledSink::finish() {
 
 Status SorterSink::put(const RowValue& first, const RowValue* second) {
   if (!wrapped_) return sorter_.put(first, second);
-  if (first.kind() == RowTag::value || (second != nullptr && second->kind() == RowTag::value)) {
-    return Error{Code::bad_argument, "tables cannot be compared: rows of set operations must have none"};
-  }
+  AH_TRY(check_comparable(first, second));
   row_.clear();
   RowWriter writer(row_);
   writer.value(first, second != nullptr);

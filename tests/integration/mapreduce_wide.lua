@@ -1,4 +1,5 @@
 -- Each wide operation once, with what it gives; and what those errors say.
+local actor = require "actor"
 local mr = require "actor.mapreduce"
 
 local function text(value)
@@ -140,6 +141,15 @@ fails("rows that are no pairs in Lua", "a pair is needed here", function()
 end)
 fails("a key that is a table", "not a table", function() mr.parallelize({ { {}, 2 } }, 1):map(function(t) return t[1], 2 end):group_by_key():count() end)
 fails("tables that are to be distinct", "tables cannot be compared", function() mr.parallelize({ { 1, 2 } }):distinct():count() end)
+fails("what could be distinct", "a function gives a pair as two results, not as {a, b}", function()
+  mr.parallelize({ { 1 } }):intersection(mr.range(1, 2)):count()
+end)
+fails("a 64-bit key", "not a 64-bit integer (tonumber() or tostring() makes a key of it)", function()
+  mr.range(1, 3):map(function(x) return x + 0LL, x end):reduce_by_key(mr.sum):count()
+end)
+fails("a tensor as a key", "not a tensor", function()
+  mr.range(1, 3):map(function(x) return actor.tensor.ones(2), x end):reduce_by_key(mr.sum):count()
+end)
 fails("zip of different ones", "the datasets have 3 and 5 rows", function() mr.range(1, 3):zip(mr.range(1, 5)):count() end)
 fails("a value that is nothing", "map_values (mapreduce_wide.lua:", function() b:map_values(function() end):count() end)
 fails("no dataset", "bad argument 'other' to mapreduce.join: expected a dataset, got number", function() a:join(3) end)
