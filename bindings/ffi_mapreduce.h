@@ -74,8 +74,9 @@ typedef struct ah_mr_split {
   uint32_t skip;    /* 1: what cannot be read is left out and counted */
   double from;      /* of a part, in bytes */
   double to;
-  double size;    /* of the file when the job was planned; below 0 where that is not known */
-  double seconds; /* that a server may be silent */
+  double size;         /* of the file when the job was planned; below 0 where that is not known */
+  double seconds;      /* that a server may be silent */
+  const char* ca_file; /* of certificates that servers are checked against; NULL: the environment's or the system's */
 } ah_mr_split;
 
 /* Where and how a save writes, as host/mapreduce/save_folder.hpp and file_sink.hpp have it. */
@@ -86,7 +87,7 @@ typedef struct ah_mr_save {
   const char* header;
   const char* extension; /* ".gz", ...; "" */
   uint32_t overwrite;
-  uint32_t format; /* 0 text, 1 CSV, 2 JSON lines */
+  uint32_t format; /* 0 text, 1 CSV, 2 JSON lines, 3 rows as they are, for row_file */
   char separator;
 } ah_mr_save;
 
@@ -172,4 +173,6 @@ typedef struct ah_mapreduce_api {
      the next call. */
   uint32_t (*flat)(const ah_mr_value* value, ah_mr_flat* out);
   void (*flat_shape)(uint32_t shape, ah_mr_value* text);
+  /* A part (from 0) of the checkpoint `id` in a folder. */
+  ah_mr_source* (*row_file)(const char* folder, const char* id, uint32_t part);
 } ah_mapreduce_api;

@@ -111,6 +111,7 @@ PlanStage stage_on_top(lua_State* L) {
   stage.tasks = whole_field(L, "tasks");
   stage.buckets = whole_field(L, "buckets");
   stage.keep = true_field(L, "keep");
+  stage.disk = true_field(L, "disk");
   each_in(L, "needs", [&] {
     stage.needs.push_back({whole_field(L, "stage"), true_field(L, "wide"), whole_field(L, "first")});
   });
@@ -141,8 +142,9 @@ int next_task(lua_State* L) {
   if (!order) raise_error(L, order.error());
   if (!*order) return 0;
   const TaskName& task = (*order)->task;
-  const uint32_t buckets = state.client.stage(task.stage)->buckets;
-  state.attempt.emplace(state.client.service().store().begin(task.stage, task.task, buckets));
+  const PlanStage& stage = *state.client.stage(task.stage);
+  const BlockPlace place = stage.disk ? BlockPlace::disk : BlockPlace::memory;
+  state.attempt.emplace(state.client.service().store().begin(task.stage, task.task, stage.buckets, place));
   state.began = NodeContext::of(L).node.clock().now();
   lua_pushinteger(L, static_cast<lua_Integer>(task.stage));
   lua_pushinteger(L, static_cast<lua_Integer>(task.task) + 1);
@@ -197,6 +199,13 @@ int finished(lua_State* L) {
   MapReduceState& state = state_of(L);
   state.streams.begin();
   expect(L, state.client.finished());
+  return 0;
+}
+
+/// skipped(action): this node was late and has its value already
+int skipped(lua_State* L) {
+  const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "skipped", 0, UINT32_MAX));
+  expect(L, state_of(L).client.skipped(action));
   return 0;
 }
 
@@ -331,9 +340,11 @@ int open_mapreduce(lua_State* L) {
       {"failed", guarded<failed>},
       {"results_failed", guarded<results_failed>},
       {"finished", guarded<finished>},
+      {"skipped", guarded<skipped>},
       {"accumulated", guarded<accumulated>},
       {"memory", guarded<memory>},
       {"begin_save", guarded<mapreduce_files::begin_save>},
+      {"begin_checkpoint", guarded<mapreduce_files::begin_checkpoint>},
       {"commit_save", guarded<mapreduce_files::commit_save>},
       {"abandon_save", guarded<mapreduce_files::abandon_save>},
       {"fail", guarded<fail>},

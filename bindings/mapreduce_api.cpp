@@ -339,6 +339,7 @@ constexpr ah_mapreduce_api kApi = {
     // Tables.
     flat,
     flat_shape,
+    mapreduce_files::row_file,
 };
 
 }  // namespace

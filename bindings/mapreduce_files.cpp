@@ -8,7 +8,8 @@
 #include "host/data/file_reader.hpp"
 #include "host/data/files.hpp"
 #include "host/data/http_source.hpp"
-#include "host/mapreduce/file_sink.hpp"
+#include "host/mapreduce/checkpoint_folder.hpp"
+#include "host/mapreduce/row_file.hpp"
 #include "host/mapreduce/text_input.hpp"
 
 namespace actorhost::mapreduce_files {
@@ -40,7 +41,24 @@ SaveFolder folder_at(lua_State* L, int index) {
   lua_getfield(L, index, "overwrite");
   const bool overwrite = lua_toboolean(L, -1) != 0;
   lua_pop(L, 1);
-  return {text_field(L, index, "target"), text_field(L, index, "staging"), text_field(L, index, "id"), overwrite};
+  return {text_field(L, index, "target"), text_field(L, index, "staging"), text_field(L, index, "id"), overwrite,
+          text_field(L, index, "fingerprint")};
+}
+
+void push_folder(lua_State* L, const SaveFolder& folder) {
+  lua_createtable(L, 0, 8);
+  set_text(L, "target", folder.target.string());
+  set_text(L, "staging", folder.staging.string());
+  set_text(L, "id", folder.id);
+  set_text(L, "fingerprint", folder.fingerprint);
+  lua_pushboolean(L, folder.overwrite ? 1 : 0);
+  lua_setfield(L, -2, "overwrite");
+}
+
+void set_figures(lua_State* L, const SaveFigures& figures) {
+  set_number(L, "files", figures.files);
+  set_number(L, "rows", figures.rows);
+  set_number(L, "bytes", figures.bytes);
 }
 
 /// What cannot be read ends the rows, without an error, and is counted.
@@ -120,7 +138,8 @@ Result<std::unique_ptr<RowSource>> lines(Result<std::unique_ptr<TextInput>> inpu
 }
 
 Result<std::unique_ptr<RowSource>> fetched(const ah_mr_split& split, TaskPlace& place) {
-  const HttpOptions options{split.seconds, [&place] { return place.check(); }};
+  const HttpOptions options{split.seconds, [&place] { return place.check(); },
+                            split.ca_file != nullptr ? split.ca_file : ""};
   auto content = open_source(http_source(split.path, options), split.path, {UINT64_MAX});
   if (!content) return content.error();
   return lines(TextInput::over(*std::move(content)));
@@ -153,19 +172,24 @@ ah_mr_source* split(const ah_mr_split* split) {
 
 ah_mr_sink* part(const ah_mr_save* save, uint32_t part) {
   const SaveFolder folder{save->target, save->staging, save->id, save->overwrite != 0};
+  TaskStreams& streams = TaskStreams::of_thread();
+  const auto add = [&streams](auto sink) {
+    if (!sink) return streams.add(Result<std::unique_ptr<TaskSink>>(sink.error()));
+    return streams.add(std::unique_ptr<TaskSink>(*std::move(sink)));
+  };
+  if (static_cast<RowFormat>(save->format) == RowFormat::rows) {
+    return add(RowFileSink::open(folder, part, &streams.place().room().budget));
+  }
   FileOptions options;
   options.format = static_cast<RowFormat>(save->format);
   options.packing = packing_of_name(save->extension);
   options.separator = save->separator;
   options.header = save->header;
-  auto sink = FileSink::open(folder, part, options);
-  TaskStreams& streams = TaskStreams::of_thread();
-  if (!sink) return streams.add(Result<std::unique_ptr<TaskSink>>(sink.error()));
-  return streams.add(std::unique_ptr<TaskSink>(*std::move(sink)));
+  return add(FileSink::open(folder, part, options));
 }
 
 int32_t finish_part(ah_mr_sink* part, double* rows_and_bytes) {
-  auto& sink = static_cast<FileSink&>(*part->rows);
+  auto& sink = static_cast<PartSink&>(*part->rows);
   if (const Status status = sink.finish(); !status) {
     TaskStreams::of_thread().fail(status.error());
     return -1;
@@ -175,21 +199,40 @@ int32_t finish_part(ah_mr_sink* part, double* rows_and_bytes) {
   return 0;
 }
 
+ah_mr_source* row_file(const char* folder, const char* id, uint32_t part) {
+  auto rows = open_row_file(folder, id, part);
+  TaskStreams& streams = TaskStreams::of_thread();
+  if (!rows) return streams.add(Result<std::unique_ptr<RowSource>>(rows.error()));
+  return streams.add(std::unique_ptr<RowSource>(*std::move(rows)));
+}
+
+/// Of the save that is being begun. Drawn by nobody: where rows are lost another worker begins it again, and the others
+/// may have gone on.
+std::string save_id(lua_State* L) {
+  const NodeContext& context = NodeContext::of(L);
+  return context.options.run_key + "-" + std::to_string(context.node.actions());
+}
+
 /// begin_save(path, overwrite) -> {target=, staging=, id=, overwrite=}; or nil, message
 int begin_save(lua_State* L) {
   const std::string path(check_text(L, 1, "path", "begin_save"));
   const bool overwrite = lua_toboolean(L, 2) != 0;
-  // Drawn by nobody: where rows are lost another worker begins it again, and the others may have gone on.
-  const NodeContext& context = NodeContext::of(L);
-  const std::string id = context.options.run_key + "-" + std::to_string(context.node.actions());
-  const auto folder = actorhost::begin_save(path, overwrite, id);
+  const auto folder = actorhost::begin_save(path, overwrite, save_id(L));
   if (!folder) return push_failure(L, folder.error());
-  lua_createtable(L, 0, 4);
-  set_text(L, "target", folder->target.string());
-  set_text(L, "staging", folder->staging.string());
-  set_text(L, "id", folder->id);
-  lua_pushboolean(L, overwrite ? 1 : 0);
-  lua_setfield(L, -2, "overwrite");
+  push_folder(L, *folder);
+  return 1;
+}
+
+/// begin_checkpoint(path, fingerprint, overwrite, resume) -> as begin_save, for one that is to be written, or with
+/// {files=, rows=, bytes=} for one that is there; or nil, message
+int begin_checkpoint(lua_State* L) {
+  const std::string path(check_text(L, 1, "path", "begin_checkpoint"));
+  const std::string fingerprint(check_text(L, 2, "fingerprint", "begin_checkpoint"));
+  const CheckpointOptions options{lua_toboolean(L, 3) != 0, lua_toboolean(L, 4) != 0};
+  const auto start = actorhost::begin_checkpoint(path, fingerprint, options, save_id(L));
+  if (!start) return push_failure(L, start.error());
+  push_folder(L, start->save);
+  if (start->ready) set_figures(L, *start->ready);
   return 1;
 }
 
@@ -200,9 +243,7 @@ int commit_save(lua_State* L) {
   const auto figures = actorhost::commit_save(folder, {whole(2), whole(3), whole(4)});
   if (!figures) raise_error(L, figures.error());
   lua_createtable(L, 0, 3);
-  set_number(L, "files", figures->files);
-  set_number(L, "rows", figures->rows);
-  set_number(L, "bytes", figures->bytes);
+  set_figures(L, *figures);
   return 1;
 }
 

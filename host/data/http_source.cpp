@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -38,6 +39,16 @@ std::string shown(const std::string& url) {
   const size_t at = url.rfind('@', host_end == std::string::npos ? url.size() : host_end);
   if (at == std::string::npos || at < begin) return url;
   return url.substr(0, begin + 3) + url.substr(at + 1);
+}
+
+/// As the command curl looks for it; empty for the system's.
+std::string ca_file_of(const HttpOptions& options) {
+  if (!options.ca_file.empty()) return options.ca_file;
+  for (const char* name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
+    const char* file = std::getenv(name);
+    if (file != nullptr && *file != 0) return file;
+  }
+  return {};
 }
 
 class HttpSource final : public ByteSource {
@@ -83,6 +94,7 @@ class HttpSource final : public ByteSource {
     set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(1000 * std::min(options_.seconds, kConnectSeconds)));
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);
     set(CURLOPT_LOW_SPEED_TIME, std::max(1L, static_cast<long>(options_.seconds)));
+    if (const std::string file = ca_file_of(options_); !file.empty()) set(CURLOPT_CAINFO, file.c_str());
     set(CURLOPT_ERRORBUFFER, why_.data());
     set(CURLOPT_WRITEDATA, static_cast<void*>(this));
     set(CURLOPT_WRITEFUNCTION, &HttpSource::on_bytes);
@@ -110,7 +122,9 @@ class HttpSource final : public ByteSource {
     const CURLcode code = message != nullptr ? message->data.result : CURLE_OK;
     AH_TRY(check_status());
     if (code == CURLE_OK) return {};
-    return failed(why_[0] != 0 ? why_.data() : curl_easy_strerror(code));
+    const std::string why = why_[0] != 0 ? why_.data() : curl_easy_strerror(code);
+    const bool is_stranger = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
+    return failed(is_stranger ? why + " (ca_file or CURL_CA_BUNDLE names a file of certificates to trust)" : why);
   }
 
   Status check_status() {

@@ -15,6 +15,9 @@ struct HttpOptions {
   double seconds = 30;  // without a byte until it is an error; at most 10 of them for connecting
   /// Asked every so often; an error ends the wait.
   std::function<Status()> check = {};
+  /// PEM certificates that a server's is checked against; without it those of $CURL_CA_BUNDLE or $SSL_CERT_FILE, else
+  /// the system's.
+  std::string ca_file = {};
 };
 
 /// Opens nothing yet: the first read does. Errors are Code::io with the URL (without a password): a server that cannot

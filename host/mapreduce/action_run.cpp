@@ -77,6 +77,15 @@ std::optional<Error> ActionRun::failed(TaskRef ref, const Error& error, const st
                                      first.who + ": " + first.error.message};
 }
 
+std::optional<Error> ActionRun::process_lost(TaskRef ref, const std::string& who) {
+  std::string& victims = victims_[ref];
+  victims += (victims.empty() ? "" : ", ") + who;
+  if (++task(ref).lost_processes < kMaxProcesses) return std::nullopt;
+  return Error{Code::peer_lost, "a process has ended " + std::to_string(kMaxProcesses) + " times while it ran " +
+                                    task_text(ref) + ": that of " + victims +
+                                    "; what the task does may be what ends them (memory, a crash in C)"};
+}
+
 std::optional<Error> ActionRun::input_lost(TaskRef ref, const Error& error, const std::string& who, double now) {
   ++figures_[ref.stage].failures;
   const FirstError& first = first_error(input_errors_, ref, error, who, now);

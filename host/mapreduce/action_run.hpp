@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,8 @@ namespace actorhost {
 
 /// A task that fails so often ends the action.
 inline constexpr uint32_t kMaxFailures = 3;
+/// So does one while which so many processes ended: it may well be what ends them.
+inline constexpr uint32_t kMaxProcesses = 3;
 /// One whose inputs could not be had so often and for so many seconds as well: somebody has a broken disk. (A broken
 /// link takes one of its ends out of the run much sooner.)
 inline constexpr uint32_t kMaxLostInputs = 20;
@@ -39,15 +42,18 @@ class ActionRun {
   TaskOrder hand_out(TaskRef ref, std::map<StageId, uint32_t>& told, double now);
   /// Its output, which nobody had before, is there. Code::bad_data when the accumulators have become too many.
   Status count(TaskRef ref, TaskReport report, double now);
-  /// Its worker was lost.
+  /// Its worker does not work on it any more.
   void lost(TaskRef ref) { ++figures_[ref.stage].failures; }
-  /// The error that ends the action, once it does. `who` ran it.
+  /// The error that ends the action, once it does. `who` ran it. A process that is lost is `lost` beside.
+  std::optional<Error> process_lost(TaskRef ref, const std::string& who);
   std::optional<Error> failed(TaskRef ref, const Error& error, const std::string& who);
   std::optional<Error> input_lost(TaskRef ref, const Error& error, const std::string& who, double now);
   std::optional<Error> result_lost(const Error& error, const std::string& who, double now);
 
   bool over() const noexcept { return over_.has_value(); }
   bool over_well() const noexcept { return over() && well_; }
+  /// Whether no task of this action has failed with this message before.
+  bool is_news(const std::string& message) { return messages_.insert(message).second; }
   void end_well(double now);
   void end_badly(const Error& error, double now);
   /// It has ended well, but the final stage's outputs have changed since.
@@ -68,6 +74,7 @@ class ActionRun {
     uint32_t attempts = 0;
     uint32_t failures = 0;
     uint32_t lost_inputs = 0;
+    uint32_t lost_processes = 0;
     bool counted = false;
   };
   struct FirstError {
@@ -93,6 +100,8 @@ class ActionRun {
   size_t accumulator_bytes_ = 0;
   std::map<TaskRef, FirstError> errors_;
   std::map<TaskRef, FirstError> input_errors_;
+  std::map<TaskRef, std::string> victims_;  // who was lost with that task
+  std::set<std::string> messages_;
   uint32_t lost_results_ = 0;
   double first_result_lost_ = 0;
   bool well_ = false;

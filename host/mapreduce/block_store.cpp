@@ -23,13 +23,13 @@ struct BlockStore::Stored {
 
 BlockStore::~BlockStore() { clear(); }
 
-BlockStore::Attempt::Attempt(BlockStore* store, TaskId task, uint32_t buckets)
-    : store_(store), task_(task), outputs_(buckets) {
+BlockStore::Attempt::Attempt(BlockStore* store, TaskId task, uint32_t buckets, BlockPlace place)
+    : store_(store), task_(task), place_(place), outputs_(buckets) {
   for (auto& output : outputs_) output.emplace();
 }
 
-BlockStore::Attempt BlockStore::begin(StageId stage, uint32_t task, uint32_t buckets) {
-  return {this, {stage, task}, buckets};
+BlockStore::Attempt BlockStore::begin(StageId stage, uint32_t task, uint32_t buckets, BlockPlace place) {
+  return {this, {stage, task}, buckets, place};
 }
 
 BlockStore::Attempt::~Attempt() {
@@ -47,6 +47,13 @@ Status BlockStore::Attempt::append(uint32_t bucket, RowBlock block) {
   figures_.blocks += 1;
   figures_.rows += block.rows;
   figures_.bytes += block.bytes.size();
+  if (place_ == BlockPlace::disk) {
+    const auto ref = store_->spill_.append(block);
+    if (!ref) return ref.error();
+    const std::lock_guard lock(store_->mutex_);
+    store_->add(*outputs_[bucket], *ref);
+    return {};
+  }
   {
     const std::lock_guard lock(store_->mutex_);
     store_->add(*outputs_[bucket], std::move(block));
@@ -104,6 +111,20 @@ void BlockStore::add(Output& output, RowBlock block) {
   stored->list = bytes < kLargeBytes ? &small_ : &large_;
   stored->place = stored->list->insert(stored->list->end(), stored);
   output.blocks.push_back(stored);
+}
+
+void BlockStore::add(Output& output, const SpillRef& ref) {
+  output.figures.blocks += 1;
+  output.figures.rows += ref.rows;
+  output.figures.bytes += ref.raw_bytes;
+  figures_.blocks += 1;
+  figures_.rows += ref.rows;
+  figures_.spilled_bytes += ref.raw_bytes;
+  auto stored = std::make_shared<Stored>();
+  stored->block.rows = ref.rows;
+  stored->ref = ref;
+  stored->state = Stored::State::spilled;
+  output.blocks.push_back(std::move(stored));
 }
 
 void BlockStore::drop(TaskOutputs& outputs, std::vector<SpillRef>& unused) {

@@ -3,8 +3,9 @@
 // in memory as long as the budget allows; beyond that the oldest large ones go to the spill file, then the oldest small
 // ones. A block that was spilled is read from there each time: putting it back would only push out another.
 //
-// A task writes through an Attempt: what it has put out can be spilled from the start, but is nobody's until it is
-// committed, and is gone when the task fails. The disk is never waited for with the lock held.
+// A task writes through an Attempt: what it has put out can be spilled from the start, or lies on disk from the start,
+// but is nobody's until it is committed, and is gone when the task fails. The disk is never waited for with the lock
+// held.
 
 #include <cstdint>
 #include <list>
@@ -37,6 +38,8 @@ struct OutputFigures {
   uint64_t bytes = 0;  // wherever they are
 };
 
+enum class BlockPlace : uint8_t { memory, disk };
+
 class BlockStore {
   struct Stored;
   using StoredList = std::list<std::shared_ptr<Stored>>;
@@ -61,7 +64,8 @@ class BlockStore {
     Attempt& operator=(Attempt&& other) = delete;
     ~Attempt();
 
-    /// Blocks while others are written to disk. Its error is the spill file's, the block is kept all the same.
+    /// Blocks while this one or others are written to disk. Its error is the spill file's; a block that was to be in
+    /// memory is kept all the same.
     Status append(uint32_t bucket, RowBlock block);
     /// They are the task's outputs now, all of them, instead of those that it may have had.
     void commit();
@@ -72,15 +76,16 @@ class BlockStore {
     struct Detach {
       void operator()(BlockStore*) const noexcept {}
     };
-    Attempt(BlockStore* store, TaskId task, uint32_t buckets);
+    Attempt(BlockStore* store, TaskId task, uint32_t buckets, BlockPlace place);
 
     std::unique_ptr<BlockStore, Detach> store_;  // none when moved from or committed
     TaskId task_;
+    BlockPlace place_;
     TaskOutputs outputs_;
     OutputFigures figures_;
   };
   /// Each of the buckets exists once it is committed, also those without rows.
-  Attempt begin(StageId stage, uint32_t task, uint32_t buckets);
+  Attempt begin(StageId stage, uint32_t task, uint32_t buckets, BlockPlace place = BlockPlace::memory);
 
   /// One whole output at once, instead of the one that there may be.
   Status put(OutputId id, RowBlocks blocks);
@@ -103,6 +108,7 @@ class BlockStore {
  private:
   const Output* find(OutputId id) const;                           // locked
   void add(Output& output, RowBlock block);                        // locked
+  void add(Output& output, const SpillRef& ref);                   // locked
   void drop(TaskOutputs& outputs, std::vector<SpillRef>& unused);  // locked
   void drop(Output& output, std::vector<SpillRef>& unused);        // locked
   void replace(TaskId task, TaskOutputs outputs);

@@ -23,11 +23,15 @@ std::string part_name(uint32_t part, const FileOptions& options) {
   return name.append(extension_of(options.packing));
 }
 
+std::filesystem::path attempt_path(const SaveFolder& save, const std::string& name) {
+  if (is_committed(save)) return "/dev/null";
+  return save.staging / ("." + name + "-" + std::to_string(std::random_device()()));
+}
+
 Result<std::unique_ptr<FileSink>> FileSink::open(const SaveFolder& save, uint32_t part, const FileOptions& options) {
   const std::string name = part_name(part, options);
   std::unique_ptr<FileSink> sink(new FileSink(options, save.staging / name));
-  std::filesystem::path temporary = save.staging / ("." + name + "-" + std::to_string(std::random_device()()));
-  if (is_committed(save)) temporary = "/dev/null";
+  std::filesystem::path temporary = attempt_path(save, name);
   auto writer = PackedWriter::open(temporary, options.packing);
   if (!writer) {
     Error error = std::move(writer).error();

@@ -1,6 +1,6 @@
 #pragma once
 // A part of what a `save` writes: rows as text, CSV or JSON lines, in a file that gets its name when it is complete. A
-// sink belongs to the thread that works on the task.
+// sink belongs to the thread that works on the task. Parts of a checkpoint: row_file.hpp.
 
 #include <memory>
 #include <string>
@@ -11,7 +11,17 @@
 
 namespace actorhost {
 
-enum class RowFormat : uint8_t { text = 0, csv = 1, jsonl = 2 };
+enum class RowFormat : uint8_t { text = 0, csv = 1, jsonl = 2, rows = 3 };
+
+/// Any part of a folder that becomes complete.
+class PartSink : public TaskSink {
+ public:
+  /// The part is there under its name.
+  Status finish() override = 0;
+  virtual uint64_t rows() const noexcept = 0;
+  /// Of the file; after `finish`.
+  virtual uint64_t bytes() const noexcept = 0;
+};
 
 struct FileOptions {
   RowFormat format = RowFormat::text;
@@ -22,8 +32,10 @@ struct FileOptions {
 
 /// "part-00003.csv.gz"
 std::string part_name(uint32_t part, const FileOptions& options);
+/// A name for an attempt at it beside it, of its own and hidden; "/dev/null" when the save is complete already.
+std::filesystem::path attempt_path(const SaveFolder& save, const std::string& name);
 
-class FileSink final : public TaskSink {
+class FileSink final : public PartSink {
  public:
   /// Code::io when the save's folder is not there. A part of a save that is complete already goes nowhere.
   static Result<std::unique_ptr<FileSink>> open(const SaveFolder& save, uint32_t part, const FileOptions& options);
@@ -31,11 +43,9 @@ class FileSink final : public TaskSink {
   ~FileSink() override;
 
   Status put(const RowValue& first, const RowValue* second) override;
-  /// The part is there under its name.
   Status finish() override;
-  uint64_t rows() const noexcept { return rows_; }
-  /// Of the file; after `finish`.
-  uint64_t bytes() const noexcept { return writer_->file_bytes(); }
+  uint64_t rows() const noexcept override { return rows_; }
+  uint64_t bytes() const noexcept override { return writer_->file_bytes(); }
 
  private:
   FileSink(FileOptions options, std::filesystem::path path) : options_(std::move(options)), path_(std::move(path)) {}

@@ -10,7 +10,8 @@
 //                                              how many overs of this action have come to me
 //     done     0402  task report               body = what its accumulators got
 //     failed   0403  task code:u8 message:text lost:list(lost)     none lost: its Lua, or a file, is at fault
-//     finished 0404  -                         I have what I need of the action's result
+//     finished 0404  -                         I have what I need of the action's result; or, in no action: I have it
+//                                              from elsewhere, and shall not come
 //   tracker to worker:
 //     task     0410  task                      body = list(input), one for each need of the stage, in the plan's order
 //     over     0411  ok:u8 code:u8 message:text

@@ -7,7 +7,7 @@
 namespace actorhost {
 
 //   plan  = hash:u64 stages:list(stage) forget:list(u32)
-//   stage = id:u32 name:text tasks:u32 buckets:u32 keep:u8 needs:list(need)
+//   stage = id:u32 name:text tasks:u32 buckets:u32 keep:u8 needs:list(need)      keep: 0 no, 1 yes, 2 on disk
 //   need  = stage:u32 wide:u8 first:u32
 
 namespace {
@@ -46,7 +46,9 @@ PlanStage get_stage(Unpacker& in) {
   stage.name = in.text();
   stage.tasks = in.get<uint32_t>();
   stage.buckets = in.get<uint32_t>();
-  stage.keep = in.get<uint8_t>() != 0;
+  const auto keep = in.get<uint8_t>();
+  stage.keep = keep != 0;
+  stage.disk = keep == 2;
   stage.needs.resize(in.count(kNeedBytes));
   for (PlanDependency& need : stage.needs) {
     need.stage = in.get<StageId>();
@@ -79,7 +81,8 @@ std::string Plan::encode() const {
   Packer out;
   out.put(hash).put(static_cast<uint32_t>(stages.size()));
   for (const PlanStage& stage : stages) {
-    out.put(stage.id).put(stage.name).put(stage.tasks).put(stage.buckets).put(static_cast<uint8_t>(stage.keep));
+    const uint8_t keep = !stage.keep ? 0 : stage.disk ? 2 : 1;
+    out.put(stage.id).put(stage.name).put(stage.tasks).put(stage.buckets).put(keep);
     out.put(static_cast<uint32_t>(stage.needs.size()));
     for (const PlanDependency& need : stage.needs) {
       out.put(need.stage).put(static_cast<uint8_t>(need.wide)).put(need.first);

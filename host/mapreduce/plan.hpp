@@ -38,11 +38,12 @@ struct PlanStage {
   uint32_t buckets = 1;  // of each task's output
   bool keep = false;     // its outputs stay when the action is over
   std::vector<PlanDependency> needs;
+  bool disk = false;  // of kept ones: they lie on disk from the start
 };
 
 struct Plan {
   std::vector<PlanStage> stages;  // each after those that it needs; the last one is the final stage
-  std::vector<StageId> forget;    // kept ones that nobody can use any more
+  std::vector<StageId> forget;    // kept ones that this action and later ones do not ask for
   uint64_t hash = 0;              // of everything that decides what it computes, as Lua saw it
 
   /// Code::bad_argument unless ids are unique and not 0, stages come after what they need, there is a final stage,

@@ -35,13 +35,6 @@ Status check_replaceable(const fs::path& target) {
   return {};
 }
 
-Result<Json> read_mark(const fs::path& folder) {
-  std::ifstream file(folder / kMark);
-  Json mark = Json::parse(file, nullptr, false);
-  if (!mark.is_object()) return Error{Code::bad_data, folder.string() + ": no save has been completed there"};
-  return mark;
-}
-
 /// What the parts in `folder` are; what is left of attempts that have failed is removed.
 Result<SaveFigures> count_parts(const fs::path& folder) {
   SaveFigures found;
@@ -59,13 +52,17 @@ Result<SaveFigures> count_parts(const fs::path& folder) {
 }
 
 Status write_mark(const SaveFolder& save, const SaveFigures& figures) {
-  const Json mark = {{"id", save.id}, {"files", figures.files}, {"rows", figures.rows}, {"bytes", figures.bytes}};
+  Json mark = {{"id", save.id}, {"files", figures.files}, {"rows", figures.rows}, {"bytes", figures.bytes}};
+  if (!save.fingerprint.empty()) mark["checkpoint"] = save.fingerprint;
   const fs::path path = save.staging / kMark;
   auto fd = open_for_writing(path);
   if (!fd) return fd.error();
   const std::string text = mark.dump() + "\n";
   AH_TRY(write_all(fd->get(), std::as_bytes(std::span(text)), path));
-  return fd->close(path);
+  AH_TRY(fd->close(path));
+  if (save.fingerprint.empty()) return {};
+  AH_TRY(sync_path(path));
+  return sync_path(save.staging);
 }
 
 /// The hidden folder gets the target's name; the folder that has it is removed.
@@ -94,30 +91,53 @@ Status move_into_place(const SaveFolder& save) {
 
 }  // namespace
 
-Result<SaveFolder> begin_save(const std::string& path, bool overwrite, const std::string& id) {
+Result<fs::path> save_target(const std::string& path) {
   std::error_code error;
   fs::path target = fs::absolute(path, error).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();
   if (error || path.empty() || !target.has_filename() || target.filename() == "..") {
     return Error{Code::bad_argument, "'" + path + "' is no name for a folder"};
   }
-  SaveFolder save{target, target.parent_path() / ("." + target.filename().string() + ".saving-" + id), id, overwrite};
+  return target;
+}
+
+Result<SaveMark> read_mark(const fs::path& folder) {
+  std::ifstream file(folder / kMark);
+  const Json mark = Json::parse(file, nullptr, false);
+  const auto number = [&](const char* name) {
+    const auto found = mark.find(name);
+    return found != mark.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
+  };
+  const auto text = [&](const char* name) {
+    const auto found = mark.find(name);
+    return found != mark.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  if (!mark.is_object()) return Error{Code::bad_data, folder.string() + ": no save has been completed there"};
+  return SaveMark{text("id"), {number("files"), number("rows"), number("bytes")}, text("checkpoint")};
+}
+
+Result<SaveFolder> begin_save(const std::string& path, bool overwrite, const std::string& id) {
+  const auto target = save_target(path);
+  if (!target) return target.error();
+  const fs::path staging = target->parent_path() / ("." + target->filename().string() + ".saving-" + id);
+  const SaveFolder save{*target, staging, id, overwrite, {}};
   if (is_committed(save)) return save;
-  if (fs::exists(fs::symlink_status(target, error))) {
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(*target, error))) {
     if (!overwrite) {
-      return Error{Code::bad_argument, target.string() + ": exists; overwrite = true replaces it"};
+      return Error{Code::bad_argument, target->string() + ": exists; overwrite = true replaces it"};
     }
-    AH_TRY(check_replaceable(target));
+    AH_TRY(check_replaceable(*target));
   }
-  fs::create_directories(target.parent_path(), error);
-  if (!error) fs::create_directory(save.staging, error);
-  if (error) return Error{Code::io, target.string() + ": cannot be written: " + error.message()};
+  fs::create_directories(target->parent_path(), error);
+  if (!error) fs::create_directory(staging, error);
+  if (error) return Error{Code::io, target->string() + ": cannot be written: " + error.message()};
   return save;
 }
 
 bool is_committed(const SaveFolder& save) {
   const auto mark = read_mark(save.target);
-  return mark && mark->value("id", "") == save.id;
+  return mark && mark->id == save.id;
 }
 
 Result<SaveFigures> commit_save(const SaveFolder& save, const SaveFigures& figures) {
@@ -125,8 +145,7 @@ Result<SaveFigures> commit_save(const SaveFolder& save, const SaveFigures& figur
     abandon_save(save);
     const auto mark = read_mark(save.target);
     if (!mark) return mark.error();
-    return SaveFigures{mark->value("files", uint64_t{0}), mark->value("rows", uint64_t{0}),
-                       mark->value("bytes", uint64_t{0})};
+    return mark->figures;
   }
   const auto found = count_parts(save.staging);
   if (!found) return found.error();
@@ -138,6 +157,7 @@ Result<SaveFigures> commit_save(const SaveFolder& save, const SaveFigures& figur
   }
   AH_TRY(write_mark(save, figures));
   AH_TRY(move_into_place(save));
+  if (!save.fingerprint.empty()) AH_TRY(sync_path(save.target.parent_path()));
   return figures;
 }
 

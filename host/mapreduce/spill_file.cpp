@@ -5,9 +5,10 @@
 #include <system_error>
 
 #include <fcntl.h>
-#include <lz4.h>
 #include <unistd.h>
 #include <xxhash.h>
+
+#include "host/mapreduce/block_packing.hpp"
 
 namespace actorhost {
 
@@ -60,17 +61,6 @@ int read_all(int file, char* bytes, size_t size, uint64_t offset) {
 char* chars(Blob& blob) { return reinterpret_cast<char*>(blob.data()); }
 const char* chars(const Blob& blob) { return reinterpret_cast<const char*>(blob.data()); }
 
-/// The bytes to be stored: compressed into a block of their own, or `raw` itself.
-Blob packed(const Blob& raw) {
-  if (raw.size() < 64 || raw.size() > LZ4_MAX_INPUT_SIZE) return raw;
-  // Room for what is worth it only: LZ4 gives up when it has not enough.
-  const size_t room = raw.size() - raw.size() / 16;
-  Blob out = Blob::allocate(room);
-  const int size =
-      LZ4_compress_default(chars(raw), chars(out), static_cast<int>(raw.size()), static_cast<int>(out.size()));
-  return size > 0 ? out.slice(0, static_cast<size_t>(size)) : raw;
-}
-
 }  // namespace
 
 SpillFile::SpillFile(std::string folder) : folder_(default_folder(std::move(folder))) {}
@@ -106,7 +96,7 @@ Result<int> SpillFile::opened() {
 Result<SpillRef> SpillFile::append(const RowBlock& block) {
   const auto file = opened();
   if (!file) return file.error();
-  const Blob stored = packed(block.bytes);
+  const Blob stored = pack_block(block.bytes);
   SpillRef ref;
   ref.stored_bytes = stored.size();
   ref.raw_bytes = block.bytes.size();
@@ -130,12 +120,9 @@ Result<RowBlock> SpillFile::read(const SpillRef& ref) const {
   const Error damaged{Code::bad_data, "spilled rows in the temporary folder " + folder_ +
                                           " are not what was written there: is its disk failing?"};
   if (XXH3_64bits(stored.data(), stored.size()) != ref.checksum) return damaged;
-  if (ref.stored_bytes == ref.raw_bytes) return RowBlock{std::move(stored), ref.rows};
-  Blob raw = Blob::allocate(ref.raw_bytes);
-  const int size =
-      LZ4_decompress_safe(chars(stored), chars(raw), static_cast<int>(stored.size()), static_cast<int>(raw.size()));
-  if (size < 0 || static_cast<size_t>(size) != raw.size()) return damaged;
-  return RowBlock{std::move(raw), ref.rows};
+  auto raw = unpack_block(stored, ref.raw_bytes);
+  if (!raw) return damaged;
+  return RowBlock{*std::move(raw), ref.rows};
 }
 
 void SpillFile::drop(const SpillRef& ref) noexcept {

@@ -32,6 +32,8 @@ class TaskClient {
   bool has_lost() const noexcept { return !lost_.empty(); }
   /// This node has what it needs of the results.
   Status finished();
+  /// It has those of an action that it does not enter.
+  Status skipped(uint32_t action) { return send(finished_frame(action)); }
 
   /// The rows that the present task needs of its k-th dependency. Of a wide one it may name another bucket than its
   /// own, which is then what all tasks read. The client outlives the stream.

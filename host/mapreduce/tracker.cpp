@@ -50,6 +50,7 @@ void Tracker::handle(Frame&& frame, double now) {
 
 void Tracker::dispatch(NodeId id, Worker& worker, const Frame& frame, double now) {
   if (frame.kind == mapreduce_kind::begin) return on_begin(id, worker, frame, now);
+  if (frame.kind == mapreduce_kind::finished && !worker.action) return on_skipped(worker, frame);
   if (!worker.action || *worker.action != frame.tag) return ignore(frame, "the worker is not in that action");
   if (frame.kind == mapreduce_kind::want) return on_want(id, worker, frame, now);
   if (frame.kind == mapreduce_kind::done) return on_done(worker, frame, now);
@@ -64,8 +65,11 @@ void Tracker::on_begin(NodeId id, Worker& worker, const Frame& frame, double now
   auto begin = PlanBegin::read(frame);
   if (!begin) return refuse(id, number, begin.error());
   leave(worker);
+  const std::vector<StageId> unused = begin->plan.forget;
   ActionRun* run = open(number, std::move(*begin), id, now);
   if (run == nullptr) return;
+  unusable_.insert(unused.begin(), unused.end());
+  for (const StageId stage : unused) to_release_.try_emplace(stage, number);
   worker.action = number;
   worker.through = number;
   worker.overs = worker.overs_seen = 0;
@@ -162,7 +166,12 @@ void Tracker::on_failed(NodeId id, Worker& worker, const Frame& frame, double no
 void Tracker::on_task_failed(NodeId id, ActionRun& run, TaskRef ref, const TaskFailed& failed, uint32_t number,
                              double now) {
   const std::string who = membership_->describe(id);
-  log_.warn(kWho, run.task_text(ref) + ", failed on " + who + ": " + first_line(failed.error.message));
+  const std::string message = run.task_text(ref) + ", failed on " + who + ": " + first_line(failed.error.message);
+  if (run.is_news(first_line(failed.error.message))) {
+    log_.warn(kWho, message);
+  } else {  // the error that ends the action says how often
+    log_.debug(kWho, message);
+  }
   std::optional<Error> last;
   if (failed.lost.empty()) {
     last = run.failed(ref, failed.error, who);
@@ -188,6 +197,11 @@ void Tracker::on_result_lost(NodeId id, uint32_t number, ActionRun& run, const T
 void Tracker::on_finished(Worker& worker, uint32_t number) {
   leave(worker);
   worker.through = uint64_t{number} + 1;
+}
+
+/// It was late, and has the action's value without having been in it.
+void Tracker::on_skipped(Worker& worker, const Frame& frame) {
+  worker.through = std::max(worker.through, uint64_t{frame.tag} + 1);
 }
 
 /// Outputs of `stages` that were not to be had where they were said to be. False when that is no news.
@@ -223,6 +237,17 @@ void Tracker::leave(Worker& worker) {
   worker.idle = false;
 }
 
+/// It is gone, and its process with it. Gives the action that ends with that, and the error.
+std::optional<std::pair<uint32_t, Error>> Tracker::lose_worker(Worker& worker, const std::string& who) {
+  std::optional<std::pair<uint32_t, Error>> last;
+  if (worker.action && worker.running) {
+    ActionRun& run = actions_.at(*worker.action);
+    if (auto error = run.process_lost(*worker.running, who)) last = {*worker.action, *std::move(error)};
+  }
+  leave(worker);
+  return last;
+}
+
 void Tracker::membership_changed(MembershipPtr newest, double now) {
   const MembershipPtr before = std::exchange(membership_, std::move(newest));
   for (const ProcessInfo& info : before->processes()) {
@@ -232,10 +257,15 @@ void Tracker::membership_changed(MembershipPtr newest, double now) {
     log_.info(kWho, std::to_string(lost) + " outputs are lost with " + info.host + "; what is needed is made again");
     for (auto& [number, run] : actions_) run.board().spoil();
   }
+  std::vector<std::pair<uint32_t, Error>> ends;
   for (auto& [id, worker] : workers_) {
-    if (!membership_->alive(id)) leave(worker);
+    if (membership_->alive(id)) continue;
+    if (auto last = lose_worker(worker, before->describe(id))) ends.push_back(*std::move(last));
   }
   std::erase_if(workers_, [this](const auto& entry) { return !membership_->alive(entry.first); });
+  for (const auto& [number, error] : ends) {
+    if (ActionRun& run = actions_.at(number); !run.over()) end(number, run, error, now);
+  }
   for (const Member& member : membership_->workers()) add_worker(member);
   std::deque<Frame> early;
   early.swap(early_);
@@ -347,37 +377,57 @@ void Tracker::refuse(NodeId id, uint32_t number, const Error& error) {
 
 /// In order: whoever is through with one is through with all before it.
 void Tracker::drop_actions() {
-  while (!actions_.empty()) {
-    const auto oldest = actions_.begin();
-    const auto through = [&](const auto& entry) { return entry.second.through > oldest->first; };
-    if (!std::all_of(workers_.begin(), workers_.end(), through)) return;
-    forget(oldest->first, oldest->second);
-    actions_.erase(oldest);
+  while (drop_oldest()) {
   }
+  release();
+}
+
+bool Tracker::drop_oldest() {
+  const auto oldest = actions_.begin();
+  const auto through = [&](const auto& entry) { return entry.second.through > oldest->first; };
+  if (oldest == actions_.end() || !std::all_of(workers_.begin(), workers_.end(), through)) return false;
+  forget(oldest->first, oldest->second);
+  actions_.erase(oldest);
+  return true;
 }
 
 void Tracker::forget(uint32_t number, const ActionRun& run) {
-  ForgetOutputs list;
+  std::vector<StageId> made;
   std::vector<StageId> unused;  // those that nobody has ever made, too
   const Plan& plan = run.plan();
-  unusable_.insert(plan.forget.begin(), plan.forget.end());
   for (uint32_t i = 0; i < plan.stages.size(); ++i) {
     const PlanStage& stage = plan.stages[i];
     if ((stage.keep && !unusable_.contains(stage.id)) || needed_by_others(stage.id, number)) continue;
-    if (run.touched(i) || run.board().outputs(i).here != 0) list.stages.push_back(stage.id);
+    if (run.touched(i) || run.board().outputs(i).here != 0) made.push_back(stage.id);
     unused.push_back(stage.id);
   }
-  for (const StageId stage : plan.forget) {
-    if (run.board().find(stage) || needed_by_others(stage, number)) continue;
-    list.stages.push_back(stage);
-    unused.push_back(stage);
-  }
   for (const StageId stage : unused) places_.forget(stage);
-  if (list.stages.empty()) return;
+  send_forget(made, number);
+}
+
+/// What is kept and not asked for any more, as soon as nobody can be in an earlier action. Plans that have it among
+/// their ancestors, in case something is lost, keep it until they are dropped.
+void Tracker::release() {
+  std::vector<StageId> released;
+  std::erase_if(to_release_, [&](const auto& entry) {
+    const auto [stage, action] = entry;
+    const auto begun = [action = action](const auto& worker) { return worker.second.through >= action; };
+    if (!std::all_of(workers_.begin(), workers_.end(), begun) || needed_by_others(stage, std::nullopt)) return false;
+    if (places_.knows(stage)) released.push_back(stage);
+    return true;
+  });
+  for (const StageId stage : released) places_.forget(stage);
+  send_forget(released, 0);
+}
+
+void Tracker::send_forget(const std::vector<StageId>& stages, uint32_t number) {
+  if (stages.empty()) return;
+  const ForgetOutputs list{stages, {}};
   for (const ProcessInfo& info : membership_->processes()) out_.push_back(list.frame(info.process, number));
 }
 
-bool Tracker::needed_by_others(StageId stage, uint32_t number) const {
+/// By any action but `number`.
+bool Tracker::needed_by_others(StageId stage, std::optional<uint32_t> number) const {
   return std::any_of(actions_.begin(), actions_.end(), [&](const auto& entry) {
     return entry.first != number && entry.second.board().find(stage).has_value();
   });

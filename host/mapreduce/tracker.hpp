@@ -6,9 +6,10 @@
 // An action begins with the first `begin` for its number and is over when the final stage's outputs are all there, or
 // with an error; every worker that has begun it is told, and so is each that begins it later. Several actions may be
 // known at a time, since a worker that has its result goes on while others still fetch theirs. An action is dropped,
-// and what nobody can use any more is forgotten everywhere, when every live worker is through with it: it has said so,
-// or it has begun a later one. A worker that only comes to it after that brings the plan along, and what it needs is
-// made again.
+// and what it has made is forgotten everywhere but for what is kept, when every live worker is through with it: it has
+// said so, or it has begun a later one. A worker that only comes to it after that brings the plan along, and what it
+// needs is made again. What is kept is forgotten when one worker has said, as it began an action, that its script does
+// not ask for it any more (scripts are the same, so nobody's does), and all others have begun that action too.
 
 #include <deque>
 #include <map>
@@ -86,13 +87,14 @@ class Tracker {
   void on_task_failed(NodeId id, ActionRun& run, TaskRef ref, const TaskFailed& failed, uint32_t number, double now);
   void on_result_lost(NodeId id, uint32_t number, ActionRun& run, const TaskFailed& failed, double now);
   void on_finished(Worker& worker, uint32_t number);
+  void on_skipped(Worker& worker, const Frame& frame);
   bool drop_outputs(const std::vector<StageId>& stages, const std::vector<LostInput>& lost, uint64_t seen);
   void spoil_others(StageId stage, const ActionRun* except);
   std::optional<TaskRef> take_running(const ActionRun& run, Worker& worker, const TaskName& name);
 
   void add_worker(const Member& member);
-  void lose_worker(NodeId id);
   void leave(Worker& worker);
+  std::optional<std::pair<uint32_t, Error>> lose_worker(Worker& worker, const std::string& who);
   void settle(double now);
   void serve(uint32_t number, ActionRun& run, double now);
   std::map<ProcessId, double> workers_to_come(uint32_t number, const ActionRun& run) const;
@@ -102,8 +104,11 @@ class Tracker {
   void send_over(uint32_t number, const ActionRun& run, NodeId id, Worker& worker);
   void refuse(NodeId id, uint32_t number, const Error& error);
   void drop_actions();
+  bool drop_oldest();
   void forget(uint32_t number, const ActionRun& run);
-  bool needed_by_others(StageId stage, uint32_t number) const;
+  void release();
+  void send_forget(const std::vector<StageId>& stages, uint32_t number);
+  bool needed_by_others(StageId stage, std::optional<uint32_t> number) const;
   void ignore(const Frame& frame, const std::string& why) const;
 
   Log& log_;
@@ -113,7 +118,8 @@ class Tracker {
   uint64_t next_worker_ = 0;  // no worker has had this number or a higher one
   std::deque<Frame> early_;   // from workers that the membership does not have yet
   Actions actions_;
-  std::set<StageId> unusable_;  // kept once; who comes late to an earlier action may have them made again
+  std::set<StageId> unusable_;              // kept once; who comes late to an earlier action may have them made again
+  std::map<StageId, uint32_t> to_release_;  // of those, still here: the action from which on they are not asked for
   double wake_at_;
   std::vector<Frame> out_;
 };

@@ -129,6 +129,30 @@ TEST_CASE("a disk that cannot be written is an error of the put, and the rows st
   CHECK(budget.used() == 0);
 }
 
+TEST_CASE("what is to lie on disk takes no memory, however much there is, and its room is given back") {
+  World w(1 << 20);
+  Rng rng(3);
+  const auto rows = some_rows(rng, 500);
+  {
+    auto attempt = w.store.begin(1, 0, 1, BlockPlace::disk);
+    for (auto& block : blocks_of(rows, 50)) REQUIRE(attempt.append(0, block).ok());
+    CHECK(w.budget.used() == 0);
+    CHECK(attempt.figures().rows == rows.size());
+    attempt.commit();
+  }
+  CHECK(w.budget.used() == 0);
+  CHECK(w.store.figures().memory_bytes == 0);
+  CHECK(w.store.figures().spilled_bytes == w.store.output({1, 0, 0})->bytes);
+  CHECK(all_rows(w.store, {1, 0, 0}) == rows);
+  w.store.forget(1);
+  CHECK(w.store.figures().spilled_bytes == 0);
+  {
+    auto given_up = w.store.begin(1, 0, 1, BlockPlace::disk);
+    REQUIRE(given_up.append(0, block_of({{Plain::of(1.0), {}}})).ok());
+  }
+  CHECK(w.store.figures().spilled_bytes == 0);
+}
+
 TEST_CASE("random puts, attempts and forgets leave what a map of rows holds") {
   const uint64_t seed = GENERATE(1U, 2U, 3U, 4U);
   CAPTURE(seed);
@@ -143,7 +167,7 @@ TEST_CASE("random puts, attempts and forgets leave what a map of rows holds") {
       model[id] = some_rows(rng, 40);
       REQUIRE(w.store.put(id, blocks_of(model[id], 1 + rng.below(10))).ok());
     } else if (what < 12) {
-      auto attempt = w.store.begin(id.stage, id.task, 2);
+      auto attempt = w.store.begin(id.stage, id.task, 2, what % 2 == 0 ? BlockPlace::disk : BlockPlace::memory);
       std::vector<PlainRow> rows[2] = {some_rows(rng, 30), some_rows(rng, 30)};
       for (uint32_t bucket = 0; bucket < 2; ++bucket) {
         for (auto& block : blocks_of(rows[bucket], 7)) REQUIRE(attempt.append(bucket, block).ok());

@@ -15,7 +15,7 @@ Plan sample() {
   plan.hash = 0xfeedULL;
   plan.stages = {{1, "load, flatmap, map", 2, 3, false, {}},
                  {2, "reduce_by_key", 3, 1, true, {{1, true, 0}}},
-                 {5, "map", 3, 1, false, {{2, false, 0}}},
+                 {5, "map", 3, 1, true, {{2, false, 0}}, true},
                  {6, "union", 5, 1, false, {{5, false, 0}, {1, false, 3}}}};
   plan.forget = {3, 4};
   return plan;
@@ -50,6 +50,9 @@ TEST_CASE("a plan arrives as it was sent") {
   CHECK(plan->stages[0].buckets == 3);
   CHECK_FALSE(plan->stages[0].keep);
   CHECK(plan->stages[1].keep);
+  CHECK_FALSE(plan->stages[1].disk);
+  CHECK(plan->stages[2].keep);
+  CHECK(plan->stages[2].disk);
   REQUIRE(plan->stages[3].needs.size() == 2);
   CHECK(plan->stages[3].needs[1].stage == 1);
   CHECK_FALSE(plan->stages[3].needs[1].wide);

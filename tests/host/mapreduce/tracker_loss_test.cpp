@@ -1,5 +1,4 @@
-// What the tracker does when tasks fail, processes are lost and outputs are no longer needed; and how large a job it
-// bears.
+// What the tracker does when tasks fail and processes are lost; and how large a job it bears.
 
 #include <algorithm>
 #include <ctime>
@@ -37,6 +36,46 @@ TEST_CASE("a task that fails three times ends the action with its first error") 
           "and a traceback");
     CHECK(over.stages[0].failures == 3);
   }
+}
+
+TEST_CASE("failures with the same message are warned of once") {
+  TrackerWorld world({0});
+  world.enter(0, 1, plan_of({stage_of(1, 2)}));
+  world.failed(0, 1, world.task(0), "job.lua:3: the same");
+  world.want(0, 1);
+  CHECK(world.warnings == 1);
+  world.failed(0, 1, world.task(0), "job.lua:3: the same\nand a traceback");
+  world.want(0, 1);
+  CHECK(world.warnings == 1);
+  CHECK(world.lines.size() == 2);
+  world.failed(0, 1, world.task(0), "job.lua:4: another");
+  CHECK(world.warnings == 2);
+}
+
+TEST_CASE("a task with which three processes were lost ends the action") {
+  TrackerWorld world({0, 1, 2, 3, 4});
+  const Plan plan = plan_of({stage_of(1, 2)});
+  world.begin(0, 1, plan);
+  for (const NodeId worker : {1U, 2U}) {
+    world.enter(worker, 1, plan);
+    CHECK(world.task(worker) == TaskName{1, 0, worker});
+    world.lose(worker);
+    CHECK(world.quiet(0));
+  }
+  // What another process has done meanwhile, or one that leaves the action, is no loss of a process.
+  world.enter(3, 1, plan);
+  CHECK(world.task(3) == TaskName{1, 0, 3});
+  world.begin(3, 2, plan_of({stage_of(7, 1)}, 2));
+  world.lose(3);
+  CHECK(world.quiet(0));
+  world.enter(4, 1, plan);
+  CHECK(world.task(4) == TaskName{1, 0, 4});
+  world.lose(4);
+  const ActionOver over = world.over(0);
+  CHECK_FALSE(over.ok);
+  CHECK(over.code == Code::peer_lost);
+  CHECK_THAT(over.message, Contains("a process has ended 3 times while it ran stage 1 (stage1), task 1 of 2: that of "
+                                    "rank 1 (worker 1 on host1), rank 1 (worker 2 on host2), "));
 }
 
 TEST_CASE("a want that crosses the end is answered by that, and one that knows of the end by another") {
@@ -279,117 +318,6 @@ TEST_CASE("a stage that nobody can use any more is not kept when a latecomer has
   run_alone(world, 1, 1, iteration(1, 2));
   world.finished(1, 1);
   CHECK(world.forget(1).stages == std::vector<StageId>{1, 2});
-}
-
-// ---- what is kept and forgotten ----
-
-TEST_CASE("outputs are forgotten everywhere when everybody is through, but for those that are kept") {
-  TrackerWorld world({0, 1});
-  run_alone(world, 0, 1, iteration(2, 2));
-  world.begin(1, 1, iteration(2, 2));
-  world.over(1);
-  world.finished(0, 1);
-  CHECK(world.quiet(data_address(0)));
-  world.finished(1, 1);
-  for (const ProcessId process : {0U, 1U}) CHECK(world.forget(process).stages == std::vector<StageId>{2});
-  CHECK(world.tracker->actions() == 0);
-  // The next action finds what was kept.
-  world.enter(0, 2, iteration(2, 3));
-  CHECK(world.work(0, 2).stage == 3);
-  CHECK(world.work(0, 2).stage == 3);
-  CHECK(world.over(0).stages[0].reused == 2);
-}
-
-TEST_CASE("a worker is through with an action that it never began when it begins a later one, or dies") {
-  TrackerWorld world({0, 1});
-  run_alone(world, 0, 1, word_count());
-  world.finished(0, 1);
-  CHECK(world.quiet(data_address(0)));
-  SECTION("it goes on") {
-    world.begin(1, 2, plan_of({stage_of(7, 1)}, 2));
-    CHECK(world.forget(1).stages == std::vector<StageId>{1, 2});
-  }
-  SECTION("it dies") {
-    world.lose(1);
-    CHECK(world.quiet(data_address(1)));
-  }
-  CHECK(world.forget(0).stages == std::vector<StageId>{1, 2});
-}
-
-TEST_CASE("what a plan says that nobody can use any more is forgotten with its action") {
-  TrackerWorld world({0});
-  run_alone(world, 0, 1, iteration(2, 2));
-  world.finished(0, 1);
-  world.forget(0);
-  Plan plan = plan_of({stage_of(9, 1)}, 9);
-  plan.forget = {1};
-  run_alone(world, 0, 2, plan);
-  world.finished(0, 2);
-  CHECK(world.forget(0).stages == std::vector<StageId>{9, 1});
-  CHECK_FALSE(world.tracker->places().knows(1));
-}
-
-TEST_CASE("what the next action has in its plan is left to that action") {
-  TrackerWorld world({0, 1});
-  run_alone(world, 0, 1, word_count());
-  world.begin(1, 1, word_count());
-  world.over(1);
-  world.finished(0, 1);
-  Plan next = plan_of({stage_of(1, 2, {}, 2), stage_of(2, 2, {wide(1)}), stage_of(3, 2, {narrow(2)})}, 3);
-  world.enter(0, 2, next);
-  world.finished(1, 1);  // now everybody is through with the first one
-  CHECK(world.quiet(data_address(0)));
-  CHECK(world.work(0, 2) == TaskName{3, 0, 1});
-  CHECK(world.work(0, 2) == TaskName{3, 1, 1});
-  world.over(0);
-  world.finished(0, 2);
-  world.begin(1, 2, next);
-  world.finished(1, 2);
-  CHECK(world.forget(0).stages == std::vector<StageId>{1, 2, 3});
-}
-
-TEST_CASE("a second copy of an output in another process is forgotten there") {
-  TrackerWorld world({0, 1});
-  const Plan failing = plan_of({stage_of(1, 1), stage_of(2, 1), stage_of(3, 1, {narrow(1), narrow(2)})});
-  world.enter(0, 1, failing);
-  world.enter(1, 1, failing);
-  CHECK(world.task(0) == TaskName{1, 0, 1});
-  for (uint32_t i = 1; i <= kMaxFailures; ++i) {
-    world.failed(1, 1, world.task(1), "no");
-    if (i < kMaxFailures) world.want(1, 1);
-  }
-  world.over(1);
-  world.finished(1, 1);
-  // The other is still at its task when the next action makes the same output.
-  const Plan next = plan_of({stage_of(1, 1)}, 2);
-  world.enter(1, 2, next);
-  CHECK(world.task(1) == TaskName{1, 0, 1});
-  world.done(1, 2, {1, 0, 1});
-  CHECK(world.over(1).ok);
-  world.done(0, 1, {1, 0, 1});
-  const ForgetOutputs copy = world.forget(0);
-  CHECK(copy.stages.empty());
-  CHECK(copy.tasks == std::vector<ForgetOutputs::Task>{{1, 0}});
-  CHECK(world.tracker->places().stage(1).at[0] == 1);
-}
-
-TEST_CASE("a worker that comes to an action when all others are through with it has it made again") {
-  TrackerWorld world({0});
-  run_alone(world, 0, 1, word_count());
-  world.finished(0, 1);
-  CHECK(world.tracker->actions() == 0);
-  world.join(1, 1);
-  run_alone(world, 1, 1, word_count());
-  world.finished(1, 1);
-}
-
-TEST_CASE("no wait for who has died in an action: the last worker's death leaves nothing behind") {
-  TrackerWorld world({0, 1});
-  world.enter(1, 1, word_count());
-  world.begin(0, 1, word_count());
-  world.finished(0, 1);
-  world.lose(1);
-  CHECK(world.tracker->actions() == 0);
 }
 
 // ---- size ----

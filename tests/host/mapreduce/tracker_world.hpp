@@ -49,7 +49,10 @@ class TrackerWorld {
  public:
   /// Worker i lives in process homes[i].
   explicit TrackerWorld(const std::vector<ProcessId>& homes)
-      : log(LogLevel::debug, [this](LogLevel, std::string_view line) { lines.emplace_back(line); }) {
+      : log(LogLevel::debug, [this](LogLevel level, std::string_view line) {
+          lines.emplace_back(line);
+          if (level == LogLevel::warn) ++warnings;
+        }) {
     for (NodeId id = 0; id < homes.size(); ++id) members.push_back({id, homes[id]});
     tracker = std::make_unique<Tracker>(log, table());
   }
@@ -137,6 +140,7 @@ class TrackerWorld {
 
   Log log;
   std::vector<std::string> lines;
+  int warnings = 0;
   std::vector<Member> members;
   double now = 100;
   std::unique_ptr<Tracker> tracker;
