@@ -380,13 +380,45 @@ operations.zip = {
   model = numbered,
 }
 
-operations.cache = {
-  from = same, order = "kept",
-  apply = function(_, dataset)
-    dataset:cache():count()
+-- ---- rows that stay ----
+
+local function unchanged(_, rows) return rows end
+
+-- What `keep` keeps, once it has been made; unless it is kept already.
+local function kept_by(keep)
+  return function(_, dataset)
+    if not dataset.kept then keep(dataset) end
+    dataset:count()
     return dataset
+  end
+end
+
+operations.cache = {
+  from = same, order = "kept", model = unchanged,
+  apply = kept_by(function(dataset) dataset:cache() end),
+}
+
+operations.persist = {
+  from = same, order = "kept", model = unchanged,
+  apply = kept_by(function(dataset) dataset:persist { disk = true } end),
+}
+
+operations.unpersist = {
+  from = same, order = "kept", model = unchanged,
+  apply = function(_, dataset)
+    dataset:count()
+    return dataset:unpersist()
   end,
-  model = function(_, rows) return rows end,
+}
+
+local checkpoints = 0
+
+operations.checkpoint = {
+  from = same, order = "kept", model = unchanged,
+  apply = function(_, dataset)
+    checkpoints = checkpoints + 1
+    return dataset:checkpoint("checkpoint-" .. checkpoints)
+  end,
 }
 
 return operations

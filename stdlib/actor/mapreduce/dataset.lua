@@ -15,6 +15,9 @@ local node = require("actor.c.node")
 ---@field partitions? integer of sources and wide operations
 ---@field plan? fun(planner: actor.mapreduce.Planner, dataset: actor.mapreduce.Dataset): actor.mapreduce.Stage of wide ones
 ---@field keyed? boolean pairs that are spread by the hash of their key, by as many partitions as there are
+---@field kept? "memory"|"disk" where the rows stay (kept.lua)
+---@field stage? actor.mapreduce.Stage that has made the kept rows
+---@field hold? userdata on them (releases.lua)
 local Dataset = {}
 Dataset.__index = Dataset
 
@@ -114,13 +117,6 @@ function M.exchange(planner, dataset) return planner:exchange(dataset) end
 ---@return actor.mapreduce.Dataset
 function M.gathered(dataset, op)
   return M.new { kind = "wide", op = op, parents = { dataset }, partitions = 1, plan = M.exchange, output = "buckets", input = "rows" }
-end
-
----Keeps the rows where they are made: the next action that needs them finds them there.
----@return actor.mapreduce.Dataset self
-function Dataset:cache()
-  self.kept = true
-  return self
 end
 
 return M

@@ -39,7 +39,8 @@ local function stage_text(i, stage, places)
   output = output and output:format(stage.buckets) or label and label.op
   local text = ("stage %d: %s; %d task%s%s"):format(i, stage.name, stage.tasks, stage.tasks == 1 and "" or "s",
     output and ", " .. output or "")
-  return text .. (stage.keep and ", kept" or "") .. sources_text(stage, places)
+  local kept = stage.keep and (stage.disk and ", kept on disk" or ", kept") or ""
+  return text .. kept .. sources_text(stage, places)
 end
 
 local function figures_text(figures)
@@ -59,7 +60,7 @@ end
 ---@return string
 function Dataset:explained()
   local last = self.last_run
-  local stages = last and last.stages or plans.make(self, { kind = "rows" }, plans.default_partitions())
+  local stages = last and last.stages or plans.show(self, plans.default_partitions())
   local places, out = {}, {}
   for i, stage in ipairs(stages) do places[stage] = i end
   for i, stage in ipairs(stages) do

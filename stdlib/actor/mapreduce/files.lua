@@ -73,7 +73,7 @@ end
 local function source(op, url, options, make)
   local operation = "mapreduce." .. op
   options = options or {}
-  check.options(options, { on_error = "string?", timeout = "number?" }, operation)
+  check.options(options, { on_error = "string?", timeout = "number?", ca_file = "string?" }, operation)
   if options.on_error then check.one_of(options.on_error, { "fail", "skip" }, "on_error", operation) end
   if options.timeout then check.number(options.timeout, "timeout", operation, 1) end
   local files = files_of(url, operation)
@@ -82,6 +82,7 @@ local function source(op, url, options, make)
     kind = "source", op = op, partitions = #splits, signature = codec.hash(files),
     source = {
       kind = "files", splits = splits, skip = options.on_error == "skip", seconds = options.timeout or SILENT_SECONDS,
+      ca_file = options.ca_file,
     },
   }
 end
@@ -90,6 +91,8 @@ end
 ---@field on_error? "fail"|"skip" what cannot be read (damaged, gone, changed, a server's error) fails the job (default), or
 ---its rest is left out, counted as skipped and warned about
 ---@field timeout? number seconds without a byte from a server until that is an error, default 30
+---@field ca_file? string PEM certificates that those of https servers are checked against; default: the file that
+---CURL_CA_BUNDLE or SSL_CERT_FILE names in the environment, else the system's
 
 ---The lines of files and URLs, without their ends. A file is `file://` or `unix://` and a path, or a path; so are a folder
 ---(all its files) and a glob. Files are cut on line borders and shared; gzip, Zstandard, xz and bzip2 are unpacked. Every

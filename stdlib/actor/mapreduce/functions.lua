@@ -7,10 +7,15 @@ local M = {}
 
 local getupvalue, setupvalue = debug.getupvalue, debug.setupvalue
 
-local function is_users(fn)
+---Whether a function is the script's: neither of C nor of the standard library.
+---@param fn function
+---@return boolean
+function M.is_users(fn)
   local info = debug.getinfo(fn, "S")
   return info.what ~= "C" and info.source:sub(1, 8) ~= "@stdlib/"
 end
+
+local is_users = M.is_users
 
 local function freeze(fn, done)
   if not is_users(fn) then return fn end

@@ -17,7 +17,7 @@ function sources.files(source, task)
   local split = source.splits[task]
   return required(api.split(ffi.new("ah_mr_split", {
     path = split.path, kind = split_kinds[split.kind], skip = source.skip and 1 or 0, from = split.from or 0, to = split.to or 0,
-    size = split.size or -1, seconds = source.seconds,
+    size = split.size or -1, seconds = source.seconds, ca_file = source.ca_file,
   })))
 end
 
@@ -34,6 +34,10 @@ end
 function sources.range(source, task)
   local from, to = source.part(task)
   return required(api.range(source.first, source.step, from, to))
+end
+
+function sources.checkpoint(source, task)
+  return required(api.row_file(source.folder, source.id, task - 1))
 end
 
 -- Each kind of input makes, for a stage's `input` of which the first need is the k-th (from 0) of the stage, what opens the

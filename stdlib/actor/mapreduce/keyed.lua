@@ -2,6 +2,7 @@
 --- a table of two elements counts as a pair. Datasets that are spread by key already, by as many partitions, stay where they
 --- are: a join behind reduce_by_key moves nothing of that side.
 local check = require("actor.check")
+local codec = require("actor.codec")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
 local functions = require("actor.mapreduce.functions")
@@ -47,7 +48,7 @@ function Dataset:aggregate_by_key(zero, seq, comb, options)
   local fresh, fn = compile.copies_of(zero), functions.freeze(seq)
   return keyed("aggregate_by_key", { self }, options, {
     output = "combine", input = "combined", fn = fn, merge = functions.freeze(comb),
-    initial = function(value) return fn(fresh(), value) end, objects = compile.is_object(zero),
+    initial = function(value) return fn(fresh(), value) end, objects = compile.is_object(zero), signature = codec.hash(zero),
   })
 end
 
@@ -60,7 +61,9 @@ function Dataset:fold_by_key(zero, fn, options)
   functions.check(fn, "fn", "fold_by_key")
   if zero == nil then check.wrong("zero", "mapreduce.fold_by_key", "a value", zero) end
   local fresh, frozen = compile.copies_of(zero), functions.freeze(fn)
-  return self:reduce_by_key(frozen, options):map_values(function(value) return frozen(fresh(), value) end)
+  local folded = self:reduce_by_key(frozen, options):map_values(function(value) return frozen(fresh(), value) end)
+  folded.signature = codec.hash(zero)
+  return folded
 end
 
 ---The values of each key together: `key, {value, ...}`, in the order of the rows. The values of one key have to fit in

@@ -18,6 +18,8 @@ local required, as_value = compile.required, compile.as_value
 ---@field begin fun(): fun(a: any, b: any), fun(): any a task's part: what gets each row, and what gives the summary then
 ---@field carry fun(summaries: any[], n: integer): any[] what each task is to know, from the summaries of all n tasks in order
 ---@field read fun(known: any, rest: fun(a: any, b: any)): fun(a: any, b: any) what gets each row behind that
+---@field fn? function the user's in it
+---@field signature? any what else decides
 
 -- ---- summaries ----
 
@@ -98,7 +100,9 @@ end
 ---@param scan actor.mapreduce.Scan
 local function scanned(op, self, scan)
   datasets.check(self, op)
-  return datasets.new { kind = "wide", op = op, parents = { self }, plan = plan_scan, scan = scan }
+  return datasets.new {
+    kind = "wide", op = op, parents = { self }, plan = plan_scan, scan = scan, fn = scan.fn, signature = scan.signature,
+  }
 end
 
 -- ---- numbering ----
@@ -145,6 +149,7 @@ function Dataset:prefix_sum(fn)
     return fn(sum, value)
   end
   return scanned("prefix_sum", self, {
+    fn = fn,
     begin = function()
       local sum
       return function(a, b) sum = combined(sum, as_value(a, b)) end, function() return sum end
@@ -188,6 +193,7 @@ function Dataset:window(n)
     return rows
   end
   return scanned("window", self, {
+    signature = n,
     begin = function()
       local rows = {}
       return function(a, b) rows = slide(rows, a, b) end, function() return last_rows(n - 1, rows) end

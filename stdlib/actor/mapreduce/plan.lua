@@ -2,6 +2,7 @@
 --- narrow operations behind it (fused into one loop), and what becomes of the rows. It ends at wide operations, at
 --- datasets that are kept, and where more than one consumer waits for the same rows.
 local functions = require("actor.mapreduce.functions")
+local releases = require("actor.mapreduce.releases")
 local node = require("actor.c.node")
 
 ---@class actor.mapreduce.Stage
@@ -9,7 +10,8 @@ local node = require("actor.c.node")
 ---@field name string "flatmap, map, reduce_by_key"
 ---@field tasks integer
 ---@field buckets integer
----@field keep boolean
+---@field keep? boolean
+---@field disk? boolean of kept ones: on disk
 ---@field needs actor.mapreduce.Need[]
 ---@field input table where the rows come from: `kind` as in inputs.lua, `dataset` whose rows they are
 ---@field ops actor.mapreduce.Dataset[] narrow operations, in order
@@ -42,6 +44,8 @@ end
 
 ---@class actor.mapreduce.Planner
 ---@field parallelism integer
+---@field shown boolean the plan is only looked at: nothing of it stays
+
 -- Of a stage. Its loop is one Lua function, which may have 60 upvalues and 200 local variables, up to 4 of an operation.
 local MOST_OPERATIONS = 20
 
@@ -51,8 +55,10 @@ Planner.__index = Planner
 ---@param fields table
 ---@return actor.mapreduce.Stage
 function Planner:stage(fields)
-  stages_made = stages_made + 1
-  fields.id = stages_made
+  if not self.shown then
+    stages_made = stages_made + 1
+    fields.id = stages_made
+  end
   fields.ops = fields.ops or {}
   fields.needs = fields.needs or {}
   return fields
@@ -94,8 +100,9 @@ function Planner:open(dataset)
   end
   if not dataset.kept and self.uses[dataset] == 1 then return stage end
   self:close(stage, { kind = "rows" }, 1)
-  if dataset.kept then
-    stage.keep, dataset.stage = true, stage
+  stage.keep, stage.disk = dataset.kept ~= nil, dataset.kept == "disk"
+  if dataset.kept and not self.shown then
+    dataset.stage, dataset.hold = stage, releases.hold(stage.id)
   else
     self.shared[dataset] = stage
   end
@@ -124,7 +131,7 @@ local keeps_keys = { filter = true, sample = true, map_values = true, flatmap_va
 ---@return integer?
 function Planner:partitioning(dataset)
   while dataset.kind == "narrow" and keeps_keys[dataset.op] do dataset = dataset.parents[1] end
-  return dataset.kind == "wide" and dataset.keyed and self:partitions(dataset) or nil
+  return dataset.keyed and self:partitions(dataset) or nil
 end
 
 ---How many partitions a wide operation has: as it says, or as many as a parent that is spread by key already.
@@ -180,7 +187,10 @@ local function signature(stages, output)
   local label = output.label or {}
   local out = { { label.op or "", label.where or "", functions.broadcasts(output.fn) } }
   for _, stage in ipairs(stages) do
-    out[#out + 1] = { stage.name, stage.tasks, stage.buckets, signature_of_rows(stage.input, stage.ops) }
+    out[#out + 1] = {
+      stage.id, stage.name, stage.tasks, stage.buckets, stage.keep or false, stage.disk or false,
+      signature_of_rows(stage.input, stage.ops),
+    }
   end
   return out
 end
@@ -200,6 +210,12 @@ local function limit(final, output)
   if not output.all then final.tasks = output.partitions end
 end
 
+local function new_planner(dataset, parallelism)
+  local planner = setmetatable({ uses = {}, shared = {}, counts = {}, parallelism = parallelism }, Planner)
+  count_uses(dataset, planner.uses)
+  return planner
+end
+
 ---The stages that make the rows of `dataset`, the final one last; those whose outputs are kept come with all that made
 ---them, in case they are lost.
 ---@param dataset actor.mapreduce.Dataset
@@ -208,13 +224,36 @@ end
 ---@return actor.mapreduce.Stage[] stages
 ---@return any signature
 function M.make(dataset, output, parallelism)
-  local planner = setmetatable({ uses = {}, shared = {}, counts = {}, parallelism = parallelism }, Planner)
-  count_uses(dataset, planner.uses)
-  local final = planner:open(dataset)
-  planner:close(final, output, 1)
-  limit(final, output)
+  local planner = new_planner(dataset, parallelism)
+  local final
+  if output.kind == "kept" then -- the rows as they lie
+    final = planner:rows(dataset)
+  else
+    final = planner:open(dataset)
+    planner:close(final, output, 1)
+    limit(final, output)
+  end
   local stages = with_needed(final, {}, {})
   return stages, signature(stages, output)
+end
+
+---How many partitions the pairs of `dataset` are spread over by the hash of their key, if they are.
+---@param dataset actor.mapreduce.Dataset
+---@return integer?
+function M.spread(dataset)
+  return new_planner(dataset, M.default_partitions()):partitioning(dataset)
+end
+
+---The stages of `dataset` to be looked at. Any node may do that by itself: nothing of it stays.
+---@param dataset actor.mapreduce.Dataset
+---@param parallelism integer
+---@return actor.mapreduce.Stage[] stages
+function M.show(dataset, parallelism)
+  local planner = new_planner(dataset, parallelism)
+  planner.shown = true
+  local final = planner:open(dataset)
+  planner:close(final, { kind = "rows" }, 1)
+  return with_needed(final, {}, {})
 end
 
 return M

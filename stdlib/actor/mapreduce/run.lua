@@ -12,6 +12,7 @@ local log = require("actor.log")
 local node = require("actor.c.node")
 local plans = require("actor.mapreduce.plan")
 local programs = require("actor.mapreduce.programs")
+local releases = require("actor.mapreduce.releases")
 local api = require("actor.ffi")("mapreduce")
 local c = require("actor.c.mapreduce")
 
@@ -28,10 +29,10 @@ local function described(stages, signature)
     for k, need in ipairs(stage.needs) do needs[k] = { stage = need.stage.id, wide = need.wide, first = need.first or 0 } end
     out[i] = {
       id = stage.id, name = stage.name, tasks = stage.tasks, buckets = stage.buckets, keep = stage.keep or false,
-      needs = needs,
+      disk = stage.disk or false, needs = needs,
     }
   end
-  return { stages = out, hash = codec.hash(signature) }
+  return { stages = out, forget = releases.take(), hash = codec.hash(signature) }
 end
 
 local within = false -- a function of an operation may be running
@@ -108,6 +109,7 @@ local function check_place(dataset, name)
 end
 
 local function plan(dataset, name, output)
+  releases.look(c.memory() * node.size)
   output.label = { op = name, where = node.position() }
   return plans.make(dataset, output, plans.default_partitions())
 end
@@ -121,6 +123,19 @@ local function enter(name)
   return index, replayed and bytes or nil
 end
 
+-- What has come to be kept.
+local function count_kept(run)
+  for i, stage in ipairs(run.stages) do
+    local figures = run.figures.stages[i]
+    if stage.keep and not stage.disk and figures.reused == 0 then releases.count(figures.bytes_out) end
+  end
+end
+
+-- This node has the action's value without having been in it.
+local function skip(index)
+  if node.role ~= "server" then c.skipped(index) end
+end
+
 ---Runs an action whose value `read` makes of the final stage's rows (a source).
 ---@param dataset actor.mapreduce.Dataset
 ---@param name string
@@ -132,6 +147,7 @@ function M.act(dataset, name, output, read)
   local stages, signature = plan(dataset, name, output)
   local index, recorded = enter(name)
   if recorded then
+    skip(index)
     local past = compile.from_bytes(recorded)
     accumulators.count(past.added)
     dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = past.figures }
@@ -141,6 +157,7 @@ function M.act(dataset, name, output, read)
   work_on(action)
   local result = with_results(action, function() return read(required(api.results())) end)
   dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = c.figures() }
+  count_kept(dataset.last_run)
   local summary = node.rank == 0 and node.flags().progress and explain.summary(dataset.last_run)
   if summary then log.info(summary) end
   local added = c.accumulated()
@@ -172,6 +189,7 @@ function M.hold(dataset, name)
   if not recorded then
     open()
     accumulators.count(c.accumulated())
+    count_kept({ stages = stages, figures = c.figures() })
     node.finish_action(index, compile.to_bytes({ added = c.accumulated() }))
   else
     accumulators.count(compile.from_bytes(recorded).added)
@@ -181,7 +199,7 @@ function M.hold(dataset, name)
     return with_results(action, function() return fn(required(api.results_of(partition - 1))) end)
   end
   function held.release()
-    if action then c.finished() end
+    if action then c.finished() else skip(index) end
   end
   return held
 end

@@ -1,4 +1,4 @@
---- Files that a pipeline writes: `dataset:save(url, options)`. Each partition becomes a part, written on whichever node has
+--- Files that a pipeline writes: `dataset:save(url, options)`; checkpoint.lua uses the same steps. Each partition becomes a part, written on whichever node has
 --- it; one task at the end gives the folder its name (host/mapreduce/save_folder.hpp).
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
@@ -12,7 +12,9 @@ local c = require("actor.c.mapreduce")
 
 local Dataset, required = datasets.Dataset, compile.required
 
-local formats = { text = 0, csv = 1, jsonl = 2 }
+local M = {}
+
+local formats = { text = 0, csv = 1, jsonl = 2, rows = 3 }
 local extensions = { none = "", gz = ".gz", zst = ".zst", xz = ".xz", bz2 = ".bz2" }
 
 -- The rows of a stage into a part; its one row says how many rows and bytes that is.
@@ -45,17 +47,42 @@ local function commit(save)
   end
 end
 
--- Begins a save on one node, before anything runs: what c.begin_save gave.
-local function begin(path, overwrite)
+---Begins a save on one node, before anything runs: what `start` gives there, which has to be a table, or nil and a message.
+---That node may be lost, and then another one begins it, perhaps when all is written: it has to be the same then.
+---@param op string "save"
+---@param signature any[] what has to be the same on every node
+---@param start fun(): table?, string?
+---@return table
+function M.begin(op, signature, start)
   local one = datasets.new {
-    kind = "source", op = "save", partitions = 1, signature = { path, overwrite },
-    source = { kind = "array", array = { path }, part = function() return 1, 1 end },
+    kind = "source", op = op, partitions = 1, signature = signature,
+    source = { kind = "array", array = { true }, part = function() return 1, 1 end },
   }
   local begun = one:map(function()
-    local save, message = c.begin_save(path, overwrite)
+    local save, message = start()
     return save or { message = message }
   end)
-  return run.act(begun, "save", { kind = "rows" }, run.read_all)[1]
+  local save = run.act(begun, op, { kind = "rows" }, run.read_all)[1]
+  if save.message then check.fail("mapreduce.%s: %s", op, save.message) end
+  return save
+end
+
+---Writes the rows of a dataset as `texts` says into the folder that `begin` gave.
+---@param dataset actor.mapreduce.Dataset
+---@param op string
+---@param save table
+---@param texts {format: string, extension: string, header: string, separator: string}
+---@return {files: integer, rows: integer, bytes: integer}
+function M.write(dataset, op, save, texts)
+  local parts = datasets.gathered(dataset, op)
+  parts.output, parts.save, parts.save_texts, parts.signature = "part", save, texts, { save, texts }
+  local committed = parts:map_partition(commit(save))
+  committed.shown = op
+  local ok, result = pcall(run.act, committed, op, { kind = "rows" }, run.read_all)
+  dataset.last_run = committed.last_run
+  if ok then return result[1] end
+  c.abandon_save(save)
+  error(result, 0)
 end
 
 -- One line of names.
@@ -107,17 +134,9 @@ function Dataset:save(url, options)
     format = "string?", overwrite = "boolean?", compress = "string?", separator = "string?", header = "table?",
   }, "mapreduce.save")
   local texts = checked_texts(url, options)
-  local save = begin(urls.path(url, "mapreduce.save"), options.overwrite or false)
-  if save.message then check.fail("mapreduce.save: %s", save.message) end
-  local parts = datasets.gathered(self, "save")
-  parts.output, parts.save, parts.save_texts, parts.signature = "part", save, texts, { save, texts }
-  local committed = parts:map_partition(commit(save))
-  committed.shown = "save"
-  local ok, result = pcall(run.act, committed, "save", { kind = "rows" }, run.read_all)
-  self.last_run = committed.last_run
-  if ok then return result[1] end
-  c.abandon_save(save)
-  error(result, 0)
+  local path, overwrite = urls.path(url, "mapreduce.save"), options.overwrite or false
+  local save = M.begin("save", { path, overwrite }, function() return c.begin_save(path, overwrite) end)
+  return M.write(self, "save", save, texts)
 end
 
-return Dataset
+return M

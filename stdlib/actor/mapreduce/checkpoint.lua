@@ -1,0 +1,49 @@
+--- Rows that are safe: `dataset:checkpoint(dir)` writes them into a folder that all hosts see and gives a dataset that
+--- reads them there. What made them is not needed any more, whoever is lost.
+local check = require("actor.check")
+local datasets = require("actor.mapreduce.dataset")
+local fingerprint = require("actor.mapreduce.fingerprint")
+local plans = require("actor.mapreduce.plan")
+local sinks = require("actor.mapreduce.sinks")
+local urls = require("actor.mapreduce.urls")
+local c = require("actor.c.mapreduce")
+
+local Dataset = datasets.Dataset
+
+-- The dataset that reads what is there.
+local function reading(self, made, save)
+  local spread = plans.spread(self)
+  return datasets.new {
+    kind = "source", op = "checkpoint", partitions = made.files, signature = { save.target, save.fingerprint, made.files },
+    keyed = spread == made.files,
+    source = { kind = "checkpoint", folder = save.target, id = save.id },
+  }
+end
+
+---@class actor.mapreduce.CheckpointOptions
+---@field overwrite? boolean replaces a folder that a checkpoint or a save has made
+---@field resume? boolean reads a checkpoint that is there, when its rows are the same as these: operations, texts of
+---functions, numbers, texts and booleans that they capture, broadcasts, sizes of files; else it is an error
+
+---Runs the pipeline and writes its rows into a folder, each partition as a file in a format of our own, checked when it is
+---read. All hosts have to see the folder. It is there when all of it is on disk, and not before; one that exists is refused
+---unless `resume` or `overwrite` says what to do. The dataset that comes back reads the folder: what was before it never
+---runs again.
+---@param url string `file://PATH` or a path
+---@param options? actor.mapreduce.CheckpointOptions
+---@return actor.mapreduce.Dataset
+function Dataset:checkpoint(url, options)
+  datasets.check(self, "checkpoint")
+  check.arg(url, "string", "url", "mapreduce.checkpoint")
+  options = options or {}
+  check.options(options, { overwrite = "boolean?", resume = "boolean?" }, "mapreduce.checkpoint")
+  local overwrite, resume = options.overwrite or false, options.resume or false
+  local path, mark = urls.path(url, "mapreduce.checkpoint"), fingerprint.of(self)
+  local save = sinks.begin("checkpoint", { path, overwrite, resume }, function()
+    return c.begin_checkpoint(path, mark, overwrite, resume)
+  end)
+  local made = save.files and save or sinks.write(self, "checkpoint", save, { format = "rows", extension = "", header = "", separator = "," })
+  return reading(self, made, save)
+end
+
+return Dataset

@@ -1,0 +1,53 @@
+--- `dataset:to_local_iterator()`: all rows on every node, one partition at a time.
+local compile = require("actor.mapreduce.compile")
+local datasets = require("actor.mapreduce.dataset")
+local run = require("actor.mapreduce.run")
+local api = require("actor.ffi")("mapreduce")
+local c = require("actor.c.mapreduce")
+
+local Dataset, required = datasets.Dataset, compile.required
+
+local function plan_view(planner, dataset) return planner:open(dataset.parents[1]) end
+
+-- The rows of a dataset, kept for as long as they are looked at.
+local function view_of(dataset)
+  return datasets.new { kind = "wide", op = "to_local_iterator", parents = { dataset }, plan = plan_view, kept = "memory" }
+end
+
+-- The rows of a partition, and how many partitions there are.
+local function read_part(view, partition)
+  return run.act(view, "to_local_iterator", { kind = "kept" }, function()
+    local figures = c.figures().stages
+    local count = figures[#figures].tasks
+    local rows = partition <= count and run.read_all(required(api.results_of(partition - 1))) or {}
+    return { rows = rows, count = count }
+  end)
+end
+
+---An iterator over all rows, in order of partitions; a pair is {k, v}. Each node has one partition in its memory at a time.
+---The first step makes all rows, which stay where they were made (as persist() keeps them) until the last one; each
+---partition is an action, so every node has to go through the rows, and may stop at the same one.
+---
+---     for row in dataset:to_local_iterator() do ... end
+---@return fun(): any
+function Dataset:to_local_iterator()
+  datasets.check(self, "to_local_iterator")
+  local view = self.kept and self or view_of(self)
+  local rows, at, partition, count = {}, 0, 0, 1
+  return function()
+    while at == #rows do
+      if partition == count then
+        if view ~= self then view:unpersist() end
+        return nil
+      end
+      partition, at = partition + 1, 0
+      rows = {}
+      local part = read_part(view, partition)
+      rows, count = part.rows, math.max(part.count, partition)
+    end
+    at = at + 1
+    return rows[at]
+  end
+end
+
+return Dataset

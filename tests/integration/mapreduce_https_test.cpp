@@ -1,0 +1,100 @@
+// mr.load over https: servers whose certificate is trusted, and those whose is not.
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+constexpr const char* kJob = R"(
+local mr = require "actor.mapreduce"
+local at, ca_file = ...
+local rows = mr.load({ at .. "/a", at .. "/b.gz" }, { ca_file = ca_file, timeout = 10 })
+print("rows " .. rows:count())
+)";
+
+/// A web server of OpenSSL's over the files of a folder, with a certificate for this address that "ca.pem" has signed;
+/// "other.pem" is a stranger's.
+class HttpsFolder : public JobFolder {
+ public:
+  HttpsFolder() {
+    write("job.lua", kJob);
+    write("names", "subjectAltName = IP:127.0.0.1\n");
+    const Words request = {"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"};
+    make(with(request, {"-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca"}));
+    make(with(request, {"-x509", "-keyout", "other.key", "-out", "other.pem", "-subj", "/CN=other"}));
+    make(with(request, {"-keyout", "host.key", "-out", "host.csr", "-subj", "/CN=host"}));
+    make({"x509", "-req", "-in", "host.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "host.pem",
+          "-extfile", "names"});
+    std::string lines;
+    for (int i = 0; i < 20000; ++i) lines += "a line of some length\n";
+    write("a", lines);
+    write("b", "one\ntwo\n");
+    REQUIRE(run_program("gzip", {"b"}, 20, options()).status == 0);
+    server_ = std::make_unique<Process>(
+        "openssl", Words{"s_server", "-accept", port_.endpoint(), "-cert", "host.pem", "-key", "host.key", "-WWW"},
+        options());
+    REQUIRE(server_->wait_for_output("ACCEPT", 20));
+  }
+
+  std::string url() const { return "https://" + port_.endpoint(); }
+  std::string file(const std::string& name) const { return (path() / name).string(); }
+
+  /// With these variables and arguments behind the address.
+  Finished load(const std::map<std::string, std::string>& env, const Words& words = {}) const {
+    ProcessOptions all = options();
+    for (const char* name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) all.env[name] = std::nullopt;
+    for (const auto& [name, value] : env) all.env[name] = value;
+    return run_program(actorhost_binary(), with({"-n", "2", "job.lua", url()}, words), 60, all);
+  }
+
+ private:
+  void make(const Words& words) const {
+    const Finished made = run_program("openssl", words, 20, options());
+    INFO(made.description);
+    REQUIRE(made.status == 0);
+  }
+
+  FreePort port_;
+  std::unique_ptr<Process> server_;
+};
+
+}  // namespace
+
+TEST_CASE("https servers whose certificate is trusted are read from") {
+  const HttpsFolder folder;
+  const std::string ca = folder.file("ca.pem");
+  const std::string other = folder.file("other.pem");
+  for (const Finished& run :
+       {folder.load({}, {ca}), folder.load({{"CURL_CA_BUNDLE", other}}, {ca}), folder.load({{"CURL_CA_BUNDLE", ca}}),
+        folder.load({{"SSL_CERT_FILE", ca}}), folder.load({{"CURL_CA_BUNDLE", ca}, {"SSL_CERT_FILE", other}})}) {
+    INFO(run.description);
+    CHECK(run.status == 0);
+    CHECK(line_after(run.out, "rows ") == "20002");
+  }
+}
+
+TEST_CASE("https servers whose certificate is not trusted are an error that says how it could be") {
+  const HttpsFolder folder;
+  const std::string other = folder.file("other.pem");
+  const std::vector<std::pair<Finished, std::string>> runs = {
+      {folder.load({}, {other}), "SSL certificate problem: "},
+      {folder.load({{"CURL_CA_BUNDLE", other}}), "SSL certificate problem: "},
+      {folder.load({}, {folder.file("none.pem")}), folder.file("none.pem")},
+  };
+  for (const auto& [run, why] : runs) {
+    INFO(run.description);
+    CHECK(run.status == 1);
+    CHECK_THAT(run.err, Contains(folder.url() + "/") && Contains(": cannot be fetched: ") && Contains(why) &&
+                            Contains("(ca_file or CURL_CA_BUNDLE names a file of certificates to trust)"));
+  }
+}
