@@ -175,4 +175,10 @@ typedef struct ah_mapreduce_api {
   void (*flat_shape)(uint32_t shape, ah_mr_value* text);
   /* A part (from 0) of the checkpoint `id` in a folder. */
   ah_mr_source* (*row_file)(const char* folder, const char* id, uint32_t part);
+
+  /* As host/kernel/rounds.hpp has them; row-major float64. */
+  int64_t (*nearest_sums)(const double* points, int64_t n, int64_t dims, const double* centroids, int64_t k,
+                          double* sums);
+  void (*link_gifts)(const uint32_t* at, const uint64_t* begin, const uint32_t* to, int64_t pages, const double* ranks,
+                     double* gifts);
 } ah_mapreduce_api;

@@ -6,6 +6,7 @@
 #include "bindings/mapreduce_files.hpp"
 #include "bindings/mapreduce_wide.hpp"
 #include "bindings/vm.hpp"
+#include "host/kernel/rounds.hpp"
 #include "host/mapreduce/native_ops.hpp"
 #include "host/mapreduce/pair_rows.hpp"
 #include "host/mapreduce/row_sampler.hpp"
@@ -297,6 +298,17 @@ void flat_shape(uint32_t shape, ah_mr_value* text) {
   text->size = static_cast<int64_t>(found.size());
 }
 
+int64_t nearest_sums(const double* points, int64_t n, int64_t dims, const double* centroids, int64_t k, double* sums) {
+  const auto width = static_cast<size_t>(dims);
+  return static_cast<int64_t>(
+      kernel::nearest_sums({points, static_cast<size_t>(n), width}, centroids, static_cast<size_t>(k), sums));
+}
+
+void link_gifts(const uint32_t* at, const uint64_t* begin, const uint32_t* to, int64_t pages, const double* ranks,
+                double* gifts) {
+  kernel::link_gifts({at, begin, to, static_cast<size_t>(pages)}, ranks, gifts);
+}
+
 constexpr ah_mapreduce_api kApi = {
     mapreduce_files::split,
     range,
@@ -340,6 +352,9 @@ constexpr ah_mapreduce_api kApi = {
     flat,
     flat_shape,
     mapreduce_files::row_file,
+    // Rounds.
+    nearest_sums,
+    link_gifts,
 };
 
 }  // namespace

@@ -292,3 +292,119 @@ print(("%d %s %d"):format(n, actor.param.get("a") > n, mr.range(1, 50):count()))
     CHECK_THAT(run.out, Contains("100 true 50\n"));
   }
 }
+
+TEST_CASE("native k-means and PageRank do what plain Lua does") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local actor = require "actor"
+local mr = require "actor.mapreduce"
+local tensor = actor.tensor
+local dims, n = tonumber((...)), 200
+local f64 = { dtype = "float64" }
+local rng = actor.rng(7)
+local points = {}
+for i = 1, n do
+  points[i] = {}
+  for d = 1, dims do points[i][d] = rng:normal() + 5 * (i % 3) end
+end
+local first = { points[1], points[2], points[3], points[4] }
+
+local rows = mr.parallelize(points, 6)
+if dims == 1 then rows = rows:map(function(p) return p[1] end) end
+if dims == 2 then rows = rows:map(function(p) return p[1], p[2] end) end
+local centroids = rows:iterate {
+  state = tensor.new(first, f64), prepare = mr.points, step = mr.nearest_sums, fold = true, merge = mr.centroids, steps = 6,
+}
+for _ = 1, 6 do
+  local sums = {}
+  for _, point in ipairs(points) do
+    local best, least = nil, math.huge
+    for i, c in ipairs(first) do
+      local apart = 0
+      for d = 1, dims do apart = apart + (point[d] - c[d]) ^ 2 end
+      if apart < least then best, least = i, apart end
+    end
+    local sum = sums[best] or { n = 0 }
+    sums[best], sum.n = sum, sum.n + 1
+    for d = 1, dims do sum[d] = (sum[d] or 0) + point[d] end
+  end
+  local after = {}
+  for i, c in ipairs(first) do
+    after[i] = {}
+    for d = 1, dims do after[i][d] = sums[i] and sums[i][d] / sums[i].n or c[d] end
+  end
+  first = after
+end
+print("centroids " .. tostring(centroids:allclose(tensor.new(first, f64), { rtol = 1e-12, atol = 0 })))
+
+-- Page 4 links to nothing, page 5 is linked to by nobody.
+local links = { { 1, { 2, 3 } }, { 2, { 3 } }, { 3, { 1 } }, { 4, {} }, { 5, { 4, 4, 1 } } }
+local ranks = mr.parallelize(links, 3):iterate {
+  state = tensor.full(5, 0.2, f64), prepare = mr.links, step = mr.gifts, fold = true, merge = mr.ranks { damping = 0.9 }, steps = 30,
+}
+local r = { 0.2, 0.2, 0.2, 0.2, 0.2 }
+for _ = 1, 30 do
+  local gifts, kept = { 0, 0, 0, 0, 0 }, 0
+  for _, link in ipairs(links) do
+    for _, to in ipairs(link[2]) do gifts[to] = gifts[to] + r[link[1]] / #link[2] end
+    if #link[2] == 0 then kept = kept + r[link[1]] end
+  end
+  for i = 1, 5 do r[i] = 0.9 * (gifts[i] + kept / 5) + 0.1 / 5 end
+end
+print("ranks " .. tostring(ranks:allclose(tensor.new(r, f64), { rtol = 1e-12, atol = 0 })))
+)");
+  const std::string dims = GENERATE("1", "2", "3", "7");
+  const std::string n = GENERATE("1", "3");
+  const Finished run = folder.run({"-n", n, "job.lua", dims});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out == "centroids true\nranks true\n");
+}
+
+TEST_CASE("native rounds say what is wrong with rows and states") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local actor = require "actor"
+local mr = require "actor.mapreduce"
+local f64 = { dtype = "float64" }
+local case = ...
+local points, links, state = { { 1, 2 }, { 3, 4 } }, nil, actor.tensor.new({ { 0, 0 } }, f64)
+if case == "nan" then
+  points[2][1] = 0 / 0
+elseif case == "ragged" then
+  points[2][3] = 5
+elseif case == "dims" then
+  state = actor.tensor.new({ { 0, 0, 0 } }, f64)
+elseif case == "type" then
+  state = actor.tensor.new { { 0, 0 } }
+elseif case == "infinite" then
+  state = actor.tensor.new({ { 1 / 0, 0 } }, f64)
+elseif case == "page" then
+  links = { { 1, { 0 } } }
+elseif case == "many" then
+  links = { { 1, { 9 } } }
+end
+if links then
+  mr.parallelize(links, 1):iterate {
+    state = actor.tensor.full(3, 1 / 3, f64), prepare = mr.links, step = mr.gifts, merge = mr.ranks(), steps = 2,
+  }
+else
+  mr.parallelize(points, 1):iterate {
+    state = state, prepare = mr.points, step = mr.nearest_sums, merge = mr.centroids, steps = 2,
+  }
+end
+)");
+  const auto [name, wanted] = GENERATE(table<const char*, const char*>({
+      {"nan", "mr.points: point 2 of the partition has a coordinate that is no finite number"},
+      {"ragged", "mr.points: point 2 of the partition has 3 dimensions, the first one 2"},
+      {"dims", "mr.nearest_sums: points have 2 dimensions and centroids 3"},
+      {"type", "mr.nearest_sums: the state has to be a float64 tensor of 2 dimensions"},
+      {"infinite", "mr.nearest_sums: no centroid is nearest to point 1 of the partition"},
+      {"page", "mr.links: an element of a row's value has to be a page's number, from 1 on, got 0"},
+      {"many", "mr.gifts: there is a page 9 and the state has 3 ranks"},
+  }));
+  const Finished run = folder.run({"-n", "2", "job.lua", name});
+  INFO(name << "\n" << run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains(wanted) && Contains("iterate (job.lua:"));
+}
