@@ -151,24 +151,27 @@ look("disk", rows:persist { disk = true })
   CHECK(names_in(folder.path() / "tmp").empty());
 }
 
-TEST_CASE("cached datasets that are garbage let their rows go on every node") {
+TEST_CASE("cached datasets that are garbage or not wanted any more let their rows go on every node") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
-  // 400 MB in all, 4 MB at a time: what stayed would be spilled.
-  const Finished run = run_job(folder, R"(
-local spilled = 0
+  const std::string how = GENERATE(as<std::string>(), "garbage", "unpersist", "held");
+  // 400 MB in all, 4 MB at a time: what stays is spilled.
+  folder.write("job.lua", kUse + R"(
+local how, held, spilled = ..., {}, 0
 for i = 1, 100 do
   local rows = mr.range(1, 4000, 1, 4):map(function(x) return x, ("x"):rep(1000) .. i end):cache()
   assert(rows:count() == 4000)
   if rows:explained():find("spilled") then spilled = spilled + 1 end
+  if how ~= "garbage" then held[i] = rows end
+  if how == "unpersist" then rows:unpersist() end
   actor.collective.barrier() -- nobody is many actions behind: what it has still to come to stays
 end
-print("spilled in " .. spilled)
-)",
-                               with(nodes, {"--memory", "256M"}));
+print("spilled " .. tostring(spilled > 0))
+)");
+  const Finished run = folder.run(with(nodes, {"--memory", "256M", "job.lua", how}));
   INFO(run.description);
   CHECK(run.status == 0);
-  CHECK(line_after(run.out, "spilled in ") == "0");
+  CHECK(line_after(run.out, "spilled ") == (how == "held" ? "true" : "false"));
 }
 
 TEST_CASE("a dataset that one node no longer holds is there for the actions that are under way") {
