@@ -188,6 +188,7 @@ void Schedule::deliver(NodeId id, Frame&& frame) {
     const TaskKey key{failed.task.stage, failed.task.task};
     if (failed.lost.empty()) errors_[{frame.tag, key}].push_back(failed.error.message);
   }
+  if (frame.kind == mapreduce_kind::begin && known_->alive(id)) let_go_.insert(frame.tag);
   tracker_->handle(std::move(frame), now_);
 }
 
@@ -264,11 +265,14 @@ void Schedule::enter(Worker& worker) {
   const bool last = worker.action + 1 == job_.size();
   if (rough_.replay && !last && recorded_.contains(worker.action)) {
     ++counts_.replays;
+    if (one_in(2)) say(worker, finished_frame(worker.action));  // else it stops before it says that it needs nothing
     ++worker.action;
     return;
   }
   worker.overs = 0;
-  say(worker, PlanBegin{"", job_[worker.action]}.frame(worker.action));
+  Plan plan = job_[worker.action];
+  if (let_go_.contains(worker.action) && one_in(2)) plan.forget.clear();  // it has not looked for garbage yet
+  say(worker, PlanBegin{"", std::move(plan)}.frame(worker.action));
   say(worker, want_frame(worker.action, 0));
   worker.state = Worker::State::waiting;
 }

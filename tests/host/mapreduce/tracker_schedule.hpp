@@ -116,6 +116,7 @@ class Schedule {
   MembershipPtr known_;               // to it
   std::unique_ptr<Tracker> tracker_;
   std::set<uint32_t> recorded_;  // actions that somebody has finished
+  std::set<uint32_t> let_go_;    // actions with which somebody has told what is not asked for any more
 
   // What the oracle knows.
   std::map<TaskKey, uint64_t> runs_;
