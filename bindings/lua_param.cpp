@@ -301,8 +301,10 @@ int server_start(lua_State* L) {
   config.run.trace = state.context.shared.trace.get();
   config.run.barrier = text_field(L, 2, "barrier");
   std::string directory;
-  config.run.checkpoint = checkpoint_at(L, 2, directory);
-  resume(state.context.shared, config.run);
+  if (!boolean_field(L, 2, "apart")) {
+    config.run.checkpoint = checkpoint_at(L, 2, directory);
+    resume(state.context.shared, config.run);
+  }
   CheckpointSink* checkpoints = nullptr;
   if (!directory.empty()) {
     checkpoints =

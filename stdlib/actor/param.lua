@@ -52,14 +52,14 @@ local M = {}
 ---@field stop? fun(ctx: actor.param.StopContext): boolean on shard 0; needed unless `--seconds` is given
 ---@field init? fun(from: {updates: integer}): table<actor.param.Key, any> on shard 0, before anybody works: values for keys that are not there yet; `from.updates` have been merged already when a run is resumed
 ---@field merge? actor.param.Merge default M.merge.all()
----@field checkpoint? {steps?: integer, seconds?: number, dir?: string} when to write one; `--checkpoint` says where
+---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to write one; `--checkpoint` says where. false: never, and `--resume` runs it again from its beginning
 ---@field lost? fun(id: integer, entries: actor.param.Entry[]) on shard 0: a worker is lost, with the entries it was working on
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
 ---@field seconds? boolean false: `stop` alone ends it, `--seconds` does not
 
 local kinds = {
   schedule = "function?", schedule_local = "function?", push = "function", pull = "function|table?",
-  barrier = "string|function|table?", stop = "function?", init = "function?", merge = "table?", checkpoint = "table?",
+  barrier = "string|function|table?", stop = "function?", init = "function?", merge = "table?", checkpoint = "table|boolean?",
   lost = "function?", check_finite = "boolean?", seconds = "boolean?",
 }
 
@@ -81,6 +81,7 @@ M.merge = merge.constructors
 
 local function check_checkpoint(plan)
   if not plan then return end
+  if plan == true then check.fail("param.run: checkpoint is a table that says when, or false") end
   check.options(plan, { steps = "number?", seconds = "number?", dir = "string?" }, "param.run, checkpoint")
   if plan.steps then check.integer(plan.steps, "checkpoint.steps", "param.run", 1, 2 ^ 53) end
   if plan.seconds then check.number(plan.seconds, "checkpoint.seconds", "param.run", 0) end
@@ -212,7 +213,8 @@ local function serve(run, index, flags)
   end
   local from = c.server_start(index, {
     pull = run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
-    seconds = run.seconds ~= false and flags.seconds or nil, checkpoint = run.checkpoint,
+    seconds = run.seconds ~= false and flags.seconds or nil, checkpoint = run.checkpoint or nil,
+    apart = run.checkpoint == false,
     barrier = type(spec) == "string" and spec or rule and rule.name, -- as a trace names it
   }, current)
   if first and run.init then set_initial(run, from) end

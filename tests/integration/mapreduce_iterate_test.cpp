@@ -408,3 +408,41 @@ end
   CHECK(run.status == 1);
   CHECK_THAT(run.err, Contains(wanted) && Contains("iterate (job.lua:"));
 }
+
+TEST_CASE("an iterate before a checkpointed run is done again when the job is resumed") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local actor = require "actor"
+local mr = require "actor.mapreduce"
+local start = mr.range(1, 10):iterate {
+  state = 0, step = function(part) return #part end, steps = 3,
+  merge = function(state, parts)
+    for _, n in ipairs(parts) do state = state + n end
+    return state
+  end,
+}
+local summary = actor.param.run {
+  init = function() return { a = start } end,
+  schedule = function(ids)
+    local tasks = {}
+    for _, id in ipairs(ids) do tasks[id] = { { "a" } } end
+    return tasks
+  end,
+  push = function(_, entries) return { { "a", entries[1][2] + 1 } } end,
+  stop = function(ctx) return ctx.step >= 5 end,
+  checkpoint = { steps = 2 },
+}
+local again = mr.range(1, 10):iterate {
+  state = start, step = function() return 1 end, merge = function(state) return state + 1 end, steps = 2,
+}
+print(("%d %d %d %d"):format(start, summary.steps, actor.param.get("a"), again))
+)");
+  const Finished whole = folder.run({"-n", "1", "--checkpoint", "saved", "job.lua"});
+  INFO(whole.description);
+  CHECK(whole.status == 0);
+  CHECK(whole.out == "30 5 35 32\n");
+  const Finished resumed = folder.run({"-n", "1", "--checkpoint", "saved", "--resume", "saved", "job.lua"});
+  INFO(resumed.description);
+  CHECK(resumed.status == 0);
+  CHECK(resumed.out == whole.out);
+}

@@ -332,6 +332,7 @@ function datasets.Dataset:iterate(options)
   param.run {
     barrier = options.barrier,
     seconds = false,
+    checkpoint = false, -- its state is not the store's
     schedule = function(ids) return master:schedule(ids) end,
     push = function(_, entries)
       local parts, state = entries[1][2], entries[2][2]
