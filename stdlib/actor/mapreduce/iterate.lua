@@ -52,20 +52,27 @@ local c = require("actor.c.param")
 ---@field state any
 ---@field version integer of the state: how many merges made it
 ---@field newest table<integer, actor.mapreduce.Contribution> by partition
----@field rounds integer[] by partition: contributions so far
+---@field rounds integer[] by partition: how many states it has made a contribution of
+---@field counted integer[] by partition: the newest of these states' versions
 ---@field seen integer[] by partition: the version that its newest contribution was made of
 ---@field given table<integer, integer> by partition: the worker that has it in its hands
 ---@field owner table<integer, integer> by partition
 ---@field awaited table<integer, boolean> partitions without whose contribution there is no next state
+---@field workers integer[] those who share the partitions: the members at the beginning, and whoever asks later
+---@field members table<integer, boolean> those of them that the membership has named
+---@field uneven boolean? somebody has none or too few, since the others were working on theirs
 local Master = {}
 Master.__index = Master
 
 local function new_master(options, partitions)
   local master = {
     options = options, partitions = partitions, state = options.state, version = 0, updates = 0, fresh = false,
-    newest = {}, rounds = {}, seen = {}, given = {}, owner = {}, awaited = {}, lost = {}, workers = {},
+    newest = {}, rounds = {}, counted = {}, seen = {}, given = {}, owner = {}, awaited = {}, lost = {}, members = {},
+    workers = node.workers(), uneven = true,
   }
-  for p = 1, partitions do master.rounds[p], master.seen[p], master.awaited[p] = 0, -1, true end
+  for p = 1, partitions do
+    master.rounds[p], master.counted[p], master.seen[p], master.awaited[p] = 0, -1, -1, true
+  end
   return setmetatable(master, Master)
 end
 
@@ -110,7 +117,7 @@ function Master:take(id, version, partitions, value)
   for _, p in ipairs(partitions) do
     before[#before + 1] = self.newest[p]
     self.newest[p], self.seen[p], self.awaited[p] = contribution, version, nil
-    self.rounds[p] = self.rounds[p] + 1
+    if self.counted[p] ~= version then self.rounds[p], self.counted[p] = self.rounds[p] + 1, version end
     if self.given[p] == id then self.given[p] = nil end
   end
   for _, each in ipairs(before) do self:drop(each) end
@@ -118,11 +125,15 @@ function Master:take(id, version, partitions, value)
   self.fresh = true
 end
 
+-- A worker is lost. What it has made of the newest state counts; for what it has not, others are awaited.
 function Master:lose(id)
-  self.lost[id] = true
+  self.lost[id], self.uneven = true, true
   for p = 1, self.partitions do
     if self.given[p] == id then self.given[p] = nil end
-    if self.owner[p] == id then self.owner[p], self.awaited[p] = nil, true end
+    if self.owner[p] == id then
+      self.owner[p] = nil
+      if self.seen[p] ~= self.version then self.awaited[p] = true end
+    end
   end
 end
 
@@ -135,9 +146,9 @@ local function fewest(counts, ids)
 end
 
 -- Partitions without an owner go to those with the fewest; then those with the most give some away, but none that they are
--- working on.
-function Master:share(ids)
-  local counts = {}
+-- working on: then it is tried again.
+function Master:share()
+  local counts, ids = {}, self.workers
   for _, id in ipairs(ids) do counts[id] = 0 end
   for p = 1, self.partitions do
     local id = self.owner[p]
@@ -149,33 +160,38 @@ function Master:share(ids)
       self.owner[p], counts[id] = id, counts[id] + 1
     end
   end
+  self.uneven = false
   for p = self.partitions, 1, -1 do
     local from, to = self.owner[p], fewest(counts, ids)
-    if counts[from] > counts[to] + 1 and not self.given[p] then
-      self.owner[p], counts[from], counts[to] = to, counts[from] - 1, counts[to] + 1
+    if counts[from] > counts[to] + 1 then
+      if self.given[p] then
+        self.uneven = true
+      else
+        self.owner[p], counts[from], counts[to] = to, counts[from] - 1, counts[to] + 1
+      end
     end
   end
 end
 
--- Takes note of the live workers: those of the membership, and who asks before it is known there.
+-- Takes note of the live workers. One that comes late counts from when it asks: before, nobody would wait for its
+-- contributions. It may do so before the membership names it.
 function Master:meet(asking)
-  local live, ids = {}, {}
-  local function add(id)
-    if self.lost[id] or live[id] then return end
-    live[id] = true
-    ids[#ids + 1] = id
+  local members, here, ids = {}, {}, {}
+  for _, id in ipairs(node.workers()) do members[id] = true end
+  for _, id in ipairs(self.workers) do
+    if self.members[id] and not members[id] then self:lose(id) end
+    self.members[id] = members[id]
   end
-  for _, id in ipairs(node.workers()) do add(id) end
+  local function add(id)
+    if self.lost[id] or here[id] then return end
+    here[id], ids[#ids + 1] = true, id
+  end
+  for _, id in ipairs(self.workers) do add(id) end
   for _, id in ipairs(asking) do add(id) end
   table.sort(ids)
-  local same = #ids == #self.workers
-  for i, id in ipairs(self.workers) do
-    if not live[id] then self:lose(id) end
-    same = same and id == ids[i]
-  end
-  if same then return end
+  if #ids > #self.workers then self.uneven = true end
   self.workers = ids
-  self:share(ids)
+  if self.uneven and #ids > 0 then self:share() end
 end
 
 -- Each of these workers has those of its partitions that have not seen the newest state.
@@ -205,7 +221,7 @@ function Master:reason(ctx)
   local options, least = self.options, math.huge
   for p = 1, self.partitions do least = math.min(least, self.rounds[p]) end
   self.steps, self.seconds = least, ctx.seconds
-  if options.steps and least >= options.steps then return "steps" end
+  if options.steps and least >= options.steps and not self.fresh then return "steps" end
   if options.seconds and ctx.seconds >= options.seconds then return "seconds" end
   if not options.stop then return nil end
   local stop = options.stop {
@@ -238,7 +254,12 @@ local function worker(options, held, where)
   end
   local function contribution(p, state, folded)
     if prepared[p] == nil then
-      local value = held.read(p, function(source) return options.prepare(open(source, p), p) end)
+      local value
+      if p > held.partitions then -- of a dataset without partitions
+        value = options.prepare(function() return nil end, p)
+      else
+        value = held.read(p, function(source) return options.prepare(open(source, p), p) end)
+      end
       if value == nil then
         error(("prepare (%s) returned nothing (is a 'return' missing?)"):format(functions.where(options.prepare) or "C"), 0)
       end
@@ -326,7 +347,7 @@ function datasets.Dataset:iterate(options)
   local made_of = worker(options, held, where)
   local master
   if node.role == "server" and node.shard == 0 then
-    master = new_master(options, held.partitions)
+    master = new_master(options, math.max(1, held.partitions))
     master.key = key_of_shard_0()
   end
   param.run {
