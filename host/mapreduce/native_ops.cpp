@@ -111,7 +111,7 @@ class InCase final : public RowSource {
     AH_TRY(rows_->next(batch));
     size_t total = 0;
     for (uint32_t i = 0; i < batch.count; ++i) {
-      if (batch.first[i].kind() != RowTag::text) return not_a_text("lower and upper", batch.first[i]);
+      if (batch.first[i].kind() != RowTag::text) return not_a_text(first_ == 'A' ? "lower" : "upper", batch.first[i]);
       total += batch.first[i].size;
     }
     if (bytes_.size() < total) bytes_.resize(2 * total);

@@ -177,6 +177,52 @@ print(a:sum(), b:sum(), c:values():sum())
   CHECK(run.out == "1055\t1055\t1055\n");
 }
 
+TEST_CASE("operations behind and before many unions, and texts that are cut and changed again and again, run") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local mr = require "actor.mapreduce"
+local a, b = mr.range(1, 10), mr.parallelize { "A b", "c" }
+for _ = 1, 5 do
+  for _ = 1, 20 do a = a:map(function(x) return x + 1 end) end
+  a = a:union(mr.range(1, 2))
+end
+for _ = 1, 20 do
+  b = b:flatmap(function(text) return text:gmatch("%S+") end):map(string.upper)
+    :flatmap(function(text) return text:gmatch("%a+") end):map(string.lower)
+end
+print(a:count(), a:sum(), table.concat(b:collect(), " "))
+)");
+  const Finished run = folder.run({"-n", "2", "job.lua"});
+  INFO(run.description);
+  CHECK(run.out == "20\t1470\ta b c\n");
+}
+
+TEST_CASE("functions with a native twin are given by name too") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local mr = require "actor.mapreduce"
+local lines = mr.parallelize { "a B", "b c b", "" }
+local pairs_of = lines:flatmap("words"):map("lower"):map("one")
+local function show(rows)
+  for i, row in ipairs(rows) do rows[i] = row[1] .. row[2] end
+  print(table.concat(rows, " "))
+end
+show(pairs_of:reduce_by_key("sum"):sort_by_key():collect())
+show(pairs_of:aggregate_by_key(0, mr.count, mr.sum):sort_by_key():collect())
+show(pairs_of:aggregate_by_key(0, "count", "max"):sort_by_key():collect())
+show(pairs_of:fold_by_key(5, "sum"):sort_by_key():collect())
+print(mr.range(1, 4):reduce("max"), mr.range(1, 4):fold(1, "sum"), mr.range(1, 4):aggregate(0, "count", "sum"),
+  mr.range(1, 4):fold(0, "count"), mr.range(1, 4):prefix_sum("sum"):max(), mr.range(1, 4):sort_by("identity"):first())
+print(select(2, pcall(lines.map, lines, "loewer")))
+)");
+  const Finished run = folder.run({"-n", "2", "job.lua"});
+  INFO(run.description);
+  CHECK(run.out ==
+        "a1 b3 c1\na1 b3 c1\na1 b2 c1\na6 b8 c6\n4\t11\t4\t4\t10\t1\n"
+        "job.lua:15: mapreduce.map: 'loewer' is the name of no function for 'fn' (known: count, identity, lower, max, "
+        "min, one, sum, upper, words)\n");
+}
+
 TEST_CASE("take looks at few partitions") {
   const JobFolder folder;
   folder.write("job.lua", R"(

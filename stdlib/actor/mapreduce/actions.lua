@@ -5,6 +5,7 @@ local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
 local explain = require("actor.mapreduce.explain")
+local functions = require("actor.mapreduce.functions")
 local natives = require("actor.mapreduce.natives")
 local run = require("actor.mapreduce.run")
 local c = require("actor.c.mapreduce")
@@ -77,7 +78,7 @@ end
 ---@param fn fun(a: any, b: any): any
 ---@return any
 function Dataset:reduce(fn)
-  check.arg(fn, "function", "fn", "mapreduce.reduce")
+  fn = functions.given(fn, "fn", "reduce")
   return reduced(self, "reduce", fn)
 end
 
@@ -88,7 +89,7 @@ end
 ---@param fn fun(value: any, row: any, second: any): any
 ---@return any
 function Dataset:fold(zero, fn)
-  check.arg(fn, "function", "fn", "mapreduce.fold")
+  fn = functions.given(fn, "fn", "fold")
   if natives.combines(fn) then
     local rest = reduced(self, "fold", fn)
     if rest == nil then return zero end
@@ -108,8 +109,7 @@ end
 ---@param comb fun(a: any, b: any): any
 ---@return any
 function Dataset:aggregate(zero, seq, comb)
-  check.arg(seq, "function", "seq", "mapreduce.aggregate")
-  check.arg(comb, "function", "comb", "mapreduce.aggregate")
+  seq, comb = functions.given(seq, "seq", "aggregate"), functions.given(comb, "comb", "aggregate")
   local start = compile.copies_of(zero)
   local function read(parts)
     if #parts == 0 then return start() end

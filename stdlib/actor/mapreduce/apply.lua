@@ -105,7 +105,7 @@ end
 ---@param outputs? string[] without names `fn` returns the rows of the one output, and so does apply
 ---@return table<string, actor.mapreduce.Dataset>|actor.mapreduce.Dataset
 function M.apply(fn, inputs, outputs)
-  functions.check(fn, "fn", "apply")
+  fn = functions.given(fn, "fn", "apply")
   check.arg(inputs, "table", "inputs", "mapreduce.apply")
   local names, parents = {}, {}
   for name, dataset in util.pairs(inputs) do

@@ -54,8 +54,17 @@ end
 
 local changes = { lower = 1, upper = 2 }
 
--- Whether an operation only changes the case of texts: how, as ah_mr_matches has it.
-local function changes_case(op) return op and op.op == "map" and changes[op.native] or nil end
+-- Whether what the i-th operation spreads only changes its case next: how, as ah_mr_matches has it. What follows that is
+-- in the loop's text twice, so it must not spread again.
+local function changes_case(ops, i)
+  local op = ops[i + 1]
+  local change = op and op.op == "map" and changes[op.native]
+  if not change then return nil end
+  for k = i + 2, #ops do
+    if emitters.spreads[ops[k].op] then return nil end
+  end
+  return change
+end
 
 -- The text of the operations behind the i-th, as a function of the names of its row's variables. What follows an operation
 -- that spreads is a local function of its own, whose text goes into `texts`.
@@ -77,7 +86,7 @@ local function behind(ops, i, texts)
         named("next", rest("a", "b"))
       end
       -- What C++ has found it has changed the case of, too.
-      local changed = op.op ~= "flatmap_values" and changes_case(ops[i + 2])
+      local changed = op.op ~= "flatmap_values" and changes_case(ops, i + 1)
       named("matched", changed and behind(ops, i + 2, texts)("a", "b") or ("next%d(a, b)"):format(i + 1))
     end
     return emitters.by_op[op.op](i + 1, a, b, rest)
@@ -265,7 +274,7 @@ local function make(chunk, ops, put, combine, labels, state, iterate)
     locals[i] = ("local f%d = fs[%d]"):format(i, i)
     fs[i] = op.fn
     if op.op == "flatmap" or op.op == "map_partition" or op.op == "flatmap_values" then
-      local change = op.op ~= "flatmap_values" and changes_case(ops[i + 1]) or 0
+      local change = op.op ~= "flatmap_values" and changes_case(ops, i) or 0
       locals[i] = locals[i] .. (" local m%d = new_matches(%d)"):format(i, change)
     elseif op.op == "sample" then
       locals[i] = locals[i] .. (" local s%d = 0"):format(i)

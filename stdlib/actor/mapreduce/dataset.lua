@@ -55,11 +55,9 @@ end
 local function narrow(op)
   return function(self, fn)
     M.check(self, op)
+    fn = functions.given(fn, "fn", op)
     local native = natives.of(fn)
-    if not native then
-      functions.check(fn, "fn", op)
-      fn = functions.freeze(fn)
-    end
+    if not native then fn = functions.freeze(fn) end
     return M.new { kind = "narrow", op = op, parents = { self }, fn = fn, native = native }
   end
 end

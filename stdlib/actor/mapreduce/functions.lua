@@ -1,6 +1,7 @@
 --- Users' functions as operations keep them: frozen when the operation is defined, and named for messages.
 local broadcasts = require("actor.mapreduce.broadcasts")
 local check = require("actor.check")
+local natives = require("actor.mapreduce.natives")
 local c = require("actor.c.mapreduce")
 
 local M = {}
@@ -63,12 +64,21 @@ function M.broadcasts(fn, done)
   end
 end
 
----Checks that argument `name` of operation `operation` is a function.
+---What argument `name` of operation `operation` is given: a function, or the name of one that has a native twin.
 ---@param fn any
 ---@param name string
 ---@param operation string
-function M.check(fn, name, operation)
-  check.arg(fn, "function", name, "mapreduce." .. operation)
+---@return function
+function M.given(fn, name, operation)
+  if type(fn) ~= "string" then
+    check.arg(fn, "function", name, "mapreduce." .. operation)
+    return fn
+  end
+  local known, names = natives.named(fn)
+  if not known then
+    check.fail("mapreduce.%s: '%s' is the name of no function for '%s' (known: %s)", operation, fn, name, names)
+  end
+  return known
 end
 
 return M

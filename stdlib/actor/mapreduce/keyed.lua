@@ -24,11 +24,11 @@ end
 
 ---Combines the values of each key with `fn(a, b)`, first within each task, then across them. `fn` has to be associative
 ---and commutative.
----@param fn fun(a: any, b: any): any or mr.sum, mr.min, mr.max
+---@param fn fun(a: any, b: any): any or, for numbers, mr.sum, mr.min, mr.max or their names, "sum" ...
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:reduce_by_key(fn, options)
-  functions.check(fn, "fn", "reduce_by_key")
+  fn = functions.given(fn, "fn", "reduce_by_key")
   return keyed("reduce_by_key", { self }, options, {
     output = "combine", input = "combined", fn = functions.freeze(fn), native = natives.combines(fn) and natives.of(fn) or nil,
   })
@@ -42,9 +42,11 @@ end
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:aggregate_by_key(zero, seq, comb, options)
-  functions.check(seq, "seq", "aggregate_by_key")
-  functions.check(comb, "comb", "aggregate_by_key")
+  seq, comb = functions.given(seq, "seq", "aggregate_by_key"), functions.given(comb, "comb", "aggregate_by_key")
   if zero == nil then check.wrong("zero", "mapreduce.aggregate_by_key", "a value", zero) end
+  if zero == 0 and seq == natives.count and comb == natives.sum then
+    return self:keys():map(natives.one):reduce_by_key(natives.sum, options)
+  end
   local fresh, fn = compile.copies_of(zero), functions.freeze(seq)
   return keyed("aggregate_by_key", { self }, options, {
     output = "combine", input = "combined", fn = fn, merge = functions.freeze(comb),
@@ -58,7 +60,7 @@ end
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:fold_by_key(zero, fn, options)
-  functions.check(fn, "fn", "fold_by_key")
+  fn = functions.given(fn, "fn", "fold_by_key")
   if zero == nil then check.wrong("zero", "mapreduce.fold_by_key", "a value", zero) end
   local fresh, frozen = compile.copies_of(zero), functions.freeze(fn)
   local folded = self:reduce_by_key(frozen, options):map_values(function(value) return frozen(fresh(), value) end)

@@ -21,6 +21,11 @@ function M.min(a, b) return b < a and b or a end
 
 function M.max(a, b) return b > a and b or a end
 
+---A count and one more: for `aggregate_by_key(0, mr.count, mr.sum)`, `fold(0, mr.count)`.
+---@param n integer
+---@return integer
+function M.count(n) return n + 1 end
+
 ---The row itself: what sort_by may go by.
 ---@param ... any
 ---@return any ...
@@ -37,6 +42,23 @@ M.operations = {
   words = "flatmap", one = "map", lower = "map", upper = "map", sample = "sample", keys = "keys",
   values = "values",
 }
+
+local by_name = {
+  count = M.count, identity = M.identity, lower = string.lower, max = M.max, min = M.min, one = M.one, sum = M.sum,
+  upper = string.upper, words = M.words,
+}
+
+---The function of that name, which operations take instead of it; nothing and the names that there are.
+---@param name string
+---@return function?
+---@return string? names
+function M.named(name)
+  if by_name[name] then return by_name[name] end
+  local names = {}
+  for each in pairs(by_name) do names[#names + 1] = each end
+  table.sort(names)
+  return nil, table.concat(names, ", ")
+end
 
 ---The name of the native twin of `fn`, if it has one.
 ---@param fn any

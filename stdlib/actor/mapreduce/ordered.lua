@@ -141,9 +141,7 @@ local function add(a, b) return a + b end
 ---@param fn? fun(a: any, b: any): any associative; a sum without
 ---@return actor.mapreduce.Dataset
 function Dataset:prefix_sum(fn)
-  if fn == nil then fn = add end
-  functions.check(fn, "fn", "prefix_sum")
-  fn = functions.freeze(fn)
+  fn = functions.freeze(fn == nil and add or functions.given(fn, "fn", "prefix_sum"))
   local function combined(sum, value)
     if sum == nil then return value end
     return fn(sum, value)

@@ -82,6 +82,13 @@ function Planner:reading(made)
   return self:stage { tasks = made.tasks, input = { kind = "rows" }, needs = { { stage = made, wide = false } } }
 end
 
+-- How many operations a row meets in a stage, those of a union's branch included.
+local function operations_in(stage)
+  local most = 0
+  for _, branch in ipairs(stage.input.branches or {}) do most = math.max(most, #branch.ops) end
+  return most + #stage.ops
+end
+
 ---The stage that makes the rows of `dataset`, still open for more narrow operations.
 ---@param dataset actor.mapreduce.Dataset
 ---@return actor.mapreduce.Stage
@@ -93,7 +100,7 @@ function Planner:open(dataset)
     stage = self:stage { tasks = dataset.partitions, input = { kind = "source", dataset = dataset } }
   elseif dataset.kind == "narrow" then
     stage = self:open(dataset.parents[1])
-    if #stage.ops == MOST_OPERATIONS then stage = self:reading(self:close(stage, { kind = "rows" }, 1)) end
+    if operations_in(stage) == MOST_OPERATIONS then stage = self:reading(self:close(stage, { kind = "rows" }, 1)) end
     stage.ops[#stage.ops + 1] = dataset
   else
     stage = dataset.plan(self, dataset)

@@ -89,7 +89,7 @@ end
 local function sorted(op, parent, options, fields)
   datasets.check(parent, op)
   options = options or {}
-  check.options(options, { descending = "boolean?", partitions = "number?", barrier = "string?" }, "mapreduce." .. op)
+  check.options(options, { descending = "boolean?", partitions = "number?", barrier = "string|function|table?" }, "mapreduce." .. op)
   fields.kind, fields.op, fields.parents, fields.plan = "wide", op, { parent }, plan_sort
   fields.descending = options.descending
   fields.partitions = datasets.check_partitions({ partitions = options.partitions, barrier = options.barrier }, op)
@@ -101,8 +101,8 @@ end
 ---@param options? {descending?: boolean, partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:sort_by(fn, options)
+  fn = functions.given(fn, "fn", "sort_by")
   if fn == natives.identity then return sorted("sort_by", self, options, {}) end
-  functions.check(fn, "fn", "sort_by")
   return sorted("sort_by", self, options, { fn = functions.freeze(fn) })
 end
 

@@ -71,7 +71,7 @@ end
 ---@return actor.mapreduce.Dataset
 function M.generate(n, fn, partitions)
   check.integer(n, "n", "mapreduce.generate", 0, 2 ^ 53)
-  functions.check(fn, "fn", "generate")
+  fn = functions.given(fn, "fn", "generate")
   return M.range(1, n, 1, partitions):map(fn)
 end
 
