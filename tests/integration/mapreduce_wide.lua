@@ -153,6 +153,7 @@ end)
 fails("zip of different ones", "the datasets have 3 and 5 rows", function() mr.range(1, 3):zip(mr.range(1, 5)):count() end)
 fails("a value that is nothing", "map_values (mapreduce_wide.lua:", function() b:map_values(function() end):count() end)
 fails("no dataset", "bad argument 'other' to mapreduce.join: expected a dataset, got number", function() a:join(3) end)
+fails("nothing", "bad argument 'other' to mapreduce.join: expected a dataset, got nil", function() a:join() end)
 fails("a wrong option", "unknown option 'ascending' to mapreduce.sort", function() a:sort({ ascending = true }) end)
 
 assert(failures == 0, failures .. " are wrong")

@@ -87,6 +87,7 @@ end
 local function join(op, keep_left, keep_right)
   local function reader() return readers.joined(keep_left, keep_right) end
   return function(self, other, options)
+    if other == nil then check.wrong("other", "mapreduce." .. op, "a dataset", other) end
     return keyed(op, { self, other }, options, { output = "keyed", input = "groups", reader = reader })
   end
 end
