@@ -2,6 +2,9 @@
 // nodes, with rows in memory and on disk.
 
 #include <csignal>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include <catch2/catch.hpp>
 
@@ -55,6 +58,32 @@ TEST_CASE("map-reduce's wide operations give what they should") {
   INFO(run.description);
   CHECK(run.status == 0);
   CHECK(run.out == "all as they should be\n");
+}
+
+TEST_CASE("map-reduce's README lists all that the module and its datasets have") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local mr = require "actor.mapreduce"
+for name in pairs(mr) do print("mr." .. name) end
+for name in pairs(getmetatable(mr.range(1, 1)).__index) do
+  if not name:find("^__") then print("d:" .. name) end
+end
+)");
+  const Finished run = folder.run({"-n", "1", "job.lua"});
+  INFO(run.description);
+  REQUIRE(run.status == 0);
+  std::ifstream file(source_dir() / "stdlib/actor/mapreduce/README.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto has = [&](const std::string& name) { return text.find(name) != std::string::npos; };
+  std::istringstream names(run.out);
+  int count = 0;
+  for (std::string name; std::getline(names, name); ++count) {
+    INFO(name);
+    const std::string other =
+        "`" + name.substr(name.find(':') + 1) + "`";  // another name of the same, or without "mr."
+    CHECK((has("`" + name + "`") || has("`" + name + "(") || has("`" + name + "{") || has(other)));
+  }
+  CHECK(count > 60);
 }
 
 TEST_CASE("map-reduce's wide operations give what they should on more rows than fit in memory") {
