@@ -50,6 +50,8 @@ struct Besieged {
   explicit Besieged(const StreamOptions& options = {.token = "t"}) : host(options), friendly(options) {
     url = host.transport.listen("tcp://127.0.0.1:0").value();
     link = friendly_link();
+    // Until then it counts as one that has proved nothing.
+    if (!host.events.wait([this] { return !host.events.ups.empty(); })) throw std::runtime_error("no link");
   }
   /// Another link of the honest peer. Where the listener gives little time, a busy machine may take several goes.
   LinkId friendly_link() {
