@@ -320,6 +320,28 @@ TEST_CASE("an error of a task names the operation, the line and the record") {
   if (err.find(" failed: ") != std::string::npos) CHECK_THAT(err, Catch::Contains("first on rank "));
 }
 
+TEST_CASE("a script that catches an action's error goes on, and its servers do") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local mr = require "actor.mapreduce"
+local rows = mr.range(1, 6, 1, 3)
+local function bad() return rows:map(function() error("no luck") end) end
+local step, merge = function(part) return #part end, function(state) return state + 1 end
+local function said(fn, ...)
+  local ok, message = pcall(fn, ...)
+  return not ok and message:find("no luck", 1, true) ~= nil
+end
+local collected = said(bad().collect, bad())
+local iterated = said(bad().iterate, bad(), { state = 0, steps = 1, step = step, merge = merge })
+local saved = said(bad().save, bad(), "parts")
+print(collected, iterated, saved, rows:count(), (rows:iterate { state = 0, steps = 4, step = step, merge = merge }))
+)");
+  const Finished run = folder.run({"-n", "2", "--servers", "2", "job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out == "true\ttrue\ttrue\t6\t4\n");
+}
+
 TEST_CASE("nodes whose broadcasts differ do not run an action together") {
   const JobFolder folder;
   const std::string err = message_of(folder, R"(

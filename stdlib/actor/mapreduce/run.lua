@@ -123,6 +123,21 @@ local function enter(name)
   return index, replayed and bytes or nil
 end
 
+-- What is recorded of an action; its error where it has failed.
+local function past_of(bytes)
+  local past = compile.from_bytes(bytes)
+  if past.failed then error(past.failed, 0) end
+  return past
+end
+
+-- Runs an action. What it raises is recorded, too: a script may catch it and go on, and servers, which come late, with it.
+local function recorded_if_failed(index, fn)
+  local ok, result = pcall(fn)
+  if ok then return result end
+  node.finish_action(index, compile.to_bytes({ failed = tostring(result) }))
+  error(result, 0)
+end
+
 -- What has come to be kept.
 local function count_kept(run)
   for i, stage in ipairs(run.stages) do
@@ -134,6 +149,22 @@ end
 -- This node has the action's value without having been in it.
 local function skip(index)
   if node.role ~= "server" then c.skipped(index) end
+end
+
+-- Works on an action until it is over; its value.
+local function run_through(dataset, name, index, stages, signature, read)
+  local action = begin(index, stages, signature)
+  work_on(action)
+  local result = with_results(action, function() return read(required(api.results())) end)
+  dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = c.figures() }
+  count_kept(dataset.last_run)
+  local summary = node.rank == 0 and node.flags().progress and explain.summary(dataset.last_run)
+  if summary then log.info(summary) end
+  local added = c.accumulated()
+  c.finished()
+  accumulators.count(added)
+  node.finish_action(index, compile.to_bytes({ result = result, added = added, figures = dataset.last_run.figures }))
+  return result
 end
 
 ---Runs an action whose value `read` makes of the final stage's rows (a source).
@@ -148,23 +179,12 @@ function M.act(dataset, name, output, read)
   local index, recorded = enter(name)
   if recorded then
     skip(index)
-    local past = compile.from_bytes(recorded)
+    local past = past_of(recorded)
     accumulators.count(past.added)
     dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = past.figures }
     return past.result
   end
-  local action = begin(index, stages, signature)
-  work_on(action)
-  local result = with_results(action, function() return read(required(api.results())) end)
-  dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = c.figures() }
-  count_kept(dataset.last_run)
-  local summary = node.rank == 0 and node.flags().progress and explain.summary(dataset.last_run)
-  if summary then log.info(summary) end
-  local added = c.accumulated()
-  c.finished()
-  accumulators.count(added)
-  node.finish_action(index, compile.to_bytes({ result = result, added = added, figures = dataset.last_run.figures }))
-  return result
+  return recorded_if_failed(index, function() return run_through(dataset, name, index, stages, signature, read) end)
 end
 
 ---@class actor.mapreduce.Held the rows of a dataset, to be read a partition at a time until `release`
@@ -187,12 +207,17 @@ function M.hold(dataset, name)
     work_on(action)
   end
   if not recorded then
-    open()
+    recorded_if_failed(index, open)
     accumulators.count(c.accumulated())
     count_kept({ stages = stages, figures = c.figures() })
     node.finish_action(index, compile.to_bytes({ added = c.accumulated() }))
   else
-    accumulators.count(compile.from_bytes(recorded).added)
+    local ok, past = pcall(past_of, recorded)
+    if not ok then
+      skip(index)
+      error(past, 0)
+    end
+    accumulators.count(past.added)
   end
   function held.read(partition, fn)
     if not action then open() end -- this node has come late
