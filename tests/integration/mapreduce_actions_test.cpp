@@ -403,3 +403,45 @@ print("ok")
     CHECK(run.out == "ok\n");
   }
 }
+
+TEST_CASE("a frozen function makes tables as its original does") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local codec = require "actor.codec"
+local functions = require "actor.mapreduce.functions"
+jit.off()
+local one = 1
+local originals = {
+  function(a, b) return { x = a, y = b, n = one } end,
+  function(a, b) return { a, b, name = a, deep = { p = a, q = { r = b } }, flag = true, [a] = one } end,
+  function(a, b)
+    local function inner(c) return { c = c, one = one, two = 2 } end
+    return { inner(a), inner(b), z = a }
+  end,
+  function(a, b) return { f1 = a, f2 = b, f3 = a, f4 = b, f5 = a, f6 = b, f7 = a, f8 = b, f9 = one } end,
+}
+local function bytes_of(fn)
+  local kept = { fn(1, 2) }
+  for i = 2, 100 do kept[i] = false end
+  collectgarbage()
+  collectgarbage("stop")
+  local before = collectgarbage("count")
+  for i = 2, 100 do kept[i] = fn(i, 2) end
+  local bytes = collectgarbage("count") - before
+  collectgarbage("restart")
+  return bytes
+end
+for i, fn in ipairs(originals) do
+  local frozen = functions.freeze(fn)
+  assert(frozen ~= fn)
+  assert(codec.hash(frozen(3, 4)) == codec.hash(fn(3, 4)))
+  assert(bytes_of(frozen) == bytes_of(fn), ("%d: %g %g"):format(i, bytes_of(frozen), bytes_of(fn)))
+end
+one = 7
+assert(functions.freeze(originals[1])(3, 4).n == 7)
+print("ok")
+)");
+  const Finished run = folder.run({"-n", "1", "job.lua"});
+  INFO(run.description);
+  CHECK(run.out == "ok\n");
+}

@@ -2,10 +2,12 @@
 local broadcasts = require("actor.mapreduce.broadcasts")
 local check = require("actor.check")
 local natives = require("actor.mapreduce.natives")
+local util = require("jit.util")
 local c = require("actor.c.mapreduce")
 
 local M = {}
 
+local band, rshift = bit.band, bit.rshift
 local getupvalue, setupvalue = debug.getupvalue, debug.setupvalue
 
 ---Whether a function is the script's: neither of C nor of the standard library.
@@ -18,10 +20,57 @@ end
 
 local is_users = M.is_users
 
+-- A copied function's code has lost what makes `{ x = a, y = b }` quick: the keys without a constant value in the table
+-- that the constructor begins with. Without them each table is made by growing it key by key. The two opcodes are found
+-- by looking at a small function; where that looks different from what is expected, copies stay as they are.
+local DUPLICATE, SET_FIELD
+
+local function operands(fn, pc)
+  local word = util.funcbc(fn, pc)
+  if not word then return nil end
+  return band(word, 0xff), band(rshift(word, 8), 0xff), band(rshift(word, 16), 0xff), rshift(word, 24), rshift(word, 16)
+end
+
+do
+  local sample = assert(loadstring("local a = ... return { x = a, y = 1 }"))
+  local op, _, _, _, table_index = operands(sample, 2)
+  local set, _, key_index = operands(sample, 3)
+  local template = table_index and util.funck(sample, -table_index - 1)
+  if type(template) == "table" and template.y == 1 and util.funck(sample, -key_index - 1) == "x" then
+    DUPLICATE, SET_FIELD = op, set
+  end
+end
+
+-- Puts the keys of constructors of the code `fn`, a copy's own, and of the functions in it, back into their tables.
+local function mend_constructors(fn)
+  if not DUPLICATE then return end
+  local made, added = {}, {} -- made: by register, the table that the constructor which is being read begins with
+  for pc = 1, math.huge do
+    local op, a, key_index, register, table_index = operands(fn, pc)
+    if not op then break end
+    if op == DUPLICATE then
+      made[a] = util.funck(fn, -table_index - 1)
+    elseif op == SET_FIELD and made[register] then
+      local template, key = made[register], util.funck(fn, -key_index - 1)
+      if rawget(template, key) == nil then
+        template[key] = true
+        added[#added + 1] = { template, key }
+      end
+    end
+  end
+  for _, each in ipairs(added) do each[1][each[2]] = nil end -- the keys stay in their places
+  for i = -1, -math.huge, -1 do
+    local constant = util.funck(fn, i)
+    if constant == nil then return end
+    if type(constant) == "proto" then mend_constructors(constant) end
+  end
+end
+
 local function freeze(fn, done)
-  if not is_users(fn) then return fn end
+  if not is_users(fn) or not getupvalue(fn, 1) then return fn end
   if done[fn] then return done[fn] end
   local copy = c.clone(fn)
+  mend_constructors(copy)
   done[fn] = copy
   for i = 1, math.huge do
     local name, value = getupvalue(fn, i)
