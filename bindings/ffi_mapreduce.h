@@ -107,6 +107,8 @@ typedef struct ah_mapreduce_api {
   ah_mr_source* (*buffer_rows)(ah_mr_sink* buffer);
 
   ah_mr_batch* (*batch)(ah_mr_source* source);
+  /* The task has read so many rows that came from no source. */
+  void (*count_rows)(double rows);
   /* The next batch's rows: how many, 0 at the end. */
   int32_t (*next)(ah_mr_source* source);
 

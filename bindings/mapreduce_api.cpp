@@ -97,6 +97,8 @@ ah_mr_source* buffer_rows(ah_mr_sink* sink) {
 
 ah_mr_batch* batch(ah_mr_source* source) { return reinterpret_cast<ah_mr_batch*>(&source->batch); }
 
+void count_rows(double rows) { t_streams->count(static_cast<uint64_t>(rows)); }
+
 int32_t next(ah_mr_source* source) {
   if (const Status status = source->rows->next(source->batch); !status) {
     t_streams->fail(status.error());
@@ -318,6 +320,7 @@ constexpr ah_mapreduce_api kApi = {
     buffer,
     buffer_rows,
     batch,
+    count_rows,
     next,
     rows,
     buckets,

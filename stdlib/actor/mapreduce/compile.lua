@@ -167,6 +167,29 @@ local plain = head .. batched .. [[
 end
 ]]
 
+-- Rows that need not come from C++: those of a range, or of an array. `source` says which; `state.batch` has the present
+-- number or place, for errors.
+local counted = head .. opened .. [[
+  local first, step, element, batch = source.first, source.step, source.element, source.batch
+  state.batch, state.array = batch, source.array
+  local present = batch.first[0]
+  for begin = source.from, source.to, 1024 do
+    if state.full then break end
+    local stop = begin + 1023
+    if stop > source.to then stop = source.to end
+    api.count_rows(stop - begin + 1)
+    for i = begin, stop do
+      local a, b = ELEMENT, nil
+      present.number = PRESENT
+      ROW
+    end
+  end
+  return 0
+end
+]]
+local counted_range = counted:gsub("ELEMENT", "first + step * i"):gsub("PRESENT", "a")
+local counted_array = counted:gsub("ELEMENT", "element(i)"):gsub("PRESENT", "i")
+
 -- Behind a function that takes all rows of a partition.
 local partition = head .. opened .. [[
   local rows = iterate(source, number)
@@ -316,6 +339,42 @@ function M.iterator(ops, combine, labels, state)
   end
 end
 
+---Whether a loop of these operations can take rows as `M.range` and `M.array` have them.
+---@param ops {op: string, fn: function}[]
+---@return boolean
+function M.counts(ops) return not last_partition_function(ops) end
+
+local function one_number()
+  local batch = ffi.new("ah_mr_batch")
+  batch.count, batch.first[0].tag = 1, 3
+  return batch
+end
+
+---first + step * i for i in from .. to.
+---@param first number
+---@param step number
+---@param from integer
+---@param to integer
+---@return table
+function M.range(first, step, from, to)
+  return { first = first, step = step, from = from, to = to, batch = one_number() }
+end
+
+---array[i] for i in from .. to, copies of what could be changed.
+---@param array any[]
+---@param from integer
+---@param to integer
+---@return table
+function M.array(array, from, to)
+  local is_object, from_bytes, to_bytes = writers.is_object, values.from_bytes, values.to_bytes
+  local function element(i)
+    local value = array[i]
+    if is_object(value) then value = from_bytes(to_bytes(value)) end
+    return value
+  end
+  return { array = array, element = element, from = from, to = to, batch = one_number() }
+end
+
 ---The loop of a stage's tasks: the rows of a source through the operations, what comes out into `put`. Made once for all
 ---tasks of a stage on a node, since what the JIT compiles belongs to it.
 ---@param ops {op: string, fn: function}[]
@@ -323,10 +382,12 @@ end
 ---@param combine? (fun(a: any, b: any): any)|{read: function} of values of equal keys that follow each other; or a reader
 ---@param labels? {put?: actor.mapreduce.Label, combine?: actor.mapreduce.Label} whose functions those are, for messages
 ---@param state? table whose `full` ends the loop at the next batch
----@return fun(source: ffi.cdata*, task?: integer): integer 0 at the end, below it when the source has failed
-function M.loop(ops, put, combine, labels, state)
+---@param kind? "range"|"array" the source is one that `M.range` or `M.array` made
+---@return fun(source: ffi.cdata*|table, task?: integer): integer 0 at the end, below it when the source has failed
+function M.loop(ops, put, combine, labels, state, kind)
   labels, state = labels or {}, state or {}
   local at = last_partition_function(ops)
+  if kind then return make(kind == "range" and counted_range or counted_array, ops, put, combine, labels, state) end
   local chunk = type(combine) == "table" and read_by or combine and grouped or plain
   if not at then return make(chunk, ops, put, combine, labels, state) end
   local before, rest = {}, {}

@@ -81,8 +81,10 @@ local get -- reads a value of a batch; compile.lua gives it
 function M.read_with(fn) get = fn end
 
 -- The row that a loop is working on.
-local function record_of(batch)
+local function record_of(state)
+  local batch = state.batch
   if not batch or batch.at >= batch.count then return nil end
+  if state.array then return show(state.array[batch.first[0].number]) end
   local text = show(get(batch.first[batch.at]))
   if batch.pair[batch.at] % 2 == 1 then text = text .. ", " .. show(get(batch.second[batch.at])) end
   return text
@@ -91,7 +93,7 @@ end
 -- "; record: ..." of what a loop is working on; nothing where that is not to blame.
 local function blamed(chunk)
   if debug.getinfo(3, "f").func == c.fail then return "" end -- of files and memory, or it names the row itself
-  local ok, record = pcall(record_of, chunk.state.batch)
+  local ok, record = pcall(record_of, chunk.state)
   return ok and record and "; record: " .. record or ""
 end
 

@@ -24,6 +24,21 @@ local function native_ones(input, ops)
   return #ops
 end
 
+-- How a loop of `ops` can go through the rows itself, where they are a range's or an array's: the kind of the loop, and
+-- what opens a task.
+local function counted(input, ops)
+  local source = input.kind == "source" and input.dataset.source
+  if not source or not compile.counts(ops) then return nil end
+  if source.kind == "range" then
+    return "range", function(task)
+      local from, to = source.part(task)
+      return compile.range(source.first, source.step, from, to - 1)
+    end
+  elseif source.kind == "array" then
+    return "array", function(task) return compile.array(source.array, source.part(task)) end
+  end
+end
+
 -- `source` through an operation that needs no Lua.
 local function natively(source, op, task)
   if op.op == "sample" then return required(api.sample(source, op.fn, task)) end
@@ -38,7 +53,10 @@ local function runner(stage, input, k, ops, output)
   for i = native + 1, #ops do rest[#rest + 1] = ops[i] end
   local labels = { put = stage.output.label or stage.output.dataset, combine = input.dataset }
   local poured = output.sink and #rest == 0 and not combine and not (output.of_pairs and is_array(input))
-  local loop = not poured and compile.loop(rest, output.put, combine, labels, output.state)
+  local kind, open_counted
+  if not poured and native == 0 then kind, open_counted = counted(input, rest) end
+  open_rows = open_counted or open_rows
+  local loop = not poured and compile.loop(rest, output.put, combine, labels, output.state, kind)
   return function(task, own)
     faults.doing, output.state.full = input.dataset, nil
     local source = open_rows(own)
