@@ -17,6 +17,7 @@ local functions = require("actor.mapreduce.functions")
 local node = require("actor.c.node")
 local param = require("actor.param")
 local run = require("actor.mapreduce.run")
+local tensor = require("actor.tensor")
 local c = require("actor.c.param")
 
 ---@class actor.mapreduce.IterateContext
@@ -40,6 +41,7 @@ local c = require("actor.c.param")
 ---@field steps integer rounds that every partition has done
 ---@field updates integer contributions
 ---@field seconds number
+---@field first? number seconds until every partition had done a round, which includes preparing; nil without one
 ---@field reason string "steps", "stop", "seconds"
 
 -- ---- shard 0: the state, and who works on what ----
@@ -60,6 +62,8 @@ local c = require("actor.c.param")
 ---@field awaited table<integer, boolean> partitions without whose contribution there is no next state
 ---@field workers integer[] those who share the partitions: the members at the beginning, and whoever asks later
 ---@field members table<integer, boolean> those of them that the membership has named
+---@field pushes table<integer, table> by worker: what has come of a push whose tensor has not
+---@field tensors table<integer, actor.Tensor> the other way round
 ---@field uneven boolean? somebody has none or too few, since the others were working on theirs
 local Master = {}
 Master.__index = Master
@@ -68,7 +72,7 @@ local function new_master(options, partitions)
   local master = {
     options = options, partitions = partitions, state = options.state, version = 0, updates = 0, fresh = false,
     newest = {}, rounds = {}, counted = {}, seen = {}, given = {}, owner = {}, awaited = {}, lost = {}, members = {},
-    workers = node.workers(), uneven = true,
+    workers = node.workers(), uneven = true, pushes = {}, tensors = {},
   }
   for p = 1, partitions do
     master.rounds[p], master.counted[p], master.seen[p], master.awaited[p] = 0, -1, -1, true
@@ -128,6 +132,7 @@ end
 -- A worker is lost. What it has made of the newest state counts; for what it has not, others are awaited.
 function Master:lose(id)
   self.lost[id], self.uneven = true, true
+  self.pushes[id], self.tensors[id] = nil, nil
   for p = 1, self.partitions do
     if self.given[p] == id then self.given[p] = nil end
     if self.owner[p] == id then
@@ -135,6 +140,19 @@ function Master:lose(id)
       if self.seen[p] ~= self.version then self.awaited[p] = true end
     end
   end
+end
+
+---An update under one of the keys has come; a push with a tensor beside it has two.
+---@param id integer the worker
+---@param key string
+---@param value any
+function Master:receive(id, key, value)
+  if key == self.keys.tensor then self.tensors[id] = value else self.pushes[id] = value end
+  local push = self.pushes[id]
+  if not push or (push.beside and not self.tensors[id]) then return end
+  if push.beside then push.made[1].value = self.tensors[id] end
+  self.pushes[id], self.tensors[id] = nil, nil
+  for _, made in ipairs(push.made) do self:take(id, push.version, made.partitions, made.value) end
 end
 
 local function fewest(counts, ids)
@@ -209,7 +227,7 @@ function Master:schedule(asking)
   end
   for id, partitions in pairs(parts) do
     if #partitions > 0 then
-      tasks[id] = { { "parts", { key = self.key, version = self.version, partitions = partitions } }, { "state", self.state } }
+      tasks[id] = { { "parts", { keys = self.keys, version = self.version, partitions = partitions } }, { "state", self.state } }
     end
   end
   return tasks
@@ -221,6 +239,7 @@ function Master:reason(ctx)
   local options, least = self.options, math.huge
   for p = 1, self.partitions do least = math.min(least, self.rounds[p]) end
   self.steps, self.seconds = least, ctx.seconds
+  if least > 0 and not self.first then self.first = ctx.seconds end
   if options.steps and least >= options.steps and not self.fresh then return "steps" end
   if options.seconds and ctx.seconds >= options.seconds then return "seconds" end
   if not options.stop then return nil end
@@ -311,19 +330,29 @@ local function checked(options)
   }
 end
 
--- A key that shard 0 owns: contributions come to the VM that makes the states.
-local function key_of_shard_0()
-  for i = 1, math.huge do
+-- Keys that shard 0 owns, so that contributions come to the VM that makes the states: what they are, and a tensor beside it.
+local function keys_of_shard_0()
+  local keys, i = {}, 0
+  while #keys < 2 do
+    i = i + 1
     local key = "mapreduce.iterate/" .. i
-    if c.owner(key) == 0 then return key end
+    if c.owner(key) == 0 then keys[#keys + 1] = key end
   end
+  return { made = keys[1], tensor = keys[2] }
+end
+
+-- A push: one tensor travels beside the table, where it need not be copied.
+local function pushed(keys, version, made)
+  local beside = #made == 1 and tensor.is_tensor(made[1].value) and made[1].value or nil
+  if beside then made[1].value = nil end
+  return { { keys.made, { version = version, made = made, beside = beside ~= nil } }, beside and { keys.tensor, beside } }
 end
 
 -- The result is an action of its own, which shard 0 records before the run's end is told: workers find it done.
 local RESULT = "mapreduce.iterate.result"
 
 local function record(master, reason)
-  local summary = { steps = master.steps, updates = master.updates, seconds = master.seconds, reason = reason }
+  local summary = { steps = master.steps, updates = master.updates, seconds = master.seconds, first = master.first, reason = reason }
   local index = events.enter_action(RESULT)
   node.finish_action(index, compile.to_bytes({ state = master.state, summary = summary }))
 end
@@ -348,7 +377,7 @@ function datasets.Dataset:iterate(options)
   local master
   if node.role == "server" and node.shard == 0 then
     master = new_master(options, math.max(1, held.partitions))
-    master.key = key_of_shard_0()
+    master.keys = keys_of_shard_0()
   end
   param.run {
     barrier = options.barrier,
@@ -357,13 +386,10 @@ function datasets.Dataset:iterate(options)
     schedule = function(ids) return master:schedule(ids) end,
     push = function(_, entries)
       local parts, state = entries[1][2], entries[2][2]
-      return { { parts.key, { version = parts.version, made = made_of(parts.partitions, state) } } }
+      return pushed(parts.keys, parts.version, made_of(parts.partitions, state))
     end,
     pull = function(updates)
-      for _, update in ipairs(updates) do
-        local value = update[2]
-        for _, made in ipairs(value.made) do master:take(update[4], value.version, made.partitions, made.value) end
-      end
+      for _, update in ipairs(updates) do master:receive(update[4], update[1], update[2]) end
       return {}
     end,
     lost = function(id) master:lose(id) end,

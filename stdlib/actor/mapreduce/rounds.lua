@@ -151,10 +151,13 @@ function M.ranks(options)
   local damping = options and options.damping or 0.85
   check.number(damping, "damping", "mr.ranks", 0, 1)
   return function(before, parts)
-    local n, sum = before.size, tensor.zeros(before.shape, float64)
-    for _, part in ipairs(parts) do sum:add_(part) end
-    local kept = (1 - sum:sum()) / n
-    return sum:mul_(damping):add_(damping * kept + (1 - damping) / n)
+    local n, given, after = before.size, 0, nil
+    for _, part in ipairs(parts) do
+      given = given + part:sum()
+      after = after and after:axpy_(damping, part) or part:mul(damping)
+    end
+    local kept = (1 - given) / n
+    return after:add_(damping * kept + (1 - damping) / n)
   end
 end
 
