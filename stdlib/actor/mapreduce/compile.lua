@@ -173,9 +173,9 @@ local counted = head .. opened .. [[
   local first, step, element, batch = source.first, source.step, source.element, source.batch
   state.batch, state.array = batch, source.array
   local present = batch.first[0]
-  for begin = source.from, source.to, 1024 do
+  for begin = source.from, source.to, 256 do
     if state.full then break end
-    local stop = begin + 1023
+    local stop = begin + 255
     if stop > source.to then stop = source.to end
     api.count_rows(stop - begin + 1)
     for i = begin, stop do
