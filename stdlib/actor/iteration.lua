@@ -1,7 +1,8 @@
 --- `pairs` and `next` of every script. LuaJIT's own loops over `pairs` have a bytecode of theirs (ITERN), and the releases up
 --- to April 2022, Debian 12's among them, compile it wrongly: a loop within another one ends early, or its key is another
 --- value of the stack (LuaJIT's issue 827). The bytecode is for the built-in `next` only; an iterator in Lua is an ordinary
---- call, which is compiled rightly. It costs 10 to 20 ns an element instead of 3.
+--- call, which is compiled rightly. It costs some 19 ns an element, keys being texts,
+--- instead of 3 (one run, 100 keys).
 local next, type, error = next, type, error
 
 local function step(t, key) return next(t, key) end

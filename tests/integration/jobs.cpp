@@ -37,6 +37,21 @@ Finished JobFolder::run(const Words& words, double seconds) const {
   return run_program(actorhost_binary(), words, seconds, options());
 }
 
+CertificateFolder::CertificateFolder(const std::string& names) {
+  const auto make = [&](const Words& words) {
+    const Finished made = run_program("openssl", words, 20, options());
+    INFO(made.description);
+    REQUIRE(made.status == 0);
+  };
+  write("names", "subjectAltName = " + names + "\n");
+  const Words request = {"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"};
+  make(with(request, {"-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca"}));
+  make(with(request, {"-x509", "-keyout", "other.key", "-out", "other.pem", "-subj", "/CN=other"}));
+  make(with(request, {"-keyout", "host.key", "-out", "host.csr", "-subj", "/CN=host"}));
+  make({"x509", "-req", "-in", "host.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "host.pem",
+        "-extfile", "names"});
+}
+
 Hosts::Hosts(const JobFolder& folder, size_t count, const Words& words) {
   const Words meeting = {"--nnodes", std::to_string(count), "--rdzv-endpoint", port_.endpoint()};
   for (size_t i = 0; i < count; ++i) {

@@ -41,6 +41,13 @@ class JobFolder {
   TempDir dir_;
 };
 
+/// With "ca.pem", and "host.pem" with "host.key", which it has signed for these names (as openssl writes them:
+/// "IP:127.0.0.1"); "other.pem" with "other.key" is a stranger's.
+class CertificateFolder : public JobFolder {
+ public:
+  explicit CertificateFolder(const std::string& names);
+};
+
 /// Hosts of one run: the same command line for each, besides `--nnodes` and the endpoint. Host 0 is the rendezvous
 /// host: it is started first, the others when it listens.
 class Hosts {

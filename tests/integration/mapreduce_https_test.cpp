@@ -22,19 +22,11 @@ local rows = mr.load({ at .. "/a", at .. "/b.gz" }, { ca_file = ca_file, timeout
 print("rows " .. rows:count())
 )";
 
-/// A web server of OpenSSL's over the files of a folder, with a certificate for this address that "ca.pem" has signed;
-/// "other.pem" is a stranger's.
-class HttpsFolder : public JobFolder {
+/// A web server of OpenSSL's over the files of a folder.
+class HttpsFolder : public CertificateFolder {
  public:
-  HttpsFolder() {
+  HttpsFolder() : CertificateFolder("IP:127.0.0.1") {
     write("job.lua", kJob);
-    write("names", "subjectAltName = IP:127.0.0.1\n");
-    const Words request = {"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"};
-    make(with(request, {"-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca"}));
-    make(with(request, {"-x509", "-keyout", "other.key", "-out", "other.pem", "-subj", "/CN=other"}));
-    make(with(request, {"-keyout", "host.key", "-out", "host.csr", "-subj", "/CN=host"}));
-    make({"x509", "-req", "-in", "host.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "host.pem",
-          "-extfile", "names"});
     std::string lines;
     for (int i = 0; i < 20000; ++i) lines += "a line of some length\n";
     write("a", lines);
@@ -58,12 +50,6 @@ class HttpsFolder : public JobFolder {
   }
 
  private:
-  void make(const Words& words) const {
-    const Finished made = run_program("openssl", words, 20, options());
-    INFO(made.description);
-    REQUIRE(made.status == 0);
-  }
-
   FreePort port_;
   std::unique_ptr<Process> server_;
 };

@@ -16,27 +16,9 @@ local actor = require "actor"
 print("sum: " .. actor.collective.allreduce(actor.tensor.ones(3)):sum())
 )";
 
-/// A job, "ca.pem", and "host.pem" with "host.key", which it has signed for 127.0.0.1; "other.pem" with "other.key" is
-/// a stranger's.
-class TlsFolder : public JobFolder {
+class TlsFolder : public CertificateFolder {
  public:
-  TlsFolder() {
-    write("job.lua", kJob);
-    write("names", "subjectAltName = DNS:127.0.0.1, DNS:localhost\n");
-    const Words request = {"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"};
-    make(with(request, {"-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca"}));
-    make(with(request, {"-x509", "-keyout", "other.key", "-out", "other.pem", "-subj", "/CN=other"}));
-    make(with(request, {"-keyout", "host.key", "-out", "host.csr", "-subj", "/CN=host"}));
-    make({"x509", "-req", "-in", "host.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "host.pem",
-          "-extfile", "names"});
-  }
-
- private:
-  void make(const Words& words) const {
-    const Finished made = run_program("openssl", words, 20, options());
-    INFO(made.description);
-    REQUIRE(made.status == 0);
-  }
+  TlsFolder() : CertificateFolder("DNS:127.0.0.1, DNS:localhost") { write("job.lua", kJob); }
 };
 
 const Words kHost = {"--tls-cert", "host.pem", "--tls-key", "host.key", "--tls-ca", "ca.pem"};
