@@ -1,5 +1,5 @@
 #pragma once
-// The C module "actor.c.collective" behind stdlib/actor/collective.lua.
+// The C module "actor.c.collective" behind stdlib/actor/collective/init.lua.
 
 namespace actorhost {
 
