@@ -176,13 +176,16 @@ void Cluster::set_routes(const Membership& before, const Membership& table) {
   for (const ProcessInfo& info : table.processes()) {
     if (info.process != process_ && before.process(info.process) == nullptr) {
       stream_->set_route(data_address(info.process), info.process);
+      stream_->set_route(courier_address(info.process), info.process);
     }
   }
   for (const Member& member : before.workers()) {
     if (!table.alive(member.id)) stream_->set_route(worker_address(member.id), kNoProcess);
   }
   for (const ProcessInfo& info : before.processes()) {
-    if (table.process(info.process) == nullptr) stream_->set_route(data_address(info.process), kNoProcess);
+    if (table.process(info.process) != nullptr) continue;
+    stream_->set_route(data_address(info.process), kNoProcess);
+    stream_->set_route(courier_address(info.process), kNoProcess);
   }
   for (const ProcessInfo& info : before.processes()) {
     if (head_ || table.process(info.process) != nullptr) continue;
@@ -291,6 +294,7 @@ void Cluster::prepare(const Membership& table) {
     if (member.process == process_) attach(worker_address(member.id));
   }
   attach(data_address(process_));
+  attach(courier_address(process_));
   mail_open_ = true;
   changed_.notify_all();
 }

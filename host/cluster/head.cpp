@@ -111,7 +111,7 @@ void Head::on_join(LinkId link, const Frame& frame, double now) {
 }
 
 bool Head::speaks_for(ProcessId process, Address src) const {
-  if (is_service(src) || is_data(src)) return address_index(src) == process;
+  if (is_of_process(src)) return address_index(src) == process;
   if (is_server(src)) return process == 0;
   const auto worker = workers_.find(src);
   return worker != workers_.end() && worker->second.process == process;

@@ -30,7 +30,7 @@ ProcessId Membership::home_of(Address address) const noexcept {
   ProcessId home = kNoProcess;
   if (is_server(address)) {
     home = 0;
-  } else if (is_service(address) || is_data(address)) {
+  } else if (is_of_process(address)) {
     home = address_index(address);
   } else if (const auto rank = rank_of(address)) {
     home = workers_[*rank].process;
@@ -41,7 +41,7 @@ ProcessId Membership::home_of(Address address) const noexcept {
 std::string Membership::describe(Address address) const {
   std::string name = address_name(address);
   const ProcessInfo* home = process(home_of(address));
-  if (is_data(address) && home) return name + " (" + home->host + ")";
+  if ((is_data(address) || is_courier(address)) && home) return name + " (" + home->host + ")";
   const auto rank = rank_of(address);
   if (!rank) return name;
   return "rank " + std::to_string(*rank) + " (" + name + (home ? " on " + home->host : "") + ")";

@@ -51,7 +51,7 @@ Status Node::check() {
   if (wait_.awaited.empty()) return {};
   const MembershipPtr newest = cluster_.membership();
   for (const Address address : wait_.awaited) {
-    const bool may_go = is_worker(address) || is_data(address);
+    const bool may_go = is_worker(address) || is_data(address) || is_courier(address);
     if (may_go && newest->home_of(address) == kNoProcess) {
       return Error{Code::peer_lost, wait_.what + ": " + membership_->describe(address) + " lost"};
     }

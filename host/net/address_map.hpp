@@ -49,10 +49,9 @@ class AddressMap {
   }
 
  private:
-  static constexpr int kKindShift = 30;
   static constexpr uint32_t kDense = 1U << 16;
 
-  std::array<std::vector<T*>, 4> dense_;  // by the two bits that tell the kind
+  std::array<std::vector<T*>, size_t{1} << (32 - kKindShift)> dense_;  // by the bits that tell the kind
   std::unordered_map<Address, T*> far_;
 };
 

@@ -34,6 +34,8 @@ enum class Kind : uint16_t {
   collective_first = 0x0200,
   param_first = 0x0300,
   mapreduce_first = 0x0400,
+  lock_first = 0x0500,
+  event_first = 0x0600,
   test = 0x7f00,
 };
 
@@ -51,6 +53,8 @@ inline constexpr std::array kKindRanges = {
     KindRange{Kind::collective_first, Kind{0x02ff}, "collectives"},
     KindRange{Kind::param_first, Kind{0x03ff}, "parameter server"},  // host/engine/param_messages.hpp
     KindRange{Kind::mapreduce_first, Kind{0x04ff}, "map-reduce"},    // host/mapreduce/mapreduce_messages.hpp
+    KindRange{Kind::lock_first, Kind{0x05ff}, "locks"},              // host/engine/lock_messages.hpp
+    KindRange{Kind::event_first, Kind{0x06ff}, "events"},            // host/engine/event_messages.hpp
     KindRange{Kind::test, Kind{0x7fff}, "tests and benchmarks"},
 };
 

@@ -111,17 +111,18 @@ TEST_CASE("nodes of different hosts exchange frames in order, whoever speaks fir
   }
 }
 
-TEST_CASE("frames for a process's data find its mailbox, also those that come before anybody reads it") {
+TEST_CASE("frames for a process's services find their mailboxes, also those that come before anybody reads them") {
+  const auto address = GENERATE(data_address, courier_address);
   for (const std::string scheme : kSchemes) {
     INFO(scheme);
     TestRun run(scheme, {1, 1, 1});
-    run.everywhere([](Node& node) {
+    run.everywhere([address](Node& node) {
       for (ProcessId to = 0; to < 3; ++to) {
-        (void)node.port().send(make_frame(Kind::test, 0, data_address(to), node.index()));
+        (void)node.port().send(make_frame(Kind::test, 0, address(to), node.index()));
       }
     });
     for (TestProcess* process : run.all) {
-      const Address self = data_address(process->cluster->process());
+      const Address self = address(process->cluster->process());
       Port port(process->cluster->transport(), self, process->clock, process->cluster->take_mailbox(self));
       std::set<uint32_t> from;
       for (int i = 0; i < 3; ++i) {
@@ -136,12 +137,13 @@ TEST_CASE("frames for a process's data find its mailbox, also those that come be
   }
 }
 
-TEST_CASE("who waits for the data of a process that goes is told, and no way leads there any more") {
+TEST_CASE("who waits for a service of a process that goes is told, and no way leads there any more") {
+  const auto address = GENERATE(data_address, courier_address);
   TestRun run("tcp", {1, 1, 1});
   std::vector<Error> errors(2);
   for (size_t i = 0; i < 2; ++i) {
-    run.all[i]->launch([&error = errors[i]](Node& node) {
-      const std::array<Address, 1> awaited = {data_address(2)};
+    run.all[i]->launch([&error = errors[i], address](Node& node) {
+      const std::array<Address, 1> awaited = {address(2)};
       error = node.receive(never, awaited, "fetch").error();
     });
   }
@@ -149,8 +151,8 @@ TEST_CASE("who waits for the data of a process that goes is told, and no way lea
   for (size_t i = 0; i < 2; ++i) {
     run.all[i]->join();
     CHECK(errors[i].code == Code::peer_lost);
-    CHECK_THAT(errors[i].message, Contains("fetch: data 2 (member102) lost"));
-    CHECK_FALSE(run.all[i]->nodes[0]->port().send(make_frame(Kind::test, 0, data_address(2), 0)).ok());
+    CHECK_THAT(errors[i].message, Contains("fetch: " + address_name(address(2)) + " (member102) lost"));
+    CHECK_FALSE(run.all[i]->nodes[0]->port().send(make_frame(Kind::test, 0, address(2), 0)).ok());
   }
 }
 

@@ -228,14 +228,16 @@ TEST_CASE("a server that starts late gets what is over and joins what is going o
   CHECK_FALSE(run.world.to_nodes.contains(server_address(1)));
 }
 
-TEST_CASE("a data service is heard for its own process only") {
-  Run run;
-  run.world.say(0, cluster_kind::whereabouts, data_address(0), 1);
-  CHECK(run.world.to_nodes.contains(data_address(0)));
-  run.world.say(run.a, cluster_kind::whereabouts, data_address(1), 1);
-  CHECK(run.world.to_nodes.contains(data_address(1)));
-  run.world.say(run.a, cluster_kind::whereabouts, data_address(2), 1);
-  CHECK_FALSE(run.world.to_nodes.contains(data_address(2)));
+TEST_CASE("a data service and a courier are heard for their own process only") {
+  for (const auto address : {data_address, courier_address}) {
+    Run run;
+    run.world.say(0, cluster_kind::whereabouts, address(0), 1);
+    CHECK(run.world.to_nodes.contains(address(0)));
+    run.world.say(run.a, cluster_kind::whereabouts, address(1), 1);
+    CHECK(run.world.to_nodes.contains(address(1)));
+    run.world.say(run.a, cluster_kind::whereabouts, address(2), 1);
+    CHECK_FALSE(run.world.to_nodes.contains(address(2)));
+  }
 }
 
 TEST_CASE("servers that cannot be started are told to who asked for them") {

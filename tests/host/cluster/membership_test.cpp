@@ -46,6 +46,8 @@ TEST_CASE("the home of an address is the process that hosts it") {
   CHECK(table.home_of(service_address(8)) == kNoProcess);
   CHECK(table.home_of(data_address(2)) == 2);
   CHECK(table.home_of(data_address(8)) == kNoProcess);
+  CHECK(table.home_of(courier_address(2)) == 2);
+  CHECK(table.home_of(courier_address(8)) == kNoProcess);
   CHECK(table.home_of(kNoAddress) == kNoProcess);
   CHECK(Membership().home_of(server_address(0)) == kNoProcess);
 }
@@ -55,6 +57,8 @@ TEST_CASE("a worker is described by rank, id and machine, or by its id when it i
   CHECK(sample().describe(5) == "worker 5");
   CHECK(sample().describe(data_address(1)) == "data 1 (beta:2)");
   CHECK(sample().describe(data_address(5)) == "data 5");
+  CHECK(sample().describe(courier_address(1)) == "courier 1 (beta:2)");
+  CHECK(sample().describe(courier_address(5)) == "courier 5");
   CHECK(sample().describe(server_address(0)) == "server 0");
 }
 

@@ -113,18 +113,26 @@ TEST_CASE("an address says what it is") {
   CHECK(address_name(server_address(0)) == "server 0");
   CHECK(address_name(service_address(1)) == "host 1");
   CHECK(address_name(data_address(1)) == "data 1");
+  CHECK(address_name(courier_address(1)) == "courier 1");
   CHECK(address_name(kNoAddress) == "nobody");
+  CHECK(address_name(kFurtherBit) == "nobody");
   CHECK(address_index(service_address(77)) == 77);
   CHECK(address_index(data_address(77)) == 77);
+  CHECK(address_index(courier_address(77)) == 77);
 }
 
 TEST_CASE("an address is of one kind, and nobody's is of none") {
-  const auto kinds = [](Address a) { return std::array{is_worker(a), is_server(a), is_service(a), is_data(a)}; };
+  const auto kinds = [](Address a) {
+    return std::array{is_worker(a), is_server(a), is_service(a), is_data(a), is_courier(a), is_of_process(a)};
+  };
   for (const uint32_t index : {0U, 1U, 77U, kAddressMask - 1}) {
-    CHECK(kinds(worker_address(index)) == std::array{true, false, false, false});
-    CHECK(kinds(server_address(index)) == std::array{false, true, false, false});
-    CHECK(kinds(service_address(index)) == std::array{false, false, true, false});
-    CHECK(kinds(data_address(index)) == std::array{false, false, false, true});
+    CHECK(kinds(worker_address(index)) == std::array{true, false, false, false, false, false});
+    CHECK(kinds(server_address(index)) == std::array{false, true, false, false, false, false});
+    CHECK(kinds(service_address(index)) == std::array{false, false, true, false, false, true});
+    CHECK(kinds(data_address(index)) == std::array{false, false, false, true, false, true});
+    CHECK(kinds(courier_address(index)) == std::array{false, false, false, false, true, true});
   }
-  CHECK(kinds(kNoAddress) == std::array{false, false, false, false});
+  for (const Address nobody : {kNoAddress, kFurtherBit, kFurtherBit | kServerBit, kFurtherBit | kDataBits}) {
+    CHECK(kinds(nobody) == std::array{false, false, false, false, false, false});
+  }
 }
