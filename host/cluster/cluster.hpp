@@ -73,9 +73,9 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   MembershipPtr membership() const;
   /// Ids of this process's workers, in order.
   std::vector<NodeId> local_workers() const;
-  /// The mailbox that has been attached for a worker of this process, its data service or its courier, since it has been in the
-  /// table, with what has arrived since: other processes may send before its thread is there. Once; then, and for
-  /// servers, nullptr.
+  /// The mailbox that has been attached for a worker of this process, its data service or its courier, since it has
+  /// been in the table, with what has arrived since: other processes may send before its thread is there. Once; then,
+  /// and for servers, nullptr.
   std::shared_ptr<Mailbox> take_mailbox(Address address);
   /// How the run ended, once it has.
   std::optional<EndMessage> end() const;
