@@ -59,10 +59,24 @@ Status Node::check() {
   return {};
 }
 
+/// `attempt(deadline)` is a wait. Says in the log when it takes long, and for whom it waits.
+template <typename Attempt>
+auto Node::patiently(const Attempt& attempt, double deadline) {
+  const double long_wait = clock_.now() + kLongWait;
+  auto got = attempt(std::min(deadline, long_wait));
+  if (got || got.error().code != Code::timeout || deadline <= long_wait) return got;
+  std::string who;
+  for (const Address address : wait_.awaited) {
+    who += (who.empty() ? "" : ", ") + membership_->describe(address);
+  }
+  log_.info(name(), wait_.what + ": waiting for over 10 s" + (who.empty() ? "" : " for " + who));
+  return attempt(deadline);
+}
+
 Result<Frame> Node::receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
                             double deadline) {
   Wait outer = std::exchange(wait_, Wait{awaited, what});
-  Result<Frame> got = receive_patiently(match, deadline);
+  Result<Frame> got = patiently([&](double until) { return port_.receive(match, until); }, deadline);
   wait_ = {};
   if (!got && got.error().code == Code::peer_lost) {  // it may have answered before it went
     if (auto last = port_.receive(match, clock_.now())) got = std::move(last);
@@ -72,17 +86,17 @@ Result<Frame> Node::receive(const Port::Match& match, std::span<const Address> a
   return got;
 }
 
-/// Says in the log when it takes long, and for whom it waits.
-Result<Frame> Node::receive_patiently(const Port::Match& match, double deadline) {
-  const double long_wait = clock_.now() + kLongWait;
-  auto got = port_.receive(match, std::min(deadline, long_wait));
-  if (got || got.error().code != Code::timeout || deadline <= long_wait) return got;
-  std::string who;
-  for (const Address address : wait_.awaited) {
-    who += (who.empty() ? "" : ", ") + membership_->describe(address);
+Status Node::wait_until(const std::function<bool()>& done, std::span<const Address> awaited, const std::string& what,
+                        double deadline) {
+  Wait outer = std::exchange(wait_, Wait{awaited, what});
+  Status waited = patiently([&](double until) { return port_.wait_until(done, until); }, deadline);
+  wait_ = {};
+  if (!waited && waited.error().code == Code::peer_lost) {  // it may have done it before it went
+    if (port_.poll() && done()) waited = {};
   }
-  log_.info(name(), wait_.what + ": waiting for over 10 s" + (who.empty() ? "" : " for " + who));
-  return port_.receive(match, deadline);
+  wait_ = std::move(outer);
+  if (!waited && waited.error().code == Code::timeout) waited = Error{Code::timeout, what + ": timed out"};
+  return waited;
 }
 
 Status Node::receive_all(const Port::Match& match, double deadline, std::vector<Frame>& out,

@@ -66,6 +66,10 @@ class Node {
   Status receive_all(const Port::Match& match, double deadline, std::vector<Frame>& out,
                      std::optional<uint64_t> epoch = std::nullopt);
 
+  /// Waits until `done` holds: asked whenever a frame has come or the cluster has changed. Otherwise as `receive`.
+  Status wait_until(const std::function<bool()>& done, std::span<const Address> awaited, const std::string& what,
+                    double deadline = kForever);
+
   struct Action {
     uint32_t index = 0;
     bool replayed = false;
@@ -87,7 +91,8 @@ class Node {
   Result<std::vector<Whereabouts>> whereabouts();
 
  private:
-  Result<Frame> receive_patiently(const Port::Match& match, double deadline);
+  template <typename Attempt>
+  auto patiently(const Attempt& attempt, double deadline);
   Result<Frame> ask_head(Frame&& question, Kind answer, const std::string& what);
 
   Cluster& cluster_;

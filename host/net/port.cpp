@@ -110,11 +110,22 @@ Status Port::poll() {
   return took.ok() ? Status() : took.error();
 }
 
+Status Port::wait_until(const std::function<bool()>& done, double deadline) {
+  AH_TRY(poll());
+  while (!done()) {
+    if (clock_.now() >= deadline) return timed_out("what was waited for did not happen");
+    auto waited = wait(deadline, [](Frame&) { return Take::no; });
+    if (!waited.ok()) return waited.error();
+  }
+  return {};
+}
+
 template <typename Taker>
 Result<bool> Port::wait(double deadline, Taker take) {
   // What has been read but not dealt with comes first: sleeping on it could be for ever.
   if (next_ == arrived_.size()) {
     if (check_) AH_TRY(check_());
+    if (guest_ != nullptr) guest_->before_wait();
     const bool came = inbox_->pop_all(arrived_, deadline - clock_.now());
     if (!came && inbox_->closed()) {
       return Error{Code::interrupted, "the transport was closed while " + address_name(self_) + " was waiting"};
@@ -132,6 +143,10 @@ Result<bool> Port::examine(Taker take) {
     if (control_ && is_control(arrived.kind)) {
       Frame frame = std::move(arrived);  // the handler may read more, and so move what has arrived
       AH_TRY(control_(std::move(frame)));
+      continue;
+    }
+    if (guest_ != nullptr && within(arrived.kind, guest_kinds_)) {
+      guest_->on_frame(std::move(arrived));
       continue;
     }
     const Take answer = take(arrived);

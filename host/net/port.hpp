@@ -16,6 +16,19 @@
 
 namespace actorhost {
 
+/// Takes in frames of some kinds as soon as a port reads past them, whatever is being waited for. On the node's thread.
+class PortGuest {
+ public:
+  PortGuest() = default;
+  PortGuest(const PortGuest&) = delete;
+  PortGuest& operator=(const PortGuest&) = delete;
+  virtual ~PortGuest() = default;
+  /// Must not use the port.
+  virtual void on_frame(Frame&& frame) = 0;
+  /// The node is about to wait for frames. Must not use the port.
+  virtual void before_wait() = 0;
+};
+
 class Port {
  public:
   /// Sees each control frame (cluster kinds) on the node's thread, as soon as the port reads past it; without a handler
@@ -40,6 +53,11 @@ class Port {
   const Clock& clock() const noexcept { return clock_; }
   void on_control(Control control) { control_ = std::move(control); }
   void set_check(Check check) { check_ = std::move(check); }
+  /// Frames of `kinds` (not control frames) go to `guest` from now on; before anything has been read. One range only.
+  void set_guest(const KindRange& kinds, PortGuest& guest) {
+    guest_kinds_ = kinds;
+    guest_ = &guest;
+  }
 
   /// Sends as `self`, waiting for room up to `deadline` (a point on the clock) while reading the mailbox.
   Status send(Frame&& frame, double deadline = kForever);
@@ -50,6 +68,9 @@ class Port {
   Status receive_all(const Match& match, double deadline, std::vector<Frame>& out);
   /// Reads what has arrived without waiting: serves control frames and keeps the others.
   Status poll();
+  /// Reads until `done` holds, which is asked whenever something has come or the wait was ended early. Code::timeout at
+  /// `deadline`.
+  Status wait_until(const std::function<bool()>& done, double deadline);
   /// Ends the current wait early so that `check` runs again. Any thread.
   void wake() { inbox_->wake(); }
 
@@ -79,6 +100,8 @@ class Port {
   size_t next_ = 0;
   Control control_;
   Check check_;
+  KindRange guest_kinds_ = kKindRanges[0];
+  PortGuest* guest_ = nullptr;
 };
 
 }  // namespace actorhost

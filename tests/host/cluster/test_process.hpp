@@ -147,8 +147,14 @@ class TestProcess final : public ClusterEvents {
     });
   }
 
+  /// Has `told` called, on the service thread, whenever the cluster has changed.
+  void when_changed(std::function<void()> told) {
+    std::lock_guard lock(mutex_);
+    told_ = std::move(told);
+  }
   void cluster_changed() override {
     std::lock_guard lock(mutex_);
+    if (told_) told_();
     for (const auto& node : nodes) node->wake();
     for (const auto& node : servers) node->wake();
     changed_.notify_all();
@@ -179,6 +185,7 @@ class TestProcess final : public ClusterEvents {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> lines_;
+  std::function<void()> told_;
   std::vector<std::thread> threads_;
 };
 

@@ -1,0 +1,68 @@
+#pragma once
+// What nodes and couriers say to each other about locks, kinds 0x05xx. A node numbers its requests in the tag; a
+// courier gives each exactly one answer: granted, withdrawn or refused.
+//
+//   node -> courier
+//     ask        epoch:u64 where:text keys:[text] parts:[table:u32 id:i64 owner:u32]
+//     withdraw                                        no longer wanted if it still waits
+//     release    values:[part:u32 head:text size:u64] ; body: their bytes     part: its place in the ask
+//   courier -> node
+//     granted    values:[head:text size:u64] ; body: their bytes              one for each part of the ask
+//     withdrawn  blockers:[node:u32 holds:u8 where:text]
+//     refused    code:u8 message:text
+//
+// The bytes of several values stand behind each other in one body, each from a multiple of 64 bytes on.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/engine/lock_table.hpp"
+#include "host/engine/shared_store.hpp"
+#include "host/wire/frame.hpp"
+
+namespace actorhost {
+
+namespace lock_kind {
+inline constexpr auto ask = Kind{0x0500};
+inline constexpr auto withdraw = Kind{0x0501};
+inline constexpr auto release = Kind{0x0502};
+inline constexpr auto granted = Kind{0x0510};
+inline constexpr auto withdrawn = Kind{0x0511};
+inline constexpr auto refused = Kind{0x0512};
+}  // namespace lock_kind
+
+struct LockAsk {
+  struct Part {
+    SharedPart part;
+    NodeId owner = 0;
+  };
+  uint64_t epoch = 0;             // the newest that the node knows
+  std::string where;              // its script line
+  std::vector<std::string> keys;  // as they are compared
+  std::vector<Part> parts;
+
+  /// Code::bad_argument when it is more than a frame can carry.
+  Result<Frame> frame(uint32_t tag, ProcessId to) const;
+  static Result<LockAsk> read(const Frame& frame);
+};
+
+/// What a holder leaves behind: new values of parts, by their place in the ask.
+using SharedWrites = std::vector<std::pair<uint32_t, PackedValue>>;
+Result<Frame> release_frame(uint32_t tag, ProcessId to, const SharedWrites& writes);
+Result<SharedWrites> read_release(const Frame& frame);
+
+/// Code::unsupported when the values are more than a frame can carry.
+Result<Frame> granted_frame(const LockTable::Request& to, const std::vector<PackedValue>& values);
+Result<std::vector<PackedValue>> read_granted(const Frame& frame);
+
+Frame withdrawn_frame(const LockTable::Request& to, const std::vector<LockTable::Blocker>& blockers);
+Result<std::vector<LockTable::Blocker>> read_withdrawn(const Frame& frame);
+
+Frame refused_frame(const LockTable::Request& to, const Error& error);
+/// The error that it carries, or that it cannot be read.
+Error read_refused(const Frame& frame);
+
+}  // namespace actorhost

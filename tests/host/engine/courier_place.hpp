@@ -1,0 +1,71 @@
+#pragma once
+// What a process of a test's run has for locks and events: its courier with the lock service, and for each of its nodes
+// the client and the events.
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "host/engine/event_box.hpp"
+#include "host/engine/lock_client.hpp"
+#include "tests/host/cluster/test_process.hpp"
+
+namespace actorhost::test {
+
+class CourierPlace {
+ public:
+  explicit CourierPlace(TestProcess& process)
+      : courier(*process.cluster, process.clock, process.log), locks(courier), process_(process) {
+    for (const auto& node : process.nodes) {
+      clients[node.get()] = std::make_unique<LockClient>(*node, courier, locks);
+      boxes[node.get()] = std::make_unique<EventBox>(*node, courier);
+    }
+    courier.start();
+    process.when_changed([this] { courier.look(); });
+  }
+  ~CourierPlace() {
+    process_.when_changed(nullptr);
+    clients.clear();
+    courier.stop();
+  }
+
+  Courier courier;
+  LockService locks;
+  std::map<Node*, std::unique_ptr<LockClient>> clients;
+  std::map<Node*, std::unique_ptr<EventBox>> boxes;
+
+ private:
+  TestProcess& process_;
+};
+
+/// A run whose processes have couriers. `nodes[0]` workers at the head, `nodes[1]`, ... at members.
+class CourierRun {
+ public:
+  CourierRun(const std::string& scheme, const std::vector<uint32_t>& nodes) : run(scheme, nodes) {
+    for (TestProcess* process : run.all) places.push_back(std::make_unique<CourierPlace>(*process));
+  }
+  ~CourierRun() {
+    for (TestProcess* process : run.all) {
+      for (const auto& node : process->nodes) node->request_stop();
+    }
+    run.join();
+  }
+
+  CourierPlace& place_of(Node& node) {
+    for (const auto& place : places) {
+      if (place->boxes.contains(&node)) return *place;
+    }
+    FAIL("a node of another run");
+    return *places[0];
+  }
+  LockClient& locks(Node& node) { return *place_of(node).clients.at(&node); }
+  EventBox& events(Node& node) { return *place_of(node).boxes.at(&node); }
+  Node& node(size_t process, size_t index = 0) { return *run.all.at(process)->nodes.at(index); }
+  /// As when the process ends.
+  void lose(size_t process) { run.all.at(process)->vanish(); }
+
+  TestRun run;
+  std::vector<std::unique_ptr<CourierPlace>> places;
+};
+
+}  // namespace actorhost::test
