@@ -61,7 +61,7 @@ HostRuntime::HostRuntime(RunOptions options, Setup setup) : options_(std::move(o
 
 HostRuntime::~HostRuntime() {
   drop_nodes();
-  drop_exchange();
+  drop_services();
   cluster_.reset();  // while there is a lock: its thread may be about to tell of a change
   remove_private_socket(socket_path_);
 }
@@ -74,11 +74,13 @@ void HostRuntime::drop_nodes() {
   done[1].swap(servers_);
 }
 
-/// The same for the thread of the exchange.
-void HostRuntime::drop_exchange() {
-  std::unique_ptr<DataService> done;
+/// The same for the threads of the exchange and the courier.
+void HostRuntime::drop_services() {
+  std::unique_ptr<DataService> exchange;
+  std::unique_ptr<CourierWithTasks> courier;
   std::lock_guard lock(mutex_);
-  done.swap(process_.exchange);
+  exchange.swap(process_.exchange);
+  courier.swap(process_.courier);
 }
 
 int HostRuntime::fail(const Error& error, int code) {
@@ -186,6 +188,7 @@ Result<bool> HostRuntime::start_servers(uint32_t action) {
   std::vector<std::unique_ptr<NodeThread>> old;
   {
     std::lock_guard lock(mutex_);
+    if (!process_.courier) return false;  // another host's worker is quick: asked again once there is one
     const int64_t finished = process_.finished_run;
     const bool right = !servers_leave_ && (action == kAnyAction || finished < 0 || action <= finished);
     if (!servers_.empty() && right) return true;
@@ -223,6 +226,7 @@ void HostRuntime::cluster_changed() {
   for (const auto& node : workers_) node->wake();
   for (const auto& node : servers_) node->wake();
   if (process_.exchange) process_.exchange->look();
+  if (process_.courier) process_.courier->courier.look();
   changed_.notify_all();
 }
 
@@ -242,7 +246,7 @@ int HostRuntime::run_nodes() {
   const int code = conclude(end);
   if (!abandoned_) {
     drop_nodes();
-    drop_exchange();
+    drop_services();
   }
   cluster_->close();
   if (children_) {

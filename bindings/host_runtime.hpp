@@ -72,7 +72,7 @@ class HostRuntime final : private ClusterEvents {
   EndMessage wait_for_end();
   bool stop_nodes(double seconds);
   void drop_nodes();
-  void drop_exchange();
+  void drop_services();
   int conclude(const EndMessage& end);
   int fail(const Error& error, int code);
 

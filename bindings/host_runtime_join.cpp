@@ -212,8 +212,13 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     };
   }
   auto service = std::make_unique<DataService>(*cluster_, clock_, *log_, exchange);
-  std::lock_guard lock(mutex_);
-  process_.exchange = std::move(service);
+  auto courier = std::make_unique<CourierWithTasks>(*cluster_, clock_, *log_);
+  {
+    std::lock_guard lock(mutex_);
+    process_.exchange = std::move(service);
+    process_.courier = std::move(courier);
+  }
+  if (head) cluster_->servers_ended();  // those that could not be started yet
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include "bindings/run_options.hpp"
 #include "bindings/vm.hpp"
 #include "host/cluster/node.hpp"
+#include "host/engine/event_box.hpp"
 
 namespace actorhost {
 
@@ -15,6 +16,7 @@ struct ProcessShared;
 
 struct NodeContext {
   Node& node;
+  EventBox& events;
   const RunOptions& options;
   ProcessShared& shared;
   uint64_t seed = 0;  // of the run; the same on every node

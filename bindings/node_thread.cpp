@@ -4,7 +4,9 @@
 
 #include "bindings/lua_collective.hpp"
 #include "bindings/lua_data.hpp"
+#include "bindings/lua_events.hpp"
 #include "bindings/lua_host.hpp"
+#include "bindings/lua_lock.hpp"
 #include "bindings/lua_mapreduce.hpp"
 #include "bindings/lua_node.hpp"
 #include "bindings/lua_param.hpp"
@@ -39,7 +41,8 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 NodeThread::NodeThread(Shared shared, Address address)
     : shared_(std::move(shared)),
       node_(shared_.cluster, shared_.job, shared_.clock, shared_.log, address),
-      context_{node_, shared_.options, shared_.process, shared_.seed},
+      events_(node_, shared_.process.courier->courier),
+      context_{node_, events_, shared_.options, shared_.process, shared_.seed},
       modules_(std::make_unique<JobModules>(node_)) {}
 
 NodeThread::~NodeThread() { join(); }
@@ -90,6 +93,8 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
   register_node_module(**vm);
   share_data(**vm, shared_.process.data);
   register_collective_module(**vm);
+  register_lock_module(**vm);
+  register_events_module(**vm);
   register_host_module(**vm);
   register_param_module(**vm);
   register_mapreduce_module(**vm);

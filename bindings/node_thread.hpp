@@ -50,6 +50,7 @@ class NodeThread {
 
   Shared shared_;
   Node node_;
+  EventBox events_;
   NodeContext context_;
   std::unique_ptr<ModuleSource> modules_;
   std::mutex vm_mutex_;  // between request_stop and the VM's coming and going

@@ -13,12 +13,27 @@
 #include "bindings/console.hpp"
 #include "bindings/include/actorhost.hpp"
 #include "host/data/data_cache.hpp"
+#include "host/engine/courier.hpp"
+#include "host/engine/lock_service.hpp"
 #include "host/engine/param_checkpoint.hpp"
 #include "host/engine/param_store.hpp"
 #include "host/engine/param_trace.hpp"
 #include "host/mapreduce/data_service.hpp"
 
 namespace actorhost {
+
+/// The courier of a process with its tasks. A further task is a member behind the courier, added before `start`.
+struct CourierWithTasks {
+  CourierWithTasks(Cluster& cluster, const Clock& clock, Log& log) : courier(cluster, clock, log), locks(courier) {
+    courier.start();
+  }
+  ~CourierWithTasks() { courier.stop(); }
+  CourierWithTasks(const CourierWithTasks&) = delete;
+  CourierWithTasks& operator=(const CourierWithTasks&) = delete;
+
+  Courier courier;
+  LockService locks;
+};
 
 struct ProcessShared {
   Console console;
@@ -28,6 +43,7 @@ struct ProcessShared {
   std::atomic<int64_t> finished_run{-1};            // the action that the present servers have served to its end
   std::optional<ParamCheckpoint> resumed;           // what the run goes on from
   std::unique_ptr<DataService> exchange;            // map-reduce's store and service; once nodes run, not changed
+  std::unique_ptr<CourierWithTasks> courier;        // once nodes run, not changed
   std::unique_ptr<ParamTrace> trace;                // --record's; once nodes run, server 0's alone
 
   /// The writer of checkpoints, made by the first shard that asks, with its directory. Any thread.

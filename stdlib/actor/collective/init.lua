@@ -5,8 +5,15 @@ local check = require("actor.check")
 local node = require("actor.c.node")
 local events = require("actor.events")
 local c = require("actor.c.collective")
+local lock = require("actor.collective.lock")
+local passing = require("actor.collective.events")
 
-local M = {}
+local M = {
+  lock = lock.lock,
+  send_event = passing.send_event,
+  get_event = passing.get_event,
+  wait_event = passing.wait_event,
+}
 
 ---@class actor.CollectiveOptions
 ---@field timeout? number seconds; without it a live rank is waited for as long as it takes

@@ -1,0 +1,89 @@
+--- Events: named values that one node sends to another, to all, or to itself, and that wait there until they are asked
+--- for. In order for each sender. A sender waits while its receiver has many of them that it has not taken in.
+---
+---     collective.send_event("slice", tensor, { to = 2 })
+---     local event = collective.wait_event("slice", { from = 1, timeout = 5 })
+local check = require("actor.check")
+local node = require("actor.c.node")
+local changes = require("actor.events")
+local c = require("actor.c.events")
+
+local M = {}
+
+---@class actor.Event
+---@field name string
+---@field from integer|nil rank of the sender; nil when it is gone
+---@field id integer its permanent id
+---@field value any
+
+local function begin(fn)
+  if node.role == "server" then
+    check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn)
+  end
+  changes.deliver()
+end
+
+local function check_rank(rank, name, fn)
+  if type(rank) ~= "number" or rank < 0 or rank >= node.size or rank ~= math.floor(rank) then
+    check.wrong(name, fn, ("an integer from 0 to %d"):format(node.size - 1), rank)
+  end
+end
+
+---Sends an event. It returns once the event is on its way; the receiver's script need not have asked for it.
+---@param name string
+---@param value any what can travel: a tensor, a plain Lua value, nil; it is copied
+---@param options? {to?: integer|"all"|"local", timeout?: number} a rank; "all" (the default): every worker, this one too;
+---"local": this node's own queue. `timeout`: seconds to wait for room
+---@return boolean|nil sent true; with "all", those who are gone or have ended get none
+---@return string? message "send_event: rank 2 lost"
+---@return string? code "peer_lost" or "timeout"
+function M.send_event(name, value, options)
+  local fn = "collective.send_event"
+  check.arg(name, "string", "name", fn)
+  local to, timeout = "all", nil
+  if options ~= nil then
+    check.options(options, { to = "number|string?", timeout = "number?" }, fn)
+    if options.to ~= nil then to = options.to end
+    timeout = options.timeout
+    if timeout ~= nil then check.number(timeout, "timeout", fn, 0) end
+  end
+  begin(fn)
+  if to == "local" then
+    c.put(name, value)
+    return true
+  elseif to == "all" then
+    return c.send_all(name, value, timeout)
+  end
+  if type(to) == "string" then check.wrong("to", fn, "a rank, 'all' or 'local'", to) end
+  check_rank(to, "to", fn)
+  return c.send_to(name, value, to, timeout)
+end
+
+---The first event of that name that has come, or nil when there is none: does not wait.
+---@param name? string nil: of any name
+---@return actor.Event|nil
+function M.get_event(name)
+  local fn = "collective.get_event"
+  check.optional(name, "string", "name", fn)
+  begin(fn)
+  return c.get(name)
+end
+
+---Waits for the first event of that name.
+---@param name? string nil: of any name
+---@param options? {from?: integer, timeout?: number} rank of the sender; seconds
+---@return actor.Event|nil event
+---@return string? message "wait_event: rank 2 lost while waiting for 'slice'"
+---@return string? code "timeout"; "peer_lost" when the sender, or without `from` everybody else, is gone or has ended
+function M.wait_event(name, options)
+  local fn = "collective.wait_event"
+  check.optional(name, "string", "name", fn)
+  options = options or {}
+  check.options(options, { from = "number?", timeout = "number?" }, fn)
+  if options.timeout ~= nil then check.number(options.timeout, "timeout", fn, 0) end
+  begin(fn)
+  if options.from ~= nil then check_rank(options.from, "from", fn) end
+  return c.wait(name, options.from, options.timeout)
+end
+
+return M

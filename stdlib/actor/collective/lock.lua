@@ -1,0 +1,58 @@
+--- Exclusive access to named things. Requests are served first come, first served; several keys are asked for together
+--- and got together, so nobody can wait in a circle. A node that dies gives back what it held.
+---
+---     collective.lock({ "weights", 7 }, function() ... end, { timeout = 5 })
+local check = require("actor.check")
+local node = require("actor.c.node")
+local c = require("actor.c.lock")
+
+local M = {}
+
+local FN = "collective.lock"
+
+local function check_key(key, name)
+  if type(key) == "number" then return check.integer(key, name, FN) end
+  if type(key) ~= "string" then check.wrong(name, FN, "a string or an integer", key) end
+end
+
+---@alias actor.LockKey string|integer
+
+local function list_of(keys)
+  if type(keys) ~= "table" then
+    if type(keys) ~= "number" and type(keys) ~= "string" then
+      check.wrong("keys", FN, "a string, an integer or an array of them", keys)
+    end
+    keys = { keys }
+  end
+  if #keys == 0 then check.fail("bad argument 'keys' to %s: expected at least one key", FN) end
+  for i = 1, #keys do check_key(keys[i], #keys == 1 and "keys" or ("keys[%d]"):format(i)) end
+  return keys
+end
+
+---Calls `fn` while this node is the only one of the run that holds any of `keys`, and returns what it returns. When `fn`
+---raises, the lock is given back and the error goes on. A lock within a lock is an error, since two nodes could then wait
+---for each other: ask for all keys in one call. `fn` must not yield out of the lock.
+---@generic T
+---@param keys actor.LockKey|actor.LockKey[] compared by value: 1 and "1" are two
+---@param fn fun(): T
+---@param options? {timeout?: number} seconds to wait; 0: only if it is free now
+---@return T|nil result
+---@return string? message "lock: \"w\" not granted within 0.5 s (held by rank 2 at job.lua:12)"
+---@return string? code "timeout"
+function M.lock(keys, fn, options)
+  check.arg(fn, "function", "fn", FN)
+  local timeout
+  if options ~= nil then
+    check.options(options, { timeout = "number?" }, FN)
+    timeout = options.timeout
+    if timeout ~= nil then check.number(timeout, "timeout", FN, 0) end
+  end
+  if node.role == "server" then
+    check.fail("%s is for workers and this is a parameter server; guard with actor.role", FN)
+  end
+  local handle, message, code = c.acquire(list_of(keys), timeout)
+  if not handle then return nil, message, code end
+  return c.under(handle, fn)
+end
+
+return M
