@@ -30,8 +30,9 @@ struct Event {
 
 class EventBox final : private PortGuest {
  public:
-  static constexpr uint32_t kWindowEvents = 1024;
-  static constexpr uint64_t kWindowBytes = uint64_t{8} << 20;
+  /// Small enough that 64 senders do not fill a mailbox, which would hold up a whole link.
+  static constexpr uint32_t kWindowEvents = 256;
+  static constexpr uint64_t kWindowBytes = uint64_t{4} << 20;
 
   /// Before the node's port has read anything. `courier`, of the node's process, outlives it.
   EventBox(Node& node, Courier& courier);

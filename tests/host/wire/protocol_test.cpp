@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "host/engine/lock_messages.hpp"
 #include "host/engine/param_messages.hpp"
 #include "host/mapreduce/mapreduce_messages.hpp"
 #include "host/net/frame_reader.hpp"
@@ -161,6 +162,16 @@ TEST_CASE("the map-reduce frames in PROTOCOL.md are what is sent and are read as
   const Frame asked = read_one(example("mapreduce-fetch"));
   CHECK(is_data(asked.dst));
   CHECK(FetchBlocks::read(asked).value().output == OutputId{1, 1, 1});
+}
+
+TEST_CASE("the lock frame in PROTOCOL.md is what is sent and is read as what it says") {
+  LockAsk ask{1, "job.lua:2", {ParamKey::of("w")->canonical()}, {}};
+  Frame frame = ask.frame(1, 0).value();
+  frame.src = worker_address(3);
+  CHECK(bytes_of(frame) == example("lock-ask"));
+  const Frame read = read_one(example("lock-ask"));
+  CHECK(is_courier(read.dst));
+  CHECK(LockAsk::read(read).value().keys == ask.keys);
 }
 
 TEST_CASE("the handshake in PROTOCOL.md is the one that is held") {
