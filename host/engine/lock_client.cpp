@@ -194,7 +194,7 @@ Status LockClient::release(SharedWrites writes) {
 }
 
 /// The writes of each share, with the parts' places in it.
-std::vector<SharedWrites> LockClient::sorted(const std::vector<Share>& held, SharedWrites writes) {
+std::vector<SharedWrites> LockClient::sorted(const std::vector<Share>& held, SharedWrites&& writes) {
   std::map<uint32_t, std::pair<size_t, uint32_t>> at;  // share, and place in it
   for (size_t i = 0; i < held.size(); ++i) {
     for (uint32_t k = 0; k < held[i].places.size(); ++k) at[held[i].places[k]] = {i, k};

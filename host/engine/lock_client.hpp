@@ -60,7 +60,7 @@ class LockClient {
   Result<LockService::Values> read_answer(const Share& share, const Frame& frame) const;
   void give_back(const Share& share);
   void say(Frame&& frame);
-  static std::vector<SharedWrites> sorted(const std::vector<Share>& held, SharedWrites writes);
+  static std::vector<SharedWrites> sorted(const std::vector<Share>& held, SharedWrites&& writes);
   Error describe(const Share& share, const Error& error) const;
   std::string owner_names(const Share& share) const;
   std::string rank_name(Address node) const;

@@ -61,8 +61,16 @@ class CourierRun {
   LockClient& locks(Node& node) { return *place_of(node).clients.at(&node); }
   EventBox& events(Node& node) { return *place_of(node).boxes.at(&node); }
   Node& node(size_t process, size_t index = 0) { return *run.all.at(process)->nodes.at(index); }
-  /// As when the process ends.
-  void lose(size_t process) { run.all.at(process)->vanish(); }
+  /// As when the process ends: what it holds it does not give back.
+  void lose(size_t process) {
+    TestProcess& gone = *run.all.at(process);
+    for (const auto& node : gone.nodes) node->request_stop();
+    gone.join();
+    gone.cluster->close();
+    places.at(process)->clients.clear();  // before their nodes
+    places.at(process)->boxes.clear();
+    gone.vanish();
+  }
 
   TestRun run;
   std::vector<std::unique_ptr<CourierPlace>> places;
