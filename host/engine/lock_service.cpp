@@ -122,7 +122,7 @@ Result<LockService::Values> LockService::values_of(const LockTable::Request& req
   return values;
 }
 
-void LockService::give_back(const LockTable::Request& request, SharedWrites writes) {
+void LockService::give_back(const LockTable::Request& request, SharedWrites&& writes) {
   const Asked* asked = find(request);
   if (asked == nullptr) return;
   if (table_.holds(request)) {

@@ -61,7 +61,7 @@ class LockService final : public CourierTask {
   void forget(const LockTable::Request& request);
   Status check_published(const std::vector<LockAsk::Part>& parts) const;
   Result<Values> values_of(const LockTable::Request& request) const;
-  void give_back(const LockTable::Request& request, SharedWrites writes);
+  void give_back(const LockTable::Request& request, SharedWrites&& writes);
   void tell_granted();
   void tell_granted(const LockTable::Request& request);
   void refuse(const LockTable::Request& request, const Error& error);
