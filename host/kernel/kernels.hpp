@@ -115,7 +115,32 @@ struct Kernels {
                   void* weights) noexcept;
   void (*adam)(Dtype dtype, int64_t n, const AdamStep& step, const void* grad, void* mean, void* variance,
                void* weights) noexcept;
+
+  // Compression (host/engine/filter.hpp), contiguous; outputs do not overlap inputs.
+  /// IEEE 754 halves: nearest, ties to even; subnormal ones are exact multiples of 2^-24; NaN keeps its sign and upper
+  /// bits and is quiet. False when a finite element was too large and has become infinite.
+  bool (*to_half)(Dtype dtype, int64_t n, uint16_t* out, const void* a) noexcept;
+  void (*from_half)(Dtype dtype, int64_t n, void* out, const uint16_t* halves) noexcept;
+  /// One block, n > 0: its smallest and largest element into range[0] and range[1] (of the element type), and for each
+  /// element the nearest of 256 levels, which lie evenly from the one to the other. False when an element is infinite
+  /// or NaN; `out` and `range` then hold nothing of use.
+  bool (*quantise)(Dtype dtype, int64_t n, uint8_t* out, void* range, const void* a) noexcept;
+  /// Back, with an error of half a step (a 510th of the range) and rounding at most. Equal elements come back exactly.
+  /// range[0] <= range[1] are finite.
+  void (*dequantise)(Dtype dtype, int64_t n, void* out, const void* range, const uint8_t* levels) noexcept;
+  /// rest -= sent, and 0 where that is infinite or NaN: what error feedback keeps.
+  void (*rest_of)(Dtype dtype, int64_t n, void* rest, const void* sent) noexcept;
+  /// Adds to counts[b], or to counts[kMagnitudes + b], one for each element whose magnitude (its bits but for the sign,
+  /// so NaN is above infinity) begins with the kMagnitudeBits bits b. 2 * kMagnitudes counts; n < 2^32.
+  void (*count_magnitudes)(Dtype dtype, int64_t n, uint32_t* counts, const void* a) noexcept;
+  /// Sets bit i % 64 of marks[i / 64] where the magnitude of element i, as a whole number, is at least `least`, and
+  /// clears all others of the words up to the one of element n - 1.
+  void (*mark_magnitudes)(Dtype dtype, int64_t n, uint64_t* marks, const void* a, uint64_t least) noexcept;
 };
+
+/// How finely count_magnitudes counts: the exponent and some bits more.
+inline constexpr int kMagnitudeBits = 12;
+inline constexpr int kMagnitudes = 1 << kMagnitudeBits;
 
 /// A multiple of every kernel's register tile, in rows and columns.
 inline constexpr int64_t kGemmGrain = 96;

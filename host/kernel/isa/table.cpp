@@ -23,6 +23,13 @@ const Kernels kTable = {
     .sgd = sgd,
     .adagrad = adagrad,
     .adam = adam,
+    .to_half = to_half,
+    .from_half = from_half,
+    .quantise = quantise,
+    .dequantise = dequantise,
+    .rest_of = rest_of,
+    .count_magnitudes = count_magnitudes,
+    .mark_magnitudes = mark_magnitudes,
 };
 
 }  // namespace actorhost::kernel::AH_ISA
