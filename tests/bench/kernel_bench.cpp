@@ -1,5 +1,6 @@
 // Kernel speed per instruction set: matrix products in GFLOP/s (1 and 2 threads), the add of a 26 MB update beside
-// memcpy of the same bytes, the functions, and the training step of an MLP 784-128-10 beside its bare products.
+// memcpy of the same bytes, the functions, the training step of an MLP 784-128-10 beside its bare products; and what
+// compression filters encode and decode a second, in 1 MiB pieces of the same update, beside memcpy of such pieces.
 // Figures of one thread are CPU time, so that other work on the machine disturbs little, those of two are wall time;
 // each is the best of several samples. Usage: kernel_bench
 
@@ -11,6 +12,7 @@
 
 #include "bindings/vm.hpp"
 #include "host/base/random.hpp"
+#include "host/engine/filter.hpp"
 #include "host/kernel/matmul.hpp"
 #include "host/kernel/optimiser.hpp"
 
@@ -96,6 +98,49 @@ void arrays(const Kernels& k) {
     std::printf(" %s %.2f", names[op], t * 1e9 / static_cast<double>(kPart));
   }
   std::printf("\n");
+}
+
+// GB of tensor a second, through a Filter as the parameter server uses it: the update begun as a whole, encoded and
+// decoded piece by piece.
+void filters(const Kernels& k) {
+  static constexpr uint64_t kCount = 6'500'000;
+  static constexpr uint64_t kPiece = (1 << 20) / sizeof(float);
+  Rng rng(2);
+  std::vector<float> x(kCount);
+  for (float& value : x) value = static_cast<float>(rng.normal());
+  std::vector<float> out(kCount);
+  std::vector<float> rest(kCount);
+  const auto gigabytes = [](double spent) { return 4e-9 * kCount / spent; };
+  const auto pieces = [](auto&& visit) {
+    for (uint64_t at = 0; at < kCount; at += kPiece) visit(at, std::min(kPiece, kCount - at));
+  };
+  const double copy =
+      seconds([&] { pieces([&](uint64_t at, uint64_t n) { std::memcpy(out.data() + at, x.data() + at, n * 4); }); });
+  std::printf("%-5s filters, GB/s of 26 MB (memcpy %.1f): encode, encode with feedback, decode\n", k.isa,
+              gigabytes(copy));
+  using Values = FilterSpec::Values;
+  for (const FilterSpec& spec :
+       {FilterSpec{.values = Values::half}, FilterSpec{.values = Values::levels}, FilterSpec{.fraction = 0.01},
+        FilterSpec{.fraction = 0.01, .values = Values::half}, FilterSpec{.fraction = 0.2}}) {
+    Filter filter(spec, k);
+    std::vector<Blob> sent;
+    const auto encode = [&](float* kept) {
+      sent.clear();
+      filter.begin(Dtype::f32, kCount, x.data(), kept);
+      pieces([&](uint64_t at, uint64_t n) { sent.push_back(filter.piece(at, n)); });
+    };
+    const double plain = seconds([&] { encode(nullptr); });
+    const double with_rest = seconds([&] { encode(rest.data()); });
+    const double decode = seconds([&] {
+      size_t i = 0;
+      pieces(
+          [&](uint64_t at, uint64_t n) { (void)decode_filtered(sent[i++].view(), Dtype::f32, n, out.data() + at, k); });
+    });
+    size_t bytes = 0;
+    for (const Blob& blob : sent) bytes += blob.size();
+    std::printf("%-5s   %-14s %5.1f %5.1f %5.1f   %.1fx smaller\n", k.isa, print(spec).c_str(), gigabytes(plain),
+                gigabytes(with_rest), gigabytes(decode), 4.0 * kCount / static_cast<double>(bytes));
+  }
 }
 
 // Batch 128 of 784-128-10: forward, loss, backward and SGD, as stdlib/actor/nn.lua does it.
@@ -184,6 +229,7 @@ int main() {
     if (k == nullptr) continue;
     products(*k);
     arrays(*k);
+    filters(*k);
     mlp(*k);
   }
   mlp_in_lua();
