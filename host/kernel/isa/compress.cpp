@@ -50,10 +50,12 @@ inline T from_half_one(uint16_t half) noexcept {
   const Int sign = static_cast<Int>(half & 0x8000U) << (8 * sizeof(T) - 16);
   const Int normal = (size << H::kShift) + H::kRebias;
   const Int small = bits_of(of_bits<T>(H::kMagic + size) - of_bits<T>(H::kMagic));
-  const Int quiet = size > kHalfInfinity ? H::kOne << (H::kMantissa - 1) : 0;
+  const Int quiet = static_cast<Int>(size > kHalfInfinity) << (H::kMantissa - 1);
   const Int special = H::kInfinity | ((size & 0x3ff) << H::kShift) | quiet;
-  Int bits = size < 0x400 ? small : normal;
-  bits = size >= kHalfInfinity ? special : bits;
+  // Masks instead of branches: g++ would move the subtraction into one, and vectorise nothing.
+  const Int is_small = Int{0} - static_cast<Int>(size < 0x400);
+  const Int is_special = Int{0} - static_cast<Int>(size >= kHalfInfinity);
+  const Int bits = (small & is_small) | (special & is_special) | (normal & ~(is_small | is_special));
   return of_bits<T>(bits | sign);
 }
 
