@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings/barrier_api.hpp"
+#include "bindings/lua_filter.hpp"
 #include "bindings/lua_support.hpp"
 #include "bindings/node_context.hpp"
 #include "bindings/param_options.hpp"
@@ -78,7 +79,7 @@ void resume(const ProcessShared& shared, CoordinatorConfig& run) {
 // ---- pushing what the engine says ----
 
 void push_summary(lua_State* L, const ParamSummary& summary) {
-  lua_createtable(L, 0, 7);
+  lua_createtable(L, 0, 8);
   const auto number = [L](const char* name, double value) {
     lua_pushnumber(L, value);
     lua_setfield(L, -2, name);
@@ -91,6 +92,33 @@ void push_summary(lua_State* L, const ParamSummary& summary) {
   number("non_finite", static_cast<double>(summary.non_finite));
   lua_pushlstring(L, summary.reason.data(), summary.reason.size());
   lua_setfield(L, -2, "reason");
+  if (!summary.traffic) return;
+  lua_createtable(L, 0, 2);
+  const auto bytes = [&](const char* name, const FilterBytes& counted) {
+    lua_createtable(L, 0, 3);
+    number("before", static_cast<double>(counted.before));
+    number("after", static_cast<double>(counted.after));
+    number("ratio", ratio_of(counted));
+    lua_setfield(L, -2, name);
+  };
+  bytes("push", summary.traffic->pushed);
+  bytes("pull", summary.traffic->pulled);
+  lua_setfield(L, -2, "filter");
+}
+
+/// `options.filter`, which param.lua has checked: {push=, pull=}, or nothing.
+ParamFilterSpecs filters_at(lua_State* L, int index) {
+  ParamFilterSpecs out;
+  lua_getfield(L, index, "filter");
+  if (lua_istable(L, -1)) {
+    lua_getfield(L, -1, "push");
+    lua_getfield(L, -2, "pull");
+    out.push = filter_at(L, lua_gettop(L) - 1);
+    out.pull = filter_at(L, lua_gettop(L));
+    lua_pop(L, 2);
+  }
+  lua_pop(L, 1);
+  return out;
 }
 
 void push_entry(lua_State* L, const ParamKey& key, ParamValue value, int extra) {
@@ -229,13 +257,13 @@ int fetch(lua_State* L) {
     wanted.push_back(take(L, param_key_at(L, -1, where + ": key " + std::to_string(i))));
     lua_pop(L, 1);
   }
-  push_entries(L, take(L, state_of(L).node.get(std::move(wanted))));
+  push_entries(L, take(L, state_of(L).node.fetch(std::move(wanted))));
   return 1;
 }
 
 // ---- the worker's loop ----
 
-/// worker_start(action, lua_pull, check_finite)
+/// worker_start(action, options {lua_pull=, check_finite=, filter=})
 int worker_start(lua_State* L) {
   const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "worker_start", 0, UINT32_MAX));
   ParamState& state = state_of(L);
@@ -243,8 +271,10 @@ int worker_start(lua_State* L) {
   config.run = run_of(action);
   config.id = state.context.node.index();
   config.shards = state.context.options.servers;
-  config.whole = lua_toboolean(L, 2) != 0;
-  config.check_finite = lua_toboolean(L, 3) != 0;
+  check_table(L, 2, "options", "worker_start");
+  config.whole = boolean_field(L, 2, "lua_pull");
+  config.check_finite = boolean_field(L, 2, "check_finite");
+  config.push = filters_at(L, 2).push;
   expect(L, state.node.begin(config));
   return 0;
 }
@@ -300,6 +330,9 @@ int server_start(lua_State* L) {
   }
   config.run.trace = state.context.shared.trace.get();
   config.run.barrier = text_field(L, 2, "barrier");
+  const ParamFilterSpecs filters = filters_at(L, 2);
+  config.run.filtered = filters.any();
+  config.pull = filters.pull;
   std::string directory;
   if (!boolean_field(L, 2, "apart")) {
     config.run.checkpoint = checkpoint_at(L, 2, directory);

@@ -5,6 +5,7 @@
 #include "bindings/lua_core.hpp"
 #include "bindings/lua_data.hpp"
 #include "bindings/lua_files.hpp"
+#include "bindings/lua_filter.hpp"
 #include "bindings/lua_sim.hpp"
 #include "bindings/lua_tensor.hpp"
 
@@ -17,6 +18,7 @@ void open_standard_modules(Vm& vm) {
   open_barrier(vm);
   open_codec(vm);
   open_files(vm);
+  open_filter(vm);
   open_sim(vm);
 }
 

@@ -72,8 +72,13 @@ constexpr std::pair<kernel::OptimiserKind, const char*> kOptimisers[] = {{kernel
                                                                          {kernel::OptimiserKind::adam, "adam"}};
 
 json to_json(const ParamSummary& s) {
-  return {{"steps", s.steps},     {"updates", s.updates}, {"seconds", s.seconds},      {"reason", s.reason},
-          {"dropped", s.dropped}, {"lost", s.lost},       {"non_finite", s.non_finite}};
+  json out = {{"steps", s.steps},     {"updates", s.updates}, {"seconds", s.seconds},      {"reason", s.reason},
+              {"dropped", s.dropped}, {"lost", s.lost},       {"non_finite", s.non_finite}};
+  if (s.traffic) {
+    const auto bytes = [](const FilterBytes& b) { return json{{"before", b.before}, {"after", b.after}}; };
+    out["traffic"] = {{"pushed", bytes(s.traffic->pushed)}, {"pulled", bytes(s.traffic->pulled)}};
+  }
+  return out;
 }
 
 ParamSummary summary_of(const json& j) {
@@ -85,6 +90,10 @@ ParamSummary summary_of(const json& j) {
   s.dropped = j.at("dropped");
   s.lost = j.at("lost");
   s.non_finite = j.at("non_finite");
+  if (j.contains("traffic")) {
+    const auto bytes = [](const json& b) { return FilterBytes{b.at("before"), b.at("after")}; };
+    s.traffic = ParamTraffic{bytes(j.at("traffic").at("pushed")), bytes(j.at("traffic").at("pulled"))};
+  }
   return s;
 }
 

@@ -78,15 +78,16 @@ void ParamClient::ask(Request number, Pending& pending, const std::vector<uint32
     const size_t first = out.size();
     pack_keys(param::kGet, server_address(shard), number, {}, keys, out);
     for (size_t i = first; i < out.size(); ++i) {
-      out[i].flags |= flags();
+      out[i].flags |= static_cast<uint8_t>(flags() | (pending.filtered ? param::kFiltered : 0));
       pending.waiting.push_back(shard);  // each frame is answered by itself
     }
   }
 }
 
-ParamClient::Request ParamClient::get(std::vector<ParamKey> keys, std::vector<Frame>& out) {
+ParamClient::Request ParamClient::get(std::vector<ParamKey> keys, std::vector<Frame>& out, bool filtered) {
   Request number = 0;
   Pending& pending = begin(number);
+  pending.filtered = filtered;
   pending.keys = std::move(keys);
   pending.values.resize(pending.keys.size());
   pending.asked_all.resize(pending.keys.size(), shards_ == 1);
@@ -214,7 +215,8 @@ void ParamClient::on_values(Frame&& frame, Pending& pending) {
   const uint32_t shard = address_index(frame.src);
   std::vector<ParamEntry> entries;
   Unpacker in(frame.meta.view());
-  if (const Status read = read_entries(in, frame.body, true, entries); !read.ok()) {
+  FilterBytes* bytes = pending.filtered ? &pulled_ : nullptr;
+  if (const Status read = read_entries(in, frame.body, true, entries, bytes); !read.ok()) {
     pending.error = malformed(frame, read.error().message);
     return;
   }

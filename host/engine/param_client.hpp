@@ -47,7 +47,10 @@ class ParamClient {
   /// Requests are answered even while a shard is in a Lua pull: for calls from inside one.
   void set_now(bool now) { now_ = now; }
 
-  Request get(std::vector<ParamKey> keys, std::vector<Frame>& out);
+  /// `filtered`: values may come through the run's filter.
+  Request get(std::vector<ParamKey> keys, std::vector<Frame>& out, bool filtered = false);
+  /// What filtered requests have brought since the last call.
+  FilterBytes take_pulled() { return std::exchange(pulled_, {}); }
   /// `step` is what later readers are told.
   Request set(std::span<const ParamEntry> entries, uint64_t step, std::vector<Frame>& out);
   Request keys(std::vector<Frame>& out);
@@ -88,6 +91,7 @@ class ParamClient {
     std::unordered_map<ParamKey, std::vector<uint32_t>> places;  // of a key in values
     std::vector<uint8_t> asked_all;                              // beyond the owner
     int rounds = 0;
+    bool filtered = false;
   };
   struct UpdateLine {
     std::deque<uint32_t> sent;  // numbers without an acknowledgement
@@ -108,6 +112,7 @@ class ParamClient {
   std::map<Request, Pending> requests_;
   std::unordered_set<ParamKey> split_;  // keys that were split when last read: all shards are asked at once
   std::vector<UpdateLine> updates_;
+  FilterBytes pulled_;
   Status update_failure_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 namespace actorhost {
 
@@ -41,6 +42,7 @@ ParamCoordinator::ParamCoordinator(const CoordinatorConfig& config, BarrierRule&
     workers_[id].step = step;
     absent_.insert(id);
   }
+  if (config_.filtered) summary_.traffic.emplace();
   updates_ = before.updates;
   checkpoints_ = before.number;
   checkpoint_step_ = slowest_;
@@ -101,11 +103,12 @@ void ParamCoordinator::on_ready(NodeId id, double now) {
   if (phase_ != Phase::stopping) gate_.ask(id, now);
 }
 
-void ParamCoordinator::on_done(NodeId id, uint64_t step, double seconds, double now) {
+void ParamCoordinator::on_done(NodeId id, uint64_t step, double seconds, double now, const ParamTraffic& traffic) {
   const auto found = workers_.find(id);
   if (found == workers_.end() || !found->second.busy || found->second.step != step) return;
   Worker& worker = found->second;
   latest_ = now;
+  if (summary_.traffic) *summary_.traffic += traffic;
   if (trace_ != nullptr) record_step(id, worker, seconds, now);
   worker.busy = false;
   worker.task.clear();
@@ -370,13 +373,14 @@ void ParamCoordinator::release(NodeId id, std::vector<ParamEntry> entries, doubl
 }
 
 void ParamCoordinator::send_task(NodeId id, const Worker& worker, const std::vector<ParamEntry>& entries) {
-  const TaskHead head{config_.run,      worker.step, worker.staged, worker.staged && was_bsp_, config_.local_schedule,
-                      trace_ != nullptr};
+  const TaskHead head{
+      config_.run,       worker.step,     worker.staged, worker.staged && was_bsp_, config_.local_schedule,
+      trace_ != nullptr, config_.filtered};
   EntryPacker task(param::kTask, worker_address(id), 0, task_head(head), true);
   for (const ParamEntry& entry : entries) {
     // With one shard the values come along; with more the worker asks all shards at once.
     if (std::holds_alternative<ParamFetch>(entry.value) && config_.shards == 1) {
-      own_.store().pack(entry.key, task);
+      own_.pack_filtered(id, entry.key, task);
     } else {
       task.add(entry);
     }
@@ -405,10 +409,22 @@ std::optional<ServerRequest> ParamCoordinator::finish(double now) {
   summary_.updates = updates_;
   summary_.seconds = elapsed(now);
   phase_ = Phase::finished;
+  if (summary_.traffic) log_traffic();
   for (const auto& [id, worker] : workers_) {
     if (worker.ready) send_stop(id);
   }
   return FinishedNotice{summary_};
+}
+
+void ParamCoordinator::log_traffic() {
+  const auto told = [](const char* what, const FilterBytes& bytes) {
+    char text[120];
+    std::snprintf(text, sizeof text, "%s %.3f MB as %.3f MB (%.1fx)", what, 1e-6 * static_cast<double>(bytes.before),
+                  1e-6 * static_cast<double>(bytes.after), ratio_of(bytes));
+    return std::string(text);
+  };
+  log_.info("server 0",
+            "filters: " + told("pushed", summary_.traffic->pushed) + ", " + told("pulled", summary_.traffic->pulled));
 }
 
 void ParamCoordinator::send_stop(NodeId id) { out_.push_back(make_stop(worker_address(id), config_.run, summary_)); }

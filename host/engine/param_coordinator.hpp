@@ -61,6 +61,7 @@ struct CoordinatorConfig {
   std::optional<ParamSummary> finished;  // the run was over before the job was resumed
   ParamTrace* trace = nullptr;           // where the run is recorded, if it is; outlives the coordinator
   std::string barrier;                   // the rule as the trace names it
+  bool filtered = false;                 // values travel through filters
 };
 
 struct StopContext {
@@ -103,8 +104,8 @@ class ParamCoordinator {
   ParamCoordinator& operator=(const ParamCoordinator&) = delete;
 
   void on_ready(NodeId id, double now);
-  /// The worker's push of that clock is complete; it says that it worked for so many seconds.
-  void on_done(NodeId id, uint64_t step, double seconds, double now);
+  /// The worker's push of that clock is complete; it says that it worked for so many seconds and what it sent and got.
+  void on_done(NodeId id, uint64_t step, double seconds, double now, const ParamTraffic& traffic = {});
   void on_report(const ShardReport& report);
   void lost(NodeId id, double now);
   void joined(NodeId id);
@@ -165,6 +166,7 @@ class ParamCoordinator {
   void commit(std::vector<CommitItem> items, bool mean);
   void discard(const Discard& discard);
   void send_stop(NodeId id);
+  void log_traffic();
   uint64_t clock_of(NodeId id) const;
   void note_slowest();
   double elapsed(double now) const;

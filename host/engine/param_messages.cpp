@@ -8,10 +8,11 @@ namespace actorhost {
 
 namespace {
 
-enum class Tag : uint8_t { nil = 0, whole = 1, part = 2, lua = 3, fetch = 4 };
+enum class Tag : uint8_t { nil = 0, whole = 1, part = 2, lua = 3, fetch = 4, filtered = 5 };
 
 constexpr size_t kMetaFlush = size_t{256} << 10;   // a frame's meta is closed beyond this
 constexpr size_t kByReference = size_t{16} << 10;  // a payload of this many bytes is not copied into a shared body
+constexpr size_t kDecoded = 8 * kChunkBytes;       // a frame's filtered chunks become no more than this
 constexpr size_t kReserve = 256;
 constexpr size_t kSmallestEntry = 4 + 1 + 1;  // key of one byte, nil
 
@@ -30,9 +31,11 @@ class EntryReader {
       case Tag::part: return tensor(out, true);
       case Tag::fetch: out = ParamFetch{}; return {};
       case Tag::lua: return lua(out);
+      case Tag::filtered: return filtered(out);
     }
     return bad("unknown kind of value");
   }
+  const FilterBytes& bytes() const noexcept { return bytes_; }
 
  private:
   Status layout(ParamTensor& out) {
@@ -54,12 +57,35 @@ class EntryReader {
     AH_TRY(layout(t));
     const uint64_t elements = t.shape.elements();
     t.count = elements;
-    if (part) {
-      t.first = in_.get<uint64_t>();
-      t.count = in_.get<uint64_t>();
-      if (t.first > elements || t.count > elements - t.first) return bad("a part outside of its tensor");
-    }
+    if (part) AH_TRY(range(t));
     AH_TRY(payload(t.bytes(), t.data));
+    out = std::move(t);
+    return {};
+  }
+
+  Status range(ParamTensor& out) {
+    const uint64_t elements = out.count;
+    out.first = in_.get<uint64_t>();
+    out.count = in_.get<uint64_t>();
+    if (out.first > elements || out.count > elements - out.first) return bad("a part outside of its tensor");
+    return {};
+  }
+
+  // Few bytes may stand for many elements, so what they become is bounded before it is made.
+  Status filtered(ParamValue& out) {
+    ParamTensor t;
+    AH_TRY(layout(t));
+    t.count = t.shape.elements();
+    AH_TRY(range(t));
+    const auto size = in_.get<uint64_t>();
+    if (!in_.ok() || t.count > chunk_elements(t.type)) return bad("a filtered part that is more than a chunk");
+    decoded_ += t.bytes();
+    if (decoded_ > kDecoded) return bad("more filtered parts than a frame may have");
+    Blob bytes;
+    AH_TRY(payload(size, bytes));
+    t.data = Blob::allocate(t.bytes());
+    AH_TRY(decode_filtered(bytes.view(), t.type, t.count, t.data.data()));
+    bytes_.before += t.bytes() - size;
     out = std::move(t);
     return {};
   }
@@ -86,12 +112,15 @@ class EntryReader {
     if (at > body_.size() || size > body_.size() - at) return bad("a payload longer than the body");
     out = body_.slice(at, size);
     used_ = at + size;
+    bytes_ += {size, size};
     return {};
   }
 
   Unpacker& in_;
   const Blob& body_;
   size_t used_ = 0;
+  size_t decoded_ = 0;
+  FilterBytes bytes_;
 };
 
 template <typename T>
@@ -107,6 +136,19 @@ Frame make(Kind kind, Address dst, const Packer& meta) {
   frame.dst = dst;
   frame.meta.assign(meta.bytes().data(), meta.bytes().size());
   return frame;
+}
+
+void put_traffic(Packer& out, const ParamTraffic& traffic) {
+  out.put(traffic.pushed.before).put(traffic.pushed.after).put(traffic.pulled.before).put(traffic.pulled.after);
+}
+
+ParamTraffic get_traffic(Unpacker& in) {
+  ParamTraffic traffic;
+  for (FilterBytes* bytes : {&traffic.pushed, &traffic.pulled}) {
+    bytes->before = in.get<uint64_t>();
+    bytes->after = in.get<uint64_t>();
+  }
+  return traffic;
 }
 
 // A list as metadata: `head`, the number of entries, the entries. Empty views may hold null, which memcpy never takes.
@@ -149,6 +191,21 @@ void EntryPacker::put_chunk(const ParamKey& key, const ParamTensor& chunk, uint6
   put_layout(chunk);
   if (!chunk.is_whole()) entries_.put(chunk.first).put(chunk.count);
   add_payload(chunk.data);
+  if (alone || entries_.bytes().size() > kMetaFlush) close_frame();
+}
+
+void EntryPacker::add_filtered(const ParamKey& key, const ParamTensor& chunk, const Blob& filtered, uint64_t step) {
+  const bool alone = filtered.size() >= kByReference;
+  if ((alone && body_bytes_ != 0) || body_bytes_ + filtered.size() > kChunkBytes ||
+      decoded_bytes_ + chunk.bytes() > kDecoded) {
+    close_frame();
+  }
+  begin_entry(key, step);
+  entries_.put(Tag::filtered);
+  put_layout(chunk);
+  entries_.put(chunk.first).put(chunk.count).put(static_cast<uint64_t>(filtered.size()));
+  add_payload(filtered);
+  decoded_bytes_ += chunk.bytes();
   if (alone || entries_.bytes().size() > kMetaFlush) close_frame();
 }
 
@@ -202,6 +259,7 @@ void EntryPacker::close_frame() {
   count_ = 0;
   payloads_.clear();
   body_bytes_ = 0;
+  decoded_bytes_ = 0;
 }
 
 void EntryPacker::finish(std::vector<Frame>& out) {
@@ -211,7 +269,7 @@ void EntryPacker::finish(std::vector<Frame>& out) {
   frames_.clear();
 }
 
-Status read_entries(Unpacker& in, const Blob& body, bool with_steps, std::vector<ParamEntry>& out) {
+Status read_entries(Unpacker& in, const Blob& body, bool with_steps, std::vector<ParamEntry>& out, FilterBytes* bytes) {
   const uint32_t n = in.count(kSmallestEntry + (with_steps ? sizeof(uint64_t) : 0));
   EntryReader reader(in, body);
   out.reserve(out.size() + std::min<size_t>(n, kReserve));  // a count is a claim, memory is not taken for it
@@ -224,6 +282,7 @@ Status read_entries(Unpacker& in, const Blob& body, bool with_steps, std::vector
     AH_TRY(reader.value(entry.value));
   }
   if (!in.done()) return bad("entries that don't fill the frame exactly");
+  if (bytes != nullptr) *bytes += reader.bytes();
   return {};
 }
 
@@ -280,7 +339,10 @@ Frame make_cut(Address dst, uint64_t number) { return make(param::kCut, dst, Pac
 Frame make_stop(Address dst, RunId run, const ParamSummary& s) {
   Packer meta;
   meta.put(run).put(s.steps).put(s.updates).put(s.seconds).put(s.reason).put(s.dropped).put(s.lost).put(s.non_finite);
-  return make(param::kStop, dst, meta);
+  if (s.traffic) put_traffic(meta, *s.traffic);
+  Frame frame = make(param::kStop, dst, meta);
+  if (s.traffic) frame.flags |= param::kFiltered;
+  return frame;
 }
 
 Frame make_reject(Address dst, RunId run, uint64_t step, std::string_view message) {
@@ -307,8 +369,8 @@ Frame make_report(const ShardReport& r) {
 }
 
 std::string task_head(const TaskHead& head) {
-  const auto flags =
-      static_cast<uint8_t>((head.staged ? 1 : 0) | (head.held ? 2 : 0) | (head.local ? 4 : 0) | (head.timed ? 8 : 0));
+  const auto flags = static_cast<uint8_t>((head.staged ? 1 : 0) | (head.held ? 2 : 0) | (head.local ? 4 : 0) |
+                                          (head.timed ? 8 : 0) | (head.filtered ? 16 : 0));
   return Packer().put(head.run).put(head.step).put(flags).bytes();
 }
 
@@ -316,6 +378,7 @@ std::string push_head(const PushHead& head) {
   Packer out;
   out.put(head.run).put(head.step);
   if (head.timed) out.put(head.seconds);
+  if (head.filtered) put_traffic(out, head.traffic);
   return std::move(out).bytes();
 }
 
@@ -342,6 +405,7 @@ Result<Stop> read_stop(const Frame& frame) {
   stop.summary.dropped = in.get<uint64_t>();
   stop.summary.lost = in.get<uint64_t>();
   stop.summary.non_finite = in.get<uint64_t>();
+  if ((frame.flags & param::kFiltered) != 0) stop.summary.traffic = get_traffic(in);
   return finish(frame, in, std::move(stop));
 }
 
@@ -397,6 +461,7 @@ Result<TaskHead> read_task_head(Unpacker& in) {
   head.held = (flags & 2) != 0;
   head.local = (flags & 4) != 0;
   head.timed = (flags & 8) != 0;
+  head.filtered = (flags & 16) != 0;
   if (!in.ok()) return bad("a task without its head");
   return head;
 }
@@ -409,6 +474,8 @@ Result<PushHead> read_push_head(Unpacker& in, uint8_t flags) {
   head.held = (flags & param::kHeld) != 0;
   head.timed = (flags & param::kTimed) != 0;
   if (head.timed) head.seconds = in.get<double>();
+  head.filtered = (flags & param::kFiltered) != 0;
+  if (head.filtered) head.traffic = get_traffic(in);
   if (!in.ok()) return bad("a push without its head");
   return head;
 }

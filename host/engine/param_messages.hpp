@@ -10,6 +10,9 @@
 //           | 2 layout first:u64 count:u64     one chunk of a tensor; payload: these elements
 //           | 3 bytes:u64 n:u32 layout*n       a Lua value; payloads: its encoding, then each tensor's elements
 //           | 4                                fetch: the receiver gets the value from the shards
+//           | 5 layout first:u64 count:u64 bytes:u64   one chunk of a tensor; payload: filtered (filter.hpp). Only in
+//                                              answers to a get and in pushes with kFiltered, and in tasks that ask for
+//                                              it
 //   layout  = type:u8 (0 float32, 1 float64) rank:u8 dim:u64*rank
 //
 // A tensor of more than kChunkBytes travels as several values 2, in order. One message may take several frames; the
@@ -27,16 +30,21 @@
 //   worker and shard 0:
 //     ready   0310  run:u32
 //     task    0311  run:u32 step:u64 flags:u8 (1: the push is staged, 2: it is held, 4: the worker chooses the
-//                   keys, 8: the push is to say how long the work took)
-//     push    0312  run:u32 step:u64, then seconds:f64 with kTimed; to any shard; kStaged, kHeld in the flags; kLast to
-//                   shard 0: the step is done
-//     stop    0313  summary
+//                   keys, 8: the push is to say how long the work took, 16: the run has filters: the push may be
+//                   filtered and is to say what it weighs)
+//     push    0312  run:u32 step:u64, then seconds:f64 with kTimed, then traffic with kFiltered; to any shard; kStaged,
+//                   kHeld in the flags; kLast to shard 0: the step is done
+//     stop    0313  summary, then traffic with kFiltered
 //     reject  0314  run:u32 step:u64 message:text      shard to worker: this push was not applied
 //   shard 0 to shards, and back:
 //     commit  0320  run:u32 flags:u8 (1: apply the mean, once) n:u32 (worker:u32 step:u64 scale:f64)*n
 //     discard 0321  run:u32 worker:u32 flags:u8 (1: the worker is gone, step is its first unfinished one) step:u64
 //     cut     0322  number:u64                         a checkpoint: what is stored now
 //     report  0323  worker:u32 step:u64 message:text   a push held infinite values or NaN
+//
+//   traffic = (before:u64 after:u64)*2     bytes of values and of what travelled in their place: pushed, then pulled;
+//   in a
+//                                          push since the one before
 
 #include <cstdint>
 #include <limits>
@@ -44,6 +52,7 @@
 #include <string>
 #include <vector>
 
+#include "host/engine/param_filter.hpp"
 #include "host/engine/param_value.hpp"
 #include "host/wire/frame.hpp"
 #include "host/wire/packer.hpp"
@@ -71,10 +80,11 @@ inline constexpr Kind kReport{0x0323};
 
 // Frame.flags
 inline constexpr uint8_t kLast = 1;
-inline constexpr uint8_t kStaged = 2;  // push: kept until shard 0 commits it
-inline constexpr uint8_t kHeld = 4;    // push: the worker waits for the commit, so its bytes need no copy
-inline constexpr uint8_t kTimed = 16;  // push: it says how long the work took
-inline constexpr uint8_t kNow = 8;     // get, set: answered even while a Lua pull is going on (from inside one)
+inline constexpr uint8_t kStaged = 2;     // push: kept until shard 0 commits it
+inline constexpr uint8_t kHeld = 4;       // push: the worker waits for the commit, so its bytes need no copy
+inline constexpr uint8_t kTimed = 16;     // push: it says how long the work took
+inline constexpr uint8_t kFiltered = 32;  // get: the answer may be filtered; push, stop: traffic is there
+inline constexpr uint8_t kNow = 8;        // get, set: answered even while a Lua pull is going on (from inside one)
 
 constexpr bool is_param(Kind kind) noexcept { return within(kind, kinds_of(Kind::param_first)); }
 }  // namespace param
@@ -91,16 +101,19 @@ struct ParamSummary {
   uint64_t dropped = 0;     // pushes that the merge policy refused
   uint64_t lost = 0;        // workers lost on the way
   uint64_t non_finite = 0;  // pushes with a value that is infinite or not a number
+  /// What went through the run's filters, or beside them, since the run was begun or resumed; nothing without filters.
+  std::optional<ParamTraffic> traffic = {};
   friend bool operator==(const ParamSummary&, const ParamSummary&) = default;
 };
 
 struct TaskHead {
   RunId run = 0;
-  uint64_t step = 0;    // completed steps of the worker: the clock that it works on
-  bool staged = false;  // its push waits for a commit
-  bool held = false;    // and the worker waits as long
-  bool local = false;   // schedule_local chooses the keys
-  bool timed = false;   // the push is to say how long the work took
+  uint64_t step = 0;      // completed steps of the worker: the clock that it works on
+  bool staged = false;    // its push waits for a commit
+  bool held = false;      // and the worker waits as long
+  bool local = false;     // schedule_local chooses the keys
+  bool timed = false;     // the push is to say how long the work took
+  bool filtered = false;  // the run has filters
 };
 
 struct PushHead {
@@ -111,9 +124,11 @@ struct PushHead {
   bool timed = false;
   /// What the worker measured with its own clock. A claim: any bits may come. NaN when nothing came.
   double seconds = std::numeric_limits<double>::quiet_NaN();
+  bool filtered = false;
+  ParamTraffic traffic = {};  // a claim as well
   uint8_t flags() const noexcept {
     return static_cast<uint8_t>((staged ? param::kStaged : 0) | (held ? param::kHeld : 0) |
-                                (timed ? param::kTimed : 0));
+                                (timed ? param::kTimed : 0) | (filtered ? param::kFiltered : 0));
   }
 };
 
@@ -157,6 +172,8 @@ class EntryPacker {
   void add(const ParamKey& key, const ParamValue& value, uint64_t step = 0);
   /// A tensor or part of one; cut into chunks.
   void add_tensor(const ParamKey& key, const ParamTensor& tensor, uint64_t step = 0);
+  /// One chunk in its filtered form; the chunk's own bytes are not looked at.
+  void add_filtered(const ParamKey& key, const ParamTensor& chunk, const Blob& filtered, uint64_t step = 0);
 
   /// Moves the frames to the end of `out`: at least one, the last one flagged so.
   void finish(std::vector<Frame>& out);
@@ -179,11 +196,14 @@ class EntryPacker {
   uint32_t count_ = 0;
   std::vector<Blob> payloads_;
   size_t body_bytes_ = 0;
+  size_t decoded_bytes_ = 0;  // of what is filtered
   std::vector<Frame> frames_;
 };
 
-/// Reads `count entry*` behind a head; tensors share `body`.
-Status read_entries(Unpacker& in, const Blob& body, bool with_steps, std::vector<ParamEntry>& out);
+/// Reads `count entry*` behind a head; tensors share `body`, filtered ones are decoded. Adds to `bytes` what the values
+/// weigh and what came in their place.
+Status read_entries(Unpacker& in, const Blob& body, bool with_steps, std::vector<ParamEntry>& out,
+                    FilterBytes* bytes = nullptr);
 /// Reads `count key*`.
 Status read_keys(Unpacker& in, std::vector<ParamKey>& out);
 

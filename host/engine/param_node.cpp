@@ -26,16 +26,6 @@ ParamEntry copy_of(const ParamEntry& entry) {
   return copy;
 }
 
-size_t payload_bytes(const ParamEntry& entry) {
-  if (const auto* tensor = std::get_if<ParamTensor>(&entry.value)) return tensor->bytes();
-  if (const auto* lua = std::get_if<ParamLua>(&entry.value)) {
-    size_t bytes = lua->encoded.size();
-    for (const ParamTensor& t : lua->tensors) bytes += t.bytes();
-    return bytes;
-  }
-  return 0;
-}
-
 }  // namespace
 
 ParamNode::ParamNode(ParamChannel& channel, uint32_t shards) : channel_(channel), shards_(shards), client_(shards) {}
@@ -104,10 +94,18 @@ Status ParamNode::wait_until(Done&& done, double deadline, const std::string& wh
 }
 
 Result<std::vector<ParamEntry>> ParamNode::get(std::vector<ParamKey> keys, double deadline) {
+  return read(std::move(keys), false, deadline);
+}
+
+Result<std::vector<ParamEntry>> ParamNode::fetch(std::vector<ParamKey> keys) {
+  return read(std::move(keys), worker_ && worker_->filtered(), kForever);
+}
+
+Result<std::vector<ParamEntry>> ParamNode::read(std::vector<ParamKey> keys, bool filtered, double deadline) {
   if (keys.empty()) return std::vector<ParamEntry>();
   const std::string what = "the value of " + key_list(keys);
   client_.set_now(server_ != nullptr && server_->in_pull());
-  const auto request = client_.get(std::move(keys), out_);
+  const auto request = client_.get(std::move(keys), out_, filtered);
   const Status waited = wait_until([&] { return client_.finished(request); }, deadline, what);
   if (!waited.ok()) {
     client_.forget(request);
@@ -155,7 +153,7 @@ Status ParamNode::update_async(std::span<const ParamEntry> entries, double deadl
   std::vector<ParamEntry> copies;
   copies.reserve(entries.size());
   for (const ParamEntry& entry : entries) {
-    async_bytes_ += payload_bytes(entry);
+    async_bytes_ += payload_bytes(entry.value);
     copies.push_back(copy_of(entry));
   }
   client_.update(copies, out_);

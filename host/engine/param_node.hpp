@@ -45,6 +45,8 @@ class ParamNode {
   Status begin(const ParamWorker::Config& config);
   /// Waits for a task, the run's end, or the reason why a push was not applied.
   Result<ParamWorker::Event> next_event(double deadline = kForever);
+  /// As get, for the keys of a task that chooses them itself: through the run's filter.
+  Result<std::vector<ParamEntry>> fetch(std::vector<ParamKey> keys);
   /// The entries' memory must stay as it is until next_event has returned. `seconds` is how long the work took, for a
   /// timed task.
   Status push(const std::vector<ParamEntry>& entries, double seconds = 0);
@@ -60,6 +62,7 @@ class ParamNode {
   bool run_is_over() const noexcept { return !early_.empty(); }
 
  private:
+  Result<std::vector<ParamEntry>> read(std::vector<ParamKey> keys, bool filtered, double deadline);
   Status flush_out(double deadline);
   Status receive(double deadline);
   void dispatch(Frame&& frame);

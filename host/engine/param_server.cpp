@@ -9,6 +9,7 @@ ParamServer::ParamServer(const Config& config, ParamStore& store, BarrierRule* r
     : run_(config.run.run),
       checkpoints_(checkpoints),
       shard_(store, config.run.run, config.update, log, out_, checkpoints) {
+  shard_.set_pull_filter(config.pull);
   if (store.shard() == 0) {
     coordinator_ = std::make_unique<ParamCoordinator>(config.run, *rule, shard_, log, out_);
   }
@@ -38,7 +39,9 @@ void ParamServer::settle(double now) {
     return;
   }
   for (const ShardReport& report : reports) coordinator_->on_report(report);
-  for (const ParamShard::Done& push : done) coordinator_->on_done(push.worker, push.step, push.seconds, now);
+  for (const ParamShard::Done& push : done) {
+    coordinator_->on_done(push.worker, push.step, push.seconds, now, push.traffic);
+  }
 }
 
 void ParamServer::lost(NodeId id, double now) {

@@ -23,6 +23,7 @@ class ParamServer {
   struct Config {
     UpdateRule update;
     CoordinatorConfig run;  // on all shards: run and shards are used everywhere, the rest by shard 0
+    FilterSpec pull = {};   // for answers to workers in the loop
   };
 
   /// `rule` and `checkpoints` outlive the server; `rule` is used by shard 0 only and may be null elsewhere.

@@ -96,8 +96,26 @@ void ParamShard::on_get(const Frame& frame) {
   std::vector<ParamKey> keys;
   if (const Status read = read_keys(in, keys); !read.ok()) return fail(frame, malformed(frame, read.error().message));
   EntryPacker reply(param::kValues, frame.src, frame.tag, {}, true);
-  for (const ParamKey& key : keys) store_.pack(key, reply);
+  const bool filtered = (frame.flags & param::kFiltered) != 0 && is_worker(frame.src);
+  for (const ParamKey& key : keys) {
+    if (filtered) {
+      pack_filtered(address_index(frame.src), key, reply);
+    } else {
+      store_.pack(key, reply);
+    }
+  }
   reply.finish(out_);
+}
+
+void ParamShard::pack_filtered(NodeId worker, const ParamKey& key, EntryPacker& reply) {
+  const Stored* stored = store_.find(key);
+  const auto* tensor = stored == nullptr ? nullptr : std::get_if<StoredTensor>(&stored->value);
+  if (tensor == nullptr || tensor->chunks.empty() || !filter_.takes(tensor->chunk(0))) return store_.pack(key, reply);
+  for (size_t i = 0; i < tensor->chunks.size(); ++i) {
+    const ParamTensor chunk = tensor->chunk(i);
+    filter_.begin(worker, key, chunk);
+    reply.add_filtered(key, chunk, filter_.piece(chunk), stored->step);
+  }
 }
 
 void ParamShard::on_keys(const Frame& frame) {
@@ -218,7 +236,7 @@ void ParamShard::on_push(Frame&& frame) {
     }
     if (!batch.empty()) batches_.push_back(std::move(batch));
   }
-  done_.push_back({name.first, name.second, head->seconds});
+  done_.push_back({name.first, name.second, head->seconds, head->traffic});
 }
 
 void ParamShard::apply_at_once(const PushName& name, Frame& frame, std::vector<ParamEntry>& entries) {
@@ -343,6 +361,7 @@ void ParamShard::discard(const Discard& discard) {
     return;
   }
   gone_[discard.worker] = discard.step;
+  filter_.forget(discard.worker);
   pushes_.erase(pushes_.lower_bound(first), pushes_.lower_bound({discard.worker + 1, 0}));
   const Address from = worker_address(discard.worker);
   collecting_.erase(collecting_.lower_bound({from, 0}), collecting_.lower_bound({from + 1, 0}));

@@ -61,6 +61,9 @@ class ParamShard {
   ParamShard(ParamStore& store, RunId run, const UpdateRule& update, Log& log, std::vector<Frame>& out,
              CheckpointSink* checkpoints = nullptr);
 
+  /// Answers to workers that ask for it go through this filter.
+  void set_pull_filter(const FilterSpec& spec) { filter_ = ParamFilter(spec); }
+
   /// Kinds 0300 to 0305, push, commit, discard and cut; others are not for a shard and are ignored.
   void handle(Frame&& frame);
 
@@ -71,6 +74,9 @@ class ParamShard {
   /// Hands the sink what is stored now; does nothing without one.
   void cut(uint64_t number);
 
+  /// Adds what is held under `key` to a reply for `worker`, filtered.
+  void pack_filtered(NodeId worker, const ParamKey& key, EntryPacker& reply);
+
   /// The batch that waits for answer_pull; nullptr when none does.
   const std::vector<PullEntry>* pull() const noexcept { return batches_.empty() ? nullptr : &batches_.front(); }
   /// Writes what the Lua `pull` returned (values whole; those of other shards are sent there), then goes on with the
@@ -80,7 +86,8 @@ class ParamShard {
   struct Done {
     NodeId worker = 0;
     uint64_t step = 0;
-    double seconds = 0;  // that the worker says it worked
+    double seconds = 0;         // that the worker says it worked
+    ParamTraffic traffic = {};  // that it says it had
   };
   /// Pushes whose last frame has been dealt with since the last call.
   std::vector<Done> take_done() { return std::exchange(done_, {}); }
@@ -127,6 +134,7 @@ class ParamShard {
   Log& log_;
   std::vector<Frame>& out_;
   CheckpointSink* checkpoints_;
+  ParamFilter filter_;
   std::map<PushName, Push> pushes_;
   std::map<std::pair<Address, uint32_t>, std::vector<ParamEntry>>
       collecting_;                             // set and update messages by sender and tag

@@ -119,6 +119,15 @@ ParamTensor ParamTensor::whole(ParamType type, const ParamShape& shape, Blob dat
 
 std::string ParamTensor::print() const { return std::string(type_name(type)) + " " + shape.print(); }
 
+size_t payload_bytes(const ParamValue& value) noexcept {
+  if (const auto* tensor = std::get_if<ParamTensor>(&value)) return tensor->bytes();
+  const auto* lua = std::get_if<ParamLua>(&value);
+  if (lua == nullptr) return 0;
+  size_t bytes = lua->encoded.size();
+  for (const ParamTensor& t : lua->tensors) bytes += t.bytes();
+  return bytes;
+}
+
 uint32_t owner_of(const ParamKey& key, uint32_t shards) noexcept {
   // The high bits of the product: even for every number of shards, no division.
   return static_cast<uint32_t>((static_cast<unsigned __int128>(key.hash()) * shards) >> 64);

@@ -99,6 +99,9 @@ struct ParamFetch {};
 
 using ParamValue = std::variant<std::monostate, ParamTensor, ParamLua, ParamFetch>;
 
+/// Bytes of a value's elements and encoding, without keys and layouts.
+size_t payload_bytes(const ParamValue& value) noexcept;
+
 struct ParamEntry {
   ParamKey key;
   ParamValue value;

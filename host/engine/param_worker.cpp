@@ -29,7 +29,7 @@ void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
   const auto head = read_task_head(in);
   if (!head || head->run != config_.run) return;
   std::vector<ParamEntry> entries;
-  if (const Status read = read_entries(in, frame.body, true, entries); !read.ok()) {
+  if (const Status read = read_entries(in, frame.body, true, entries, &traffic_.pulled); !read.ok()) {
     rejected_ = malformed(frame, read.error().message);
     return;
   }
@@ -58,8 +58,9 @@ void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
   arriving_.clear();
   step_ = head->step;
   head_ = {config_.run, head->step, head->staged, head->held, head->timed};
+  head_.filtered = head->filtered;
   event_ = std::move(task);
-  if (!keys.empty()) values_ = client_.get(std::move(keys), out);
+  if (!keys.empty()) values_ = client_.get(std::move(keys), out, head_.filtered);
   fence(out);
 }
 
@@ -87,6 +88,29 @@ std::optional<ParamWorker::Event> ParamWorker::next() {
   return std::exchange(event_, std::nullopt);
 }
 
+// What goes where, in order, in a run with filters. Adds to what was pushed.
+std::vector<ParamWorker::Part> ParamWorker::filtered(const std::vector<ParamEntry>& entries) {
+  std::vector<Part> parts;
+  for (const ParamEntry& entry : entries) {
+    const auto* tensor = std::get_if<ParamTensor>(&entry.value);
+    const bool filters = tensor != nullptr && filter_.takes(*tensor);
+    if (filters) filter_.begin(config_.id, entry.key, *tensor);
+    for_each_home(entry.key, entry.value, config_.shards, !config_.whole, [&](uint32_t shard, const ParamValue& value) {
+      if (!filters) {
+        const size_t bytes = payload_bytes(value);
+        traffic_.pushed += {bytes, bytes};
+        parts.push_back({shard, &entry.key, value, {}});
+        return;
+      }
+      for_each_chunk(std::get<ParamTensor>(value), [&](ParamTensor chunk) {
+        parts.push_back({shard, &entry.key, chunk, filter_.piece(chunk)});
+        traffic_.pushed += {chunk.bytes(), parts.back().filtered.size()};
+      });
+    });
+  }
+  return parts;
+}
+
 Status ParamWorker::push(const std::vector<ParamEntry>& entries, std::vector<Frame>& out, double seconds) {
   if (config_.check_finite) {
     for (const ParamEntry& entry : entries) {
@@ -97,6 +121,12 @@ Status ParamWorker::push(const std::vector<ParamEntry>& entries, std::vector<Fra
     }
   }
   head_.seconds = seconds;
+  std::vector<Part> parts;
+  if (head_.filtered) {
+    parts = filtered(entries);
+    traffic_.pulled += client_.take_pulled();
+    head_.traffic = std::exchange(traffic_, {});
+  }
   const std::string head = push_head(head_);
   std::map<uint32_t, EntryPacker, std::greater<>> packers;  // shard 0 last: its last frame completes the step
   const auto to = [&](uint32_t shard) -> EntryPacker& {
@@ -105,8 +135,16 @@ Status ParamWorker::push(const std::vector<ParamEntry>& entries, std::vector<Fra
   };
   to(0);
   for (const ParamEntry& entry : entries) {
+    if (head_.filtered) break;
     for_each_home(entry.key, entry.value, config_.shards, !config_.whole,
                   [&](uint32_t shard, const ParamValue& value) { to(shard).add(entry.key, value); });
+  }
+  for (const Part& part : parts) {
+    if (part.filtered.empty()) {
+      to(part.shard).add(*part.key, part.value);
+    } else {
+      to(part.shard).add_filtered(*part.key, std::get<ParamTensor>(part.value), part.filtered);
+    }
   }
   for (auto& [shard, packer] : packers) {
     packer.finish(out);

@@ -19,6 +19,7 @@ class ParamWorker {
     uint32_t shards = 1;
     bool whole = false;         // updates go whole to the keys' owners (Lua pull)
     bool check_finite = false;  // a push with infinite values or NaN is refused here
+    FilterSpec push = {};       // for what it pushes
   };
   struct Task {
     uint64_t step = 0;   // completed so far
@@ -29,7 +30,7 @@ class ParamWorker {
   /// A task, the end of the run, or why a push was not applied.
   using Event = std::variant<Task, ParamSummary, Error>;
 
-  ParamWorker(const Config& config, ParamClient& client) : config_(config), client_(client) {}
+  ParamWorker(const Config& config, ParamClient& client) : config_(config), client_(client), filter_(config.push) {}
 
   /// Tells shard 0 that the worker is here.
   void start(std::vector<Frame>& out);
@@ -47,8 +48,19 @@ class ParamWorker {
 
   /// Steps completed, as shard 0 counts them.
   uint64_t step() const noexcept { return step_; }
+  /// Whether the task's values come through filters.
+  bool filtered() const noexcept { return head_.filtered; }
 
  private:
+  // Part of a push, for one shard.
+  struct Part {
+    uint32_t shard;
+    const ParamKey* key;
+    ParamValue value;
+    Blob filtered;  // in place of a tensor's elements
+  };
+
+  std::vector<Part> filtered(const std::vector<ParamEntry>& entries);
   void on_task(Frame&& frame, std::vector<Frame>& out);
   void fence(std::vector<Frame>& out);
 
@@ -62,6 +74,8 @@ class ParamWorker {
   std::optional<ParamClient::Request> values_;
   std::optional<ParamClient::Request> fence_;
   std::optional<Error> rejected_;
+  ParamFilter filter_;
+  ParamTraffic traffic_;           // since the last push
   std::vector<uint32_t> touched_;  // shards that were sent something since the last fence
 };
 

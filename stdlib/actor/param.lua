@@ -42,6 +42,7 @@ local M = {}
 ---@field dropped integer pushes that the merge policy refused
 ---@field lost integer workers lost on the way
 ---@field non_finite integer pushes that held an infinite value or NaN
+---@field filter? {push: actor.filter.Stats, pull: actor.filter.Stats} with `filter`: bytes of the values that workers sent, and got in the loop, before filtering and as they travelled; since the run was begun or resumed
 
 ---@class actor.param.Run
 ---@field schedule? fun(workers: integer[]): table<integer, actor.param.Entry[]> on shard 0: what each of these workers, which have passed the barrier, works on. An entry {k} stands for the stored value of k. A worker without entries rests: nobody waits for it, and it is offered again
@@ -56,11 +57,12 @@ local M = {}
 ---@field lost? fun(id: integer, entries: actor.param.Entry[]) on shard 0: a worker is lost, with the entries it was working on
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
 ---@field seconds? boolean false: `stop` alone ends it, `--seconds` does not
+---@field filter? {push?: actor.Filter|string, pull?: actor.Filter|string} compression of what workers send and of the values that they get to work on (actor.filter): "topk:0.01+fp16", "int8", "fp16". Tensors of 1 KiB and more go through it, all else, param.get and checkpoints do not. Results do not depend on where nodes are. What error feedback has kept is lost when a worker is, and on --resume
 
 local kinds = {
   schedule = "function?", schedule_local = "function?", push = "function", pull = "function|table?",
   barrier = "string|function|table?", stop = "function?", init = "function?", merge = "table?", checkpoint = "table|boolean?",
-  lost = "function?", check_finite = "boolean?", seconds = "boolean?",
+  lost = "function?", check_finite = "boolean?", seconds = "boolean?", filter = "table?",
 }
 
 -- "schedule (job.lua:12)", for errors about what a callback returned.
@@ -86,6 +88,13 @@ local function check_checkpoint(plan)
   if plan.steps then check.integer(plan.steps, "checkpoint.steps", "param.run", 1, 2 ^ 53) end
   if plan.seconds then check.number(plan.seconds, "checkpoint.seconds", "param.run", 0) end
   if not plan.steps and not plan.seconds then check.fail("param.run, checkpoint: give steps= or seconds=") end
+end
+
+-- The run's filters for the C side, nil without any.
+local function filters_of(run)
+  if not run.filter then return nil end
+  check.options(run.filter, { push = "string|table?", pull = "string|table?" }, "param.run, filter")
+  return require("actor.filter").of_param(run.filter, run.pull == nil)
 end
 
 local function check_run(run, flags)
@@ -139,11 +148,11 @@ local function slowed(push, id, entries, now)
   return updates
 end
 
-local function work(run, index)
+local function work(run, index, filters)
   local now = require("actor").now
   local id, injects = node.id, c.injects()
   local push_name = named("push", run.push)
-  c.worker_start(index, type(run.pull) == "function", run.check_finite or false)
+  c.worker_start(index, { lua_pull = type(run.pull) == "function", check_finite = run.check_finite, filter = filters })
   while true do
     local step, entries, timed = c.worker_next()
     if not step then return entries end -- the summary
@@ -204,7 +213,7 @@ local function set_initial(run, from)
   end
 end
 
-local function serve(run, index, flags)
+local function serve(run, index, flags, filters)
   local first = node.shard == 0
   local rule, spec
   if first then
@@ -214,7 +223,7 @@ local function serve(run, index, flags)
   local from = c.server_start(index, {
     pull = run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
     seconds = run.seconds ~= false and flags.seconds or nil, checkpoint = run.checkpoint or nil,
-    apart = run.checkpoint == false,
+    apart = run.checkpoint == false, filter = filters,
     barrier = type(spec) == "string" and spec or rule and rule.name, -- as a trace names it
   }, current)
   if first and run.init then set_initial(run, from) end
@@ -232,11 +241,12 @@ end
 function M.run(run)
   local flags = node.flags()
   check_run(run, flags)
+  local filters = filters_of(run)
   local index, replayed, value = events.enter_action("param.run")
   if replayed then return decoded_summary(value) end
-  if node.role == "server" then return serve(run, index, flags) end
+  if node.role == "server" then return serve(run, index, flags, filters) end
   c.open(index)
-  return work(run, index)
+  return work(run, index, filters)
 end
 
 -- ---- the original names ----

@@ -25,6 +25,8 @@ ParamSim::ParamSim(SimOptions options)
   ParamServer::Config config{options_.update, options_.run};
   config.run.run = 4;
   config.run.shards = options_.shards;
+  config.run.filtered = options_.filters.any();
+  config.pull = options_.filters.pull;
   for (NodeId id = 0; id < options_.workers; ++id) config.run.members.push_back(id);
   for (uint32_t k = 0; k < options_.shards; ++k) {
     Shard& shard = shards_.emplace_back();
@@ -53,8 +55,8 @@ void ParamSim::add_worker(NodeId id) {
   worker.inbox = std::make_unique<Mailbox>();
   worker.client = std::make_unique<ParamClient>(options_.shards);
   worker.client->set_whole(options_.whole);
-  worker.loop =
-      std::make_unique<ParamWorker>(ParamWorker::Config{4, id, options_.shards, options_.whole, false}, *worker.client);
+  worker.loop = std::make_unique<ParamWorker>(
+      ParamWorker::Config{4, id, options_.shards, options_.whole, false, options_.filters.push}, *worker.client);
   net_.place(worker_address(id), id + 1);
   REQUIRE(net_.attach(worker_address(id), *worker.inbox).ok());
   net_.at(clock_.now() + rng_.exponential(0.5), [this, id] {

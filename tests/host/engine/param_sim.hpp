@@ -40,6 +40,7 @@ struct SimOptions {
   std::function<std::unique_ptr<BarrierRule>()> rule = [] { return native_bsp(); };
   CoordinatorConfig run;  // run, shards and members are filled in
   CheckpointSink* checkpoints = nullptr;
+  ParamFilterSpecs filters = {};
 };
 
 class ParamSim {

@@ -147,6 +147,34 @@ TEST_CASE("the timed push in PROTOCOL.md is what a worker sends and is read as w
   CHECK(entries.empty());
 }
 
+TEST_CASE("the filtered push in PROTOCOL.md is what a worker sends and is read as what it says") {
+  PushHead head{1, 6, false, false};
+  head.filtered = true;
+  head.traffic = {{16, 20}, {800, 216}};
+  const std::array<float, 4> values = {0.5F, -3, 1, 2};
+  const ParamKey key = ParamKey::of("w").value();
+  const std::array<uint64_t, 1> dims = {4};
+  const ParamTensor layout = ParamTensor::whole(ParamType::f32, ParamShape::of(dims).value(), {});
+  Filter filter({.count = 2, .values = FilterSpec::Values::half});
+  EntryPacker packer(param::kPush, server_address(0), 0, push_head(head));
+  packer.add_filtered(key, layout, filter.encode(ParamType::f32, 4, values.data()));
+  std::vector<Frame> frames;
+  packer.flags(head.flags()).finish(frames);
+  REQUIRE(frames.size() == 1);
+  frames[0].src = worker_address(3);
+  CHECK(bytes_of(frames[0]) == example("filtered-push"));
+
+  const Frame read = read_one(example("filtered-push"));
+  Unpacker in(read.meta.view());
+  CHECK(read_push_head(in, read.flags).value().traffic == head.traffic);
+  std::vector<ParamEntry> entries;
+  FilterBytes bytes;
+  REQUIRE(read_entries(in, read.body, false, entries, &bytes).ok());
+  CHECK(bytes == FilterBytes{16, 20});
+  const std::array<float, 4> expected = {0, -3, 0, 2};
+  CHECK(std::memcmp(std::get<ParamTensor>(entries.at(0).value).data.data(), expected.data(), sizeof expected) == 0);
+}
+
 TEST_CASE("the map-reduce frames in PROTOCOL.md are what is sent and are read as what they say") {
   const TaskOrder order{{2, 1, 1}, {{1, TaskInput::Form::wide, {0, 1}}}};
   Frame task = order.frame(worker_address(3), 5);

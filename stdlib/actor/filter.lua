@@ -1,0 +1,289 @@
+--- Compression filters: tensors as fewer bytes and back, with loss. They are made for updates and gradients on their way
+--- (`param.run { filter = ... }`), and work by themselves: `encode` gives a string, `decode` a tensor. A filter is plain
+--- data beside its methods; what it does is C++ (host/engine/filter.hpp), the same bits on every machine.
+---
+--- Error feedback: what was not sent of a tensor, since it was rounded or not chosen, is kept and added to the next one
+--- of the same key, so that over many rounds nothing is lost. Sources: Seide et al., 1-bit stochastic gradient descent,
+--- Interspeech 2014; Stich, Cordonnier, Jaggi, Sparsified SGD with memory, NeurIPS 2018; Karimireddy et al., Error
+--- feedback fixes SignSGD, ICML 2019.
+local check = require("actor.check")
+local nearest = require("actor.nearest")
+local c = require("actor.c.filter")
+local base = require("actor.tensor.base")
+
+local M = {}
+
+---@class actor.filter.Stats
+---@field before number bytes of the tensors that were encoded
+---@field after number bytes of what they became
+---@field ratio number before / after; 1 when nothing was encoded
+
+---@class actor.Filter plain data, beside its methods
+---@field fraction? number top-k: the share of the elements that is sent
+---@field count? integer top-k: how many elements are sent
+---@field values "raw"|"fp16"|"int8" how they are sent
+---@field block? integer int8: elements of a block
+---@field feedback? boolean nil: if the filter leaves much out (topk, int8)
+local Filter = {}
+Filter.__index = Filter
+
+local kinds = { raw = true, fp16 = true, int8 = true }
+
+local function make(description)
+  return setmetatable(description, Filter)
+end
+
+---Changes nothing.
+---@return actor.Filter
+function M.none()
+  return make { values = "raw" }
+end
+
+---Halves: 2 bytes an element, relative error 2^-11 at most. A chunk (1 MiB) with an element of 65,520 and up, which a half
+---cannot tell, goes as it is.
+---@param options? {feedback?: boolean} default false
+---@return actor.Filter
+function M.fp16(options)
+  options = options or {}
+  check.options(options, { feedback = "boolean?" }, "filter.fp16")
+  return make { values = "fp16", feedback = options.feedback }
+end
+
+---A byte an element: 256 levels between the smallest and the largest element of a block. The error is half a step at most,
+---and equal elements are exact; a block with an infinite element or NaN goes as it is.
+---@param options? {feedback?: boolean, block?: integer} feedback: default true; block: elements, 16 .. 65536, default 1024
+---@return actor.Filter
+function M.int8(options)
+  options = options or {}
+  check.options(options, { feedback = "boolean?", block = "number?" }, "filter.int8")
+  if options.block then check.integer(options.block, "block", "filter.int8", 16, 65536) end
+  return make { values = "int8", feedback = options.feedback, block = options.block or 1024 }
+end
+
+---The elements of largest magnitude (of equal ones the first), the others are 0 where they arrive.
+---@param options {fraction?: number, count?: integer, feedback?: boolean} fraction: above 0, at most 1, rounded up to whole elements; feedback: default true
+---@return actor.Filter
+function M.topk(options)
+  local fn = "filter.topk"
+  check.options(options, { fraction = "number?", count = "number?", feedback = "boolean?" }, fn)
+  local fraction, count = options.fraction, options.count
+  if not fraction == not count then
+    check.fail("%s: give fraction= (of the elements) or count= (of elements)%s", fn, fraction and ", not both" or "")
+  end
+  if count then check.integer(count, "count", fn, 1, 2 ^ 32 - 1) end
+  if fraction and not (fraction > 0 and fraction <= 1) then
+    check.wrong("fraction", fn, "a number above 0, at most 1 (count= takes a number of elements)", fraction)
+  end
+  return make { fraction = fraction, count = count, values = "raw", feedback = options.feedback }
+end
+
+---Whether the value is a filter made here.
+---@param value any
+---@return boolean
+function M.is_filter(value)
+  return type(value) == "table" and getmetatable(value) == Filter
+end
+
+local function selects(filter)
+  return filter.fraction ~= nil or filter.count ~= nil
+end
+
+-- The two as one, which first lets `a` and then `b` have the tensor.
+local function joined(a, b)
+  if selects(b) and a.values ~= "raw" then
+    check.fail("filter.chain: topk comes before %s: filter.chain(filter.topk{...}, filter.%s())", a.values, a.values)
+  end
+  if selects(a) and selects(b) then check.fail("filter.chain: more than one topk; give the smaller one") end
+  if a.values ~= "raw" and b.values ~= "raw" then
+    check.fail("filter.chain: %s and %s both say how values are sent; give one", a.values, b.values)
+  end
+  local chosen, values = selects(b) and b or a, b.values ~= "raw" and b or a
+  local feedback = a.feedback
+  if feedback == nil or b.feedback then feedback = b.feedback end
+  return make { fraction = chosen.fraction, count = chosen.count, values = values.values, block = values.block,
+    feedback = feedback }
+end
+
+---One after the other: `chain(topk{...}, fp16())` sends the chosen elements as halves. There may be a topk, then fp16 or
+---int8. Feedback is kept when one of them asks for it.
+---@param ... actor.Filter|string
+---@return actor.Filter
+function M.chain(...)
+  local all = M.none()
+  for i = 1, select("#", ...) do
+    local filter = select(i, ...)
+    if type(filter) ~= "string" and not M.is_filter(filter) then
+      check.wrong(("#%d"):format(i), "filter.chain", "a filter or its text", filter)
+    end
+    all = joined(all, M.from(filter))
+  end
+  return all
+end
+
+-- --- as text ---
+
+local stages = {}
+
+function stages.none(text, number)
+  if number then check.fail("filter '%s': none takes no number", text) end
+  return M.none()
+end
+
+function stages.fp16(text, number)
+  if number then check.fail("filter '%s': fp16 takes no number", text) end
+  return M.fp16()
+end
+
+function stages.int8(text, number)
+  if not number then return M.int8() end
+  local block = tonumber(number)
+  if not block or block ~= math.floor(block) or block < 16 or block > 65536 then
+    check.fail("filter '%s': int8:BLOCK takes the elements of a block, 16 to 65536, not '%s'", text, number)
+  end
+  return M.int8 { block = block }
+end
+
+function stages.topk(text, number)
+  local value = tonumber(number)
+  if value and value > 0 and value < 1 then return M.topk { fraction = value } end
+  if value and value >= 1 and value == math.floor(value) and value < 2 ^ 32 then return M.topk { count = value } end
+  check.fail("filter '%s': topk takes a share of the elements (topk:0.01) or a number of them (topk:100)%s", text,
+    number and (", not '%s'"):format(number) or "")
+end
+
+local function stage(text, part)
+  local name, number = part:match("^%s*([^:]*):(.*)$")
+  name = (name or part):match("^%s*(.-)%s*$")
+  if stages[name] then return stages[name](text, number) end
+  local near = nearest(name, { "none", "fp16", "int8", "topk" })
+  check.fail("filter '%s': '%s' is no filter; known are none, fp16, int8[:BLOCK], topk:SHARE, topk:COUNT, joined by '+', " ..
+    "then @feedback or @plain%s", text, name, near and ("; did you mean %s?"):format(near) or "")
+end
+
+---A filter from its text: `none`, `fp16`, `int8`, `int8:256`, `topk:0.01` (a share), `topk:100` (a number of elements),
+---chains `topk:0.01+fp16`; then `@feedback` or `@plain` to have error feedback or not. A filter is returned as it is.
+---@param text string|actor.Filter
+---@return actor.Filter
+function M.from(text)
+  if M.is_filter(text) then return text end
+  if type(text) ~= "string" then check.wrong("text", "filter.from", "a text like 'topk:0.01+fp16' or a filter", text) end
+  local chain, policy = text:match("^(.-)@(.*)$")
+  if policy and policy ~= "feedback" and policy ~= "plain" then
+    check.fail("filter '%s': '@%s' is neither @feedback nor @plain", text, policy)
+  end
+  local all = M.none()
+  for part in ((chain or text) .. "+"):gmatch("(.-)%+") do all = joined(all, stage(text, part)) end
+  if policy then all.feedback = policy == "feedback" end
+  return all
+end
+
+function Filter:__tostring()
+  local parts = {}
+  if selects(self) then parts[1] = ("topk:%s"):format(self.count or self.fraction) end
+  if self.values == "int8" and self.block ~= 1024 then
+    parts[#parts + 1] = ("int8:%d"):format(self.block)
+  elseif self.values ~= "raw" then
+    parts[#parts + 1] = self.values
+  end
+  local policy = self.feedback and "@feedback" or self.feedback == false and "@plain" or ""
+  return (#parts == 0 and "none" or table.concat(parts, "+")) .. policy
+end
+
+-- --- for those who send ---
+
+---The description with all decided, for the C side: `feedback` where nothing was said is `otherwise`.
+---@param filter actor.Filter
+---@param otherwise boolean
+---@return table
+local function settled(filter, otherwise)
+  if not kinds[filter.values] then check.fail("a filter's values are 'raw', 'fp16' or 'int8', not '%s'", tostring(filter.values)) end
+  local feedback = filter.feedback
+  if feedback == nil then feedback = otherwise end
+  return { fraction = filter.fraction, count = filter.count, values = filter.values, block = filter.block,
+    feedback = feedback and (selects(filter) or filter.values ~= "raw") }
+end
+
+-- Whether updates that go through it want error feedback, where nothing was said.
+local function leaves_much(filter)
+  return selects(filter) or filter.values == "int8"
+end
+
+---The two filters of a parameter server, checked: `push` for updates, `pull` for values.
+---@param filters {push?: actor.Filter|string, pull?: actor.Filter|string}
+---@param replaces boolean pushes are new values rather than updates
+---@return {push: table, pull: table}
+function M.of_param(filters, replaces)
+  local push, pull = M.from(filters.push or "none"), M.from(filters.pull or "none")
+  if selects(push) and replaces then
+    check.fail("param.run, filter.push: topk sends parts of updates, but without pull= what is pushed is the new value, so "
+      .. "all that is not chosen would become 0; give pull= (actor.optim), or fp16 or int8")
+  end
+  if selects(pull) then
+    check.fail("param.run, filter.pull: with topk all elements of a value but the largest would be 0; give fp16 or int8")
+  end
+  -- Values too: one that is off by less than a step is so now up and then down, and gradients there cancel out.
+  return { push = settled(push, not replaces and leaves_much(push)), pull = settled(pull, leaves_much(pull)) }
+end
+
+-- What is not plain data: the C side's state and what was counted, of filters that have encoded something.
+local states = setmetatable({}, { __mode = "k" })
+
+local function state_of(filter)
+  local state = states[filter]
+  if not state then
+    state = { c = c.open(settled(filter, leaves_much(filter))), before = 0, after = 0 }
+    states[filter] = state
+  end
+  return state
+end
+
+---The tensor as a string of fewer bytes. With error feedback (the default of topk and int8) what is left out is kept under
+---`key` and added to the next tensor of that key; a tensor of another size or type begins anew.
+---@param tensor actor.Tensor
+---@param key? string|number default: one for all tensors without a key
+---@return string
+function Filter:encode(tensor, key)
+  base.arg(tensor, "tensor", "filter:encode")
+  local state = state_of(self)
+  local bytes, before = c.encode(state.c, tensor, key)
+  state.before = state.before + before
+  state.after = state.after + #bytes
+  return bytes
+end
+
+---The tensor that a filter has made `bytes` of: the string says how, so any filter decodes those of all.
+---@param bytes string
+---@return actor.Tensor? tensor of the same shape and type
+---@return string? message what is wrong with the bytes
+---@return string? code "bad_data"
+function M.decode(bytes)
+  check.arg(bytes, "string", "bytes", "filter.decode")
+  return c.decode(bytes)
+end
+
+---As M.decode.
+---@param bytes string
+---@return actor.Tensor?
+---@return string? message
+---@return string? code
+function Filter:decode(bytes) -- luacheck: ignore self
+  check.arg(bytes, "string", "bytes", "filter:decode")
+  return c.decode(bytes)
+end
+
+---What this filter has encoded.
+---@return actor.filter.Stats
+function Filter:stats()
+  local state = states[self] or { before = 0, after = 0 }
+  return { before = state.before, after = state.after, ratio = state.after == 0 and 1 or state.before / state.after }
+end
+
+---Forgets what error feedback has kept, and what was counted.
+function Filter:reset()
+  local state = states[self]
+  if not state then return end
+  c.reset(state.c)
+  state.before, state.after = 0, 0
+end
+
+return M
