@@ -122,9 +122,15 @@ int open_module(lua_State* L) {
 FilterSpec filter_at(lua_State* L, int index) {
   FilterSpec out;
   if (!lua_istable(L, index)) return out;
+  // A description is a table, which somebody may have written to.
+  const auto whole = [&](const char* name, uint32_t otherwise) {
+    const double value = number_field(L, index, name, otherwise);
+    if (value >= 0 && value <= UINT32_MAX) return static_cast<uint32_t>(value);
+    raise_at_user(L, std::string("filter: ") + name + " is out of its range");
+  };
   out.fraction = number_field(L, index, "fraction", 0);
-  out.count = static_cast<uint64_t>(number_field(L, index, "count", 0));
-  out.block = static_cast<uint32_t>(number_field(L, index, "block", out.block));
+  out.count = whole("count", 0);
+  out.block = whole("block", out.block);
   out.feedback = boolean_field(L, index, "feedback");
   const std::string values = text_field(L, index, "values");
   if (values == "fp16") out.values = FilterSpec::Values::half;

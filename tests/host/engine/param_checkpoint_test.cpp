@@ -192,6 +192,26 @@ TEST_CASE("changed bytes in a checkpoint's state are refused, whatever they are"
   }
 }
 
+TEST_CASE("a checkpoint has the summaries of earlier runs, with their filters' bytes where there were filters") {
+  Scratch scratch;
+  Log log(LogLevel::off);
+  const ParamSummary plain{7, 21, 3, "stop", 0, 1, 0};
+  ParamSummary filtered = plain;
+  filtered.traffic = ParamTraffic{{4000, 1000}, {8000, 4000}};
+  {
+    ParamCheckpointer checkpointer({scratch.path()}, 1, log);
+    ParamStore store;
+    checkpointer.finished(1, plain);
+    checkpointer.finished(2, filtered);
+    checkpointer.begin({1, 9, {{0, 3}}, 3, 1});
+    checkpointer.add(1, 0, store.snapshot());
+  }
+  const auto loaded = load_newest_checkpoint(scratch.path(), log);
+  REQUIRE(loaded);
+  REQUIRE(*loaded);
+  CHECK((*loaded)->finished == std::map<RunId, ParamSummary>{{1, plain}, {2, filtered}});
+}
+
 TEST_CASE("a run that was over before the job was resumed ends at once with its summary") {
   SimOptions options;
   const ParamSummary before{7, 21, 3, "stop", 0, 1, 0};
