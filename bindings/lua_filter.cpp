@@ -24,23 +24,25 @@ struct FilterState {
   std::map<ParamKey, FilterRest> rests;
 };
 
-FilterState& state_at(lua_State* L, int index) {
-  return **static_cast<FilterState**>(luaL_checkudata(L, index, kState));
-}
+/// The userdata of one.
+struct Held {
+  FilterState* state;
+};
+
+FilterState& state_at(lua_State* L, int index) { return *static_cast<Held*>(luaL_checkudata(L, index, kState))->state; }
 
 /// open(description) -> state
 int open(lua_State* L) {
   check_table(L, 1, "description", "open");
-  auto* place = static_cast<FilterState**>(lua_newuserdata(L, sizeof(FilterState*)));
-  *place = nullptr;
+  auto* held = new (lua_newuserdata(L, sizeof(Held))) Held{nullptr};
   luaL_getmetatable(L, kState);
   lua_setmetatable(L, -2);
-  *place = new FilterState{Filter(filter_at(L, 1)), {}};
+  held->state = new FilterState{Filter(filter_at(L, 1)), {}};
   return 1;
 }
 
 int collect(lua_State* L) {
-  delete *static_cast<FilterState**>(lua_touserdata(L, 1));
+  delete static_cast<Held*>(lua_touserdata(L, 1))->state;
   return 0;
 }
 

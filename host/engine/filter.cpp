@@ -172,7 +172,7 @@ void Filter::write_values(uint64_t n, const void* values, void* rest) {
   if (spec_.values == Values::half && write_halves(*kernels_, dtype_, n, values, rest, out_)) return;
   *out_.at(kValuesPlace) = static_cast<std::byte>(Values::raw);
   const size_t size = n * dtype_size(dtype_);
-  if (size == 0) return;
+  if (size == 0 || values == nullptr) return;  // null is no elements
   std::memcpy(out_.take(size), values, size);
   if (rest != nullptr) std::memset(rest, 0, size);
 }

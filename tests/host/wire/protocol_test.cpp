@@ -171,8 +171,9 @@ TEST_CASE("the filtered push in PROTOCOL.md is what a worker sends and is read a
   FilterBytes bytes;
   REQUIRE(read_entries(in, read.body, false, entries, &bytes).ok());
   CHECK(bytes == FilterBytes{16, 20});
-  const std::array<float, 4> expected = {0, -3, 0, 2};
-  CHECK(std::memcmp(std::get<ParamTensor>(entries.at(0).value).data.data(), expected.data(), sizeof expected) == 0);
+  std::array<float, 4> found = {};
+  std::memcpy(found.data(), std::get<ParamTensor>(entries.at(0).value).data.data(), sizeof found);
+  CHECK(found == std::array<float, 4>{0, -3, 0, 2});
 }
 
 TEST_CASE("the map-reduce frames in PROTOCOL.md are what is sent and are read as what they say") {
