@@ -1,12 +1,17 @@
 #include "bindings/lua_collective.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
+
+#include <xxhash.h>
 
 #include "bindings/lua_support.hpp"
 #include "bindings/lua_tensor.hpp"
 #include "bindings/node_context.hpp"
-#include "host/engine/collective_plain.hpp"
+#include "bindings/parcel_values.hpp"
+#include "bindings/process_shared.hpp"
+#include "host/engine/collective/collectives.hpp"
 
 namespace actorhost {
 
@@ -14,8 +19,15 @@ namespace {
 
 constexpr const char* kEngine = "actor.collective";
 
-/// One engine for each Vm, so that its calls are numbered.
-PlainCollective& engine_of(lua_State* L) { return Kept<PlainCollective>::find(L, kEngine); }
+/// One engine for each Vm, so that its calls are numbered, and its groups; 0 is everybody.
+struct Engine {
+  Engine(Node& node, Meetings& meetings) : collectives(node, meetings) {}
+
+  Collectives collectives;
+  std::vector<std::unique_ptr<CollectiveGroup>> named;
+};
+
+Engine& engine_of(lua_State* L) { return Kept<Engine>::find(L, kEngine); }
 
 /// A lost peer or a passed timeout is an expected failure; everything else is raised.
 int failure(lua_State* L, const Error& error) {
@@ -23,41 +35,223 @@ int failure(lua_State* L, const Error& error) {
   raise_error(L, error);
 }
 
-double timeout_at(lua_State* L, int index, const char* function) {
-  return lua_isnoneornil(L, index) ? kForever : check_number(L, index, "timeout", function);
+/// What every call is told in one table: {group =, name =, timeout =, algorithm =, reproducible =}. The standard library
+/// has checked the types.
+struct Call {
+  CollectiveGroup* group = nullptr;
+  CallSpec spec;
+  double timeout = kForever;
+};
+
+std::string text_field(lua_State* L, int table, const char* key) {
+  lua_getfield(L, table, key);
+  std::string text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  lua_pop(L, 1);
+  return text;
 }
 
-/// barrier(timeout) -> true; or nil, message, code
+double number_field(lua_State* L, int table, const char* key, double otherwise) {
+  lua_getfield(L, table, key);
+  const double value = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : otherwise;
+  lua_pop(L, 1);
+  return value;
+}
+
+Call call_at(lua_State* L, int table, CollectiveKind kind) {
+  Engine& engine = engine_of(L);
+  Call call;
+  const auto group = static_cast<size_t>(number_field(L, table, "group", 0));
+  call.group = group == 0 || group > engine.named.size() ? &engine.collectives.everybody()
+                                                         : engine.named[group - 1].get();
+  call.timeout = number_field(L, table, "timeout", kForever);
+  CallSpec& spec = call.spec;
+  spec.kind = kind;
+  spec.name = text_field(L, table, "name");
+  spec.where = user_position(L);
+  lua_getfield(L, table, "reproducible");
+  spec.choice.reproducible = lua_toboolean(L, -1) != 0;
+  lua_pop(L, 1);
+  spec.signature = spec.name;
+  if (!call.group->name.empty()) spec.signature += " in group '" + call.group->name + "'";
+  if (spec.choice.reproducible) spec.signature += " reproducible";
+  const std::string algorithm = text_field(L, table, "algorithm");
+  if (algorithm.empty()) return call;
+  if (!parse_algorithm(algorithm, spec.choice.forced) || !algorithm_fits(kind, spec.choice.forced)) {
+    raise_at_user(L, "bad argument 'algorithm' to collective." + spec.name + ": there is no '" + algorithm + "' for it");
+  }
+  spec.signature += " by " + algorithm;
+  return call;
+}
+
+std::string layout_of(const TensorValue& tensor) {
+  std::string text = tensor.dtype == kernel::Dtype::f32 ? "float32[" : "float64[";
+  for (size_t i = 0; i < tensor.shape.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(tensor.shape[i]);
+  return text + "]";
+}
+
+/// The place of the `root`-th live member, which has to be there.
+uint32_t root_at(lua_State* L, int index, const Call& call) {
+  const auto members = engine_of(L).collectives.members_of(*call.group).size();
+  const double root = lua_tonumber(L, index);
+  if (root < static_cast<double>(members)) return static_cast<uint32_t>(root);
+  raise_at_user(L, "bad argument 'root' to collective." + call.spec.name + ": there is no rank " +
+                       std::to_string(static_cast<int64_t>(root)) + " among " + std::to_string(members));
+}
+
+/// barrier(call) -> true; or nil, message, code
 int barrier(lua_State* L) {
-  const double timeout = timeout_at(L, 1, "collective.barrier");
-  if (auto passed = engine_of(L).barrier(user_position(L), timeout); !passed) return failure(L, passed.error());
+  Call call = call_at(L, 1, CollectiveKind::barrier);
+  auto passed = engine_of(L).collectives.run(*call.group, std::move(call.spec), call.timeout);
+  if (!passed) return failure(L, passed.error());
   lua_pushboolean(L, 1);
   return 1;
 }
 
-/// allreduce(tensor, op, timeout) -> tensor; or nil, message, code
-int allreduce(lua_State* L) {
-  if (!is_tensor(L, 1)) raise_bad_argument(L, 1, "tensor", "collective.allreduce", "tensor");
-  CollectiveOp op{};
-  const std::string_view name = check_text(L, 2, "op", "collective.allreduce");
-  if (!parse_collective_op(name, op)) {
-    raise_at_user(L, "bad argument 'op' to collective.allreduce: expected one of sum, mean, min, max, prod, got '" +
-                         std::string(name) + "'");
+/// reduction(call, kind, tensor, op, root) -> tensor, or true where this rank gets none; or nil, message, code. `kind` is
+/// "allreduce", "reduce" or "reduce_scatter".
+int reduction(lua_State* L) {
+  const std::string_view which = check_text(L, 2, "kind", "collective");
+  const CollectiveKind kind = which == "reduce"           ? CollectiveKind::reduce
+                              : which == "reduce_scatter" ? CollectiveKind::reduce_scatter
+                                                          : CollectiveKind::allreduce;
+  Call call = call_at(L, 1, kind);
+  CallSpec& spec = call.spec;
+  if (!parse_collective_op(check_text(L, 4, "op", "collective"), spec.op)) {
+    raise_at_user(L, "bad argument 'op' to collective." + spec.name +
+                         ": expected one of sum, mean, min, max, prod or a function, got '" +
+                         std::string(check_text(L, 4, "op", "collective")) + "'");
   }
-  const double timeout = timeout_at(L, 3, "collective.allreduce");
-  TensorValue value = tensor_at(L, 1);
-  const FlatTensor input{value.dtype, value.shape, std::move(value.bytes)};
-  auto result = engine_of(L).allreduce(input, op, user_position(L), timeout);
+  TensorValue value = tensor_at(L, 3);
+  spec.signature += std::string(" ") + collective_op_name(spec.op) + " " + layout_of(value);
+  spec.dtype = value.dtype;
+  spec.input = std::move(value.bytes);
+  if (kind == CollectiveKind::reduce) {
+    spec.root = root_at(L, 5, call);
+    spec.signature += " to rank " + std::to_string(spec.root);
+  }
+  const size_t elements = spec.input.size() / kernel::dtype_size(spec.dtype);
+  const auto rows = value.shape.empty() ? int64_t{1} : value.shape[0];
+  if (kind == CollectiveKind::reduce_scatter && rows > 0) spec.unit = std::max<size_t>(1, elements / static_cast<size_t>(rows));
+  auto result = engine_of(L).collectives.run(*call.group, std::move(spec), call.timeout);
   if (!result) return failure(L, result.error());
-  push_tensor(L, TensorValue{std::move(result->data), result->dtype, std::move(result->shape)});
+  TensorValue out{std::move(result->buffer), value.dtype, std::move(value.shape)};
+  if (kind == CollectiveKind::reduce && result->place != call.spec.root) {
+    lua_pushboolean(L, 1);
+    return 1;
+  }
+  if (kind == CollectiveKind::reduce_scatter) {
+    const Span mine = block_of(static_cast<size_t>(rows), result->places, result->place);
+    if (out.shape.empty()) out.shape.push_back(1);
+    out.shape[0] = static_cast<int64_t>(mine.size());
+  }
+  push_tensor(L, std::move(out));
+  return 1;
+}
+
+/// broadcast(call, value, root) -> value; or nil, message, code. At the root the very value it gave.
+int broadcast(lua_State* L) {
+  Call call = call_at(L, 1, CollectiveKind::broadcast);
+  CallSpec& spec = call.spec;
+  spec.root = root_at(L, 3, call);
+  spec.signature += " from rank " + std::to_string(spec.root);
+  const auto members = engine_of(L).collectives.members_of(*call.group);
+  const bool root = members[spec.root] == NodeContext::of(L).node.index();
+  if (root) spec.parcel = take(L, to_parcel(L, 2, "value"));
+  auto result = engine_of(L).collectives.run(*call.group, std::move(spec), call.timeout);
+  if (!result) return failure(L, result.error());
+  if (root) {
+    lua_pushvalue(L, 2);
+  } else {
+    expect(L, push_parcel(L, std::move(result->parcel)));
+  }
+  return 1;
+}
+
+/// exchange(call, signature, gives, expects) -> array; or nil, message, code. gives[i] is for the i-th member, from 1, and
+/// absent where it gets nothing; expects[i] tells whether the i-th gives something. Both have a field `n`.
+int exchange(lua_State* L) {
+  Call call = call_at(L, 1, CollectiveKind::exchange);
+  CallSpec& spec = call.spec;
+  spec.signature += " " + std::string(check_text(L, 2, "signature", "collective"));
+  const auto n = static_cast<size_t>(number_field(L, 3, "n", 0));
+  if (n != engine_of(L).collectives.members_of(*call.group).size()) {
+    raise_at_user(L, "collective." + spec.name + ": the membership has changed since its arguments were made");
+  }
+  spec.gives.resize(n);
+  spec.expects.resize(n);
+  for (size_t i = 0; i < n; ++i) {
+    lua_rawgeti(L, 3, static_cast<int>(i + 1));
+    if (!lua_isnil(L, -1)) spec.gives[i] = take(L, to_parcel(L, lua_gettop(L), "value"));
+    lua_rawgeti(L, 4, static_cast<int>(i + 1));
+    spec.expects[i] = lua_toboolean(L, -1) != 0;
+    lua_pop(L, 2);
+  }
+  auto result = engine_of(L).collectives.run(*call.group, std::move(spec), call.timeout);
+  if (!result) return failure(L, result.error());
+  lua_createtable(L, static_cast<int>(n), 1);
+  for (size_t i = 0; i < n; ++i) {
+    if (!result->gets[i]) continue;
+    expect(L, push_parcel(L, std::move(*result->gets[i])));
+    lua_rawseti(L, -2, static_cast<int>(i + 1));
+  }
+  lua_pushinteger(L, static_cast<lua_Integer>(n));
+  lua_setfield(L, -2, "n");
+  return 1;
+}
+
+/// place(group) -> this worker's place in the group (from 0, or nil), its live members.
+int place(lua_State* L) {
+  Engine& engine = engine_of(L);
+  const auto index = static_cast<size_t>(lua_tonumber(L, 1));
+  const CollectiveGroup& group = index == 0 ? engine.collectives.everybody() : *engine.named[index - 1];
+  const auto members = engine.collectives.members_of(group);
+  const auto self = std::find(members.begin(), members.end(), NodeContext::of(L).node.index());
+  if (self == members.end()) {
+    lua_pushnil(L);
+  } else {
+    lua_pushinteger(L, self - members.begin());
+  }
+  lua_pushinteger(L, static_cast<lua_Integer>(members.size()));
+  return 2;
+}
+
+/// group(name, ranks) -> its number. `ranks` are those of now; members keep their ids.
+int group(lua_State* L) {
+  Engine& engine = engine_of(L);
+  auto made = std::make_unique<CollectiveGroup>();
+  made->name = check_text(L, 1, "name", "collective.group");
+  engine.collectives.members_of(engine.collectives.everybody());
+  const auto& workers = NodeContext::of(L).node.membership().workers();
+  const auto count = static_cast<int>(lua_objlen(L, 2));
+  for (int i = 1; i <= count; ++i) {
+    lua_rawgeti(L, 2, i);
+    const auto rank = static_cast<size_t>(lua_tonumber(L, -1));
+    lua_pop(L, 1);
+    if (rank >= workers.size()) {
+      raise_at_user(L, "bad argument 'ranks' to collective.group: there is no rank " + std::to_string(rank) + " among " +
+                           std::to_string(workers.size()));
+    }
+    made->ids.push_back(workers[rank].id);
+  }
+  std::sort(made->ids.begin(), made->ids.end());
+  made->ids.erase(std::unique(made->ids.begin(), made->ids.end()), made->ids.end());
+  for (const auto& other : engine.named) {
+    if (other->name == made->name) raise_at_user(L, "collective.group: there is a group '" + made->name + "' already");
+  }
+  // By name, so that it does not matter in which order ranks make their groups. 0 is everybody's.
+  made->id = std::max<uint32_t>(1, XXH32(made->name.data(), made->name.size(), 0));
+  engine.named.push_back(std::move(made));
+  lua_pushinteger(L, static_cast<lua_Integer>(engine.named.size()));
   return 1;
 }
 
 int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
-  Kept<PlainCollective>::keep(L, kEngine, std::make_shared<PlainCollective>(context.node));
-  static const luaL_Reg kFunctions[] = {
-      {"barrier", guarded<barrier>}, {"allreduce", guarded<allreduce>}, {nullptr, nullptr}};
+  Kept<Engine>::keep(L, kEngine, std::make_shared<Engine>(context.node, context.shared.meetings));
+  static const luaL_Reg kFunctions[] = {{"barrier", guarded<barrier>},   {"reduction", guarded<reduction>},
+                                        {"broadcast", guarded<broadcast>}, {"exchange", guarded<exchange>},
+                                        {"place", guarded<place>},       {"group", guarded<group>},
+                                        {nullptr, nullptr}};
   lua_newtable(L);
   luaL_register(L, nullptr, kFunctions);
   return 1;

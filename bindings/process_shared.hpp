@@ -1,5 +1,5 @@
 #pragma once
-// What the VMs of one process share beyond the cluster. `console` and `data` guard themselves; `functions` and
+// What the VMs of one process share beyond the cluster. `console`, `data` and `meetings` guard themselves; `functions` and
 // `resumed` do not change during a run; each store belongs to the thread of its shard's server, one at a time.
 
 #include <atomic>
@@ -13,6 +13,7 @@
 #include "bindings/console.hpp"
 #include "bindings/include/actorhost.hpp"
 #include "host/data/data_cache.hpp"
+#include "host/engine/collective/meeting.hpp"
 #include "host/engine/courier.hpp"
 #include "host/engine/lock_service.hpp"
 #include "host/engine/param_checkpoint.hpp"
@@ -44,6 +45,7 @@ struct ProcessShared {
   std::optional<ParamCheckpoint> resumed;           // what the run goes on from
   std::unique_ptr<DataService> exchange;            // map-reduce's store and service; once nodes run, not changed
   std::unique_ptr<CourierWithTasks> courier;        // once nodes run, not changed
+  Meetings meetings;                                // of this process's nodes
   std::unique_ptr<ParamTrace> trace;                // --record's; once nodes run, server 0's alone
 
   /// The writer of checkpoints, made by the first shard that asks, with its directory. Any thread.

@@ -63,4 +63,14 @@ Blob Blob::slice(size_t offset, size_t size) const {
   return part;
 }
 
+Blob Blob::lent(std::function<void()> returned) const {
+  Blob out = *this;
+  out.lent_ = true;
+  out.owner_ = {data_, [block = owner_, returned = std::move(returned)](std::byte*) mutable {
+                  block.reset();
+                  returned();
+                }};
+  return out;
+}
+
 }  // namespace actorhost

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -28,9 +29,12 @@ class Blob {
 
   /// Bytes [offset, offset + size) of this block, sharing it. The range must lie within.
   Blob slice(size_t offset, size_t size) const;
+  /// The same bytes for somebody who reads them: `returned` is called, on any thread, when he and all whom he gave
+  /// copies have let go. What is lent is never `unique`.
+  Blob lent(std::function<void()> returned) const;
   /// True when no other Blob refers to the block.
   bool unique() const noexcept {
-    if (owner_.use_count() != 1) return false;
+    if (lent_ || owner_.use_count() != 1) return false;
     // The count is read without order. Letting go of one more reference comes after all that let go before, and so do
     // our writes then come after their reads.
     [[maybe_unused]] const std::shared_ptr<std::byte[]> one_more = owner_;
@@ -41,6 +45,7 @@ class Blob {
   std::shared_ptr<std::byte[]> owner_;
   std::byte* data_ = nullptr;
   size_t size_ = 0;
+  bool lent_ = false;
 };
 
 /// How much memory of blocks that were let go the process keeps for others, at most; without it as much as is in use.

@@ -70,6 +70,12 @@ class Node {
   Status wait_until(const std::function<bool()>& done, std::span<const Address> awaited, const std::string& what,
                     double deadline = kForever);
 
+  /// As receive_all, but one wait at most, that also ends when this node is woken: for conditions that other threads
+  /// bring about.
+  Status receive_some(const Port::Match& match, double deadline, std::vector<Frame>& out) {
+    return port_.receive_some(match, deadline, out);
+  }
+
   struct Action {
     uint32_t index = 0;
     bool replayed = false;

@@ -90,6 +90,30 @@ Status Port::receive_all(const Match& match, double deadline, std::vector<Frame>
   return took.ok() ? Status() : took.error();
 }
 
+Status Port::receive_some(const Match& match, double deadline, std::vector<Frame>& out) {
+  const size_t before = out.size();
+  take_matching(match, out);
+  const auto take = [&](Frame& frame) {
+    if (!match(frame)) return Take::no;
+    out.push_back(std::move(frame));
+    return Take::more;
+  };
+  inbox_->pop_all(arrived_, 0);
+  auto took = examine(take);
+  if (took.ok() && out.size() == before) {
+    took = wait(deadline, take);
+    // Kept by a control handler that has received something itself.
+    if (took.ok() && out.size() == before) take_matching(match, out);
+  }
+  return took.ok() ? Status() : took.error();
+}
+
+std::function<void()> Port::waker() const {
+  return [inbox = std::weak_ptr(inbox_)] {
+    if (const auto alive = inbox.lock()) alive->wake();
+  };
+}
+
 void Port::take_matching(const Match& match, std::vector<Frame>& out) {
   auto keep = kept_.begin();
   for (auto it = kept_.begin(); it != kept_.end(); ++it) {

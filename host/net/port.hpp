@@ -66,6 +66,8 @@ class Port {
   /// Takes every frame that matches, kept or arriving, waiting until `deadline` for the first; `out` may stay
   /// empty at the deadline, which is not an error. When it fails `out` may hold frames all the same.
   Status receive_all(const Match& match, double deadline, std::vector<Frame>& out);
+  /// As receive_all, but one wait at most: comes back without a frame also when it is woken.
+  Status receive_some(const Match& match, double deadline, std::vector<Frame>& out);
   /// Reads what has arrived without waiting: serves control frames and keeps the others.
   Status poll();
   /// Reads until `done` holds, which is asked whenever something has come or the wait was ended early. Code::timeout at
@@ -73,6 +75,8 @@ class Port {
   Status wait_until(const std::function<bool()>& done, double deadline);
   /// Ends the current wait early so that `check` runs again. Any thread.
   void wake() { inbox_->wake(); }
+  /// `wake` for those who may outlive this port.
+  std::function<void()> waker() const;
 
   /// Frames that have been read and that nobody has asked for yet.
   size_t kept() const noexcept { return kept_.size() + arrived_.size() - next_; }

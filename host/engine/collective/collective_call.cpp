@@ -1,0 +1,439 @@
+#include "host/engine/collective/collective_call.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kCopiedBytes = 4096;               // smaller bodies are cheaper to copy than to lend
+constexpr size_t kParcelBytes = size_t{256} << 20;  // of one frame: far below what a link refuses
+
+/// Bytes that are nobody else's: a frame's body may be shared with other ranks of this process, or lent by one.
+Blob own_copy(Blob bytes) { return bytes.unique() ? std::move(bytes) : Blob::copy_of(bytes.data(), bytes.size()); }
+
+}  // namespace
+
+CollectiveCall::CollectiveCall(CallSpec spec, const Group& group, Wiring wiring)
+    : spec_(std::move(spec)), group_(group), wiring_(std::move(wiring)), loans_(wiring_.returned) {
+  if (!leads()) return;
+  announced_.resize(group_.members);
+  inputs_.resize(group_.members);
+  finished_.resize(group_.members);
+}
+
+bool CollectiveCall::reduces() const noexcept {
+  return spec_.kind == CollectiveKind::allreduce || spec_.kind == CollectiveKind::reduce ||
+         spec_.kind == CollectiveKind::reduce_scatter;
+}
+
+size_t CollectiveCall::own_cost() const {
+  if (reduces()) return spec_.input.size();
+  size_t cost = spec_.parcel ? spec_.parcel->cost() : 0;
+  for (const auto& parcel : spec_.gives) cost += parcel ? parcel->cost() : 0;
+  return cost;
+}
+
+bool CollectiveCall::inlined() const {
+  if (spec_.choice.forced == Algorithm::star) return true;
+  if (spec_.choice.forced != Algorithm::automatic) return false;
+  return own_cost() <= kInlineBytes;
+}
+
+Status CollectiveCall::tell(uint32_t to, Kind kind, Blob body) {
+  Packer meta;
+  route_to(to).put(meta);
+  return wiring_.send(to, kind, meta.bytes(), std::move(body));
+}
+
+Blob CollectiveCall::inline_input() {
+  switch (spec_.kind) {
+    case CollectiveKind::barrier: return {};
+    case CollectiveKind::broadcast: return pack_parcels({spec_.parcel});
+    case CollectiveKind::exchange: return pack_parcels(spec_.gives);
+    default: break;
+  }
+  const Blob& input = spec_.input;
+  return input.size() <= kCopiedBytes ? Blob::copy_of(input.data(), input.size()) : loans_.lend(input, 0, input.size());
+}
+
+Status CollectiveCall::begin() {
+  const bool small = inlined();
+  Go root_sends;
+  if (!small && spec_.parcel) root_sends = {spec_.parcel->body.size(), spec_.parcel->about};
+  if (leads()) {
+    announced_[0] = true;
+    ++announcements_;
+    all_inlined_ = small;
+    coming_ = root_sends;
+    if (small) inputs_[0] = inline_input();
+  } else {
+    const Announce announce{group_.world,     group_.actions,  small,      root_sends.bytes,
+                            root_sends.about, spec_.signature, spec_.where};
+    AH_TRY(wiring_.send(0, collective_kind::announce, announce.encode(route_to(0)), small ? inline_input() : Blob()));
+  }
+  // What has the same size everywhere need not wait for anybody's word.
+  if (reduces() && !small) return start_reduction();
+  return group_.members == 1 ? all_announced() : Status();
+}
+
+Status CollectiveCall::take(uint32_t from, Frame&& frame) {
+  if (outcome_ || from >= group_.members || from == group_.me) return {};
+  if (frame.kind == collective_kind::piece) return on_piece(from, std::move(frame));
+  if (frame.kind == collective_kind::parcel) return on_parcel(from, std::move(frame));
+  if (leads()) return take_report(from, frame);
+  return from == 0 ? take_word(frame) : Status();
+}
+
+/// What a member tells the leader.
+Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
+  if (frame.kind == collective_kind::announce) return on_announce(from, frame);
+  if (frame.kind == collective_kind::trouble) return fail(decode_error(frame.meta.view()));
+  if (frame.kind != collective_kind::done || finished_[from]) return {};
+  finished_[from] = true;
+  ++finishes_;
+  return commit_if_done();
+}
+
+/// What the leader tells a member.
+Status CollectiveCall::take_word(const Frame& frame) {
+  if (frame.kind == collective_kind::result) return on_result(frame);
+  if (frame.kind == collective_kind::go) return on_go(frame);
+  if (frame.kind == collective_kind::failed) end(decode_error(frame.meta.view()));
+  if (frame.kind == collective_kind::commit && done_) end({});
+  return {};
+}
+
+Status CollectiveCall::on_announce(uint32_t from, const Frame& frame) {
+  if (announced_[from]) return {};
+  auto announce = Announce::decode(frame.meta.view());
+  if (!announce) return fail(announce.error());
+  if (const Status fits = check(from, *announce); !fits) return fail(fits.error());
+  announced_[from] = true;
+  ++announcements_;
+  all_inlined_ = all_inlined_ && announce->inlined;
+  inputs_[from] = frame.body;
+  if (from == spec_.root) coming_ = {announce->bytes, std::move(announce->about)};
+  return announcements_ == group_.members ? all_announced() : Status();
+}
+
+Status CollectiveCall::check(uint32_t from, const Announce& announce) {
+  if (announce.world != group_.world) return Error{Code::peer_lost, spec_.name + ": " + wiring_.who_is_lost()};
+  if (announce.signature == spec_.signature && announce.actions == group_.actions) return {};
+  return Error{Code::mismatch,
+               "ranks disagree on a collective: rank " + std::to_string(group_.ranks[0]) + " is in " + spec_.signature +
+                   " at " + spec_.where + ", rank " + std::to_string(group_.ranks[from]) + " is in " +
+                   announce.signature + " at " + announce.where +
+                   (announce.actions == group_.actions ? "" : " (with another number of actions before it)") +
+                   "; every rank must make the same calls in the same order"};
+}
+
+Status CollectiveCall::all_announced() {
+  if (all_inlined_) return answer_star();
+  return reduces() ? commit_if_done() : send_go();
+}
+
+Status CollectiveCall::answer_star() {
+  algorithm_ = algorithm_name(Algorithm::star);
+  std::vector<Blob> results(group_.members);
+  Status made;
+  if (reduces()) made = answer_reduction(results);
+  if (spec_.kind == CollectiveKind::broadcast) results.assign(group_.members, inputs_[spec_.root]);
+  if (spec_.kind == CollectiveKind::exchange) made = answer_exchange(results);
+  if (made.ok() && spec_.kind != CollectiveKind::barrier) made = read_result(results[0]);
+  if (!made.ok()) return fail(made.error());
+  inputs_.clear();  // gives back what other ranks of this process have lent
+  for (uint32_t member = 1; member < group_.members; ++member) {
+    bytes_sent_ += results[member].size();
+    AH_TRY(tell(member, collective_kind::result, std::move(results[member])));
+  }
+  end({});
+  return {};
+}
+
+/// The inputs of all ranks, combined in rank order, and what each gets of that.
+Status CollectiveCall::answer_reduction(std::vector<Blob>& results) {
+  const size_t count = elements();
+  Blob total = Blob::copy_of(spec_.input.data(), spec_.input.size());
+  for (uint32_t member = 1; member < group_.members; ++member) {
+    if (inputs_[member].size() != total.size()) {
+      return Error{Code::bad_data, spec_.name + ": rank " + std::to_string(group_.ranks[member]) + " sent " +
+                                       std::to_string(inputs_[member].size()) + " bytes where " +
+                                       std::to_string(total.size()) + " were due"};
+    }
+    combine(spec_.op, spec_.dtype, count, total.data(), total.data(), inputs_[member].data());
+  }
+  actorhost::finish(spec_.op, spec_.dtype, count, total.data(), group_.members);
+  const size_t size = kernel::dtype_size(spec_.dtype);
+  for (uint32_t member = 0; member < group_.members; ++member) {
+    const Span span = result_span(member);
+    results[member] = total.slice(span.begin * size, span.size() * size);
+  }
+  return {};
+}
+
+/// The elements of a combined buffer that a member gets.
+Span CollectiveCall::result_span(uint32_t member) const noexcept {
+  if (spec_.kind == CollectiveKind::reduce && member != spec_.root) return {};
+  if (spec_.kind != CollectiveKind::reduce_scatter) return {0, elements()};
+  return Place{member, group_.members, elements(), spec_.unit}.block(member);
+}
+
+/// What each has given each, turned around.
+Status CollectiveCall::answer_exchange(std::vector<Blob>& results) {
+  std::vector<std::vector<std::optional<Parcel>>> gets(group_.members);
+  for (const Blob& input : inputs_) {
+    auto parcels = unpack_parcels(input.view(), group_.members);
+    if (!parcels) return parcels.error();
+    for (uint32_t member = 0; member < group_.members; ++member) {
+      gets[member].push_back(std::move((*parcels)[member]));
+    }
+  }
+  for (uint32_t member = 0; member < group_.members; ++member) results[member] = pack_parcels(gets[member]);
+  return {};
+}
+
+Status CollectiveCall::on_result(const Frame& frame) {
+  algorithm_ = algorithm_name(Algorithm::star);
+  end(spec_.kind == CollectiveKind::barrier ? Status() : read_result(frame.body));
+  return {};
+}
+
+Status CollectiveCall::read_result(const Blob& body) {
+  const Error malformed{Code::bad_data,
+                        spec_.name + ": a malformed result of " + std::to_string(body.size()) + " bytes"};
+  if (reduces()) {
+    if (body.size() != result_span(group_.me).size() * kernel::dtype_size(spec_.dtype)) return malformed;
+    result_.buffer = own_copy(body);
+    return {};
+  }
+  const bool one = spec_.kind == CollectiveKind::broadcast;
+  auto parcels = unpack_parcels(body.view(), one ? 1 : group_.members);
+  if (!parcels) return malformed;
+  if (!one) {
+    result_.gets = std::move(*parcels);
+    return {};
+  }
+  if (!parcels->front()) return malformed;
+  result_.parcel = std::move(*parcels->front());
+  return {};
+}
+
+/// Everybody is here and there is too much for the leader: the data goes straight between the ranks.
+Status CollectiveCall::send_go() {
+  inputs_.clear();
+  for (uint32_t member = 1; member < group_.members; ++member) {
+    AH_TRY(wiring_.send(member, collective_kind::go, coming_.encode(route_to(member)), {}));
+  }
+  return spec_.kind == CollectiveKind::broadcast ? start_broadcast(coming_) : start_exchange();
+}
+
+Status CollectiveCall::on_go(const Frame& frame) {
+  auto go = Go::decode(frame.meta.view());
+  if (!go) return give_up(go.error());
+  if (run_ || exchanging_ || reduces()) return {};
+  return spec_.kind == CollectiveKind::broadcast ? start_broadcast(*go) : start_exchange();
+}
+
+Status CollectiveCall::start_reduction() {
+  const Algorithm algorithm = choose_algorithm(spec_.kind, spec_.input.size(), group_.members, spec_.choice);
+  algorithm_ = algorithm_name(algorithm);
+  const Place place{group_.me, group_.members, elements(), spec_.unit};
+  return start(make_schedule(spec_.kind, algorithm, place, spec_.root),
+               {spec_.op, spec_.dtype, kernel::dtype_size(spec_.dtype), group_.members, spec_.input,
+                Blob::allocate(spec_.input.size())});
+}
+
+Status CollectiveCall::start_broadcast(const Go& go) {
+  const bool root = group_.me == spec_.root;
+  const Algorithm algorithm = choose_algorithm(spec_.kind, go.bytes, group_.members, spec_.choice);
+  algorithm_ = algorithm_name(algorithm);
+  result_.parcel.about = go.about;
+  // The root keeps what it has; it only sends.
+  const Blob buffer = root ? spec_.parcel->body : Blob::allocate(go.bytes);
+  return start(make_schedule(spec_.kind, algorithm, {group_.me, group_.members, go.bytes}, spec_.root),
+               {spec_.op, spec_.dtype, 1, group_.members, root ? buffer : Blob(), root ? Blob() : buffer});
+}
+
+Status CollectiveCall::start(Schedule schedule, ScheduleRun::Buffers buffers) {
+  const auto send = [this](uint32_t peer, size_t begin, Blob piece) {
+    return wiring_.send(peer, collective_kind::piece, PieceHead{group_.world, begin}.encode(route_to(peer)),
+                        std::move(piece));
+  };
+  run_ = std::make_unique<ScheduleRun>(std::move(schedule), std::move(buffers), send, loans_);
+  AH_TRY(run_->start());
+  AH_TRY(take_early());
+  return look_if_done();
+}
+
+Status CollectiveCall::start_exchange() {
+  algorithm_ = "direct";
+  exchanging_ = true;
+  result_.gets.resize(group_.members);
+  coming_in_.resize(group_.members);
+  for (uint32_t member = 0; member < group_.members; ++member) {
+    if (member != group_.me && spec_.expects[member]) ++parcels_due_;
+  }
+  if (const auto& mine = spec_.gives[group_.me]) {
+    result_.gets[group_.me] = Parcel{mine->about, Blob::copy_of(mine->body.data(), mine->body.size())};
+  }
+  // Everybody begins with the next one, so that not all send to the same.
+  for (uint32_t i = 1; i < group_.members; ++i) {
+    const uint32_t to = (group_.me + i) % group_.members;
+    if (spec_.gives[to]) AH_TRY(give(to, *spec_.gives[to]));
+  }
+  AH_TRY(take_early());
+  return look_if_done();
+}
+
+Status CollectiveCall::give(uint32_t to, const Parcel& parcel) {
+  const size_t total = parcel.body.size();
+  size_t offset = 0;
+  do {
+    const size_t size = std::min(kParcelBytes, total - offset);
+    const ParcelHead head{group_.world, offset, total, offset == 0 ? parcel.about : ""};
+    Blob body = size == 0 ? Blob() : loans_.lend(parcel.body, offset, size);
+    AH_TRY(wiring_.send(to, collective_kind::parcel, head.encode(route_to(to)), std::move(body)));
+    bytes_sent_ += size;
+    offset += size;
+  } while (offset < total);
+  return {};
+}
+
+/// What others have sent since before this rank knew what to do with it.
+Status CollectiveCall::take_early() {
+  std::vector<std::pair<uint32_t, Frame>> early;
+  early.swap(early_);
+  for (auto& [from, frame] : early) AH_TRY(take(from, std::move(frame)));
+  return {};
+}
+
+Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
+  auto head = PieceHead::decode(frame.meta.view());
+  if (!head) return give_up(head.error());
+  if (head->world != group_.world) return {};  // the leader will say what has become of the group
+  if (!run_) {
+    early_.emplace_back(from, std::move(frame));
+    return {};
+  }
+  const Status taken = run_->take(from, head->begin, std::move(frame.body));
+  if (!taken.ok() && taken.error().code == Code::bad_data) {
+    return give_up({Code::bad_data,
+                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent " + taken.error().message});
+  }
+  AH_TRY(taken);
+  return look_if_done();
+}
+
+Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
+  auto head = ParcelHead::decode(frame.meta.view());
+  if (!head) return give_up(head.error());
+  if (head->world != group_.world) return {};
+  if (!exchanging_) {
+    early_.emplace_back(from, std::move(frame));
+    return {};
+  }
+  Parcel& coming = coming_in_[from];
+  const bool whole = head->total == frame.body.size();
+  if (result_.gets[from] || !spec_.expects[from] || head->offset > head->total ||
+      frame.body.size() > head->total - head->offset || (!whole && frame.body.empty())) {
+    return give_up({Code::bad_data,
+                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent what was not due from it"});
+  }
+  if (head->offset == 0) {
+    coming.about = std::move(head->about);
+    coming.body = whole ? own_copy(std::move(frame.body)) : Blob::allocate(head->total);
+  }
+  if (!whole) {
+    if (coming.body.size() != head->total) return give_up({Code::bad_data, spec_.name + ": a parcel without a start"});
+    std::memcpy(coming.body.data() + head->offset, frame.body.data(), frame.body.size());
+  }
+  if (whole || head->offset + frame.body.size() == head->total) {
+    result_.gets[from] = std::move(coming);
+    --parcels_due_;
+  }
+  return look_if_done();
+}
+
+/// Tells the leader once this rank has all that it is owed.
+Status CollectiveCall::look_if_done() {
+  if (outcome_ || done_ || !(run_ ? run_->done() : exchanging_ && parcels_due_ == 0)) return {};
+  done_ = true;
+  if (!leads()) return tell(0, collective_kind::done);
+  finished_[0] = true;
+  ++finishes_;
+  return commit_if_done();
+}
+
+/// Leader: it has worked once all have announced the same call and all are done.
+Status CollectiveCall::commit_if_done() {
+  if (announcements_ < group_.members || finishes_ < group_.members) return {};
+  for (uint32_t member = 1; member < group_.members; ++member) AH_TRY(tell(member, collective_kind::commit));
+  end({});
+  return {};
+}
+
+Status CollectiveCall::lost(uint32_t member, const std::string& message) {
+  if (outcome_) return {};
+  const Error error{Code::peer_lost, spec_.name + ": " + message};
+  if (leads()) return fail(error);
+  if (member == 0) end(error);
+  return {};
+}
+
+Status CollectiveCall::give_up(const Error& error) {
+  if (outcome_ || given_up_) return {};
+  if (leads()) return fail(error);
+  given_up_ = true;
+  return wiring_.send(0, collective_kind::trouble, encode_error(route_to(0), error), {});
+}
+
+void CollectiveCall::abandon(const Error& error) {
+  if (!outcome_) end(error);
+}
+
+Status CollectiveCall::fail(const Error& error) {
+  for (uint32_t member = 1; member < group_.members; ++member) {
+    AH_TRY(wiring_.send(member, collective_kind::failed, encode_error(route_to(member), error), {}));
+  }
+  end(error);
+  return {};
+}
+
+void CollectiveCall::end(Status outcome) {
+  if (outcome.ok() && run_) collect_result();
+  if (run_) bytes_sent_ += run_->bytes_sent();
+  run_.reset();
+  early_.clear();
+  inputs_.clear();
+  coming_in_.clear();
+  outcome_ = std::move(outcome);
+}
+
+/// What the schedule has left in its buffer.
+void CollectiveCall::collect_result() {
+  if (spec_.kind == CollectiveKind::broadcast) {
+    result_.parcel.body = group_.me == spec_.root ? spec_.parcel->body : run_->result();
+    return;
+  }
+  const size_t size = kernel::dtype_size(spec_.dtype);
+  const Span span = result_span(group_.me);
+  if (span.size() < elements()) {  // a part would keep the whole
+    result_.buffer = Blob::copy_of(run_->result().data() + span.begin * size, span.size() * size);
+  } else {
+    result_.buffer = run_->result();
+  }
+}
+
+std::vector<uint32_t> CollectiveCall::missing() const {
+  std::vector<uint32_t> members;
+  if (!leads()) return {0};
+  for (uint32_t member = 1; member < group_.members; ++member) {
+    if (!announced_[member] || (announcements_ == group_.members && !finished_[member])) members.push_back(member);
+  }
+  return members;
+}
+
+}  // namespace actorhost

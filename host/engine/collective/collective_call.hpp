@@ -1,0 +1,167 @@
+#pragma once
+// One call of a collective on one rank, over frames: a passive machine, so that a node's thread (blocking calls), a
+// process's courier (asynchronous ones) and a simulated network drive the same code.
+//
+// The lowest rank of the group leads, and it alone decides how the call ends, so the end is the same on all ranks that
+// live to see it. Small calls are a star: everybody announces itself with its input, the leader answers with the
+// results (2 messages a rank; the latency of a round trip). In large ones the data goes by a schedule, straight between
+// ranks; when a rank has all that it is owed it tells the leader (`done`), and when all have, the leader commits. A
+// barrier after the data costs what a round trip does, and is what makes "it worked" mean "it worked everywhere".
+//
+// The leader compares the announcements: ranks that do not make the same call hear of it, with both lines. A lost rank
+// ends the call everywhere unless all that was needed of it had arrived. A lost leader ends it on each rank by itself;
+// that of the whole cluster lives in the rendezvous host's process, without which there is no run.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/engine/collective/collective_choice.hpp"
+#include "host/engine/collective/collective_messages.hpp"
+#include "host/engine/collective/reduction.hpp"
+#include "host/engine/collective/schedule_run.hpp"
+
+namespace actorhost {
+
+struct CallSpec {
+  CollectiveKind kind = CollectiveKind::barrier;
+  std::string name;       // "allreduce"
+  std::string signature;  // "allreduce sum float32[3,4]": must be the same on all ranks
+  std::string where;      // the script's line
+  CollectiveChoice choice;
+
+  // What is combined: allreduce, reduce, reduce_scatter.
+  CollectiveOp op = CollectiveOp::sum;
+  kernel::Dtype dtype = kernel::Dtype::f32;
+  size_t unit = 1;  // reduce_scatter: elements of a row
+  Blob input;       // not written by anybody until the call is over
+
+  uint32_t root = 0;               // broadcast, reduce: its place in the group
+  std::optional<Parcel> parcel{};  // broadcast: at the root
+
+  // exchange: what this rank gives each member, itself included, and whom it gets something from
+  std::vector<std::optional<Parcel>> gives{};
+  std::vector<bool> expects{};
+};
+
+struct CallResult {
+  uint32_t place = 0;                         // of this rank among the `places` of the group
+  uint32_t places = 1;
+  Blob buffer;                                // allreduce; reduce at the root; reduce_scatter: this rank's block
+  Parcel parcel;                              // broadcast
+  std::vector<std::optional<Parcel>> gets{};  // exchange
+};
+
+class CollectiveCall {
+ public:
+  struct Group {
+    uint32_t id = 0;
+    uint32_t me = 0;  // place in the group; 0 leads
+    uint32_t members = 1;
+    uint64_t world = 0;           // who is in it, as a hash
+    uint32_t actions = 0;         // that this rank has entered
+    std::vector<uint32_t> ranks;  // of the members, for messages
+  };
+  struct Wiring {
+    /// Sends a frame of this call to a member. A member that is gone is no error.
+    std::function<Status(uint32_t to, Kind kind, std::string_view meta, Blob body)> send;
+    /// All that was lent to frames is back; any thread, must not block.
+    std::function<void()> returned;
+    /// The leader's, when ranks do not agree on who is in the group: "rank 2 lost".
+    std::function<std::string()> who_is_lost;
+  };
+
+  CollectiveCall(CallSpec spec, const Group& group, Wiring wiring);
+
+  Status begin();
+  /// A frame of this call, from a member.
+  Status take(uint32_t from, Frame&& frame);
+  /// A member is gone. `message` as in "rank 2 lost".
+  Status lost(uint32_t member, const std::string& message);
+  /// This rank cannot wait any longer or has failed: the leader ends the call everywhere, another asks it to.
+  Status give_up(const Error& error);
+  /// As the last resort of one that has given up and hears nothing: the call is over here.
+  void abandon(const Error& error);
+
+  /// The call has ended here, and nothing of its buffers is under way any more.
+  bool over() const noexcept { return outcome_.has_value() && loans_.all_returned(); }
+  bool decided() const noexcept { return outcome_.has_value(); }
+  const Status& outcome() const { return *outcome_; }
+  CallResult& result() noexcept { return result_; }
+  /// Members that have still to do something, as far as this rank knows: for messages.
+  std::vector<uint32_t> missing() const;
+  const CallSpec& spec() const noexcept { return spec_; }
+  /// What carried the data: "star", "ring", ...; empty before it is known.
+  const char* algorithm() const noexcept { return algorithm_; }
+  uint64_t bytes_sent() const noexcept { return bytes_sent_ + (run_ ? run_->bytes_sent() : 0); }
+
+  /// Inputs up to so many bytes travel with the announcement.
+  static constexpr size_t kInlineBytes = size_t{16} << 10;
+
+ private:
+  bool leads() const noexcept { return group_.me == 0; }
+  bool reduces() const noexcept;
+  bool inlined() const;
+  size_t own_cost() const;
+  size_t elements() const noexcept { return spec_.input.size() / kernel::dtype_size(spec_.dtype); }
+  Route route_to(uint32_t to) const noexcept { return {group_.id, group_.me, to}; }
+  Status tell(uint32_t to, Kind kind, Blob body = {});
+  Blob inline_input();
+
+  Status take_report(uint32_t from, const Frame& frame);
+  Status take_word(const Frame& frame);
+  Status on_announce(uint32_t from, const Frame& frame);
+  Status check(uint32_t from, const Announce& announce);
+  Status all_announced();
+  Status answer_star();
+  Status answer_reduction(std::vector<Blob>& results);
+  Status answer_exchange(std::vector<Blob>& results);
+  Status send_go();
+  Status on_go(const Frame& frame);
+  Status on_result(const Frame& frame);
+  Status read_result(const Blob& body);
+  Span result_span(uint32_t rank) const noexcept;
+  Status on_piece(uint32_t from, Frame&& frame);
+  Status on_parcel(uint32_t from, Frame&& frame);
+
+  Status start_reduction();
+  Status start_broadcast(const Go& go);
+  Status start_exchange();
+  Status start(Schedule schedule, ScheduleRun::Buffers buffers);
+  Status give(uint32_t to, const Parcel& parcel);
+  Status take_early();
+  Status look_if_done();
+  Status commit_if_done();
+  Status fail(const Error& error);
+  void collect_result();
+  void end(Status outcome);
+
+  CallSpec spec_;
+  const Group group_;
+  Wiring wiring_;
+  Loans loans_;
+  std::unique_ptr<ScheduleRun> run_;
+  Go coming_;                                      // leader: what the root of a broadcast will send
+  std::vector<std::pair<uint32_t, Frame>> early_;  // data that came before this rank knew what to do with it
+  bool exchanging_ = false;
+  size_t parcels_due_ = 0;
+  std::vector<Parcel> coming_in_;  // by rank: parcels of several frames
+  bool done_ = false;              // this rank has all that it is owed
+  bool given_up_ = false;
+  std::optional<Status> outcome_;
+  CallResult result_;
+  const char* algorithm_ = "";
+  uint64_t bytes_sent_ = 0;
+
+  // the leader's
+  std::vector<bool> announced_;
+  std::vector<Blob> inputs_;  // of star calls
+  std::vector<bool> finished_;
+  size_t announcements_ = 0;
+  size_t finishes_ = 0;
+  bool all_inlined_ = true;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,84 @@
+#include "host/engine/collective/collective_choice.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "host/engine/collective/chain.hpp"
+#include "host/engine/collective/halving_doubling.hpp"
+#include "host/engine/collective/ordered.hpp"
+#include "host/engine/collective/recursive_doubling.hpp"
+#include "host/engine/collective/ring.hpp"
+#include "host/engine/collective/tree.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr std::array<const char*, 8> kNames = {"automatic",        "star", "ring",  "recursive_doubling",
+                                               "halving_doubling", "tree", "chain", "ordered"};
+
+}  // namespace
+
+const char* algorithm_name(Algorithm algorithm) noexcept { return kNames[static_cast<size_t>(algorithm)]; }
+
+bool parse_algorithm(std::string_view name, Algorithm& algorithm) noexcept {
+  const auto at = std::find(kNames.begin(), kNames.end(), name);
+  if (at == kNames.end()) return false;
+  algorithm = static_cast<Algorithm>(at - kNames.begin());
+  return true;
+}
+
+bool algorithm_fits(CollectiveKind kind, Algorithm algorithm) noexcept {
+  switch (algorithm) {
+    case Algorithm::automatic:
+    case Algorithm::star: return true;
+    case Algorithm::ring: return kind == CollectiveKind::allreduce || kind == CollectiveKind::reduce_scatter;
+    case Algorithm::recursive_doubling:
+    case Algorithm::halving_doubling: return kind == CollectiveKind::allreduce;
+    case Algorithm::tree:
+    case Algorithm::chain: return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
+    case Algorithm::ordered:
+      return kind == CollectiveKind::allreduce || kind == CollectiveKind::reduce_scatter ||
+             kind == CollectiveKind::reduce;
+  }
+  return false;
+}
+
+Algorithm choose_algorithm(CollectiveKind kind, size_t bytes, uint32_t ranks, const CollectiveChoice& choice) noexcept {
+  if (choice.forced != Algorithm::automatic) return choice.forced;
+  if (choice.reproducible && kind != CollectiveKind::broadcast) return Algorithm::ordered;
+  switch (kind) {
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
+      return ranks > 4 && bytes < ranks * (size_t{256} << 10) ? Algorithm::tree : Algorithm::chain;
+    case CollectiveKind::reduce_scatter: return Algorithm::ring;
+    case CollectiveKind::allreduce:
+      return ranks > 2 && bytes < ranks * (size_t{64} << 10) ? Algorithm::halving_doubling : Algorithm::ring;
+    case CollectiveKind::barrier:
+    case CollectiveKind::exchange: break;
+  }
+  return Algorithm::star;
+}
+
+Schedule make_schedule(CollectiveKind kind, Algorithm algorithm, const Place& place, uint32_t root) {
+  assert(algorithm_fits(kind, algorithm));
+  switch (algorithm) {
+    case Algorithm::ring:
+      return kind == CollectiveKind::reduce_scatter ? ring::reduce_scatter(place) : ring::allreduce(place);
+    case Algorithm::recursive_doubling: return recursive_doubling::allreduce(place);
+    case Algorithm::halving_doubling: return halving_doubling::allreduce(place);
+    case Algorithm::tree:
+      return kind == CollectiveKind::reduce ? tree::reduce(place, root) : tree::broadcast(place, root);
+    case Algorithm::chain:
+      return kind == CollectiveKind::reduce ? chain::reduce(place, root) : chain::broadcast(place, root);
+    case Algorithm::ordered:
+      if (kind == CollectiveKind::reduce_scatter) return ordered::reduce_scatter(place);
+      return kind == CollectiveKind::reduce ? ordered::reduce(place, root) : ordered::allreduce(place);
+    case Algorithm::automatic:
+    case Algorithm::star: break;
+  }
+  return {};
+}
+
+}  // namespace actorhost

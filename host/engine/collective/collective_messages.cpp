@@ -1,0 +1,136 @@
+#include "host/engine/collective/collective_messages.hpp"
+
+namespace actorhost {
+
+namespace {
+
+Error malformed(const char* what) { return {Code::bad_data, std::string("malformed ") + what + " of a collective"}; }
+
+/// Past the route, which whoever picked the frame out has read.
+Unpacker after_route(std::string_view meta) {
+  Unpacker in(meta);
+  in.get<uint32_t>();
+  in.get<uint32_t>();
+  in.get<uint32_t>();
+  return in;
+}
+
+}  // namespace
+
+std::optional<Route> Route::of(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  Route route;
+  route.group = in.get<uint32_t>();
+  route.from = in.get<uint32_t>();
+  route.to = in.get<uint32_t>();
+  return in.ok() ? std::optional(route) : std::nullopt;
+}
+
+std::string Announce::encode(const Route& route) const {
+  Packer out;
+  route.put(out);
+  out.put(world).put(actions).put(static_cast<uint8_t>(inlined)).put(bytes).put(about).put(signature).put(where);
+  return std::move(out).bytes();
+}
+
+Result<Announce> Announce::decode(std::string_view meta) {
+  Unpacker in = after_route(meta);
+  Announce out;
+  out.world = in.get<uint64_t>();
+  out.actions = in.get<uint32_t>();
+  out.inlined = in.get<uint8_t>() != 0;
+  out.bytes = in.get<uint64_t>();
+  out.about = in.text();
+  out.signature = in.text();
+  out.where = in.text();
+  if (!in.done()) return malformed("announcement");
+  return out;
+}
+
+std::string Go::encode(const Route& route) const {
+  Packer out;
+  route.put(out);
+  out.put(bytes).put(about);
+  return std::move(out).bytes();
+}
+
+Result<Go> Go::decode(std::string_view meta) {
+  Unpacker in = after_route(meta);
+  Go out;
+  out.bytes = in.get<uint64_t>();
+  out.about = in.text();
+  if (!in.done()) return malformed("start");
+  return out;
+}
+
+std::string PieceHead::encode(const Route& route) const {
+  Packer out;
+  route.put(out);
+  out.put(world).put(begin);
+  return std::move(out).bytes();
+}
+
+Result<PieceHead> PieceHead::decode(std::string_view meta) {
+  Unpacker in = after_route(meta);
+  PieceHead out;
+  out.world = in.get<uint64_t>();
+  out.begin = in.get<uint64_t>();
+  if (!in.done()) return malformed("piece");
+  return out;
+}
+
+std::string ParcelHead::encode(const Route& route) const {
+  Packer out;
+  route.put(out);
+  out.put(world).put(offset).put(total).put(about);
+  return std::move(out).bytes();
+}
+
+Result<ParcelHead> ParcelHead::decode(std::string_view meta) {
+  Unpacker in = after_route(meta);
+  ParcelHead out;
+  out.world = in.get<uint64_t>();
+  out.offset = in.get<uint64_t>();
+  out.total = in.get<uint64_t>();
+  out.about = in.text();
+  if (!in.done() || out.offset > out.total) return malformed("parcel");
+  return out;
+}
+
+std::string encode_error(const Route& route, const Error& error) {
+  Packer out;
+  route.put(out);
+  out.put(error.code).put(error.message);
+  return std::move(out).bytes();
+}
+
+Error decode_error(std::string_view meta) {
+  Unpacker in = after_route(meta);
+  const auto code = in.get<Code>();
+  std::string message(in.text());
+  if (!in.done()) return malformed("verdict");
+  return Error{code > Code::internal ? Code::internal : code, std::move(message)};
+}
+
+Blob pack_parcels(const std::vector<std::optional<Parcel>>& parcels) {
+  Packer out;
+  for (const std::optional<Parcel>& parcel : parcels) {
+    out.put(static_cast<uint8_t>(parcel.has_value()));
+    if (parcel) out.put(parcel->about).put(parcel->body.view());
+  }
+  return Blob::copy_of(out.bytes());
+}
+
+Result<std::vector<std::optional<Parcel>>> unpack_parcels(std::string_view bytes, size_t count) {
+  Unpacker in(bytes);
+  std::vector<std::optional<Parcel>> parcels(count);
+  for (std::optional<Parcel>& parcel : parcels) {
+    if (in.get<uint8_t>() == 0) continue;
+    std::string about(in.text());
+    parcel = Parcel{std::move(about), Blob::copy_of(in.text())};
+  }
+  if (!in.done()) return malformed("contribution");
+  return parcels;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,109 @@
+#pragma once
+// The frames of a collective. `tag` is the call's number; every meta begins with a Route. Decoders check all bounds.
+//
+//   announce  member -> leader  Route world:u64 actions:u32 inlined:u8 bytes:u64 about:text signature:text where:text;
+//                               body: its input, where that is small; bytes and about: what the root of a broadcast
+//                               will send
+//   done      member -> leader  Route; this rank has all that the call owes it
+//   trouble   member -> leader  Route code:u32 message:text; this rank cannot go on
+//   result    leader -> member  Route; body: what the call gives this rank
+//   go        leader -> member  Route bytes:u64 about:text; all have announced: the large inputs may travel
+//   commit    leader -> member  Route; all are done
+//   failed    leader -> member  Route code:u32 message:text; the call has failed, on every rank
+//   piece     any -> any        Route world:u64 begin:u64; body: elements of a schedule's buffer
+//   parcel    any -> any        Route world:u64 offset:u64 total:u64 about:text; body: bytes of what one gives another
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/base/blob.hpp"
+#include "host/base/result.hpp"
+#include "host/wire/frame.hpp"
+#include "host/wire/packer.hpp"
+
+namespace actorhost {
+
+namespace collective_kind {
+inline constexpr auto announce = Kind{0x0200};
+inline constexpr auto done = Kind{0x0201};
+inline constexpr auto trouble = Kind{0x0202};
+inline constexpr auto result = Kind{0x0203};
+inline constexpr auto go = Kind{0x0204};
+inline constexpr auto commit = Kind{0x0205};
+inline constexpr auto failed = Kind{0x0206};
+inline constexpr auto piece = Kind{0x0207};
+inline constexpr auto parcel = Kind{0x0208};
+
+constexpr bool is_one(Kind kind) noexcept { return kind >= announce && kind <= parcel; }
+}  // namespace collective_kind
+
+/// Which group's call, and between which of its members.
+struct Route {
+  uint32_t group = 0;
+  uint32_t from = 0;
+  uint32_t to = 0;
+
+  void put(Packer& out) const { out.put(group).put(from).put(to); }
+  /// The front of any collective frame's meta.
+  static std::optional<Route> of(const Frame& frame);
+};
+
+/// What a rank gives another: bytes, and what they are in a few words of the layer above (dtype and shape, ...).
+struct Parcel {
+  std::string about;
+  Blob body;
+
+  size_t cost() const noexcept { return about.size() + body.size(); }
+};
+
+struct Announce {
+  uint64_t world = 0;
+  uint32_t actions = 0;
+  bool inlined = false;
+  uint64_t bytes = 0;
+  std::string about;
+  std::string signature;
+  std::string where;
+
+  std::string encode(const Route& route) const;
+  static Result<Announce> decode(std::string_view meta);
+};
+
+struct Go {
+  uint64_t bytes = 0;
+  std::string about;
+
+  std::string encode(const Route& route) const;
+  static Result<Go> decode(std::string_view meta);
+};
+
+struct PieceHead {
+  uint64_t world = 0;
+  uint64_t begin = 0;
+
+  std::string encode(const Route& route) const;
+  static Result<PieceHead> decode(std::string_view meta);
+};
+
+struct ParcelHead {
+  uint64_t world = 0;
+  uint64_t offset = 0;
+  uint64_t total = 0;
+  std::string about;
+
+  std::string encode(const Route& route) const;
+  static Result<ParcelHead> decode(std::string_view meta);
+};
+
+std::string encode_error(const Route& route, const Error& error);
+/// What it says, or that it says nothing that can be read.
+Error decode_error(std::string_view meta);
+
+/// Small parcels, some of which may not be there, as one block.
+Blob pack_parcels(const std::vector<std::optional<Parcel>>& parcels);
+Result<std::vector<std::optional<Parcel>>> unpack_parcels(std::string_view bytes, size_t count);
+
+}  // namespace actorhost

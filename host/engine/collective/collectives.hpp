@@ -1,0 +1,65 @@
+#pragma once
+// A worker's blocking collectives, on its own thread: numbers the calls of each group, finds the group's live members,
+// and drives a call to its end, in shared memory where all members live in this process, else over frames.
+//
+// A call in which the group loses a member fails on all of them with Code::peer_lost ("allreduce: rank 2 lost"); so
+// does the first call after a loss that no action has come between. The next one is made by those who are left. A call
+// that failed leaves its inputs as they were and nothing behind for later calls.
+
+#include <string>
+#include <vector>
+
+#include "host/cluster/node.hpp"
+#include "host/engine/collective/collective_call.hpp"
+#include "host/engine/collective/meeting.hpp"
+
+namespace actorhost {
+
+/// Workers that call collectives among themselves: all of them, or a named part. One object a rank.
+struct CollectiveGroup {
+  std::string name{};                  // empty: everybody
+  std::vector<NodeId> ids{};           // of a named group, increasing
+  uint32_t id = 0;                     // as frames spell it
+  uint32_t calls = 0;                  // made so far
+  uint32_t actions = 0;                // entered when the last was made
+  std::vector<NodeId> last{};          // who was in it
+  std::shared_ptr<Meeting> meeting{};  // of `last`, where they all live in this process; shared with them
+};
+
+class Collectives {
+ public:
+  Collectives(Node& node, Meetings& meetings) : node_(node), meetings_(meetings) {}
+
+  CollectiveGroup& everybody() noexcept { return everybody_; }
+  /// The live members of a group as of now; what a script's `root` and results are counted by. Looks for a new
+  /// membership first.
+  std::vector<NodeId> members_of(const CollectiveGroup& group);
+
+  /// `timeout` in seconds; a rank that waits for the leader gives it a moment longer to say who is missing.
+  Result<CallResult> run(CollectiveGroup& group, CallSpec spec, double timeout = kForever);
+
+ private:
+  struct Live {
+    std::vector<NodeId> ids;
+    CollectiveCall::Group group;
+  };
+
+  std::string lost_between(const std::vector<NodeId>& before, const std::vector<NodeId>& now) const;
+  Status drop_leftovers(const CollectiveGroup& group);
+  Result<CallResult> meet(CollectiveGroup& group, const Live& live, const CallSpec& spec, double deadline);
+  Result<CallResult> call(CollectiveGroup& group, const Live& live, const std::vector<NodeId>& before, CallSpec spec,
+                          double deadline);
+  Status drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, double deadline);
+  Status send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body, double deadline);
+  void fail_for_all(const CollectiveGroup& group, const Live& live, const Error& error);
+  Port::Match match(const CollectiveGroup& group) const;
+
+  /// Asks now and then where they are who are waited for, and whether they will ever come.
+  class Inquiry;
+
+  Node& node_;
+  Meetings& meetings_;
+  CollectiveGroup everybody_;
+};
+
+}  // namespace actorhost

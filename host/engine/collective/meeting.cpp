@@ -1,0 +1,307 @@
+#include "host/engine/collective/meeting.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <thread>
+
+#include <xxhash.h>
+
+namespace actorhost {
+
+namespace {
+
+constexpr uint64_t kCalledOff = uint64_t{1} << 31;
+constexpr size_t kChunkBytes = size_t{32} << 10;  // combined and handed on while it is in the first cache
+constexpr double kSpinSeconds = 30e-6;            // a sleep and its waking cost about as much
+constexpr size_t kRememberedErrors = 64;
+
+uint32_t number_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
+uint32_t count_of(uint64_t state) { return static_cast<uint32_t>(state & (kCalledOff - 1)); }
+uint64_t state_of(uint32_t number, uint64_t rest) { return uint64_t{number} << 32 | rest; }
+
+bool reduces(CollectiveKind kind) {
+  return kind == CollectiveKind::allreduce || kind == CollectiveKind::reduce || kind == CollectiveKind::reduce_scatter;
+}
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+}  // namespace
+
+Meeting::Meeting(uint32_t ranks) : ranks_(ranks), members_(new Rank[ranks]) {
+  for (Round& round : rounds_) round.places = std::make_unique<Place[]>(ranks);
+}
+
+/// Counts this rank in; false when the round has been called off.
+bool Meeting::arrive(Round& round, uint32_t number) {
+  uint64_t seen = round.state.load(std::memory_order_acquire);
+  for (;;) {
+    if (number_of(seen) > number) return false;  // the place has been used again: nobody waited for us
+    const uint64_t now = number_of(seen) == number ? seen + 1 : state_of(number, 1);
+    if (number_of(seen) == number && (seen & kCalledOff) != 0) return false;
+    if (round.state.compare_exchange_weak(seen, now, std::memory_order_seq_cst)) return true;
+  }
+}
+
+bool Meeting::call_off(Round& round, uint32_t number, const Error& error) {
+  std::lock_guard lock(mutex_);  // whoever sees it called off finds out why
+  uint64_t seen = round.state.load(std::memory_order_acquire);
+  for (;;) {
+    if (number_of(seen) != number || (seen & kCalledOff) != 0) return true;
+    if (count_of(seen) == ranks_) return false;
+    if (round.state.compare_exchange_weak(seen, seen | kCalledOff, std::memory_order_seq_cst)) break;
+  }
+  ever_called_off_.store(true, std::memory_order_release);
+  called_off_.emplace(number, error);
+  if (called_off_.size() > kRememberedErrors) called_off_.erase(called_off_.begin());
+  return true;
+}
+
+int Meeting::look(const Round& round, uint32_t number) const {
+  const uint64_t seen = round.state.load(std::memory_order_seq_cst);
+  if (number_of(seen) != number || (seen & kCalledOff) != 0) return -1;
+  return count_of(seen) == ranks_ ? 1 : 0;
+}
+
+Error Meeting::why(uint32_t number, const CallSpec& spec) const {
+  std::lock_guard lock(mutex_);
+  const auto found = called_off_.find(number);
+  return found != called_off_.end() ? found->second
+                                    : Error{Code::timeout, spec.name + ": given up on other ranks a while ago"};
+}
+
+std::vector<uint32_t> Meeting::missing(uint32_t number) const {
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; rank < ranks_; ++rank) {
+    if (members_[rank].entered.load(std::memory_order_relaxed) < number) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+void Meeting::wake_others(uint32_t me) {
+  for (uint32_t rank = 0; rank < ranks_; ++rank) {
+    Rank& other = members_[rank];
+    if (rank == me || !other.asleep.load(std::memory_order_seq_cst)) continue;
+    std::lock_guard lock(other.mutex);
+    if (other.wake) other.wake();
+  }
+}
+
+/// Rounds that are called off need nobody's presence, so the others may come round to a place that somebody still
+/// reads from.
+void Meeting::wait_until_left(uint32_t number) {
+  if (number <= kRounds || !ever_called_off_.load(std::memory_order_acquire)) return;
+  const auto earlier = static_cast<uint32_t>(number - kRounds);
+  for (uint32_t rank = 0; rank < ranks_; ++rank) {
+    const Rank& other = members_[rank];
+    while (other.entered.load(std::memory_order_acquire) == earlier &&
+           other.left.load(std::memory_order_acquire) < earlier) {
+      std::this_thread::yield();
+    }
+  }
+}
+
+Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32_t actions, const CallSpec& spec,
+                                double deadline, const Waiting& waiting) {
+  CallResult result;
+  Round& round = round_of(number);
+  Rank& self = members_[me];
+  wait_until_left(number);
+  Place& mine = round.places[me];
+  const bool small = reduces(spec.kind) && spec.input.size() <= kSmallBytes;
+  mine.spec = &spec;
+  mine.fits = XXH3_64bits(spec.signature.data(), spec.signature.size());
+  mine.actions = actions;
+  if (reduces(spec.kind)) {
+    const bool gets = spec.kind != CollectiveKind::reduce || me == spec.root;
+    if (small) std::copy_n(spec.input.data(), spec.input.size(), mine.small.data());
+    if (gets && spec.kind != CollectiveKind::reduce_scatter) result.buffer = Blob::allocate(spec.input.size());
+    mine.result = result.buffer.data();
+  }
+  self.entered.store(number, std::memory_order_release);
+  const bool arrived = arrive(round, number);
+  if (!arrived) {
+    self.left.store(number, std::memory_order_release);
+    return why(number, spec);
+  }
+  wake_others(me);
+  const Status all_here = wait_for_all(node, round, number, spec, deadline, me, waiting);
+  if (!all_here.ok()) {
+    self.left.store(number, std::memory_order_release);
+    return all_here.error();
+  }
+  const Status fits = check(round, spec);
+  if (fits.ok()) take_part(round, me, spec, result);
+  // Who has only looked at what the meeting itself holds need not wait for the others.
+  const bool looked_at_others = !fits.ok() || (spec.kind != CollectiveKind::barrier && !small);
+  if (looked_at_others) finish_together(round, number);
+  self.left.store(number, std::memory_order_release);
+  if (!fits.ok()) return fits.error();
+  return result;
+}
+
+Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const CallSpec& spec, double deadline,
+                             uint32_t me, const Waiting& waiting) {
+  static const bool kSpins = std::thread::hardware_concurrency() > 1;
+  int seen = look(round, number);
+  if (seen == 0 && kSpins && ranks_ <= std::thread::hardware_concurrency()) {
+    const double until = node.clock().now() + kSpinSeconds;
+    while ((seen = look(round, number)) == 0) {
+      for (int i = 0; i < 32 && (seen = look(round, number)) == 0; ++i) relax();
+      if (seen != 0 || node.clock().now() >= until) break;
+    }
+  }
+  if (seen == 0) {
+    Rank& self = members_[me];
+    {
+      std::lock_guard lock(self.mutex);
+      if (!self.wake) self.wake = node.port().waker();
+    }
+    self.asleep.store(true, std::memory_order_seq_cst);
+    std::vector<Frame> strays;
+    Status going;
+    while ((seen = look(round, number)) == 0 && going.ok()) {
+      const double now = node.clock().now();
+      if (now >= deadline) {
+        std::string who;
+        for (const uint32_t rank : missing(number)) who += (who.empty() ? "rank " : ", rank ") + std::to_string(rank);
+        going = Error{Code::timeout, spec.name + ": " + who + " has not answered in time"};
+        break;
+      }
+      going = node.receive_some(waiting.stray, std::min(deadline, now + 1), strays);
+      if (going.ok() && !strays.empty()) going = waiting.on_stray(strays.front());
+      if (going.ok() && look(round, number) == 0) going = waiting.patience(missing(number));
+    }
+    self.asleep.store(false, std::memory_order_relaxed);
+    // Where the last one has come at the last moment the round takes place.
+    if (seen == 0 && !going.ok() && call_off(round, number, going.error())) {
+      wake_others(me);
+      return why(number, spec);
+    }
+    seen = look(round, number);
+  }
+  return seen > 0 ? Status() : Status(why(number, spec));
+}
+
+/// Every rank compares all, so all come to the same end.
+Status Meeting::check(const Round& round, const CallSpec& spec) const {
+  const Place& first = round.places[0];
+  for (uint32_t rank = 1; rank < ranks_; ++rank) {
+    const Place& place = round.places[rank];
+    if (place.fits == first.fits && place.actions == first.actions) continue;
+    return Error{Code::mismatch,
+                 "ranks disagree on a collective: rank 0 is in " + first.spec->signature + " at " + first.spec->where +
+                     ", rank " + std::to_string(rank) + " is in " + place.spec->signature + " at " + place.spec->where +
+                     (place.actions == first.actions ? "" : " (with another number of actions before it)") +
+                     "; every rank must make the same calls in the same order"};
+  }
+  if (spec.kind == CollectiveKind::broadcast && !round.places[spec.root].spec->parcel) {
+    return Error{Code::bad_argument, spec.name + ": the root has no value to give"};
+  }
+  return {};
+}
+
+void Meeting::combine_span(const Round& round, const CallSpec& spec, Span span, std::byte* out) const {
+  const size_t size = kernel::dtype_size(spec.dtype);
+  const bool small = spec.input.size() <= kSmallBytes;
+  const auto input = [&](uint32_t rank) {
+    const Place& place = round.places[rank];
+    return (small ? place.small.data() : place.spec->input.data()) + span.begin * size;
+  };
+  if (ranks_ == 1) {
+    std::memcpy(out, input(0), span.size() * size);
+    return;
+  }
+  combine(spec.op, spec.dtype, span.size(), out, input(0), input(1));
+  for (uint32_t rank = 2; rank < ranks_; ++rank) combine(spec.op, spec.dtype, span.size(), out, out, input(rank));
+  finish(spec.op, spec.dtype, span.size(), out, ranks_);
+}
+
+void Meeting::take_part(Round& round, uint32_t me, const CallSpec& spec, CallResult& result) {
+  const size_t size = kernel::dtype_size(spec.dtype);
+  const actorhost::Place place{me, ranks_, spec.input.size() / size, spec.unit};
+  switch (spec.kind) {
+    case CollectiveKind::barrier: return;
+    case CollectiveKind::broadcast: {
+      if (me == spec.root) {
+        result.parcel = *spec.parcel;
+        return;
+      }
+      const Parcel& given = *round.places[spec.root].spec->parcel;
+      result.parcel = {given.about, Blob::copy_of(given.body.data(), given.body.size())};
+      return;
+    }
+    case CollectiveKind::exchange:
+      result.gets.resize(ranks_);
+      for (uint32_t i = 0; i < ranks_; ++i) {
+        const uint32_t rank = (me + i) % ranks_;  // not all from the same one at a time
+        const auto& given = round.places[rank].spec->gives[me];
+        if (given) result.gets[rank] = Parcel{given->about, Blob::copy_of(given->body.data(), given->body.size())};
+      }
+      return;
+    case CollectiveKind::reduce_scatter: {
+      const Span mine = place.block(me);
+      result.buffer = Blob::allocate(mine.size() * size);
+      for (size_t at = mine.begin; at < mine.end; at += kChunkBytes / size) {
+        combine_span(round, spec, {at, std::min(at + kChunkBytes / size, mine.end)},
+                     result.buffer.data() + (at - mine.begin) * size);
+      }
+      return;
+    }
+    case CollectiveKind::allreduce:
+    case CollectiveKind::reduce: break;
+  }
+  if (spec.input.size() <= kSmallBytes) {
+    if (!result.buffer.empty()) combine_span(round, spec, {0, place.elements}, result.buffer.data());
+    return;
+  }
+  const Span mine = block_of(place.elements, ranks_, me);
+  const uint32_t first = spec.kind == CollectiveKind::reduce ? spec.root : me;
+  for (size_t at = mine.begin; at < mine.end; at += kChunkBytes / size) {
+    const Span chunk{at, std::min(at + kChunkBytes / size, mine.end)};
+    std::byte* out = round.places[first].result + at * size;
+    combine_span(round, spec, chunk, out);
+    if (spec.kind == CollectiveKind::reduce) continue;
+    for (uint32_t i = 1; i < ranks_; ++i) {
+      std::memcpy(round.places[(me + i) % ranks_].result + at * size, out, chunk.size() * size);
+    }
+  }
+}
+
+/// Until all have done their part, which takes no longer than the copying does.
+void Meeting::finish_together(Round& round, uint32_t number) {
+  uint64_t seen = round.finished.load(std::memory_order_acquire);
+  for (;;) {
+    const uint64_t now = number_of(seen) == number ? seen + 1 : state_of(number, 1);
+    if (!round.finished.compare_exchange_weak(seen, now, std::memory_order_acq_rel)) continue;
+    seen = now;
+    break;
+  }
+  if (count_of(seen) == ranks_) {
+    round.finished.notify_all();
+    return;
+  }
+  for (int i = 0; i < 2000 && count_of(seen) < ranks_; ++i) {
+    relax();
+    seen = round.finished.load(std::memory_order_acquire);
+  }
+  while (number_of(seen) == number && count_of(seen) < ranks_) {
+    round.finished.wait(seen, std::memory_order_acquire);
+    seen = round.finished.load(std::memory_order_acquire);
+  }
+}
+
+std::shared_ptr<Meeting> Meetings::find(uint32_t group, uint64_t world, uint32_t ranks) {
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<Meeting>& meeting = all_[{group, world}];
+  if (!meeting) meeting = std::make_shared<Meeting>(ranks);
+  return meeting;
+}
+
+}  // namespace actorhost

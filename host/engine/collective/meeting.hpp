@@ -1,0 +1,105 @@
+#pragma once
+// Collectives of ranks that live in one process, in shared memory: everybody lays down what he brings, and when all
+// have, each takes what it needs straight out of the others' buffers.
+//
+//   allreduce       each rank combines one block of all inputs and writes it into every rank's result: every byte is
+//   read
+//                   and written once for each rank, nothing is copied twice. Up to 4 KiB everybody combines everything
+//                   by himself, from copies, which saves the second meeting
+//   reduce_scatter, reduce, broadcast, exchange   each byte that a rank gets is read once and written once
+//
+// In rank order throughout, so the bits are those of a loop over the ranks.
+//
+// A round that has not been entered by all can be called off (a timeout, a stop), for all of them at once; one that has
+// been is carried to its end, which takes no longer than its copying. So nobody's buffer is read after he has left.
+// `run` is called by each rank's own thread; the meeting outlives all of them.
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "host/cluster/node.hpp"
+#include "host/engine/collective/collective_call.hpp"
+
+namespace actorhost {
+
+class Meeting {
+ public:
+  explicit Meeting(uint32_t ranks);
+
+  /// What a wait that takes long has an eye on; an error ends it.
+  struct Waiting {
+    std::function<Status(const std::vector<uint32_t>& missing)> patience;  // now and then
+    Port::Match stray;  // a frame that says that others do not take part in this meeting
+    std::function<Status(const Frame&)> on_stray;
+  };
+
+  /// The `number`-th call, counted from 1, of place `me`. Blocks until all have made it, up to `deadline` on the node's
+  /// clock; serves control frames meanwhile.
+  Result<CallResult> run(Node& node, uint32_t me, uint32_t number, uint32_t actions, const CallSpec& spec,
+                         double deadline, const Waiting& waiting);
+
+ private:
+  static constexpr size_t kRounds = 4;  // that may be in use at a time
+  static constexpr size_t kSmallBytes = 4096;
+
+  /// What a rank lays down. Written before it arrives, read by others between the last arrival and its leaving.
+  struct alignas(128) Place {
+    const CallSpec* spec = nullptr;
+    uint64_t fits = 0;  // hash of what has to be the same on all ranks
+    uint32_t actions = 0;
+    std::byte* result = nullptr;
+    std::array<std::byte, kSmallBytes> small;
+  };
+  struct Round {
+    alignas(128) std::atomic<uint64_t> state{0};     // number << 32 | called off << 31 | arrivals
+    alignas(128) std::atomic<uint64_t> finished{0};  // number << 32 | ranks that have done their part
+    std::unique_ptr<Place[]> places;
+  };
+  struct alignas(128) Rank {
+    std::atomic<bool> asleep{false};
+    std::atomic<uint32_t> entered{0};  // its newest round
+    std::atomic<uint32_t> left{0};
+    std::function<void()> wake;
+    std::mutex mutex;  // guards wake
+  };
+
+  Round& round_of(uint32_t number) { return rounds_[number % kRounds]; }
+  bool arrive(Round& round, uint32_t number);
+  bool call_off(Round& round, uint32_t number, const Error& error);
+  /// 0: not yet, 1: all are here, -1: called off.
+  int look(const Round& round, uint32_t number) const;
+  Status wait_for_all(Node& node, Round& round, uint32_t number, const CallSpec& spec, double deadline, uint32_t me,
+                      const Waiting& waiting);
+  void wake_others(uint32_t me);
+  void wait_until_left(uint32_t number);
+  std::vector<uint32_t> missing(uint32_t number) const;
+  Error why(uint32_t number, const CallSpec& spec) const;
+  Status check(const Round& round, const CallSpec& spec) const;
+  void take_part(Round& round, uint32_t me, const CallSpec& spec, CallResult& result);
+  void combine_span(const Round& round, const CallSpec& spec, Span span, std::byte* out) const;
+  void finish_together(Round& round, uint32_t number);
+
+  const uint32_t ranks_;
+  std::array<Round, kRounds> rounds_;
+  std::unique_ptr<Rank[]> members_;
+  std::atomic<bool> ever_called_off_{false};
+  mutable std::mutex mutex_;  // guards called_off_
+  std::map<uint32_t, Error> called_off_;
+};
+
+/// The meetings of a process, by group. Any thread.
+class Meetings {
+ public:
+  /// The one of the group with these members, made by whoever comes first.
+  std::shared_ptr<Meeting> find(uint32_t group, uint64_t world, uint32_t ranks);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<uint32_t, uint64_t>, std::shared_ptr<Meeting>> all_;  // shared with the ranks
+};
+
+}  // namespace actorhost

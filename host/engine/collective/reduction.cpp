@@ -1,0 +1,46 @@
+#include "host/engine/collective/reduction.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace actorhost {
+
+namespace {
+
+constexpr std::array<const char*, 5> kOpNames = {"sum", "mean", "min", "max", "prod"};
+
+kernel::Binary binary_of(CollectiveOp op) noexcept {
+  switch (op) {
+    case CollectiveOp::min: return kernel::Binary::min;
+    case CollectiveOp::max: return kernel::Binary::max;
+    case CollectiveOp::prod: return kernel::Binary::mul;
+    case CollectiveOp::sum:
+    case CollectiveOp::mean: break;
+  }
+  return kernel::Binary::add;
+}
+
+}  // namespace
+
+bool parse_collective_op(std::string_view name, CollectiveOp& op) noexcept {
+  const auto at = std::find(kOpNames.begin(), kOpNames.end(), name);
+  if (at == kOpNames.end()) return false;
+  op = static_cast<CollectiveOp>(at - kOpNames.begin());
+  return true;
+}
+
+const char* collective_op_name(CollectiveOp op) noexcept { return kOpNames[static_cast<size_t>(op)]; }
+
+void combine(CollectiveOp op, kernel::Dtype dtype, size_t count, void* out, const void* a, const void* b) noexcept {
+  kernel::kernels().binary(binary_of(op), dtype, static_cast<int64_t>(count), out, 1, a, 1, b, 1);
+}
+
+void finish(CollectiveOp op, kernel::Dtype dtype, size_t count, void* values, size_t ranks) noexcept {
+  if (op != CollectiveOp::mean) return;
+  const auto n = static_cast<double>(ranks);
+  const auto n32 = static_cast<float>(n);
+  const void* divisor = dtype == kernel::Dtype::f32 ? static_cast<const void*>(&n32) : &n;
+  kernel::kernels().binary(kernel::Binary::div, dtype, static_cast<int64_t>(count), values, 1, values, 1, divisor, 0);
+}
+
+}  // namespace actorhost

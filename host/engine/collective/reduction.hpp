@@ -1,0 +1,24 @@
+#pragma once
+// How a collective combines elements. Stateless, any thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "host/kernel/kernels.hpp"
+
+namespace actorhost {
+
+enum class CollectiveOp : uint8_t { sum, mean, min, max, prod };
+
+/// "sum" -> CollectiveOp::sum; false for an unknown name.
+bool parse_collective_op(std::string_view name, CollectiveOp& op) noexcept;
+const char* collective_op_name(CollectiveOp op) noexcept;
+
+/// out = a op b over `count` elements; `out` may be `a` or `b`. A mean adds, and is divided once at its end.
+void combine(CollectiveOp op, kernel::Dtype dtype, size_t count, void* out, const void* a, const void* b) noexcept;
+
+/// What follows the last combination of `ranks` inputs: the division of a mean, nothing for others.
+void finish(CollectiveOp op, kernel::Dtype dtype, size_t count, void* values, size_t ranks) noexcept;
+
+}  // namespace actorhost

@@ -1,0 +1,18 @@
+#include "host/engine/collective/schedule.hpp"
+
+namespace actorhost {
+
+Span block_of(size_t elements, uint32_t blocks, uint32_t index) noexcept {
+  const size_t each = elements / blocks;
+  const size_t longer = elements % blocks;  // so many have one more
+  const auto start = [&](size_t i) { return i * each + (i < longer ? i : longer); };
+  return {start(index), start(index + size_t{1})};
+}
+
+size_t Schedule::elements_sent() const noexcept {
+  size_t sent = 0;
+  for (const Step& step : steps) sent += step.what == Step::What::send ? step.span.size() : 0;
+  return sent;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,167 @@
+#include "host/engine/collective/schedule_run.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <string>
+
+namespace actorhost {
+
+namespace {
+
+bool writes(Step::What what) noexcept { return what != Step::What::send; }
+bool reads_frames(Step::What what) noexcept { return what == Step::What::receive || what == Step::What::reduce; }
+
+}  // namespace
+
+Loans::Loans(std::function<void()> returned) : out_(std::make_shared<Out>()) { out_->returned = std::move(returned); }
+
+Blob Loans::lend(const Blob& buffer, size_t offset, size_t size) const {
+  out_->count.fetch_add(1, std::memory_order_relaxed);
+  return buffer.slice(offset, size).lent([out = out_] {
+    if (out->count.fetch_sub(1, std::memory_order_acq_rel) == 1 && out->returned) out->returned();
+  });
+}
+
+ScheduleRun::ScheduleRun(Schedule schedule, Buffers buffers, Send send, const Loans& loans, size_t piece_bytes)
+    : buffers_(std::move(buffers)),
+      send_(std::move(send)),
+      loans_(loans),
+      element_(buffers_.element_bytes),
+      piece_elements_(std::max<size_t>(1, piece_bytes / element_)),
+      arrived_(buffers_.ranks) {
+  steps_.reserve(schedule.steps.size());
+  for (const Step& step : schedule.steps) steps_.push_back({step, step.span.begin, true, {}});
+  find_order();
+  keep_untouched();
+}
+
+/// Which steps have to wait for which, and which find the input where they write or read.
+void ScheduleRun::find_order() {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    State& state = steps_[i];
+    for (size_t j = 0; j < i; ++j) {
+      const Step& earlier = steps_[j].step;
+      if (!earlier.span.overlaps(state.step.span)) continue;
+      if (!writes(earlier.what) && !writes(state.step.what)) continue;
+      state.before.push_back(j);
+      if (!writes(earlier.what)) continue;
+      assert(earlier.span.begin <= state.step.span.begin && state.step.span.end <= earlier.span.end);
+      state.fresh = false;
+    }
+  }
+}
+
+/// Spans that no step writes are part of the result all the same.
+void ScheduleRun::keep_untouched() {
+  if (buffers_.input.empty()) return;
+  std::vector<Span> written;
+  for (const State& state : steps_) {
+    if (writes(state.step.what)) written.push_back(state.step.span);
+  }
+  std::sort(written.begin(), written.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  written.push_back({buffers_.result.size() / element_, buffers_.result.size() / element_});
+  size_t at = 0;
+  for (const Span& span : written) {
+    if (span.begin > at) {
+      std::memcpy(buffers_.result.data() + at * element_, buffers_.input.data() + at * element_,
+                  (span.begin - at) * element_);
+    }
+    at = std::max(at, span.end);
+  }
+}
+
+Status ScheduleRun::take(uint32_t peer, size_t begin, Blob piece) {
+  if (peer >= arrived_.size()) return Error{Code::bad_data, "a piece from nobody of the group"};
+  arrived_[peer].push_back({begin, std::move(piece)});
+  return advance();
+}
+
+Status ScheduleRun::advance() {
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (size_t i = first_open_; i < steps_.size(); ++i) AH_TRY(advance(i, moved));
+    while (first_open_ < steps_.size() && steps_[first_open_].at == steps_[first_open_].step.span.end) ++first_open_;
+  }
+  return {};
+}
+
+/// As many pieces of one step as can be dealt with now.
+Status ScheduleRun::advance(size_t index, bool& moved) {
+  State& state = steps_[index];
+  while (state.at < state.step.span.end) {
+    const Span piece = next_piece(state);
+    if (!may_take(state, piece)) return {};
+    std::byte* here = buffers_.result.data() + piece.begin * element_;
+    switch (state.step.what) {
+      case Step::What::send: AH_TRY(send_piece(state, piece)); break;
+      case Step::What::receive:
+      case Step::What::reduce:
+        if (arrived_[state.step.peer].empty() || !first_from(index)) return {};
+        AH_TRY(receive_piece(state, piece));
+        break;
+      case Step::What::own:
+        combine(buffers_.op, buffers_.dtype, piece.size(), here, here, buffers_.input.data() + piece.begin * element_);
+        break;
+      case Step::What::finish: finish(buffers_.op, buffers_.dtype, piece.size(), here, buffers_.ranks); break;
+    }
+    state.at = piece.end;
+    moved = true;
+  }
+  return {};
+}
+
+Span ScheduleRun::next_piece(const State& state) const {
+  return {state.at, std::min(state.at + piece_elements_, state.step.span.end)};
+}
+
+bool ScheduleRun::may_take(const State& state, const Span& piece) const {
+  return std::all_of(state.before.begin(), state.before.end(), [&](size_t earlier) {
+    const State& other = steps_[earlier];
+    return !other.step.span.overlaps(piece) || other.at >= std::min(piece.end, other.step.span.end);
+  });
+}
+
+/// Whether no earlier step still waits for frames of the same rank.
+bool ScheduleRun::first_from(size_t index) const {
+  const Step& step = steps_[index].step;
+  for (size_t i = first_open_; i < index; ++i) {
+    const State& other = steps_[i];
+    if (reads_frames(other.step.what) && other.step.peer == step.peer && other.at < other.step.span.end) return false;
+  }
+  return true;
+}
+
+Status ScheduleRun::send_piece(const State& state, const Span& piece) {
+  const size_t offset = piece.begin * element_;
+  const size_t size = piece.size() * element_;
+  const Blob& source = state.fresh ? buffers_.input : buffers_.result;
+  bytes_sent_ += size;
+  const bool copied = state.step.copy && !state.fresh;
+  return send_(state.step.peer, piece.begin,
+               copied ? Blob::copy_of(source.data() + offset, size) : loans_.lend(source, offset, size));
+}
+
+Status ScheduleRun::receive_piece(State& state, const Span& piece) {
+  std::deque<Piece>& arrived = arrived_[state.step.peer];
+  const Piece got = std::move(arrived.front());
+  arrived.pop_front();
+  const size_t offset = piece.begin * element_;
+  if (got.begin != piece.begin || got.bytes.size() != piece.size() * element_) {
+    return Error{Code::bad_data, "a piece of " + std::to_string(got.bytes.size()) + " bytes at element " +
+                                     std::to_string(got.begin) + " where one of " +
+                                     std::to_string(piece.size() * element_) + " at " + std::to_string(piece.begin) +
+                                     " was due"};
+  }
+  std::byte* here = buffers_.result.data() + offset;
+  if (state.step.what == Step::What::receive) {
+    std::memcpy(here, got.bytes.data(), got.bytes.size());
+  } else {
+    const std::byte* there = state.fresh ? buffers_.input.data() + offset : here;
+    combine(buffers_.op, buffers_.dtype, piece.size(), here, there, got.bytes.data());
+  }
+  return {};
+}
+
+}  // namespace actorhost
