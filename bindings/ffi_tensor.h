@@ -26,7 +26,7 @@ typedef struct ah_tensor_context {
 } ah_tensor_context;
 
 typedef struct ah_tensor {
-  uint64_t block_[4]; /* a Blob, constructed in place when context_ is set */
+  uint64_t block_[5]; /* a Blob, constructed in place when context_ is set */
   ah_tensor_context* context_;
   union {
     void* data_; /* the first element */

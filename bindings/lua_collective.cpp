@@ -35,8 +35,8 @@ int failure(lua_State* L, const Error& error) {
   raise_error(L, error);
 }
 
-/// What every call is told in one table: {group =, name =, timeout =, algorithm =, reproducible =}. The standard library
-/// has checked the types.
+/// What every call is told in one table: {group =, name =, timeout =, algorithm =, reproducible =}. The standard
+/// library has checked the types.
 struct Call {
   CollectiveGroup* group = nullptr;
   CallSpec spec;
@@ -61,8 +61,8 @@ Call call_at(lua_State* L, int table, CollectiveKind kind) {
   Engine& engine = engine_of(L);
   Call call;
   const auto group = static_cast<size_t>(number_field(L, table, "group", 0));
-  call.group = group == 0 || group > engine.named.size() ? &engine.collectives.everybody()
-                                                         : engine.named[group - 1].get();
+  call.group =
+      group == 0 || group > engine.named.size() ? &engine.collectives.everybody() : engine.named[group - 1].get();
   call.timeout = number_field(L, table, "timeout", kForever);
   CallSpec& spec = call.spec;
   spec.kind = kind;
@@ -77,7 +77,8 @@ Call call_at(lua_State* L, int table, CollectiveKind kind) {
   const std::string algorithm = text_field(L, table, "algorithm");
   if (algorithm.empty()) return call;
   if (!parse_algorithm(algorithm, spec.choice.forced) || !algorithm_fits(kind, spec.choice.forced)) {
-    raise_at_user(L, "bad argument 'algorithm' to collective." + spec.name + ": there is no '" + algorithm + "' for it");
+    raise_at_user(L,
+                  "bad argument 'algorithm' to collective." + spec.name + ": there is no '" + algorithm + "' for it");
   }
   spec.signature += " by " + algorithm;
   return call;
@@ -107,8 +108,8 @@ int barrier(lua_State* L) {
   return 1;
 }
 
-/// reduction(call, kind, tensor, op, root) -> tensor, or true where this rank gets none; or nil, message, code. `kind` is
-/// "allreduce", "reduce" or "reduce_scatter".
+/// reduction(call, kind, tensor, op, root) -> tensor, or true where this rank gets none; or nil, message, code. `kind`
+/// is "allreduce", "reduce" or "reduce_scatter".
 int reduction(lua_State* L) {
   const std::string_view which = check_text(L, 2, "kind", "collective");
   const CollectiveKind kind = which == "reduce"           ? CollectiveKind::reduce
@@ -131,11 +132,13 @@ int reduction(lua_State* L) {
   }
   const size_t elements = spec.input.size() / kernel::dtype_size(spec.dtype);
   const auto rows = value.shape.empty() ? int64_t{1} : value.shape[0];
-  if (kind == CollectiveKind::reduce_scatter && rows > 0) spec.unit = std::max<size_t>(1, elements / static_cast<size_t>(rows));
+  if (kind == CollectiveKind::reduce_scatter && rows > 0)
+    spec.unit = std::max<size_t>(1, elements / static_cast<size_t>(rows));
+  const uint32_t root = spec.root;
   auto result = engine_of(L).collectives.run(*call.group, std::move(spec), call.timeout);
   if (!result) return failure(L, result.error());
   TensorValue out{std::move(result->buffer), value.dtype, std::move(value.shape)};
-  if (kind == CollectiveKind::reduce && result->place != call.spec.root) {
+  if (kind == CollectiveKind::reduce && result->place != root) {
     lua_pushboolean(L, 1);
     return 1;
   }
@@ -167,8 +170,8 @@ int broadcast(lua_State* L) {
   return 1;
 }
 
-/// exchange(call, signature, gives, expects) -> array; or nil, message, code. gives[i] is for the i-th member, from 1, and
-/// absent where it gets nothing; expects[i] tells whether the i-th gives something. Both have a field `n`.
+/// exchange(call, signature, gives, expects) -> array; or nil, message, code. gives[i] is for the i-th member, from 1,
+/// and absent where it gets nothing; expects[i] tells whether the i-th gives something. Both have a field `n`.
 int exchange(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::exchange);
   CallSpec& spec = call.spec;
@@ -228,8 +231,8 @@ int group(lua_State* L) {
     const auto rank = static_cast<size_t>(lua_tonumber(L, -1));
     lua_pop(L, 1);
     if (rank >= workers.size()) {
-      raise_at_user(L, "bad argument 'ranks' to collective.group: there is no rank " + std::to_string(rank) + " among " +
-                           std::to_string(workers.size()));
+      raise_at_user(L, "bad argument 'ranks' to collective.group: there is no rank " + std::to_string(rank) +
+                           " among " + std::to_string(workers.size()));
     }
     made->ids.push_back(workers[rank].id);
   }
@@ -248,9 +251,12 @@ int group(lua_State* L) {
 int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   Kept<Engine>::keep(L, kEngine, std::make_shared<Engine>(context.node, context.shared.meetings));
-  static const luaL_Reg kFunctions[] = {{"barrier", guarded<barrier>},   {"reduction", guarded<reduction>},
-                                        {"broadcast", guarded<broadcast>}, {"exchange", guarded<exchange>},
-                                        {"place", guarded<place>},       {"group", guarded<group>},
+  static const luaL_Reg kFunctions[] = {{"barrier", guarded<barrier>},
+                                        {"reduction", guarded<reduction>},
+                                        {"broadcast", guarded<broadcast>},
+                                        {"exchange", guarded<exchange>},
+                                        {"place", guarded<place>},
+                                        {"group", guarded<group>},
                                         {nullptr, nullptr}};
   lua_newtable(L);
   luaL_register(L, nullptr, kFunctions);

@@ -13,7 +13,8 @@ namespace actorhost {
 /// before they are not needed any more. Code::bad_argument, with the path below `name`, for what cannot travel.
 Result<Parcel> to_parcel(lua_State* L, int index, const char* name);
 
-/// Pushes the value; takes over the parcel's bytes, which nobody else may hold. On failure (bad_data) nothing is pushed.
+/// Pushes the value; takes over the parcel's bytes, which nobody else may hold. On failure (bad_data) nothing is
+/// pushed.
 Status push_parcel(lua_State* L, Parcel parcel);
 
 }  // namespace actorhost

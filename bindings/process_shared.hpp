@@ -1,6 +1,6 @@
 #pragma once
-// What the VMs of one process share beyond the cluster. `console`, `data` and `meetings` guard themselves; `functions` and
-// `resumed` do not change during a run; each store belongs to the thread of its shard's server, one at a time.
+// What the VMs of one process share beyond the cluster. `console`, `data` and `meetings` guard themselves; `functions`
+// and `resumed` do not change during a run; each store belongs to the thread of its shard's server, one at a time.
 
 #include <atomic>
 #include <map>

@@ -47,7 +47,7 @@ struct CallSpec {
 };
 
 struct CallResult {
-  uint32_t place = 0;                         // of this rank among the `places` of the group
+  uint32_t place = 0;  // of this rank among the `places` of the group
   uint32_t places = 1;
   Blob buffer;                                // allreduce; reduce at the root; reduce_scatter: this rank's block
   Parcel parcel;                              // broadcast

@@ -95,10 +95,13 @@ Status ScheduleRun::advance(size_t index, bool& moved) {
     if (!may_take(state, piece)) return {};
     std::byte* here = buffers_.result.data() + piece.begin * element_;
     switch (state.step.what) {
-      case Step::What::send: AH_TRY(send_piece(state, piece)); break;
+      case Step::What::send:
+        if (!first_with(index)) return {};
+        AH_TRY(send_piece(state, piece));
+        break;
       case Step::What::receive:
       case Step::What::reduce:
-        if (arrived_[state.step.peer].empty() || !first_from(index)) return {};
+        if (arrived_[state.step.peer].empty() || !first_with(index)) return {};
         AH_TRY(receive_piece(state, piece));
         break;
       case Step::What::own:
@@ -123,12 +126,16 @@ bool ScheduleRun::may_take(const State& state, const Span& piece) const {
   });
 }
 
-/// Whether no earlier step still waits for frames of the same rank.
-bool ScheduleRun::first_from(size_t index) const {
+/// Whether no earlier step has still something to send to the same rank, or to get from it: what goes one way between
+/// two ranks keeps its order.
+bool ScheduleRun::first_with(size_t index) const {
   const Step& step = steps_[index].step;
   for (size_t i = first_open_; i < index; ++i) {
     const State& other = steps_[i];
-    if (reads_frames(other.step.what) && other.step.peer == step.peer && other.at < other.step.span.end) return false;
+    const bool same_way =
+        other.step.peer == step.peer &&
+        (step.what == Step::What::send ? other.step.what == Step::What::send : reads_frames(other.step.what));
+    if (same_way && other.at < other.step.span.end) return false;
   }
   return true;
 }

@@ -83,7 +83,7 @@ class ScheduleRun {
   Status advance();
   Status advance(size_t index, bool& moved);
   bool may_take(const State& state, const Span& piece) const;
-  bool first_from(size_t index) const;
+  bool first_with(size_t index) const;
   Status send_piece(const State& state, const Span& piece);
   Status receive_piece(State& state, const Span& piece);
   Span next_piece(const State& state) const;

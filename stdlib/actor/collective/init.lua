@@ -1,61 +1,140 @@
---- Collective operations: every worker calls the same one, in the same order, and gets what MPI's would give on its rank.
---- Calls that do not fit together are errors that name both ranks and both lines; a lost rank or a passed timeout gives
---- nil, message, code on the others and leaves their tensors as they were.
+--- Collective operations: every worker of the group calls the same one, in the same order, and gets what MPI's would give
+--- on its rank. Calls that do not fit together are errors that name both ranks and both lines. A lost rank or a passed
+--- timeout gives nil, message, code ("allreduce: rank 2 lost", "peer_lost") on all others, in the same call, and leaves
+--- their inputs as they were; the next call is made by those who are left.
 local check = require("actor.check")
 local node = require("actor.c.node")
-local events = require("actor.events")
 local c = require("actor.c.collective")
-local lock = require("actor.collective.lock")
-local passing = require("actor.collective.events")
+local tensors = require("actor.collective.tensors")
 
-local M = {
-  lock = lock.lock,
-  send_event = passing.send_event,
-  get_event = passing.get_event,
-  wait_event = passing.wait_event,
-}
-
----@class actor.CollectiveOptions
----@field timeout? number seconds; without it a live rank is waited for as long as it takes
-
-local function prepare(name, options, kinds)
-  if options ~= nil then
-    check.options(options, kinds, name)
-    if options.timeout ~= nil then check.number(options.timeout, "timeout", name, 0) end
-  end
-  if node.role == "server" then
-    check.fail("%s is for workers and this is a parameter server; guard with actor.role", name)
-  end
-  events.deliver()
-  return options or {}
-end
+---@class actor.Collectives operations of one group; those of `actor.collective` itself are everybody's
+local Group = {}
+Group.__index = Group
 
 ---Waits until every live worker is here.
 ---@param options? actor.CollectiveOptions
 ---@return boolean|nil passed
 ---@return string? message "barrier: rank 2 lost"
 ---@return string? code "peer_lost" or "timeout"
-function M.barrier(options)
-  options = prepare("collective.barrier", options, { timeout = "number?" })
-  return c.barrier(options.timeout)
-end
+function Group:barrier(options) return tensors.barrier(self.number, options) end
 
----Combines the workers' tensors element by element, in rank order; every rank gets the same bits.
----@param tensor actor.Tensor the same dtype and shape everywhere
----@param op? "sum"|"mean"|"min"|"max"|"prod" default "sum"
----@param options? {timeout?: number, out?: actor.Tensor, inplace?: boolean} `inplace`: into `tensor`; `out`: into that one
----@return actor.Tensor|nil result a new tensor unless `out` or `inplace` is given
+---Gives the root's value to all: a tensor, or any value that can travel. Only the root's `value` is looked at, others
+---may pass nil.
+---@param value any
+---@param root? integer rank, default 0
+---@param options? actor.CollectiveOptions|{out?: actor.Tensor, inplace?: boolean} `inplace`: into `value`; `out`: into that one
+---@return any|nil value at the root the one that it gave
 ---@return string? message
 ---@return string? code
-function M.allreduce(tensor, op, options)
-  local name = "collective.allreduce"
-  options = prepare(name, options, { timeout = "number?", out = "cdata?", inplace = "boolean?" })
-  if op ~= nil then check.arg(op, "string", "op", name) end
-  local result, message, code = c.allreduce(tensor, op or "sum", options.timeout)
-  if not result then return nil, message, code end
-  local target = options.inplace and tensor or options.out
-  if not target then return result end
-  return target:copy_(result)
+function Group:broadcast(value, root, options) return tensors.broadcast(self.number, value, root, options) end
+
+---Combines the ranks' tensors element by element; every rank gets the same bits. With a function as `op` whole values
+---are combined, in rank order, on the lowest rank: `op(a, b)` gives a new one.
+---@param value actor.Tensor the same dtype and shape everywhere; with a function any value
+---@param op? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any default "sum"
+---@param options? actor.CollectiveOptions|{out?: actor.Tensor, inplace?: boolean}
+---@return actor.Tensor|any|nil result a new one unless `out` or `inplace` is given
+---@return string? message
+---@return string? code
+function Group:allreduce(value, op, options) return tensors.allreduce(self.number, value, op, options) end
+
+---As allreduce, for one rank only: the others get true.
+---@param value actor.Tensor
+---@param op? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any
+---@param root? integer rank, default 0
+---@param options? actor.CollectiveOptions|{out?: actor.Tensor, inplace?: boolean}
+---@return actor.Tensor|any|true|nil result
+---@return string? message
+---@return string? code
+function Group:reduce(value, op, root, options) return tensors.reduce(self.number, value, op, root, options) end
+
+---Combines as allreduce does and leaves each rank its part of the rows (the first dimension).
+---@param value actor.Tensor the same dtype and shape everywhere
+---@param op? "sum"|"mean"|"min"|"max"|"prod"
+---@param options? actor.CollectiveOptions|{out?: actor.Tensor}
+---@return actor.Tensor|nil part of d rows rank r has d div n, one more for r < d mod n
+---@return string? message
+---@return string? code
+function Group:reduce_scatter(value, op, options) return tensors.reduce_scatter(self.number, value, op, options) end
+
+---The ranks' tensors one below the other, in rank order, on every rank: [d0,...] and [d1,...] give [d0+d1,...]. Other
+---values, and tensors with {list=true}, give an array with a field n.
+---@param value any
+---@param options? actor.CollectiveOptions|{out?: actor.Tensor, list?: boolean}
+---@return actor.Tensor|any[]|nil all
+---@return string? message
+---@return string? code
+function Group:allgather(value, options) return tensors.allgather(self.number, value, options) end
+
+---As allgather, for one rank only: the others get true.
+---@param value any
+---@param root? integer rank, default 0
+---@param options? actor.CollectiveOptions|{out?: actor.Tensor, list?: boolean}
+---@return actor.Tensor|any[]|true|nil all
+---@return string? message
+---@return string? code
+function Group:gather(value, root, options) return tensors.gather(self.number, value, root, options) end
+
+---Gives each rank its part of the rows of the root's tensor, or its one of the root's array of n values.
+---@param value? actor.Tensor|any[] at the root; not looked at elsewhere
+---@param root? integer rank, default 0
+---@param options? actor.CollectiveOptions|{out?: actor.Tensor}
+---@return any|nil part
+---@return string? message
+---@return string? code
+function Group:scatter(value, root, options) return tensors.scatter(self.number, value, root, options) end
+
+---Part r of each rank's rows goes to rank r, which gets them one below the other in rank order; an array of n values is
+---dealt out likewise and gives an array.
+---@param value actor.Tensor|any[] tensors that agree in all but the first dimension
+---@param options? actor.CollectiveOptions|{out?: actor.Tensor}
+---@return actor.Tensor|any[]|nil parts
+---@return string? message
+---@return string? code
+function Group:alltoall(value, options) return tensors.alltoall(self.number, value, options) end
+
+---This worker's place in the group, from 0; nil when it is not in it.
+---@return integer|nil
+function Group:rank()
+  return (c.place(self.number))
+end
+
+---How many live workers the group has.
+---@return integer
+function Group:size()
+  local _, n = c.place(self.number)
+  return n
+end
+
+local everybody = setmetatable({ number = 0 }, Group)
+
+local M = {}
+
+for name, method in pairs(Group) do
+  if type(method) == "function" then
+    M[name] = function(...) return method(everybody, ...) end
+  end
+end
+
+local locks, events = require("actor.collective.lock"), require("actor.collective.events")
+M.lock = locks.lock
+M.send_event, M.get_event, M.wait_event = events.send_event, events.get_event, events.wait_event
+
+---A part of the workers under a name, with the same operations as methods: `group:allreduce(t)`. Members are fixed by
+---id; ranks within it are places, from 0 in rank order, and close up when one is lost. Costs no communication: each
+---member makes it by itself, with the same name and ranks.
+---@param name string
+---@param ranks integer[] of the whole cluster, as they are now
+---@return actor.Collectives
+function M.group(name, ranks)
+  local fn = "collective.group"
+  check.arg(name, "string", "name", fn)
+  if name == "" then check.fail("bad argument 'name' to %s: expected a name, got ''", fn) end
+  check.arg(ranks, "table", "ranks", fn)
+  if #ranks == 0 then check.fail("bad argument 'ranks' to %s: expected at least one rank", fn) end
+  for _, rank in ipairs(ranks) do check.integer(rank, "ranks", fn, 0) end
+  if node.role == "server" then check.fail("%s is for workers; guard with actor.role", fn) end
+  return setmetatable({ number = c.group(name, ranks) }, Group)
 end
 
 return M

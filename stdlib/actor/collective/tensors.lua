@@ -1,0 +1,228 @@
+--- The collectives on tensors and plain Lua values. Each takes the number of a group first; init.lua gives them their
+--- public form. Ranks are places in the group, from 0. The first dimension of a tensor is what is cut and put together:
+--- part r of d rows has d div n of them, one more for the first d mod n ranks. A tensor without dimensions counts as one
+--- row.
+local check = require("actor.check")
+local c = require("actor.c.collective")
+local tensor = require("actor.tensor")
+local prepare = require("actor.collective.call").prepare
+local as = require("actor.collective.call").as
+
+local M = {}
+
+local target_options = { out = "cdata?", inplace = "boolean?" }
+
+local function checked_tensor(value, fn)
+  if not tensor.is_tensor(value) then check.wrong("tensor", fn, "tensor", value) end
+end
+
+local function checked_root(root, fn)
+  if root == nil then return 0 end
+  check.integer(root, "root", fn, 0)
+  return root
+end
+
+-- The result into the tensor that the options name, if they do.
+local function deliver(result, input, options)
+  if not options or not tensor.is_tensor(result) then return result end
+  local target = options.inplace and input or options.out
+  if not target then return result end
+  return target:copy_(result)
+end
+
+-- Rows [first, first + count) of the part that place `r` of `n` has of `rows`.
+local function part_of(rows, n, r)
+  local each, longer = math.floor(rows / n), rows % n
+  return r * each + math.min(r, longer), each + (r < longer and 1 or 0)
+end
+
+local function rows_of(t)
+  return t.ndim == 0 and 1 or t.shape[1]
+end
+
+local function as_rows(t)
+  return t.ndim == 0 and t:reshape(1) or t
+end
+
+-- "float32[*,3]": what has to agree where first dimensions may differ.
+local function row_layout(t)
+  local shape = t.shape
+  local sizes = { "*" }
+  for i = 2, #shape do sizes[i] = tostring(shape[i]) end
+  return ("%s[%s]"):format(t.dtype, table.concat(sizes, ","))
+end
+
+-- One tensor of the rows of all of an array with field n, which agree in the rest.
+local function concatenate(parts)
+  local rows, first = 0, parts[1]
+  for i = 1, parts.n do rows = rows + rows_of(parts[i]) end
+  if parts.n == 1 then return as_rows(first) end
+  local shape = first.ndim == 0 and { 1 } or first.shape
+  shape[1] = rows
+  local out = tensor.empty(shape, { dtype = first.dtype })
+  local at = 1
+  for i = 1, parts.n do
+    local part = as_rows(parts[i])
+    local count = part.shape[1]
+    if count > 0 then out:narrow(1, at, count):copy_(part) end
+    at = at + count
+  end
+  return out
+end
+
+-- A tensor cut into the parts of `n` ranks, or an array of n values as it is.
+local function cut(value, n, fn)
+  if not tensor.is_tensor(value) then
+    check.arg(value, "table", "value", fn)
+    if #value ~= n then check.fail("bad argument 'value' to %s: expected %d values, one for each rank, got %d", fn, n, #value) end
+    local parts = { n = n }
+    for i = 1, n do parts[i] = value[i] end
+    return parts
+  end
+  local rows, t = rows_of(value), as_rows(value)
+  local parts = { n = n }
+  for r = 0, n - 1 do
+    local first, count = part_of(rows, n, r)
+    parts[r + 1] = count > 0 and t:narrow(1, first + 1, count) or t:narrow(1, 1, 0)
+  end
+  return parts
+end
+
+local function everywhere(n, value)
+  local list = { n = n }
+  for i = 1, n do list[i] = value end
+  return list
+end
+
+-- An array with field n of which only place `i` (from 0) has a value.
+local function only(n, i, value)
+  return { n = n, [i + 1] = value }
+end
+
+function M.barrier(group, options)
+  return c.barrier(prepare(group, "barrier", options))
+end
+
+function M.broadcast(group, value, root, options)
+  local call = prepare(group, "broadcast", options, target_options)
+  root = checked_root(root, "collective.broadcast")
+  local result, message, code = c.broadcast(call, value, root)
+  if code then return nil, message, code end
+  return deliver(result, value, options)
+end
+
+-- Gathers at the lowest rank, which folds in rank order, so that `fn` is asked once, and tells the others.
+local function fold_by_function(call, value, fn, root)
+  local parts, message, code = M.gather(call.group, value, 0, { timeout = call.timeout }, call.name)
+  if code then return nil, message, code end
+  local told
+  if parts ~= true then
+    local total = parts[1]
+    local worked = true
+    for i = 2, parts.n do
+      if worked then worked, total = pcall(fn, total, parts[i]) end
+    end
+    told = { worked, worked and total or tostring(total) }
+  end
+  if root == 0 and parts ~= true and not told[1] then told[2] = tostring(told[2]) end
+  told, message, code = c.broadcast(as(call, call.name), told, 0)
+  if code then return nil, message, code end
+  if not told[1] then check.fail("collective.%s: the function failed on rank 0: %s", call.name, told[2]) end
+  return told[2]
+end
+
+local function checked_op(op, fn)
+  if op == nil then return "sum" end
+  if type(op) ~= "string" and type(op) ~= "function" then check.wrong("op", fn, "string or function", op) end
+  return op
+end
+
+function M.allreduce(group, value, op, options)
+  local call = prepare(group, "allreduce", options, target_options)
+  op = checked_op(op, "collective.allreduce")
+  if type(op) == "function" then
+    local result, message, code = fold_by_function(call, value, op)
+    if code then return nil, message, code end
+    return deliver(result, value, options)
+  end
+  checked_tensor(value, "collective.allreduce")
+  local result, message, code = c.reduction(call, "allreduce", value, op)
+  if code then return nil, message, code end
+  return deliver(result, value, options)
+end
+
+function M.reduce(group, value, op, root, options)
+  local call = prepare(group, "reduce", options, target_options)
+  op = checked_op(op, "collective.reduce")
+  root = checked_root(root, "collective.reduce")
+  if type(op) == "function" then
+    local result, message, code = fold_by_function(call, value, op)
+    if code then return nil, message, code end
+    if c.place(group) ~= root then return true end
+    return deliver(result, value, options)
+  end
+  checked_tensor(value, "collective.reduce")
+  local result, message, code = c.reduction(call, "reduce", value, op, root)
+  if code then return nil, message, code end
+  return deliver(result, value, options)
+end
+
+function M.reduce_scatter(group, value, op, options)
+  local call = prepare(group, "reduce_scatter", options, { out = "cdata?" })
+  checked_tensor(value, "collective.reduce_scatter")
+  if op ~= nil then check.arg(op, "string", "op", "collective.reduce_scatter") end
+  local result, message, code = c.reduction(call, "reduce_scatter", value, op or "sum")
+  if code then return nil, message, code end
+  return deliver(result, nil, options)
+end
+
+function M.allgather(group, value, options)
+  local call = prepare(group, "allgather", options, { out = "cdata?", list = "boolean?" })
+  local is_tensor = tensor.is_tensor(value)
+  local joined = is_tensor and not (options and options.list)
+  local _, n = c.place(group)
+  local parts, message, code = c.exchange(call, joined and row_layout(value) or "values", everywhere(n, value),
+    everywhere(n, true))
+  if not parts then return nil, message, code end
+  if not joined then return parts end
+  return deliver(concatenate(parts), nil, options)
+end
+
+function M.gather(group, value, root, options, name)
+  local call = prepare(group, name or "gather", options, { out = "cdata?", list = "boolean?" })
+  root = checked_root(root, "collective.gather")
+  local joined = not name and tensor.is_tensor(value) and not (options and options.list)
+  local me, n = c.place(group)
+  if root >= n then check.fail("bad argument 'root' to collective.gather: there is no rank %d among %d", root, n) end
+  local signature = ("%s to rank %d"):format(joined and row_layout(value) or "values", root)
+  local parts, message, code = c.exchange(call, signature, only(n, root, value),
+    me == root and everywhere(n, true) or { n = n })
+  if not parts then return nil, message, code end
+  if me ~= root then return true end
+  if not joined then return parts end
+  return deliver(concatenate(parts), nil, options)
+end
+
+function M.scatter(group, value, root, options)
+  local call = prepare(group, "scatter", options, { out = "cdata?" })
+  root = checked_root(root, "collective.scatter")
+  local me, n = c.place(group)
+  if root >= n then check.fail("bad argument 'root' to collective.scatter: there is no rank %d among %d", root, n) end
+  local gives = me == root and cut(value, n, "collective.scatter") or { n = n }
+  local parts, message, code = c.exchange(call, ("from rank %d"):format(root), gives, only(n, root, true))
+  if not parts then return nil, message, code end
+  return deliver(parts[root + 1], nil, options)
+end
+
+function M.alltoall(group, value, options)
+  local call = prepare(group, "alltoall", options, { out = "cdata?" })
+  local _, n = c.place(group)
+  local joined = tensor.is_tensor(value)
+  local parts, message, code = c.exchange(call, joined and row_layout(value) or "values",
+    cut(value, n, "collective.alltoall"), everywhere(n, true))
+  if not parts then return nil, message, code end
+  if not joined then return parts end
+  return deliver(concatenate(parts), nil, options)
+end
+
+return M
