@@ -188,7 +188,11 @@ void Cluster::set_routes(const Membership& before, const Membership& table) {
     stream_->set_route(courier_address(info.process), kNoProcess);
   }
   for (const ProcessInfo& info : before.processes()) {
-    if (head_ || table.process(info.process) != nullptr) continue;
+    if (table.process(info.process) != nullptr) continue;
+    if (head_) {
+      stream_->refuse(info.process);  // its link is told goodbye
+      continue;
+    }
     detector_.forget(info.process);
     stream_->forget(info.process);
   }

@@ -113,9 +113,14 @@ bool LinkTable::assign(const std::shared_ptr<Link>& link, ProcessId process) {
 }
 
 std::shared_ptr<Link> LinkTable::forget(ProcessId process) {
+  refuse(process);
+  std::unique_lock held(lock_);
+  return std::exchange(make_peer(process).link, nullptr);
+}
+
+void LinkTable::refuse(ProcessId process) {
   std::vector<std::function<void()>> told;
-  std::deque<Frame> dropped;
-  std::shared_ptr<Link> link;
+  std::deque<Frame> dropped;  // outside the lock: whoever lent a body hears that it is free
   {
     std::unique_lock held(lock_);
     Peer& peer = make_peer(process);
@@ -124,10 +129,8 @@ std::shared_ptr<Link> LinkTable::forget(ProcessId process) {
     peer.parked_bytes = 0;
     dropped.swap(peer.parked);
     told.swap(peer.want_room);
-    link = std::exchange(peer.link, nullptr);
   }
   for (const auto& tell : told) tell();
-  return link;
 }
 
 void LinkTable::remove(const Link& link) {

@@ -33,6 +33,8 @@ class LinkTable {
   bool assign(const std::shared_ptr<Link>& link, ProcessId process);
   /// Nothing leads to `process` any more; returns its link, if it had one.
   std::shared_ptr<Link> forget(ProcessId process);
+  /// Frames for `process` are refused from now on and parked ones dropped; a link that it has stays for last words.
+  void refuse(ProcessId process);
   /// The link is over.
   void remove(const Link& link);
   std::shared_ptr<Link> link_of(ProcessId process) const;

@@ -67,7 +67,7 @@ bool LinkWriter::write_now() {
 void LinkWriter::start_write() {
   std::array<Piece, kMaxPieces> pieces;
   const size_t count = flying_.pieces(pieces);
-  if (!stream_.start_send(pieces.data(), count)) close();
+  if (!stream_.start_send(pieces.data(), count)) fail();
 }
 
 void LinkWriter::sent(IoResult result) {
@@ -93,12 +93,14 @@ void LinkWriter::gather() const {
 bool LinkWriter::next_batch() {
   std::vector<std::function<void()>> told;
   bool more = false;
+  const uint64_t frames = flying_.frames();
+  const uint64_t bytes = flying_.bytes();
+  flying_.clear();  // not under the lock: whoever lent a body hears that it is free
   {
     std::lock_guard lock(mutex_);
-    counters_.frames += flying_.frames();
-    counters_.bytes += flying_.bytes();
+    counters_.frames += frames;
+    counters_.bytes += bytes;
     ++counters_.writes;
-    flying_.clear();
     more = !filling_.empty() && !closed_;
     if (more) {
       std::swap(filling_, flying_);
@@ -113,9 +115,11 @@ bool LinkWriter::next_batch() {
   return more;
 }
 
+/// What was to be written never will be. By whoever has set writing_.
 void LinkWriter::fail() {
   stream_.close();
   close();
+  flying_.clear();
 }
 
 void LinkWriter::when_room(std::function<void()> told) {
@@ -131,10 +135,11 @@ void LinkWriter::when_room(std::function<void()> told) {
 
 void LinkWriter::close() {
   std::vector<std::function<void()>> told;
+  SendBatch dropped;  // let go outside the lock, as in next_batch
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
-    filling_.clear();
+    std::swap(filling_, dropped);
     told.swap(want_room_);
   }
   for (const auto& tell : told) tell();

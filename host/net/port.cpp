@@ -93,19 +93,16 @@ Status Port::receive_all(const Match& match, double deadline, std::vector<Frame>
 Status Port::receive_some(const Match& match, double deadline, std::vector<Frame>& out) {
   const size_t before = out.size();
   take_matching(match, out);
-  const auto take = [&](Frame& frame) {
+  if (out.size() > before) return {};
+  // Straight to the wait, which is over at once if there has been a wake since the last one.
+  const auto took = wait(deadline, [&](Frame& frame) {
     if (!match(frame)) return Take::no;
     out.push_back(std::move(frame));
     return Take::more;
-  };
-  inbox_->pop_all(arrived_, 0);
-  auto took = examine(take);
-  if (took.ok() && out.size() == before) {
-    took = wait(deadline, take);
-    // Kept by a control handler that has received something itself.
-    if (took.ok() && out.size() == before) take_matching(match, out);
-  }
-  return took.ok() ? Status() : took.error();
+  });
+  if (!took.ok()) return took.error();
+  if (out.size() == before) take_matching(match, out);  // kept by a control handler that has received something itself
+  return {};
 }
 
 std::function<void()> Port::waker() const {

@@ -419,6 +419,8 @@ void StreamTransport::set_route(Address address, ProcessId process) { impl_->tab
 
 void StreamTransport::forget(ProcessId process) { impl_->forget(process); }
 
+void StreamTransport::refuse(ProcessId process) { impl_->table().refuse(process); }
+
 Status StreamTransport::send_on(LinkId link, Frame&& frame) { return impl_->send_on(link, std::move(frame)); }
 
 void StreamTransport::close_link(LinkId id, const std::string& reason) {

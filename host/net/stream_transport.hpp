@@ -73,6 +73,8 @@ class StreamTransport final : public Transport {
   void set_route(Address address, ProcessId process);
   /// Gives up on a process: its link is closed, parked frames are dropped, sending to it says peer_lost.
   void forget(ProcessId process);
+  /// Frames for `process` are refused from now on; its link may say its last words. Any thread.
+  void refuse(ProcessId process);
 
   /// Sends on one link, whatever it is assigned to (service frames during rendezvous). Never waits.
   Status send_on(LinkId link, Frame&& frame);

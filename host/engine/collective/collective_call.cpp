@@ -70,8 +70,8 @@ Status CollectiveCall::begin() {
     coming_ = root_sends;
     if (small) inputs_[0] = inline_input();
   } else {
-    const Announce announce{group_.world,     group_.actions,  small,      root_sends.bytes,
-                            root_sends.about, spec_.signature, spec_.where};
+    const Announce announce{group_.world,     group_.epoch,     group_.actions,  small,
+                            root_sends.bytes, root_sends.about, spec_.signature, spec_.where};
     AH_TRY(wiring_.send(0, collective_kind::announce, announce.encode(route_to(0)), small ? inline_input() : Blob()));
   }
   // What has the same size everywhere need not wait for anybody's word.
@@ -90,7 +90,7 @@ Status CollectiveCall::take(uint32_t from, Frame&& frame) {
 /// What a member tells the leader.
 Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
   if (frame.kind == collective_kind::announce) return on_announce(from, frame);
-  if (frame.kind == collective_kind::trouble) return fail(decode_error(frame.meta.view()));
+  if (frame.kind == collective_kind::trouble) return fail(Failure::decode(frame.meta.view()).error);
   if (frame.kind != collective_kind::done || finished_[from]) return {};
   finished_[from] = true;
   ++finishes_;
@@ -101,7 +101,11 @@ Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
 Status CollectiveCall::take_word(const Frame& frame) {
   if (frame.kind == collective_kind::result) return on_result(frame);
   if (frame.kind == collective_kind::go) return on_go(frame);
-  if (frame.kind == collective_kind::failed) end(decode_error(frame.meta.view()));
+  if (frame.kind == collective_kind::failed) {
+    Failure failure = Failure::decode(frame.meta.view());
+    news_ = failure.epoch;
+    end(std::move(failure.error));
+  }
   if (frame.kind == collective_kind::commit && done_) end({});
   return {};
 }
@@ -120,7 +124,10 @@ Status CollectiveCall::on_announce(uint32_t from, const Frame& frame) {
 }
 
 Status CollectiveCall::check(uint32_t from, const Announce& announce) {
-  if (announce.world != group_.world) return Error{Code::peer_lost, spec_.name + ": " + wiring_.who_is_lost()};
+  if (announce.world != group_.world) {
+    news_ = announce.epoch;
+    return Error{Code::peer_lost, spec_.name + ": " + wiring_.who_is_lost()};
+  }
   if (announce.signature == spec_.signature && announce.actions == group_.actions) return {};
   return Error{Code::mismatch,
                "ranks disagree on a collective: rank " + std::to_string(group_.ranks[0]) + " is in " + spec_.signature +
@@ -387,7 +394,7 @@ Status CollectiveCall::give_up(const Error& error) {
   if (outcome_ || given_up_) return {};
   if (leads()) return fail(error);
   given_up_ = true;
-  return wiring_.send(0, collective_kind::trouble, encode_error(route_to(0), error), {});
+  return wiring_.send(0, collective_kind::trouble, Failure{group_.epoch, error}.encode(route_to(0)), {});
 }
 
 void CollectiveCall::abandon(const Error& error) {
@@ -395,8 +402,9 @@ void CollectiveCall::abandon(const Error& error) {
 }
 
 Status CollectiveCall::fail(const Error& error) {
+  news_ = std::max(news_, wiring_.epoch());
   for (uint32_t member = 1; member < group_.members; ++member) {
-    AH_TRY(wiring_.send(member, collective_kind::failed, encode_error(route_to(member), error), {}));
+    AH_TRY(wiring_.send(member, collective_kind::failed, Failure{news_, error}.encode(route_to(member)), {}));
   }
   end(error);
   return {};

@@ -61,6 +61,7 @@ class CollectiveCall {
     uint32_t me = 0;  // place in the group; 0 leads
     uint32_t members = 1;
     uint64_t world = 0;           // who is in it, as a hash
+    uint64_t epoch = 0;           // of the membership that `world` was taken from
     uint32_t actions = 0;         // that this rank has entered
     std::vector<uint32_t> ranks;  // of the members, for messages
   };
@@ -71,6 +72,8 @@ class CollectiveCall {
     std::function<void()> returned;
     /// The leader's, when ranks do not agree on who is in the group: "rank 2 lost".
     std::function<std::string()> who_is_lost;
+    /// The newest epoch that this rank knows of.
+    std::function<uint64_t()> epoch;
   };
 
   CollectiveCall(CallSpec spec, const Group& group, Wiring wiring);
@@ -89,6 +92,8 @@ class CollectiveCall {
   bool over() const noexcept { return outcome_.has_value() && loans_.all_returned(); }
   bool decided() const noexcept { return outcome_.has_value(); }
   const Status& outcome() const { return *outcome_; }
+  /// When somebody is lost: the epoch in which all ranks know of it.
+  uint64_t news() const noexcept { return news_; }
   CallResult& result() noexcept { return result_; }
   /// Members that have still to do something, as far as this rank knows: for messages.
   std::vector<uint32_t> missing() const;
@@ -150,6 +155,7 @@ class CollectiveCall {
   std::vector<Parcel> coming_in_;  // by rank: parcels of several frames
   bool done_ = false;              // this rank has all that it is owed
   bool given_up_ = false;
+  uint64_t news_ = 0;
   std::optional<Status> outcome_;
   CallResult result_;
   const char* algorithm_ = "";

@@ -29,7 +29,14 @@ std::optional<Route> Route::of(const Frame& frame) {
 std::string Announce::encode(const Route& route) const {
   Packer out;
   route.put(out);
-  out.put(world).put(actions).put(static_cast<uint8_t>(inlined)).put(bytes).put(about).put(signature).put(where);
+  out.put(world)
+      .put(epoch)
+      .put(actions)
+      .put(static_cast<uint8_t>(inlined))
+      .put(bytes)
+      .put(about)
+      .put(signature)
+      .put(where);
   return std::move(out).bytes();
 }
 
@@ -37,6 +44,7 @@ Result<Announce> Announce::decode(std::string_view meta) {
   Unpacker in = after_route(meta);
   Announce out;
   out.world = in.get<uint64_t>();
+  out.epoch = in.get<uint64_t>();
   out.actions = in.get<uint32_t>();
   out.inlined = in.get<uint8_t>() != 0;
   out.bytes = in.get<uint64_t>();
@@ -97,19 +105,21 @@ Result<ParcelHead> ParcelHead::decode(std::string_view meta) {
   return out;
 }
 
-std::string encode_error(const Route& route, const Error& error) {
+std::string Failure::encode(const Route& route) const {
   Packer out;
   route.put(out);
-  out.put(error.code).put(error.message);
+  out.put(epoch).put(error.code).put(error.message);
   return std::move(out).bytes();
 }
 
-Error decode_error(std::string_view meta) {
+Failure Failure::decode(std::string_view meta) {
   Unpacker in = after_route(meta);
+  Failure out;
+  out.epoch = in.get<uint64_t>();
   const auto code = in.get<Code>();
-  std::string message(in.text());
-  if (!in.done()) return malformed("verdict");
-  return Error{code > Code::internal ? Code::internal : code, std::move(message)};
+  out.error = {code > Code::internal ? Code::internal : code, std::string(in.text())};
+  if (!in.done()) return {0, malformed("verdict")};
+  return out;
 }
 
 Blob pack_parcels(const std::vector<std::optional<Parcel>>& parcels) {

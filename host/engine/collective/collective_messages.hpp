@@ -1,15 +1,17 @@
 #pragma once
 // The frames of a collective. `tag` is the call's number; every meta begins with a Route. Decoders check all bounds.
 //
-//   announce  member -> leader  Route world:u64 actions:u32 inlined:u8 bytes:u64 about:text signature:text where:text;
+//   announce  member -> leader  Route world:u64 epoch:u64 actions:u32 inlined:u8 bytes:u64 about:text signature:text
+//   where:text;
 //                               body: its input, where that is small; bytes and about: what the root of a broadcast
 //                               will send
 //   done      member -> leader  Route; this rank has all that the call owes it
-//   trouble   member -> leader  Route code:u32 message:text; this rank cannot go on
+//   trouble   member -> leader  Route epoch:u64 code:u32 message:text; this rank cannot go on
 //   result    leader -> member  Route; body: what the call gives this rank
 //   go        leader -> member  Route bytes:u64 about:text; all have announced: the large inputs may travel
 //   commit    leader -> member  Route; all are done
-//   failed    leader -> member  Route code:u32 message:text; the call has failed, on every rank
+//   failed    leader -> member  Route epoch:u64 code:u32 message:text; the call has failed, on every rank. Who is told
+//                               that somebody is lost makes no further call before it knows of the epoch
 //   piece     any -> any        Route world:u64 begin:u64; body: elements of a schedule's buffer
 //   parcel    any -> any        Route world:u64 offset:u64 total:u64 about:text; body: bytes of what one gives another
 
@@ -61,6 +63,7 @@ struct Parcel {
 
 struct Announce {
   uint64_t world = 0;
+  uint64_t epoch = 0;
   uint32_t actions = 0;
   bool inlined = false;
   uint64_t bytes = 0;
@@ -98,9 +101,14 @@ struct ParcelHead {
   static Result<ParcelHead> decode(std::string_view meta);
 };
 
-std::string encode_error(const Route& route, const Error& error);
-/// What it says, or that it says nothing that can be read.
-Error decode_error(std::string_view meta);
+struct Failure {
+  uint64_t epoch = 0;
+  Error error;
+
+  std::string encode(const Route& route) const;
+  /// What it says, or that it says nothing that can be read.
+  static Failure decode(std::string_view meta);
+};
 
 /// Small parcels, some of which may not be there, as one block.
 Blob pack_parcels(const std::vector<std::optional<Parcel>>& parcels);

@@ -12,6 +12,7 @@ constexpr double kAskAfter = 1;     // seconds of waiting before the rendezvous 
 constexpr double kAskAtMost = 16;   // it is asked again, at intervals that double up to this
 constexpr double kLongWait = 10;    // then the log says for whom this rank waits
 constexpr double kForLeader = 0.5;  // seconds past the deadline in which the leader may say who is missing
+constexpr double kForNews = 5;      // seconds that a new membership may be later than the word of who knows it
 constexpr double kForWord = 1;      // seconds that the leader tries to tell a failure to a rank without room
 
 std::string ranks_text(const std::vector<uint32_t>& ranks) {
@@ -146,7 +147,7 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
   if (changed && same_stretch && !before.empty() && live.group.me == 0) {
     const Error error{Code::peer_lost, spec.name + ": " + lost_between(before, live.ids)};
     fail_for_all(group, live, error);
-    return error;
+    return error;  // `last` has been brought up to date
   }
   const uint32_t here = node_.membership().home_of(node_.address());
   const bool together = std::all_of(live.ids.begin(), live.ids.end(),
@@ -156,6 +157,8 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
   if (result) {
     result->place = live.group.me;
     result->places = live.group.members;
+  } else if (result.error().code == Code::peer_lost) {
+    group.last.clear();  // told
   }
   return result;
 }
@@ -169,7 +172,11 @@ Result<CallResult> Collectives::meet(CollectiveGroup& group, const Live& live, c
   waiting.patience = [&](const std::vector<uint32_t>& missing) { return inquiry.look(missing); };
   waiting.stray = match(group);
   waiting.on_stray = [&](const Frame& frame) -> Status {
-    if (frame.kind == collective_kind::failed) return decode_error(frame.meta.view());
+    if (frame.kind == collective_kind::failed) {
+      Failure failure = Failure::decode(frame.meta.view());
+      AH_TRY(catch_up(failure.epoch));
+      return std::move(failure.error);
+    }
     const Error error{Code::peer_lost, spec.name + ": the membership has changed"};
     if (live.group.me == 0) fail_for_all(group, live, error);
     return error;
@@ -185,11 +192,20 @@ Status Collectives::send(const CollectiveGroup& group, NodeId to, Kind kind, std
   return !sent.ok() && sent.error().code == Code::peer_lost ? Status() : sent;
 }
 
+Status Collectives::catch_up(uint64_t epoch) {
+  const double give_up = node_.clock().now() + kForNews;
+  std::vector<Frame> none;
+  while (node_.newest_membership()->epoch() < epoch && node_.clock().now() < give_up) {
+    AH_TRY(node_.receive_some([](const Frame&) { return false; }, give_up, none));
+  }
+  return {};
+}
+
 void Collectives::fail_for_all(const CollectiveGroup& group, const Live& live, const Error& error) {
   const double deadline = node_.clock().now() + kForWord;
   for (uint32_t member = 1; member < live.group.members; ++member) {
-    (void)send(group, live.ids[member], collective_kind::failed, encode_error({group.id, 0, member}, error), {},
-               deadline);
+    (void)send(group, live.ids[member], collective_kind::failed,
+               Failure{node_.newest_membership()->epoch(), error}.encode({group.id, 0, member}), {}, deadline);
   }
 }
 
@@ -208,8 +224,10 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, c
     }
     return now.size() < live.ids.size() ? lost_between(live.ids, now) : lost_between(before, live.ids);
   };
+  wiring.epoch = [&] { return node_.newest_membership()->epoch(); };
   CollectiveCall call(std::move(spec), live.group, wiring);
   AH_TRY(drive(call, group, live, deadline));
+  AH_TRY(catch_up(call.news()));
   if (!call.outcome().ok()) return call.outcome().error();
   return std::move(call.result());
 }
@@ -223,7 +241,6 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
   AH_TRY(call.begin());
   while (!call.over()) {
     const double now = node_.clock().now();
-    const MembershipPtr newest = node_.newest_membership();
     if (!call.decided()) {
       if (now >= deadline + kForLeader) {
         call.abandon(
@@ -243,6 +260,8 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
         AH_TRY(call.give_up(there.error()));
       }
     }
+    // Looked at after whatever may have taken a wake, and before the next wait.
+    const MembershipPtr newest = node_.newest_membership();
     const double until = std::min(asked ? deadline + kForLeader : deadline, inquiry.next());
     frames.clear();
     // What was sent before its sender was lost is here when the loss is known, and counts.

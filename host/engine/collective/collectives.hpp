@@ -51,6 +51,8 @@ class Collectives {
                           double deadline);
   Status drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, double deadline);
   Status send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body, double deadline);
+  /// After a loss: until this rank knows of it too, so that its next call is made with those who are left.
+  Status catch_up(uint64_t epoch);
   void fail_for_all(const CollectiveGroup& group, const Live& live, const Error& error);
   Port::Match match(const CollectiveGroup& group) const;
 

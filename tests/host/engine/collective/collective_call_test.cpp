@@ -1,0 +1,319 @@
+#include "host/engine/collective/collective_call.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "host/net/sim_transport.hpp"
+#include "tests/host/engine/collective/collective_ranks.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+/// What the calls of a random run are: the same on all ranks.
+struct Plan {
+  CollectiveKind kind;
+  Algorithm algorithm;
+  uint32_t root;
+  size_t elements;
+  std::vector<std::vector<float>> inputs;
+};
+
+Plan random_plan(Rng& rng, uint32_t ranks) {
+  constexpr CollectiveKind kKinds[] = {CollectiveKind::barrier,        CollectiveKind::broadcast,
+                                       CollectiveKind::reduce,         CollectiveKind::allreduce,
+                                       CollectiveKind::reduce_scatter, CollectiveKind::exchange};
+  Plan plan;
+  plan.kind = kKinds[rng.below(6)];
+  do {
+    plan.algorithm = static_cast<Algorithm>(rng.below(8));
+  } while (!algorithm_fits(plan.kind, plan.algorithm));
+  plan.root = static_cast<uint32_t>(rng.below(ranks));
+  constexpr size_t kSizes[] = {0, 1, 5, 1000, 5000, 70000};
+  plan.elements = kSizes[rng.below(6)];
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    plan.inputs.emplace_back(plan.elements);
+    for (float& value : plan.inputs.back()) value = static_cast<float>(rng.below(100));
+  }
+  return plan;
+}
+
+CallSpec spec_of(const Plan& plan, uint32_t me, uint32_t ranks) {
+  CallSpec spec;
+  spec.kind = plan.kind;
+  spec.name = "call";
+  spec.signature = "call of a plan";
+  spec.where = "job.lua:" + std::to_string(me);
+  spec.choice.forced = plan.algorithm;
+  spec.root = plan.root;
+  const Blob mine = bytes_of(plan.inputs[me]);
+  spec.input = mine;
+  if (plan.kind == CollectiveKind::broadcast && me == plan.root) spec.parcel = Parcel{"x", mine};
+  if (plan.kind == CollectiveKind::exchange) {
+    spec.gives.assign(ranks, Parcel{std::to_string(me), mine});
+    spec.expects.assign(ranks, true);
+  }
+  return spec;
+}
+
+bool is_right(const Plan& plan, uint32_t me, uint32_t ranks, const CallResult& result) {
+  const std::vector<float> total = folded(CollectiveOp::sum, plan.inputs);
+  switch (plan.kind) {
+    case CollectiveKind::barrier: return true;
+    case CollectiveKind::broadcast: return values_of<float>(result.parcel.body) == plan.inputs[plan.root];
+    case CollectiveKind::allreduce: return values_of<float>(result.buffer) == total;
+    case CollectiveKind::reduce: return me != plan.root || values_of<float>(result.buffer) == total;
+    case CollectiveKind::reduce_scatter: {
+      const Span mine = block_of(plan.elements, ranks, me);
+      return values_of<float>(result.buffer) ==
+             std::vector<float>(total.begin() + static_cast<std::ptrdiff_t>(mine.begin),
+                                total.begin() + static_cast<std::ptrdiff_t>(mine.end));
+    }
+    case CollectiveKind::exchange: break;
+  }
+  for (uint32_t from = 0; from < ranks; ++from) {
+    const auto& parcel = result.gets[from];
+    if (!parcel || parcel->about != std::to_string(from)) return false;
+    if (values_of<float>(parcel->body) != plan.inputs[from]) return false;
+  }
+  return true;
+}
+
+/// Ranks on a simulated network that have several calls under way at a time, as asynchronous ones are.
+class World {
+ public:
+  World(uint64_t seed, uint32_t ranks) : rng_(seed), net_(clock_, seed), ranks_(ranks) {
+    SimLink link;
+    link.latency = exponential_latency(1e-3);
+    link.bytes_per_second = 1e8;
+    net_.set_links(link);
+    net_.on_delivered([this](Address address) { deliver(address); });
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      inboxes_.push_back(std::make_unique<Mailbox>());
+      REQUIRE(net_.attach(worker_address(rank), *inboxes_.back()).ok());
+    }
+    calls_.resize(ranks);
+    early_.resize(ranks);
+  }
+
+  Rng& rng() { return rng_; }
+
+  /// Every rank begins the call at a time of its own.
+  void add(uint32_t number, const std::vector<CallSpec>& specs, double within) {
+    for (uint32_t rank = 0; rank < ranks_; ++rank) {
+      net_.at(clock_.now() + rng_.uniform() * within, [this, rank, number, spec = specs[rank]] {
+        if (dead_.count(rank) == 0) begin(rank, number, spec);
+      });
+    }
+  }
+
+  /// The rank falls silent; the others hear of it one by one.
+  void kill_at(double time, uint32_t rank) {
+    net_.at(time, [this, rank] {
+      dead_.insert(rank);
+      for (uint32_t other = 0; other < ranks_; ++other) {
+        net_.at(clock_.now() + rng_.uniform() * 5e-3, [this, other, rank] {
+          known_dead_[other].insert(rank);
+          if (dead_.count(other) > 0) return;
+          for (auto& [number, call] : calls_[other]) {
+            REQUIRE(call->lost(rank, "rank " + std::to_string(rank) + " lost").ok());
+          }
+        });
+      }
+    });
+  }
+
+  void run() { net_.run_until(kForever); }
+  CollectiveCall& call(uint32_t rank, uint32_t number) { return *calls_[rank].at(number); }
+  bool dead(uint32_t rank) const { return dead_.count(rank) > 0; }
+
+ private:
+  void begin(uint32_t rank, uint32_t number, const CallSpec& spec) {
+    CollectiveCall::Group group;
+    group.me = rank;
+    group.members = ranks_;
+    for (uint32_t i = 0; i < ranks_; ++i) group.ranks.push_back(i);
+    CollectiveCall::Wiring wiring;
+    wiring.send = [this, rank, number](uint32_t to, Kind kind, std::string_view meta, Blob body) {
+      if (dead_.count(to) > 0) return Status();
+      return net_.try_send(make_frame(kind, worker_address(rank), worker_address(to), number, meta, std::move(body)));
+    };
+    wiring.returned = [] {};
+    wiring.who_is_lost = [] { return std::string("somebody lost"); };
+    wiring.epoch = [] { return uint64_t{1}; };
+    auto& call = calls_[rank][number];
+    call = std::make_unique<CollectiveCall>(spec, group, wiring);
+    REQUIRE(call->begin().ok());
+    std::vector<Frame> early;
+    early.swap(early_[rank][number]);
+    for (Frame& frame : early) give(rank, std::move(frame));
+    for (const uint32_t lost : known_dead_[rank]) {
+      REQUIRE(call->lost(lost, "rank " + std::to_string(lost) + " lost").ok());
+    }
+  }
+
+  void deliver(Address address) {
+    const uint32_t rank = address_index(address);
+    std::vector<Frame> frames;
+    inboxes_[rank]->pop_all(frames, 0);
+    if (dead_.count(rank) > 0) return;
+    for (Frame& frame : frames) give(rank, std::move(frame));
+  }
+
+  void give(uint32_t rank, Frame&& frame) {
+    const auto found = calls_[rank].find(frame.tag);
+    if (found == calls_[rank].end()) {
+      early_[rank][frame.tag].push_back(std::move(frame));
+      return;
+    }
+    const uint32_t from = frame.src;
+    REQUIRE(found->second->take(from, std::move(frame)).ok());
+  }
+
+  Rng rng_;
+  ManualClock clock_;
+  SimTransport net_;
+  const uint32_t ranks_;
+  std::vector<std::unique_ptr<Mailbox>> inboxes_;
+  std::vector<std::map<uint32_t, std::unique_ptr<CollectiveCall>>> calls_;
+  std::vector<std::map<uint32_t, std::vector<Frame>>> early_;
+  std::set<uint32_t> dead_;
+  std::map<uint32_t, std::set<uint32_t>> known_dead_;
+};
+
+std::vector<CallSpec> specs_of(const Plan& plan, uint32_t ranks) {
+  std::vector<CallSpec> specs;
+  for (uint32_t rank = 0; rank < ranks; ++rank) specs.push_back(spec_of(plan, rank, ranks));
+  return specs;
+}
+
+}  // namespace
+
+TEST_CASE("calls that are under way together, whatever the delays, all come to the right end") {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    World world(seed, 1 + static_cast<uint32_t>(seed % 9));
+    const auto ranks = static_cast<uint32_t>(1 + seed % 9);
+    std::vector<Plan> plans;
+    for (uint32_t number = 0; number < 6; ++number) {
+      plans.push_back(random_plan(world.rng(), ranks));
+      world.add(number, specs_of(plans.back(), ranks), 5e-3);
+    }
+    world.run();
+    for (uint32_t number = 0; number < 6; ++number) {
+      for (uint32_t rank = 0; rank < ranks; ++rank) {
+        INFO("seed " << seed << ", call " << number << " of kind " << static_cast<int>(plans[number].kind) << " by "
+                     << algorithm_name(plans[number].algorithm) << ", rank " << rank << " of " << ranks);
+        CollectiveCall& call = world.call(rank, number);
+        REQUIRE(call.over());
+        REQUIRE(call.outcome().ok());
+        REQUIRE(is_right(plans[number], rank, ranks, call.result()));
+      }
+    }
+  }
+}
+
+TEST_CASE("when a rank dies at any moment a call ends the same way on all others") {
+  size_t failed = 0;
+  size_t worked = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const auto ranks = static_cast<uint32_t>(2 + seed % 6);
+    World world(seed, ranks);
+    const Plan plan = random_plan(world.rng(), ranks);
+    world.add(0, specs_of(plan, ranks), 3e-3);
+    const auto victim = static_cast<uint32_t>(1 + world.rng().below(ranks - 1));
+    world.kill_at(world.rng().uniform() * 12e-3, victim);
+    world.run();
+    const bool first = world.call(0, 0).decided() && world.call(0, 0).outcome().ok();
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      if (rank == victim) continue;
+      INFO("seed " << seed << ", kind " << static_cast<int>(plan.kind) << " by " << algorithm_name(plan.algorithm)
+                   << ", rank " << rank << " of " << ranks << ", victim " << victim);
+      CollectiveCall& call = world.call(rank, 0);
+      REQUIRE(call.decided());
+      REQUIRE(call.outcome().ok() == first);
+      if (first) {
+        REQUIRE(is_right(plan, rank, ranks, call.result()));
+      } else {
+        REQUIRE(call.outcome().error().code == Code::peer_lost);
+        REQUIRE(call.outcome().error().message == "call: rank " + std::to_string(victim) + " lost");
+      }
+    }
+    ++(first ? worked : failed);
+  }
+  CHECK(failed > 30);
+  CHECK(worked > 30);
+}
+
+TEST_CASE("a rank that makes another call ends it for all, with both lines") {
+  for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::ring}) {
+    World world(5, 4);
+    Plan plan{CollectiveKind::allreduce, algorithm, 0, 3000,
+              std::vector<std::vector<float>>(4, std::vector<float>(3000))};
+    std::vector<CallSpec> specs = specs_of(plan, 4);
+    specs[2].signature = "something else";
+    world.add(0, specs, 1e-3);
+    world.run();
+    for (uint32_t rank = 0; rank < 4; ++rank) {
+      REQUIRE(world.call(rank, 0).decided());
+      const Status& outcome = world.call(rank, 0).outcome();
+      REQUIRE_FALSE(outcome.ok());
+      CHECK(outcome.error().code == Code::mismatch);
+      CHECK_THAT(outcome.error().message, Contains("rank 0 is in call of a plan at job.lua:0") &&
+                                              Contains("rank 2 is in something else at job.lua:2"));
+    }
+  }
+}
+
+TEST_CASE("one that cannot wait any longer ends the call everywhere") {
+  World world(6, 3);
+  Plan plan{CollectiveKind::barrier, Algorithm::automatic, 0, 0, std::vector<std::vector<float>>(3)};
+  std::vector<CallSpec> specs = specs_of(plan, 3);
+  world.add(0, {specs[0], specs[1], specs[2]}, 0);
+  world.add(1, {specs[0], specs[1], specs[2]}, 0);
+  world.run();
+  CHECK(world.call(1, 0).outcome().ok());
+
+  World waiting(7, 2);
+  waiting.add(0,
+              specs_of({CollectiveKind::allreduce, Algorithm::ring, 0, 9000,
+                        std::vector<std::vector<float>>(2, std::vector<float>(9000))},
+                       2),
+              0);
+  waiting.kill_at(0, 1);  // rank 0 waits
+  waiting.run();
+  CHECK(waiting.call(0, 0).outcome().error().code == Code::peer_lost);
+}
+
+TEST_CASE("hostile frames end a call with an error, or nothing, but never more") {
+  Rng rng(11);
+  const Plan plan{CollectiveKind::allreduce, Algorithm::ring, 0, 500,
+                  std::vector<std::vector<float>>(3, std::vector<float>(500))};
+  for (int round = 0; round < 20000; ++round) {
+    CollectiveCall::Wiring wiring;
+    wiring.send = [](uint32_t, Kind, std::string_view, const Blob&) { return Status(); };
+    wiring.returned = [] {};
+    wiring.who_is_lost = [] { return std::string(); };
+    wiring.epoch = [] { return uint64_t{0}; };
+    CollectiveCall::Group group;
+    group.me = static_cast<uint32_t>(rng.below(3));
+    group.members = 3;
+    group.ranks = {0, 1, 2};
+    Plan kind = plan;
+    kind.kind = static_cast<CollectiveKind>(rng.below(6));
+    kind.algorithm = Algorithm::automatic;
+    if (rng.below(2) == 0) kind.elements = 0;
+    CollectiveCall call(spec_of(kind, group.me, 3), group, wiring);
+    REQUIRE(call.begin().ok());
+    for (int i = 0; i < 5; ++i) {
+      const auto which = static_cast<uint16_t>(0x0200 + rng.below(9));
+      std::string meta(rng.below(60), '\0');
+      for (char& c : meta) c = static_cast<char>(rng.below(rng.below(2) == 0 ? 3 : 256));
+      Frame frame = make_frame(Kind{which}, 0, 0, 0, meta, Blob::copy_of(std::string(rng.below(100), 'x')));
+      (void)call.take(static_cast<uint32_t>(rng.below(4)), std::move(frame));
+    }
+  }
+  SUCCEED();
+}

@@ -1,0 +1,144 @@
+#pragma once
+// Ranks of a test that call collectives: a Collectives for each node of a TestProcess or TestRun, with calls in the
+// form that tests want to write, and the results that a loop over the ranks gives.
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "host/base/random.hpp"
+#include "host/engine/collective/collectives.hpp"
+#include "tests/host/cluster/test_process.hpp"
+
+namespace actorhost::test {
+
+template <typename T>
+constexpr kernel::Dtype dtype_of = std::is_same_v<T, float> ? kernel::Dtype::f32 : kernel::Dtype::f64;
+
+template <typename T>
+Blob bytes_of(const std::vector<T>& values) {
+  return Blob::copy_of(values.data(), values.size() * sizeof(T));
+}
+
+template <typename T>
+std::vector<T> values_of(const Blob& bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+/// What each rank brings: values whose sums depend on the order in which they are added.
+template <typename T>
+std::vector<std::vector<T>> inputs_of(uint64_t seed, uint32_t ranks, size_t count) {
+  Rng rng(seed);
+  std::vector<std::vector<T>> inputs(ranks, std::vector<T>(count));
+  for (std::vector<T>& values : inputs) {
+    for (T& value : values) value = static_cast<T>((rng.uniform() - 0.4) * (rng.below(2) == 0 ? 1.0 : 1000.0));
+  }
+  return inputs;
+}
+
+/// In rank order, one element after the other.
+template <typename T>
+std::vector<T> folded(CollectiveOp op, const std::vector<std::vector<T>>& inputs) {
+  std::vector<T> total = inputs[0];
+  for (size_t rank = 1; rank < inputs.size(); ++rank) {
+    for (size_t i = 0; i < total.size(); ++i) {
+      const T other = inputs[rank][i];
+      if (op == CollectiveOp::min) total[i] = std::min(total[i], other);
+      if (op == CollectiveOp::max) total[i] = std::max(total[i], other);
+      if (op == CollectiveOp::prod) total[i] *= other;
+      if (op == CollectiveOp::sum || op == CollectiveOp::mean) total[i] += other;
+    }
+  }
+  if (op == CollectiveOp::mean && inputs.size() > 1) {
+    for (T& value : total) value /= static_cast<T>(inputs.size());
+  }
+  return total;
+}
+
+/// One rank's collectives.
+class Caller {
+ public:
+  Caller(Node& node, Meetings& meetings, Algorithm algorithm = Algorithm::automatic)
+      : collectives_(node, meetings), algorithm_(algorithm) {}
+
+  Status barrier(const std::string& where, double timeout = kForever) {
+    CallSpec spec;
+    spec.kind = CollectiveKind::barrier;
+    spec.name = spec.signature = "barrier";
+    spec.where = where;
+    auto passed = run(std::move(spec), timeout);
+    return passed ? Status() : Status(passed.error());
+  }
+
+  template <typename T>
+  Result<std::vector<T>> allreduce(const std::vector<T>& values, CollectiveOp op, const std::string& where,
+                                   double timeout = kForever) {
+    auto result = allreduce(bytes_of(values), dtype_of<T>, op, where, timeout);
+    if (!result) return result.error();
+    return values_of<T>(*result);
+  }
+
+  Result<Blob> allreduce(Blob input, kernel::Dtype dtype, CollectiveOp op, const std::string& where,
+                         double timeout = kForever) {
+    CallSpec spec;
+    spec.kind = CollectiveKind::allreduce;
+    spec.name = "allreduce";
+    spec.signature = std::string("allreduce ") + collective_op_name(op) +
+                     (dtype == kernel::Dtype::f32 ? " float32[" : " float64[") +
+                     std::to_string(input.size() / kernel::dtype_size(dtype)) + "]";
+    spec.where = where;
+    spec.op = op;
+    spec.dtype = dtype;
+    spec.input = std::move(input);
+    auto result = run(std::move(spec), timeout);
+    if (!result) return result.error();
+    return std::move(result->buffer);
+  }
+
+  Result<CallResult> run(CallSpec spec, double timeout = kForever) {
+    if (algorithm_fits(spec.kind, algorithm_)) spec.choice.forced = algorithm_;
+    return collectives_.run(collectives_.everybody(), std::move(spec), timeout);
+  }
+
+ private:
+  Collectives collectives_;
+  const Algorithm algorithm_;
+};
+
+/// A caller for each node of one process, over frames where an algorithm is given.
+struct Callers {
+  explicit Callers(TestProcess& process, Algorithm algorithm = Algorithm::automatic) {
+    for (const auto& node : process.nodes) all.push_back(std::make_unique<Caller>(*node, meetings, algorithm));
+  }
+  Caller& operator[](size_t i) { return *all[i]; }
+
+  Meetings meetings;
+  std::vector<std::unique_ptr<Caller>> all;
+};
+
+/// Lets threads through in a given order: the position of each is its turn.
+class Turnstile {
+ public:
+  explicit Turnstile(std::vector<uint32_t> turns) : turns_(std::move(turns)) {}
+  void pass(uint32_t who) {
+    while (turn_.load() != turns_[who]) std::this_thread::yield();
+    turn_.fetch_add(1);
+  }
+
+ private:
+  std::vector<uint32_t> turns_;
+  std::atomic<uint32_t> turn_{0};
+};
+
+inline std::vector<uint32_t> random_order(Rng& rng, uint32_t count) {
+  std::vector<uint32_t> all(count);
+  for (uint32_t i = 0; i < count; ++i) all[i] = i;
+  std::vector<uint32_t> order(count);
+  rng.sample(all, count, order.data());
+  return order;
+}
+
+}  // namespace actorhost::test

@@ -1,0 +1,213 @@
+#include "host/engine/collective/schedule.hpp"
+
+#include <cmath>
+#include <deque>
+#include <set>
+
+#include "host/engine/collective/collective_choice.hpp"
+#include "host/engine/collective/schedule_run.hpp"
+#include "tests/host/engine/collective/collective_ranks.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+/// A network of ranks that carry out one schedule each; pieces between two ranks keep their order, everything else is
+/// chance.
+class Network {
+ public:
+  Network(CollectiveKind kind, Algorithm algorithm, uint32_t root, CollectiveOp op, size_t unit,
+          const std::vector<std::vector<float>>& inputs, size_t piece_bytes)
+      : ranks_(static_cast<uint32_t>(inputs.size())), loans_([] {}), way_(ranks_ * ranks_) {
+    for (uint32_t rank = 0; rank < ranks_; ++rank) {
+      const Place place{rank, ranks_, inputs[0].size(), unit};
+      const auto send = [this, rank](uint32_t peer, size_t begin, Blob piece) {
+        way_[rank * ranks_ + peer].push_back({begin, std::move(piece)});
+        return Status();
+      };
+      const ScheduleRun::Buffers buffers{
+          op,     kernel::Dtype::f32,     sizeof(float),
+          ranks_, bytes_of(inputs[rank]), Blob::allocate(inputs[0].size() * sizeof(float))};
+      runs_.push_back(std::make_unique<ScheduleRun>(make_schedule(kind, algorithm, place, root), buffers, send, loans_,
+                                                    piece_bytes));
+    }
+  }
+
+  /// Starts the ranks and delivers pieces in a random order until nothing is under way.
+  void run(Rng& rng) {
+    std::vector<uint32_t> waiting = random_order(rng, ranks_);
+    for (;;) {
+      std::vector<size_t> open;
+      for (size_t i = 0; i < way_.size(); ++i) {
+        if (!way_[i].empty() && started_.count(static_cast<uint32_t>(i % ranks_)) > 0) open.push_back(i);
+      }
+      if (!waiting.empty() && (open.empty() || rng.below(3) == 0)) {
+        const uint32_t rank = waiting.back();
+        waiting.pop_back();
+        started_.insert(rank);
+        REQUIRE(runs_[rank]->start().ok());
+        continue;
+      }
+      if (open.empty()) return;
+      const size_t way = open[rng.below(open.size())];
+      auto [begin, piece] = std::move(way_[way].front());
+      way_[way].pop_front();
+      REQUIRE(runs_[way % ranks_]->take(static_cast<uint32_t>(way / ranks_), begin, std::move(piece)).ok());
+    }
+  }
+
+  bool done() const {
+    return std::all_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->done(); });
+  }
+  std::vector<float> result(uint32_t rank) const { return values_of<float>(runs_[rank]->result()); }
+  bool all_returned() const { return loans_.all_returned(); }
+
+ private:
+  const uint32_t ranks_;
+  Loans loans_;
+  std::vector<std::unique_ptr<ScheduleRun>> runs_;
+  std::vector<std::deque<std::pair<size_t, Blob>>> way_;  // from * ranks + to
+  std::set<uint32_t> started_;
+};
+
+/// Whole numbers, so that the order of a sum does not matter.
+std::vector<std::vector<float>> whole_inputs(Rng& rng, uint32_t ranks, size_t count) {
+  std::vector<std::vector<float>> inputs(ranks, std::vector<float>(count));
+  for (auto& values : inputs) {
+    for (float& value : values) value = static_cast<float>(rng.below(9)) - 4;
+  }
+  return inputs;
+}
+
+constexpr Algorithm kAll[] = {
+    Algorithm::ring,   Algorithm::recursive_doubling, Algorithm::halving_doubling, Algorithm::tree, Algorithm::chain,
+    Algorithm::ordered};
+
+std::vector<float> cut(const std::vector<float>& values, Span span) {
+  return {values.begin() + static_cast<std::ptrdiff_t>(span.begin),
+          values.begin() + static_cast<std::ptrdiff_t>(span.end)};
+}
+
+void check_one(CollectiveKind kind, Algorithm algorithm, uint32_t ranks, size_t rows, Rng& rng) {
+  const size_t unit = kind == CollectiveKind::reduce_scatter ? 1 + rng.below(3) : 1;
+  const auto inputs = whole_inputs(rng, ranks, rows * unit);
+  const CollectiveOp op = rng.below(2) == 0 ? CollectiveOp::sum : CollectiveOp::max;
+  const auto root = static_cast<uint32_t>(rng.below(ranks));
+  const size_t piece_bytes = sizeof(float) << rng.below(6);
+  INFO(algorithm_name(algorithm) << " kind " << static_cast<int>(kind) << ", " << ranks << " ranks, " << rows << "x"
+                                 << unit << " elements, root " << root << ", pieces of " << piece_bytes);
+  Network network(kind, algorithm, root, op, unit, inputs, piece_bytes);
+  network.run(rng);
+  REQUIRE(network.done());
+  REQUIRE(network.all_returned());
+  const std::vector<float> total = folded(op, inputs);
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    const std::vector<float> result = network.result(rank);
+    if (kind == CollectiveKind::allreduce) REQUIRE(result == total);
+    if (kind == CollectiveKind::reduce && rank == root) REQUIRE(result == total);
+    if (kind == CollectiveKind::broadcast) REQUIRE(result == inputs[root]);
+    if (kind == CollectiveKind::reduce_scatter) {
+      const Span mine = Place{rank, ranks, rows * unit, unit}.block(rank);
+      REQUIRE(cut(result, mine) == cut(total, mine));
+    }
+  }
+}
+
+size_t most_sent(CollectiveKind kind, Algorithm algorithm, uint32_t ranks, size_t elements) {
+  size_t most = 0;
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    most = std::max(most, make_schedule(kind, algorithm, {rank, ranks, elements}, 0).elements_sent());
+  }
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("blocks are contiguous, cover everything and differ by one at most") {
+  for (const size_t elements : {0U, 1U, 2U, 7U, 64U, 1001U}) {
+    for (uint32_t blocks = 1; blocks < 12; ++blocks) {
+      size_t at = 0;
+      for (uint32_t i = 0; i < blocks; ++i) {
+        const Span span = block_of(elements, blocks, i);
+        REQUIRE(span.begin == at);
+        REQUIRE(span.size() - elements / blocks <= 1);
+        at = span.end;
+      }
+      REQUIRE(at == elements);
+    }
+  }
+}
+
+TEST_CASE(
+    "every algorithm gives every rank what it should, for any number of ranks, size, piece and order of arrival") {
+  const uint64_t seed = 20261121;
+  Rng rng(seed);
+  INFO("seed " << seed);
+  for (const Algorithm algorithm : kAll) {
+    for (const auto kind : {CollectiveKind::allreduce, CollectiveKind::reduce, CollectiveKind::broadcast,
+                            CollectiveKind::reduce_scatter}) {
+      if (!algorithm_fits(kind, algorithm)) continue;
+      for (const uint32_t ranks : {1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U, 9U, 16U, 19U}) {
+        for (const size_t rows : {size_t{0}, size_t{1}, size_t{2}, size_t{13}, size_t{96}, size_t{rng.below(200)}}) {
+          check_one(kind, algorithm, ranks, rows, rng);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("algorithms send the bytes that their headers say") {
+  constexpr size_t kElements = 3 * 5 * 7 * 16 * 64;
+  for (const uint32_t n : {2U, 3U, 4U, 5U, 7U, 8U, 16U}) {
+    const size_t share = kElements / n * (n - 1);
+    CHECK(most_sent(CollectiveKind::allreduce, Algorithm::ring, n, kElements) == 2 * share);
+    CHECK(most_sent(CollectiveKind::reduce_scatter, Algorithm::ring, n, kElements) == share);
+    CHECK(most_sent(CollectiveKind::allreduce, Algorithm::ordered, n, kElements) == 2 * share);
+    CHECK(most_sent(CollectiveKind::reduce, Algorithm::ordered, n, kElements) == share + kElements / n);
+    CHECK(most_sent(CollectiveKind::broadcast, Algorithm::chain, n, kElements) == kElements);
+    const auto steps = static_cast<size_t>(std::ceil(std::log2(n)));
+    CHECK(most_sent(CollectiveKind::broadcast, Algorithm::tree, n, kElements) == steps * kElements);
+    CHECK(most_sent(CollectiveKind::reduce, Algorithm::tree, n, kElements) == kElements);
+    const bool cube = (n & (n - 1)) == 0;
+    const size_t corners = size_t{1} << static_cast<size_t>(std::floor(std::log2(n)));
+    const size_t extra = cube ? 0 : kElements;
+    CHECK(most_sent(CollectiveKind::allreduce, Algorithm::recursive_doubling, n, kElements) ==
+          static_cast<size_t>(std::floor(std::log2(n))) * kElements + extra);
+    CHECK(most_sent(CollectiveKind::allreduce, Algorithm::halving_doubling, n, kElements) ==
+          2 * (kElements / corners * (corners - 1)) + extra);
+  }
+}
+
+TEST_CASE("in rank order means the bits of a loop over the ranks") {
+  Rng rng(7);
+  for (const uint32_t ranks : {2U, 3U, 5U, 8U}) {
+    const auto inputs = inputs_of<float>(ranks, ranks, 500);
+    Network network(CollectiveKind::allreduce, Algorithm::ordered, 0, CollectiveOp::mean, 1, inputs, 256);
+    network.run(rng);
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      CHECK(network.result(rank) == folded(CollectiveOp::mean, inputs));
+    }
+  }
+}
+
+TEST_CASE("pieces that nobody has asked for are told from those that are due") {
+  const std::vector<float> input(10, 1);
+  const Loans loans([] {});
+  const auto send = [](uint32_t, size_t, Blob) { return Status(); };
+  const auto run = [&] {
+    return std::make_unique<ScheduleRun>(
+        make_schedule(CollectiveKind::allreduce, Algorithm::ring, {0, 2, 10}, 0),
+        ScheduleRun::Buffers{CollectiveOp::sum, kernel::Dtype::f32, 4, 2, bytes_of(input), Blob::allocate(40)}, send,
+        loans);
+  };
+  auto wrong_place = run();
+  REQUIRE(wrong_place->start().ok());
+  CHECK(wrong_place->take(1, 3, Blob::allocate(20)).error().code == Code::bad_data);
+  auto wrong_size = run();
+  REQUIRE(wrong_size->start().ok());
+  CHECK(wrong_size->take(1, 0, Blob::allocate(12)).error().code == Code::bad_data);
+  auto nobody = run();
+  REQUIRE(nobody->start().ok());
+  CHECK(nobody->take(2, 0, Blob::allocate(20)).error().code == Code::bad_data);
+}
