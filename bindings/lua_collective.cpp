@@ -1,6 +1,7 @@
 #include "bindings/lua_collective.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -35,13 +36,25 @@ int failure(lua_State* L, const Error& error) {
   raise_error(L, error);
 }
 
-/// What every call is told in one table: {group =, name =, timeout =, algorithm =, reproducible =}. The standard
-/// library has checked the types.
+/// What every call is told in one table: {group =, name =, timeout =, algorithm =, reproducible =, async =}. The
+/// standard library has checked the types.
 struct Call {
   CollectiveGroup* group = nullptr;
   CallSpec spec;
   double timeout = kForever;
+  bool async = false;
 };
+
+/// Pushes what a call has given, and returns how many values.
+using Finish = std::function<int(lua_State*, CallResult&&)>;
+
+/// A call under way, as a userdata: of the module's functions only, the standard library wraps it.
+struct Pending {
+  std::shared_ptr<AsyncCall> call;  // shared with the courier
+  Finish finish;
+};
+
+constexpr const char* kPending = "actor.collective.pending";
 
 std::string text_field(lua_State* L, int table, const char* key) {
   lua_getfield(L, table, key);
@@ -74,6 +87,9 @@ Call call_at(lua_State* L, int table, CollectiveKind kind) {
   spec.signature = spec.name;
   if (!call.group->name.empty()) spec.signature += " in group '" + call.group->name + "'";
   if (spec.choice.reproducible) spec.signature += " reproducible";
+  lua_getfield(L, table, "async");
+  call.async = lua_toboolean(L, -1) != 0;
+  lua_pop(L, 1);
   const std::string algorithm = text_field(L, table, "algorithm");
   if (algorithm.empty()) return call;
   if (!parse_algorithm(algorithm, spec.choice.forced) || !algorithm_fits(kind, spec.choice.forced)) {
@@ -99,13 +115,53 @@ uint32_t root_at(lua_State* L, int index, const Call& call) {
                        std::to_string(static_cast<int64_t>(root)) + " among " + std::to_string(members));
 }
 
+/// Makes the call and finishes it, or starts it and pushes what it can be waited for with.
+int run_or_start(lua_State* L, Call& call, Finish finish) {
+  Collectives& collectives = engine_of(L).collectives;
+  if (!call.async) {
+    auto result = collectives.run(*call.group, std::move(call.spec), call.timeout);
+    return result ? finish(L, std::move(*result)) : failure(L, result.error());
+  }
+  AsyncCalls& calls = NodeContext::of(L).shared.courier->calls;
+  auto started = collectives.start(*call.group, std::move(call.spec), calls, call.timeout);
+  if (!started) return failure(L, started.error());
+  new (lua_newuserdata(L, sizeof(Pending))) Pending{std::move(*started), std::move(finish)};
+  luaL_getmetatable(L, kPending);
+  lua_setmetatable(L, -2);
+  return 1;
+}
+
+Pending& pending_at(lua_State* L) { return *static_cast<Pending*>(luaL_checkudata(L, 1, kPending)); }
+
+/// test(pending) -> whether wait would come back at once
+int test(lua_State* L) {
+  const Pending& pending = pending_at(L);
+  if (!pending.call->done()) expect(L, NodeContext::of(L).node.port().poll());
+  lua_pushboolean(L, pending.call->done() ? 1 : 0);
+  return 1;
+}
+
+/// wait(pending, seconds) -> what the blocking call gives. Once; nil, message, "timeout" leaves it as it is.
+int wait(lua_State* L) {
+  Pending& pending = pending_at(L);
+  const double seconds = lua_isnoneornil(L, 2) ? kForever : lua_tonumber(L, 2);
+  auto result = engine_of(L).collectives.wait(*pending.call, seconds);
+  if (!result) return failure(L, result.error());
+  return pending.finish(L, std::move(*result));
+}
+
+int let_go(lua_State* L) {
+  pending_at(L).~Pending();
+  return 0;
+}
+
 /// barrier(call) -> true; or nil, message, code
 int barrier(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::barrier);
-  auto passed = engine_of(L).collectives.run(*call.group, std::move(call.spec), call.timeout);
-  if (!passed) return failure(L, passed.error());
-  lua_pushboolean(L, 1);
-  return 1;
+  return run_or_start(L, call, [](lua_State* state, CallResult&&) {
+    lua_pushboolean(state, 1);
+    return 1;
+  });
 }
 
 /// reduction(call, kind, tensor, op, root) -> tensor, or true where this rank gets none; or nil, message, code. `kind`
@@ -135,23 +191,23 @@ int reduction(lua_State* L) {
   if (kind == CollectiveKind::reduce_scatter && rows > 0)
     spec.unit = std::max<size_t>(1, elements / static_cast<size_t>(rows));
   const uint32_t root = spec.root;
-  auto result = engine_of(L).collectives.run(*call.group, std::move(spec), call.timeout);
-  if (!result) return failure(L, result.error());
-  TensorValue out{std::move(result->buffer), value.dtype, std::move(value.shape)};
-  if (kind == CollectiveKind::reduce && result->place != root) {
-    lua_pushboolean(L, 1);
+  value.bytes = Blob();
+  return run_or_start(L, call, [kind, root, rows, value](lua_State* state, CallResult&& result) {
+    if (kind == CollectiveKind::reduce && result.place != root) {
+      lua_pushboolean(state, 1);
+      return 1;
+    }
+    TensorValue out{std::move(result.buffer), value.dtype, value.shape};
+    if (kind == CollectiveKind::reduce_scatter) {
+      if (out.shape.empty()) out.shape.push_back(1);
+      out.shape[0] = static_cast<int64_t>(block_of(static_cast<size_t>(rows), result.places, result.place).size());
+    }
+    push_tensor(state, std::move(out));
     return 1;
-  }
-  if (kind == CollectiveKind::reduce_scatter) {
-    const Span mine = block_of(static_cast<size_t>(rows), result->places, result->place);
-    if (out.shape.empty()) out.shape.push_back(1);
-    out.shape[0] = static_cast<int64_t>(mine.size());
-  }
-  push_tensor(L, std::move(out));
-  return 1;
+  });
 }
 
-/// broadcast(call, value, root) -> value; or nil, message, code. At the root the very value it gave.
+/// broadcast(call, value, root) -> value, or true at the root; or nil, message, code.
 int broadcast(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::broadcast);
   CallSpec& spec = call.spec;
@@ -160,14 +216,14 @@ int broadcast(lua_State* L) {
   const auto members = engine_of(L).collectives.members_of(*call.group);
   const bool root = members[spec.root] == NodeContext::of(L).node.index();
   if (root) spec.parcel = take(L, to_parcel(L, 2, "value"));
-  auto result = engine_of(L).collectives.run(*call.group, std::move(spec), call.timeout);
-  if (!result) return failure(L, result.error());
-  if (root) {
-    lua_pushvalue(L, 2);
-  } else {
-    expect(L, push_parcel(L, std::move(result->parcel)));
-  }
-  return 1;
+  return run_or_start(L, call, [root](lua_State* state, CallResult&& result) {
+    if (root) {
+      lua_pushboolean(state, 1);
+    } else {
+      expect(state, push_parcel(state, std::move(result.parcel)));
+    }
+    return 1;
+  });
 }
 
 /// exchange(call, signature, gives, expects) -> array; or nil, message, code. gives[i] is for the i-th member, from 1,
@@ -189,17 +245,17 @@ int exchange(lua_State* L) {
     spec.expects[i] = lua_toboolean(L, -1) != 0;
     lua_pop(L, 2);
   }
-  auto result = engine_of(L).collectives.run(*call.group, std::move(spec), call.timeout);
-  if (!result) return failure(L, result.error());
-  lua_createtable(L, static_cast<int>(n), 1);
-  for (size_t i = 0; i < n; ++i) {
-    if (!result->gets[i]) continue;
-    expect(L, push_parcel(L, std::move(*result->gets[i])));
-    lua_rawseti(L, -2, static_cast<int>(i + 1));
-  }
-  lua_pushinteger(L, static_cast<lua_Integer>(n));
-  lua_setfield(L, -2, "n");
-  return 1;
+  return run_or_start(L, call, [n](lua_State* state, CallResult&& result) {
+    lua_createtable(state, static_cast<int>(n), 1);
+    for (size_t i = 0; i < n; ++i) {
+      if (!result.gets[i]) continue;
+      expect(state, push_parcel(state, std::move(*result.gets[i])));
+      lua_rawseti(state, -2, static_cast<int>(i + 1));
+    }
+    lua_pushinteger(state, static_cast<lua_Integer>(n));
+    lua_setfield(state, -2, "n");
+    return 1;
+  });
 }
 
 /// place(group) -> this worker's place in the group (from 0, or nil), its live members.
@@ -251,13 +307,14 @@ int group(lua_State* L) {
 int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   Kept<Engine>::keep(L, kEngine, std::make_shared<Engine>(context.node, context.shared.meetings));
-  static const luaL_Reg kFunctions[] = {{"barrier", guarded<barrier>},
-                                        {"reduction", guarded<reduction>},
-                                        {"broadcast", guarded<broadcast>},
-                                        {"exchange", guarded<exchange>},
-                                        {"place", guarded<place>},
-                                        {"group", guarded<group>},
-                                        {nullptr, nullptr}};
+  static const luaL_Reg kFunctions[] = {
+      {"barrier", guarded<barrier>},   {"reduction", guarded<reduction>}, {"broadcast", guarded<broadcast>},
+      {"exchange", guarded<exchange>}, {"test", guarded<test>},           {"wait", guarded<wait>},
+      {"place", guarded<place>},       {"group", guarded<group>},         {nullptr, nullptr}};
+  luaL_newmetatable(L, kPending);
+  lua_pushcfunction(L, let_go);
+  lua_setfield(L, -2, "__gc");
+  lua_pop(L, 1);
   lua_newtable(L);
   luaL_register(L, nullptr, kFunctions);
   return 1;

@@ -70,8 +70,14 @@ class Courier {
   void send(Frame&& frame);
   /// As `send`, in the name of frame.src, an address of this process: for nodes that must not wait.
   void forward(Frame&& frame);
-  /// The membership may have changed.
+  /// The membership may have changed, or a task has something to tick for.
   void look() { inbox_->wake(); }
+  /// `look` for those who may outlive the courier.
+  std::function<void()> waker() const {
+    return [inbox = std::weak_ptr(inbox_)] {
+      if (const auto alive = inbox.lock()) alive->wake();
+    };
+  }
 
  private:
   struct Route {

@@ -98,6 +98,7 @@ class CollectiveCall {
   /// Members that have still to do something, as far as this rank knows: for messages.
   std::vector<uint32_t> missing() const;
   const CallSpec& spec() const noexcept { return spec_; }
+  const Group& group() const noexcept { return group_; }
   /// What carried the data: "star", "ring", ...; empty before it is known.
   const char* algorithm() const noexcept { return algorithm_; }
   uint64_t bytes_sent() const noexcept { return bytes_sent_ + (run_ ? run_->bytes_sent() : 0); }

@@ -119,24 +119,47 @@ Status Collectives::drop_leftovers(const CollectiveGroup& group) {
   return node_.port().receive_all(old, node_.clock().now(), dropped);
 }
 
-Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, double timeout) {
-  ++group.calls;
+/// Who makes a call of the group now, and this rank's place among them.
+Result<Collectives::Live> Collectives::look(const CollectiveGroup& group, const std::string& name) {
   Live live;
   live.ids = members_of(group);
   AH_TRY(node_.check());
   const auto self = std::find(live.ids.begin(), live.ids.end(), node_.index());
   if (node_.role() != Role::worker || self == live.ids.end()) {
-    return Error{Code::unsupported,
-                 spec.name + ": " + node_.name() + " is no live worker of this group (guard with " + "actor.role)"};
+    return Error{Code::unsupported, name + ": " + node_.name() + " is no live worker" +
+                                        (group.name.empty() ? "" : " of group '" + group.name + "'") +
+                                        " (guard with actor.role)"};
   }
-  AH_TRY(drop_leftovers(group));
   live.group = {group.id,
                 static_cast<uint32_t>(self - live.ids.begin()),
                 static_cast<uint32_t>(live.ids.size()),
                 world_of(live.ids),
+                node_.membership().epoch(),
                 node_.actions(),
                 {}};
   for (const NodeId id : live.ids) live.group.ranks.push_back(node_.membership().rank_of(id).value_or(0));
+  return live;
+}
+
+Result<std::shared_ptr<AsyncCall>> Collectives::start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
+                                                      double timeout) {
+  auto live = look(group, spec.name);
+  if (!live) return live.error();
+  return calls.start({std::move(spec), live->group, ++group.async_calls, std::move(live->ids),
+                      node_.clock().now() + timeout, node_.port().waker()});
+}
+
+Result<CallResult> Collectives::wait(AsyncCall& call, double seconds) {
+  AH_TRY(node_.wait_until([&] { return call.done(); }, {}, call.name(), node_.clock().now() + seconds));
+  return call.take();
+}
+
+Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, double timeout) {
+  ++group.calls;
+  auto looked = look(group, spec.name);
+  if (!looked) return looked.error();
+  const Live& live = *looked;
+  AH_TRY(drop_leftovers(group));
   const double deadline = node_.clock().now() + timeout;
 
   // A loss is told once, on all ranks in the same call; an action lets it be known by itself.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host/cluster/node.hpp"
+#include "host/engine/collective/async_calls.hpp"
 #include "host/engine/collective/collective_call.hpp"
 #include "host/engine/collective/meeting.hpp"
 
@@ -20,6 +21,7 @@ struct CollectiveGroup {
   std::string name{};                  // empty: everybody
   std::vector<NodeId> ids{};           // of a named group, increasing
   uint32_t id = 0;                     // as frames spell it
+  uint32_t async_calls = 0;            // started so far
   uint32_t calls = 0;                  // made so far
   uint32_t actions = 0;                // entered when the last was made
   std::vector<NodeId> last{};          // who was in it
@@ -37,6 +39,11 @@ class Collectives {
 
   /// `timeout` in seconds; a rank that waits for the leader gives it a moment longer to say who is missing.
   Result<CallResult> run(CollectiveGroup& group, CallSpec spec, double timeout = kForever);
+  /// Starts the call beside this thread. The input must not be written before it is done.
+  Result<std::shared_ptr<AsyncCall>> start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
+                                           double timeout = kForever);
+  /// Until the call is done, for up to `seconds` (Code::timeout; it goes on then). The result may be taken once.
+  Result<CallResult> wait(AsyncCall& call, double seconds);
 
  private:
   struct Live {
@@ -44,6 +51,7 @@ class Collectives {
     CollectiveCall::Group group;
   };
 
+  Result<Live> look(const CollectiveGroup& group, const std::string& name);
   std::string lost_between(const std::vector<NodeId>& before, const std::vector<NodeId>& now) const;
   Status drop_leftovers(const CollectiveGroup& group);
   Result<CallResult> meet(CollectiveGroup& group, const Live& live, const CallSpec& spec, double deadline);

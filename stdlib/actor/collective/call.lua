@@ -3,13 +3,15 @@
 local check = require("actor.check")
 local node = require("actor.c.node")
 local events = require("actor.events")
+local c = require("actor.c.collective")
 
 ---@class actor.CollectiveOptions
 ---@field timeout? number seconds; without it a live rank is waited for as long as it takes
 ---@field algorithm? "star"|"ring"|"recursive_doubling"|"halving_doubling"|"tree"|"chain"|"ordered" instead of the one that suits size and ranks
 ---@field reproducible? boolean the bits of a loop over the ranks, whatever the timing and the algorithm
+---@field async? boolean start it and go on: the result is an actor.PendingCollective. The tensors given are not to be changed before it is done
 
-local common = { timeout = "number?", algorithm = "string?", reproducible = "boolean?" }
+local common = { timeout = "number?", algorithm = "string?", reproducible = "boolean?", async = "boolean?" }
 
 local M = {}
 
@@ -32,6 +34,7 @@ function M.prepare(group, name, options, more)
     check.options(options, kinds, fn)
     if options.timeout ~= nil then check.number(options.timeout, "timeout", fn, 0) end
     call.timeout, call.algorithm, call.reproducible = options.timeout, options.algorithm, options.reproducible
+    call.async = options.async
   end
   if node.role == "server" then
     check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn)
@@ -40,12 +43,44 @@ function M.prepare(group, name, options, more)
   return call
 end
 
----The same call by another name, for operations that are made of two.
+---@class actor.PendingCollective a collective that goes on while the script does
+local Pending = {}
+Pending.__index = Pending
+
+---Whether `wait` would come back at once.
+---@return boolean
+function Pending:test()
+  return self.ended ~= nil or c.test(self.raw)
+end
+
+---Waits until it is done, and returns what the blocking call would; again and again the same.
+---@param options? {timeout?: number} seconds; when they have passed it gives nil, message, "timeout" and goes on
+---@return any|nil result
+---@return string? message
+---@return string? code
+function Pending:wait(options)
+  if not self.ended then
+    if options ~= nil then
+      check.options(options, { timeout = "number?" }, "wait")
+      if options.timeout ~= nil then check.number(options.timeout, "timeout", "wait", 0) end
+    end
+    local result, message, code = c.wait(self.raw, options and options.timeout)
+    if code == "timeout" and not c.test(self.raw) then return nil, message, code end
+    self.ended = code and { nil, message, code } or { self.post(result) }
+  end
+  return self.ended[1], self.ended[2], self.ended[3]
+end
+
+---What a collective returns: `post` of the C function's result, or what it failed with, or what waits for it.
 ---@param call table
----@param name string
----@return table
-function M.as(call, name)
-  return { group = call.group, name = name, timeout = call.timeout }
+---@param post fun(result: any): any
+---@param result any of the C function
+---@param message? string
+---@param code? string
+function M.finish(call, post, result, message, code)
+  if code then return nil, message, code end
+  if call.async then return setmetatable({ raw = result, post = post }, Pending) end
+  return post(result)
 end
 
 return M

@@ -5,8 +5,8 @@
 local check = require("actor.check")
 local c = require("actor.c.collective")
 local tensor = require("actor.tensor")
-local prepare = require("actor.collective.call").prepare
-local as = require("actor.collective.call").as
+local calls = require("actor.collective.call")
+local prepare, finish = calls.prepare, calls.finish
 
 local M = {}
 
@@ -99,33 +99,40 @@ local function only(n, i, value)
   return { n = n, [i + 1] = value }
 end
 
+local function same(result) return result end
+
 function M.barrier(group, options)
-  return c.barrier(prepare(group, "barrier", options))
+  local call = prepare(group, "barrier", options)
+  return finish(call, same, c.barrier(call))
 end
 
 function M.broadcast(group, value, root, options)
   local call = prepare(group, "broadcast", options, target_options)
   root = checked_root(root, "collective.broadcast")
-  local result, message, code = c.broadcast(call, value, root)
-  if code then return nil, message, code end
-  return deliver(result, value, options)
+  local is_root = c.place(group) == root
+  local function post(result)
+    if is_root then result = value end
+    return deliver(result, value, options)
+  end
+  return finish(call, post, c.broadcast(call, value, root))
 end
 
 -- Gathers at the lowest rank, which folds in rank order, so that `fn` is asked once, and tells the others.
-local function fold_by_function(call, value, fn, root)
-  local parts, message, code = M.gather(call.group, value, 0, { timeout = call.timeout }, call.name)
+local function fold_by_function(call, value, fn)
+  if call.async then
+    check.fail("collective.%s: a function as op runs in Lua, so the call cannot go on beside it; leave out async", call.name)
+  end
+  local parts, message, code = M.gather(call.group, value, 0, { timeout = call.timeout, list = true })
   if code then return nil, message, code end
   local told
   if parts ~= true then
-    local total = parts[1]
-    local worked = true
+    local worked, total = true, parts[1]
     for i = 2, parts.n do
       if worked then worked, total = pcall(fn, total, parts[i]) end
     end
     told = { worked, worked and total or tostring(total) }
   end
-  if root == 0 and parts ~= true and not told[1] then told[2] = tostring(told[2]) end
-  told, message, code = c.broadcast(as(call, call.name), told, 0)
+  told, message, code = M.broadcast(call.group, told, 0, { timeout = call.timeout })
   if code then return nil, message, code end
   if not told[1] then check.fail("collective.%s: the function failed on rank 0: %s", call.name, told[2]) end
   return told[2]
@@ -139,68 +146,60 @@ end
 
 function M.allreduce(group, value, op, options)
   local call = prepare(group, "allreduce", options, target_options)
+  local function post(result) return deliver(result, value, options) end
   op = checked_op(op, "collective.allreduce")
-  if type(op) == "function" then
-    local result, message, code = fold_by_function(call, value, op)
-    if code then return nil, message, code end
-    return deliver(result, value, options)
-  end
+  if type(op) == "function" then return finish(call, post, fold_by_function(call, value, op)) end
   checked_tensor(value, "collective.allreduce")
-  local result, message, code = c.reduction(call, "allreduce", value, op)
-  if code then return nil, message, code end
-  return deliver(result, value, options)
+  return finish(call, post, c.reduction(call, "allreduce", value, op))
 end
 
 function M.reduce(group, value, op, root, options)
   local call = prepare(group, "reduce", options, target_options)
   op = checked_op(op, "collective.reduce")
   root = checked_root(root, "collective.reduce")
-  if type(op) == "function" then
-    local result, message, code = fold_by_function(call, value, op)
-    if code then return nil, message, code end
-    if c.place(group) ~= root then return true end
-    return deliver(result, value, options)
-  end
+  local me = c.place(group)
+  local function post(result) return me ~= root or deliver(result, value, options) end
+  if type(op) == "function" then return finish(call, post, fold_by_function(call, value, op)) end
   checked_tensor(value, "collective.reduce")
-  local result, message, code = c.reduction(call, "reduce", value, op, root)
-  if code then return nil, message, code end
-  return deliver(result, value, options)
+  return finish(call, post, c.reduction(call, "reduce", value, op, root))
 end
 
 function M.reduce_scatter(group, value, op, options)
   local call = prepare(group, "reduce_scatter", options, { out = "cdata?" })
   checked_tensor(value, "collective.reduce_scatter")
   if op ~= nil then check.arg(op, "string", "op", "collective.reduce_scatter") end
-  local result, message, code = c.reduction(call, "reduce_scatter", value, op or "sum")
-  if code then return nil, message, code end
-  return deliver(result, nil, options)
+  local function post(result) return deliver(result, nil, options) end
+  return finish(call, post, c.reduction(call, "reduce_scatter", value, op or "sum"))
+end
+
+local gather_options = { out = "cdata?", list = "boolean?" }
+
+-- Whether the values are put together as rows, and what has to agree for that.
+local function layout_of(value, options)
+  if tensor.is_tensor(value) and not (options and options.list) then return true, row_layout(value) end
+  return false, "values"
 end
 
 function M.allgather(group, value, options)
-  local call = prepare(group, "allgather", options, { out = "cdata?", list = "boolean?" })
-  local is_tensor = tensor.is_tensor(value)
-  local joined = is_tensor and not (options and options.list)
+  local call = prepare(group, "allgather", options, gather_options)
+  local joined, layout = layout_of(value, options)
   local _, n = c.place(group)
-  local parts, message, code = c.exchange(call, joined and row_layout(value) or "values", everywhere(n, value),
-    everywhere(n, true))
-  if not parts then return nil, message, code end
-  if not joined then return parts end
-  return deliver(concatenate(parts), nil, options)
+  local function post(parts) return joined and deliver(concatenate(parts), nil, options) or parts end
+  return finish(call, post, c.exchange(call, layout, everywhere(n, value), everywhere(n, true)))
 end
 
-function M.gather(group, value, root, options, name)
-  local call = prepare(group, name or "gather", options, { out = "cdata?", list = "boolean?" })
+function M.gather(group, value, root, options)
+  local call = prepare(group, "gather", options, gather_options)
   root = checked_root(root, "collective.gather")
-  local joined = not name and tensor.is_tensor(value) and not (options and options.list)
+  local joined, layout = layout_of(value, options)
   local me, n = c.place(group)
   if root >= n then check.fail("bad argument 'root' to collective.gather: there is no rank %d among %d", root, n) end
-  local signature = ("%s to rank %d"):format(joined and row_layout(value) or "values", root)
-  local parts, message, code = c.exchange(call, signature, only(n, root, value),
-    me == root and everywhere(n, true) or { n = n })
-  if not parts then return nil, message, code end
-  if me ~= root then return true end
-  if not joined then return parts end
-  return deliver(concatenate(parts), nil, options)
+  local function post(parts)
+    if me ~= root then return true end
+    return joined and deliver(concatenate(parts), nil, options) or parts
+  end
+  return finish(call, post, c.exchange(call, ("%s to rank %d"):format(layout, root), only(n, root, value),
+    me == root and everywhere(n, true) or { n = n }))
 end
 
 function M.scatter(group, value, root, options)
@@ -209,20 +208,16 @@ function M.scatter(group, value, root, options)
   local me, n = c.place(group)
   if root >= n then check.fail("bad argument 'root' to collective.scatter: there is no rank %d among %d", root, n) end
   local gives = me == root and cut(value, n, "collective.scatter") or { n = n }
-  local parts, message, code = c.exchange(call, ("from rank %d"):format(root), gives, only(n, root, true))
-  if not parts then return nil, message, code end
-  return deliver(parts[root + 1], nil, options)
+  local function post(parts) return deliver(parts[root + 1], nil, options) end
+  return finish(call, post, c.exchange(call, ("from rank %d"):format(root), gives, only(n, root, true)))
 end
 
 function M.alltoall(group, value, options)
   local call = prepare(group, "alltoall", options, { out = "cdata?" })
   local _, n = c.place(group)
-  local joined = tensor.is_tensor(value)
-  local parts, message, code = c.exchange(call, joined and row_layout(value) or "values",
-    cut(value, n, "collective.alltoall"), everywhere(n, true))
-  if not parts then return nil, message, code end
-  if not joined then return parts end
-  return deliver(concatenate(parts), nil, options)
+  local joined, layout = layout_of(value)
+  local function post(parts) return joined and deliver(concatenate(parts), nil, options) or parts end
+  return finish(call, post, c.exchange(call, layout, cut(value, n, "collective.alltoall"), everywhere(n, true)))
 end
 
 return M

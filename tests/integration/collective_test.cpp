@@ -1,0 +1,167 @@
+// Collectives as scripts call them: against a plain model, on threads, processes and hosts, and when something goes
+// wrong.
+
+#include <csignal>
+#include <random>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+std::string script(const std::string& name) { return (source_dir() / "tests/integration" / name).string(); }
+
+std::string any_seed() { return std::to_string(std::random_device{}()); }
+
+}  // namespace
+
+TEST_CASE("collectives give what a plain model gives, for any number of ranks") {
+  const JobFolder folder;
+  const std::string seed = any_seed();
+  const Words nodes =
+      GENERATE(Words{"-n", "1"}, Words{"-n", "2"}, Words{"-n", "3"}, Words{"-n", "5"}, Words{"-n", "8"},
+               Words{"-n", "2", "--isolate"}, Words{"-n", "3", "--isolate"}, Words{"-n", "5", "--isolate"});
+  const Finished run =
+      folder.run(with(nodes, {"--log-level", "error", script("collective_model.lua"), seed, "40"}), 120);
+  INFO("seed " << seed << "\n" << run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out == "all as they should be\n");
+}
+
+TEST_CASE("collectives give what a plain model gives between hosts of several nodes") {
+  const JobFolder folder;
+  const std::string seed = any_seed();
+  Hosts hosts(folder, 3, {"-n", "2", "--log-level", "error", script("collective_model.lua"), seed, "30"});
+  const std::vector<int> codes = hosts.wait(120);
+  INFO("seed " << seed << "\n" << hosts.describe());
+  CHECK(codes == std::vector<int>(3, 0));
+  CHECK(hosts.out() == "all as they should be\n");
+}
+
+TEST_CASE("sixty-four ranks combine") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local actor = require "actor"
+local co, tensor = actor.collective, actor.tensor
+for _, count in ipairs { 1, 100000 } do
+  local got = co.allreduce(tensor.full({ count }, actor.rank))
+  assert(got:get(1) == 64 * 63 / 2 and got:get(count) == 64 * 63 / 2)
+end
+assert(co.allgather(tensor.full({ 1 }, actor.rank)):get(64) == 63)
+print "combined"
+)");
+  const Finished run = folder.run({"-n", "64", "--log-level", "error", "job.lua"}, 120);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out == "combined\n");
+}
+
+TEST_CASE("a rank that is killed between or in collectives is named once on all others, which go on") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local actor = require "actor"
+local co, tensor = actor.collective, actor.tensor
+local ffi = require "ffi"
+ffi.cdef "int getpid(); int kill(int, int);"
+local count, seed = tonumber((...)), tonumber((select(2, ...)))
+local last = actor.rng(seed):int(20, 200)
+local i, told = 0, {}
+while i < 300 do
+  i = i + 1
+  if actor.id == 2 and i == last then ffi.C.kill(ffi.C.getpid(), 9) end
+  local mine = tensor.full({ count }, i)
+  local got, message, code = co.allreduce(mine)
+  if not got then
+    told[#told + 1] = ("call %d: %s (%s)")
+      : format(i, message, code) assert(mine
+                                        : get(1) == i and mine
+                                        : get(count) == i)
+            got = assert(co.allreduce(mine)) end assert(got
+                                                        : get(1) == i * actor.size and got
+                                                        : get(count) == i * actor.size, i) end local all =
+      assert(co.allgather(table.concat(told, "; "))) for r = 2,
+            all.n do assert(all[r] == all[1], all[r]) end print(actor.size.." ranks: "..all[1]
+                                                                : gsub("call %d+: ", ""))) ");
+      const std::string count = GENERATE("10", "60000");
+  const std::string seed = any_seed();
+  const Finished run = folder.run({"-n", "4", "--isolate", "--log-level", "error", "job.lua", count, seed}, 120);
+  INFO("seed " << seed << "\n" << run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out, Contains("3 ranks: allreduce: rank 2 lost (peer_lost)\n"));
+}
+
+TEST_CASE("collectives that do not fit together are errors with both ranks and both lines") {
+  struct Misfit {
+    std::string even, odd, says;
+  };
+  const Misfit misfit = GENERATE(
+      Misfit{"co.allreduce(tensor.ones { 3 })", "co.allreduce(tensor.ones { 4 })", "allreduce sum float32[4]"},
+      Misfit{"co.allreduce(tensor.ones { 3 })", "co.allreduce(tensor.ones({ 3 }, { dtype = 'float64' }))",
+             "allreduce sum float64[3]"},
+      Misfit{"co.allreduce(tensor.ones { 90000 })", "co.allreduce(tensor.ones { 90000 }, 'max')",
+             "allreduce max float32[90000]"},
+      Misfit{"co.allgather(tensor.ones { 3, 2 })", "co.allgather(tensor.ones { 3, 3 })", "allgather float32[*,3]"},
+      Misfit{"co.broadcast(1, 0)", "co.broadcast(1, 1)", "broadcast from rank 1"},
+      Misfit{"co.barrier()", "co.alltoall { 1, 2 }", "alltoall values"});
+  const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
+  const JobFolder folder;
+  folder.write("job.lua",
+               "local actor = require 'actor'\nlocal co, tensor = actor.collective, actor.tensor\n"
+               "if actor.rank == 0 then\n  " +
+                   misfit.even + "\nelse\n  " + misfit.odd + "\nend\n");
+  const Finished run = folder.run(with(nodes, {"--log-level", "error", "job.lua"}));
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains("ranks disagree on a collective: rank 0 is in ") && Contains("at job.lua:4") &&
+                          Contains("rank 1 is in " + misfit.says) && Contains("at job.lua:6"));
+}
+
+TEST_CASE("wrong arguments of collectives are errors at the user's line") {
+  struct Wrong {
+    std::string call, says;
+  };
+  const Wrong wrong = GENERATE(
+      Wrong{"co.allreduce(3)", "bad argument 'tensor' to collective.allreduce: expected tensor, got number"},
+      Wrong{"co.allreduce(t, 'median')", "expected one of sum, mean, min, max, prod or a function, got 'median'"},
+      Wrong{"co.allreduce(t, 'sum', { algorithm = 'tree' })", "there is no 'tree' for it"},
+      Wrong{"co.allreduce(t, 'sum', { fast = true })", "unknown option 'fast' to collective.allreduce"},
+      Wrong{"co.allreduce(t, 'sum', { timeout = -1 })", "bad argument 'timeout' to collective.allreduce"},
+      Wrong{"co.allreduce(t, 'sum', { out = require('actor').tensor.ones { 4 } })", "4"},
+      Wrong{"co.broadcast(t, 2)", "there is no rank 2 among 2"},
+      Wrong{"co.broadcast(t, 1.5)", "bad argument 'root' to collective.broadcast: expected an integer"},
+      Wrong{"co.broadcast(print, 0)", "function"}, Wrong{"co.gather(t, 5)", "there is no rank 5 among 2"},
+      Wrong{"co.scatter({ 1, 2, 3 })", "expected 2 values, one for each rank, got 3"},
+      Wrong{"co.alltoall('x')", "expected table, got string"},
+      Wrong{"co.group('g', { 0, 7 })", "there is no rank 7 among 2"}, Wrong{"co.group('', { 0 })", "expected a name"},
+      Wrong{"co.allreduce(t, function() error('no sum') end)", "no sum"});
+  const JobFolder folder;
+  folder.write("job.lua", "local co = require('actor').collective\nlocal t = require('actor').tensor.ones { 3 }\n" +
+                              wrong.call + "\n");
+  const Finished run = folder.run({"-n", "2", "--log-level", "error", "job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains("job.lua:3: ") && Contains(wrong.says));
+}
+
+TEST_CASE("a collective that times out says who is missing, and the next one works") {
+  const JobFolder folder;
+  folder.write("job.lua", kMeeting + std::string(R"(
+local co = require("actor").collective
+local rank = require("actor").rank
+if rank == 1 then await "given up" end
+local passed, message, code = co.barrier { timeout = 0.2 }
+if rank == 0 then
+  print(passed, message, code)
+  tell "given up"
+end
+assert(co.barrier())
+print "and on"
+)"));
+  const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
+  const Finished run = folder.run(with(nodes, {"--log-level", "error", "job.lua"}));
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out == "nil\tbarrier: rank 1 has not answered in time\ttimeout\nand on\n");
+}
