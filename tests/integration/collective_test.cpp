@@ -6,6 +6,7 @@
 
 #include "tests/integration/jobs.hpp"
 
+using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
@@ -42,7 +43,7 @@ TEST_CASE("collectives give what a plain model gives between hosts of several no
 
 TEST_CASE("sixty-four ranks combine") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
+  folder.write("job.lua", R"lua(
 local actor = require "actor"
 local co, tensor = actor.collective, actor.tensor
 for _, count in ipairs { 1, 100000 } do
@@ -51,7 +52,7 @@ for _, count in ipairs { 1, 100000 } do
 end
 assert(co.allgather(tensor.full({ 1 }, actor.rank)):get(64) == 63)
 print "combined"
-)");
+)lua");
   const Finished run = folder.run({"-n", "64", "--log-level", "error", "job.lua"}, 120);
   INFO(run.description);
   CHECK(run.status == 0);
@@ -60,7 +61,7 @@ print "combined"
 
 TEST_CASE("a rank that is killed between or in collectives is named once on all others, which go on") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
+  folder.write("job.lua", R"lua(
 local actor = require "actor"
 local co, tensor = actor.collective, actor.tensor
 local ffi = require "ffi"
@@ -147,7 +148,7 @@ TEST_CASE("wrong arguments of collectives are errors at the user's line") {
 
 TEST_CASE("a collective that times out says who is missing, and the next one works") {
   const JobFolder folder;
-  folder.write("job.lua", kMeeting + std::string(R"(
+  folder.write("job.lua", kMeeting + std::string(R"lua(
 local co = require("actor").collective
 local rank = require("actor").rank
 if rank == 1 then await "given up" end
@@ -158,7 +159,7 @@ if rank == 0 then
 end
 assert(co.barrier())
 print "and on"
-)"));
+)lua"));
   const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   const Finished run = folder.run(with(nodes, {"--log-level", "error", "job.lua"}));
   INFO(run.description);
