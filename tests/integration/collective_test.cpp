@@ -1,8 +1,9 @@
 // Collectives as scripts call them: against a plain model, on threads, processes and hosts, and when something goes
 // wrong.
 
-#include <csignal>
 #include <random>
+
+#include <catch2/catch.hpp>
 
 #include "tests/integration/jobs.hpp"
 
@@ -34,7 +35,7 @@ TEST_CASE("collectives give what a plain model gives, for any number of ranks") 
 TEST_CASE("collectives give what a plain model gives between hosts of several nodes") {
   const JobFolder folder;
   const std::string seed = any_seed();
-  Hosts hosts(folder, 3, {"-n", "2", "--log-level", "error", script("collective_model.lua"), seed, "30"});
+  Hosts hosts(folder, 3, {"-n", "2", script("collective_model.lua"), seed, "30"});
   const std::vector<int> codes = hosts.wait(120);
   INFO("seed " << seed << "\n" << hosts.describe());
   CHECK(codes == std::vector<int>(3, 0));
@@ -75,17 +76,17 @@ while i < 300 do
   local mine = tensor.full({ count }, i)
   local got, message, code = co.allreduce(mine)
   if not got then
-    told[#told + 1] = ("call %d: %s (%s)")
-      : format(i, message, code) assert(mine
-                                        : get(1) == i and mine
-                                        : get(count) == i)
-            got = assert(co.allreduce(mine)) end assert(got
-                                                        : get(1) == i * actor.size and got
-                                                        : get(count) == i * actor.size, i) end local all =
-      assert(co.allgather(table.concat(told, "; "))) for r = 2,
-            all.n do assert(all[r] == all[1], all[r]) end print(actor.size.." ranks: "..all[1]
-                                                                : gsub("call %d+: ", ""))) ");
-      const std::string count = GENERATE("10", "60000");
+    told[#told + 1] = ("call %d: %s (%s)"):format(i, message, code)
+    assert(mine:get(1) == i and mine:get(count) == i)
+    got = assert(co.allreduce(mine))
+  end
+  assert(got:get(1) == i * actor.size and got:get(count) == i * actor.size, i)
+end
+local all = assert(co.allgather(table.concat(told, "; ")))
+for r = 2, all.n do assert(all[r] == all[1], all[r]) end
+print(actor.size .. " ranks: " .. (all[1]:gsub("call %d+: ", "")))
+)lua");
+  const std::string count = GENERATE("10", "60000");
   const std::string seed = any_seed();
   const Finished run = folder.run({"-n", "4", "--isolate", "--log-level", "error", "job.lua", count, seed}, 120);
   INFO("seed " << seed << "\n" << run.description);
