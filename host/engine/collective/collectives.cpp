@@ -21,6 +21,13 @@ std::string ranks_text(const std::vector<uint32_t>& ranks) {
   return text;
 }
 
+/// "rank 2 has", "ranks 1, 2 have": whom a call waits for.
+std::string missing_text(const CollectiveCall& call) {
+  std::vector<uint32_t> ranks;
+  for (const uint32_t member : call.missing()) ranks.push_back(call.group().ranks[member]);
+  return ranks_text(ranks) + (ranks.size() == 1 ? " has" : " have");
+}
+
 uint64_t world_of(const std::vector<NodeId>& ids) { return XXH3_64bits(ids.data(), ids.size() * sizeof(NodeId)); }
 
 }  // namespace
@@ -260,32 +267,31 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
   const Port::Match wanted = match(group);
   std::vector<Frame> frames;
   uint64_t epoch = node_.membership().epoch();
-  bool asked = false;
+  std::optional<Error> given_up;
+  double last_moment = kForever;  // until when the leader may say how the call has ended after that
   AH_TRY(call.begin());
   while (!call.over()) {
     const double now = node_.clock().now();
-    if (!call.decided()) {
-      if (now >= deadline + kForLeader) {
-        call.abandon(
-            {Code::timeout, call.spec().name + ": " + ranks_text({live.group.ranks[0]}) + " has not answered in time"});
-        continue;
-      }
-      if (now >= deadline && !asked) {
-        asked = true;
-        std::vector<uint32_t> ranks;
-        for (const uint32_t member : call.missing()) ranks.push_back(live.group.ranks[member]);
-        AH_TRY(call.give_up({Code::timeout, call.spec().name + ": " + ranks_text(ranks) +
-                                                (ranks.size() == 1 ? " has" : " have") + " not answered in time"}));
-        continue;
-      }
-      if (const Status there = inquiry.look(call.missing()); !there.ok()) {
+    if (given_up && now >= last_moment) {
+      call.abandon(*given_up);
+      continue;
+    }
+    if (!call.decided() && !given_up) {
+      if (now >= deadline) {
+        given_up = Error{Code::timeout, call.spec().name + ": " + missing_text(call) + " not answered in time"};
+      } else if (const Status there = inquiry.look(call.missing()); !there.ok()) {
         if (there.error().code != Code::mismatch) return there;
-        AH_TRY(call.give_up(there.error()));
+        given_up = there.error();
+      }
+      if (given_up) {
+        last_moment = node_.clock().now() + kForLeader;
+        AH_TRY(call.give_up(*given_up));
+        continue;
       }
     }
     // Looked at after whatever may have taken a wake, and before the next wait.
     const MembershipPtr newest = node_.newest_membership();
-    const double until = std::min(asked ? deadline + kForLeader : deadline, inquiry.next());
+    const double until = given_up ? last_moment : std::min(deadline, inquiry.next());
     frames.clear();
     // What was sent before its sender was lost is here when the loss is known, and counts.
     const bool changed = newest->epoch() != epoch;
