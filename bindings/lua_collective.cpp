@@ -36,8 +36,8 @@ int failure(lua_State* L, const Error& error) {
   raise_error(L, error);
 }
 
-/// What every call is told in one table: {group =, name =, timeout =, algorithm =, reproducible =, async =}. The
-/// standard library has checked the types.
+/// What every call is told in one table: {group =, name =, about =, timeout =, algorithm =, reproducible =, async =};
+/// `about` is more that has to be the same on all ranks. The standard library has checked the types.
 struct Call {
   CollectiveGroup* group = nullptr;
   CallSpec spec;
@@ -86,6 +86,7 @@ Call call_at(lua_State* L, int table, CollectiveKind kind) {
   lua_pop(L, 1);
   spec.signature = spec.name;
   if (!call.group->name.empty()) spec.signature += " in group '" + call.group->name + "'";
+  if (const std::string about = text_field(L, table, "about"); !about.empty()) spec.signature += " " + about;
   if (spec.choice.reproducible) spec.signature += " reproducible";
   lua_getfield(L, table, "async");
   call.async = lua_toboolean(L, -1) != 0;

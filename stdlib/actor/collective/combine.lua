@@ -1,0 +1,148 @@
+--- How a table's partitions of one id become one: the built-in combiners on numbers and tensors, or a function of the
+--- user's. Values are folded in the order in which they are given, so the same values in the same order give the same
+--- bits. What is folded is never changed: a fold that fails leaves all values as they were.
+local check = require("actor.check")
+local tensor = require("actor.tensor")
+
+local is_tensor = tensor.is_tensor
+
+local M = {}
+
+---@class actor.Combiner
+---@field name string "sum", or "function"
+---@field fn? fun(a: any, b: any): any the user's
+---@field weighted boolean a mean: each partition counts as many values
+
+-- On numbers, and the names of the tensors' methods.
+local numbers = {
+  sum = function(a, b) return a + b end,
+  prod = function(a, b) return a * b end,
+  min = math.min,
+  max = math.max,
+}
+local methods = { sum = "add", prod = "mul", min = "minimum", max = "maximum" }
+local names = { "sum", "mean", "min", "max", "prod" }
+
+---The combiner of that name, or of a function.
+---@param combiner any "sum" (also when nil), "mean", "min", "max", "prod" or a function
+---@param fn string the function as the user knows it
+---@return actor.Combiner
+function M.new(combiner, fn)
+  if combiner == nil then combiner = "sum" end
+  if type(combiner) == "function" then return { name = "function", fn = combiner, weighted = false } end
+  if type(combiner) ~= "string" then check.wrong("combiner", fn, "string or function", combiner) end
+  check.one_of(combiner, names, "combiner", fn)
+  return { name = combiner, weighted = combiner == "mean" }
+end
+
+---A copy that shares nothing with the value.
+---@generic T
+---@param value T
+---@return T
+local function copy(value)
+  if is_tensor(value) then return value:clone() end
+  if type(value) ~= "table" then return value end
+  local out = {}
+  for key, item in pairs(value) do out[key] = copy(item) end
+  return out
+end
+M.copy = copy
+
+---"float32[2,3]", "number".
+---@param value any
+---@return string
+local function layout(value)
+  if not is_tensor(value) then return type(value) end
+  return ("%s[%s]"):format(value.dtype, table.concat(value.shape, ","))
+end
+M.layout = layout
+
+local function fits(name, a, b)
+  if type(a) == "number" and type(b) == "number" then return true end
+  local left, right = layout(a), layout(b)
+  if is_tensor(a) and left == right then return true end
+  if left ~= right then return nil, ("%s and %s do not fit together"):format(left, right) end
+  return nil, ("the combiner '%s' is for tensors and numbers, not for a %s"):format(name, left)
+end
+
+-- `total` with `value`; into `total` when it is a tensor of the fold's own.
+local function step(name, total, value, own)
+  if type(total) == "number" then return numbers[name](total, value) end
+  return total[own and methods[name] .. "_" or methods[name]](total, value)
+end
+
+---@class actor.Fold partitions that are being combined, by id
+---@field values table<integer, any>
+---@field weights table<integer, number> of a mean, 1 where absent
+---@field wrong string|nil what went wrong first
+local Fold = {}
+Fold.__index = Fold
+
+---@param combiner actor.Combiner
+---@return actor.Fold
+function M.fold(combiner)
+  -- folded[id]: made of several; free[id]: nobody else has it, so it may be changed.
+  return setmetatable({ combiner = combiner, values = {}, weights = {}, folded = {}, free = {} }, Fold)
+end
+
+-- Whether both were combined; the error text when not.
+function Fold:combine(id, value, weight, received)
+  local combiner, total = self.combiner, self.values[id]
+  local own = self.free[id]
+  if combiner.fn then
+    -- The user's function may change what it is given.
+    local worked, result = pcall(combiner.fn, own and total or copy(total), received and value or copy(value))
+    if not worked then return nil, "the combiner failed: " .. tostring(result) end
+    if result == nil then return nil, "the combiner gave nil" end
+    self.values[id] = result
+    return true
+  end
+  local fit, why = fits(combiner.name, total, value)
+  if not fit then return nil, why end
+  if combiner.weighted then
+    -- Sums until the end.
+    local before = self.weights[id] or 1
+    if not self.folded[id] and before ~= 1 then total, own = total * before, true end
+    if weight ~= 1 then value = value * weight end
+    self.weights[id] = before + weight
+  end
+  self.values[id] = step(combiner.weighted and "sum" or combiner.name, total, value, own)
+  return true
+end
+
+---Adds a partition. After one that could not be combined the others are passed over.
+---@param id integer
+---@param value any
+---@param weight? number
+---@param received? boolean it is nobody else's, so the fold may change it
+function Fold:add(id, value, weight, received)
+  if self.wrong then return end
+  if self.values[id] == nil then
+    self.values[id] = value
+    self.free[id] = received
+    if weight and weight ~= 1 then self.weights[id] = weight end
+    return
+  end
+  local worked, why = self:combine(id, value, weight or 1, received)
+  if not worked then
+    self.wrong = ("partition %d: %s"):format(id, why)
+  else
+    self.folded[id], self.free[id] = true, true
+  end
+end
+
+---The combined partitions.
+---@return table<integer, any>|nil values nil when something went wrong
+---@return table<integer, number>|string weights or what went wrong
+function Fold:finish()
+  if self.wrong then return nil, self.wrong end
+  if self.combiner.weighted then
+    for id in pairs(self.folded) do
+      local total, weight = self.values[id], self.weights[id]
+      self.values[id] = is_tensor(total) and total:div_(weight) or total / weight
+    end
+  end
+  return self.values, self.weights
+end
+
+return M

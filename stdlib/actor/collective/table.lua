@@ -1,0 +1,181 @@
+--- Tables: partitions (tensors or other values) by integer id, a part of them at each rank, and a combiner that makes
+--- one of two with the same id. What is local is here; the collective operations are in table_operations.lua, shared
+--- access in table_sharing.lua.
+---
+---     local counts = collective.table{ combiner = "sum" }
+---     counts:add(7, 1)
+---     counts:regroup()
+local check = require("actor.check")
+local combine = require("actor.collective.combine")
+
+local M = {}
+
+local largest_id = 2 ^ 53
+
+---@class actor.Table
+---@field group actor.Collectives|nil whose table it is; nil: everybody's
+---@field name string|nil
+---@field parts table<integer, any> internal: this rank's partitions; those of a table that is being shared are old
+---@field weights table<integer, number> internal: of a mean, how many values a partition stands for where not 1
+---@field combiner actor.Combiner internal
+---@field partitioner fun(id: integer, n: integer): integer internal
+---@field sharing table|nil internal: what lock needs, between a regroup() and the end of sharing
+local Table = {}
+Table.__index = Table
+
+local function by_remainder(id, n) return id % n end
+
+local function check_id(id, fn)
+  check.integer(id, "id", fn, -largest_id, largest_id)
+end
+
+---@class actor.TableOptions
+---@field combiner? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any default "sum". A function gives the combined
+---value and may change `a` and `b`. "mean" is the mean of all values that were ever set or added, each counting once
+---@field partitioner? fun(id: integer, n: integer): integer the rank, 0 .. n-1, that an id belongs to; default id mod n
+---@field group? actor.Collectives default everybody
+---@field name? string for messages; every rank gives the same
+---@field shared? boolean after `regroup` its partitions may be used under `lock` by every rank
+
+---An empty table. Costs no communication: each rank makes its own, with the same options.
+---@param options? actor.TableOptions
+---@return actor.Table
+function M.new(options)
+  local fn = "collective.table"
+  options = options or {}
+  check.options(options, {
+    combiner = "string|function?", partitioner = "function?", group = "table?", name = "string?", shared = "boolean?",
+  }, fn)
+  local group = options.group
+  if group and type(group.number) ~= "number" then check.wrong("group", fn, "what collective.group gives", group) end
+  return setmetatable({
+    combiner = combine.new(options.combiner, fn),
+    partitioner = options.partitioner or by_remainder,
+    group = group,
+    name = options.name,
+    shared = options.shared or false,
+    parts = {},
+    weights = {},
+  }, Table)
+end
+
+---@param value any
+---@return boolean
+function M.is_table(value)
+  return type(value) == "table" and getmetatable(value) == Table
+end
+
+-- What is shared is changed under locks only.
+local function check_own(self, fn)
+  if self.sharing then
+    check.fail("%s: the table is shared since its regroup(); use lock(), or unshare() it first", fn)
+  end
+end
+
+---Puts a partition there, whatever was there before. The table keeps the value itself, not a copy.
+---@param id integer
+---@param value any what can travel: a tensor, a number, a plain Lua value; not nil
+function Table:set(id, value)
+  check_id(id, "table:set")
+  if value == nil then check.wrong("value", "table:set", "a value (see remove)", value) end
+  check_own(self, "table:set")
+  self.parts[id], self.weights[id] = value, nil
+end
+
+---Adds a partition: where there is one of that id already the combiner makes one of both. Neither is changed.
+---@param id integer
+---@param value any
+function Table:add(id, value)
+  check_id(id, "table:add")
+  if value == nil then check.wrong("value", "table:add", "a value", value) end
+  check_own(self, "table:add")
+  local old = self.parts[id]
+  if old == nil then
+    self.parts[id] = value
+    return
+  end
+  local fold = combine.fold(self.combiner)
+  fold:add(id, old, self.weights[id])
+  fold:add(id, value)
+  local values, weights = fold:finish()
+  if not values then check.fail("table:add: %s", weights) end
+  self.parts[id], self.weights[id] = values[id], weights[id]
+end
+
+---This rank's partition of that id; nil when it has none. Of a table that is shared: a copy of the newest value.
+---@param id integer
+---@return any|nil
+function Table:get(id)
+  check_id(id, "table:get")
+  local value = self.parts[id]
+  if value == nil or not self.sharing then return value end
+  return self.sharing.read(id)
+end
+
+---Takes a partition away.
+---@param id integer
+---@return any|nil value the one that was there
+function Table:remove(id)
+  check_id(id, "table:remove")
+  check_own(self, "table:remove")
+  local value = self.parts[id]
+  self.parts[id], self.weights[id] = nil, nil
+  return value
+end
+
+---The ids of this rank's partitions, in order.
+---@return integer[]
+function Table:ids()
+  local ids = {}
+  for id in pairs(self.parts) do ids[#ids + 1] = id end
+  table.sort(ids)
+  return ids
+end
+
+---How many partitions this rank has.
+---@return integer
+function Table:size()
+  local count = 0
+  for _ in pairs(self.parts) do count = count + 1 end
+  return count
+end
+
+---This rank's partitions in the order of their ids, as of now: what is added meanwhile is not seen.
+---@return fun(): integer, any
+function Table:pairs()
+  local ids, i = self:ids(), 0
+  return function()
+    while true do
+      i = i + 1
+      local id = ids[i]
+      if id == nil then return nil end
+      local value = self:get(id)
+      if value ~= nil then return id, value end
+    end
+  end
+end
+
+---A table of its own with copies of this rank's partitions; not shared.
+---@return actor.Table
+function Table:copy()
+  local other = setmetatable({}, Table)
+  for key, value in pairs(self) do other[key] = value end
+  other.parts, other.weights, other.sharing = {}, {}, nil
+  for id, value in self:pairs() do
+    other.parts[id], other.weights[id] = combine.copy(value), self.weights[id]
+  end
+  return other
+end
+
+---Takes all of this rank's partitions away.
+---@return actor.Table self
+function Table:clear()
+  check_own(self, "table:clear")
+  self.parts, self.weights = {}, {}
+  return self
+end
+
+for name, method in pairs(require("actor.collective.table_operations")) do Table[name] = method end
+for name, method in pairs(require("actor.collective.table_sharing").methods) do Table[name] = method end
+
+return M

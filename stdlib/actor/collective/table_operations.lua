@@ -1,0 +1,354 @@
+--- The collective operations of tables. Every rank of the group calls the same one with a table made alike; a rank's
+--- table may be empty. Partitions of one id are combined in rank order, so results are the same bits whatever the
+--- timing. Each operation gives the table itself, or nil, message, code when a rank is lost or the time is up; then, and
+--- when it raises, the tables of all ranks are as they were. After one that succeeds a partition may be another tensor
+--- than before: `get` it again.
+---
+--- n ranks, tables of S bytes each. broadcast: S from the root to each. reduce: S from each to the root. allgather: S
+--- from each to each. regroup, push: at most S from each. allreduce: at most 2S from each, or one all-reduce of tensors
+--- where all ranks have the same ids with tensors of the same layout.
+local check = require("actor.check")
+local node = require("actor.c.node")
+local c = require("actor.c.collective")
+local combine = require("actor.collective.combine")
+local parcels = require("actor.collective.table_parcels")
+local permutations = require("actor.collective.permutation")
+local sharing = require("actor.collective.table_sharing")
+
+---@class actor.Table
+local Table = {}
+
+---@class actor.TableCallOptions
+---@field timeout? number seconds; without it a live rank is waited for as long as it takes
+
+local begin, about, exchange, everywhere = parcels.begin, parcels.about, parcels.exchange, parcels.everywhere
+
+local function checked_root(root, fn)
+  if root == nil then return 0 end
+  check.integer(root, "root", fn, 0)
+  return root
+end
+
+-- All parcels combined, in rank order; `before` (of the table itself) come first. Nil and the reason when two do not fit.
+local function combined(tbl, got, me, n, before)
+  local fold = combine.fold(tbl.combiner)
+  for place = 0, n - 1 do
+    local parcel = got[place + 1]
+    if before then
+      for _, id in ipairs(parcel.ids) do
+        if fold.values[id] == nil and before.values[id] ~= nil then
+          fold:add(id, before.values[id], before.weights[id], false)
+        end
+      end
+    end
+    parcels.absorb(fold, parcel, place ~= me)
+  end
+  return fold:finish()
+end
+
+-- Adds what ranks must know to share a table together.
+local function for_sharing(tbl, gives, me)
+  if not tbl.shared then return gives end
+  local number = me == 0 and sharing.draw_number() or nil
+  for i, parcel in ipairs(gives) do
+    gives[i] = { ids = parcel.ids, values = parcel.values, weights = parcel.weights, failed = parcel.failed,
+      id = node.id, number = number }
+  end
+  return gives
+end
+
+-- The end of an operation that gives the table new partitions at their owners: kept when all ranks could combine.
+local function conclude(call, tbl, values, weights, got)
+  local shared
+  if values and tbl.shared then shared = sharing.publish(values, got) end
+  local concluded, message, code = parcels.conclude(call, not values and weights --[[@as string]] or nil, function()
+    if shared then sharing.withdraw(shared) end
+  end)
+  if not concluded then return nil, message, code end
+  sharing.replace(tbl, values, weights --[[@as table]], shared)
+  return true
+end
+
+---Gives the root's whole table to all, in place of theirs.
+---@param root? integer rank, default 0
+---@param options? actor.TableCallOptions
+---@return actor.Table|nil self
+---@return string? message "broadcast: rank 2 lost"
+---@return string? code "peer_lost" or "timeout"
+function Table:broadcast(root, options)
+  local call = begin(self, "broadcast", options)
+  root = checked_root(root, "table:broadcast")
+  local settled, message, code = sharing.settle(self, call)
+  if not settled then return nil, message, code end
+  local values, weights = sharing.newest(self)
+  local parcel = parcels.pack(values, weights)
+  call.about = about(self)
+  local got
+  got, message, code = c.broadcast(call, parcel, root)
+  if not got then return nil, message, code end
+  if got ~= true then values, weights = parcels.unpack(got) end
+  sharing.replace(self, values, weights)
+  return self
+end
+
+---Combines all ranks' tables at the root; those of the others stay as they are.
+---@param root? integer rank, default 0
+---@param options? actor.TableCallOptions
+---@return actor.Table|nil self
+---@return string? message
+---@return string? code
+function Table:reduce(root, options)
+  local call = begin(self, "reduce", options)
+  root = checked_root(root, "table:reduce")
+  local settled, message, code = sharing.settle(self, call)
+  if not settled then return nil, message, code end
+  local own, own_weights = sharing.newest(self)
+  local got, me, n = exchange(call, function(me, n)
+    if root >= n then check.fail("bad argument 'root' to table:reduce: there is no rank %d among %d", root, n) end
+    local signature = ("%s to rank %d"):format(about(self), root)
+    return signature, { [root + 1] = parcels.pack(own, own_weights) }, everywhere(n, me == root)
+  end)
+  if not got then return nil, me, n end
+  local values, weights = own, own_weights
+  if me == root then values, weights = combined(self, got, me, n) end
+  local concluded
+  concluded, message, code = parcels.conclude(call, not values and weights or nil)
+  if not concluded then return nil, message, code end
+  sharing.replace(self, values, weights)
+  return self
+end
+
+-- Spreads ids evenly, whatever their pattern; the same on every machine.
+local function spread(id, n)
+  local x = id * 0.6180339887498949
+  return math.min(n - 1, math.floor((x - math.floor(x)) * n))
+end
+
+---Gives every rank the union of all tables, partitions of one id combined. Each part of the ids is combined by one rank:
+---for tables that have much in common.
+---@param options? actor.TableCallOptions
+---@return actor.Table|nil self
+---@return string? message
+---@return string? code
+function Table:allreduce(options)
+  local call = begin(self, "allreduce", options)
+  local settled, message, code = sharing.settle(self, call)
+  if not settled then return nil, message, code end
+  local own, own_weights = sharing.newest(self)
+  local got, me, n = exchange(call, function(_, n)
+    return about(self), parcels.deal(spread, own, own_weights, n), everywhere(n, true)
+  end)
+  if not got then return nil, me, n end
+  local part, weights = combined(self, got, me, n)
+  local parcel = part and parcels.pack(part, weights) or { failed = weights }
+  local whole
+  whole, message, code = exchange(call, function(_, ranks)
+    return about(self) .. ", combined", everywhere(ranks, parcel), everywhere(ranks, true)
+  end)
+  if not whole then return nil, message, code end
+  parcels.raise_failed(call, whole, n)
+  local values
+  values, weights = combined(self, whole, me, n)
+  sharing.replace(self, values, weights)
+  return self
+end
+
+---As allreduce, by another way: every rank sends its whole table to each and combines by itself. For tables that have
+---little in common.
+---@param options? actor.TableCallOptions
+---@return actor.Table|nil self
+---@return string? message
+---@return string? code
+function Table:allgather(options)
+  local call = begin(self, "allgather", options)
+  local settled, message, code = sharing.settle(self, call)
+  if not settled then return nil, message, code end
+  local own, own_weights = sharing.newest(self)
+  local got, me, n = exchange(call, function(_, n)
+    return about(self), everywhere(n, parcels.pack(own, own_weights)), everywhere(n, true)
+  end)
+  if not got then return nil, me, n end
+  local values, weights = combined(self, got, me, n)
+  local concluded
+  concluded, message, code = parcels.conclude(call, not values and weights or nil)
+  if not concluded then return nil, message, code end
+  sharing.replace(self, values, weights)
+  return self
+end
+
+---Moves each partition to the rank that the partitioner names, which combines what it gets. A table made with `shared`
+---is shared from then on: see `lock`.
+---@param options? actor.TableCallOptions
+---@return actor.Table|nil self
+---@return string? message
+---@return string? code
+function Table:regroup(options)
+  local call = begin(self, "regroup", options)
+  local settled, message, code = sharing.settle(self, call)
+  if not settled then return nil, message, code end
+  local own, own_weights = sharing.newest(self)
+  local got, me, n = exchange(call, function(me, n)
+    local dealt = parcels.deal(self.partitioner, own, own_weights, n)
+    return about(self), for_sharing(self, dealt, me), everywhere(n, true)
+  end)
+  if not got then return nil, me, n end
+  parcels.raise_failed(call, got, n)
+  local concluded
+  local values, weights = combined(self, got, me, n)
+  concluded, message, code = conclude(call, self, values, weights, got)
+  if not concluded then return nil, message, code end
+  return self
+end
+
+-- Checks the other table of an operation of two.
+local function check_global(self, global, fn)
+  if type(global) ~= "table" or getmetatable(global) ~= getmetatable(self) then
+    check.wrong("global", fn, "a table of collective.table", global)
+  end
+  if global == self then check.fail("bad argument 'global' to %s: it is the same table", fn) end
+  if (global.group and global.group.number) ~= (self.group and self.group.number) then
+    check.fail("bad argument 'global' to %s: it is another group's", fn)
+  end
+end
+
+-- Both tables free of changes that are on their way.
+local function settle_both(self, global, call)
+  local settled, message, code = sharing.settle(self, call)
+  if settled then settled, message, code = sharing.settle(global, call) end
+  return settled, message, code
+end
+
+-- Copies of what this rank gives to itself, which two tables would share otherwise.
+local function with_copies(parcel)
+  local values = {}
+  for i, value in ipairs(parcel.values) do values[i] = combine.copy(value) end
+  return { ids = parcel.ids, values = values, weights = parcel.weights, failed = parcel.failed, id = parcel.id,
+    number = parcel.number }
+end
+
+---Sends this rank's partitions to the owners that the global table's partitioner names; there its combiner adds them to
+---what the global table has. This table stays as it is.
+---@param global actor.Table of the same group
+---@param options? actor.TableCallOptions
+---@return actor.Table|nil self
+---@return string? message
+---@return string? code
+function Table:push(global, options)
+  local call = begin(self, "push", options)
+  check_global(self, global, "table:push")
+  local settled, message, code = settle_both(self, global, call)
+  if not settled then return nil, message, code end
+  local own, own_weights = sharing.newest(self)
+  local got, me, n = exchange(call, function(me, n)
+    local dealt = parcels.deal(global.partitioner, own, own_weights, n)
+    return ("%s to that %s"):format(about(self), about(global)), for_sharing(global, dealt, me), everywhere(n, true)
+  end)
+  if not got then return nil, me, n end
+  parcels.raise_failed(call, got, n)
+  got[me + 1] = with_copies(got[me + 1])
+  local before, before_weights = sharing.newest(global)
+  local values, weights = combined(global, got, me, n, { values = before, weights = before_weights })
+  if values then
+    for id, value in pairs(before) do
+      if values[id] == nil then values[id], weights[id] = value, before_weights[id] end
+    end
+  end
+  local concluded
+  concluded, message, code = conclude(call, global, values, weights, got)
+  if not concluded then return nil, message, code end
+  return self
+end
+
+-- What the owner answers to each rank that asks: its partitions of those ids. With `strict` an id that it has not is a
+-- failure, told to all.
+local function answers(global, asked, n, strict)
+  local values, weights = sharing.newest(global)
+  local replies = {}
+  for i = 1, n do
+    replies[i] = parcels.empty()
+    for _, id in ipairs(asked[i].ids) do
+      if values[id] ~= nil then
+        parcels.put(replies[i], id, values[id], weights[id])
+      elseif strict then
+        return everywhere(n, { failed = ("it has no partition %d, which rank %d asks for"):format(id, i - 1) })
+      end
+    end
+  end
+  return replies
+end
+
+---Fetches the global table's partitions of the ids that this table has, in place of its own.
+---@param global actor.Table of the same group
+---@param options? actor.TableCallOptions|{missing?: "error"|"skip"} what an id is that its owner in the global table does
+---not have: an error on every rank that names both (the default), or one that keeps its partition
+---@return actor.Table|nil self
+---@return string? message
+---@return string? code
+function Table:pull(global, options)
+  local call = begin(self, "pull", options, { missing = "string?" })
+  check_global(self, global, "table:pull")
+  local missing = options and options.missing or "error"
+  check.one_of(missing, { "error", "skip" }, "missing", "table:pull")
+  local settled, message, code = settle_both(self, global, call)
+  if not settled then return nil, message, code end
+  local own, own_weights = sharing.newest(self)
+  local wanted = {}
+  for id in pairs(own) do wanted[id] = true end
+  local asked, me, n = exchange(call, function(_, n)
+    return ("%s from that %s (missing = %s)"):format(about(self), about(global), missing),
+      parcels.deal(global.partitioner, wanted, {}, n), everywhere(n, true)
+  end)
+  if not asked then return nil, me, n end
+  parcels.raise_failed(call, asked, n)
+  local replies = answers(global, asked, n, missing == "error")
+  local got
+  got, message, code = exchange(call, function(_, ranks) return "answers", replies, everywhere(ranks, true) end)
+  if not got then return nil, message, code end
+  parcels.raise_failed(call, got, n)
+  got[me + 1] = with_copies(got[me + 1])
+  local values, weights = {}, {}
+  for id, value in pairs(own) do values[id], weights[id] = value, own_weights[id] end
+  for i = 1, n do
+    local some, some_weights = parcels.unpack(got[i])
+    for id, value in pairs(some) do values[id], weights[id] = value, some_weights[id] end
+  end
+  sharing.replace(self, values, weights)
+  return self
+end
+
+---Moves whole tables: to the next rank, or as the permutation says. One that is none is an error on every rank that says
+---why; where ranks give different ones the error names both.
+---@param permutation? integer[]|table<integer, integer>|fun(rank: integer, n: integer): integer where each rank sends its
+---table: a table by rank from 0, an array in rank order, or a function
+---@param options? actor.TableCallOptions
+---@return actor.Table|nil self
+---@return string? message
+---@return string? code
+function Table:rotate(permutation, options)
+  local call = begin(self, "rotate", options)
+  if permutation ~= nil and type(permutation) ~= "table" and type(permutation) ~= "function" then
+    check.wrong("permutation", "table:rotate", "table, function or nil", permutation)
+  end
+  local settled, message, code = sharing.settle(self, call)
+  if not settled then return nil, message, code end
+  local own, own_weights = sharing.newest(self)
+  local source, wrong
+  local got, me, n = exchange(call, function(me, n)
+    local targets, text = permutations.targets(permutation, n)
+    source, wrong = nil, not targets and text or nil
+    if not targets then return ("%s by no permutation: %s"):format(about(self), text), {}, {} end
+    for i, target in ipairs(targets) do
+      if target == me then source = i end
+    end
+    return ("%s by %s"):format(about(self), text), { [targets[me + 1] + 1] = parcels.pack(own, own_weights) },
+      { [source] = true }
+  end)
+  if not got then return nil, me, n end
+  if wrong then check.fail("bad argument 'permutation' to table:rotate: %s", wrong) end
+  local values, weights = own, own_weights
+  if source ~= me + 1 then values, weights = parcels.unpack(got[source]) end
+  sharing.replace(self, values, weights)
+  return self
+end
+
+return Table

@@ -1,0 +1,207 @@
+--- What the collective operations of tables are made of: partitions as parcels, exchanges whose arguments depend on who
+--- is there, and ends that are the same on every rank. A rank that cannot go on (its partitioner fails, two partitions
+--- do not fit) tells the others in place of its partitions, so that all raise and nobody waits.
+local check = require("actor.check")
+local node = require("actor.c.node")
+local events = require("actor.events")
+local c = require("actor.c.collective")
+local tensor = require("actor.tensor")
+
+local M = {}
+
+---@class actor.TableParcel partitions under way
+---@field ids integer[]
+---@field values any[]
+---@field weights number[]|nil of a mean
+---@field failed string|nil instead of all that: why there is nothing
+---@field number integer|nil from the first rank, when the table is to be shared: its number
+---@field id integer|nil the giver's permanent id, when the table is to be shared
+
+---Checks the options of an operation, and says what is called.
+---@param tbl actor.Table
+---@param name string "regroup"
+---@param options? table
+---@param more? table<string, string> further options and their kinds
+---@return table call
+function M.begin(tbl, name, options, more)
+  local fn = "table:" .. name
+  local call = { group = tbl.group and tbl.group.number or 0, name = name }
+  if options ~= nil then
+    local kinds = { timeout = "number?" }
+    for key, kind in pairs(more or {}) do kinds[key] = kind end
+    check.options(options, kinds, fn)
+    if options.timeout ~= nil then check.number(options.timeout, "timeout", fn, 0) end
+    call.timeout = options.timeout
+  end
+  if node.role == "server" then
+    check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn)
+  end
+  events.deliver()
+  return call
+end
+
+---What has to be the same on every rank, as mismatches tell it: "of table 'w' (sum)".
+---@param tbl actor.Table
+---@return string
+function M.about(tbl)
+  return ("of %s (%s%s)"):format(tbl.name and ("table '%s'"):format(tbl.name) or "a table", tbl.combiner.name,
+    tbl.shared and ", shared" or "")
+end
+
+local function sorted_ids(values)
+  local ids = {}
+  for id in pairs(values) do ids[#ids + 1] = id end
+  table.sort(ids)
+  return ids
+end
+
+---@return actor.TableParcel
+function M.empty() return { ids = {}, values = {} } end
+
+---@param parcel actor.TableParcel
+---@param id integer
+---@param value any
+---@param weight? number
+function M.put(parcel, id, value, weight)
+  local i = #parcel.ids + 1
+  parcel.ids[i], parcel.values[i] = id, value
+  if not weight or weight == 1 then return end
+  if not parcel.weights then parcel.weights = {} end
+  parcel.weights[i] = weight
+end
+
+---The weight of a parcel's i-th partition.
+---@param parcel actor.TableParcel
+---@param i integer
+---@return number
+function M.weight(parcel, i)
+  return parcel.weights and parcel.weights[i] or 1
+end
+
+---@param values table<integer, any>
+---@param weights table<integer, number>
+---@return actor.TableParcel
+function M.pack(values, weights)
+  local parcel = M.empty()
+  for _, id in ipairs(sorted_ids(values)) do M.put(parcel, id, values[id], weights[id]) end
+  return parcel
+end
+
+---The partitions of a parcel.
+---@param parcel actor.TableParcel
+---@return table<integer, any> values
+---@return table<integer, number> weights
+function M.unpack(parcel)
+  local values, weights = {}, {}
+  for i, id in ipairs(parcel.ids) do
+    values[id] = parcel.values[i]
+    local weight = M.weight(parcel, i)
+    if weight ~= 1 then weights[id] = weight end
+  end
+  return values, weights
+end
+
+---Adds a parcel's partitions to a fold.
+---@param fold actor.Fold
+---@param parcel actor.TableParcel
+---@param received boolean they came from another rank
+function M.absorb(fold, parcel, received)
+  for i, id in ipairs(parcel.ids) do fold:add(id, parcel.values[i], M.weight(parcel, i), received) end
+end
+
+---The rank that a partitioner gives an id to; nil and the reason when that is none.
+---@param partitioner fun(id: integer, n: integer): integer
+---@param id integer
+---@param n integer
+---@return integer|nil place
+---@return string? wrong
+function M.owner(partitioner, id, n)
+  local worked, place = pcall(partitioner, id, n)
+  if not worked then return nil, ("the partitioner failed for id %d: %s"):format(id, tostring(place)) end
+  if type(place) ~= "number" or place ~= math.floor(place) or place < 0 or place >= n then
+    return nil, ("the partitioner gives id %d to %s, which is no rank from 0 to %d"):format(id, tostring(place), n - 1)
+  end
+  return place
+end
+
+---Partitions dealt out by a partitioner: a parcel for each of n ranks, by place from 1.
+---@param partitioner fun(id: integer, n: integer): integer
+---@param values table<integer, any>
+---@param weights table<integer, number>
+---@param n integer
+---@return actor.TableParcel[] parcels each with `failed` when one could not be dealt
+function M.deal(partitioner, values, weights, n)
+  local parcels = {}
+  for i = 1, n do parcels[i] = M.empty() end
+  for _, id in ipairs(sorted_ids(values)) do
+    local place, wrong = M.owner(partitioner, id, n)
+    if not place then return M.everywhere(n, { failed = wrong }) end
+    M.put(parcels[place + 1], id, values[id], weights[id])
+  end
+  return parcels
+end
+
+---@param n integer
+---@param value any
+---@return any[]
+function M.everywhere(n, value)
+  local list = {}
+  for i = 1, n do list[i] = value end
+  return list
+end
+
+---Moves parcels between the ranks. What a rank has for itself does not travel: it is in the result as it is.
+---@param call table
+---@param build fun(me: integer, n: integer): string, table, table the signature, what is for each place (from 1), and
+---whether something comes from each; asked again when the membership has changed before the call is made
+---@return table|nil parcels by place from 1
+---@return integer|string me this rank's place from 0; or the message
+---@return integer|string n; or the code
+function M.exchange(call, build)
+  while true do
+    local me, n = c.place(call.group)
+    if not me then check.fail("%s: this worker is not in the group", call.name) end
+    local signature, gives, expects = build(me, n)
+    local own = gives[me + 1]
+    gives[me + 1], expects[me + 1] = nil, nil
+    gives.n, expects.n = n, n
+    local worked, got, message, code = pcall(c.exchange, call, signature, gives, expects)
+    if worked then
+      if not got then return nil, message, code end
+      got[me + 1] = own
+      return got, me, n
+    end
+    if not tostring(got):find("the membership has changed since", 1, true) then error(got, 0) end
+  end
+end
+
+---Raises on every rank what has failed on one; every rank has a parcel from each.
+---@param call table
+---@param parcels actor.TableParcel[]
+---@param n integer
+function M.raise_failed(call, parcels, n)
+  for i = 1, n do
+    if parcels[i].failed then check.fail("table:%s: rank %d: %s", call.name, i - 1, parcels[i].failed) end
+  end
+end
+
+---The end of an operation: true on every rank when nothing went wrong on any, else an error on all.
+---@param call table
+---@param wrong string|nil what went wrong here
+---@param undo? fun() called before it ends otherwise than well
+---@return true|nil
+---@return string? message
+---@return string? code
+function M.conclude(call, wrong, undo)
+  local flag, message, code = c.reduction(call, "allreduce", tensor({ wrong and 1 or 0 }), "max")
+  if flag and flag:item() == 0 then return true end
+  if undo then undo() end
+  if not flag then return nil, message, code end
+  local parcels, _, n = M.exchange(call, function(_, ranks)
+    return "what went wrong", M.everywhere(ranks, { failed = wrong }), M.everywhere(ranks, true)
+  end)
+  if not parcels then return nil, message, code end
+  M.raise_failed(call, parcels, n --[[@as integer]])
+end
+
+return M
