@@ -120,6 +120,8 @@ local locks, events = require("actor.collective.lock"), require("actor.collectiv
 M.lock = locks.lock
 M.send_event, M.get_event, M.wait_event = events.send_event, events.get_event, events.wait_event
 M.table = require("actor.collective.table").new
+M.rotator = require("actor.collective.rotator").new
+M.scheduler = require("actor.collective.scheduler").new
 
 ---A part of the workers under a name, with the same operations as methods: `group:allreduce(t)`. Members are fixed by
 ---id; ranks within it are places, from 0 in rank order, and close up when one is lost. Costs no communication: each

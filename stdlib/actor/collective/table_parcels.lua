@@ -150,14 +150,8 @@ function M.everywhere(n, value)
   return list
 end
 
----Moves parcels between the ranks. What a rank has for itself does not travel: it is in the result as it is.
----@param call table
----@param build fun(me: integer, n: integer): string, table, table the signature, what is for each place (from 1), and
----whether something comes from each; asked again when the membership has changed before the call is made
----@return table|nil parcels by place from 1
----@return integer|string me this rank's place from 0; or the message
----@return integer|string n; or the code
-function M.exchange(call, build)
+-- Calls c.exchange with arguments that suit who is there: its result, this rank's place, n, and what it has for itself.
+local function enter(call, build)
   while true do
     local me, n = c.place(call.group)
     if not me then check.fail("%s: this worker is not in the group", call.name) end
@@ -168,11 +162,48 @@ function M.exchange(call, build)
     local worked, got, message, code = pcall(c.exchange, call, signature, gives, expects)
     if worked then
       if not got then return nil, message, code end
-      got[me + 1] = own
-      return got, me, n
+      return got, me, n, own
     end
     if not tostring(got):find("the membership has changed since", 1, true) then error(got, 0) end
   end
+end
+
+---Moves parcels between the ranks. What a rank has for itself does not travel: it is in the result as it is.
+---@param call table
+---@param build fun(me: integer, n: integer): string, table, table the signature, what is for each place (from 1), and
+---whether something comes from each; asked again when the membership has changed before the call is made
+---@return table|nil parcels by place from 1
+---@return integer|string me this rank's place from 0; or the message
+---@return integer|string n; or the code
+function M.exchange(call, build)
+  local got, me, n, own = enter(call, build)
+  if not got then return nil, me, n end
+  got[me + 1] = own
+  return got, me, n
+end
+
+---As exchange, but goes on in the background. What was given may be changed when it returns.
+---@param call table
+---@param build fun(me: integer, n: integer): string, table, table
+---@return userdata|nil pending for `finish`
+---@return string? message
+---@return string? code
+function M.start(call, build)
+  local going = {}
+  for key, value in pairs(call) do going[key] = value end
+  going.async = true
+  local pending, message, code = enter(going, build)
+  if not pending then return nil, message, code end
+  return pending
+end
+
+---Waits for what `start` has begun.
+---@param pending userdata
+---@return table|nil parcels by place from 1; nothing for this rank itself
+---@return string? message
+---@return string? code
+function M.finish(pending)
+  return c.wait(pending)
 end
 
 ---Raises on every rank what has failed on one; every rank has a parcel from each.

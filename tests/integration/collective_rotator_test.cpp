@@ -1,0 +1,268 @@
+// collective.rotator and collective.scheduler in whole runs.
+
+#include <csignal>
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+// Every rank writes down in each partition that it has been there, in a file that only one may have at a time.
+constexpr const char* kRounds = R"(
+local actor = require "actor"
+local c, tensor = actor.collective, actor.tensor
+local rank, n = actor.rank, actor.size
+local function check_round(options, slices, size, rounds)
+  local t = c.table { combiner = "max" }
+  for i = 1, size + rank do t:set(i * n + rank, { count = tensor.zeros(3), by = {} }) end
+  if options.own then
+    options = { tables = { t, c.table() } }
+    options.tables[2]:set(-1 - rank, { count = tensor.zeros(3), by = {} })
+  else
+    options.table, options.slices = t, slices
+  end
+  local rotator = c.rotator(options)
+  local before = table.concat(t:ids(), " ")
+  for round = 1, rounds do
+    local calls = 0
+    assert(rotator:round(function(slice, visit)
+      calls = calls + 1
+      assert(t:size() == 0 and visit.round == round and visit.rank == rank)
+      assert(visit.time_left() == (options.bound and visit.time_left() or math.huge) and visit.home == (rank - visit.step) % n)
+      for id, value in slice:pairs() do
+        local name = "inside " .. size .. " " .. id
+        assert(not io.open(name), "two are at once at " .. name)
+        local file = assert(io.open(name, "w"))
+        assert(id % n == visit.home or id == -1 - visit.home)
+        value.count:add_(1)
+        value.by[#value.by + 1] = rank
+        file:close()
+        os.remove(name)
+      end
+    end))
+    assert(calls == n * slices)
+  end
+  assert(table.concat(t:ids(), " ") == before)
+  for id, value in t:pairs() do
+    assert(value.count:min() == n * rounds and value.count:max() == n * rounds)
+    for i = 1, n do assert(value.by[i] == (rank + i - 1) % n, "another order") end
+  end
+  local stats = rotator:stats()
+  assert(stats.rounds == rounds and stats.visits == rounds * n * slices and stats.computed >= 0 and stats.waited >= 0)
+end
+check_round({}, 2, 4, 3)
+c.barrier()
+check_round({}, 1, 5, 2)
+c.barrier()
+check_round({ restore = false }, 3, 0, 2)
+c.barrier()
+check_round({ own = true }, 2, 3, 2)
+-- A slice may grow and shrink while it is away.
+local t = c.table()
+t:set(rank, 1)
+assert(c.rotator { table = t }:round(function(slice, visit)
+  for id, value in slice:pairs() do slice:set(id, value * 2) end
+  if visit.slice == 2 then slice:add(100 + visit.home, 1) end
+end))
+assert(t:get(rank) == 2 ^ n and t:get(100 + rank) == 2 ^ n - 1 and t:size() == 2)
+-- What a visit has left of the bound falls, and never below nothing.
+local least, most = math.huge, 0
+assert(c.rotator { table = t, bound = 0.05 }:round(function(_, visit)
+  local left = visit.time_left()
+  most = math.max(most, left)
+  while visit.time_left() > 0 do end
+  least = math.min(least, visit.time_left())
+end))
+assert(most > 0 and most <= 0.05 and least == 0)
+print("rounds are right")
+)";
+
+constexpr const char* kFails = R"(
+local actor = require "actor"
+local c, tensor = actor.collective, actor.tensor
+local rank, n = actor.rank, actor.size
+local process = io.open("/proc/self/stat"):read("*n")
+local t = c.table { name = "model" }
+t:set(rank, tensor.full({ 5 }, rank))
+t:set(rank + n, tensor.full({ 5 }, rank))
+local function intact()
+  return t:size() == 2 and t:get(rank):sum() == 5 * rank and t:get(rank + actor.size + 3 - n):sum() == 5 * rank
+end
+local rotator = c.rotator { table = t }
+local fine, message = pcall(rotator.round, rotator, function(slice, visit)
+  for _, value in slice:pairs() do value:add_(1) end
+  if rank == 1 and visit.step == 1 then error("no more", 0) end
+end)
+local all = c.allgather(tostring(message))
+for i = 1, all.n do assert(all[i] == all[1]) end
+print("raised: " .. tostring(fine) .. " " .. message, intact())
+fine, message = pcall(rotator.round, rotator == nil or c.rotator { table = t, slices = rank == 1 and 3 or 2 }, print)
+print("slices: " .. message, intact())
+fine, message = pcall(c.rotator, { table = t, tables = { t } })
+print("both: " .. message)
+fine, message = pcall(c.rotator, { tables = { t, 5 } })
+print("kind: " .. message)
+local got, code
+got, message, code = rotator:round(function(slice, visit)
+  for _, value in slice:pairs() do value:add_(1) end
+  if rank == 2 and visit.step == 1 then
+    actor.log.info("stays in process %d.", process)
+    while true do end
+  end
+end)
+print("lost:", got, message, code, intact())
+assert(c.rotator { table = t }:round(function(slice)
+  for _, value in slice:pairs() do value:add_(1) end
+end))
+print("then: " .. t:get(rank):sum() - 5 * rank - 5 * actor.size)
+)";
+
+constexpr const char* kSchedulers = R"(
+local actor = require "actor"
+local c = actor.collective
+local rank, n = actor.rank, actor.size
+local items = {}
+for i = 1, 50 do items[i] = "item " .. i end
+-- Each is handed out once, to somebody.
+local function handed_out(scheduler)
+  local mine = {}
+  for item, index in scheduler:items() do
+    assert(item == items[index])
+    mine[#mine + 1] = index
+  end
+  local all, seen, count = c.allgather(mine), {}, 0
+  for r = 1, all.n do
+    for _, index in ipairs(all[r]) do
+      assert(not seen[index], "item " .. index .. " twice")
+      seen[index], count = r - 1, count + 1
+    end
+  end
+  return count, seen
+end
+for _, chunk in ipairs { 1, 7, 100 } do
+  local scheduler = c.scheduler { dynamic = items, chunk = chunk }
+  assert(handed_out(scheduler) == 50)
+  assert(handed_out(scheduler) == 0)
+  assert(handed_out(scheduler:restart()) == 50)
+end
+local static = c.scheduler { static = items }
+for _ = 1, 2 do
+  local count, by = handed_out(static)
+  assert(count == 50)
+  for i = 1, 50 do assert(by[i] == (i - 1) % n) end
+end
+for _, options in ipairs { { dynamic = items }, { static = items }, { dynamic = items, chunk = 3 } } do
+  local scheduler = c.scheduler(options)
+  for _ = 1, 2 do
+    local results = scheduler:run(function(item, index)
+      if index % 10 == 0 then return nil end
+      return { item, index * index }
+    end)
+    assert(results.n == 50)
+    for i = 1, 50 do
+      assert(i % 10 == 0 and results[i] == nil or results[i][1] == items[i] and results[i][2] == i * i)
+    end
+  end
+end
+assert(handed_out(c.scheduler { dynamic = {} }) == 0 and c.scheduler { static = {} }:run(print).n == 0)
+-- Who does not come does not keep the others from the work: all is done while rank 0 takes nothing.
+if n > 1 then
+  local scheduler, taken = c.scheduler { dynamic = items }, 0
+  if rank > 0 then
+    for _ in scheduler:items() do taken = taken + 1 end
+    c.send_event("taken", taken, { to = 0 })
+  else
+    for _ = 1, n - 1 do taken = taken + c.wait_event("taken").value end
+    assert(taken == 50)
+  end
+end
+local fine, message = pcall(static.run, static, function(_, index) if index == 9 then error("not this", 0) end end)
+local all = c.allgather(tostring(message))
+for i = 1, all.n do assert(all[i] == all[1]) end
+print("raised: " .. tostring(fine) .. " " .. message:gsub("rank %d", "rank R"))
+print("either: " .. select(2, pcall(c.scheduler, {})))
+)";
+
+// Rank 2 is killed with an item that it has begun; its results go with it, and the others do its items again.
+constexpr const char* kSchedulerKilled = R"(
+local actor = require "actor"
+local c = actor.collective
+local process = io.open("/proc/self/stat"):read("*n")
+local kind = ...
+local items = {}
+for i = 1, 20 do items[i] = i end
+local me = actor.rank
+local scheduler = c.scheduler { [kind] = items }
+local results = scheduler:run(function(item)
+  if me == 2 then
+    tell("begun")
+    actor.log.info("stays in process %d.", process)
+    while true do end
+  end
+  await("begun") -- so that it gets one
+  return item + 100
+end)
+local sum = 0
+for i = 1, 20 do sum = sum + results[i] end
+print("sum: " .. sum, actor.size)
+)";
+
+}  // namespace
+
+TEST_CASE("a round brings every slice to every rank once, one at a time, and home again") {
+  const JobFolder folder;
+  folder.write("job.lua", kRounds);
+  const std::string place = GENERATE(as<std::string>(), "1", "2", "5", "8", "threads", "isolate", "hosts");
+  const Finished run =
+      place.size() == 1 ? folder.run({"-n", place, "job.lua"}, 60) : run_at(place, folder, {"job.lua"}, 60);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out, Contains("rounds are right"));
+}
+
+TEST_CASE("a round that fails on one rank fails on all, which have again what they had") {
+  const JobFolder folder;
+  folder.write("job.lua", kFails);
+  Process run = folder.start({"-n", "3", "--isolate", "--print", "all", "job.lua"});
+  ::kill(process_of(run, "stays"), SIGKILL);
+  const auto status = run.wait(20);
+  INFO(run.describe());
+  CHECK(status == 0);
+  CHECK(count_of(run.out(), "raised: false job.lua:15: table:rotator: rank 1: no more\ttrue") == 3);
+  CHECK(count_of(run.out(), "rank 1 is in rotator round 1 of 3 slices of table 'model' (sum) at job.lua:") == 3);
+  CHECK(count_of(run.out(), "every rank must make the same calls in the same order\ttrue") == 3);
+  CHECK(count_of(run.out(), "collective.rotator takes either table or tables") == 3);
+  CHECK(count_of(run.out(), "bad argument 'tables[2]' to collective.rotator: expected a table of collective.table") ==
+        3);
+  CHECK(count_of(run.out(), "lost:\tnil\trotator: rank 2 lost\tpeer_lost\ttrue") == 2);
+  CHECK(count_of(run.out(), "then: 0") == 2);
+}
+
+TEST_CASE("schedulers hand out every item once, and give the results in order") {
+  const JobFolder folder;
+  folder.write("job.lua", kSchedulers);
+  const std::string place = GENERATE(as<std::string>(), "1", "2", "5", "8", "threads", "isolate", "hosts");
+  const Finished run =
+      place.size() == 1 ? folder.run({"-n", place, "job.lua"}, 60) : run_at(place, folder, {"job.lua"}, 60);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(line_after(run.out, "raised: "), Contains("false") && Contains("scheduler:run: rank R: item 9: not this"));
+  CHECK_THAT(line_after(run.out, "either: "), Contains("collective.scheduler takes either dynamic or static"));
+}
+
+TEST_CASE("the items of a rank that is killed are worked on by the others") {
+  const JobFolder folder;
+  folder.write("job.lua", std::string(kMeeting) + kSchedulerKilled);
+  const std::string kind = GENERATE(as<std::string>(), "dynamic", "static");
+  Process run = folder.start({"-n", "3", "--isolate", "--print", "all", "job.lua", kind});
+  ::kill(process_of(run, "stays"), SIGKILL);
+  const auto status = run.wait(20);
+  INFO(run.describe());
+  CHECK(status == 0);
+  CHECK(count_of(run.out(), "sum: 2210\t2") == 2);
+}
