@@ -172,6 +172,23 @@ function operations.allreduce(case)
   assert(case.t:allreduce() == case.t)
 end
 
+-- All ranks have the same ids with tensors alike, as a model's parameters are.
+function operations.allreduce_alike(case)
+  local ids = {}
+  for _ = 1, rng:int(1, 6) do ids[#ids + 1] = rng:int(-3, case.ids + 3) end
+  for rank = 0, n - 1 do
+    case.model.t[rank] = {}
+    if rank == me then case.t:clear() end
+    for _, id in ipairs(ids) do
+      local cell = { values = new_value(case.kind, case.combiner), weight = 1 }
+      case.model.t[rank][id] = cell
+      if rank == me then case.t:set(id, kinds[case.kind].real(cell.values)) end
+    end
+  end
+  to_all(case)
+  assert(case.t:allreduce() == case.t)
+end
+
 function operations.allgather(case)
   to_all(case)
   assert(case.t:allgather() == case.t)

@@ -7,6 +7,7 @@
 ---     end
 local check = require("actor.check")
 local clock = require("actor.ffi")("core")
+local c = require("actor.c.collective")
 local parcels = require("actor.collective.table_parcels")
 local tables = require("actor.collective.table")
 
@@ -91,72 +92,89 @@ local function copies(slices)
   return out
 end
 
--- Sends a slice to the next rank, and gets that of the one before; both in the background.
-local function begin_travel(self, call, slice, about)
-  local parcel = self.failed and { failed = self.failed } or parcels.pack(slice.parts, slice.weights)
-  slice.parts, slice.weights = {}, {}
-  return parcels.start(call, function(me, n)
-    return about, { [(me + 1) % n + 1] = parcel }, { [(me - 1) % n + 1] = true }
-  end)
+-- A round that fails goes on to its end without the user's function, since all ranks have to start the same calls. What
+-- is under way then is not waited for long.
+local function fail(round, message, code)
+  if not round.failure then round.failure, round.call.timeout = { message, code }, 0.1 end
 end
 
-local function finish_travel(self, pending, slice, source)
+-- Sends a slice to the next rank, and gets that of the one before; both in the background.
+local function begin_travel(round, slice, about)
+  local parcel = round.failed and { failed = round.failed } or parcels.pack(slice.parts, slice.weights)
+  slice.parts, slice.weights = {}, {}
+  local changed
+  local pending, message, code = parcels.start(round.call, function(me, n)
+    changed = n ~= round.n
+    if n == 1 then return about, {}, {} end
+    return about, { [(me + 1) % n + 1] = parcel }, { [(me - 1) % n + 1] = true }
+  end)
+  if not pending then
+    fail(round, message, code)
+  elseif changed then
+    fail(round, "rotator: the membership has changed", "peer_lost")
+  end
+  return pending
+end
+
+local function finish_travel(round, pending, slice)
   local since = now()
   local got, message, code = parcels.finish(pending)
-  self.waited = self.waited + now() - since
-  if not got then return nil, message, code end
-  local parcel = got[source]
-  if not parcel then return nil, "rotator: the membership has changed", "peer_lost" end
+  round.waited = round.waited + now() - since
+  if not got then return fail(round, message, code) end
+  local parcel = got[(round.me - 1) % round.n + 1]
+  if round.failure or not parcel then return end
   if parcel.failed then
-    self.failed = self.failed or parcel.failed
+    round.failed = round.failed or parcel.failed
   else
     slice.parts, slice.weights = parcels.unpack(parcel)
   end
-  return true
 end
 
 -- One call of the user's function. What it raises is told to the others in place of the slices.
-local function visit(self, fn, slice, about)
-  if self.failed then return end
+local function visit(round, fn, slice, about)
+  if round.failed or round.failure then return end
   local since = now()
   local worked, message = pcall(fn, slice, about)
-  self.computed, self.visits = self.computed + now() - since, self.visits + 1
-  if not worked then self.failed = ("rank %d: %s"):format(about.rank, tostring(message)) end
+  round.computed, round.visits = round.computed + now() - since, round.visits + 1
+  if not worked then round.failed = ("rank %d: %s"):format(round.me, tostring(message)) end
 end
 
--- All slices once round the ranks. Nil, message, code when a rank is lost.
-local function go_round(self, call, fn, slices, me, n)
-  local travelling, began = {}, now()
-  local failure
-  for step = 0, n - 1 do
+-- The k-th slice's visit here after `step` steps.
+local function visit_of(self, round, step, k)
+  local share = (step * self.slices + k) / (round.n * self.slices)
+  local deadline = self.bound and round.began + self.bound * share
+  return {
+    slice = k, step = step, rank = round.me, home = (round.me - step) % round.n, round = self.rounds + 1,
+    time_left = function() return deadline and math.max(0, deadline - now()) or math.huge end,
+  }
+end
+
+-- All slices once round the ranks.
+local function go_round(self, round, fn, slices)
+  local travelling = {}
+  for step = 0, round.n - 1 do
     for k, slice in ipairs(slices) do
-      if travelling[k] and not failure then
-        local arrived, message, code = finish_travel(self, travelling[k], slice, (me - 1) % n + 1)
-        travelling[k] = nil
-        if not arrived then failure = { message, code } end
-      end
-      if failure then break end
-      local deadline = self.bound and began + self.bound * (step * self.slices + k) / (n * self.slices)
-      visit(self, fn, slice, {
-        slice = k, step = step, rank = me, home = (me - step) % n, round = self.rounds + 1,
-        time_left = function() return deadline and math.max(0, deadline - now()) or math.huge end,
-      })
-      if n > 1 then
-        local message, code
-        travelling[k], message, code = begin_travel(self, call, slice, ("round %d, step %d, slice %d of %d"):format(
-          self.rounds + 1, step, k, self.slices))
-        if not travelling[k] then failure = { message, code } end
-      end
+      if travelling[k] then finish_travel(round, travelling[k], slice) end
+      visit(round, fn, slice, visit_of(self, round, step, k))
+      travelling[k] = round.n > 1 and begin_travel(round, slice,
+        ("round %d, step %d, slice %d of %d"):format(self.rounds + 1, step, k, self.slices)) or nil
     end
   end
   for k, slice in ipairs(slices) do
-    if travelling[k] then
-      local arrived, message, code = finish_travel(self, travelling[k], slice, (me - 1) % n + 1)
-      if not arrived and not failure then failure = { message, code } end
-    end
+    if travelling[k] then finish_travel(round, travelling[k], slice) end
   end
-  if failure then return nil, failure[1], failure[2] end
-  return true
+end
+
+-- How a round has ended, the same on all ranks: as parcels.verdict.
+local function verdict(round, call)
+  if not round.failure then return parcels.verdict(call, round.failed) end
+  local message, code = round.failure[1], round.failure[2]
+  if code == "peer_lost" then
+    -- The blocking calls have to be told of the loss too, and say who it was.
+    local _, lost, why = c.barrier(call)
+    if why == "peer_lost" then message = lost end
+  end
+  return nil, message, code
 end
 
 ---@class actor.RotatorVisit
@@ -188,20 +206,15 @@ function Rotator:round(fn, options)
   if not agreed then return nil, me, n end
   local slices = take_slices(self)
   local before = self.restore and copies(slices) or slices
-  self.failed = nil
-  local done, message, code = go_round(self, call, fn, slices, me, n)
-  if done then
-    local worked, raised, concluded
-    worked, concluded, message, code = pcall(parcels.conclude, call, self.failed)
-    raised = not worked and concluded
-    if raised then
-      put_back(self, before)
-      error(raised, 0)
-    end
-    done = concluded
-  end
-  put_back(self, done and slices or before)
-  if not done then return nil, message, code end
+  local round = { call = {}, me = me, n = n, began = now(), visits = 0, computed = 0, waited = 0 }
+  for key, value in pairs(call) do round.call[key] = value end
+  go_round(self, round, fn, slices)
+  for _, figure in ipairs { "visits", "computed", "waited" } do self[figure] = self[figure] + round[figure] end
+  local worked, fine, message, code = pcall(verdict, round, call)
+  put_back(self, worked and fine and slices or before)
+  if not worked then error(fine, 0) end
+  if fine == nil then return nil, message, code end
+  if not fine then check.fail("rotator:round: %s", code) end
   self.rounds = self.rounds + 1
   return true
 end

@@ -14,6 +14,7 @@ local combine = require("actor.collective.combine")
 local parcels = require("actor.collective.table_parcels")
 local permutations = require("actor.collective.permutation")
 local sharing = require("actor.collective.table_sharing")
+local tensors = require("actor.collective.table_tensors")
 
 ---@class actor.Table
 local Table = {}
@@ -135,11 +136,19 @@ function Table:allreduce(options)
   local settled, message, code = sharing.settle(self, call)
   if not settled then return nil, message, code end
   local own, own_weights = sharing.newest(self)
+  local alike, weights
+  alike, weights, code = tensors.allreduce(self, call, own, own_weights)
+  if alike == nil then return nil, weights --[[@as string]], code end
+  if alike then
+    sharing.replace(self, alike --[[@as table]], weights --[[@as table]])
+    return self
+  end
   local got, me, n = exchange(call, function(_, n)
     return about(self), parcels.deal(spread, own, own_weights, n), everywhere(n, true)
   end)
   if not got then return nil, me, n end
-  local part, weights = combined(self, got, me, n)
+  local part
+  part, weights = combined(self, got, me, n)
   local parcel = part and parcels.pack(part, weights) or { failed = weights }
   local whole
   whole, message, code = exchange(call, function(_, ranks)

@@ -206,14 +206,41 @@ function M.finish(pending)
   return c.wait(pending)
 end
 
----Raises on every rank what has failed on one; every rank has a parcel from each.
+---The first rank that has failed, of which every rank has a parcel, and how.
+---@param parcels actor.TableParcel[]
+---@param n integer
+---@return integer|nil place from 0
+---@return string? failed
+function M.first_failed(parcels, n)
+  for i = 1, n do
+    if parcels[i].failed then return i - 1, parcels[i].failed end
+  end
+end
+
+---Raises on every rank what has failed on one.
 ---@param call table
 ---@param parcels actor.TableParcel[]
 ---@param n integer
 function M.raise_failed(call, parcels, n)
-  for i = 1, n do
-    if parcels[i].failed then check.fail("table:%s: rank %d: %s", call.name, i - 1, parcels[i].failed) end
-  end
+  local place, failed = M.first_failed(parcels, n)
+  if place then check.fail("table:%s: rank %d: %s", call.name, place, failed) end
+end
+
+---Whether something went wrong on any rank, agreed on by all.
+---@param call table
+---@param wrong string|nil what went wrong here
+---@return boolean|nil fine
+---@return integer|string? place where not fine, from 0; or the message
+---@return string? failed what went wrong there; or the code
+function M.verdict(call, wrong)
+  local flag, message, code = c.reduction(call, "allreduce", tensor({ wrong and 1 or 0 }), "max")
+  if not flag then return nil, message, code end
+  if flag:item() == 0 then return true end
+  local parcels, me, n = M.exchange(call, function(_, ranks)
+    return "what went wrong", M.everywhere(ranks, { failed = wrong }), M.everywhere(ranks, true)
+  end)
+  if not parcels then return nil, me, n end
+  return false, M.first_failed(parcels, n --[[@as integer]])
 end
 
 ---The end of an operation: true on every rank when nothing went wrong on any, else an error on all.
@@ -224,15 +251,11 @@ end
 ---@return string? message
 ---@return string? code
 function M.conclude(call, wrong, undo)
-  local flag, message, code = c.reduction(call, "allreduce", tensor({ wrong and 1 or 0 }), "max")
-  if flag and flag:item() == 0 then return true end
+  local fine, place, failed = M.verdict(call, wrong)
+  if fine then return true end
   if undo then undo() end
-  if not flag then return nil, message, code end
-  local parcels, _, n = M.exchange(call, function(_, ranks)
-    return "what went wrong", M.everywhere(ranks, { failed = wrong }), M.everywhere(ranks, true)
-  end)
-  if not parcels then return nil, message, code end
-  M.raise_failed(call, parcels, n --[[@as integer]])
+  if fine == nil then return nil, place --[[@as string]], failed end
+  check.fail("table:%s: rank %d: %s", call.name, place, failed)
 end
 
 return M

@@ -1,0 +1,90 @@
+--- All-reduce of tables that have the same ids with tensors of the same layouts on all ranks, a model's or gradients: all
+--- of one element type become one tensor, for one all-reduce of tensors with its algorithms. 2S bytes from each rank, as
+--- the general way, but not through encodings, and combined where the bytes are.
+local tensor = require("actor.tensor")
+local codec = require("actor.codec")
+local c = require("actor.c.collective")
+local combine = require("actor.collective.combine")
+local parcels = require("actor.collective.table_parcels")
+
+local M = {}
+
+local words = 4  -- of the hash that stands for a table's layout
+
+-- A text that is the same for tables that can be combined in this way; nil when this one cannot.
+local function layout(tbl, ids, values, weights)
+  if tbl.combiner.fn or #ids == 0 or next(weights) ~= nil then return nil end
+  local parts = {}
+  for i, id in ipairs(ids) do
+    local value = values[id]
+    if not tensor.is_tensor(value) or value.ndim == 0 then return nil end
+    parts[i] = ("%d %s"):format(id, combine.layout(value))
+  end
+  return table.concat(parts, "; ")
+end
+
+-- Whether all ranks have the same text: of each word of its hash the largest is the smallest.
+local function agree(call, text)
+  local asked = { text and 0 or 1 }
+  local digits = text and codec.hash(text) or ("0"):rep(4 * words)
+  for i = 0, words - 1 do
+    local word = tonumber(digits:sub(4 * i + 1, 4 * i + 4), 16)
+    asked[2 * i + 2], asked[2 * i + 3] = word, -word
+  end
+  local most, message, code = c.reduction(call, "allreduce", tensor(asked):to("float64"), "max")
+  if not most then return nil, message, code end
+  local same = most:get(1) == 0
+  for i = 0, words - 1 do same = same and most:get(2 * i + 2) == -most:get(2 * i + 3) end
+  return same
+end
+
+-- All tensors of that type as one, and where each begins.
+local function packed(dtype, ids, values)
+  local total, starts = 0, {}
+  for _, id in ipairs(ids) do
+    if values[id].dtype == dtype then starts[id], total = total + 1, total + values[id].size end
+  end
+  local flat = tensor.empty({ total }, { dtype = dtype })
+  for id, start in pairs(starts) do
+    local value = values[id]
+    if value.size > 0 then flat:narrow(1, start, value.size):copy_(value:flatten()) end
+  end
+  return flat, starts
+end
+
+---Combines the ranks' tables when they are alike.
+---@param tbl actor.Table
+---@param call table
+---@param values table<integer, any>
+---@param weights table<integer, number>
+---@return table<integer, any>|boolean|nil values; false when they are not alike; nil, message, code
+---@return table<integer, number>|string weights
+---@return string? code
+function M.allreduce(tbl, call, values, weights)
+  local ids = {}
+  for id in pairs(values) do ids[#ids + 1] = id end
+  table.sort(ids)
+  local ordered = { group = call.group, name = call.name, timeout = call.timeout, about = parcels.about(tbl) }
+  local same, message, code = agree(ordered, layout(tbl, ids, values, weights))
+  if not same then return same, message, code end
+  ordered.reproducible = true
+  local out, counts = {}, {}
+  for _, dtype in ipairs { "float32", "float64" } do
+    local flat, starts = packed(dtype, ids, values)
+    if next(starts) ~= nil then
+      flat, message, code = c.reduction(ordered, "allreduce", flat, tbl.combiner.name)
+      if not flat then return nil, message, code end
+    end
+    for id, start in pairs(starts) do
+      local shape, size = values[id].shape, values[id].size
+      out[id] = size > 0 and flat:narrow(1, start, size):view(shape) or tensor.empty(shape, { dtype = dtype })
+    end
+  end
+  if tbl.combiner.weighted then
+    local _, n = c.place(call.group)
+    for _, id in ipairs(ids) do counts[id] = n > 1 and n or nil end
+  end
+  return out, counts
+end
+
+return M
