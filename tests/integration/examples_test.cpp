@@ -278,3 +278,14 @@ TEST_CASE("mnist_ps trains a softmax under each barrier") {
   CHECK(run.status == 0);
   CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 90);
 }
+
+TEST_CASE("matrix factorisation finds the matrix again under locks and by rotation") {
+  const JobFolder folder;
+  const std::string model = GENERATE("models/locking.lua", "models/rotation.lua");
+  const Words where = GENERATE(Words{"-n", "1"}, Words{"-n", "3"}, Words{"-n", "4"}, Words{"-n", "2", "--isolate"});
+  const Finished run = folder.run(with(where, {"--seed", "3", example(model)}), 60);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(std::stod(line_after(run.out, "epoch  1  rmse ")) > 0.4);
+  CHECK(std::stod(line_after(run.out, "epoch 20  rmse ")) < 0.01);
+}
