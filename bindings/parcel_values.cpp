@@ -91,13 +91,14 @@ Result<Parcel> to_parcel(lua_State* L, int index, const char* name) {
   lua_pop(L, 1);
   if (tensors.empty()) return Parcel{std::move(about).bytes(), Blob::copy_of(encoded->bytes)};
   Blob body = Blob::allocate(total);
-  std::memset(body.data(), 0, total);
-  std::memcpy(body.data(), encoded->bytes.data(), encoded->bytes.size());
-  size_t at = aligned(encoded->bytes.size());
-  for (const TensorValue& tensor : tensors) {
-    if (!tensor.bytes.empty()) std::memcpy(body.data() + at, tensor.bytes.data(), tensor.bytes.size());
-    at += aligned(tensor.bytes.size());
-  }
+  size_t at = 0;
+  const auto put = [&](const void* bytes, size_t size) {
+    if (size > 0) std::memcpy(body.data() + at, bytes, size);
+    std::memset(body.data() + at + size, 0, aligned(size) - size);  // what travels is never memory of before
+    at += aligned(size);
+  };
+  put(encoded->bytes.data(), encoded->bytes.size());
+  for (const TensorValue& tensor : tensors) put(tensor.bytes.data(), tensor.bytes.size());
   return Parcel{std::move(about).bytes(), std::move(body)};
 }
 

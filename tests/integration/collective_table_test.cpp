@@ -162,6 +162,37 @@ t:set(3, 1)
 print("again:", t:unshare() == t, pcall(t.lock, t, 3, print))
 )";
 
+// Two groups, each with a shared table, a rotation, and schedulers of its own, at the same time.
+constexpr const char* kGroups = R"(
+local actor = require "actor"
+local c = actor.collective
+local odd, even = {}, {}
+for rank = 0, actor.size - 1 do table.insert(rank % 2 == 1 and odd or even, rank) end
+local mine = actor.rank % 2 == 1 and odd or even
+local group = c.group(actor.rank % 2 == 1 and "odd" or "even", mine)
+local n, place = group:size(), group:rank()
+local t = c.table { group = group, shared = true, name = "counts" }
+for id = 0, 4 do t:add(id, actor.rank) end
+assert(t:regroup() == t)
+local sum = 0
+for _, rank in ipairs(mine) do sum = sum + rank end
+for id, value in t:pairs() do assert(id % n == place and value == sum) end
+group:barrier()
+for i = 1, 30 do t:lock({ i % 5, (i + 2) % 5 }, function(v) v[i % 5] = v[i % 5] + 1 end) end
+assert(t:allreduce() == t)
+for id = 0, 4 do assert(t:get(id) == sum + 6 * n) end
+t:clear():set(place, "of " .. actor.rank)
+assert(t:rotate() == t and t:get((place - 1) % n) == "of " .. mine[(place - 1) % n + 1])
+assert(c.rotator { table = t }:round(function(slice, visit) assert(visit.rank == place) end))
+local results = c.scheduler { dynamic = { 1, 2, 3, 4, 5 }, group = group }:run(function(i) return i * 10 end)
+assert(results[5] == 50)
+local other = c.table()
+local fine, message = pcall(t.push, t, other)
+assert(not fine and message:find("it is another group's"), message)
+c.barrier()
+print("groups are apart")
+)";
+
 // Rank 1 has a lock; rank 2 owns another partition and is killed.
 constexpr const char* kLockFails = R"(
 local actor = require "actor"
@@ -300,4 +331,15 @@ TEST_CASE("a lock on a table's partitions says who holds them and which owner is
   CHECK_THAT(run.out(), Contains("not granted within 0.05 s (held by rank 1 at job.lua:") && Contains("timeout"));
   CHECK(count_of(run.out(), "lost:\tnil\tlock: rank 2 lost\tpeer_lost") == 2);
   CHECK(count_of(run.out(), "left: 1") == 2);
+}
+
+TEST_CASE("tables of two groups do not meet") {
+  const JobFolder folder;
+  folder.write("job.lua", kGroups);
+  const std::string place = GENERATE(as<std::string>(), "5", "threads", "isolate", "hosts");
+  const Finished run =
+      place.size() == 1 ? folder.run({"-n", place, "job.lua"}, 60) : run_at(place, folder, {"job.lua"}, 60);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(count_of(run.out, "groups are apart") == 1);
 }
