@@ -57,7 +57,7 @@ Status push_value(lua_State* L, Unpacker& in, const Blob& body) {
     push_tensor(L, std::move(tensor));
     lua_rawseti(L, -2, static_cast<int>(i));
   }
-  const Status decoded = in.done() ? decode_value(L, body.view().substr(0, encoded), top + 1) : Status(malformed());
+  Status decoded = in.done() ? decode_value(L, body.view().substr(0, encoded), top + 1) : Status(malformed());
   if (!decoded.ok()) {
     lua_settop(L, top);
     return decoded;

@@ -162,6 +162,30 @@ t:set(3, 1)
 print("again:", t:unshare() == t, pcall(t.lock, t, 3, print))
 )";
 
+// Rank 1 comes when the others have given up.
+constexpr const char* kLate = R"(
+local actor = require "actor"
+local c = actor.collective
+local operation = ...
+local t, global = c.table(), c.table()
+t:set(actor.rank, "of " .. actor.rank)
+t:push(global)
+if actor.rank == 1 then await("given up") end
+local timeout = { timeout = actor.rank ~= 1 and 0.1 or nil }
+local calls = {
+  regroup = function() return t:regroup(timeout) end,
+  allreduce = function() return t:allreduce(timeout) end,
+  rotate = function() return t:rotate(nil, timeout) end,
+  pull = function() return t:pull(global, timeout) end,
+  rotator = function() return c.rotator { table = t }:round(print, timeout) end,
+}
+print("late:", calls[operation]())
+if actor.rank == 0 then tell("given up") end
+assert(t:size() == 1 and t:get(actor.rank) == "of " .. actor.rank)
+assert(t:allgather() == t and t:size() == actor.size)
+print("then all")
+)";
+
 // Two groups, each with a shared table, a rotation, and schedulers of its own, at the same time.
 constexpr const char* kGroups = R"(
 local actor = require "actor"
@@ -305,6 +329,20 @@ TEST_CASE("a rank that is killed in an operation on tables leaves those of the o
   // A table that is shared is found to be whole before it is regrouped.
   CHECK(count_of(run.out(), "lost:\tnil\t" + operation + ": rank 2 lost\tpeer_lost") == 2);
   CHECK(count_of(run.out(), kind.empty() ? "then: 1" : "then: 3") == 2);
+}
+
+TEST_CASE("an operation on tables that some give up fails on all and leaves the tables as they were") {
+  const JobFolder folder;
+  folder.write("job.lua", std::string(kMeeting) + kLate);
+  const std::string operation = GENERATE(as<std::string>(), "regroup", "allreduce", "rotate", "pull", "rotator");
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
+  const Finished run = run_at(place, folder, {"--print", "all", "job.lua", operation});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  // Who is named depends on who gives up first: ranks 0 and 2 may be late for each other on a slow machine.
+  CHECK(count_of(run.out, "late:\tnil\t" + operation + ": rank") == 3);
+  CHECK(count_of(run.out, "not answered in time\ttimeout") == 3);
+  CHECK(count_of(run.out, "then all") == 3);
 }
 
 TEST_CASE("no update of a table's partitions under locks is lost, wherever the nodes are") {
