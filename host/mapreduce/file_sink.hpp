@@ -27,7 +27,7 @@ struct FileOptions {
   RowFormat format = RowFormat::text;
   FilePacking packing = FilePacking::none;
   char separator = ',';  // of CSV; of the two of a pair in text
-  std::string header;    // the first line of each part, with its end
+  std::string header{};  // the first line of each part, with its end
 };
 
 /// "part-00003.csv.gz"

@@ -57,7 +57,7 @@ if me == 0 then
   print(("%-14s %5s %10s %10s %10s %10s %10s %9s %9s"):format(what, "ranks", "bytes", "mean us", "min", "p50", "p99", "algbw", "busbw"))
 end
 for _, bytes in ipairs(sizes) do
-  local call, last, bus = make(math.max(1, math.floor(bytes / 4)))
+  local call, last, bus = make(math.max(n, math.floor(bytes / 4)))
   for _ = 1, 3 do call() end
   local once = batch(call, 3)
   local times = math.max(3, math.min(20000, math.floor(0.1 / once)))
