@@ -264,12 +264,12 @@ Status CollectiveCall::start_broadcast(const Go& go) {
                {spec_.op, spec_.dtype, 1, group_.members, root ? buffer : Blob(), root ? Blob() : buffer});
 }
 
-Status CollectiveCall::start(Schedule schedule, ScheduleRun::Buffers buffers) {
+Status CollectiveCall::start(const Schedule& schedule, ScheduleRun::Buffers buffers) {
   const auto send = [this](uint32_t peer, size_t begin, Blob piece) {
     return wiring_.send(peer, collective_kind::piece, PieceHead{group_.world, begin}.encode(route_to(peer)),
                         std::move(piece));
   };
-  run_ = std::make_unique<ScheduleRun>(std::move(schedule), std::move(buffers), send, loans_);
+  run_ = std::make_unique<ScheduleRun>(schedule, std::move(buffers), send, loans_);
   AH_TRY(run_->start());
   AH_TRY(take_early());
   return look_if_done();

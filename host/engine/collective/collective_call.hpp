@@ -135,7 +135,7 @@ class CollectiveCall {
   Status start_reduction();
   Status start_broadcast(const Go& go);
   Status start_exchange();
-  Status start(Schedule schedule, ScheduleRun::Buffers buffers);
+  Status start(const Schedule& schedule, ScheduleRun::Buffers buffers);
   Status give(uint32_t to, const Parcel& parcel);
   Status take_early();
   Status look_if_done();

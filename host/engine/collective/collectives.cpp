@@ -52,7 +52,7 @@ class Collectives::Inquiry {
     }
     auto list = node_.whereabouts();
     if (!list) return list.error();
-    const Status there = judge(*list, missing);
+    Status there = judge(*list, missing);
     if (!there.ok() && astray_) return there;
     astray_ = !there.ok();
     interval_ = astray_ ? kAskAfter : std::min(2 * interval_, kAskAtMost);
@@ -279,7 +279,7 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
     if (!call.decided() && !given_up) {
       if (now >= deadline) {
         given_up = Error{Code::timeout, call.spec().name + ": " + missing_text(call) + " not answered in time"};
-      } else if (const Status there = inquiry.look(call.missing()); !there.ok()) {
+      } else if (Status there = inquiry.look(call.missing()); !there.ok()) {
         if (there.error().code != Code::mismatch) return there;
         given_up = there.error();
       }

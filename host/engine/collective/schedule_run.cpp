@@ -23,7 +23,7 @@ Blob Loans::lend(const Blob& buffer, size_t offset, size_t size) const {
   });
 }
 
-ScheduleRun::ScheduleRun(Schedule schedule, Buffers buffers, Send send, const Loans& loans, size_t piece_bytes)
+ScheduleRun::ScheduleRun(const Schedule& schedule, Buffers buffers, Send send, const Loans& loans, size_t piece_bytes)
     : buffers_(std::move(buffers)),
       send_(std::move(send)),
       loans_(loans),

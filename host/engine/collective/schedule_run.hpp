@@ -50,7 +50,8 @@ class ScheduleRun {
   /// Sends the piece that begins at element `begin` to a rank of the group.
   using Send = std::function<Status(uint32_t peer, size_t begin, Blob piece)>;
 
-  ScheduleRun(Schedule schedule, Buffers buffers, Send send, const Loans& loans, size_t piece_bytes = kPieceBytes);
+  ScheduleRun(const Schedule& schedule, Buffers buffers, Send send, const Loans& loans,
+              size_t piece_bytes = kPieceBytes);
 
   /// Does whatever can be done before the first frame.
   Status start() { return advance(); }
