@@ -194,7 +194,7 @@ TEST_CASE("in rank order means the bits of a loop over the ranks") {
 TEST_CASE("pieces that nobody has asked for are told from those that are due") {
   const std::vector<float> input(10, 1);
   const Loans loans([] {});
-  const auto send = [](uint32_t, size_t, Blob) { return Status(); };
+  const auto send = [](uint32_t, size_t, const Blob&) { return Status(); };
   const auto run = [&] {
     return std::make_unique<ScheduleRun>(
         make_schedule(CollectiveKind::allreduce, Algorithm::ring, {0, 2, 10}, 0),
