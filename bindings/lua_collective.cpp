@@ -10,7 +10,7 @@
 #include "bindings/lua_support.hpp"
 #include "bindings/lua_tensor.hpp"
 #include "bindings/node_context.hpp"
-#include "bindings/parcel_values.hpp"
+#include "bindings/packed_values.hpp"
 #include "bindings/process_shared.hpp"
 #include "host/engine/collective/collectives.hpp"
 
@@ -156,6 +156,15 @@ int let_go(lua_State* L) {
   return 0;
 }
 
+Parcel parcel_at(lua_State* L, int index, const std::string& name) {
+  PackedValue packed = take(L, pack_value(L, index, "collective." + name, true));
+  return {std::move(packed.head), std::move(packed.body)};
+}
+
+void push_parcel(lua_State* L, Parcel parcel) {
+  expect(L, push_packed(L, {std::move(parcel.about), std::move(parcel.body)}));
+}
+
 /// barrier(call) -> true; or nil, message, code
 int barrier(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::barrier);
@@ -216,12 +225,12 @@ int broadcast(lua_State* L) {
   spec.signature += " from rank " + std::to_string(spec.root);
   const auto members = engine_of(L).collectives.members_of(*call.group);
   const bool root = members[spec.root] == NodeContext::of(L).node.index();
-  if (root) spec.parcel = take(L, to_parcel(L, 2, "value"));
+  if (root) spec.parcel = parcel_at(L, 2, spec.name);
   return run_or_start(L, call, [root](lua_State* state, CallResult&& result) {
     if (root) {
       lua_pushboolean(state, 1);
     } else {
-      expect(state, push_parcel(state, std::move(result.parcel)));
+      push_parcel(state, std::move(result.parcel));
     }
     return 1;
   });
@@ -241,7 +250,7 @@ int exchange(lua_State* L) {
   spec.expects.resize(n);
   for (size_t i = 0; i < n; ++i) {
     lua_rawgeti(L, 3, static_cast<int>(i + 1));
-    if (!lua_isnil(L, -1)) spec.gives[i] = take(L, to_parcel(L, lua_gettop(L), "value"));
+    if (!lua_isnil(L, -1)) spec.gives[i] = parcel_at(L, lua_gettop(L), spec.name);
     lua_rawgeti(L, 4, static_cast<int>(i + 1));
     spec.expects[i] = lua_toboolean(L, -1) != 0;
     lua_pop(L, 2);
@@ -250,7 +259,7 @@ int exchange(lua_State* L) {
     lua_createtable(state, static_cast<int>(n), 1);
     for (size_t i = 0; i < n; ++i) {
       if (!result.gets[i]) continue;
-      expect(state, push_parcel(state, std::move(*result.gets[i])));
+      push_parcel(state, std::move(*result.gets[i]));
       lua_rawseti(state, -2, static_cast<int>(i + 1));
     }
     lua_pushinteger(state, static_cast<lua_Integer>(n));

@@ -111,11 +111,11 @@ PackedValue mixed(const std::string& encoding, const std::vector<TensorValue>& t
 
 }  // namespace
 
-Result<PackedValue> pack_value(lua_State* L, int index, const std::string& what) {
+Result<PackedValue> pack_value(lua_State* L, int index, const std::string& what, bool share) {
   Packer head;
   if (lua_isnoneornil(L, index)) return PackedValue{std::move(head.put(Form::nil)).bytes(), {}};
   if (is_tensor(L, index)) {
-    TensorValue tensor = tensor_at(L, index, true);
+    TensorValue tensor = tensor_at(L, index, !share);
     put_layout(head.put(Form::tensor), tensor);
     return PackedValue{std::move(head).bytes(), std::move(tensor.bytes)};
   }
