@@ -1,12 +1,20 @@
 -- The problem that the examples of this folder share: a matrix of low rank of which half of the entries are known, and
 -- its two factors are to be found by SGD. Each rank has some of the rows with their known entries and their factors; the
--- factors of the columns are the model, which is trained together. Data and start depend on the seed alone.
+-- factors of the columns are the model, which is trained together until the error is small. Data and start depend on the
+-- seed alone.
 local actor = require "actor"
+local course = require "course"
 
 local Problem = {}
 Problem.__index = Problem
 
 local M = {}
+
+M.defaults = {
+  rows = 80, columns = 60, rank = 3, rate = 0.1, -- the matrix, and how fast is learned
+  target = 0.002, epochs = 1000, -- trained until its error is below the target, for so many epochs at most
+  straggler = 1, -- rank 0 is so many times slower than it could be
+}
 
 local function normals(random, count, deviation)
   local out = {}
@@ -14,9 +22,9 @@ local function normals(random, count, deviation)
   return out
 end
 
--- This rank's part of the problem: options rows, columns, rank (of the matrix), rate (of learning).
+-- This rank's part of the problem; options as in M.defaults.
 function M.new(options)
-  local self = setmetatable({ rate = options.rate, rank = options.rank, columns = options.columns }, Problem)
+  local self = setmetatable({ options = options, rank = options.rank, columns = options.columns }, Problem)
   local random = actor.rng(actor.seed)
   local left, right, start = {}, {}, {}
   for row = 0, options.rows - 1 do left[row] = normals(random, options.rank, 1) end
@@ -37,37 +45,67 @@ function M.new(options)
       end
     end
   end
+  self.order, self.random = {}, actor.rng(actor.seed, actor.rank)
+  for column = 0, options.columns - 1 do self.order[column + 1] = column end
+  self.course = course.new { entries = self.entries, target = options.target, epochs = options.epochs }
   return self
 end
 
--- The columns whose factors this rank makes, in some way that all agree on.
-function Problem:own_columns()
-  local own = {}
-  for column = actor.rank, self.columns - 1, actor.size do own[#own + 1] = column end
-  return own
-end
-
--- The factors that a column begins with: a tensor.
+-- The factors that a column begins with, and behind them how many updates it has had: a tensor.
 function Problem:first_factors(column)
-  return actor.tensor(self.start[column], { dtype = "float64" })
+  local values = { unpack(self.start[column]) }
+  values[self.rank + 1] = 0
+  return actor.tensor(values, { dtype = "float64" })
 end
 
--- One step of SGD for each entry that this rank knows of the column; changes the column's factors in place.
+-- A table of the columns, each with one rank.
+function Problem:dealt_columns(options)
+  local model = actor.collective.table(options)
+  for column = actor.rank, self.columns - 1, actor.size do model:set(column, self:first_factors(column)) end
+  return model
+end
+
+-- A table of all columns, the same on every rank. (The greater of two that are the same is what they are.)
+function Problem:all_columns()
+  local model = actor.collective.table { combiner = "max" }
+  for column = 0, self.columns - 1 do model:set(column, self:first_factors(column)) end
+  return model
+end
+
+-- All columns in a new order, this rank's own: so few ranks want the same one at a time.
+function Problem:shuffled_columns() return self.random:shuffle(self.order) end
+
+-- One step of SGD for each entry that this rank knows of the column: an update, made in place.
 function Problem:train(column, factors)
-  local right = factors:data()
+  self.course:begin_update()
+  local right, squares = factors:data(), 0
+  local version = right[self.rank]
   for _, entry in ipairs(self.known[column]) do
     local left, wrong = entry.left, -entry.value
     for k = 1, self.rank do wrong = wrong + left[k] * right[k - 1] end
+    squares = squares + wrong * wrong
     for k = 1, self.rank do
       local old = left[k]
-      left[k] = old - self.rate * wrong * right[k - 1]
-      right[k - 1] = right[k - 1] - self.rate * wrong * old
+      left[k] = old - self.options.rate * wrong * right[k - 1]
+      right[k - 1] = right[k - 1] - self.options.rate * wrong * old
     end
   end
+  right[self.rank] = version + 1
+  self.course:end_update(column, version, squares, actor.rank == 0 and self.options.straggler or 1)
 end
 
--- Collective: the root of the mean squared error over the known entries of all ranks. `model` is a table of factors by
--- column, each somewhere.
+-- What a rank adds to columns that all ranks have trained at once: its part of their mean, and all of its updates.
+function Problem:part_of_mean(before, after)
+  local change = after - before
+  change:narrow(1, 1, self.rank):div_(actor.size)
+  return change
+end
+
+-- Ends an epoch; true when the training is over. See course.lua.
+function Problem:epoch_ends(total) return self.course:epoch_ends(total) end
+
+-- Collective: the root of the mean squared error over the known entries of all ranks. `model` is a table of columns,
+-- each somewhere.
 function Problem:rmse(model)
   local all, sum = assert(model:copy():allgather()), 0
   for column = 0, self.columns - 1 do
@@ -78,8 +116,29 @@ function Problem:rmse(model)
       sum = sum + wrong * wrong
     end
   end
-  local total = assert(actor.collective.allreduce(actor.tensor({ sum, self.entries }, { dtype = "float64" })))
-  return math.sqrt(total:get(1) / total:get(2))
+  return course.root_of_mean(sum, self.entries)
+end
+
+-- Collective: trains a new problem. What its course was (see course.lua), with the final `rmse` and the `model`.
+function M.solve(train, options)
+  local problem = M.new(options)
+  assert(actor.collective.barrier())
+  problem.course:start()
+  local model = train(problem)
+  local outcome = problem.course:finish()
+  outcome.rmse, outcome.model = problem:rmse(model), model
+  return outcome
+end
+
+-- The job of an example: trains with the flags that it was given, and says how it went. `more` are flags of its own.
+function M.run(train, more)
+  local flags = {}
+  for _, some in ipairs { M.defaults, more or {} } do
+    for name, default in pairs(some) do flags[name] = default end
+  end
+  local outcome = M.solve(train, actor.options(flags))
+  for _, point in ipairs(outcome.curve) do print(("epoch %2d  rmse %.4f"):format(point.epochs, point.rmse)) end
+  print(("rmse in the end: %.4f"):format(outcome.rmse))
 end
 
 return M

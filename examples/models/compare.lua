@@ -1,0 +1,66 @@
+-- The four models of computation on one problem: `actorhost -n 4 examples/models/compare.lua [--to FOLDER]`. Says how soon
+-- each was there, how much of their time its ranks waited and how stale what they trained was, and writes into the folder
+-- the error against time and against epochs, as figures and as CSV. With `--straggler 4` rank 0 is four times slower than
+-- it could be. All ranks have to be on one machine: staleness is told by its clock.
+local actor = require "actor"
+local plot = require "actor.plot"
+local factorisation = require "factorisation"
+
+local opt = actor.options {
+  rows = 4000, columns = 100, rank = 4, rate = 0.005, target = 0.002, epochs = 1000, straggler = 1, to = "models",
+}
+opt.way = "allreduce"
+
+local models = {
+  { name = "A locking", train = require "locking" },
+  { name = "B rotation", train = require "rotation" },
+  { name = "C all-reduce", train = require "allreduce" },
+  { name = "D no barrier", train = require "async" },
+}
+
+print(("%-13s %7s %7s %8s %7s   %s"):format("", "rmse", "epochs", "seconds", "waited", "staleness"))
+for _, model in ipairs(models) do
+  local o = factorisation.solve(model.train, opt)
+  model.outcome = o
+  print(("%-13s %7.4f %7d %8.2f %6.0f%%   %.2f, at most %d"):format(model.name, o.rmse, #o.curve, o.seconds, 100 * o.waited,
+    o.staleness, o.most_stale))
+end
+
+local subtitle = ("matrix of %d x %d, rank %d; %d nodes"):format(opt.rows, opt.columns, opt.rank, actor.size)
+if opt.straggler ~= 1 then subtitle = subtitle .. (", one of them %g times slower"):format(opt.straggler) end
+
+local function figure(x, title)
+  local series = {}
+  for i, model in ipairs(models) do
+    series[i] = { name = model.name, x = {}, y = {} }
+    for k, point in ipairs(model.outcome.curve) do series[i].x[k], series[i].y[k] = point[x], point.rmse end
+  end
+  return plot.line {
+    title = title, subtitle = subtitle, series = series,
+    x = { label = x, min = 0 }, y = { label = "root of the mean squared error", log = true, max = 2 },
+  }
+end
+
+local function write(name, lines)
+  local file = assert(io.open(opt.to .. "/" .. name, "w"))
+  assert(file:write(table.concat(lines, "\n"), "\n"))
+  assert(file:close())
+end
+
+if actor.rank == 0 then
+  os.execute(("mkdir -p '%s'"):format(opt.to:gsub("'", "'\\''")))
+  assert(plot.save(opt.to .. "/time.svg", figure("seconds", "Error against time")))
+  assert(plot.save(opt.to .. "/epochs.svg", figure("epochs", "Error against epochs")))
+  local rows, curves = { "model,rmse,epochs,seconds,waited,staleness,most_stale" }, { "model,epochs,seconds,rmse" }
+  for _, model in ipairs(models) do
+    local o = model.outcome
+    rows[#rows + 1] = ("%s,%.6g,%d,%.6f,%.4f,%.4f,%d"):format(model.name, o.rmse, #o.curve, o.seconds, o.waited,
+      o.staleness, o.most_stale)
+    for _, p in ipairs(o.curve) do
+      curves[#curves + 1] = ("%s,%d,%.6f,%.6g"):format(model.name, p.epochs, p.seconds, p.rmse)
+    end
+  end
+  write("models.csv", rows)
+  write("curves.csv", curves)
+end
+print(("figures and numbers: %s"):format(opt.to))
