@@ -183,4 +183,5 @@ typedef struct ah_mapreduce_api {
                           double* sums);
   void (*link_gifts)(const uint32_t* at, const uint64_t* begin, const uint32_t* to, int64_t pages, const double* ranks,
                      double* gifts);
+  void (*link_ranks)(const double* const* gifts, int64_t parts, int64_t n, double damping, double* ranks);
 } ah_mapreduce_api;

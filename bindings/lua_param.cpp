@@ -145,8 +145,8 @@ struct PushRequest {
     lua_pushstring(L, "pull");
     lua_createtable(L, static_cast<int>(request.entries->size()), 0);
     int i = 0;
-    for (const PullEntry& entry : *request.entries) {
-      push_entry(L, entry.key, entry.value, 2);
+    for (PullEntry& entry : *request.entries) {
+      push_entry(L, entry.key, std::move(entry.value), 2);
       lua_pushnumber(L, static_cast<lua_Number>(entry.step));
       lua_rawseti(L, -2, 3);
       lua_pushnumber(L, static_cast<lua_Number>(entry.worker));
@@ -220,7 +220,7 @@ int get(lua_State* L) {
 /// set(key, value)
 int set(lua_State* L) {
   ParamKey key = take(L, param_key_at(L, 1, "param.set: key"));
-  const ParamEntry entry{std::move(key), take(L, param_value_at(L, 2, false, "param.set")), 0};
+  const ParamEntry entry{std::move(key), take(L, param_value_at(L, 2, nullptr, "param.set")), 0};
   ParamState& state = state_of(L);
   expect(L, state.open(kAnyAction));
   expect_right(L, state.node.set({&entry, 1}));
@@ -303,7 +303,7 @@ int worker_next(lua_State* L) {
 /// worker_push(updates, where, seconds): what the work took, where it was to be timed
 int worker_push(lua_State* L) {
   const std::string where(check_text(L, 2, "where", "worker_push"));
-  const std::vector<ParamEntry> entries = take(L, param_entries_at(L, 1, false, false, where));
+  const std::vector<ParamEntry> entries = take(L, param_entries_at(L, 1, nullptr, false, where));
   expect_right(L, state_of(L).node.push(entries, lua_tonumber(L, 3)));
   return 0;
 }
@@ -370,6 +370,7 @@ int answer_schedule(lua_State* L) {
   ParamState& state = state_of(L);
   const std::string where(check_text(L, 2, "where", "answer_schedule"));
   std::map<NodeId, std::vector<ParamEntry>> tasks;
+  TensorCopies copies;
   if (lua_isnil(L, 1)) {
     for (const NodeId id : state.asked) tasks[id] = {};
   } else {
@@ -383,7 +384,7 @@ int answer_schedule(lua_State* L) {
                              "', which is not one of those that it was asked about");
       }
       const std::string what = where + ", task of worker " + std::to_string(static_cast<NodeId>(id));
-      tasks[static_cast<NodeId>(id)] = take(L, param_entries_at(L, -1, true, true, what));
+      tasks[static_cast<NodeId>(id)] = take(L, param_entries_at(L, -1, &copies, true, what));
       lua_pop(L, 1);
     }
   }
@@ -394,7 +395,8 @@ int answer_schedule(lua_State* L) {
 /// answer_pull(values, where)
 int answer_pull(lua_State* L) {
   const std::string where(check_text(L, 2, "where", "answer_pull"));
-  const std::vector<ParamEntry> values = take(L, param_entries_at(L, 1, true, false, where));
+  TensorCopies copies;
+  const std::vector<ParamEntry> values = take(L, param_entries_at(L, 1, &copies, false, where));
   expect_right(L, state_of(L).server->answer_pull(values));
   return 0;
 }

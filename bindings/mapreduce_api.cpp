@@ -311,6 +311,10 @@ void link_gifts(const uint32_t* at, const uint64_t* begin, const uint32_t* to, i
   kernel::link_gifts({at, begin, to, static_cast<size_t>(pages)}, ranks, gifts);
 }
 
+void link_ranks(const double* const* gifts, int64_t parts, int64_t n, double damping, double* ranks) {
+  kernel::link_ranks(gifts, static_cast<size_t>(parts), static_cast<size_t>(n), damping, ranks);
+}
+
 constexpr ah_mapreduce_api kApi = {
     mapreduce_files::split,
     range,
@@ -358,6 +362,7 @@ constexpr ah_mapreduce_api kApi = {
     // Rounds.
     nearest_sums,
     link_gifts,
+    link_ranks,
 };
 
 }  // namespace

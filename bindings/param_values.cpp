@@ -21,6 +21,13 @@ ParamTensor to_param(TensorValue tensor) {
   return ParamTensor::whole(tensor.dtype, shape, std::move(tensor.bytes));
 }
 
+ParamTensor param_tensor_at(lua_State* L, int index, TensorCopies* copies) {
+  if (copies == nullptr) return to_param(tensor_at(L, index));
+  const auto [at, missing] = copies->try_emplace(lua_topointer(L, index));
+  if (missing) at->second = to_param(tensor_at(L, index, true));
+  return at->second;
+}
+
 TensorValue to_tensor(ParamTensor tensor) {
   TensorValue out{std::move(tensor.data), tensor.type, {}};
   for (size_t i = 0; i < tensor.shape.rank; ++i) out.shape.push_back(static_cast<int64_t>(tensor.shape.dims[i]));
@@ -53,15 +60,15 @@ void push_param_key(lua_State* L, const ParamKey& key) {
   }
 }
 
-Result<ParamValue> param_value_at(lua_State* L, int index, bool copy, const std::string& what) {
+Result<ParamValue> param_value_at(lua_State* L, int index, TensorCopies* copies, const std::string& what) {
   if (lua_isnoneornil(L, index)) return ParamValue();
-  if (is_tensor(L, index)) return ParamValue(to_param(tensor_at(L, index, copy)));
+  if (is_tensor(L, index)) return ParamValue(param_tensor_at(L, index, copies));
   auto encoded = encode_value(L, index, "value");
   if (!encoded) return wrong(what, encoded.error().message);
   ParamLua out{Blob::copy_of(encoded->bytes), {}};
   for (uint32_t i = 1; i <= encoded->tensors; ++i) {
     lua_rawgeti(L, -1, static_cast<int>(i));
-    out.tensors.push_back(to_param(tensor_at(L, -1, copy)));
+    out.tensors.push_back(param_tensor_at(L, -1, copies));
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
@@ -89,7 +96,7 @@ Status push_param_value(lua_State* L, ParamValue value) {
   return decoded;
 }
 
-Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, bool copy, bool fetches,
+Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, TensorCopies* copies, bool fetches,
                                                  const std::string& what) {
   if (!lua_istable(L, index)) {
     const char* hint = lua_isnil(L, index) ? " (is a 'return' missing?)" : "";
@@ -118,7 +125,7 @@ Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, bool c
     if (lua_isnil(L, -1) && fetches) {
       entry.value = ParamFetch{};
     } else {
-      auto value = param_value_at(L, -1, copy, name + " (" + entry.key.print() + ")");
+      auto value = param_value_at(L, -1, copies, name + " (" + entry.key.print() + ")");
       if (!value) {
         lua_pop(L, 3);
         return value.error();

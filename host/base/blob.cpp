@@ -63,6 +63,13 @@ Blob Blob::slice(size_t offset, size_t size) const {
   return part;
 }
 
+bool Blob::extend(const Blob& next) noexcept {
+  const bool same = !owner_.owner_before(next.owner_) && !next.owner_.owner_before(owner_) && lent_ == next.lent_;
+  if (empty() || !same || data_ + size_ != next.data_) return false;
+  size_ += next.size_;
+  return true;
+}
+
 Blob Blob::lent(std::function<void()> returned) const {
   Blob out = *this;
   out.lent_ = true;

@@ -29,6 +29,9 @@ class Blob {
 
   /// Bytes [offset, offset + size) of this block, sharing it. The range must lie within.
   Blob slice(size_t offset, size_t size) const;
+  /// Makes the bytes of `next` part of this one where they lie right behind it in the same block; false where they
+  /// don't.
+  bool extend(const Blob& next) noexcept;
   /// The same bytes for somebody who reads them: `returned` is called, on any thread, when he and all whom he gave
   /// copies have let go. What is lent is never `unique`.
   Blob lent(std::function<void()> returned) const;

@@ -235,7 +235,7 @@ std::optional<ServerRequest> ParamCoordinator::next(double now) {
     if (!was_bsp_) flush_staged(kAllSteps);
   }
   // Nothing is decided while a Lua pull is going on: what it merges must be seen.
-  if (own_.pull() != nullptr) return std::nullopt;
+  if (own_.in_pull()) return std::nullopt;
   switch (phase_) {
     case Phase::running: return run(now);
     case Phase::merged: return decide(now);
@@ -264,7 +264,7 @@ std::optional<ServerRequest> ParamCoordinator::run(double now) {
   // A joiner may pass in the middle of a round; that round's pushes go on waiting for the barrier.
   flush_staged(progress_.size() == 0 ? kAllSteps : slowest_);
   phase_ = Phase::merged;
-  if (own_.pull() != nullptr) return std::nullopt;
+  if (own_.in_pull()) return std::nullopt;
   return decide(now);
 }
 
@@ -402,7 +402,7 @@ std::optional<ServerRequest> ParamCoordinator::finish(double now) {
   if (busy_ != 0) return std::nullopt;
   flush_staged(kAllSteps);
   commit(std::exchange(buffered_, {}), true);
-  if (own_.pull() != nullptr) return std::nullopt;
+  if (own_.in_pull()) return std::nullopt;
   const CheckpointPlan& plan = config_.checkpoint;
   if ((plan.steps != 0 || plan.seconds > 0) && !std::exchange(last_cut_, true)) return CutRequest{state(now)};
   summary_.steps = slowest_;

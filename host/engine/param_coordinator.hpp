@@ -73,7 +73,7 @@ struct StopContext {
 
 // What the policy has to decide, or is told.
 struct PullRequest {
-  const std::vector<PullEntry>* entries = nullptr;  // valid until the answer
+  std::vector<PullEntry>* entries = nullptr;  // valid until the answer; the values may be moved out
 };
 struct StopRequest {
   StopContext context;

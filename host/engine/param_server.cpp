@@ -67,7 +67,7 @@ void ParamServer::stop(const std::string& reason) {
 std::optional<ServerRequest> ParamServer::next(double now) {
   for (;;) {
     settle(now);
-    if (shard_.pull() != nullptr) return PullRequest{shard_.pull()};
+    if (shard_.in_pull()) return PullRequest{shard_.pull()};
     if (!coordinator_) return std::nullopt;
     auto request = coordinator_->next(now);
     if (request && std::holds_alternative<CutRequest>(*request)) {
@@ -79,7 +79,7 @@ std::optional<ServerRequest> ParamServer::next(double now) {
     if (request && checkpoints_ != nullptr) {
       if (const auto* end = std::get_if<FinishedNotice>(&*request)) checkpoints_->finished(run_, end->summary);
     }
-    if (request || shard_.pull() == nullptr) return request;
+    if (request || !shard_.in_pull()) return request;
   }
 }
 

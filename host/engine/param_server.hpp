@@ -51,7 +51,7 @@ class ParamServer {
   /// Frames of workers that are in a later run already, for its server.
   std::vector<Frame> take_early() { return std::exchange(early_, {}); }
 
-  bool in_pull() const noexcept { return shard_.pull() != nullptr; }
+  bool in_pull() const noexcept { return shard_.in_pull(); }
   const ParamCoordinator* coordinator() const noexcept { return coordinator_.get(); }
   const ParamShard& shard() const noexcept { return shard_; }
   ParamStore& store() noexcept { return shard_.store(); }

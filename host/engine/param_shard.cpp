@@ -9,6 +9,22 @@ namespace {
 
 std::string worker_name(NodeId worker) { return address_name(worker_address(worker)); }
 
+// `whole` has its first elements and is one more piece long now. Pieces that lie behind each other in one block, as
+// those of a worker in this process do, are not copied.
+void join(ParamTensor& whole, size_t have, const Blob& piece) {
+  if (have == 0) {
+    whole.data = piece;
+    return;
+  }
+  if (whole.data.size() == have) {
+    if (whole.data.extend(piece)) return;
+    Blob all = Blob::allocate(whole.bytes());
+    std::memcpy(all.data(), whole.data.data(), have);
+    whole.data = std::move(all);
+  }
+  std::memcpy(whole.data.data() + have, piece.data(), piece.size());
+}
+
 // Joins the pieces of each tensor; entries that are whole already are moved.
 Status join_pieces(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& out) {
   for (size_t i = 0; i < entries.size();) {
@@ -16,7 +32,6 @@ Status join_pieces(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& ou
     auto* tensor = std::get_if<ParamTensor>(&entry.value);
     if (tensor != nullptr && !tensor->is_whole()) {
       ParamTensor whole = ParamTensor::whole(tensor->type, tensor->shape, {});
-      whole.data = Blob::allocate(whole.bytes());
       uint64_t next = 0;
       for (--i; next < whole.count; ++i) {
         const auto* piece =
@@ -26,7 +41,7 @@ Status join_pieces(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& ou
           return Error{Code::bad_data, "key " + entry.key.print() + ": the pieces of " + whole.print() +
                                            " are not complete and in order"};
         }
-        std::memcpy(whole.data.data() + next * item_bytes(whole.type), piece->data.data(), piece->data.size());
+        join(whole, next * item_bytes(whole.type), piece->data);
         next += piece->count;
       }
       out.push_back({entry.key, std::move(whole), entry.step});
@@ -37,7 +52,7 @@ Status join_pieces(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& ou
   return {};
 }
 
-// Bytes that others still hold are copied: they may write to them.
+// Bytes that others still hold are copied: they may write to them, and so may the pull.
 void own_bytes(ParamValue& value) {
   const auto own = [](Blob& bytes) {
     if (!bytes.empty() && !bytes.unique()) bytes = Blob::copy_of(bytes.view());

@@ -78,7 +78,8 @@ class ParamShard {
   void pack_filtered(NodeId worker, const ParamKey& key, EntryPacker& reply);
 
   /// The batch that waits for answer_pull; nullptr when none does.
-  const std::vector<PullEntry>* pull() const noexcept { return batches_.empty() ? nullptr : &batches_.front(); }
+  bool in_pull() const noexcept { return !batches_.empty(); }
+  std::vector<PullEntry>* pull() noexcept { return batches_.empty() ? nullptr : &batches_.front(); }
   /// Writes what the Lua `pull` returned (values whole; those of other shards are sent there), then goes on with the
   /// frames that have waited. An error names the key that cannot be set; the batch is over all the same.
   Status answer_pull(const std::vector<ParamEntry>& values);

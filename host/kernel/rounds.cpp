@@ -1,5 +1,6 @@
 #include "host/kernel/rounds.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace actorhost::kernel {
@@ -54,6 +55,29 @@ void link_gifts(const Links& links, const double* ranks, double* gifts) {
     const double gift = ranks[links.at[i]] / static_cast<double>(end - begin);
     for (uint64_t k = begin; k < end; ++k) gifts[links.to[k]] += gift;
   }
+}
+
+void link_ranks(const double* const* gifts, size_t parts, size_t n, double damping, double* ranks) {
+  constexpr size_t kBlock = 1024;  // stays in the first cache while the parts are added to it
+  constexpr size_t kLanes = 8;
+  double given[kLanes] = {};
+  for (size_t at = 0; at < n; at += kBlock) {
+    const size_t end = std::min(n, at + kBlock);
+    std::fill(ranks + at, ranks + end, 0.0);
+    for (size_t part = 0; part < parts; ++part) {
+      const double* gift = gifts[part];
+      for (size_t i = at; i < end; ++i) ranks[i] += gift[i];
+    }
+    size_t i = at;
+    for (; i + kLanes <= end; i += kLanes) {
+      for (size_t lane = 0; lane < kLanes; ++lane) given[lane] += ranks[i + lane];
+    }
+    for (; i < end; ++i) given[0] += ranks[i];
+  }
+  double kept = 1;
+  for (const double each : given) kept -= each;
+  const double all = (damping * kept + 1 - damping) / static_cast<double>(n);
+  for (size_t i = 0; i < n; ++i) ranks[i] = damping * ranks[i] + all;
 }
 
 }  // namespace actorhost::kernel

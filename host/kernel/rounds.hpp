@@ -31,4 +31,8 @@ struct Links {
 /// The first half of PageRank's step (Page et al. 1998): adds to `gifts`.
 void link_gifts(const Links& links, const double* ranks, double* gifts);
 
+/// The second half: ranks [n] of the sums of so many arrays of gifts [n]. What the pages have not given to others,
+/// those without links, goes to all alike. Sums are made in an order of their own, the same wherever this runs.
+void link_ranks(const double* const* gifts, size_t parts, size_t n, double damping, double* ranks);
+
 }  // namespace actorhost::kernel

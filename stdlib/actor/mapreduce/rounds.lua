@@ -143,6 +143,13 @@ function M.gifts(links, ranks, _, gifts)
   return gifts
 end
 
+local function checked_gifts(part, n)
+  if not tensor.is_tensor(part) or part.dtype ~= "float64" or part.size ~= n then
+    check.fail("mr.ranks: what a step returns has to be a float64 tensor of as many elements as the state, %d", tonumber(n))
+  end
+  return part:contiguous()
+end
+
 ---To merge PageRank (Page et al. 1998): what pages without links keep is given to all.
 ---@param options? {damping?: number} default 0.85
 ---@return fun(before: actor.Tensor, gifts: actor.Tensor[]): actor.Tensor
@@ -151,13 +158,14 @@ function M.ranks(options)
   local damping = options and options.damping or 0.85
   check.number(damping, "damping", "mr.ranks", 0, 1)
   return function(before, parts)
-    local n, given, after = before.size, 0, nil
-    for _, part in ipairs(parts) do
-      given = given + part:sum()
-      after = after and after:axpy_(damping, part) or part:mul(damping)
+    local arrays, held = ffi.new("const double*[?]", #parts), {} -- a copy that was made to be contiguous stays
+    for i, part in ipairs(parts) do
+      held[i] = checked_gifts(part, before.size)
+      arrays[i - 1] = held[i]:data()
     end
-    local kept = (1 - given) / n
-    return after:add_(damping * kept + (1 - damping) / n)
+    local after = tensor.empty(before.shape, float64)
+    api.link_ranks(arrays, #parts, before.size, damping, after:data())
+    return after
   end
 end
 
