@@ -56,6 +56,7 @@ struct ParamState {
   std::unique_ptr<LuaRule> rule;
   std::unique_ptr<ParamServer> server;
   uint32_t action = 0;
+  bool shared = false;        // the run's tensors are given without copies
   std::vector<NodeId> asked;  // the workers of the schedule request that waits for its answer
 };
 
@@ -121,18 +122,18 @@ ParamFilterSpecs filters_at(lua_State* L, int index) {
   return out;
 }
 
-void push_entry(lua_State* L, const ParamKey& key, ParamValue value, int extra) {
+void push_entry(lua_State* L, const ParamKey& key, ParamValue value, int extra, bool shared) {
   lua_createtable(L, 2 + extra, 0);
   push_param_key(L, key);
   lua_rawseti(L, -2, 1);
-  expect(L, push_param_value(L, std::move(value)));
+  expect(L, push_param_value(L, std::move(value), shared));
   lua_rawseti(L, -2, 2);
 }
 
-void push_entries(lua_State* L, std::vector<ParamEntry> entries) {
+void push_entries(lua_State* L, std::vector<ParamEntry> entries, bool shared = false) {
   lua_createtable(L, static_cast<int>(entries.size()), 0);
   for (size_t i = 0; i < entries.size(); ++i) {
-    push_entry(L, entries[i].key, std::move(entries[i].value), 0);
+    push_entry(L, entries[i].key, std::move(entries[i].value), 0, shared);
     lua_rawseti(L, -2, static_cast<int>(i) + 1);
   }
 }
@@ -146,7 +147,7 @@ struct PushRequest {
     lua_createtable(L, static_cast<int>(request.entries->size()), 0);
     int i = 0;
     for (PullEntry& entry : *request.entries) {
-      push_entry(L, entry.key, std::move(entry.value), 2);
+      push_entry(L, entry.key, std::move(entry.value), 2, state.shared);
       lua_pushnumber(L, static_cast<lua_Number>(entry.step));
       lua_rawseti(L, -2, 3);
       lua_pushnumber(L, static_cast<lua_Number>(entry.worker));
@@ -263,7 +264,7 @@ int fetch(lua_State* L) {
 
 // ---- the worker's loop ----
 
-/// worker_start(action, options {lua_pull=, check_finite=, filter=})
+/// worker_start(action, options {lua_pull=, check_finite=, shared=, filter=})
 int worker_start(lua_State* L) {
   const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "worker_start", 0, UINT32_MAX));
   ParamState& state = state_of(L);
@@ -274,6 +275,7 @@ int worker_start(lua_State* L) {
   check_table(L, 2, "options", "worker_start");
   config.whole = boolean_field(L, 2, "lua_pull");
   config.check_finite = boolean_field(L, 2, "check_finite");
+  config.shared = state.shared = boolean_field(L, 2, "shared");
   config.push = filters_at(L, 2).push;
   expect(L, state.node.begin(config));
   return 0;
@@ -281,13 +283,14 @@ int worker_start(lua_State* L) {
 
 /// worker_next() -> step, entries (nil: choose keys), whether the push is to be timed; or nil, summary at the end
 int worker_next(lua_State* L) {
-  ParamWorker::Event event = take(L, state_of(L).node.next_event());
+  ParamState& state = state_of(L);
+  ParamWorker::Event event = take(L, state.node.next_event());
   if (auto* task = std::get_if<ParamWorker::Task>(&event)) {
     lua_pushnumber(L, static_cast<lua_Number>(task->step));
     if (task->local) {
       lua_pushnil(L);
     } else {
-      push_entries(L, std::move(task->entries));
+      push_entries(L, std::move(task->entries), state.shared);
     }
     lua_pushboolean(L, task->timed ? 1 : 0);
     return 3;
@@ -317,6 +320,7 @@ int server_start(lua_State* L) {
   check_table(L, 2, "options", "server_start");
   ParamServer::Config config;
   config.update = update_at(L, 2);
+  config.update.shared = state.shared = boolean_field(L, 2, "shared");
   config.run.run = run_of(state.action);
   config.run.members = state.channel.members();
   config.run.merge = merge_at(L, 2);
@@ -384,7 +388,7 @@ int answer_schedule(lua_State* L) {
                              "', which is not one of those that it was asked about");
       }
       const std::string what = where + ", task of worker " + std::to_string(static_cast<NodeId>(id));
-      tasks[static_cast<NodeId>(id)] = take(L, param_entries_at(L, -1, &copies, true, what));
+      tasks[static_cast<NodeId>(id)] = take(L, param_entries_at(L, -1, state.shared ? nullptr : &copies, true, what));
       lua_pop(L, 1);
     }
   }

@@ -28,10 +28,11 @@ ParamTensor param_tensor_at(lua_State* L, int index, TensorCopies* copies) {
   return at->second;
 }
 
-TensorValue to_tensor(ParamTensor tensor) {
+TensorValue to_tensor(ParamTensor tensor, bool shared) {
   TensorValue out{std::move(tensor.data), tensor.type, {}};
   for (size_t i = 0; i < tensor.shape.rank; ++i) out.shape.push_back(static_cast<int64_t>(tensor.shape.dims[i]));
-  if (!out.bytes.empty() && !out.bytes.unique()) out.bytes = Blob::copy_of(out.bytes.data(), out.bytes.size());
+  if (!shared && !out.bytes.empty() && !out.bytes.unique())
+    out.bytes = Blob::copy_of(out.bytes.data(), out.bytes.size());
   return out;
 }
 
@@ -75,9 +76,9 @@ Result<ParamValue> param_value_at(lua_State* L, int index, TensorCopies* copies,
   return ParamValue(std::move(out));
 }
 
-Status push_param_value(lua_State* L, ParamValue value) {
+Status push_param_value(lua_State* L, ParamValue value, bool shared) {
   if (auto* tensor = std::get_if<ParamTensor>(&value)) {
-    push_tensor(L, to_tensor(std::move(*tensor)));
+    push_tensor(L, to_tensor(std::move(*tensor), shared));
     return {};
   }
   auto* lua = std::get_if<ParamLua>(&value);
@@ -87,7 +88,7 @@ Status push_param_value(lua_State* L, ParamValue value) {
   }
   lua_createtable(L, static_cast<int>(lua->tensors.size()), 0);
   for (size_t i = 0; i < lua->tensors.size(); ++i) {
-    push_tensor(L, to_tensor(std::move(lua->tensors[i])));
+    push_tensor(L, to_tensor(std::move(lua->tensors[i]), shared));
     lua_rawseti(L, -2, static_cast<int>(i) + 1);
   }
   const int tensors = lua_gettop(L);

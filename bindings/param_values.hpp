@@ -24,9 +24,9 @@ void push_param_key(lua_State* L, const ParamKey& key);
 /// Any value that can travel; nil is an empty one. Tensors share their memory unless there is `copies`. `what` stands
 /// before the path in errors ("push: value of \"w\"").
 Result<ParamValue> param_value_at(lua_State* L, int index, TensorCopies* copies, const std::string& what);
-/// Takes the value: a tensor's bytes become the Lua tensor's where nobody else holds them, else they are copied. What
-/// does not decode is an error and pushes nothing.
-Status push_param_value(lua_State* L, ParamValue value);
+/// Takes the value: a tensor's bytes become the Lua tensor's where nobody else holds them, or `shared`, else they are
+/// copied. What does not decode is an error and pushes nothing.
+Status push_param_value(lua_State* L, ParamValue value, bool shared = false);
 
 /// The array {{k, v}, ...} at `index`. An entry {k} without a value is a fetch where `fetches`, else nil. Errors name
 /// the entry: "schedule: entry 2 for worker 3: expected {key, value}, got number".

@@ -307,7 +307,7 @@ Status ParamShard::to_pull(std::vector<ParamEntry>& entries, uint64_t step, Node
   std::vector<ParamEntry> whole;
   AH_TRY(join_pieces(entries, whole));
   for (ParamEntry& entry : whole) {
-    own_bytes(entry.value);
+    if (!update_.shared) own_bytes(entry.value);
     out.push_back({std::move(entry.key), std::move(entry.value), step, worker});
   }
   return {};

@@ -41,7 +41,7 @@ void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
       arriving_.emplace_back();
       arriving_.back().entry.key = entry.key;
     }
-    ParamAssembler::add(arriving_.back(), std::move(entry));
+    ParamAssembler::add(arriving_.back(), std::move(entry), config_.shared);
   }
   if ((frame.flags & param::kLast) == 0) return;
 

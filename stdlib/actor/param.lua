@@ -56,13 +56,14 @@ local M = {}
 ---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to write one; `--checkpoint` says where. false: never, and `--resume` runs it again from its beginning
 ---@field lost? fun(id: integer, entries: actor.param.Entry[]) on shard 0: a worker is lost, with the entries it was working on
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
+---@field shared? boolean tensors that are scheduled, pushed and pulled need no copies within a process, because nobody writes to one that he has given or got
 ---@field seconds? boolean false: `stop` alone ends it, `--seconds` does not
 ---@field filter? {push?: actor.Filter|string, pull?: actor.Filter|string} compression of what workers send and of the values that they get to work on (actor.filter): "topk:0.01+fp16", "int8", "fp16". Tensors of 1 KiB and more go through it, all else, param.get and checkpoints do not. Results do not depend on where nodes are. What error feedback has kept is lost when a worker is, and on --resume
 
 local kinds = {
   schedule = "function?", schedule_local = "function?", push = "function", pull = "function|table?",
   barrier = "string|function|table?", stop = "function?", init = "function?", merge = "table?", checkpoint = "table|boolean?",
-  lost = "function?", check_finite = "boolean?", seconds = "boolean?", filter = "table?",
+  lost = "function?", check_finite = "boolean?", shared = "boolean?", seconds = "boolean?", filter = "table?",
 }
 
 -- "schedule (job.lua:12)", for errors about what a callback returned.
@@ -152,7 +153,9 @@ local function work(run, index, filters)
   local now = require("actor").now
   local id, injects = node.id, c.injects()
   local push_name = named("push", run.push)
-  c.worker_start(index, { lua_pull = type(run.pull) == "function", check_finite = run.check_finite, filter = filters })
+  c.worker_start(index, {
+    lua_pull = type(run.pull) == "function", check_finite = run.check_finite, shared = run.shared, filter = filters,
+  })
   while true do
     local step, entries, timed = c.worker_next()
     if not step then return entries end -- the summary
@@ -223,7 +226,7 @@ local function serve(run, index, flags, filters)
   local from = c.server_start(index, {
     pull = run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
     seconds = run.seconds ~= false and flags.seconds or nil, checkpoint = run.checkpoint or nil,
-    apart = run.checkpoint == false, filter = filters,
+    apart = run.checkpoint == false, shared = run.shared, filter = filters,
     barrier = type(spec) == "string" and spec or rule and rule.name, -- as a trace names it
   }, current)
   if first and run.init then set_initial(run, from) end

@@ -342,6 +342,35 @@ print("ranks " .. tostring(ranks:allclose(tensor.new(r, f64), { rtol = 1e-12, at
   CHECK(run.out == "centroids true\nranks true\n");
 }
 
+TEST_CASE("rounds with tensors that are not copied have the bits of those with copies") {
+  const JobFolder folder;
+  // Two chunks of ranks and some, and functions that have `iterate` copy: a wrapper is not native.
+  folder.write("job.lua", R"(
+local actor = require "actor"
+local mr = require "actor.mapreduce"
+local n, f64 = 300000, { dtype = "float64" }
+local links = mr.generate(3000, function(i) return i * 100, { (i * 7919) % n + 1, (i * 104729) % n + 1, 5 } end, 7):cache()
+local function ranks_of(options)
+  options.state = actor.tensor.full(n, 1 / n, f64)
+  options.prepare, options.fold, options.steps = mr.links, true, 5
+  local ranks, summary = links:iterate(options)
+  assert(summary.steps == 5)
+  return ranks
+end
+local kept = mr.ranks()
+local copied = ranks_of { step = function(...) return mr.gifts(...) end, merge = function(...) return kept(...) end }
+local native = ranks_of { step = mr.gifts, merge = kept }
+local asked = ranks_of { step = function(...) return mr.gifts(...) end, merge = kept, shared = true }
+print(("%s %s %.6f"):format(native:equal(copied), asked:equal(copied), native:sum()))
+)");
+  for (const std::string& place : places()) {
+    const Finished run = run_at(place, folder, {"job.lua"});
+    INFO(run.description);
+    CHECK(run.status == 0);
+    CHECK_THAT(run.out, Contains("true true 1.000000\n"));
+  }
+}
+
 TEST_CASE("native rounds say what is wrong with rows and states") {
   const JobFolder folder;
   folder.write("job.lua", R"(

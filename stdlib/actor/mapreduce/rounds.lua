@@ -18,6 +18,13 @@ local M = {}
 
 local float64 = { dtype = "float64" }
 
+local natives = setmetatable({}, { __mode = "k" })
+
+---Whether `fn` is one of these functions, which make new tensors and write to no others.
+---@param fn function
+---@return boolean
+function M.is_native(fn) return natives[fn] == true end
+
 local function finite(x) return type(x) == "number" and x - x == 0 end
 
 local function checked_state(state, dims, fn)
@@ -157,7 +164,7 @@ function M.ranks(options)
   check.options(options or {}, { damping = "number?" }, "mr.ranks")
   local damping = options and options.damping or 0.85
   check.number(damping, "damping", "mr.ranks", 0, 1)
-  return function(before, parts)
+  local function merge(before, parts)
     local arrays, held = ffi.new("const double*[?]", #parts), {} -- a copy that was made to be contiguous stays
     for i, part in ipairs(parts) do
       held[i] = checked_gifts(part, before.size)
@@ -167,6 +174,10 @@ function M.ranks(options)
     api.link_ranks(arrays, #parts, before.size, damping, after:data())
     return after
   end
+  natives[merge] = true
+  return merge
 end
+
+natives[M.nearest_sums], natives[M.centroids], natives[M.gifts] = true, true, true
 
 return M

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
+#include "host/engine/param_client.hpp"
 #include "tests/host/engine/engine_values.hpp"
 
 using namespace actorhost;
@@ -67,6 +70,38 @@ TEST_CASE("the ranges of a split tensor make it up without gap or overlap") {
       CHECK(next == elements);
     }
   }
+}
+
+TEST_CASE("a tensor is put together from pieces in any order, and shared without a copy where they lie in one block") {
+  const auto shape = ParamShape::of(std::vector<uint64_t>{300000}).value();
+  Blob bytes = Blob::allocate(300000 * sizeof(double));
+  auto* values = reinterpret_cast<double*>(bytes.data());
+  std::iota(values, values + 300000, 0.0);
+  const ParamTensor whole = ParamTensor::whole(ParamType::f64, shape, bytes);
+  std::vector<ParamTensor> pieces;
+  for_each_chunk(whole, [&](ParamTensor piece) { pieces.push_back(std::move(piece)); });
+  REQUIRE(pieces.size() == 3);
+  const auto built = [&](std::vector<size_t> order, bool shared, bool apart) {
+    ParamAssembler::Partial to;
+    for (const size_t i : order) {
+      ParamEntry entry{ParamKey::of("w").value(), pieces[i], 0};
+      if (apart) std::get<ParamTensor>(entry.value).data = Blob::copy_of(pieces[i].data.view());
+      ParamAssembler::add(to, std::move(entry), shared);
+    }
+    CHECK(to.complete());
+    const auto& tensor = std::get<ParamTensor>(to.entry.value);
+    CHECK(tensor.is_whole());
+    CHECK(tensor.data.view() == bytes.view());
+    return tensor.data.data() == bytes.data();
+  };
+  CHECK(built({0, 1, 2}, true, false));
+  CHECK_FALSE(built({0, 1, 2}, false, false));
+  for (const std::vector<size_t>& order : {std::vector<size_t>{0, 2, 1}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}}) {
+    CHECK_FALSE(built(order, true, false));
+    CHECK_FALSE(built(order, false, false));
+  }
+  CHECK_FALSE(built({0, 1, 2}, true, true));
+  CHECK_FALSE(built({0, 1, 2}, false, true));
 }
 
 TEST_CASE("shapes have a bounded number of elements, also behind a zero") {
