@@ -13,6 +13,7 @@
 #include "bindings/console.hpp"
 #include "bindings/include/actorhost.hpp"
 #include "host/data/data_cache.hpp"
+#include "host/engine/average/averages.hpp"
 #include "host/engine/collective/async_calls.hpp"
 #include "host/engine/collective/meeting.hpp"
 #include "host/engine/courier.hpp"
@@ -27,7 +28,7 @@ namespace actorhost {
 /// The courier of a process with its tasks. A further task is a member behind the courier, added before `start`.
 struct CourierWithTasks {
   CourierWithTasks(Cluster& cluster, const Clock& clock, Log& log)
-      : courier(cluster, clock, log), locks(courier), calls(courier) {
+      : courier(cluster, clock, log), locks(courier), calls(courier), averages(courier) {
     courier.start();
   }
   ~CourierWithTasks() { courier.stop(); }
@@ -37,6 +38,7 @@ struct CourierWithTasks {
   Courier courier;
   LockService locks;
   AsyncCalls calls;
+  Averages averages;
 };
 
 struct ProcessShared {

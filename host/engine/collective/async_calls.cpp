@@ -15,7 +15,9 @@ std::string rank_text(const CollectiveCall::Group& group, uint32_t member) {
 
 }  // namespace
 
-AsyncCalls::AsyncCalls(Courier& courier) : courier_(courier) { courier.add(kinds_of(Kind::collective_first), *this); }
+AsyncCalls::AsyncCalls(Courier& courier) : courier_(courier) {
+  courier.add(KindRange{collective_kind::announce, collective_kind::parcel, "collectives"}, *this);
+}
 
 std::shared_ptr<AsyncCall> AsyncCalls::start(Start start) {
   auto handle = std::make_shared<AsyncCall>();  // shared by the node and the courier's thread

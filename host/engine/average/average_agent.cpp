@@ -1,0 +1,176 @@
+#include "host/engine/average/average_agent.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "host/base/clock.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr ProcessId kLead = 0;
+
+bool waits(Report::What what) {
+  return what == Report::What::join || what == Report::What::sync || what == Report::What::abort;
+}
+
+}  // namespace
+
+void AverageAgent::report(const Report& report, std::shared_ptr<AverageReplica> replica) {
+  if (report.what == Report::What::join) replicas_[report.node] = std::move(replica);
+  waiting_.erase(report.node);
+  if (report.what == Report::What::leave) {
+    replicas_.erase(report.node);
+  } else if (waits(report.what)) {
+    waiting_[report.node] = report.what;
+  }
+  send_(kLead, average_kind::report, report.encode(), {});
+}
+
+void AverageAgent::on_frame(ProcessId from, Frame&& frame) {
+  const std::string_view meta = frame.meta.view();
+  if (frame.kind == average_kind::piece) {
+    if (const auto piece = AveragePiece::decode(meta)) on_piece(from, *piece, std::move(frame.body));
+    return;
+  }
+  if (from != kLead) return;
+  if (frame.kind == average_kind::started) on_started();
+  if (frame.kind == average_kind::open) {
+    if (const auto open = RoundOpen::decode(meta)) on_open(*open);
+  } else if (frame.kind == average_kind::go) {
+    if (auto go = RoundGo::decode(meta)) on_go(std::move(*go));
+  } else if (frame.kind == average_kind::verdict) {
+    if (const auto verdict = RoundVerdict::decode(meta)) on_verdict(*verdict);
+  }
+}
+
+void AverageAgent::on_started() {
+  for (const auto& [node, replica] : replicas_) {
+    const auto waiting = waiting_.find(node);
+    if (waiting == waiting_.end() || waiting->second != Report::What::join) continue;
+    waiting_.erase(waiting);
+    replica->settle({});
+  }
+}
+
+void AverageAgent::on_open(const RoundOpen& open) {
+  round_.emplace();
+  round_->number = open.round;
+  round_->full = open.full;
+  for (const NodeId node : open.nodes) {
+    const auto found = replicas_.find(node);
+    if (found == replicas_.end()) continue;  // another process's, or has left: the lead will hear of it
+    round_->nodes.insert(node);
+    round_->asked.insert(node);
+    found->second->ask_copy();
+  }
+  answer_copied();
+}
+
+/// Tells whose models have been copied since the last time.
+void AverageAgent::answer_copied() {
+  RoundReady ready{round_->number, {}};
+  for (auto it = round_->asked.begin(); it != round_->asked.end();) {
+    const NodeId node = *it;
+    const auto found = replicas_.find(node);
+    const auto copied = found == replicas_.end() ? AverageReplica::Copied::refused : found->second->copied();
+    if (copied == AverageReplica::Copied::no) {
+      ++it;
+      continue;
+    }
+    const bool yes = copied == AverageReplica::Copied::yes;
+    if (yes) round_->copied[node] = found->second;
+    ready.answers.push_back({node, yes, yes || found == replicas_.end() ? "" : found->second->fault()});
+    it = round_->asked.erase(it);
+  }
+  if (!ready.answers.empty()) send_(kLead, average_kind::ready, ready.encode(), {});
+}
+
+void AverageAgent::on_go(RoundGo&& go) {
+  if (!round_ || round_->number != go.round || round_->mover) return;
+  AverageCopies copies;
+  for (const RoundGo::Participant& p : go.participants) {
+    const auto mine = round_->copied.find(p.node);
+    if (p.process == self_ && mine != round_->copied.end()) copies[p.node] = mine->second->copy();
+  }
+  for (const NodeId node : round_->nodes) {  // the round goes without some
+    const auto found = replicas_.find(node);
+    if (found != replicas_.end() && copies.count(node) == 0) found->second->forget_copy(true);
+  }
+  round_->asked.clear();
+  std::erase_if(round_->copied, [&](const auto& entry) { return copies.count(entry.first) == 0; });
+  if (copies.empty()) return;
+  const AverageLayout& layout = round_->copied.begin()->second->layout();
+  const auto send = [this, number = go.round](ProcessId to, uint32_t source, uint8_t segment, uint64_t begin,
+                                              Blob body) {
+    send_(to, average_kind::piece, AveragePiece{number, source, segment, begin}.encode(), std::move(body));
+  };
+  round_->mover = make_average_mover(self_, go, layout, std::move(copies), send);
+  for (Early& early : std::exchange(early_, {})) {
+    if (early.head.round == go.round) take(early.from, early.head, std::move(early.body));
+  }
+}
+
+void AverageAgent::on_piece(ProcessId from, const AveragePiece& head, Blob body) {
+  if (round_ && round_->number == head.round && round_->mover) return take(from, head, std::move(body));
+  if (head.round > ended_) early_.push_back({from, head, std::move(body)});
+}
+
+void AverageAgent::take(ProcessId from, const AveragePiece& head, Blob body) {
+  if (round_->done) return;
+  if (!round_->mover->take(from, head, std::move(body)).ok()) finish({round_->number, false});
+}
+
+void AverageAgent::finish(const RoundDone& done) {
+  round_->done = true;
+  send_(kLead, average_kind::done, done.encode(), {});
+}
+
+double AverageAgent::tick(double now) {
+  if (!round_ || round_->done) return kForever;
+  if (!round_->asked.empty()) answer_copied();
+  if (!round_->mover) return kForever;
+  if (round_->mover->work()) return now;
+  if (round_->mover->done()) finish({round_->number, true});
+  return kForever;
+}
+
+void AverageAgent::on_verdict(const RoundVerdict& verdict) {
+  ended_ = std::max(ended_, verdict.round);
+  std::erase_if(early_, [&](const Early& early) { return early.head.round <= ended_; });
+  if (round_ && round_->number == verdict.round) {
+    for (const NodeId node : round_->asked) {
+      if (const auto found = replicas_.find(node); found != replicas_.end()) found->second->forget_copy(false);
+    }
+    for (const auto& [node, replica] : round_->copied) {
+      if (verdict.outcome == RoundVerdict::Outcome::applied && round_->mover) {
+        replica->apply(round_->mover->result(node), round_->full, round_->mover->bytes_sent());
+      } else if (verdict.outcome == RoundVerdict::Outcome::broken) {
+        replica->broken();
+      } else {
+        replica->forget_copy(false);
+      }
+    }
+  }
+  settle(verdict);
+  if (round_ && round_->number == verdict.round) round_.reset();
+}
+
+/// Full rounds end the wait of those who are in them.
+void AverageAgent::settle(const RoundVerdict& verdict) {
+  const bool applied = verdict.outcome == RoundVerdict::Outcome::applied;
+  const bool over = applied || verdict.outcome == RoundVerdict::Outcome::failed;
+  if (!over || verdict.why == RoundWhy::interval) return;
+  const bool abort = verdict.why == RoundWhy::abort;
+  const Status outcome = applied ? Status() : Status(Error{Code::bad_argument, verdict.message});
+  for (const auto& [node, replica] : replicas_) {
+    const auto waiting = waiting_.find(node);
+    if (waiting == waiting_.end() || waiting->second != (abort ? Report::What::abort : Report::What::sync)) continue;
+    if (!abort && (!round_ || round_->nodes.count(node) == 0)) continue;  // has come too late for it
+    waiting_.erase(waiting);
+    replica->settle(outcome);
+  }
+}
+
+}  // namespace actorhost

@@ -1,0 +1,140 @@
+#pragma once
+// The frames of asynchronous model averaging, between couriers; `tag` is the session, the number of the action that
+// began it. The lead is the courier of process 0, every other word comes from a process with workers in the session.
+// Decoders check all bounds.
+//
+//   report   process -> lead  what:u8 node:u32 fresh:u8 warm:u8 options; what a worker does, see Report
+//   started  lead -> process  every live worker has joined
+//   open     lead -> process  round:u32 full:u8 count:u32 node:u32*; copies of these models are wanted
+//   ready    process -> lead  round:u32 count:u32 (node:u32 copied:u8 message:text)*
+//   go       lead -> process  round:u32 pattern:u8 count:u32 (node:u32 process:u32 weighted:u8)*
+//   piece    process -> any   round:u32 source:u32 segment:u8 begin:u64; body: elements, of what `source` sends
+//   done     process -> lead  round:u32 ok:u8; this process has all that the round owes its models
+//   verdict  lead -> process  round:u32 outcome:u8 why:u8 message:text
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/wire/frame.hpp"
+
+namespace actorhost {
+
+namespace average_kind {
+inline constexpr auto report = Kind{0x0240};
+inline constexpr auto started = Kind{0x0241};
+inline constexpr auto open = Kind{0x0242};
+inline constexpr auto ready = Kind{0x0243};
+inline constexpr auto go = Kind{0x0244};
+inline constexpr auto piece = Kind{0x0245};
+inline constexpr auto done = Kind{0x0246};
+inline constexpr auto verdict = Kind{0x0247};
+}  // namespace average_kind
+
+/// A part of those of collectives.
+inline constexpr KindRange kAverageKinds{average_kind::report, average_kind::verdict, "collectives"};
+
+/// Who averages with whom in a round.
+enum class AveragePattern : uint8_t {
+  all,   // everybody
+  ring,  // each with the one before and the one behind it
+  pairs  // the first two, the next two, ...; an odd last one with nobody
+};
+
+/// What all workers of a session have said the same of.
+struct AverageOptions {
+  AveragePattern peers = AveragePattern::all;
+  double interval = 0.5;  // seconds from the beginning of a round to that of the next
+  double deadline = 5;    // seconds that a round waits for a worker that is in a step
+  uint64_t seed = 0;      // of the pairs
+
+  friend bool operator==(const AverageOptions&, const AverageOptions&) = default;
+};
+
+/// What a worker does: joins, waits in a step of the warm-up, waits in abort, goes on, stays away without having
+/// aborted here (a late starter), leaves.
+struct Report {
+  enum class What : uint8_t { join, sync, abort, resume, rest, leave };
+  What what = What::join;
+  NodeId node = 0;
+  bool fresh = false;  // join: has come late and takes the others' model
+  bool warm = false;   // join: begins with a warm-up; sync: more steps of it follow
+  AverageOptions options{};
+
+  std::string encode() const;
+  static Result<Report> decode(std::string_view meta);
+};
+
+/// What a round is made for.
+enum class RoundWhy : uint8_t { interval, warm_up, abort };
+
+struct RoundOpen {
+  uint32_t round = 0;
+  bool full = false;  // the models are replaced by the mean, not moved by the difference
+  std::vector<NodeId> nodes;
+
+  std::string encode() const;
+  static Result<RoundOpen> decode(std::string_view meta);
+};
+
+struct RoundReady {
+  struct Answer {
+    NodeId node = 0;
+    bool copied = false;
+    std::string message;  // why it cannot be averaged at all; empty: not in this round
+  };
+  uint32_t round = 0;
+  std::vector<Answer> answers;
+
+  std::string encode() const;
+  static Result<RoundReady> decode(std::string_view meta);
+};
+
+struct RoundGo {
+  struct Participant {
+    NodeId node = 0;
+    ProcessId process = 0;
+    bool weighted = true;  // its model is part of the mean
+  };
+  uint32_t round = 0;
+  AveragePattern pattern = AveragePattern::all;
+  std::vector<Participant> participants;
+
+  uint32_t weights() const noexcept;
+  std::string encode() const;
+  static Result<RoundGo> decode(std::string_view meta);
+};
+
+struct AveragePiece {
+  uint32_t round = 0;
+  uint32_t source = 0;  // a place among the processes of a sum, or the node whose model it is
+  uint8_t segment = 0;
+  uint64_t begin = 0;  // the first element
+
+  std::string encode() const;
+  static Result<AveragePiece> decode(std::string_view meta);
+};
+
+struct RoundDone {
+  uint32_t round = 0;
+  bool ok = true;
+
+  std::string encode() const;
+  static Result<RoundDone> decode(std::string_view meta);
+};
+
+struct RoundVerdict {
+  /// broken: a process was lost in it; empty: nobody's model could be copied in time; failed: one is not finite.
+  enum class Outcome : uint8_t { applied, broken, empty, failed };
+  uint32_t round = 0;
+  Outcome outcome = Outcome::applied;
+  RoundWhy why = RoundWhy::interval;  // the others set free who waits for them
+  std::string message;                // failed
+
+  std::string encode() const;
+  static Result<RoundVerdict> decode(std::string_view meta);
+};
+
+}  // namespace actorhost

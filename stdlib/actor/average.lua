@@ -1,0 +1,193 @@
+--- Asynchronous model averaging: every worker trains its own copy of a model, and the copies are averaged beside that, in
+--- C++, while Lua computes. Nobody waits for a round: a worker adds, between two of its steps, the difference between the
+--- mean and what its model was when the round began, so what it has learned meanwhile is kept, and the sum of all models
+--- is what the steps alone have made of it.
+---
+---     local handle = average.start(net.params, { sync_interval_ms = 500 })
+---     for i = 1, steps do
+---       handle:step(function()
+---         net:loss(batch(i))
+---         opt:step(net.params, net.grads)
+---       end)
+---     end
+---     handle:abort() -- all workers: the same bits everywhere
+---
+--- Sources: Bagua (Gan et al., VLDB 2022), asynchronous model average, in the form that adds differences; `peers`: Lian et
+--- al., Asynchronous decentralised parallel SGD, ICML 2018 (random pairs), Can decentralized algorithms outperform
+--- centralized algorithms?, NeurIPS 2017 (ring).
+local check = require("actor.check")
+local node = require("actor.c.node")
+local events = require("actor.events")
+local tensor = require("actor.tensor")
+local util = require("actor.util")
+local c = require("actor.c.average")
+
+local M = {}
+
+---@class actor.AverageOptions
+---@field sync_interval_ms? number milliseconds from the beginning of one round to that of the next, default 500; a round that takes longer is followed by the next at once
+---@field warmup_steps? integer so many first steps end with an average that all workers wait for, as in synchronous training; default 0
+---@field peers? "all"|"ring"|"random" who averages with whom: everybody (default), each with its neighbours in rank order, or pairs drawn for each round by the run's seed
+---@field deadline_ms? number milliseconds that a round waits for a worker in the middle of a step before it goes without it; default 5000
+
+---@class actor.AverageStats of this worker
+---@field rounds integer that have changed its model
+---@field missed integer that went without it
+---@field broken integer that nobody applied, since a worker was lost in them
+---@field bytes integer sent to other processes by this one, in rounds of this worker
+---@field steps integer times that the lock was held
+---@field waiting number seconds that it waited for the lock
+---@field copying number seconds that it spent between steps on copying its model and changing it
+---@field staleness integer steps that it made during the last round, from the copy to the change
+---@field mean_staleness number the same over all rounds
+---@field age integer steps since the last change
+
+---@class actor.Averaging
+---@field private raw integer
+---@field private parts {key: any, tensor: actor.Tensor}[]
+---@field private tensors table
+---@field private where string
+local Averaging = {}
+Averaging.__index = Averaging
+
+local peer_choices = { "all", "ring", "random" }
+
+local function layout(t)
+  local sizes = {}
+  for i, n in ipairs(t.shape) do sizes[i] = tostring(n) end
+  return ("%s[%s]"):format(t.dtype, table.concat(sizes, ","))
+end
+
+-- The tensors in key order, the same on all workers.
+local function parts_of(tensors)
+  if tensor.is_tensor(tensors) then return { { key = 1, tensor = tensors } } end
+  if type(tensors) ~= "table" then check.wrong("tensors", "average.start", "tensors in a table", tensors) end
+  local parts = {}
+  for key, value in util.pairs(tensors) do
+    if not tensor.is_tensor(value) then check.wrong(("tensors[%s]"):format(tostring(key)), "average.start", "tensor", value) end
+    parts[#parts + 1] = { key = key, tensor = value }
+  end
+  if #parts == 0 then check.fail("bad argument 'tensors' to average.start: expected at least one tensor") end
+  return parts
+end
+
+-- What has to be the same on all workers, as the action is called.
+local function description(parts, options)
+  local list = {}
+  for i, part in ipairs(parts) do list[i] = ("%s %s"):format(tostring(part.key), layout(part.tensor)) end
+  local text = table.concat(list, ", ")
+  if #text > 400 then
+    text = ("%s, ... (%d tensors, hash %s)"):format(text:sub(1, 300), #parts, require("actor").hash(text))
+  end
+  return ("average.start of %s, every %g ms, %d warm-up steps, peers %s, deadline %g ms"):format(text,
+    options.sync_interval_ms, options.warmup_steps, options.peers, options.deadline_ms)
+end
+
+local function checked(options)
+  local fn = "average.start"
+  options = options or {}
+  check.options(options, {
+    sync_interval_ms = "number?", warmup_steps = "number?", peers = "string?", deadline_ms = "number?",
+  }, fn)
+  local out = {
+    sync_interval_ms = options.sync_interval_ms or 500, warmup_steps = options.warmup_steps or 0,
+    peers = options.peers or "all", deadline_ms = options.deadline_ms or 5000,
+  }
+  check.number(out.sync_interval_ms, "sync_interval_ms", fn, 0, 1e9)
+  check.number(out.deadline_ms, "deadline_ms", fn, 0, 1e9)
+  check.integer(out.warmup_steps, "warmup_steps", fn, 0, 2 ^ 31)
+  check.one_of(out.peers, peer_choices, "peers", fn)
+  return out
+end
+
+---Begins to average `tensors` with those of all other workers, and returns once all have come here. An action: every
+---worker calls it, with tensors of the same names, types and shapes and the same options. Several may go on at a time.
+---
+---A worker that joins a running job takes part from the next round on, in which it takes over the others' mean: it has no
+---weight in that one, and no warm-up.
+---@param tensors actor.Tensor|table<any, actor.Tensor> the model: contiguous, of either type, changed in place only, and under the handle's lock
+---@param options? actor.AverageOptions
+---@return actor.Averaging
+function M.start(tensors, options)
+  local parts = parts_of(tensors)
+  options = checked(options)
+  local index, replayed = events.enter_action(description(parts, options))
+  local where = node.position()
+  if node.role == "server" then return setmetatable({ where = where }, Averaging) end
+  local list, names = {}, {}
+  for i, part in ipairs(parts) do list[i], names[i] = part.tensor, tostring(part.key) end
+  local raw = c.start(index, replayed, list, names, {
+    interval = options.sync_interval_ms / 1000, deadline = options.deadline_ms / 1000,
+    warmup = options.warmup_steps, peers = options.peers,
+  })
+  if not replayed then node.finish_action(index, "") end
+  return setmetatable({ raw = raw, parts = parts, tensors = tensors, where = where }, Averaging)
+end
+
+-- The handle's number, if its model can be worked on.
+local function checked_handle(self, fn)
+  if not self.raw then check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn) end
+  if tensor.is_tensor(self.tensors) then return self.raw end
+  for _, part in ipairs(self.parts) do
+    if not rawequal(self.tensors[part.key], part.tensor) then
+      check.fail("%s: tensor '%s' is another one than average.start was given at %s; change it in place, as t:copy_(other) does",
+        fn, tostring(part.key), self.where)
+    end
+  end
+  return self.raw
+end
+
+---Calls `fn` while it holds the lock, and returns what it returns: for the gradient and the update by it, since a change
+---between the two would be one of a model that the gradient is not of. Rounds wait for its end, not the other way round.
+---In the warm-up it returns when all workers have averaged. When `fn` raises, the lock is given back and the error goes
+---on. `fn` must not yield out of it.
+---@generic T
+---@param fn fun(...): T
+---@param ... any its arguments
+---@return T
+function Averaging:step(fn, ...)
+  check.arg(fn, "function", "fn", "average.step")
+  return c.step(checked_handle(self, "average.step"), fn, ...)
+end
+
+---Takes the lock, for what is no function: between `lock` and `unlock` no round changes the model.
+function Averaging:lock()
+  c.lock(checked_handle(self, "average.lock"))
+end
+
+---Gives the lock back; the end of a step. Raises when the model holds what is not finite.
+function Averaging:unlock()
+  if not self.raw then checked_handle(self, "average.unlock") end
+  c.unlock(self.raw)
+end
+
+---Stops averaging: waits until all live workers have come here, averages over all of them whatever the `peers`, and leaves
+---the same bits on each; nothing changes the model after that. An action: every worker calls it. Calling it again before
+---any has resumed changes nothing. A worker that is lost meanwhile is not waited for; raises on all workers when the model
+---of one is not finite.
+function Averaging:abort()
+  if self.raw then
+    local held = c.locked_at(self.raw)
+    if held then check.fail("average.abort: within a step, or the lock, of %s", held) end
+    checked_handle(self, "average.abort")
+  end
+  local index, replayed = events.enter_action("average.abort of that of " .. self.where)
+  if not self.raw then return end
+  if replayed then return c.rest(self.raw) end
+  c.abort(self.raw)
+  node.finish_action(index, "")
+end
+
+---Goes on after an abort; without one it does nothing. Not an action: this worker takes part from the next round on, with
+---those who have resumed as well.
+function Averaging:resume()
+  c.resume(checked_handle(self, "average.resume"))
+end
+
+---What averaging has done and cost so far, for this worker.
+---@return actor.AverageStats
+function Averaging:stats()
+  return c.stats(checked_handle(self, "average.stats"))
+end
+
+return M

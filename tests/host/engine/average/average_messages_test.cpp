@@ -1,0 +1,74 @@
+#include "host/engine/average/average_messages.hpp"
+
+#include <limits>
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/cluster/hostile_bytes.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+TEST_CASE("what couriers say about averages survives its frames") {
+  const Report report{Report::What::sync, 7, true, true, {AveragePattern::pairs, 0.25, 3, 42}};
+  const auto same = Report::decode(report.encode());
+  REQUIRE(same.ok());
+  CHECK(same->what == Report::What::sync);
+  CHECK(same->node == 7);
+  CHECK((same->fresh && same->warm));
+  CHECK(same->options == report.options);
+
+  const auto open = RoundOpen::decode(RoundOpen{9, true, {1, 5}}.encode());
+  REQUIRE(open.ok());
+  CHECK((open->round == 9 && open->full));
+  CHECK(open->nodes == std::vector<NodeId>{1, 5});
+
+  const auto ready = RoundReady::decode(RoundReady{9, {{1, true, ""}, {5, false, "no number"}}}.encode());
+  REQUIRE(ready.ok());
+  REQUIRE(ready->answers.size() == 2);
+  CHECK((ready->answers[0].copied && !ready->answers[1].copied));
+  CHECK(ready->answers[1].message == "no number");
+
+  const auto go = RoundGo::decode(RoundGo{9, AveragePattern::ring, {{1, 0, true}, {5, 2, false}}}.encode());
+  REQUIRE(go.ok());
+  CHECK(go->pattern == AveragePattern::ring);
+  REQUIRE(go->participants.size() == 2);
+  CHECK((go->participants[1].node == 5 && go->participants[1].process == 2));
+  CHECK(go->weights() == 1);
+
+  const auto piece = AveragePiece::decode(AveragePiece{9, 3, 1, 65536}.encode());
+  REQUIRE(piece.ok());
+  CHECK((piece->round == 9 && piece->source == 3 && piece->segment == 1 && piece->begin == 65536));
+
+  const auto done = RoundDone::decode(RoundDone{9, false}.encode());
+  REQUIRE(done.ok());
+  CHECK((done->round == 9 && !done->ok));
+
+  const auto verdict =
+      RoundVerdict::decode(RoundVerdict{9, RoundVerdict::Outcome::failed, RoundWhy::abort, "why"}.encode());
+  REQUIRE(verdict.ok());
+  CHECK(verdict->outcome == RoundVerdict::Outcome::failed);
+  CHECK(verdict->why == RoundWhy::abort);
+  CHECK(verdict->message == "why");
+}
+
+TEST_CASE("averages refuse what makes no sense") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(!Report::decode(Report{Report::What::join, 1, false, false, {AveragePattern::all, nan, 1, 0}}.encode()).ok());
+  CHECK(!Report::decode(Report{Report::What::join, 1, false, false, {AveragePattern::all, 1, -1, 0}}.encode()).ok());
+  CHECK(!RoundGo::decode(RoundGo{1, AveragePattern::all, {}}.encode()).ok());
+  CHECK(!RoundGo::decode(RoundGo{1, AveragePattern::all, {{1, 0, false}}}.encode()).ok());
+}
+
+TEST_CASE("hostile messages of averages are refused or read, never more") {
+  const auto feed = [](const std::string& good, const auto& decode) {
+    CHECK(feed_hostile(good, 1, 3000, [&](std::string_view meta) { return decode(meta).ok(); }) >= good.size());
+  };
+  feed(Report{}.encode(), Report::decode);
+  feed(RoundOpen{1, false, {1, 2, 3}}.encode(), RoundOpen::decode);
+  feed(RoundReady{1, {{1, true, ""}, {2, false, "message"}}}.encode(), RoundReady::decode);
+  feed(RoundGo{1, AveragePattern::all, {{1, 0, true}, {2, 1, true}}}.encode(), RoundGo::decode);
+  feed(AveragePiece{1, 2, 0, 4}.encode(), AveragePiece::decode);
+  feed(RoundDone{1, true}.encode(), RoundDone::decode);
+  feed(RoundVerdict{1, RoundVerdict::Outcome::applied, RoundWhy::interval, "m"}.encode(), RoundVerdict::decode);
+}

@@ -1,0 +1,173 @@
+#include "host/engine/average/average_replica.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+using Catch::Contains;
+
+namespace {
+
+/// A model of one tensor of doubles.
+struct Model {
+  explicit Model(std::vector<double> values, double long_step = 1e9)
+      : bytes(Blob::copy_of(values.data(), values.size() * sizeof(double))),
+        replica({{"w", kernel::Dtype::f64, bytes}}, long_step, clock, [this] { ++looks; }) {}
+
+  double& at(size_t i) { return reinterpret_cast<double*>(bytes.data())[i]; }
+  double copied(size_t i) { return reinterpret_cast<const double*>(replica.copy().data())[i]; }
+  static AverageResult sum_of(std::vector<double> values, uint32_t count) {
+    return {Blob::copy_of(values.data(), values.size() * sizeof(double)), count};
+  }
+
+  ManualClock clock;
+  Blob bytes;
+  std::atomic<int> looks{0};
+  AverageReplica replica;
+};
+
+using Copied = AverageReplica::Copied;
+
+}  // namespace
+
+TEST_CASE("between steps a copy is made at once, in a step when it ends") {
+  Model model({1, 2});
+  model.replica.ask_copy();
+  CHECK(model.replica.copied() == Copied::yes);
+  CHECK(model.copied(1) == 2);
+  model.replica.forget_copy(false);
+
+  REQUIRE(model.replica.lock().ok());
+  model.at(1) = 5;
+  model.replica.ask_copy();
+  CHECK(model.replica.copied() == Copied::no);
+  model.at(1) = 6;
+  REQUIRE(model.replica.unlock().ok());
+  CHECK(model.looks == 1);
+  CHECK(model.replica.copied() == Copied::yes);
+  CHECK(model.copied(1) == 6);
+}
+
+TEST_CASE("a change keeps the steps made since the copy and waits for the end of the one that goes on") {
+  Model model({1, 2});
+  model.replica.ask_copy();
+  REQUIRE(model.replica.lock().ok());
+  model.at(0) += 10;
+  model.replica.apply(Model::sum_of({5, 6}, 2), false, 16);
+  CHECK(model.at(0) == 11);
+  model.at(1) += 10;
+  REQUIRE(model.replica.unlock().ok());
+  CHECK(model.at(0) == 11 + (2.5 - 1));
+  CHECK(model.at(1) == 12 + (3.0 - 2));
+  const auto stats = model.replica.stats();
+  CHECK((stats.rounds == 1 && stats.bytes == 16 && stats.staleness == 1 && stats.age == 0));
+
+  model.replica.ask_copy();
+  model.replica.apply(Model::sum_of({7, 8}, 2), true, 0);
+  CHECK(model.at(0) == 3.5);
+  CHECK(model.at(1) == 4);
+}
+
+TEST_CASE("who makes long steps answers from the model before the step, and once in a step") {
+  Model model({1}, 0.5);
+  REQUIRE(model.replica.lock().ok());
+  model.clock.advance(1);
+  REQUIRE(model.replica.unlock().ok());
+  REQUIRE(model.replica.lock().ok());
+  model.at(0) = 9;  // in the middle of an update
+  model.replica.ask_copy();
+  CHECK(model.replica.copied() == Copied::yes);
+  CHECK(model.copied(0) == 1);
+  model.replica.apply(Model::sum_of({6}, 2), false, 0);
+  model.replica.ask_copy();
+  CHECK(model.replica.copied() == Copied::refused);
+  model.replica.forget_copy(true);
+  model.clock.advance(1);
+  REQUIRE(model.replica.unlock().ok());
+  CHECK(model.at(0) == 9 + (3.0 - 1));
+  CHECK(model.replica.stats().missed == 1);
+  model.replica.ask_copy();
+  CHECK(model.replica.copied() == Copied::yes);
+}
+
+TEST_CASE("a copy that somebody still refers to is not written again") {
+  Model model({1});
+  model.replica.ask_copy();
+  const Blob lent = model.replica.copy();
+  model.replica.broken();
+  model.at(0) = 2;
+  model.replica.ask_copy();
+  CHECK(model.copied(0) == 2);
+  CHECK(*reinterpret_cast<const double*>(lent.data()) == 1);
+}
+
+TEST_CASE("a model that holds what is not finite is in no round, and its worker hears of it once") {
+  const double bad = GENERATE(std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                              -std::numeric_limits<double>::infinity());
+  Model model({1, 2, bad});
+  model.replica.ask_copy();
+  CHECK(model.replica.copied() == Copied::refused);
+  CHECK(model.replica.fault() == "tensor 'w' holds what is not finite at element 3, so it cannot be averaged");
+  model.replica.forget_copy(true);
+  const Status told = model.replica.lock();
+  REQUIRE(!told.ok());
+  CHECK_THAT(told.error().message, Contains("tensor 'w'"));
+  CHECK(!model.replica.held());
+  model.at(2) = 3;
+  REQUIRE(model.replica.lock().ok());
+  REQUIRE(model.replica.unlock().ok());
+  model.replica.ask_copy();
+  CHECK(model.replica.copied() == Copied::yes);
+}
+
+TEST_CASE("tensors of both types lie in one buffer, one type behind the other") {
+  const SteadyClock clock;
+  const float f[3] = {1, 2, 3};
+  const double d[2] = {4, 5};
+  AverageReplica replica({{"a", kernel::Dtype::f32, Blob::copy_of(f, 4)},
+                          {"b", kernel::Dtype::f64, Blob::copy_of(d, 16)},
+                          {"c", kernel::Dtype::f32, Blob::copy_of(f + 1, 8)},
+                          {"empty", kernel::Dtype::f64, Blob()}},
+                         1, clock, [] {});
+  const AverageLayout& layout = replica.layout();
+  REQUIRE(layout.segments.size() == 2);
+  CHECK((layout.segments[0].elements == 3 && layout.segments[1].elements == 2));
+  CHECK(layout.segments[1].begin % kBlobAlignment == 0);
+  CHECK(layout.bytes == layout.segments[1].begin + 16);
+  replica.ask_copy();
+  CHECK(std::memcmp(replica.copy().data(), f, sizeof f) == 0);
+  CHECK(std::memcmp(replica.copy().data() + layout.segments[1].begin, d, sizeof d) == 0);
+}
+
+TEST_CASE("copies and changes from another thread meet whole steps only") {
+  constexpr size_t kElements = 2000;
+  Model model(std::vector<double>(kElements, 0));
+  constexpr int kSteps = 20000;
+  std::thread worker([&] {
+    for (int step = 0; step < kSteps; ++step) {
+      REQUIRE(model.replica.lock().ok());
+      for (size_t i = 0; i < kElements; ++i) model.at(i) += 1;
+      REQUIRE(model.replica.unlock().ok());
+    }
+  });
+  bool whole = true;
+  int rounds = 0;
+  while (model.replica.stats().steps < kSteps && whole) {
+    model.replica.ask_copy();
+    while (model.replica.copied() == Copied::no && model.replica.stats().steps < kSteps) std::this_thread::yield();
+    if (model.replica.copied() != Copied::yes) break;
+    const Blob copy = model.replica.copy();
+    const auto* values = reinterpret_cast<const double*>(copy.data());
+    for (size_t i = 1; i < kElements; ++i) whole = whole && values[i] == values[0];
+    model.replica.apply({Blob::copy_of(copy.data(), copy.size()), 1}, false, 0);
+    ++rounds;
+  }
+  worker.join();
+  CHECK(whole);
+  CHECK(rounds > 0);
+  for (size_t i = 0; i < kElements; ++i) REQUIRE(model.at(i) == kSteps);
+}

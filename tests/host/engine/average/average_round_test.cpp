@@ -1,0 +1,164 @@
+// Rounds of averaging on virtual time: what they keep, who is in them, and what the loss of a process does to them.
+
+#include <cmath>
+
+#include "tests/host/engine/average/average_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+using Plan = AverageWorld::Plan;
+
+/// Sums over the elements of all models that live.
+double total(const AverageWorld& world, std::vector<double> AverageWorld::Worker::*values) {
+  double sum = 0;
+  for (const auto& [node, worker] : world.workers()) {
+    for (const double value : worker.*values) sum += value;
+  }
+  return sum;
+}
+
+void check_models(const AverageWorld& world) {
+  for (const auto& [node, worker] : world.workers()) {
+    if (world.dead(worker)) continue;
+    INFO("worker " << node);
+    const std::vector<double> model = world.model_of(worker);
+    size_t i = 0;
+    while (i < model.size() && std::abs(model[i] - worker.shadow[i]) < 1e-3 * (1 + std::abs(model[i]))) ++i;
+    if (i < model.size()) FAIL("element " << i << ": " << model[i] << " where " << worker.shadow[i] << " was due");
+  }
+}
+
+/// All who have come out of an abort hold the same bits.
+void check_aborts(const AverageWorld& world, int aborts) {
+  REQUIRE(world.after_abort.size() == static_cast<size_t>(aborts));
+  for (const auto& [number, models] : world.after_abort) {
+    for (const auto& [node, bits] : models) {
+      INFO("abort " << number << ", workers " << models.front().first << " and " << node);
+      REQUIRE(bits == models.front().second);
+    }
+  }
+}
+
+const std::vector<std::vector<uint32_t>> kPlaces{{1},       {2},       {1, 1},          {3},   {2, 1},
+                                                 {1, 1, 1}, {0, 2, 3}, {1, 1, 1, 1, 1}, {4, 4}};
+
+Plan random_plan(uint64_t seed) {
+  Rng rng(seed);
+  Plan plan;
+  plan.seed = seed;
+  plan.workers = kPlaces[rng.below(kPlaces.size())];
+  plan.peers = static_cast<AveragePattern>(rng.below(3));
+  constexpr size_t kSizes[] = {0, 1, 5, 1000, 70000};
+  plan.floats = kSizes[rng.below(5)];
+  plan.doubles = kSizes[rng.below(4)];
+  plan.straggler = rng.below(3) == 0 ? 8 : 1;
+  plan.deadline = rng.below(3) == 0 ? 0.02 : 1;
+  plan.warmup = rng.below(3) == 0 ? static_cast<uint32_t>(rng.below(20)) : 0;
+  plan.interval = rng.below(2) == 0 ? 0.05 : 0.005;
+  if (plan.floats + plan.doubles > 10000) plan.between = 0.1;
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("rounds move models to the mean of their copies, keep the sum of all, and aborts leave the same bits") {
+  const uint64_t first = GENERATE(range(0, 20));
+  for (uint64_t seed = 10 * first; seed < 10 * first + 10; ++seed) {
+    const Plan plan = random_plan(seed);
+    INFO("seed " << seed);
+    AverageWorld world(plan);
+    world.run();
+    REQUIRE(world.all_finished());
+    CHECK(world.broken == 0);
+    check_models(world);
+    check_aborts(world, plan.aborts);
+    const double due = total(world, &AverageWorld::Worker::initial) + total(world, &AverageWorld::Worker::added);
+    double sum = 0;
+    for (const auto& [node, worker] : world.workers()) {
+      for (const double value : world.model_of(worker)) sum += value;
+    }
+    INFO("sum " << sum << ", due " << due);
+    CHECK(std::abs(sum - due) <= 1e-5 * (1 + std::abs(due)));
+  }
+}
+
+TEST_CASE("a process that vanishes at any moment breaks a round for all survivors or for none") {
+  const uint64_t first = GENERATE(range(0, 40));
+  for (uint64_t seed = 1000 + 10 * first; seed < 1010 + 10 * first; ++seed) {
+    Plan plan = random_plan(seed);
+    Rng rng(seed, 1);
+    if (plan.workers.size() == 1) plan.workers = {1, 2, 1};
+    AverageWorld world(plan);
+    const auto processes = static_cast<uint32_t>(plan.workers.size());
+    for (uint32_t deaths = 1 + static_cast<uint32_t>(rng.below(2)); deaths > 0; --deaths) {
+      world.kill_at(rng.uniform() * 0.6, 1 + static_cast<uint32_t>(rng.below(processes - 1)));
+    }
+    INFO("seed " << seed);
+    world.run();
+    REQUIRE(world.all_finished());
+    check_models(world);
+    if (!world.after_abort.empty()) check_aborts(world, static_cast<int>(world.after_abort.size()));
+  }
+}
+
+TEST_CASE("a hundred aborts and resumes in a row end with the same bits each time") {
+  Plan plan;
+  plan.seed = GENERATE(1, 2, 3);
+  plan.peers = GENERATE(AveragePattern::all, AveragePattern::ring, AveragePattern::pairs);
+  plan.workers = {2, 1, 1};
+  plan.aborts = 100;
+  plan.between = 0.02;
+  AverageWorld world(plan);
+  world.run();
+  REQUIRE(world.all_finished());
+  check_models(world);
+  check_aborts(world, 100);
+}
+
+TEST_CASE("rounds go on while a straggler is in a step, and have it once in each of its steps") {
+  Plan plan;
+  plan.workers = {1, 1, 1, 1};
+  plan.aborts = 1;
+  plan.interval = 0.05;
+  plan.straggler = 80;
+  AverageWorld world(plan);
+  world.train_until(20);
+  world.run();
+  REQUIRE(world.all_finished());
+  check_models(world);
+  CHECK(world.applied > 300);  // of the 400 there is time for; the straggler makes about 25 steps
+  CHECK(world.workers().at(0).replica->stats().missed < world.applied / 10);
+  const AverageReplica::Stats last = world.workers().at(3).replica->stats();
+  CHECK(last.steps < 60);
+  CHECK(last.rounds >= last.steps / 3);
+}
+
+TEST_CASE("a worker that has come late takes the others' mean and leaves them as they are") {
+  Plan plan;
+  plan.seed = GENERATE(1, 2, 3, 4);
+  plan.peers = GENERATE(AveragePattern::all, AveragePattern::ring, AveragePattern::pairs);
+  plan.workers = {1, 1, 1};
+  plan.late = true;
+  AverageWorld world(plan);
+  world.run();
+  REQUIRE(world.all_finished());
+  check_models(world);
+  check_aborts(world, plan.aborts);
+}
+
+TEST_CASE("the warm-up averages after every step, and nobody waits in it for one that aborts") {
+  Plan plan;
+  plan.seed = GENERATE(range(1, 9));
+  plan.workers = {2, 2};
+  plan.warmup = 50;
+  plan.between = 0.1;  // less than fifty steps
+  plan.aborts = 5;
+  AverageWorld world(plan);
+  world.run();
+  REQUIRE(world.all_finished());
+  check_models(world);
+  check_aborts(world, plan.aborts);
+}
