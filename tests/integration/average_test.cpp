@@ -182,6 +182,7 @@ else
 end
 actor.collective.barrier()
 assert(model.w:get(1) == (actor.rank == 2 and 31 or 1), model.w:get(1))
+actor.collective.barrier()
 if actor.rank == 2 then handle:resume() end
 handle:abort()
 assert(model.w:get(1) == 11)
