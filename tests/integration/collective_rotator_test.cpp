@@ -82,6 +82,88 @@ assert(most > 0 and most <= 0.05 and least == 0)
 print("rounds are right")
 )";
 
+// Partitions of all kinds: tensors of one type, whose slices travel as one tensor, and others. Each visit adds rank
+// + 1.
+constexpr const char* kKinds = R"(
+local actor = require "actor"
+local c, tensor = actor.collective, actor.tensor
+local rank, n = actor.rank, actor.size
+local double = { dtype = "float64" }
+local kinds = {
+  { flat = true, make = function(id) return tensor.full({ id % 7 + 1 }, id) end },
+  { flat = true, make = function(id) return tensor.full({ 2, id % 3 + 1 }, id, double) end },
+  { flat = true, make = function(id) return tensor.full({ 3, 4 }, id):transpose(1, 2) end },
+  { flat = true, make = function(id) return tensor.full({ 5, 4 }, id):slice(1, 1, 5, 2) end },
+  { make = function(id) return tensor.full({ 3 }, id, id % 4 < 2 and double or nil) end },
+  { make = function(id) return tensor.full({ id % 3 }, id) end },
+  { make = function(id) return tensor.full({}, id) end },
+  { make = function(id) return id end },
+}
+local function right(value, expected)
+  if not tensor.is_tensor(value) then return value == expected end
+  return value.size == 0 or value:min() == expected and value:max() == expected
+end
+local each = n * (n + 1) / 2
+for number, kind in ipairs(kinds) do
+  for _, slices in ipairs { 1, 2, 3 } do
+    for _, restore in ipairs { true, false } do
+      local t, first, shapes = c.table(), {}, {}
+      for i = 1, 8 do
+        local id = (i * n + rank) * 2 + i % 2
+        first[id] = kind.make(id)
+        shapes[id] = tensor.is_tensor(first[id]) and table.concat(first[id].shape, " ")
+        t:set(id, first[id])
+      end
+      local rotator = c.rotator { table = t, slices = slices, restore = restore }
+      local held, rounds = nil, 0
+      local function visit(slice, v)
+        rounds = math.max(rounds, v.round)
+        for id, value in slice:pairs() do
+          if tensor.is_tensor(value) then value:add_(rank + 1) else slice:set(id, value + rank + 1) end
+          held = value
+        end
+      end
+      assert(rotator:round(visit))
+      assert(rotator:round(visit, { rounds = 3 }) and rounds == 4 and rotator:stats().rounds == 4)
+      assert(rotator:stats().visits == 4 * n * slices)
+      for id, value in t:pairs() do
+        assert(right(value, id + 4 * each), ("kind %d: a wrong value"):format(number))
+        assert(not shapes[id] or table.concat(value.shape, " ") == shapes[id])
+        -- It is the tensor that was there before; what was seen on the way has gone on.
+        assert(not kind.flat or rawequal(value, first[id]))
+      end
+      assert(t:size() == 8 and (not kind.flat or n == 1 or held.size == 0))
+    end
+  end
+end
+-- Tensors that come, go and change their shape on the way.
+local t, twice = c.table { name = "changing" }, tensor.ones(2)
+t:set(rank, tensor.full({ 2 }, rank))
+t:set(rank + n, tensor.full({ 2 }, rank))
+assert(c.rotator { table = t, slices = 1 }:round(function(slice, v)
+  if v.step == 0 then
+    slice:remove(rank)
+    slice:set(rank + 2 * n, twice)
+    slice:set(rank + 3 * n, twice)
+  end
+  slice:set(v.home + n, tensor.full({ slice:get(v.home + n).size + 1 }, rank))
+  if n > 1 and v.step == n - 1 then slice:set(v.home + 4 * n, slice:get(v.home + 2 * n)) end
+end))
+local last = n == 1 and rank or (rank - 1) % n
+assert(table.concat(t:ids(), " ") == table.concat({ rank + n, rank + 2 * n, rank + 3 * n, n > 1 and rank + 4 * n or nil }, " "))
+assert(t:get(rank + n):equal(tensor.full({ n + 2 }, last)) and t:get(rank + 2 * n):equal(twice))
+assert(n == 1 or t:get(rank + 4 * n):equal(twice) and not rawequal(t:get(rank + 4 * n), t:get(rank + 2 * n)))
+-- A mean goes on to count what its partitions stand for.
+local mean = c.table { combiner = "mean" }
+mean:set(rank, tensor.full({ 1 }, 1))
+mean:add(rank, tensor.full({ 1 }, 3))
+assert(c.rotator { table = mean }:round(function() end))
+mean:add(rank, tensor.full({ 1 }, 5))
+assert(mean:get(rank):item() == 3)
+print("wrong: " .. select(2, pcall(function() c.rotator { table = t }:round(print, { rounds = 0 }) end)))
+print("all kinds are right")
+)";
+
 constexpr const char* kFails = R"(
 local actor = require "actor"
 local c, tensor = actor.collective, actor.tensor
@@ -223,6 +305,18 @@ TEST_CASE("a round brings every slice to every rank once, one at a time, and hom
   INFO(run.description);
   CHECK(run.status == 0);
   CHECK_THAT(run.out, Contains("rounds are right"));
+}
+
+TEST_CASE("a round carries partitions of every kind, and tensors come home into what they were") {
+  const JobFolder folder;
+  folder.write("job.lua", kKinds);
+  const std::string place = GENERATE(as<std::string>(), "1", "2", "5", "8", "threads", "isolate", "hosts");
+  const Finished run =
+      place.size() == 1 ? folder.run({"-n", place, "job.lua"}, 60) : run_at(place, folder, {"job.lua"}, 60);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(line_after(run.out, "wrong: "), Contains("bad argument 'rounds' to rotator:round: expected"));
+  CHECK_THAT(run.out, Contains("all kinds are right"));
 }
 
 TEST_CASE("a round that fails on one rank fails on all, which have again what they had") {

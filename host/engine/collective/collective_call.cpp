@@ -295,13 +295,18 @@ Status CollectiveCall::start_exchange() {
   return look_if_done();
 }
 
-Status CollectiveCall::give(uint32_t to, const Parcel& parcel) {
+Status CollectiveCall::give(uint32_t to, Parcel& parcel) {
   const size_t total = parcel.body.size();
   size_t offset = 0;
   do {
     const size_t size = std::min(kParcelBytes, total - offset);
     const ParcelHead head{group_.world, offset, total, offset == 0 ? parcel.about : ""};
-    Blob body = size == 0 ? Blob() : loans_.lend(parcel.body, offset, size);
+    Blob body;
+    if (size == total && parcel.body.unique()) {
+      body = std::move(parcel.body);  // nobody reads it any more, so who gets it may have it
+    } else if (size > 0) {
+      body = loans_.lend(parcel.body, offset, size);
+    }
     AH_TRY(wiring_.send(to, collective_kind::parcel, head.encode(route_to(to)), std::move(body)));
     bytes_sent_ += size;
     offset += size;

@@ -136,7 +136,7 @@ class CollectiveCall {
   Status start_broadcast(const Go& go);
   Status start_exchange();
   Status start(const Schedule& schedule, ScheduleRun::Buffers buffers);
-  Status give(uint32_t to, const Parcel& parcel);
+  Status give(uint32_t to, Parcel& parcel);
   Status take_early();
   Status look_if_done();
   Status commit_if_done();

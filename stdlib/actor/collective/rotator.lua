@@ -9,7 +9,9 @@ local check = require("actor.check")
 local clock = require("actor.ffi")("core")
 local c = require("actor.c.collective")
 local parcels = require("actor.collective.table_parcels")
+local slices_flat = require("actor.collective.rotator_slice")
 local tables = require("actor.collective.table")
+local tensor = require("actor.tensor")
 
 ---@class actor.Rotator
 ---@field tables actor.Table[] internal: what it was made of
@@ -86,10 +88,18 @@ local function put_back(self, slices)
   end
 end
 
-local function copies(slices)
-  local out = {}
-  for k, slice in ipairs(slices) do out[k] = slice:copy() end
-  return out
+-- Slices that travel as one tensor are made so. Returns what they were made of, by slice, and what each rank gets back
+-- when a round fails.
+local function prepare(self, slices, n)
+  local sources, before = {}, {}
+  for k, slice in ipairs(slices) do
+    sources[k], before[k] = slice.parts, slice
+    local kept = setmetatable({}, getmetatable(slice))
+    for key, value in pairs(slice) do kept[key] = value end
+    local flat = n > 1 and slices_flat.lay_flat(slice)
+    if self.restore then before[k] = flat and kept or kept:copy() end
+  end
+  return sources, before
 end
 
 -- A round that fails goes on to its end without the user's function, since all ranks have to start the same calls. What
@@ -100,14 +110,15 @@ end
 
 -- Sends a slice to the next rank, and gets that of the one before; both in the background.
 local function begin_travel(round, slice, about)
-  local parcel = round.failed and { failed = round.failed } or parcels.pack(slice.parts, slice.weights)
-  slice.parts, slice.weights = {}, {}
+  local parcel = round.failed and { failed = round.failed } or slices_flat.close(slice)
+    or parcels.pack(slice.parts, slice.weights)
   local changed
   local pending, message, code = parcels.start(round.call, function(me, n)
     changed = n ~= round.n
     if n == 1 then return about, {}, {} end
     return about, { [(me + 1) % n + 1] = parcel }, { [(me - 1) % n + 1] = true }
   end)
+  slices_flat.leave(slice)
   if not pending then
     fail(round, message, code)
   elseif changed then
@@ -123,7 +134,9 @@ local function finish_travel(round, pending, slice)
   if not got then return fail(round, message, code) end
   local parcel = got[(round.me - 1) % round.n + 1]
   if round.failure or not parcel then return end
-  if parcel.failed then
+  if tensor.is_tensor(parcel) then
+    slices_flat.open(slice, parcel)
+  elseif parcel.failed then
     round.failed = round.failed or parcel.failed
   else
     slice.parts, slice.weights = parcels.unpack(parcel)
@@ -139,20 +152,21 @@ local function visit(round, fn, slice, about)
   if not worked then round.failed = ("rank %d: %s"):format(round.me, tostring(message)) end
 end
 
--- The k-th slice's visit here after `step` steps.
+-- The k-th slice's visit here after `step` steps, those of all rounds.
 local function visit_of(self, round, step, k)
   local share = (step * self.slices + k) / (round.n * self.slices)
   local deadline = self.bound and round.began + self.bound * share
   return {
-    slice = k, step = step, rank = round.me, home = (round.me - step) % round.n, round = self.rounds + 1,
+    slice = k, step = step % round.n, rank = round.me, home = (round.me - step) % round.n,
+    round = self.rounds + 1 + math.floor(step / round.n),
     time_left = function() return deadline and math.max(0, deadline - now()) or math.huge end,
   }
 end
 
--- All slices once round the ranks.
-local function go_round(self, round, fn, slices)
+-- All slices round the ranks, so many times.
+local function go_round(self, round, fn, slices, times)
   local travelling = {}
-  for step = 0, round.n - 1 do
+  for step = 0, times * round.n - 1 do
     for k, slice in ipairs(slices) do
       if travelling[k] then finish_travel(round, travelling[k], slice) end
       visit(round, fn, slice, visit_of(self, round, step, k))
@@ -186,36 +200,45 @@ end
 ---@field time_left fun(): number seconds that this visit has left of the round's bound; infinite without one
 
 ---Collective: each slice visits each rank once and comes home, where `fn` may change its partitions in place, set, add and
----remove. The tables are empty while it lasts. When `fn` raises on a rank it raises on all, and as when a rank is lost
+---remove. A tensor that has been visited is empty afterwards, since it has gone on: `clone` what is to be kept. The tables are
+---empty while it lasts, and then have the same tensors again, with new contents. With `rounds` it goes round so many times without a break in between, where all wait
+---for the last slices to come home; what fails then fails all of them. When `fn` raises on a rank it raises on all, and as when a rank is lost
 ---each rank has again what it had before the round (unless restore = false: then what was with it).
 ---@param fn fun(slice: actor.Table, visit: actor.RotatorVisit)
----@param options? {timeout?: number} seconds that a slice may travel
+---@param options? {timeout?: number, rounds?: integer} seconds that a slice may travel; how many rounds, default 1
 ---@return true|nil
 ---@return string? message "rotator: rank 2 lost"
 ---@return string? code "peer_lost" or "timeout"
 function Rotator:round(fn, options)
   check.arg(fn, "function", "fn", "rotator:round")
-  local call = parcels.begin(self.tables[1], "rotator", options)
+  local call = parcels.begin(self.tables[1], "rotator", options, { rounds = "number?" })
+  local times = options and options.rounds or 1
+  check.integer(times, "rounds", "rotator:round", 1)
   for _, tbl in ipairs(self.tables) do
     if tbl.sharing then check.fail("rotator:round: the table is shared since its regroup(); unshare() it first") end
   end
   -- Who is in it, and that all are in the same.
   local agreed, me, n = parcels.exchange(call, function()
-    return ("round %d of %d slices %s"):format(self.rounds + 1, self.slices, parcels.about(self.tables[1])), {}, {}
+    local until_round = times > 1 and (" to %d"):format(self.rounds + times) or ""
+    return ("round %d%s of %d slices %s"):format(self.rounds + 1, until_round, self.slices, parcels.about(self.tables[1])),
+      {}, {}
   end)
   if not agreed then return nil, me, n end
   local slices = take_slices(self)
-  local before = self.restore and copies(slices) or slices
+  local sources, before = prepare(self, slices, n)
   local round = { call = {}, me = me, n = n, began = now(), visits = 0, computed = 0, waited = 0 }
   for key, value in pairs(call) do round.call[key] = value end
-  go_round(self, round, fn, slices)
+  go_round(self, round, fn, slices, times)
   for _, figure in ipairs { "visits", "computed", "waited" } do self[figure] = self[figure] + round[figure] end
   local worked, fine, message, code = pcall(verdict, round, call)
+  if worked and fine then
+    for k, slice in ipairs(slices) do slices_flat.settle(slice, sources[k]) end
+  end
   put_back(self, worked and fine and slices or before)
   if not worked then error(fine, 0) end
   if fine == nil then return nil, message, code end
   if not fine then check.fail("rotator:round: %s", code) end
-  self.rounds = self.rounds + 1
+  self.rounds = self.rounds + times
   return true
 end
 

@@ -1,6 +1,8 @@
 #include "host/engine/collective/collectives.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
 
 #include "tests/host/engine/collective/collective_ranks.hpp"
@@ -381,5 +383,37 @@ TEST_CASE("every kind of call gives between hosts what it gives in one process")
       INFO(ranks << " ranks, " << count << " elements");
       CHECK(right == ranks);
     }
+  }
+}
+
+TEST_CASE("within a process a parcel that nobody else holds changes hands without a copy, another is copied") {
+  constexpr uint32_t kRanks = 3;
+  const std::vector<float> values = inputs_of<float>(1, 1, 10000)[0];
+  TestRun run("tcp", {2, 1});
+  std::array<std::atomic<const void*>, kRanks> sent{};
+  for (const bool kept : {false, true}) {
+    std::atomic<uint32_t> right{0};
+    run.everywhere([&](Node& node) {
+      Meetings meetings;
+      Caller caller(node, meetings);
+      const uint32_t me = node.index();
+      Blob mine = bytes_of(values);
+      sent[me] = mine.data();
+      const Blob holds = kept ? mine : Blob();
+      CallSpec exchange;
+      exchange.kind = CollectiveKind::exchange;
+      exchange.name = exchange.signature = "exchange";
+      exchange.gives.resize(kRanks);
+      exchange.expects.resize(kRanks);
+      exchange.gives[(me + 1) % kRanks] = Parcel{"about", std::move(mine)};
+      const uint32_t from = (me + kRanks - 1) % kRanks;
+      exchange.expects[from] = true;
+      auto gets = caller.run(std::move(exchange));
+      if (!gets.ok()) return;
+      const Blob& got = gets->gets[from]->body;
+      right += values_of<float>(got) == values && got.unique() && (!kept || values_of<float>(holds) == values) &&
+               (me != 1 || (got.data() == sent[from]) == !kept);  // rank 1 gets that of the other one of its process
+    });
+    CHECK(right == kRanks);
   }
 }

@@ -1,0 +1,140 @@
+--- A slice of a rotator under way as one tensor: all of its partitions behind each other, with what they are before them.
+--- It is lent to the network instead of being packed, and where it arrives the partitions are views of it, so a visit
+--- costs no copy. For slices of tensors of one type; others travel as parcels of tables do.
+---
+---   flat   = size:u64 length:u64 text[length] padding *elements
+---   text   = encoding of { ids, shapes }; the elements begin `size` bytes after the beginning
+local ffi = require("ffi")
+local base = require("actor.tensor.base")
+local codec = require("actor.codec")
+local combine = require("actor.collective.combine")
+local tensor = require("actor.tensor")
+
+local M = {}
+
+local alignment, head = 64, 16
+local sizes = ffi.typeof("uint64_t*")
+
+-- The ids in order and the shapes when all are tensors of one type that can lie behind each other; else nil.
+local function layout_of(slice)
+  if next(slice.parts) == nil or next(slice.weights) ~= nil then return nil end
+  local ids, shapes, dtype = slice:ids(), {}, nil
+  for i, id in ipairs(ids) do
+    local value = slice.parts[id]
+    if not tensor.is_tensor(value) or value.ndim == 0 or value.size == 0 then return nil end
+    dtype = dtype or value.dtype
+    if value.dtype ~= dtype then return nil end
+    shapes[i] = value.ndim == 1 and value.size or value.shape
+  end
+  return ids, shapes, dtype
+end
+
+---The slice's partitions as one tensor with copies of them; nil for a slice that cannot be one.
+---@param slice actor.Table
+---@return actor.Tensor|nil
+local function flatten(slice)
+  local ids, shapes, dtype = layout_of(slice)
+  if not ids then return nil end
+  local text = codec.encode({ ids, shapes })
+  local width = dtype == "float32" and 4 or 8
+  local before = math.ceil((head + #text) / alignment) * alignment
+  local count = before / width
+  for _, id in ipairs(ids) do count = count + slice.parts[id].size end
+  local flat = tensor.empty({ count }, { dtype = dtype })
+  local bytes = ffi.cast("char*", flat:data())
+  ffi.fill(bytes, before)
+  ffi.cast(sizes, bytes)[0], ffi.cast(sizes, bytes)[1] = before, #text
+  ffi.copy(bytes + head, text, #text)
+  local at = before / width + 1
+  for _, id in ipairs(ids) do
+    local value = slice.parts[id]
+    flat:narrow(1, at, value.size):view(value.shape):copy_(value)
+    at = at + value.size
+  end
+  return flat
+end
+
+---Has the slice's partitions be those of the tensor.
+---@param slice actor.Table
+---@param flat actor.Tensor as `flatten` made it
+function M.open(slice, flat)
+  local bytes = ffi.cast("char*", flat:data())
+  local before, length = tonumber(ffi.cast(sizes, bytes)[0]), tonumber(ffi.cast(sizes, bytes)[1])
+  local ids, shapes = unpack(assert(codec.decode(ffi.string(bytes + head, length))))
+  local at = before / (flat.dtype == "float32" and 4 or 8) + 1
+  local parts, given = {}, {}
+  for i, id in ipairs(ids) do
+    local shape, size = shapes[i], shapes[i]
+    if type(shape) == "table" then
+      size = 1
+      for _, extent in ipairs(shape) do size = size * extent end
+    end
+    local part = flat:narrow(1, at, size)
+    if type(shape) == "table" then part = part:view(shape) end
+    parts[id], given[id] = part, part
+    at = at + size
+  end
+  slice.parts, slice.weights = parts, {}
+  slice.flat, slice.given = flat, given
+end
+
+---Has the slice's partitions lie in a tensor of their own, if they can; those that it had stay as they are.
+---@param slice actor.Table
+---@return boolean
+function M.lay_flat(slice)
+  local flat = flatten(slice)
+  if flat then M.open(slice, flat) end
+  return flat ~= nil
+end
+
+-- Whether the partitions are still those that `open` gave.
+local function untouched(slice)
+  if not slice.flat or next(slice.weights) ~= nil then return false end
+  for id, part in pairs(slice.given) do
+    if not rawequal(slice.parts[id], part) then return false end
+  end
+  for id in pairs(slice.parts) do
+    if slice.given[id] == nil then return false end
+  end
+  return true
+end
+
+---What the slice is sent as, if it can go as a tensor; to be lent, so nobody may change its partitions any more.
+---@param slice actor.Table
+---@return actor.Tensor|nil
+function M.close(slice)
+  if untouched(slice) then return slice.flat end
+  return flatten(slice)
+end
+
+---Has the partitions that `open` gave be empty: they are somebody else's now, and their memory is free for what comes.
+---@param slice actor.Table
+function M.leave(slice)
+  if slice.given then
+    for _, part in pairs(slice.given) do base.api.release(part) end
+    base.api.release(slice.flat)
+  end
+  slice.parts, slice.weights, slice.flat, slice.given = {}, {}, nil, nil
+end
+
+---A slice has come home for good: what it has goes into the tensors that it was made of, where they still fit.
+---@param slice actor.Table
+---@param parts table<integer, any> what it was made of
+function M.settle(slice, parts)
+  if not slice.flat then return end
+  local settled, weights = {}, slice.weights
+  for id, part in pairs(slice.parts) do
+    local old = parts[id]
+    if not rawequal(part, slice.given[id]) then
+      settled[id] = part
+    elseif tensor.is_tensor(old) and combine.layout(old) == combine.layout(part) then
+      settled[id] = old:copy_(part)
+    else
+      settled[id] = part:clone()
+    end
+  end
+  M.leave(slice)
+  slice.parts, slice.weights = settled, weights
+end
+
+return M
