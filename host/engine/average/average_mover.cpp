@@ -12,6 +12,7 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kPieceBytes = size_t{256} << 10;  // of a frame, and of what is added up at a time
+constexpr size_t kFewTerms = 3;                    // that a sum beforehand saves no traffic for
 constexpr size_t kWorkBytes = size_t{4} << 20;     // read in one call of `work`
 
 /// A piece of a segment.
@@ -65,14 +66,11 @@ class AverageSum final : public AverageMover {
     }
     processes_.assign(processes.begin(), processes.end());
     me_ = static_cast<uint32_t>(std::find(processes_.begin(), processes_.end(), self) - processes_.begin());
-    if (inputs_.size() == 1) {
-      sum_ = inputs_[0];
-      at_ = pieces_.size();
-    } else {
-      sum_ = Blob::allocate(layout.bytes);
-      if (inputs_.empty()) std::memset(sum_.data(), 0, sum_.size());
-      if (inputs_.empty()) at_ = pieces_.size();
-    }
+    const bool few = processes_.size() == 1 && inputs_.size() <= kFewTerms;
+    if (few || inputs_.size() <= 1) at_ = pieces_.size();
+    if (few) return;
+    sum_ = inputs_.size() == 1 ? inputs_[0] : Blob::allocate(layout.bytes);
+    if (inputs_.empty()) std::memset(sum_.data(), 0, sum_.size());
   }
 
   bool work() override {
@@ -106,7 +104,10 @@ class AverageSum final : public AverageMover {
     return processes_.size() == 1 ||
            (began_ && std::all_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->done(); }));
   }
-  AverageResult result(NodeId /*node*/) const override { return {processes_.size() == 1 ? sum_ : total_, weights_}; }
+  AverageResult result(NodeId /*node*/) const override {
+    if (processes_.size() > 1) return {{total_}, weights_};
+    return {sum_.empty() ? inputs_ : std::vector<Blob>{sum_}, weights_};
+  }
   uint64_t bytes_sent() const override {
     uint64_t bytes = 0;
     for (const auto& run : runs_) bytes += run->bytes_sent();
@@ -167,26 +168,16 @@ class AverageSum final : public AverageMover {
 class AverageExchange final : public AverageMover {
  public:
   AverageExchange(ProcessId self, const RoundGo& go, const AverageLayout& layout, AverageCopies copies, Send send)
-      : layout_(layout), pieces_(pieces_of(layout)), copies_(std::move(copies)), send_(std::move(send)) {
+      : self_(self), layout_(layout), pieces_(pieces_of(layout)), copies_(std::move(copies)), send_(std::move(send)) {
     std::map<NodeId, std::set<ProcessId>> receivers;
     for (size_t place = 0; place < go.participants.size(); ++place) {
       const RoundGo::Participant& target = go.participants[place];
       const auto partners = average_partners(go.pattern, go.participants.size(), place);
       for (const size_t partner : partners) receivers[go.participants[partner].node].insert(target.process);
-      if (target.process != self) continue;
-      Target& mine = targets_[target.node];
-      mine.missing = partners.size() * pieces_.size();
-      mine.written.assign(pieces_.size(), false);
-      mine.partners = static_cast<uint32_t>(partners.size());
-      mine.sum = partners.empty() ? copies_.at(target.node) : Blob::allocate(layout.bytes);
-      for (const size_t partner : partners) sources_[go.participants[partner].node].targets.push_back(target.node);
+      if (target.process == self) add_target(go, target.node, partners);
     }
     for (const RoundGo::Participant& p : go.participants) {
-      if (p.process != self) {
-        if (sources_.count(p.node) > 0) sources_[p.node].process = p.process;
-        continue;
-      }
-      if (sources_.count(p.node) > 0) local_.push_back(p.node);
+      if (p.process != self) continue;
       for (const ProcessId process : receivers[p.node]) {
         if (process != self) ways_.emplace_back(p.node, process);
       }
@@ -194,20 +185,9 @@ class AverageExchange final : public AverageMover {
   }
 
   bool work() override {
-    if (!std::exchange(sent_, true)) {
-      for (const auto& [node, process] : ways_) send_copy(node, process);
-    }
-    if (pieces_.empty()) local_.clear();
-    size_t read = 0;
-    for (; !local_.empty() && read < kWorkBytes; read += kPieceBytes) {
-      const NodeId node = local_.back();
-      const Part& part = pieces_[at_];
-      give(node, at_, copies_.at(node).data() + offset_of(layout_, part));
-      if (++at_ < pieces_.size()) continue;
-      at_ = 0;
-      local_.pop_back();
-    }
-    return !local_.empty();
+    if (std::exchange(sent_, true)) return false;
+    for (const auto& [node, process] : ways_) send_copy(node, process);
+    return false;
   }
 
   Status take(ProcessId from, const AveragePiece& head, Blob body) override {
@@ -230,22 +210,42 @@ class AverageExchange final : public AverageMover {
   }
   AverageResult result(NodeId node) const override {
     const Target& target = targets_.at(node);
-    return {target.sum, target.partners + 1};
+    return {target.terms, target.count};
   }
   uint64_t bytes_sent() const override { return bytes_sent_; }
 
  private:
   struct Target {
-    Blob sum;
-    uint32_t partners = 0;
-    size_t missing = 0;         // pieces, of all partners
-    std::vector<bool> written;  // by piece: something has been added to the model's own
+    std::vector<Blob> terms;    // the first is its own copy, with what comes from other processes added
+    uint32_t count = 1;         // of models
+    size_t missing = 0;         // pieces from other processes
+    std::vector<bool> written;  // by piece: something has been added
   };
   struct Source {
-    ProcessId process = kNoProcess;  // another one
-    size_t arrived = 0;              // pieces
+    ProcessId process = kNoProcess;
+    size_t arrived = 0;  // pieces
     std::vector<NodeId> targets;
   };
+
+  void add_target(const RoundGo& go, NodeId node, const std::vector<size_t>& partners) {
+    Target& target = targets_[node];
+    target.terms.push_back(copies_.at(node));
+    target.count = static_cast<uint32_t>(partners.size()) + 1;
+    for (const size_t place : partners) {
+      const RoundGo::Participant& partner = go.participants[place];
+      if (partner.process == self_) {
+        target.terms.push_back(copies_.at(partner.node));
+        continue;
+      }
+      Source& source = sources_[partner.node];
+      source.process = partner.process;
+      source.targets.push_back(node);
+      target.missing += pieces_.size();
+    }
+    if (target.missing == 0) return;
+    target.terms[0] = Blob::allocate(layout_.bytes);
+    target.written.assign(pieces_.size(), false);
+  }
 
   void send_copy(NodeId node, ProcessId process) {
     const Blob& copy = copies_.at(node);
@@ -256,28 +256,27 @@ class AverageExchange final : public AverageMover {
     }
   }
 
-  /// Adds a piece of a model to all that are averaged with it.
+  /// Adds a piece of a model of another process to all here that are averaged with it.
   void give(NodeId source, size_t piece, const std::byte* bytes) {
     const Part& part = pieces_[piece];
     const size_t offset = offset_of(layout_, part);
     for (const NodeId node : sources_.at(source).targets) {
       Target& target = targets_.at(node);
-      std::byte* sum = target.sum.data() + offset;
+      std::byte* sum = target.terms[0].data() + offset;
       add(layout_, part, sum, target.written[piece] ? sum : copies_.at(node).data() + offset, bytes);
       target.written[piece] = true;
       --target.missing;
     }
   }
 
+  const ProcessId self_;
   const AverageLayout layout_;
   const std::vector<Part> pieces_;
   const AverageCopies copies_;
   const Send send_;
   std::map<NodeId, Target> targets_;
-  std::map<NodeId, Source> sources_;
+  std::map<NodeId, Source> sources_;                // of other processes
   std::vector<std::pair<NodeId, ProcessId>> ways_;  // whose copy goes where
-  std::vector<NodeId> local_;                       // sources of this process that have still to be added
-  size_t at_ = 0;                                   // pieces of the last of them before this one are added
   bool sent_ = false;
   uint64_t bytes_sent_ = 0;
 };

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "host/engine/collective/reduction.hpp"
+
 namespace actorhost {
 
 namespace {
@@ -23,15 +25,33 @@ void replace_by(T* x, const T* sum, size_t count, T divisor) {
   for (size_t i = 0; i < count; ++i) x[i] = sum[i] / divisor;
 }
 
+/// The sum of the terms from byte `at` on, in their order; in `room` if there are several.
 template <typename T>
-void change_part(Blob& target, const std::byte* sum, const std::byte* copy, bool full, uint32_t divisor) {
-  auto* x = reinterpret_cast<T*>(target.data());
-  const size_t count = target.size() / sizeof(T);
-  const auto* total = reinterpret_cast<const T*>(sum);
-  if (full) {
-    replace_by(x, total, count, static_cast<T>(divisor));
-  } else {
-    move_by(x, total, reinterpret_cast<const T*>(copy), count, static_cast<T>(divisor));
+const T* sum_of(const std::vector<Blob>& terms, size_t at, size_t count, T* room) {
+  const kernel::Dtype dtype = sizeof(T) == 4 ? kernel::Dtype::f32 : kernel::Dtype::f64;
+  const std::byte* sum = terms[0].data() + at;
+  for (size_t i = 1; i < terms.size(); ++i) {
+    combine(CollectiveOp::sum, dtype, count, room, sum, terms[i].data() + at);
+    sum = reinterpret_cast<const std::byte*>(room);
+  }
+  return reinterpret_cast<const T*>(sum);
+}
+
+/// The part lies at byte `at` of the copy; with an empty one it is replaced.
+template <typename T>
+void change_part(Blob& part, size_t at, const AverageResult& result, const Blob& copy) {
+  alignas(kBlobAlignment) T room[kChunkBytes / sizeof(T)];
+  auto* x = reinterpret_cast<T*>(part.data());
+  const auto divisor = static_cast<T>(result.count);
+  for (size_t done = 0; done < part.size(); done += kChunkBytes) {
+    const size_t count = std::min(kChunkBytes, part.size() - done) / sizeof(T);
+    const T* sum = sum_of(result.terms, at + done, count, room);
+    if (copy.empty()) {
+      replace_by(x, sum, count, divisor);
+    } else {
+      move_by(x, sum, reinterpret_cast<const T*>(copy.data() + at + done), count, divisor);
+    }
+    x += count;
   }
 }
 
@@ -153,12 +173,10 @@ bool AverageReplica::finite_copy(const Piece& piece) {
 
 void AverageReplica::change(const Change& what) {
   for (Piece& piece : parts_) {
-    const std::byte* sum = what.result.sum.data() + piece.at;
-    const std::byte* copy = what.copy.data() + piece.at;
     if (piece.part.dtype == kernel::Dtype::f32) {
-      change_part<float>(piece.part.bytes, sum, copy, what.full, what.result.count);
+      change_part<float>(piece.part.bytes, piece.at, what.result, what.copy);
     } else {
-      change_part<double>(piece.part.bytes, sum, copy, what.full, what.result.count);
+      change_part<double>(piece.part.bytes, piece.at, what.result, what.copy);
     }
   }
   ++stats_.rounds;
@@ -241,7 +259,7 @@ void AverageReplica::forget_copy(bool missed) {
 void AverageReplica::apply(const AverageResult& result, bool full, uint64_t bytes_sent) {
   std::lock_guard lock(mutex_);
   stats_.bytes += bytes_sent;
-  change_ = Change{result, full, copy_, copy_step_};
+  change_ = Change{result, full ? Blob() : copy_, copy_step_};
   copied_ = standing_ = false;
   if (!held_) work();
 }

@@ -37,9 +37,10 @@ struct AverageLayout {
   size_t bytes = 0;
 };
 
-/// What a round has made of the models: `sum` of `count` of them, laid out as the copies are.
+/// What a round has made of the models: the mean of `count` of them, laid out as the copies are. The sum of all `terms`
+/// is theirs; few copies of one process are added up where they are used, which saves writing and reading a sum.
 struct AverageResult {
-  Blob sum;
+  std::vector<Blob> terms;
   uint32_t count = 1;
 };
 
@@ -112,8 +113,7 @@ class AverageReplica {
   };
   struct Change {
     AverageResult result;
-    bool full = false;
-    Blob copy;
+    Blob copy;          // empty: the model is replaced
     uint64_t step = 0;  // when it was copied
   };
 

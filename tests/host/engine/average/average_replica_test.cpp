@@ -21,7 +21,7 @@ struct Model {
   double& at(size_t i) { return reinterpret_cast<double*>(bytes.data())[i]; }
   double copied(size_t i) { return reinterpret_cast<const double*>(replica.copy().data())[i]; }
   static AverageResult sum_of(std::vector<double> values, uint32_t count) {
-    return {Blob::copy_of(values.data(), values.size() * sizeof(double)), count};
+    return {{Blob::copy_of(values.data(), values.size() * sizeof(double))}, count};
   }
 
   ManualClock clock;
@@ -163,7 +163,7 @@ TEST_CASE("copies and changes from another thread meet whole steps only") {
     const Blob copy = model.replica.copy();
     const auto* values = reinterpret_cast<const double*>(copy.data());
     for (size_t i = 1; i < kElements; ++i) whole = whole && values[i] == values[0];
-    model.replica.apply({Blob::copy_of(copy.data(), copy.size()), 1}, false, 0);
+    model.replica.apply({{Blob::copy_of(copy.data(), copy.size())}, 1}, false, 0);
     ++rounds;
   }
   worker.join();
