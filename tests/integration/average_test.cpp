@@ -93,10 +93,25 @@ TEST_CASE("a hundred aborts and resumes in a row") {
 
 TEST_CASE("sixty-four nodes average") {
   const JobFolder folder;
-  folder.write("job.lua", kTraining);
-  const Finished run = folder.run({"-n", "64", "--log-level", "error", "job.lua", "all", "2", "1000"}, 240);
+  folder.write("job.lua", R"lua(
+local actor = require "actor"
+local model = actor.tensor.full({ 1000 }, actor.rank, { dtype = "float64" })
+local handle = actor.average.start(model, { sync_interval_ms = 1, peers = (...) })
+for _ = 1, 20 do handle:step(function() model:add_(1) end) end
+handle:abort()
+assert(math.abs(model:get(1000) - (20 + 31.5)) < 1e-9, model:get(1000))
+handle:resume()
+handle:abort()
+local hash = actor.hash(model)
+local all = actor.collective.allgather(hash)
+for r = 1, all.n do assert(all[r] == hash) end
+print "averaged"
+)lua");
+  const std::string peers = GENERATE("all", "ring", "random");
+  const Finished run = folder.run({"-n", "64", "--log-level", "error", "job.lua", peers}, 120);
   INFO(run.description);
   CHECK(run.status == 0);
+  CHECK(run.out == "averaged\n");
 }
 
 TEST_CASE("a rank that is killed while it averages leaves the others averaging, and abort is theirs") {
@@ -366,4 +381,76 @@ print "locked"
   INFO(run.description);
   CHECK(run.status == 0);
   CHECK(run.out == "locked\n");
+}
+
+TEST_CASE("a rank that stays in a step holds up neither the others' steps nor their rounds") {
+  const JobFolder folder;
+  folder.write("job.lua", kMeeting + std::string(R"lua(
+local actor = require "actor"
+local model = actor.tensor.full({ 1000 }, 0, { dtype = "float64" })
+local handle = actor.average.start(model, { sync_interval_ms = 1, deadline_ms = 20, peers = (...) })
+if actor.rank == 2 then
+  handle:step(function()
+    model:add_(3)
+    await "rank 0 is far"
+    await "rank 1 is far"
+    model:add_(3)
+  end)
+else
+  while handle:stats().rounds < 10 or handle:stats().steps < 1000 do handle:step(function() model:add_(0.001) end) end
+  tell(("rank %d is far"):format(actor.rank))
+end
+local steps = actor.collective.allreduce(actor.tensor.full({ 1 }, handle:stats().steps)):get(1) - 1
+handle:abort()
+assert(math.abs(model:get(5) - (6 + 0.001 * steps) / 3) < 1e-6, model:get(5))
+print "far"
+)lua"));
+  const std::string peers = GENERATE("all", "ring", "random");
+  const Words nodes = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"});
+  const Finished run = folder.run(with(nodes, {"--log-level", "error", "job.lua", peers}), 60);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out == "far\n");
+}
+
+TEST_CASE("a worker that joins a running job takes the others' model over, and abort waits for it") {
+  const JobFolder folder;
+  folder.write("job.lua", kMeeting + std::string(R"lua(
+local actor = require "actor"
+local model = actor.tensor.full({ 10 }, actor.id == 0 and 5 or 1000)
+local handle = actor.average.start(model, { sync_interval_ms = 1, peers = (...), warmup_steps = 3 })
+for _ = 1, 3 do handle:step(function() end) end
+actor.log.info("worker %d averages.", actor.id)
+if actor.id == 0 then
+  local file
+  repeat
+    handle:step(function() end)
+    file = io.open "the late one is in"
+  until file
+else
+  while handle:stats().rounds < 3 do handle:step(function() end) end
+  tell "the late one is in"
+end
+handle:abort()
+print(("%d workers: %g"):format(actor.size, model:get(1)))
+)lua"));
+  const FreePort port;
+  const Words words{"-n",
+                    "1",
+                    "--nnodes",
+                    "1:3",
+                    "--rdzv-endpoint",
+                    port.endpoint(),
+                    "--print",
+                    "all",
+                    "job.lua",
+                    GENERATE("all", "ring", "random")};
+  Process first = folder.start(words);
+  REQUIRE(first.wait_for_output("worker 0 averages.", 20));
+  Process second = folder.start(words);
+  CHECK(first.wait(30) == 0);
+  CHECK(second.wait(30) == 0);
+  INFO(first.describe() << second.describe());
+  CHECK_THAT(first.out(), Contains("2 workers: 5\n"));
+  CHECK_THAT(second.out(), Contains("2 workers: 5\n"));
 }

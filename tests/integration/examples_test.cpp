@@ -268,6 +268,24 @@ TEST_CASE("mnist_ps learns a small set of images and says how well as its last l
   CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 90);
 }
 
+TEST_CASE("async_average trains both ways to its target and says how long each took") {
+  const JobFolder folder;
+  write_images(folder.path() / "images", 2000, 200);
+  const std::string peers = GENERATE("all", "ring", "random");
+  const Finished run =
+      folder.run(with(nodes(3), {example("async_average.lua"), "--data", "images", "--hidden", "32", "--batch", "20",
+                                 "--target", "90", "--straggler", "3", "--interval", "20", "--peers", peers}),
+                 120);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  for (const std::string way : {"synchronous: ", "averaging: "}) {
+    const std::string line = line_after(run.out, way);
+    CHECK_THAT(line, Matches("[0-9.]+ s to 90 %, then [0-9.]+ %; steps of each worker: [0-9]+ [0-9]+ [0-9]+"));
+    CHECK(std::stod(line.substr(line.find("then ") + 5)) > 80);
+  }
+  CHECK_THAT(run.out, Contains(" rounds, "));
+}
+
 TEST_CASE("mnist_ps trains a softmax under each barrier") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 300);

@@ -1,0 +1,74 @@
+-- MNIST with a straggler, trained twice from the same start: synchronously, each step an all-reduce of the gradients, and with
+-- asynchronous model averaging, where nobody waits for anybody. Shows how long each takes to get to --target per cent.
+-- Try -n 4, --straggler 1, --interval 100, --peers ring or random, --isolate, or three machines.
+local actor = require "actor"
+local co, data, nn, optim, tensor = actor.collective, actor.data, actor.nn, actor.optim, actor.tensor
+
+local opt = actor.options {
+  data = "", hidden = 128, batch = 32, lr = 0.1, straggler = 8, target = 97, seconds = 120, interval = 200, peers = "all",
+}
+local set = data.mnist(opt.data ~= "" and opt.data or nil)
+local images, labels = set.test:batch(data.range(1, math.min(2000, set.test.n)))
+local straggles = actor.size > 1 and actor.rank == actor.size - 1
+
+local function new_net()
+  return nn.sequential {
+    nn.linear(784, opt.hidden, { seed = actor.seed }), nn.relu(), nn.linear(opt.hidden, 10, { seed = actor.seed + 1 }),
+  }
+end
+
+-- The gradient of this worker's next batch, into net.grads. The straggler rests for several times as long.
+local function gradient(net, rng)
+  local from, positions = actor.now(), {}
+  for i = 1, opt.batch do positions[i] = rng:int(1, set.train.n) end
+  net:loss(set.train:batch(positions))
+  if straggles then co.wait_event("never", { timeout = (opt.straggler - 1) * (actor.now() - from) }) end
+end
+
+local function enough(net, since)
+  return 100 * net:accuracy(images, labels) >= opt.target or actor.now() - since > opt.seconds
+end
+
+local function synchronously(net)
+  local rng, sgd = actor.rng(actor.seed, actor.rank), optim.sgd { lr = opt.lr }
+  local steps, began, done = 0, actor.now(), false
+  repeat
+    gradient(net, rng)
+    for _, grad in actor.pairs(net.grads) do co.allreduce(grad, "mean", { inplace = true }) end
+    sgd:step(net.params, net.grads)
+    steps = steps + 1
+    if steps % 50 == 0 then done = co.broadcast(enough(net, began), 0) end -- all have the same model, but not the same clock
+  until done
+  return steps, actor.now() - began
+end
+
+local function asynchronously(net)
+  local rng, sgd = actor.rng(actor.seed, actor.rank), optim.sgd { lr = opt.lr }
+  local handle = actor.average.start(net.params, { sync_interval_ms = opt.interval, peers = opt.peers })
+  local steps, began = 0, actor.now()
+  repeat
+    handle:step(function()
+      gradient(net, rng)
+      sgd:step(net.params, net.grads)
+    end)
+    steps = steps + 1
+    if actor.rank == 0 and steps % 50 == 0 and enough(net, began) then co.send_event("enough", true) end
+  until co.get_event("enough")
+  handle:abort() -- all have the same model now
+  return steps, actor.now() - began, handle:stats()
+end
+
+print(("data: %s, %d images to train; the last of %d workers takes %g times as long"):format(set.source, set.train.n,
+  actor.size, opt.straggler))
+for _, way in ipairs { { "synchronous", synchronously }, { "averaging", asynchronously } } do
+  local net = new_net()
+  co.barrier()
+  local steps, seconds, stats = way[2](net)
+  local all = co.allgather(tensor.full({ 1 }, steps))
+  print(("%s: %.1f s to %g %%, then %.2f %%; steps of each worker: %s"):format(way[1], seconds, opt.target,
+    100 * net:accuracy(images, labels), table.concat(all:totable(), " ")))
+  if stats then
+    print(("%d rounds, %d steps during each; %.3f s of waiting, %.3f s of copying"):format(stats.rounds,
+      stats.mean_staleness, stats.waiting, stats.copying))
+  end
+end
