@@ -130,8 +130,18 @@ for number, kind in ipairs(kinds) do
         assert(right(value, id + 4 * each), ("kind %d: a wrong value"):format(number))
         assert(not shapes[id] or table.concat(value.shape, " ") == shapes[id])
         -- It is the tensor that was there before; what was seen on the way has gone on.
-        assert(not kind.flat or rawequal(value, first[id]))
+        assert(not kind.flat or rawequal(value, first[id]) == (restore or n == 1))
       end
+      -- What is put there between rounds goes along, and also what is changed in place.
+      local more = kind.make(n * 100 + rank)
+      t:set(n * 100 + rank, more)
+      for _, value in t:pairs() do
+        if tensor.is_tensor(value) then value:add_(1) end
+      end
+      assert(rotator:round(visit))
+      local one = tensor.is_tensor(more) and 1 or 0
+      for id, value in t:pairs() do assert(right(value, id + one + (id == n * 100 + rank and 1 or 5) * each)) end
+      t:remove(n * 100 + rank)
       assert(t:size() == 8 and (not kind.flat or n == 1 or held.size == 0))
     end
   end

@@ -29,8 +29,9 @@ local function now() return clock.now(clock.clock) end
 ---@field tables? actor.Table[] or the slices themselves; `table` or `tables` is there, not both
 ---@field slices? integer how many, default 2; 1: nothing travels while a rank computes
 ---@field bound? number seconds that a round may take; the function is told what is left, see `round`
----@field restore? boolean whether a round that fails gives each rank what it had before it; default true, for which each
----round begins with a copy
+---@field restore? boolean whether a round that fails gives each rank what it had before it; default true, for which there
+---is a copy before and after each round. With false the tables have other tensors after a round, and those from before it
+---are empty
 
 ---A rotator of what the ranks have of a model; each makes one of a table of its own. Costs no communication.
 ---@param options actor.RotatorOptions
@@ -57,7 +58,7 @@ function M.new(options)
   check.integer(slices, "slices", fn, 1)
   return setmetatable({
     tables = list, slices = slices, cut = options.table ~= nil, bound = options.bound,
-    restore = options.restore ~= false, rounds = 0, visits = 0, computed = 0, waited = 0,
+    restore = options.restore ~= false, left = {}, rounds = 0, visits = 0, computed = 0, waited = 0,
   }, Rotator)
 end
 
@@ -96,10 +97,22 @@ local function prepare(self, slices, n)
     sources[k], before[k] = slice.parts, slice
     local kept = setmetatable({}, getmetatable(slice))
     for key, value in pairs(slice) do kept[key] = value end
-    local flat = n > 1 and slices_flat.lay_flat(slice)
+    local flat = n > 1 and slices_flat.lay_flat(slice, self.left[k])
     if self.restore then before[k] = flat and kept or kept:copy() end
   end
+  self.left = {}
   return sources, before
+end
+
+-- Slices that have come home: into the tensors that they were made of, or, without copies, left as they are.
+local function arrive(self, slices, sources)
+  for k, slice in ipairs(slices) do
+    if self.restore then
+      slices_flat.settle(slice, sources[k])
+    elseif slice.flat then
+      self.left[k] = { flat = slice.flat, given = slice.given }
+    end
+  end
 end
 
 -- A round that fails goes on to its end without the user's function, since all ranks have to start the same calls. What
@@ -201,7 +214,7 @@ end
 
 ---Collective: each slice visits each rank once and comes home, where `fn` may change its partitions in place, set, add and
 ---remove. A tensor that has been visited is empty afterwards, since it has gone on: `clone` what is to be kept. The tables are
----empty while it lasts, and then have the same tensors again, with new contents. With `rounds` it goes round so many times without a break in between, where all wait
+---empty while it lasts, and then (unless restore = false) have the same tensors again, with new contents. With `rounds` it goes round so many times without a break in between, where all wait
 ---for the last slices to come home; what fails then fails all of them. When `fn` raises on a rank it raises on all, and as when a rank is lost
 ---each rank has again what it had before the round (unless restore = false: then what was with it).
 ---@param fn fun(slice: actor.Table, visit: actor.RotatorVisit)
@@ -231,9 +244,7 @@ function Rotator:round(fn, options)
   go_round(self, round, fn, slices, times)
   for _, figure in ipairs { "visits", "computed", "waited" } do self[figure] = self[figure] + round[figure] end
   local worked, fine, message, code = pcall(verdict, round, call)
-  if worked and fine then
-    for k, slice in ipairs(slices) do slices_flat.settle(slice, sources[k]) end
-  end
+  if worked and fine then arrive(self, slices, sources) end
   put_back(self, worked and fine and slices or before)
   if not worked then error(fine, 0) end
   if fine == nil then return nil, message, code end

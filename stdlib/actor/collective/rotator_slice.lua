@@ -78,15 +78,6 @@ function M.open(slice, flat)
   slice.flat, slice.given = flat, given
 end
 
----Has the slice's partitions lie in a tensor of their own, if they can; those that it had stay as they are.
----@param slice actor.Table
----@return boolean
-function M.lay_flat(slice)
-  local flat = flatten(slice)
-  if flat then M.open(slice, flat) end
-  return flat ~= nil
-end
-
 -- Whether the partitions are still those that `open` gave.
 local function untouched(slice)
   if not slice.flat or next(slice.weights) ~= nil then return false end
@@ -97,6 +88,22 @@ local function untouched(slice)
     if slice.given[id] == nil then return false end
   end
   return true
+end
+
+---Has the slice's partitions lie in a tensor of their own, if they can; those that it had stay as they are. Where they
+---are still the views that a round has left there, they go on to be.
+---@param slice actor.Table
+---@param left? {flat: actor.Tensor, given: table<integer, actor.Tensor>}
+---@return boolean
+function M.lay_flat(slice, left)
+  if left then
+    slice.flat, slice.given = left.flat, left.given
+    if untouched(slice) then return true end
+    slice.flat, slice.given = nil, nil
+  end
+  local flat = flatten(slice)
+  if flat then M.open(slice, flat) end
+  return flat ~= nil
 end
 
 ---What the slice is sent as, if it can go as a tensor; to be lent, so nobody may change its partitions any more.
