@@ -45,21 +45,36 @@ void ScheduleRun::find_order() {
       if (!earlier.span.overlaps(state.step.span)) continue;
       if (!writes(earlier.what) && !writes(state.step.what)) continue;
       state.before.push_back(j);
-      if (!writes(earlier.what)) continue;
-      assert(earlier.span.begin <= state.step.span.begin && state.step.span.end <= earlier.span.end);
-      state.fresh = false;
+      if (writes(earlier.what)) state.fresh = false;
     }
+    assert(state.fresh || all_written(i));
   }
+}
+
+/// What the first so many steps write, by where it begins.
+std::vector<Span> ScheduleRun::written_before(size_t count) const {
+  std::vector<Span> written;
+  for (size_t i = 0; i < count; ++i) {
+    if (writes(steps_[i].step.what)) written.push_back(steps_[i].step.span);
+  }
+  std::sort(written.begin(), written.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  return written;
+}
+
+/// A step finds all of its span written by those before it, or nothing: else it would have to look in two places.
+bool ScheduleRun::all_written(size_t index) const {
+  const Span& span = steps_[index].step.span;
+  size_t at = span.begin;
+  for (const Span& each : written_before(index)) {
+    if (each.begin <= at) at = std::max(at, each.end);
+  }
+  return at >= span.end;
 }
 
 /// Spans that no step writes are part of the result all the same.
 void ScheduleRun::keep_untouched() {
   if (buffers_.input.empty()) return;
-  std::vector<Span> written;
-  for (const State& state : steps_) {
-    if (writes(state.step.what)) written.push_back(state.step.span);
-  }
-  std::sort(written.begin(), written.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  std::vector<Span> written = written_before(steps_.size());
   written.push_back({buffers_.result.size() / element_, buffers_.result.size() / element_});
   size_t at = 0;
   for (const Span& span : written) {
