@@ -59,9 +59,11 @@ end
 ---@param flat actor.Tensor as `flatten` made it
 function M.open(slice, flat)
   local bytes = ffi.cast("char*", flat:data())
+  local width = flat.dtype == "float32" and 4 or 8
   local before, length = tonumber(ffi.cast(sizes, bytes)[0]), tonumber(ffi.cast(sizes, bytes)[1])
+  assert(head + length <= before and before <= flat.size * width, "rotator: a slice that is none")
   local ids, shapes = unpack(assert(codec.decode(ffi.string(bytes + head, length))))
-  local at = before / (flat.dtype == "float32" and 4 or 8) + 1
+  local at = before / width + 1
   local parts, given = {}, {}
   for i, id in ipairs(ids) do
     local shape, size = shapes[i], shapes[i]
