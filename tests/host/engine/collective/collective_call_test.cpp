@@ -175,9 +175,9 @@ class World {
 
   Rng rng_;
   ManualClock clock_;
-  SimTransport net_;
-  const uint32_t ranks_;
   std::vector<std::unique_ptr<Mailbox>> inboxes_;
+  SimTransport net_;  // uses the inboxes until its end
+  const uint32_t ranks_;
   std::vector<std::map<uint32_t, std::unique_ptr<CollectiveCall>>> calls_;
   std::vector<std::map<uint32_t, std::vector<Frame>>> early_;
   std::set<uint32_t> dead_;
