@@ -36,8 +36,9 @@ int failure(lua_State* L, const Error& error) {
   raise_error(L, error);
 }
 
-/// What every call is told in one table: {group =, name =, about =, timeout =, algorithm =, reproducible =, async =};
-/// `about` is more that has to be the same on all ranks. The standard library has checked the types.
+/// What every call is told in one table: {group =, name =, about =, timeout =, algorithm =, reproducible =, async =,
+/// placed =, untold =}; `about` is more that has to be the same on all ranks; `placed`: its arguments are made for what
+/// `place` has said; `untold`: what that has said of a loss. The standard library has checked the types.
 struct Call {
   CollectiveGroup* group = nullptr;
   CallSpec spec;
@@ -90,7 +91,10 @@ Call call_at(lua_State* L, int table, CollectiveKind kind) {
   if (spec.choice.reproducible) spec.signature += " reproducible";
   lua_getfield(L, table, "async");
   call.async = lua_toboolean(L, -1) != 0;
-  lua_pop(L, 1);
+  lua_getfield(L, table, "placed");
+  spec.placed = lua_toboolean(L, -1) != 0;
+  lua_pop(L, 2);
+  spec.stale = text_field(L, table, "untold");
   const std::string algorithm = text_field(L, table, "algorithm");
   if (algorithm.empty()) return call;
   if (!parse_algorithm(algorithm, spec.choice.forced) || !algorithm_fits(kind, spec.choice.forced)) {
@@ -107,9 +111,14 @@ std::string layout_of(const TensorValue& tensor) {
   return text + "]";
 }
 
-/// The place of the `root`-th live member, which has to be there.
-uint32_t root_at(lua_State* L, int index, const Call& call) {
-  const auto members = engine_of(L).collectives.members_of(*call.group).size();
+/// The place of the `root`-th of those whom the call's arguments are made for, which has to be there.
+uint32_t root_at(lua_State* L, int index, Call& call) {
+  if (!call.spec.placed) {
+    call.spec.placed = true;
+    call.spec.stale = take(L, engine_of(L).collectives.place(*call.group)).untold;
+    if (!call.spec.stale.empty()) return 0;  // the call tells of that, whatever the root is
+  }
+  const size_t members = call.group->placed.size();
   const double root = lua_tonumber(L, index);
   if (root < static_cast<double>(members)) return static_cast<uint32_t>(root);
   raise_at_user(L, "bad argument 'root' to collective." + call.spec.name + ": there is no rank " +
@@ -146,7 +155,8 @@ int test(lua_State* L) {
 int wait(lua_State* L) {
   Pending& pending = pending_at(L);
   const double seconds = lua_isnoneornil(L, 2) ? kForever : lua_tonumber(L, 2);
-  auto result = engine_of(L).collectives.wait(*pending.call, seconds);
+  AsyncCalls& calls = NodeContext::of(L).shared.courier->calls;
+  auto result = engine_of(L).collectives.wait(calls, pending.call, seconds);
   if (!result) return failure(L, result.error());
   return pending.finish(L, std::move(*result));
 }
@@ -223,8 +233,7 @@ int broadcast(lua_State* L) {
   CallSpec& spec = call.spec;
   spec.root = root_at(L, 3, call);
   spec.signature += " from rank " + std::to_string(spec.root);
-  const auto members = engine_of(L).collectives.members_of(*call.group);
-  const bool root = members[spec.root] == NodeContext::of(L).node.index();
+  const bool root = call.group->placed[spec.root] == NodeContext::of(L).node.index();
   if (root) spec.parcel = parcel_at(L, 2, spec.name);
   return run_or_start(L, call, [root](lua_State* state, CallResult&& result) {
     if (root) {
@@ -243,9 +252,7 @@ int exchange(lua_State* L) {
   CallSpec& spec = call.spec;
   spec.signature += " " + std::string(check_text(L, 2, "signature", "collective"));
   const auto n = static_cast<size_t>(number_field(L, 3, "n", 0));
-  if (n != engine_of(L).collectives.members_of(*call.group).size()) {
-    raise_at_user(L, "collective." + spec.name + ": the membership has changed since its arguments were made");
-  }
+  if (n != call.group->placed.size()) raise_at_user(L, "collective." + spec.name + ": its arguments are for others");
   spec.gives.resize(n);
   spec.expects.resize(n);
   for (size_t i = 0; i < n; ++i) {
@@ -268,19 +275,37 @@ int exchange(lua_State* L) {
   });
 }
 
-/// place(group) -> this worker's place in the group (from 0, or nil), its live members.
-int place(lua_State* L) {
+CollectiveGroup& group_at(lua_State* L, int index) {
   Engine& engine = engine_of(L);
-  const auto index = static_cast<size_t>(lua_tonumber(L, 1));
-  const CollectiveGroup& group = index == 0 ? engine.collectives.everybody() : *engine.named[index - 1];
-  const auto members = engine.collectives.members_of(group);
-  const auto self = std::find(members.begin(), members.end(), NodeContext::of(L).node.index());
-  if (self == members.end()) {
-    lua_pushnil(L);
+  const auto number = static_cast<size_t>(lua_tonumber(L, index));
+  return number == 0 ? engine.collectives.everybody() : *engine.named[number - 1];
+}
+
+void push_place(lua_State* L, std::optional<uint32_t> place) {
+  if (place) {
+    lua_pushinteger(L, static_cast<lua_Integer>(*place));
   } else {
-    lua_pushinteger(L, self - members.begin());
+    lua_pushnil(L);
   }
-  lua_pushinteger(L, static_cast<lua_Integer>(members.size()));
+}
+
+/// place(group) -> this worker's place in the group (from 0, or nil), its live members, for the arguments of the next
+/// call; and "rank 2 lost" where that call can only tell of a loss.
+int place(lua_State* L) {
+  const Collectives::Placing placing = take(L, engine_of(L).collectives.place(group_at(L, 1)));
+  push_place(L, placing.place);
+  lua_pushinteger(L, static_cast<lua_Integer>(placing.places));
+  if (placing.untold.empty()) return 2;
+  lua_pushstring(L, placing.untold.c_str());
+  return 3;
+}
+
+/// members(group) -> as `place`, for the script's own use
+int members(lua_State* L) {
+  const auto ids = engine_of(L).collectives.members_of(group_at(L, 1));
+  const auto self = std::find(ids.begin(), ids.end(), NodeContext::of(L).node.index());
+  push_place(L, self == ids.end() ? std::nullopt : std::optional(static_cast<uint32_t>(self - ids.begin())));
+  lua_pushinteger(L, static_cast<lua_Integer>(ids.size()));
   return 2;
 }
 
@@ -317,10 +342,11 @@ int group(lua_State* L) {
 int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   Kept<Engine>::keep(L, kEngine, std::make_shared<Engine>(context.node, context.shared.meetings));
-  static const luaL_Reg kFunctions[] = {
-      {"barrier", guarded<barrier>},   {"reduction", guarded<reduction>}, {"broadcast", guarded<broadcast>},
-      {"exchange", guarded<exchange>}, {"test", guarded<test>},           {"wait", guarded<wait>},
-      {"place", guarded<place>},       {"group", guarded<group>},         {nullptr, nullptr}};
+  static const luaL_Reg kFunctions[] = {{"barrier", guarded<barrier>},     {"reduction", guarded<reduction>},
+                                        {"broadcast", guarded<broadcast>}, {"exchange", guarded<exchange>},
+                                        {"test", guarded<test>},           {"wait", guarded<wait>},
+                                        {"place", guarded<place>},         {"members", guarded<members>},
+                                        {"group", guarded<group>},         {nullptr, nullptr}};
   luaL_newmetatable(L, kPending);
   lua_pushcfunction(L, let_go);
   lua_setfield(L, -2, "__gc");

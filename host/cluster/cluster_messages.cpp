@@ -162,19 +162,51 @@ Result<ModuleReply> ModuleReply::decode(std::string_view bytes) {
   return finished(in, std::move(m), "module reply");
 }
 
+namespace {
+
+void put_waiting(Packer& out, const LongWait& waiting) {
+  out.put(waiting.number).put(clipped(waiting.what)).put(static_cast<uint32_t>(waiting.absent.size()));
+  for (const NodeId id : waiting.absent) out.put(id);
+}
+
+LongWait get_waiting(Unpacker& in) {
+  LongWait waiting;
+  waiting.number = in.get<uint32_t>();
+  waiting.what = in.text();
+  waiting.absent.resize(in.count(sizeof(NodeId)));
+  for (NodeId& id : waiting.absent) id = in.get<NodeId>();
+  return waiting;
+}
+
+}  // namespace
+
+std::string LongWait::encode() const {
+  Packer out;
+  put_waiting(out, *this);
+  return std::move(out).bytes();
+}
+
+Result<LongWait> LongWait::decode(std::string_view bytes) {
+  Unpacker in(bytes);
+  LongWait waiting = get_waiting(in);
+  return finished(in, std::move(waiting), "wait");
+}
+
 std::string Whereabouts::encode(const std::vector<Whereabouts>& list) {
   Packer out;
   out.put(static_cast<uint32_t>(list.size()));
   for (const Whereabouts& w : list) {
     out.put(w.id).put(w.actions).put(static_cast<uint8_t>(w.ended)).put(static_cast<uint8_t>(w.in_action));
     out.put(clipped(w.kind)).put(clipped(w.where));
+    put_waiting(out, w.waiting);
+    out.put(w.waiting.told);
   }
   return std::move(out).bytes();
 }
 
 Result<std::vector<Whereabouts>> Whereabouts::decode(std::string_view bytes) {
   Unpacker in(bytes);
-  std::vector<Whereabouts> list(in.count(18));
+  std::vector<Whereabouts> list(in.count(34));
   for (Whereabouts& w : list) {
     w.id = in.get<NodeId>();
     w.actions = in.get<uint32_t>();
@@ -182,6 +214,8 @@ Result<std::vector<Whereabouts>> Whereabouts::decode(std::string_view bytes) {
     w.in_action = in.get<uint8_t>() != 0;
     w.kind = in.text();
     w.where = in.text();
+    w.waiting = get_waiting(in);
+    w.waiting.told = in.get<uint32_t>();
   }
   return finished(in, std::move(list), "whereabouts");
 }

@@ -121,6 +121,18 @@ struct ModuleReply {
   static Result<ModuleReply> decode(std::string_view bytes);
 };
 
+/// What a worker waits in until others come, for as long as that takes: told to the head with the question where they
+/// are, so that workers that wait for each other can find out.
+struct LongWait {
+  uint32_t number = 0;              // of the worker's waits; 0: it has told of none
+  std::string what = {};            // "allreduce sum float32[3] at job.lua:7"
+  std::vector<NodeId> absent = {};  // who has to come
+  uint32_t told = 0;                // how often it has said so; counted by the head
+
+  std::string encode() const;
+  static Result<LongWait> decode(std::string_view bytes);
+};
+
 /// Where a worker is, for messages about long waits and order mismatches.
 struct Whereabouts {
   NodeId id = 0;
@@ -129,6 +141,7 @@ struct Whereabouts {
   bool in_action = false;
   std::string kind = {};  // of the newest action
   std::string where = {};
+  LongWait waiting = {};  // the newest that it has told of, over or not
 
   static std::string encode(const std::vector<Whereabouts>& list);
   static Result<std::vector<Whereabouts>> decode(std::string_view bytes);

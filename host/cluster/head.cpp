@@ -446,9 +446,17 @@ bool Head::ready_for_servers(uint32_t action) const {
 }
 
 void Head::on_whereabouts(const Frame& frame) {
+  const auto asker = workers_.find(frame.src);
+  if (asker != workers_.end() && frame.meta.size() > 0) {
+    if (auto waiting = LongWait::decode(frame.meta.view())) {
+      LongWait& known = asker->second.waiting;
+      waiting->told = known.told + 1;
+      known = std::move(*waiting);
+    }
+  }
   std::vector<Whereabouts> list;
   for (const auto& [id, worker] : workers_) {
-    Whereabouts w{id, worker.actions, worker.ended, false, {}};
+    Whereabouts w{id, worker.actions, worker.ended, false, {}, {}, worker.waiting};
     if (const ActionEnter* newest = worker.actions > 0 ? actions_.at(worker.actions - 1) : nullptr) {
       w.in_action = !actions_.finished(worker.actions - 1);
       w.kind = newest->kind;

@@ -80,6 +80,7 @@ class Head {
     ProcessId process = kNoProcess;
     uint32_t actions = 0;
     bool ended = false;
+    LongWait waiting = {};
   };
   using Pair = std::pair<ProcessId, ProcessId>;  // the lower number first
 

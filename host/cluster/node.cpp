@@ -158,8 +158,9 @@ Result<SourceText> Node::find_source(const std::string& name) {
   return SourceText{std::string(text), reply->chunk};
 }
 
-Result<std::vector<Whereabouts>> Node::whereabouts() {
-  auto frame = ask_head(make_frame(cluster_kind::whereabouts, self_, service_address(0), ++questions_),
+Result<std::vector<Whereabouts>> Node::whereabouts(const LongWait* waiting) {
+  const std::string meta = waiting != nullptr ? waiting->encode() : std::string();
+  auto frame = ask_head(make_frame(cluster_kind::whereabouts, self_, service_address(0), ++questions_, meta),
                         cluster_kind::whereabouts_reply, "asking where the others are");
   if (!frame) return frame.error();
   return Whereabouts::decode(frame->body.view());

@@ -94,7 +94,8 @@ class Node {
   /// A module or file of the job: this machine's copy if the rendezvous host's is the same, else the text from there.
   Result<SourceText> find_source(const std::string& name);
 
-  Result<std::vector<Whereabouts>> whereabouts();
+  /// Where the others are, for a wait that has become long; with `waiting` the others hear of that wait when they ask.
+  Result<std::vector<Whereabouts>> whereabouts(const LongWait* waiting = nullptr);
 
  private:
   template <typename Attempt>

@@ -167,3 +167,69 @@ print "and on"
   CHECK(run.status == 0);
   CHECK(run.out == "nil\tbarrier: rank 1 has not answered in time\ttimeout\nand on\n");
 }
+
+TEST_CASE("a loss that an asynchronous collective has told is not told again by the next one") {
+  const JobFolder folder;
+  folder.write("job.lua", R"lua(
+local actor = require "actor"
+local co, tensor = actor.collective, actor.tensor
+local ffi = require "ffi"
+ffi.cdef "int getpid(); int kill(int, int);"
+assert(co.barrier())
+if actor.id == 2 then ffi.C.kill(ffi.C.getpid(), 9) end
+-- Started before or after the loss is known: in any case it is this call that tells of it.
+local pending = co.allreduce(tensor.full({ 10 }, 1), "sum", { async = true })
+print("waited", pending:wait())
+print("gathered", assert(co.gather("x", 0, { list = true })) ~= nil)
+print("again", assert(co.allreduce(tensor.full({ 10 }, 1))):get(1))
+)lua");
+  const Finished run = folder.run({"-n", "3", "--isolate", "--log-level", "error", "--print", "all", "job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  for (const std::string rank : {"[rank 0] ", "[rank 1] "}) {
+    CHECK_THAT(run.out, Contains(rank + "waited\tnil\tallreduce: rank 2 lost\tpeer_lost\n"));
+    CHECK_THAT(run.out, Contains(rank + "gathered\ttrue\n"));
+    CHECK_THAT(run.out, Contains(rank + "again\t2\n"));
+  }
+}
+
+TEST_CASE("a wait for an asynchronous collective that others will not start is an error that says where they are") {
+  struct Elsewhere {
+    std::string odd, says;
+  };
+  const Elsewhere elsewhere = GENERATE(Elsewhere{"", "rank 1 has come to the end of its script"},
+                                       Elsewhere{"co.barrier()", "rank 1 is in barrier at job.lua:6"});
+  const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
+  const JobFolder folder;
+  folder.write("job.lua",
+               "local actor = require 'actor'\nlocal co = actor.collective\nif actor.rank == 0 then\n"
+               "  co.allgather(1, { async = true }):wait()\nelse\n  " +
+                   elsewhere.odd + "\nend\n");
+  const Finished run = folder.run(with(nodes, {"--log-level", "error", "job.lua"}), 60);
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains("rank 0 is in allgather values at job.lua:4") && Contains(elsewhere.says));
+}
+
+TEST_CASE("the choice of an algorithm is logged once for each kind of call") {
+  const JobFolder folder;
+  folder.write("job.lua", R"lua(
+local co, tensor = require("actor").collective, require("actor").tensor
+for _ = 1, 5 do
+  co.allreduce(tensor.ones { 100 })
+  co.allreduce(tensor.ones { 100000 })
+  co.allreduce(tensor.ones { 100000 }, "sum", { algorithm = "ring" })
+  co.allreduce(tensor.ones { 100 }, "sum", { algorithm = "star", async = true }):wait()
+end
+)lua");
+  const Finished run = folder.run({"-n", "2", "--log-level", "debug", "job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  for (const std::string choice :
+       {"allreduce of 400 bytes among 2 ranks: shared memory", "allreduce of 400000 bytes among 2 ranks: shared memory",
+        "allreduce of 400000 bytes among 2 ranks: ring"}) {
+    CHECK(count_of(run.err, "rank 0: " + choice) == 1);
+    CHECK(count_of(run.err, "rank 1: " + choice) == 1);
+  }
+  CHECK(count_of(run.err, "allreduce of 400 bytes among 2 ranks: star") == 1);  // the process's courier
+}

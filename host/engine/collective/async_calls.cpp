@@ -9,35 +9,53 @@ namespace {
 
 constexpr double kForLeader = 0.5;  // seconds past a deadline in which the leader may say who is missing
 
-std::string rank_text(const CollectiveCall::Group& group, uint32_t member) {
-  return "rank " + std::to_string(group.ranks[member]);
-}
-
 }  // namespace
 
 AsyncCalls::AsyncCalls(Courier& courier) : courier_(courier) {
-  courier.add(KindRange{collective_kind::announce, collective_kind::parcel, "collectives"}, *this);
+  courier.add(KindRange{collective_kind::announce, collective_kind::last, "collectives"}, *this);
 }
 
 std::shared_ptr<AsyncCall> AsyncCalls::start(Start start) {
-  auto handle = std::make_shared<AsyncCall>();  // shared by the node and the courier's thread
-  handle->name_ = start.spec.name;
-  handle->wake_ = start.wake;
+  auto call = std::make_shared<AsyncCall>();  // shared by the node and the courier's thread
+  call->name_ = start.spec.name;
+  call->signature_ = start.spec.signature;
+  call->where_ = start.spec.where;
+  call->ids_ = start.members;
+  call->ranks_ = start.group.ranks;
+  call->key_ = {start.group.id, start.number, start.group.me};
+  call->wake_ = start.wake;
   auto kept = std::make_shared<Start>(std::move(start));  // std::function wants what can be copied
-  courier_.post([this, handle, kept] { begin(std::move(*kept), handle); });
-  return handle;
+  courier_.post([this, call, kept] { begin(std::move(*kept), call); });
+  return call;
 }
 
-void AsyncCalls::begin(Start start, const std::shared_ptr<AsyncCall>& handle) {
-  const Key key{start.group.id, start.number, start.group.me};
-  newest_[{start.group.id, start.group.me}] = start.number;
-  Running& running = running_[key];
-  running.handle = handle;
-  running.deadline = start.deadline;
-  running.members = start.members;
-  const MembershipPtr membership = courier_.newest_membership();
+void AsyncCalls::ask(const std::shared_ptr<AsyncCall>& call) {
+  courier_.post([this, call] {
+    Running* running = find(*call);
+    if (running == nullptr) return;
+    (void)running->call->ask();
+    call->set_absent(running->call->missing().absent);
+  });
+}
+
+void AsyncCalls::give_up(const std::shared_ptr<AsyncCall>& call, const Error& error) {
+  courier_.post([this, call, error] {
+    Running* running = find(*call);
+    if (running == nullptr || running->given_up) return;
+    running->given_up = error;
+    running->deadline = std::min(running->deadline, courier_.clock().now());
+    (void)running->call->give_up(error);
+  });
+}
+
+AsyncCalls::Running* AsyncCalls::find(const AsyncCall& call) {
+  const auto found = running_.find(call.key_);
+  return found != running_.end() && found->second.handle.get() == &call ? &found->second : nullptr;
+}
+
+void AsyncCalls::wire(Running& running, Start& start, const Membership& membership) {
   for (const NodeId id : start.members) {
-    const ProcessId home = membership->home_of(worker_address(id));
+    const ProcessId home = membership.home_of(worker_address(id));
     running.couriers.push_back(home == kNoProcess ? kNoAddress : courier_address(home));
   }
   CollectiveCall::Wiring wiring;
@@ -49,18 +67,33 @@ void AsyncCalls::begin(Start start, const std::shared_ptr<AsyncCall>& handle) {
     return Status();
   };
   wiring.returned = courier_.waker();
-  wiring.who_is_lost = [] { return std::string("the membership has changed"); };
+  wiring.who_is_lost = [this, ids = start.members, all = start.group.ranks] {
+    std::vector<uint32_t> ranks;
+    const MembershipPtr newest = courier_.newest_membership();
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (!newest->alive(ids[i])) ranks.push_back(all[i]);
+    }
+    return ranks.empty() ? std::string("the membership has changed") : ranks_text(ranks) + " lost";
+  };
   wiring.epoch = [this] { return courier_.newest_membership()->epoch(); };
   running.call = std::make_unique<CollectiveCall>(std::move(start.spec), start.group, wiring);
+}
+
+void AsyncCalls::begin(Start start, const std::shared_ptr<AsyncCall>& handle) {
+  const Key key = handle->key_;
+  newest_[{start.group.id, start.group.me}] = start.number;
+  Running& running = running_[key];
+  running.handle = handle;
+  running.deadline = start.deadline;
+  const MembershipPtr membership = courier_.newest_membership();
+  wire(running, start, *membership);
   (void)running.call->begin();
-  const auto found = early_.find(key);
-  if (found != early_.end()) {
-    std::vector<Frame> frames = std::move(found->second);
-    early_.erase(found);
-    for (Frame& frame : frames) {
-      const uint32_t from = Route::of(frame)->from;
-      (void)running.call->take(from, std::move(frame));
-    }
+  if (auto early = early_.extract(key)) {
+    std::vector<Frame>& frames = early.mapped();
+    // What one rank has to complain of is not to hide who has come.
+    std::stable_partition(frames.begin(), frames.end(),
+                          [](const Frame& frame) { return frame.kind == collective_kind::announce; });
+    for (Frame& frame : frames) deliver(running, std::move(frame));
   }
   report_losses(running, *membership);
 }
@@ -70,15 +103,18 @@ void AsyncCalls::on_frame(Frame&& frame, double /*now*/) {
   if (!route) return;
   const Key key{route->group, frame.tag, route->to};
   const auto found = running_.find(key);
-  if (found == running_.end()) {
-    const auto newest = newest_.find({route->group, route->to});
-    const uint32_t started = newest == newest_.end() ? 0 : newest->second;
-    if (static_cast<int32_t>(frame.tag - started) > 0) early_[key].push_back(std::move(frame));
-    return;
-  }
-  Running& running = found->second;
-  if (route->from >= running.couriers.size() || frame.src != running.couriers[route->from]) return;
-  (void)running.call->take(route->from, std::move(frame));
+  if (found != running_.end()) return deliver(found->second, std::move(frame));
+  const auto newest = newest_.find({route->group, route->to});
+  const uint32_t started = newest == newest_.end() ? 0 : newest->second;
+  if (static_cast<int32_t>(frame.tag - started) > 0) early_[key].push_back(std::move(frame));
+}
+
+void AsyncCalls::deliver(Running& running, Frame&& frame) {
+  const uint32_t from = Route::of(frame)->from;
+  if (from >= running.couriers.size() || frame.src != running.couriers[from]) return;
+  const bool news = frame.kind == collective_kind::missing;
+  (void)running.call->take(from, std::move(frame));
+  if (news) running.handle->set_absent(running.call->missing().absent);
 }
 
 void AsyncCalls::on_membership(const MembershipPtr& membership, double /*now*/) {
@@ -86,41 +122,59 @@ void AsyncCalls::on_membership(const MembershipPtr& membership, double /*now*/) 
 }
 
 void AsyncCalls::report_losses(Running& running, const Membership& membership) {
-  for (uint32_t member = 0; member < running.members.size() && !running.call->decided(); ++member) {
-    if (membership.alive(running.members[member])) continue;
-    (void)running.call->lost(member, rank_text(running.call->group(), member) + " lost");
+  const std::vector<NodeId>& ids = running.handle->ids_;
+  for (uint32_t member = 0; member < ids.size() && !running.call->decided(); ++member) {
+    if (membership.alive(ids[member])) continue;
+    (void)running.call->lost(member, "rank " + std::to_string(running.call->group().ranks[member]) + " lost");
   }
+}
+
+void AsyncCalls::look_at_time(Running& running, double now) {
+  CollectiveCall& call = *running.call;
+  if (call.decided() || now < running.deadline) return;
+  if (!running.given_up) {
+    running.given_up = call.timed_out();
+    (void)call.give_up(*running.given_up);
+  } else if (now >= running.deadline + kForLeader) {
+    call.abandon(*running.given_up);
+  }
+}
+
+void AsyncCalls::finish(Running& running) {
+  CollectiveCall& call = *running.call;
+  AsyncCall& handle = *running.handle;
+  const bool worked = call.outcome().ok();
+  call.result().place = call.group().me;
+  call.result().places = call.group().members;
+  if (worked && courier_.log().enabled(LogLevel::debug)) {
+    choices_.log(courier_.log(), "rank " + std::to_string(call.group().ranks[call.group().me]),
+                 choice_text(call.spec(), call.result(), call.group().members, call.algorithm()));
+  }
+  handle.news_ = call.news();
+  handle.told_of_loss_ = !worked && call.outcome().error().code == Code::peer_lost;
+  if (handle.told_of_loss_) {
+    const MembershipPtr newest = courier_.newest_membership();
+    std::copy_if(handle.ids_.begin(), handle.ids_.end(), std::back_inserter(handle.lost_),
+                 [&](NodeId id) { return !newest->alive(id); });
+  }
+  handle.outcome_ = worked ? Result<CallResult>(std::move(call.result())) : Result<CallResult>(call.outcome().error());
+  handle.done_.store(true, std::memory_order_release);
+  if (handle.wake_) handle.wake_();
 }
 
 double AsyncCalls::tick(double now) {
   double next = kForever;
   for (auto it = running_.begin(); it != running_.end();) {
     Running& running = it->second;
-    CollectiveCall& call = *running.call;
-    if (!call.decided() && now >= running.deadline) {
-      std::string who;
-      for (const uint32_t member : call.missing()) {
-        who += (who.empty() ? "" : ", ") + rank_text(call.group(), member);
-      }
-      const Error error{Code::timeout, call.spec().name + ": " + who + " has not answered in time"};
-      if (now >= running.deadline + kForLeader) {
-        call.abandon(error);
-      } else if (!std::exchange(running.asked, true)) {
-        (void)call.give_up(error);
-      }
-    }
-    if (call.over()) {
-      AsyncCall& handle = *running.handle;
-      call.result().place = call.group().me;
-      call.result().places = call.group().members;
-      handle.outcome_ = call.outcome().ok() ? Result<CallResult>(std::move(call.result()))
-                                            : Result<CallResult>(call.outcome().error());
-      handle.done_.store(true, std::memory_order_release);
-      if (handle.wake_) handle.wake_();
+    look_at_time(running, now);
+    if (running.call->over()) {
+      finish(running);
       it = running_.erase(it);
       continue;
     }
-    if (!call.decided()) next = std::min(next, running.asked ? running.deadline + kForLeader : running.deadline);
+    if (!running.call->decided()) {
+      next = std::min(next, running.given_up ? running.deadline + kForLeader : running.deadline);
+    }
     ++it;
   }
   return next;

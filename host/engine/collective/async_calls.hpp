@@ -9,11 +9,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <tuple>
 #include <vector>
 
 #include "host/engine/collective/collective_call.hpp"
+#include "host/engine/collective/inquiry.hpp"
 #include "host/engine/courier.hpp"
 
 namespace actorhost {
@@ -24,13 +26,39 @@ class AsyncCall {
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }
   /// How it has ended; once done, by the node, once.
   Result<CallResult> take() { return std::move(*outcome_); }
-  const std::string& name() const noexcept { return name_; }
+  /// What it is, and who its members are.
+  WaitingCall what() const noexcept { return {name_, signature_, where_, ids_, ranks_}; }
+  /// Once done: it has failed since members are lost, and who these are, as far as this process knew then.
+  bool told_of_loss() const noexcept { return told_of_loss_; }
+  const std::vector<NodeId>& lost() const noexcept { return lost_; }
+  /// Once done: the epoch in which all ranks know of a loss; 0 if there was none.
+  uint64_t news() const noexcept { return news_; }
+  /// Places of members that had not started it when the courier was asked last.
+  std::vector<uint32_t> absent() const {
+    std::lock_guard lock(mutex_);
+    return absent_;
+  }
 
  private:
   friend class AsyncCalls;
-  std::string name_;
+  using Key = std::tuple<uint32_t, uint32_t, uint32_t>;  // group, number, member
+
+  void set_absent(std::vector<uint32_t> absent) {
+    std::lock_guard lock(mutex_);
+    absent_ = std::move(absent);
+  }
+
+  std::string name_, signature_, where_;
+  std::vector<NodeId> ids_;
+  std::vector<uint32_t> ranks_;
+  Key key_{};
   std::function<void()> wake_;  // the node
-  std::atomic<bool> done_{false};
+  mutable std::mutex mutex_;    // guards absent_
+  std::vector<uint32_t> absent_;
+  std::atomic<bool> done_{false};  // the rest does not change any more then
+  bool told_of_loss_ = false;
+  std::vector<NodeId> lost_;
+  uint64_t news_ = 0;
   std::optional<Result<CallResult>> outcome_;
 };
 
@@ -49,22 +77,30 @@ class AsyncCalls final : public CourierTask {
 
   /// Any thread. The input is read until the call is done.
   std::shared_ptr<AsyncCall> start(Start start);
+  /// Any thread: has the call find out who is absent.
+  void ask(const std::shared_ptr<AsyncCall>& call);
+  /// Any thread: this rank sees that the call will not come to an end. Its leader ends it everywhere.
+  void give_up(const std::shared_ptr<AsyncCall>& call, const Error& error);
 
   void on_frame(Frame&& frame, double now) override;
   void on_membership(const MembershipPtr& membership, double now) override;
   double tick(double now) override;
 
  private:
-  using Key = std::tuple<uint32_t, uint32_t, uint32_t>;  // group, number, member
+  using Key = AsyncCall::Key;
   struct Running {
     std::shared_ptr<AsyncCall> handle;
     std::vector<Address> couriers;  // of the members
-    std::vector<NodeId> members;
     std::unique_ptr<CollectiveCall> call;
     double deadline = kForever;
-    bool asked = false;
+    std::optional<Error> given_up{};
   };
 
+  Running* find(const AsyncCall& call);
+  void wire(Running& running, Start& start, const Membership& membership);
+  void deliver(Running& running, Frame&& frame);
+  void look_at_time(Running& running, double now);
+  void finish(Running& running);
   void begin(Start start, const std::shared_ptr<AsyncCall>& handle);
   void report_losses(Running& running, const Membership& membership);
 
@@ -72,6 +108,7 @@ class AsyncCalls final : public CourierTask {
   std::map<Key, Running> running_;
   std::map<Key, std::vector<Frame>> early_;                   // for calls that this process's nodes have still to start
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> newest_;  // by group and member: started so far
+  ChoiceLog choices_;
 };
 
 }  // namespace actorhost

@@ -16,12 +16,23 @@ Blob own_copy(Blob bytes) { return bytes.unique() ? std::move(bytes) : Blob::cop
 
 }  // namespace
 
+std::string choice_text(const CallSpec& spec, const CallResult& result, uint32_t ranks, const char* choice) {
+  size_t bytes = spec.input.size() + result.parcel.body.size();
+  for (const auto& parcel : spec.gives) bytes += parcel ? parcel->cost() : 0;
+  return spec.name + " of " + std::to_string(bytes) + " bytes among " + std::to_string(ranks) + " ranks: " + choice;
+}
+
+void ChoiceLog::log(Log& log, const std::string& who, const std::string& choice) {
+  if (said_.size() < kMost && said_.insert(choice).second) log.debug(who, choice);
+}
+
 CollectiveCall::CollectiveCall(CallSpec spec, const Group& group, Wiring wiring)
     : spec_(std::move(spec)), group_(group), wiring_(std::move(wiring)), loans_(wiring_.returned) {
   if (!leads()) return;
   announced_.resize(group_.members);
   inputs_.resize(group_.members);
   finished_.resize(group_.members);
+  lines_.resize(group_.members);
 }
 
 bool CollectiveCall::reduces() const noexcept {
@@ -60,7 +71,8 @@ Blob CollectiveCall::inline_input() {
 }
 
 Status CollectiveCall::begin() {
-  const bool small = inlined();
+  if (!spec_.stale.empty() && leads()) return fail({Code::peer_lost, spec_.name + ": " + spec_.stale});
+  const bool small = inlined() || !spec_.stale.empty();
   Go root_sends;
   if (!small && spec_.parcel) root_sends = {spec_.parcel->body.size(), spec_.parcel->about};
   if (leads()) {
@@ -70,9 +82,10 @@ Status CollectiveCall::begin() {
     coming_ = root_sends;
     if (small) inputs_[0] = inline_input();
   } else {
-    const Announce announce{group_.world,     group_.epoch,     group_.actions,  small,
-                            root_sends.bytes, root_sends.about, spec_.signature, spec_.where};
-    AH_TRY(wiring_.send(0, collective_kind::announce, announce.encode(route_to(0)), small ? inline_input() : Blob()));
+    const Announce announce{group_.world,     group_.epoch,    group_.actions, small,      root_sends.bytes,
+                            root_sends.about, spec_.signature, spec_.where,    spec_.stale};
+    Blob input = small && spec_.stale.empty() ? inline_input() : Blob();
+    AH_TRY(wiring_.send(0, collective_kind::announce, announce.encode(route_to(0)), std::move(input)));
   }
   // What has the same size everywhere need not wait for anybody's word.
   if (reduces() && !small) return start_reduction();
@@ -90,7 +103,13 @@ Status CollectiveCall::take(uint32_t from, Frame&& frame) {
 /// What a member tells the leader.
 Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
   if (frame.kind == collective_kind::announce) return on_announce(from, frame);
-  if (frame.kind == collective_kind::trouble) return fail(Failure::decode(frame.meta.view()).error);
+  if (frame.kind == collective_kind::who) return answer_who(from);
+  if (frame.kind == collective_kind::trouble) {
+    Error error = Failure::decode(frame.meta.view()).error;
+    // Who waits knows only of the leader, which knows for whom it waits itself; nobody: it was late.
+    if (error.code == Code::timeout && !missing().absent.empty()) error = timed_out();
+    return fail(error);
+  }
   if (frame.kind != collective_kind::done || finished_[from]) return {};
   finished_[from] = true;
   ++finishes_;
@@ -106,8 +125,15 @@ Status CollectiveCall::take_word(const Frame& frame) {
     news_ = failure.epoch;
     end(std::move(failure.error));
   }
+  if (frame.kind == collective_kind::missing) {
+    if (auto missing = Missing::decode(frame.meta.view())) told_ = std::move(*missing);
+  }
   if (frame.kind == collective_kind::commit && done_) end({});
   return {};
+}
+
+Status CollectiveCall::answer_who(uint32_t from) {
+  return wiring_.send(from, collective_kind::missing, missing().encode(route_to(from)), {});
 }
 
 Status CollectiveCall::on_announce(uint32_t from, const Frame& frame) {
@@ -116,6 +142,7 @@ Status CollectiveCall::on_announce(uint32_t from, const Frame& frame) {
   if (!announce) return fail(announce.error());
   if (const Status fits = check(from, *announce); !fits) return fail(fits.error());
   announced_[from] = true;
+  lines_[from] = std::move(announce->where);
   ++announcements_;
   all_inlined_ = all_inlined_ && announce->inlined;
   inputs_[from] = frame.body;
@@ -124,6 +151,10 @@ Status CollectiveCall::on_announce(uint32_t from, const Frame& frame) {
 }
 
 Status CollectiveCall::check(uint32_t from, const Announce& announce) {
+  if (!announce.stale.empty()) {
+    news_ = announce.epoch;
+    return Error{Code::peer_lost, spec_.name + ": " + announce.stale};
+  }
   if (announce.world != group_.world) {
     news_ = announce.epoch;
     return Error{Code::peer_lost, spec_.name + ": " + wiring_.who_is_lost()};
@@ -259,9 +290,20 @@ Status CollectiveCall::start_broadcast(const Go& go) {
   algorithm_ = algorithm_name(algorithm);
   result_.parcel.about = go.about;
   // The root keeps what it has; it only sends.
-  const Blob buffer = root ? spec_.parcel->body : Blob::allocate(go.bytes);
+  auto room = root ? Result<Blob>(spec_.parcel->body) : allocate(go.bytes);
+  if (!room) return give_up(room.error());
+  const Blob& buffer = *room;
   return start(make_schedule(spec_.kind, algorithm, {group_.me, group_.members, go.bytes}, spec_.root),
                {spec_.op, spec_.dtype, 1, group_.members, root ? buffer : Blob(), root ? Blob() : buffer});
+}
+
+/// Memory for as much as another rank claims to send.
+Result<Blob> CollectiveCall::allocate(uint64_t bytes) const {
+  try {
+    return Blob::allocate(bytes);
+  } catch (const std::exception&) {
+    return Error{Code::bad_data, spec_.name + ": no memory for " + std::to_string(bytes) + " bytes"};
+  }
 }
 
 Status CollectiveCall::start(const Schedule& schedule, ScheduleRun::Buffers buffers) {
@@ -356,7 +398,9 @@ Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
   }
   if (head->offset == 0) {
     coming.about = std::move(head->about);
-    coming.body = whole ? own_copy(std::move(frame.body)) : Blob::allocate(head->total);
+    auto room = whole ? Result<Blob>(own_copy(std::move(frame.body))) : allocate(head->total);
+    if (!room) return give_up(room.error());
+    coming.body = std::move(*room);
   }
   if (!whole) {
     if (coming.body.size() != head->total) return give_up({Code::bad_data, spec_.name + ": a parcel without a start"});
@@ -440,13 +484,41 @@ void CollectiveCall::collect_result() {
   }
 }
 
-std::vector<uint32_t> CollectiveCall::missing() const {
-  std::vector<uint32_t> members;
-  if (!leads()) return {0};
-  for (uint32_t member = 1; member < group_.members; ++member) {
-    if (!announced_[member] || (announcements_ == group_.members && !finished_[member])) members.push_back(member);
+Status CollectiveCall::ask() { return leads() || outcome_ ? Status() : tell(0, collective_kind::who); }
+
+Missing CollectiveCall::missing() const {
+  Missing missing;
+  if (!leads()) {
+    if (!told_) return {{0}, {}};
+    for (const uint32_t member : told_->absent) {
+      if (member != group_.me && member < group_.members) missing.absent.push_back(member);
+    }
+    for (const uint32_t member : told_->unfinished) {
+      if (member < group_.members) missing.unfinished.push_back(member);
+    }
+    return missing;
   }
-  return members;
+  const bool all_here = announcements_ == group_.members;
+  for (uint32_t member = 1; member < group_.members; ++member) {
+    if (!announced_[member]) missing.absent.push_back(member);
+    if (all_here && !finished_[member]) missing.unfinished.push_back(member);
+  }
+  return missing;
+}
+
+Error CollectiveCall::timed_out() const {
+  const Missing who = missing();
+  std::vector<uint32_t> ranks;
+  std::string lines;
+  for (const uint32_t member : who.absent) {
+    ranks.push_back(group_.ranks[member]);
+    if (member >= group_.lines.size() || group_.lines[member].empty()) continue;
+    lines += (lines.empty() ? "rank " : ", rank ") + std::to_string(ranks.back()) + " at " + group_.lines[member];
+  }
+  if (!ranks.empty()) return late_error(spec_.name, ranks, lines);
+  for (const uint32_t member : who.unfinished) ranks.push_back(group_.ranks[member]);
+  return {Code::timeout, spec_.name + ": all are here, but the data has not come in time" +
+                             (ranks.empty() ? "" : " to " + ranks_text(ranks))};
 }
 
 }  // namespace actorhost

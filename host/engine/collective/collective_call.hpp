@@ -15,9 +15,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "host/base/log.hpp"
 #include "host/engine/collective/collective_choice.hpp"
 #include "host/engine/collective/collective_messages.hpp"
 #include "host/engine/collective/reduction.hpp"
@@ -37,6 +39,10 @@ struct CallSpec {
   kernel::Dtype dtype = kernel::Dtype::f32;
   size_t unit = 1;  // reduce_scatter: elements of a row
   Blob input;       // not written by anybody until the call is over
+  /// Not empty: a loss that the script has not been told of, "rank 2 lost", so that what it calls with may not suit who
+  /// is there. The call fails on all ranks with that.
+  std::string stale{};
+  bool placed = false;  // its arguments are made for CollectiveGroup::placed
 
   uint32_t root = 0;               // broadcast, reduce: its place in the group
   std::optional<Parcel> parcel{};  // broadcast: at the root
@@ -54,6 +60,19 @@ struct CallResult {
   std::vector<std::optional<Parcel>> gets{};  // exchange
 };
 
+/// "allreduce of 4000 bytes among 3 ranks: ring", of a call that has worked: for the log.
+std::string choice_text(const CallSpec& spec, const CallResult& result, uint32_t ranks, const char* choice);
+
+/// Says each choice once, not for each call. Of one thread.
+class ChoiceLog {
+ public:
+  void log(Log& log, const std::string& who, const std::string& choice);
+
+ private:
+  static constexpr size_t kMost = 1000;
+  std::set<std::string> said_;
+};
+
 class CollectiveCall {
  public:
   struct Group {
@@ -64,6 +83,8 @@ class CollectiveCall {
     uint64_t epoch = 0;           // of the membership that `world` was taken from
     uint32_t actions = 0;         // that this rank has entered
     std::vector<uint32_t> ranks;  // of the members, for messages
+    /// The leader's: the script's line of each member's last collective, as far as it knows.
+    std::vector<std::string> lines{};
   };
   struct Wiring {
     /// Sends a frame of this call to a member. A member that is gone is no error.
@@ -95,8 +116,15 @@ class CollectiveCall {
   /// When somebody is lost: the epoch in which all ranks know of it.
   uint64_t news() const noexcept { return news_; }
   CallResult& result() noexcept { return result_; }
-  /// Members that have still to do something, as far as this rank knows: for messages.
-  std::vector<uint32_t> missing() const;
+  /// Asks the leader whom the call waits for.
+  Status ask();
+  /// Whom the call waits for as far as this rank knows: another than the leader what that has told last, and without an
+  /// answer the leader itself.
+  Missing missing() const;
+  /// This rank has waited for too long for those that are missing.
+  Error timed_out() const;
+  /// The leader's: the lines of the members that have announced; empty for others.
+  const std::vector<std::string>& lines() const noexcept { return lines_; }
   const CallSpec& spec() const noexcept { return spec_; }
   const Group& group() const noexcept { return group_; }
   /// What carried the data: "star", "ring", ...; empty before it is known.
@@ -121,6 +149,7 @@ class CollectiveCall {
   Status on_announce(uint32_t from, const Frame& frame);
   Status check(uint32_t from, const Announce& announce);
   Status all_announced();
+  Status answer_who(uint32_t from);
   Status answer_star();
   Status answer_reduction(std::vector<Blob>& results);
   Status answer_exchange(std::vector<Blob>& results);
@@ -135,6 +164,7 @@ class CollectiveCall {
   Status start_reduction();
   Status start_broadcast(const Go& go);
   Status start_exchange();
+  Result<Blob> allocate(uint64_t bytes) const;
   Status start(const Schedule& schedule, ScheduleRun::Buffers buffers);
   Status give(uint32_t to, Parcel& parcel);
   Status take_early();
@@ -161,6 +191,7 @@ class CollectiveCall {
   CallResult result_;
   const char* algorithm_ = "";
   uint64_t bytes_sent_ = 0;
+  std::optional<Missing> told_;  // by the leader
 
   // the leader's
   std::vector<bool> announced_;
@@ -169,6 +200,7 @@ class CollectiveCall {
   size_t announcements_ = 0;
   size_t finishes_ = 0;
   bool all_inlined_ = true;
+  std::vector<std::string> lines_;
 };
 
 }  // namespace actorhost

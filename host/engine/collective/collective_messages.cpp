@@ -36,7 +36,8 @@ std::string Announce::encode(const Route& route) const {
       .put(bytes)
       .put(about)
       .put(signature)
-      .put(where);
+      .put(where)
+      .put(stale);
   return std::move(out).bytes();
 }
 
@@ -51,6 +52,7 @@ Result<Announce> Announce::decode(std::string_view meta) {
   out.about = in.text();
   out.signature = in.text();
   out.where = in.text();
+  out.stale = in.text();
   if (!in.done()) return malformed("announcement");
   return out;
 }
@@ -105,6 +107,27 @@ Result<ParcelHead> ParcelHead::decode(std::string_view meta) {
   return out;
 }
 
+std::string Missing::encode(const Route& route) const {
+  Packer out;
+  route.put(out);
+  for (const std::vector<uint32_t>* list : {&absent, &unfinished}) {
+    out.put(static_cast<uint32_t>(list->size()));
+    for (const uint32_t member : *list) out.put(member);
+  }
+  return std::move(out).bytes();
+}
+
+Result<Missing> Missing::decode(std::string_view meta) {
+  Unpacker in = after_route(meta);
+  Missing out;
+  for (std::vector<uint32_t>* list : {&out.absent, &out.unfinished}) {
+    list->resize(in.count(sizeof(uint32_t)));
+    for (uint32_t& member : *list) member = in.get<uint32_t>();
+  }
+  if (!in.done()) return malformed("list of the missing");
+  return out;
+}
+
 std::string Failure::encode(const Route& route) const {
   Packer out;
   route.put(out);
@@ -120,6 +143,17 @@ Failure Failure::decode(std::string_view meta) {
   out.error = {code > Code::internal ? Code::internal : code, std::string(in.text())};
   if (!in.done()) return {0, malformed("verdict")};
   return out;
+}
+
+std::string ranks_text(const std::vector<uint32_t>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+  return text;
+}
+
+Error late_error(const std::string& name, const std::vector<uint32_t>& late, const std::string& lines) {
+  return {Code::timeout, name + ": " + ranks_text(late) + (late.size() == 1 ? " has" : " have") +
+                             " not answered in time" + (lines.empty() ? "" : " (last collective: " + lines + ")")};
 }
 
 Blob pack_parcels(const std::vector<std::optional<Parcel>>& parcels) {

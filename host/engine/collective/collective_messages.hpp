@@ -2,9 +2,8 @@
 // The frames of a collective. `tag` is the call's number; every meta begins with a Route. Decoders check all bounds.
 //
 //   announce  member -> leader  Route world:u64 epoch:u64 actions:u32 inlined:u8 bytes:u64 about:text signature:text
-//   where:text;
-//                               body: its input, where that is small; bytes and about: what the root of a broadcast
-//                               will send
+//                               where:text stale:text; body: its input, where that is small; bytes and about: what the
+//                               root of a broadcast will send; stale: not empty where the call can only fail
 //   done      member -> leader  Route; this rank has all that the call owes it
 //   trouble   member -> leader  Route epoch:u64 code:u32 message:text; this rank cannot go on
 //   result    leader -> member  Route; body: what the call gives this rank
@@ -14,6 +13,9 @@
 //                               that somebody is lost makes no further call before it knows of the epoch
 //   piece     any -> any        Route world:u64 begin:u64; body: elements of a schedule's buffer
 //   parcel    any -> any        Route world:u64 offset:u64 total:u64 about:text; body: bytes of what one gives another
+//   who       member -> leader  Route; whom does the call wait for?
+//   missing   leader -> member  Route n:u32 absent:u32*n m:u32 unfinished:u32*m; members that have not announced, and
+//                               those that have but are not done
 
 #include <cstdint>
 #include <optional>
@@ -38,8 +40,11 @@ inline constexpr auto commit = Kind{0x0205};
 inline constexpr auto failed = Kind{0x0206};
 inline constexpr auto piece = Kind{0x0207};
 inline constexpr auto parcel = Kind{0x0208};
+inline constexpr auto who = Kind{0x0209};
+inline constexpr auto missing = Kind{0x020a};
+inline constexpr auto last = Kind{0x020f};  // of the collectives' own
 
-constexpr bool is_one(Kind kind) noexcept { return kind >= announce && kind <= parcel; }
+constexpr bool is_one(Kind kind) noexcept { return kind >= announce && kind <= missing; }
 }  // namespace collective_kind
 
 /// Which group's call, and between which of its members.
@@ -70,6 +75,7 @@ struct Announce {
   std::string about;
   std::string signature;
   std::string where;
+  std::string stale = {};
 
   std::string encode(const Route& route) const;
   static Result<Announce> decode(std::string_view meta);
@@ -101,6 +107,15 @@ struct ParcelHead {
   static Result<ParcelHead> decode(std::string_view meta);
 };
 
+/// Whom a call waits for: places of members, in order.
+struct Missing {
+  std::vector<uint32_t> absent;      // have not announced
+  std::vector<uint32_t> unfinished;  // all are here, these are not done
+
+  std::string encode(const Route& route) const;
+  static Result<Missing> decode(std::string_view meta);
+};
+
 struct Failure {
   uint64_t epoch = 0;
   Error error;
@@ -109,6 +124,12 @@ struct Failure {
   /// What it says, or that it says nothing that can be read.
   static Failure decode(std::string_view meta);
 };
+
+/// "rank 2", "ranks 0, 2"
+std::string ranks_text(const std::vector<uint32_t>& ranks);
+
+/// "barrier: rank 2 has not answered in time (last collective: rank 2 at job.lua:3)"; `lines` may be empty.
+Error late_error(const std::string& name, const std::vector<uint32_t>& late, const std::string& lines);
 
 /// Small parcels, some of which may not be there, as one block.
 Blob pack_parcels(const std::vector<std::optional<Parcel>>& parcels);

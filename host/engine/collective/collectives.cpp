@@ -1,6 +1,8 @@
 #include "host/engine/collective/collectives.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include <xxhash.h>
 
@@ -8,83 +10,15 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kAskAfter = 1;     // seconds of waiting before the rendezvous host is asked where the others are
-constexpr double kAskAtMost = 16;   // it is asked again, at intervals that double up to this
-constexpr double kLongWait = 10;    // then the log says for whom this rank waits
 constexpr double kForLeader = 0.5;  // seconds past the deadline in which the leader may say who is missing
 constexpr double kForNews = 5;      // seconds that a new membership may be later than the word of who knows it
 constexpr double kForWord = 1;      // seconds that the leader tries to tell a failure to a rank without room
 
-std::string ranks_text(const std::vector<uint32_t>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
-  return text;
-}
-
-/// "rank 2 has", "ranks 1, 2 have": whom a call waits for.
-std::string missing_text(const CollectiveCall& call) {
-  std::vector<uint32_t> ranks;
-  for (const uint32_t member : call.missing()) ranks.push_back(call.group().ranks[member]);
-  return ranks_text(ranks) + (ranks.size() == 1 ? " has" : " have");
-}
-
 uint64_t world_of(const std::vector<NodeId>& ids) { return XXH3_64bits(ids.data(), ids.size() * sizeof(NodeId)); }
 
+bool nothing(const Frame& /*frame*/) { return false; }
+
 }  // namespace
-
-/// A member may have ended, or be in an action, where it will not come to this call; believed when the rendezvous host
-/// says so twice, since the news may overtake what was sent before.
-class Collectives::Inquiry {
- public:
-  Inquiry(Node& node, const CallSpec& spec, const Live& live)
-      : node_(node), spec_(spec), live_(live), since_(node.clock().now()), next_(since_ + kAskAfter) {}
-
-  double next() const noexcept { return next_; }
-
-  Status look(const std::vector<uint32_t>& missing) {
-    const double now = node_.clock().now();
-    if (now < next_) return {};
-    if (!logged_ && now - since_ >= kLongWait) {
-      logged_ = true;
-      std::vector<uint32_t> ranks;
-      for (const uint32_t member : missing) ranks.push_back(live_.group.ranks[member]);
-      node_.log().info(node_.name(), spec_.name + ": waiting for over 10 s for " + ranks_text(ranks));
-    }
-    auto list = node_.whereabouts();
-    if (!list) return list.error();
-    Status there = judge(*list, missing);
-    if (!there.ok() && astray_) return there;
-    astray_ = !there.ok();
-    interval_ = astray_ ? kAskAfter : std::min(2 * interval_, kAskAtMost);
-    next_ = node_.clock().now() + interval_;
-    return {};
-  }
-
- private:
-  Status judge(const std::vector<Whereabouts>& list, const std::vector<uint32_t>& missing) const {
-    const std::string here = node_.name() + " is in " + spec_.signature + " at " + spec_.where + ", but rank ";
-    for (const Whereabouts& w : list) {
-      const bool waited_for =
-          std::any_of(missing.begin(), missing.end(), [&](uint32_t member) { return live_.ids[member] == w.id; });
-      const auto rank = node_.membership().rank_of(w.id);
-      if (!waited_for || !rank) continue;
-      if (w.ended) return Error{Code::mismatch, here + std::to_string(*rank) + " has come to the end of its script"};
-      if (w.in_action && w.actions > node_.actions()) {
-        return Error{Code::mismatch, here + std::to_string(*rank) + " is in " + w.kind + " at " + w.where};
-      }
-    }
-    return {};
-  }
-
-  Node& node_;
-  const CallSpec& spec_;
-  const Live& live_;
-  const double since_;
-  double next_;
-  double interval_ = kAskAfter;
-  bool astray_ = false;
-  bool logged_ = false;
-};
 
 std::vector<NodeId> Collectives::members_of(const CollectiveGroup& group) {
   node_.refresh();
@@ -148,47 +82,139 @@ Result<Collectives::Live> Collectives::look(const CollectiveGroup& group, const 
   return live;
 }
 
-Result<std::shared_ptr<AsyncCall>> Collectives::start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
-                                                      double timeout) {
-  auto live = look(group, spec.name);
-  if (!live) return live.error();
-  return calls.start({std::move(spec), live->group, ++group.async_calls, std::move(live->ids),
-                      node_.clock().now() + timeout, node_.port().waker()});
+Result<Collectives::Placing> Collectives::place(CollectiveGroup& group) {
+  Placing placing;
+  group.placed = members_of(group);
+  const auto self = std::find(group.placed.begin(), group.placed.end(), node_.index());
+  if (self != group.placed.end()) placing.place = static_cast<uint32_t>(self - group.placed.begin());
+  placing.places = static_cast<uint32_t>(group.placed.size());
+  auto untold_loss = untold(group, group.placed);
+  if (!untold_loss) return untold_loss.error();
+  placing.untold = std::move(*untold_loss);
+  return placing;
 }
 
-Result<CallResult> Collectives::wait(AsyncCall& call, double seconds) {
-  AH_TRY(node_.wait_until([&] { return call.done(); }, {}, call.name(), node_.clock().now() + seconds));
-  return call.take();
+/// Members that asynchronous calls have failed for, so that their loss is told. Those that have lost one are over soon.
+Result<std::set<NodeId>> Collectives::told_by_calls(CollectiveGroup& group, const std::vector<NodeId>& now) {
+  std::set<NodeId> told;
+  const auto gone = [&](NodeId id) { return !std::binary_search(now.begin(), now.end(), id); };
+  for (const auto& call : group.flying) {
+    const auto members = call->what().ids;
+    if (std::none_of(members.begin(), members.end(), gone)) continue;
+    const double give_up = node_.clock().now() + kForNews;
+    std::vector<Frame> none;
+    while (!call->done() && node_.clock().now() < give_up) AH_TRY(node_.receive_some(nothing, give_up, none));
+    if (!call->done() || !call->told_of_loss()) continue;
+    AH_TRY(catch_up(call->news()));
+    if (!call->lost().empty()) {
+      told.insert(call->lost().begin(), call->lost().end());
+    } else {  // the leader's word was quicker than the news here
+      std::copy_if(members.begin(), members.end(), std::inserter(told, told.end()), gone);
+    }
+  }
+  std::erase_if(group.flying,
+                [&](const auto& call) { return call->done() && (!call->told_of_loss() || group.last == now); });
+  return told;
+}
+
+/// "rank 2 lost", where the script has not been told; an action lets it be known by itself.
+Result<std::string> Collectives::untold(CollectiveGroup& group, const std::vector<NodeId>& now) {
+  auto told = told_by_calls(group, now);
+  if (!told) return told.error();
+  if (group.last.empty() || group.last == now || group.actions != node_.actions()) return std::string();
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; rank < group.last.size(); ++rank) {
+    const NodeId id = group.last[rank];
+    if (!std::binary_search(now.begin(), now.end(), id) && !told->contains(id)) ranks.push_back(rank);
+  }
+  return ranks.empty() ? std::string() : ranks_text(ranks) + " lost";
+}
+
+Result<Collectives::Live> Collectives::enter(CollectiveGroup& group, CallSpec& spec) {
+  auto live = look(group, spec.name);
+  if (!live) return live.error();
+  auto lost = untold(group, live->ids);
+  if (!lost) return lost.error();
+  if (spec.stale.empty()) spec.stale = std::move(*lost);
+  const std::vector<NodeId> placed = std::exchange(group.placed, {});
+  if (spec.stale.empty() && spec.placed && !placed.empty() && placed != live->ids) {
+    spec.stale = lost_between(placed, live->ids);
+  }
+  if (group.last != live->ids) live->before = std::exchange(group.last, live->ids);
+  group.actions = node_.actions();
+  return live;
+}
+
+Result<std::shared_ptr<AsyncCall>> Collectives::start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
+                                                      double timeout) {
+  auto live = enter(group, spec);
+  if (!live) return live.error();
+  auto call = calls.start({std::move(spec), live->group, ++group.async_calls, std::move(live->ids),
+                           node_.clock().now() + timeout, node_.port().waker()});
+  std::erase_if(group.flying, [](const auto& old) { return old->done() && !old->told_of_loss(); });
+  group.flying.push_back(call);
+  return call;
+}
+
+Result<CallResult> Collectives::wait(AsyncCalls& calls, const std::shared_ptr<AsyncCall>& call, double seconds) {
+  const double deadline = node_.clock().now() + seconds;
+  Inquiry inquiry(node_, call->what(), ++waits_, deadline);
+  std::vector<Frame> none;
+  bool given_up = false;
+  while (!call->done()) {
+    if (node_.clock().now() >= deadline) {
+      return Error{Code::timeout, std::string(call->what().name) + ": timed out"};
+    }
+    if (!given_up) {
+      if (inquiry.wants_news()) calls.ask(call);
+      if (Status there = inquiry.look(call->absent()); !there.ok()) {
+        if (there.error().code != Code::mismatch) return there.error();
+        given_up = true;
+        calls.give_up(call, there.error());
+        continue;
+      }
+    }
+    AH_TRY(node_.receive_some(nothing, given_up ? deadline : std::min(deadline, inquiry.soonest()), none));
+  }
+  AH_TRY(catch_up(call->news()));
+  return call->take();
 }
 
 Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, double timeout) {
   ++group.calls;
-  auto looked = look(group, spec.name);
-  if (!looked) return looked.error();
-  const Live& live = *looked;
+  auto entered = enter(group, spec);
+  if (!entered) return entered.error();
+  const Live& live = *entered;
   AH_TRY(drop_leftovers(group));
   const double deadline = node_.clock().now() + timeout;
-
-  // A loss is told once, on all ranks in the same call; an action lets it be known by itself.
-  const bool changed = group.last != live.ids;
-  const std::vector<NodeId> before = changed ? std::exchange(group.last, live.ids) : live.ids;
-  const bool same_stretch = std::exchange(group.actions, node_.actions()) == node_.actions();
-  if (changed) group.meeting.reset();
-  if (changed && same_stretch && !before.empty() && live.group.me == 0) {
-    const Error error{Code::peer_lost, spec.name + ": " + lost_between(before, live.ids)};
-    fail_for_all(group, live, error);
-    return error;  // `last` has been brought up to date
+  const bool first = group.called.empty();
+  const bool changed = group.called != live.ids;
+  if (changed) {
+    group.called = live.ids;
+    group.meeting.reset();
   }
-  const uint32_t here = node_.membership().home_of(node_.address());
-  const bool together = std::all_of(live.ids.begin(), live.ids.end(),
-                                    [&](NodeId id) { return node_.membership().home_of(worker_address(id)) == here; });
-  const bool shared = together && spec.choice.forced == Algorithm::automatic && !(changed && !before.empty());
-  auto result = shared ? meet(group, live, spec, deadline) : call(group, live, before, std::move(spec), deadline);
+  const auto made = [&]() -> Result<CallResult> {
+    if (!spec.stale.empty() && live.group.me == 0) {
+      const Error error{Code::peer_lost, spec.name + ": " + spec.stale};
+      fail_for_all(group, live, error);
+      return error;
+    }
+    const uint32_t here = node_.membership().home_of(node_.address());
+    const bool together = std::all_of(live.ids.begin(), live.ids.end(), [&](NodeId id) {
+      return node_.membership().home_of(worker_address(id)) == here;
+    });
+    // The first call after a change takes frames, since the others may not know of it yet.
+    const bool shared =
+        together && spec.choice.forced == Algorithm::automatic && spec.stale.empty() && (first || !changed);
+    return shared ? meet(group, live, spec, deadline) : call(group, live, std::move(spec), deadline);
+  };
+  auto result = made();
   if (result) {
     result->place = live.group.me;
     result->places = live.group.members;
   } else if (result.error().code == Code::peer_lost) {
     group.last.clear();  // told
+    group.called.clear();
   }
   return result;
 }
@@ -197,21 +223,33 @@ Result<CallResult> Collectives::meet(CollectiveGroup& group, const Live& live, c
   if (!group.meeting) {
     group.meeting = meetings_.find(group.id, live.group.world, live.group.members);
   }
-  Inquiry inquiry(node_, spec, live);
-  Meeting::Waiting waiting;
-  waiting.patience = [&](const std::vector<uint32_t>& missing) { return inquiry.look(missing); };
-  waiting.stray = match(group);
+  const WaitingCall what{spec.name, spec.signature, spec.where, live.ids, live.group.ranks};
+  std::optional<Inquiry> inquiry;  // few waits are long
+  Meeting::Waiting waiting{live.group.ranks, {}, match(group), {}};
+  waiting.patience = [&](const std::vector<uint32_t>& missing) {
+    if (!inquiry) inquiry.emplace(node_, what, ++waits_, deadline);
+    return inquiry->look(missing);
+  };
   waiting.on_stray = [&](const Frame& frame) -> Status {
     if (frame.kind == collective_kind::failed) {
       Failure failure = Failure::decode(frame.meta.view());
       AH_TRY(catch_up(failure.epoch));
       return std::move(failure.error);
     }
-    const Error error{Code::peer_lost, spec.name + ": the membership has changed"};
+    std::string why = "the membership has changed";
+    if (const auto announce = Announce::decode(frame.meta.view());
+        frame.kind == collective_kind::announce && announce && !announce->stale.empty()) {
+      why = announce->stale;
+    }
+    const Error error{Code::peer_lost, spec.name + ": " + why};
     if (live.group.me == 0) fail_for_all(group, live, error);
     return error;
   };
-  return group.meeting->run(node_, live.group.me, group.calls, live.group.actions, spec, deadline, waiting);
+  auto met = group.meeting->run(node_, live.group.me, group.calls, live.group.actions, spec, deadline, waiting);
+  if (met && node_.log().enabled(LogLevel::debug)) {
+    choices_.log(node_.log(), node_.name(), choice_text(spec, *met, live.group.members, "shared memory"));
+  }
+  return met;
 }
 
 Status Collectives::send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body,
@@ -226,7 +264,7 @@ Status Collectives::catch_up(uint64_t epoch) {
   const double give_up = node_.clock().now() + kForNews;
   std::vector<Frame> none;
   while (node_.newest_membership()->epoch() < epoch && node_.clock().now() < give_up) {
-    AH_TRY(node_.receive_some([](const Frame&) { return false; }, give_up, none));
+    AH_TRY(node_.receive_some(nothing, give_up, none));
   }
   return {};
 }
@@ -239,8 +277,7 @@ void Collectives::fail_for_all(const CollectiveGroup& group, const Live& live, c
   }
 }
 
-Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, const std::vector<NodeId>& before,
-                                     CallSpec spec, double deadline) {
+Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, CallSpec spec, double deadline) {
   CollectiveCall::Wiring wiring;
   wiring.send = [&](uint32_t to, Kind kind, std::string_view meta, Blob body) {
     return send(group, live.ids[to], kind, meta, std::move(body), deadline + kForLeader);
@@ -252,18 +289,31 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, c
     for (const NodeId id : live.ids) {
       if (newest->alive(id)) now.push_back(id);
     }
-    return now.size() < live.ids.size() ? lost_between(live.ids, now) : lost_between(before, live.ids);
+    return now.size() < live.ids.size() ? lost_between(live.ids, now) : lost_between(live.before, live.ids);
   };
   wiring.epoch = [&] { return node_.newest_membership()->epoch(); };
-  CollectiveCall call(std::move(spec), live.group, wiring);
+  CollectiveCall::Group members = live.group;
+  if (members.me == 0 && !group.lines.empty()) {
+    for (const NodeId id : live.ids) members.lines.push_back(group.lines[id]);
+  }
+  CollectiveCall call(std::move(spec), members, wiring);
   AH_TRY(drive(call, group, live, deadline));
+  for (uint32_t member = 0; member < call.lines().size(); ++member) {
+    if (!call.lines()[member].empty()) group.lines[live.ids[member]] = call.lines()[member];
+  }
   AH_TRY(catch_up(call.news()));
   if (!call.outcome().ok()) return call.outcome().error();
+  if (node_.log().enabled(LogLevel::debug)) {
+    choices_.log(node_.log(), node_.name(),
+                 choice_text(call.spec(), call.result(), live.group.members, call.algorithm()));
+  }
   return std::move(call.result());
 }
 
 Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, double deadline) {
-  Inquiry inquiry(node_, call.spec(), live);
+  const CallSpec& spec = call.spec();
+  const WaitingCall what{spec.name, spec.signature, spec.where, live.ids, live.group.ranks};
+  Inquiry inquiry(node_, what, ++waits_, deadline);
   const Port::Match wanted = match(group);
   std::vector<Frame> frames;
   uint64_t epoch = node_.membership().epoch();
@@ -277,11 +327,14 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
       continue;
     }
     if (!call.decided() && !given_up) {
+      if (inquiry.wants_news()) AH_TRY(call.ask());
       if (now >= deadline) {
-        given_up = Error{Code::timeout, call.spec().name + ": " + missing_text(call) + " not answered in time"};
-      } else if (Status there = inquiry.look(call.missing()); !there.ok()) {
-        if (there.error().code != Code::mismatch) return there;
-        given_up = there.error();
+        given_up = call.timed_out();
+      } else if (now >= inquiry.next()) {
+        if (Status there = inquiry.look(call.missing().absent); !there.ok()) {
+          if (there.error().code != Code::mismatch) return there;
+          given_up = there.error();
+        }
       }
       if (given_up) {
         last_moment = node_.clock().now() + kForLeader;
@@ -291,27 +344,35 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
     }
     // Looked at after whatever may have taken a wake, and before the next wait.
     const MembershipPtr newest = node_.newest_membership();
-    const double until = given_up ? last_moment : std::min(deadline, inquiry.next());
+    const double until = given_up ? last_moment : std::min(deadline, inquiry.soonest());
     frames.clear();
     // What was sent before its sender was lost is here when the loss is known, and counts.
     const bool changed = newest->epoch() != epoch;
     AH_TRY(node_.receive_some(wanted, changed ? now : call.decided() ? kForever : until, frames));
-    for (Frame& frame : frames) {
-      const auto route = Route::of(frame);
-      if (!route || route->from >= live.ids.size() || frame.src != worker_address(live.ids[route->from])) continue;
-      AH_TRY(call.take(route->from, std::move(frame)));
-    }
+    AH_TRY(take_frames(call, live, frames));
     if (!changed || call.decided()) continue;
     epoch = newest->epoch();
-    for (uint32_t member = 0; member < live.ids.size() && !call.decided(); ++member) {
-      if (!newest->alive(live.ids[member])) {
-        AH_TRY(call.lost(member, "rank " + std::to_string(live.group.ranks[member]) + " lost"));
-      }
-    }
+    AH_TRY(report_losses(call, live, *newest));
   }
-  if (node_.log().enabled(LogLevel::debug)) {
-    node_.log().debug(node_.name(), call.spec().signature + " at " + call.spec().where + ": " + call.algorithm() +
-                                        ", " + std::to_string(call.bytes_sent()) + " bytes sent");
+  return {};
+}
+
+/// Announcements first, which each sends before anything else: one that waits in vain is not to hide who has come.
+Status Collectives::take_frames(CollectiveCall& call, const Live& live, std::vector<Frame>& frames) {
+  std::stable_partition(frames.begin(), frames.end(),
+                        [](const Frame& frame) { return frame.kind == collective_kind::announce; });
+  for (Frame& frame : frames) {
+    const auto route = Route::of(frame);
+    if (!route || route->from >= live.ids.size() || frame.src != worker_address(live.ids[route->from])) continue;
+    AH_TRY(call.take(route->from, std::move(frame)));
+  }
+  return {};
+}
+
+Status Collectives::report_losses(CollectiveCall& call, const Live& live, const Membership& membership) {
+  for (uint32_t member = 0; member < live.ids.size() && !call.decided(); ++member) {
+    if (membership.alive(live.ids[member])) continue;
+    AH_TRY(call.lost(member, "rank " + std::to_string(live.group.ranks[member]) + " lost"));
   }
   return {};
 }

@@ -3,15 +3,20 @@
 // and drives a call to its end, in shared memory where all members live in this process, else over frames.
 //
 // A call in which the group loses a member fails on all of them with Code::peer_lost ("allreduce: rank 2 lost"); so
-// does the first call after a loss that no action has come between. The next one is made by those who are left. A call
-// that failed leaves its inputs as they were and nothing behind for later calls.
+// does the first call after a loss that neither an action has come after nor an asynchronous call has failed with. The
+// next one is made by those who are left. A call that failed leaves its inputs as they were and nothing behind for
+// later calls.
 
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "host/cluster/node.hpp"
 #include "host/engine/collective/async_calls.hpp"
 #include "host/engine/collective/collective_call.hpp"
+#include "host/engine/collective/inquiry.hpp"
 #include "host/engine/collective/meeting.hpp"
 
 namespace actorhost {
@@ -23,9 +28,13 @@ struct CollectiveGroup {
   uint32_t id = 0;                     // as frames spell it
   uint32_t async_calls = 0;            // started so far
   uint32_t calls = 0;                  // made so far
-  uint32_t actions = 0;                // entered when the last was made
-  std::vector<NodeId> last{};          // who was in it
-  std::shared_ptr<Meeting> meeting{};  // of `last`, where they all live in this process; shared with them
+  uint32_t actions = 0;                // entered when the last was made or started
+  std::vector<NodeId> last{};          // who was in it; empty: none, or one that told of a loss
+  std::vector<NodeId> called{};        // as `last`, of the last that was no asynchronous one
+  std::vector<NodeId> placed{};        // as `place` has said last
+  std::shared_ptr<Meeting> meeting{};  // of `called`, where they all live in this process; shared with them
+  std::vector<std::shared_ptr<AsyncCall>> flying{};  // asynchronous ones not known to be over; shared with the courier
+  std::map<NodeId, std::string> lines{};             // where each member made its last call: for messages
 };
 
 class Collectives {
@@ -37,39 +46,52 @@ class Collectives {
   /// membership first.
   std::vector<NodeId> members_of(const CollectiveGroup& group);
 
+  struct Placing {
+    std::optional<uint32_t> place;  // this rank's, unless it is no live member
+    uint32_t places = 0;
+    std::string untold;  // "rank 2 lost": the next call can only fail with that, whatever its arguments are
+  };
+  /// What the arguments of the next call, which is marked CallSpec::placed, are made for.
+  Result<Placing> place(CollectiveGroup& group);
+
   /// `timeout` in seconds; a rank that waits for the leader gives it a moment longer to say who is missing.
   Result<CallResult> run(CollectiveGroup& group, CallSpec spec, double timeout = kForever);
   /// Starts the call beside this thread. The input must not be written before it is done.
   Result<std::shared_ptr<AsyncCall>> start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
                                            double timeout = kForever);
   /// Until the call is done, for up to `seconds` (Code::timeout; it goes on then). The result may be taken once.
-  Result<CallResult> wait(AsyncCall& call, double seconds);
+  Result<CallResult> wait(AsyncCalls& calls, const std::shared_ptr<AsyncCall>& call, double seconds);
 
  private:
   struct Live {
     std::vector<NodeId> ids;
+    std::vector<NodeId> before;  // where others made the call before this one
     CollectiveCall::Group group;
   };
 
   Result<Live> look(const CollectiveGroup& group, const std::string& name);
+  /// The same for a call that is made or started now; marks it as stale where it has to tell of a loss.
+  Result<Live> enter(CollectiveGroup& group, CallSpec& spec);
+  Result<std::string> untold(CollectiveGroup& group, const std::vector<NodeId>& now);
+  Result<std::set<NodeId>> told_by_calls(CollectiveGroup& group, const std::vector<NodeId>& now);
   std::string lost_between(const std::vector<NodeId>& before, const std::vector<NodeId>& now) const;
   Status drop_leftovers(const CollectiveGroup& group);
   Result<CallResult> meet(CollectiveGroup& group, const Live& live, const CallSpec& spec, double deadline);
-  Result<CallResult> call(CollectiveGroup& group, const Live& live, const std::vector<NodeId>& before, CallSpec spec,
-                          double deadline);
+  Result<CallResult> call(CollectiveGroup& group, const Live& live, CallSpec spec, double deadline);
   Status drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, double deadline);
+  Status take_frames(CollectiveCall& call, const Live& live, std::vector<Frame>& frames);
+  Status report_losses(CollectiveCall& call, const Live& live, const Membership& membership);
   Status send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body, double deadline);
   /// After a loss: until this rank knows of it too, so that its next call is made with those who are left.
   Status catch_up(uint64_t epoch);
   void fail_for_all(const CollectiveGroup& group, const Live& live, const Error& error);
   Port::Match match(const CollectiveGroup& group) const;
 
-  /// Asks now and then where they are who are waited for, and whether they will ever come.
-  class Inquiry;
-
   Node& node_;
   Meetings& meetings_;
   CollectiveGroup everybody_;
+  uint32_t waits_ = 0;  // numbers them
+  ChoiceLog choices_;
 };
 
 }  // namespace actorhost

@@ -124,6 +124,10 @@ Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32
     if (gets && spec.kind != CollectiveKind::reduce_scatter) result.buffer = Blob::allocate(spec.input.size());
     mine.result = result.buffer.data();
   }
+  {
+    std::lock_guard lock(self.mutex);
+    if (self.line != spec.where) self.line = spec.where;
+  }
   self.entered.store(number, std::memory_order_release);
   const bool arrived = arrive(round, number);
   if (!arrived) {
@@ -136,7 +140,7 @@ Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32
     self.left.store(number, std::memory_order_release);
     return all_here.error();
   }
-  const Status fits = check(round, spec);
+  const Status fits = check(round, spec, waiting);
   if (fits.ok()) take_part(round, me, spec, result);
   // Who has only looked at what the meeting itself holds need not wait for the others.
   const bool looked_at_others = !fits.ok() || (spec.kind != CollectiveKind::barrier && !small);
@@ -164,23 +168,10 @@ Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const Ca
       if (!self.wake) self.wake = node.port().waker();
     }
     self.asleep.store(true, std::memory_order_seq_cst);
-    std::vector<Frame> strays;
-    Status going;
-    while ((seen = look(round, number)) == 0 && going.ok()) {
-      const double now = node.clock().now();
-      if (now >= deadline) {
-        std::string who;
-        for (const uint32_t rank : missing(number)) who += (who.empty() ? "rank " : ", rank ") + std::to_string(rank);
-        going = Error{Code::timeout, spec.name + ": " + who + " has not answered in time"};
-        break;
-      }
-      going = node.receive_some(waiting.stray, std::min(deadline, now + 1), strays);
-      if (going.ok() && !strays.empty()) going = waiting.on_stray(strays.front());
-      if (going.ok() && look(round, number) == 0) going = waiting.patience(missing(number));
-    }
+    const Status going = sleep_until_all_here(node, round, number, spec, deadline, waiting);
     self.asleep.store(false, std::memory_order_relaxed);
     // Where the last one has come at the last moment the round takes place.
-    if (seen == 0 && !going.ok() && call_off(round, number, going.error())) {
+    if (!going.ok() && call_off(round, number, going.error())) {
       wake_others(me);
       return why(number, spec);
     }
@@ -189,15 +180,45 @@ Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const Ca
   return seen > 0 ? Status() : Status(why(number, spec));
 }
 
+/// Until all are here or the round is called off; an error when this rank cannot wait any longer.
+Status Meeting::sleep_until_all_here(Node& node, Round& round, uint32_t number, const CallSpec& spec, double deadline,
+                                     const Waiting& waiting) {
+  std::vector<Frame> strays;
+  while (look(round, number) == 0) {
+    const double now = node.clock().now();
+    if (now >= deadline) return timed_out(number, spec, waiting);
+    AH_TRY(node.receive_some(waiting.stray, std::min(deadline, now + 1), strays));
+    if (!strays.empty()) AH_TRY(waiting.on_stray(strays.front()));
+    if (look(round, number) == 0) AH_TRY(waiting.patience(missing(number)));
+  }
+  return {};
+}
+
+Error Meeting::timed_out(uint32_t number, const CallSpec& spec, const Waiting& waiting) {
+  std::vector<uint32_t> late;
+  std::string lines;
+  for (const uint32_t member : missing(number)) {
+    late.push_back(waiting.ranks[member]);
+    std::lock_guard lock(members_[member].mutex);
+    const std::string& line = members_[member].line;
+    if (!line.empty()) {
+      lines += (lines.empty() ? "rank " : ", rank ") + std::to_string(late.back()) + " at " + line;
+    }
+  }
+  return late_error(spec.name, late, lines);
+}
+
 /// Every rank compares all, so all come to the same end.
-Status Meeting::check(const Round& round, const CallSpec& spec) const {
+Status Meeting::check(const Round& round, const CallSpec& spec, const Waiting& waiting) const {
   const Place& first = round.places[0];
   for (uint32_t rank = 1; rank < ranks_; ++rank) {
     const Place& place = round.places[rank];
     if (place.fits == first.fits && place.actions == first.actions) continue;
     return Error{Code::mismatch,
-                 "ranks disagree on a collective: rank 0 is in " + first.spec->signature + " at " + first.spec->where +
-                     ", rank " + std::to_string(rank) + " is in " + place.spec->signature + " at " + place.spec->where +
+                 "ranks disagree on a collective: rank " + std::to_string(waiting.ranks[0]) + " is in " +
+                     first.spec->signature + " at " + first.spec->where + ", rank " +
+                     std::to_string(waiting.ranks[rank]) + " is in " + place.spec->signature + " at " +
+                     place.spec->where +
                      (place.actions == first.actions ? "" : " (with another number of actions before it)") +
                      "; every rank must make the same calls in the same order"};
   }

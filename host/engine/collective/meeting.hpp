@@ -32,6 +32,7 @@ class Meeting {
 
   /// What a wait that takes long has an eye on; an error ends it.
   struct Waiting {
+    const std::vector<uint32_t>& ranks;                                    // of the members, for messages
     std::function<Status(const std::vector<uint32_t>& missing)> patience;  // now and then
     Port::Match stray;  // a frame that says that others do not take part in this meeting
     std::function<Status(const Frame&)> on_stray;
@@ -63,8 +64,9 @@ class Meeting {
     std::atomic<bool> asleep{false};
     std::atomic<uint32_t> entered{0};  // its newest round
     std::atomic<uint32_t> left{0};
+    std::mutex mutex;  // guards what follows
     std::function<void()> wake;
-    std::mutex mutex;  // guards wake
+    std::string line;  // of its newest call in the script, for messages
   };
 
   Round& round_of(uint32_t number) { return rounds_[number % kRounds]; }
@@ -74,11 +76,14 @@ class Meeting {
   int look(const Round& round, uint32_t number) const;
   Status wait_for_all(Node& node, Round& round, uint32_t number, const CallSpec& spec, double deadline, uint32_t me,
                       const Waiting& waiting);
+  Status sleep_until_all_here(Node& node, Round& round, uint32_t number, const CallSpec& spec, double deadline,
+                              const Waiting& waiting);
+  Error timed_out(uint32_t number, const CallSpec& spec, const Waiting& waiting);
   void wake_others(uint32_t me);
   void wait_until_left(uint32_t number);
   std::vector<uint32_t> missing(uint32_t number) const;
   Error why(uint32_t number, const CallSpec& spec) const;
-  Status check(const Round& round, const CallSpec& spec) const;
+  Status check(const Round& round, const CallSpec& spec, const Waiting& waiting) const;
   void take_part(Round& round, uint32_t me, const CallSpec& spec, CallResult& result);
   void combine_span(const Round& round, const CallSpec& spec, Span span, std::byte* out) const;
   void finish_together(Round& round, uint32_t number);

@@ -15,20 +15,25 @@ local common = { timeout = "number?", algorithm = "string?", reproducible = "boo
 
 local M = {}
 
+local collective = { prefix = "collective.", kinds = common }
+
 ---Checks the options and says what is called.
 ---@param group integer number of the group; 0 is everybody
 ---@param name string "allreduce"
 ---@param options? table
 ---@param more? table<string, string> further options and their kinds
+---@param family? {prefix: string, kinds: table<string, string>} what stands before the name in errors, and the options
+---that all of its calls have; default those of tensors
 ---@return table call
-function M.prepare(group, name, options, more)
-  local fn = "collective." .. name
+function M.prepare(group, name, options, more, family)
+  family = family or collective
+  local fn = family.prefix .. name
   local call = { group = group, name = name }
   if options ~= nil then
-    local kinds = common
+    local kinds = family.kinds
     if more then
       kinds = {}
-      for key, kind in pairs(common) do kinds[key] = kind end
+      for key, kind in pairs(family.kinds) do kinds[key] = kind end
       for key, kind in pairs(more) do kinds[key] = kind end
     end
     check.options(options, kinds, fn)
@@ -41,6 +46,41 @@ function M.prepare(group, name, options, more)
   end
   events.deliver()
   return call
+end
+
+---This worker's place in the call's group and how many there are, for the arguments of the call. Nothing when a loss has
+---still to be told: then the call can only fail, see `tell`.
+---@param call table
+---@return integer|nil place from 0; nil where this worker is not in the group
+---@return integer|nil n
+function M.place(call)
+  local me, n, untold = c.place(call.group)
+  if untold then
+    call.untold = untold
+    return nil, nil
+  end
+  call.placed = true
+  return me, n
+end
+
+---Makes the call that tells of a loss, in place of one that could only fail.
+---@param call table
+---@return nil|userdata pending where the call is asynchronous
+---@return string? message "gather: rank 2 lost", on every rank
+---@return string? code "peer_lost"
+function M.tell_raw(call)
+  local told, message, code = c.barrier(call)
+  call.untold = nil
+  return told, message, code
+end
+
+---As `tell_raw`, for operations that give actor.PendingCollective.
+---@param call table
+---@return nil|actor.PendingCollective
+---@return string? message
+---@return string? code
+function M.tell(call)
+  return M.finish(call, function(result) return result end, M.tell_raw(call))
 end
 
 ---@class actor.PendingCollective a collective that goes on while the script does

@@ -96,13 +96,13 @@ function Group:alltoall(value, options) return tensors.alltoall(self.number, val
 ---This worker's place in the group, from 0; nil when it is not in it.
 ---@return integer|nil
 function Group:rank()
-  return (c.place(self.number))
+  return (c.members(self.number))
 end
 
 ---How many live workers the group has.
 ---@return integer
 function Group:size()
-  local _, n = c.place(self.number)
+  local _, n = c.members(self.number)
   return n
 end
 

@@ -92,7 +92,7 @@ end
 function Scheduler:open(indices)
   if not self.static then return open_queue(self, indices) end
   self.indices, self.at = indices, 0
-  self.place, self.places = c.place(self.group and self.group.number or 0)
+  self.place, self.places = c.members(self.group and self.group.number or 0)
   if not self.place then check.fail("scheduler: this worker is not in the group") end
   return true
 end

@@ -2,12 +2,14 @@
 --- is there, and ends that are the same on every rank. A rank that cannot go on (its partitioner fails, two partitions
 --- do not fit) tells the others in place of its partitions, so that all raise and nobody waits.
 local check = require("actor.check")
-local node = require("actor.c.node")
-local events = require("actor.events")
 local c = require("actor.c.collective")
 local tensor = require("actor.tensor")
 
+local calls = require("actor.collective.call")
+
 local M = {}
+
+local table_options = { prefix = "table:", kinds = { timeout = "number?" } }
 
 ---@class actor.TableParcel partitions under way
 ---@field ids integer[]
@@ -24,20 +26,7 @@ local M = {}
 ---@param more? table<string, string> further options and their kinds
 ---@return table call
 function M.begin(tbl, name, options, more)
-  local fn = "table:" .. name
-  local call = { group = tbl.group and tbl.group.number or 0, name = name }
-  if options ~= nil then
-    local kinds = { timeout = "number?" }
-    for key, kind in pairs(more or {}) do kinds[key] = kind end
-    check.options(options, kinds, fn)
-    if options.timeout ~= nil then check.number(options.timeout, "timeout", fn, 0) end
-    call.timeout = options.timeout
-  end
-  if node.role == "server" then
-    check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn)
-  end
-  events.deliver()
-  return call
+  return calls.prepare(tbl.group and tbl.group.number or 0, name, options, more, table_options)
 end
 
 ---What has to be the same on every rank, as mismatches tell it: "of table 'w' (sum)".
@@ -150,28 +139,24 @@ function M.everywhere(n, value)
   return list
 end
 
--- Calls c.exchange with arguments that suit who is there: its result, this rank's place, n, and what it has for itself.
+-- Calls c.exchange with arguments for who is there: its result, this rank's place, n, and what it has for itself.
 local function enter(call, build)
-  while true do
-    local me, n = c.place(call.group)
-    if not me then check.fail("%s: this worker is not in the group", call.name) end
-    local signature, gives, expects = build(me, n)
-    local own = gives[me + 1]
-    gives[me + 1], expects[me + 1] = nil, nil
-    gives.n, expects.n = n, n
-    local worked, got, message, code = pcall(c.exchange, call, signature, gives, expects)
-    if worked then
-      if not got then return nil, message, code end
-      return got, me, n, own
-    end
-    if not tostring(got):find("the membership has changed since", 1, true) then error(got, 0) end
-  end
+  local me, n = calls.place(call)
+  if not n then return calls.tell_raw(call) end
+  if not me then check.fail("%s: this worker is not in the group", call.name) end
+  local signature, gives, expects = build(me, n)
+  local own = gives[me + 1]
+  gives[me + 1], expects[me + 1] = nil, nil
+  gives.n, expects.n = n, n
+  local got, message, code = c.exchange(call, signature, gives, expects)
+  if not got then return nil, message, code end
+  return got, me, n, own
 end
 
 ---Moves parcels between the ranks. What a rank has for itself does not travel: it is in the result as it is.
 ---@param call table
 ---@param build fun(me: integer, n: integer): string, table, table the signature, what is for each place (from 1), and
----whether something comes from each; asked again when the membership has changed before the call is made
+---whether something comes from each
 ---@return table|nil parcels by place from 1
 ---@return integer|string me this rank's place from 0; or the message
 ---@return integer|string n; or the code

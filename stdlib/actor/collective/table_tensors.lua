@@ -81,7 +81,7 @@ function M.allreduce(tbl, call, values, weights)
     end
   end
   if tbl.combiner.weighted then
-    local _, n = c.place(call.group)
+    local _, n = c.members(call.group)
     for _, id in ipairs(ids) do counts[id] = n > 1 and n or nil end
   end
   return out, counts

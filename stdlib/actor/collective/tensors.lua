@@ -6,7 +6,7 @@ local check = require("actor.check")
 local c = require("actor.c.collective")
 local tensor = require("actor.tensor")
 local calls = require("actor.collective.call")
-local prepare, finish = calls.prepare, calls.finish
+local prepare, finish, place, tell = calls.prepare, calls.finish, calls.place, calls.tell
 
 local M = {}
 
@@ -109,9 +109,10 @@ end
 function M.broadcast(group, value, root, options)
   local call = prepare(group, "broadcast", options, target_options)
   root = checked_root(root, "collective.broadcast")
-  local is_root = c.place(group) == root
+  local me, n = place(call)
+  if not n then return tell(call) end
   local function post(result)
-    if is_root then result = value end
+    if me == root then result = value end
     return deliver(result, value, options)
   end
   return finish(call, post, c.broadcast(call, value, root))
@@ -157,7 +158,8 @@ function M.reduce(group, value, op, root, options)
   local call = prepare(group, "reduce", options, target_options)
   op = checked_op(op, "collective.reduce")
   root = checked_root(root, "collective.reduce")
-  local me = c.place(group)
+  local me, n = place(call)
+  if not n then return tell(call) end
   local function post(result) return me ~= root or deliver(result, value, options) end
   if type(op) == "function" then return finish(call, post, fold_by_function(call, value, op)) end
   checked_tensor(value, "collective.reduce")
@@ -183,7 +185,8 @@ end
 function M.allgather(group, value, options)
   local call = prepare(group, "allgather", options, gather_options)
   local joined, layout = layout_of(value, options)
-  local _, n = c.place(group)
+  local _, n = place(call)
+  if not n then return tell(call) end
   local function post(parts) return joined and deliver(concatenate(parts), nil, options) or parts end
   return finish(call, post, c.exchange(call, layout, everywhere(n, value), everywhere(n, true)))
 end
@@ -192,7 +195,8 @@ function M.gather(group, value, root, options)
   local call = prepare(group, "gather", options, gather_options)
   root = checked_root(root, "collective.gather")
   local joined, layout = layout_of(value, options)
-  local me, n = c.place(group)
+  local me, n = place(call)
+  if not n then return tell(call) end
   if root >= n then check.fail("bad argument 'root' to collective.gather: there is no rank %d among %d", root, n) end
   local function post(parts)
     if me ~= root then return true end
@@ -205,7 +209,8 @@ end
 function M.scatter(group, value, root, options)
   local call = prepare(group, "scatter", options, { out = "cdata?" })
   root = checked_root(root, "collective.scatter")
-  local me, n = c.place(group)
+  local me, n = place(call)
+  if not n then return tell(call) end
   if root >= n then check.fail("bad argument 'root' to collective.scatter: there is no rank %d among %d", root, n) end
   local gives = me == root and cut(value, n, "collective.scatter") or { n = n }
   local function post(parts) return deliver(parts[root + 1], nil, options) end
@@ -214,7 +219,8 @@ end
 
 function M.alltoall(group, value, options)
   local call = prepare(group, "alltoall", options, { out = "cdata?" })
-  local _, n = c.place(group)
+  local _, n = place(call)
+  if not n then return tell(call) end
   local joined, layout = layout_of(value)
   local function post(parts) return joined and deliver(concatenate(parts), nil, options) or parts end
   return finish(call, post, c.exchange(call, layout, cut(value, n, "collective.alltoall"), everywhere(n, true)))

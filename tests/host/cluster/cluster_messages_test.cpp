@@ -27,7 +27,8 @@ JoinMessage sample_join() {
 WelcomeMessage sample_welcome() { return {5, "run-1", "job.lua", 77, {{"seed", "9"}}, {"a", "", "b c"}}; }
 
 std::vector<Whereabouts> sample_whereabouts() {
-  return {{0, 3, false, true, "param.run", "job.lua:12"}, {4, 2, true, false, "", ""}};
+  return {{0, 3, false, true, "param.run", "job.lua:12"},
+          {4, 2, true, false, "", "", {7, "barrier at job.lua:3", {0, 9}, 2}}};
 }
 
 /// Hostile bytes for one kind of message: what is taken must encode and decode again.
@@ -117,6 +118,11 @@ TEST_CASE("whereabouts arrive as they were sent") {
   CHECK(list->at(1).id == 4);
   CHECK(list->at(1).actions == 2);
   CHECK(list->at(1).ended);
+  CHECK(list->at(0).waiting.number == 0);
+  CHECK(list->at(1).waiting.number == 7);
+  CHECK(list->at(1).waiting.what == "barrier at job.lua:3");
+  CHECK(list->at(1).waiting.absent == std::vector<NodeId>{0, 9});
+  CHECK(list->at(1).waiting.told == 2);
 }
 
 TEST_CASE("an error code of a later version is an internal error") {
@@ -156,7 +162,7 @@ TEST_CASE("hostile bytes for whereabouts are refused or understood, never misrea
   const size_t refused = test::feed_hostile(good, seed, 5000, [](std::string_view bytes) {
     auto list = Whereabouts::decode(bytes);
     if (!list) return false;
-    REQUIRE(list->size() <= bytes.size() / 18);
+    REQUIRE(list->size() <= bytes.size() / 34);
     REQUIRE(Whereabouts::decode(Whereabouts::encode(*list)).ok());
     return true;
   });

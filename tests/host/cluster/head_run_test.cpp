@@ -368,3 +368,20 @@ TEST_CASE("whereabouts say who has ended and who is in which action") {
   CHECK(list->at(1).actions == 1);
   CHECK_FALSE(list->at(1).ended);
 }
+
+TEST_CASE("who asks for a long wait tells of it, and is counted") {
+  Run run;
+  const LongWait waiting{3, "barrier at job.lua:3", {0, 2}};
+  for (int times = 0; times < 2; ++times) {
+    run.world.say(run.a, cluster_kind::whereabouts, worker_address(1), 4, waiting.encode());
+  }
+  run.world.say(run.b, cluster_kind::whereabouts, worker_address(3), 9);
+  run.world.say(run.b, cluster_kind::whereabouts, worker_address(3), 9, "no wait at all");
+  const auto list = Whereabouts::decode(run.world.to_nodes.at(3).back().body.view());
+  REQUIRE(list.ok());
+  CHECK(list->at(1).waiting.number == 3);
+  CHECK(list->at(1).waiting.what == "barrier at job.lua:3");
+  CHECK(list->at(1).waiting.absent == std::vector<NodeId>{0, 2});
+  CHECK(list->at(1).waiting.told == 2);
+  CHECK(list->at(3).waiting.number == 0);
+}

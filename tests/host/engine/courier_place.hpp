@@ -1,11 +1,12 @@
 #pragma once
-// What a process of a test's run has for locks and events: its courier with the lock service, and for each of its nodes
-// the client and the events.
+// What a process of a test's run has for locks, events and asynchronous collectives: its courier with their services,
+// and for each of its nodes the client and the events.
 
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "host/engine/collective/async_calls.hpp"
 #include "host/engine/event_box.hpp"
 #include "host/engine/lock_client.hpp"
 #include "tests/host/cluster/test_process.hpp"
@@ -15,7 +16,7 @@ namespace actorhost::test {
 class CourierPlace {
  public:
   explicit CourierPlace(TestProcess& process)
-      : courier(*process.cluster, process.clock, process.log), locks(courier), process_(process) {
+      : courier(*process.cluster, process.clock, process.log), locks(courier), calls(courier), process_(process) {
     for (const auto& node : process.nodes) {
       clients[node.get()] = std::make_unique<LockClient>(*node, courier, locks);
       boxes[node.get()] = std::make_unique<EventBox>(*node, courier);
@@ -31,6 +32,7 @@ class CourierPlace {
 
   Courier courier;
   LockService locks;
+  AsyncCalls calls;
   std::map<Node*, std::unique_ptr<LockClient>> clients;
   std::map<Node*, std::unique_ptr<EventBox>> boxes;
 

@@ -110,6 +110,15 @@ class World {
     }
   }
 
+  /// Every rank but one.
+  void add_but(uint32_t number, const std::vector<CallSpec>& specs, double within, uint32_t absent) {
+    for (uint32_t rank = 0; rank < ranks_; ++rank) {
+      if (rank == absent) continue;
+      net_.at(clock_.now() + rng_.uniform() * within,
+              [this, rank, number, spec = specs[rank]] { begin(rank, number, spec); });
+    }
+  }
+
   /// The rank falls silent; the others hear of it one by one.
   void kill_at(double time, uint32_t rank) {
     net_.at(time, [this, rank] {
@@ -124,6 +133,17 @@ class World {
         });
       }
     });
+  }
+
+  /// The rank cannot wait any longer.
+  void give_up_at(double time, uint32_t rank, uint32_t number) {
+    net_.at(time, [this, rank, number] {
+      CollectiveCall& call = *calls_[rank].at(number);
+      if (!call.decided()) REQUIRE(call.give_up(call.timed_out()).ok());
+    });
+  }
+  void ask_at(double time, uint32_t rank, uint32_t number) {
+    net_.at(time, [this, rank, number] { REQUIRE(calls_[rank].at(number)->ask().ok()); });
   }
 
   void run() { net_.run_until(kForever); }
@@ -247,6 +267,69 @@ TEST_CASE("when a rank dies at any moment a call ends the same way on all others
   CHECK(worked > 30);
 }
 
+TEST_CASE("a call that a loss has still to be told in fails with it on all ranks, whoever knows of it") {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const auto ranks = static_cast<uint32_t>(1 + seed % 7);
+    World world(seed, ranks);
+    const Plan plan = random_plan(world.rng(), ranks);
+    std::vector<CallSpec> specs = specs_of(plan, ranks);
+    const auto one = static_cast<uint32_t>(world.rng().below(ranks));
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      if (rank != one && world.rng().below(2) == 0) continue;
+      specs[rank].stale = "rank 9 lost";
+      specs[rank].signature = "what suits others";
+      specs[rank].gives.clear();
+      specs[rank].expects.clear();
+    }
+    world.add(0, specs, 3e-3);
+    world.run();
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      INFO("seed " << seed << ", kind " << static_cast<int>(plan.kind) << " by " << algorithm_name(plan.algorithm)
+                   << ", rank " << rank << " of " << ranks << ", known at " << one);
+      CollectiveCall& call = world.call(rank, 0);
+      REQUIRE(call.over());
+      REQUIRE_FALSE(call.outcome().ok());
+      REQUIRE(call.outcome().error().code == Code::peer_lost);
+      REQUIRE(call.outcome().error().message == "call: rank 9 lost");
+    }
+  }
+}
+
+TEST_CASE("when a rank cannot wait any longer all hear of the one that is late, not of the leader") {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const auto ranks = static_cast<uint32_t>(3 + seed % 5);
+    World world(seed, ranks);
+    const Plan plan = random_plan(world.rng(), ranks);
+    std::vector<CallSpec> specs = specs_of(plan, ranks);
+    const auto late = static_cast<uint32_t>(1 + world.rng().below(ranks - 1));
+    const uint32_t impatient = late == 1 ? 2 : 1;
+    world.add_but(0, specs, 1e-3, late);
+    if (world.rng().below(2) == 0) world.ask_at(2e-3, impatient, 0);
+    world.give_up_at(1, impatient, 0);  // the others have been there for long
+    world.run();
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      if (rank == late) continue;
+      INFO("seed " << seed << ", kind " << static_cast<int>(plan.kind) << ", rank " << rank << " of " << ranks);
+      CollectiveCall& call = world.call(rank, 0);
+      REQUIRE(call.decided());
+      REQUIRE_FALSE(call.outcome().ok());
+      REQUIRE(call.outcome().error().message == "call: rank " + std::to_string(late) + " has not answered in time");
+    }
+    REQUIRE(world.call(0, 0).missing().absent == std::vector<uint32_t>{late});
+  }
+}
+
+TEST_CASE("who asks the leader knows for whom a call waits") {
+  World world(8, 4);
+  const Plan plan{CollectiveKind::barrier, Algorithm::automatic, 0, 0, std::vector<std::vector<float>>(4)};
+  world.add_but(0, specs_of(plan, 4), 1e-3, 2);
+  world.ask_at(1, 1, 0);
+  world.run();
+  CHECK(world.call(0, 0).missing().absent == std::vector<uint32_t>{2});
+  CHECK(world.call(1, 0).missing().absent == std::vector<uint32_t>{2});
+  CHECK(world.call(3, 0).missing().absent == std::vector<uint32_t>{0});  // it has not asked
+}
+
 TEST_CASE("a rank that makes another call ends it for all, with both lines") {
   for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::ring}) {
     World world(5, 4);
@@ -308,11 +391,12 @@ TEST_CASE("hostile frames end a call with an error, or nothing, but never more")
     CollectiveCall call(spec_of(kind, group.me, 3), group, wiring);
     REQUIRE(call.begin().ok());
     for (int i = 0; i < 5; ++i) {
-      const auto which = static_cast<uint16_t>(0x0200 + rng.below(9));
+      const auto which = static_cast<uint16_t>(0x0200 + rng.below(11));
       std::string meta(rng.below(60), '\0');
       for (char& c : meta) c = static_cast<char>(rng.below(rng.below(2) == 0 ? 3 : 256));
       Frame frame = make_frame(Kind{which}, 0, 0, 0, meta, Blob::copy_of(std::string(rng.below(100), 'x')));
       (void)call.take(static_cast<uint32_t>(rng.below(4)), std::move(frame));
+      (void)call.timed_out();
     }
   }
   SUCCEED();

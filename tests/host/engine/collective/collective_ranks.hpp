@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -103,9 +104,26 @@ class Caller {
     return collectives_.run(collectives_.everybody(), std::move(spec), timeout);
   }
 
+  /// Of the named part of the workers, in this process or over frames as it comes.
+  Status barrier_of(const std::string& name, const std::vector<NodeId>& ids, const std::string& where) {
+    CollectiveGroup& group = groups_[name];
+    group.name = name;
+    group.ids = ids;
+    group.id = static_cast<uint32_t>(std::hash<std::string>{}(name) | 1U);
+    CallSpec spec;
+    spec.name = "barrier";
+    spec.signature = "barrier in group '" + name + "'";
+    spec.where = where;
+    auto passed = collectives_.run(group, std::move(spec));
+    return passed ? Status() : Status(passed.error());
+  }
+
+  Collectives& collectives() { return collectives_; }
+
  private:
   Collectives collectives_;
   const Algorithm algorithm_;
+  std::map<std::string, CollectiveGroup> groups_;
 };
 
 /// A caller for each node of one process, over frames where an algorithm is given.

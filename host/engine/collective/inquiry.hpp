@@ -1,0 +1,71 @@
+#pragma once
+// A wait of one rank for others that asks, once it has become long, whether they will ever come: a member may have
+// ended its script, be in an action, or wait itself for somebody who waits for this one. On the node's thread.
+//
+// What the rendezvous host says may overtake what was sent before, so nothing is believed at once: that a member has
+// ended or is in an action when it is told twice, and that ranks wait for each other in a circle when each of the
+// others has said twice that it still waits, in the same call and for the same one, since this rank first saw it.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/cluster/node.hpp"
+
+namespace actorhost {
+
+/// What is waited in, for messages and for the others. Refers to what whoever waits keeps.
+struct WaitingCall {
+  std::string_view name;            // "allreduce"
+  std::string_view signature;       // "allreduce sum float32[3]"
+  std::string_view where;           // the script's line
+  std::span<const NodeId> ids;      // of the members
+  std::span<const uint32_t> ranks;  // of the members
+};
+
+class Inquiry {
+ public:
+  /// `number` tells the node's waits apart. One that has a `deadline` ends by itself, so nobody is stuck behind it.
+  Inquiry(Node& node, const WaitingCall& call, uint32_t number, double deadline);
+
+  /// When `look` has something to do next.
+  double next() const noexcept { return next_; }
+  /// True once before each look: time to find out who is absent.
+  bool wants_news();
+  /// When `wants_news` or `look` has something to do next.
+  double soonest() const noexcept { return asked_for_news_ ? next_ : next_ - kNewsBefore; }
+  /// `absent`: places of those that have not come. An error (Code::mismatch, or the run's) ends the wait.
+  Status look(const std::vector<uint32_t>& absent);
+
+ private:
+  static constexpr double kNewsBefore = 0.5;
+  struct Link {
+    NodeId id;
+    uint32_t number;  // of its wait
+    uint32_t told;
+
+    bool same_wait(const Link& other) const noexcept { return id == other.id && number == other.number; }
+  };
+
+  void log_long_wait(const std::vector<uint32_t>& absent, double now);
+  Status judge(const std::vector<Whereabouts>& list, const std::vector<uint32_t>& absent) const;
+  std::vector<Link> find_circle(const std::vector<Whereabouts>& list, const std::vector<NodeId>& absent) const;
+  Status judge_circle(const std::vector<Whereabouts>& list, const std::vector<NodeId>& absent);
+  std::string call_text() const;
+  std::string rank_text(NodeId id) const;
+
+  Node& node_;
+  const WaitingCall call_;
+  const uint32_t number_;
+  const bool for_ever_;
+  const double since_;
+  double next_;
+  double interval_;
+  bool asked_for_news_ = false;
+  bool astray_ = false;
+  bool logged_ = false;
+  std::vector<Link> circle_;  // as first seen: from this rank's absent one to the last, which waits for this rank
+};
+
+}  // namespace actorhost

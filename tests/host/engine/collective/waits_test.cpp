@@ -1,0 +1,161 @@
+// Waits for ranks that will never come: what is said of it, and that nobody is given up who still comes.
+
+#include "tests/host/engine/collective/collective_ranks.hpp"
+#include "tests/host/engine/courier_place.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+/// Polls until every one of `ids` has told `times` that it waits, so that a circle would have been seen.
+Status until_all_have_told(Node& node, const std::vector<NodeId>& ids, uint32_t times) {
+  const double give_up = node.clock().now() + kPatience;
+  while (node.clock().now() < give_up) {
+    auto list = node.whereabouts();
+    if (!list) return list.error();
+    size_t told = 0;
+    for (const Whereabouts& w : *list) {
+      told += std::find(ids.begin(), ids.end(), w.id) != ids.end() && w.waiting.told >= times;
+    }
+    if (told == ids.size()) return {};
+    std::vector<Frame> none;
+    AH_TRY(node.receive_some([](const Frame&) { return false; }, node.clock().now() + 0.05, none));
+  }
+  return Error{Code::timeout, "they do not wait"};
+}
+
+/// Each rank waits in a group with the next one, which does the same.
+std::vector<Status> in_a_circle(const std::function<void(const std::function<void(Node&)>&)>& everywhere,
+                                uint32_t ranks) {
+  std::vector<Status> statuses(ranks);
+  Meetings meetings;
+  everywhere([&](Node& node) {
+    const uint32_t me = node.index();
+    const uint32_t next = (me + 1) % ranks;
+    Caller caller(node, meetings);
+    statuses[me] = caller.barrier_of("with " + std::to_string(next), {std::min(me, next), std::max(me, next)},
+                                     "job.lua:" + std::to_string(10 + me));
+    // As a script's error does, that ends the run.
+    const Error& error = statuses[me].error();
+    if (error.code == Code::mismatch) {
+      node.cluster().report_error(node.address(), {Code::script, false, error.message, node.address()});
+    }
+  });
+  return statuses;
+}
+
+void check_circle(const std::vector<Status>& statuses) {
+  size_t said = 0;
+  for (const Status& status : statuses) {
+    REQUIRE_FALSE(status.ok());
+    INFO(status.error().message);
+    if (status.error().code == Code::aborted) continue;  // by another that has seen it before
+    CHECK(status.error().code == Code::mismatch);
+    ++said;
+    for (uint32_t rank = 0; rank < statuses.size(); ++rank) {
+      CHECK_THAT(status.error().message, Contains("rank " + std::to_string(rank) + " is in barrier in group") &&
+                                             Contains("job.lua:" + std::to_string(10 + rank)));
+    }
+  }
+  CHECK(said > 0);
+}
+
+CallSpec barrier_spec(const std::string& where) {
+  CallSpec spec;
+  spec.name = spec.signature = "barrier";
+  spec.where = where;
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("ranks of a process that wait for each other in a circle hear so, with all lines") {
+  TestProcess process(TestProcess::alone(3));
+  REQUIRE(process.start().ok());
+  check_circle(in_a_circle(
+      [&](const std::function<void(Node&)>& work) {
+        process.launch(work);
+        process.join();
+      },
+      3));
+}
+
+TEST_CASE("ranks of several hosts that wait for each other in a circle hear so, with all lines") {
+  TestRun run("tcp", {1, 1, 1});
+  check_circle(in_a_circle([&](const std::function<void(Node&)>& work) { run.everywhere(work); }, 3));
+}
+
+TEST_CASE("a chain of waits behind a rank that still computes is no circle") {
+  TestRun run("tcp", {1, 1, 1});
+  std::vector<Status> statuses(3);
+  run.everywhere([&](Node& node) {
+    Meetings meetings;
+    Caller caller(node, meetings);
+    Status& status = statuses[node.index()];
+    if (node.index() == 2) status = until_all_have_told(node, {0, 1}, 4);
+    if (node.index() != 0 && status.ok()) status = caller.barrier_of("two", {1, 2}, "job.lua:1");
+    if (status.ok()) status = caller.barrier("job.lua:2");
+  });
+  for (const Status& status : statuses) {
+    INFO((status.ok() ? "" : status.error().message));
+    CHECK(status.ok());
+  }
+}
+
+TEST_CASE("a wait for an asynchronous call says where a rank is that has not started it") {
+  for (const std::string where : {"ended", "in an action", "in another call"}) {
+    INFO(where);
+    CourierRun run("tcp", {1, 1});
+    Status waited;
+    run.run.everywhere([&](Node& node) {
+      Meetings meetings;
+      Caller caller(node, meetings);
+      if (node.index() == 1) {
+        if (where == "ended") node.cluster().report_ended(node.index(), node.actions());
+        if (where == "in an action") (void)node.enter_action("param.run", "job.lua:30");
+        if (where == "in another call") (void)caller.barrier("job.lua:40");
+        return;
+      }
+      AsyncCalls& calls = run.place_of(node).calls;
+      Collectives& collectives = caller.collectives();
+      auto call = collectives.start(collectives.everybody(), barrier_spec("job.lua:7"), calls);
+      REQUIRE(call.ok());
+      auto result = collectives.wait(calls, *call, kForever);
+      if (!result) waited = result.error();
+      // Lets the other go.
+      (void)caller.barrier("job.lua:50");
+    });
+    REQUIRE_FALSE(waited.ok());
+    CHECK(waited.error().code == Code::mismatch);
+    const std::string says = where == "ended"          ? "rank 1 has come to the end of its script"
+                             : where == "in an action" ? "rank 1 is in param.run at job.lua:30"
+                                                       : "rank 1 is in barrier at job.lua:40";
+    CHECK_THAT(waited.error().message, Contains("rank 0 is in barrier at job.lua:7") && Contains(says));
+  }
+}
+
+TEST_CASE("an asynchronous call whose members have all started it is not given up, whatever they do meanwhile") {
+  CourierRun run("tcp", {1, 1, 1});
+  std::vector<Status> statuses(3);
+  run.run.everywhere([&](Node& node) {
+    Meetings meetings;
+    Caller caller(node, meetings);
+    AsyncCalls& calls = run.place_of(node).calls;
+    Collectives& collectives = caller.collectives();
+    Status& status = statuses[node.index()];
+    // Rank 0 leads and has started the call, but waits in another one; rank 2 is what rank 1 really waits for.
+    if (node.index() == 2) status = until_all_have_told(node, {0, 1}, 4);
+    auto call = collectives.start(collectives.everybody(), barrier_spec("job.lua:1"), calls);
+    REQUIRE(call.ok());
+    if (node.index() == 0 && status.ok()) status = caller.barrier("job.lua:2");
+    auto result = collectives.wait(calls, *call, kForever);
+    if (!result && status.ok()) status = result.error();
+    if (node.index() != 0 && status.ok()) status = caller.barrier("job.lua:2");
+  });
+  for (const Status& status : statuses) {
+    INFO((status.ok() ? "" : status.error().message));
+    CHECK(status.ok());
+  }
+}
