@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/lua_filter.hpp"
 #include "bindings/lua_support.hpp"
 #include "bindings/lua_tensor.hpp"
 #include "bindings/node_context.hpp"
@@ -27,14 +28,15 @@ class Averaging {
     bool fresh = false;
     uint32_t warmup = 0;  // steps
     AverageOptions options{};
+    FilterSpec filter{};
     std::string where;
   };
 
-  Averaging(Node& node, Averages& averages, Plan plan, std::vector<AverageReplica::Part> parts)
+  Averaging(Node& node, Averages& averages, Plan plan, const std::vector<AverageReplica::Part>& parts)
       : node_(node), averages_(averages), plan_(std::move(plan)), warm_left_(plan_.fresh ? 0 : plan_.warmup) {
     // A step that a round is likely to begin in.
     const double long_step = plan_.options.interval / 2;
-    replica_ = std::make_shared<AverageReplica>(std::move(parts), long_step, node.clock(), averages.waker());
+    replica_ = std::make_shared<AverageReplica>(parts, long_step, node.clock(), averages.waker());
     replica_->set_wake(node.port().waker());
   }
   ~Averaging() { tell(Report::What::leave); }
@@ -43,9 +45,9 @@ class Averaging {
 
   /// Begins, and waits for the others unless they began long ago.
   Status join() {
-    Report report{Report::What::join, node_.index(), plan_.fresh, warm_left_ > 0, plan_.options};
+    const Report report{Report::What::join, node_.index(), plan_.fresh, warm_left_ > 0, plan_.options};
     replica_->expect();
-    averages_.report(plan_.session, report, replica_);
+    averages_.report(plan_.session, report, replica_, plan_.filter);
     return plan_.fresh ? Status() : wait("average.start");
   }
   Status lock(const std::string& where) {
@@ -187,12 +189,15 @@ int start(lua_State* L) {
                        : peers == "random" ? AveragePattern::pairs
                                            : AveragePattern::all;
   plan.options.seed = context.seed;
+  lua_getfield(L, 5, "filter");
+  plan.filter = filter_at(L, lua_gettop(L));
+  plan.options.filtered = plan.filter.any();
+  lua_pop(L, 1);
   plan.where = user_position(L);
   std::vector<AverageReplica::Part> parts;
   if (const auto wrong = read_parts(L, 3, 4, parts)) raise_at_user(L, *wrong);
   auto& all = Kept<Module>::find(L, kModule).all;
-  all.push_back(
-      std::make_unique<Averaging>(context.node, context.shared.courier->averages, std::move(plan), std::move(parts)));
+  all.push_back(std::make_unique<Averaging>(context.node, context.shared.courier->averages, std::move(plan), parts));
   lua_pushinteger(L, static_cast<lua_Integer>(all.size()));
   expect(L, all.back()->join());
   return 1;

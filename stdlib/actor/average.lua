@@ -28,6 +28,7 @@ local M = {}
 ---@field sync_interval_ms? number milliseconds from the beginning of one round to that of the next, default 500; a round that takes longer is followed by the next at once
 ---@field warmup_steps? integer so many first steps end with an average that all workers wait for, as in synchronous training; default 0
 ---@field peers? "all"|"ring"|"random" who averages with whom: everybody (default), each with its neighbours in rank order, or pairs drawn for each round by the run's seed
+---@field filter? actor.Filter|string compression of what travels between processes (actor.filter): "fp16", "int8", "topk:0.01+fp16"; for peers = "all". Processes then send how their models differ from the last round's mean, each to all others: with p of them fewer bytes when it makes more than p / 2 times less. What it leaves out is sent in a later round; a round with other workers than the last, and those of warm-up and abort, go without it
 ---@field deadline_ms? number milliseconds that a round waits for a worker in the middle of a step before it goes without it; default 5000
 
 ---@class actor.AverageStats of this worker
@@ -79,8 +80,8 @@ local function description(parts, options)
   if #text > 400 then
     text = ("%s, ... (%d tensors, hash %s)"):format(text:sub(1, 300), #parts, require("actor").hash(text))
   end
-  return ("average.start of %s, every %g ms, %d warm-up steps, peers %s, deadline %g ms"):format(text,
-    options.sync_interval_ms, options.warmup_steps, options.peers, options.deadline_ms)
+  return ("average.start of %s, every %g ms, %d warm-up steps, peers %s, deadline %g ms, filter %s"):format(text,
+    options.sync_interval_ms, options.warmup_steps, options.peers, options.deadline_ms, tostring(options.filter))
 end
 
 local function checked(options)
@@ -88,15 +89,20 @@ local function checked(options)
   options = options or {}
   check.options(options, {
     sync_interval_ms = "number?", warmup_steps = "number?", peers = "string?", deadline_ms = "number?",
+    filter = "string|table?",
   }, fn)
   local out = {
     sync_interval_ms = options.sync_interval_ms or 500, warmup_steps = options.warmup_steps or 0,
     peers = options.peers or "all", deadline_ms = options.deadline_ms or 5000,
+    filter = require("actor.filter").from(options.filter or "none"),
   }
   check.number(out.sync_interval_ms, "sync_interval_ms", fn, 0, 1e9)
   check.number(out.deadline_ms, "deadline_ms", fn, 0, 1e9)
   check.integer(out.warmup_steps, "warmup_steps", fn, 0, 2 ^ 31)
   check.one_of(out.peers, peer_choices, "peers", fn)
+  if out.peers ~= "all" and tostring(out.filter) ~= "none" then
+    check.fail("%s: filter works with peers = 'all' only, where all know the mean that differences are told to", fn)
+  end
   return out
 end
 
@@ -119,6 +125,7 @@ function M.start(tensors, options)
   local raw = c.start(index, replayed, list, names, {
     interval = options.sync_interval_ms / 1000, deadline = options.deadline_ms / 1000,
     warmup = options.warmup_steps, peers = options.peers,
+    filter = require("actor.filter").of_average(options.filter),
   })
   if not replayed then node.finish_action(index, "") end
   return setmetatable({ raw = raw, parts = parts, tensors = tensors, where = where }, Averaging)

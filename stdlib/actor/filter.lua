@@ -225,6 +225,13 @@ function M.of_param(filters, replaces)
   return { push = settled(push, not replaces and leaves_much(push)), pull = settled(pull, leaves_much(pull)) }
 end
 
+---The filter of average.start, checked. What it leaves out stays in the models, so it keeps no rest of its own.
+---@param text actor.Filter|string
+---@return table
+function M.of_average(text)
+  return settled(M.from(text), false)
+end
+
 -- What is not plain data: the C side's state and what was counted, of filters that have encoded something.
 local states = setmetatable({}, { __mode = "k" })
 

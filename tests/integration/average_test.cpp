@@ -305,6 +305,8 @@ TEST_CASE("wrong calls of average are errors at the user's line") {
       Wrong{"average.start({ t }, { warmup_steps = 1.5 })", "bad argument 'warmup_steps' to average.start"},
       Wrong{"average.start { tensor.ones({ 3, 4 }):narrow(2, 1, 2) }", "tensor '1' is not contiguous"},
       Wrong{"average.start { a = t, b = t:narrow(1, 2, 2) }", "tensors 'a' and 'b' share memory"},
+      Wrong{"average.start({ t }, { filter = 'int9' })", "'int9' is no filter"},
+      Wrong{"average.start({ t }, { filter = 'int8', peers = 'ring' })", "filter works with peers = 'all' only"},
       Wrong{"local h = average.start { t }; h:step(3)",
             "bad argument 'fn' to average.step: expected function, got number"},
       Wrong{"local h = average.start { t }; h:step(function() h:lock() end)",
@@ -381,6 +383,40 @@ print "locked"
   INFO(run.description);
   CHECK(run.status == 0);
   CHECK(run.out == "locked\n");
+}
+
+TEST_CASE("through a filter averaging keeps the sum of what all have learned, and reports fewer bytes") {
+  const JobFolder folder;
+  folder.write("job.lua", R"lua(
+local actor = require "actor"
+local average, tensor, co = actor.average, actor.tensor, actor.collective
+local bytes = {}
+for _, filter in ipairs { "none", (...) } do
+  local model = tensor.uniform({ 100000 }, { seed = actor.rank + 1 })
+  local sum = co.allreduce(model):sum()
+  local handle = average.start(model, { sync_interval_ms = 20, filter = filter })
+  local steps = 0
+  while handle:stats().rounds < 12 do
+    handle:step(function() model:add_(0.01) end)
+    steps = steps + 1
+  end
+  local stats = handle:stats()
+  bytes[#bytes + 1] = stats.bytes / stats.rounds
+  handle:abort()
+  local due = sum + 1000 * co.allreduce(tensor.full({ 1 }, steps)):get(1)
+  local is = model:sum() * actor.size
+  assert(math.abs(is - due) < 1e-3 * due, ("%g instead of %g"):format(is, due))
+  local hash = actor.hash(model)
+  local all = co.allgather(hash)
+  for r = 1, all.n do assert(all[r] == hash) end
+end
+print(("%d bytes a round instead of %d"):format(bytes[2], bytes[1]))
+)lua");
+  const std::string filter = GENERATE("fp16", "int8", "topk:0.1+fp16");
+  const Finished run = folder.run({"-n", "3", "--isolate", "--log-level", "error", "job.lua", filter}, 60);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out, Contains(" bytes a round instead of "));
 }
 
 TEST_CASE("a rank that stays in a step holds up neither the others' steps nor their rounds") {

@@ -23,7 +23,7 @@ void AverageAgent::report(const Report& report, std::shared_ptr<AverageReplica> 
   if (report.what == Report::What::leave) {
     replicas_.erase(report.node);
   } else if (waits(report.what)) {
-    waiting_[report.node] = report.what;
+    waiting_.insert_or_assign(report.node, report.what);
   }
   send_(kLead, average_kind::report, report.encode(), {});
 }
@@ -55,7 +55,7 @@ void AverageAgent::on_started() {
 }
 
 void AverageAgent::on_open(const RoundOpen& open) {
-  round_.emplace();
+  round_ = Round();
   round_->number = open.round;
   round_->full = open.full;
   for (const NodeId node : open.nodes) {
@@ -106,7 +106,8 @@ void AverageAgent::on_go(RoundGo&& go) {
                                               Blob body) {
     send_(to, average_kind::piece, AveragePiece{number, source, segment, begin}.encode(), std::move(body));
   };
-  round_->mover = make_average_mover(self_, go, layout, std::move(copies), send);
+  round_->mover =
+      make_average_mover(self_, go, layout, std::move(copies), {filter_, std::exchange(reference_, {})}, send);
   for (Early& early : std::exchange(early_, {})) {
     if (early.head.round == go.round) take(early.from, early.head, std::move(early.body));
   }
@@ -132,7 +133,11 @@ double AverageAgent::tick(double now) {
   if (!round_->asked.empty()) answer_copied();
   if (!round_->mover) return kForever;
   if (round_->mover->work()) return now;
-  if (round_->mover->done()) finish({round_->number, true});
+  if (round_->mover->failed()) {
+    finish({round_->number, false});
+  } else if (round_->mover->done()) {
+    finish({round_->number, true});
+  }
   return kForever;
 }
 
@@ -143,6 +148,7 @@ void AverageAgent::on_verdict(const RoundVerdict& verdict) {
     for (const NodeId node : round_->asked) {
       if (const auto found = replicas_.find(node); found != replicas_.end()) found->second->forget_copy(false);
     }
+    if (verdict.outcome == RoundVerdict::Outcome::applied && round_->mover) reference_ = round_->mover->reference();
     for (const auto& [node, replica] : round_->copied) {
       if (verdict.outcome == RoundVerdict::Outcome::applied && round_->mover) {
         replica->apply(round_->mover->result(node), round_->full, round_->mover->bytes_sent());

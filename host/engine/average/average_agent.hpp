@@ -17,9 +17,12 @@ namespace actorhost {
 
 class AverageAgent {
  public:
-  using Send = std::function<void(ProcessId to, Kind kind, std::string meta, Blob body)>;
+  using Send = std::function<void(ProcessId to, Kind kind, const std::string& meta, Blob body)>;
 
   AverageAgent(ProcessId self, Send send) : self_(self), send_(std::move(send)) {}
+
+  /// What models travel through, the same on all processes; before the first report.
+  void set_filter(const FilterSpec& filter) { filter_ = filter; }
 
   /// A worker of this process says what it does; `join` comes with its model, whose layout is that of all others.
   void report(const Report& report, std::shared_ptr<AverageReplica> replica = nullptr);
@@ -59,6 +62,8 @@ class AverageAgent {
   const Send send_;
   std::map<NodeId, std::shared_ptr<AverageReplica>> replicas_;  // shared with their workers
   std::map<NodeId, Report::What> waiting_;                      // in start, a step of the warm-up, or abort
+  FilterSpec filter_;
+  AverageReference reference_;  // of the newest round that was applied
   std::optional<Round> round_;
   uint32_t ended_ = 0;  // newest round that has ended here
   std::vector<Early> early_;

@@ -211,13 +211,18 @@ void AverageLead::go() {
   Round& round = *round_;
   std::vector<NodeId> nodes(round.copied.begin(), round.copied.end());
   const bool all_fresh = std::all_of(nodes.begin(), nodes.end(), [&](NodeId n) { return members_.at(n).fresh; });
-  RoundGo go{round.number, order(nodes), {}};
+  RoundGo go;
+  go.round = round.number;
+  go.pattern = order(nodes);
   for (const NodeId node : nodes) {
     const Worker& member = members_.at(node);
     go.participants.push_back({node, member.process, !member.fresh || all_fresh});
     round.participants.insert(node);
     round.busy.insert(member.process);
   }
+  // Only those who have the same mean to tell differences to.
+  go.coded = options_.filtered && round.why == RoundWhy::interval && go.participants == last_;
+  last_ = go.participants;
   round.phase = Phase::moving;
   tell(round.processes, average_kind::go, go.encode());
 }
@@ -236,6 +241,7 @@ AveragePattern AverageLead::order(std::vector<NodeId>& nodes) const {
 void AverageLead::end(RoundVerdict::Outcome outcome, const std::string& message, double now) {
   const Round round = *std::exchange(round_, std::nullopt);
   const bool applied = outcome == RoundVerdict::Outcome::applied;
+  if (!applied && round.phase == Phase::moving) last_.clear();
   tell(round.processes, average_kind::verdict, RoundVerdict{round.number, outcome, round.why, message}.encode());
   for (auto& [node, member] : members_) {
     if (applied && round.participants.count(node) > 0) member.fresh = false;

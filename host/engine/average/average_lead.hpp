@@ -27,7 +27,7 @@ namespace actorhost {
 
 class AverageLead {
  public:
-  using Send = std::function<void(ProcessId to, Kind kind, std::string meta)>;
+  using Send = std::function<void(ProcessId to, Kind kind, const std::string& meta)>;
   using Say = std::function<void(const std::string& line)>;  // for the log
 
   AverageLead(uint32_t session, Send send, Say say);
@@ -91,7 +91,8 @@ class AverageLead {
   uint32_t rounds_ = 0;
   double next_ = 0;  // the next round by interval begins then at the earliest
   bool complained_ = false;
-  std::optional<std::string> refusal_;  // why a full round cannot be
+  std::vector<RoundGo::Participant> last_;  // of the newest round that was applied; empty after a broken one
+  std::optional<std::string> refusal_;      // why a full round cannot be
   std::optional<Round> round_;
 };
 

@@ -21,6 +21,7 @@ std::string Report::encode() const {
   Packer out;
   out.put(what).put(node).put(static_cast<uint8_t>(fresh)).put(static_cast<uint8_t>(warm));
   out.put(options.peers).put(options.interval).put(options.deadline).put(options.seed);
+  out.put(static_cast<uint8_t>(options.filtered));
   return std::move(out).bytes();
 }
 
@@ -35,6 +36,7 @@ Result<Report> Report::decode(std::string_view meta) {
   out.options.interval = in.get<double>();
   out.options.deadline = in.get<double>();
   out.options.seed = in.get<uint64_t>();
+  out.options.filtered = in.get<uint8_t>() != 0;
   const bool sound = within(out.what, What::leave) && within(out.options.peers, AveragePattern::pairs) &&
                      out.options.interval >= 0 && out.options.deadline >= 0;
   if (!in.done() || !sound) return malformed("report");
@@ -89,7 +91,7 @@ uint32_t RoundGo::weights() const noexcept {
 
 std::string RoundGo::encode() const {
   Packer out;
-  out.put(round).put(pattern).put(static_cast<uint32_t>(participants.size()));
+  out.put(round).put(pattern).put(static_cast<uint8_t>(coded)).put(static_cast<uint32_t>(participants.size()));
   for (const Participant& p : participants) out.put(p.node).put(p.process).put(static_cast<uint8_t>(p.weighted));
   return std::move(out).bytes();
 }
@@ -99,6 +101,7 @@ Result<RoundGo> RoundGo::decode(std::string_view meta) {
   RoundGo out;
   out.round = in.get<uint32_t>();
   out.pattern = in.get<AveragePattern>();
+  out.coded = in.get<uint8_t>() != 0;
   const uint32_t count = in.count(9);
   for (uint32_t i = 0; i < count; ++i) {
     const auto node = in.get<NodeId>();

@@ -7,7 +7,7 @@
 //   started  lead -> process  every live worker has joined
 //   open     lead -> process  round:u32 full:u8 count:u32 node:u32*; copies of these models are wanted
 //   ready    process -> lead  round:u32 count:u32 (node:u32 copied:u8 message:text)*
-//   go       lead -> process  round:u32 pattern:u8 count:u32 (node:u32 process:u32 weighted:u8)*
+//   go       lead -> process  round:u32 pattern:u8 coded:u8 count:u32 (node:u32 process:u32 weighted:u8)*
 //   piece    process -> any   round:u32 source:u32 segment:u8 begin:u64; body: elements, of what `source` sends
 //   done     process -> lead  round:u32 ok:u8; this process has all that the round owes its models
 //   verdict  lead -> process  round:u32 outcome:u8 why:u8 message:text
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "host/base/result.hpp"
+#include "host/engine/filter.hpp"
 #include "host/wire/frame.hpp"
 
 namespace actorhost {
@@ -49,8 +50,7 @@ struct AverageOptions {
   double interval = 0.5;  // seconds from the beginning of a round to that of the next
   double deadline = 5;    // seconds that a round waits for a worker that is in a step
   uint64_t seed = 0;      // of the pairs
-
-  friend bool operator==(const AverageOptions&, const AverageOptions&) = default;
+  bool filtered = false;  // what travels goes through a filter where it can; for all only
 };
 
 /// What a worker does: joins, waits in a step of the warm-up, waits in abort, goes on, stays away without having
@@ -97,10 +97,13 @@ struct RoundGo {
     NodeId node = 0;
     ProcessId process = 0;
     bool weighted = true;  // its model is part of the mean
+
+    friend bool operator==(const Participant&, const Participant&) = default;
   };
   uint32_t round = 0;
   AveragePattern pattern = AveragePattern::all;
-  std::vector<Participant> participants;
+  bool coded = false;  // as differences to the mean that the last round has left, through the filter
+  std::vector<Participant> participants{};
 
   uint32_t weights() const noexcept;
   std::string encode() const;

@@ -63,7 +63,7 @@ size_t first_not_finite(const std::byte* bytes, size_t count) {
 
 }  // namespace
 
-AverageReplica::AverageReplica(std::vector<Part> parts, double long_step, const Clock& clock,
+AverageReplica::AverageReplica(const std::vector<Part>& parts, double long_step, const Clock& clock,
                                std::function<void()> look)
     : long_step_(long_step), clock_(clock), look_(std::move(look)) {
   for (const kernel::Dtype dtype : {kernel::Dtype::f32, kernel::Dtype::f64}) {

@@ -65,7 +65,7 @@ class AverageReplica {
   };
 
   /// `long_step`: seconds from which on a step counts as long. `look` wakes the courier, on any thread.
-  AverageReplica(std::vector<Part> parts, double long_step, const Clock& clock, std::function<void()> look);
+  AverageReplica(const std::vector<Part>& parts, double long_step, const Clock& clock, std::function<void()> look);
 
   const AverageLayout& layout() const noexcept { return layout_; }
 

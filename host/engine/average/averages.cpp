@@ -15,17 +15,21 @@ bool for_lead(Kind kind) {
 
 Averages::Averages(Courier& courier) : courier_(courier) { courier.add(kAverageKinds, *this); }
 
-void Averages::report(uint32_t session, const Report& report, std::shared_ptr<AverageReplica> replica) {
-  courier_.post([this, session, report, replica] { agent_of(session).report(report, replica); });
+void Averages::report(uint32_t session, const Report& report, const std::shared_ptr<AverageReplica>& replica,
+                      const FilterSpec& filter) {
+  courier_.post([this, session, report, replica, filter] {
+    AverageAgent& agent = agent_of(session);
+    if (replica) agent.set_filter(filter);
+    agent.report(report, replica);
+  });
 }
 
 AverageAgent& Averages::agent_of(uint32_t session) {
   auto& agent = agents_[session];
   if (!agent) {
     agent = std::make_unique<AverageAgent>(
-        courier_.process(), [this, session](ProcessId to, Kind kind, std::string meta, Blob body) {
-          courier_.send(
-              make_frame(kind, courier_.address(), courier_address(to), session, std::move(meta), std::move(body)));
+        courier_.process(), [this, session](ProcessId to, Kind kind, const std::string& meta, Blob body) {
+          courier_.send(make_frame(kind, courier_.address(), courier_address(to), session, meta, std::move(body)));
         });
   }
   return *agent;
@@ -34,8 +38,8 @@ AverageAgent& Averages::agent_of(uint32_t session) {
 AverageLead& Averages::lead_of(uint32_t session) {
   auto& lead = leads_[session];
   if (!lead) {
-    const auto send = [this, session](ProcessId to, Kind kind, std::string meta) {
-      courier_.send(make_frame(kind, courier_.address(), courier_address(to), session, std::move(meta)));
+    const auto send = [this, session](ProcessId to, Kind kind, const std::string& meta) {
+      courier_.send(make_frame(kind, courier_.address(), courier_address(to), session, meta));
     };
     const auto say = [this](const std::string& line) { courier_.log().info("", line); };
     lead = std::make_unique<AverageLead>(session, send, say);

@@ -16,8 +16,9 @@ class Averages final : public CourierTask {
   /// Adds itself to the courier, which has not been started.
   explicit Averages(Courier& courier);
 
-  /// Says what a worker does; what it waits for comes by its replica. `replica` with a join.
-  void report(uint32_t session, const Report& report, std::shared_ptr<AverageReplica> replica = nullptr);
+  /// Says what a worker does; what it waits for comes by its replica. `replica` and `filter` with a join.
+  void report(uint32_t session, const Report& report, const std::shared_ptr<AverageReplica>& replica = nullptr,
+              const FilterSpec& filter = {});
   /// What wakes the courier after a replica's worker has done something.
   std::function<void()> waker() const { return courier_.waker(); }
 

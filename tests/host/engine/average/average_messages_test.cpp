@@ -10,13 +10,15 @@ using namespace actorhost;
 using namespace actorhost::test;
 
 TEST_CASE("what couriers say about averages survives its frames") {
-  const Report report{Report::What::sync, 7, true, true, {AveragePattern::pairs, 0.25, 3, 42}};
+  const Report report{Report::What::sync, 7, true, true, {AveragePattern::pairs, 0.25, 3, 42, true}};
   const auto same = Report::decode(report.encode());
   REQUIRE(same.ok());
   CHECK(same->what == Report::What::sync);
   CHECK(same->node == 7);
   CHECK((same->fresh && same->warm));
-  CHECK(same->options == report.options);
+  CHECK(same->options.peers == AveragePattern::pairs);
+  CHECK((same->options.interval == 0.25 && same->options.deadline == 3));
+  CHECK((same->options.seed == 42 && same->options.filtered));
 
   const auto open = RoundOpen::decode(RoundOpen{9, true, {1, 5}}.encode());
   REQUIRE(open.ok());
@@ -29,9 +31,9 @@ TEST_CASE("what couriers say about averages survives its frames") {
   CHECK((ready->answers[0].copied && !ready->answers[1].copied));
   CHECK(ready->answers[1].message == "no number");
 
-  const auto go = RoundGo::decode(RoundGo{9, AveragePattern::ring, {{1, 0, true}, {5, 2, false}}}.encode());
+  const auto go = RoundGo::decode(RoundGo{9, AveragePattern::ring, true, {{1, 0, true}, {5, 2, false}}}.encode());
   REQUIRE(go.ok());
-  CHECK(go->pattern == AveragePattern::ring);
+  CHECK((go->pattern == AveragePattern::ring && go->coded));
   REQUIRE(go->participants.size() == 2);
   CHECK((go->participants[1].node == 5 && go->participants[1].process == 2));
   CHECK(go->weights() == 1);
@@ -56,8 +58,8 @@ TEST_CASE("averages refuse what makes no sense") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(!Report::decode(Report{Report::What::join, 1, false, false, {AveragePattern::all, nan, 1, 0}}.encode()).ok());
   CHECK(!Report::decode(Report{Report::What::join, 1, false, false, {AveragePattern::all, 1, -1, 0}}.encode()).ok());
-  CHECK(!RoundGo::decode(RoundGo{1, AveragePattern::all, {}}.encode()).ok());
-  CHECK(!RoundGo::decode(RoundGo{1, AveragePattern::all, {{1, 0, false}}}.encode()).ok());
+  CHECK(!RoundGo::decode(RoundGo{1, AveragePattern::all, false, {}}.encode()).ok());
+  CHECK(!RoundGo::decode(RoundGo{1, AveragePattern::all, false, {{1, 0, false}}}.encode()).ok());
 }
 
 TEST_CASE("hostile messages of averages are refused or read, never more") {
@@ -67,7 +69,7 @@ TEST_CASE("hostile messages of averages are refused or read, never more") {
   feed(Report{}.encode(), Report::decode);
   feed(RoundOpen{1, false, {1, 2, 3}}.encode(), RoundOpen::decode);
   feed(RoundReady{1, {{1, true, ""}, {2, false, "message"}}}.encode(), RoundReady::decode);
-  feed(RoundGo{1, AveragePattern::all, {{1, 0, true}, {2, 1, true}}}.encode(), RoundGo::decode);
+  feed(RoundGo{1, AveragePattern::all, false, {{1, 0, true}, {2, 1, true}}}.encode(), RoundGo::decode);
   feed(AveragePiece{1, 2, 0, 4}.encode(), AveragePiece::decode);
   feed(RoundDone{1, true}.encode(), RoundDone::decode);
   feed(RoundVerdict{1, RoundVerdict::Outcome::applied, RoundWhy::interval, "m"}.encode(), RoundVerdict::decode);

@@ -1,8 +1,8 @@
 #include "host/engine/average/average_replica.hpp"
 
 #include <atomic>
-#include <cstring>
 #include <limits>
+#include <string_view>
 #include <thread>
 
 #include <catch2/catch.hpp>
@@ -139,8 +139,9 @@ TEST_CASE("tensors of both types lie in one buffer, one type behind the other") 
   CHECK(layout.segments[1].begin % kBlobAlignment == 0);
   CHECK(layout.bytes == layout.segments[1].begin + 16);
   replica.ask_copy();
-  CHECK(std::memcmp(replica.copy().data(), f, sizeof f) == 0);
-  CHECK(std::memcmp(replica.copy().data() + layout.segments[1].begin, d, sizeof d) == 0);
+  const Blob copy = replica.copy();
+  CHECK(copy.view().substr(0, sizeof f) == std::string_view(reinterpret_cast<const char*>(f), sizeof f));
+  CHECK(copy.view().substr(layout.segments[1].begin) == std::string_view(reinterpret_cast<const char*>(d), sizeof d));
 }
 
 TEST_CASE("copies and changes from another thread meet whole steps only") {

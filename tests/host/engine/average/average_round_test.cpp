@@ -162,3 +162,61 @@ TEST_CASE("the warm-up averages after every step, and nobody waits in it for one
   check_models(world);
   check_aborts(world, plan.aborts);
 }
+
+TEST_CASE("through a filter rounds keep the sum of all models too, and take fewer bytes") {
+  FilterSpec half;
+  half.values = FilterSpec::Values::half;
+  FilterSpec levels;
+  levels.values = FilterSpec::Values::levels;
+  FilterSpec few;
+  few.fraction = 0.1;
+  const FilterSpec filter = GENERATE_COPY(half, levels, few);
+  const bool deaths = GENERATE(false, true);
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Rng rng(seed);
+    Plan plan;
+    plan.seed = seed;
+    // So few that a filter that halves it takes fewer bytes than a sum does.
+    plan.workers = rng.below(2) == 0 ? std::vector<uint32_t>{1, 2} : std::vector<uint32_t>{1, 1, 1};
+    plan.floats = rng.below(2) == 0 ? 1000 : 100000;
+    plan.doubles = rng.below(2) == 0 ? 0 : 50000;
+    plan.between = 1;
+    const auto run = [&](const FilterSpec& through) {
+      plan.filter = through;
+      auto world = std::make_unique<AverageWorld>(plan);
+      if (deaths) world->kill_at(rng.uniform(), static_cast<ProcessId>(plan.workers.size() - 1));
+      world->run();
+      return world;
+    };
+    INFO("seed " << seed);
+    const auto world = run(filter);
+    REQUIRE(world->all_finished());
+    check_aborts(*world, plan.aborts);
+    CHECK(world->coded > world->applied / 4);
+    if (deaths) continue;
+    double sum = -total(*world, &AverageWorld::Worker::initial) - total(*world, &AverageWorld::Worker::added);
+    for (const auto& [node, worker] : world->workers()) {
+      for (const double value : world->model_of(worker)) sum += value;
+    }
+    CHECK(std::abs(sum) < 1e-5 * total(*world, &AverageWorld::Worker::added));
+    CHECK(world->bytes < run({})->bytes);
+  }
+}
+
+TEST_CASE("models come together through a filter that sends a tenth of them") {
+  Plan plan;
+  plan.workers = {1, 2, 1};
+  plan.floats = 1000;
+  plan.aborts = 1;
+  plan.growth = 0;
+  plan.filter.fraction = 0.1;
+  AverageWorld world(plan);
+  world.train_until(10);
+  world.run_until(9);
+  CHECK(world.coded > 100);
+  for (size_t i = 0; i < 1000; ++i) {
+    double mean = 0;
+    for (const auto& [node, worker] : world.workers()) mean += worker.initial[i] / 4;
+    for (const auto& [node, worker] : world.workers()) CHECK(std::abs(world.model_of(worker)[i] - mean) < 1e-4);
+  }
+}

@@ -38,18 +38,21 @@ class AverageWorld {
     double between = 0.5;  // mean seconds of training before each
     uint32_t warmup = 0;   // steps
     bool late = false;     // the last worker has come late
+    FilterSpec filter{};
+    double growth = 1;  // of what a step adds to an element, which is below 1/8
   };
 
   explicit AverageWorld(const Plan& plan) : plan_(plan), rng_(plan.seed) {
     const auto say = [this](const std::string& line) { said.push_back(line); };
     lead_ = std::make_unique<AverageLead>(
-        1, [this](ProcessId to, Kind kind, std::string meta) { send(0, to, kind, std::move(meta), {}); }, say);
+        1, [this](ProcessId to, Kind kind, const std::string& meta) { send(0, to, kind, meta, {}); }, say);
     NodeId id = 0;
     for (ProcessId process = 0; process < plan.workers.size(); ++process) {
       agents_[process] = std::make_unique<AverageAgent>(
-          process, [this, process](ProcessId to, Kind kind, std::string meta, Blob body) {
-            send(process, to, kind, std::move(meta), std::move(body));
+          process, [this, process](ProcessId to, Kind kind, const std::string& meta, Blob body) {
+            send(process, to, kind, meta, std::move(body));
           });
+      agents_[process]->set_filter(plan.filter);
       for (uint32_t i = 0; i < plan.workers[process]; ++i) add_worker(id++, process);
     }
     tell_membership();
@@ -83,6 +86,15 @@ class AverageWorld {
       if (all_finished()) return;
     }
   }
+  /// Stops before what comes later.
+  void run_until(double time) {
+    while (!queue_.empty() && queue_.top().time <= time) {
+      Event event = queue_.top();
+      queue_.pop();
+      clock_.set(event.time);
+      event.call();
+    }
+  }
   /// Every worker's first abort comes then.
   void train_until(double time) {
     for (auto& [node, worker] : workers_) worker.stop_at = time;
@@ -107,7 +119,8 @@ class AverageWorld {
   std::vector<std::string> said;
   uint32_t applied = 0;  // rounds
   uint32_t broken = 0;
-  uint32_t frames = 0;
+  uint32_t coded = 0;
+  uint64_t bytes = 0;  // of pieces
 
  private:
   struct Event {
@@ -160,8 +173,11 @@ class AverageWorld {
 
   void report(NodeId id, Report::What what) {
     Worker& worker = workers_.at(id);
-    Report report{
-        what, id, is_late(id), worker.warm_left > 0, {plan_.peers, plan_.interval, plan_.deadline, plan_.seed}};
+    Report report{what,
+                  id,
+                  is_late(id),
+                  worker.warm_left > 0,
+                  {plan_.peers, plan_.interval, plan_.deadline, plan_.seed, plan_.filter.any()}};
     agents_.at(worker.process)->report(report, worker.replica);
     look_at(worker.process);
   }
@@ -195,7 +211,7 @@ class AverageWorld {
     Worker& worker = workers_.at(id);
     if (dead(worker)) return;
     for (size_t i = 0; i < worker.added.size(); ++i) {
-      const double by = static_cast<double>(rng_.below(8)) / 64;
+      const double by = plan_.growth * static_cast<double>(rng_.below(8)) / 64;
       worker.added[i] += by;
       worker.shadow[i] += by;
       if (i < plan_.floats) {
@@ -245,16 +261,16 @@ class AverageWorld {
       if (next < kForever) at(next, [this] { tick(0); });
     }
   }
-  void send(ProcessId from, ProcessId to, Kind kind, std::string meta, Blob body) {
-    ++frames;
+  void send(ProcessId from, ProcessId to, Kind kind, const std::string& meta, Blob body) {
     if (kind == average_kind::ready) note_copies(meta);
     if (from == 0 && kind == average_kind::go) note_participants(meta);
+    if (kind == average_kind::piece) bytes += body.size();
     if (from == 0 && kind == average_kind::verdict) note_verdict(meta);
     if (dead_.count(from) > 0 || dead_.count(to) > 0) return;
     Way& way = ways_[{from, to}];
     way.last = std::max(way.last, clock_.now() + rng_.exponential(1e-3));
-    auto frame = std::make_shared<Frame>(
-        make_frame(kind, courier_address(from), courier_address(to), 1, std::move(meta), std::move(body)));
+    auto frame =
+        std::make_shared<Frame>(make_frame(kind, courier_address(from), courier_address(to), 1, meta, std::move(body)));
     at(way.last, [this, from, to, frame] { deliver(from, to, std::move(*frame)); });
   }
   void deliver(ProcessId from, ProcessId to, Frame&& frame) {
@@ -326,6 +342,7 @@ class AverageWorld {
     broken += verdict->outcome == RoundVerdict::Outcome::broken ? 1U : 0U;
     if (verdict->outcome != RoundVerdict::Outcome::applied || go_.round != verdict->round) return;
     ++applied;
+    coded += go_.coded ? 1U : 0U;
     const size_t n = go_.participants.size();
     for (size_t place = 0; place < n; ++place) {
       std::vector<size_t> among;
