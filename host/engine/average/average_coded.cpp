@@ -29,7 +29,7 @@ void move_mean(T* mean, T* target, const T* total, const T* news, const T* sent,
 /// up to zero whatever the filter leaves out. Decoded in the order of processes, so that all have the same bits of W.
 class AverageCoded final : public AverageMover {
  public:
-  AverageCoded(ProcessId self, const RoundGo& go, const AverageLayout& layout, AverageCopies copies,
+  AverageCoded(ProcessId self, const RoundGo& go, const AverageLayout& layout, const AverageCopies& copies,
                AverageCoding coding, Send send)
       : layout_(layout),
         pieces_(pieces_of(layout)),
@@ -39,7 +39,7 @@ class AverageCoded final : public AverageMover {
         send_(std::move(send)) {
     std::set<ProcessId> processes;
     for (const RoundGo::Participant& p : go.participants) processes.insert(p.process);
-    for (auto& [node, copy] : copies) inputs_.push_back(std::move(copy));
+    for (const auto& [node, copy] : copies) inputs_.push_back(copy);
     processes_.assign(processes.begin(), processes.end());
     me_ = static_cast<size_t>(std::find(processes_.begin(), processes_.end(), self) - processes_.begin());
     arrived_.assign(processes_.size(), {});
@@ -169,8 +169,9 @@ class AverageCoded final : public AverageMover {
 }  // namespace
 
 std::unique_ptr<AverageMover> make_average_coded(ProcessId self, const RoundGo& go, const AverageLayout& layout,
-                                                 AverageCopies copies, AverageCoding coding, AverageMover::Send send) {
-  return std::make_unique<AverageCoded>(self, go, layout, std::move(copies), std::move(coding), std::move(send));
+                                                 const AverageCopies& copies, AverageCoding coding,
+                                                 AverageMover::Send send) {
+  return std::make_unique<AverageCoded>(self, go, layout, copies, std::move(coding), std::move(send));
 }
 
 }  // namespace actorhost

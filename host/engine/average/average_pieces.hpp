@@ -39,10 +39,11 @@ inline void add(const AverageLayout& layout, const AveragePart& part, std::byte*
 Error not_due(const AveragePiece& head);
 
 std::unique_ptr<AverageMover> make_average_sum(ProcessId self, const RoundGo& go, const AverageLayout& layout,
-                                               AverageCopies copies, AverageMover::Send send);
+                                               const AverageCopies& copies, AverageMover::Send send);
 std::unique_ptr<AverageMover> make_average_exchange(ProcessId self, const RoundGo& go, const AverageLayout& layout,
                                                     AverageCopies copies, AverageMover::Send send);
 std::unique_ptr<AverageMover> make_average_coded(ProcessId self, const RoundGo& go, const AverageLayout& layout,
-                                                 AverageCopies copies, AverageCoding coding, AverageMover::Send send);
+                                                 const AverageCopies& copies, AverageCoding coding,
+                                                 AverageMover::Send send);
 
 }  // namespace actorhost

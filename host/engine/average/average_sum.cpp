@@ -13,7 +13,7 @@ constexpr size_t kFewTerms = 3;  // that a sum beforehand saves no traffic for
 
 class AverageSum final : public AverageMover {
  public:
-  AverageSum(ProcessId self, const RoundGo& go, const AverageLayout& layout, AverageCopies copies, Send send)
+  AverageSum(ProcessId self, const RoundGo& go, const AverageLayout& layout, const AverageCopies& copies, Send send)
       : layout_(layout), pieces_(pieces_of(layout)), weights_(go.weights()), send_(std::move(send)), loans_({}) {
     std::set<ProcessId> processes;
     for (const RoundGo::Participant& p : go.participants) {
@@ -127,8 +127,8 @@ class AverageSum final : public AverageMover {
 }  // namespace
 
 std::unique_ptr<AverageMover> make_average_sum(ProcessId self, const RoundGo& go, const AverageLayout& layout,
-                                               AverageCopies copies, AverageMover::Send send) {
-  return std::make_unique<AverageSum>(self, go, layout, std::move(copies), std::move(send));
+                                               const AverageCopies& copies, AverageMover::Send send) {
+  return std::make_unique<AverageSum>(self, go, layout, copies, std::move(send));
 }
 
 }  // namespace actorhost
