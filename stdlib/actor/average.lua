@@ -111,7 +111,7 @@ end
 ---
 ---A worker that joins a running job takes part from the next round on, in which it takes over the others' mean: it has no
 ---weight in that one, and no warm-up.
----@param tensors actor.Tensor|table<any, actor.Tensor> the model: contiguous, of either type, changed in place only, and under the handle's lock
+---@param tensors actor.Tensor|table<any, actor.Tensor> the model: contiguous, of either type, changed in place only, and under the handle's lock; read without it they may be seen in the middle of a round's change
 ---@param options? actor.AverageOptions
 ---@return actor.Averaging
 function M.start(tensors, options)
