@@ -22,7 +22,7 @@ local function train()
   local from = actor.now()
   net:loss(x, y)
   sgd:step(net.params, net.grads)
-  if slow then co.wait_event { timeout = (opt.straggler - 1) * (actor.now() - from) } end
+  if slow then co.wait_event("never", { timeout = (opt.straggler - 1) * (actor.now() - from) }) end
 end
 
 local function all(value, op) return co.allreduce(tensor.full({ 1 }, value, { dtype = "float64" }), op):get(1) end
