@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
 #include <xxhash.h>
 
+#include "bindings/lua_filter.hpp"
 #include "bindings/lua_support.hpp"
 #include "bindings/lua_tensor.hpp"
 #include "bindings/node_context.hpp"
@@ -26,6 +28,7 @@ struct Engine {
 
   Collectives collectives;
   std::vector<std::unique_ptr<CollectiveGroup>> named;
+  std::map<std::string, std::shared_ptr<FilterStream>> streams;  // of error feedback; shared with calls under way
 };
 
 Engine& engine_of(lua_State* L) { return Kept<Engine>::find(L, kEngine); }
@@ -52,6 +55,7 @@ using Finish = std::function<int(lua_State*, CallResult&&)>;
 /// A call under way, as a userdata: of the module's functions only, the standard library wraps it.
 struct Pending {
   std::shared_ptr<AsyncCall> call;  // shared with the courier
+  CollectiveGroup* group;
   Finish finish;
 };
 
@@ -125,17 +129,28 @@ uint32_t root_at(lua_State* L, int index, Call& call) {
                        std::to_string(static_cast<int64_t>(root)) + " among " + std::to_string(members));
 }
 
+void count(CollectiveGroup& group, const CallResult& result) {
+  ++group.worked;
+  group.bytes_sent += result.bytes_sent;
+  group.filtered += result.filtered;
+}
+
 /// Makes the call and finishes it, or starts it and pushes what it can be waited for with.
 int run_or_start(lua_State* L, Call& call, Finish finish) {
   Collectives& collectives = engine_of(L).collectives;
+  const std::shared_ptr<FilterStream> filter = call.spec.filter;
   if (!call.async) {
     auto result = collectives.run(*call.group, std::move(call.spec), call.timeout);
-    return result ? finish(L, std::move(*result)) : failure(L, result.error());
+    if (filter) filter->release();  // also where the call has not come so far
+    if (!result) return failure(L, result.error());
+    count(*call.group, *result);
+    return finish(L, std::move(*result));
   }
   AsyncCalls& calls = NodeContext::of(L).shared.courier->calls;
   auto started = collectives.start(*call.group, std::move(call.spec), calls, call.timeout);
+  if (!started && filter) filter->release();
   if (!started) return failure(L, started.error());
-  new (lua_newuserdata(L, sizeof(Pending))) Pending{std::move(*started), std::move(finish)};
+  new (lua_newuserdata(L, sizeof(Pending))) Pending{std::move(*started), call.group, std::move(finish)};
   luaL_getmetatable(L, kPending);
   lua_setmetatable(L, -2);
   return 1;
@@ -158,6 +173,7 @@ int wait(lua_State* L) {
   AsyncCalls& calls = NodeContext::of(L).shared.courier->calls;
   auto result = engine_of(L).collectives.wait(calls, pending.call, seconds);
   if (!result) return failure(L, result.error());
+  count(*pending.group, *result);
   return pending.finish(L, std::move(*result));
 }
 
@@ -184,6 +200,39 @@ int barrier(lua_State* L) {
   });
 }
 
+/// The field `filter` of the call: what its data goes through, with what error feedback keeps under its field `stream`.
+void set_filter(lua_State* L, Call& call, const std::string& layout) {
+  lua_getfield(L, 1, "filter");
+  const FilterSpec filter = filter_at(L, lua_gettop(L));
+  lua_pop(L, 1);
+  if (!filter.any()) return;
+  CallSpec& spec = call.spec;
+  const std::string wrong = "bad argument 'filter' to collective." + spec.name + ": ";
+  if (spec.op != CollectiveOp::sum && spec.op != CollectiveOp::mean) {
+    raise_at_user(L, wrong + "it goes with sum and mean, not with " + collective_op_name(spec.op));
+  }
+  if (spec.choice.forced != Algorithm::automatic) raise_at_user(L, wrong + "it has an algorithm of its own");
+  if (spec.input.size() / kernel::dtype_size(spec.dtype) > Filter::kMaxElements) {
+    raise_at_user(L, wrong + "a tensor of more than 2^32 - 1 elements; reduce its parts");
+  }
+  const std::string what = " through " + print(filter) + (filter.feedback ? " with feedback" : "");
+  spec.signature += what;
+  if (!filter.feedback) {
+    spec.filter = std::make_shared<FilterStream>(filter);
+    spec.filter->claim();
+    return;
+  }
+  const std::string stream = text_field(L, 1, "stream");
+  const std::string key = std::to_string(call.group->id) + "/" + stream + "/" + layout + what;
+  std::shared_ptr<FilterStream>& kept = engine_of(L).streams[key];
+  if (!kept) kept = std::make_shared<FilterStream>(filter);
+  if (!kept->claim()) {
+    raise_at_user(L, "collective." + spec.name +
+                         ": a call under way has the error feedback of this stream; give the calls a stream= each");
+  }
+  spec.filter = kept;
+}
+
 /// reduction(call, kind, tensor, op, root) -> tensor, or true where this rank gets none; or nil, message, code. `kind`
 /// is "allreduce", "reduce" or "reduce_scatter".
 int reduction(lua_State* L) {
@@ -202,6 +251,7 @@ int reduction(lua_State* L) {
   spec.signature += std::string(" ") + collective_op_name(spec.op) + " " + layout_of(value);
   spec.dtype = value.dtype;
   spec.input = std::move(value.bytes);
+  if (kind == CollectiveKind::allreduce) set_filter(L, call, layout_of(value));
   if (kind == CollectiveKind::reduce) {
     spec.root = root_at(L, 5, call);
     spec.signature += " to rank " + std::to_string(spec.root);
@@ -245,6 +295,14 @@ int broadcast(lua_State* L) {
   });
 }
 
+/// Whether the value on the stack is the very one that the array has at a place, from 0.
+bool same_element(lua_State* L, int array, size_t place) {
+  lua_rawgeti(L, array, static_cast<int>(place + 1));
+  const bool same = lua_rawequal(L, -1, -2) != 0;
+  lua_pop(L, 1);
+  return same;
+}
+
 /// exchange(call, signature, gives, expects) -> array; or nil, message, code. gives[i] is for the i-th member, from 1,
 /// and absent where it gets nothing; expects[i] tells whether the i-th gives something. Both have a field `n`.
 int exchange(lua_State* L) {
@@ -255,9 +313,15 @@ int exchange(lua_State* L) {
   if (n != call.group->placed.size()) raise_at_user(L, "collective." + spec.name + ": its arguments are for others");
   spec.gives.resize(n);
   spec.expects.resize(n);
+  std::optional<size_t> given;  // the last that gets something
   for (size_t i = 0; i < n; ++i) {
     lua_rawgeti(L, 3, static_cast<int>(i + 1));
-    if (!lua_isnil(L, -1)) spec.gives[i] = parcel_at(L, lua_gettop(L), spec.name);
+    if (!lua_isnil(L, -1)) {
+      // What is for several is packed once.
+      const bool as_before = given && same_element(L, 3, *given);
+      spec.gives[i] = as_before ? spec.gives[*given] : parcel_at(L, lua_gettop(L), spec.name);
+      given = i;
+    }
     lua_rawgeti(L, 4, static_cast<int>(i + 1));
     spec.expects[i] = lua_toboolean(L, -1) != 0;
     lua_pop(L, 2);
@@ -309,6 +373,15 @@ int members(lua_State* L) {
   return 2;
 }
 
+/// stats(group) -> calls that worked, bytes sent, bytes of elements before and after filters
+int stats(lua_State* L) {
+  const CollectiveGroup& group = group_at(L, 1);
+  for (const uint64_t value : {group.worked, group.bytes_sent, group.filtered.before, group.filtered.after}) {
+    lua_pushnumber(L, static_cast<lua_Number>(value));
+  }
+  return 4;
+}
+
 /// group(name, ranks) -> its number. `ranks` are those of now; members keep their ids.
 int group(lua_State* L) {
   Engine& engine = engine_of(L);
@@ -342,11 +415,17 @@ int group(lua_State* L) {
 int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   Kept<Engine>::keep(L, kEngine, std::make_shared<Engine>(context.node, context.shared.meetings));
-  static const luaL_Reg kFunctions[] = {{"barrier", guarded<barrier>},     {"reduction", guarded<reduction>},
-                                        {"broadcast", guarded<broadcast>}, {"exchange", guarded<exchange>},
-                                        {"test", guarded<test>},           {"wait", guarded<wait>},
-                                        {"place", guarded<place>},         {"members", guarded<members>},
-                                        {"group", guarded<group>},         {nullptr, nullptr}};
+  static const luaL_Reg kFunctions[] = {{"barrier", guarded<barrier>},
+                                        {"reduction", guarded<reduction>},
+                                        {"broadcast", guarded<broadcast>},
+                                        {"exchange", guarded<exchange>},
+                                        {"test", guarded<test>},
+                                        {"wait", guarded<wait>},
+                                        {"place", guarded<place>},
+                                        {"members", guarded<members>},
+                                        {"group", guarded<group>},
+                                        {"stats", guarded<stats>},
+                                        {nullptr, nullptr}};
   luaL_newmetatable(L, kPending);
   lua_pushcfunction(L, let_go);
   lua_setfield(L, -2, "__gc");

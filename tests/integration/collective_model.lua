@@ -92,7 +92,7 @@ function calls.allreduce()
   local inputs, op = inputs_of(), pick(ops)
   local mine = inputs[me + 1]
   local before = mine:clone()
-  local options = options_of { "star", "ring", "recursive_doubling", "halving_doubling", "ordered" }
+  local options = options_of { "star", "ring", "recursive_doubling", "halving_doubling", "ordered", "hierarchical" }
   local how = rng:int(1, 3)
   if how == 2 then options.out = mine * 0 end
   local got = co.allreduce(mine, op, options)
@@ -147,7 +147,7 @@ end
 
 function calls.broadcast()
   local inputs, root = inputs_of(true), rng:int(0, n - 1)
-  local got = co.broadcast(me == root and inputs[root + 1] or nil, root, options_of { "star", "tree", "chain" })
+  local got = co.broadcast(me == root and inputs[root + 1] or nil, root, options_of { "star", "tree", "chain", "hierarchical" })
   return equal(got, inputs[root + 1])
 end
 

@@ -129,6 +129,9 @@ TEST_CASE("wrong arguments of collectives are errors at the user's line") {
       Wrong{"co.allreduce(t, 'median')", "expected one of sum, mean, min, max, prod or a function, got 'median'"},
       Wrong{"co.allreduce(t, 'sum', { algorithm = 'tree' })", "there is no 'tree' for it"},
       Wrong{"co.allreduce(t, 'sum', { fast = true })", "unknown option 'fast' to collective.allreduce"},
+      Wrong{"co.allreduce(t, 'max', { filter = 'int8' })", "it goes with sum and mean, not with max"},
+      Wrong{"co.allreduce(t, 'sum', { filter = 'zip' })", "'zip' is no filter"},
+      Wrong{"co.reduce(t, 'sum', 0, { filter = 'int8' })", "unknown option 'filter' to collective.reduce"},
       Wrong{"co.allreduce(t, 'sum', { timeout = -1 })", "bad argument 'timeout' to collective.allreduce"},
       Wrong{"co.allreduce(t, 'sum', { out = require('actor').tensor.ones { 4 } })", "4"},
       Wrong{"co.broadcast(t, 2)", "there is no rank 2 among 2"},
@@ -232,4 +235,74 @@ end
     CHECK(count_of(run.err, "rank 1: " + choice) == 1);
   }
   CHECK(count_of(run.err, "allreduce of 400 bytes among 2 ranks: star") == 1);  // the process's courier
+}
+
+TEST_CASE(
+    "an all-reduce through a filter gives every rank the same bits, wherever the nodes are, and says what it saved") {
+  const JobFolder folder;
+  folder.write("job.lua", R"lua(
+local actor = require "actor"
+local co, tensor, filter = actor.collective, actor.tensor, actor.filter
+local n = actor.size
+local function near(a, b, off)
+  local gap = (a - b):abs():max()
+  assert((type(gap) == "number" and gap or gap:item()) <= off)
+end
+local hashes = {}
+for _, text in ipairs { "fp16", "int8", "topk:0.1", "topk:0.1+int8", "none" } do
+  local sum, exact
+  for step = 1, 3 do
+    local mine = tensor.normal({ 3000 }, { rng = actor.rng(step, actor.rank) })
+    sum = assert(co.allreduce(mine, "mean", { filter = text }))
+    exact = assert(co.allreduce(mine, "mean", { reproducible = true }))
+    hashes[#hashes + 1] = sum:hash()
+  end
+  if text == "fp16" then near(sum, exact, 0.01) end
+  if text == "int8" then near(sum, exact, 0.2) end
+end
+-- Error feedback: the mean of many calls comes to what it is a mean of.
+local constant, total = tensor.normal({ 200 }, { rng = actor.rng(9, actor.rank) }), tensor.zeros { 200 }
+for _ = 1, 300 do
+  total = total + co.allreduce(constant, "sum", { filter = filter.topk { fraction = 0.1 }, stream = "constant" })
+end
+near(total / 300, co.allreduce(constant), 1)
+local waits = co.allreduce(constant, "sum", { filter = "int8", async = true })
+hashes[#hashes + 1] = waits:wait():hash()
+local all = co.allgather(table.concat(hashes, " "))
+for r = 2, n do assert(all[r] == all[1]) end
+local stats = co.stats()
+assert(stats.filter.ratio > 2 and stats.filter.after <= stats.sent and stats.calls > 200, stats.filter.ratio)
+print("the same " .. all[1])
+)lua");
+  std::string first;
+  for (const std::string place : {"threads", "isolate", "hosts"}) {
+    const Finished run = run_at(place, folder, {"--seed", "5", "job.lua"}, 60);
+    INFO(place << "\n" << run.description);
+    REQUIRE(run.status == 0);
+    CHECK_THAT(run.out, Contains("the same "));
+    if (first.empty()) first = run.out;
+    CHECK(run.out == first);
+  }
+}
+
+TEST_CASE("a stream's error feedback is of one call at a time") {
+  const JobFolder folder;
+  folder.write("job.lua", kMeeting + std::string(R"lua(
+local co, tensor = require("actor").collective, require("actor").tensor
+local rank = require("actor").rank
+local t = tensor.ones { 100 }
+local function go(stream) return co.allreduce(t, "sum", { filter = "int8", async = true, stream = stream }) end
+if rank == 1 then await "asked" end
+local pending = go()
+if rank == 0 then
+  print(pcall(go))
+  tell "asked"
+end
+local other = go "another"
+assert(other:wait():get(1) == 2 and pending:wait():get(1) == 2 and go():wait():get(1) == 2)
+)lua"));
+  const Finished run = folder.run({"-n", "2", "--log-level", "error", "job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out, Contains("false\t") && Contains("a call under way has the error feedback of this stream"));
 }

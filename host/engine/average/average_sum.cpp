@@ -86,7 +86,7 @@ class AverageSum final : public AverageMover {
     for (size_t i = 0; i < layout_.segments.size(); ++i) {
       const AverageLayout::Segment& segment = layout_.segments[i];
       const Place place{me_, ranks, segment.elements};
-      const Algorithm algorithm = choose_algorithm(CollectiveKind::allreduce, segment.bytes(), ranks, {});
+      const Algorithm algorithm = choose_algorithm(CollectiveKind::allreduce, segment.bytes(), ranks, ranks, {});
       const ScheduleRun::Buffers buffers{CollectiveOp::sum,
                                          segment.dtype,
                                          kernel::dtype_size(segment.dtype),

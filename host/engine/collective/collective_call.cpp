@@ -1,18 +1,12 @@
 #include "host/engine/collective/collective_call.hpp"
 
 #include <algorithm>
-#include <cassert>
-#include <cstring>
 
 namespace actorhost {
 
 namespace {
 
-constexpr size_t kCopiedBytes = 4096;               // smaller bodies are cheaper to copy than to lend
-constexpr size_t kParcelBytes = size_t{256} << 20;  // of one frame: far below what a link refuses
-
-/// Bytes that are nobody else's: a frame's body may be shared with other ranks of this process, or lent by one.
-Blob own_copy(Blob bytes) { return bytes.unique() ? std::move(bytes) : Blob::copy_of(bytes.data(), bytes.size()); }
+constexpr size_t kCopiedBytes = 4096;  // smaller bodies are cheaper to copy than to lend
 
 }  // namespace
 
@@ -28,6 +22,7 @@ void ChoiceLog::log(Log& log, const std::string& who, const std::string& choice)
 
 CollectiveCall::CollectiveCall(CallSpec spec, const Group& group, Wiring wiring)
     : spec_(std::move(spec)), group_(group), wiring_(std::move(wiring)), loans_(wiring_.returned) {
+  holds_filter_ = spec_.filter != nullptr;
   if (!leads()) return;
   announced_.resize(group_.members);
   inputs_.resize(group_.members);
@@ -48,9 +43,15 @@ size_t CollectiveCall::own_cost() const {
 }
 
 bool CollectiveCall::inlined() const {
+  if (spec_.filter) return false;  // the same rounding for any size
   if (spec_.choice.forced == Algorithm::star) return true;
   if (spec_.choice.forced != Algorithm::automatic) return false;
   return own_cost() <= kInlineBytes;
+}
+
+/// A frame's body may be shared with other ranks of this process, or lent by one.
+Blob CollectiveCall::own_copy(Blob bytes) {
+  return bytes.unique() ? std::move(bytes) : Blob::copy_of(bytes.data(), bytes.size());
 }
 
 Status CollectiveCall::tell(uint32_t to, Kind kind, Blob body) {
@@ -85,10 +86,11 @@ Status CollectiveCall::begin() {
     const Announce announce{group_.world,     group_.epoch,    group_.actions, small,      root_sends.bytes,
                             root_sends.about, spec_.signature, spec_.where,    spec_.stale};
     Blob input = small && spec_.stale.empty() ? inline_input() : Blob();
+    bytes_sent_ += input.size();
     AH_TRY(wiring_.send(0, collective_kind::announce, announce.encode(route_to(0)), std::move(input)));
   }
   // What has the same size everywhere need not wait for anybody's word.
-  if (reduces() && !small) return start_reduction();
+  if (reduces() && !small) return spec_.filter ? start_filtered() : start_reduction();
   return group_.members == 1 ? all_announced() : Status();
 }
 
@@ -275,147 +277,10 @@ Status CollectiveCall::on_go(const Frame& frame) {
   return spec_.kind == CollectiveKind::broadcast ? start_broadcast(*go) : start_exchange();
 }
 
-Status CollectiveCall::start_reduction() {
-  const Algorithm algorithm = choose_algorithm(spec_.kind, spec_.input.size(), group_.members, spec_.choice);
-  algorithm_ = algorithm_name(algorithm);
-  const Place place{group_.me, group_.members, elements(), spec_.unit};
-  return start(make_schedule(spec_.kind, algorithm, place, spec_.root),
-               {spec_.op, spec_.dtype, kernel::dtype_size(spec_.dtype), group_.members, spec_.input,
-                Blob::allocate(spec_.input.size())});
-}
-
-Status CollectiveCall::start_broadcast(const Go& go) {
-  const bool root = group_.me == spec_.root;
-  const Algorithm algorithm = choose_algorithm(spec_.kind, go.bytes, group_.members, spec_.choice);
-  algorithm_ = algorithm_name(algorithm);
-  result_.parcel.about = go.about;
-  // The root keeps what it has; it only sends.
-  auto room = root ? Result<Blob>(spec_.parcel->body) : allocate(go.bytes);
-  if (!room) return give_up(room.error());
-  const Blob& buffer = *room;
-  return start(make_schedule(spec_.kind, algorithm, {group_.me, group_.members, go.bytes}, spec_.root),
-               {spec_.op, spec_.dtype, 1, group_.members, root ? buffer : Blob(), root ? Blob() : buffer});
-}
-
-/// Memory for as much as another rank claims to send.
-Result<Blob> CollectiveCall::allocate(uint64_t bytes) const {
-  try {
-    return Blob::allocate(bytes);
-  } catch (const std::exception&) {
-    return Error{Code::bad_data, spec_.name + ": no memory for " + std::to_string(bytes) + " bytes"};
-  }
-}
-
-Status CollectiveCall::start(const Schedule& schedule, ScheduleRun::Buffers buffers) {
-  const auto send = [this](uint32_t peer, size_t begin, Blob piece) {
-    return wiring_.send(peer, collective_kind::piece, PieceHead{group_.world, begin}.encode(route_to(peer)),
-                        std::move(piece));
-  };
-  run_ = std::make_unique<ScheduleRun>(schedule, std::move(buffers), send, loans_);
-  AH_TRY(run_->start());
-  AH_TRY(take_early());
-  return look_if_done();
-}
-
-Status CollectiveCall::start_exchange() {
-  algorithm_ = "direct";
-  exchanging_ = true;
-  result_.gets.resize(group_.members);
-  coming_in_.resize(group_.members);
-  for (uint32_t member = 0; member < group_.members; ++member) {
-    if (member != group_.me && spec_.expects[member]) ++parcels_due_;
-  }
-  if (const auto& mine = spec_.gives[group_.me]) {
-    result_.gets[group_.me] = Parcel{mine->about, Blob::copy_of(mine->body.data(), mine->body.size())};
-  }
-  // Everybody begins with the next one, so that not all send to the same.
-  for (uint32_t i = 1; i < group_.members; ++i) {
-    const uint32_t to = (group_.me + i) % group_.members;
-    if (spec_.gives[to]) AH_TRY(give(to, *spec_.gives[to]));
-  }
-  AH_TRY(take_early());
-  return look_if_done();
-}
-
-Status CollectiveCall::give(uint32_t to, Parcel& parcel) {
-  const size_t total = parcel.body.size();
-  size_t offset = 0;
-  do {
-    const size_t size = std::min(kParcelBytes, total - offset);
-    const ParcelHead head{group_.world, offset, total, offset == 0 ? parcel.about : ""};
-    Blob body;
-    if (size == total && parcel.body.unique()) {
-      body = std::move(parcel.body);  // nobody reads it any more, so who gets it may have it
-    } else if (size > 0) {
-      body = loans_.lend(parcel.body, offset, size);
-    }
-    AH_TRY(wiring_.send(to, collective_kind::parcel, head.encode(route_to(to)), std::move(body)));
-    bytes_sent_ += size;
-    offset += size;
-  } while (offset < total);
-  return {};
-}
-
-/// What others have sent since before this rank knew what to do with it.
-Status CollectiveCall::take_early() {
-  std::vector<std::pair<uint32_t, Frame>> early;
-  early.swap(early_);
-  for (auto& [from, frame] : early) AH_TRY(take(from, std::move(frame)));
-  return {};
-}
-
-Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
-  auto head = PieceHead::decode(frame.meta.view());
-  if (!head) return give_up(head.error());
-  if (head->world != group_.world) return {};  // the leader will say what has become of the group
-  if (!run_) {
-    early_.emplace_back(from, std::move(frame));
-    return {};
-  }
-  const Status taken = run_->take(from, head->begin, std::move(frame.body));
-  if (!taken.ok() && taken.error().code == Code::bad_data) {
-    return give_up({Code::bad_data,
-                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent " + taken.error().message});
-  }
-  AH_TRY(taken);
-  return look_if_done();
-}
-
-Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
-  auto head = ParcelHead::decode(frame.meta.view());
-  if (!head) return give_up(head.error());
-  if (head->world != group_.world) return {};
-  if (!exchanging_) {
-    early_.emplace_back(from, std::move(frame));
-    return {};
-  }
-  Parcel& coming = coming_in_[from];
-  const bool whole = head->total == frame.body.size();
-  if (result_.gets[from] || !spec_.expects[from] || head->offset > head->total ||
-      frame.body.size() > head->total - head->offset || (!whole && frame.body.empty())) {
-    return give_up({Code::bad_data,
-                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent what was not due from it"});
-  }
-  if (head->offset == 0) {
-    coming.about = std::move(head->about);
-    auto room = whole ? Result<Blob>(own_copy(std::move(frame.body))) : allocate(head->total);
-    if (!room) return give_up(room.error());
-    coming.body = std::move(*room);
-  }
-  if (!whole) {
-    if (coming.body.size() != head->total) return give_up({Code::bad_data, spec_.name + ": a parcel without a start"});
-    std::memcpy(coming.body.data() + head->offset, frame.body.data(), frame.body.size());
-  }
-  if (whole || head->offset + frame.body.size() == head->total) {
-    result_.gets[from] = std::move(coming);
-    --parcels_due_;
-  }
-  return look_if_done();
-}
-
 /// Tells the leader once this rank has all that it is owed.
 Status CollectiveCall::look_if_done() {
-  if (outcome_ || done_ || !(run_ ? run_->done() : exchanging_ && parcels_due_ == 0)) return {};
+  const bool has_all = run_ ? run_->done() : filtered_ ? filtered_->done() : exchanging_ && parcels_due_ == 0;
+  if (outcome_ || done_ || !has_all) return {};
   done_ = true;
   if (!leads()) return tell(0, collective_kind::done);
   finished_[0] = true;
@@ -461,27 +326,20 @@ Status CollectiveCall::fail(const Error& error) {
 
 void CollectiveCall::end(Status outcome) {
   if (outcome.ok() && run_) collect_result();
+  if (outcome.ok() && filtered_) {
+    result_.buffer = filtered_->result();
+    result_.filtered = filtered_->bytes();
+    filtered_->keep();
+  }
   if (run_) bytes_sent_ += run_->bytes_sent();
+  result_.bytes_sent = bytes_sent_;
   run_.reset();
+  filtered_.reset();
+  release_filter();
   early_.clear();
   inputs_.clear();
   coming_in_.clear();
   outcome_ = std::move(outcome);
-}
-
-/// What the schedule has left in its buffer.
-void CollectiveCall::collect_result() {
-  if (spec_.kind == CollectiveKind::broadcast) {
-    result_.parcel.body = group_.me == spec_.root ? spec_.parcel->body : run_->result();
-    return;
-  }
-  const size_t size = kernel::dtype_size(spec_.dtype);
-  const Span span = result_span(group_.me);
-  if (span.size() < elements()) {  // a part would keep the whole
-    result_.buffer = Blob::copy_of(run_->result().data() + span.begin * size, span.size() * size);
-  } else {
-    result_.buffer = run_->result();
-  }
 }
 
 Status CollectiveCall::ask() { return leads() || outcome_ ? Status() : tell(0, collective_kind::who); }

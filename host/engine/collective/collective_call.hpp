@@ -17,11 +17,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/base/log.hpp"
 #include "host/engine/collective/collective_choice.hpp"
 #include "host/engine/collective/collective_messages.hpp"
+#include "host/engine/collective/filtered_reduction.hpp"
 #include "host/engine/collective/reduction.hpp"
 #include "host/engine/collective/schedule_run.hpp"
 
@@ -39,6 +41,8 @@ struct CallSpec {
   kernel::Dtype dtype = kernel::Dtype::f32;
   size_t unit = 1;  // reduce_scatter: elements of a row
   Blob input;       // not written by anybody until the call is over
+  /// allreduce: what travels goes through it. Claimed by whoever makes the call; released when that is over.
+  std::shared_ptr<FilterStream> filter{};
   /// Not empty: a loss that the script has not been told of, "rank 2 lost", so that what it calls with may not suit who
   /// is there. The call fails on all ranks with that.
   std::string stale{};
@@ -58,6 +62,8 @@ struct CallResult {
   Blob buffer;                                // allreduce; reduce at the root; reduce_scatter: this rank's block
   Parcel parcel;                              // broadcast
   std::vector<std::optional<Parcel>> gets{};  // exchange
+  uint64_t bytes_sent = 0;                    // of data, by this rank in frames
+  FilterBytes filtered{};                     // of these, what went through a filter
 };
 
 /// "allreduce of 4000 bytes among 3 ranks: ring", of a call that has worked: for the log.
@@ -85,6 +91,8 @@ class CollectiveCall {
     std::vector<uint32_t> ranks;  // of the members, for messages
     /// The leader's: the script's line of each member's last collective, as far as it knows.
     std::vector<std::string> lines{};
+    std::vector<uint32_t> homes{};  // the process of each member; empty: each has its own
+    uint32_t processes = 0;         // how many these are; 0 where `homes` is empty
   };
   struct Wiring {
     /// Sends a frame of this call to a member. A member that is gone is no error.
@@ -98,6 +106,9 @@ class CollectiveCall {
   };
 
   CollectiveCall(CallSpec spec, const Group& group, Wiring wiring);
+  ~CollectiveCall() { release_filter(); }
+  CollectiveCall(const CollectiveCall&) = delete;
+  CollectiveCall& operator=(const CollectiveCall&) = delete;
 
   Status begin();
   /// A frame of this call, from a member.
@@ -141,6 +152,7 @@ class CollectiveCall {
   size_t own_cost() const;
   size_t elements() const noexcept { return spec_.input.size() / kernel::dtype_size(spec_.dtype); }
   Route route_to(uint32_t to) const noexcept { return {group_.id, group_.me, to}; }
+  static Blob own_copy(Blob bytes);
   Status tell(uint32_t to, Kind kind, Blob body = {});
   Blob inline_input();
 
@@ -161,9 +173,15 @@ class CollectiveCall {
   Status on_piece(uint32_t from, Frame&& frame);
   Status on_parcel(uint32_t from, Frame&& frame);
 
+  Algorithm choose(size_t bytes) const;
   Status start_reduction();
   Status start_broadcast(const Go& go);
   Status start_exchange();
+  Status start_filtered();
+  Status take_parcel(uint32_t from, Parcel parcel);
+  void release_filter() noexcept {
+    if (std::exchange(holds_filter_, false)) spec_.filter->release();
+  }
   Result<Blob> allocate(uint64_t bytes) const;
   Status start(const Schedule& schedule, ScheduleRun::Buffers buffers);
   Status give(uint32_t to, Parcel& parcel);
@@ -179,6 +197,8 @@ class CollectiveCall {
   Wiring wiring_;
   Loans loans_;
   std::unique_ptr<ScheduleRun> run_;
+  std::unique_ptr<FilteredReduction> filtered_;
+  bool holds_filter_ = false;
   Go coming_;                                      // leader: what the root of a broadcast will send
   std::vector<std::pair<uint32_t, Frame>> early_;  // data that came before this rank knew what to do with it
   bool exchanging_ = false;

@@ -12,7 +12,17 @@ namespace actorhost {
 
 enum class CollectiveKind : uint8_t { barrier, broadcast, reduce, allreduce, reduce_scatter, exchange };
 
-enum class Algorithm : uint8_t { automatic, star, ring, recursive_doubling, halving_doubling, tree, chain, ordered };
+enum class Algorithm : uint8_t {
+  automatic,
+  star,
+  ring,
+  recursive_doubling,
+  halving_doubling,
+  tree,
+  chain,
+  ordered,
+  hierarchical
+};
 
 /// "ring", "halving_doubling", ...; "star" stands for small calls through the leader.
 const char* algorithm_name(Algorithm algorithm) noexcept;
@@ -25,8 +35,10 @@ struct CollectiveChoice {
   bool reproducible = false;  // the bits of a loop over the ranks
 };
 
-/// The algorithm for a call of `bytes` bytes a rank whose data goes straight between ranks.
-Algorithm choose_algorithm(CollectiveKind kind, size_t bytes, uint32_t ranks, const CollectiveChoice& choice) noexcept;
+/// The algorithm for a call of `bytes` bytes a rank whose data goes straight between `ranks` ranks that live in
+/// `processes` processes.
+Algorithm choose_algorithm(CollectiveKind kind, size_t bytes, uint32_t ranks, uint32_t processes,
+                           const CollectiveChoice& choice) noexcept;
 
 /// The schedule of a call by an algorithm that fits it.
 Schedule make_schedule(CollectiveKind kind, Algorithm algorithm, const Place& place, uint32_t root);

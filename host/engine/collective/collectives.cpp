@@ -78,7 +78,15 @@ Result<Collectives::Live> Collectives::look(const CollectiveGroup& group, const 
                 node_.membership().epoch(),
                 node_.actions(),
                 {}};
-  for (const NodeId id : live.ids) live.group.ranks.push_back(node_.membership().rank_of(id).value_or(0));
+  const Membership& membership = node_.membership();
+  std::vector<uint32_t> homes;
+  for (const NodeId id : live.ids) {
+    live.group.ranks.push_back(membership.rank_of(id).value_or(0));
+    live.group.homes.push_back(membership.home_of(worker_address(id)));
+    const uint32_t home = live.group.homes.back();
+    if (std::find(homes.begin(), homes.end(), home) == homes.end()) homes.push_back(home);
+  }
+  live.group.processes = static_cast<uint32_t>(homes.size());
   return live;
 }
 
@@ -199,13 +207,10 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
       fail_for_all(group, live, error);
       return error;
     }
-    const uint32_t here = node_.membership().home_of(node_.address());
-    const bool together = std::all_of(live.ids.begin(), live.ids.end(), [&](NodeId id) {
-      return node_.membership().home_of(worker_address(id)) == here;
-    });
+    const bool together = live.group.processes == 1;
     // The first call after a change takes frames, since the others may not know of it yet.
-    const bool shared =
-        together && spec.choice.forced == Algorithm::automatic && spec.stale.empty() && (first || !changed);
+    const bool shared = together && spec.choice.forced == Algorithm::automatic && !spec.filter && spec.stale.empty() &&
+                        (first || !changed);
     return shared ? meet(group, live, spec, deadline) : call(group, live, std::move(spec), deadline);
   };
   auto result = made();

@@ -35,6 +35,10 @@ struct CollectiveGroup {
   std::shared_ptr<Meeting> meeting{};  // of `called`, where they all live in this process; shared with them
   std::vector<std::shared_ptr<AsyncCall>> flying{};  // asynchronous ones not known to be over; shared with the courier
   std::map<NodeId, std::string> lines{};             // where each member made its last call: for messages
+  // Of the calls that worked here, for whoever wants to know.
+  uint64_t worked = 0;
+  uint64_t bytes_sent = 0;
+  FilterBytes filtered{};
 };
 
 class Collectives {

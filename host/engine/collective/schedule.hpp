@@ -59,14 +59,15 @@ struct Schedule {
   }
 };
 
-/// Who makes a schedule: place `rank` of `ranks`, and how many elements the buffer has. Blocks are cut between
-/// multiples of `unit` elements, which divides `elements`: the rows of a matrix stay whole where ranks keep a block
-/// each.
+/// Who makes a schedule: place `rank` of `ranks`, how many elements the buffer has, and who lives where. Blocks are cut
+/// between multiples of `unit` elements, which divides `elements`: the rows of a matrix stay whole where ranks keep a
+/// block each.
 struct Place {
   uint32_t rank = 0;
   uint32_t ranks = 1;
   size_t elements = 0;
   size_t unit = 1;
+  std::vector<uint32_t> homes = {};  // the process of each rank; empty: each has its own
 
   Span block(uint32_t index) const noexcept {
     const Span units = block_of(elements / unit, ranks, index);

@@ -7,7 +7,7 @@ local c = require("actor.c.collective")
 
 ---@class actor.CollectiveOptions
 ---@field timeout? number seconds; without it a live rank is waited for as long as it takes
----@field algorithm? "star"|"ring"|"recursive_doubling"|"halving_doubling"|"tree"|"chain"|"ordered" instead of the one that suits size and ranks
+---@field algorithm? "star"|"ring"|"recursive_doubling"|"halving_doubling"|"tree"|"chain"|"ordered"|"hierarchical" instead of the one that suits size and ranks
 ---@field reproducible? boolean the bits of a loop over the ranks, whatever the timing and the algorithm
 ---@field async? boolean start it and go on: the result is an actor.PendingCollective. The tensors given are not to be changed before it is done
 

@@ -32,7 +32,10 @@ function Group:broadcast(value, root, options) return tensors.broadcast(self.num
 ---are combined, in rank order, on the lowest rank: `op(a, b)` gives a new one.
 ---@param value actor.Tensor the same dtype and shape everywhere; with a function any value
 ---@param op? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any default "sum"
----@param options? actor.CollectiveOptions|{out?: actor.Tensor, inplace?: boolean}
+---@param options? actor.CollectiveOptions|{out?: actor.Tensor, inplace?: boolean, filter?: actor.Filter|string, stream?: string}
+---`filter` (actor.filter): what travels is compressed, with loss: each rank's input once and the result once; every rank
+---gets the same bits, also on threads. Error feedback (the default of topk and int8) keeps what was lost for the next call
+---of the same `stream` and layout: give tensors of one layout that are different things a name each. Sum and mean only
 ---@return actor.Tensor|any|nil result a new one unless `out` or `inplace` is given
 ---@return string? message
 ---@return string? code
@@ -104,6 +107,14 @@ end
 function Group:size()
   local _, n = c.members(self.number)
   return n
+end
+
+---What this rank has sent in collectives of the group that worked.
+---@return {calls: integer, sent: number, filter: actor.filter.Stats} stats sent: bytes of data in messages, nothing for
+---what goes through shared memory; filter: those that went through filters, as elements and as they travelled
+function Group:stats()
+  local calls, sent, before, after = c.stats(self.number)
+  return { calls = calls, sent = sent, filter = { before = before, after = after, ratio = after > 0 and before / after or 1 } }
 end
 
 local everybody = setmetatable({ number = 0 }, Group)

@@ -4,6 +4,7 @@
 --- row.
 local check = require("actor.check")
 local c = require("actor.c.collective")
+local filters = require("actor.filter")
 local tensor = require("actor.tensor")
 local calls = require("actor.collective.call")
 local prepare, finish, place, tell = calls.prepare, calls.finish, calls.place, calls.tell
@@ -11,6 +12,7 @@ local prepare, finish, place, tell = calls.prepare, calls.finish, calls.place, c
 local M = {}
 
 local target_options = { out = "cdata?", inplace = "boolean?" }
+local allreduce_options = { out = "cdata?", inplace = "boolean?", filter = "table|string?", stream = "string?" }
 
 local function checked_tensor(value, fn)
   if not tensor.is_tensor(value) then check.wrong("tensor", fn, "tensor", value) end
@@ -146,9 +148,13 @@ local function checked_op(op, fn)
 end
 
 function M.allreduce(group, value, op, options)
-  local call = prepare(group, "allreduce", options, target_options)
+  local call = prepare(group, "allreduce", options, allreduce_options)
   local function post(result) return deliver(result, value, options) end
   op = checked_op(op, "collective.allreduce")
+  if options and options.filter ~= nil then
+    if type(op) == "function" then check.fail("collective.allreduce: a filter goes with sum and mean, not with a function") end
+    call.filter, call.stream = filters.of_updates(options.filter), options.stream
+  end
   if type(op) == "function" then return finish(call, post, fold_by_function(call, value, op)) end
   checked_tensor(value, "collective.allreduce")
   return finish(call, post, c.reduction(call, "allreduce", value, op))

@@ -20,6 +20,7 @@ struct Plan {
   uint32_t root;
   size_t elements;
   std::vector<std::vector<float>> inputs;
+  bool filtered = false;  // as they are, but the way of filters
 };
 
 Plan random_plan(Rng& rng, uint32_t ranks) {
@@ -29,9 +30,10 @@ Plan random_plan(Rng& rng, uint32_t ranks) {
   Plan plan;
   plan.kind = kKinds[rng.below(6)];
   do {
-    plan.algorithm = static_cast<Algorithm>(rng.below(8));
+    plan.algorithm = static_cast<Algorithm>(rng.below(9));
   } while (!algorithm_fits(plan.kind, plan.algorithm));
   plan.root = static_cast<uint32_t>(rng.below(ranks));
+  plan.filtered = plan.kind == CollectiveKind::allreduce && rng.below(3) == 0;
   constexpr size_t kSizes[] = {0, 1, 5, 1000, 5000, 70000};
   plan.elements = kSizes[rng.below(6)];
   for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -51,6 +53,7 @@ CallSpec spec_of(const Plan& plan, uint32_t me, uint32_t ranks) {
   spec.root = plan.root;
   const Blob mine = bytes_of(plan.inputs[me]);
   spec.input = mine;
+  if (plan.filtered) spec.filter = std::make_shared<FilterStream>(FilterSpec{});
   if (plan.kind == CollectiveKind::broadcast && me == plan.root) spec.parcel = Parcel{"x", mine};
   if (plan.kind == CollectiveKind::exchange) {
     spec.gives.assign(ranks, Parcel{std::to_string(me), mine});
@@ -155,7 +158,11 @@ class World {
     CollectiveCall::Group group;
     group.me = rank;
     group.members = ranks_;
-    for (uint32_t i = 0; i < ranks_; ++i) group.ranks.push_back(i);
+    for (uint32_t i = 0; i < ranks_; ++i) {
+      group.ranks.push_back(i);
+      group.homes.push_back(i / 2);
+    }
+    group.processes = (ranks_ + 1) / 2;
     CollectiveCall::Wiring wiring;
     wiring.send = [this, rank, number](uint32_t to, Kind kind, std::string_view meta, Blob body) {
       if (dead_.count(to) > 0) return Status();

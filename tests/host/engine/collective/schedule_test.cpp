@@ -18,10 +18,10 @@ namespace {
 class Network {
  public:
   Network(CollectiveKind kind, Algorithm algorithm, uint32_t root, CollectiveOp op, size_t unit,
-          const std::vector<std::vector<float>>& inputs, size_t piece_bytes)
+          const std::vector<std::vector<float>>& inputs, size_t piece_bytes, const std::vector<uint32_t>& homes = {})
       : ranks_(static_cast<uint32_t>(inputs.size())), loans_([] {}), way_(ranks_ * ranks_) {
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
-      const Place place{rank, ranks_, inputs[0].size(), unit};
+      const Place place{rank, ranks_, inputs[0].size(), unit, homes};
       const auto send = [this, rank](uint32_t peer, size_t begin, Blob piece) {
         way_[rank * ranks_ + peer].push_back({begin, std::move(piece)});
         return Status();
@@ -81,8 +81,8 @@ std::vector<std::vector<float>> whole_inputs(Rng& rng, uint32_t ranks, size_t co
 }
 
 constexpr Algorithm kAll[] = {
-    Algorithm::ring,   Algorithm::recursive_doubling, Algorithm::halving_doubling, Algorithm::tree, Algorithm::chain,
-    Algorithm::ordered};
+    Algorithm::ring,    Algorithm::recursive_doubling, Algorithm::halving_doubling, Algorithm::tree, Algorithm::chain,
+    Algorithm::ordered, Algorithm::hierarchical};
 
 std::vector<float> cut(const std::vector<float>& values, Span span) {
   return {values.begin() + static_cast<std::ptrdiff_t>(span.begin),
@@ -95,9 +95,12 @@ void check_one(CollectiveKind kind, Algorithm algorithm, uint32_t ranks, size_t 
   const CollectiveOp op = rng.below(2) == 0 ? CollectiveOp::sum : CollectiveOp::max;
   const auto root = static_cast<uint32_t>(rng.below(ranks));
   const size_t piece_bytes = sizeof(float) << rng.below(6);
+  std::vector<uint32_t> homes(rng.below(3) == 0 ? 0 : ranks);  // also in no order
+  const size_t processes = 1 + rng.below(ranks);
+  for (uint32_t& home : homes) home = static_cast<uint32_t>(rng.below(processes));
   INFO(algorithm_name(algorithm) << " kind " << static_cast<int>(kind) << ", " << ranks << " ranks, " << rows << "x"
                                  << unit << " elements, root " << root << ", pieces of " << piece_bytes);
-  Network network(kind, algorithm, root, op, unit, inputs, piece_bytes);
+  Network network(kind, algorithm, root, op, unit, inputs, piece_bytes, homes);
   network.run(rng);
   REQUIRE(network.done());
   REQUIRE(network.all_returned());
@@ -177,6 +180,49 @@ TEST_CASE("algorithms send the bytes that their headers say") {
     CHECK(most_sent(CollectiveKind::allreduce, Algorithm::halving_doubling, n, kElements) ==
           2 * (kElements / corners * (corners - 1)) + extra);
   }
+}
+
+namespace {
+
+/// Elements that leave each process, by process.
+std::vector<size_t> sent_by_processes(CollectiveKind kind, Algorithm algorithm, const std::vector<uint32_t>& homes,
+                                      size_t elements) {
+  std::vector<size_t> sent(1 + *std::max_element(homes.begin(), homes.end()));
+  const auto ranks = static_cast<uint32_t>(homes.size());
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    for (const Step& step : make_schedule(kind, algorithm, {rank, ranks, elements, 1, homes}, 1).steps) {
+      if (step.what != Step::What::send || homes[step.peer] == homes[rank]) continue;
+      sent[homes[rank]] += step.span.size();
+    }
+  }
+  return sent;
+}
+
+}  // namespace
+
+TEST_CASE("in two levels each process sends what its header says, however many nodes it has") {
+  constexpr size_t kElements = 2 * 3 * 3 * 4 * 5 * 7 * 100;
+  const auto allreduce = CollectiveKind::allreduce;
+  const auto broadcast = CollectiveKind::broadcast;
+  const auto two = Algorithm::hierarchical;
+  CHECK(sent_by_processes(allreduce, two, {0, 0, 1, 1}, kElements) == std::vector<size_t>(2, kElements));
+  CHECK(sent_by_processes(allreduce, two, {0, 0, 0, 1, 1, 2}, kElements) == std::vector<size_t>(3, kElements / 3 * 4));
+  CHECK(sent_by_processes(allreduce, Algorithm::ring, {0, 0, 1, 1}, kElements) ==
+        std::vector<size_t>(2, kElements / 2 * 3));
+  CHECK(sent_by_processes(broadcast, two, {0, 0, 1, 1, 2, 2}, kElements) ==
+        std::vector<size_t>{kElements, kElements, 0});
+}
+
+TEST_CASE("two levels are chosen where several processes have several nodes, but not for results in rank order") {
+  const auto choose = [](CollectiveKind kind, uint32_t ranks, uint32_t processes, bool reproducible) {
+    return choose_algorithm(kind, 8 << 20, ranks, processes, {Algorithm::automatic, reproducible});
+  };
+  CHECK(choose(CollectiveKind::allreduce, 4, 2, false) == Algorithm::hierarchical);
+  CHECK(choose(CollectiveKind::broadcast, 4, 3, false) == Algorithm::hierarchical);
+  CHECK(choose(CollectiveKind::allreduce, 4, 2, true) == Algorithm::ordered);
+  CHECK(choose(CollectiveKind::allreduce, 4, 4, false) != Algorithm::hierarchical);
+  CHECK(choose(CollectiveKind::allreduce, 4, 1, false) != Algorithm::hierarchical);
+  CHECK(choose(CollectiveKind::reduce_scatter, 4, 2, false) == Algorithm::ring);
 }
 
 TEST_CASE("in rank order means the bits of a loop over the ranks") {

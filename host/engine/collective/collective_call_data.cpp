@@ -1,0 +1,201 @@
+// The data of large calls, which goes straight between the ranks: by a schedule, as parcels, or through a filter.
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "host/engine/collective/collective_call.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kParcelBytes = size_t{256} << 20;  // of one frame: far below what a link refuses
+
+}  // namespace
+
+Algorithm CollectiveCall::choose(size_t bytes) const {
+  const uint32_t processes = group_.homes.empty() ? group_.members : group_.processes;
+  return choose_algorithm(spec_.kind, bytes, group_.members, processes, spec_.choice);
+}
+
+Status CollectiveCall::start_reduction() {
+  const Algorithm algorithm = choose(spec_.input.size());
+  algorithm_ = algorithm_name(algorithm);
+  const Place place{group_.me, group_.members, elements(), spec_.unit, group_.homes};
+  return start(make_schedule(spec_.kind, algorithm, place, spec_.root),
+               {spec_.op, spec_.dtype, kernel::dtype_size(spec_.dtype), group_.members, spec_.input,
+                Blob::allocate(spec_.input.size())});
+}
+
+Status CollectiveCall::start_broadcast(const Go& go) {
+  const bool root = group_.me == spec_.root;
+  const Algorithm algorithm = choose(go.bytes);
+  algorithm_ = algorithm_name(algorithm);
+  result_.parcel.about = go.about;
+  // The root keeps what it has; it only sends.
+  auto room = root ? Result<Blob>(spec_.parcel->body) : allocate(go.bytes);
+  if (!room) return give_up(room.error());
+  const Blob& buffer = *room;
+  return start(make_schedule(spec_.kind, algorithm, {group_.me, group_.members, go.bytes, 1, group_.homes}, spec_.root),
+               {spec_.op, spec_.dtype, 1, group_.members, root ? buffer : Blob(), root ? Blob() : buffer});
+}
+
+/// Memory for as much as another rank claims to send.
+Result<Blob> CollectiveCall::allocate(uint64_t bytes) const {
+  try {
+    return Blob::allocate(bytes);
+  } catch (const std::exception&) {
+    return Error{Code::bad_data, spec_.name + ": no memory for " + std::to_string(bytes) + " bytes"};
+  }
+}
+
+Status CollectiveCall::start(const Schedule& schedule, ScheduleRun::Buffers buffers) {
+  const auto send = [this](uint32_t peer, size_t begin, Blob piece) {
+    return wiring_.send(peer, collective_kind::piece, PieceHead{group_.world, begin}.encode(route_to(peer)),
+                        std::move(piece));
+  };
+  run_ = std::make_unique<ScheduleRun>(schedule, std::move(buffers), send, loans_);
+  AH_TRY(run_->start());
+  AH_TRY(take_early());
+  return look_if_done();
+}
+
+Status CollectiveCall::start_exchange() {
+  algorithm_ = "direct";
+  exchanging_ = true;
+  result_.gets.resize(group_.members);
+  coming_in_.resize(group_.members);
+  for (uint32_t member = 0; member < group_.members; ++member) {
+    if (member != group_.me && spec_.expects[member]) ++parcels_due_;
+  }
+  if (const auto& mine = spec_.gives[group_.me]) {
+    result_.gets[group_.me] = Parcel{mine->about, Blob::copy_of(mine->body.data(), mine->body.size())};
+  }
+  // Everybody begins with the next one, so that not all send to the same.
+  for (uint32_t i = 1; i < group_.members; ++i) {
+    const uint32_t to = (group_.me + i) % group_.members;
+    if (spec_.gives[to]) AH_TRY(give(to, *spec_.gives[to]));
+  }
+  AH_TRY(take_early());
+  return look_if_done();
+}
+
+Status CollectiveCall::give(uint32_t to, Parcel& parcel) {
+  const size_t total = parcel.body.size();
+  size_t offset = 0;
+  do {
+    const size_t size = std::min(kParcelBytes, total - offset);
+    const ParcelHead head{group_.world, offset, total, offset == 0 ? parcel.about : ""};
+    Blob body;
+    if (size == total && parcel.body.unique()) {
+      body = std::move(parcel.body);  // nobody reads it any more, so who gets it may have it
+    } else if (size > 0) {
+      body = loans_.lend(parcel.body, offset, size);
+    }
+    AH_TRY(wiring_.send(to, collective_kind::parcel, head.encode(route_to(to)), std::move(body)));
+    bytes_sent_ += size;
+    offset += size;
+  } while (offset < total);
+  return {};
+}
+
+Status CollectiveCall::start_filtered() {
+  algorithm_ = "filtered";
+  coming_in_.resize(group_.members);
+  filtered_ = std::make_unique<FilteredReduction>(Place{group_.me, group_.members, elements(), 1, {}}, spec_.op,
+                                                  spec_.dtype, spec_.input, *spec_.filter,
+                                                  [this](uint32_t to, Parcel parcel) { return give(to, parcel); });
+  AH_TRY(filtered_->start());
+  AH_TRY(take_early());
+  return look_if_done();
+}
+
+/// What others have sent since before this rank knew what to do with it.
+Status CollectiveCall::take_early() {
+  std::vector<std::pair<uint32_t, Frame>> early;
+  early.swap(early_);
+  for (auto& [from, frame] : early) AH_TRY(take(from, std::move(frame)));
+  return {};
+}
+
+Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
+  auto head = PieceHead::decode(frame.meta.view());
+  if (!head) return give_up(head.error());
+  if (head->world != group_.world) return {};  // the leader will say what has become of the group
+  if (!run_) {
+    early_.emplace_back(from, std::move(frame));
+    return {};
+  }
+  const Status taken = run_->take(from, head->begin, std::move(frame.body));
+  if (!taken.ok() && taken.error().code == Code::bad_data) {
+    return give_up({Code::bad_data,
+                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent " + taken.error().message});
+  }
+  AH_TRY(taken);
+  return look_if_done();
+}
+
+Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
+  auto head = ParcelHead::decode(frame.meta.view());
+  if (!head) return give_up(head.error());
+  if (head->world != group_.world) return {};
+  if (!exchanging_ && !filtered_) {
+    early_.emplace_back(from, std::move(frame));
+    return {};
+  }
+  Parcel& coming = coming_in_[from];
+  const bool whole = head->total == frame.body.size();
+  const bool due = filtered_ || (!result_.gets[from] && spec_.expects[from]);
+  if (!due || head->offset > head->total || frame.body.size() > head->total - head->offset ||
+      (!whole && frame.body.empty())) {
+    return give_up({Code::bad_data,
+                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent what was not due from it"});
+  }
+  if (head->offset == 0) {
+    coming.about = std::move(head->about);
+    auto room = whole ? Result<Blob>(own_copy(std::move(frame.body))) : allocate(head->total);
+    if (!room) return give_up(room.error());
+    coming.body = std::move(*room);
+  }
+  if (!whole) {
+    if (coming.body.size() != head->total) return give_up({Code::bad_data, spec_.name + ": a parcel without a start"});
+    std::memcpy(coming.body.data() + head->offset, frame.body.data(), frame.body.size());
+  }
+  if (whole || head->offset + frame.body.size() == head->total) {
+    return take_parcel(from, std::exchange(coming, {}));
+  }
+  return {};
+}
+
+Status CollectiveCall::take_parcel(uint32_t from, Parcel parcel) {
+  if (!filtered_) {
+    result_.gets[from] = std::move(parcel);
+    --parcels_due_;
+    return look_if_done();
+  }
+  const Status taken = filtered_->take(from, parcel);
+  if (!taken.ok() && taken.error().code == Code::bad_data) {
+    return give_up({Code::bad_data,
+                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent " + taken.error().message});
+  }
+  AH_TRY(taken);
+  return look_if_done();
+}
+
+/// What the schedule has left in its buffer.
+void CollectiveCall::collect_result() {
+  if (spec_.kind == CollectiveKind::broadcast) {
+    result_.parcel.body = group_.me == spec_.root ? spec_.parcel->body : run_->result();
+    return;
+  }
+  const size_t size = kernel::dtype_size(spec_.dtype);
+  const Span span = result_span(group_.me);
+  if (span.size() < elements()) {  // a part would keep the whole
+    result_.buffer = Blob::copy_of(run_->result().data() + span.begin * size, span.size() * size);
+  } else {
+    result_.buffer = run_->result();
+  }
+}
+
+}  // namespace actorhost

@@ -1,0 +1,116 @@
+#include "host/engine/collective/filtered_reduction.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kInput = "i";
+constexpr const char* kTotal = "t";
+
+}  // namespace
+
+FilteredReduction::FilteredReduction(const Place& place, CollectiveOp op, kernel::Dtype dtype, Blob input,
+                                     FilterStream& stream, Give give)
+    : place_(place),
+      op_(op),
+      dtype_(dtype),
+      input_(std::move(input)),
+      stream_(stream),
+      give_(std::move(give)),
+      result_(Blob::allocate(input_.size())),
+      inputs_(place.ranks),
+      got_input_(place.ranks),
+      got_total_(place.ranks) {
+  const bool combines = !place_.block(place_.rank).empty();
+  inputs_due_ = combines ? place_.ranks : 0;
+  for (uint32_t rank = 0; rank < place_.ranks; ++rank) totals_due_ += !place_.block(rank).empty();
+}
+
+/// A copy of what was kept, or zeros; null without error feedback.
+void* FilteredReduction::rest_of(Blob& kept, const Blob& before, size_t count) const {
+  if (!stream_.spec.feedback) return nullptr;
+  const size_t size = count * kernel::dtype_size(dtype_);
+  if (before.size() == size) {
+    kept = Blob::copy_of(before.data(), size);
+  } else {
+    kept = Blob::allocate(size);
+    if (size > 0) std::memset(kept.data(), 0, size);
+  }
+  return kept.data();
+}
+
+Status FilteredReduction::start() {
+  started_ = true;
+  if (place_.elements == 0) return {};
+  Filter filter(stream_.spec);
+  filter.begin(dtype_, place_.elements, input_.data(), rest_of(input_rest_, stream_.input_rest, place_.elements));
+  // Everybody begins with the next one, so that not all send to the same.
+  for (uint32_t i = 1; i <= place_.ranks; ++i) {
+    const uint32_t to = (place_.rank + i) % place_.ranks;
+    const Span block = place_.block(to);
+    if (block.empty()) continue;
+    const Blob coded = filter.piece(block.begin, block.size());
+    AH_TRY(to == place_.rank ? take_input(to, coded) : give(to, kInput, coded, block));
+  }
+  return {};
+}
+
+Status FilteredReduction::give(uint32_t to, const char* about, const Blob& coded, const Span& span) {
+  bytes_ += {size_of(span), coded.size()};
+  return give_(to, {about, coded});
+}
+
+Status FilteredReduction::take(uint32_t from, const Parcel& parcel) {
+  if (from < place_.ranks && parcel.about == kInput) return take_input(from, parcel.body);
+  if (from < place_.ranks && parcel.about == kTotal) return take_total(from, parcel.body);
+  return Error{Code::bad_data, "what was not due from it"};
+}
+
+Status FilteredReduction::take_input(uint32_t from, const Blob& coded) {
+  if (inputs_due_ == 0 || got_input_[from]) return Error{Code::bad_data, "what was not due from it"};
+  got_input_[from] = true;
+  inputs_[from] = coded;
+  return --inputs_due_ == 0 ? combine_inputs() : Status();
+}
+
+/// All inputs of this rank's block are here: their total goes to everybody.
+Status FilteredReduction::combine_inputs() {
+  const Span block = place_.block(place_.rank);
+  Blob total = Blob::allocate(size_of(block));
+  Blob other = Blob::allocate(place_.ranks > 1 ? size_of(block) : 0);
+  for (uint32_t rank = 0; rank < place_.ranks; ++rank) {
+    Blob& decoded = rank == 0 ? total : other;
+    AH_TRY(decode_filtered(inputs_[rank].view(), dtype_, block.size(), decoded.data()));
+    if (rank > 0) combine(op_, dtype_, block.size(), total.data(), total.data(), other.data());
+    inputs_[rank] = {};
+  }
+  actorhost::finish(op_, dtype_, block.size(), total.data(), place_.ranks);
+  const bool same = stream_.total_span.begin == block.begin && stream_.total_span.end == block.end;
+  Filter filter(stream_.spec);
+  const Blob coded = filter.encode(dtype_, block.size(), total.data(),
+                                   rest_of(total_rest_, same ? stream_.total_rest : Blob(), block.size()));
+  for (uint32_t i = 1; i < place_.ranks; ++i) {
+    AH_TRY(give((place_.rank + i) % place_.ranks, kTotal, coded, block));
+  }
+  return take_total(place_.rank, coded);
+}
+
+Status FilteredReduction::take_total(uint32_t from, const Blob& coded) {
+  const Span block = place_.block(from);
+  if (got_total_[from] || block.empty()) return Error{Code::bad_data, "what was not due from it"};
+  got_total_[from] = true;
+  --totals_due_;
+  return decode_filtered(coded.view(), dtype_, block.size(), result_.data() + size_of({0, block.begin}));
+}
+
+void FilteredReduction::keep() {
+  if (!stream_.spec.feedback || place_.elements == 0) return;
+  stream_.input_rest = std::move(input_rest_);
+  stream_.total_rest = std::move(total_rest_);
+  stream_.total_span = place_.block(place_.rank);
+}
+
+}  // namespace actorhost
