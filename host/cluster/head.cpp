@@ -447,7 +447,7 @@ bool Head::ready_for_servers(uint32_t action) const {
 
 void Head::on_whereabouts(const Frame& frame) {
   const auto asker = workers_.find(frame.src);
-  if (asker != workers_.end() && frame.meta.size() > 0) {
+  if (asker != workers_.end() && !frame.meta.empty()) {
     if (auto waiting = LongWait::decode(frame.meta.view())) {
       LongWait& known = asker->second.waiting;
       waiting->told = known.told + 1;
