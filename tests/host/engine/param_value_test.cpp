@@ -81,7 +81,7 @@ TEST_CASE("a tensor is put together from pieces in any order, and shared without
   std::vector<ParamTensor> pieces;
   for_each_chunk(whole, [&](ParamTensor piece) { pieces.push_back(std::move(piece)); });
   REQUIRE(pieces.size() == 3);
-  const auto built = [&](std::vector<size_t> order, bool shared, bool apart) {
+  const auto built = [&](const std::vector<size_t>& order, bool shared, bool apart) {
     ParamAssembler::Partial to;
     for (const size_t i : order) {
       ParamEntry entry{ParamKey::of("w").value(), pieces[i], 0};
