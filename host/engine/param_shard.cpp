@@ -1,7 +1,8 @@
 #include "host/engine/param_shard.hpp"
 
 #include <algorithm>
-#include <cstring>
+
+#include "host/engine/param_assembler.hpp"
 
 namespace actorhost {
 
@@ -9,42 +10,29 @@ namespace {
 
 std::string worker_name(NodeId worker) { return address_name(worker_address(worker)); }
 
-// `whole` has its first elements and is one more piece long now. Pieces that lie behind each other in one block, as
-// those of a worker in this process do, are not copied.
-void join(ParamTensor& whole, size_t have, const Blob& piece) {
-  if (have == 0) {
-    whole.data = piece;
-    return;
-  }
-  if (whole.data.size() == have) {
-    if (whole.data.extend(piece)) return;
-    Blob all = Blob::allocate(whole.bytes());
-    std::memcpy(all.data(), whole.data.data(), have);
-    whole.data = std::move(all);
-  }
-  std::memcpy(whole.data.data() + have, piece.data(), piece.size());
-}
-
-// Joins the pieces of each tensor; entries that are whole already are moved.
+// Joins the pieces of each tensor, without a copy where they lie behind each other in one block as those of a worker in
+// this process do; entries that are whole already are moved.
 Status join_pieces(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& out) {
   for (size_t i = 0; i < entries.size();) {
     ParamEntry& entry = entries[i++];
     auto* tensor = std::get_if<ParamTensor>(&entry.value);
     if (tensor != nullptr && !tensor->is_whole()) {
-      ParamTensor whole = ParamTensor::whole(tensor->type, tensor->shape, {});
+      const ParamTensor whole = ParamTensor::whole(tensor->type, tensor->shape, {});
+      ParamAssembler::Partial joined{{entry.key, {}, entry.step}};
       uint64_t next = 0;
       for (--i; next < whole.count; ++i) {
-        const auto* piece =
-            i < entries.size() && entries[i].key == entry.key ? std::get_if<ParamTensor>(&entries[i].value) : nullptr;
+        const auto* piece = i < entries.size() && entries[i].key == joined.entry.key
+                                ? std::get_if<ParamTensor>(&entries[i].value)
+                                : nullptr;
         if (piece == nullptr || piece->type != whole.type || piece->shape != whole.shape || piece->first != next ||
             piece->count == 0) {
-          return Error{Code::bad_data, "key " + entry.key.print() + ": the pieces of " + whole.print() +
+          return Error{Code::bad_data, "key " + joined.entry.key.print() + ": the pieces of " + whole.print() +
                                            " are not complete and in order"};
         }
-        join(whole, next * item_bytes(whole.type), piece->data);
         next += piece->count;
+        ParamAssembler::add(joined, std::move(entries[i]), true);
       }
-      out.push_back({entry.key, std::move(whole), entry.step});
+      out.push_back(std::move(joined.entry));
     } else {
       out.push_back(std::move(entry));
     }

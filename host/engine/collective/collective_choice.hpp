@@ -1,5 +1,5 @@
 #pragma once
-// Which algorithm a call takes, by what it does, bytes and ranks, from measurement; or as the user forces it. All ranks
+// Which algorithm a call takes, by what it does, bytes and ranks, or as the user forces it. All ranks
 // of a call know the same of it and so choose the same. Plain values.
 
 #include <cstddef>

@@ -58,10 +58,11 @@ local function for_sharing(tbl, gives, me)
   return gives
 end
 
--- The end of an operation that gives the table new partitions at their owners: kept when all ranks could combine.
+-- The end of an operation that combines: the table gets what came of it when all ranks could. With `got`, what came from
+-- each, partitions are at their owners and may be shared.
 local function conclude(call, tbl, values, weights, got)
   local shared
-  if values and tbl.shared then shared = sharing.publish(values, got) end
+  if values and got and tbl.shared then shared = sharing.publish(values, got) end
   local concluded, message, code = parcels.conclude(call, not values and weights --[[@as string]] or nil, function()
     if shared then sharing.withdraw(shared) end
   end)
@@ -113,9 +114,8 @@ function Table:reduce(root, options)
   local values, weights = own, own_weights
   if me == root then values, weights = combined(self, got, me, n) end
   local concluded
-  concluded, message, code = parcels.conclude(call, not values and weights or nil)
+  concluded, message, code = conclude(call, self, values, weights)
   if not concluded then return nil, message, code end
-  sharing.replace(self, values, weights)
   return self
 end
 
@@ -179,9 +179,8 @@ function Table:allgather(options)
   if not got then return nil, me, n end
   local values, weights = combined(self, got, me, n)
   local concluded
-  concluded, message, code = parcels.conclude(call, not values and weights or nil)
+  concluded, message, code = conclude(call, self, values, weights)
   if not concluded then return nil, message, code end
-  sharing.replace(self, values, weights)
   return self
 end
 

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/engine/param_client.hpp"
+#include "host/engine/param_assembler.hpp"
 #include "tests/host/engine/engine_values.hpp"
 
 using namespace actorhost;
