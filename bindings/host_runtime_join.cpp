@@ -1,8 +1,10 @@
 // How a host gets into its run: the job, its place among the hosts, the cluster, what it begins with.
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include <unistd.h>
 
@@ -150,7 +152,13 @@ Status HostRuntime::join_cluster() {
   if (may_listen) {
     AH_TRY(may_listen_at(*endpoint_, options_));
     if (options_.isolate) AH_TRY(may_join_at(*endpoint_, options_));  // its children do
-    listened = open_cluster(head_config(base, endpoint_url(*endpoint_)));
+    const ClusterConfig head = head_config(base, endpoint_url(*endpoint_));
+    listened = open_cluster(head);
+    // Of two that begin to listen in the same instant the kernel may refuse both: they try again at different times.
+    if (!listened && listened.error().code == Code::io && !must_listen) {
+      std::this_thread::sleep_for(std::chrono::microseconds(1000 + random_number() % 10'000));
+      listened = open_cluster(head);
+    }
     if (listened || must_listen || listened.error().code != Code::io) return listened;
   }
   AH_TRY(may_join_at(*endpoint_, options_));
