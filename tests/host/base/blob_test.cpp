@@ -1,5 +1,8 @@
 #include "host/base/blob.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include <catch2/catch.hpp>
 
 using namespace actorhost;
@@ -18,4 +21,20 @@ TEST_CASE("a blob grows by what lies right behind it in the same block, and by n
   CHECK(first.extend(block.slice(5, 1)));
   CHECK(first.view() == "abcdef");
   CHECK(first.data() == block.data());
+}
+
+TEST_CASE("a blob's bytes are aligned and its own, whatever their number") {
+  std::vector<Blob> blobs;
+  for (const size_t size : {1, 2, 63, 64, 65, 511, 512, 1000, 1024, 4095, 4096, 4097, 65535, 65536, 300000}) {
+    for (int i = 0; i < 3; ++i) {
+      blobs.push_back(Blob::allocate(size));
+      CHECK(reinterpret_cast<uintptr_t>(blobs.back().data()) % kBlobAlignment == 0);
+      std::fill_n(blobs.back().data(), size, static_cast<std::byte>(blobs.size()));
+    }
+  }
+  for (size_t i = 0; i < blobs.size(); ++i) {
+    const auto whole = static_cast<std::byte>(i + 1);
+    CHECK(std::count(blobs[i].data(), blobs[i].data() + blobs[i].size(), whole) ==
+          static_cast<std::ptrdiff_t>(blobs[i].size()));
+  }
 }
