@@ -71,6 +71,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   bool is_head() const noexcept { return process_ == 0; }
   /// The newest table; epoch 0 before the start.
   MembershipPtr membership() const;
+  /// Its epoch, without a lock: asked before every call.
+  uint64_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
   /// Ids of this process's workers, in order.
   std::vector<NodeId> local_workers() const;
   /// The mailbox that has been attached for a worker of this process, its data service or its courier, since it has
@@ -79,6 +81,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::shared_ptr<Mailbox> take_mailbox(Address address);
   /// How the run ended, once it has.
   std::optional<EndMessage> end() const;
+  bool ended() const noexcept { return ended_.load(std::memory_order_acquire); }
   /// The head's settings and arguments, which hold everywhere.
   const std::map<std::string, std::string>& settings() const noexcept { return settings_; }
   const std::vector<std::string>& args() const noexcept { return args_; }
@@ -175,6 +178,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::atomic<ProcessId> process_{kNoProcess};
   std::atomic<LinkId> head_link_{0};
   std::atomic<bool> mail_open_{false};  // mailboxes_ has been filled
+  std::atomic<uint64_t> epoch_{0};      // of membership_
+  std::atomic<bool> ended_{false};      // end_ is there
 
   mutable std::mutex mutex_;  // guards what follows up to the next blank line
   std::condition_variable changed_;

@@ -159,6 +159,7 @@ void Cluster::adopt(MembershipPtr table) {
   {
     std::lock_guard lock(mutex_);
     membership_ = std::move(table);
+    epoch_.store(membership_->epoch(), std::memory_order_release);
     changed_.notify_all();
   }
   events_.cluster_changed();
@@ -202,6 +203,7 @@ bool Cluster::set_end(const EndMessage& end) {
   std::lock_guard lock(mutex_);
   if (end_) return false;
   end_ = end;
+  ended_.store(true, std::memory_order_release);
   changed_.notify_all();
   return true;
 }

@@ -33,19 +33,18 @@ std::string Node::name() const {
 }
 
 bool Node::refresh() {
-  MembershipPtr newest = cluster_.membership();
-  if (newest->epoch() == membership_->epoch()) return false;
-  membership_ = std::move(newest);
+  if (cluster_.epoch() == membership_->epoch()) return false;
+  membership_ = cluster_.membership();
   return true;
 }
 
 Status Node::check() {
   if (stop_requested()) return Error{Code::interrupted, "interrupted"};
-  if (const auto end = cluster_.end(); end && !(end->ok && role() == Role::worker)) {
+  if (const auto end = cluster_.ended() ? cluster_.end() : std::nullopt; end && !(end->ok && role() == Role::worker)) {
     if (end->ok) return Error{Code::interrupted, "the run is over"};
     return Error{Code::aborted, end->message};
   }
-  if (watched_epoch_ && cluster_.membership()->epoch() != *watched_epoch_) {
+  if (watched_epoch_ && cluster_.epoch() != *watched_epoch_) {
     return Error{Code::peer_lost, "the membership has changed"};
   }
   if (wait_.awaited.empty()) return {};
