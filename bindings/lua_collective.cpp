@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <xxhash.h>
 
@@ -75,6 +76,10 @@ double number_field(lua_State* L, int table, const char* key, double otherwise) 
   return value;
 }
 
+void add_group(std::string& signature, const CollectiveGroup& group) {
+  if (!group.name.empty()) signature += " in group '" + group.name + "'";
+}
+
 Call call_at(lua_State* L, int table, CollectiveKind kind) {
   Engine& engine = engine_of(L);
   Call call;
@@ -90,7 +95,7 @@ Call call_at(lua_State* L, int table, CollectiveKind kind) {
   spec.choice.reproducible = lua_toboolean(L, -1) != 0;
   lua_pop(L, 1);
   spec.signature = spec.name;
-  if (!call.group->name.empty()) spec.signature += " in group '" + call.group->name + "'";
+  add_group(spec.signature, *call.group);
   if (const std::string about = text_field(L, table, "about"); !about.empty()) spec.signature += " " + about;
   if (spec.choice.reproducible) spec.signature += " reproducible";
   lua_getfield(L, table, "async");
@@ -113,6 +118,13 @@ std::string layout_of(const TensorValue& tensor) {
   std::string text = tensor.dtype == kernel::Dtype::f32 ? "float32[" : "float64[";
   for (size_t i = 0; i < tensor.shape.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(tensor.shape[i]);
   return text + "]";
+}
+
+void add_operands(std::string& signature, CollectiveOp op, const TensorValue& tensor) {
+  signature += ' ';
+  signature += collective_op_name(op);
+  signature += ' ';
+  signature += layout_of(tensor);
 }
 
 /// The place of the `root`-th of those whom the call's arguments are made for, which has to be there.
@@ -248,7 +260,7 @@ int reduction(lua_State* L) {
                          std::string(check_text(L, 4, "op", "collective")) + "'");
   }
   TensorValue value = tensor_at(L, 3);
-  spec.signature += std::string(" ") + collective_op_name(spec.op) + " " + layout_of(value);
+  add_operands(spec.signature, spec.op, value);
   spec.dtype = value.dtype;
   spec.input = std::move(value.bytes);
   if (kind == CollectiveKind::allreduce) set_filter(L, call, layout_of(value));
@@ -345,6 +357,38 @@ CollectiveGroup& group_at(lua_State* L, int index) {
   return number == 0 ? engine.collectives.everybody() : *engine.named[number - 1];
 }
 
+/// allreduce(group, tensor, op, out) -> true, with the result in the empty tensor `out`; or nil, message, code. The way
+/// of loops, which give no options and so need no table of them. false: not for here, `reduction` does it or says what
+/// is wrong; so where the membership has changed, which callbacks are to be told of first.
+int allreduce(lua_State* L) {
+  Node& node = NodeContext::of(L).node;
+  CallSpec spec;
+  const bool named = lua_type(L, 3) == LUA_TSTRING;
+  const bool plain = node.role() == Role::worker && node.cluster().epoch() == node.membership().epoch() &&
+                     (lua_isnil(L, 3) || (named && parse_collective_op(lua_tostring(L, 3), spec.op)));
+  auto value = plain ? find_tensor(L, 2) : std::nullopt;
+  if (!value) {
+    lua_pushboolean(L, 0);
+    return 1;
+  }
+  CollectiveGroup& group = group_at(L, 1);
+  spec.kind = CollectiveKind::allreduce;
+  spec.name = "allreduce";
+  spec.where = user_position(L);
+  spec.signature = spec.name;
+  add_group(spec.signature, group);
+  add_operands(spec.signature, spec.op, *value);
+  spec.dtype = value->dtype;
+  spec.input = std::exchange(value->bytes, {});
+  auto result = engine_of(L).collectives.run(group, std::move(spec));
+  if (!result) return failure(L, result.error());
+  count(group, *result);
+  value->bytes = std::move(result->buffer);
+  fill_tensor(L, 4, std::move(*value));
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
 void push_place(lua_State* L, std::optional<uint32_t> place) {
   if (place) {
     lua_pushinteger(L, static_cast<lua_Integer>(*place));
@@ -415,17 +459,11 @@ int group(lua_State* L) {
 int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   Kept<Engine>::keep(L, kEngine, std::make_shared<Engine>(context.node, context.shared.meetings));
-  static const luaL_Reg kFunctions[] = {{"barrier", guarded<barrier>},
-                                        {"reduction", guarded<reduction>},
-                                        {"broadcast", guarded<broadcast>},
-                                        {"exchange", guarded<exchange>},
-                                        {"test", guarded<test>},
-                                        {"wait", guarded<wait>},
-                                        {"place", guarded<place>},
-                                        {"members", guarded<members>},
-                                        {"group", guarded<group>},
-                                        {"stats", guarded<stats>},
-                                        {nullptr, nullptr}};
+  static const luaL_Reg kFunctions[] = {
+      {"barrier", guarded<barrier>},     {"reduction", guarded<reduction>}, {"allreduce", guarded<allreduce>},
+      {"broadcast", guarded<broadcast>}, {"exchange", guarded<exchange>},   {"test", guarded<test>},
+      {"wait", guarded<wait>},           {"place", guarded<place>},         {"members", guarded<members>},
+      {"group", guarded<group>},         {"stats", guarded<stats>},         {nullptr, nullptr}};
   luaL_newmetatable(L, kPending);
   lua_pushcfunction(L, let_go);
   lua_setfield(L, -2, "__gc");

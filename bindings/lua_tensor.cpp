@@ -1,6 +1,7 @@
 #include "bindings/lua_tensor.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -65,6 +66,22 @@ int open_module(lua_State* L) {
 
 constexpr int kCdata = 10;  // LuaJIT's own type, which lua.h does not name
 
+// Raises where the bytes are not as many as the shape says.
+void check_bytes(lua_State* L, const TensorValue& value) {
+  const auto bytes = tensor_bytes(value.dtype, value.shape);
+  if (bytes && *bytes == value.bytes.size()) return;
+  raise_at_user(L, "a tensor of " + std::to_string(value.bytes.size()) + " bytes does not have the shape it claims");
+}
+
+void adopt(lua_State* L, ah_tensor& out, TensorValue value) {
+  if (reinterpret_cast<uintptr_t>(value.bytes.data()) % dtype_size(value.dtype) != 0) {
+    value.bytes = Blob::copy_of(value.bytes.view());
+  }
+  const View geometry =
+      kernel::row_major(value.bytes.data(), value.dtype, static_cast<int>(value.shape.size()), value.shape.data());
+  adopt(tensor_state(L), out, std::move(value.bytes), geometry);
+}
+
 }  // namespace
 
 std::optional<size_t> tensor_bytes(Dtype dtype, std::span<const int64_t> shape) {
@@ -93,7 +110,13 @@ bool is_tensor(lua_State* L, int index) {
 }
 
 TensorValue tensor_at(lua_State* L, int index, bool copy) {
-  if (!is_tensor(L, index)) raise_bad_argument(L, index, "tensor", "tensor_at", "tensor");
+  auto value = find_tensor(L, index, copy);
+  if (!value) raise_bad_argument(L, index, "tensor", "tensor_at", "tensor");
+  return std::move(*value);
+}
+
+std::optional<TensorValue> find_tensor(lua_State* L, int index, bool copy) {
+  if (!is_tensor(L, index)) return std::nullopt;
   const ah_tensor& t = *static_cast<const ah_tensor*>(lua_topointer(L, index));
   const View view = view_of(t);
   TensorValue value;
@@ -113,22 +136,22 @@ TensorValue tensor_at(lua_State* L, int index, bool copy) {
 }
 
 void push_tensor(lua_State* L, TensorValue value) {
-  const auto bytes = tensor_bytes(value.dtype, value.shape);
-  if (!bytes || *bytes != value.bytes.size()) {
-    raise_at_user(L, "a tensor of " + std::to_string(value.bytes.size()) + " bytes does not have the shape it claims");
-  }
+  check_bytes(L, value);
   push_function(L, kAdopt);
-  if (reinterpret_cast<uintptr_t>(value.bytes.data()) % dtype_size(value.dtype) != 0) {
-    value.bytes = Blob::copy_of(value.bytes.view());
-  }
   ah_tensor made{};
-  const View geometry =
-      kernel::row_major(value.bytes.data(), value.dtype, static_cast<int>(value.shape.size()), value.shape.data());
-  adopt(tensor_state(L), made, std::move(value.bytes), geometry);
+  adopt(L, made, std::move(value));
   lua_pushlightuserdata(L, &made);  // turned into cdata at once
   const int status = lua_pcall(L, 1, 1, 0);
   if (made.context_ != nullptr) tensor_state(L).api.release(&made);
   if (status != 0) lua_error(L);
+}
+
+void fill_tensor(lua_State* L, int index, TensorValue value) {
+  check_bytes(L, value);
+  assert(lua_type(L, index) == kCdata);
+  auto& tensor = *static_cast<ah_tensor*>(const_cast<void*>(lua_topointer(L, index)));
+  assert(tensor.context_ == nullptr);
+  adopt(L, tensor, std::move(value));
 }
 
 void open_tensor(Vm& vm) {

@@ -33,10 +33,16 @@ bool is_tensor(lua_State* L, int index);
 /// The tensor at `index`, which has to be one. Shares its memory when it is contiguous, else copies. Lua may write into
 /// shared memory later: who keeps the bytes beyond the call or hands them to another thread sets `copy`.
 TensorValue tensor_at(lua_State* L, int index, bool copy = false);
+/// The same of what may be something else.
+std::optional<TensorValue> find_tensor(lua_State* L, int index, bool copy = false);
 
 /// Pushes a tensor on `value.bytes`, which it shares: the caller hands over the only right to write. Bytes whose
 /// address or size doesn't suit the type are copied or refused (a Lua error).
 void push_tensor(lua_State* L, TensorValue value);
+
+/// The same into the empty tensor at `index`, which the standard library has just made: quicker than making one from
+/// here.
+void fill_tensor(lua_State* L, int index, TensorValue value);
 
 /// Registers the FFI table "tensor" and the module "actor.c.tensor". Called by open_standard_modules.
 void open_tensor(Vm& vm);

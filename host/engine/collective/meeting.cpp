@@ -13,7 +13,6 @@ namespace {
 
 constexpr uint64_t kCalledOff = uint64_t{1} << 31;
 constexpr size_t kChunkBytes = size_t{32} << 10;  // combined and handed on while it is in the first cache
-constexpr double kSpinSeconds = 30e-6;            // a sleep and its waking cost about as much
 constexpr size_t kRememberedErrors = 64;
 
 uint32_t number_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
@@ -22,14 +21,6 @@ uint64_t state_of(uint32_t number, uint64_t rest) { return uint64_t{number} << 3
 
 bool reduces(CollectiveKind kind) {
   return kind == CollectiveKind::allreduce || kind == CollectiveKind::reduce || kind == CollectiveKind::reduce_scatter;
-}
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
 }
 
 }  // namespace
@@ -144,7 +135,7 @@ Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32
   if (fits.ok()) take_part(round, me, spec, result);
   // Who has only looked at what the meeting itself holds need not wait for the others.
   const bool looked_at_others = !fits.ok() || (spec.kind != CollectiveKind::barrier && !small);
-  if (looked_at_others) finish_together(round, number);
+  if (looked_at_others) finish_together(round, number, me);
   self.left.store(number, std::memory_order_release);
   if (!fits.ok()) return fits.error();
   return result;
@@ -152,17 +143,9 @@ Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32
 
 Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const CallSpec& spec, double deadline,
                              uint32_t me, const Waiting& waiting) {
-  static const bool kSpins = std::thread::hardware_concurrency() > 1;
-  int seen = look(round, number);
-  if (seen == 0 && kSpins && ranks_ <= std::thread::hardware_concurrency()) {
-    const double until = node.clock().now() + kSpinSeconds;
-    while ((seen = look(round, number)) == 0) {
-      for (int i = 0; i < 32 && (seen = look(round, number)) == 0; ++i) relax();
-      if (seen != 0 || node.clock().now() >= until) break;
-    }
-  }
-  if (seen == 0) {
-    Rank& self = members_[me];
+  Rank& self = members_[me];
+  int seen = 0;
+  if (!self.brief.until([&] { return (seen = look(round, number)) != 0; }, ranks_)) {
     {
       std::lock_guard lock(self.mutex);
       if (!self.wake) self.wake = node.port().waker();
@@ -296,7 +279,7 @@ void Meeting::take_part(Round& round, uint32_t me, const CallSpec& spec, CallRes
 }
 
 /// Until all have done their part, which takes no longer than the copying does.
-void Meeting::finish_together(Round& round, uint32_t number) {
+void Meeting::finish_together(Round& round, uint32_t number, uint32_t me) {
   uint64_t seen = round.finished.load(std::memory_order_acquire);
   for (;;) {
     const uint64_t now = number_of(seen) == number ? seen + 1 : state_of(number, 1);
@@ -308,10 +291,11 @@ void Meeting::finish_together(Round& round, uint32_t number) {
     round.finished.notify_all();
     return;
   }
-  for (int i = 0; i < 2000 && count_of(seen) < ranks_; ++i) {
-    relax();
+  const auto all_done = [&] {
     seen = round.finished.load(std::memory_order_acquire);
-  }
+    return number_of(seen) != number || count_of(seen) == ranks_;
+  };
+  if (members_[me].brief.until(all_done, ranks_)) return;
   while (number_of(seen) == number && count_of(seen) < ranks_) {
     round.finished.wait(seen, std::memory_order_acquire);
     seen = round.finished.load(std::memory_order_acquire);

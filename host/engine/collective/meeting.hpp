@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "host/cluster/node.hpp"
+#include "host/engine/collective/brief_wait.hpp"
 #include "host/engine/collective/collective_call.hpp"
 
 namespace actorhost {
@@ -64,6 +65,7 @@ class Meeting {
     std::atomic<bool> asleep{false};
     std::atomic<uint32_t> entered{0};  // its newest round
     std::atomic<uint32_t> left{0};
+    BriefWait brief;   // its own thread's
     std::mutex mutex;  // guards what follows
     std::function<void()> wake;
     std::string line;  // of its newest call in the script, for messages
@@ -86,7 +88,7 @@ class Meeting {
   Status check(const Round& round, const CallSpec& spec, const Waiting& waiting) const;
   void take_part(Round& round, uint32_t me, const CallSpec& spec, CallResult& result);
   void combine_span(const Round& round, const CallSpec& spec, Span span, std::byte* out) const;
-  void finish_together(Round& round, uint32_t number);
+  void finish_together(Round& round, uint32_t number, uint32_t me);
 
   const uint32_t ranks_;
   std::array<Round, kRounds> rounds_;

@@ -6,7 +6,9 @@ local check = require("actor.check")
 local c = require("actor.c.collective")
 local filters = require("actor.filter")
 local tensor = require("actor.tensor")
+local base = require("actor.tensor.base")
 local calls = require("actor.collective.call")
+local new_tensor, settle = base.new, base.settle
 local prepare, finish, place, tell = calls.prepare, calls.finish, calls.place, calls.tell
 
 local M = {}
@@ -148,6 +150,16 @@ local function checked_op(op, fn)
 end
 
 function M.allreduce(group, value, op, options)
+  if options == nil then
+    local out = new_tensor()
+    local done, message, code = c.allreduce(group, value, op, out)
+    if done then
+      settle()
+      return out
+    elseif code then
+      return nil, message, code
+    end
+  end
   local call = prepare(group, "allreduce", options, allreduce_options)
   local function post(result) return deliver(result, value, options) end
   op = checked_op(op, "collective.allreduce")

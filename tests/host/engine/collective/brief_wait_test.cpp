@@ -1,0 +1,35 @@
+#include "host/engine/collective/brief_wait.hpp"
+
+#include <atomic>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+
+TEST_CASE("a brief wait ends as soon as what it waits for is there, and at some time without it") {
+  for (const uint32_t threads : {1U, 2U, 1000U}) {
+    BriefWait wait;
+    int asked = 0;
+    CHECK(wait.until([&] { return ++asked == 1; }, threads));
+    CHECK(asked == 1);
+    CHECK(wait.until([&] { return ++asked == 2; }, threads));
+    CHECK_FALSE(wait.until([] { return false; }, threads));
+  }
+}
+
+TEST_CASE("two threads that wait briefly for each other get on, however many waits it takes") {
+  std::atomic<int> turn{0};
+  const auto play = [&](int me) {
+    BriefWait wait;
+    for (int i = 0; i < 2000; ++i) {
+      while (!wait.until([&] { return turn.load() % 2 == me; }, 2)) {
+      }
+      ++turn;
+    }
+  };
+  std::thread other(play, 1);
+  play(0);
+  other.join();
+  CHECK(turn == 4000);
+}
