@@ -212,6 +212,15 @@ int barrier(lua_State* L) {
   });
 }
 
+/// join_point(call) -> how many have come in; or nil, message, code
+int join_point(lua_State* L) {
+  Call call = call_at(L, 1, CollectiveKind::broadcast);
+  auto late = engine_of(L).collectives.join_point(std::move(call.spec), call.timeout);
+  if (!late) return failure(L, late.error());
+  lua_pushinteger(L, static_cast<lua_Integer>(*late));
+  return 1;
+}
+
 /// The field `filter` of the call: what its data goes through, with what error feedback keeps under its field `stream`.
 void set_filter(lua_State* L, Call& call, const std::string& layout) {
   lua_getfield(L, 1, "filter");
@@ -459,11 +468,19 @@ int group(lua_State* L) {
 int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   Kept<Engine>::keep(L, kEngine, std::make_shared<Engine>(context.node, context.shared.meetings));
-  static const luaL_Reg kFunctions[] = {
-      {"barrier", guarded<barrier>},     {"reduction", guarded<reduction>}, {"allreduce", guarded<allreduce>},
-      {"broadcast", guarded<broadcast>}, {"exchange", guarded<exchange>},   {"test", guarded<test>},
-      {"wait", guarded<wait>},           {"place", guarded<place>},         {"members", guarded<members>},
-      {"group", guarded<group>},         {"stats", guarded<stats>},         {nullptr, nullptr}};
+  static const luaL_Reg kFunctions[] = {{"barrier", guarded<barrier>},
+                                        {"join_point", guarded<join_point>},
+                                        {"reduction", guarded<reduction>},
+                                        {"allreduce", guarded<allreduce>},
+                                        {"broadcast", guarded<broadcast>},
+                                        {"exchange", guarded<exchange>},
+                                        {"test", guarded<test>},
+                                        {"wait", guarded<wait>},
+                                        {"place", guarded<place>},
+                                        {"members", guarded<members>},
+                                        {"group", guarded<group>},
+                                        {"stats", guarded<stats>},
+                                        {nullptr, nullptr}};
   luaL_newmetatable(L, kPending);
   lua_pushcfunction(L, let_go);
   lua_setfield(L, -2, "__gc");

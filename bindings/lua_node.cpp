@@ -91,15 +91,26 @@ int find_source(lua_State* L) {
   return 2;
 }
 
-/// workers() -> ids in rank order, as of the last refresh
-int workers(lua_State* L) {
-  const auto& list = node_of(L).membership().workers();
-  lua_createtable(L, static_cast<int>(list.size()), 0);
-  for (size_t i = 0; i < list.size(); ++i) {
-    lua_pushinteger(L, static_cast<lua_Integer>(list[i].id));
+int push_ids(lua_State* L, const std::vector<NodeId>& ids) {
+  lua_createtable(L, static_cast<int>(ids.size()), 0);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    lua_pushinteger(L, static_cast<lua_Integer>(ids[i]));
     lua_rawseti(L, -2, static_cast<int>(i) + 1);
   }
   return 1;
+}
+
+/// workers() -> ids in rank order, as of the last refresh
+int workers(lua_State* L) {
+  std::vector<NodeId> ids;
+  for (const Member& member : node_of(L).membership().workers()) ids.push_back(member.id);
+  return push_ids(L, ids);
+}
+
+/// at_work() -> as `workers`, without those that wait until they are let into the others' collectives
+int at_work(lua_State* L) {
+  Node& node = node_of(L);
+  return push_ids(L, take(L, node.at_work(node.membership())));
 }
 
 /// flags() -> the run's flags that the standard library looks at
@@ -179,6 +190,7 @@ int open_node(lua_State* L) {
       {"sleep", guarded<sleep_seconds>},
       {"find_source", guarded<find_source>},
       {"workers", guarded<workers>},
+      {"at_work", guarded<at_work>},
       {"flags", guarded<flags>},
       {"status", guarded<status>},
       {"status_columns", guarded<status_columns>},

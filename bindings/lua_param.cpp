@@ -322,7 +322,7 @@ int server_start(lua_State* L) {
   config.update = update_at(L, 2);
   config.update.shared = state.shared = boolean_field(L, 2, "shared");
   config.run.run = run_of(state.action);
-  config.run.members = state.channel.members();
+  config.run.members = take(L, state.channel.members());
   config.run.merge = merge_at(L, 2);
   config.run.local_schedule = boolean_field(L, 2, "local_schedule");
   config.run.seconds = number_field(L, 2, "seconds", kForever);

@@ -140,6 +140,10 @@ void NodeThread::run() {
     }
     Status ran = (*vm)->run(shared_.job.text(), "@" + shared_.job.name());
     if (ran && node_.role() == Role::server) ran = serve_values(**vm);
+    if (node_.left_out()) {
+      shared_.log.warn(node_.name(), ran.ok() ? "has joined too late to take part" : first_line(ran.error().message));
+      ran = {};
+    }
     if (ran && node_.role() == Role::worker) {
       shared_.cluster.report_ended(node_.index(), node_.actions());
     } else if (!ran) {

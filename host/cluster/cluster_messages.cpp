@@ -167,6 +167,7 @@ namespace {
 void put_waiting(Packer& out, const LongWait& waiting) {
   out.put(waiting.number).put(clipped(waiting.what)).put(static_cast<uint32_t>(waiting.absent.size()));
   for (const NodeId id : waiting.absent) out.put(id);
+  out.put(static_cast<uint8_t>(waiting.outside));
 }
 
 LongWait get_waiting(Unpacker& in) {
@@ -175,6 +176,7 @@ LongWait get_waiting(Unpacker& in) {
   waiting.what = in.text();
   waiting.absent.resize(in.count(sizeof(NodeId)));
   for (NodeId& id : waiting.absent) id = in.get<NodeId>();
+  waiting.outside = in.get<uint8_t>() != 0;
   return waiting;
 }
 
@@ -206,7 +208,7 @@ std::string Whereabouts::encode(const std::vector<Whereabouts>& list) {
 
 Result<std::vector<Whereabouts>> Whereabouts::decode(std::string_view bytes) {
   Unpacker in(bytes);
-  std::vector<Whereabouts> list(in.count(34));
+  std::vector<Whereabouts> list(in.count(35));
   for (Whereabouts& w : list) {
     w.id = in.get<NodeId>();
     w.actions = in.get<uint32_t>();

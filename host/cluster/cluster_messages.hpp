@@ -128,6 +128,7 @@ struct LongWait {
   std::string what = {};            // "allreduce sum float32[3] at job.lua:7"
   std::vector<NodeId> absent = {};  // who has to come
   uint32_t told = 0;                // how often it has said so; counted by the head
+  bool outside = false;             // it has come late, and waits until it may take part in the others' collectives
 
   std::string encode() const;
   static Result<LongWait> decode(std::string_view bytes);

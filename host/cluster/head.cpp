@@ -157,6 +157,7 @@ void Head::admit(double now) {
   for (const Member& member : admission->workers) {
     workers.push_back(member);
     workers_[member.id] = Worker{member.process};
+    if (first) founders_ = std::max(founders_, member.id + 1);
   }
   publish(std::move(workers));
   if (first) return;
@@ -170,7 +171,8 @@ void Head::publish(std::vector<Member> workers) {
   for (const auto& [id, process] : processes_) {
     if (process.admitted) infos.push_back(process.info);
   }
-  membership_ = std::make_shared<const Membership>(membership_->epoch() + 1, std::move(workers), std::move(infos));
+  membership_ =
+      std::make_shared<const Membership>(membership_->epoch() + 1, std::move(workers), std::move(infos), founders_);
   output_.prepare(*membership_);
   const Blob table = Blob::copy_of(membership_->encode());
   for (const auto& [id, process] : processes_) {
@@ -412,7 +414,8 @@ void Head::on_module_find(const Frame& frame) {
 }
 
 /// Servers that have served a run make way for those of the next one. Nobody may be speaking with the old ones then, so
-/// the change waits until every live worker has entered the action and what the old ones served is on record, and then
+/// the change waits until every live worker has entered the action (or waits
+/// to be let into the others' collectives) and what the old ones served is on record, and then
 /// until they have ended.
 void Head::start_waiting_servers() {
   if (over_) return;
@@ -441,8 +444,10 @@ bool Head::ready_for_servers(uint32_t action) const {
   for (uint32_t earlier = 0; earlier < action; ++earlier) {
     if (!actions_.finished(earlier)) return false;
   }
-  return std::all_of(workers_.begin(), workers_.end(),
-                     [action](const auto& entry) { return entry.second.ended || entry.second.actions > action; });
+  return std::all_of(workers_.begin(), workers_.end(), [action](const auto& entry) {
+    const Worker& worker = entry.second;
+    return worker.ended || worker.actions > action || worker.waiting.outside;
+  });
 }
 
 void Head::on_whereabouts(const Frame& frame) {
@@ -452,6 +457,7 @@ void Head::on_whereabouts(const Frame& frame) {
       LongWait& known = asker->second.waiting;
       waiting->told = known.told + 1;
       known = std::move(*waiting);
+      if (known.outside) start_waiting_servers();
     }
   }
   std::vector<Whereabouts> list;

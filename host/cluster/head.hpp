@@ -120,6 +120,7 @@ class Head {
   FailureDetector detector_;
   ActionLog actions_;
   MembershipPtr membership_ = std::make_shared<const Membership>();
+  NodeId founders_ = 0;  // the ids that the run began with are below
   std::map<ProcessId, Process> processes_;
   std::map<NodeId, Worker> workers_;
   std::map<Pair, double> broken_;    // processes without a link that should have one, and since when

@@ -6,8 +6,8 @@
 
 namespace actorhost {
 
-Membership::Membership(uint64_t epoch, std::vector<Member> workers, std::vector<ProcessInfo> processes)
-    : epoch_(epoch), workers_(std::move(workers)), processes_(std::move(processes)) {
+Membership::Membership(uint64_t epoch, std::vector<Member> workers, std::vector<ProcessInfo> processes, NodeId founders)
+    : epoch_(epoch), founders_(founders), workers_(std::move(workers)), processes_(std::move(processes)) {
   std::sort(workers_.begin(), workers_.end(), [](const Member& a, const Member& b) { return a.id < b.id; });
   std::sort(processes_.begin(), processes_.end(),
             [](const ProcessInfo& a, const ProcessInfo& b) { return a.process < b.process; });
@@ -49,7 +49,7 @@ std::string Membership::describe(Address address) const {
 
 std::string Membership::encode() const {
   Packer out;
-  out.put(epoch_).put(static_cast<uint32_t>(workers_.size()));
+  out.put(epoch_).put(founders_).put(static_cast<uint32_t>(workers_.size()));
   for (const Member& member : workers_) out.put(member.id).put(member.process);
   out.put(static_cast<uint32_t>(processes_.size()));
   for (const ProcessInfo& info : processes_) out.put(info.process).put(info.host).put(info.url);
@@ -59,6 +59,7 @@ std::string Membership::encode() const {
 Result<Membership> Membership::decode(std::string_view bytes) {
   Unpacker in(bytes);
   const auto epoch = in.get<uint64_t>();
+  const auto founders = in.get<NodeId>();
   std::vector<Member> workers(in.count(8));
   for (Member& member : workers) {
     member.id = in.get<NodeId>();
@@ -71,7 +72,7 @@ Result<Membership> Membership::decode(std::string_view bytes) {
     info.url = in.text();
   }
   if (!in.done()) return Error{Code::bad_data, "malformed membership table"};
-  Membership table(epoch, std::move(workers), std::move(processes));
+  Membership table(epoch, std::move(workers), std::move(processes), founders);
   if (!table.sound()) return Error{Code::bad_data, "contradictory membership table"};
   return table;
 }

@@ -29,9 +29,11 @@ class Membership {
  public:
   Membership() = default;
   /// Live workers and processes in any order; they are put in id order, which is rank order.
-  Membership(uint64_t epoch, std::vector<Member> workers, std::vector<ProcessInfo> processes);
+  Membership(uint64_t epoch, std::vector<Member> workers, std::vector<ProcessInfo> processes, NodeId founders = 0);
 
   uint64_t epoch() const noexcept { return epoch_; }
+  /// The workers that the run began with have the ids below; those above have joined late.
+  NodeId founders() const noexcept { return founders_; }
   /// Live workers in id order; a worker's place here is its rank.
   const std::vector<Member>& workers() const noexcept { return workers_; }
   /// In order of their numbers.
@@ -56,6 +58,7 @@ class Membership {
   bool sound() const noexcept;
 
   uint64_t epoch_ = 0;
+  NodeId founders_ = 0;
   std::vector<Member> workers_;
   std::vector<ProcessInfo> processes_;
 };

@@ -157,6 +157,18 @@ Result<SourceText> Node::find_source(const std::string& name) {
   return SourceText{std::string(text), reply->chunk};
 }
 
+Result<std::vector<NodeId>> Node::at_work(const Membership& membership) {
+  std::vector<NodeId> ids;
+  for (const Member& member : membership.workers()) ids.push_back(member.id);
+  if (ids.empty() || ids.back() < membership.founders()) return ids;
+  const auto list = whereabouts();
+  if (!list) return list.error();
+  for (const Whereabouts& w : *list) {
+    if (w.waiting.outside) std::erase(ids, w.id);
+  }
+  return ids;
+}
+
 Result<std::vector<Whereabouts>> Node::whereabouts(const LongWait* waiting) {
   const std::string meta = waiting != nullptr ? waiting->encode() : std::string();
   auto frame = ask_head(make_frame(cluster_kind::whereabouts, self_, service_address(0), ++questions_, meta),

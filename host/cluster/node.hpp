@@ -5,6 +5,7 @@
 // Every wait goes through here. It ends with Code::interrupted when the run is asked to stop, Code::aborted (or the
 // run's own error) when it has failed elsewhere, and Code::peer_lost when one of the awaited addresses is gone.
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -86,6 +87,12 @@ class Node {
   /// Records an action's value for those who start late.
   void finish_action(uint32_t index, Blob value);
   uint32_t actions() const noexcept { return actions_; }
+  /// This worker has joined late and goes on where the others are: it takes no action that they are past.
+  void skip_actions(uint32_t entered) noexcept { actions_ = std::max(actions_, entered); }
+
+  /// This worker has joined too late to take part: its script may end where it is, as if it had come to its end.
+  void leave_out() noexcept { left_out_ = true; }
+  bool left_out() const noexcept { return left_out_; }
 
   /// Makes sure that shards run which serve action `action`, or any (kAnyAction). Waits until all live workers have
   /// entered that action.
@@ -93,6 +100,10 @@ class Node {
 
   /// A module or file of the job: this machine's copy if the rendezvous host's is the same, else the text from there.
   Result<SourceText> find_source(const std::string& name);
+
+  /// The live workers of a membership, in id order, without those that have joined late and wait outside of the others'
+  /// collectives: they take no action before they are let in.
+  Result<std::vector<NodeId>> at_work(const Membership& membership);
 
   /// Where the others are, for a wait that has become long; with `waiting` the others hear of that wait when they ask.
   Result<std::vector<Whereabouts>> whereabouts(const LongWait* waiting = nullptr);
@@ -117,6 +128,7 @@ class Node {
   std::optional<uint64_t> watched_epoch_;  // another one ends the wait
   uint32_t actions_ = 0;
   uint32_t questions_ = 0;
+  bool left_out_ = false;
   std::atomic<bool> stop_{false};
 };
 

@@ -34,6 +34,6 @@ ParamChannel::Changes NodeChannel::changes() {
   return changes;
 }
 
-std::vector<NodeId> NodeChannel::members() const { return ids_of(*seen_); }
+Result<std::vector<NodeId>> NodeChannel::members() { return node_.at_work(*seen_); }
 
 }  // namespace actorhost

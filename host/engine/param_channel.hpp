@@ -58,8 +58,8 @@ class NodeChannel final : public ParamChannel {
   Status receive(std::vector<Frame>& out, double deadline) override;
   Changes changes() override;
 
-  /// The workers that `changes` counts from.
-  std::vector<NodeId> members() const;
+  /// The workers that `changes` counts from, without those who wait elsewhere until they may join in.
+  Result<std::vector<NodeId>> members();
 
  private:
   Node& node_;

@@ -237,6 +237,16 @@ TEST_CASE("custom_barrier keeps to its rule") {
   CHECK_THAT(run.out, Contains("steps ahead of the slowest"));
 }
 
+TEST_CASE("elastic_training finds the line on any number of nodes") {
+  const JobFolder folder;
+  const int n = GENERATE(1, 3);
+  const Words flags = GENERATE(Words{}, Words{"--isolate"});
+  const Finished run = folder.run(with(with(nodes(n), flags), {example("elastic_training.lua")}));
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out == std::to_string(n) + " workers from step 0 on\ny = 3.00 x + 1.00\n");
+}
+
 TEST_CASE("late_join counts the work of everybody") {
   const JobFolder folder;
   const int n = GENERATE(1, 2, 3);

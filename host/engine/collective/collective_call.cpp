@@ -83,8 +83,8 @@ Status CollectiveCall::begin() {
     coming_ = root_sends;
     if (small) inputs_[0] = inline_input();
   } else {
-    const Announce announce{group_.world,     group_.epoch,    group_.actions, small,      root_sends.bytes,
-                            root_sends.about, spec_.signature, spec_.where,    spec_.stale};
+    const Announce announce{group_.world,     group_.epoch,    group_.actions, small,       root_sends.bytes,
+                            root_sends.about, spec_.signature, spec_.where,    spec_.stale, group_.joined};
     Blob input = small && spec_.stale.empty() ? inline_input() : Blob();
     bytes_sent_ += input.size();
     AH_TRY(wiring_.send(0, collective_kind::announce, announce.encode(route_to(0)), std::move(input)));
@@ -125,6 +125,7 @@ Status CollectiveCall::take_word(const Frame& frame) {
   if (frame.kind == collective_kind::failed) {
     Failure failure = Failure::decode(frame.meta.view());
     news_ = failure.epoch;
+    joined_ = failure.joined;
     end(std::move(failure.error));
   }
   if (frame.kind == collective_kind::missing) {
@@ -153,6 +154,7 @@ Status CollectiveCall::on_announce(uint32_t from, const Frame& frame) {
 }
 
 Status CollectiveCall::check(uint32_t from, const Announce& announce) {
+  joined_ = std::max(joined_, announce.joined);
   if (!announce.stale.empty()) {
     news_ = announce.epoch;
     return Error{Code::peer_lost, spec_.name + ": " + announce.stale};
@@ -317,8 +319,9 @@ void CollectiveCall::abandon(const Error& error) {
 
 Status CollectiveCall::fail(const Error& error) {
   news_ = std::max(news_, wiring_.epoch());
+  joined_ = std::max(joined_, group_.joined);
   for (uint32_t member = 1; member < group_.members; ++member) {
-    AH_TRY(wiring_.send(member, collective_kind::failed, Failure{news_, error}.encode(route_to(member)), {}));
+    AH_TRY(wiring_.send(member, collective_kind::failed, Failure{news_, error, joined_}.encode(route_to(member)), {}));
   }
   end(error);
   return {};

@@ -93,6 +93,7 @@ class CollectiveCall {
     std::vector<std::string> lines{};
     std::vector<uint32_t> homes{};  // the process of each member; empty: each has its own
     uint32_t processes = 0;         // how many these are; 0 where `homes` is empty
+    NodeId joined = 0;              // all workers with ids below make everybody's calls, as far as this rank knows
   };
   struct Wiring {
     /// Sends a frame of this call to a member. A member that is gone is no error.
@@ -126,6 +127,8 @@ class CollectiveCall {
   const Status& outcome() const { return *outcome_; }
   /// When somebody is lost: the epoch in which all ranks know of it.
   uint64_t news() const noexcept { return news_; }
+  /// As Group::joined, as far as the ranks that disagree on it have said.
+  NodeId joined() const noexcept { return joined_; }
   CallResult& result() noexcept { return result_; }
   /// Asks the leader whom the call waits for.
   Status ask();
@@ -207,6 +210,7 @@ class CollectiveCall {
   bool done_ = false;              // this rank has all that it is owed
   bool given_up_ = false;
   uint64_t news_ = 0;
+  NodeId joined_ = 0;
   std::optional<Status> outcome_;
   CallResult result_;
   const char* algorithm_ = "";

@@ -37,7 +37,8 @@ std::string Announce::encode(const Route& route) const {
       .put(about)
       .put(signature)
       .put(where)
-      .put(stale);
+      .put(stale)
+      .put(joined);
   return std::move(out).bytes();
 }
 
@@ -53,6 +54,7 @@ Result<Announce> Announce::decode(std::string_view meta) {
   out.signature = in.text();
   out.where = in.text();
   out.stale = in.text();
+  out.joined = in.get<NodeId>();
   if (!in.done()) return malformed("announcement");
   return out;
 }
@@ -131,7 +133,7 @@ Result<Missing> Missing::decode(std::string_view meta) {
 std::string Failure::encode(const Route& route) const {
   Packer out;
   route.put(out);
-  out.put(epoch).put(error.code).put(error.message);
+  out.put(epoch).put(error.code).put(error.message).put(joined);
   return std::move(out).bytes();
 }
 
@@ -141,7 +143,29 @@ Failure Failure::decode(std::string_view meta) {
   out.epoch = in.get<uint64_t>();
   const auto code = in.get<Code>();
   out.error = {code > Code::internal ? Code::internal : code, std::string(in.text())};
+  out.joined = in.get<NodeId>();
   if (!in.done()) return {0, malformed("verdict")};
+  return out;
+}
+
+std::string JoinPoint::encode() const {
+  Packer out;
+  out.put(calls).put(async_calls).put(actions).put(epoch).put(late).put(static_cast<uint32_t>(ids.size()));
+  for (const NodeId id : ids) out.put(id);
+  return std::move(out).bytes();
+}
+
+Result<JoinPoint> JoinPoint::decode(std::string_view bytes) {
+  Unpacker in(bytes);
+  JoinPoint out;
+  out.calls = in.get<uint32_t>();
+  out.async_calls = in.get<uint32_t>();
+  out.actions = in.get<uint32_t>();
+  out.epoch = in.get<uint64_t>();
+  out.late = in.get<uint32_t>();
+  out.ids.resize(in.count(sizeof(NodeId)));
+  for (NodeId& id : out.ids) id = in.get<NodeId>();
+  if (!in.done() || out.late > out.ids.size()) return malformed("join_point");
   return out;
 }
 

@@ -2,20 +2,24 @@
 // The frames of a collective. `tag` is the call's number; every meta begins with a Route. Decoders check all bounds.
 //
 //   announce  member -> leader  Route world:u64 epoch:u64 actions:u32 inlined:u8 bytes:u64 about:text signature:text
-//                               where:text stale:text; body: its input, where that is small; bytes and about: what the
-//                               root of a broadcast will send; stale: not empty where the call can only fail
+//                               where:text stale:text joined:u32; body: its input, where that is small; bytes and
+//                               about: what the root of a broadcast will send; stale: not empty where the call can only
+//                               fail; joined: all workers with ids below make everybody's calls, as far as it knows
 //   done      member -> leader  Route; this rank has all that the call owes it
 //   trouble   member -> leader  Route epoch:u64 code:u32 message:text; this rank cannot go on
 //   result    leader -> member  Route; body: what the call gives this rank
 //   go        leader -> member  Route bytes:u64 about:text; all have announced: the large inputs may travel
 //   commit    leader -> member  Route; all are done
-//   failed    leader -> member  Route epoch:u64 code:u32 message:text; the call has failed, on every rank. Who is told
-//                               that somebody is lost makes no further call before it knows of the epoch
+//   failed    leader -> member  Route epoch:u64 code:u32 message:text joined:u32; the call has failed, on every rank.
+//                               Who is told that somebody is lost makes no further call before it knows of the epoch
 //   piece     any -> any        Route world:u64 begin:u64; body: elements of a schedule's buffer
 //   parcel    any -> any        Route world:u64 offset:u64 total:u64 about:text; body: bytes of what one gives another
 //   who       member -> leader  Route; whom does the call wait for?
 //   missing   leader -> member  Route n:u32 absent:u32*n m:u32 unfinished:u32*m; members that have not announced, and
 //                               those that have but are not done
+//   knock     late -> leader    Route; a worker that has joined late waits for join_point
+//   let_in    member -> late    body: calls:u32 async_calls:u32 actions:u32 epoch:u64 late:u32 n:u32 id:u32*n; what
+//                               join_point has given those who made it
 
 #include <cstdint>
 #include <optional>
@@ -42,6 +46,8 @@ inline constexpr auto piece = Kind{0x0207};
 inline constexpr auto parcel = Kind{0x0208};
 inline constexpr auto who = Kind{0x0209};
 inline constexpr auto missing = Kind{0x020a};
+inline constexpr auto knock = Kind{0x020b};
+inline constexpr auto let_in = Kind{0x020c};
 inline constexpr auto last = Kind{0x020f};  // of the collectives' own
 
 constexpr bool is_one(Kind kind) noexcept { return kind >= announce && kind <= missing; }
@@ -76,6 +82,7 @@ struct Announce {
   std::string signature;
   std::string where;
   std::string stale = {};
+  NodeId joined = 0;
 
   std::string encode(const Route& route) const;
   static Result<Announce> decode(std::string_view meta);
@@ -119,10 +126,24 @@ struct Missing {
 struct Failure {
   uint64_t epoch = 0;
   Error error;
+  NodeId joined = 0;
 
   std::string encode(const Route& route) const;
   /// What it says, or that it says nothing that can be read.
   static Failure decode(std::string_view meta);
+};
+
+/// What join_point gives everybody, and tells those whom it lets in.
+struct JoinPoint {
+  uint32_t calls = 0;        // of everybody, made and
+  uint32_t async_calls = 0;  // started before
+  uint32_t actions = 0;      // that they have entered
+  uint64_t epoch = 0;        // in which all of `ids` are there
+  std::vector<NodeId> ids;   // who makes everybody's calls from now on
+  uint32_t late = 0;         // so many of these, the last ones, since now
+
+  std::string encode() const;
+  static Result<JoinPoint> decode(std::string_view bytes);
 };
 
 /// "rank 2", "ranks 0, 2"

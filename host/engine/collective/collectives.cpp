@@ -22,9 +22,11 @@ bool nothing(const Frame& /*frame*/) { return false; }
 
 std::vector<NodeId> Collectives::members_of(const CollectiveGroup& group) {
   node_.refresh();
+  const bool from_outside = node_.role() != Role::worker;  // such a one hears of no join_point
   std::vector<NodeId> ids;
   for (const Member& member : node_.membership().workers()) {
-    if (group.name.empty() || std::binary_search(group.ids.begin(), group.ids.end(), member.id)) {
+    if (group.name.empty() ? from_outside || member.id < joined_
+                           : std::binary_search(group.ids.begin(), group.ids.end(), member.id)) {
       ids.push_back(member.id);
     }
   }
@@ -53,6 +55,7 @@ Status Collectives::drop_leftovers(const CollectiveGroup& group) {
   if (node_.port().kept() == 0) return {};
   std::vector<Frame> dropped;
   const auto old = [&](const Frame& frame) {
+    if (frame.kind == collective_kind::let_in) return true;  // every member tells that
     if (!collective_kind::is_one(frame.kind) || static_cast<int32_t>(frame.tag - group.calls) >= 0) return false;
     const auto route = Route::of(frame);
     return !route || route->group == group.id;
@@ -87,10 +90,12 @@ Result<Collectives::Live> Collectives::look(const CollectiveGroup& group, const 
     if (std::find(homes.begin(), homes.end(), home) == homes.end()) homes.push_back(home);
   }
   live.group.processes = static_cast<uint32_t>(homes.size());
+  live.group.joined = joined_;
   return live;
 }
 
 Result<Collectives::Placing> Collectives::place(CollectiveGroup& group) {
+  AH_TRY(come_in());
   Placing placing;
   group.placed = members_of(group);
   const auto self = std::find(group.placed.begin(), group.placed.end(), node_.index());
@@ -155,6 +160,7 @@ Result<Collectives::Live> Collectives::enter(CollectiveGroup& group, CallSpec& s
 
 Result<std::shared_ptr<AsyncCall>> Collectives::start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
                                                       double timeout) {
+  AH_TRY(come_in());
   auto live = enter(group, spec);
   if (!live) return live.error();
   auto call = calls.start({std::move(spec), live->group, ++group.async_calls, std::move(live->ids),
@@ -189,6 +195,7 @@ Result<CallResult> Collectives::wait(AsyncCalls& calls, const std::shared_ptr<As
 }
 
 Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, double timeout) {
+  AH_TRY(come_in());
   ++group.calls;
   auto entered = enter(group, spec);
   if (!entered) return entered.error();
@@ -238,6 +245,7 @@ Result<CallResult> Collectives::meet(CollectiveGroup& group, const Live& live, c
   waiting.on_stray = [&](const Frame& frame) -> Status {
     if (frame.kind == collective_kind::failed) {
       Failure failure = Failure::decode(frame.meta.view());
+      joined_ = std::max(joined_, failure.joined);
       AH_TRY(catch_up(failure.epoch));
       return std::move(failure.error);
     }
@@ -278,7 +286,7 @@ void Collectives::fail_for_all(const CollectiveGroup& group, const Live& live, c
   const double deadline = node_.clock().now() + kForWord;
   for (uint32_t member = 1; member < live.group.members; ++member) {
     (void)send(group, live.ids[member], collective_kind::failed,
-               Failure{node_.newest_membership()->epoch(), error}.encode({group.id, 0, member}), {}, deadline);
+               Failure{node_.newest_membership()->epoch(), error, joined_}.encode({group.id, 0, member}), {}, deadline);
   }
 }
 
@@ -307,6 +315,7 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
     if (!call.lines()[member].empty()) group.lines[live.ids[member]] = call.lines()[member];
   }
   AH_TRY(catch_up(call.news()));
+  joined_ = std::max(joined_, call.joined());
   if (!call.outcome().ok()) return call.outcome().error();
   if (node_.log().enabled(LogLevel::debug)) {
     choices_.log(node_.log(), node_.name(),

@@ -43,7 +43,8 @@ struct CollectiveGroup {
 
 class Collectives {
  public:
-  Collectives(Node& node, Meetings& meetings) : node_(node), meetings_(meetings) {}
+  Collectives(Node& node, Meetings& meetings)
+      : node_(node), meetings_(meetings), joined_(node.membership().founders()) {}
 
   CollectiveGroup& everybody() noexcept { return everybody_; }
   /// The live members of a group as of now; what a script's `root` and results are counted by. Looks for a new
@@ -63,6 +64,10 @@ class Collectives {
   /// Starts the call beside this thread. The input must not be written before it is done.
   Result<std::shared_ptr<AsyncCall>> start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
                                            double timeout = kForever);
+  /// Everybody's call that lets in who has joined late and waits for it, in id order; how many these are. A worker that
+  /// has joined late makes no collective before that: its first one, whichever it is, waits for the others' join_point,
+  /// and is then the next that everybody makes; if it is this one, it is that of the others.
+  Result<uint32_t> join_point(CallSpec spec, double timeout = kForever);
   /// Until the call is done, for up to `seconds` (Code::timeout; it goes on then). The result may be taken once.
   Result<CallResult> wait(AsyncCalls& calls, const std::shared_ptr<AsyncCall>& call, double seconds);
 
@@ -72,6 +77,15 @@ class Collectives {
     std::vector<NodeId> before;  // where others made the call before this one
     CollectiveCall::Group group;
   };
+
+  bool outside() const noexcept { return node_.role() == Role::worker && node_.index() >= joined_; }
+  /// Until this worker has been let in, where it has joined late.
+  Status come_in() { return outside() ? wait_outside() : Status(); }
+  Status wait_outside();
+  Status look_for_an_end(const std::string& what, bool& ended_before);
+  Status take_place(const JoinPoint& point);
+  Result<std::vector<NodeId>> who_knocks();
+  Status let_in(const JoinPoint& point);
 
   Result<Live> look(const CollectiveGroup& group, const std::string& name);
   /// The same for a call that is made or started now; marks it as stale where it has to tell of a loss.
@@ -94,7 +108,10 @@ class Collectives {
   Node& node_;
   Meetings& meetings_;
   CollectiveGroup everybody_;
-  uint32_t waits_ = 0;  // numbers them
+  uint32_t waits_ = 0;           // numbers them
+  NodeId joined_;                // all workers with ids below make everybody's calls
+  uint32_t late_ = 0;            // how many came in with this one
+  std::set<NodeId> knocking_{};  // leader: who has asked to be let in
   ChoiceLog choices_;
 };
 

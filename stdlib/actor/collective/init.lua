@@ -5,6 +5,7 @@
 local check = require("actor.check")
 local node = require("actor.c.node")
 local c = require("actor.c.collective")
+local calls = require("actor.collective.call")
 local tensors = require("actor.collective.tensors")
 
 ---@class actor.Collectives operations of one group; those of `actor.collective` itself are everybody's
@@ -126,6 +127,24 @@ for name, method in pairs(Group) do
     M[name] = function(...) return method(everybody, ...) end
   end
 end
+
+local join_point = { prefix = "collective.", kinds = { timeout = "number?" } }
+
+---Lets in the workers that have joined the run late (`--nnodes MIN:MAX`). Every worker makes this call, like any
+---collective; where nobody is waiting it costs what a barrier does. Until then `rank`, `size` and all collectives are of
+---those who are in; from the call on they count the new ones too, whose ranks follow behind, and the script sees to it
+---that these get what the others have: `if join_point() > 0 then model = broadcast(model) end`.
+---
+---A worker that has joined late runs the script from its beginning. Actions that are over give it their recorded values;
+---its first collective, whatever it is, waits for the others' next join_point. If it is this function itself, it returns
+---with theirs; another one is the first that all make together after it, and from there on the late worker takes the
+---actions that the others take. When they come to their end without another join_point it is not needed: its script ends
+---there.
+---@param options? {timeout?: number} seconds for the call; a late worker waits as long as the others go on
+---@return integer|nil late how many have come in, the same on every rank
+---@return string? message "join_point: rank 2 lost"
+---@return string? code
+function M.join_point(options) return c.join_point(calls.prepare(0, "join_point", options, nil, join_point)) end
 
 local locks, events = require("actor.collective.lock"), require("actor.collective.events")
 M.lock = locks.lock

@@ -74,7 +74,7 @@ local function new_master(options, partitions)
   local master = {
     options = options, partitions = partitions, state = options.state, version = 0, updates = 0, fresh = false,
     newest = {}, rounds = {}, counted = {}, seen = {}, given = {}, owner = {}, awaited = {}, lost = {}, members = {},
-    workers = node.workers(), uneven = true, pushes = {}, tensors = {},
+    workers = node.at_work(), uneven = true, pushes = {}, tensors = {},
   }
   for p = 1, partitions do
     master.rounds[p], master.counted[p], master.seen[p], master.awaited[p] = 0, -1, -1, true

@@ -10,13 +10,13 @@ namespace {
 
 Membership sample() {
   return Membership(7, {{9, 2}, {1, 0}, {4, 1}, {3, 0}},
-                    {{2, "gamma:3", ""}, {0, "alpha:1", "tcp://10.0.0.1:5"}, {1, "beta:2", "tcp://10.0.0.2:6"}});
+                    {{2, "gamma:3", ""}, {0, "alpha:1", "tcp://10.0.0.1:5"}, {1, "beta:2", "tcp://10.0.0.2:6"}}, 4);
 }
 
 /// The bytes of a table that says exactly this, in this order, whether it makes sense or not.
 std::string table_bytes(const std::vector<Member>& workers, const std::vector<ProcessInfo>& processes) {
   const auto part = [](uint32_t value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); };
-  std::string bytes = part(1) + part(0) + part(static_cast<uint32_t>(workers.size()));
+  std::string bytes = part(1) + part(0) + part(2) + part(static_cast<uint32_t>(workers.size()));
   for (const Member& member : workers) bytes += part(member.id) + part(member.process);
   bytes += part(static_cast<uint32_t>(processes.size()));
   for (const ProcessInfo& info : processes) bytes += part(info.process) + part(0) + part(0);
@@ -66,6 +66,7 @@ TEST_CASE("a table survives encoding") {
   const auto copy = Membership::decode(sample().encode());
   REQUIRE(copy.ok());
   CHECK(copy->epoch() == 7);
+  CHECK(copy->founders() == 4);
   REQUIRE(copy->size() == 4);
   CHECK(copy->workers()[3].id == 9);
   CHECK(copy->workers()[3].process == 2);
@@ -110,6 +111,6 @@ TEST_CASE("hostile bytes never make a table that contradicts itself") {
 
 TEST_CASE("a count that the bytes cannot hold is refused before anything is reserved") {
   std::string bytes = table_bytes({}, {});
-  bytes[8] = bytes[9] = bytes[10] = bytes[11] = static_cast<char>(0xff);
+  bytes[12] = bytes[13] = bytes[14] = bytes[15] = static_cast<char>(0xff);
   CHECK_FALSE(Membership::decode(bytes).ok());
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "host/net/sim_transport.hpp"
+#include "tests/host/cluster/hostile_bytes.hpp"
 #include "tests/host/engine/collective/collective_ranks.hpp"
 
 using namespace actorhost;
@@ -149,6 +150,9 @@ class World {
     net_.at(time, [this, rank, number] { REQUIRE(calls_[rank].at(number)->ask().ok()); });
   }
 
+  /// Who makes everybody's calls, as the rank knows from now on.
+  void set_joined(uint32_t rank, NodeId joined) { joined_[rank] = joined; }
+
   void run() { net_.run_until(kForever); }
   CollectiveCall& call(uint32_t rank, uint32_t number) { return *calls_[rank].at(number); }
   bool dead(uint32_t rank) const { return dead_.count(rank) > 0; }
@@ -163,6 +167,7 @@ class World {
       group.homes.push_back(i / 2);
     }
     group.processes = (ranks_ + 1) / 2;
+    group.world = group.joined = joined_[rank];
     CollectiveCall::Wiring wiring;
     wiring.send = [this, rank, number](uint32_t to, Kind kind, std::string_view meta, Blob body) {
       if (dead_.count(to) > 0) return Status();
@@ -207,6 +212,7 @@ class World {
   const uint32_t ranks_;
   std::vector<std::map<uint32_t, std::unique_ptr<CollectiveCall>>> calls_;
   std::vector<std::map<uint32_t, std::vector<Frame>>> early_;
+  std::map<uint32_t, NodeId> joined_;
   std::set<uint32_t> dead_;
   std::map<uint32_t, std::set<uint32_t>> known_dead_;
 };
@@ -302,6 +308,33 @@ TEST_CASE("a call that a loss has still to be told in fails with it on all ranks
   }
 }
 
+TEST_CASE("ranks that know differently of a join_point agree after the call that tells of a loss") {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const auto ranks = static_cast<uint32_t>(2 + seed % 6);
+    World world(seed, ranks);
+    const Plan plan = random_plan(world.rng(), ranks);
+    std::vector<NodeId> joined;
+    for (uint32_t rank = 0; rank < ranks; ++rank) joined.push_back(ranks + (world.rng().below(2) == 0 ? 0U : 1U));
+    const NodeId newest = *std::max_element(joined.begin(), joined.end());
+    for (uint32_t number = 0; number < 2; ++number) {
+      const bool agreed = std::set<NodeId>(joined.begin(), joined.end()).size() == 1;
+      for (uint32_t rank = 0; rank < ranks; ++rank) world.set_joined(rank, joined[rank]);
+      if (number == 1) REQUIRE(agreed);
+      world.add(number, specs_of(plan, ranks), 3e-3);
+      world.run();
+      for (uint32_t rank = 0; rank < ranks; ++rank) {
+        INFO("seed " << seed << ", call " << number << ", rank " << rank << " of " << ranks);
+        CollectiveCall& call = world.call(rank, number);
+        REQUIRE(call.over());
+        REQUIRE(call.outcome().ok() == agreed);
+        if (!agreed) REQUIRE(call.outcome().error().code == Code::peer_lost);
+        joined[rank] = std::max(joined[rank], call.joined());
+      }
+    }
+    CHECK(joined == std::vector<NodeId>(ranks, newest));
+  }
+}
+
 TEST_CASE("when a rank cannot wait any longer all hear of the one that is late, not of the leader") {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     const auto ranks = static_cast<uint32_t>(3 + seed % 5);
@@ -375,6 +408,24 @@ TEST_CASE("one that cannot wait any longer ends the call everywhere") {
   waiting.kill_at(0, 1);  // rank 0 waits
   waiting.run();
   CHECK(waiting.call(0, 0).outcome().error().code == Code::peer_lost);
+}
+
+TEST_CASE("what a join_point tells survives encoding, and hostile bytes are refused or harmless") {
+  const JoinPoint good{7, 3, 2, 5, {0, 1, 4, 6}, 2};
+  const auto copy = JoinPoint::decode(good.encode());
+  REQUIRE(copy.ok());
+  CHECK(copy->encode() == good.encode());
+  CHECK(copy->ids == good.ids);
+  CHECK(copy->late == 2);
+  CHECK_FALSE(JoinPoint::decode(JoinPoint{7, 3, 2, 5, {0, 1}, 3}.encode()).ok());
+  const uint64_t seed = 0x5eed02;
+  INFO("seed " << seed);
+  const size_t refused = feed_hostile(good.encode(), seed, 3000, [](std::string_view bytes) {
+    const auto point = JoinPoint::decode(bytes);
+    if (point) REQUIRE(point->late <= point->ids.size());
+    return point.ok();
+  });
+  CHECK(refused > 1000);
 }
 
 TEST_CASE("hostile frames end a call with an error, or nothing, but never more") {

@@ -1,0 +1,151 @@
+// How workers that have joined late get into everybody's collectives.
+
+#include <algorithm>
+#include <utility>
+
+#include "host/engine/collective/collectives.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kAsk = 1;      // seconds between questions whether those inside have ended
+constexpr double kForWord = 5;  // seconds that a way to one who is let in may be full
+
+bool is_let_in(const Frame& frame) { return frame.kind == collective_kind::let_in; }
+
+}  // namespace
+
+/// The rank 0 of the moment hears the knocks, and decides at its own join_point who is let in.
+Result<uint32_t> Collectives::join_point(CallSpec spec, double timeout) {
+  if (outside()) {
+    AH_TRY(wait_outside());
+    return late_;
+  }
+  spec.kind = CollectiveKind::broadcast;
+  spec.placed = true;
+  auto placing = place(everybody_);
+  if (!placing) return placing.error();
+  spec.stale = std::move(placing->untold);
+  JoinPoint point;
+  const bool leads = placing->place == 0U;
+  if (leads) {
+    auto late = who_knocks();
+    if (!late) return late.error();
+    point = {everybody_.calls + 1, everybody_.async_calls,
+             node_.actions(),      node_.newest_membership()->epoch(),
+             everybody_.placed,    static_cast<uint32_t>(late->size())};
+    point.ids.insert(point.ids.end(), late->begin(), late->end());
+    const std::string bytes = point.encode();
+    spec.parcel = Parcel{"", Blob::copy_of(bytes)};
+  }
+  auto made = run(everybody_, std::move(spec), timeout);
+  if (!made) return made.error();
+  if (!leads) {
+    auto told = JoinPoint::decode(made->parcel.body.view());
+    if (!told) return told.error();
+    point = std::move(*told);
+  }
+  if (point.late > 0) AH_TRY(let_in(point));
+  return point.late;
+}
+
+/// In id order, so that everybody's ranks stay those of the whole run: who knocks waits for those before it.
+Result<std::vector<NodeId>> Collectives::who_knocks() {
+  std::vector<Frame> knocks;
+  const auto wanted = [](const Frame& frame) { return frame.kind == collective_kind::knock; };
+  AH_TRY(node_.port().receive_all(wanted, node_.clock().now(), knocks));
+  for (const Frame& knock : knocks) knocking_.insert(address_index(knock.src));
+  std::vector<NodeId> late;
+  for (const Member& member : node_.newest_membership()->workers()) {
+    if (member.id < joined_) continue;
+    if (!knocking_.contains(member.id)) break;
+    late.push_back(member.id);
+  }
+  return late;
+}
+
+/// Each who made the call tells them: whoever of these lives on, they hear of it.
+Status Collectives::let_in(const JoinPoint& point) {
+  AH_TRY(catch_up(point.epoch));
+  joined_ = std::max(joined_, point.ids.back() + 1);
+  everybody_.last = point.ids;
+  std::erase_if(knocking_, [this](NodeId id) { return id < joined_; });
+  const std::string bytes = point.encode();
+  const double deadline = node_.clock().now() + kForWord;
+  for (size_t i = point.ids.size() - point.late; i < point.ids.size(); ++i) {
+    AH_TRY(send(everybody_, point.ids[i], collective_kind::let_in, {}, Blob::copy_of(bytes), deadline));
+  }
+  return {};
+}
+
+Status Collectives::wait_outside() {
+  const std::string what = node_.name() + " has joined late";
+  node_.log().info(node_.name(), "has joined late: its first collective waits for the others' join_point()");
+  std::optional<NodeId> asked;
+  bool ended = false;
+  bool told = false;
+  double next = node_.clock().now() + kAsk;
+  std::vector<Frame> words;
+  while (words.empty()) {
+    AH_TRY(node_.check());
+    node_.refresh();
+    const NodeId leader = node_.membership().workers().front().id;
+    if (leader == node_.index()) {
+      node_.leave_out();
+      return Error{Code::interrupted, what + ", and all who could have let it in are lost"};
+    }
+    if (asked != leader) {
+      Packer meta;
+      Route{0, node_.index(), 0}.put(meta);
+      AH_TRY(send(everybody_, leader, collective_kind::knock, meta.bytes(), {}, kForever));
+      asked = leader;
+    }
+    AH_TRY(node_.receive_some(is_let_in, next, words));
+    if (!words.empty() || node_.clock().now() < next) continue;
+    AH_TRY(look_for_an_end(what, ended));
+    told = true;
+    next = node_.clock().now() + kAsk;
+  }
+  auto point = JoinPoint::decode(words.front().body.view());
+  if (!point) return point.error();
+  AH_TRY(take_place(*point));
+  if (!told) return {};
+  const LongWait over;
+  auto list = node_.whereabouts(&over);
+  return list ? Status() : list.error();
+}
+
+/// Twice, since the question may be quicker than the word that lets this one in.
+Status Collectives::look_for_an_end(const std::string& what, bool& ended_before) {
+  LongWait waiting{++waits_, what};
+  waiting.outside = true;
+  const auto list = node_.whereabouts(&waiting);
+  if (!list) return list.error();
+  const NodeId leader = node_.membership().workers().front().id;
+  const auto at = std::find_if(list->begin(), list->end(), [&](const Whereabouts& w) { return w.id == leader; });
+  const bool ended = at != list->end() && at->ended;
+  if (!ended || !std::exchange(ended_before, true)) return {};
+  for (const Whereabouts& w : *list) node_.skip_actions(w.actions);
+  node_.leave_out();
+  return Error{Code::interrupted, what +
+                                      ": the others have come to the end of their scripts without another "
+                                      "collective.join_point()"};
+}
+
+Status Collectives::take_place(const JoinPoint& point) {
+  AH_TRY(catch_up(point.epoch));
+  if (!std::binary_search(point.ids.begin(), point.ids.end(), node_.index())) {
+    return Error{Code::bad_data, "join_point has let in others than this worker"};
+  }
+  node_.skip_actions(point.actions);
+  joined_ = point.ids.back() + 1;
+  late_ = point.late;
+  everybody_.calls = point.calls;
+  everybody_.async_calls = point.async_calls;
+  everybody_.actions = node_.actions();
+  everybody_.last = point.ids;
+  return {};
+}
+
+}  // namespace actorhost
