@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
+#include <utility>
 
 #include <sys/mman.h>
 
@@ -41,13 +42,21 @@ BlockCache::Block BlockCache::take(size_t size) {
   {
     std::lock_guard lock(mutex_);
     block = find(size);
-    used_bytes_ += block.size;
+    if (block.data != nullptr) count(block.size);
   }
   if (block.data != nullptr) return block;
   block = allocate(size);
   std::lock_guard lock(mutex_);
-  used_bytes_ += block.size;
+  count(block.size);
   return block;
+}
+
+void BlockCache::count(size_t taken) noexcept {
+  used_bytes_ += taken;
+  most_now_ = std::max(most_now_, used_bytes_);
+  if (++taken_ < kWindow) return;
+  taken_ = 0;
+  most_before_ = std::exchange(most_now_, used_bytes_);
 }
 
 /// The latest one that wastes at most an eighth.
@@ -73,7 +82,9 @@ void BlockCache::give(Block block) noexcept {
     } catch (const std::bad_alloc&) {
       release(block);
     }
-    const size_t bound = std::min(std::max(used_bytes_, floor_bytes_), most_bytes_.load(std::memory_order_relaxed));
+    const size_t lately = std::max(most_now_, most_before_) - used_bytes_;
+    const size_t bound =
+        std::min(std::max({used_bytes_, floor_bytes_, lately}), most_bytes_.load(std::memory_order_relaxed));
     while (kept_bytes_ > bound) {
       kept_bytes_ -= kept_.front().size;
       surplus.splice(surplus.end(), kept_, kept_.begin());

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <list>
 #include <mutex>
@@ -14,8 +15,11 @@ class BlockCache {
  public:
   /// Smaller blocks are the allocator's.
   static constexpr size_t kMinBytes = size_t{64} << 10;
+  static constexpr uint32_t kWindow = 256;  // blocks taken, after which what was in use is past
 
-  /// Keeps up to `floor_bytes`, or as many as are in use, whichever is more.
+  /// Keeps up to `floor_bytes`, or as many as are in use, or as many as make up what was in use lately, while the last
+  /// hundreds of blocks were taken, whichever is most: who lets go of several blocks at a time, as a collector of
+  /// garbage does, gets all of them again.
   explicit BlockCache(size_t floor_bytes = size_t{64} << 20) : floor_bytes_(floor_bytes) {}
   ~BlockCache();
   BlockCache(const BlockCache&) = delete;
@@ -38,6 +42,7 @@ class BlockCache {
 
  private:
   Block find(size_t size);
+  void count(size_t taken) noexcept;
 
   const size_t floor_bytes_;
   std::atomic<size_t> most_bytes_{std::numeric_limits<size_t>::max()};
@@ -45,6 +50,10 @@ class BlockCache {
   std::list<Block> kept_;  // longest unused first
   size_t kept_bytes_ = 0;
   size_t used_bytes_ = 0;
+  // The most in use since every kWindow-th block was taken, and in the time before that.
+  size_t most_now_ = 0;
+  size_t most_before_ = 0;
+  uint32_t taken_ = 0;
 };
 
 }  // namespace actorhost

@@ -43,19 +43,21 @@ TEST_CASE("blocks are aligned and all theirs") {
   }
 }
 
-TEST_CASE("what is kept never exceeds the floor or what is in use, the longest unused goes first") {
+TEST_CASE("what is kept never exceeds the floor, what is in use or what was lately, the longest unused goes first") {
   BlockCache cache(4 * kMiB);
   std::vector<BlockCache::Block> blocks;
   for (int i = 0; i < 8; ++i) blocks.push_back(cache.take(kMiB));
-  for (int i = 0; i < 4; ++i) cache.give(blocks[static_cast<size_t>(i)]);
-  CHECK(cache.kept_bytes() == 4 * kMiB);
-  cache.give(blocks[4]);
-  CHECK(cache.kept_bytes() == 4 * kMiB);
+  for (int i = 0; i < 5; ++i) cache.give(blocks[static_cast<size_t>(i)]);
+  CHECK(cache.kept_bytes() == 5 * kMiB);
   const auto again = cache.take(kMiB);
   CHECK(again.data == blocks[4].data);
   cache.give(again);
   for (size_t i = 5; i < 8; ++i) cache.give(blocks[i]);
-  CHECK(cache.kept_bytes() == 4 * kMiB);
+  CHECK(cache.kept_bytes() == 8 * kMiB);
+  // All that was in use at a time is there again.
+  for (auto& block : blocks) block = cache.take(kMiB);
+  CHECK(cache.kept_bytes() == 0);
+  for (const auto& block : blocks) cache.give(block);
 
   BlockCache roomy(kMiB);
   const auto in_use = roomy.take(10 * kMiB);
@@ -64,7 +66,22 @@ TEST_CASE("what is kept never exceeds the floor or what is in use, the longest u
   for (const auto& block : others) roomy.give(block);
   CHECK(roomy.kept_bytes() == 9 * kMiB);
   roomy.give(in_use);
-  CHECK(roomy.kept_bytes() <= kMiB);
+  CHECK(roomy.kept_bytes() == 19 * kMiB);
+}
+
+TEST_CASE("what was in use long ago is not kept, nor what a limit forbids") {
+  BlockCache cache(kMiB);
+  cache.give(cache.take(100 * kMiB));
+  CHECK(cache.kept_bytes() == 100 * kMiB);
+  for (uint32_t i = 0; i < 2 * BlockCache::kWindow; ++i) cache.give(cache.take(kMiB));
+  CHECK(cache.kept_bytes() <= kMiB);
+
+  BlockCache limited(kMiB);
+  limited.limit(3 * kMiB);
+  std::vector<BlockCache::Block> blocks;
+  for (int i = 0; i < 8; ++i) blocks.push_back(limited.take(kMiB));
+  for (const auto& block : blocks) limited.give(block);
+  CHECK(limited.kept_bytes() == 3 * kMiB);
 }
 
 TEST_CASE("threads take and give blocks of one cache, each alone with what it holds") {
