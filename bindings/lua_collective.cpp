@@ -324,8 +324,32 @@ bool same_element(lua_State* L, int array, size_t place) {
   return same;
 }
 
-/// exchange(call, signature, gives, expects) -> array; or nil, message, code. gives[i] is for the i-th member, from 1,
-/// and absent where it gets nothing; expects[i] tells whether the i-th gives something. Both have a field `n`.
+int push_gets(lua_State* L, CallResult result) {
+  const auto n = static_cast<int>(result.gets.size());
+  lua_createtable(L, n, 1);
+  for (int i = 0; i < n; ++i) {
+    auto& got = result.gets[static_cast<size_t>(i)];
+    if (!got) continue;
+    push_parcel(L, std::move(*got));
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_pushinteger(L, static_cast<lua_Integer>(n));
+  lua_setfield(L, -2, "n");
+  return 1;
+}
+
+int push_joined(lua_State* L, CallResult result) {
+  std::vector<PackedValue> parts;
+  for (auto& got : std::exchange(result.gets, {})) {
+    if (got) parts.push_back({std::move(got->about), std::move(got->body)});
+  }
+  expect(L, push_rows(L, std::move(parts)));
+  return 1;
+}
+
+/// exchange(call, signature, gives, expects, joined) -> array, or `joined` one tensor of the rows of all; or nil,
+/// message, code. gives[i] is for the i-th member, from 1, and absent where it gets nothing; expects[i] tells whether
+/// the i-th gives something. Both have a field `n`.
 int exchange(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::exchange);
   CallSpec& spec = call.spec;
@@ -347,16 +371,9 @@ int exchange(lua_State* L) {
     spec.expects[i] = lua_toboolean(L, -1) != 0;
     lua_pop(L, 2);
   }
-  return run_or_start(L, call, [n](lua_State* state, CallResult&& result) {
-    lua_createtable(state, static_cast<int>(n), 1);
-    for (size_t i = 0; i < n; ++i) {
-      if (!result.gets[i]) continue;
-      push_parcel(state, std::move(*result.gets[i]));
-      lua_rawseti(state, -2, static_cast<int>(i + 1));
-    }
-    lua_pushinteger(state, static_cast<lua_Integer>(n));
-    lua_setfield(state, -2, "n");
-    return 1;
+  spec.joined = lua_toboolean(L, 5) != 0;
+  return run_or_start(L, call, [joined = spec.joined](lua_State* state, CallResult&& result) {
+    return joined ? push_joined(state, std::move(result)) : push_gets(state, std::move(result));
   });
 }
 

@@ -1,5 +1,6 @@
 #include "bindings/packed_values.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -87,6 +88,44 @@ Status push_mixed(lua_State* L, Unpacker& in, const Blob& body) {
   return decoded;
 }
 
+/// What is nothing but a tensor.
+Result<TensorValue> read_tensor(PackedValue value) {
+  Unpacker in(value.head);
+  const auto form = in.get<Form>();
+  size_t bytes = 0;
+  auto tensor = get_layout(in, bytes);
+  if (form != Form::tensor || !tensor || !in.done() || bytes != value.body.size()) return malformed();
+  tensor->bytes = std::move(value.body);
+  return std::move(*tensor);
+}
+
+bool same_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  return a.size() == b.size() && std::equal(a.begin() + 1, a.end(), b.begin() + 1);
+}
+
+/// The bytes of all behind each other; takes them.
+Blob join(std::vector<TensorValue>& parts) {
+  Blob whole;
+  size_t total = 0;
+  bool lie_so = true;
+  for (TensorValue& part : parts) {
+    total += part.bytes.size();
+    if (part.bytes.empty()) continue;
+    if (whole.empty()) {
+      whole = part.bytes;
+    } else {
+      lie_so = lie_so && whole.extend(part.bytes);
+    }
+  }
+  if (!lie_so) {
+    whole = Blob::allocate(total);
+    std::byte* to = whole.data();
+    for (const TensorValue& part : parts) to = std::copy_n(part.bytes.data(), part.bytes.size(), to);
+  }
+  parts.clear();  // so that the block has one holder
+  return whole;
+}
+
 /// The encoding and the tensors behind each other.
 PackedValue mixed(const std::string& encoding, const std::vector<TensorValue>& tensors) {
   Packer head;
@@ -146,12 +185,29 @@ Status push_packed(lua_State* L, PackedValue value) {
     lua_pushnil(L);
     return {};
   }
-  if (form != Form::tensor) return malformed();
-  size_t bytes = 0;
-  auto tensor = get_layout(in, bytes);
-  if (!tensor || !in.done() || bytes != value.body.size()) return malformed();
-  tensor->bytes = std::move(value.body);
+  auto tensor = read_tensor(std::move(value));
+  if (!tensor) return tensor.error();
   push_whole(L, std::move(*tensor));
+  return {};
+}
+
+Status push_rows(lua_State* L, std::vector<PackedValue> parts) {
+  std::vector<TensorValue> tensors;
+  for (PackedValue& part : parts) {
+    auto tensor = read_tensor(std::move(part));
+    if (!tensor) return tensor.error();
+    if (tensor->shape.empty()) tensor->shape.push_back(1);
+    const TensorValue& first = tensors.empty() ? *tensor : tensors.front();
+    if (tensor->dtype != first.dtype || !same_rows(tensor->shape, first.shape)) return malformed();
+    tensors.push_back(std::move(*tensor));
+  }
+  if (tensors.empty()) return malformed();
+  TensorValue whole{{}, tensors.front().dtype, tensors.front().shape};
+  whole.shape[0] = 0;
+  for (const TensorValue& tensor : tensors) whole.shape[0] += tensor.shape[0];
+  if (!tensor_bytes(whole.dtype, whole.shape)) return malformed();
+  whole.bytes = join(tensors);
+  push_whole(L, std::move(whole));
   return {};
 }
 

@@ -11,6 +11,7 @@
 // In a body each part begins at a multiple of 64 bytes.
 
 #include <string>
+#include <vector>
 
 #include "host/base/result.hpp"
 #include "host/engine/packed_value.hpp"
@@ -26,5 +27,10 @@ Result<PackedValue> pack_value(lua_State* L, int index, const std::string& what,
 /// Pushes the value. A tensor takes over the bytes where nobody else holds them, else they are copied. Code::bad_data,
 /// and nothing is pushed, when they are not a value.
 Status push_packed(lua_State* L, PackedValue value);
+
+/// Pushes one tensor of the rows of all of them, which are tensors that agree in all but the first dimension; one
+/// without dimensions counts as one row. Bodies that lie behind each other in a block that nobody else holds are the
+/// result as they are, others are copied.
+Status push_rows(lua_State* L, std::vector<PackedValue> parts);
 
 }  // namespace actorhost

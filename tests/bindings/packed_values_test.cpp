@@ -1,5 +1,6 @@
 #include "bindings/packed_values.hpp"
 
+#include "bindings/lua_tensor.hpp"
 #include "tests/bindings/vm_fixture.hpp"
 #include "tests/host/cluster/hostile_bytes.hpp"
 
@@ -96,6 +97,60 @@ TEST_CASE("a value that cannot travel is named with its path") {
   CHECK(value.error().code == Code::bad_argument);
   CHECK_THAT(value.error().message, Contains("send_event: value.a[1] is a function"));
   CHECK(lua_gettop(f.vm->state()) == 1);
+}
+
+TEST_CASE("rows are put together: copied, or as they lie where they lie so and nobody else has them") {
+  VmFixture f;
+  lua_State* L = f.vm->state();
+  const auto pushed = [&](std::vector<PackedValue> parts) {
+    const Status status = push_rows(L, std::move(parts));
+    if (!status.ok()) FAIL(status.error().message);
+    return shown(f);
+  };
+  const auto as_text = [&](const char* expression) {
+    push(f, expression);
+    return shown(f);
+  };
+  CHECK(pushed({packed(f, "tensor.ones({2, 3})"), packed(f, "tensor.zeros({0, 3})"),
+                packed(f, "tensor.zeros({1, 3})")}) == as_text("tensor.new {{1, 1, 1}, {1, 1, 1}, {0, 0, 0}}"));
+  CHECK(pushed({packed(f, "tensor.zeros({0, 3})"), packed(f, "tensor.zeros({0, 3})")}) ==
+        as_text("tensor.zeros({0, 3})"));
+  CHECK(pushed({packed(f, "tensor.zeros({2, 0})"), packed(f, "tensor.zeros({1, 0})")}) ==
+        as_text("tensor.zeros({3, 0})"));
+  CHECK(pushed({packed(f, "tensor.new {5}:select(1, 1)"), packed(f, "tensor.new {6, 7}")}) ==
+        as_text("tensor.new {5, 6, 7}"));
+
+  for (const bool shared : {false, true}) {
+    PackedValue whole = packed(f, "tensor.arange(12):reshape(6, 2)");
+    const PackedValue some = packed(f, "tensor.zeros({3, 2})");
+    const void* bytes = whole.body.data();
+    std::vector<PackedValue> parts{{some.head, whole.body.slice(0, 24)}, {some.head, whole.body.slice(24, 24)}};
+    const Blob other = shared ? whole.body : Blob();
+    whole.body = Blob();
+    REQUIRE(push_rows(L, std::move(parts)).ok());
+    CHECK((tensor_at(L, -1).bytes.data() == bytes) == !shared);
+    CHECK(shown(f) == as_text("tensor.arange(12):reshape(6, 2)"));
+  }
+}
+
+TEST_CASE("rows that do not fit together are refused") {
+  VmFixture f;
+  lua_State* L = f.vm->state();
+  for (const char* other : {"tensor.zeros({2, 4})", "tensor.zeros(2)", "tensor.zeros({2, 3}, {dtype = 'float64'})", "5",
+                            "nil", "{tensor.zeros({2, 3})}"}) {
+    INFO(other);
+    CHECK_FALSE(push_rows(L, {packed(f, "tensor.zeros({2, 3})"), packed(f, other)}).ok());
+    CHECK_FALSE(push_rows(L, {packed(f, other), packed(f, "tensor.zeros({2, 3})")}).ok());
+    CHECK(lua_gettop(L) == 0);
+  }
+  CHECK_FALSE(push_rows(L, {}).ok());
+  // Each is a tensor of no elements, all together have more rows than a tensor may.
+  PackedValue wide = packed(f, "tensor.zeros({1, 0, 1})");
+  REQUIRE(wide.head.size() == 27);
+  wide.head[3 + 5] = 1;        // 2^40 rows
+  wide.head[3 + 16 + 2] = 16;  // of 2^20 columns
+  CHECK_FALSE(push_rows(L, {wide, wide, wide}).ok());
+  CHECK(lua_gettop(L) == 0);
 }
 
 TEST_CASE("hostile packings are refused or are a value, and leave the stack as it was") {

@@ -54,6 +54,9 @@ struct CallSpec {
   // exchange: what this rank gives each member, itself included, and whom it gets something from
   std::vector<std::optional<Parcel>> gives{};
   std::vector<bool> expects{};
+  /// What it gets will be put together, in the order of the members: within a process it comes so, in one block;
+  /// elsewhere what it gives itself may come as it is instead of as a copy.
+  bool joined = false;
 };
 
 struct CallResult {

@@ -70,7 +70,9 @@ Status CollectiveCall::start_exchange() {
     if (member != group_.me && spec_.expects[member]) ++parcels_due_;
   }
   if (const auto& mine = spec_.gives[group_.me]) {
-    result_.gets[group_.me] = Parcel{mine->about, Blob::copy_of(mine->body.data(), mine->body.size())};
+    // Where all are put together they are copied by who does that.
+    const Blob& body = mine->body;
+    result_.gets[group_.me] = Parcel{mine->about, spec_.joined ? body : Blob::copy_of(body.data(), body.size())};
   }
   // Everybody begins with the next one, so that not all send to the same.
   for (uint32_t i = 1; i < group_.members; ++i) {

@@ -227,6 +227,33 @@ void Meeting::combine_span(const Round& round, const CallSpec& spec, Span span, 
   finish(spec.op, spec.dtype, span.size(), out, ranks_);
 }
 
+/// What the others give this rank; joined, into one block.
+void Meeting::exchange(const Round& round, uint32_t me, bool joined, CallResult& result) const {
+  result.gets.resize(ranks_);
+  Blob whole;
+  if (joined) {
+    size_t total = 0;
+    for (uint32_t rank = 0; rank < ranks_; ++rank) {
+      if (const auto& given = round.places[rank].spec->gives[me]) total += given->body.size();
+    }
+    whole = Blob::allocate(total);
+  }
+  size_t at = 0;
+  for (uint32_t rank = 0; rank < ranks_; ++rank) {
+    const auto& given = round.places[rank].spec->gives[me];
+    if (!given) continue;
+    const size_t size = given->body.size();
+    result.gets[rank] = Parcel{given->about, joined ? whole.slice(at, size) : Blob::allocate(size)};
+    at += size;
+  }
+  for (uint32_t i = 0; i < ranks_; ++i) {
+    const uint32_t rank = (me + i) % ranks_;  // not all from the same one at a time
+    auto& got = result.gets[rank];
+    if (!got || got->body.empty()) continue;
+    std::memcpy(got->body.data(), round.places[rank].spec->gives[me]->body.data(), got->body.size());
+  }
+}
+
 void Meeting::take_part(Round& round, uint32_t me, const CallSpec& spec, CallResult& result) {
   const size_t size = kernel::dtype_size(spec.dtype);
   const actorhost::Place place{me, ranks_, spec.input.size() / size, spec.unit};
@@ -241,14 +268,7 @@ void Meeting::take_part(Round& round, uint32_t me, const CallSpec& spec, CallRes
       result.parcel = {given.about, Blob::copy_of(given.body.data(), given.body.size())};
       return;
     }
-    case CollectiveKind::exchange:
-      result.gets.resize(ranks_);
-      for (uint32_t i = 0; i < ranks_; ++i) {
-        const uint32_t rank = (me + i) % ranks_;  // not all from the same one at a time
-        const auto& given = round.places[rank].spec->gives[me];
-        if (given) result.gets[rank] = Parcel{given->about, Blob::copy_of(given->body.data(), given->body.size())};
-      }
-      return;
+    case CollectiveKind::exchange: exchange(round, me, spec.joined, result); return;
     case CollectiveKind::reduce_scatter: {
       const Span mine = place.block(me);
       result.buffer = Blob::allocate(mine.size() * size);

@@ -87,6 +87,7 @@ class Meeting {
   Error why(uint32_t number, const CallSpec& spec) const;
   Status check(const Round& round, const CallSpec& spec, const Waiting& waiting) const;
   void take_part(Round& round, uint32_t me, const CallSpec& spec, CallResult& result);
+  void exchange(const Round& round, uint32_t me, bool joined, CallResult& result) const;
   void combine_span(const Round& round, const CallSpec& spec, Span span, std::byte* out) const;
   void finish_together(Round& round, uint32_t number, uint32_t me);
 

@@ -26,7 +26,7 @@ local function checked_root(root, fn)
   return root
 end
 
--- The result into the tensor that the options name, if they do.
+-- The result, when it is a tensor, into the one that the options name, if they do.
 local function deliver(result, input, options)
   if not options or not tensor.is_tensor(result) then return result end
   local target = options.inplace and input or options.out
@@ -54,24 +54,6 @@ local function row_layout(t)
   local sizes = { "*" }
   for i = 2, #shape do sizes[i] = tostring(shape[i]) end
   return ("%s[%s]"):format(t.dtype, table.concat(sizes, ","))
-end
-
--- One tensor of the rows of all of an array with field n, which agree in the rest.
-local function concatenate(parts)
-  local rows, first = 0, parts[1]
-  for i = 1, parts.n do rows = rows + rows_of(parts[i]) end
-  if parts.n == 1 then return as_rows(first) end
-  local shape = first.ndim == 0 and { 1 } or first.shape
-  shape[1] = rows
-  local out = tensor.empty(shape, { dtype = first.dtype })
-  local at = 1
-  for i = 1, parts.n do
-    local part = as_rows(parts[i])
-    local count = part.shape[1]
-    if count > 0 then out:narrow(1, at, count):copy_(part) end
-    at = at + count
-  end
-  return out
 end
 
 -- A tensor cut into the parts of `n` ranks, or an array of n values as it is.
@@ -205,8 +187,8 @@ function M.allgather(group, value, options)
   local joined, layout = layout_of(value, options)
   local _, n = place(call)
   if not n then return tell(call) end
-  local function post(parts) return joined and deliver(concatenate(parts), nil, options) or parts end
-  return finish(call, post, c.exchange(call, layout, everywhere(n, value), everywhere(n, true)))
+  local function post(result) return deliver(result, nil, options) end
+  return finish(call, post, c.exchange(call, layout, everywhere(n, value), everywhere(n, true), joined))
 end
 
 function M.gather(group, value, root, options)
@@ -216,12 +198,9 @@ function M.gather(group, value, root, options)
   local me, n = place(call)
   if not n then return tell(call) end
   if root >= n then check.fail("bad argument 'root' to collective.gather: there is no rank %d among %d", root, n) end
-  local function post(parts)
-    if me ~= root then return true end
-    return joined and deliver(concatenate(parts), nil, options) or parts
-  end
+  local function post(result) return me ~= root or deliver(result, nil, options) end
   return finish(call, post, c.exchange(call, ("%s to rank %d"):format(layout, root), only(n, root, value),
-    me == root and everywhere(n, true) or { n = n }))
+    me == root and everywhere(n, true) or { n = n }, me == root and joined))
 end
 
 function M.scatter(group, value, root, options)
@@ -240,8 +219,8 @@ function M.alltoall(group, value, options)
   local _, n = place(call)
   if not n then return tell(call) end
   local joined, layout = layout_of(value)
-  local function post(parts) return joined and deliver(concatenate(parts), nil, options) or parts end
-  return finish(call, post, c.exchange(call, layout, cut(value, n, "collective.alltoall"), everywhere(n, true)))
+  local function post(result) return deliver(result, nil, options) end
+  return finish(call, post, c.exchange(call, layout, cut(value, n, "collective.alltoall"), everywhere(n, true), joined))
 end
 
 return M

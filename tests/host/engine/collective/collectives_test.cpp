@@ -417,3 +417,43 @@ TEST_CASE("within a process a parcel that nobody else holds changes hands withou
     CHECK(right == kRanks);
   }
 }
+
+TEST_CASE("within a process what is to be put together comes so, in one block that is nobody else's") {
+  for (const uint32_t ranks : {1U, 2U, 5U}) {
+    TestProcess process(TestProcess::alone(ranks));
+    REQUIRE(process.start().ok());
+    Callers callers(process);
+    std::atomic<uint32_t> right{0};
+    process.launch([&](Node& node) {
+      const uint32_t me = node.index();
+      // To each another number of elements, to some none.
+      const auto count = [](uint32_t from, uint32_t to) { return static_cast<size_t>((from + 2 * to) % 3) * 1000; };
+      CallSpec exchange;
+      exchange.kind = CollectiveKind::exchange;
+      exchange.name = exchange.signature = "exchange";
+      exchange.joined = true;
+      exchange.expects.assign(ranks, true);
+      for (uint32_t to = 0; to < ranks; ++to) {
+        exchange.gives.push_back(Parcel{"about", bytes_of(std::vector<float>(count(me, to), static_cast<float>(me)))});
+      }
+      auto gets = callers[me].run(std::move(exchange));
+      if (!gets.ok()) return;
+      std::vector<float> wanted;
+      Blob whole;
+      bool in_one = true;
+      for (uint32_t from = 0; from < ranks; ++from) {
+        wanted.insert(wanted.end(), count(from, me), static_cast<float>(from));
+        const Blob body = std::exchange(gets->gets[from]->body, {});
+        if (body.empty()) continue;
+        if (whole.empty()) {
+          whole = body;
+        } else {
+          in_one = whole.extend(body) && in_one;
+        }
+      }
+      right += in_one && values_of<float>(whole) == wanted && (whole.empty() || whole.unique());
+    });
+    process.join();
+    CHECK(right == ranks);
+  }
+}
