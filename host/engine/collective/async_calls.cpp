@@ -167,7 +167,11 @@ double AsyncCalls::tick(double now) {
   for (auto it = running_.begin(); it != running_.end();) {
     Running& running = it->second;
     look_at_time(running, now);
-    if (running.call->over()) {
+    if (running.call->failed_for_all()) {
+      running.last_loan = std::min(running.last_loan, now + CollectiveCall::kForLoans);
+      next = std::min(next, running.last_loan);
+    }
+    if (running.call->over() || now >= running.last_loan) {
       finish(running);
       it = running_.erase(it);
       continue;

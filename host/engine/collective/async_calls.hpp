@@ -93,6 +93,7 @@ class AsyncCalls final : public CourierTask {
     std::vector<Address> couriers;  // of the members
     std::unique_ptr<CollectiveCall> call;
     double deadline = kForever;
+    double last_loan = kForever;  // of one that has failed
     std::optional<Error> given_up{};
   };
 

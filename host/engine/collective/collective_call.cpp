@@ -126,6 +126,7 @@ Status CollectiveCall::take_word(const Frame& frame) {
     Failure failure = Failure::decode(frame.meta.view());
     news_ = failure.epoch;
     joined_ = failure.joined;
+    failed_for_all_ = true;
     end(std::move(failure.error));
   }
   if (frame.kind == collective_kind::missing) {
@@ -323,6 +324,7 @@ Status CollectiveCall::fail(const Error& error) {
   for (uint32_t member = 1; member < group_.members; ++member) {
     AH_TRY(wiring_.send(member, collective_kind::failed, Failure{news_, error, joined_}.encode(route_to(member)), {}));
   }
+  failed_for_all_ = true;
   end(error);
   return {};
 }

@@ -127,6 +127,10 @@ class CollectiveCall {
   /// The call has ended here, and nothing of its buffers is under way any more.
   bool over() const noexcept { return outcome_.has_value() && loans_.all_returned(); }
   bool decided() const noexcept { return outcome_.has_value(); }
+  /// It has failed on all ranks, by the leader's word: what others still have of this rank's buffers they will never
+  /// use. Who has it may not look for long, or never again, so nobody waits for it for more than kForLoans seconds.
+  bool failed_for_all() const noexcept { return failed_for_all_; }
+  static constexpr double kForLoans = 0.5;
   const Status& outcome() const { return *outcome_; }
   /// When somebody is lost: the epoch in which all ranks know of it.
   uint64_t news() const noexcept { return news_; }
@@ -214,6 +218,7 @@ class CollectiveCall {
   bool given_up_ = false;
   uint64_t news_ = 0;
   NodeId joined_ = 0;
+  bool failed_for_all_ = false;
   std::optional<Status> outcome_;
   CallResult result_;
   const char* algorithm_ = "";

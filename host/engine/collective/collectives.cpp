@@ -42,9 +42,11 @@ std::string Collectives::lost_between(const std::vector<NodeId>& before, const s
   return ranks.empty() ? "the membership has changed" : ranks_text(ranks) + " lost";
 }
 
+/// Of the call that goes on, and of those before it: what has come of them too late is to be let go at once, since its
+/// sender cannot go on before what it has lent is back.
 Port::Match Collectives::match(const CollectiveGroup& group) const {
   return [id = group.id, number = group.calls](const Frame& frame) {
-    if (!collective_kind::is_one(frame.kind) || frame.tag != number) return false;
+    if (!collective_kind::is_one(frame.kind) || static_cast<int32_t>(frame.tag - number) > 0) return false;
     const auto route = Route::of(frame);
     return route && route->group == id;
   };
@@ -218,7 +220,14 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
     // The first call after a change takes frames, since the others may not know of it yet.
     const bool shared = together && spec.choice.forced == Algorithm::automatic && !spec.filter && spec.stale.empty() &&
                         (first || !changed);
-    return shared ? meet(group, live, spec, deadline) : call(group, live, std::move(spec), deadline);
+    std::vector<Frame> early;
+    if (shared) {
+      auto met = meet(group, live, spec, deadline, early);
+      if (met || met.error().code != Code::unsupported) return met;
+    } else if (together) {
+      meeting_of(group, live).call_off_for_frames(live.group.me, group.calls);
+    }
+    return call(group, live, std::move(spec), deadline, std::move(early));
   };
   auto result = made();
   if (result) {
@@ -231,13 +240,16 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
   return result;
 }
 
-Result<CallResult> Collectives::meet(CollectiveGroup& group, const Live& live, const CallSpec& spec, double deadline) {
-  if (!group.meeting) {
-    group.meeting = meetings_.find(group.id, live.group.world, live.group.members);
-  }
+Meeting& Collectives::meeting_of(CollectiveGroup& group, const Live& live) {
+  if (!group.meeting) group.meeting = meetings_.find(group.id, live.group.world, live.group.members);
+  return *group.meeting;
+}
+
+Result<CallResult> Collectives::meet(CollectiveGroup& group, const Live& live, const CallSpec& spec, double deadline,
+                                     std::vector<Frame>& strays) {
   const WaitingCall what{spec.name, spec.signature, spec.where, live.ids, live.group.ranks};
   std::optional<Inquiry> inquiry;  // few waits are long
-  Meeting::Waiting waiting{live.group.ranks, {}, match(group), {}};
+  Meeting::Waiting waiting{live.group.ranks, {}, match(group), {}, strays};
   waiting.patience = [&](const std::vector<uint32_t>& missing) {
     if (!inquiry) inquiry.emplace(node_, what, ++waits_, deadline);
     return inquiry->look(missing);
@@ -258,7 +270,8 @@ Result<CallResult> Collectives::meet(CollectiveGroup& group, const Live& live, c
     if (live.group.me == 0) fail_for_all(group, live, error);
     return error;
   };
-  auto met = group.meeting->run(node_, live.group.me, group.calls, live.group.actions, spec, deadline, waiting);
+  auto met =
+      meeting_of(group, live).run(node_, live.group.me, group.calls, live.group.actions, spec, deadline, waiting);
   if (met && node_.log().enabled(LogLevel::debug)) {
     choices_.log(node_.log(), node_.name(), choice_text(spec, *met, live.group.members, "shared memory"));
   }
@@ -290,7 +303,8 @@ void Collectives::fail_for_all(const CollectiveGroup& group, const Live& live, c
   }
 }
 
-Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, CallSpec spec, double deadline) {
+Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, CallSpec spec, double deadline,
+                                     std::vector<Frame> early) {
   CollectiveCall::Wiring wiring;
   wiring.send = [&](uint32_t to, Kind kind, std::string_view meta, Blob body) {
     return send(group, live.ids[to], kind, meta, std::move(body), deadline + kForLeader);
@@ -310,7 +324,7 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
     for (const NodeId id : live.ids) members.lines.push_back(group.lines[id]);
   }
   CollectiveCall call(std::move(spec), members, wiring);
-  AH_TRY(drive(call, group, live, deadline));
+  AH_TRY(drive(call, group, live, deadline, std::move(early)));
   for (uint32_t member = 0; member < call.lines().size(); ++member) {
     if (!call.lines()[member].empty()) group.lines[live.ids[member]] = call.lines()[member];
   }
@@ -324,16 +338,19 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
   return std::move(call.result());
 }
 
-Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, double deadline) {
+/// `frames`: what has come of it already.
+Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, double deadline,
+                          std::vector<Frame> frames) {
   const CallSpec& spec = call.spec();
   const WaitingCall what{spec.name, spec.signature, spec.where, live.ids, live.group.ranks};
   Inquiry inquiry(node_, what, ++waits_, deadline);
   const Port::Match wanted = match(group);
-  std::vector<Frame> frames;
   uint64_t epoch = node_.membership().epoch();
   std::optional<Error> given_up;
   double last_moment = kForever;  // until when the leader may say how the call has ended after that
+  double last_loan = kForever;    // until when what has been lent to a call that has failed is waited for
   AH_TRY(call.begin());
+  AH_TRY(take_frames(call, group.calls, live, frames));
   while (!call.over()) {
     const double now = node_.clock().now();
     if (given_up && now >= last_moment) {
@@ -358,12 +375,16 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
     }
     // Looked at after whatever may have taken a wake, and before the next wait.
     const MembershipPtr newest = node_.newest_membership();
+    if (call.failed_for_all()) {
+      if (now >= last_loan) break;
+      last_loan = std::min(last_loan, now + CollectiveCall::kForLoans);
+    }
     const double until = given_up ? last_moment : std::min(deadline, inquiry.soonest());
     frames.clear();
     // What was sent before its sender was lost is here when the loss is known, and counts.
     const bool changed = newest->epoch() != epoch;
-    AH_TRY(node_.receive_some(wanted, changed ? now : call.decided() ? kForever : until, frames));
-    AH_TRY(take_frames(call, live, frames));
+    AH_TRY(node_.receive_some(wanted, changed ? now : call.decided() ? last_loan : until, frames));
+    AH_TRY(take_frames(call, group.calls, live, frames));
     if (!changed || call.decided()) continue;
     epoch = newest->epoch();
     AH_TRY(report_losses(call, live, *newest));
@@ -372,10 +393,11 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
 }
 
 /// Announcements first, which each sends before anything else: one that waits in vain is not to hide who has come.
-Status Collectives::take_frames(CollectiveCall& call, const Live& live, std::vector<Frame>& frames) {
+Status Collectives::take_frames(CollectiveCall& call, uint32_t number, const Live& live, std::vector<Frame>& frames) {
   std::stable_partition(frames.begin(), frames.end(),
                         [](const Frame& frame) { return frame.kind == collective_kind::announce; });
   for (Frame& frame : frames) {
+    if (frame.tag != number) continue;
     const auto route = Route::of(frame);
     if (!route || route->from >= live.ids.size() || frame.src != worker_address(live.ids[route->from])) continue;
     AH_TRY(call.take(route->from, std::move(frame)));

@@ -94,10 +94,14 @@ class Collectives {
   Result<std::set<NodeId>> told_by_calls(CollectiveGroup& group, const std::vector<NodeId>& now);
   std::string lost_between(const std::vector<NodeId>& before, const std::vector<NodeId>& now) const;
   Status drop_leftovers(const CollectiveGroup& group);
-  Result<CallResult> meet(CollectiveGroup& group, const Live& live, const CallSpec& spec, double deadline);
-  Result<CallResult> call(CollectiveGroup& group, const Live& live, CallSpec spec, double deadline);
-  Status drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, double deadline);
-  Status take_frames(CollectiveCall& call, const Live& live, std::vector<Frame>& frames);
+  Meeting& meeting_of(CollectiveGroup& group, const Live& live);
+  Result<CallResult> meet(CollectiveGroup& group, const Live& live, const CallSpec& spec, double deadline,
+                          std::vector<Frame>& strays);
+  Result<CallResult> call(CollectiveGroup& group, const Live& live, CallSpec spec, double deadline,
+                          std::vector<Frame> early);
+  Status drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, double deadline,
+               std::vector<Frame> frames);
+  Status take_frames(CollectiveCall& call, uint32_t number, const Live& live, std::vector<Frame>& frames);
   Status report_losses(CollectiveCall& call, const Live& live, const Membership& membership);
   Status send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body, double deadline);
   /// After a loss: until this rank knows of it too, so that its next call is made with those who are left.

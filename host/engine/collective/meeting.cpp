@@ -48,10 +48,31 @@ bool Meeting::call_off(Round& round, uint32_t number, const Error& error) {
     if (count_of(seen) == ranks_) return false;
     if (round.state.compare_exchange_weak(seen, seen | kCalledOff, std::memory_order_seq_cst)) break;
   }
+  remember(number, error);
+  return true;
+}
+
+/// With the mutex held.
+void Meeting::remember(uint32_t number, const Error& error) {
   ever_called_off_.store(true, std::memory_order_release);
   called_off_.emplace(number, error);
   if (called_off_.size() > kRememberedErrors) called_off_.erase(called_off_.begin());
-  return true;
+}
+
+void Meeting::call_off_for_frames(uint32_t me, uint32_t number) {
+  wait_until_left(number);
+  {
+    std::lock_guard lock(mutex_);
+    Round& round = round_of(number);
+    uint64_t seen = round.state.load(std::memory_order_acquire);
+    for (;;) {  // not all are in it, since this one is not
+      if (number_of(seen) > number || (number_of(seen) == number && (seen & kCalledOff) != 0)) return;
+      const uint64_t off = (number_of(seen) == number ? seen : state_of(number, 0)) | kCalledOff;
+      if (round.state.compare_exchange_weak(seen, off, std::memory_order_seq_cst)) break;
+    }
+    remember(number, {Code::unsupported, "the call takes frames"});
+  }
+  wake_others(me);
 }
 
 int Meeting::look(const Round& round, uint32_t number) const {
@@ -166,13 +187,14 @@ Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const Ca
 /// Until all are here or the round is called off; an error when this rank cannot wait any longer.
 Status Meeting::sleep_until_all_here(Node& node, Round& round, uint32_t number, const CallSpec& spec, double deadline,
                                      const Waiting& waiting) {
-  std::vector<Frame> strays;
   while (look(round, number) == 0) {
     const double now = node.clock().now();
     if (now >= deadline) return timed_out(number, spec, waiting);
-    AH_TRY(node.receive_some(waiting.stray, std::min(deadline, now + 1), strays));
-    if (!strays.empty()) AH_TRY(waiting.on_stray(strays.front()));
-    if (look(round, number) == 0) AH_TRY(waiting.patience(missing(number)));
+    AH_TRY(node.receive_some(waiting.stray, std::min(deadline, now + 1), waiting.strays));
+    std::erase_if(waiting.strays, [number](const Frame& frame) { return frame.tag != number; });  // of calls before
+    if (look(round, number) != 0) break;
+    if (!waiting.strays.empty()) AH_TRY(waiting.on_stray(waiting.strays.front()));
+    AH_TRY(waiting.patience(missing(number)));
   }
   return {};
 }

@@ -37,12 +37,16 @@ class Meeting {
     std::function<Status(const std::vector<uint32_t>& missing)> patience;  // now and then
     Port::Match stray;  // a frame that says that others do not take part in this meeting
     std::function<Status(const Frame&)> on_stray;
+    std::vector<Frame>& strays;  // what has come of them
   };
 
   /// The `number`-th call, counted from 1, of place `me`. Blocks until all have made it, up to `deadline` on the node's
-  /// clock; serves control frames meanwhile.
+  /// clock; serves control frames meanwhile. Code::unsupported: one of them has called it off to make it with frames.
   Result<CallResult> run(Node& node, uint32_t me, uint32_t number, uint32_t actions, const CallSpec& spec,
                          double deadline, const Waiting& waiting);
+  /// Place `me` makes that call with frames, so all have to, whether they mean to or not: frames then tell them what
+  /// does not fit. Before the first of its frames.
+  void call_off_for_frames(uint32_t me, uint32_t number);
 
  private:
   static constexpr size_t kRounds = 4;  // that may be in use at a time
@@ -74,6 +78,7 @@ class Meeting {
   Round& round_of(uint32_t number) { return rounds_[number % kRounds]; }
   bool arrive(Round& round, uint32_t number);
   bool call_off(Round& round, uint32_t number, const Error& error);
+  void remember(uint32_t number, const Error& error);
   /// 0: not yet, 1: all are here, -1: called off.
   int look(const Round& round, uint32_t number) const;
   Status wait_for_all(Node& node, Round& round, uint32_t number, const CallSpec& spec, double deadline, uint32_t me,
