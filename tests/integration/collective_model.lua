@@ -187,11 +187,44 @@ function calls.values()
   for r = 1, n do dealt[r] = { me, r, from[me + 1] } end
   local taken = co.alltoall(dealt)
   local given = co.broadcast(me == n - 1 and { from, tensor.ones { 3, 2 } } or nil, n - 1)
+  local root = rng:int(0, n - 1)
+  local listed = co.gather(tensor.full({ me }, me), root, { list = true })
+  local share = co.scatter(me == root and from or nil, root)
   for r = 1, n do
     if actor.hash(got[r]) ~= actor.hash(from[r]) then return false end
     if actor.hash(taken[r]) ~= actor.hash { r - 1, me + 1, from[r] } then return false end
+    if me == root and not equal(listed[r], tensor.full({ r - 1 }, r - 1)) then return false end
   end
+  if me ~= root and listed ~= true or actor.hash(share) ~= actor.hash(from[me + 1]) then return false end
   return actor.hash(given[1]) == actor.hash(from) and given[2]:get(3, 2) == 1
+end
+
+-- A function as operation, of values that are no tensors: in rank order, so that texts show it.
+function calls.function_of_values()
+  local words, root = {}, rng:int(0, n - 1)
+  for r = 1, n do words[r] = ("%d,"):format(rng:int(0, 99)) end
+  local function join(a, b) return a .. b end
+  local all = table.concat(words)
+  local one = co.reduce(words[me + 1], join, root)
+  return co.allreduce(words[me + 1], join) == all and one == (me ~= root or all)
+end
+
+-- Where results may be put: into a tensor of the caller's.
+function calls.into()
+  local inputs, root = inputs_of(), rng:int(0, n - 1)
+  local mine, sum = inputs[me + 1], fold(inputs, "sum")
+  local whole, own = mine * 0, part(mine, me) * 0
+  co.reduce(mine, "sum", root, { out = whole })
+  local right = equal(whole, me == root and sum or mine * 0)
+  co.reduce_scatter(mine, "sum", { out = own })
+  right = right and equal(own, part(sum, me))
+  co.scatter(me == root and mine or nil, root, { out = own })
+  right = right and equal(own, part(inputs[root + 1], me))
+  local rows = stack(inputs) * 0
+  co.allgather(mine, { out = rows })
+  right = right and equal(rows, stack(inputs))
+  co.broadcast(mine, root, { inplace = true })
+  return right and equal(mine, inputs[root + 1])
 end
 
 function calls.group()
@@ -210,25 +243,38 @@ function calls.group()
   return group:rank() == (me - 1) / 2 and group:size() == #ranks and sum:get(1) == want and sum:get(70000) == want
 end
 
+-- Each starts a call that goes on beside the script, and gives what is to come of it.
+local asynchronous = {
+  function(inputs) return co.allreduce(inputs[me + 1], "max", { async = true }), fold(inputs, "max") end,
+  function(inputs, root)
+    return co.broadcast(me == root and inputs[root + 1] or nil, root, { async = true }), inputs[root + 1]
+  end,
+  function(inputs) return co.allgather(inputs[me + 1], { async = true }), stack(inputs) end,
+  function(inputs)
+    return co.reduce_scatter(inputs[me + 1], "sum", { async = true }), part(fold(inputs, "sum"), me)
+  end,
+  function() return co.barrier { async = true }, true end,
+  function(inputs, root)
+    return co.reduce(inputs[me + 1], "min", root, { async = true }), me ~= root or fold(inputs, "min")
+  end,
+  function(inputs, root) return co.gather(inputs[me + 1], root, { async = true }), me ~= root or stack(inputs) end,
+  function(inputs, root)
+    return co.scatter(me == root and inputs[root + 1] or nil, root, { async = true }), part(inputs[root + 1], me)
+  end,
+  function(inputs)
+    local parts = {}
+    for r = 1, n do parts[r] = part(inputs[r], me) end
+    return co.alltoall(inputs[me + 1], { async = true }), stack(parts)
+  end,
+}
+
 -- Several at a time, waited for in an order of each rank's own.
 function calls.async()
   local pending, wanted = {}, {}
   local others = actor.rng(seed, me + 1)
   for i = 1, 6 do
-    local inputs, kind = inputs_of(), rng:int(1, 5)
-    local mine, root = inputs[me + 1], rng:int(0, n - 1)
-    if kind == 1 then
-      pending[i], wanted[i] = co.allreduce(mine, "max", { async = true }), fold(inputs, "max")
-    elseif kind == 2 then
-      pending[i] = co.broadcast(me == root and mine or nil, root, { async = true })
-      wanted[i] = inputs[root + 1]
-    elseif kind == 3 then
-      pending[i], wanted[i] = co.allgather(mine, { async = true }), stack(inputs)
-    elseif kind == 4 then
-      pending[i], wanted[i] = co.reduce_scatter(mine, "sum", { async = true }), part(fold(inputs, "sum"), me)
-    else
-      pending[i], wanted[i] = co.barrier { async = true }, true
-    end
+    local inputs, kind, root = inputs_of(), rng:int(1, #asynchronous), rng:int(0, n - 1)
+    pending[i], wanted[i] = asynchronous[kind](inputs, root)
   end
   for _ = 1, 6 do
     local i = others:int(1, #pending)

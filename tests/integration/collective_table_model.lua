@@ -43,7 +43,8 @@ local function new_value(kind, combiner)
     if kind == "text" then
       out[i] = string.char(rng:int(97, 122))
     else
-      out[i] = combiner == "prod" and pick { 1, -1, 2 } or rng:int(-50, 50)
+      local factors = kind == "float32" and { 1, -1 } or { 1, -1, 2 } -- powers are soon more than a float can hold
+      out[i] = combiner == "prod" and pick(factors) or rng:int(-50, 50)
     end
   end
   return out
