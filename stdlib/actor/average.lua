@@ -28,7 +28,7 @@ local M = {}
 ---@field sync_interval_ms? number milliseconds from the beginning of one round to that of the next, default 500; a round that takes longer is followed by the next at once
 ---@field warmup_steps? integer so many first steps end with an average that all workers wait for, as in synchronous training; default 0
 ---@field peers? "all"|"ring"|"random" who averages with whom: everybody (default), each with its neighbours in rank order, or pairs drawn for each round by the run's seed
----@field filter? actor.Filter|string compression of what travels between processes (actor.filter): "fp16", "int8", "topk:0.01+fp16"; for peers = "all". Processes then send how their models differ from the last round's mean, each to all others: with p of them fewer bytes when it makes more than p / 2 times less. What it leaves out is sent in a later round; a round with other workers than the last, and those of warm-up and abort, go without it
+---@field filter? actor.Filter|string compression of what travels between processes (actor.filter): "fp16", "int8", "topk:0.01+fp16". With peers = "all" processes send how their models differ from the last round's mean, each to all others: with p of them fewer bytes when it makes more than p / 2 times less; a round with other workers than the last goes without it. With "ring" and "random" the models themselves are sent, so there is no topk, and models come together to within the filter's rounding of them. What it leaves out stays in the models and is sent in a later round; warm-up and abort go without it
 ---@field deadline_ms? number milliseconds that a round waits for a worker in the middle of a step before it goes without it; default 5000
 
 ---@class actor.AverageStats of this worker
@@ -100,8 +100,8 @@ local function checked(options)
   check.number(out.deadline_ms, "deadline_ms", fn, 0, 1e9)
   check.integer(out.warmup_steps, "warmup_steps", fn, 0, 2 ^ 31)
   check.one_of(out.peers, peer_choices, "peers", fn)
-  if out.peers ~= "all" and tostring(out.filter) ~= "none" then
-    check.fail("%s: filter works with peers = 'all' only, where all know the mean that differences are told to", fn)
+  if out.peers ~= "all" and (out.filter.fraction or out.filter.count) then
+    check.fail("%s: topk works with peers = 'all' only, where all know the mean that differences are told to; with '%s' models are sent as they are, as fp16 or int8", fn, out.peers)
   end
   return out
 end

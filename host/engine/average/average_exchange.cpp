@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <set>
 
 #include "host/engine/average/average_pieces.hpp"
@@ -7,10 +8,26 @@ namespace actorhost {
 
 namespace {
 
+/// to = from + copy + (theirs - own): a model beside one that is seen through a filter. The partner adds the opposite.
+template <typename T>
+void add_seen(T* to, const T* from, const T* copy, const T* theirs, const T* own, size_t n) {
+  for (size_t i = 0; i < n; ++i) to[i] = from[i] + (copy[i] + (theirs[i] - own[i]));
+}
+
+/// Through a filter each end of a way between two models sees both as the filter has left them, so what one gains the
+/// other loses. What the filter leaves out stays in the model and is in its next copy.
 class AverageExchange final : public AverageMover {
  public:
-  AverageExchange(ProcessId self, const RoundGo& go, const AverageLayout& layout, AverageCopies copies, Send send)
-      : self_(self), layout_(layout), pieces_(pieces_of(layout)), copies_(std::move(copies)), send_(std::move(send)) {
+  AverageExchange(ProcessId self, const RoundGo& go, const AverageLayout& layout, AverageCopies copies,
+                  const FilterSpec& filter, Send send)
+      : self_(self),
+        layout_(layout),
+        pieces_(pieces_of(layout)),
+        copies_(std::move(copies)),
+        coded_(go.coded),
+        filter_(filter),
+        send_(std::move(send)) {
+    room_.resize(coded_ ? 2 * kAveragePieceBytes : 0);
     std::map<NodeId, std::set<ProcessId>> receivers;
     for (size_t place = 0; place < go.participants.size(); ++place) {
       const RoundGo::Participant& target = go.participants[place];
@@ -21,14 +38,20 @@ class AverageExchange final : public AverageMover {
     for (const RoundGo::Participant& p : go.participants) {
       if (p.process != self) continue;
       for (const ProcessId process : receivers[p.node]) {
-        if (process != self) ways_.emplace_back(p.node, process);
+        if (process != self) ways_[p.node].push_back(process);
       }
     }
   }
 
   bool work() override {
+    if (coded_) return work_coded();
     if (std::exchange(sent_, true)) return false;
-    for (const auto& [node, process] : ways_) send_copy(node, process);
+    for (const auto& [node, processes] : ways_) {
+      for (size_t piece = 0; piece < pieces_.size(); ++piece) {
+        const size_t bytes = bytes_of(layout_, pieces_[piece]);
+        send_piece(processes, node, piece, copies_.at(node).slice(offset_of(layout_, pieces_[piece]), bytes));
+      }
+    }
     return false;
   }
 
@@ -39,17 +62,21 @@ class AverageExchange final : public AverageMover {
     const size_t next = source->second.arrived;
     if (next >= pieces_.size()) return not_due(head);
     const AveragePart& part = pieces_[next];
-    if (part.segment != head.segment || part.begin != head.begin || body.size() != bytes_of(layout_, part)) {
-      return not_due(head);
-    }
+    if (part.segment != head.segment || part.begin != head.begin) return not_due(head);
+    if (!coded_ && body.size() != bytes_of(layout_, part)) return not_due(head);
     ++source->second.arrived;
-    give(head.source, next, body.data());
+    if (coded_) {
+      waiting_.push_back({head.source, next, std::move(body)});
+    } else {
+      give(head.source, next, body.data());
+    }
     return {};
   }
 
   bool done() const override {
     return sent_ && std::all_of(targets_.begin(), targets_.end(), [](const auto& t) { return t.second.missing == 0; });
   }
+  bool failed() const override { return !failed_.ok(); }
   AverageResult result(NodeId node) const override {
     const Target& target = targets_.at(node);
     return {target.terms, target.count};
@@ -89,13 +116,72 @@ class AverageExchange final : public AverageMover {
     target.written.assign(pieces_.size(), false);
   }
 
-  void send_copy(NodeId node, ProcessId process) {
-    const Blob& copy = copies_.at(node);
-    for (const AveragePart& part : pieces_) {
-      const size_t bytes = bytes_of(layout_, part);
-      send_(process, node, static_cast<uint8_t>(part.segment), part.begin, copy.slice(offset_of(layout_, part), bytes));
-      bytes_sent_ += bytes;
+  struct Waiting {
+    NodeId source = 0;
+    size_t piece = 0;
+    Blob body;
+  };
+
+  void send_piece(const std::vector<ProcessId>& processes, NodeId node, size_t piece, const Blob& body) {
+    const AveragePart& part = pieces_[piece];
+    for (const ProcessId process : processes) {
+      send_(process, node, static_cast<uint8_t>(part.segment), part.begin, body);
+      bytes_sent_ += body.size();
     }
+  }
+
+  /// Encodes and sends what goes to others, then takes what has come of them, a few pieces at a time.
+  bool work_coded() {
+    for (size_t moved = 0; moved < kAverageWorkBytes; moved += 3 * kAveragePieceBytes) {
+      if (!failed_.ok()) return false;
+      if (const auto way = std::find_if(ways_.begin(), ways_.end(), [&](const auto& w) { return !is_sent(w.first); });
+          way != ways_.end()) {
+        encode(way->first, way->second);
+      } else if (sent_ = true; !waiting_.empty()) {
+        const Waiting next = std::move(waiting_.front());
+        waiting_.pop_front();
+        failed_ = give_coded(next);
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool is_sent(NodeId node) { return encoded_[node].size() == pieces_.size(); }
+
+  void encode(NodeId node, const std::vector<ProcessId>& processes) {
+    std::vector<Blob>& encoded = encoded_[node];
+    const AveragePart& part = pieces_[encoded.size()];
+    const AverageLayout::Segment& segment = layout_.segments[part.segment];
+    if (part.begin == 0) filter_.begin(segment.dtype, segment.elements, copies_.at(node).data() + segment.begin);
+    encoded.push_back(filter_.piece(part.begin, part.elements));
+    send_piece(processes, node, encoded.size() - 1, encoded.back());
+  }
+
+  Status give_coded(const Waiting& from) {
+    const AveragePart& part = pieces_[from.piece];
+    const size_t offset = offset_of(layout_, part);
+    const kernel::Dtype dtype = layout_.segments[part.segment].dtype;
+    std::byte* theirs = room_.data();
+    std::byte* own = room_.data() + kAveragePieceBytes;
+    AH_TRY(decode_filtered(from.body.view(), dtype, part.elements, theirs));
+    for (const NodeId node : sources_.at(from.source).targets) {
+      Target& target = targets_.at(node);
+      AH_TRY(decode_filtered(encoded_.at(node)[from.piece].view(), dtype, part.elements, own));
+      std::byte* sum = target.terms[0].data() + offset;
+      const std::byte* copy = copies_.at(node).data() + offset;
+      const std::byte* before = target.written[from.piece] ? sum : copy;
+      const auto go = [&](auto zero) {
+        using T = decltype(zero);
+        const auto as = [](const std::byte* bytes) { return reinterpret_cast<const T*>(bytes); };
+        add_seen(reinterpret_cast<T*>(sum), as(before), as(copy), as(theirs), as(own), part.elements);
+      };
+      dtype == kernel::Dtype::f32 ? go(0.0F) : go(0.0);
+      target.written[from.piece] = true;
+      --target.missing;
+    }
+    return {};
   }
 
   /// Adds a piece of a model of another process to all here that are averaged with it.
@@ -115,10 +201,16 @@ class AverageExchange final : public AverageMover {
   const AverageLayout layout_;
   const std::vector<AveragePart> pieces_;
   const AverageCopies copies_;
+  const bool coded_;
+  Filter filter_;
   const Send send_;
   std::map<NodeId, Target> targets_;
-  std::map<NodeId, Source> sources_;                // of other processes
-  std::vector<std::pair<NodeId, ProcessId>> ways_;  // whose copy goes where
+  std::map<NodeId, Source> sources_;               // of other processes
+  std::map<NodeId, std::vector<ProcessId>> ways_;  // whose copy goes where
+  std::map<NodeId, std::vector<Blob>> encoded_;    // coded: what has been sent of it, by piece
+  std::deque<Waiting> waiting_;                    // coded: what has come
+  std::vector<std::byte> room_;                    // for two decoded pieces
+  Status failed_;
   bool sent_ = false;
   uint64_t bytes_sent_ = 0;
 };
@@ -126,8 +218,9 @@ class AverageExchange final : public AverageMover {
 }  // namespace
 
 std::unique_ptr<AverageMover> make_average_exchange(ProcessId self, const RoundGo& go, const AverageLayout& layout,
-                                                    AverageCopies copies, AverageMover::Send send) {
-  return std::make_unique<AverageExchange>(self, go, layout, std::move(copies), std::move(send));
+                                                    AverageCopies copies, const FilterSpec& filter,
+                                                    AverageMover::Send send) {
+  return std::make_unique<AverageExchange>(self, go, layout, std::move(copies), filter, std::move(send));
 }
 
 }  // namespace actorhost

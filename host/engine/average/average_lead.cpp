@@ -220,8 +220,10 @@ void AverageLead::go() {
     round.participants.insert(node);
     round.busy.insert(member.process);
   }
-  // Only those who have the same mean to tell differences to.
-  go.coded = options_.filtered && round.why == RoundWhy::interval && go.participants == last_;
+  // Everybody: only those who have the same mean to tell differences to. Neighbours and pairs tell their models.
+  const bool apart = go.pattern != AveragePattern::all;
+  const bool same_mean = options_.peers == AveragePattern::all && go.participants == last_;
+  go.coded = options_.filtered && round.why == RoundWhy::interval && (apart || same_mean);
   last_ = go.participants;
   round.phase = Phase::moving;
   tell(round.processes, average_kind::go, go.encode());

@@ -50,7 +50,7 @@ struct AverageOptions {
   double interval = 0.5;  // seconds from the beginning of a round to that of the next
   double deadline = 5;    // seconds that a round waits for a worker that is in a step
   uint64_t seed = 0;      // of the pairs
-  bool filtered = false;  // what travels goes through a filter where it can; for all only
+  bool filtered = false;  // what travels goes through a filter where it can
 };
 
 /// What a worker does: joins, waits in a step of the warm-up, waits in abort, goes on, stays away without having
@@ -102,7 +102,7 @@ struct RoundGo {
   };
   uint32_t round = 0;
   AveragePattern pattern = AveragePattern::all;
-  bool coded = false;  // as differences to the mean that the last round has left, through the filter
+  bool coded = false;  // through the filter; all: as differences to the mean that the last round has left
   std::vector<Participant> participants{};
 
   uint32_t weights() const noexcept;

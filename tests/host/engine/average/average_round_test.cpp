@@ -204,6 +204,66 @@ TEST_CASE("through a filter rounds keep the sum of all models too, and take fewe
   }
 }
 
+TEST_CASE("through a filter neighbours and pairs keep the sum of all models, take fewer bytes and come together") {
+  FilterSpec filter;
+  filter.values = GENERATE(FilterSpec::Values::half, FilterSpec::Values::levels);
+  const auto peers = GENERATE(AveragePattern::ring, AveragePattern::pairs);
+  const std::vector<uint32_t> workers =
+      GENERATE(std::vector<uint32_t>{1, 1}, std::vector<uint32_t>{2, 1, 1}, std::vector<uint32_t>{0, 2, 3});
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    INFO("seed " << seed << ", " << workers.size() << " processes");
+    Plan plan;
+    plan.seed = seed;
+    plan.workers = workers;
+    plan.peers = peers;
+    plan.floats = 5000;
+    plan.doubles = seed == 1 ? 40000 : 7;  // in two pieces
+    const auto run = [&](const FilterSpec& through) {
+      plan.filter = through;
+      auto world = std::make_unique<AverageWorld>(plan);
+      world->run();
+      return world;
+    };
+    const auto world = run(filter);
+    REQUIRE(world->all_finished());
+    check_aborts(*world, plan.aborts);
+    CHECK(world->coded > world->applied / 2);
+    double sum = -total(*world, &AverageWorld::Worker::initial) - total(*world, &AverageWorld::Worker::added);
+    for (const auto& [node, worker] : world->workers()) {
+      for (const double value : world->model_of(worker)) sum += value;
+    }
+    CHECK(std::abs(sum) < 1e-5 * total(*world, &AverageWorld::Worker::added));
+    const auto plain = run({});
+    CHECK(world->bytes * plain->applied < plain->bytes * world->applied);
+  }
+  // Nobody learns anything: what is left between the models is what the filter rounds.
+  Plan plan;
+  plan.workers = workers;
+  plan.peers = peers;
+  plan.floats = 1000;
+  plan.aborts = 1;
+  plan.growth = 0;
+  plan.filter = filter;
+  AverageWorld world(plan);
+  world.train_until(10);
+  world.run_until(9);
+  double least = 0;
+  double most = 0;
+  double apart = 0;
+  for (size_t i = 0; i < 1000; ++i) {
+    double mean = 0;
+    for (const auto& [node, worker] : world.workers()) {
+      mean += worker.initial[i] / static_cast<double>(world.workers().size());
+      least = std::min(least, worker.initial[i]);
+      most = std::max(most, worker.initial[i]);
+    }
+    for (const auto& [node, worker] : world.workers()) {
+      apart = std::max(apart, std::abs(world.model_of(worker)[i] - mean));
+    }
+  }
+  CHECK(apart < (most - least) * (filter.values == FilterSpec::Values::half ? 1.0 / 512 : 1.0 / 64));
+}
+
 TEST_CASE("models come together through a filter that sends a tenth of them") {
   Plan plan;
   plan.workers = {1, 2, 1};
