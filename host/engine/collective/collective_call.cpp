@@ -42,11 +42,12 @@ size_t CollectiveCall::own_cost() const {
   return cost;
 }
 
+/// Whether what this rank gives travels with its announcement.
 bool CollectiveCall::inlined() const {
   if (spec_.filter) return false;  // the same rounding for any size
   if (spec_.choice.forced == Algorithm::star) return true;
   if (spec_.choice.forced != Algorithm::automatic) return false;
-  return own_cost() <= kInlineBytes;
+  return own_cost() <= star_bytes(spec_.kind, group_.members, processes());
 }
 
 /// A frame's body may be shared with other ranks of this process, or lent by one.

@@ -152,9 +152,6 @@ class CollectiveCall {
   const char* algorithm() const noexcept { return algorithm_; }
   uint64_t bytes_sent() const noexcept { return bytes_sent_ + (run_ ? run_->bytes_sent() : 0); }
 
-  /// Inputs up to so many bytes travel with the announcement.
-  static constexpr size_t kInlineBytes = size_t{16} << 10;
-
  private:
   bool leads() const noexcept { return group_.me == 0; }
   bool reduces() const noexcept;
@@ -183,6 +180,7 @@ class CollectiveCall {
   Status on_piece(uint32_t from, Frame&& frame);
   Status on_parcel(uint32_t from, Frame&& frame);
 
+  uint32_t processes() const noexcept { return group_.homes.empty() ? group_.members : group_.processes; }
   Algorithm choose(size_t bytes) const;
   Status start_reduction();
   Status start_broadcast(const Go& go);

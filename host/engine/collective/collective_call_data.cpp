@@ -15,8 +15,7 @@ constexpr size_t kParcelBytes = size_t{256} << 20;  // of one frame: far below w
 }  // namespace
 
 Algorithm CollectiveCall::choose(size_t bytes) const {
-  const uint32_t processes = group_.homes.empty() ? group_.members : group_.processes;
-  return choose_algorithm(spec_.kind, bytes, group_.members, processes, spec_.choice);
+  return choose_algorithm(spec_.kind, bytes, group_.members, processes(), spec_.choice);
 }
 
 Status CollectiveCall::start_reduction() {

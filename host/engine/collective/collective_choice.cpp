@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <iterator>
+#include <limits>
+#include <span>
 
 #include "host/engine/collective/chain.hpp"
 #include "host/engine/collective/halving_doubling.hpp"
@@ -20,6 +23,46 @@ constexpr std::array<const char*, 9> kNames = {
     "automatic", "star", "ring", "recursive_doubling", "halving_doubling", "tree", "chain", "ordered", "hierarchical"};
 
 constexpr size_t kWideBroadcast = size_t{4} << 20;  // bytes from which crossing the network once a process counts most
+
+// The tables: the first row that has as many ranks and bytes holds. Measured with tests/bench/algorithms.lua for 2, 3,
+// 4 and 8 ranks and 4 B to 100 MB; the figures are in this folder's README. Rows for more than 8 ranks are reckoned.
+constexpr uint32_t kAnyRanks = std::numeric_limits<uint32_t>::max();
+constexpr size_t kAnyBytes = std::numeric_limits<size_t>::max();
+constexpr size_t kKiB = 1024;
+constexpr size_t kMiB = 1024 * kKiB;
+
+struct Row {
+  uint32_t ranks;  // up to so many
+  size_t bytes;    // up to so many
+  Algorithm algorithm = Algorithm::star;
+};
+
+constexpr Row kStar[] = {
+    {4, 256 * kKiB},  // a half to nine tenths of the time of the others
+    {8, 64 * kKiB},   // here up to 256 KiB, too, but in a network all goes over the leader's one link
+    {kAnyRanks, 16 * kKiB},
+};
+constexpr Row kStarOfThreads[] = {{kAnyRanks, 64 * kKiB}};
+constexpr Row kStarOfExchanges[] = {{kAnyRanks, 16 * kKiB}};
+
+constexpr Row kAllreduce[] = {
+    {2, 4 * kMiB, Algorithm::recursive_doubling},  // one step instead of two
+    {4, kAnyBytes, Algorithm::ring},               // as quick as halving, less in flight
+    {8, 512 * kKiB, Algorithm::halving_doubling},
+    {8, kAnyBytes, Algorithm::ring},
+    {kAnyRanks, 4 * kMiB, Algorithm::halving_doubling},
+    {kAnyRanks, kAnyBytes, Algorithm::ring},
+};
+constexpr Row kRooted[] = {
+    {4, kAnyBytes, Algorithm::chain},
+    {kAnyRanks, 4 * kMiB, Algorithm::tree},
+    {kAnyRanks, kAnyBytes, Algorithm::chain},
+};
+
+const Row& row_of(std::span<const Row> table, uint32_t ranks, size_t bytes) noexcept {
+  return *std::find_if(table.begin(), std::prev(table.end()),
+                       [&](const Row& row) { return ranks <= row.ranks && bytes <= row.bytes; });
+}
 
 }  // namespace
 
@@ -49,6 +92,11 @@ bool algorithm_fits(CollectiveKind kind, Algorithm algorithm) noexcept {
   return false;
 }
 
+size_t star_bytes(CollectiveKind kind, uint32_t ranks, uint32_t processes) noexcept {
+  if (kind == CollectiveKind::exchange) return row_of(kStarOfExchanges, ranks, 0).bytes;
+  return row_of(processes == 1 ? std::span<const Row>(kStarOfThreads) : kStar, ranks, 0).bytes;
+}
+
 Algorithm choose_algorithm(CollectiveKind kind, size_t bytes, uint32_t ranks, uint32_t processes,
                            const CollectiveChoice& choice) noexcept {
   if (choice.forced != Algorithm::automatic) return choice.forced;
@@ -60,11 +108,9 @@ Algorithm choose_algorithm(CollectiveKind kind, size_t bytes, uint32_t ranks, ui
   if (two_levels && kind == CollectiveKind::broadcast && bytes >= kWideBroadcast) return Algorithm::hierarchical;
   switch (kind) {
     case CollectiveKind::broadcast:
-    case CollectiveKind::reduce:
-      return ranks > 4 && bytes < ranks * (size_t{256} << 10) ? Algorithm::tree : Algorithm::chain;
+    case CollectiveKind::reduce: return row_of(kRooted, ranks, bytes).algorithm;
     case CollectiveKind::reduce_scatter: return Algorithm::ring;
-    case CollectiveKind::allreduce:
-      return ranks > 2 && bytes < ranks * (size_t{64} << 10) ? Algorithm::halving_doubling : Algorithm::ring;
+    case CollectiveKind::allreduce: return row_of(kAllreduce, ranks, bytes).algorithm;
     case CollectiveKind::barrier:
     case CollectiveKind::exchange: break;
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Which algorithm a call takes, by what it does, bytes and ranks, or as the user forces it. All ranks
-// of a call know the same of it and so choose the same. Plain values.
+// Which algorithm a call takes, by what it does, bytes and ranks, as a table of measurements says, or as the user
+// forces it. All ranks of a call know the same of it and so choose the same. Plain values.
 
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +34,10 @@ struct CollectiveChoice {
   Algorithm forced = Algorithm::automatic;
   bool reproducible = false;  // the bits of a loop over the ranks
 };
+
+/// Bytes a rank (an exchange: those it gives in all) up to which everything goes through the leader, which combines it:
+/// "star".
+size_t star_bytes(CollectiveKind kind, uint32_t ranks, uint32_t processes) noexcept;
 
 /// The algorithm for a call of `bytes` bytes a rank whose data goes straight between `ranks` ranks that live in
 /// `processes` processes.

@@ -225,6 +225,37 @@ TEST_CASE("two levels are chosen where several processes have several nodes, but
   CHECK(choose(CollectiveKind::reduce_scatter, 4, 2, false) == Algorithm::ring);
 }
 
+TEST_CASE("what is chosen is there for the call, and is what the table says") {
+  const auto choose = [](CollectiveKind kind, size_t bytes, uint32_t ranks) {
+    return choose_algorithm(kind, bytes, ranks, ranks, {});
+  };
+  for (const auto kind :
+       {CollectiveKind::allreduce, CollectiveKind::reduce, CollectiveKind::reduce_scatter, CollectiveKind::broadcast}) {
+    for (uint32_t ranks = 1; ranks < 100; ++ranks) {
+      for (size_t bytes = 1; bytes < size_t{1} << 40; bytes *= 2) {
+        const Algorithm chosen = choose(kind, bytes, ranks);
+        CHECK((chosen != Algorithm::star && algorithm_fits(kind, chosen)));
+      }
+      if (ranks > 1) CHECK(star_bytes(kind, ranks + 1, ranks + 1) <= star_bytes(kind, ranks, ranks));
+    }
+  }
+  const auto allreduce = CollectiveKind::allreduce;
+  CHECK(star_bytes(allreduce, 4, 4) == 256 << 10);
+  CHECK(star_bytes(allreduce, 5, 5) == 64 << 10);
+  CHECK(star_bytes(allreduce, 9, 9) == 16 << 10);
+  CHECK(star_bytes(allreduce, 9, 1) == 64 << 10);
+  CHECK(star_bytes(CollectiveKind::exchange, 2, 2) == 16 << 10);
+  CHECK(choose(allreduce, 4 << 20, 2) == Algorithm::recursive_doubling);
+  CHECK(choose(allreduce, (4 << 20) + 1, 2) == Algorithm::ring);
+  CHECK(choose(allreduce, 300000, 3) == Algorithm::ring);
+  CHECK(choose(allreduce, 300000, 8) == Algorithm::halving_doubling);
+  CHECK(choose(allreduce, 600000, 8) == Algorithm::ring);
+  CHECK(choose(allreduce, 600000, 9) == Algorithm::halving_doubling);
+  CHECK(choose(CollectiveKind::broadcast, 300000, 4) == Algorithm::chain);
+  CHECK(choose(CollectiveKind::broadcast, 300000, 5) == Algorithm::tree);
+  CHECK(choose(CollectiveKind::reduce, 5 << 20, 5) == Algorithm::chain);
+}
+
 TEST_CASE("in rank order means the bits of a loop over the ranks") {
   Rng rng(7);
   for (const uint32_t ranks : {2U, 3U, 5U, 8U}) {
