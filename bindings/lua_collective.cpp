@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include <xxhash.h>
 
+#include "bindings/collective_engine.hpp"
 #include "bindings/lua_filter.hpp"
 #include "bindings/lua_support.hpp"
 #include "bindings/lua_tensor.hpp"
@@ -20,19 +20,6 @@
 namespace actorhost {
 
 namespace {
-
-constexpr const char* kEngine = "actor.collective";
-
-/// One engine for each Vm, so that its calls are numbered, and its groups; 0 is everybody.
-struct Engine {
-  Engine(Node& node, Meetings& meetings) : collectives(node, meetings) {}
-
-  Collectives collectives;
-  std::vector<std::unique_ptr<CollectiveGroup>> named;
-  std::map<std::string, std::shared_ptr<FilterStream>> streams;  // of error feedback; shared with calls under way
-};
-
-Engine& engine_of(lua_State* L) { return Kept<Engine>::find(L, kEngine); }
 
 /// A lost peer or a passed timeout is an expected failure; everything else is raised.
 int failure(lua_State* L, const Error& error) {
@@ -81,11 +68,8 @@ void add_group(std::string& signature, const CollectiveGroup& group) {
 }
 
 Call call_at(lua_State* L, int table, CollectiveKind kind) {
-  Engine& engine = engine_of(L);
   Call call;
-  const auto group = static_cast<size_t>(number_field(L, table, "group", 0));
-  call.group =
-      group == 0 || group > engine.named.size() ? &engine.collectives.everybody() : engine.named[group - 1].get();
+  call.group = &CollectiveEngine::of(L).group(static_cast<size_t>(number_field(L, table, "group", 0)));
   call.timeout = number_field(L, table, "timeout", kForever);
   CallSpec& spec = call.spec;
   spec.kind = kind;
@@ -131,7 +115,7 @@ void add_operands(std::string& signature, CollectiveOp op, const TensorValue& te
 uint32_t root_at(lua_State* L, int index, Call& call) {
   if (!call.spec.placed) {
     call.spec.placed = true;
-    call.spec.stale = take(L, engine_of(L).collectives.place(*call.group)).untold;
+    call.spec.stale = take(L, CollectiveEngine::of(L).collectives.place(*call.group)).untold;
     if (!call.spec.stale.empty()) return 0;  // the call tells of that, whatever the root is
   }
   const size_t members = call.group->placed.size();
@@ -149,7 +133,7 @@ void count(CollectiveGroup& group, const CallResult& result) {
 
 /// Makes the call and finishes it, or starts it and pushes what it can be waited for with.
 int run_or_start(lua_State* L, Call& call, Finish finish) {
-  Collectives& collectives = engine_of(L).collectives;
+  Collectives& collectives = CollectiveEngine::of(L).collectives;
   const std::shared_ptr<FilterStream> filter = call.spec.filter;
   if (!call.async) {
     auto result = collectives.run(*call.group, std::move(call.spec), call.timeout);
@@ -183,7 +167,7 @@ int wait(lua_State* L) {
   Pending& pending = pending_at(L);
   const double seconds = lua_isnoneornil(L, 2) ? kForever : lua_tonumber(L, 2);
   AsyncCalls& calls = NodeContext::of(L).shared.courier->calls;
-  auto result = engine_of(L).collectives.wait(calls, pending.call, seconds);
+  auto result = CollectiveEngine::of(L).collectives.wait(calls, pending.call, seconds);
   if (!result) return failure(L, result.error());
   count(*pending.group, *result);
   return pending.finish(L, std::move(*result));
@@ -215,7 +199,7 @@ int barrier(lua_State* L) {
 /// join_point(call) -> how many have come in; or nil, message, code
 int join_point(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::broadcast);
-  auto late = engine_of(L).collectives.join_point(std::move(call.spec), call.timeout);
+  auto late = CollectiveEngine::of(L).collectives.join_point(std::move(call.spec), call.timeout);
   if (!late) return failure(L, late.error());
   lua_pushinteger(L, static_cast<lua_Integer>(*late));
   return 1;
@@ -245,7 +229,7 @@ void set_filter(lua_State* L, Call& call, const std::string& layout) {
   }
   const std::string stream = text_field(L, 1, "stream");
   const std::string key = std::to_string(call.group->id) + "/" + stream + "/" + layout + what;
-  std::shared_ptr<FilterStream>& kept = engine_of(L).streams[key];
+  std::shared_ptr<FilterStream>& kept = CollectiveEngine::of(L).streams[key];
   if (!kept) kept = std::make_shared<FilterStream>(filter);
   if (!kept->claim()) {
     raise_at_user(L, "collective." + spec.name +
@@ -378,9 +362,7 @@ int exchange(lua_State* L) {
 }
 
 CollectiveGroup& group_at(lua_State* L, int index) {
-  Engine& engine = engine_of(L);
-  const auto number = static_cast<size_t>(lua_tonumber(L, index));
-  return number == 0 ? engine.collectives.everybody() : *engine.named[number - 1];
+  return CollectiveEngine::of(L).group(static_cast<size_t>(lua_tonumber(L, index)));
 }
 
 /// allreduce(group, tensor, op, out) -> true, with the result in the empty tensor `out`; or nil, message, code. The way
@@ -406,7 +388,7 @@ int allreduce(lua_State* L) {
   add_operands(spec.signature, spec.op, *value);
   spec.dtype = value->dtype;
   spec.input = std::exchange(value->bytes, {});
-  auto result = engine_of(L).collectives.run(group, std::move(spec));
+  auto result = CollectiveEngine::of(L).collectives.run(group, std::move(spec));
   if (!result) return failure(L, result.error());
   count(group, *result);
   value->bytes = std::move(result->buffer);
@@ -426,7 +408,7 @@ void push_place(lua_State* L, std::optional<uint32_t> place) {
 /// place(group) -> this worker's place in the group (from 0, or nil), its live members, for the arguments of the next
 /// call; and "rank 2 lost" where that call can only tell of a loss.
 int place(lua_State* L) {
-  const Collectives::Placing placing = take(L, engine_of(L).collectives.place(group_at(L, 1)));
+  const Collectives::Placing placing = take(L, CollectiveEngine::of(L).collectives.place(group_at(L, 1)));
   push_place(L, placing.place);
   lua_pushinteger(L, static_cast<lua_Integer>(placing.places));
   if (placing.untold.empty()) return 2;
@@ -436,7 +418,7 @@ int place(lua_State* L) {
 
 /// members(group) -> as `place`, for the script's own use
 int members(lua_State* L) {
-  const auto ids = engine_of(L).collectives.members_of(group_at(L, 1));
+  const auto ids = CollectiveEngine::of(L).collectives.members_of(group_at(L, 1));
   const auto self = std::find(ids.begin(), ids.end(), NodeContext::of(L).node.index());
   push_place(L, self == ids.end() ? std::nullopt : std::optional(static_cast<uint32_t>(self - ids.begin())));
   lua_pushinteger(L, static_cast<lua_Integer>(ids.size()));
@@ -454,7 +436,7 @@ int stats(lua_State* L) {
 
 /// group(name, ranks) -> its number. `ranks` are those of now; members keep their ids.
 int group(lua_State* L) {
-  Engine& engine = engine_of(L);
+  CollectiveEngine& engine = CollectiveEngine::of(L);
   auto made = std::make_unique<CollectiveGroup>();
   made->name = check_text(L, 1, "name", "collective.group");
   engine.collectives.members_of(engine.collectives.everybody());
@@ -484,7 +466,7 @@ int group(lua_State* L) {
 
 int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
-  Kept<Engine>::keep(L, kEngine, std::make_shared<Engine>(context.node, context.shared.meetings));
+  CollectiveEngine::keep(L, context.node, context.shared.meetings);
   static const luaL_Reg kFunctions[] = {{"barrier", guarded<barrier>},
                                         {"join_point", guarded<join_point>},
                                         {"reduction", guarded<reduction>},
