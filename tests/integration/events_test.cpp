@@ -141,14 +141,15 @@ TEST_CASE("a wait for an event of a node that is killed ends, once what it sent 
 TEST_CASE("who waits for an event when all others have come to their end is told") {
   const JobFolder folder;
   folder.write("job.lua", kEnds);
-  const std::string place = GENERATE(from_range(places()));
-  const Finished run = run_at(place, folder, {"job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 0);
-  CHECK(line_after(run.out, "bye: ") == "1");
-  CHECK_THAT(line_after(run.out, "anybody:"), Contains("everybody else has come to the end of its script"));
-  CHECK_THAT(line_after(run.out, "rank 1:"),
-             Contains("rank 1 has come to the end of its script") && Contains("peer_lost"));
+  const auto runs = run_together(places().size(), [&](size_t i) { return run_at(places()[i], folder, {"job.lua"}); });
+  for (const Finished& run : runs) {
+    INFO(run.description);
+    CHECK(run.status == 0);
+    CHECK(line_after(run.out, "bye: ") == "1");
+    CHECK_THAT(line_after(run.out, "anybody:"), Contains("everybody else has come to the end of its script"));
+    CHECK_THAT(line_after(run.out, "rank 1:"),
+               Contains("rank 1 has come to the end of its script") && Contains("peer_lost"));
+  }
 }
 
 TEST_CASE("wrong calls of events say what is wrong at the user's line") {

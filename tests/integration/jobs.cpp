@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <stdexcept>
 
 #include <catch2/catch.hpp>
@@ -102,6 +103,14 @@ Finished run_at(const std::string& place, const JobFolder& folder, const Words& 
   all.out = hosts.out();
   all.err = hosts.err();
   all.description = hosts.describe();
+  return all;
+}
+
+std::vector<Finished> run_together(size_t count, const std::function<Finished(size_t)>& run) {
+  std::vector<std::future<Finished>> runs;
+  for (size_t i = 0; i < count; ++i) runs.push_back(std::async(std::launch::async, run, i));
+  std::vector<Finished> all;
+  for (auto& one : runs) all.push_back(one.get());
   return all;
 }
 

@@ -7,6 +7,7 @@
 //   const Finished run = folder.run({"-n", "2", "job.lua"});
 //   Hosts hosts(folder, 3, {"job.lua"});
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,6 +76,10 @@ const Words& places();
 /// Runs the job there to its end; `words` are flags and the job. The status is that of the first host that did not end
 /// with 0, and the output is everybody's.
 Finished run_at(const std::string& place, const JobFolder& folder, const Words& words, double seconds = 30);
+
+/// Does `count` runs at once, for those that wait more than they compute: `run(i)` makes the i-th, on a thread of its
+/// own, so it must not check anything itself.
+std::vector<Finished> run_together(size_t count, const std::function<Finished(size_t)>& run);
 
 /// Seconds on the steady clock.
 double now();

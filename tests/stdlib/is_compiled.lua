@@ -1,4 +1,6 @@
---- Whether the loop of a function becomes a trace when the function runs.
+--- Whether the loop of a function becomes a trace when the function runs, once or a few times: functions that it calls and
+--- their loops come first, and how soon a loop's turn comes hangs on addresses, by which LuaJIT counts what is hot. What
+--- cannot be compiled is not, however often it runs.
 ---@param loop fun()
 ---@return boolean
 return function(loop)
@@ -9,7 +11,10 @@ return function(loop)
     if what == "abort" and trace == recorded then recorded = nil end
   end
   jit.attach(watch, "trace")
-  loop()
+  for _ = 1, 20 do
+    loop()
+    if compiled then break end
+  end
   jit.attach(watch)
   return compiled == true
 end

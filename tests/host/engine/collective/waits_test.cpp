@@ -105,17 +105,26 @@ TEST_CASE("a chain of waits behind a rank that still computes is no circle") {
 }
 
 TEST_CASE("a wait for an asynchronous call says where a rank is that has not started it") {
-  for (const std::string where : {"ended", "in an action", "in another call"}) {
-    INFO(where);
-    CourierRun run("tcp", {1, 1});
-    Status waited;
-    run.run.everywhere([&](Node& node) {
+  const std::vector<std::string> places = {"ended", "in an action", "in another call"};
+  // At once, since they wait and do not compute. Where both wait, either may see first that they do so for each other;
+  // as a script's error does, that ends the run, and the other hears of that.
+  struct Told {
+    Status first, other;
+  };
+  std::vector<Told> all(places.size());
+  std::vector<std::unique_ptr<CourierRun>> runs;
+  for (size_t i = 0; i < places.size(); ++i) {
+    runs.push_back(std::make_unique<CourierRun>("tcp", std::vector<uint32_t>{1, 1}));
+    runs[i]->run.launch([&run = *runs[i], &told = all[i], where = places[i]](Node& node) {
       Meetings meetings;
       Caller caller(node, meetings);
       if (node.index() == 1) {
         if (where == "ended") node.cluster().report_ended(node.index(), node.actions());
         if (where == "in an action") (void)node.enter_action("param.run", "job.lua:30");
-        if (where == "in another call") (void)caller.barrier("job.lua:40");
+        if (where == "in another call") told.other = caller.barrier("job.lua:40");
+        if (!told.other.ok() && told.other.error().code == Code::mismatch) {
+          node.cluster().report_error(node.address(), {Code::script, false, "rank 1 has an error", node.address()});
+        }
         return;
       }
       AsyncCalls& calls = run.place_of(node).calls;
@@ -123,10 +132,17 @@ TEST_CASE("a wait for an asynchronous call says where a rank is that has not sta
       auto call = collectives.start(collectives.everybody(), barrier_spec("job.lua:7"), calls);
       REQUIRE(call.ok());
       auto result = collectives.wait(calls, *call, kForever);
-      if (!result) waited = result.error();
+      if (!result) told.first = result.error();
       // Lets the other go.
       (void)caller.barrier("job.lua:50");
     });
+  }
+  for (const auto& run : runs) run->run.join();
+  for (size_t i = 0; i < places.size(); ++i) {
+    const std::string& where = places[i];
+    const bool by_other = !all[i].first.ok() && all[i].first.error().code == Code::aborted;
+    const Status& waited = by_other ? all[i].other : all[i].first;
+    INFO(where << (by_other ? ", seen by the other" : ""));
     REQUIRE_FALSE(waited.ok());
     CHECK(waited.error().code == Code::mismatch);
     const std::string says = where == "ended"          ? "rank 1 has come to the end of its script"
