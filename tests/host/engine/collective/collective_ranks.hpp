@@ -2,6 +2,8 @@
 // Ranks of a test that call collectives: a Collectives for each node of a TestProcess or TestRun, with calls in the
 // form that tests want to write, and the results that a loop over the ranks gives.
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -13,6 +15,13 @@
 #include "tests/host/cluster/test_process.hpp"
 
 namespace actorhost::test {
+
+/// On a node's thread, where Catch's assertions may not be used: ends the test's program unless that is there.
+inline void demand(bool there, const char* what) {
+  if (there) return;
+  std::fprintf(stderr, "there should be %s\n", what);
+  std::abort();
+}
 
 template <typename T>
 constexpr kernel::Dtype dtype_of = std::is_same_v<T, float> ? kernel::Dtype::f32 : kernel::Dtype::f64;

@@ -68,9 +68,9 @@ TEST_CASE("a loss that is noticed after a call's arguments were made is told by 
         Caller caller(node, meetings);
         Collectives& collectives = caller.collectives();
         // Only one has placed itself before; nobody has made a call yet, so nothing else tells that somebody is gone.
-        if (node.index() == notices) REQUIRE(collectives.place(collectives.everybody()).ok());
+        if (node.index() == notices) demand(collectives.place(collectives.everybody()).ok(), "a place");
         loss.come();
-        REQUIRE(wait_for_size(node, hosts - 1).ok());
+        demand(wait_for_size(node, hosts - 1).ok(), "the news of the loss");
         const bool placed = node.index() == notices;
         loss.say(node, exchange(caller, placed ? hosts : hosts - 1, placed));
         loss.say(node, exchange(caller, hosts - 1, false));
@@ -96,14 +96,14 @@ TEST_CASE("what an asynchronous call has told is not told again") {
       spec.name = spec.signature = "barrier";
       spec.where = "job.lua:1";
       auto call = collectives.start(collectives.everybody(), spec, calls);
-      REQUIRE(call.ok());
+      demand(call.ok(), "a call that has started");
       loss.come();
       const auto wait = [&] {
         auto result = collectives.wait(calls, *call, kForever);
         loss.say(node, result ? "fine" : result.error().message);
       };
       if (waits) wait();
-      if (!waits) REQUIRE(wait_for_size(node, 2).ok());
+      if (!waits) demand(wait_for_size(node, 2).ok(), "the news of the loss");
       loss.say(node, exchange(caller, 2, false));
       if (!waits) wait();
       loss.say(node, exchange(caller, 2, false));
@@ -128,14 +128,14 @@ TEST_CASE("an asynchronous call that is started after a loss tells it, once") {
       spec.name = spec.signature = "barrier";
       spec.where = "job.lua:1";
       auto call = collectives.start(collectives.everybody(), spec, calls);
-      REQUIRE(call.ok());
+      demand(call.ok(), "a call that has started");
       auto result = collectives.wait(calls, *call, kForever);
       loss.say(node, result ? "fine" : result.error().message);
     };
     go();
     loss.come();
     if (loss.is_lost(node)) return;
-    REQUIRE(wait_for_size(node, 2).ok());
+    demand(wait_for_size(node, 2).ok(), "the news of the loss");
     go();
     go();
     loss.say(node, exchange(caller, 2, false));

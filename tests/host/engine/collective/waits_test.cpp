@@ -130,7 +130,7 @@ TEST_CASE("a wait for an asynchronous call says where a rank is that has not sta
       AsyncCalls& calls = run.place_of(node).calls;
       Collectives& collectives = caller.collectives();
       auto call = collectives.start(collectives.everybody(), barrier_spec("job.lua:7"), calls);
-      REQUIRE(call.ok());
+      demand(call.ok(), "a call that has started");
       auto result = collectives.wait(calls, *call, kForever);
       if (!result) told.first = result.error();
       // Lets the other go.
@@ -164,7 +164,7 @@ TEST_CASE("an asynchronous call whose members have all started it is not given u
     // Rank 0 leads and has started the call, but waits in another one; rank 2 is what rank 1 really waits for.
     if (node.index() == 2) status = until_all_have_told(node, {0, 1}, 4);
     auto call = collectives.start(collectives.everybody(), barrier_spec("job.lua:1"), calls);
-    REQUIRE(call.ok());
+    demand(call.ok(), "a call that has started");
     if (node.index() == 0 && status.ok()) status = caller.barrier("job.lua:2");
     auto result = collectives.wait(calls, *call, kForever);
     if (!result && status.ok()) status = result.error();
