@@ -52,7 +52,8 @@ local function asynchronously(net)
       sgd:step(net.params, net.grads)
     end)
     steps = steps + 1
-    if actor.rank == 0 and steps % 50 == 0 and enough(net, began) then co.send_event("enough", true) end
+    local looks = actor.rank == 0 and steps % 50 == 0
+    if looks and handle:step(enough, net, began) then co.send_event("enough", true) end -- no round changes it meanwhile
   until co.get_event("enough")
   handle:abort() -- all have the same model now
   return steps, actor.now() - began, handle:stats()
