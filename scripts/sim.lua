@@ -136,13 +136,13 @@ end
 local function print_comparison(rows, path)
   local run = sim.replay.load(path)
   local measured = sim.replay.measured(run)
-  print(("recorded: %s, %d workers, %.1f s, mean step %.1f"):format(measured.barrier or "barrier unknown", measured.workers,
-    measured.seconds, measured.mean_step))
+  print(("recorded: %s, %d workers, %.1f s, %.1f steps completed by a worker"):format(measured.barrier or "barrier unknown",
+    measured.workers, measured.seconds, measured.mean_completed))
   for _, group in ipairs(sim.summary.groups(rows)) do
     if group.barrier == measured.barrier then
-      local predicted = group.stats.mean_step.mean
-      print(("simulated under the same rule: mean step %.1f, %+.1f %% of the measured one"):format(predicted,
-        100 * (predicted / measured.mean_step - 1)))
+      local predicted = group.stats.updates.mean / measured.workers
+      print(("simulated under the same rule: %.1f steps, %+.1f %% of the measured ones"):format(predicted,
+        100 * (predicted / measured.mean_completed - 1)))
     end
   end
 end
@@ -317,6 +317,10 @@ local function main()
     for word in default_barriers:gmatch("[^,]+") do barriers[#barriers + 1] = word end
   end
   if values.chrome and not values.replay then return usage_error("--chrome shows a recorded run: give --replay TRACE") end
+  if values.plot and not (values.svg or values.png) then return usage_error("--plot says what is drawn: give --svg or --png with it") end
+  if values.resume and not (values.csv or values.json) then
+    return usage_error("--resume goes on with a table: give its --csv or --json")
+  end
   local sweep, wrong = grid.sweep(values, barriers)
   if not sweep then return usage_error("%s", wrong) end
   wrong = clash(values, barriers)

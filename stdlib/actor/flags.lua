@@ -52,6 +52,11 @@ function M.parse(flags, args)
     local word = args[i]
     local head, text = word:match("^(%-%-[^=]+)=(.*)$")
     local flag = find(flags, head or word)
+    if not flag then
+      local letter, rest_of_word = word:match("^(%-%a)(.+)$") -- -j2
+      local short = letter and find(flags, letter)
+      if short and short.value then flag, text = short, rest_of_word end
+    end
     if flag and not known[flag.name] then known[flag.name], given[#given + 1] = true, flag.name end
     if not flag then
       if word:match("^%-.") then return nil, unknown(flags, head or word) end

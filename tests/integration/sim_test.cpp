@@ -357,7 +357,7 @@ actor.param.run {
     INFO(run.description);
     REQUIRE(run.status == 0);
     CHECK_THAT(run.out, Contains("recorded: ssp:2, 4 workers"));
-    const std::string after = run.out.substr(run.out.find("simulated under the same rule: mean step"));
+    const std::string after = run.out.substr(run.out.find("simulated under the same rule: "));
     percent = std::stod(after.substr(after.find(", ") + 2));
   }
   CHECK(std::abs(percent) < 20);

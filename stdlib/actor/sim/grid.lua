@@ -7,6 +7,7 @@ local nearest = require("actor.nearest")
 local M = {}
 
 local max_tasks = 1e6
+local max_nodes = 2 ^ 23 -- host/sim/scenario.hpp
 local max_seed = 2 ^ 53 - 1e6 - 1 -- with a repeat's number on top still a whole number
 
 -- Flags that are options of sim.run, in the order of the header.
@@ -134,8 +135,17 @@ local function train_at(values, point)
   return train
 end
 
+-- What is wrong with a flag or a sweep of whole numbers.
+local function wrong_whole(name, value, least, most)
+  if value and not (value >= least and value <= most and value % 1 == 0) then
+    return ("%s has to be from %.0f to %.0f and whole, got %.14g"):format(name, least, most, value)
+  end
+end
+
 local function add_tasks(tasks, values, barriers, point)
   local at = options_at(values, point)
+  local wrong = wrong_whole("nodes", at.nodes, 1, max_nodes) or wrong_whole("seed", at.seed, 0, max_seed)
+  if wrong then return wrong end
   local scenario, message = sim.scenario(at)
   if not scenario then return message end
   local train
@@ -210,6 +220,24 @@ local function first_double(list)
   end
 end
 
+local function swept(vary, name)
+  for _, one in ipairs(vary) do
+    if one[1] == name then return one[2] end
+  end
+end
+
+-- A flag of parameter servers where there are none.
+local function serverless(values, vary)
+  for _, topology in ipairs(swept(vary, "topology") or { values.topology }) do
+    if tostring(topology):match("^server") then return nil end
+  end
+  for _, name in ipairs { "service", "bytes", "bandwidth" } do
+    if values[name] or swept(vary, name) then
+      return ("--%s says what parameter servers do: give --topology server:SHARDS with it"):format(name)
+    end
+  end
+end
+
 -- What would run, and mean something else than it says.
 local function misleading(values, barriers, vary)
   local double = first_double(barriers)
@@ -219,10 +247,9 @@ local function misleading(values, barriers, vary)
     if double then return ("--sweep %s has %s twice: copies are no repeats"):format(one[1], tostring(double)) end
   end
   for _, name in ipairs(values.replay and of_a_scenario or {}) do
-    local swept = false
-    for _, one in ipairs(vary) do swept = swept or one[1] == name end
-    if swept or values[name] ~= nil then return ("--replay brings its own nodes, work and network: --%s cannot be used with it"):format(name) end
+    if swept(vary, name) or values[name] ~= nil then return ("--replay brings its own nodes, work and network: --%s cannot be used with it"):format(name) end
   end
+  return serverless(values, vary)
 end
 
 ---What is wrong with --repeat and --seed, or nil.

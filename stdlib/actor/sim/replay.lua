@@ -69,11 +69,15 @@ function M.barrier(run)
   return text ~= "" and text or nil
 end
 
+---Steps are completed ones here: a run that stops lets nobody begin another, where the simulator counts it as begun.
 ---@param run actor.trace.Run
----@return {mean_step: number, seconds: number, barrier: string?, workers: integer}
+---@return {mean_completed: number, seconds: number, barrier: string?, workers: integer}
 function M.measured(run)
-  local sums = trace.summary(run)
-  return { mean_step = sums.mean_step, seconds = M.seconds(run), barrier = M.barrier(run), workers = #run.workers }
+  local workers = #run.workers
+  return {
+    mean_completed = trace.summary(run).completed / workers, seconds = M.seconds(run), barrier = M.barrier(run),
+    workers = workers,
+  }
 end
 
 return M

@@ -11,8 +11,15 @@ local context = api.context
 local tonumber, type, floor, max = tonumber, type, math.floor, math.max
 local istype = ffi.istype
 
----What `t.name` finds, beside the properties below.
-local methods = {}
+---What `t.name` finds, beside the properties below. A tensor may reach a script that never named "actor.tensor": as a
+---parameter, from another node.
+local methods = setmetatable({}, {
+  __index = function(all, name)
+    setmetatable(all, nil)
+    require("actor.tensor")
+    return all[name]
+  end,
+})
 M.methods = methods
 
 M.max_dims = 8
