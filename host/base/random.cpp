@@ -16,13 +16,16 @@ double Rng::normal() noexcept {
 void Rng::sample(std::span<uint32_t> permutation, uint32_t count, uint32_t* out) noexcept {
   const auto n = static_cast<uint32_t>(permutation.size());
   if (count > n) count = n;
+  Rng rng = *this;  // in registers
+  uint32_t* places = permutation.data();
   for (uint32_t i = 0; i < count; ++i) {
-    const auto j = i + static_cast<uint32_t>(below(n - i));
-    const uint32_t chosen = permutation[j];
-    permutation[j] = permutation[i];
-    permutation[i] = chosen;
+    const auto j = i + static_cast<uint32_t>(rng.below(n - i));
+    const uint32_t chosen = places[j];
+    places[j] = places[i];
+    places[i] = chosen;
     out[i] = chosen;
   }
+  *this = rng;
 }
 
 }  // namespace actorhost

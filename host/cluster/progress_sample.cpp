@@ -58,17 +58,29 @@ bool Sampler::stale(const State& state, const Progress& progress, Slot asker, do
   return false;
 }
 
-void Sampler::draw(State& state, const Progress& progress, const Seen& from) {
+void Sampler::draw(State& state, const Progress& progress, const Seen& from, Seen& seen) {
   const uint32_t known = static_cast<uint32_t>(permutation_.size());
   for (uint32_t i = known; i < from.n; ++i) permutation_.push_back(i);
   state.slots.resize(beta_);
   state.rng.sample(std::span(permutation_).first(from.n), beta_, state.slots.data());
   // The touched places are the first beta and those of the drawn numbers: the identity is back in O(beta).
-  for (uint32_t i = 0; i < beta_; ++i) {
-    permutation_[i] = i;
-    permutation_[state.slots[i]] = state.slots[i];
+  uint32_t* permutation = permutation_.data();
+  const int32_t* steps = progress.steps();
+  int32_t lowest = std::numeric_limits<int32_t>::max();
+  int32_t highest = std::numeric_limits<int32_t>::min();
+  uint32_t i = 0;
+  for (Slot& slot : state.slots) {
+    permutation[i] = i;
+    ++i;
+    permutation[slot] = slot;
+    slot = from.slots[slot];
+    lowest = std::min(lowest, steps[slot]);
+    highest = std::max(highest, steps[slot]);
   }
-  for (Slot& slot : state.slots) slot = from.slots[slot];
+  if (beta_ > 0) {
+    seen.lowest = lowest;
+    seen.highest = highest;
+  }
   if (resample_.kind != Resample::Kind::sticky) return;
   state.ids.clear();
   for (const Slot slot : state.slots) state.ids.push_back(progress.ids()[slot]);
@@ -100,7 +112,7 @@ void Sampler::look(const Progress& progress, Slot asker, double now, const Seen&
   const bool fresh = stale(state, progress, asker, now, from.version);
   seen = Seen{};
   if (fresh) {
-    if (beta_ < from.n) draw(state, progress, from);
+    if (beta_ < from.n) draw(state, progress, from, seen);
     state.ticket = progress.tickets()[asker];
     state.events = progress.events();
     state.layout = progress.layout();
@@ -119,7 +131,7 @@ void Sampler::look(const Progress& progress, Slot asker, double now, const Seen&
   if (seen.held != 0) return;
   seen.slots = beta_ < from.n ? state.slots.data() : from.slots;
   seen.n = std::min(beta_, from.n);
-  measure(progress, seen);
+  if (!fresh || beta_ >= from.n) measure(progress, seen);
 }
 
 }  // namespace actorhost

@@ -63,7 +63,7 @@ class Sampler {
   };
 
   bool stale(const State& state, const Progress& progress, Slot asker, double now, uint64_t from_version) const;
-  void draw(State& state, const Progress& progress, const Seen& from);
+  void draw(State& state, const Progress& progress, const Seen& from, Seen& seen);
   void replace_lost(State& state, const Progress& progress, const Seen& from);
   State& state_of(NodeId id);
 
