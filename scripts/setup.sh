@@ -8,8 +8,8 @@ nlohmann-json3-dev libsodium-dev libxxhash-dev liblz4-dev libarchive-dev zlib1g-
 # Done without where they cannot be installed: the first two make building faster, librsvg2-2 draws charts as PNG
 # (actor.plot loads it at run time; nothing is linked with it):
 optional_packages="ninja-build ccache librsvg2-2"
-# Needed by scripts/check:
-check_packages="clang-format clang-tidy"
+# Needed by scripts/check, the last for a source of tests/bench:
+check_packages="clang-format clang-tidy libzmq3-dev"
 
 say() { printf 'actorhost: %s\n' "$*" >&2; }
 

@@ -1,8 +1,16 @@
 -- clang-tidy over every .cpp whose text, or that of a header of the tree that it includes, has changed since it was
 -- last found clean. Usage: luajit tidy.lua BUILD CACHE JOBS < every C++ and settings file, relative to where it runs.
 -- CACHE/<file>.ok holds what a clean result rests on: the digests of all files involved, compared as text.
+--
+-- Most of the time goes into headers. So where many files are to be checked, batches of them are first checked as one
+-- source that includes them all, all but the path-sensitive analyser: functions that it meets in a call it does not
+-- look at by themselves, so callers in another file would narrow what it sees. What a batch says is not shown: if it is
+-- not clean, for a finding or because its files do not go together, they are checked one by one.
 
 local build, cache, jobs = arg[1], arg[2], tonumber(arg[3])
+local batch_limit = 16  -- files
+
+package.path = arg[0]:match("^(.*/)") .. "?.lua"
 
 local function read(path)
   local file = io.open(path, "rb")
@@ -71,22 +79,126 @@ local common = version
 for _, file in ipairs(settings) do common = common .. digest[file] .. "  " .. file .. "\n" end
 
 os.execute("mkdir -p " .. quote(cache))
-local stale = {}
+local stale, size, stamp = {}, {}, {}
 for _, source in ipairs(sources) do
-  local stamp = cache .. "/" .. source:gsub("/", "_")
   local key = key_of(source, digest, common)
-  if read(stamp .. ".ok") ~= key then
-    write(stamp .. ".key", key)
-    stale[#stale + 1] = source .. "\0" .. stamp
+  stamp[source] = cache .. "/" .. source:gsub("/", "_")
+  if read(stamp[source] .. ".ok") ~= key then
+    write(stamp[source] .. ".key", key)
+    size[source] = #read(source)
+    stale[#stale + 1] = source
   end
 end
 if #stale == 0 then os.exit(0) end
 
--- One process a file, `jobs` at a time; the key becomes the stamp of a clean file.
-local one = 'clang-tidy --quiet -p "$0" "$1" >"$2.log" 2>&1 && mv "$2.key" "$2.ok" && exit 0; '
-  .. 'grep -v -e "warnings generated" -e "^Suppressed " -e "^Use -header-filter" -e "warnings and .* generated" -e "^Error while processing" "$2.log"; exit 1'
-local list = os.tmpname()
-write(list, table.concat(stale, "\0") .. "\0")
-local failed = os.execute(("xargs -0 -n 2 -P %d sh -c %s %s < %s"):format(jobs, quote(one), quote(build), quote(list)))
-os.remove(list)
-os.exit(failed == 0 and 0 or 1)
+-- Runs the shell command of each, `jobs` at a time, the largest first.
+local function run(work)
+  table.sort(work, function(a, b) return a.size > b.size end)
+  local list, commands = os.tmpname(), {}
+  for i, item in ipairs(work) do commands[i] = item.command .. "\0" end
+  write(list, table.concat(commands))
+  os.execute(("xargs -0 -r -n 1 -P %d sh -c < %s"):format(jobs, quote(list)))
+  os.remove(list)
+end
+
+-- source -> the flags that it is compiled with, as a shell reads them.
+local function compile_flags()
+  local flags, root = {}, io.popen("pwd -P"):read("*l") .. "/"
+  for command, file in (read(build .. "/compile_commands.json") or ""):gmatch('"command": "(.-)",%s*"file": "(.-)"') do
+    if file:sub(1, #root) == root then
+      flags[file:sub(#root + 1)] = command:gsub("\\(.)", "%1"):gsub("^%S+", ""):gsub(" %-o %S+ %-c .*", "")
+    end
+  end
+  return flags
+end
+
+-- The folder, "" or with a slash at its end, whose settings hold for the file.
+local function settings_folder(path)
+  local longest = ""
+  for _, file in ipairs(settings) do
+    local folder = file:match("^(.*/)%.clang%-tidy$") or ""
+    if #folder > #longest and path:sub(1, #folder) == folder then longest = folder end
+  end
+  return longest
+end
+
+-- Whether the path-sensitive analyser is on in a folder.
+local analyser = {}
+local function analysed(folder)
+  if analyser[folder] ~= nil then return analyser[folder] end
+  local pipe = assert(io.popen("clang-tidy --list-checks " .. quote(folder .. "any.cpp") .. " -- 2>&1"))
+  local list = pipe:read("*a")
+  pipe:close()
+  analyser[folder] = list:find("clang-analyzer-core.", 1, true) ~= nil
+  return analyser[folder]
+end
+
+local top, batch_count = cache .. "/batches/", 0
+
+-- A batch as a source of its own, in a folder with the same settings.
+local function batch_of(paths, flags)
+  local lines, bytes, folder = {}, 0, settings_folder(paths[1])
+  for i, path in ipairs(paths) do
+    lines[i] = ('#include "%s"  // NOLINT(bugprone-suspicious-include)\n'):format(path)
+    bytes = bytes + size[path]
+  end
+  batch_count = batch_count + 1
+  local file = top .. folder .. batch_count .. ".cpp"
+  write(file, table.concat(lines))
+  local command = "clang-tidy --quiet '--checks=-clang-analyzer-*' '--header-filter=[.][ch]pp$' FILE -- FLAGS >FILE.log 2>&1 && touch FILE.clean"
+  return { paths = paths, file = file, folder = folder, size = bytes,
+    command = command:gsub("%u%u%u+", { FILE = quote(file), FLAGS = flags[paths[1] ] }) }
+end
+
+-- Checks batches, then the halves of those that are not clean. What a clean one settles is marked as clean;
+-- `left[source]` says what is left to check where that is neither nothing nor everything.
+local left = {}
+local function check_batches()
+  os.execute("rm -rf " .. quote(top))
+  for _, file in ipairs(settings) do
+    if file:match("%.clang%-tidy$") then
+      os.execute("mkdir -p " .. quote((top .. file):match("^.*/")))
+      write(top .. file, read(file))
+    end
+  end
+  local flags = compile_flags()
+  local lists = require("batches")(stale, flags, settings_folder, batch_limit)
+  while #lists > 0 do
+    local work, halves = {}, {}
+    for _, paths in ipairs(lists) do
+      if #paths > 2 then work[#work + 1] = batch_of(paths, flags) end
+    end
+    run(work)
+    for _, batch in ipairs(work) do
+      if not read(batch.file .. ".clean") then
+        local middle = math.floor(#batch.paths / 2)
+        halves[#halves + 1] = { unpack(batch.paths, 1, middle) }
+        halves[#halves + 1] = { unpack(batch.paths, middle + 1) }
+      elseif analysed(batch.folder) then
+        for _, path in ipairs(batch.paths) do
+          left[path] = "'--checks=-bugprone-*,-misc-*,-modernize-*,-performance-*,-readability-*'"
+        end
+      else
+        for _, path in ipairs(batch.paths) do os.rename(stamp[path] .. ".key", stamp[path] .. ".ok") end
+      end
+    end
+    lists = halves
+  end
+end
+
+if #stale > 4 * jobs then check_batches() end
+
+-- One process a file; the key becomes the stamp of a clean one.
+local work = {}
+for _, source in ipairs(stale) do
+  if read(stamp[source] .. ".key") then
+    local command = 'clang-tidy --quiet -p BUILD CHECKS SOURCE >STAMP.log 2>&1 && mv STAMP.key STAMP.ok && exit; '
+      .. 'grep -v -e "warnings generated" -e "^Suppressed " -e "^Use -header-filter" -e "warnings and .* generated" -e "^Error while processing" STAMP.log'
+    local words = { BUILD = quote(build), CHECKS = left[source] or "", SOURCE = quote(source), STAMP = quote(stamp[source]) }
+    work[#work + 1] = { size = size[source] + (left[source] and 0 or 1e6), source = source, command = command:gsub("%u%u%u+", words) }
+  end
+end
+run(work)
+for _, item in ipairs(work) do
+  if read(stamp[item.source] .. ".key") then os.exit(1) end
+end

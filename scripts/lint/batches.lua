@@ -1,0 +1,60 @@
+-- Which sources can be checked as one: require("batches")(sources, flags, folder_of, limit) gives lists of at most
+-- `limit` paths that have the same compile flags (flags[path]; a source without any is left out) and the same
+-- folder_of(path), and that do not get into each other's way.
+
+-- What a source defines for itself: a second definition in the same batch would be an error.
+local function own_names(text)
+  local names = {}
+  text = text:gsub('R"([%w_]*)%(.-%)%1"', "")
+  for part in text:gmatch("\nnamespace {\n(.-)\n}  // namespace\n") do
+    for line in part:gmatch("[^\n]+") do
+      local name = line:gsub("::", ""):match("^%a.-([%w_]+) ?[%[({=;:]")
+      if name then names[name] = true end
+    end
+  end
+  return names
+end
+
+-- Whether a using-declaration looks unused: that of another source could make it pass for used.
+local function has_idle_using(text)
+  for name in text:gmatch("using [%w_:]*::([%w_]+);") do
+    local _, count = text:gsub("%f[%w_]" .. name .. "%f[^%w_]", "")
+    if count < 2 then return true end
+  end
+  return false
+end
+
+local function share(names, others)
+  for name in pairs(names) do
+    if others[name] then return true end
+  end
+  return false
+end
+
+local function read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+return function(sources, flags, folder_of, limit)
+  local batches, groups = {}, {}
+  for _, source in ipairs(sources) do
+    local text = read(source)
+    if flags[source] and not has_idle_using(text) then
+      local key, names = folder_of(source) .. "\0" .. flags[source], own_names(text)
+      local group = groups[key] or {}
+      groups[key] = group
+      local place = 1
+      while group[place] and (#group[place].paths == limit or share(names, group[place].names)) do place = place + 1 end
+      if not group[place] then
+        group[place] = { names = {}, paths = {} }
+        batches[#batches + 1] = group[place].paths
+      end
+      table.insert(group[place].paths, source)
+      for name in pairs(names) do group[place].names[name] = true end
+    end
+  end
+  return batches
+end
