@@ -60,6 +60,9 @@ typedef struct ah_tensor_api {
                const int64_t* step);
   /* `out` takes the block over and `from` is empty afterwards. */
   void (*move)(ah_tensor* out, ah_tensor* from);
+  /* The elements of `from`, which is empty afterwards unless that fails, go into `out`, of the same shape: with their
+     block where nobody else looks at that of `out`, else they are copied. */
+  int32_t (*give)(ah_tensor* out, ah_tensor* from);
   int32_t (*contiguous)(const ah_tensor* t);
 
   int32_t (*unary)(int32_t op, ah_tensor* out, const ah_tensor* a);

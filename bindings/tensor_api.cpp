@@ -162,6 +162,25 @@ int32_t copy(ah_tensor* out, const ah_tensor* a) noexcept {
   });
 }
 
+int32_t give(ah_tensor* out, ah_tensor* from) noexcept {
+  const View to = view_of(*out);
+  const View given = view_of(*from);
+  const bool alike = to.dtype == given.dtype && to.ndim == given.ndim &&
+                     std::equal(out->extent_, out->extent_ + out->ndim_, from->extent_);
+  const bool own =
+      alike && to.contiguous() && given.contiguous() && block_of(*out).unique() && block_of(*from).unique();
+  if (own) {
+    std::swap(block(*out), block(*from));
+    std::swap(out->data_, from->data_);
+    std::swap(out->charge_, from->charge_);
+    from->context_->fresh -= from->charge_;  // what is let go is no garbage
+  } else if (const int32_t status = copy(out, from); status != AH_TENSOR_OK) {
+    return status;
+  }
+  release(from);
+  return AH_TENSOR_OK;
+}
+
 void fill(ah_tensor* out, double value) noexcept { kernel::fill(kernels_of(out), view_of(*out), value); }
 
 // Calls f(element, i) for each element of a contiguous tensor.
@@ -299,6 +318,7 @@ std::shared_ptr<TensorState> make_tensor_state(int threads) {
   api.release = release;
   api.view = view;
   api.move = move;
+  api.give = give;
   api.contiguous = contiguous;
   api.unary = unary;
   api.binary = binary;

@@ -58,7 +58,7 @@ if me == 0 then
 end
 for _, bytes in ipairs(sizes) do
   local call, last, bus = make(math.max(n, math.floor(bytes / 4)))
-  for _ = 1, 3 do call() end
+  for _ = 1, 10 do call() end
   local once = batch(call, 3)
   local times = math.max(3, math.min(20000, math.floor(0.1 / once)))
   local means, single = {}, {}

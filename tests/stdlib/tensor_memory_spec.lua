@@ -26,6 +26,35 @@ test("garbage is in proportion to what is in use", function()
   equal(tensor.memory() < 8 * 2 ^ 20, true)
 end)
 
+test("what is given to a tensor comes with its block, and is copied where others look on", function()
+  local base = require("actor.tensor.base")
+  local function made(value) return tensor.full({ 300, 100 }, value) end
+  collectgarbage()
+  local before = tensor.memory()
+  local target, given = made(1), made(2)
+  local address = given.data_
+  equal(rawequal(base.give(target, given), target), true)
+  equal({ target:get(1, 1), target:get(300, 100), given.size }, { 2, 2, 0 })
+  equal(target.data_ == address, true)
+  equal(tensor.memory() - before, 300 * 100 * 4)
+
+  -- A view sees what comes, and one's own place in another tensor stays there.
+  local row, place = target:narrow(1, 7, 1), target.data_
+  base.give(target, made(3))
+  equal({ row:get(1, 100), target.data_ == place }, { 3, true })
+  base.give(row, tensor.full({ 1, 100 }, 4))
+  equal({ target:get(6, 1), target:get(7, 1), target:get(7, 100), target:get(8, 1) }, { 3, 4, 4, 3 })
+
+  -- As copy_ does: stretched, converted, into places that do not lie side by side; what does not fit changes nothing.
+  base.give(target, tensor.full({}, 5, { dtype = "float64" }))
+  equal({ target:get(1, 1), row:get(1, 1), target.dtype }, { 5, 5, "float32" })
+  base.give(target:transpose(1, 2), tensor.full({ 100, 300 }, 6))
+  equal({ target:get(1, 2), target:get(300, 99) }, { 6, 6 })
+  local odd = tensor.full({ 7 }, 1)
+  raises(function() base.give(target, odd) end, "shape")
+  equal({ odd:get(7), target:get(1, 1) }, { 1, 6 })
+end)
+
 -- Whether the loop in `body` itself became a trace, and how often compiled code was left when it ran once more.
 local function compiled_loop(body)
   local started, found, exits = {}, false, 0

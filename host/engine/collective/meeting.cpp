@@ -7,12 +7,16 @@
 
 #include <xxhash.h>
 
+#include "host/base/copy_bytes.hpp"
+
 namespace actorhost {
 
 namespace {
 
 constexpr uint64_t kCalledOff = uint64_t{1} << 31;
-constexpr size_t kChunkBytes = size_t{32} << 10;  // combined and handed on while it is in the first cache
+constexpr size_t kChunkBytes = size_t{32} << 10;   // combined and handed on while it is in the first cache
+constexpr size_t kSharedFrom = size_t{256} << 10;  // bytes of a broadcast that ranks copy for each other
+constexpr size_t kSharedPiece = size_t{256} << 10;
 constexpr size_t kRememberedErrors = 64;
 
 uint32_t number_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
@@ -153,7 +157,7 @@ Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32
     return all_here.error();
   }
   const Status fits = check(round, spec, waiting);
-  if (fits.ok()) take_part(round, me, spec, result);
+  if (fits.ok()) take_part(round, number, me, spec, result);
   // Who has only looked at what the meeting itself holds need not wait for the others.
   const bool looked_at_others = !fits.ok() || (spec.kind != CollectiveKind::barrier && !small);
   if (looked_at_others) finish_together(round, number, me);
@@ -272,24 +276,51 @@ void Meeting::exchange(const Round& round, uint32_t me, bool joined, CallResult&
     const uint32_t rank = (me + i) % ranks_;  // not all from the same one at a time
     auto& got = result.gets[rank];
     if (!got || got->body.empty()) continue;
-    std::memcpy(got->body.data(), round.places[rank].spec->gives[me]->body.data(), got->body.size());
+    copy_bytes(got->body.data(), round.places[rank].spec->gives[me]->body.data(), got->body.size());
   }
 }
 
-void Meeting::take_part(Round& round, uint32_t me, const CallSpec& spec, CallResult& result) {
+/// Copies pieces that nobody has taken yet; false when the result is not there yet.
+bool Meeting::help_to_fill(Place& place, uint32_t number, const Blob& given) const {
+  if (place.to_fill.load(std::memory_order_acquire) != number) return false;
+  for (;;) {
+    const size_t at = place.taken.fetch_add(kSharedPiece, std::memory_order_relaxed);
+    if (at >= given.size()) return true;
+    copy_bytes(place.result + at, given.data() + at, std::min(kSharedPiece, given.size() - at));
+  }
+}
+
+void Meeting::broadcast(Round& round, uint32_t number, uint32_t me, const CallSpec& spec, CallResult& result) {
+  const Parcel& given = *round.places[spec.root].spec->parcel;
+  const size_t bytes = given.body.size();
+  const bool shared = bytes >= kSharedFrom;
+  if (me == spec.root) {
+    result.parcel = given;
+  } else if (!shared) {
+    result.parcel = {given.about, Blob::copy_of(given.body.data(), bytes)};
+  } else {
+    Place& mine = round.places[me];
+    result.parcel = {given.about, Blob::allocate(bytes)};
+    mine.result = result.parcel.body.data();
+    mine.taken.store(0, std::memory_order_relaxed);
+    mine.to_fill.store(number, std::memory_order_release);
+    help_to_fill(mine, number, given.body);
+  }
+  if (!shared) return;
+  for (uint32_t i = 1; i < ranks_; ++i) {
+    const uint32_t rank = (me + i) % ranks_;
+    if (rank == spec.root) continue;
+    // Who has given nothing away yet is about to; who stays away longer copies by himself.
+    members_[me].brief.until([&] { return help_to_fill(round.places[rank], number, given.body); }, ranks_);
+  }
+}
+
+void Meeting::take_part(Round& round, uint32_t number, uint32_t me, const CallSpec& spec, CallResult& result) {
   const size_t size = kernel::dtype_size(spec.dtype);
   const actorhost::Place place{me, ranks_, spec.input.size() / size, spec.unit};
   switch (spec.kind) {
     case CollectiveKind::barrier: return;
-    case CollectiveKind::broadcast: {
-      if (me == spec.root) {
-        result.parcel = *spec.parcel;
-        return;
-      }
-      const Parcel& given = *round.places[spec.root].spec->parcel;
-      result.parcel = {given.about, Blob::copy_of(given.body.data(), given.body.size())};
-      return;
-    }
+    case CollectiveKind::broadcast: broadcast(round, number, me, spec, result); return;
     case CollectiveKind::exchange: exchange(round, me, spec.joined, result); return;
     case CollectiveKind::reduce_scatter: {
       const Span mine = place.block(me);

@@ -6,7 +6,8 @@
 //   read
 //                   and written once for each rank, nothing is copied twice. Up to 4 KiB everybody combines everything
 //                   by himself, from copies, which saves the second meeting
-//   reduce_scatter, reduce, broadcast, exchange   each byte that a rank gets is read once and written once
+//   reduce_scatter, reduce, broadcast, exchange   each byte that a rank gets is read once and written once; of a large
+//                   broadcast each rank copies pieces for whoever still lacks some, so the root does not stand by
 //
 // In rank order throughout, so the bits are those of a loop over the ranks.
 //
@@ -59,6 +60,10 @@ class Meeting {
     uint32_t actions = 0;
     std::byte* result = nullptr;
     std::array<std::byte, kSmallBytes> small;
+    // Of a broadcast, which the root and whoever is done helps to copy: the round for which `result` is there to be
+    // written, and how many bytes of it somebody has taken upon himself.
+    std::atomic<uint32_t> to_fill{0};
+    std::atomic<size_t> taken{0};
   };
   struct Round {
     alignas(128) std::atomic<uint64_t> state{0};     // number << 32 | called off << 31 | arrivals
@@ -91,7 +96,9 @@ class Meeting {
   std::vector<uint32_t> missing(uint32_t number) const;
   Error why(uint32_t number, const CallSpec& spec) const;
   Status check(const Round& round, const CallSpec& spec, const Waiting& waiting) const;
-  void take_part(Round& round, uint32_t me, const CallSpec& spec, CallResult& result);
+  void take_part(Round& round, uint32_t number, uint32_t me, const CallSpec& spec, CallResult& result);
+  void broadcast(Round& round, uint32_t number, uint32_t me, const CallSpec& spec, CallResult& result);
+  bool help_to_fill(Place& place, uint32_t number, const Blob& given) const;
   void exchange(const Round& round, uint32_t me, bool joined, CallResult& result) const;
   void combine_span(const Round& round, const CallSpec& spec, Span span, std::byte* out) const;
   void finish_together(Round& round, uint32_t number, uint32_t me);

@@ -8,7 +8,7 @@ local filters = require("actor.filter")
 local tensor = require("actor.tensor")
 local base = require("actor.tensor.base")
 local calls = require("actor.collective.call")
-local new_tensor, settle = base.new, base.settle
+local new_tensor, settle, give = base.new, base.settle, base.give
 local prepare, finish, place, tell = calls.prepare, calls.finish, calls.place, calls.tell
 
 local M = {}
@@ -31,7 +31,16 @@ local function deliver(result, input, options)
   if not options or not tensor.is_tensor(result) then return result end
   local target = options.inplace and input or options.out
   if not target then return result end
-  return target:copy_(result)
+  if rawequal(result, input) then return target:copy_(result) end
+  return give(target, result)
+end
+
+-- Whether the options only say where the result goes.
+local function only_targets(options)
+  for key, value in next, options do
+    if not (key == "inplace" and value == true or key == "out" and tensor.is_tensor(value)) then return false end
+  end
+  return true
 end
 
 -- Rows [first, first + count) of the part that place `r` of `n` has of `rows`.
@@ -132,12 +141,12 @@ local function checked_op(op, fn)
 end
 
 function M.allreduce(group, value, op, options)
-  if options == nil then
-    local out = new_tensor()
-    local done, message, code = c.allreduce(group, value, op, out)
+  if options == nil or only_targets(options) then
+    local result = new_tensor()
+    local done, message, code = c.allreduce(group, value, op, result)
     if done then
       settle()
-      return out
+      return deliver(result, value, options)
     elseif code then
       return nil, message, code
     end

@@ -42,6 +42,13 @@ local function settle()
 end
 M.settle = settle
 
+---Moves the elements of `t`, which is nobody else's and empty afterwards, into `target`, of the same shape.
+function M.give(target, t)
+  local status = api.give(target, t)
+  if status ~= 0 then M.raise("tensor.copy_", status, target, t) end
+  return target
+end
+
 ---The shape as text, "(2, 3)".
 local function shape_text(t)
   local parts = {}
