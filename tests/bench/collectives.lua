@@ -1,8 +1,9 @@
 -- Collectives, call by call: `actorhost -n 2 tests/bench/collectives.lua [operation] [bytes...]`, operation allreduce (default),
 -- broadcast, alltoall, reduce_scatter, allgather or barrier. A line for each size: microseconds of a call (the slowest rank's;
--- min, median and 99th percentile), bandwidth as it is usual (algbw = bytes / median; busbw = algbw times the share of the
+-- min, median and 99th percentile), bandwidth as it is usual (algbw = bytes / time; busbw = algbw times the share of the
 -- bytes that any algorithm has to move over each link), whether the result is right. `mean` is that of calls without a
--- measurement between them, median of 7 batches, as MPI's benchmarks give it.
+-- measurement between them, median of 7 batches; `into` the same with a tensor for the results (out, for broadcast inplace), as MPI's benchmarks have
+-- a buffer. The bandwidths are those of `into`.
 local actor = require "actor"
 local co, tensor = actor.collective, actor.tensor
 local n, me = actor.size, actor.rank
@@ -15,29 +16,25 @@ if #sizes == 0 then sizes = { 4, 1024, 65536, 1048576, 26000000, 104857600 } end
 
 local function filled(count, value) return tensor.full({ count }, value) end
 
--- Each: the input, the call, what its last element has to be, and the bus factor.
+-- Each: the call, by the options it is given, what its last element has to be, and the bus factor.
+local function on_tensor(operation, last, bus, share, ...)
+  local more = { ... }
+  return function(count)
+    local t = filled(math.max(1, math.floor(count / (share or 1))), me + 1)
+    return function(options)
+      if #more == 0 then return operation(t, options) end
+      return operation(t, more[1], options)
+    end, last, bus
+  end
+end
+local sum = n * (n + 1) / 2
 local operations = {
-  allreduce = function(count)
-    local t = filled(count, me + 1)
-    return function() return co.allreduce(t) end, n * (n + 1) / 2, 2 * (n - 1) / n
-  end,
-  broadcast = function(count)
-    local t = filled(count, me + 1)
-    return function() return co.broadcast(t, 0) end, 1, 1
-  end,
-  alltoall = function(count)
-    local t = filled(count, me + 1)
-    return function() return co.alltoall(t) end, n, (n - 1) / n
-  end,
-  reduce_scatter = function(count)
-    local t = filled(count, me + 1)
-    return function() return co.reduce_scatter(t) end, n * (n + 1) / 2, (n - 1) / n
-  end,
-  allgather = function(count)
-    local t = filled(math.max(1, math.floor(count / n)), me + 1)
-    return function() return co.allgather(t) end, n, (n - 1) / n
-  end,
-  barrier = function() return co.barrier, nil, 0 end,
+  allreduce = on_tensor(co.allreduce, sum, 2 * (n - 1) / n, 1, "sum"),
+  broadcast = on_tensor(co.broadcast, 1, 1, 1, 0),
+  alltoall = on_tensor(co.alltoall, n, (n - 1) / n),
+  reduce_scatter = on_tensor(co.reduce_scatter, sum, (n - 1) / n, 1, "sum"),
+  allgather = on_tensor(co.allgather, n, (n - 1) / n, n),
+  barrier = function() return function() return co.barrier() end, nil, 0 end,
 }
 local make = assert(operations[what], "no such operation")
 
@@ -54,7 +51,8 @@ local function batch(call, times)
 end
 
 if me == 0 then
-  print(("%-14s %5s %10s %10s %10s %10s %10s %9s %9s"):format(what, "ranks", "bytes", "mean us", "min", "p50", "p99", "algbw", "busbw"))
+  print(("%-14s %5s %10s %10s %10s %10s %10s %10s %9s %9s"):format(what, "ranks", "bytes", "into us", "mean us", "min", "p50",
+    "p99", "algbw", "busbw"))
 end
 for _, bytes in ipairs(sizes) do
   local call, last, bus = make(math.max(n, math.floor(bytes / 4)))
@@ -63,7 +61,10 @@ for _, bytes in ipairs(sizes) do
   local times = math.max(3, math.min(20000, math.floor(0.1 / once)))
   local means, single = {}, {}
   for i = 1, 7 do means[i] = batch(call, times) end
-  local result
+  local result = call()
+  local options = what == "broadcast" and { inplace = true } or { out = what ~= "barrier" and result or nil }
+  local into = {}
+  for i = 1, 7 do into[i] = batch(function() return call(options) end, times) end
   for i = 1, math.max(20, math.min(2000, times)) do
     co.barrier()
     local from = actor.now()
@@ -71,13 +72,14 @@ for _, bytes in ipairs(sizes) do
     single[i] = actor.now() - from
   end
   table.sort(means)
+  table.sort(into)
   table.sort(single)
   local min, p50 = slowest(single[1]), slowest(single[math.ceil(#single / 2)])
   local p99 = slowest(single[math.ceil(#single * 0.99)])
   local right = last == nil or (result.size > 0 and result:get(result.size) == last)
   assert(right, "wrong result")
   if me == 0 then
-    print(("%-14s %5d %10d %10.2f %10.2f %10.2f %10.2f %9.3f %9.3f"):format("", n, bytes, means[4] * 1e6, min * 1e6, p50 * 1e6,
-      p99 * 1e6, bytes / means[4] / 1e9, bytes / means[4] / 1e9 * bus))
+    print(("%-14s %5d %10d %10.2f %10.2f %10.2f %10.2f %10.2f %9.3f %9.3f"):format("", n, bytes, into[4] * 1e6, means[4] * 1e6,
+      min * 1e6, p50 * 1e6, p99 * 1e6, bytes / into[4] / 1e9, bytes / into[4] / 1e9 * bus))
   end
 end

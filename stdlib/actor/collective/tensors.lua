@@ -30,7 +30,7 @@ end
 local function deliver(result, input, options)
   if not options or not tensor.is_tensor(result) then return result end
   local target = options.inplace and input or options.out
-  if not target then return result end
+  if not target or rawequal(target, result) then return result end
   if rawequal(result, input) then return target:copy_(result) end
   return give(target, result)
 end
