@@ -31,6 +31,7 @@ class LuaRule final : public BarrierRule {
   int staleness() const override;
   Watch watch() const override;
   uint64_t version() const override;
+  bool by_step() const override;
   /// "barrier rule 'halfway' (rule.lua:3)".
   std::string label() const;
   /// What the rule is shown; another thread may look while `decide` runs.

@@ -5,7 +5,7 @@
 
 #include "bindings/barrier_api.hpp"
 #include "bindings/lua_support.hpp"
-#include "host/sim/admission_rule.hpp"
+#include "host/sim/admission.hpp"
 #include "host/sim/student_t.hpp"
 #include "host/sim/work_times.hpp"
 
@@ -38,6 +38,7 @@ class WatchedRule final : public BarrierRule {
   int staleness() const override { return rule_.staleness(); }
   Watch watch() const override { return rule_.watch(); }
   uint64_t version() const override { return rule_.version(); }
+  bool by_step() const override { return rule_.by_step(); }
 
  private:
   LuaRule& rule_;
@@ -309,7 +310,7 @@ Result<SimResult> run_lua(const Scenario& scenario, BarrierRule& rule, const Nat
     return simulate_peers(scenario, *make_peer_rule(rule, sampling.beta, sampling.resample), watch);
   }
   return simulate_hub(
-      scenario, [&](const Clocks& clocks) { return std::make_unique<RuleAdmission>(clocks, rule, asks_first); }, watch);
+      scenario, [&](const Clocks& clocks) { return make_admission(rule, clocks, asks_first); }, watch);
 }
 
 /// run(options, form, evaluator): form is {kind = "clock"|"free"|"sampled"|"other", ...} as native_of takes it; with an

@@ -58,6 +58,9 @@ class BarrierRule {
   virtual Watch watch() const { return Watch::event; }
   /// Goes up when the rule has become another one: everybody who waits is asked about again.
   virtual uint64_t version() const { return 0; }
+  /// Whether workers of equal steps that are asked about in one decide are sure to get the same answer, without a
+  /// re-check time, whoever of them is asked about and how often. Of the rule as it is now; may take a while to tell.
+  virtual bool by_step() const { return false; }
 };
 
 /// The list of those who wait, and whom to ask about when: the part of a Gate that needs no rule.

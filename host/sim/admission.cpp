@@ -5,7 +5,9 @@
 #include "host/cluster/progress_gate.hpp"
 #include "host/sim/admission_clock.hpp"
 #include "host/sim/admission_event.hpp"
+#include "host/sim/admission_rule.hpp"
 #include "host/sim/admission_sample.hpp"
+#include "host/sim/admission_step.hpp"
 
 namespace actorhost {
 
@@ -21,6 +23,11 @@ std::unique_ptr<Admission> make_admission(const NativeRule& rule, const Clocks& 
     case Resample::Kind::event: break;
   }
   return std::make_unique<EventAdmission>(clocks, rule.beta, rule.staleness, seed);
+}
+
+std::unique_ptr<Admission> make_admission(BarrierRule& rule, const Clocks& clocks, bool asks_first) {
+  if (rule.watch() == Watch::event && rule.by_step()) return std::make_unique<StepAdmission>(clocks, rule, asks_first);
+  return std::make_unique<RuleAdmission>(clocks, rule, asks_first);
 }
 
 }  // namespace actorhost

@@ -61,5 +61,7 @@ struct NativeRule {
 };
 
 std::unique_ptr<Admission> make_admission(const NativeRule& rule, const Clocks& clocks, uint64_t seed);
+/// Of any rule, which must outlive it.
+std::unique_ptr<Admission> make_admission(BarrierRule& rule, const Clocks& clocks, bool asks_first);
 
 }  // namespace actorhost

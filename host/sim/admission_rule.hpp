@@ -7,20 +7,33 @@
 
 namespace actorhost {
 
-class RuleAdmission final : public Admission {
+/// Keeps the clocks as the parameter server does. `asks_first`: as the interface says. Classic rules, which let
+/// everybody begin, go without, as their forms at O(1) do.
+class ProgressAdmission : public Admission {
  public:
-  /// `rule` must outlive it. `asks_first`: as the interface says. Classic rules, which let everybody begin, go without,
-  /// as their forms at O(1) do.
-  RuleAdmission(const Clocks& clocks, BarrierRule& rule, bool asks_first = false)
-      : Admission(clocks), counted_(rule), gate_(progress_, counted_), asks_first_(asks_first) {}
+  ProgressAdmission(const Clocks& clocks, bool asks_first) : Admission(clocks), asks_first_(asks_first) {}
 
   void joined(NodeId id) override;
   void left(NodeId id) override;
   bool asks_first() const noexcept override { return asks_first_; }
-  void asks(NodeId id, double now) override;
   void started(NodeId id, double now, uint64_t version) override;
   void completed(NodeId id, double now) override;
   void suspected(NodeId id, bool suspected) override { progress_.suspect(id, suspected); }
+
+ protected:
+  Progress progress_;
+
+ private:
+  bool asks_first_;
+};
+
+class RuleAdmission final : public ProgressAdmission {
+ public:
+  /// `rule` must outlive it.
+  RuleAdmission(const Clocks& clocks, BarrierRule& rule, bool asks_first = false)
+      : ProgressAdmission(clocks, asks_first), counted_(rule), gate_(progress_, counted_) {}
+
+  void asks(NodeId id, double now) override;
   Status decide(double now, std::vector<NodeId>& passed) override;
   double next_time() override { return gate_.next_time(); }
 
@@ -43,10 +56,8 @@ class RuleAdmission final : public Admission {
     BarrierRule& rule_;
   };
 
-  Progress progress_;
   Counted counted_;
   Gate gate_;
-  bool asks_first_;
 };
 
 }  // namespace actorhost

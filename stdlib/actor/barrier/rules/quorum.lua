@@ -17,10 +17,11 @@ local M = {
 ---@param s integer
 ---@return actor.barrier.Rule
 function M.make(fraction, s)
+  local slack = rules.rounding
   return rules.new {
     watches = "event",
     run = function(view)
-      return view.n - view:behind(s) >= fraction * view.n - rules.rounding
+      return view.n - view:behind(s) >= fraction * view.n - slack
     end,
   }
 end
