@@ -1,10 +1,10 @@
 #include "host/base/blob.hpp"
 
 #include <cassert>
+#include <cstring>
 #include <new>
 
 #include "host/base/block_cache.hpp"
-#include "host/base/copy_bytes.hpp"
 
 namespace actorhost {
 
@@ -68,7 +68,7 @@ void limit_kept_blocks(size_t bytes) noexcept { large_blocks().limit(bytes); }
 
 Blob Blob::copy_of(const void* bytes, size_t size) {
   Blob blob = allocate(size);
-  copy_bytes(blob.data_, bytes, size);
+  if (size != 0) std::memcpy(blob.data_, bytes, size);
   return blob;
 }
 

@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <limits>
 
-#include "host/base/copy_bytes.hpp"
-
 namespace actorhost::kernel {
 
 int64_t View::size() const noexcept {
@@ -247,10 +245,6 @@ void axpy(const Kernels& k, double alpha, const View& x, const View& y) noexcept
 }
 
 void copy(const Kernels& k, const View& out, const View& a) noexcept {
-  if (out.dtype == a.dtype && out.contiguous() && a.contiguous()) {
-    copy_bytes(out.data, a.data, static_cast<size_t>(out.size()) * dtype_size(out.dtype));
-    return;
-  }
   const Walk<2> walk({&out, &a});
   const int d = walk.ndim;
   if (d >= 2 && out.size() > 0) {

@@ -7,8 +7,6 @@
 
 #include <xxhash.h>
 
-#include "host/base/copy_bytes.hpp"
-
 namespace actorhost {
 
 namespace {
@@ -276,7 +274,7 @@ void Meeting::exchange(const Round& round, uint32_t me, bool joined, CallResult&
     const uint32_t rank = (me + i) % ranks_;  // not all from the same one at a time
     auto& got = result.gets[rank];
     if (!got || got->body.empty()) continue;
-    copy_bytes(got->body.data(), round.places[rank].spec->gives[me]->body.data(), got->body.size());
+    std::memcpy(got->body.data(), round.places[rank].spec->gives[me]->body.data(), got->body.size());
   }
 }
 
@@ -286,7 +284,7 @@ bool Meeting::help_to_fill(Place& place, uint32_t number, const Blob& given) con
   for (;;) {
     const size_t at = place.taken.fetch_add(kSharedPiece, std::memory_order_relaxed);
     if (at >= given.size()) return true;
-    copy_bytes(place.result + at, given.data() + at, std::min(kSharedPiece, given.size() - at));
+    std::memcpy(place.result + at, given.data() + at, std::min(kSharedPiece, given.size() - at));
   }
 }
 
