@@ -6,13 +6,22 @@
 
 namespace actorhost {
 
+namespace {
+
+// Behind a body of so many bytes another is likely. Only its head is to go through the buffer.
+constexpr size_t kLargeBody = size_t{64} << 10;
+constexpr size_t kHeadRoom = 512;
+
+}  // namespace
+
 FrameReader::FrameReader(const FrameLimits& limits)
     : limits_(limits), buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)) {}
 
 size_t FrameReader::room(std::array<Piece, 2>& pieces) noexcept {
   size_t count = 0;
   if (in_body_) pieces[count++] = {current_.body.data() + body_have_, current_.body.size() - body_have_};
-  pieces[count++] = {buffer_.get() + end_, capacity_ - end_};
+  const size_t space = capacity_ - end_;
+  pieces[count++] = {buffer_.get() + end_, after_large_ ? std::min(space, kHeadRoom) : space};
   return count;
 }
 
@@ -49,10 +58,12 @@ Result<bool> FrameReader::take_frame(std::vector<Frame>& out) {
     return Error{Code::bad_data, "unknown kind of frame " + std::to_string(static_cast<unsigned>(header->kind))};
   }
   const size_t head = kHeaderBytes + header->meta_bytes + padding_bytes(header->meta_bytes, header->body_bytes);
+  after_large_ = false;
   if (buffered() < head) {
     make_space(head);
     return false;
   }
+  after_large_ = header->body_bytes >= kLargeBody;
   Frame frame;
   frame.kind = header->kind;
   frame.flags = header->flags;

@@ -37,6 +37,7 @@ class FrameReader {
   size_t capacity_ = kBufferBytes;
   size_t begin_ = 0;
   size_t end_ = 0;
+  bool after_large_ = false;  // the last head was of a large body
   bool in_body_ = false;
   Frame current_;  // while in_body_: all but the end of its body
   size_t body_have_ = 0;

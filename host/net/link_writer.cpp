@@ -13,10 +13,13 @@ namespace {
 constexpr size_t kMaxCopied = size_t{1} << 20;
 // A link on which nothing was written for so long is taken for one where latency counts.
 constexpr double kQuietSeconds = 20e-6;
-constexpr size_t kMaxAtOnce = size_t{64} << 10;
+// How much a sender writes itself, as far as the stream takes it, before it leaves the rest to NNG's threads.
+constexpr size_t kMaxAtOnce = size_t{1} << 20;
 // How long, and for how much, a link on which frames come in a row waits before it writes the next batch.
 constexpr double kGatherSeconds = 20e-6;
 constexpr size_t kGatheredBytes = size_t{32} << 10;
+// A batch above this is worth a write of its own.
+constexpr size_t kLargeBatch = size_t{64} << 10;
 
 }  // namespace
 
@@ -38,7 +41,8 @@ LinkWriter::Outcome LinkWriter::put(Frame&& frame, size_t times_bound) {
   [[maybe_unused]] const Frame taken = std::move(frame);
   if (writing_) return {Mailbox::Put::ok, false};
   writing_ = true;
-  at_once_ = stream_.can_send_now() && filling_.bytes() <= kMaxAtOnce && clock_.now() - last_written_ > kQuietSeconds;
+  const bool large = filling_.bytes() > kLargeBatch;
+  at_once_ = stream_.can_send_now() && (large || clock_.now() - last_written_ > kQuietSeconds);
   std::swap(filling_, flying_);
   in_flight_.store(flying_.bytes(), std::memory_order_relaxed);
   return {Mailbox::Put::ok, true};
@@ -53,15 +57,19 @@ void LinkWriter::write() {
 bool LinkWriter::write_now() {
   at_once_ = false;
   std::array<Piece, kMaxPieces> pieces;
-  const size_t count = flying_.pieces(pieces);
-  const IoResult result = stream_.send_now(pieces.data(), count);
-  if (result.end == IoEnd::would_block) return false;
-  if (result.end != IoEnd::done) {
-    fail();
-    return true;
+  for (size_t written = 0; !flying_.done();) {
+    if (written >= kMaxAtOnce) return false;
+    const size_t count = flying_.pieces(pieces);
+    const IoResult result = stream_.send_now(pieces.data(), count);
+    if (result.end == IoEnd::would_block) return false;
+    if (result.end != IoEnd::done) {
+      fail();
+      return true;
+    }
+    flying_.advance(result.bytes);
+    written += result.bytes;
   }
-  flying_.advance(result.bytes);
-  return flying_.done() && !next_batch();
+  return !next_batch();
 }
 
 void LinkWriter::start_write() {
@@ -73,7 +81,7 @@ void LinkWriter::start_write() {
 void LinkWriter::sent(IoResult result) {
   if (result.end != IoEnd::done) return fail();
   flying_.advance(result.bytes);
-  if (flying_.done() && flying_.bytes() <= kMaxAtOnce) gather();
+  if (flying_.done() && flying_.bytes() <= kLargeBatch) gather();
   if (!flying_.done() || next_batch()) start_write();
 }
 

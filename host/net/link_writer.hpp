@@ -1,7 +1,7 @@
 #pragma once
 // The sending half of one connection: frames are appended to a batch while an earlier one is being written, and go out
-// together when that is done. The first frame after a quiet moment is written at once on the sender's thread, which
-// saves it two thread switches. Bounded by bytes. Any thread may call.
+// together when that is done. The first frame after a quiet moment, and a large one whenever none is being written, is
+// written at once on the sender's thread, which saves it two thread switches. Bounded by bytes. Any thread may call.
 
 #include <atomic>
 #include <cstddef>

@@ -103,6 +103,34 @@ TEST_CASE("a large body is read into its own block") {
   CHECK(is_intact(frames[0], 0, 5000000));
 }
 
+TEST_CASE("of large bodies behind a large body only their first bytes pass through the buffer") {
+  FrameReader reader({});
+  std::vector<Frame> frames;
+  std::array<Piece, 2> pieces;
+  const size_t body = 200000;
+  REQUIRE(read_all(reader, bytes_of(test_frame(0, 1, 1, 0, body)), 1 << 30, frames).ok());
+  const size_t room = reader.room(pieces);
+  REQUIRE(room == 1);
+  CHECK(pieces[0].size < 1000);
+  std::string next = bytes_of(test_frame(0, 1, 2, 0, body));
+  next.resize(pieces[0].size);
+  REQUIRE(read_all(reader, next, next.size(), frames).ok());
+  REQUIRE(reader.room(pieces) == 2);
+  CHECK(pieces[0].size > body - 1000);
+  CHECK(pieces[1].size < 1000);
+}
+
+TEST_CASE("small frames behind a large body are read many at a time") {
+  FrameReader reader({});
+  std::vector<Frame> frames;
+  std::array<Piece, 2> pieces;
+  REQUIRE(read_all(reader, bytes_of(test_frame(0, 1, 1, 0, 200000)), 1 << 30, frames).ok());
+  REQUIRE(read_all(reader, bytes_of(test_frame(0, 1, 2, 0, 10)), 1 << 30, frames).ok());
+  REQUIRE(reader.room(pieces) == 1);
+  CHECK(pieces[0].size == FrameReader::kBufferBytes);
+  CHECK(frames.size() == 2);
+}
+
 TEST_CASE("frames before a malformed one are read and nothing after it") {
   std::string bytes = bytes_of(test_frame(0, 1, 1)) + bytes_of(test_frame(0, 1, 2));
   std::string bad = bytes_of(test_frame(0, 1, 3));
