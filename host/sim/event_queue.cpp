@@ -9,11 +9,13 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kFewestLists = 64;      // one word of used_
-constexpr double kPerBucket = 2;         // events that a new width aims at
+constexpr size_t kFewestSlots = 64;      // one word of used_
+constexpr double kPerBucket = 1;         // events that a new width aims at
 constexpr uint64_t kMaxEffort = 4;       // a pop, before the width is looked at
 constexpr uint64_t kMaxLoaded = 16;      // events in an average bucket
 constexpr uint64_t kLongest = 1U << 22;  // patience
+constexpr uint64_t kListsAhead = 4;      // buckets, for what is in their lists
+constexpr uint64_t kSlotsAhead = 4;      // more, for themselves
 
 // The heap's order: the latest first, so that the heap's front is the earliest. An object, so that it is inlined.
 constexpr auto later = [](const SimEvent& a, const SimEvent& b) noexcept {
@@ -22,7 +24,7 @@ constexpr auto later = [](const SimEvent& a, const SimEvent& b) noexcept {
 
 }  // namespace
 
-EventQueue::EventQueue() : heads_(kFewestLists, kNone), used_(1, 0) {}
+EventQueue::EventQueue() : slots_(kFewestSlots), used_(1, 0) {}
 
 void EventQueue::add_to_front(const SimEvent& event) {
   front_.push_back(event);
@@ -43,58 +45,109 @@ SimEvent EventQueue::pop() {
   return event;
 }
 
+void EventQueue::add_to_list(const SimEvent& event, Slot& slot) {
+  uint32_t at = free_;
+  if (at == kNone) {
+    at = static_cast<uint32_t>(pool_.size());
+    pool_.emplace_back();
+  } else {
+    free_ = pool_[at].next;
+  }
+  pool_[at] = {event, slot.more};
+  slot.more = at;
+}
+
+void EventQueue::add_late() {
+  for (Late& late : late_) {
+    if (late.there) add_to_bucket(late.event, late.bucket);
+    late.there = false;
+  }
+  late_from_ = std::numeric_limits<uint64_t>::max();
+}
+
 bool EventQueue::load_front() {
   if (size_ == 0) return false;
-  const uint64_t lists = heads_.size();
-  for (uint64_t looked = 0; looked < lists;) {
-    const uint64_t bucket = next_used(open_);
+  const uint64_t slots = slots_.size();
+  for (uint64_t looked = 0; looked < slots;) {
+    uint64_t bucket = next_used(open_);
+    if (late_from_ <= bucket) {
+      add_late();
+      bucket = next_used(open_);
+    }
     looked += bucket - open_ + 1;
     ++effort_;
     if (take_bucket(bucket)) return true;
   }
   // Nothing within a turn of the calendar: straight to the earliest.
-  effort_ += lists;
+  add_late();
+  effort_ += slots;
   uint64_t earliest = std::numeric_limits<uint64_t>::max();
-  for (const uint32_t head : heads_) {
-    for (uint32_t at = head; at != kNone; at = pool_[at].next)
+  for (const Slot& slot : slots_) {
+    for (uint32_t i = 0; i < slot.count; ++i) earliest = std::min(earliest, bucket_of(slot.first[i].time));
+    for (uint32_t at = slot.more; at != kNone; at = pool_[at].next)
       earliest = std::min(earliest, bucket_of(pool_[at].event.time));
   }
   return take_bucket(earliest);
 }
 
-// The first bucket from `bucket` on, within a turn, whose list is not empty; one turn ahead when there is none.
+// The first bucket from `bucket` on, within a turn, whose slot is not empty; one turn ahead when there is none.
 uint64_t EventQueue::next_used(uint64_t bucket) const noexcept {
-  const uint64_t lists = heads_.size();
-  const uint64_t start = bucket & (lists - 1);
+  const uint64_t slots = slots_.size();
+  const uint64_t start = bucket & (slots - 1);
   uint64_t word = used_[start / 64] >> (start % 64);
   if (word != 0) return bucket + static_cast<uint64_t>(std::countr_zero(word));
   uint64_t ahead = 64 - start % 64;
-  for (; ahead < lists + 64; ahead += 64) {
-    word = used_[((start + ahead) & (lists - 1)) / 64];
+  for (; ahead < slots + 64; ahead += 64) {
+    word = used_[((start + ahead) & (slots - 1)) / 64];
     if (word != 0) return bucket + ahead + static_cast<uint64_t>(std::countr_zero(word));
   }
-  return bucket + lists;
+  return bucket + slots;
 }
 
-// Entries lie in memory as they were freed, so each would be a cache miss: those of the buckets that come up are asked
-// for while the present one is worked through, first the list's head, later what follows it.
-void EventQueue::fetch_ahead(uint64_t bucket) const noexcept {
-  const size_t mask = heads_.size() - 1;
-  const auto follow = [this](uint32_t at) { return at == kNone ? kNone : pool_[at].next; };
-  const auto fetch = [this](uint32_t at) {
-    if (at != kNone) __builtin_prefetch(&pool_[at]);
-  };
-  fetch(heads_[(bucket + 9) & mask]);
-  fetch(follow(heads_[(bucket + 6) & mask]));
-  fetch(follow(follow(heads_[(bucket + 3) & mask])));
+// Entries of lists lie in memory as they were freed, so each would be a cache miss: those of the buckets that come up
+// are asked for while the present one is worked through.
+void EventQueue::fetch_ahead(uint64_t bucket) noexcept {
+  const size_t mask = slots_.size() - 1;
+  for (uint64_t next = std::max(fetched_, bucket) + 1; next <= bucket + kListsAhead; ++next) {
+    __builtin_prefetch(&slots_[(next + kSlotsAhead) & mask]);
+    const uint32_t more = slots_[next & mask].more;
+    if (more != kNone) __builtin_prefetch(&pool_[more]);
+  }
+  fetched_ = bucket + kListsAhead;
 }
 
-// Moves the events of `bucket` to the front; false when its list held only later turns'.
+// Moves the events of `bucket` to the front; false when its slot held only later turns'.
 bool EventQueue::take_bucket(uint64_t bucket) {
-  fetch_ahead(bucket);
-  const size_t list = bucket & (heads_.size() - 1);
+  if (!near()) fetch_ahead(bucket);
+  const size_t place = bucket & (slots_.size() - 1);
+  Slot& slot = slots_[place];
+  take_first(slot, bucket);
+  if (slot.more != kNone) take_list(slot, bucket);
+  open_ = bucket + 1;
+  if (slot.count == 0 && slot.more == kNone) used_[place / 64] &= ~(uint64_t{1} << (place % 64));
+  if (front_.empty()) return false;
+  if (front_.size() > 1) std::make_heap(front_.begin(), front_.end(), later);
+  ++loads_;
+  loaded_ += front_.size();
+  return true;
+}
+
+void EventQueue::take_first(Slot& slot, uint64_t bucket) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < slot.count; ++i) {
+    if (bucket_of(slot.first[i].time) == bucket) {
+      front_.push_back(slot.first[i]);
+    } else {
+      slot.first[kept++] = slot.first[i];
+    }
+  }
+  slot.count = kept;
+  effort_ += kept;
+}
+
+void EventQueue::take_list(Slot& slot, uint64_t bucket) {
   uint32_t kept = kNone;
-  for (uint32_t at = heads_[list]; at != kNone;) {
+  for (uint32_t at = slot.more; at != kNone;) {
     Entry& entry = pool_[at];
     const uint32_t next = entry.next;
     if (bucket_of(entry.event.time) == bucket) {
@@ -108,14 +161,7 @@ bool EventQueue::take_bucket(uint64_t bucket) {
     }
     at = next;
   }
-  open_ = bucket + 1;
-  heads_[list] = kept;
-  if (kept == kNone) used_[list / 64] &= ~(uint64_t{1} << (list % 64));
-  if (front_.empty()) return false;
-  if (front_.size() > 1) std::make_heap(front_.begin(), front_.end(), later);
-  ++loads_;
-  loaded_ += front_.size();
-  return true;
+  slot.more = kept;
 }
 
 bool EventQueue::badly_tuned() const noexcept {
@@ -123,16 +169,17 @@ bool EventQueue::badly_tuned() const noexcept {
 }
 
 void EventQueue::rebuild() {
+  add_late();
   collected_.clear();
   collected_.swap(front_);
-  for (uint32_t& head : heads_) {
-    for (uint32_t at = head; at != kNone; at = pool_[at].next) collected_.push_back(pool_[at].event);
-    head = kNone;
+  for (const Slot& slot : slots_) {
+    collected_.insert(collected_.end(), slot.first, slot.first + slot.count);
+    for (uint32_t at = slot.more; at != kNone; at = pool_[at].next) collected_.push_back(pool_[at].event);
   }
   pool_.clear();
   free_ = kNone;
-  heads_.assign(std::max(kFewestLists, std::bit_ceil(collected_.size() + 1)), kNone);
-  used_.assign(heads_.size() / 64, 0);
+  slots_.assign(std::max(kFewestSlots, std::bit_ceil(collected_.size() + 1)), Slot());
+  used_.assign(slots_.size() / 64, 0);
   if (collected_.size() > 1) {
     // The earlier half sets the width: what is far away must not make the near buckets crowded.
     const size_t half = collected_.size() / 2;
@@ -148,6 +195,7 @@ void EventQueue::rebuild() {
       per_second_ = rate;
     }
   }
+  fetched_ = 0;
   open_ = collected_.empty() ? 0 : std::numeric_limits<uint64_t>::max();
   for (const SimEvent& event : collected_) open_ = std::min(open_, bucket_of(event.time));
   for (const SimEvent& event : collected_) add_to_bucket(event, bucket_of(event.time));

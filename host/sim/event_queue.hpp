@@ -1,14 +1,16 @@
 #pragma once
 // The future of a simulation: events by time, those of one time in the order in which they were added. A calendar queue
-// (Brown 1988): time is cut into buckets of equal width, an event goes into the list of its bucket at O(1), and only
-// the bucket of the present is kept as a heap. Width and number of buckets follow the events that are there, so an
-// operation costs O(1) on average. Where no width suits (many events at one time), the heap of the present bears them
-// at O(log n). One thread.
+// (Brown 1988): time is cut into buckets of equal width, an event goes into its bucket at O(1), and only the bucket of
+// the present is kept as a heap. Width and number of buckets follow the events that are there, so an operation costs
+// O(1) on average. Where no width suits (many events at one time), the heap of the present bears them at O(log n). One
+// thread.
 
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -29,12 +31,14 @@ class EventQueue {
   void push(double time, uint32_t node, uint32_t tag) {
     assert(std::isfinite(time));
     const SimEvent event{time, order_++, node, tag};
-    if (++size_ > 2 * heads_.size()) rebuild();
+    if (++size_ > 2 * slots_.size()) rebuild();
     const uint64_t bucket = bucket_of(time);
-    if (bucket >= open_) {
+    if (bucket < open_) {
+      add_to_front(event);
+    } else if (near()) {
       add_to_bucket(event, bucket);
     } else {
-      add_to_front(event);
+      add_later(event, bucket);
     }
   }
   bool empty() const noexcept { return size_ == 0; }
@@ -56,8 +60,24 @@ class EventQueue {
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
   struct alignas(32) Entry {  // never across two cache lines
     SimEvent event;
-    uint32_t next = kNone;  // in its bucket's list, or in the free list
+    uint32_t next = kNone;  // in its slot's list, or in the free list
   };
+  // A cache line. Slots lie in the order of time, so the present comes to lines that the processor has fetched already.
+  struct alignas(64) Slot {
+    SimEvent first[2];
+    uint32_t count = 0;     // of first
+    uint32_t more = kNone;  // the list of the others
+  };
+  // An event that is not in its slot yet.
+  struct Late {
+    SimEvent event;
+    uint64_t bucket = 0;
+    bool there = false;
+  };
+  static constexpr size_t kLate = 8;
+
+  // All of it in a near cache: what hides the memory's time would only cost some.
+  bool near() const noexcept { return slots_.size() <= 4096; }
 
   static constexpr double kFarthest = 0x1.0p62;  // bucket of whatever is farther
 
@@ -66,39 +86,53 @@ class EventQueue {
     return bucket < kFarthest ? static_cast<uint64_t>(bucket) : static_cast<uint64_t>(kFarthest);
   }
   void add_to_bucket(const SimEvent& event, uint64_t bucket) {
-    uint32_t at = free_;
-    if (at == kNone) {
-      at = static_cast<uint32_t>(pool_.size());
-      pool_.emplace_back();
+    const size_t place = bucket & (slots_.size() - 1);
+    used_[place / 64] |= uint64_t{1} << (place % 64);
+    Slot& slot = slots_[place];
+    if (slot.count < std::size(slot.first)) {
+      slot.first[slot.count++] = event;
     } else {
-      free_ = pool_[at].next;
+      add_to_list(event, slot);
     }
-    const size_t list = bucket & (heads_.size() - 1);
-    pool_[at] = {event, heads_[list]};
-    heads_[list] = at;
-    used_[list / 64] |= uint64_t{1} << (list % 64);
   }
+  // Its slot comes from memory while the next few events are dealt with.
+  void add_later(const SimEvent& event, uint64_t bucket) {
+    __builtin_prefetch(&slots_[bucket & (slots_.size() - 1)], 1);
+    Late& late = late_[lates_++ % kLate];
+    if (late.there) add_to_bucket(late.event, late.bucket);
+    late = {event, bucket, true};
+    if (bucket < late_from_) late_from_ = bucket;
+  }
+  void add_late();
+  void add_to_list(const SimEvent& event, Slot& slot);
   void add_to_front(const SimEvent& event);
   bool load_front();
   bool take_bucket(uint64_t bucket);
-  void fetch_ahead(uint64_t bucket) const noexcept;
+  /// Moves what belongs to `bucket` to the front.
+  void take_first(Slot& slot, uint64_t bucket);
+  void take_list(Slot& slot, uint64_t bucket);
+  void fetch_ahead(uint64_t bucket) noexcept;
   uint64_t next_used(uint64_t bucket) const noexcept;
   void rebuild();
   bool badly_tuned() const noexcept;
 
   std::vector<Entry> pool_;
   uint32_t free_ = kNone;
-  std::vector<uint32_t> heads_;      // of the buckets' lists; bucket b is at b modulo the number of lists
-  std::vector<uint64_t> used_;       // a bit for each list that is not empty
-  std::vector<SimEvent> front_;      // heap of the events before bucket open_; the lists hold the others
+  std::vector<Slot> slots_;          // bucket b is at b modulo their number
+  std::vector<uint64_t> used_;       // a bit for each slot that is not empty
+  std::vector<SimEvent> front_;      // heap of the events before bucket open_; the slots hold the others
   std::vector<SimEvent> collected_;  // of rebuild
+  std::array<Late, kLate> late_;
+  size_t lates_ = 0;
+  uint64_t late_from_ = std::numeric_limits<uint64_t>::max();  // no late event is of an earlier bucket
+  uint64_t fetched_ = 0;  // the last bucket whose list has been fetched ahead
   uint64_t open_ = 0;
   double per_second_ = 1;  // buckets
   size_t size_ = 0;
   uint64_t order_ = 0;
   // Since the last look at the tuning:
   uint64_t popped_ = 0;
-  uint64_t effort_ = 0;  // lists looked at and entries passed over
+  uint64_t effort_ = 0;  // slots looked at and entries passed over
   uint64_t loads_ = 0;
   uint64_t loaded_ = 0;
   uint64_t patience_ = 1024;  // look at the tuning after so many pops

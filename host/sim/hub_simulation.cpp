@@ -234,7 +234,7 @@ Status HubSimulation::decide(double now) {
 // While it is handled, the next one's node comes from memory: with many nodes each event would wait for that.
 SimEvent HubSimulation::take_event() {
   const SimEvent event = queue_.pop();
-  if (!queue_.empty() && queue_.next_node() < record_.ids()) __builtin_prefetch(&record_.node(queue_.next_node()));
+  if (!queue_.empty() && queue_.next_node() < record_.ids()) record_.fetch(queue_.next_node());
   return event;
 }
 

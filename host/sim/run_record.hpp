@@ -86,6 +86,12 @@ class RunRecord {
 
   const Clocks& clocks() const noexcept { return clocks_; }
   const Node& node(NodeId id) const noexcept { return nodes_[id]; }
+  /// Asks for what an event of the node needs, before it is needed.
+  void fetch(NodeId id) const noexcept {
+    __builtin_prefetch(&nodes_[id]);
+    __builtin_prefetch(&nodes_[id].state);  // in the next cache line, half of the time
+    clocks_.fetch(id);
+  }
   uint32_t ids() const noexcept { return static_cast<uint32_t>(nodes_.size()); }
   SimResult& result() noexcept { return result_; }
 

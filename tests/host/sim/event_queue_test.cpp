@@ -164,6 +164,32 @@ TEST_CASE("an empty queue says that nothing will ever happen, and works again af
 }
 
 // Node and tag mean nothing to it.
+TEST_CASE("a large calendar that has run empty finds what comes next, near and far") {
+  EventQueue queue;
+  const uint32_t many = 20000;
+  for (uint32_t i = 0; i < many; ++i) queue.push(i * 1e-3, i, 0);
+  for (uint32_t i = 0; i < many; ++i) REQUIRE(queue.pop().node == i);
+  REQUIRE(queue.empty());
+  for (uint32_t i = 0; i < 30; ++i) {
+    // Alone, in twos behind each other, and the nearer one last.
+    const double time = 100 + i * (i % 3 == 0 ? 1e7 : 1e5);
+    queue.push(time + 1e4, 2, 0);
+    queue.push(time, 1, 0);
+    if (i % 2 == 0) queue.push(time + 2e9, 3, 0);
+    CHECK(queue.pop().node == 1);
+    CHECK(queue.next_time() == time + 1e4);
+    CHECK(queue.pop().node == 2);
+    if (i % 2 == 0) {
+      CHECK(queue.pop().node == 3);
+      CHECK(queue.empty());
+      queue = EventQueue();
+      for (uint32_t k = 0; k < many; ++k) queue.push(k * 1e-3, k, 0);
+      for (uint32_t k = 0; k < many; ++k) REQUIRE(queue.pop().node == k);
+    }
+  }
+  CHECK(std::isinf(queue.next_time()));
+}
+
 TEST_CASE("node and tag come back as they were given, over their whole range") {
   EventQueue queue;
   queue.push(1, 0xffffffffU, 0xfffffffeU);
