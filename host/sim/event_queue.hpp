@@ -125,7 +125,7 @@ class EventQueue {
   std::array<Late, kLate> late_;
   size_t lates_ = 0;
   uint64_t late_from_ = std::numeric_limits<uint64_t>::max();  // no late event is of an earlier bucket
-  uint64_t fetched_ = 0;  // the last bucket whose list has been fetched ahead
+  uint64_t fetched_ = 0;                                       // the last bucket whose list has been fetched ahead
   uint64_t open_ = 0;
   double per_second_ = 1;  // buckets
   size_t size_ = 0;
