@@ -6,6 +6,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/integration/process.hpp"
+
+using namespace actorhost;
+
 namespace {
 
 std::string output_of(const std::string& command) {
@@ -24,10 +28,10 @@ std::string output_of(const std::string& command) {
 TEST_CASE("kernel objects define nothing outside the namespaces of their instruction set") {
   namespace fs = std::filesystem;
   std::set<std::string> members;
-  for (const auto& file : fs::directory_iterator(fs::path(ACTORHOST_SOURCE_DIR) / "host/kernel/isa")) {
+  for (const auto& file : fs::directory_iterator(source_dir() / "host/kernel/isa")) {
     if (file.path().extension() == ".cpp") members.insert(file.path().filename().string() + ".o:");
   }
-  const fs::path library = fs::path(ACTORHOST_BINARY).parent_path().parent_path() / "host/libactorhost_core.a";
+  const fs::path library = fs::path(actorhost_binary()).parent_path().parent_path() / "host/libactorhost_core.a";
   std::istringstream listing(output_of("nm -C --defined-only --extern-only '" + library.string() + "'"));
   bool ours = false;
   int seen = 0;

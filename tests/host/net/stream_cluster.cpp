@@ -7,6 +7,8 @@
 
 #include <unistd.h>
 
+#include "tests/integration/process.hpp"
+
 namespace actorhost::test {
 
 void Events::on_link_up(LinkId link, bool dialled, const std::string& peer) {
@@ -55,7 +57,7 @@ std::string fresh_ipc_url() {
 }
 
 TlsFiles test_tls_files() {
-  const std::string folder = std::string(ACTORHOST_SOURCE_DIR) + "/tests/host/net/tls/";
+  const std::string folder = (source_dir() / "tests/host/net/tls/").string();
   return {folder + "cert.pem", folder + "key.pem", folder + "cert.pem"};
 }
 

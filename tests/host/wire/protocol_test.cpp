@@ -17,6 +17,7 @@
 #include "host/net/handshake.hpp"
 #include "host/net/send_batch.hpp"
 #include "host/wire/packer.hpp"
+#include "tests/integration/process.hpp"
 
 using namespace actorhost;
 
@@ -28,7 +29,7 @@ bool is_hex_pair(const std::string& word) {
 
 /// The bytes of the block "```hex NAME"; a line's bytes end at the first word that is no pair of digits, or after 16.
 std::string example(const std::string& name) {
-  std::ifstream file(std::string(ACTORHOST_SOURCE_DIR) + "/host/wire/PROTOCOL.md");
+  std::ifstream file(source_dir() / "host/wire/PROTOCOL.md");
   REQUIRE(file.is_open());
   std::string line;
   while (std::getline(file, line) && line != "```hex " + name) {
@@ -89,7 +90,7 @@ Status give(Handshake& to, const std::string& bytes) {
 }  // namespace
 
 TEST_CASE("the table of kinds in PROTOCOL.md has the ranges of the code and no others") {
-  std::ifstream file(std::string(ACTORHOST_SOURCE_DIR) + "/host/wire/PROTOCOL.md");
+  std::ifstream file(source_dir() / "host/wire/PROTOCOL.md");
   std::vector<std::string> documented;
   for (std::string line; std::getline(file, line);) {
     if (line.rfind("| 0x", 0) == 0 && line.find(" - 0x") != std::string::npos) documented.push_back(line);
