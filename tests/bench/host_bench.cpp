@@ -20,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/integration/process.hpp"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -131,7 +133,7 @@ actor.collective.barrier()
 double start_ms(const std::string& job, int nodes) {
   Program* program = nullptr;
   const double took = milliseconds([&] {
-    program = new Program({ACTORHOST_BINARY, "--no-progress", "--log-level", "warn", "-n", std::to_string(nodes), job});
+    program = new Program({actorhost::actorhost_binary(), "--no-progress", "--log-level", "warn", "-n", std::to_string(nodes), job});
     program->wait_for_output();
   });
   delete program;
@@ -181,7 +183,7 @@ double cpu_seconds(pid_t pid) {
 }
 
 double idle_kib(const std::string& job, int nodes) {
-  Program program({ACTORHOST_BINARY, "--no-progress", "--log-level", "warn", "-n", std::to_string(nodes), job});
+  Program program({actorhost::actorhost_binary(), "--no-progress", "--log-level", "warn", "-n", std::to_string(nodes), job});
   program.wait_for_output();
   return resident_kib(program.pid());
 }
@@ -200,7 +202,7 @@ double lua_state_kib() {
 }
 
 double idle_cpu_percent(const std::string& job, std::vector<std::string> flags, double seconds) {
-  std::vector<std::string> words{ACTORHOST_BINARY, "--no-progress", "--log-level", "warn"};
+  std::vector<std::string> words{actorhost::actorhost_binary(), "--no-progress", "--log-level", "warn"};
   words.insert(words.end(), flags.begin(), flags.end());
   words.push_back(job);
   Program program(words);
