@@ -133,7 +133,8 @@ actor.collective.barrier()
 double start_ms(const std::string& job, int nodes) {
   Program* program = nullptr;
   const double took = milliseconds([&] {
-    program = new Program({actorhost::actorhost_binary(), "--no-progress", "--log-level", "warn", "-n", std::to_string(nodes), job});
+    program = new Program(
+        {actorhost::actorhost_binary(), "--no-progress", "--log-level", "warn", "-n", std::to_string(nodes), job});
     program->wait_for_output();
   });
   delete program;
@@ -183,7 +184,8 @@ double cpu_seconds(pid_t pid) {
 }
 
 double idle_kib(const std::string& job, int nodes) {
-  Program program({actorhost::actorhost_binary(), "--no-progress", "--log-level", "warn", "-n", std::to_string(nodes), job});
+  Program program(
+      {actorhost::actorhost_binary(), "--no-progress", "--log-level", "warn", "-n", std::to_string(nodes), job});
   program.wait_for_output();
   return resident_kib(program.pid());
 }
