@@ -9,6 +9,7 @@
 
 #include "bindings/lua_codec.hpp"
 #include "bindings/lua_tensor.hpp"
+#include "host/base/copy.hpp"
 #include "host/wire/frame.hpp"
 #include "host/wire/packer.hpp"
 
@@ -120,7 +121,10 @@ Blob join(std::vector<TensorValue>& parts) {
   if (!lie_so) {
     whole = Blob::allocate(total);
     std::byte* to = whole.data();
-    for (const TensorValue& part : parts) to = std::copy_n(part.bytes.data(), part.bytes.size(), to);
+    for (const TensorValue& part : parts) {
+      copy_bytes(to, part.bytes.data(), part.bytes.size(), total);
+      to += part.bytes.size();
+    }
   }
   parts.clear();  // so that the block has one holder
   return whole;

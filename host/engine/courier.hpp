@@ -60,6 +60,8 @@ class Courier {
   Address address() const noexcept { return courier_address(process_); }
   Log& log() noexcept { return log_; }
   const Clock& clock() const noexcept { return clock_; }
+  /// Where the bodies of frames to this address shall be read to.
+  Landings& landings() noexcept { return inbox_->landings(); }
   /// The newest membership, whatever the tasks have been told.
   MembershipPtr newest_membership() const { return cluster_.membership(); }
 

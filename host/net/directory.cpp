@@ -44,6 +44,12 @@ std::optional<Mailbox::Put> Directory::deliver_run(std::span<Frame> run, size_t&
   return inbox->push_run(run, is_control(run.front().kind), taken);
 }
 
+Blob Directory::room_for(const Frame& head, size_t bytes) const {
+  std::shared_lock held(lock_);
+  Mailbox* inbox = inboxes_.find(head.dst);
+  return inbox == nullptr ? Blob() : inbox->landings().take(head, bytes);
+}
+
 void Directory::when_room(Address address, std::function<void()> told) const {
   {
     std::shared_lock held(lock_);

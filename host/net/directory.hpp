@@ -34,6 +34,8 @@ class Directory {
   /// The same for frames in a row to one address, all control frames or none: as many as there is room for, under
   /// one lock. `taken` says how many; the rest are left as they were.
   std::optional<Mailbox::Put> deliver_run(std::span<Frame> run, size_t& taken) const;
+  /// Landings::take of the receiver's mailbox.
+  Blob room_for(const Frame& head, size_t bytes) const;
   /// Mailbox::when_room of that address, `told` at once when nobody has it. `told` runs under the lock or on
   /// the reader.
   void when_room(Address address, std::function<void()> told) const;

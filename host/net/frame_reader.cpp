@@ -4,18 +4,22 @@
 #include <cstring>
 #include <utility>
 
+#include "host/net/landings.hpp"
+
 namespace actorhost {
 
 namespace {
 
 // Behind a body of so many bytes another is likely. Only its head is to go through the buffer.
-constexpr size_t kLargeBody = size_t{64} << 10;
+constexpr size_t kLargeBody = Landings::kMinBytes;
 constexpr size_t kHeadRoom = 512;
 
 }  // namespace
 
-FrameReader::FrameReader(const FrameLimits& limits)
-    : limits_(limits), buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)) {}
+FrameReader::FrameReader(const FrameLimits& limits, RoomFor room_for)
+    : limits_(limits),
+      room_for_(std::move(room_for)),
+      buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)) {}
 
 size_t FrameReader::room(std::array<Piece, 2>& pieces) noexcept {
   size_t count = 0;
@@ -73,7 +77,7 @@ Result<bool> FrameReader::take_frame(std::vector<Frame>& out) {
   frame.meta.assign(start + kHeaderBytes, header->meta_bytes);
   begin_ += head;
   if (header->body_bytes != 0) {
-    frame.body = Blob::allocate(header->body_bytes);
+    frame.body = body_of(frame, header->body_bytes);
     const size_t have = std::min(buffered(), frame.body.size());
     std::memcpy(frame.body.data(), buffer_.get() + begin_, have);
     begin_ += have;
@@ -87,6 +91,11 @@ Result<bool> FrameReader::take_frame(std::vector<Frame>& out) {
   }
   out.push_back(std::move(frame));
   return true;
+}
+
+Blob FrameReader::body_of(const Frame& head, size_t bytes) const {
+  Blob room = room_for_ && bytes >= kLargeBody ? room_for_(head, bytes) : Blob();
+  return room.empty() ? Blob::allocate(bytes) : room;
 }
 
 /// Before a head that is not all there: it shall fit behind begin_, and there shall be room to read much at a time.

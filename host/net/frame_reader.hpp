@@ -1,9 +1,11 @@
 #pragma once
 // Turns the bytes of one connection into frames: a state machine without sockets. Asks where the next bytes shall go,
-// so that all of a large body but its first bytes is read straight into its block. Used by one thread at a time.
+// so that all of a large body but its first bytes is read straight into its block, or to where it belongs. Used by one
+// thread at a time.
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -17,7 +19,10 @@ class FrameReader {
  public:
   static constexpr size_t kBufferBytes = size_t{256} << 10;
 
-  explicit FrameReader(const FrameLimits& limits);
+  /// Where the large body of a frame shall go, which has so many bytes; an empty one: into a block of its own.
+  using RoomFor = std::function<Blob(const Frame& head, size_t bytes)>;
+
+  explicit FrameReader(const FrameLimits& limits, RoomFor room_for = {});
 
   /// Where the next bytes go, in order; returns how many pieces there are.
   size_t room(std::array<Piece, 2>& pieces) noexcept;
@@ -30,9 +35,11 @@ class FrameReader {
   void take_body(size_t& bytes, std::vector<Frame>& out);
   /// True when it took a frame, or its start.
   Result<bool> take_frame(std::vector<Frame>& out);
+  Blob body_of(const Frame& head, size_t bytes) const;
   void make_space(size_t head_bytes);
 
   const FrameLimits limits_;
+  const RoomFor room_for_;
   std::unique_ptr<std::byte[]> buffer_;
   size_t capacity_ = kBufferBytes;
   size_t begin_ = 0;

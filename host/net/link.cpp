@@ -64,8 +64,8 @@ Error Link::handshake_error(const IoResult& result, const std::string& name, dou
                                  "busy, wants TLS, or is something else"};
 }
 
-std::string Link::read(const FrameLimits& limits, const Take& take) {
-  FrameReader reader(limits);
+std::string Link::read(const FrameLimits& limits, const Directory& directory, const Take& take) {
+  FrameReader reader(limits, [&directory](const Frame& head, size_t bytes) { return directory.room_for(head, bytes); });
   std::vector<Frame> frames;
   std::array<Piece, 2> pieces;
   stream_->start_receive(pieces.data(), reader.room(pieces));

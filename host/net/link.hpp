@@ -44,8 +44,9 @@ class Link : public std::enable_shared_from_this<Link> {
   /// answered wrongly, Code::unreachable when it went away before it had answered, Code::timeout, Code::interrupted
   /// when it was closed meanwhile.
   Status prove(const std::string& token, const std::string& name, double seconds);
-  /// Reads until the link is over and returns why. On the calling thread.
-  std::string read(const FrameLimits& limits, const Take& take);
+  /// Reads until the link is over and returns why. On the calling thread. Bodies go where `directory` has room for
+  /// them.
+  std::string read(const FrameLimits& limits, const Directory& directory, const Take& take);
   /// Called from inside `take`: waits until `dst` may have room. False when the link is closed.
   bool wait_for_room(const Directory& directory, Address dst);
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "host/base/clock.hpp"
+#include "host/net/landings.hpp"
 #include "host/wire/frame.hpp"
 
 namespace actorhost {
@@ -51,6 +52,9 @@ class Mailbox {
   /// Any thread.
   void when_room(std::function<void()> told);
 
+  /// Where frames that come over a connection shall have their bodies.
+  Landings& landings() noexcept { return landings_; }
+
   size_t frames() const;
   size_t bytes() const;
 
@@ -75,6 +79,7 @@ class Mailbox {
   bool reader_waits_ = false;
   size_t writers_waiting_ = 0;
   Told want_room_;
+  Landings landings_;
 };
 
 }  // namespace actorhost

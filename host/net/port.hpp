@@ -78,6 +78,9 @@ class Port {
   /// `wake` for those who may outlive this port.
   std::function<void()> waker() const;
 
+  /// Where the bodies of frames to this address shall be read to. Any thread.
+  Landings& landings() noexcept { return inbox_->landings(); }
+
   /// Frames that have been read and that nobody has asked for yet.
   size_t kept() const noexcept { return kept_.size() + arrived_.size() - next_; }
 

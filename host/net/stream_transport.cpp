@@ -214,8 +214,8 @@ void StreamTransport::Impl::serve(const std::shared_ptr<Link>& link, bool proved
     }
     if (!closing_) events_.on_link_up(link->id(), false, link->peer());
   }
-  const std::string reason =
-      link->read(options_.limits, [this, &link](std::vector<Frame>& frames) { return take(*link, frames); });
+  const std::string reason = link->read(options_.limits, directory_,
+                                        [this, &link](std::vector<Frame>& frames) { return take(*link, frames); });
   link->close(reason);
   link->writer().close();
   link->set_over();

@@ -76,6 +76,8 @@ void AsyncCalls::wire(Running& running, Start& start, const Membership& membersh
     return ranks.empty() ? std::string("the membership has changed") : ranks_text(ranks) + " lost";
   };
   wiring.epoch = [this] { return courier_.newest_membership()->epoch(); };
+  wiring.landings = &courier_.landings();
+  wiring.tag = start.number;
   running.call = std::make_unique<CollectiveCall>(std::move(start.spec), start.group, wiring);
 }
 

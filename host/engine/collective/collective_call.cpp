@@ -90,6 +90,7 @@ Status CollectiveCall::begin() {
     bytes_sent_ += input.size();
     AH_TRY(wiring_.send(0, collective_kind::announce, announce.encode(route_to(0)), std::move(input)));
   }
+  if (!small && spec_.joined) expect_parts();  // before anybody hears that it may send them
   // What has the same size everywhere need not wait for anybody's word.
   if (reduces() && !small) return spec_.filter ? start_filtered() : start_reduction();
   return group_.members == 1 ? all_announced() : Status();
@@ -342,9 +343,11 @@ void CollectiveCall::end(Status outcome) {
   run_.reset();
   filtered_.reset();
   release_filter();
+  expect_nothing();
   early_.clear();
   inputs_.clear();
   coming_in_.clear();
+  whole_ = Blob();
   outcome_ = std::move(outcome);
 }
 

@@ -26,6 +26,7 @@
 #include "host/engine/collective/filtered_reduction.hpp"
 #include "host/engine/collective/reduction.hpp"
 #include "host/engine/collective/schedule_run.hpp"
+#include "host/net/landings.hpp"
 
 namespace actorhost {
 
@@ -54,8 +55,8 @@ struct CallSpec {
   // exchange: what this rank gives each member, itself included, and whom it gets something from
   std::vector<std::optional<Parcel>> gives{};
   std::vector<bool> expects{};
-  /// What it gets will be put together, in the order of the members: within a process it comes so, in one block;
-  /// elsewhere what it gives itself may come as it is instead of as a copy.
+  /// What it gets will be put together, in the order of the members: where that can be known beforehand it comes so, in
+  /// one block; elsewhere what it gives itself may come as it is instead of as a copy.
   bool joined = false;
 };
 
@@ -107,10 +108,16 @@ class CollectiveCall {
     std::function<std::string()> who_is_lost;
     /// The newest epoch that this rank knows of.
     std::function<uint64_t()> epoch;
+    /// Of the mailbox that the frames of this call come to, and their tag.
+    Landings* landings = nullptr;
+    uint32_t tag = 0;
   };
 
   CollectiveCall(CallSpec spec, const Group& group, Wiring wiring);
-  ~CollectiveCall() { release_filter(); }
+  ~CollectiveCall() {
+    release_filter();
+    expect_nothing();
+  }
   CollectiveCall(const CollectiveCall&) = delete;
   CollectiveCall& operator=(const CollectiveCall&) = delete;
 
@@ -192,6 +199,12 @@ class CollectiveCall {
   }
   Result<Blob> allocate(uint64_t bytes) const;
   Status start(const Schedule& schedule, ScheduleRun::Buffers buffers);
+  bool comes_over_a_link(uint32_t from) const;
+  void expect_parts();
+  Blob place_of_part(uint32_t from, uint64_t bytes) const;
+  void expect_nothing() noexcept {
+    if (wiring_.landings != nullptr) wiring_.landings->forget(this);
+  }
   Status give(uint32_t to, Parcel& parcel);
   Status take_early();
   Status look_if_done();
@@ -212,7 +225,9 @@ class CollectiveCall {
   bool exchanging_ = false;
   size_t parcels_due_ = 0;
   std::vector<Parcel> coming_in_;  // by rank: parcels of several frames
-  bool done_ = false;              // this rank has all that it is owed
+  Blob whole_;                     // what an exchange gets, joined, if every part of it has `part_` bytes
+  size_t part_ = 0;
+  bool done_ = false;  // this rank has all that it is owed
   bool given_up_ = false;
   uint64_t news_ = 0;
   NodeId joined_ = 0;

@@ -1,9 +1,9 @@
 // The data of large calls, which goes straight between the ranks: by a schedule, as parcels, or through a filter.
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
+#include "host/base/copy.hpp"
 #include "host/engine/collective/collective_call.hpp"
 
 namespace actorhost {
@@ -57,10 +57,50 @@ Status CollectiveCall::start(const Schedule& schedule, ScheduleRun::Buffers buff
     return wiring_.send(peer, collective_kind::piece, PieceHead{group_.world, begin}.encode(route_to(peer)),
                         std::move(piece));
   };
-  run_ = std::make_unique<ScheduleRun>(schedule, std::move(buffers), send, loans_);
+  ScheduleRun::Expect expect;
+  if (wiring_.landings != nullptr) {
+    expect = [this](uint32_t peer, size_t begin, Blob room) {
+      if (!comes_over_a_link(peer)) return;
+      const Route route{group_.id, peer, group_.me};
+      wiring_.landings->expect(this, collective_kind::piece, wiring_.tag, PieceHead{group_.world, begin}.encode(route),
+                               std::move(room));
+    };
+  }
+  run_ = std::make_unique<ScheduleRun>(schedule, std::move(buffers), send, loans_, ScheduleRun::kPieceBytes,
+                                       std::move(expect));
   AH_TRY(run_->start());
   AH_TRY(take_early());
   return look_if_done();
+}
+
+bool CollectiveCall::comes_over_a_link(uint32_t from) const {
+  return group_.homes.empty() || group_.homes[from] != group_.homes[group_.me];
+}
+
+/// Tensors of one shape are the rule. Then every part of what this rank gets is as large as the one that it gives
+/// itself, so each has its place before it comes.
+void CollectiveCall::expect_parts() {
+  const auto& mine = spec_.gives[group_.me];
+  const bool from_all = std::find(spec_.expects.begin(), spec_.expects.end(), false) == spec_.expects.end();
+  if (!from_all || !mine || mine->body.size() < Landings::kMinBytes) return;
+  auto room = allocate(uint64_t{mine->body.size()} * group_.members);
+  if (!room) return;  // whoever joins the parts will say so
+  whole_ = std::move(*room);
+  part_ = mine->body.size();
+  for (uint32_t from = 0; from < group_.members && wiring_.landings != nullptr; ++from) {
+    if (from == group_.me || !comes_over_a_link(from)) continue;
+    const Blob part = place_of_part(from, part_);
+    for (size_t offset = 0; offset < part_; offset += kParcelBytes) {
+      const ParcelHead head{group_.world, offset, part_, ""};
+      wiring_.landings->expect(this, collective_kind::parcel, wiring_.tag, head.front({group_.id, from, group_.me}),
+                               part.slice(offset, std::min(kParcelBytes, part_ - offset)));
+    }
+  }
+}
+
+/// Where a part of so many bytes belongs; empty where that is not known beforehand.
+Blob CollectiveCall::place_of_part(uint32_t from, uint64_t bytes) const {
+  return whole_.empty() || bytes != part_ ? Blob() : whole_.slice(from * part_, part_);
 }
 
 Status CollectiveCall::start_exchange() {
@@ -71,15 +111,20 @@ Status CollectiveCall::start_exchange() {
   for (uint32_t member = 0; member < group_.members; ++member) {
     if (member != group_.me && spec_.expects[member]) ++parcels_due_;
   }
-  if (const auto& mine = spec_.gives[group_.me]) {
-    // Where all are put together they are copied by who does that.
-    const Blob& body = mine->body;
-    result_.gets[group_.me] = Parcel{mine->about, spec_.joined ? body : Blob::copy_of(body.data(), body.size())};
-  }
   // Everybody begins with the next one, so that not all send to the same.
   for (uint32_t i = 1; i < group_.members; ++i) {
     const uint32_t to = (group_.me + i) % group_.members;
     if (spec_.gives[to]) AH_TRY(give(to, *spec_.gives[to]));
+  }
+  if (const auto& mine = spec_.gives[group_.me]) {
+    // Where all are put together later they are copied by who does that.
+    Blob body = place_of_part(group_.me, mine->body.size());
+    if (!body.empty()) {
+      copy_bytes(body.data(), mine->body.data(), body.size(), whole_.size());
+    } else {
+      body = spec_.joined ? mine->body : Blob::copy_of(mine->body.data(), mine->body.size());
+    }
+    result_.gets[group_.me] = Parcel{mine->about, std::move(body)};
   }
   AH_TRY(take_early());
   return look_if_done();
@@ -149,24 +194,30 @@ Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
     return {};
   }
   Parcel& coming = coming_in_[from];
-  const bool whole = head->total == frame.body.size();
+  const size_t bytes = frame.body.size();
+  const bool whole = head->total == bytes;
   const bool due = filtered_ || (!result_.gets[from] && spec_.expects[from]);
-  if (!due || head->offset > head->total || frame.body.size() > head->total - head->offset ||
-      (!whole && frame.body.empty())) {
+  if (!due || head->offset > head->total || bytes > head->total - head->offset || (!whole && bytes == 0)) {
     return give_up({Code::bad_data,
                     spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent what was not due from it"});
   }
+  bool in_place = false;
   if (head->offset == 0) {
     coming.about = std::move(head->about);
-    auto room = whole ? Result<Blob>(own_copy(std::move(frame.body))) : allocate(head->total);
-    if (!room) return give_up(room.error());
-    coming.body = std::move(*room);
+    coming.body = place_of_part(from, head->total);
+    if (coming.body.empty() && whole) {
+      coming.body = own_copy(std::move(frame.body));
+      in_place = true;
+    } else if (coming.body.empty()) {
+      auto room = allocate(head->total);
+      if (!room) return give_up(room.error());
+      coming.body = std::move(*room);
+    }
   }
-  if (!whole) {
-    if (coming.body.size() != head->total) return give_up({Code::bad_data, spec_.name + ": a parcel without a start"});
-    std::memcpy(coming.body.data() + head->offset, frame.body.data(), frame.body.size());
-  }
-  if (whole || head->offset + frame.body.size() == head->total) {
+  if (coming.body.size() != head->total) return give_up({Code::bad_data, spec_.name + ": a parcel without a start"});
+  std::byte* here = coming.body.data() + head->offset;
+  if (!in_place && here != frame.body.data()) copy_bytes(here, frame.body.data(), bytes, head->total);
+  if (head->offset + bytes == head->total) {
     return take_parcel(from, std::exchange(coming, {}));
   }
   return {};

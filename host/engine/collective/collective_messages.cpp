@@ -91,11 +91,17 @@ Result<PieceHead> PieceHead::decode(std::string_view meta) {
   return out;
 }
 
-std::string ParcelHead::encode(const Route& route) const {
+std::string ParcelHead::front(const Route& route) const {
   Packer out;
   route.put(out);
-  out.put(world).put(offset).put(total).put(about);
+  out.put(world).put(offset).put(total);
   return std::move(out).bytes();
+}
+
+std::string ParcelHead::encode(const Route& route) const {
+  Packer out;
+  out.put(about);
+  return front(route) + out.bytes();
 }
 
 Result<ParcelHead> ParcelHead::decode(std::string_view meta) {

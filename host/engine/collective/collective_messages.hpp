@@ -110,6 +110,8 @@ struct ParcelHead {
   uint64_t total = 0;
   std::string about;
 
+  /// How it begins, before `about`.
+  std::string front(const Route& route) const;
   std::string encode(const Route& route) const;
   static Result<ParcelHead> decode(std::string_view meta);
 };

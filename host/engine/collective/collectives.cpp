@@ -319,6 +319,8 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
     return now.size() < live.ids.size() ? lost_between(live.ids, now) : lost_between(live.before, live.ids);
   };
   wiring.epoch = [&] { return node_.newest_membership()->epoch(); };
+  wiring.landings = &node_.port().landings();
+  wiring.tag = group.calls;
   CollectiveCall::Group members = live.group;
   if (members.me == 0 && !group.lines.empty()) {
     for (const NodeId id : live.ids) members.lines.push_back(group.lines[id]);

@@ -1,11 +1,14 @@
 #include "host/engine/collective/meeting.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstring>
 #include <thread>
 
 #include <xxhash.h>
+
+#include "host/base/copy.hpp"
 
 namespace actorhost {
 
@@ -254,14 +257,11 @@ void Meeting::combine_span(const Round& round, const CallSpec& spec, Span span, 
 /// What the others give this rank; joined, into one block.
 void Meeting::exchange(const Round& round, uint32_t me, bool joined, CallResult& result) const {
   result.gets.resize(ranks_);
-  Blob whole;
-  if (joined) {
-    size_t total = 0;
-    for (uint32_t rank = 0; rank < ranks_; ++rank) {
-      if (const auto& given = round.places[rank].spec->gives[me]) total += given->body.size();
-    }
-    whole = Blob::allocate(total);
+  size_t total = 0;
+  for (uint32_t rank = 0; rank < ranks_; ++rank) {
+    if (const auto& given = round.places[rank].spec->gives[me]) total += given->body.size();
   }
+  const Blob whole = joined ? Blob::allocate(total) : Blob();
   size_t at = 0;
   for (uint32_t rank = 0; rank < ranks_; ++rank) {
     const auto& given = round.places[rank].spec->gives[me];
@@ -274,7 +274,7 @@ void Meeting::exchange(const Round& round, uint32_t me, bool joined, CallResult&
     const uint32_t rank = (me + i) % ranks_;  // not all from the same one at a time
     auto& got = result.gets[rank];
     if (!got || got->body.empty()) continue;
-    std::memcpy(got->body.data(), round.places[rank].spec->gives[me]->body.data(), got->body.size());
+    copy_bytes(got->body.data(), round.places[rank].spec->gives[me]->body.data(), got->body.size(), total);
   }
 }
 
@@ -284,7 +284,7 @@ bool Meeting::help_to_fill(Place& place, uint32_t number, const Blob& given) con
   for (;;) {
     const size_t at = place.taken.fetch_add(kSharedPiece, std::memory_order_relaxed);
     if (at >= given.size()) return true;
-    std::memcpy(place.result + at, given.data() + at, std::min(kSharedPiece, given.size() - at));
+    copy_bytes(place.result + at, given.data() + at, std::min(kSharedPiece, given.size() - at), given.size());
   }
 }
 
@@ -337,14 +337,18 @@ void Meeting::take_part(Round& round, uint32_t number, uint32_t me, const CallSp
     return;
   }
   const Span mine = block_of(place.elements, ranks_, me);
-  const uint32_t first = spec.kind == CollectiveKind::reduce ? spec.root : me;
+  const bool for_all = spec.kind != CollectiveKind::reduce;
+  const uint32_t first = for_all ? me : spec.root;
+  // A large result is made beside it, so that all of it is written past the caches.
+  const bool aside = spec.input.size() >= kPastCaches;
+  alignas(kBlobAlignment) std::array<std::byte, kChunkBytes> made;
   for (size_t at = mine.begin; at < mine.end; at += kChunkBytes / size) {
     const Span chunk{at, std::min(at + kChunkBytes / size, mine.end)};
-    std::byte* out = round.places[first].result + at * size;
+    std::byte* out = aside ? made.data() : round.places[first].result + at * size;
     combine_span(round, spec, chunk, out);
-    if (spec.kind == CollectiveKind::reduce) continue;
-    for (uint32_t i = 1; i < ranks_; ++i) {
-      std::memcpy(round.places[(me + i) % ranks_].result + at * size, out, chunk.size() * size);
+    for (uint32_t i = aside ? 0 : 1; i < (for_all ? ranks_ : 1); ++i) {
+      std::byte* to = round.places[(first + i) % ranks_].result + at * size;
+      copy_bytes(to, out, chunk.size() * size, spec.input.size());
     }
   }
 }

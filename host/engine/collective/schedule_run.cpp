@@ -10,6 +10,9 @@ namespace actorhost {
 namespace {
 
 bool writes(Step::What what) noexcept { return what != Step::What::send; }
+// How far ahead of what has come it is said where pieces shall lie.
+constexpr size_t kPiecesAhead = 16;
+
 bool reads_frames(Step::What what) noexcept { return what == Step::What::receive || what == Step::What::reduce; }
 
 }  // namespace
@@ -23,15 +26,19 @@ Blob Loans::lend(const Blob& buffer, size_t offset, size_t size) const {
   });
 }
 
-ScheduleRun::ScheduleRun(const Schedule& schedule, Buffers buffers, Send send, const Loans& loans, size_t piece_bytes)
+ScheduleRun::ScheduleRun(const Schedule& schedule, Buffers buffers, Send send, const Loans& loans, size_t piece_bytes,
+                         Expect expect)
     : buffers_(std::move(buffers)),
       send_(std::move(send)),
+      expect_(std::move(expect)),
       loans_(loans),
       element_(buffers_.element_bytes),
       piece_elements_(std::max<size_t>(1, piece_bytes / element_)),
       arrived_(buffers_.ranks) {
   steps_.reserve(schedule.steps.size());
-  for (const Step& step : schedule.steps) steps_.push_back({step, step.span.begin, true, {}});
+  for (const Step& step : schedule.steps) {
+    steps_.push_back({step, step.span.begin, step.span.begin, true, {}});
+  }
   find_order();
   keep_untouched();
 }
@@ -116,6 +123,7 @@ Status ScheduleRun::advance(size_t index, bool& moved) {
         break;
       case Step::What::receive:
       case Step::What::reduce:
+        if (state.step.what == Step::What::receive) expect_pieces(state);
         if (arrived_[state.step.peer].empty() || !first_with(index)) return {};
         AH_TRY(receive_piece(state, piece));
         break;
@@ -155,6 +163,18 @@ bool ScheduleRun::first_with(size_t index) const {
   return true;
 }
 
+/// Says of the next pieces where they shall lie, as far as nothing else has to be done with their elements before.
+void ScheduleRun::expect_pieces(State& state) {
+  if (!expect_) return;
+  const size_t far = std::min(state.at + kPiecesAhead * piece_elements_, state.step.span.end);
+  for (state.expected = std::max(state.expected, state.at); state.expected < far;) {
+    const Span piece{state.expected, std::min(state.expected + piece_elements_, state.step.span.end)};
+    if (!may_take(state, piece)) return;
+    expect_(state.step.peer, piece.begin, buffers_.result.slice(piece.begin * element_, piece.size() * element_));
+    state.expected = piece.end;
+  }
+}
+
 Status ScheduleRun::send_piece(const State& state, const Span& piece) {
   const size_t offset = piece.begin * element_;
   const size_t size = piece.size() * element_;
@@ -178,7 +198,9 @@ Status ScheduleRun::receive_piece(State& state, const Span& piece) {
   }
   std::byte* here = buffers_.result.data() + offset;
   if (state.step.what == Step::What::receive) {
+    if (here == got.bytes.data()) return {};
     std::memcpy(here, got.bytes.data(), got.bytes.size());
+    if (expect_ && state.expected > piece.begin) expect_(state.step.peer, piece.begin, {});  // it came sooner
   } else {
     const std::byte* there = state.fresh ? buffers_.input.data() + offset : here;
     combine(buffers_.op, buffers_.dtype, piece.size(), here, there, got.bytes.data());

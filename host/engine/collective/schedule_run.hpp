@@ -49,9 +49,12 @@ class ScheduleRun {
   };
   /// Sends the piece that begins at element `begin` to a rank of the group.
   using Send = std::function<Status(uint32_t peer, size_t begin, Blob piece)>;
+  /// The piece that will come from a rank, beginning at that element, may be put into `room` before it is handed over.
+  /// Said of pieces that only have to be received, some time before they come; an empty room takes it back.
+  using Expect = std::function<void(uint32_t peer, size_t begin, Blob room)>;
 
   ScheduleRun(const Schedule& schedule, Buffers buffers, Send send, const Loans& loans,
-              size_t piece_bytes = kPieceBytes);
+              size_t piece_bytes = kPieceBytes, Expect expect = {});
 
   /// Does whatever can be done before the first frame.
   Status start() { return advance(); }
@@ -65,12 +68,13 @@ class ScheduleRun {
 
   /// Small enough to stay in a core's cache between being received and being combined, large enough that a frame's
   /// cost does not show.
-  static constexpr size_t kPieceBytes = size_t{256} << 10;
+  static constexpr size_t kPieceBytes = size_t{512} << 10;
 
  private:
   struct State {
     Step step;
     size_t at;                   // elements before this one are done
+    size_t expected;             // where the pieces before this element shall lie has been said
     bool fresh;                  // nobody has written the span before: it holds the input
     std::vector<size_t> before;  // steps that have to be done with a piece first
   };
@@ -87,12 +91,14 @@ class ScheduleRun {
   Status advance(size_t index, bool& moved);
   bool may_take(const State& state, const Span& piece) const;
   bool first_with(size_t index) const;
+  void expect_pieces(State& state);
   Status send_piece(const State& state, const Span& piece);
   Status receive_piece(State& state, const Span& piece);
   Span next_piece(const State& state) const;
 
   Buffers buffers_;
   Send send_;
+  Expect expect_;
   const Loans& loans_;
   const size_t element_;  // bytes
   const size_t piece_elements_;

@@ -103,6 +103,30 @@ TEST_CASE("a large body is read into its own block") {
   CHECK(is_intact(frames[0], 0, 5000000));
 }
 
+TEST_CASE("a large body goes where there is room for it, with the bytes of it that were in the buffer") {
+  const size_t large = 200000;
+  Blob room = Blob::allocate(large);
+  std::vector<size_t> asked;
+  const auto room_for = [&](const Frame& head, size_t bytes) {
+    asked.push_back(bytes);
+    return head.tag == 2 ? room : Blob();
+  };
+  FrameReader reader({}, room_for);
+  std::vector<Frame> frames;
+  std::string bytes;
+  for (const auto& [tag, size] : {std::pair{1U, size_t{1000}}, {2U, large}, {3U, large}, {4U, size_t{0}}}) {
+    bytes += bytes_of(test_frame(0, 1, tag, 40, size));
+  }
+  REQUIRE(read_all(reader, bytes, 30000, frames).ok());
+  REQUIRE(frames.size() == 4);
+  CHECK(frames[1].body.data() == room.data());
+  CHECK(frames[2].body.data() != room.data());
+  CHECK(is_intact(frames[0], 40, 1000));
+  CHECK(is_intact(frames[1], 40, large));
+  CHECK(is_intact(frames[2], 40, large));
+  CHECK(asked == std::vector<size_t>{large, large});  // nobody is asked for the small ones
+}
+
 TEST_CASE("of large bodies behind a large body only their first bytes pass through the buffer") {
   FrameReader reader({});
   std::vector<Frame> frames;

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <numeric>
 
 #include "tests/host/engine/collective/collective_ranks.hpp"
 
@@ -415,6 +416,48 @@ TEST_CASE("within a process a parcel that nobody else holds changes hands withou
                (me != 1 || (got.data() == sent[from]) == !kept);  // rank 1 gets that of the other one of its process
     });
     CHECK(right == kRanks);
+  }
+}
+
+TEST_CASE("over connections parts of one size come in one block, others by themselves, and nothing stays expected") {
+  for (const auto& nodes : {std::vector<uint32_t>{1, 1}, {1, 1, 1}, {2, 1}, {1, 3}}) {
+    TestRun run("tcp", nodes);
+    const uint32_t ranks = std::accumulate(nodes.begin(), nodes.end(), 0U);
+    for (const bool even : {true, false}) {
+      std::atomic<uint32_t> right{0};
+      run.everywhere([&](Node& node) {
+        Meetings meetings;
+        Caller caller(node, meetings);
+        const uint32_t me = node.index();
+        const auto count = [&](uint32_t from) { return size_t{100000} + (even ? 0 : from * 1000); };
+        for (int round = 0; round < 20; ++round) {
+          const auto value = [&](uint32_t from, uint32_t to) {
+            return static_cast<float>(round * 100 + from * 10 + to);
+          };
+          CallSpec exchange;
+          exchange.kind = CollectiveKind::exchange;
+          exchange.name = exchange.signature = "exchange";
+          exchange.joined = true;
+          exchange.expects.assign(ranks, true);
+          for (uint32_t to = 0; to < ranks; ++to) {
+            exchange.gives.push_back(Parcel{"about", bytes_of(std::vector<float>(count(me), value(me, to)))});
+          }
+          auto gets = caller.run(std::move(exchange));
+          if (!gets.ok() || node.port().landings().size() != 0) return;
+          Blob whole = std::exchange(gets->gets[0]->body, {});
+          bool in_one = true;
+          for (uint32_t from = 0; from < ranks; ++from) {
+            Blob body = from == 0 ? whole : std::exchange(gets->gets[from]->body, {});
+            if (values_of<float>(body) != std::vector<float>(count(from), value(from, me))) return;
+            if (from > 0) in_one = whole.extend(body) && in_one;
+          }
+          if (in_one != even || !whole.unique()) return;
+        }
+        right += 1;
+      });
+      INFO(nodes.size() << " processes, " << ranks << " ranks, " << (even ? "" : "un") << "even");
+      CHECK(right == ranks);
+    }
   }
 }
 

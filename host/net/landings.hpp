@@ -1,0 +1,50 @@
+#pragma once
+// Where the bodies of frames that a mailbox's owner expects shall be read to, when they come over a connection:
+// straight to where they belong instead of into a block of their own. Nothing depends on it: a frame that comes sooner
+// than it is expected, from within the process, or with another size has a body of its own, and whoever takes it looks
+// where it lies. Any thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "host/wire/frame.hpp"
+
+namespace actorhost {
+
+class Landings {
+ public:
+  /// Smaller bodies are not worth it: nobody asks for their room.
+  static constexpr size_t kMinBytes = size_t{64} << 10;
+
+  Landings() = default;
+  Landings(const Landings&) = delete;
+  Landings& operator=(const Landings&) = delete;
+
+  /// The body of the next frame of this kind and tag whose meta begins so goes to `room`, if it has just that size. Its
+  /// bytes may be written until the frame has come, so `whose` result they are must not be used before. An empty room
+  /// takes an earlier one for the same back.
+  void expect(const void* whose, Kind kind, uint32_t tag, std::string_view meta, Blob room);
+  /// Takes all of somebody's back. A body that is being read there already goes on: its block stays alive meanwhile.
+  void forget(const void* whose);
+  /// How many are expected.
+  size_t size() const;
+  /// Room for the body of the frame whose head this is, once; empty where none is expected.
+  Blob take(const Frame& head, size_t bytes);
+
+ private:
+  struct Place {
+    const void* whose;
+    Kind kind;
+    uint32_t tag;
+    SmallBytes meta;
+    Blob room;
+  };
+
+  mutable std::mutex mutex_;
+  std::vector<Place> places_;  // few: those of the next pieces of the calls under way
+};
+
+}  // namespace actorhost
