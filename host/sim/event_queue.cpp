@@ -24,7 +24,7 @@ constexpr auto later = [](const SimEvent& a, const SimEvent& b) noexcept {
 
 }  // namespace
 
-EventQueue::EventQueue() : slots_(kFewestSlots), used_(1, 0) {}
+EventQueue::EventQueue() : count_(kFewestSlots), lists_(kFewestSlots, kNone), used_(1, 0) {}
 
 void EventQueue::add_to_front(const SimEvent& event) {
   front_.push_back(event);
@@ -45,18 +45,6 @@ SimEvent EventQueue::pop() {
   return event;
 }
 
-void EventQueue::add_to_list(const SimEvent& event, Slot& slot) {
-  uint32_t at = free_;
-  if (at == kNone) {
-    at = static_cast<uint32_t>(pool_.size());
-    pool_.emplace_back();
-  } else {
-    free_ = pool_[at].next;
-  }
-  pool_[at] = {event, slot.more};
-  slot.more = at;
-}
-
 void EventQueue::add_late() {
   for (Late& late : late_) {
     if (late.there) add_to_bucket(late.event, late.bucket);
@@ -65,9 +53,22 @@ void EventQueue::add_late() {
   late_from_ = std::numeric_limits<uint64_t>::max();
 }
 
+/// In any order; not those at the front, and none that is late.
+template <typename Visit>
+void EventQueue::for_each_queued(Visit visit) const {
+  const auto list = [&](uint32_t first) {
+    for (uint32_t at = first; at != kNone; at = pool_[at].next) visit(pool_[at].event);
+  };
+  for (const uint32_t first : lists_) list(first);
+  for (const Slot& slot : slots_) {
+    std::for_each_n(slot.first, slot.count, visit);
+    list(slot.more);
+  }
+}
+
 bool EventQueue::load_front() {
   if (size_ == 0) return false;
-  const uint64_t slots = slots_.size();
+  const uint64_t slots = count_;
   for (uint64_t looked = 0; looked < slots;) {
     uint64_t bucket = next_used(open_);
     if (late_from_ <= bucket) {
@@ -82,17 +83,13 @@ bool EventQueue::load_front() {
   add_late();
   effort_ += slots;
   uint64_t earliest = std::numeric_limits<uint64_t>::max();
-  for (const Slot& slot : slots_) {
-    for (uint32_t i = 0; i < slot.count; ++i) earliest = std::min(earliest, bucket_of(slot.first[i].time));
-    for (uint32_t at = slot.more; at != kNone; at = pool_[at].next)
-      earliest = std::min(earliest, bucket_of(pool_[at].event.time));
-  }
+  for_each_queued([&](const SimEvent& event) { earliest = std::min(earliest, bucket_of(event.time)); });
   return take_bucket(earliest);
 }
 
 // The first bucket from `bucket` on, within a turn, whose slot is not empty; one turn ahead when there is none.
 uint64_t EventQueue::next_used(uint64_t bucket) const noexcept {
-  const uint64_t slots = slots_.size();
+  const uint64_t slots = count_;
   const uint64_t start = bucket & (slots - 1);
   uint64_t word = used_[start / 64] >> (start % 64);
   if (word != 0) return bucket + static_cast<uint64_t>(std::countr_zero(word));
@@ -107,7 +104,7 @@ uint64_t EventQueue::next_used(uint64_t bucket) const noexcept {
 // Entries of lists lie in memory as they were freed, so each would be a cache miss: those of the buckets that come up
 // are asked for while the present one is worked through.
 void EventQueue::fetch_ahead(uint64_t bucket) noexcept {
-  const size_t mask = slots_.size() - 1;
+  const size_t mask = count_ - 1;
   for (uint64_t next = std::max(fetched_, bucket) + 1; next <= bucket + kListsAhead; ++next) {
     __builtin_prefetch(&slots_[(next + kSlotsAhead) & mask]);
     const uint32_t more = slots_[next & mask].more;
@@ -118,13 +115,20 @@ void EventQueue::fetch_ahead(uint64_t bucket) noexcept {
 
 // Moves the events of `bucket` to the front; false when its slot held only later turns'.
 bool EventQueue::take_bucket(uint64_t bucket) {
-  if (!near()) fetch_ahead(bucket);
-  const size_t place = bucket & (slots_.size() - 1);
-  Slot& slot = slots_[place];
-  take_first(slot, bucket);
-  if (slot.more != kNone) take_list(slot, bucket);
+  const size_t place = bucket & (count_ - 1);
+  bool emptied = false;
+  if (near()) {
+    take_list(lists_[place], bucket);
+    emptied = lists_[place] == kNone;
+  } else {
+    fetch_ahead(bucket);
+    Slot& slot = slots_[place];
+    take_first(slot, bucket);
+    if (slot.more != kNone) take_list(slot.more, bucket);
+    emptied = slot.count == 0 && slot.more == kNone;
+  }
   open_ = bucket + 1;
-  if (slot.count == 0 && slot.more == kNone) used_[place / 64] &= ~(uint64_t{1} << (place % 64));
+  if (emptied) used_[place / 64] &= ~(uint64_t{1} << (place % 64));
   if (front_.empty()) return false;
   if (front_.size() > 1) std::make_heap(front_.begin(), front_.end(), later);
   ++loads_;
@@ -145,9 +149,9 @@ void EventQueue::take_first(Slot& slot, uint64_t bucket) {
   effort_ += kept;
 }
 
-void EventQueue::take_list(Slot& slot, uint64_t bucket) {
+void EventQueue::take_list(uint32_t& list, uint64_t bucket) {
   uint32_t kept = kNone;
-  for (uint32_t at = slot.more; at != kNone;) {
+  for (uint32_t at = list; at != kNone;) {
     Entry& entry = pool_[at];
     const uint32_t next = entry.next;
     if (bucket_of(entry.event.time) == bucket) {
@@ -161,7 +165,7 @@ void EventQueue::take_list(Slot& slot, uint64_t bucket) {
     }
     at = next;
   }
-  slot.more = kept;
+  list = kept;
 }
 
 bool EventQueue::badly_tuned() const noexcept {
@@ -172,14 +176,13 @@ void EventQueue::rebuild() {
   add_late();
   collected_.clear();
   collected_.swap(front_);
-  for (const Slot& slot : slots_) {
-    collected_.insert(collected_.end(), slot.first, slot.first + slot.count);
-    for (uint32_t at = slot.more; at != kNone; at = pool_[at].next) collected_.push_back(pool_[at].event);
-  }
+  for_each_queued([this](const SimEvent& event) { collected_.push_back(event); });
   pool_.clear();
   free_ = kNone;
-  slots_.assign(std::max(kFewestSlots, std::bit_ceil(collected_.size() + 1)), Slot());
-  used_.assign(slots_.size() / 64, 0);
+  count_ = std::max(kFewestSlots, std::bit_ceil(collected_.size() + 1));
+  lists_.assign(near() ? count_ : 0, kNone);
+  slots_.assign(near() ? 0 : count_, Slot());
+  used_.assign(count_ / 64, 0);
   if (collected_.size() > 1) {
     // The earlier half sets the width: what is far away must not make the near buckets crowded.
     const size_t half = collected_.size() / 2;

@@ -31,7 +31,7 @@ class EventQueue {
   void push(double time, uint32_t node, uint32_t tag) {
     assert(std::isfinite(time));
     const SimEvent event{time, order_++, node, tag};
-    if (++size_ > 2 * slots_.size()) rebuild();
+    if (++size_ > 2 * count_) rebuild();
     const uint64_t bucket = bucket_of(time);
     if (bucket < open_) {
       add_to_front(event);
@@ -62,7 +62,8 @@ class EventQueue {
     SimEvent event;
     uint32_t next = kNone;  // in its slot's list, or in the free list
   };
-  // A cache line. Slots lie in the order of time, so the present comes to lines that the processor has fetched already.
+  // Of a large calendar: a cache line. Slots lie in the order of time, so the present comes to lines that the processor
+  // has fetched already.
   struct alignas(64) Slot {
     SimEvent first[2];
     uint32_t count = 0;     // of first
@@ -76,8 +77,10 @@ class EventQueue {
   };
   static constexpr size_t kLate = 8;
 
-  // All of it in a near cache: what hides the memory's time would only cost some.
-  bool near() const noexcept { return slots_.size() <= 4096; }
+  // All of it in a near cache if it is small: slots are lists only, and what hides the memory's time would only cost
+  // some.
+  bool near() const noexcept { return count_ <= kNear; }
+  static constexpr size_t kNear = 4096;
 
   static constexpr double kFarthest = 0x1.0p62;  // bucket of whatever is farther
 
@@ -86,31 +89,44 @@ class EventQueue {
     return bucket < kFarthest ? static_cast<uint64_t>(bucket) : static_cast<uint64_t>(kFarthest);
   }
   void add_to_bucket(const SimEvent& event, uint64_t bucket) {
-    const size_t place = bucket & (slots_.size() - 1);
+    const size_t place = bucket & (count_ - 1);
     used_[place / 64] |= uint64_t{1} << (place % 64);
+    if (near()) return add_to_list(event, lists_[place]);
     Slot& slot = slots_[place];
     if (slot.count < std::size(slot.first)) {
       slot.first[slot.count++] = event;
     } else {
-      add_to_list(event, slot);
+      add_to_list(event, slot.more);
     }
   }
   // Its slot comes from memory while the next few events are dealt with.
   void add_later(const SimEvent& event, uint64_t bucket) {
-    __builtin_prefetch(&slots_[bucket & (slots_.size() - 1)], 1);
+    __builtin_prefetch(&slots_[bucket & (count_ - 1)], 1);
     Late& late = late_[lates_++ % kLate];
     if (late.there) add_to_bucket(late.event, late.bucket);
     late = {event, bucket, true};
     if (bucket < late_from_) late_from_ = bucket;
   }
   void add_late();
-  void add_to_list(const SimEvent& event, Slot& slot);
+  void add_to_list(const SimEvent& event, uint32_t& list) {
+    uint32_t at = free_;
+    if (at == kNone) {
+      at = static_cast<uint32_t>(pool_.size());
+      pool_.emplace_back();
+    } else {
+      free_ = pool_[at].next;
+    }
+    pool_[at] = {event, list};
+    list = at;
+  }
   void add_to_front(const SimEvent& event);
+  template <typename Visit>
+  void for_each_queued(Visit visit) const;
   bool load_front();
   bool take_bucket(uint64_t bucket);
   /// Moves what belongs to `bucket` to the front.
   void take_first(Slot& slot, uint64_t bucket);
-  void take_list(Slot& slot, uint64_t bucket);
+  void take_list(uint32_t& list, uint64_t bucket);
   void fetch_ahead(uint64_t bucket) noexcept;
   uint64_t next_used(uint64_t bucket) const noexcept;
   void rebuild();
@@ -118,7 +134,9 @@ class EventQueue {
 
   std::vector<Entry> pool_;
   uint32_t free_ = kNone;
-  std::vector<Slot> slots_;          // bucket b is at b modulo their number
+  size_t count_ = 64;                // of slots; bucket b is at b modulo that
+  std::vector<uint32_t> lists_;      // the slots of a near calendar
+  std::vector<Slot> slots_;          // those of another
   std::vector<uint64_t> used_;       // a bit for each slot that is not empty
   std::vector<SimEvent> front_;      // heap of the events before bucket open_; the slots hold the others
   std::vector<SimEvent> collected_;  // of rebuild
