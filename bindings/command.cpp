@@ -12,6 +12,7 @@
 #include "bindings/embedded.hpp"
 #include "bindings/lua_command.hpp"
 #include "bindings/lua_sim.hpp"
+#include "bindings/run_options.hpp"
 #include "bindings/signal_watch.hpp"
 #include "bindings/vm.hpp"
 #include "bindings/worker_pool.hpp"
@@ -22,7 +23,6 @@ namespace {
 
 constexpr int kInterrupted = 130;
 constexpr int kGraceMilliseconds = 1000;  // for a script to stop
-constexpr double kRuleSeconds = 10;       // for a round of answers of a barrier rule
 
 std::string script_name(const std::string& name) { return "command/" + name; }
 
@@ -105,8 +105,10 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
   Vm& vm = **made;
   open_command(vm);
   SimControl& control = sim_control(vm);
-  control.watchdog = std::make_unique<RuleWatchdog>(
-      vm, kRuleSeconds, [&](const std::string& message) { report_stuck(console, channel, message); });
+  control.watchdog = std::make_unique<RuleWatchdog>(kRuleSeconds, [&](const std::string& message, bool still) {
+    if (still) report_stuck(console, channel, message);
+    vm.request_stop();
+  });
   std::atomic<bool> interrupted{false};
   std::thread watcher([&] { follow_signals(signals, vm, interrupted); });
   Status status = vm.load(script->text, "@" + std::string(script->path));

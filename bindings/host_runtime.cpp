@@ -295,8 +295,10 @@ int HostRuntime::conclude(const EndMessage& end) {
   if (code == 2) code = 1;  // a script's wrong call is the script's error
   for (const auto& list : {&workers_, &servers_}) {
     for (const auto& node : *list) {
-      if (node->address() != end.origin || !node->done()) continue;
-      process_.console.err("actorhost: " + node->traceback());
+      if (node->address() != end.origin) continue;
+      // A barrier rule that does not come back leaves none, and may still be running.
+      const std::string traceback = node->done() ? node->traceback() : "";
+      process_.console.err("actorhost: " + (traceback.empty() ? end.message : traceback));
       return code;
     }
   }

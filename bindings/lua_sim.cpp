@@ -5,6 +5,7 @@
 
 #include "bindings/barrier_api.hpp"
 #include "bindings/lua_support.hpp"
+#include "bindings/watched_rule.hpp"
 #include "host/sim/admission.hpp"
 #include "host/sim/student_t.hpp"
 #include "host/sim/work_times.hpp"
@@ -15,36 +16,6 @@ namespace {
 
 const char kControl = 0;  // registry key, by address
 constexpr const char* kRun = "sim.run";
-
-/// A rule in Lua, with a watchdog around its answers.
-class WatchedRule final : public BarrierRule {
- public:
-  WatchedRule(LuaRule& rule, RuleWatchdog* watchdog) : rule_(rule), watchdog_(watchdog), label_(rule.label()) {}
-  Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override {
-    if (watchdog_ == nullptr) return rule_.decide(progress, asking, now, out);
-    watchdog_->begin(rule_.asking(), label_);
-    Status status = rule_.decide(progress, asking, now, out);
-    watchdog_->end();
-    return status;
-  }
-  Status decide_partly(const Progress& progress, Slot asking, const PartialSight& sight, double now,
-                       Decision& out) override {
-    if (watchdog_ == nullptr) return rule_.decide_partly(progress, asking, sight, now, out);
-    watchdog_->begin(rule_.asking(), label_);
-    Status status = rule_.decide_partly(progress, asking, sight, now, out);
-    watchdog_->end();
-    return status;
-  }
-  int staleness() const override { return rule_.staleness(); }
-  Watch watch() const override { return rule_.watch(); }
-  uint64_t version() const override { return rule_.version(); }
-  bool by_step() const override { return rule_.by_step(); }
-
- private:
-  LuaRule& rule_;
-  RuleWatchdog* watchdog_;
-  std::string label_;
-};
 
 // --- what comes from Lua ---
 

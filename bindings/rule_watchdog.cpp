@@ -12,7 +12,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-constexpr double kGraceSeconds = 1;  // for the Vm to stop the rule
+constexpr double kGraceSeconds = 1;  // for the rule to be stopped
 
 // What the rule was shown. Deliberately without synchronisation: the thread that fills the batch has been in the rule
 // for seconds, and what is wrong with the rule is worth more than the proof.
@@ -28,8 +28,8 @@ __attribute__((no_sanitize("thread"))) std::string view_of(const ah_asking& aski
 
 }  // namespace
 
-RuleWatchdog::RuleWatchdog(Vm& vm, double seconds, Stuck stuck)
-    : vm_(vm), stuck_(std::move(stuck)), seconds_(seconds), thread_([this] { watch(); }) {}
+RuleWatchdog::RuleWatchdog(double seconds, Late late)
+    : late_(std::move(late)), seconds_(seconds), thread_([this] { watch(); }) {}
 
 RuleWatchdog::~RuleWatchdog() {
   {
@@ -96,17 +96,13 @@ void RuleWatchdog::watch() {
       continue;
     }
     const double running = std::chrono::duration<double>(Steady::now() - since).count();
-    if (running >= seconds_ && message_.empty()) {
-      message_ = describe();
-      lock.unlock();
-      vm_.request_stop();
-      lock.lock();
-    } else if (running >= seconds_ + kGraceSeconds) {
-      const std::string message = message_;
-      lock.unlock();
-      stuck_(message);
-      lock.lock();
-    }
+    const bool still = !message_.empty();
+    if (running < seconds_ + (still ? kGraceSeconds : 0)) continue;
+    if (!still) message_ = describe();
+    const std::string message = message_;
+    lock.unlock();
+    late_(message, still);
+    lock.lock();
   }
 }
 

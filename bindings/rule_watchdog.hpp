@@ -1,8 +1,8 @@
 #pragma once
-// Ends a barrier rule that does not come back. A thread that looks now and then whether a round of answers, or the
-// loading of a rule's file, has taken too long; then it stops the Vm, which raises in the rule, and where that does not
-// help (a compiled loop runs no hooks) it hands the description of the view to `stuck`, which has to end the process.
-// Made and let go on the Vm's thread.
+// Looks after barrier rules that do not come back: a thread that looks now and then whether a round of answers, or the
+// loading of a rule's file, has taken too long, and then tells so, with what the rule was shown. Who is told ends it:
+// by stopping the Vm, which raises in the rule, and where that does not help (a compiled loop runs no hooks) with the
+// process. Made and let go on the Vm's thread.
 
 #include <atomic>
 #include <condition_variable>
@@ -11,17 +11,16 @@
 #include <string>
 #include <thread>
 
-#include "bindings/vm.hpp"
-
 struct ah_asking;
 
 namespace actorhost {
 
 class RuleWatchdog {
  public:
-  using Stuck = std::function<void(const std::string& message)>;
+  /// Told on the watchdog's thread when a rule is late, and `still` so every look after a second of grace.
+  using Late = std::function<void(const std::string& message, bool still)>;
 
-  RuleWatchdog(Vm& vm, double seconds, Stuck stuck);
+  RuleWatchdog(double seconds, Late late);
   ~RuleWatchdog();
   RuleWatchdog(const RuleWatchdog&) = delete;
   RuleWatchdog& operator=(const RuleWatchdog&) = delete;
@@ -41,8 +40,7 @@ class RuleWatchdog {
   void watch();
   std::string describe() const;
 
-  Vm& vm_;
-  Stuck stuck_;
+  Late late_;
   std::atomic<uint64_t> rounds_{0};                // odd while the rule runs
   std::atomic<const ah_asking*> asking_{nullptr};  // none: a file is being loaded
   mutable std::mutex mutex_;                       // of what follows

@@ -5,6 +5,7 @@
 #include <memory>
 #include <sstream>
 #include <thread>
+#include <tuple>
 
 #include <CLI/CLI.hpp>
 
@@ -39,7 +40,8 @@ std::string both_spellings(const std::string& name) {
 struct RawFlags {
   std::string nodes, nnodes, node_rank, endpoint, run_id;
   std::string resume;  // for --help only: take_resume reads it
-  std::string seed, seconds, log_level = "info", print, servers, threads, memory, parallelism, start_timeout, join;
+  std::string seed, seconds, log_level = "info", print, servers, threads, memory, parallelism, start_timeout,
+                             rule_timeout, join;
   bool no_progress = false;
 };
 
@@ -73,11 +75,12 @@ Status take_numbers(const RawFlags& raw, RunOptions& out) {
       return bad_flag("seconds", raw.seconds, "a number of seconds above 0");
     }
   }
-  if (!raw.start_timeout.empty()) {
-    const auto s = parse_number<double>(raw.start_timeout);
-    if (!s || !(*s > 0) || !std::isfinite(*s))
-      return bad_flag("start-timeout", raw.start_timeout, "a number of seconds above 0");
-    out.start_timeout = *s;
+  for (const auto& [flag, text, value] : {std::tuple{"start-timeout", &raw.start_timeout, &out.start_timeout},
+                                          {"rule-timeout", &raw.rule_timeout, &out.rule_timeout}}) {
+    if (text->empty()) continue;
+    const auto s = parse_number<double>(*text);
+    if (!s || !(*s > 0) || !std::isfinite(*s)) return bad_flag(flag, *text, "a number of seconds above 0");
+    *value = *s;
   }
   if (!raw.servers.empty()) {
     const auto s = parse_number<uint32_t>(raw.servers);
@@ -160,6 +163,9 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
       ->type_name("RULE");
   app.add_option("--resample", out.resample, "when a sampled barrier draws again: event, sticky or poll:SECONDS")
       ->type_name("WHEN");
+  app.add_option(both_spellings("--rule-timeout"), raw.rule_timeout,
+                 "how long a barrier rule in Lua may take for its answers (10)")
+      ->type_name("S");
   app.add_option("--servers", raw.servers, "parameter-server shards (1)")->type_name("S");
   app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints")->type_name("DIR");
   app.add_option("--resume", raw.resume, "go on from the newest complete checkpoint in DIR (--checkpoint's)")
@@ -257,6 +263,7 @@ std::map<std::string, std::string> RunOptions::shared_settings() const {
   if (!barrier.empty()) out["barrier"] = barrier;
   if (!resample.empty()) out["resample"] = resample;
   if (seconds) out["seconds"] = CLI::detail::to_string(*seconds);
+  if (rule_timeout != kRuleSeconds) out["rule_timeout"] = CLI::detail::to_string(rule_timeout);
   if (servers != 1) out["servers"] = std::to_string(servers);
   if (seed) out["seed"] = std::to_string(*seed);
   if (!inject_text.empty()) out["inject"] = inject_text;
@@ -271,6 +278,7 @@ Status RunOptions::apply(const std::map<std::string, std::string>& settings) {
   RawFlags raw;
   raw.seconds = get("seconds");
   raw.servers = get("servers");
+  raw.rule_timeout = get("rule_timeout");
   raw.seed = get("seed");
   raw.parallelism = get("parallelism");
   barrier = get("barrier");
@@ -280,6 +288,7 @@ Status RunOptions::apply(const std::map<std::string, std::string>& settings) {
   inject = {};
   seconds.reset();
   servers = 1;
+  rule_timeout = kRuleSeconds;
   AH_TRY(take_numbers(raw, *this));
   if (!inject_text.empty()) {
     auto parsed = Injection::parse(inject_text);

@@ -25,6 +25,9 @@ struct Injection {
   bool any() const { return straggler_share > 0 || !delay.zero(); }
 };
 
+/// How long a barrier rule in Lua may take for a round of answers, where nobody says otherwise.
+inline constexpr double kRuleSeconds = 10;
+
 struct RunOptions {
   bool agent = false;
   bool once = false;  // agent: leave after one job
@@ -40,6 +43,7 @@ struct RunOptions {
   std::optional<std::string> resume;  // the folder, or empty for the one of --checkpoint
   std::string checkpoint;
   std::optional<double> seconds;
+  double rule_timeout = kRuleSeconds;
   uint32_t servers = 1;
   std::optional<uint64_t> seed;
   std::string inject_text;

@@ -270,6 +270,22 @@ TEST_CASE("a --barrier file that gives no rule ends the run with 1 and says what
   CHECK(run.out.empty());
 }
 
+TEST_CASE("a rule that does not come back ends the run with what it was shown") {
+  const JobFolder folder;
+  folder.write("job.lua", kCounting);
+  folder.write("compiled.lua",
+               "return function(view) local n = 0 while view.step > 2 do n = n + 1 end return true end");
+  folder.write("interpreted.lua", "jit.off() return function(view) while view.step > 2 do end return true end");
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
+  const std::string rule = GENERATE(as<std::string>(), "compiled.lua", "interpreted.lua");
+  const Finished run = run_at(place, folder, {"--rule-timeout", "0.5", "--barrier", rule, "job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains("server 0: barrier rule '" + rule + "'"));
+  CHECK_THAT(run.err, Contains("did not return within 0.5 s; it was shown view.id = ") && Contains("view.step = 3"));
+  CHECK_THAT(run.err, !Contains("interrupted") && !Contains("stdlib/"));
+}
+
 TEST_CASE("a rule that raises or answers wrongly ends the run with 1, its file and line") {
   const JobFolder folder;
   folder.write("raises.lua", "return function(view)\n  return view.step < view.nonsense\nend");

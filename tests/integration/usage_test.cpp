@@ -100,6 +100,7 @@ TEST_CASE("a wrong command line ends with 2 and says which word is wrong") {
       {{"--servers", "0", "job.lua"}, "--servers wants a number of shards from 1 to 64, got '0'"},
       {{"--seed", "-1", "job.lua"}, "--seed wants a whole number from 0 to 2^53, got '-1'"},
       {{"--seconds", "0", "job.lua"}, "--seconds wants a number of seconds above 0, got '0'"},
+      {{"--rule-timeout", "0", "job.lua"}, "--rule-timeout wants a number of seconds above 0, got '0'"},
       {{"--start-timeout", "x", "job.lua"}, "--start-timeout wants a number of seconds above 0, got 'x'"},
       {{"--log-level", "loud", "job.lua"}, "--log-level wants one of trace debug info"},
       {{"--print", "none", "job.lua"}, "--print wants all or first, got 'none'"},

@@ -1,0 +1,43 @@
+#pragma once
+// A rule in Lua, with a watchdog around each round of its answers.
+
+#include <string>
+
+#include "bindings/barrier_api.hpp"
+#include "bindings/rule_watchdog.hpp"
+
+namespace actorhost {
+
+class WatchedRule final : public BarrierRule {
+ public:
+  /// Both outlive it; without a watchdog the rule may take for ever.
+  WatchedRule(LuaRule& rule, RuleWatchdog* watchdog) : rule_(rule), watchdog_(watchdog), label_(rule.label()) {}
+
+  Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override {
+    return watched([&] { return rule_.decide(progress, asking, now, out); });
+  }
+  Status decide_partly(const Progress& progress, Slot asking, const PartialSight& sight, double now,
+                       Decision& out) override {
+    return watched([&] { return rule_.decide_partly(progress, asking, sight, now, out); });
+  }
+  int staleness() const override { return rule_.staleness(); }
+  Watch watch() const override { return rule_.watch(); }
+  uint64_t version() const override { return rule_.version(); }
+  bool by_step() const override { return rule_.by_step(); }
+
+ private:
+  template <typename Ask>
+  Status watched(Ask ask) {
+    if (watchdog_ == nullptr) return ask();
+    watchdog_->begin(rule_.asking(), label_);
+    Status status = ask();
+    watchdog_->end();
+    return status;
+  }
+
+  LuaRule& rule_;
+  RuleWatchdog* watchdog_;
+  std::string label_;
+};
+
+}  // namespace actorhost
