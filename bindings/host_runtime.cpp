@@ -296,7 +296,7 @@ int HostRuntime::conclude(const EndMessage& end) {
   for (const auto& list : {&workers_, &servers_}) {
     for (const auto& node : *list) {
       if (node->address() != end.origin) continue;
-      // A barrier rule that does not come back leaves none, and may still be running.
+      // None of a barrier rule that does not come back, nor of a node that is still busy (in an on_error callback).
       const std::string traceback = node->done() ? node->traceback() : "";
       process_.console.err("actorhost: " + (traceback.empty() ? end.message : traceback));
       return code;

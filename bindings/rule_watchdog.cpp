@@ -15,9 +15,9 @@ using Steady = std::chrono::steady_clock;
 constexpr double kGraceSeconds = 1;  // for the rule to be stopped
 
 // What the rule was shown. Deliberately without synchronisation: the thread that fills the batch has been in the rule
-// for seconds, and what is wrong with the rule is worth more than the proof.
+// since the last look at least, and what is wrong with the rule is worth more than the proof.
 __attribute__((no_sanitize("thread"))) std::string view_of(const ah_asking& asking) {
-  const uint32_t slot = asking.slot;
+  const uint32_t slot = std::min(asking.slot, asking.population - 1);
   char text[256];
   std::snprintf(text, sizeof text,
                 "view.id = %u, view.step = %d, view.now = %.9g, everybody: n = %u, min = %g, max = %g",
@@ -48,12 +48,13 @@ void RuleWatchdog::set_limit(double seconds) {
   changed_.notify_all();
 }
 
-void RuleWatchdog::begin(const ah_asking* asking, const std::string& label) {
-  if (asking_.load(std::memory_order_relaxed) != asking) {
-    std::lock_guard lock(mutex_);
-    label_ = label;
-    asking_.store(asking, std::memory_order_relaxed);
-  }
+void RuleWatchdog::name(const std::string& label) {
+  std::lock_guard lock(mutex_);
+  label_ = label;
+}
+
+void RuleWatchdog::begin(const ah_asking* asking) {
+  asking_.store(asking, std::memory_order_relaxed);
   rounds_.fetch_add(1, std::memory_order_release);
 }
 
@@ -61,7 +62,7 @@ bool RuleWatchdog::begin_loading(const std::string& path) {
   if (rounds_.load(std::memory_order_relaxed) % 2 != 0) return false;
   {
     std::lock_guard lock(mutex_);
-    label_ = "barrier rule file '" + path + "'";
+    loading_ = "barrier rule file '" + path + "'";
     asking_.store(nullptr, std::memory_order_relaxed);
   }
   rounds_.fetch_add(1, std::memory_order_release);
@@ -73,7 +74,7 @@ std::string RuleWatchdog::describe() const {
   char limit[32];
   std::snprintf(limit, sizeof limit, "%g s", seconds_);
   const ah_asking* asking = asking_.load(std::memory_order_relaxed);
-  if (asking == nullptr) return label_ + " did not come back within " + limit + " while loading";
+  if (asking == nullptr) return loading_ + " did not come back within " + limit + " while loading";
   return label_ + " did not return within " + limit + "; it was shown " + view_of(*asking);
 }
 

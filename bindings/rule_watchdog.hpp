@@ -27,8 +27,10 @@ class RuleWatchdog {
 
   /// How long a round, or loading a file, may take, from now on.
   void set_limit(double seconds);
-  /// Around each round of answers of the rule called `label` over `asking`.
-  void begin(const ah_asking* asking, const std::string& label);
+  /// What the rule is called, for the message.
+  void name(const std::string& label);
+  /// Around each round of the rule's answers over `asking`.
+  void begin(const ah_asking* asking);
   /// Around the loading of the rule file `path`. False where it looks on already: a rule that loads another one while
   /// it answers; then there is nothing to end.
   bool begin_loading(const std::string& path);
@@ -46,7 +48,8 @@ class RuleWatchdog {
   mutable std::mutex mutex_;                       // of what follows
   std::condition_variable changed_;
   double seconds_;
-  std::string label_;
+  std::string label_;    // of the rule
+  std::string loading_;  // the file
   std::string message_;
   bool done_ = false;
   std::thread thread_;

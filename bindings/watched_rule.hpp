@@ -1,7 +1,8 @@
 #pragma once
 // A rule in Lua, with a watchdog around each round of its answers.
 
-#include <string>
+#include <cstdint>
+#include <optional>
 
 #include "bindings/barrier_api.hpp"
 #include "bindings/rule_watchdog.hpp"
@@ -11,7 +12,7 @@ namespace actorhost {
 class WatchedRule final : public BarrierRule {
  public:
   /// Both outlive it; without a watchdog the rule may take for ever.
-  WatchedRule(LuaRule& rule, RuleWatchdog* watchdog) : rule_(rule), watchdog_(watchdog), label_(rule.label()) {}
+  WatchedRule(LuaRule& rule, RuleWatchdog* watchdog) : rule_(rule), watchdog_(watchdog) {}
 
   Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override {
     return watched([&] { return rule_.decide(progress, asking, now, out); });
@@ -29,7 +30,11 @@ class WatchedRule final : public BarrierRule {
   template <typename Ask>
   Status watched(Ask ask) {
     if (watchdog_ == nullptr) return ask();
-    watchdog_->begin(rule_.asking(), label_);
+    if (const uint64_t version = rule_.version(); !named_ || *named_ != version) {  // a job may put in another rule
+      watchdog_->name(rule_.label());
+      named_ = version;
+    }
+    watchdog_->begin(rule_.asking());
     Status status = ask();
     watchdog_->end();
     return status;
@@ -37,7 +42,7 @@ class WatchedRule final : public BarrierRule {
 
   LuaRule& rule_;
   RuleWatchdog* watchdog_;
-  std::string label_;
+  std::optional<uint64_t> named_{};  // the version whose label the watchdog knows
 };
 
 }  // namespace actorhost

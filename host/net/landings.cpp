@@ -6,19 +6,9 @@
 namespace actorhost {
 
 void Landings::expect(const void* whose, Kind kind, uint32_t tag, std::string_view meta, Blob room) {
-  if (!room.empty() && room.size() < kMinBytes) return;
-  Blob dropped;  // outside the lock
+  if (room.size() < kMinBytes) return;
   std::lock_guard lock(mutex_);
-  const auto same = [&](const Place& place) {
-    return place.whose == whose && place.kind == kind && place.tag == tag && place.meta.view() == meta;
-  };
-  const auto found = std::find_if(places_.begin(), places_.end(), same);
-  if (found == places_.end()) {
-    if (!room.empty()) places_.push_back({whose, kind, tag, SmallBytes(meta), std::move(room)});
-    return;
-  }
-  dropped = std::exchange(found->room, std::move(room));
-  if (found->room.empty()) places_.erase(found);
+  places_.push_back({whose, kind, tag, SmallBytes(meta), std::move(room)});
 }
 
 void Landings::forget(const void* whose) {
@@ -34,6 +24,11 @@ size_t Landings::size() const {
   return places_.size();
 }
 
+uint64_t Landings::taken() const {
+  std::lock_guard lock(mutex_);
+  return taken_;
+}
+
 Blob Landings::take(const Frame& head, size_t bytes) {
   std::lock_guard lock(mutex_);
   const auto found = std::find_if(places_.begin(), places_.end(), [&](const Place& place) {
@@ -42,6 +37,7 @@ Blob Landings::take(const Frame& head, size_t bytes) {
   if (found == places_.end() || found->room.size() != bytes) return {};
   Blob room = std::move(found->room);
   places_.erase(found);
+  ++taken_;
   return room;
 }
 

@@ -24,13 +24,13 @@ class Landings {
   Landings& operator=(const Landings&) = delete;
 
   /// The body of the next frame of this kind and tag whose meta begins so goes to `room`, if it has just that size. Its
-  /// bytes may be written until the frame has come, so `whose` result they are must not be used before. An empty room
-  /// takes an earlier one for the same back.
+  /// bytes may be written until the frame has come, so `whose` result they are must not be used before.
   void expect(const void* whose, Kind kind, uint32_t tag, std::string_view meta, Blob room);
   /// Takes all of somebody's back. A body that is being read there already goes on: its block stays alive meanwhile.
   void forget(const void* whose);
-  /// How many are expected.
+  /// How many are expected, and how many bodies have ever got their room.
   size_t size() const;
+  uint64_t taken() const;
   /// Room for the body of the frame whose head this is, once; empty where none is expected.
   Blob take(const Frame& head, size_t bytes);
 
@@ -45,6 +45,7 @@ class Landings {
 
   mutable std::mutex mutex_;
   std::vector<Place> places_;  // few: those of the next pieces of the calls under way
+  uint64_t taken_ = 0;
 };
 
 }  // namespace actorhost

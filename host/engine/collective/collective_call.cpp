@@ -75,6 +75,7 @@ Blob CollectiveCall::inline_input() {
 Status CollectiveCall::begin() {
   if (!spec_.stale.empty() && leads()) return fail({Code::peer_lost, spec_.name + ": " + spec_.stale});
   const bool small = inlined() || !spec_.stale.empty();
+  if (!small && spec_.joined) expect_parts();  // before anybody hears that it may send them
   Go root_sends;
   if (!small && spec_.parcel) root_sends = {spec_.parcel->body.size(), spec_.parcel->about};
   if (leads()) {
@@ -90,7 +91,6 @@ Status CollectiveCall::begin() {
     bytes_sent_ += input.size();
     AH_TRY(wiring_.send(0, collective_kind::announce, announce.encode(route_to(0)), std::move(input)));
   }
-  if (!small && spec_.joined) expect_parts();  // before anybody hears that it may send them
   // What has the same size everywhere need not wait for anybody's word.
   if (reduces() && !small) return spec_.filter ? start_filtered() : start_reduction();
   return group_.members == 1 ? all_announced() : Status();

@@ -12,6 +12,8 @@ namespace {
 
 constexpr size_t kParcelBytes = size_t{256} << 20;  // of one frame: far below what a link refuses
 constexpr uint64_t kNoSize = uint64_t{1} << 40;     // nobody sends so many bytes
+// Of a part for which room is made before it is known whether the others' are as large.
+constexpr size_t kGuessedBytes = size_t{64} << 20;
 
 }  // namespace
 
@@ -82,19 +84,16 @@ bool CollectiveCall::comes_over_a_link(uint32_t from) const {
 void CollectiveCall::expect_parts() {
   const auto& mine = spec_.gives[group_.me];
   const bool from_all = std::find(spec_.expects.begin(), spec_.expects.end(), false) == spec_.expects.end();
-  if (!from_all || !mine || mine->body.size() < Landings::kMinBytes) return;
+  if (!from_all || !mine || mine->body.size() < Landings::kMinBytes || mine->body.size() > kGuessedBytes) return;
   auto room = allocate(uint64_t{mine->body.size()} * group_.members);
   if (!room) return;  // whoever joins the parts will say so
   whole_ = std::move(*room);
   part_ = mine->body.size();
   for (uint32_t from = 0; from < group_.members && wiring_.landings != nullptr; ++from) {
     if (from == group_.me || !comes_over_a_link(from)) continue;
-    const Blob part = place_of_part(from, part_);
-    for (size_t offset = 0; offset < part_; offset += kParcelBytes) {
-      const ParcelHead head{group_.world, offset, part_, ""};
-      wiring_.landings->expect(this, collective_kind::parcel, wiring_.tag, head.front({group_.id, from, group_.me}),
-                               part.slice(offset, std::min(kParcelBytes, part_ - offset)));
-    }
+    const ParcelHead head{group_.world, 0, part_, ""};
+    wiring_.landings->expect(this, collective_kind::parcel, wiring_.tag, head.front({group_.id, from, group_.me}),
+                             place_of_part(from, part_));
   }
 }
 

@@ -40,7 +40,8 @@ struct Step {
 };
 
 /// Before its first write a span holds the rank's input. Between two ranks, the sends of one are matched in order by
-/// the receives and reduces of the other, with the same spans.
+/// the receives and reduces of the other, with the same spans. What has been received from a rank does not come from it
+/// again.
 struct Schedule {
   std::vector<Step> steps;
 

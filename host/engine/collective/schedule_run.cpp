@@ -9,10 +9,10 @@ namespace actorhost {
 
 namespace {
 
-bool writes(Step::What what) noexcept { return what != Step::What::send; }
 // How far ahead of what has come it is said where pieces shall lie.
 constexpr size_t kPiecesAhead = 16;
 
+bool writes(Step::What what) noexcept { return what != Step::What::send; }
 bool reads_frames(Step::What what) noexcept { return what == Step::What::receive || what == Step::What::reduce; }
 
 }  // namespace
@@ -50,6 +50,8 @@ void ScheduleRun::find_order() {
     for (size_t j = 0; j < i; ++j) {
       const Step& earlier = steps_[j].step;
       if (!earlier.span.overlaps(state.step.span)) continue;
+      // What is expected is told by where it begins.
+      assert(earlier.what != Step::What::receive || !reads_frames(state.step.what) || earlier.peer != state.step.peer);
       if (!writes(earlier.what) && !writes(state.step.what)) continue;
       state.before.push_back(j);
       if (writes(earlier.what)) state.fresh = false;
@@ -200,7 +202,6 @@ Status ScheduleRun::receive_piece(State& state, const Span& piece) {
   if (state.step.what == Step::What::receive) {
     if (here == got.bytes.data()) return {};
     std::memcpy(here, got.bytes.data(), got.bytes.size());
-    if (expect_ && state.expected > piece.begin) expect_(state.step.peer, piece.begin, {});  // it came sooner
   } else {
     const std::byte* there = state.fresh ? buffers_.input.data() + offset : here;
     combine(buffers_.op, buffers_.dtype, piece.size(), here, there, got.bytes.data());

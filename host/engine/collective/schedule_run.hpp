@@ -50,7 +50,7 @@ class ScheduleRun {
   /// Sends the piece that begins at element `begin` to a rank of the group.
   using Send = std::function<Status(uint32_t peer, size_t begin, Blob piece)>;
   /// The piece that will come from a rank, beginning at that element, may be put into `room` before it is handed over.
-  /// Said of pieces that only have to be received, some time before they come; an empty room takes it back.
+  /// Said of pieces that only have to be received, mostly some time before they come.
   using Expect = std::function<void(uint32_t peer, size_t begin, Blob room)>;
 
   ScheduleRun(const Schedule& schedule, Buffers buffers, Send send, const Loans& loans,
@@ -66,8 +66,8 @@ class ScheduleRun {
   const Blob& result() const noexcept { return buffers_.result; }
   uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
-  /// Small enough to stay in a core's cache between being received and being combined, large enough that a frame's
-  /// cost does not show.
+  /// Small enough to be combined while a cache has most of it, large enough that neither a frame's cost shows nor that
+  /// of waking its reader.
   static constexpr size_t kPieceBytes = size_t{512} << 10;
 
  private:

@@ -33,24 +33,8 @@ TEST_CASE("a body that is expected gets its room once") {
   CHECK(landings.take(head_of(Kind::test, 3, "route and more"), kBytes).data() == room.data());
   CHECK(landings.take(head_of(Kind::test, 3, "route and more"), kBytes).empty());
   CHECK(landings.size() == 0);
+  CHECK(landings.taken() == 1);
   CHECK(room.unique());
-}
-
-TEST_CASE("what is expected anew, or taken back, is not expected as before") {
-  Landings landings;
-  const int me = 0;
-  Blob first = Blob::allocate(kBytes);
-  const Blob second = Blob::allocate(kBytes);
-  landings.expect(&me, Kind::test, 3, "a", first);
-  landings.expect(&me, Kind::test, 3, "b", first.slice(0, kBytes));
-  landings.expect(&me, Kind::test, 3, "a", second);
-  CHECK(landings.size() == 2);
-  CHECK(landings.take(head_of(Kind::test, 3, "a"), kBytes).data() == second.data());
-  landings.expect(&me, Kind::test, 3, "b", {});
-  landings.expect(&me, Kind::test, 3, "c", {});
-  CHECK(landings.size() == 0);
-  CHECK(landings.take(head_of(Kind::test, 3, "b"), kBytes).empty());
-  CHECK(first.unique());
 }
 
 TEST_CASE("only one's own is forgotten") {

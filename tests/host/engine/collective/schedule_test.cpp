@@ -294,27 +294,6 @@ TEST_CASE("in rank order means the bits of a loop over the ranks") {
   }
 }
 
-TEST_CASE("a piece that came before it was put where it is expected is not expected any more") {
-  Schedule schedule;
-  schedule.receive(1, {0, 4});
-  schedule.reduce(1, {0, 4});
-  std::vector<std::pair<size_t, size_t>> said;  // begin, bytes of the room
-  const auto expect = [&](uint32_t, size_t begin, const Blob& room) { said.emplace_back(begin, room.size()); };
-  const auto send = [](uint32_t, size_t, const Blob&) { return Status(); };
-  const Loans loans([] {});
-  ScheduleRun run(schedule, {CollectiveOp::sum, kernel::Dtype::f32, 4, 2, {}, Blob::allocate(16)}, send, loans, 8,
-                  expect);
-  REQUIRE(run.start().ok());
-  CHECK(said == std::vector<std::pair<size_t, size_t>>{{0, 8}, {2, 8}});
-  REQUIRE(run.take(1, 0, bytes_of(std::vector<float>{1, 2})).ok());
-  REQUIRE(run.take(1, 2, bytes_of(std::vector<float>{3, 4})).ok());
-  CHECK(said == std::vector<std::pair<size_t, size_t>>{{0, 8}, {2, 8}, {0, 0}, {2, 0}});
-  REQUIRE(run.take(1, 0, bytes_of(std::vector<float>{1, 1})).ok());
-  REQUIRE(run.take(1, 2, bytes_of(std::vector<float>{1, 1})).ok());
-  CHECK(run.done());
-  CHECK(values_of<float>(run.result()) == std::vector<float>{2, 3, 4, 5});
-}
-
 TEST_CASE("pieces that nobody has asked for are told from those that are due") {
   const std::vector<float> input(10, 1);
   const Loans loans([] {});
