@@ -115,12 +115,14 @@ test("the page is well-formed, escapes, and says what is met", function()
   local html = page.html {
     { id = "a", title = "A & B", about = "x < y", parameters = "n = 1", files = { "a.svg", "b.svg" }, csv = "a.csv",
       comparisons = {
-        { what = "bsp: mean step", published = 29, mean = 29.9, half = 0.5, n = 10 },
-        { what = "asp: mean step", published = 101, mean = 105, half = 0.5, n = 10 },
+        { what = "bsp: mean step", published = 29, mean = 29.9, half = 0.5, n = 10, least = 29.5, most = 30.5 },
+        { what = "asp: mean step", published = 101, mean = 105, half = 0.5, n = 10, least = 103, most = 107 },
+        { what = "ssp:4: mean step", published = 30, mean = 31.6, half = 1, n = 10, least = 28.9, most = 33.75 },
       } },
   }
   equal(html:find("A &amp; B", 1, true) ~= nil and html:find("x &lt; y", 1, true) ~= nil, true)
-  equal(html:find("1 of 2 published figures", 1, true) ~= nil, true)
+  equal(html:find("1 of 3 published figures are met within 3 % or one step, and 1 more lies among our single runs;", 1, true) ~= nil, true)
+  equal(html:find('<td class="number">28.90 to 33.75</td><td>no, but single runs are</td>', 1, true) ~= nil, true)
   equal(select(2, html:gsub("<td>no</td>", "")), 1)
   equal(page.count { { files = { 1, 2 } }, { files = {} } }, 2)
 end)

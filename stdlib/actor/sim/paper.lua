@@ -67,7 +67,12 @@ local function same_point(reference, group)
   return reference.barrier == group.barrier
 end
 
--- Rows of {what, reference, simulated mean, half of its interval}.
+local function compared(what, published, stats)
+  return { what = what, published = published, mean = stats.mean, half = stats.high - stats.mean, n = stats.n,
+    least = stats.least, most = stats.most }
+end
+
+-- Rows of what was published beside what was simulated.
 local function comparisons(experiment, groups)
   local out = {}
   for _, reference in ipairs(experiment.references or {}) do
@@ -77,11 +82,9 @@ local function comparisons(experiment, groups)
         for name, value in pairs(reference.varied or {}) do
           if name ~= "beta" then what = ("%s, %s %s"):format(what, name, tostring(value)) end
         end
-        local mean = group.stats.mean_step
-        out[#out + 1] = { what = what .. ": mean step", published = reference.mean, mean = mean.mean, half = mean.high - mean.mean, n = mean.n }
+        out[#out + 1] = compared(what .. ": mean step", reference.mean, group.stats.mean_step)
         if reference.sd then
-          local sd = group.stats.sd_step
-          out[#out + 1] = { what = what .. ": deviation over the nodes", published = reference.sd, mean = sd.mean, half = sd.high - sd.mean, n = sd.n }
+          out[#out + 1] = compared(what .. ": deviation over the nodes", reference.sd, group.stats.sd_step)
         end
       end
     end
@@ -174,7 +177,7 @@ local function write_bounds(dir)
       local best = psp.best_a { beta = row[1], r = 4, T = 10000, moment = moment }
       section.comparisons[#section.comparisons + 1] = {
         what = ("beta %d: least bound of the %s, at a = %.3f"):format(row[1], name, best.a), published = row[moment + 1],
-        mean = best.value, half = 0, n = 1,
+        mean = best.value, half = 0, n = 1, least = best.value, most = best.value,
       }
     end
   end

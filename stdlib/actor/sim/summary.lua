@@ -8,6 +8,8 @@ local M = {}
 ---@field low number end of the interval; equal to `mean` for a single value
 ---@field high number
 ---@field sd number of the values, dividing by one less than their number
+---@field least number
+---@field most number
 ---@field n integer
 
 ---The mean of some numbers and the interval that holds the true one with probability `confidence`.
@@ -16,14 +18,18 @@ local M = {}
 ---@return actor.sim.Mean
 function M.mean(values, confidence)
   local n, sum = #values, 0
-  for i = 1, n do sum = sum + values[i] end
+  local least, most = math.huge, -math.huge
+  for i = 1, n do
+    sum = sum + values[i]
+    least, most = math.min(least, values[i]), math.max(most, values[i])
+  end
   local mean = sum / n
   local squares = 0
   for i = 1, n do squares = squares + (values[i] - mean) ^ 2 end
-  if n < 2 then return { mean = mean, low = mean, high = mean, sd = 0, n = n } end
+  if n < 2 then return { mean = mean, low = mean, high = mean, sd = 0, least = least, most = most, n = n } end
   local sd = math.sqrt(squares / (n - 1))
   local half = c.student_t(0.5 + (confidence or 0.95) / 2, n - 1) * sd / math.sqrt(n)
-  return { mean = mean, low = mean - half, high = mean + half, sd = sd, n = n }
+  return { mean = mean, low = mean - half, high = mean + half, sd = sd, least = least, most = most, n = n }
 end
 
 local function key_of(row)
