@@ -12,7 +12,7 @@
 #include "bindings/param_options.hpp"
 #include "bindings/param_values.hpp"
 #include "bindings/process_shared.hpp"
-#include "bindings/watched_rule.hpp"
+#include "bindings/server_rule.hpp"
 #include "host/cluster/progress_rules.hpp"
 #include "host/engine/param_node.hpp"
 
@@ -41,17 +41,6 @@ struct ParamState {
     server = std::move(next);
   }
 
-  /// A rule that does not come back ends the run: everybody waits for its answer.
-  void watch_rule() {
-    const auto late = [this, who = context.node.name()](const std::string& message, bool still) {
-      if (still) return;
-      const Address self = context.node.address();
-      context.node.cluster().report_error(self, {Code::script, false, who + ": " + message, self});
-    };
-    watchdog = std::make_unique<RuleWatchdog>(context.options.rule_timeout, late);
-    watched = std::make_unique<WatchedRule>(*rule, watchdog.get());
-  }
-
   /// Makes sure that shards run which serve action `action`, or any (kAnyAction).
   Status open(uint32_t wanted) {
     if (server || (opened && wanted == kAnyAction)) return {};
@@ -65,9 +54,7 @@ struct ParamState {
   ParamNode node;
   bool opened = false;
   std::unique_ptr<BarrierRule> asp;
-  std::unique_ptr<LuaRule> rule;
-  std::unique_ptr<RuleWatchdog> watchdog;  // of `rule`
-  std::unique_ptr<WatchedRule> watched;
+  std::unique_ptr<ServerRule> rule;
   std::unique_ptr<ParamServer> server;
   uint32_t action = 0;
   bool shared = false;        // the run's tensors are given without copies
@@ -344,8 +331,7 @@ int server_start(lua_State* L) {
     lua_pushvalue(L, 3);
     auto rule = LuaRule::pop(Vm::from(L));
     if (!rule) raise_error(L, rule.error());
-    state.rule = std::move(*rule);
-    state.watch_rule();
+    state.rule = std::make_unique<ServerRule>(std::move(*rule), state.context);
   }
   config.run.trace = state.context.shared.trace.get();
   config.run.barrier = text_field(L, 2, "barrier");
@@ -362,7 +348,7 @@ int server_start(lua_State* L) {
     checkpoints =
         &state.context.shared.checkpointer(directory, state.context.options.servers, state.context.node.log());
   }
-  BarrierRule& rule = state.watched ? static_cast<BarrierRule&>(*state.watched) : *state.asp;
+  BarrierRule& rule = state.rule ? state.rule->watched() : *state.asp;
   state.serve(config, rule, checkpoints);
   lua_createtable(L, 0, 2);
   lua_pushnumber(L, static_cast<lua_Number>(config.run.resumed.updates));
@@ -464,10 +450,7 @@ int injection(lua_State* L) {
 
 /// The rule refers to values of the Lua state, so it goes before the state does.
 int let_go(lua_State* L) {
-  ParamState& state = *static_cast<Kept<ParamState>*>(lua_touserdata(L, 1))->object;
-  state.watched.reset();
-  state.watchdog.reset();
-  state.rule.reset();
+  static_cast<Kept<ParamState>*>(lua_touserdata(L, 1))->object->rule.reset();
   return 0;
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "host/base/random.hpp"
+#include <catch2/catch.hpp>
 
-#include "catch2/catch.hpp"
+#include "host/base/random.hpp"
 
 using namespace actorhost;
 

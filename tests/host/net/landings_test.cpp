@@ -1,6 +1,6 @@
 #include "host/net/landings.hpp"
 
-#include "catch2/catch.hpp"
+#include <catch2/catch.hpp>
 
 using namespace actorhost;
 

@@ -1,10 +1,8 @@
 #include "host/engine/collective/collectives.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
-#include <numeric>
 
 #include "tests/host/engine/collective/collective_ranks.hpp"
 
@@ -384,122 +382,5 @@ TEST_CASE("every kind of call gives between hosts what it gives in one process")
       INFO(ranks << " ranks, " << count << " elements");
       CHECK(right == ranks);
     }
-  }
-}
-
-TEST_CASE("within a process a parcel that nobody else holds changes hands without a copy, another is copied") {
-  constexpr uint32_t kRanks = 3;
-  const std::vector<float> values = inputs_of<float>(1, 1, 10000)[0];
-  TestRun run("tcp", {2, 1});
-  std::array<std::atomic<const void*>, kRanks> sent{};
-  for (const bool kept : {false, true}) {
-    std::atomic<uint32_t> right{0};
-    run.everywhere([&](Node& node) {
-      Meetings meetings;
-      Caller caller(node, meetings);
-      const uint32_t me = node.index();
-      Blob mine = bytes_of(values);
-      sent[me] = mine.data();
-      const Blob holds = kept ? mine : Blob();
-      CallSpec exchange;
-      exchange.kind = CollectiveKind::exchange;
-      exchange.name = exchange.signature = "exchange";
-      exchange.gives.resize(kRanks);
-      exchange.expects.resize(kRanks);
-      exchange.gives[(me + 1) % kRanks] = Parcel{"about", std::move(mine)};
-      const uint32_t from = (me + kRanks - 1) % kRanks;
-      exchange.expects[from] = true;
-      auto gets = caller.run(std::move(exchange));
-      if (!gets.ok()) return;
-      const Blob& got = gets->gets[from]->body;
-      right += values_of<float>(got) == values && got.unique() && (!kept || values_of<float>(holds) == values) &&
-               (me != 1 || (got.data() == sent[from]) == !kept);  // rank 1 gets that of the other one of its process
-    });
-    CHECK(right == kRanks);
-  }
-}
-
-TEST_CASE("over connections parts of one size come in one block, others by themselves, and nothing stays expected") {
-  for (const auto& nodes : {std::vector<uint32_t>{1, 1}, {1, 1, 1}, {2, 1}, {1, 3}}) {
-    TestRun run("tcp", nodes);
-    const uint32_t ranks = std::accumulate(nodes.begin(), nodes.end(), 0U);
-    for (const bool even : {true, false}) {
-      std::atomic<uint32_t> right{0};
-      std::atomic<uint64_t> landed{0};
-      run.everywhere([&](Node& node) {
-        Meetings meetings;
-        Caller caller(node, meetings);
-        const uint32_t me = node.index();
-        const auto count = [&](uint32_t from) { return size_t{100000} + (even ? 0 : from * 1000); };
-        for (int round = 0; round < 20; ++round) {
-          const auto value = [&](uint32_t from, uint32_t to) {
-            return static_cast<float>(round * 100 + from * 10 + to);
-          };
-          CallSpec exchange;
-          exchange.kind = CollectiveKind::exchange;
-          exchange.name = exchange.signature = "exchange";
-          exchange.joined = true;
-          exchange.expects.assign(ranks, true);
-          for (uint32_t to = 0; to < ranks; ++to) {
-            exchange.gives.push_back(Parcel{"about", bytes_of(std::vector<float>(count(me), value(me, to)))});
-          }
-          auto gets = caller.run(std::move(exchange));
-          if (!gets.ok() || node.port().landings().size() != 0) return;
-          Blob whole = std::exchange(gets->gets[0]->body, {});
-          bool in_one = true;
-          for (uint32_t from = 0; from < ranks; ++from) {
-            Blob body = from == 0 ? whole : std::exchange(gets->gets[from]->body, {});
-            if (values_of<float>(body) != std::vector<float>(count(from), value(from, me))) return;
-            if (from > 0) in_one = whole.extend(body) && in_one;
-          }
-          if (in_one != even || !whole.unique()) return;
-        }
-        right += 1;
-        landed += node.port().landings().taken();
-      });
-      if (even) CHECK(landed > 0);  // nearly all, but who is late finds them in blocks of their own
-      INFO(nodes.size() << " processes, " << ranks << " ranks, " << (even ? "" : "un") << "even");
-      CHECK(right == ranks);
-    }
-  }
-}
-
-TEST_CASE("within a process what is to be put together comes so, in one block that is nobody else's") {
-  for (const uint32_t ranks : {1U, 2U, 5U}) {
-    TestProcess process(TestProcess::alone(ranks));
-    REQUIRE(process.start().ok());
-    Callers callers(process);
-    std::atomic<uint32_t> right{0};
-    process.launch([&](Node& node) {
-      const uint32_t me = node.index();
-      // To each another number of elements, to some none.
-      const auto count = [](uint32_t from, uint32_t to) { return static_cast<size_t>((from + 2 * to) % 3) * 1000; };
-      CallSpec exchange;
-      exchange.kind = CollectiveKind::exchange;
-      exchange.name = exchange.signature = "exchange";
-      exchange.joined = true;
-      exchange.expects.assign(ranks, true);
-      for (uint32_t to = 0; to < ranks; ++to) {
-        exchange.gives.push_back(Parcel{"about", bytes_of(std::vector<float>(count(me, to), static_cast<float>(me)))});
-      }
-      auto gets = callers[me].run(std::move(exchange));
-      if (!gets.ok()) return;
-      std::vector<float> wanted;
-      Blob whole;
-      bool in_one = true;
-      for (uint32_t from = 0; from < ranks; ++from) {
-        wanted.insert(wanted.end(), count(from, me), static_cast<float>(from));
-        const Blob body = std::exchange(gets->gets[from]->body, {});
-        if (body.empty()) continue;
-        if (whole.empty()) {
-          whole = body;
-        } else {
-          in_one = whole.extend(body) && in_one;
-        }
-      }
-      right += in_one && values_of<float>(whole) == wanted && (whole.empty() || whole.unique());
-    });
-    process.join();
-    CHECK(right == ranks);
   }
 }
