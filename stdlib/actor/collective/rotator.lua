@@ -116,9 +116,13 @@ local function arrive(self, slices, sources)
 end
 
 -- A round that fails goes on to its end without the user's function, since all ranks have to start the same calls. What
--- is under way then is not waited for long.
+-- is under way then is not waited for long. Who is lost, as a call that is waited for later tells it, is better news than
+-- that there are fewer.
+local fewer = "rotator: the membership has changed"
+
 local function fail(round, message, code)
-  if not round.failure then round.failure, round.call.timeout = { message, code }, 0.1 end
+  local better = round.failure and round.failure[1] == fewer and code == "peer_lost"
+  if not round.failure or better then round.failure, round.call.timeout = { message, code }, 0.1 end
 end
 
 -- Sends a slice to the next rank, and gets that of the one before; both in the background.
@@ -135,7 +139,7 @@ local function begin_travel(round, slice, about)
   if not pending then
     fail(round, message, code)
   elseif changed then
-    fail(round, "rotator: the membership has changed", "peer_lost")
+    fail(round, fewer, "peer_lost")
   end
   return pending
 end
