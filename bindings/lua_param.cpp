@@ -81,7 +81,7 @@ void resume(const ProcessShared& shared, CoordinatorConfig& run) {
 // ---- pushing what the engine says ----
 
 void push_summary(lua_State* L, const ParamSummary& summary) {
-  lua_createtable(L, 0, 8);
+  lua_createtable(L, 0, 9);
   const auto number = [L](const char* name, double value) {
     lua_pushnumber(L, value);
     lua_setfield(L, -2, name);
@@ -92,6 +92,7 @@ void push_summary(lua_State* L, const ParamSummary& summary) {
   number("dropped", static_cast<double>(summary.dropped));
   number("lost", static_cast<double>(summary.lost));
   number("non_finite", static_cast<double>(summary.non_finite));
+  number("in_flight", static_cast<double>(summary.in_flight));
   lua_pushlstring(L, summary.reason.data(), summary.reason.size());
   lua_setfield(L, -2, "reason");
   if (!summary.traffic) return;

@@ -72,8 +72,8 @@ constexpr std::pair<kernel::OptimiserKind, const char*> kOptimisers[] = {{kernel
                                                                          {kernel::OptimiserKind::adam, "adam"}};
 
 json to_json(const ParamSummary& s) {
-  json out = {{"steps", s.steps},     {"updates", s.updates}, {"seconds", s.seconds},      {"reason", s.reason},
-              {"dropped", s.dropped}, {"lost", s.lost},       {"non_finite", s.non_finite}};
+  json out = {{"steps", s.steps},     {"updates", s.updates}, {"seconds", s.seconds},       {"reason", s.reason},
+              {"dropped", s.dropped}, {"lost", s.lost},       {"non_finite", s.non_finite}, {"in_flight", s.in_flight}};
   if (s.traffic) {
     const auto bytes = [](const FilterBytes& b) { return json{{"before", b.before}, {"after", b.after}}; };
     out["traffic"] = {{"pushed", bytes(s.traffic->pushed)}, {"pulled", bytes(s.traffic->pulled)}};
@@ -90,6 +90,7 @@ ParamSummary summary_of(const json& j) {
   s.dropped = j.at("dropped");
   s.lost = j.at("lost");
   s.non_finite = j.at("non_finite");
+  s.in_flight = j.at("in_flight");
   if (j.contains("traffic")) {
     const auto bytes = [](const json& b) { return FilterBytes{b.at("before"), b.at("after")}; };
     s.traffic = ParamTraffic{bytes(j.at("traffic").at("pushed")), bytes(j.at("traffic").at("pulled"))};

@@ -153,7 +153,7 @@ void ParamCoordinator::lost(NodeId id, double now) {
     trace_->leave(id, worker.step, now);
   }
   // Completed pushes count; of an unfinished one nothing may be merged, on any shard.
-  discard({config_.run, id, true, worker.step});
+  discard({config_.run, id, Discard::Extent::gone, worker.step});
   if (worker.busy) --busy_;
   lost_.push_back({id, std::move(worker.task)});
   progress_.remove(id);
@@ -197,7 +197,7 @@ void ParamCoordinator::merge_item(CommitItem item) {
     case MergePolicy::Kind::drop:
       if (staleness <= policy.later_than) return commit({item}, false);
       ++summary_.dropped;
-      return discard({config_.run, item.worker, false, item.step});
+      return discard({config_.run, item.worker, Discard::Extent::one, item.step});
     case MergePolicy::Kind::scale:
       item.scale = std::pow(1 + static_cast<double>(staleness), -policy.exponent);
       return commit({item}, false);
@@ -225,6 +225,7 @@ void ParamCoordinator::flush_staged(uint64_t below) {
 std::optional<ServerRequest> ParamCoordinator::next(double now) {
   latest_ = now;
   if (config_.trace != nullptr) config_.trace->poll(now);
+  look(now);
   if (!lost_.empty() && phase_ != Phase::failed && phase_ != Phase::finished) {
     LostNotice notice = std::move(lost_.front());
     lost_.erase(lost_.begin());
@@ -250,10 +251,6 @@ std::optional<ServerRequest> ParamCoordinator::next(double now) {
 }
 
 std::optional<ServerRequest> ParamCoordinator::run(double now) {
-  if (started_ >= 0 && now - started_ >= config_.seconds) {
-    begin_stop("seconds");
-    return finish(now);
-  }
   // BSP begins with everybody, so that the first schedule does not hang on who came first.
   if (was_bsp_ && !absent_.empty()) return std::nullopt;
   if (const Status polled = gate_.poll(now, passed_); !polled.ok()) return fail(polled.error());
@@ -322,9 +319,9 @@ std::optional<ServerRequest> ParamCoordinator::schedule(double now) {
 }
 
 Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now) {
+  look(now);
   if (phase_ != Phase::asked_schedule) return {};
   phase_ = Phase::running;
-  latest_ = now;
   offer_ = false;
   passed_.clear();
   for (auto& [id, entries] : tasks) {
@@ -396,6 +393,27 @@ void ParamCoordinator::begin_stop(const std::string& reason) {
   summary_.reason = reason;
   passed_.clear();
   if (trace_ != nullptr) record_stop();
+}
+
+void ParamCoordinator::look(double now) {
+  latest_ = now;
+  if (started_ < 0 || now - started_ < config_.seconds) return;
+  if (phase_ == Phase::finished || phase_ == Phase::failed || phase_ == Phase::stopping) return;
+  begin_stop("seconds");
+  drop_in_flight();
+}
+
+// What a shard has applied of a push that is cut off stays, as of a lost worker's: only rules without order apply
+// pushes before they are whole.
+void ParamCoordinator::drop_in_flight() {
+  for (auto& [id, worker] : workers_) {
+    if (!worker.busy) continue;
+    discard({config_.run, id, Discard::Extent::rest, worker.step});
+    worker.busy = false;
+    worker.task.clear();
+    ++summary_.in_flight;
+  }
+  busy_ = 0;
 }
 
 std::optional<ServerRequest> ParamCoordinator::finish(double now) {

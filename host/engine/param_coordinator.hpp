@@ -107,6 +107,9 @@ class ParamCoordinator {
   /// The worker's push of that clock is complete; it says that it worked for so many seconds and what it sent and got.
   void on_done(NodeId id, uint64_t step, double seconds, double now, const ParamTraffic& traffic = {});
   void on_report(const ShardReport& report);
+  /// Ends the run when its seconds are over; to be called before a frame is handled, so that none that comes later is
+  /// merged.
+  void look(double now);
   void lost(NodeId id, double now);
   void joined(NodeId id);
   void suspect(NodeId id, bool suspected) { progress_.suspect(id, suspected); }
@@ -157,6 +160,7 @@ class ParamCoordinator {
   Answer fail(Error error);
   Answer check_stuck();
   void begin_stop(const std::string& reason);
+  void drop_in_flight();
   std::vector<NodeId> parked() const;
   void release(NodeId id, std::vector<ParamEntry> entries, double now);
   void send_task(NodeId id, const Worker& worker, const std::vector<ParamEntry>& entries);

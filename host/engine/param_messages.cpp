@@ -339,6 +339,7 @@ Frame make_cut(Address dst, uint64_t number) { return make(param::kCut, dst, Pac
 Frame make_stop(Address dst, RunId run, const ParamSummary& s) {
   Packer meta;
   meta.put(run).put(s.steps).put(s.updates).put(s.seconds).put(s.reason).put(s.dropped).put(s.lost).put(s.non_finite);
+  meta.put(s.in_flight);
   if (s.traffic) put_traffic(meta, *s.traffic);
   Frame frame = make(param::kStop, dst, meta);
   if (s.traffic) frame.flags |= param::kFiltered;
@@ -358,7 +359,7 @@ Frame make_commit(Address dst, const Commit& commit) {
 
 Frame make_discard(Address dst, const Discard& d) {
   Packer meta;
-  meta.put(d.run).put(d.worker).put(static_cast<uint8_t>(d.gone)).put(d.step);
+  meta.put(d.run).put(d.worker).put(static_cast<uint8_t>(d.extent)).put(d.step);
   return make(param::kDiscard, dst, meta);
 }
 
@@ -405,6 +406,7 @@ Result<Stop> read_stop(const Frame& frame) {
   stop.summary.dropped = in.get<uint64_t>();
   stop.summary.lost = in.get<uint64_t>();
   stop.summary.non_finite = in.get<uint64_t>();
+  stop.summary.in_flight = in.get<uint64_t>();
   if ((frame.flags & param::kFiltered) != 0) stop.summary.traffic = get_traffic(in);
   return finish(frame, in, std::move(stop));
 }
@@ -438,7 +440,9 @@ Result<Discard> read_discard(const Frame& frame) {
   Discard d;
   d.run = in.get<RunId>();
   d.worker = in.get<NodeId>();
-  d.gone = in.get<uint8_t>() != 0;
+  const auto extent = in.get<uint8_t>();
+  if (extent > static_cast<uint8_t>(Discard::Extent::gone)) return bad("a discard of unknown extent");
+  d.extent = static_cast<Discard::Extent>(extent);
   d.step = in.get<uint64_t>();
   return finish(frame, in, d);
 }

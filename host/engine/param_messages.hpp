@@ -38,7 +38,8 @@
 //     reject  0314  run:u32 step:u64 message:text      shard to worker: this push was not applied
 //   shard 0 to shards, and back:
 //     commit  0320  run:u32 flags:u8 (1: apply the mean, once) n:u32 (worker:u32 step:u64 scale:f64)*n
-//     discard 0321  run:u32 worker:u32 flags:u8 (1: the worker is gone, step is its first unfinished one) step:u64
+//     discard 0321  run:u32 worker:u32 extent:u8 (0: the push of that step, 1: all from there on, 2: these, and the
+//                   worker is gone) step:u64
 //     cut     0322  number:u64                         a checkpoint: what is stored now
 //     report  0323  worker:u32 step:u64 message:text   a push held infinite values or NaN
 //
@@ -101,6 +102,7 @@ struct ParamSummary {
   uint64_t dropped = 0;     // pushes that the merge policy refused
   uint64_t lost = 0;        // workers lost on the way
   uint64_t non_finite = 0;  // pushes with a value that is infinite or not a number
+  uint64_t in_flight = 0;   // pushes that were under way when the run's seconds were over: not merged
   /// What went through the run's filters, or beside them, since the run was begun or resumed; nothing without filters.
   std::optional<ParamTraffic> traffic = {};
   friend bool operator==(const ParamSummary&, const ParamSummary&) = default;
@@ -146,9 +148,14 @@ struct Commit {
 };
 
 struct Discard {
+  enum class Extent : uint8_t {
+    one,   // the push of `step`
+    rest,  // its pushes from `step` on, also those that come later
+    gone   // these, and whatever else the worker was about: it is lost
+  };
   RunId run = 0;
   NodeId worker = 0;
-  bool gone = false;  // its pushes from `step` on and whatever comes later; else the one push of `step`
+  Extent extent = Extent::one;
   uint64_t step = 0;
 };
 

@@ -16,6 +16,7 @@ ParamServer::ParamServer(const Config& config, ParamStore& store, BarrierRule* r
 }
 
 void ParamServer::handle(Frame&& frame, double now) {
+  if (coordinator_) coordinator_->look(now);
   if (frame.kind == param::kReady && coordinator_) {
     const auto run = read_ready(frame);
     if (!run || !is_worker(frame.src)) return;

@@ -359,13 +359,14 @@ void ParamShard::commit_mean(const Commit& commit) {
 void ParamShard::discard(const Discard& discard) {
   if (discard.run != run_) return;
   const PushName first{discard.worker, discard.step};
-  if (!discard.gone) {
+  if (discard.extent == Discard::Extent::one) {
     pushes_.erase(first);
     return;
   }
   gone_[discard.worker] = discard.step;
-  filter_.forget(discard.worker);
   pushes_.erase(pushes_.lower_bound(first), pushes_.lower_bound({discard.worker + 1, 0}));
+  if (discard.extent == Discard::Extent::rest) return;
+  filter_.forget(discard.worker);
   const Address from = worker_address(discard.worker);
   collecting_.erase(collecting_.lower_bound({from, 0}), collecting_.lower_bound({from + 1, 0}));
   acks_.erase(from);

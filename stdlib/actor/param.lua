@@ -42,6 +42,7 @@ local M = {}
 ---@field dropped integer pushes that the merge policy refused
 ---@field lost integer workers lost on the way
 ---@field non_finite integer pushes that held an infinite value or NaN
+---@field in_flight integer pushes that were under way when the time of `--seconds` was over: they are not merged
 ---@field filter? {push: actor.filter.Stats, pull: actor.filter.Stats} with `filter`: bytes of the values that workers sent, and got in the loop, before filtering and as they travelled; since the run was begun or resumed
 
 ---@class actor.param.Run

@@ -200,6 +200,60 @@ TEST_CASE("a rule file may stand within other rules") {
 
 // With as many workers as the buffer takes, nobody goes on before all have pushed. Who has done nothing yet must not
 // wait: he may come when the others have pushed.
+TEST_CASE("under rules that are BSP by definition a round's updates come together and in order, when all have pushed") {
+  const JobFolder folder;
+  folder.write("declared.lua", R"(return require("actor.barrier").rule {
+    staleness = 0, run = function(view) return view:passed(view.step) == view.n end,
+  })");
+  folder.write("job.lua", R"(
+local actor = require "actor"
+local seen = {}
+actor.param.run {
+  schedule = function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+    return tasks
+  end,
+  push = function(id) return { { "x", id } } end,
+  pull = function(updates)
+    local ids = {}
+    for i, update in ipairs(updates) do ids[i] = update[4] end
+    seen[#seen + 1] = table.concat(ids, " ")
+    return { { "seen", seen } }
+  end,
+  stop = function(ctx) return ctx.step >= 5 end,
+}
+for _, ids in ipairs(actor.param.get("seen")) do print("round of " .. ids) end
+)");
+  const std::string rule = GENERATE(as<std::string>(), "bsp", "backup:0", "quorum:1", "partial:1", "declared.lua");
+  const Finished run = run_at("threads", folder, {"--barrier", rule, "job.lua"});
+  INFO(rule << "\n" << run.description);
+  CHECK(run.status == 0);
+  CHECK(count_of(run.out, "round of 0 1 2\n") == 5);
+  CHECK(count_of(run.out, "round of") == 5);
+}
+
+TEST_CASE("the cut of --seconds is at its time: what is under way then is not merged, but counted") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local actor = require "actor"
+local summary = actor.param.run {
+  init = function() return { x = actor.tensor.zeros(1) } end,
+  schedule_local = function() return { "x" } end,
+  push = function() return { { "x", actor.tensor.ones(1) } } end,
+  pull = actor.optim.add(),
+}
+print(("%s: %d merged, %d in flight, x = %d"):format(summary.reason, summary.updates, summary.in_flight,
+  actor.param.get("x"):get(1)))
+)");
+  const Words flags = {"--barrier", GENERATE(as<std::string>(), "bsp", "asp"), "--seconds", "0.2", "--inject",
+                       "delay=1"};
+  const Finished run = run_at(GENERATE(as<std::string>(), "threads", "isolate"), folder, with(flags, {"job.lua"}));
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out == "seconds: 0 merged, 3 in flight, x = 0\n");
+}
+
 TEST_CASE("a rule can wait until the buffered updates are merged") {
   const JobFolder folder;
   std::string job = kCounting;

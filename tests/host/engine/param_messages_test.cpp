@@ -113,7 +113,7 @@ TEST_CASE("a hundred floats fit a frame without an allocation for its metadata")
 }
 
 TEST_CASE("control messages come back as they were made") {
-  ParamSummary summary{7, 42, 1.5, "stop", 1, 2, 3};
+  ParamSummary summary{7, 42, 1.5, "stop", 1, 2, 3, 4};
   CHECK(read_stop(make_stop(3, 9, summary)).value().summary == summary);
   CHECK(read_stop(make_stop(3, 9, summary)).value().run == 9);
   CHECK(read_ready(make_ready(4)).value() == 4);
@@ -123,8 +123,8 @@ TEST_CASE("control messages come back as they were made") {
   const Commit commit_back = read_commit(make_commit(server_address(1), commit)).value();
   CHECK(commit_back.items == commit.items);
   CHECK(commit_back.mean);
-  const Discard discard = read_discard(make_discard(server_address(1), {3, 4, true, 5})).value();
-  CHECK((discard.worker == 4 && discard.gone && discard.step == 5));
+  const Discard discard = read_discard(make_discard(server_address(1), {3, 4, Discard::Extent::rest, 5})).value();
+  CHECK((discard.worker == 4 && discard.extent == Discard::Extent::rest && discard.step == 5));
   CHECK(read_report(make_report({2, 3, "x"})).value().step == 3);
   const Error error = read_failed(make_failed(3, 8, {Code::timeout, "late"}));
   CHECK((error.code == Code::timeout && error.message == "late"));

@@ -104,18 +104,32 @@ TEST_CASE("a run that is over before it began ends at once") {
   CHECK(sim.summary->updates == 0);
 }
 
-TEST_CASE("a run ends after its seconds, and pushes under way are merged") {
+TEST_CASE("a run ends when its seconds are over, and pushes that come later are counted and not merged") {
+  const bool bsp = GENERATE(false, true);
+  const auto policy = GENERATE(MergePolicy::Kind::all, MergePolicy::Kind::drop);  // the latter stages its pushes
+  const uint32_t shards = GENERATE(1U, 3U);
+  CAPTURE(bsp, static_cast<int>(policy), shards);
   SimOptions options;
-  options.rule = [] { return native_asp(); };
+  options.shards = shards;
+  options.slow_server = 0;
+  options.rule = [bsp] { return bsp ? native_bsp() : native_asp(); };
+  options.run.merge.kind = policy;
+  options.run.merge.later_than = 1000;
   options.run.seconds = 30;
   ParamSim sim(options);
   use_counter(sim);
   sim.stop = [](const StopContext&) { return false; };
+  uint64_t before = 0;  // pushes that are complete when the time is over
+  sim.at(29.999, [&] { before = sim.server().coordinator()->updates(); });
   REQUIRE(sim.run());
   check_ok(sim);
+  REQUIRE(sim.settle());
   CHECK(sim.summary->reason == "seconds");
-  CHECK(sim.summary->seconds >= 30);
+  CHECK(sim.summary->seconds == Approx(30).margin(0.1));
+  CHECK(sim.summary->in_flight > 0);
+  CHECK(sim.summary->updates <= before + options.workers);  // under BSP those that waited for the barrier
   CHECK(floats_in(sim, kW)[0] == float(sim.summary->updates));
+  for (const auto& [id, worker] : sim.workers()) CHECK(worker.summary == sim.summary);
 }
 
 TEST_CASE("a worker without an entry is parked, holds nobody back and is offered again") {
