@@ -71,6 +71,21 @@ function M.evaluator(rule, seed)
   return evaluators.new(M.from(rule), seed or 0)
 end
 
+---A rule of your own with what it promises. With `staleness = 0` it is treated as bsp is: updates are merged in (step, id)
+---order and seen once the barrier is passed. `run` has to keep the promise: nobody who is more than `staleness` steps ahead
+---of the slowest may pass.
+---
+---    return barrier.rule { staleness = 0, run = function(view) return view:min() >= view.step end }
+---@param fields {run: fun(view: actor.barrier.View): boolean, number?; staleness: integer?, name: string?}
+---@return actor.barrier.Rule
+function M.rule(fields)
+  check.options(fields, { run = "function", staleness = "number?", name = "string?" }, "barrier.rule")
+  if fields.staleness then check.integer(fields.staleness, "staleness", "barrier.rule", 0, 2 ^ 31 - 1) end
+  local rule = rules.of(fields.run, "barrier.rule", fields.name)
+  rule.staleness = fields.staleness
+  return rule
+end
+
 M.progress = progresses.new
 
 return M

@@ -1,4 +1,5 @@
---- Like bsp, but nobody waits for the `k` slowest; backup(0) is bsp. The slowest is behind nobody and passes.
+--- Like bsp, but nobody waits for the `k` slowest; backup(0) is bsp, merging in order included. The slowest is behind
+--- nobody and passes.
 ---
 --- The paper also drops the gradients of the k slowest. That is the merge policy's business:
 --- `param.merge.drop { later_than = 0 }` completes this rule; with `param.merge.all()` late pushes count as any other.
@@ -18,7 +19,7 @@ local M = {
 ---@return actor.barrier.Rule
 function M.make(k)
   return rules.new {
-    watches = "event",
+    watches = "event", staleness = k == 0 and 0 or nil,
     run = function(view)
       return view:behind(0) <= k
     end,

@@ -57,7 +57,7 @@ end
 ---@param knee number
 ---@return actor.barrier.Rule
 function M.make(fraction, knee)
-  local self = rules.new { watches = "event" }
+  local self = rules.new { watches = "event", staleness = fraction == 1 and 0 or nil } -- who waits for all is bsp
 
   function self.run(view)
     local n, completed = view.n, view:passed(view.step)

@@ -1,6 +1,6 @@
---- Goes on when at least the fraction `fraction` of the workers has completed `step - s` steps. quorum(1, s) is ssp(s);
---- sampled it is PSP's general form, a threshold on the estimated share that has passed a step. Everybody has completed
---- as many steps as the slowest, so that one passes.
+--- Goes on when at least the fraction `fraction` of the workers has completed `step - s` steps. quorum(1, s) is ssp(s), and
+--- quorum(1) bsp, merging in order included; sampled it is PSP's general form, a threshold on the estimated share that has
+--- passed a step. Everybody has completed as many steps as the slowest, so that one passes.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
@@ -19,7 +19,7 @@ local M = {
 function M.make(fraction, s)
   local slack = rules.rounding
   return rules.new {
-    watches = "event",
+    watches = "event", staleness = fraction == 1 and s or nil,
     run = function(view)
       return view.n - view:behind(s) >= fraction * view.n - slack
     end,
