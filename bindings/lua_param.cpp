@@ -1,14 +1,13 @@
 #include "bindings/lua_param.hpp"
 
-#include <cmath>
 #include <memory>
-#include <numeric>
 #include <string>
 
 #include "bindings/barrier_api.hpp"
 #include "bindings/lua_filter.hpp"
 #include "bindings/lua_support.hpp"
 #include "bindings/node_context.hpp"
+#include "bindings/param_injection.hpp"
 #include "bindings/param_options.hpp"
 #include "bindings/param_values.hpp"
 #include "bindings/process_shared.hpp"
@@ -207,10 +206,40 @@ int open(lua_State* L) {
   return 0;
 }
 
-/// get(key) -> value, step
+/// The keys of the array at `index`; an error names `where` and the place of one that is none.
+std::vector<ParamKey> keys_at(lua_State* L, int index, const std::string& where) {
+  std::vector<ParamKey> keys;
+  for (int i = 1; i <= static_cast<int>(lua_objlen(L, index)); ++i) {
+    lua_rawgeti(L, index, i);
+    keys.push_back(take(L, param_key_at(L, -1, where + ": key " + std::to_string(i))));
+    lua_pop(L, 1);
+  }
+  return keys;
+}
+
+/// The values and the steps of entries, as two arrays with nothing where there is no value.
+int push_values(lua_State* L, std::vector<ParamEntry> entries) {
+  lua_createtable(L, static_cast<int>(entries.size()), 0);
+  lua_createtable(L, static_cast<int>(entries.size()), 0);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (std::holds_alternative<std::monostate>(entries[i].value)) continue;
+    lua_pushnumber(L, static_cast<lua_Number>(entries[i].step));
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+    expect(L, push_param_value(L, std::move(entries[i].value)));
+    lua_rawseti(L, -3, static_cast<int>(i) + 1);
+  }
+  return 2;
+}
+
+/// get(key) -> value, step; get({key, ...}) -> {value, ...}, {step, ...}
 int get(lua_State* L) {
-  std::vector<ParamKey> keys = {take(L, param_key_at(L, 1, "param.get: key"))};
   ParamState& state = state_of(L);
+  if (lua_istable(L, 1)) {
+    std::vector<ParamKey> keys = keys_at(L, 1, "param.get");
+    expect(L, state.open(kAnyAction));
+    return push_values(L, take(L, state.node.get(std::move(keys))));
+  }
+  std::vector<ParamKey> keys = {take(L, param_key_at(L, 1, "param.get: key"))};
   expect(L, state.open(kAnyAction));
   std::vector<ParamEntry> entries = take(L, state.node.get(std::move(keys)));
   if (std::holds_alternative<std::monostate>(entries[0].value)) return 0;
@@ -254,13 +283,7 @@ int keys(lua_State* L) {
 int fetch(lua_State* L) {
   check_table(L, 1, "keys", "fetch");
   const std::string where(check_text(L, 2, "where", "fetch"));
-  std::vector<ParamKey> wanted;
-  for (int i = 1; i <= static_cast<int>(lua_objlen(L, 1)); ++i) {
-    lua_rawgeti(L, 1, i);
-    wanted.push_back(take(L, param_key_at(L, -1, where + ": key " + std::to_string(i))));
-    lua_pop(L, 1);
-  }
-  push_entries(L, take(L, state_of(L).node.fetch(std::move(wanted))));
+  push_entries(L, take(L, state_of(L).node.fetch(keys_at(L, 1, where))));
   return 1;
 }
 
@@ -349,6 +372,7 @@ int server_start(lua_State* L) {
     checkpoints =
         &state.context.shared.checkpointer(directory, state.context.options.servers, state.context.node.log());
   }
+  state.context.speaks = true;
   BarrierRule& rule = state.rule ? state.rule->watched() : *state.asp;
   state.serve(config, rule, checkpoints);
   lua_createtable(L, 0, 2);
@@ -407,48 +431,6 @@ int answer_pull(lua_State* L) {
   return 0;
 }
 
-// ---- --inject ----
-
-int injects(lua_State* L) {
-  lua_pushboolean(L, NodeContext::of(L).options.inject.any());
-  return 1;
-}
-
-bool is_straggler(const NodeContext& context) {
-  const double share = context.options.inject.straggler_share;
-  const auto rank = context.node.rank();
-  const uint32_t n = context.node.membership().size();
-  const auto count = static_cast<uint32_t>(std::lround(share * n));
-  if (count == 0 || !rank) return false;
-  std::vector<uint32_t> ranks(n);
-  std::iota(ranks.begin(), ranks.end(), 0U);
-  std::vector<uint32_t> chosen(count);
-  Rng rng(context.seed, 0x53746167);
-  rng.sample(ranks, count, chosen.data());
-  return std::find(chosen.begin(), chosen.end(), *rank) != chosen.end();
-}
-
-/// injection() -> delay in seconds, factor: drawn anew for each push, from this worker's own stream
-int injection(lua_State* L) {
-  struct Source {
-    Rng rng;
-    double factor;
-  };
-  constexpr const char* kKey = "actor.param.injection";
-  const NodeContext& context = NodeContext::of(L);
-  const Injection& inject = context.options.inject;
-  lua_getfield(L, LUA_REGISTRYINDEX, kKey);
-  auto* source = static_cast<Source*>(lua_touserdata(L, -1));
-  if (source == nullptr) {
-    source = new (lua_newuserdata(L, sizeof(Source))) Source{Rng(context.seed, 0x496e6a00ULL + context.node.index()),
-                                                             is_straggler(context) ? inject.straggler_factor : 1};
-    lua_setfield(L, LUA_REGISTRYINDEX, kKey);
-  }
-  lua_pushnumber(L, inject.delay.draw(source->rng));
-  lua_pushnumber(L, source->factor);
-  return 2;
-}
-
 /// The rule refers to values of the Lua state, so it goes before the state does.
 int let_go(lua_State* L) {
   static_cast<Kept<ParamState>*>(lua_touserdata(L, 1))->object->rule.reset();
@@ -478,12 +460,11 @@ int open_param(lua_State* L) {
       {"answer_stop", guarded<answer_stop>},
       {"answer_schedule", guarded<answer_schedule>},
       {"answer_pull", guarded<answer_pull>},
-      {"injects", guarded<injects>},
-      {"injection", guarded<injection>},
       {nullptr, nullptr},
   };
   lua_newtable(L);
   luaL_register(L, nullptr, kFunctions);
+  add_injection(L);
   return 1;
 }
 

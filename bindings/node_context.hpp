@@ -19,7 +19,8 @@ struct NodeContext {
   EventBox& events;
   const RunOptions& options;
   ProcessShared& shared;
-  uint64_t seed = 0;  // of the run; the same on every node
+  uint64_t seed = 0;    // of the run; the same on every node
+  bool speaks = false;  // of a server's VM: it is in its run, so what its callbacks print is shown
 
   static NodeContext& of(lua_State* L) { return *static_cast<NodeContext*>(Vm::from(L).context()); }
 };

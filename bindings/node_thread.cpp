@@ -66,10 +66,11 @@ void NodeThread::request_stop() {
 }
 
 void NodeThread::print(std::string_view line) {
-  if (node_.role() == Role::server) return;
+  const bool server = node_.role() == Role::server;
+  if (server && !context_.speaks) return;  // it runs the script as every node does: the first worker prints that
   const MembershipPtr members = node_.newest_membership();
   const auto rank = members->rank_of(node_.address());
-  if (shared_.options.print_all) {
+  if (server || shared_.options.print_all) {
     shared_.process.console.out("[" + node_.name() + "] " + std::string(line));
   } else if (rank == 0U) {
     shared_.process.console.out(line);

@@ -3,13 +3,17 @@ local core = require("actor.c.core")
 
 local M = {}
 
+-- How many arguments string.format takes for `format`.
+local function taken(format)
+  local _, count = format:gsub("%%%%", ""):gsub("%%", "")
+  return count
+end
+
 local function text_of(format, ...)
   local count = select("#", ...)
-  if type(format) == "string" then
-    return count > 0 and format:format(...) or format
-  end
-  local parts = { tostring(format) }
-  for i = 1, count do parts[i + 1] = tostring((select(i, ...))) end
+  local used = type(format) == "string" and taken(format) or 0
+  local parts = { used > 0 and count > 0 and format:format(...) or tostring(format) }
+  for i = used + 1, count do parts[#parts + 1] = tostring((select(i, ...))) end
   return table.concat(parts, " ")
 end
 
@@ -19,7 +23,8 @@ local function writer(level)
   end
 end
 
----Each takes a format and its arguments as string.format does, or any values, which are written as tostring has them.
+---Each takes a format and its arguments as string.format does, or any values; what the format does not take follows it as
+---tostring has it.
 ---Costs next to nothing below the log level.
 ---@type fun(format: any, ...: any)
 M.debug = writer(1)

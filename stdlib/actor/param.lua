@@ -276,17 +276,26 @@ function M.register_barrier(rule)
 end
 
 ---Runs what the register_ functions were given.
+---@param rule? string|function|table a barrier, instead of register_barrier's
 ---@return actor.param.Summary
-function M.start()
-  return M.run(registered)
+function M.start(rule, ...)
+  if select("#", ...) > 0 then check.fail("param.start takes a barrier or nothing, got %d arguments", 1 + select("#", ...)) end
+  local run = {}
+  for name, value in pairs(registered) do run[name] = value end
+  if rule ~= nil then
+    barrier.from(rule, { load = load_source })
+    run.barrier = rule
+  end
+  return M.run(run)
 end
 
 -- ---- values, from anywhere ----
 
----The value of `key` and the step of its last writer; nil when there is none. Works before, during and after `run`.
----@param key actor.param.Key
+---The value of `key` and the step of its last writer; nil when there is none. Of an array of keys: the array of their
+---values and that of their steps, in one request, nil where there is none. Works before, during and after `run`.
+---@param key actor.param.Key|actor.param.Key[]
 ---@return any value
----@return integer? step
+---@return integer|table<integer, integer>|nil step
 function M.get(key)
   return c.get(key)
 end
