@@ -91,6 +91,13 @@ typedef struct ah_mr_save {
   char separator;
 } ah_mr_save;
 
+/* As host/mapreduce/save_folder.hpp's SavedPart. */
+typedef struct ah_mr_part {
+  char name[64];
+  double rows;
+  double bytes;
+} ah_mr_part;
+
 typedef struct ah_mapreduce_api {
   /* Lines of files, or a whole file. */
   ah_mr_source* (*split)(const ah_mr_split* split);
@@ -142,9 +149,9 @@ typedef struct ah_mapreduce_api {
   int32_t (*draw)(const ah_mr_sampler* sampler, double task, double row);
   ah_mr_source* (*sample)(ah_mr_source* source, const ah_mr_sampler* sampler, double task);
 
-  /* A part (from 0) of what is saved, a sink; its end gives how many rows and how many bytes of file it has. */
+  /* A part (from 0) of what is saved, a sink; its end says what it is. */
   ah_mr_sink* (*part)(const ah_mr_save* save, uint32_t part);
-  int32_t (*finish_part)(ah_mr_sink* part, double* rows_and_bytes);
+  int32_t (*finish_part)(ah_mr_sink* part, ah_mr_part* out);
 
   /* As `needed`, but one bucket of a wide dependency, whichever task this is. */
   ah_mr_source* (*needed_of)(uint32_t k, uint32_t bucket);

@@ -195,6 +195,12 @@ int results_failed(lua_State* L) {
   return 1;
 }
 
+/// has_failed() -> whether the action has ended with an error for all workers
+int has_failed(lua_State* L) {
+  lua_pushboolean(L, state_of(L).client.over().ok ? 0 : 1);
+  return 1;
+}
+
 int finished(lua_State* L) {
   MapReduceState& state = state_of(L);
   state.streams.begin();
@@ -339,6 +345,7 @@ int open_mapreduce(lua_State* L) {
       {"done", guarded<done>},
       {"failed", guarded<failed>},
       {"results_failed", guarded<results_failed>},
+      {"has_failed", guarded<has_failed>},
       {"finished", guarded<finished>},
       {"skipped", guarded<skipped>},
       {"accumulated", guarded<accumulated>},

@@ -188,14 +188,16 @@ ah_mr_sink* part(const ah_mr_save* save, uint32_t part) {
   return add(FileSink::open(folder, part, options));
 }
 
-int32_t finish_part(ah_mr_sink* part, double* rows_and_bytes) {
+int32_t finish_part(ah_mr_sink* part, ah_mr_part* out) {
   auto& sink = static_cast<PartSink&>(*part->rows);
   if (const Status status = sink.finish(); !status) {
     TaskStreams::of_thread().fail(status.error());
     return -1;
   }
-  rows_and_bytes[0] = static_cast<double>(sink.rows());
-  rows_and_bytes[1] = static_cast<double>(sink.bytes());
+  const SavedPart saved = sink.saved();
+  std::snprintf(out->name, sizeof out->name, "%s", saved.name.c_str());
+  out->rows = static_cast<double>(saved.rows);
+  out->bytes = static_cast<double>(saved.bytes);
   return 0;
 }
 
@@ -236,18 +238,26 @@ int begin_checkpoint(lua_State* L) {
   return 1;
 }
 
-/// commit_save(save, files, rows, bytes) -> {files=, rows=, bytes=}; raises why it is not there
+/// commit_save(save, {{name, rows, bytes}, ...}) -> {files=, rows=, bytes=}; raises why it is not there
 int commit_save(lua_State* L) {
   const SaveFolder folder = folder_at(L, 1);
-  const auto whole = [L](int index) { return static_cast<uint64_t>(lua_tonumber(L, index)); };
-  const auto figures = actorhost::commit_save(folder, {whole(2), whole(3), whole(4)});
+  check_table(L, 2, "parts", "commit_save");
+  std::vector<SavedPart> parts(lua_objlen(L, 2));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    lua_rawgeti(L, 2, static_cast<int>(i) + 1);
+    for (int field = 1; field <= 3; ++field) lua_rawgeti(L, -field, field);
+    parts[i] = {lua_tostring(L, -3), static_cast<uint64_t>(lua_tonumber(L, -2)),
+                static_cast<uint64_t>(lua_tonumber(L, -1))};
+    lua_pop(L, 4);
+  }
+  const auto figures = actorhost::commit_save(folder, parts);
   if (!figures) raise_error(L, figures.error());
   lua_createtable(L, 0, 3);
   set_figures(L, *figures);
   return 1;
 }
 
-/// abandon_save(save): nothing of it is left
+/// abandon_save(save): nothing of it is left; for a save whose action has ended with an error for everybody
 int abandon_save(lua_State* L) {
   actorhost::abandon_save(folder_at(L, 1));
   return 0;

@@ -10,7 +10,7 @@ namespace actorhost::mapreduce_files {
 
 ah_mr_source* split(const ah_mr_split* split);
 ah_mr_sink* part(const ah_mr_save* save, uint32_t part);
-int32_t finish_part(ah_mr_sink* part, double* rows_and_bytes);
+int32_t finish_part(ah_mr_sink* part, ah_mr_part* out);
 ah_mr_source* row_file(const char* folder, const char* id, uint32_t part);
 
 int begin_save(lua_State* L);

@@ -89,8 +89,7 @@ Fd lock_dir(const fs::path& dir) {
 Status rename_over(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) == 0) return {};
   if (errno != EEXIST && errno != ENOTEMPTY) return file_error(to, "renaming the finished directory to this", errno);
-  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return {};
-  return file_error(to, "replacing the directory of this name", errno);
+  return exchange_names(from, to);
 }
 
 }  // namespace

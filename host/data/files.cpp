@@ -1,6 +1,7 @@
 #include "host/data/files.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 
 #include <fcntl.h>
@@ -65,6 +66,15 @@ Status write_all(int fd, std::span<const std::byte> bytes, const std::filesystem
     bytes = bytes.subspan(static_cast<size_t>(n));
   }
   return {};
+}
+
+Status exchange_names(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return {};
+  const bool unable = errno == EINVAL || errno == ENOSYS || errno == ENOTSUP;
+  if (!unable) return file_error(to, "cannot be replaced", errno);
+  return Error{Code::io, to.string() +
+                             ": is not replaced, since this file system cannot do that in one step (exchange two "
+                             "names); remove it before, or write under another name"};
 }
 
 Status sync_path(const std::filesystem::path& path) {

@@ -48,6 +48,9 @@ Result<OpenedFile> open_for_reading(const std::filesystem::path& path);
 Result<Fd> open_for_writing(const std::filesystem::path& path);
 
 Status write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& path);
+/// What is at `from` and what is at `to` exchange their names in one step: at no moment is `to` missing. Code::io
+/// leaves both as they were; some file systems (NFS) cannot do it.
+Status exchange_names(const std::filesystem::path& from, const std::filesystem::path& to);
 /// fsync of a file or a directory by path.
 Status sync_path(const std::filesystem::path& path);
 

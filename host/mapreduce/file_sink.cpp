@@ -30,15 +30,15 @@ std::filesystem::path attempt_path(const SaveFolder& save, const std::string& na
 
 Result<std::unique_ptr<FileSink>> FileSink::open(const SaveFolder& save, uint32_t part, const FileOptions& options) {
   const std::string name = part_name(part, options);
-  std::unique_ptr<FileSink> sink(new FileSink(options, save.staging / name));
-  std::filesystem::path temporary = attempt_path(save, name);
-  auto writer = PackedWriter::open(temporary, options.packing);
+  std::unique_ptr<FileSink> sink(new FileSink(options));
+  std::filesystem::path path = attempt_path(save, name);
+  auto writer = PackedWriter::open(path, options.packing);
   if (!writer) {
     Error error = std::move(writer).error();
     if (!std::filesystem::exists(save.staging)) error.message += "; all hosts have to see the same folder";
     return error;
   }
-  if (temporary != "/dev/null") sink->temporary_ = std::move(temporary);
+  if (path != "/dev/null") sink->path_ = std::move(path);
   sink->writer_ = *std::move(writer);
   sink->buffer_ = options.header;
   return sink;
@@ -46,7 +46,7 @@ Result<std::unique_ptr<FileSink>> FileSink::open(const SaveFolder& save, uint32_
 
 FileSink::~FileSink() {
   std::error_code error;
-  if (!temporary_.empty()) std::filesystem::remove(temporary_, error);
+  if (!path_.empty()) std::filesystem::remove(path_, error);
 }
 
 Status FileSink::put(const RowValue& first, const RowValue* second) {
@@ -91,11 +91,7 @@ Status FileSink::finish() {
   AH_TRY(writer_->write(buffer_));
   buffer_.clear();
   AH_TRY(writer_->close());
-  if (temporary_.empty()) return {};
-  std::error_code error;
-  std::filesystem::rename(temporary_, path_, error);
-  if (error) return Error{Code::io, path_.string() + ": cannot get its name: " + error.message()};
-  temporary_.clear();
+  name_ = std::exchange(path_, {}).filename();
   return {};
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A part of what a `save` writes: rows as text, CSV or JSON lines, in a file that gets its name when it is complete. A
+// A part of what a `save` writes: rows as text, CSV or JSON lines, in a file of the save's hidden folder. A
 // sink belongs to the thread that works on the task. Parts of a checkpoint: row_file.hpp.
 
 #include <memory>
@@ -16,11 +16,10 @@ enum class RowFormat : uint8_t { text = 0, csv = 1, jsonl = 2, rows = 3 };
 /// Any part of a folder that becomes complete.
 class PartSink : public TaskSink {
  public:
-  /// The part is there under its name.
+  /// The attempt is complete; until then, one that goes leaves nothing.
   Status finish() override = 0;
-  virtual uint64_t rows() const noexcept = 0;
-  /// Of the file; after `finish`.
-  virtual uint64_t bytes() const noexcept = 0;
+  /// After `finish`.
+  virtual SavedPart saved() const = 0;
 };
 
 struct FileOptions {
@@ -32,7 +31,7 @@ struct FileOptions {
 
 /// "part-00003.csv.gz"
 std::string part_name(uint32_t part, const FileOptions& options);
-/// A name for an attempt at it beside it, of its own and hidden; "/dev/null" when the save is complete already.
+/// Where an attempt at it is written, under a name of its own; "/dev/null" when the save is complete already.
 std::filesystem::path attempt_path(const SaveFolder& save, const std::string& name);
 
 class FileSink final : public PartSink {
@@ -44,16 +43,15 @@ class FileSink final : public PartSink {
 
   Status put(const RowValue& first, const RowValue* second) override;
   Status finish() override;
-  uint64_t rows() const noexcept override { return rows_; }
-  uint64_t bytes() const noexcept override { return writer_->file_bytes(); }
+  SavedPart saved() const override { return {name_, rows_, writer_->file_bytes()}; }
 
  private:
-  FileSink(FileOptions options, std::filesystem::path path) : options_(std::move(options)), path_(std::move(path)) {}
+  explicit FileSink(FileOptions options) : options_(std::move(options)) {}
   Status line(const RowValue& first, const RowValue* second);
 
   FileOptions options_;
-  std::filesystem::path path_;       // when complete
-  std::filesystem::path temporary_;  // empty when there is none
+  std::filesystem::path path_;  // empty when it goes nowhere, or is complete
+  std::string name_;            // of the file, when it is complete
   std::unique_ptr<PackedWriter> writer_;
   std::string buffer_;
   uint64_t rows_ = 0;

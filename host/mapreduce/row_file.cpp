@@ -140,31 +140,30 @@ class RowFileSource final : public BlockSource {
 
 // ---- writing ----
 
-RowFileSink::RowFileSink(fs::path path, fs::path temporary, MemoryBudget* budget)
+RowFileSink::RowFileSink(fs::path path, MemoryBudget* budget)
     : path_(std::move(path)),
-      temporary_(std::move(temporary)),
       blocks_(1, kBlockBytes, budget, [this](uint32_t, const RowBlock& block) { return write(block); }) {}
 
 Result<std::unique_ptr<RowFileSink>> RowFileSink::open(const SaveFolder& save, uint32_t part, MemoryBudget* budget) {
   const std::string name = part_name(part, {RowFormat::rows});
-  std::unique_ptr<RowFileSink> sink(new RowFileSink(save.staging / name, attempt_path(save, name), budget));
-  auto file = open_for_writing(sink->temporary_);
+  std::unique_ptr<RowFileSink> sink(new RowFileSink(attempt_path(save, name), budget));
+  auto file = open_for_writing(sink->path_);
   if (!file) {
     Error error = std::move(file).error();
     if (!fs::exists(save.staging)) error.message += "; all hosts have to see the same folder";
-    sink->temporary_ = "/dev/null";
+    sink->path_ = "/dev/null";
     return error;
   }
   sink->file_ = *std::move(file);
   const std::string head = head_of(id_hash(save.id), part);
-  AH_TRY(write_all(sink->file_.get(), std::as_bytes(std::span(head)), sink->temporary_));
+  AH_TRY(write_all(sink->file_.get(), std::as_bytes(std::span(head)), sink->path_));
   sink->at_ = head.size();
   return sink;
 }
 
 RowFileSink::~RowFileSink() {
   std::error_code error;
-  if (temporary_ != "/dev/null") fs::remove(temporary_, error);
+  if (path_ != "/dev/null") fs::remove(path_, error);
 }
 
 Status RowFileSink::put(const RowValue& first, const RowValue* second) {
@@ -185,8 +184,8 @@ Status RowFileSink::write(const RowBlock& block) {
   const Blob stored = pack_block(block.bytes);
   BlockHead head{stored.size(), block.bytes.size(), block.rows, 0};
   head.check = check_of(at_, head, stored);
-  AH_TRY(write_all(file_.get(), std::as_bytes(std::span(&head, 1)), temporary_));
-  AH_TRY(write_all(file_.get(), {stored.data(), stored.size()}, temporary_));
+  AH_TRY(write_all(file_.get(), std::as_bytes(std::span(&head, 1)), path_));
+  AH_TRY(write_all(file_.get(), {stored.data(), stored.size()}, path_));
   at_ += sizeof head + stored.size();
   written_ += 1;
   rows_ += block.rows;
@@ -197,15 +196,12 @@ Status RowFileSink::finish() {
   AH_TRY(blocks_.finish());
   BlockHead end{0, written_, rows_, 0};
   end.check = check_of(at_, end, {});
-  AH_TRY(write_all(file_.get(), std::as_bytes(std::span(&end, 1)), temporary_));
+  AH_TRY(write_all(file_.get(), std::as_bytes(std::span(&end, 1)), path_));
   at_ += sizeof end;
-  if (temporary_ == "/dev/null") return {};
-  if (::fsync(file_.get()) != 0) return file_error(temporary_, "syncing to disk", errno);
-  AH_TRY(file_.close(temporary_));
-  std::error_code error;
-  fs::rename(temporary_, path_, error);
-  if (error) return Error{Code::io, path_.string() + ": cannot get its name: " + error.message()};
-  temporary_ = "/dev/null";
+  if (path_ == "/dev/null") return {};
+  if (::fsync(file_.get()) != 0) return file_error(path_, "syncing to disk", errno);
+  AH_TRY(file_.close(path_));
+  name_ = std::exchange(path_, "/dev/null").filename();
   return {};
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A part of a checkpoint: rows as they are in memory, in blocks that are compressed and checked. Written under a
-// temporary name and on disk (fsync) before it gets its own. What is read back is what was written, or an error with
+// A part of a checkpoint: rows as they are in memory, in blocks that are compressed and checked. It is on
+// disk (fsync) when it is complete. What is read back is what was written, or an error with
 // the file and the place in it. A sink or source belongs to the thread that works on the task; calls block on the disk.
 //
 //   file  = head block* end                               numbers are little-endian
@@ -28,19 +28,18 @@ class RowFileSink final : public PartSink {
 
   Status put(const RowValue& first, const RowValue* second) override;
   Status finish() override;
-  uint64_t rows() const noexcept override { return rows_; }
-  uint64_t bytes() const noexcept override { return at_; }
+  SavedPart saved() const override { return {name_, rows_, at_}; }
 
  protected:
   bool takes_blocks() const noexcept override { return true; }
   Status put_block(RowBlock&& block) override;
 
  private:
-  RowFileSink(std::filesystem::path path, std::filesystem::path temporary, MemoryBudget* budget);
+  RowFileSink(std::filesystem::path path, MemoryBudget* budget);
   Status write(const RowBlock& block);
 
-  std::filesystem::path path_;       // when complete
-  std::filesystem::path temporary_;  // "/dev/null": it goes nowhere
+  std::filesystem::path path_;  // "/dev/null": it goes nowhere, or is complete
+  std::string name_;            // of the file, when it is complete
   Fd file_;
   BucketBlocks blocks_;
   uint64_t at_ = 0;       // bytes written

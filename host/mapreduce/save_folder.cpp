@@ -1,12 +1,11 @@
 #include "host/mapreduce/save_folder.hpp"
 
+#include <cerrno>
 #include <fstream>
+#include <random>
 #include <system_error>
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "host/data/files.hpp"
 
@@ -35,26 +34,42 @@ Status check_replaceable(const fs::path& target) {
   return {};
 }
 
-/// What the parts in `folder` are; what is left of attempts that have failed is removed.
-Result<SaveFigures> count_parts(const fs::path& folder) {
-  SaveFigures found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().starts_with("part-")) {
-      ++found.files;
-      found.bytes += entry.file_size(error);
-    } else {
-      fs::remove(entry.path(), error);
-    }
-  }
-  if (error) return Error{Code::io, folder.string() + ": " + error.message()};
-  return found;
+bool is_unable_to_link(int error) {
+  return error == EPERM || error == ENOSYS || error == EOPNOTSUPP || error == EMLINK;
 }
 
-Status write_mark(const SaveFolder& save, const SaveFigures& figures) {
+/// Gives the part its final name in `folder`, beside the one that it has.
+Status take_part(const SaveFolder& save, const SavedPart& part, const fs::path& folder) {
+  if (part.name.empty()) {
+    return Error{Code::io, save.target.string() + ": was complete, and has been removed or replaced since"};
+  }
+  const fs::path from = save.staging / part.name;
+  // ".part-00003.gz-RANDOM"
+  const fs::path to = folder / part.name.substr(1, part.name.rfind('-') - 1);
+  std::error_code error;
+  fs::create_hard_link(from, to, error);
+  if (is_unable_to_link(error.value())) fs::rename(from, to, error);
+  const uint64_t found = error ? 0 : fs::file_size(to, error);
+  if (!error && found == part.bytes) return {};
+  return Error{Code::io, from.string() + ": " + std::to_string(part.bytes) + " bytes were written and " +
+                             (error ? error.message() : std::to_string(found) + " are there") +
+                             "; all hosts have to see the same folder"};
+}
+
+/// Calls `act` with each folder of one who commits this save.
+template <typename Act>
+void each_committer(const SaveFolder& save, Act act) {
+  std::error_code error;
+  const std::string start = save.staging.filename().string() + "-";
+  for (fs::directory_iterator it(save.staging.parent_path(), error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with(start)) act(it->path());
+  }
+}
+
+Status write_mark(const SaveFolder& save, const SaveFigures& figures, const fs::path& folder) {
   Json mark = {{"id", save.id}, {"files", figures.files}, {"rows", figures.rows}, {"bytes", figures.bytes}};
   if (!save.fingerprint.empty()) mark["checkpoint"] = save.fingerprint;
-  const fs::path path = save.staging / kMark;
+  const fs::path path = folder / kMark;
   auto fd = open_for_writing(path);
   if (!fd) return fd.error();
   const std::string text = mark.dump() + "\n";
@@ -62,31 +77,53 @@ Status write_mark(const SaveFolder& save, const SaveFigures& figures) {
   AH_TRY(fd->close(path));
   if (save.fingerprint.empty()) return {};
   AH_TRY(sync_path(path));
-  return sync_path(save.staging);
+  return sync_path(folder);
 }
 
-/// The hidden folder gets the target's name; the folder that has it is removed.
-Status move_into_place(const SaveFolder& save) {
+/// `folder`, which is complete, gets the target's name. What had it is left under `folder`'s.
+Status move_into_place(const SaveFolder& save, const fs::path& folder) {
   std::error_code error;
   if (!fs::exists(fs::symlink_status(save.target))) {
-    fs::rename(save.staging, save.target, error);
+    fs::rename(folder, save.target, error);
     if (error) return Error{Code::io, save.target.string() + ": cannot get its name: " + error.message()};
     return {};
   }
   if (!save.overwrite) return Error{Code::bad_argument, save.target.string() + ": exists, but did not before the save"};
   AH_TRY(check_replaceable(save.target));
-  constexpr unsigned kExchange = 2;  // RENAME_EXCHANGE: at no moment is there none of the two
-  if (::syscall(SYS_renameat2, AT_FDCWD, save.staging.c_str(), AT_FDCWD, save.target.c_str(), kExchange) == 0) {
-    fs::remove_all(save.staging, error);
-    return {};
+  return exchange_names(folder, save.target);
+}
+
+/// Fills `folder` and gives it the target's name.
+Result<SaveFigures> commit_in(const SaveFolder& save, const std::vector<SavedPart>& parts, const fs::path& folder) {
+  SaveFigures figures;
+  for (const SavedPart& part : parts) {
+    AH_TRY(take_part(save, part, folder));
+    ++figures.files;
+    figures.rows += part.rows;
+    figures.bytes += part.bytes;
   }
-  fs::path old = save.staging;
-  old += ".old";
-  fs::rename(save.target, old, error);
-  if (!error) fs::rename(save.staging, save.target, error);
-  if (error) return Error{Code::io, save.target.string() + ": cannot be replaced: " + error.message()};
-  fs::remove_all(old, error);
-  return {};
+  AH_TRY(write_mark(save, figures, folder));
+  // Somebody who was given up while it committed would put its folder in the place of ours, or of a later save's.
+  const fs::path aside = folder / ".aside";
+  std::error_code ignored;
+  each_committer(save, [&](const fs::path& other) {
+    if (other == folder) return;
+    fs::rename(other, aside, ignored);
+    fs::remove_all(aside, ignored);
+  });
+  AH_TRY(move_into_place(save, folder));
+  if (!save.fingerprint.empty()) AH_TRY(sync_path(save.target.parent_path()));
+  return figures;
+}
+
+/// Whether the file system can replace a folder in one step; asked before anything is written.
+Status check_exchange(const fs::path& folder) {
+  const fs::path names[] = {folder / ".one", folder / ".other"};
+  std::error_code error;
+  for (const fs::path& name : names) fs::create_directory(name, error);
+  const Status able = error ? Status() : exchange_names(names[0], names[1]);
+  for (const fs::path& name : names) fs::remove(name, error);
+  return able;
 }
 
 }  // namespace
@@ -129,10 +166,15 @@ Result<SaveFolder> begin_save(const std::string& path, bool overwrite, const std
     }
     AH_TRY(check_replaceable(*target));
   }
+  const bool replaces = fs::exists(fs::symlink_status(*target, error));
   fs::create_directories(target->parent_path(), error);
-  if (!error) fs::create_directory(staging, error);
+  const bool fresh = !error && fs::create_directory(staging, error);
   if (error) return Error{Code::io, target->string() + ": cannot be written: " + error.message()};
-  return save;
+  if (!fresh || !replaces) return save;
+  const Status able = check_exchange(staging);
+  if (able) return save;
+  abandon_save(save);
+  return Error{Code::io, target->string() + able.error().message.substr(able.error().message.find(':'))};
 }
 
 bool is_committed(const SaveFolder& save) {
@@ -140,30 +182,26 @@ bool is_committed(const SaveFolder& save) {
   return mark && mark->id == save.id;
 }
 
-Result<SaveFigures> commit_save(const SaveFolder& save, const SaveFigures& figures) {
-  if (is_committed(save)) {
-    abandon_save(save);
-    const auto mark = read_mark(save.target);
-    if (!mark) return mark.error();
-    return mark->figures;
+Result<SaveFigures> commit_save(const SaveFolder& save, const std::vector<SavedPart>& parts) {
+  if (!is_committed(save)) {
+    const fs::path own = save.staging.string() + "-" + std::to_string(std::random_device()());
+    std::error_code error;
+    fs::create_directory(own, error);
+    if (error) return Error{Code::io, own.string() + ": cannot be made: " + error.message()};
+    auto figures = commit_in(save, parts, own);
+    fs::remove_all(own, error);
+    if (!figures) return figures;
   }
-  const auto found = count_parts(save.staging);
-  if (!found) return found.error();
-  if (found->files != figures.files || found->bytes != figures.bytes) {
-    return Error{Code::io, save.target.string() + ": " + std::to_string(figures.files) + " parts of " +
-                               std::to_string(figures.bytes) + " bytes were written and " +
-                               std::to_string(found->files) + " of " + std::to_string(found->bytes) +
-                               " are there; all hosts have to see the same folder"};
-  }
-  AH_TRY(write_mark(save, figures));
-  AH_TRY(move_into_place(save));
-  if (!save.fingerprint.empty()) AH_TRY(sync_path(save.target.parent_path()));
-  return figures;
+  abandon_save(save);
+  const auto mark = read_mark(save.target);
+  if (!mark) return mark.error();
+  return mark->figures;
 }
 
 void abandon_save(const SaveFolder& save) {
   std::error_code error;
   fs::remove_all(save.staging, error);
+  each_committer(save, [&](const fs::path& folder) { fs::remove_all(folder, error); });
 }
 
 }  // namespace actorhost

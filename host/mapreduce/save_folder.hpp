@@ -1,17 +1,20 @@
 #pragma once
 // The folder that a `save` or a `checkpoint` makes: there completely or not at all. Parts are written into a hidden
-// folder beside it, which gets the final name when all are there; a folder that it replaces goes in the same moment.
-// Steps may run again after a worker was lost, on another one: beginning gives the same, also when the folder is
-// complete by then, a part is written under a name of its own and renamed, and committing twice is once. Any thread;
-// calls block on the disk, which all hosts see.
+// folder beside it; a commit links those that count into a folder of its own, which gets the final name in one step, so
+// a kill at any moment leaves the older folder or the new one. Steps may run again after a worker was lost, on another
+// one: beginning gives the same, also when the folder is complete by then, each attempt at a part has a name of its
+// own, and committing twice is once. Whoever has been given up may still be at one of the steps: it takes nothing from
+// the others, since it writes under names that are its own. Any thread; calls block on the disk, which all hosts see.
 //
 //   TARGET                  the final folder: part-00000[.csv|.jsonl][.gz|...], ..., _SUCCESS
-//   .NAME.saving-ID         beside it, meanwhile; in it .part-00000-RANDOM until that part is complete
+//   .NAME.saving-ID         beside it, meanwhile; in it attempts, .part-00000-RANDOM
+//   .NAME.saving-ID-RANDOM  of one who commits
 //   _SUCCESS                {"id": ID, "files": n, "rows": n, "bytes": n[, "checkpoint": FINGERPRINT]}
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "host/base/result.hpp"
 
@@ -23,6 +26,13 @@ struct SaveFolder {
   std::string id;  // of this save alone
   bool overwrite = false;
   std::string fingerprint = {};  // of what a checkpoint's rows are; empty for other saves
+};
+
+/// A complete attempt at a part.
+struct SavedPart {
+  std::string name;  // in the hidden folder; empty when the save was complete before it
+  uint64_t rows = 0;
+  uint64_t bytes = 0;
 };
 
 struct SaveFigures {
@@ -46,17 +56,17 @@ Result<SaveMark> read_mark(const std::filesystem::path& folder);
 
 /// Makes the hidden folder of the save `id`, which no other save of any run has. Code::bad_argument when the target
 /// exists, unless it is to be overwritten and holds nothing but what a save has made; Code::io when nothing can be
-/// written there.
+/// written there, or the file system cannot replace it in one step.
 Result<SaveFolder> begin_save(const std::string& path, bool overwrite, const std::string& id);
 
 /// Whether the target is there already as this save has made it.
 bool is_committed(const SaveFolder& save);
 
-/// All parts are there; `figures` says what they have to be together. Gives what the target holds. A checkpoint is on
-/// disk then, whatever happens to the machine (its parts are synced when they are complete).
-Result<SaveFigures> commit_save(const SaveFolder& save, const SaveFigures& figures);
+/// `parts` are all there is; what else was attempted goes. Gives what the target holds. A checkpoint is on disk then,
+/// whatever happens to the machine (its parts are synced when they are complete).
+Result<SaveFigures> commit_save(const SaveFolder& save, const std::vector<SavedPart>& parts);
 
-/// Removes the hidden folder.
+/// Removes the hidden folders. Only for who knows that the save is over for everybody.
 void abandon_save(const SaveFolder& save);
 
 }  // namespace actorhost

@@ -107,6 +107,7 @@ Status TaskClient::begin(uint32_t action, Plan plan, const std::string& where) {
   plan_ = std::move(plan);
   action_ = action;
   overs_ = 0;
+  over_ = {};
   lost_.clear();
   return send(PlanBegin{where, plan_}.frame(action));
 }
@@ -130,8 +131,8 @@ Result<std::optional<TaskOrder>> TaskClient::next() {
   ++overs_;
   auto over = ActionOver::read(*frame);
   if (!over) return over.error();
-  if (!over->ok) return Error{over->code, over->message};
   over_ = std::move(*over);
+  if (!over_.ok) return Error{over_.code, over_.message};
   return std::optional<TaskOrder>();
 }
 

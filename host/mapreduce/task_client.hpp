@@ -43,6 +43,7 @@ class TaskClient {
 
   const Plan& plan() const noexcept { return plan_; }
   const PlanStage* stage(StageId id) const noexcept;
+  /// How the action has ended, once the tracker has said so, to all workers.
   const ActionOver& over() const noexcept { return over_; }
   DataService& service() noexcept { return service_; }
 

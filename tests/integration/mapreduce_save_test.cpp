@@ -1,5 +1,7 @@
 // Dataset:save: what is in the folder, that it is there completely or not at all, and once.
 
+#include <csignal>
+#include <optional>
 #include <set>
 
 #include <catch2/catch.hpp>
@@ -213,6 +215,42 @@ print(("saved %d %d"):format(done.files, done.rows))
   CHECK_THAT(run.err, Catch::Contains("some of the result is gone before everybody had it"));
   CHECK(line_after(run.out, "saved ") == "40 400");
   CHECK(names_in(folder.path() / "out").size() == 41);
+  for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
+}
+
+// Worker 2 has written a part when its host is stopped until it is given up; it goes on, and its save fails.
+TEST_CASE("a host that was given up leaves what the others write") {
+  const JobFolder folder;
+  folder.write("job.lua", kUse + kMeeting + R"(
+local actor, c = require "actor", require "actor.c.mapreduce"
+local next_task = c.next_task
+function c.next_task()
+  if actor.id == 2 and io.open("2 writes") then tell("worker 2 waits in " .. io.open("/proc/self/stat"):read("*n")) end
+  return next_task()
+end
+mr.range(1, 3, 1, 3):map(function(x)
+  tell(actor.id .. " writes")
+  for _, name in ipairs(actor.id == 2 and { "0 writes", "1 writes" } or { "worker 2 has ended" }) do await(name) end
+  return x
+end):save("out"))");
+  Hosts hosts(folder, 3, {"-n", "1", "job.lua"});
+  std::optional<size_t> waits;
+  const double end = now() + 20 * patience();
+  while (!waits && now() < end) {
+    for (size_t host = 0; host < hosts.size(); ++host) {
+      if (fs::exists(folder.path() / ("worker 2 waits in " + std::to_string(hosts[host].pid())))) waits = host;
+    }
+  }
+  REQUIRE(waits.has_value());
+  Process& stopped = hosts[*waits];
+  stopped.signal(SIGSTOP);
+  REQUIRE(hosts[0].wait_for_output("no sign of life for", 20));
+  stopped.signal(SIGCONT);
+  CHECK(stopped.wait(20) == 3);
+  folder.write("worker 2 has ended", "");
+  for (size_t host = 0; host < hosts.size(); ++host) CHECK(hosts[host].wait(20) == (host == *waits ? 3 : 0));
+  INFO(hosts.describe());
+  CHECK(names_in(folder.path() / "out").size() == 4);
   for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
 }
 

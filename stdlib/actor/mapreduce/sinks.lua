@@ -4,6 +4,7 @@ local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
 local ffi = require("ffi")
+local log = require("actor.log")
 local outputs = require("actor.mapreduce.outputs")
 local run = require("actor.mapreduce.run")
 local urls = require("actor.mapreduce.urls")
@@ -17,12 +18,12 @@ local M = {}
 local formats = { text = 0, csv = 1, jsonl = 2, rows = 3 }
 local extensions = { none = "", gz = ".gz", zst = ".zst", xz = ".xz", bz2 = ".bz2" }
 
--- The rows of a stage into a part; its one row says how many rows and bytes that is.
+-- The rows of a stage into a part; its one row, a pair, says under which name, and how many rows and bytes that is.
 function outputs.part(stage)
   local save, texts = stage.output.dataset.save, stage.output.dataset.save_texts
   local put_row, bind = compile.writer()
   local put_figures, open_figures = outputs.rows()
-  local figures = ffi.new("double[2]")
+  local made = ffi.new("ah_mr_part")
   local spec = ffi.new("ah_mr_save", {
     target = save.target, staging = save.staging, id = save.id, header = texts.header, extension = texts.extension,
     overwrite = save.overwrite and 1 or 0, format = formats[texts.format], separator = texts.separator:byte(),
@@ -32,18 +33,18 @@ function outputs.part(stage)
     part = required(api.part(spec, task - 1))
     bind(part)
   end, function()
-    if api.finish_part(part, figures) ~= 0 then c.fail() end
+    if api.finish_part(part, made) ~= 0 then c.fail() end
     open_figures()
-    put_figures(figures[0], figures[1])
+    put_figures(ffi.string(made.name), { made.rows, made.bytes })
   end, function() return part end
 end
 
--- Adds up what the parts say, and gives the folder its name.
+-- Of all attempts at parts those that count, and their folder gets its name.
 local function commit(save)
   return function(parts)
-    local files, rows, bytes = 0, 0, 0
-    for part_rows, part_bytes in parts do files, rows, bytes = files + 1, rows + part_rows, bytes + part_bytes end
-    return { c.commit_save(save, files, rows, bytes) }
+    local made = {}
+    for name, figures in parts do made[#made + 1] = { name, figures[1], figures[2] } end
+    return { c.commit_save(save, made) }
   end
 end
 
@@ -81,7 +82,12 @@ function M.write(dataset, op, save, texts)
   local ok, result = pcall(run.act, committed, op, { kind = "rows" }, run.read_all)
   dataset.last_run = committed.last_run
   if ok then return result[1] end
-  c.abandon_save(save)
+  -- Who has been given up, or has lost the others, is not who may say that it is over: they go on with the same folder.
+  if c.has_failed() then
+    c.abandon_save(save)
+  else
+    log.warn(("%s: what was written so far stays in %s, where other hosts may go on"):format(op, save.staging))
+  end
   error(result, 0)
 end
 

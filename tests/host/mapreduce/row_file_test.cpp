@@ -20,8 +20,8 @@ SaveFolder begun(const Scratch& scratch, const std::string& name = "ck") {
   return start->save;
 }
 
-/// Puts the rows one by one, with blocks in between; gives the file's size.
-uint64_t write_part(const SaveFolder& save, uint32_t part, const std::vector<PlainRow>& rows) {
+/// Puts the rows one by one, with blocks in between.
+SavedPart write_part(const SaveFolder& save, uint32_t part, const std::vector<PlainRow>& rows) {
   auto sink = RowFileSink::open(save, part, nullptr);
   REQUIRE(sink);
   for (const PlainRow& row : rows) {
@@ -30,8 +30,8 @@ uint64_t write_part(const SaveFolder& save, uint32_t part, const std::vector<Pla
     REQUIRE((*sink)->put(first, row.second ? &second : nullptr));
   }
   REQUIRE((*sink)->finish());
-  CHECK((*sink)->rows() == rows.size());
-  return (*sink)->bytes();
+  CHECK((*sink)->saved().rows == rows.size());
+  return (*sink)->saved();
 }
 
 std::vector<PlainRow> random_rows(Rng& rng, size_t count) {
@@ -76,13 +76,9 @@ TEST_CASE("a part of a checkpoint is read as it was written, by blocks and by ba
   Rng rng(1);
   const SaveFolder save = begun(scratch);
   const std::vector<std::vector<PlainRow>> parts = {{}, random_rows(rng, 1), random_rows(rng, 9000)};
-  SaveFigures figures;
-  for (uint32_t i = 0; i < parts.size(); ++i) {
-    figures.bytes += write_part(save, i, parts[i]);
-    figures.rows += parts[i].size();
-    figures.files += 1;
-  }
-  REQUIRE(commit_save(save, figures));
+  std::vector<SavedPart> saved;
+  for (uint32_t i = 0; i < parts.size(); ++i) saved.push_back(write_part(save, i, parts[i]));
+  REQUIRE(commit_save(save, saved));
   for (uint32_t i = 0; i < parts.size(); ++i) {
     const auto rows = read_part(save.target, save.id, i);
     REQUIRE(rows);
@@ -117,7 +113,8 @@ TEST_CASE("whole blocks go into a part as they are, in their place among rows") 
   REQUIRE(as_task.pour(blocks, batch, rows));
   CHECK(rows == 4);
   REQUIRE((*sink)->finish());
-  const auto read = read_part(save.staging, save.id, 0);
+  REQUIRE(commit_save(save, {(*sink)->saved()}));
+  const auto read = read_part(save.target, save.id, 0);
   REQUIRE(read);
   REQUIRE(read->size() == 5);
   CHECK((*read)[0].first == before);
@@ -129,8 +126,8 @@ TEST_CASE("a part that is cut anywhere or has any byte changed is an error with 
   Rng rng(2);
   const SaveFolder save = begun(scratch);
   const auto rows = random_rows(rng, 30);
-  write_part(save, 0, rows);
-  const auto path = save.staging / "part-00000";
+  REQUIRE(commit_save(save, {write_part(save, 0, rows)}));
+  const auto path = save.target / "part-00000";
   const std::string bytes = slurp(path);
   const auto damaged = [&](const std::string& text) {
     scratch.file("bad/part-00000", text);
@@ -163,12 +160,12 @@ TEST_CASE("a part of another checkpoint, or another part, is not taken for it") 
   const Scratch scratch;
   const SaveFolder save = begun(scratch);
   const SaveFolder other = begun(scratch, "other");
-  write_part(save, 3, {});
+  REQUIRE(commit_save(save, {write_part(save, 3, {})}));
   const auto message = [](const auto& result) { return result ? "none" : result.error().message; };
-  CHECK_THAT(message(open_row_file(save.staging, other.id, 3)), Contains("belongs to another checkpoint"));
-  std::filesystem::rename(save.staging / "part-00003", save.staging / "part-00002");
-  CHECK_THAT(message(open_row_file(save.staging, save.id, 2)), Contains("is part 3 under a wrong name"));
-  CHECK_THAT(message(open_row_file(save.staging, save.id, 3)),
+  CHECK_THAT(message(open_row_file(save.target, other.id, 3)), Contains("belongs to another checkpoint"));
+  std::filesystem::rename(save.target / "part-00003", save.target / "part-00002");
+  CHECK_THAT(message(open_row_file(save.target, save.id, 2)), Contains("is part 3 under a wrong name"));
+  CHECK_THAT(message(open_row_file(save.target, save.id, 3)),
              Contains("part-00003: cannot open for reading: No such "));
   scratch.file("text/part-00000", std::string(100, 'x'));
   CHECK_THAT(message(open_row_file(scratch / "text", save.id, 0)), Contains("byte 0: the checkpoint is no part of"));
@@ -178,8 +175,7 @@ TEST_CASE("a folder with a checkpoint is refused, read or replaced, as it is ask
   const Scratch scratch;
   const std::string path = scratch / "ck";
   const SaveFolder save = begun(scratch);
-  const uint64_t bytes = write_part(save, 0, {{Plain::of(1.0), {}}});
-  REQUIRE(commit_save(save, {1, 1, bytes}));
+  REQUIRE(commit_save(save, {write_part(save, 0, {{Plain::of(1.0), {}}})}));
   const auto start = [&](const std::string& fingerprint, bool overwrite, bool resume) {
     auto started = begin_checkpoint(path, fingerprint, {overwrite, resume}, "id");
     if (!started) return started.error().message;
