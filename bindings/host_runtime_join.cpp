@@ -219,6 +219,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   const uint32_t workers = parent ? 0 : child_ ? 1 : local_nodes_;
   DataService::Options exchange{memory_share(), std::max(1U, workers)};
   if (options_.memory) limit_kept_blocks(exchange.memory / 16);
+  process_.data.limit(exchange.memory / std::max(1U, workers));
   if (head && options_.progress && Console::status_columns() > 0) {
     exchange.progress = [bar = StageBar(clock_), this](const auto& progress) mutable {
       if (const auto line = bar.line(progress)) process_.console.status(*line);

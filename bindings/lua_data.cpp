@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 const char kCache = 0;      // registry key, by address
 constexpr int kCdata = 10;  // LuaJIT's own type, which lua.h does not name
 constexpr double kMaxRows = std::numeric_limits<int32_t>::max();
+constexpr double kMaxWhole = 9007199254740992;  // 2^53
 constexpr RowMeaning kPixels{1.0 / 255, 0, 2};
 constexpr RowMeaning kClasses{1, 1, 1};  // class 1 is the digit 0, as positions count from 1
 
@@ -131,14 +132,19 @@ int find_mnist(lua_State* L) {
   return 0;
 }
 
-/// As float64, where whole numbers up to 2^53 are exact.
+/// As float64. Raises an error that names `where` for a whole number that it does not hold.
 template <typename T>
-Blob widened(const Blob& from, size_t count) {
+Blob widened(lua_State* L, const Blob& from, size_t count, const std::string& where) {
   Blob out = Blob::allocate(count * sizeof(double));
   for (size_t i = 0; i < count; ++i) {
     T value{};
     std::memcpy(&value, from.data() + i * sizeof(T), sizeof(T));
     const auto wide = static_cast<double>(value);
+    if (sizeof(T) == 8 && (std::fabs(wide) > kMaxWhole || static_cast<T>(wide) != value)) {
+      raise_error(
+          L, {Code::bad_data, where + ": element " + std::to_string(i + 1) + " is " + std::to_string(value) +
+                                  "; whole numbers beyond 2^53 do not fit into float64, the widest type of tensors"});
+    }
     std::memcpy(out.data() + i * sizeof(double), &wide, sizeof(double));
   }
   return out;
@@ -164,18 +170,10 @@ void push_array(lua_State* L, NpyArray array, const std::string& where) {
   switch (array.type) {
     case NpyType::f4:
     case NpyType::f8: value.bytes = std::move(array.data); break;
-    case NpyType::i4: value.bytes = widened<int32_t>(array.data, count); break;
-    case NpyType::i8: value.bytes = widened<int64_t>(array.data, count); break;
+    case NpyType::i4: value.bytes = widened<int32_t>(L, array.data, count, where); break;
+    case NpyType::i8: value.bytes = widened<int64_t>(L, array.data, count, where); break;
     case NpyType::u1: value.bytes = bytes_to_float(array.data); break;
   }
-  push_tensor(L, std::move(value));
-}
-
-void push_matrix(lua_State* L, FloatMatrix matrix, bool column) {
-  TensorValue value;
-  value.shape = {static_cast<int64_t>(matrix.rows)};
-  if (!column) value.shape.push_back(static_cast<int64_t>(matrix.cols));
-  value.bytes = std::move(matrix.data);
   push_tensor(L, std::move(value));
 }
 
@@ -239,15 +237,39 @@ int npz_save(lua_State* L) {
   return 0;
 }
 
-/// csv(path, delimiter, header, missing or nil) -> tensor, names or nil
+NpyType type_at(lua_State* L, int index, const char* function) {
+  return check_text(L, index, "dtype", function) == "float64" ? NpyType::f8 : NpyType::f4;
+}
+
+/// An array of names and numbers from 1.
+std::vector<CsvColumn> columns_at(lua_State* L, int index) {
+  std::vector<CsvColumn> columns;
+  const size_t count = lua_objlen(L, index);
+  for (size_t i = 1; i <= count; ++i) {
+    lua_rawgeti(L, index, static_cast<int>(i));
+    if (lua_type(L, -1) == LUA_TNUMBER) {
+      columns.emplace_back(static_cast<size_t>(lua_tonumber(L, -1)));
+    } else {
+      columns.emplace_back(std::string(check_text(L, -1, "columns", "data.csv")));
+    }
+    lua_pop(L, 1);
+  }
+  return columns;
+}
+
+/// csv(path, delimiter, header, missing or nil, dtype, skip, comment or "", columns) -> tensor, names or nil
 int load_csv(lua_State* L) {
   const fs::path path = check_path(L, 1, "data.csv");
   CsvOptions options;
   options.delimiter = check_text(L, 2, "delimiter", "data.csv").at(0);
   options.header = check_boolean(L, 3, "header", "data.csv");
-  if (!lua_isnil(L, 4)) options.missing = static_cast<float>(check_number(L, 4, "missing", "data.csv"));
+  if (!lua_isnil(L, 4)) options.missing = check_number(L, 4, "missing", "data.csv");
+  options.type = type_at(L, 5, "data.csv");
+  options.skip = static_cast<size_t>(check_integer(L, 6, "skip", "data.csv", 0, INT64_C(1) << 53));
+  if (const auto comment = check_text(L, 7, "comment", "data.csv"); !comment.empty()) options.comment = comment[0];
+  options.columns = columns_at(L, 8);
   CsvTable table = need(L, read_csv(path, options));
-  push_matrix(L, std::move(table.values), false);
+  push_array(L, std::move(table.values), path.string());
   if (!options.header) return 1;
   lua_createtable(L, static_cast<int>(table.names.size()), 0);
   for (size_t i = 0; i < table.names.size(); ++i) {
@@ -257,16 +279,23 @@ int load_csv(lua_State* L) {
   return 2;
 }
 
-/// libsvm(path, features, zero_based) -> tensor, tensor
+/// libsvm(path, features, zero_based, dtype, sparse) -> features, labels, width; with sparse columns and starts too
 int load_libsvm(lua_State* L) {
   const fs::path path = check_path(L, 1, "data.libsvm");
   LibsvmOptions options;
   options.features = static_cast<size_t>(check_integer(L, 2, "features", "data.libsvm", 0, INT32_MAX));
   options.zero_based = check_boolean(L, 3, "zero_based", "data.libsvm");
+  options.type = type_at(L, 4, "data.libsvm");
+  options.sparse = check_boolean(L, 5, "sparse", "data.libsvm");
+  options.max_bytes = cache_of(L).most_bytes();
   LibsvmData data = need(L, read_libsvm(path, options));
-  push_matrix(L, std::move(data.features), false);
-  push_matrix(L, std::move(data.labels), true);
-  return 2;
+  push_array(L, std::move(data.features), path.string());
+  push_array(L, std::move(data.labels), path.string());
+  lua_pushnumber(L, static_cast<lua_Number>(data.width));
+  if (!options.sparse) return 3;
+  push_array(L, std::move(data.columns), path.string());
+  push_array(L, std::move(data.starts), path.string());
+  return 5;
 }
 
 template <int (*F)(lua_State*)>

@@ -25,6 +25,11 @@ class DataCache {
   /// draw_mnist(seed, train, test).
   Result<std::shared_ptr<const Mnist>> digits(uint64_t seed, size_t train, size_t test);
 
+  /// What one node may take for a file that its text tells nothing about: LibsvmOptions::max_bytes. Set before there
+  /// are nodes.
+  void limit(size_t bytes) noexcept { most_bytes_ = bytes; }
+  size_t most_bytes() const noexcept { return most_bytes_; }
+
  private:
   struct Entry {
     std::mutex loading;
@@ -33,6 +38,7 @@ class DataCache {
 
   Result<std::shared_ptr<const Mnist>> get(const std::string& key, const std::function<Result<Mnist>()>& load);
 
+  size_t most_bytes_ = size_t{16} << 30;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>> entries_;  // shared: an entry outlives the lookup that is loading it
 };

@@ -4,39 +4,54 @@
 #include <charconv>
 #include <cstring>
 
+#include "host/data/text_number.hpp"
+
 namespace actorhost {
 
 namespace {
 
-struct Cell {
-  uint32_t column;
-  float value;
-};
+template <typename T>
+NpyArray array_of(NpyType type, const std::vector<T>& values) {
+  return {type, {values.size()}, Blob::copy_of(values.data(), values.size() * sizeof(T))};
+}
 
+template <typename T>
 class LibsvmParser {
  public:
-  LibsvmParser(const std::filesystem::path& path, const LibsvmOptions& options, std::string_view text)
-      : path_(path.string()), options_(options), left_(text) {}
+  LibsvmParser(const std::filesystem::path& path, const LibsvmOptions& options)
+      : path_(path.string()), options_(options) {}
 
-  Result<LibsvmData> parse() {
-    while (!left_.empty()) {
-      const size_t end = std::min(left_.find('\n'), left_.size());
-      std::string_view line = left_.substr(0, end);
-      left_.remove_prefix(std::min(end + 1, left_.size()));
+  /// Reads lines of `text`, which begins with one: all whole ones, with `last` also the rest. What is left of it.
+  Result<std::string_view> read(std::string_view text, bool last) {
+    while (!text.empty()) {
+      const size_t end = text.find('\n');
+      if (end == std::string_view::npos && !last) break;
+      std::string_view line = text.substr(0, end);
+      text.remove_prefix(std::min(line.size() + 1, text.size()));
       ++line_;
       start_ = line.data();
       line = line.substr(0, line.find('#'));
       if (line.ends_with('\r')) line.remove_suffix(1);
       AH_TRY(row(line));
     }
-    row_ends_.push_back(cells_.size());
-    return dense();
+    AH_TRY(check_room(kept() + text.size(), "what is read so far needs"));
+    return text;
+  }
+
+  Result<LibsvmData> finish() {
+    starts_.push_back(values_.size());
+    LibsvmData out;
+    out.rows = labels_.size();
+    out.width = options_.features != 0 ? options_.features : width_;
+    AH_TRY(options_.sparse ? sparse(out) : dense(out));
+    out.labels = array_of(options_.type, labels_);
+    return out;
   }
 
  private:
   Error bad(std::string_view at, const std::string& what) const {
     return {Code::bad_data, path_ + ", line " + std::to_string(line_) + ", column " +
-                                std::to_string(at.data() - start_ + 1) + ": " + quoted_text(at) + " " + what};
+                                std::to_string(at.data() - start_ + 1) + ": " + what};
   }
 
   static bool next_word(std::string_view& line, std::string_view& word) {
@@ -47,12 +62,19 @@ class LibsvmParser {
     return !word.empty();
   }
 
+  Status number(std::string_view word, std::string_view text, const char* otherwise, T& value) const {
+    const NumberFault fault = parse_number(text, value);
+    if (fault == NumberFault::none) return {};
+    return bad(word,
+               fault == NumberFault::no_number ? quoted_text(word) + otherwise : number_fault_text<T>(text, fault));
+  }
+
   Status row(std::string_view line) {
     std::string_view word;
     if (!next_word(line, word)) return {};
-    float label = 0;
-    if (parse_float(word, label) != NumberFault::none) return bad(word, "is not a label (a number)");
-    if (!labels_.empty()) row_ends_.push_back(cells_.size());
+    T label = 0;
+    AH_TRY(number(word, word, " is not a label (a number)", label));
+    starts_.push_back(values_.size());
     labels_.push_back(label);
     next_index_ = options_.zero_based ? 0 : 1;
     while (next_word(line, word)) {
@@ -63,67 +85,118 @@ class LibsvmParser {
 
   Status cell(std::string_view word) {
     const size_t colon = word.find(':');
-    if (colon == std::string_view::npos) return bad(word, "is not INDEX:VALUE");
+    if (colon == std::string_view::npos) return bad(word, quoted_text(word) + " is not INDEX:VALUE");
     uint32_t index = 0;
     const char* colon_at = word.data() + colon;
     const auto [end, error] = std::from_chars(word.data(), colon_at, index);
-    if (error != std::errc() || end != colon_at) return bad(word, "has no index (a whole number) before ':'");
+    if (error != std::errc() || end != colon_at) {
+      return bad(word, quoted_text(word) + " has no index (a whole number) before ':'");
+    }
     if (index < next_index_) {
       return bad(word,
-                 "has an index below " + std::to_string(next_index_) +
+                 quoted_text(word) + " has an index below " + std::to_string(next_index_) +
                      (next_index_ <= 1 ? "; the option `zero_based` tells where they start" : ": they must rise"));
     }
     next_index_ = uint64_t{index} + 1;
     const uint32_t column = options_.zero_based ? index : index - 1;
     if (options_.features != 0 && column >= options_.features) {
-      return bad(word, "has an index beyond the " + std::to_string(options_.features) + " features asked for");
+      return bad(word, quoted_text(word) + " has an index beyond the " + std::to_string(options_.features) +
+                           " features asked for");
     }
-    float value = 0;
-    if (parse_float(word.substr(colon + 1), value) != NumberFault::none) return bad(word, "has no number after ':'");
-    columns_ = std::max(columns_, size_t{column} + 1);
-    cells_.push_back({column, value});
+    T value = 0;
+    AH_TRY(number(word, word.substr(colon + 1), " has no number after ':'", value));
+    width_ = std::max(width_, size_t{column} + 1);
+    columns_.push_back(column);
+    values_.push_back(value);
     return {};
   }
 
-  Result<LibsvmData> dense() const {
-    LibsvmData out;
-    const size_t cols = options_.features != 0 ? options_.features : columns_;
+  /// Bytes of what is read so far.
+  size_t kept() const {
+    return labels_.size() * (sizeof(T) + sizeof(size_t)) + values_.size() * (sizeof(T) + sizeof(uint32_t));
+  }
+
+  Status check_room(size_t bytes, const std::string& what) const {
+    if (bytes <= options_.max_bytes) return {};
+    return Error{Code::bad_data, path_ + ": " + what + " more than the " + std::to_string(options_.max_bytes) +
+                                     " bytes that a node may use (--memory)"};
+  }
+
+  Status dense(LibsvmData& out) const {
     size_t bytes = 0;
-    if (__builtin_mul_overflow(labels_.size(), cols, &bytes) || __builtin_mul_overflow(bytes, sizeof(float), &bytes) ||
-        bytes > options_.max_bytes) {
-      return Error{Code::bad_data, path_ + ": " + std::to_string(labels_.size()) + " rows of " + std::to_string(cols) +
-                                       " features need more than the " + std::to_string(options_.max_bytes) +
-                                       " bytes that are allowed (max_bytes)"};
+    size_t all = 0;
+    if (__builtin_mul_overflow(out.rows, out.width, &bytes) || __builtin_mul_overflow(bytes, sizeof(T), &bytes) ||
+        __builtin_add_overflow(bytes, kept(), &all)) {
+      all = bytes = SIZE_MAX;
     }
-    out.labels = {labels_.size(), 1, Blob::copy_of(labels_.data(), labels_.size() * sizeof(float))};
-    out.features = {labels_.size(), cols, Blob::allocate(bytes)};
+    AH_TRY(check_room(all, std::to_string(out.rows) + " rows of " + std::to_string(out.width) +
+                               " features (sparse = true keeps only those that the file has) need"));
+    out.features = {options_.type, {out.rows, out.width}, Blob::allocate(bytes)};
     if (bytes != 0) std::memset(out.features.data.data(), 0, bytes);
+    T* values = reinterpret_cast<T*>(out.features.data.data());
     size_t cell = 0;
-    for (size_t row = 0; row < labels_.size(); ++row) {
-      float* values = out.features.values() + row * cols;
-      for (; cell < row_ends_[row]; ++cell) values[cells_[cell].column] = cells_[cell].value;
+    for (size_t row = 0; row < out.rows; ++row, values += out.width) {
+      for (; cell < starts_[row + 1]; ++cell) values[columns_[cell]] = values_[cell];
     }
+    return {};
+  }
+
+  Status sparse(LibsvmData& out) const {
+    const size_t bytes = values_.size() * (sizeof(T) + sizeof(double)) + starts_.size() * sizeof(double);
+    AH_TRY(check_room(kept() + bytes,
+                      std::to_string(values_.size()) + " values in " + std::to_string(out.rows) + " rows need"));
+    out.features = array_of(options_.type, values_);
+    out.columns = positions(columns_);
+    out.starts = positions(starts_);
+    return {};
+  }
+
+  template <typename I>
+  static NpyArray positions(const std::vector<I>& from_0) {
+    NpyArray out{NpyType::f8, {from_0.size()}, Blob::allocate(from_0.size() * sizeof(double))};
+    auto* to = reinterpret_cast<double*>(out.data.data());
+    for (size_t i = 0; i < from_0.size(); ++i) to[i] = static_cast<double>(from_0[i] + 1);
     return out;
   }
 
-  std::string path_;
+  const std::string path_;
   const LibsvmOptions& options_;
-  std::string_view left_;
   const char* start_ = nullptr;  // of the current line
   size_t line_ = 0;
-  size_t columns_ = 0;
+  size_t width_ = 0;
   uint64_t next_index_ = 0;
-  std::vector<float> labels_;
-  std::vector<Cell> cells_;
-  std::vector<size_t> row_ends_;
+  std::vector<T> labels_;
+  std::vector<size_t> starts_;  // of rows in the two that follow
+  std::vector<uint32_t> columns_;
+  std::vector<T> values_;
 };
+
+template <typename T>
+Result<LibsvmData> read_from(ByteSource& source, const std::filesystem::path& path, const LibsvmOptions& options) {
+  constexpr size_t kPiece = size_t{1} << 18;
+  LibsvmParser<T> parser(path, options);
+  std::string text;
+  for (bool last = false; !last;) {
+    const size_t rest = text.size();
+    text.resize(rest + kPiece + rest);  // a line that is longer than a piece is not looked through once for each
+    auto got = read_fully(source, std::as_writable_bytes(std::span(text).subspan(rest)));
+    if (!got) return std::move(got).error();
+    last = *got < text.size() - rest;
+    text.resize(rest + *got);
+    auto left = parser.read(text, last);
+    if (!left) return std::move(left).error();
+    text.erase(0, text.size() - left->size());
+  }
+  return parser.finish();
+}
 
 }  // namespace
 
 Result<LibsvmData> read_libsvm(const std::filesystem::path& path, const LibsvmOptions& options) {
-  auto file = read_file(path, options.read);
-  if (!file) return std::move(file).error();
-  return LibsvmParser(path, options, file->view()).parse();
+  auto source = open_source(path, options.read);
+  if (!source) return std::move(source).error();
+  if (options.type == NpyType::f8) return read_from<double>(**source, path, options);
+  return read_from<float>(**source, path, options);
 }
 
 }  // namespace actorhost

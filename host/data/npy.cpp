@@ -5,6 +5,7 @@
 #include <new>
 
 #include "host/data/files.hpp"
+#include "host/data/npy_convert.hpp"
 #include "host/data/npy_header.hpp"
 #include "host/data/plain_source.hpp"
 
@@ -33,7 +34,7 @@ Status read_part(ByteSource& source, void* out, size_t size, const std::string& 
 
 /// Bytes of an array of this shape; false when no machine could hold it.
 bool checked_bytes(const NpyHeader& header, uint64_t& bytes) {
-  uint64_t all = npy_item_bytes(header.type);  // with zero dimensions left out, so that no later product overflows
+  uint64_t all = header.stored.bytes;  // with zero dimensions left out, so that no later product overflows
   bool is_empty = false;
   for (size_t dim : header.shape) {
     if (dim == 0) {
@@ -127,18 +128,18 @@ Result<NpyArray> decode_npy(ByteSource& source, const std::string& where, uint64
                "truncated data: the shape needs " + std::to_string(bytes) + " bytes, at most " + std::to_string(left) +
                    " are there");
   }
-  NpyArray array{header.type, std::move(header.shape), {}};
+  Blob data;
   try {
-    array.data = Blob::allocate(bytes);
+    data = Blob::allocate(bytes);
   } catch (const std::bad_alloc&) {
     return bad(where, *data_at, "no memory for " + std::to_string(bytes) + " bytes");
   }
-  AH_TRY(read_part(source, array.data.data(), bytes, where, *data_at, "data"));
+  AH_TRY(read_part(source, data.data(), bytes, where, *data_at, "data"));
   std::byte extra{};
   auto more = source.read({&extra, 1});
   if (!more) return std::move(more).error();
   if (*more != 0) return bad(where, *data_at + bytes, "bytes follow the end of the array");
-  return array;
+  return from_stored(header, std::move(data), where);
 }
 
 Result<NpyArray> read_npy(const std::filesystem::path& path) {

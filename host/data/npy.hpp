@@ -1,5 +1,6 @@
 #pragma once
-// Arrays in NumPy's .npy format, versions 1 to 3: little-endian, C order, the five element types below.
+// Arrays in NumPy's .npy format, versions 1 to 3. Written are the five element types below, little-endian in C order;
+// what is read in another type, byte or element order becomes the first of them that holds it (npy_convert.hpp).
 //
 //   npy    = "\x93NUMPY" major:u8 minor:u8 length:(u16 if major = 1, else u32) header data
 //   header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }" spaces "\n"
@@ -52,7 +53,7 @@ std::string npy_header(NpyType type, const std::vector<size_t>& shape);
 
 /// Decodes one array that must end where `source` ends. `where` opens every message ("FILE" or "FILE: array
 /// 'w'"); `available` is the most bytes that `source` can hold. Code::bad_data with the offset, or the
-/// source's error.
+/// source's error. A number that fits none of the types, a uint64 beyond int64, is bad_data too.
 Result<NpyArray> decode_npy(ByteSource& source, const std::string& where, uint64_t available);
 
 Result<NpyArray> read_npy(const std::filesystem::path& path);

@@ -1,6 +1,6 @@
 #include "host/data/npy_header.hpp"
 
-#include <array>
+#include <algorithm>
 #include <charconv>
 
 namespace actorhost {
@@ -44,25 +44,26 @@ class HeaderParser {
   }
 
   bool descr() {
-    if (!peek('\'') && !peek('"')) return fail("structured types are not read; use f4, f8, i4, i8 or u1");
+    if (!peek('\'') && !peek('"')) return fail("structured types are not read");
     std::string_view name;
     if (!quoted(name)) return false;
-    if (name == "<u1") name = "|u1";
-    for (NpyType type : {NpyType::f4, NpyType::f8, NpyType::i4, NpyType::i8, NpyType::u1}) {
-      if (name == npy_descr(type)) {
-        header_.type = type;
-        return true;
-      }
-    }
     if (name.find('O') != std::string_view::npos) return fail("arrays of Python objects are not read");
-    return fail("element type '" + std::string(name) + "' is not read; use '<f4', '<f8', '<i4', '<i8' or '|u1'");
+    constexpr std::string_view kKnown[] = {"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"};
+    const std::string_view type = name.substr(std::min<size_t>(name.size(), 1));
+    if (name.find_first_of("<>|=") == 0 && std::find(std::begin(kKnown), std::end(kKnown), type) != std::end(kKnown)) {
+      header_.stored = {type[0], static_cast<uint8_t>(type[1] - '0'), name[0] == '>'};
+      return true;
+    }
+    return fail("element type '" + std::string(name) +
+                "' is not read; bool, int8 to int64, uint8 to uint64 and float16 to "
+                "float64 are");
   }
 
   bool order() {
     skip_space();
     if (word("False")) return true;
-    if (word("True")) return fail("Fortran order is not read; save numpy.ascontiguousarray(a)");
-    return fail("True or False expected");
+    header_.fortran = word("True");
+    return header_.fortran || fail("True or False expected");
   }
 
   bool shape() {

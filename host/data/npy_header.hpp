@@ -10,8 +10,16 @@
 
 namespace actorhost {
 
+/// How a file holds elements: NumPy's letter (b, i, u or f), bytes, byte order.
+struct NpyStored {
+  char kind = 'f';
+  uint8_t bytes = 4;
+  bool swapped = false;  // big-endian
+};
+
 struct NpyHeader {
-  NpyType type = NpyType::f4;
+  NpyStored stored;
+  bool fortran = false;  // the first dimension is the fastest
   std::vector<size_t> shape;
 };
 

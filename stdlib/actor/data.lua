@@ -128,15 +128,43 @@ local function batch_of_tensor(source, positions, out)
   return out
 end
 
+---Sparse rows: only the values that a file has. `data.batch` makes some of them dense.
+---@class actor.data.Sparse
+---@field n integer rows
+---@field width integer columns of a dense row
+---@field starts actor.Tensor float64 {n + 1}: row r has the values starts[r] .. starts[r + 1] - 1
+---@field columns actor.Tensor float64: the column of each value, from 1, rising within a row
+---@field values actor.Tensor float32 or float64
+local Sparse = {}
+Sparse.__index = Sparse
+Sparse.__tostring = function(rows) return ("sparse(%d x %d, %d values)"):format(rows.n, rows.width, rows.values.size) end
+
+-- Some sparse rows as a dense tensor.
+local function batch_of_sparse(source, positions, out)
+  local shape, dtype, width = { positions.n, source.width }, source.values.type_, source.width
+  if out then check_out(out, shape, dtype) else out = base.allocate(shape, dtype, "data.batch") end
+  base.api.fill(out, 0)
+  local starts, columns = source.starts.f64_, source.columns.f64_
+  local values = dtype == 0 and source.values.f32_ or source.values.f64_
+  local to = dtype == 0 and out.f32_ or out.f64_
+  for i = 0, positions.n - 1 do
+    local row = positions.index[i]
+    if row < 1 or row > source.n then outside(positions, i + 1, source.n) end
+    for cell = starts[row - 1] - 1, starts[row] - 2 do to[i * width + columns[cell] - 1] = values[cell] end
+  end
+  return out
+end
+
 ---The rows at some positions, as a new tensor or into `out`. Of images: {count, width}, 0..1. Of labels: {count}, classes.
----Of a tensor: its rows, with its other dimensions.
----@param source actor.data.Rows|actor.Tensor
+---Of a tensor: its rows, with its other dimensions. Of sparse rows: dense ones.
+---@param source actor.data.Rows|actor.data.Sparse|actor.Tensor
 ---@param positions integer[]|actor.data.Positions in any order, repeated ones too
 ---@param out? actor.Tensor of the result's shape, contiguous; float32, or the tensor's type
 ---@return actor.Tensor
 function M.batch(source, positions, out)
   if not istype(Positions, positions) then positions = as_positions(positions) end
   if not istype(Rows, source) then
+    if getmetatable(source) == Sparse then return batch_of_sparse(source, positions, out) end
     if not base.is_tensor(source) then check.wrong("source", "data.batch", "rows or a tensor", source) end
     return batch_of_tensor(source, positions, out)
   end
@@ -206,37 +234,73 @@ function M.idx(path)
   return c.idx(path)
 end
 
----A table of numbers as a float32 tensor {rows, columns}.
+local function dtype_of(options, fn)
+  local name = options.dtype or "float32"
+  check.one_of(name, { "float32", "float64" }, "dtype", fn)
+  return name
+end
+
+local csv_options = {
+  delimiter = "string?", header = "boolean?", missing = "number?", dtype = "string?", skip = "number?", comment = "string?",
+  columns = "table?",
+}
+
+local function check_columns(columns)
+  for i = 1, #columns do
+    local column = columns[i]
+    if type(column) ~= "string" then check.integer(column, ("columns[%d]"):format(i), "data.csv", 1, 2 ^ 31 - 1) end
+  end
+  if #columns == 0 then check.fail("bad argument 'columns' to data.csv: expected names or numbers of columns, got none") end
+end
+
+---A table of numbers as a tensor {rows, columns}. A number that is written out keeps the digits before its point, or it
+---is an error that names line and column: a time stamp in float32 asks for `dtype = "float64"`. Fields in quotes may
+---hold delimiters and ends of lines (what `save` writes); a delimiter at the end of a line is not a further field.
 ---@param path string plain or compressed
----@param options? {delimiter?: string, header?: boolean, missing?: number} `delimiter` default ",", " " for any blanks;
----  `missing`: the value of empty fields, which are errors without it
+---@param options? {dtype?: "float32"|"float64", columns?: (integer|string)[], header?: boolean, delimiter?: string,
+---  missing?: number, skip?: integer, comment?: string} `dtype` default "float32"; `columns`: the columns to read, by
+---  number from 1 or by name, in that order (the others may hold any text); `header`: the first line has names;
+---  `delimiter` default ",", " " for any blanks; `missing`: the value of empty fields, which are errors without it;
+---  `skip`: lines before the header or the first row; `comment`: the character that begins one
 ---@return actor.Tensor values
----@return string[]|nil names of the columns, with `header`
+---@return string[]|nil names of the columns that are read, with `header`
 function M.csv(path, options)
   local fn = "data.csv"
   check.arg(path, "string", "path", fn)
   options = options or {}
-  check.options(options, { delimiter = "string?", header = "boolean?", missing = "number?" }, fn)
-  local delimiter = options.delimiter or ","
+  check.options(options, csv_options, fn)
+  local delimiter, comment, skip = options.delimiter or ",", options.comment or "", options.skip or 0
   if #delimiter ~= 1 then check.wrong("delimiter", fn, "one character", delimiter) end
-  return c.csv(path, delimiter, options.header or false, options.missing)
+  if options.comment and #comment ~= 1 then check.wrong("comment", fn, "one character", comment) end
+  check.integer(skip, "skip", fn, 0, 2 ^ 53)
+  if options.columns then check_columns(options.columns) end
+  return c.csv(path, delimiter, options.header or false, options.missing, dtype_of(options, fn), skip, comment,
+    options.columns or {})
 end
 
----Sparse labelled rows in LIBSVM's format, made dense.
+---Labelled rows in LIBSVM's format. Numbers as in `data.csv`. More than a node's part of `--memory` is an error.
 ---@param path string plain or compressed
----@param options? {features?: integer, zero_based?: boolean} `features`: columns, default as many as occur
----@return actor.Tensor features float32 {n, features}
----@return actor.Tensor labels float32 {n}
+---@param options? {dtype?: "float32"|"float64", features?: integer, zero_based?: boolean, sparse?: boolean} `features`:
+---  columns, default as many as occur; `sparse`: no dense matrix but sparse rows, for `data.batch`
+---@return actor.Tensor|actor.data.Sparse features {n, features}
+---@return actor.Tensor labels {n}
 function M.libsvm(path, options)
   local fn = "data.libsvm"
   check.arg(path, "string", "path", fn)
   options = options or {}
-  check.options(options, { features = "number?", zero_based = "boolean?" }, fn)
+  check.options(options, {
+    dtype = "string?", features = "number?", zero_based = "boolean?", sparse = "boolean?",
+  }, fn)
   check.integer(options.features or 0, "features", fn, 0, 2 ^ 31 - 1)
-  return c.libsvm(path, options.features or 0, options.zero_based or false)
+  local values, labels, width, columns, starts =
+    c.libsvm(path, options.features or 0, options.zero_based or false, dtype_of(options, fn), options.sparse or false)
+  if not options.sparse then return values, labels end
+  local rows = { n = labels.size, width = width, starts = starts, columns = columns, values = values }
+  return setmetatable(rows, Sparse), labels
 end
 
----One array in NumPy's format. float32 and float64 come as they are, bytes as float32, other integers as float64.
+---One array in NumPy's format, in any byte and element order. float32 and float64 come as they are, float16, bool and
+---uint8 as float32, other integers as float64; one beyond 2^53 that float64 does not hold is an error.
 M.npy = {}
 
 ---@param path string

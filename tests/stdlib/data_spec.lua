@@ -136,6 +136,57 @@ test("CSV files become tensors, with names where there is a header", function()
   raises(function() data.csv() end, "bad argument 'path' to data.csv: expected string, got nil")
 end)
 
+test("time stamps in a table are float64 or refused, and columns are chosen by name", function()
+  with_file('# made\n"when, exactly",who,x,\n1700000037,ann,0.5,\n', function(path)
+    local t, names = data.csv(path, { header = true, comment = "#", columns = { "x", "when, exactly" }, dtype = "float64" })
+    equal(names, { "x", "when, exactly" })
+    equal(t.dtype, "float64")
+    equal(values(t), { 0.5, 1700000037 })
+    equal(values(data.csv(path, { skip = 2, columns = { 3 } })), { 0.5 })
+    raises(function() data.csv(path, { skip = 2, columns = { 1, 3 } }) end,
+      escaped(path) .. ", line 3, column 1: '1700000037' would become 1700000000 in float32; ask for dtype = \"float64\"")
+    raises(function() data.csv(path, { dtype = "int64" }) end,
+      "data_spec.lua:%d+: bad argument 'dtype' to data.csv: expected one of 'float32', 'float64', got 'int64'")
+    raises(function() data.csv(path, { columns = {} }) end, "bad argument 'columns' to data.csv: expected names or numbers")
+    raises(function() data.csv(path, { columns = { 0 } }) end, "bad argument 'columns%[1%]' to data.csv: expected an integer")
+    raises(function() data.csv(path, { comment = "//" }) end, "bad argument 'comment' to data.csv: expected one character")
+    raises(function() data.csv(path, { skip = -1 }) end, "bad argument 'skip' to data.csv: expected an integer")
+    raises(function() data.csv(path, { header = true, comment = "#", columns = { "y" } }) end,
+      "data_spec.lua:%d+: .*`columns` has 'y', which is not in the header %('when, exactly', 'who', 'x'%)")
+  end)
+  with_file("1 1:1700000037\n", function(path)
+    raises(function() data.libsvm(path) end, "line 1, column 3: '1700000037' would become 1700000000 in float32")
+    equal(data.libsvm(path, { dtype = "float64" })[1][1], 1700000037)
+  end)
+end)
+
+test("sparse LIBSVM rows become dense batch by batch", function()
+  with_file("1 1:0.5 3:2\n-1\n2 2:4\n", function(path)
+    for _, dtype in ipairs({ "float32", "float64" }) do
+      local x, y = data.libsvm(path, { sparse = true, dtype = dtype })
+      equal({ x.n, x.width, tostring(x) }, { 3, 3, "sparse(3 x 3, 3 values)" })
+      equal(values(y), { 1, -1, 2 })
+      equal({ values(x.starts), values(x.columns), values(x.values) }, { { 1, 3, 3, 4 }, { 1, 3, 2 }, { 0.5, 2, 4 } })
+      local rows = data.batch(x, { 3, 1, 2 })
+      equal({ rows.shape, rows.dtype, values(rows) }, { { 3, 3 }, dtype, { 0, 4, 0, 0.5, 0, 2, 0, 0, 0 } })
+      data.batch(x, data.range(1, 1), rows:narrow(1, 2, 1))
+      equal(values(rows), { 0, 4, 0, 0.5, 0, 2, 0, 0, 0 })
+      raises(function() data.batch(x, { 1, 4 }) end, "data_spec.lua:%d+: .*position 4 at index 2 is outside 1 .. 3")
+    end
+    equal(data.libsvm(path, { sparse = true, features = 9 }).width, 9)
+  end)
+end)
+
+test("an npy file with a whole number that no tensor holds is refused", function()
+  local head = "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }"
+  local bytes = "\147NUMPY\1\0" .. string.char(#head, 0) .. head
+  with_file(bytes .. ("\255"):rep(8) .. "\0\0\0\0\0\0\32\0", function(path) equal(values(data.npy.load(path)), { -1, 2 ^ 53 }) end)
+  with_file(bytes .. ("\0"):rep(8) .. "\1\0\0\0\0\0\32\0", function(path)
+    raises(function() data.npy.load(path) end, "data_spec.lua:%d+: " .. escaped(path)
+      .. ": element 2 is 9007199254740993; whole numbers beyond 2%^53 do not fit into float64")
+  end)
+end)
+
 test("LIBSVM files become dense features and labels", function()
   with_file("1 1:0.5 3:2\n-1 2:4\n", function(path)
     local x, y = data.libsvm(path)

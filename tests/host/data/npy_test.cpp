@@ -1,7 +1,9 @@
 #include "host/data/npy.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include <catch2/catch.hpp>
@@ -83,6 +85,55 @@ TEST_CASE("headers of versions 2 and 3 and in another layout are read") {
   }
 }
 
+TEST_CASE("arrays of other types, byte orders and element orders become the first type that holds them") {
+  const Scratch scratch;
+  const auto read = [&](const std::string& descr, const std::string& order, const std::string& shape,
+                        const std::string& data) {
+    auto array = read_npy(scratch.file(
+        "a.npy",
+        npy_file("{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }", data)));
+    REQUIRE(array.ok());
+    return *array;
+  };
+  const auto values = [](const NpyArray& array, auto zero) {
+    const auto* first = reinterpret_cast<const decltype(zero)*>(array.data.data());
+    return std::vector<decltype(zero)>(first, first + array.view().elements());
+  };
+  const auto flags = read("|b1", "False", "(3,)", std::string("\1\0\1", 3));
+  CHECK(flags.type == NpyType::u1);
+  CHECK(values(flags, uint8_t{}) == std::vector<uint8_t>{1, 0, 1});
+  const std::string halves("\x00\x3c\x00\xc0\xff\x7b\x01\x00\x00\x80\x00\x7c", 12);
+  const auto floats = values(read("<f2", "False", "(6,)", halves), float{});
+  CHECK(floats == std::vector<float>{1, -2, 65504, 0x1p-24F, -0.0F, std::numeric_limits<float>::infinity()});
+  CHECK(std::signbit(floats[4]));
+  CHECK(std::isnan(values(read(">f2", "False", "(1,)", "\x7e\x01"), float{})[0]));
+  CHECK(values(read("|i1", "False", "(2,)", "\xff\x7f"), int32_t{}) == std::vector<int32_t>{-1, 127});
+  CHECK(values(read("<u2", "False", "(1,)", "\xff\xff"), int32_t{}) == std::vector<int32_t>{65535});
+  CHECK(values(read(">i2", "False", "(1,)", "\xff\xfe"), int32_t{}) == std::vector<int32_t>{-2});
+  CHECK(values(read(">u4", "False", "(1,)", "\xff\xff\xff\xfe"), int64_t{}) == std::vector<int64_t>{4294967294});
+  CHECK(values(read(">f4", "False", "(2,)", std::string("\x3f\x80\0\0\x40\0\0\0", 8)), float{}) ==
+        std::vector<float>{1, 2});
+  CHECK(values(read(">u8", "False", "()", std::string("\0\0\0\0\0\0\1\0", 8)), int64_t{}) == std::vector<int64_t>{256});
+  CHECK(contains(
+      failure_of(scratch, npy_file("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", std::string(8, '\xff')))
+          .message,
+      "a uint64 of 2^63 or more"));
+
+  CHECK(values(read("|u1", "True", "(2, 3)", "adbecf"), char{}) == std::vector<char>{'a', 'b', 'c', 'd', 'e', 'f'});
+  CHECK(values(read("|u1", "True", "(3,)", "abc"), char{}) == std::vector<char>{'a', 'b', 'c'});
+  CHECK(read("<f8", "True", "(0, 3)", "").shape == std::vector<size_t>{0, 3});
+  const std::vector<size_t> shape = {70, 3, 2, 130};
+  std::string data;
+  std::vector<uint16_t> expected(70 * 3 * 2 * 130);
+  for (size_t place = 0; place < expected.size(); ++place) {  // the first dimension is the fastest
+    const size_t i = place % 70, j = place / 70 % 3, k = place / 210 % 2, l = place / 420;
+    data.append({static_cast<char>(place & 255), static_cast<char>(place >> 8)});
+    expected[((i * 3 + j) * 2 + k) * 130 + l] = static_cast<uint16_t>(place);
+  }
+  const auto turned = values(read("<u2", "True", "(70, 3, 2, 130)", data), int32_t{});
+  CHECK(std::equal(turned.begin(), turned.end(), expected.begin(), expected.end()));
+}
+
 TEST_CASE("an .npy file that lies is refused with file, offset and reason") {
   const Scratch scratch;
   struct Case {
@@ -90,9 +141,10 @@ TEST_CASE("an .npy file that lies is refused with file, offset and reason") {
     std::string says;
   };
   const std::vector<Case> cases = {
-      {"{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", "byte 48: Fortran order"},
+      {"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,), }", "byte 44: True or False expected"},
       {"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "Python objects"},
-      {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "element type '>f4' is not read"},
+      {"{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", "element type '<c8' is not read; bool, int8"},
+      {"{'descr': '<u4', 'fortran_order': True, 'shape': (2,), }", "needs 8 bytes, at most 4"},
       {"{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }", "structured types"},
       {"{'descr': '<f4', 'fortran_order': False, }", "'shape' is missing"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'shape': (1,)}", "given twice"},

@@ -5,6 +5,7 @@
 
 #include "host/data/csv.hpp"
 #include "host/data/libsvm.hpp"
+#include "host/data/text_number.hpp"
 #include "tests/host/data/packed.hpp"
 #include "tests/host/data/scratch.hpp"
 
@@ -12,7 +13,11 @@ using namespace actorhost;
 
 namespace {
 
-std::vector<float> values_of(const FloatMatrix& m) { return {m.values(), m.values() + m.rows * m.cols}; }
+template <typename T = float>
+std::vector<T> values_of(const NpyArray& array) {
+  const auto* values = reinterpret_cast<const T*>(array.data.data());
+  return {values, values + array.view().elements()};
+}
 
 std::string csv_failure(const Scratch& scratch, const std::string& text, const CsvOptions& options = {}) {
   auto read = read_csv(scratch.file("t.csv", text), options);
@@ -33,13 +38,12 @@ std::string svm_failure(const Scratch& scratch, const std::string& text, const L
 TEST_CASE("numbers are read as the nearest float32 in every notation") {
   const auto parse = [](const char* text) {
     float value = -77;
-    CHECK(parse_float(text, value) == NumberFault::none);
+    CHECK(parse_number(text, value) == NumberFault::none);
     return value;
   };
   CHECK(parse("1") == 1);
   CHECK(parse("+2.5") == 2.5F);
   CHECK(parse("-1e-3") == -1e-3F);
-  CHECK(parse("16777217") == 16777216);
   CHECK(parse("1e-60") == 0);
   CHECK(parse("1e-400") == 0);
   CHECK(parse("1e-40") == 1e-40F);
@@ -48,10 +52,52 @@ TEST_CASE("numbers are read as the nearest float32 in every notation") {
   float value = 0;
   for (const char* text : {"", "+", "-", "1x", "0x10", "1 2", "+-1", "e5", "--1"}) {
     INFO(text);
-    CHECK(parse_float(text, value) == NumberFault::no_number);
+    CHECK(parse_number(text, value) == NumberFault::no_number);
   }
-  CHECK(parse_float("1e39", value) == NumberFault::too_large);
-  CHECK(parse_float("-1e400", value) == NumberFault::too_large);
+  CHECK(parse_number("1e39", value) == NumberFault::too_large);
+  CHECK(parse_number("-1e400", value) == NumberFault::too_large);
+}
+
+TEST_CASE("a number that is written out keeps the digits before its point or is not read") {
+  const auto fault = [](const char* text) {
+    float value = 0;
+    return parse_number(text, value);
+  };
+  for (const char* text :
+       {"16777216", "-016777218", "1700000000", "16777216.9", "1.7000000371e9", "0.1", "6.02214076e23"}) {
+    INFO(text);
+    CHECK(fault(text) == NumberFault::none);
+  }
+  for (const char* text : {"16777217", "-16777217", "+0016777217.0", "1700000037", "1700000037.25"}) {
+    INFO(text);
+    CHECK(fault(text) == NumberFault::inexact);
+  }
+  double wide = 0;
+  CHECK(parse_number("1700000037.25", wide) == NumberFault::none);
+  CHECK(wide == 1700000037.25);
+  CHECK(parse_number("9007199254740993", wide) == NumberFault::inexact);
+  CHECK(parse_number("100000000000000000000000", wide) == NumberFault::inexact);
+  CHECK(parse_number("147573952589676412928", wide) == NumberFault::none);  // 2^67
+}
+
+TEST_CASE("a time stamp is read as float64 or refused with its place") {
+  const Scratch scratch;
+  CHECK(csv_failure(scratch, "1,2\n3,1700000037\n") ==
+        ", line 2, column 2: '1700000037' would become 1700000000 in float32; ask for dtype = \"float64\"; `columns` "
+        "reads "
+        "some columns only");
+  auto csv = read_csv(scratch.file("t.csv", "1,1700000037\n"), {.type = NpyType::f8});
+  REQUIRE(csv.ok());
+  CHECK(values_of<double>(csv->values) == std::vector<double>{1, 1700000037});
+  CHECK(contains(csv_failure(scratch, "9007199254740993\n", {.type = NpyType::f8}),
+                 "'9007199254740993' would become 9007199254740992 in float64;"));
+  CHECK(svm_failure(scratch, "1 1:2\n1700000037 1:3\n") ==
+        ", line 2, column 1: '1700000037' would become 1700000000 in float32; ask for dtype = \"float64\"");
+  CHECK(contains(svm_failure(scratch, "1 1:2 4:16777217\n"), ", line 1, column 7: '16777217' would become 16777216"));
+  auto svm = read_libsvm(scratch.file("t.svm", "16777217 2:1700000037\n"), {.type = NpyType::f8});
+  REQUIRE(svm.ok());
+  CHECK(values_of<double>(svm->features) == std::vector<double>{0, 1700000037});
+  CHECK(values_of<double>(svm->labels) == std::vector<double>{16777217});
 }
 
 TEST_CASE("a CSV file becomes a matrix, with or without header, quotes, CRLF and compression") {
@@ -61,8 +107,7 @@ TEST_CASE("a CSV file becomes a matrix, with or without header, quotes, CRLF and
     auto table = read_csv(scratch.file("t.csv", bytes), {.header = true});
     REQUIRE(table.ok());
     CHECK(table->names == std::vector<std::string>{"a", "b", "c"});
-    CHECK(table->values.rows == 2);
-    CHECK(table->values.cols == 3);
+    CHECK(table->values.shape == std::vector<size_t>{2, 3});
     CHECK(values_of(table->values) == std::vector<float>{1, 2, 3, -4.5F, 50, 6});
   }
   auto blanks = read_csv(scratch.file("t.txt", "  1 \t 2\n3    4  \n"), {.delimiter = ' '});
@@ -71,19 +116,74 @@ TEST_CASE("a CSV file becomes a matrix, with or without header, quotes, CRLF and
   auto gaps = read_csv(scratch.file("t.csv", "1;;3\n;5;\n"), {.delimiter = ';', .missing = -1.0F});
   REQUIRE(gaps.ok());
   CHECK(values_of(gaps->values) == std::vector<float>{1, -1, 3, -1, 5, -1});
-  CHECK(read_csv(scratch.file("t.csv", ""))->values.rows == 0);
-  CHECK(read_csv(scratch.file("t.csv", "\n\n\n"))->values.rows == 0);
+  CHECK(read_csv(scratch.file("t.csv", ""))->values.shape[0] == 0);
+  CHECK(read_csv(scratch.file("t.csv", "\n\n\n"))->values.shape[0] == 0);
+}
+
+TEST_CASE("some columns of a CSV file are read, in the order in which they are asked for") {
+  const Scratch scratch;
+  const auto path = scratch.file("t.csv", "time,who,x\n1,\"a, \"\"b\"\"\n c\",3\n4,d\"e,6\n");
+  auto named = read_csv(path, {.header = true, .columns = {"x", "time"}});
+  REQUIRE(named.ok());
+  CHECK(named->names == std::vector<std::string>{"x", "time"});
+  CHECK(values_of(named->values) == std::vector<float>{3, 1, 6, 4});
+  auto numbered = read_csv(path, {.skip = 1, .columns = {size_t{3}}});
+  REQUIRE(numbered.ok());
+  CHECK(numbered->names.empty());
+  CHECK(numbered->values.shape == std::vector<size_t>{2, 1});
+  CHECK(values_of(numbered->values) == std::vector<float>{3, 6});
+  const auto failure = [&](const CsvOptions& options) {
+    return read_csv(path, options).error().message.substr(path.string().size());
+  };
+  CHECK(failure({.header = true, .columns = {"y"}}) ==
+        ": `columns` has 'y', which is not in the header ('time', 'who', 'x')");
+  CHECK(contains(failure({.columns = {"x"}}), "there is no header"));
+  CHECK(failure({.header = true, .columns = {size_t{4}}}) == ": `columns` has column 4, but lines have 3 fields");
+  CHECK(failure({.skip = 1, .columns = {size_t{4}}}) == ": `columns` has column 4, but lines have 3 fields");
+  CHECK(failure({.header = true, .columns = {size_t{1}, "time"}}) == ": `columns` has column 1 twice");
+  CHECK(failure({.header = true, .columns = {"who"}}) == ", line 2, column 2: 'a, \"\"b\"\"? c' is not a number");
+}
+
+TEST_CASE("quoted names of a CSV file hold delimiters, quotes and ends of lines, as save writes them") {
+  const Scratch scratch;
+  auto table =
+      read_csv(scratch.file("t.csv", "\"a,b\",\"say \"\"hi\"\"\",\"two\nlines\"\r\n1,2,3\n"), {.header = true});
+  REQUIRE(table.ok());
+  CHECK(table->names == std::vector<std::string>{"a,b", "say \"hi\"", "two\nlines"});
+  CHECK(csv_failure(scratch, "\"a\nb\",c\n1,x\n", {.header = true}).starts_with(", line 3, column 2: 'x'"));
+  CHECK(csv_failure(scratch, "1,2\n3,\"4\n5,6\n") == ", line 2, column 2: a quote that does not end");
+  CHECK(csv_failure(scratch, "1,\"2\" 3\n").starts_with(", line 1, column 2: '\"2\" 3' is not a number"));
+}
+
+TEST_CASE("lines before a CSV file's rows, comments and a delimiter at the end of lines are skipped") {
+  const Scratch scratch;
+  auto table = read_csv(scratch.file("t.csv", "made by \"us\n\n# units\na,b,\n# m\n1,2, # first\n3,4\n"),
+                        {.header = true, .skip = 2, .comment = '#'});
+  REQUIRE(table.ok());
+  CHECK(table->names == std::vector<std::string>{"a", "b"});
+  CHECK(values_of(table->values) == std::vector<float>{1, 2, 3, 4});
+  CHECK(values_of(read_csv(scratch.file("t.csv", "1,2,\n3,4,\n"))->values) == std::vector<float>{1, 2, 3, 4});
+  auto gaps = read_csv(scratch.file("t.csv", "1,2,\n3,,\n"), {.missing = 9});
+  CHECK(values_of(gaps->values) == std::vector<float>{1, 2, 9, 3, 9, 9});
+  CHECK(contains(csv_failure(scratch, "1,2\n3,4,,\n"), "column 3: empty field"));
+  CHECK(csv_failure(scratch, "1,2\n# no\n3,x\n", {.comment = '#'}).starts_with(", line 3, column 2: 'x'"));
+  CHECK(read_csv(scratch.file("t.csv", "1\n2\n"), {.skip = 9})->values.shape[0] == 0);
+  CHECK(read_csv(scratch.file("t.csv", "1\n"), {.comment = '-'}).error().message ==
+        "comment '-' cannot separate numbers");
 }
 
 TEST_CASE("what is wrong in a CSV file is named by line, column and text") {
   const Scratch scratch;
-  CHECK(csv_failure(scratch, "1,2\n3,x y\n") == ", line 2, column 2: 'x y' is not a number");
-  CHECK(csv_failure(scratch, "a,b\n1,2\n") == ", line 1, column 1: 'a' is not a number");
+  CHECK(csv_failure(scratch, "1,2\n3,x y\n") ==
+        ", line 2, column 2: 'x y' is not a number; `columns` reads some columns only");
+  CHECK(csv_failure(scratch, "a,b\n1,2\n") ==
+        ", line 1, column 1: 'a' is not a number; `columns` reads some columns only");
   CHECK(csv_failure(scratch, "1,2\n\n3\n") == ", line 3: 1 fields found, 2 expected as in the lines before");
   CHECK(csv_failure(scratch, "a,b,c\n1,2\n", {.header = true}) ==
         ", line 2: 2 fields found, 3 expected as in the lines before");
   CHECK(contains(csv_failure(scratch, "1,,3\n"), "column 2: empty field"));
-  CHECK(csv_failure(scratch, "1e99\n") == ", line 1, column 1: '1e99' is too large for float32");
+  CHECK(csv_failure(scratch, "1e99\n") ==
+        ", line 1, column 1: '1e99' is too large for float32; ask for dtype = \"float64\"");
   CHECK(contains(csv_failure(scratch, std::string(100, 'z') + "\x01"), "zzz...' is not a number"));
   CHECK(read_csv(scratch.file("t.csv", "1\n"), {.delimiter = '.'}).error().code == Code::bad_argument);
   CHECK(read_csv(scratch / "none.csv").error().code == Code::io);
@@ -96,15 +196,31 @@ TEST_CASE("a LIBSVM file becomes dense rows and labels") {
   for (const std::string& bytes : {text, packed(text, "bzip2")}) {
     auto data = read_libsvm(scratch.file("t.svm", bytes));
     REQUIRE(data.ok());
-    CHECK(data->features.rows == 3);
-    CHECK(data->features.cols == 3);
+    CHECK(data->features.shape == std::vector<size_t>{3, 3});
     CHECK(values_of(data->features) == std::vector<float>{0.5F, 0, -2, 0, 10, 0, 0, 0, 0});
     CHECK(values_of(data->labels) == std::vector<float>{1, -1, 0});
   }
   auto wide = read_libsvm(scratch.file("t.svm", "1 0:1 4:2\n"), {.features = 6, .zero_based = true});
   REQUIRE(wide.ok());
   CHECK(values_of(wide->features) == std::vector<float>{1, 0, 0, 0, 2, 0});
-  CHECK(read_libsvm(scratch.file("t.svm", ""))->features.rows == 0);
+  CHECK(read_libsvm(scratch.file("t.svm", ""))->features.shape[0] == 0);
+}
+
+TEST_CASE("a LIBSVM file with one large index is kept sparse, whatever the lengths of its lines") {
+  const Scratch scratch;
+  std::string text = "1 2:5 4294967295:-2\n\n-1\n0 ";
+  for (int i = 1; i <= 200000; ++i) text += std::to_string(i) + ":1 ";  // over several pieces
+  auto data = read_libsvm(scratch.file("t.svm", text), {.sparse = true, .max_bytes = 16 << 20});
+  REQUIRE(data.ok());
+  CHECK(data->rows == 3);
+  CHECK(data->width == 4294967295);
+  CHECK(values_of(data->labels) == std::vector<float>{1, -1, 0});
+  CHECK(values_of<double>(data->starts) == std::vector<double>{1, 3, 3, 200003});
+  const std::vector<double> columns = values_of<double>(data->columns);
+  CHECK(std::vector<double>(columns.begin(), columns.begin() + 4) == std::vector<double>{2, 4294967295, 1, 2});
+  CHECK(columns.back() == 200000);
+  CHECK(values_of(data->features)[1] == -2);
+  CHECK(data->features.shape == std::vector<size_t>{200002});
 }
 
 TEST_CASE("what is wrong in a LIBSVM file is named by line, column and text") {
@@ -116,7 +232,14 @@ TEST_CASE("what is wrong in a LIBSVM file is named by line, column and text") {
   CHECK(contains(svm_failure(scratch, "1 2:1 2:2\n"), "'2:2' has an index below 3: they must rise"));
   CHECK(contains(svm_failure(scratch, "1 0:1\n"), "zero_based"));
   CHECK(contains(svm_failure(scratch, "1 5:1\n", {.features = 4}), "beyond the 4 features"));
-  CHECK(contains(svm_failure(scratch, "1 4294967295:1\n1\n", {.max_bytes = 1 << 20}), "2 rows of 4294967295 features"));
+  CHECK(svm_failure(scratch, "1 4294967295:1\n1\n", {.max_bytes = 1 << 20}) ==
+        ": 2 rows of 4294967295 features (sparse = true keeps only those that the file has) need more than the 1048576 "
+        "bytes that a node may use (--memory)");
+  std::string many;
+  for (int i = 0; i < 60000; ++i) many += "1 1:2 7:3\n";
+  CHECK(
+      contains(svm_failure(scratch, many, {.max_bytes = 1 << 20}), "what is read so far needs more than the 1048576"));
+  CHECK(contains(svm_failure(scratch, std::string(1 << 21, ' '), {.max_bytes = 1 << 20}), "more than the 1048576"));
   CHECK(contains(svm_failure(scratch, "1 99999999999:1\n"), "no index"));
 }
 
@@ -127,7 +250,7 @@ TEST_CASE("mutated tables never crash") {
   Rng rng(seed);
   for (int round = 0; round < 2000; ++round) {
     auto csv = read_csv(scratch.file("m.csv", mutate("1,2.5,-3e4\n\"4\",,6\r\n7,8,9\n", rng)), {.missing = 0.0F});
-    if (csv.ok()) CHECK(csv->values.data.size() == csv->values.rows * csv->values.cols * sizeof(float));
+    if (csv.ok()) CHECK(csv->values.data.size() == csv->values.view().bytes());
     auto svm = read_libsvm(scratch.file("m.svm", mutate("1 1:2 3:4.5\n-1 2:1e3 # x\n", rng)), {.max_bytes = 1 << 20});
     if (svm.ok()) CHECK(svm->features.data.size() <= 1 << 20);
   }
