@@ -41,9 +41,7 @@ bool BucketWriter::write(const RowValue& first, const RowValue* second) {
     if (second != nullptr) RowWriter(row_).value(*second);
     bucket = bucket_of(row_hash(row_), out_.buckets());
   } else if (out_.buckets() > 1 || ranges_) {
-    RowValue key = first;
-    key.number = canonical(key.number);
-    bucket = bucket_of_key(key);
+    bucket = bucket_of_key(first);
     if (bucket == UINT32_MAX) [[unlikely]]
       return false;
   }

@@ -48,9 +48,8 @@ bool CombineTable::write(const CombineSlot& slot, BucketBlocks& out, uint32_t bu
   return true;
 }
 
-bool CombineTable::spill() {
-  if (!status_.ok()) return false;
-  // In place: there is no memory for another array, and the slots are cleared afterwards anyway.
+std::span<const CombineSlot> CombineTable::in_order() {
+  // In place: there may be no memory for another array, and the slots are cleared afterwards anyway.
   CombineSlot* const first = slots_.data();
   CombineSlot* const end =
       std::partition(first, first + slots_.count(), [](const CombineSlot& slot) { return slot.key_tag != 0; });
@@ -60,10 +59,16 @@ bool CombineTable::spill() {
   radix_sort(
       first, static_cast<size_t>(end - first), [](const CombineSlot& slot) { return slot.hash; }, less,
       [&](CombineSlot* part, size_t count) { std::sort(part, part + count, less); });
+  return {first, end};
+}
+
+bool CombineTable::spill() {
+  if (!status_.ok()) return false;
   SortedRun run(*options_.spill);
   BucketBlocks blocks(1, RunSizes::of(options_.memory).block_bytes, nullptr,
                       [&](uint32_t, const RowBlock& block) { return run.append(block); });
-  for (const CombineSlot* slot = first; slot != end && write(*slot, blocks, 0); ++slot) {
+  for (const CombineSlot& slot : in_order()) {
+    if (!write(slot, blocks, 0)) break;
   }
   status_ = blocks.finish();
   runs_.push_back(std::move(run));
@@ -79,9 +84,10 @@ Status CombineTable::finish(uint32_t buckets, BlockSink sink) {
 }
 
 Status CombineTable::finish_memory(BucketBlocks& out) {
-  const size_t count = entries_ == 0 ? 0 : slots_.count();
-  for (size_t i = 0; i < count; ++i) {
-    const CombineSlot& slot = slots_[i];
+  // One bucket is the end of combining: its order is that of runs, so that nobody sees what fitted into memory. Several
+  // are combined once more.
+  const std::span<const CombineSlot> slots = out.buckets() == 1 ? in_order() : this->slots();
+  for (const CombineSlot& slot : slots) {
     if (slot.key_tag != 0 && !write(slot, out, bucket_of(slot.hash, out.buckets()))) return out.status();
   }
   slots_ = SlotArray();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 #include "host/base/random.hpp"
 #include "host/mapreduce/words.hpp"
@@ -21,6 +22,19 @@ constexpr int kSalts = 4;
 constexpr size_t kBatch = 32;
 
 constexpr uint8_t tag_of(RowTag tag) { return static_cast<uint8_t>(tag); }
+
+/// NaN is greater than all other numbers.
+double least(double a, double b) { return b < a || a != a ? b : a; }
+double greatest(double a, double b) { return b > a || b != b ? b : a; }
+
+bool is_negative_zero(const RowValue& value) {
+  return value.kind() == RowTag::number && value.number == 0 && std::signbit(value.number);
+}
+
+RowValue as_key(RowValue value) {
+  if (value.kind() == RowTag::number) value.number = canonical(value.number);
+  return value;
+}
 
 bool has_table(const RowValue& first, const RowValue* second) {
   return first.kind() == RowTag::value || (second != nullptr && second->kind() == RowTag::value);
@@ -56,8 +70,7 @@ bool CombineTable::make_key(const RowValue& value, Key& key) {
     key.set(value.text(), tag_of(RowTag::text), text_hash(value.text()));
     return true;
   }
-  RowValue canon = value;
-  if (value.kind() == RowTag::number) canon.number = canonical(value.number);
+  const RowValue canon = as_key(value);
   key.hash = key_hash(canon);
   key.tag = static_cast<uint8_t>(value.tag);
   key.size = value.kind() == RowTag::number ? 8 : 0;
@@ -255,8 +268,8 @@ double CombineTable::combined(double a, double b) const noexcept {
   switch (options_.combine) {
     case Combine::sum: return a + b;
     case Combine::product: return a * b;
-    case Combine::min: return b < a ? b : a;
-    case Combine::max: return b > a ? b : a;
+    case Combine::min: return least(a, b);
+    case Combine::max: return greatest(a, b);
     default: return a;
   }
 }
@@ -279,8 +292,8 @@ bool CombineTable::combine(const Key* keys, const double* numbers, size_t count)
   switch (options_.combine) {
     case Combine::sum: return combine(keys, numbers, count, [](double a, double b) { return a + b; });
     case Combine::product: return combine(keys, numbers, count, [](double a, double b) { return a * b; });
-    case Combine::min: return combine(keys, numbers, count, [](double a, double b) { return b < a ? b : a; });
-    case Combine::max: return combine(keys, numbers, count, [](double a, double b) { return b > a ? b : a; });
+    case Combine::min: return combine(keys, numbers, count, [](double a, double b) { return least(a, b); });
+    case Combine::max: return combine(keys, numbers, count, [](double a, double b) { return greatest(a, b); });
     default: return fail({Code::internal, "numbers were added to a table that does not combine numbers"});
   }
 }
@@ -344,6 +357,19 @@ bool CombineTable::add_first(const RowValue& key, const RowValue& value) {
   return slot != nullptr && (!fresh || set_value(*slot, value));
 }
 
+/// The bytes of a row by which it is compared with others, into row_.
+void CombineTable::write_comparable(const RowValue& first, const RowValue* second) {
+  row_.clear();
+  RowWriter(row_).value(as_key(first), second != nullptr);
+  if (second != nullptr) RowWriter(row_).value(as_key(*second));
+}
+
+std::string_view CombineTable::comparable(const RowReader::Row& row) {
+  if (!is_negative_zero(row.first) && !(row.pair && is_negative_zero(row.second))) return row.bytes();
+  write_comparable(row.first, row.pair ? &row.second : nullptr);
+  return row_;
+}
+
 bool CombineTable::add_whole(std::string_view row) {
   if (row.size() > UINT32_MAX) return fail({Code::bad_argument, "a row is longer than 4 GiB"});
   if (full_ && !spill()) return false;
@@ -396,7 +422,7 @@ bool CombineTable::add_rows(std::string_view rows) {
       while (reader.next(row)) {
         const RowValue* second = row.pair ? &row.second : nullptr;
         if (has_table(row.first, second)) return fail(check_comparable(row.first, second).error());
-        if (!add_whole(row.bytes())) return false;
+        if (!add_whole(comparable(row))) return false;
       }
       break;
     default:
@@ -420,7 +446,6 @@ bool CombineTable::add_rows(const RowBatch& batch) {
     }
     return true;
   }
-  std::string bytes;
   for (uint32_t i = 0; i < batch.count; ++i) {
     const RowValue* value = second(i);
     if (options_.combine == Combine::first) {
@@ -428,10 +453,8 @@ bool CombineTable::add_rows(const RowBatch& batch) {
       continue;
     }
     if (has_table(batch.first[i], value)) return fail(check_comparable(batch.first[i], value).error());
-    bytes.clear();
-    RowWriter(bytes).value(batch.first[i], value != nullptr);
-    if (value != nullptr) RowWriter(bytes).value(*value);
-    if (!add_whole(bytes)) return false;
+    write_comparable(batch.first[i], value);
+    if (!add_whole(row_)) return false;
   }
   return true;
 }

@@ -87,8 +87,9 @@ class CombineTable {
   size_t memory_bytes() const noexcept { return slots_.bytes() + arena_.bytes(); }
   const Status& status() const noexcept { return status_; }
 
-  /// All entries as rows, partitioned by the hash of the key, into blocks; the table is empty afterwards. Where runs of
-  /// a Combine::script were spilled, equal keys come one after the other in their bucket, not yet combined.
+  /// All entries as rows, partitioned by the hash of the key, into blocks; the table is empty afterwards. Where there
+  /// is one bucket they come in the order of (hash, key), whatever has been spilled. Where runs of a Combine::script
+  /// were spilled, equal keys come one after the other in their bucket, not yet combined.
   Status finish(uint32_t buckets, BlockSink sink);
 
   /// Rows of all runs and of memory in the order of (hash, key), for a Combine::script that has spilled: rows of equal
@@ -149,6 +150,8 @@ class CombineTable {
   bool combine(const Key* keys, const double* numbers, size_t count, Op op);
   bool combine(const Key* keys, const double* numbers, size_t count);
   bool add_first(const RowValue& key, const RowValue& value);
+  void write_comparable(const RowValue& first, const RowValue* second);
+  std::string_view comparable(const RowReader::Row& row);
   bool add_whole(std::string_view row);
   bool add_pairs(RowReader& reader);
   bool make_pair(const RowValue& first, const RowValue* second, Key& key, double& number);
@@ -158,6 +161,7 @@ class CombineTable {
   bool make_room();
   void rehash(size_t count);
   bool spill();
+  std::span<const CombineSlot> in_order();
   void compact();
   void count_memory();
   void clear();
@@ -177,6 +181,7 @@ class CombineTable {
   size_t garbage_ = 0;  // bytes of the arena that nobody refers to
   bool full_ = false;   // above its share: spill before anything else
   bool held_ = false;   // slots are being collected: not now
+  std::string row_;     // one that has to be written to be compared
   std::vector<SortedRun> runs_;
   Reservation memory_;
   Status status_;

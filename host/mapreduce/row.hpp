@@ -26,11 +26,13 @@ struct RowValue {
   std::string_view text() const noexcept { return {bytes, size}; }
 };
 
-/// A number as it is written: one zero, one NaN.
-inline double canonical(double number) noexcept {
-  if (number == 0) return 0;
+/// A number as it is written: as it is, but for NaN, of which there is one.
+inline double one_nan(double number) noexcept {
   return number == number ? number : std::bit_cast<double>(uint64_t{0x7ff8000000000000});
 }
+
+/// A number as a key: one zero, one NaN.
+inline double canonical(double number) noexcept { return number == 0 ? 0 : one_nan(number); }
 
 /// Appends the bytes of values to a string; the first of a pair is written with `pair`.
 class RowWriter {
@@ -39,7 +41,7 @@ class RowWriter {
   void plain(RowTag tag, bool pair = false) { out_.push_back(tag_byte(tag, pair)); }
   void number(double number, bool pair = false) {
     char bytes[1 + sizeof number] = {tag_byte(RowTag::number, pair)};
-    number = canonical(number);
+    number = one_nan(number);
     std::memcpy(bytes + 1, &number, sizeof number);
     out_.append(bytes, sizeof bytes);
   }

@@ -1,5 +1,6 @@
 #pragma once
-// What rows are grouped, partitioned and compared by: the first value of a row, or the whole row. Hashes are the same
+// What rows are grouped, partitioned and compared by: the first value of a row, or the whole row. As keys 0 and -0 are
+// one number, and so is every NaN. Hashes are the same
 // on every machine, so that a partition is. They are XXH3: of the text for text, of the bytes with the tag as the seed
 // for the rest.
 
@@ -25,7 +26,8 @@ inline uint64_t text_hash(std::string_view text) noexcept { return XXH3_64bits(t
 inline uint64_t key_hash(const RowValue& key) noexcept {
   if (key.kind() == RowTag::text) [[likely]]
     return text_hash(key.text());
-  return XXH3_64bits_withSeed(&key.number, sizeof key.number, key.tag);
+  const double number = canonical(key.number);
+  return XXH3_64bits_withSeed(&number, sizeof number, key.tag);
 }
 
 inline uint64_t row_hash(std::string_view row) noexcept { return XXH3_64bits_withSeed(row.data(), row.size(), 0x80); }
@@ -40,10 +42,8 @@ inline uint32_t bucket_of(uint64_t hash, uint32_t buckets) noexcept {
   return static_cast<uint32_t>((Wide{hash} * buckets) >> 64);
 }
 
-/// Whether a value can be a key: not nil, not a table, not NaN.
-inline bool is_key(const RowValue& value) noexcept {
-  return value.tag - 1 < 4 && (value.kind() != RowTag::number || value.number == value.number);
-}
+/// Whether a value can be a key: not nil, not a table.
+inline bool is_key(const RowValue& value) noexcept { return value.tag - 1 < 4; }
 
 /// "text 'x'", "number 3", "nil": for errors; long texts are cut.
 std::string describe(const RowValue& value);
@@ -51,11 +51,6 @@ std::string describe(const RowValue& value);
 Error not_a_key(const RowValue& value);
 /// Code::bad_argument with what there could be instead, unless whole rows like this one can be compared.
 Status check_comparable(const RowValue& first, const RowValue* second);
-/// Whether two rows have the same key. Keys of equal bytes are equal, so this is exact for what is_key takes.
-inline bool same_key(const RowReader::Row& a, const RowReader::Row& b, KeyOf key) noexcept {
-  if (key == KeyOf::row) return a.bytes() == b.bytes();
-  return a.key_tag() == b.key_tag() && a.key_rest() == b.key_rest();
-}
 /// Some order of keys with equal hashes.
 inline bool key_bytes_less(const RowReader::Row& a, const RowReader::Row& b, KeyOf key) noexcept {
   if (key == KeyOf::row) return a.bytes() < b.bytes();
@@ -80,7 +75,7 @@ inline size_t written_size(const RowValue& value) noexcept {
 inline char* write_value(char* at, const RowValue& value, bool pair) noexcept {
   *at++ = static_cast<char>(value.tag | (pair ? kPairBit : 0U));
   if (value.kind() == RowTag::number) {
-    const double number = canonical(value.number);
+    const double number = one_nan(value.number);
     std::memcpy(at, &number, sizeof number);
     return at + sizeof number;
   }

@@ -20,7 +20,8 @@ Error damaged() { return {Code::bad_data, "a value of a row is damaged"}; }
 void append_number(std::string& out, double number) {
   std::array<char, 32> text{};
   std::to_chars_result end{};
-  if (number == std::floor(number) && std::abs(number) < kWhole) {
+  const bool is_plain = number != 0 || !std::signbit(number);
+  if (is_plain && number == std::floor(number) && std::abs(number) < kWhole) {
     end = std::to_chars(text.data(), text.data() + text.size(), static_cast<int64_t>(number));
   } else {
     end = std::to_chars(text.data(), text.data() + text.size(), number);
@@ -50,7 +51,24 @@ size_t utf8_size(std::string_view text) {
   return 0;
 }
 
-void append_json_text(std::string& out, std::string_view text) {
+/// The beginning of a text for an error, with what is no plain ASCII as \xNN.
+std::string shown(std::string_view text) {
+  constexpr size_t kShown = 40;
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : text.substr(0, kShown)) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      out += c;
+    } else {
+      out.append("\\x").append(1, kHex[byte >> 4]).append(1, kHex[byte & 15]);
+    }
+  }
+  return out + (text.size() > kShown ? "\"..." : "\"");
+}
+
+/// Code::unsupported where the text is not UTF-8, which JSON's texts are.
+Status append_json_text(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   out += '"';
   for (size_t at = 0; at < text.size();) {
@@ -73,18 +91,23 @@ void append_json_text(std::string& out, std::string_view text) {
       out.append(text.substr(at, size));
       at += size;
     } else {
-      out += "\xef\xbf\xbd";
-      ++at;
+      return Error{Code::unsupported, "JSON's texts are UTF-8, and byte " + std::to_string(at + 1) +
+                                          " of this one is not: " + shown(text) +
+                                          "; save it as text or CSV, or change it before"};
     }
   }
   out += '"';
+  return {};
 }
 
-void append_json_number(std::string& out, double number) {
-  if (std::isfinite(number))
-    append_number(out, number);
-  else
-    out += "null";
+Status append_json_number(std::string& out, double number) {
+  if (!std::isfinite(number)) {
+    std::string text;
+    append_number(text, number);
+    return Error{Code::unsupported, "JSON has no number '" + text + "'; save it as text or CSV, or change it before"};
+  }
+  append_number(out, number);
+  return {};
 }
 
 /// Goes through a value as the codec writes it.
@@ -218,7 +241,7 @@ Result<std::string> Encoded::key(double& number) {
   std::string text;
   AH_TRY(append_text(text, value));
   std::string quoted;
-  append_json_text(quoted, text);
+  AH_TRY(append_json_text(quoted, text));
   return quoted;
 }
 
@@ -292,8 +315,8 @@ Status append_text(std::string& out, const RowValue& value) {
 Status append_json(std::string& out, const RowValue& value) {
   switch (value.kind()) {
     case RowTag::nil: out += "null"; return {};
-    case RowTag::number: append_json_number(out, value.number); return {};
-    case RowTag::text: append_json_text(out, value.text()); return {};
+    case RowTag::number: return append_json_number(out, value.number);
+    case RowTag::text: return append_json_text(out, value.text());
     case RowTag::value: {
       constexpr char kPacked = '\xff';  // before a value with tensors (bindings/row_values.hpp)
       if (value.size > 0 && *value.bytes == kPacked) {

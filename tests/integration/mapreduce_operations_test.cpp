@@ -60,6 +60,26 @@ TEST_CASE("map-reduce's wide operations give what they should") {
   CHECK(run.out == "all as they should be\n");
 }
 
+TEST_CASE("map-reduce has one rule for NaN, -0 and what functions return too much, in each operation") {
+  const JobFolder folder;
+  const Words nodes = GENERATE(Words{"-n", "1"}, Words{"-n", "2", "--isolate"});
+  const Finished run = folder.run(with(nodes, {"--log-level", "error", script("mapreduce_rules.lua")}));
+  INFO(run.description);
+  CHECK(run.status == 0);
+}
+
+TEST_CASE("rows that were in Lua tables come out in one order, whatever that of pairs is and whoever runs them") {
+  std::string first;
+  for (const Words& nodes : {Words{"-n", "1"}, Words{"-n", "2"}, Words{"-n", "3", "--isolate"}}) {
+    const JobFolder folder;
+    const Finished run = folder.run(with(nodes, {"--log-level", "error", script("mapreduce_order.lua")}));
+    INFO(run.description);
+    REQUIRE(run.status == 0);
+    if (first.empty()) first = run.out;
+    CHECK(run.out == first);
+  }
+}
+
 TEST_CASE("map-reduce's README lists all that the module and its datasets have") {
   const JobFolder folder;
   folder.write("job.lua", R"(

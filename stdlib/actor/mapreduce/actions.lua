@@ -10,7 +10,7 @@ local natives = require("actor.mapreduce.natives")
 local run = require("actor.mapreduce.run")
 local c = require("actor.c.mapreduce")
 
-local Dataset, act, as_value, read_all = datasets.Dataset, run.act, compile.as_value, run.read_all
+local Dataset, act, as_value, one, read_all = datasets.Dataset, run.act, compile.as_value, compile.one, run.read_all
 
 local ROW_BYTES = 16 -- in an array, beside its own
 
@@ -51,10 +51,13 @@ function Dataset:count()
 end
 
 -- Combines the values of partitions from the left.
-local function from_left(fn)
+local function from_left(name, fn)
   return function(parts)
-    local value = parts[1]
-    for i = 2, #parts do value = fn(value, parts[i]) end
+    local value, more = parts[1], nil
+    for i = 2, #parts do
+      value, more = fn(value, parts[i])
+      if more ~= nil then check.fail("mapreduce.%s: %s", name, compile.TWO) end
+    end
     return value
   end
 end
@@ -65,20 +68,20 @@ local function reduced(self, name, fn, check_row)
   local function step(sum, a, b)
     if check_row then check_row(a, b) end
     if sum == nothing then return as_value(a, b) end
-    return fn(sum, as_value(a, b))
+    return one(fn(sum, as_value(a, b)))
   end
   local function close(sum)
     if sum == nothing then return nil end
     return sum
   end
-  return folded(self, name, { start = function() return nothing end, step = step, close = close, fn = fn }, from_left(fn))
+  return folded(self, name, { start = function() return nothing end, step = step, close = close, fn = fn }, from_left(name, fn))
 end
 
 ---All rows combined by `fn(a, b)`, which has to be associative; within partitions first, in order. nil without rows.
 ---@param fn fun(a: any, b: any): any
 ---@return any
 function Dataset:reduce(fn)
-  fn = functions.given(fn, "fn", "reduce")
+  fn = functions.freeze(functions.given(fn, "fn", "reduce"))
   return reduced(self, "reduce", fn)
 end
 
@@ -89,7 +92,7 @@ end
 ---@param fn fun(value: any, row: any, second: any): any
 ---@return any
 function Dataset:fold(zero, fn)
-  fn = functions.given(fn, "fn", "fold")
+  fn = functions.freeze(functions.given(fn, "fn", "fold"))
   if natives.combines(fn) then
     local rest = reduced(self, "fold", fn)
     if rest == nil then return zero end
@@ -109,11 +112,12 @@ end
 ---@param comb fun(a: any, b: any): any
 ---@return any
 function Dataset:aggregate(zero, seq, comb)
-  seq, comb = functions.given(seq, "seq", "aggregate"), functions.given(comb, "comb", "aggregate")
+  seq = functions.freeze(functions.given(seq, "seq", "aggregate"))
+  comb = functions.freeze(functions.given(comb, "comb", "aggregate"))
   local start = compile.copies_of(zero)
   local function read(parts)
     if #parts == 0 then return start() end
-    return from_left(comb)(parts)
+    return from_left("aggregate", comb)(parts)
   end
   return folded(self, "aggregate", { start = start, step = seq, fn = seq }, read)
 end
@@ -156,6 +160,7 @@ end
 function Dataset:top(n, key)
   check.integer(n, "n", "mapreduce.top", 0)
   check.optional(key, "function", "key", "mapreduce.top")
+  key = key and functions.freeze(key)
   return act(self, "top", { kind = "top", most = n, key_of = key, fn = key }, function(source)
     local greatest = best.of(n, key)
     if compile.loop({}, greatest.put)(source) < 0 then c.fail() end
@@ -215,7 +220,12 @@ local function counts_of(counted, name)
     return read_all(source)
   end)
   local out = {}
-  for _, pair in ipairs(pairs_of) do out[pair[1]] = pair[2] end
+  for _, pair in ipairs(pairs_of) do
+    if pair[1] ~= pair[1] then
+      check.fail("mapreduce.%s: NaN is no key of a Lua table; filter it out, or count with reduce_by_key", name)
+    end
+    out[pair[1]] = pair[2]
+  end
   return out
 end
 
@@ -240,7 +250,7 @@ end
 ---@param fn fun(row: any, second: any)
 function Dataset:foreach(fn)
   check.arg(fn, "function", "fn", "mapreduce.foreach")
-  act(self, "foreach", { kind = "foreach", fn = fn }, function() return nil end)
+  act(self, "foreach", { kind = "foreach", fn = functions.freeze(fn) }, function() return nil end)
 end
 Dataset.for_each = Dataset.foreach
 

@@ -26,9 +26,16 @@ end
 local function each_of(rows, what, take)
   if rows == nil then return end
   if type(rows) == "function" then
-    for a, b in rows do take(a, b) end
+    for a, b, c in rows do
+      if c ~= nil then error(what .. " gave three values, and a row is a value or a pair (a table holds several)", 0) end
+      take(a, b)
+    end
   elseif type(rows) == "table" then
-    for i = 1, #rows do take(rows[i]) end
+    local n = compile.length(rows)
+    for i = 1, n do
+      if rows[i] == nil then compile.no_array(n) end
+      take(rows[i])
+    end
   else
     error(("%s has to be an array or an iterator, got a %s"):format(what, type(rows)), 0)
   end

@@ -1,11 +1,15 @@
 --- The greatest rows: kept while they come, cut now and then.
 local check = require("actor.check")
+local one = require("actor.mapreduce.values").one
 
 local M = {}
 
 ---@class actor.mapreduce.Best the n rows with the greatest keys, greatest first, of equal ones the earlier
 ---@field put fun(a: any, b: any)
 ---@field rows fun(): {a: any, b: any}[]
+
+-- NaN is greater than all other numbers.
+local function greater(x, y) return x > y or (x ~= x and y == y) end
 
 ---@param most integer
 ---@param key_of? fun(a: any, b: any): number|string default the row itself
@@ -14,8 +18,8 @@ function M.of(most, key_of)
   local rows, kind, arrived = {}, nil, 0
   local least -- what a key has to be greater than, once there are enough rows
   local function before(x, y)
-    if x.key ~= y.key then return x.key > y.key end
-    return x.arrived < y.arrived
+    if greater(x.key, y.key) then return true end
+    return not greater(y.key, x.key) and x.arrived < y.arrived
   end
   local function cut()
     table.sort(rows, before)
@@ -25,17 +29,15 @@ function M.of(most, key_of)
   local function put(a, b)
     local key = a
     if key_of then
-      key = key_of(a, b)
+      key = one(key_of(a, b))
     elseif b ~= nil then
       error("pairs need a function that gives what they are compared by", 0)
     end
     local found = type(key)
-    if found ~= "number" and found ~= "string" or key ~= key then
-      error(("rows are compared by numbers or texts, got %s"):format(key ~= key and "NaN" or "a " .. found), 0)
-    end
+    if found ~= "number" and found ~= "string" then error("rows are compared by numbers or texts, got a " .. found, 0) end
     if found ~= (kind or found) then check.fail("mapreduce.top: a %s and a %s cannot be compared", kind, found) end
     kind = found
-    if least ~= nil and key <= least then return end -- of equal ones the first are kept
+    if least ~= nil and not greater(key, least) then return end -- of equal ones the first are kept
     arrived = arrived + 1
     rows[#rows + 1] = { key = key, arrived = arrived, a = a, b = b }
     if #rows >= 2 * most + 64 then cut() end

@@ -98,7 +98,8 @@ local head = [[
 local put, fs, state, combine, iterate, parts = ...
 local api, get, text_at, matches_of, each, fail = parts.api, parts.get, parts.text_at, parts.matches_of, parts.each, parts.fail
 local four, nothing, new_matches = parts.four, parts.nothing, parts.new_matches
-local no_array, no_key = parts.no_array, parts.no_key
+local no_array, no_table, no_key, too_many = parts.no_array, parts.no_table, parts.no_key, parts.too_many
+local one, length = parts.one, parts.length
 local as_pair, as_value = parts.as_pair, parts.as_value
 local task
 LOCALS
@@ -135,7 +136,7 @@ local grouped = head .. of_row .. batched .. [[
     for i = 0, n - 1 do
       batch.at = i
       if batch.pair[i] == 3 then
-        value = combine(value, get(batch.second[i])) --combine
+        value = one(combine(value, get(batch.second[i]))) --combine
       else
         if any then rest(key, value) end
         any, key, value = true, get(batch.first[i]), get(batch.second[i])
@@ -278,7 +279,11 @@ local function new_matches(change)
   return matches
 end
 
-local function no_array(a, b)
+local function too_many()
+  error("it returned three values, and a row is a value or a pair (a table holds several)", 0)
+end
+
+local function no_table(a, b)
   error(("flatten takes rows that are arrays, got a %s"):format(b ~= nil and "pair" or type(a)), 0)
 end
 
@@ -286,8 +291,8 @@ local function no_key() error("map_partition cannot take pairs whose key is nil"
 
 local parts = {
   api = api, get = get, text_at = text_at, matches_of = matches_of, each = each, four = four, nothing = nothing,
-  new_matches = new_matches, no_array = no_array, no_key = no_key, fail = c.fail,
-  as_pair = as_pair, as_value = values.as_value,
+  new_matches = new_matches, no_array = values.no_array, no_table = no_table, no_key = no_key, too_many = too_many, fail = c.fail,
+  as_pair = as_pair, as_value = values.as_value, one = values.one, length = values.length,
 }
 
 -- Makes one of the chunks above.

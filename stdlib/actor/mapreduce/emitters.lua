@@ -5,8 +5,9 @@ local emitters = {}
 
 function emitters.map(i, a, b, rest)
   return ([[
-    local aI, bI = fI(A, B) --fI
+    local aI, bI, cI = fI(A, B) --fI
     if aI == nil and bI == nil then nothing() end --fI
+    if cI ~= nil then too_many() end --fI
     REST]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("a" .. i, "b" .. i) })
 end
 
@@ -30,10 +31,18 @@ local spread = [[
           n = api.match(matches)
         end
       else
-        for x, y in r1, r2, r3 do nextI(x, y) end --fI
+        for x, y, z in r1, r2, r3 do --fI
+          if z ~= nil then too_many() end --fI
+          nextI(x, y)
+        end
       end
     elseif r2 == nil and type(r1) == "table" then
-      for j = 1, #r1 do nextI(r1[j]) end
+      local size = length(r1) --fI
+      for j = 1, size do
+        local item = r1[j]
+        if item == nil then no_array(size) end --fI
+        nextI(item)
+      end
     else
       if r1 ~= nil then nextI(r1) end
       if r2 ~= nil then nextI(r2) end
@@ -52,8 +61,13 @@ end
 
 function emitters.flatten(i, a, b)
   return ([[
-    if type(A) ~= "table" or B ~= nil then no_array(A, B) end --fI
-    for j = 1, #A do nextI(A[j]) end]]):gsub("%u+", { I = i, A = a, B = b })
+    if type(A) ~= "table" or B ~= nil then no_table(A, B) end --fI
+    local size = length(A) --fI
+    for j = 1, size do
+      local item = A[j]
+      if item == nil then no_array(size) end --fI
+      nextI(item)
+    end]]):gsub("%u+", { I = i, A = a, B = b })
 end
 
 -- How often a row comes hangs on the seed, its task and how many came before it in this task.
@@ -82,7 +96,7 @@ end
 
 function emitters.map_values(i, a, b, rest)
   return (pair_of .. [[
-    local vI = fI(wI) --fI
+    local vI = one(fI(wI)) --fI
     if vI == nil then nothing() end --fI
     REST]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("k" .. i, "v" .. i) })
 end
@@ -94,7 +108,7 @@ end
 
 function emitters.key_by(i, a, b, rest)
   return ([[
-    local kI, wI = fI(A, B), as_value(A, B) --fI
+    local kI, wI = one(fI(A, B)), as_value(A, B) --fI
     if kI == nil then nothing() end --fI
     REST]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("k" .. i, "w" .. i) })
 end

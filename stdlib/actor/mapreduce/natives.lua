@@ -17,9 +17,10 @@ function M.one(row) return row, 1 end
 
 function M.sum(a, b) return a + b end
 
-function M.min(a, b) return b < a and b or a end
+-- NaN is greater than all other numbers, as in a sort.
+function M.min(a, b) return (b < a or a ~= a) and b or a end
 
-function M.max(a, b) return b > a and b or a end
+function M.max(a, b) return (b > a or b ~= b) and b or a end
 
 ---A count and one more: for `aggregate_by_key(0, mr.count, mr.sum)`, `fold(0, mr.count)`.
 ---@param n integer

@@ -144,7 +144,7 @@ function Dataset:prefix_sum(fn)
   fn = functions.freeze(fn == nil and add or functions.given(fn, "fn", "prefix_sum"))
   local function combined(sum, value)
     if sum == nil then return value end
-    return fn(sum, value)
+    return compile.one(fn(sum, value))
   end
   return scanned("prefix_sum", self, {
     fn = fn,

@@ -56,7 +56,10 @@ local function groups(source, begin, add)
     for i = 0, n - 1 do
       batch.at = i
       local flags = batch.pair[i]
-      if band(flags, 2) == 0 then begin(get(batch.first[i])) end
+      if band(flags, 2) == 0 then
+        local key = get(batch.first[i])
+        begin(key == 0 and 0 or key) -- as a key -0 is 0
+      end
       add(get(batch.second[i]), rshift(flags, 2) + 1)
     end
   end

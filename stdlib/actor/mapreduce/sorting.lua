@@ -1,7 +1,7 @@
 --- Sorting: a sample sort. Tasks put their rows aside with a sample of the keys; one task chooses from the samples what parts
 --- the keys into ranges of about the same size; then rows go to the task of their range, which sorts them, on disk where
 --- they do not fit into memory. Equal keys stay in the order of the rows. Keys are numbers, texts or booleans, all of one
---- kind: NaN comes last, texts go by their bytes, false before true.
+--- kind: NaN is greater than all other numbers, texts go by their bytes, false before true.
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
@@ -16,13 +16,15 @@ local Dataset = datasets.Dataset
 -- Samples of a range, on average, and at least of a task: a range then is some 12 % longer or shorter than the others.
 local SAMPLES_OF_RANGE, SAMPLES_OF_TASK = 64, 256
 
+local one = compile.one
+
 -- ---- what tasks put out ----
 
 -- Each row under the key that `fn` gives, into a sink that `make` opens for each task.
 local function written_under(make, fn)
   local put_under, bind = compile.keyed_writer()
   local function put(a, b)
-    local key = fn(a, b)
+    local key = one(fn(a, b))
     if key == nil then error("it returned nothing", 0) end
     put_under(key, a, b)
   end

@@ -98,6 +98,42 @@ function M.required(pointer)
   return pointer
 end
 
+-- ---- what functions return ----
+
+M.TWO = "it returned two values where one is taken (parentheses around a call keep its first; a table holds several)"
+
+---What a function that gives one value has returned: its second result, which would be lost, is an error.
+---@generic T
+---@param value T
+---@param more any
+---@return T
+function M.one(value, more)
+  if more ~= nil then error(M.TWO, 0) end
+  return value
+end
+
+---How many elements an array has. One with gaps or other keys is an error, since these would be lost; a nil between is for
+---the caller to find, as it goes through the elements.
+---@param t table
+---@return integer
+function M.length(t)
+  local n = #t
+  if next(t, n > 0 and n or nil) == nil then return n end
+  local found = 0
+  for _ in pairs(t) do found = found + 1 end
+  if found ~= n then M.no_array(n, found) end
+  return n
+end
+
+---@param n integer
+---@param found? integer
+function M.no_array(n, found)
+  error(("the table is no array without gaps: it has a length of %d%s"):format(n,
+    found and (" and %d values"):format(found) or " and nils between"), 0)
+end
+
+local length = M.length
+
 ---A row as one value: a pair is {k, v}.
 ---@param a any
 ---@param b any
@@ -114,7 +150,7 @@ end
 ---@return any value
 function M.as_pair(a, b)
   if b ~= nil then return a, b end
-  if type(a) == "table" and #a == 2 then return a[1], a[2] end
+  if type(a) == "table" and #a == 2 and length(a) == 2 then return a[1], a[2] end
   error("a pair is needed here (a function that returns two values, or {key, value}), got a " .. type(a), 0)
 end
 

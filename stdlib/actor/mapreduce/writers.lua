@@ -7,6 +7,7 @@ local c = require("actor.c.mapreduce")
 local M = {}
 
 local get, set, as_pair, from_bytes, to_bytes = values.get, values.set, values.as_pair, values.from_bytes, values.to_bytes
+local one = values.one
 
 local BATCH = 64 -- keys that are looked up together
 
@@ -20,7 +21,8 @@ local object_types = { table = true, cdata = true, userdata = true }
 ---@return boolean
 function M.is_object(value) return object_types[type(value)] or false end
 
-local function something(v)
+local function something(v, more)
+  one(v, more)
   if v == nil then error("it returned nothing for the values of a key", 0) end
   return v
 end
@@ -46,24 +48,24 @@ function M.combiner(fn, how)
   local OTHER, NUMBER, STATE = 0, 1, 2
   local sink
   local waiting = 0
-  local held, held_keys, held_rows = {}, 0, 0
+  local held, order, held_keys, held_rows = {}, {}, 0, 0 -- `order`: the keys as they came
 
-  local function store(slot, v)
-    set(value, something(v))
+  local function store(slot, v, more)
+    set(value, something(v, more))
     if api.set_slot(sink, slot, value) ~= 0 then c.fail() end
   end
 
   local function combine(slot, v, with, begin)
     local tag = slot.tag
     if tag == 3 then -- numbers stay in place
-      local combined = with(slot.number, v)
+      local combined = one(with(slot.number, v))
       if type(combined) == "number" then
         slot.number = combined
       else
         store(slot, combined)
       end
     elseif tag == 0 then
-      if begin then v = begin(v) end
+      if begin then v = one(begin(v)) end
       if type(v) == "number" then
         slot.tag, slot.number = 3, v
       else
@@ -102,9 +104,9 @@ function M.combiner(fn, how)
   end
 
   local function let_go()
-    local states = held
-    held, held_keys, held_rows = {}, 0, 0
-    for k, state in pairs(states) do wait(k, state, STATE) end
+    local states, keys, count = held, order, held_keys
+    held, order, held_keys, held_rows = {}, {}, 0, 0
+    for i = 1, count do wait(keys[i], states[keys[i]], STATE) end
   end
 
   -- What is kept must not be what somebody else has: the function may change it.
@@ -117,6 +119,7 @@ function M.combiner(fn, how)
     local state = held[k]
     if state == nil then
       held_keys = held_keys + 1
+      order[held_keys] = k
       state = v
       if first then state = something(first(v)) end
       held[k] = kept(state, v)
@@ -140,7 +143,7 @@ function M.combiner(fn, how)
 
   return put, function(to)
     sink, waiting = to, 0
-    held, held_keys, held_rows = {}, 0, 0
+    held, order, held_keys, held_rows = {}, {}, 0, 0
   end, function()
     let_go()
     combine_waiting()

@@ -222,7 +222,6 @@ TEST_CASE("a key that cannot be one and a value that a combiner does not take ar
   const Plain blob{RowTag::value, 0, "xyz"};
   CHECK(contains(refused(Combine::sum, {Plain{}, one}), "a key must be a text, a number or a boolean, not nil"));
   CHECK(contains(refused(Combine::sum, {blob, one}), "not a table"));
-  CHECK(contains(refused(Combine::min, {Plain::of(std::nan("")), one}), "not number"));
   CHECK(contains(refused(Combine::sum, {Plain::of("x"), Plain::of("word")}),
                  "sum needs numbers, not text 'word', for the key text 'x'"));
   CHECK(contains(refused(Combine::max, {Plain::of("x"), {}}), "max needs numbers"));
@@ -231,6 +230,49 @@ TEST_CASE("a key that cannot be one and a value that a combiner does not take ar
   CombineTable table(w.options);
   CHECK_FALSE(table.add_rows("\x84\x7fzz"));
   CHECK(table.status().error().code == Code::bad_data);
+}
+
+TEST_CASE("NaN is one key and the greatest number, and as a key -0 is 0") {
+  const Plain nan = Plain::of(std::nan(""));
+  const Plain zero = Plain::of(0.0);
+  const Plain minus_zero{RowTag::number, -0.0, {}};
+  const std::vector<PlainRow> rows = {{nan, nan}, {zero, Plain::of(1.0)}, {nan, Plain::of(5.0)}, {minus_zero, nan}};
+  const auto combined = [&](Combine combine, bool backwards) {
+    World w(combine);
+    CombineTable table(w.options);
+    const std::vector<PlainRow> other(rows.rbegin(), rows.rend());
+    REQUIRE(table.add_rows(block_of(backwards ? other : rows).bytes.view()));
+    std::map<std::string, std::string> out;
+    for (const auto& row : rows_of(finished(table, 1)[0])) {
+      CHECK_FALSE(std::signbit(row.first.number));
+      out[std::to_string(row.first.number)] = std::to_string(row.second->number);
+    }
+    return out;
+  };
+  using Values = std::map<std::string, std::string>;
+  const bool backwards = GENERATE(false, true);
+  CHECK(combined(Combine::min, backwards) == Values{{"nan", "5.000000"}, {"0.000000", "1.000000"}});
+  CHECK(combined(Combine::max, backwards) == Values{{"nan", "nan"}, {"0.000000", "nan"}});
+  World w(Combine::row);
+  CombineTable table(w.options);
+  REQUIRE(table.add_rows(block_of({{nan, {}}, {zero, {}}, {nan, {}}, {minus_zero, {}}}).bytes.view()));
+  CHECK(rows_of(finished(table, 1)[0]).size() == 2);
+}
+
+TEST_CASE("one bucket is in the order of hashes, in whatever order rows came and whatever was spilled") {
+  Rng rng(5);
+  std::vector<PlainRow> rows;
+  for (int i = 0; i < 20000; ++i) rows.push_back({Plain::of(random_text(rng, 12)), Plain::of(1.0)});
+  std::vector<std::vector<PlainRow>> results;
+  for (const size_t memory : {size_t{16} << 20, size_t{64} << 10}) {
+    World w(Combine::sum, memory);
+    CombineTable table(w.options);
+    REQUIRE(table.add_rows(block_of(rows).bytes.view()));
+    CHECK(table.spilled() == (memory < size_t{1} << 20));
+    results.push_back(rows_of(finished(table, 1)[0]));
+    std::reverse(rows.begin(), rows.end());
+  }
+  CHECK(results[0] == results[1]);
 }
 
 TEST_CASE("a script's values of any kind and length are kept, replaced and compacted") {
