@@ -19,7 +19,7 @@ class RowSample {
   /// At most so many rows.
   explicit RowSample(size_t most) : most_(most) {}
 
-  /// `hash`: of the whole row.
+  /// `hash`: of its key and its place, so that rows of one key are many.
   void add(const RowValue& key, uint64_t hash) {
     if (hash < below_) [[unlikely]]
       keep(key, hash);

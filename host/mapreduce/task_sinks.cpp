@@ -6,6 +6,7 @@
 
 #include "host/mapreduce/native_ops.hpp"
 #include "host/mapreduce/row_key.hpp"
+#include "host/mapreduce/value_hash.hpp"
 
 namespace actorhost {
 
@@ -19,9 +20,7 @@ Status BucketSink::put(const RowValue& first, const RowValue* second) {
   const size_t size = written_size(first) + (second != nullptr ? written_size(*second) : 0);
   uint32_t bucket = 0;
   if (blocks_.buckets() > 1) {
-    RowValue key = first;
-    key.number = canonical(key.number);
-    bucket = bucket_of(is_key(key) ? key_hash(key) : row_hash({key.bytes, key.size}), blocks_.buckets());
+    bucket = bucket_of(is_key(first) ? key_hash(first) : value_hash({first.bytes, first.size}), blocks_.buckets());
   }
   char* at = blocks_.room(bucket, size);
   if (at == nullptr) return blocks_.status();

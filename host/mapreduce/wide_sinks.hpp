@@ -69,6 +69,7 @@ class SampledSink final : public PlacedSink {
 
  private:
   RowSample sample_;
+  uint64_t rows_ = 0;
 };
 
 /// Rows to be sorted, and read again by the task. With `wrapped` a row's key is all of its bytes, as a text; rows with

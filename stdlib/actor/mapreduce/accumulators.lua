@@ -2,6 +2,7 @@
 --- its report and counts once, however often the task ran.
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
+local util = require("actor.util")
 
 local M = {}
 
@@ -69,7 +70,7 @@ end
 ---@param texts string[] of `added`, in an order that is the same on every node
 function M.count(texts)
   for _, bytes in ipairs(texts) do
-    for number, x in pairs(compile.from_bytes(bytes)) do
+    for number, x in util.pairs(compile.from_bytes(bytes)) do
       local one = made[number]
       one.sum = one.combine(one.sum, x)
     end

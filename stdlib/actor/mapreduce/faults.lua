@@ -1,6 +1,7 @@
 --- What a task's error says: which operation failed, where it was defined, what went wrong there, and at which record. The
 --- loops that compile.lua makes register here; lines of theirs that call a user's function end in a mark, "--f3" for the
 --- third operation and "--put" for what becomes of the rows.
+local util = require("actor.util")
 local c = require("actor.c.mapreduce")
 
 ---@class actor.mapreduce.Label
@@ -62,7 +63,7 @@ function M.show(value)
   if kind == "string" then return show_text(value) end
   if kind ~= "table" then return tostring(value) end
   local parts, count = {}, 0
-  for key, item in pairs(value) do
+  for key, item in util.pairs(value) do
     count = count + 1
     if count > 5 then
       parts[6] = "..."

@@ -227,7 +227,8 @@ function Master:schedule(asking)
       self.given[p] = self.owner[p]
     end
   end
-  for id, partitions in pairs(parts) do
+  for _, id in ipairs(asking) do
+    local partitions = parts[id]
     if #partitions > 0 then
       tasks[id] = { { "parts", { keys = self.keys, version = self.version, partitions = partitions } }, { "state", self.state } }
     end
