@@ -13,6 +13,7 @@
 #include "bindings/host_runtime.hpp"
 #include "bindings/stage_bar.hpp"
 #include "bindings/version.hpp"
+#include "host/data/atomic_dir.hpp"
 
 namespace actorhost {
 
@@ -236,20 +237,24 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   return {};
 }
 
-/// --resume: the newest complete checkpoint, on the rendezvous host, whose servers hold the values.
+/// --resume: the newest complete checkpoint of the parameter server, on the rendezvous host, whose servers hold the
+/// values. A job that saves by itself (actor.checkpoint, iterate) reads its own when it comes to that.
 Status HostRuntime::load_checkpoint() {
   if (!options_.resume || process_.resumed) return {};
   std::string directory = options_.resume->empty() ? options_.checkpoint : *options_.resume;
   if (directory.empty()) directory = "checkpoints";
   auto loaded = load_newest_checkpoint(directory, *log_);
   if (!loaded) return loaded.error();
+  if (options_.checkpoint.empty()) options_.checkpoint = directory;
   if (!*loaded) {
+    const auto others = has_complete(directory);
+    if (!others) return others.error();
+    if (*others) return {};
     return Error{Code::bad_argument, "--resume: there is no complete checkpoint in '" + directory + "'"};
   }
   process_.resumed = std::move(**loaded);
   log_->info("", "resuming from the newest checkpoint in '" + directory + "' (" +
                      std::to_string(process_.resumed->state.updates) + " updates)");
-  if (options_.checkpoint.empty()) options_.checkpoint = directory;
   return {};
 }
 

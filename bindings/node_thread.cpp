@@ -3,6 +3,7 @@
 #include <lua.hpp>
 
 #include "bindings/lua_average.hpp"
+#include "bindings/lua_checkpoint.hpp"
 #include "bindings/lua_collective.hpp"
 #include "bindings/lua_data.hpp"
 #include "bindings/lua_events.hpp"
@@ -96,6 +97,7 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
   share_data(**vm, shared_.process.data);
   register_collective_module(**vm);
   register_average_module(**vm);
+  register_checkpoint_module(**vm);
   register_lock_module(**vm);
   register_events_module(**vm);
   register_host_module(**vm);

@@ -57,7 +57,7 @@ struct ProcessShared {
   ParamCheckpointer& checkpointer(const std::string& directory, uint32_t shards, Log& log) {
     std::lock_guard lock(checkpointer_mutex_);
     if (!checkpointer_) {
-      checkpointer_ = std::make_unique<ParamCheckpointer>(ParamCheckpointer::Options{directory}, shards, log);
+      checkpointer_ = std::make_unique<ParamCheckpointer>(CheckpointFolder{directory}, shards, log);
     }
     return *checkpointer_;
   }

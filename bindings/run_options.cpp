@@ -262,6 +262,7 @@ std::map<std::string, std::string> RunOptions::shared_settings() const {
   std::map<std::string, std::string> out;
   if (!barrier.empty()) out["barrier"] = barrier;
   if (!resample.empty()) out["resample"] = resample;
+  if (!checkpoint.empty()) out["checkpoint"] = checkpoint;
   if (seconds) out["seconds"] = CLI::detail::to_string(*seconds);
   if (rule_timeout != kRuleSeconds) out["rule_timeout"] = CLI::detail::to_string(rule_timeout);
   if (servers != 1) out["servers"] = std::to_string(servers);
@@ -283,6 +284,7 @@ Status RunOptions::apply(const std::map<std::string, std::string>& settings) {
   raw.parallelism = get("parallelism");
   barrier = get("barrier");
   resample = get("resample");
+  checkpoint = get("checkpoint");
   run_key = get("run_key");
   inject_text = get("inject");
   inject = {};

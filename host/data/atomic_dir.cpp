@@ -158,6 +158,13 @@ Result<std::vector<CompleteDir>> list_complete(const fs::path& parent, const std
   return found;
 }
 
+Result<bool> has_complete(const fs::path& parent) {
+  auto names = names_in(parent);
+  if (!names) return std::move(names).error();
+  return std::any_of(names->begin(), names->end(),
+                     [&](const std::string& name) { return name.front() != '.' && is_complete(parent / name); });
+}
+
 Status verify_dir(const fs::path& dir) {
   auto expected = read_manifest(dir);
   if (!expected) return std::move(expected).error();

@@ -62,6 +62,9 @@ struct CompleteDir {
 /// list.
 Result<std::vector<CompleteDir>> list_complete(const std::filesystem::path& parent, const std::string& prefix);
 
+/// Whether there is a complete one of any prefix.
+Result<bool> has_complete(const std::filesystem::path& parent);
+
 /// Reads every file of a complete directory and compares its hash with the manifest. Code::bad_data names the
 /// file.
 Status verify_dir(const std::filesystem::path& dir);

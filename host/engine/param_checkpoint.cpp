@@ -74,8 +74,22 @@ Status ParamCheckpoint::restore(ParamStore& store) const {
   return {};
 }
 
-ParamCheckpointer::ParamCheckpointer(Options options, uint32_t shards, Log& log)
-    : options_(std::move(options)), shards_(shards), log_(log), thread_([this] { run(); }) {}
+Result<std::filesystem::path> save_checkpoint(const CheckpointFolder& folder, const ParamCheckpoint& checkpoint) {
+  auto removed = clean_leftovers(folder.directory, folder.prefix);
+  if (!removed) return removed.error();
+  auto there = list_complete(folder.directory, folder.prefix);
+  if (!there) return there.error();
+  auto dir = AtomicDir::begin(folder.directory, folder.prefix, there->empty() ? 1 : there->front().number + 1);
+  if (!dir) return dir.error();
+  AH_TRY(write_checkpoint(dir->path(), checkpoint));
+  AH_TRY(dir->commit());
+  auto pruned = prune_complete(folder.directory, folder.prefix, folder.keep);
+  if (!pruned) return pruned.error();
+  return dir->final_path();
+}
+
+ParamCheckpointer::ParamCheckpointer(CheckpointFolder folder, uint32_t shards, Log& log)
+    : folder_(std::move(folder)), shards_(shards), log_(log), thread_([this] { run(); }) {}
 
 ParamCheckpointer::~ParamCheckpointer() {
   {
@@ -135,13 +149,6 @@ void ParamCheckpointer::run() {
 }
 
 Status ParamCheckpointer::write(const Collected& collected) {
-  if (number_ == 0) {
-    auto removed = clean_leftovers(options_.directory, options_.prefix);
-    if (!removed) return removed.error();
-    auto there = list_complete(options_.directory, options_.prefix);
-    if (!there) return there.error();
-    if (!there->empty()) number_ = there->front().number;
-  }
   std::map<ParamKey, std::vector<const StoredTensor*>> tensors;
   for (const auto& [shard, values] : collected.parts) {
     for (const auto& [key, stored] : values) {
@@ -162,19 +169,14 @@ Status ParamCheckpointer::write(const Collected& collected) {
       checkpoint.values.push_back(*std::move(value));
     }
   }
-  auto dir = AtomicDir::begin(options_.directory, options_.prefix, number_ + 1);
-  if (!dir) return dir.error();
-  AH_TRY(write_checkpoint(dir->path(), checkpoint));
-  AH_TRY(dir->commit());
-  ++number_;
-  log_.info("server 0",
-            "checkpoint " + dir->final_path().string() + " at " + std::to_string(collected.state.updates) + " updates");
-  auto pruned = prune_complete(options_.directory, options_.prefix, options_.keep);
-  return pruned ? Status() : Status(pruned.error());
+  auto path = save_checkpoint(folder_, checkpoint);
+  if (!path) return path.error();
+  log_.info("server 0", "checkpoint " + path->string() + " at " + std::to_string(collected.state.updates) + " updates");
+  return {};
 }
 
 Result<std::optional<ParamCheckpoint>> load_newest_checkpoint(const std::filesystem::path& directory, Log& log,
-                                                              const std::string& prefix) {
+                                                              const std::string& prefix, const std::string& who) {
   auto found = list_complete(directory, prefix);
   if (!found) return found.error();
   for (const CompleteDir& dir : *found) {
@@ -184,7 +186,7 @@ Result<std::optional<ParamCheckpoint>> load_newest_checkpoint(const std::filesys
       if (loaded) return std::optional<ParamCheckpoint>(*std::move(loaded));
       intact = loaded.error();
     }
-    log.warn("server 0", "checkpoint " + dir.path.string() + " is damaged and skipped: " + intact.error().message);
+    log.warn(who, "checkpoint " + dir.path.string() + " is damaged and skipped: " + intact.error().message);
   }
   return std::optional<ParamCheckpoint>();
 }

@@ -47,16 +47,21 @@ struct ParamCheckpoint {
   Status restore(ParamStore& store) const;
 };
 
+/// Where the checkpoints of one name are.
+struct CheckpointFolder {
+  std::filesystem::path directory;
+  std::string prefix = "checkpoint";
+  size_t keep = 3;  // newest ones; older ones are removed
+};
+
+/// Writes it behind the newest complete one, and returns where it is. Blocks on the disk.
+Result<std::filesystem::path> save_checkpoint(const CheckpointFolder& folder, const ParamCheckpoint& checkpoint);
+
 /// Collects the shards' parts of a checkpoint and writes them on a thread of its own. Any thread may call; `begin` and
 /// `add` only copy references. When checkpoints come faster than they can be written the oldest waiting one is dropped.
 class ParamCheckpointer final : public CheckpointSink {
  public:
-  struct Options {
-    std::filesystem::path directory;
-    std::string prefix = "checkpoint";
-    size_t keep = 3;  // newest ones; older ones are removed
-  };
-  ParamCheckpointer(Options options, uint32_t shards, Log& log);
+  ParamCheckpointer(CheckpointFolder folder, uint32_t shards, Log& log);
   /// Finishes what is complete.
   ~ParamCheckpointer() override;
 
@@ -77,7 +82,7 @@ class ParamCheckpointer final : public CheckpointSink {
   void run();
   Status write(const Collected& collected);
 
-  const Options options_;
+  const CheckpointFolder folder_;
   const uint32_t shards_;
   Log& log_;
   std::mutex mutex_;
@@ -88,14 +93,14 @@ class ParamCheckpointer final : public CheckpointSink {
   bool writing_ = false;
   bool quit_ = false;
   Status failure_;
-  uint64_t number_ = 0;   // of the last directory
   uint64_t skipped_ = 0;  // checkpoints that a later one overtook
   std::thread thread_;
 };
 
 /// The newest checkpoint that is complete and intact; nothing when there is none. One that is damaged is skipped with a
-/// warning that names it.
+/// warning of `who` that names it.
 Result<std::optional<ParamCheckpoint>> load_newest_checkpoint(const std::filesystem::path& directory, Log& log,
-                                                              const std::string& prefix = "checkpoint");
+                                                              const std::string& prefix = "checkpoint",
+                                                              const std::string& who = "server 0");
 
 }  // namespace actorhost

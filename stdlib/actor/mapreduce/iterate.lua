@@ -9,6 +9,7 @@
 --- of a worker that is lost? Those of the others, who read the rows, or have them made, again; no state is made before
 --- their contributions are there, so under bsp the result is that of a run in which nobody was lost.
 local check = require("actor.check")
+local checkpoints = require("actor.checkpoint")
 local codec = require("actor.codec")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
@@ -38,6 +39,7 @@ local c = require("actor.c.param")
 ---@field steps? integer how many rounds every partition does
 ---@field stop? fun(ctx: actor.mapreduce.IterateContext): boolean ends it too
 ---@field barrier? string|function who may go on (default bsp), as in param.run; `--barrier` wins over it
+---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to save the state, in states that were made or in seconds (default: every half minute where `--checkpoint` says where, and the last one); `--resume` goes on from the newest, with any number of nodes and partitions. false: never
 
 ---@class actor.mapreduce.IterateSummary
 ---@field steps integer rounds that every partition has done
@@ -66,6 +68,7 @@ local c = require("actor.c.param")
 ---@field members table<integer, boolean> those of them that the membership has named
 ---@field pushes table<integer, table> by worker: what has come of a push whose tensor has not
 ---@field tensors table<integer, actor.Tensor> the other way round
+---@field keeper actor.Checkpoint? of the states
 ---@field uneven boolean? somebody has none or too few, since the others were working on theirs
 local Master = {}
 Master.__index = Master
@@ -101,6 +104,27 @@ function Master:advance()
     check.fail("mapreduce.iterate: merge (%s) returned nothing (is a 'return' missing?)", functions.where(merge))
   end
   self.version, self.fresh = self.version + 1, false
+  if self.keeper and self.keeper:due() then self:save() end
+end
+
+-- How many rounds every partition has done.
+function Master:least()
+  local least = math.huge
+  for p = 1, self.partitions do least = math.min(least, self.rounds[p]) end
+  return least
+end
+
+function Master:save()
+  self.keeper:write { { state = self.state, version = self.version, rounds = self:least(), updates = self.updates } }
+end
+
+-- Goes on where a saved run was, if this one is to.
+function Master:resume()
+  local saved = self.keeper:read()
+  if not saved then return end
+  saved = saved[1]
+  self.state, self.version, self.updates = saved.state, saved.version, saved.updates
+  for p = 1, self.partitions do self.rounds[p] = saved.rounds end
 end
 
 -- Some of a contribution's partitions have moved and have newer ones: what it has of the others nobody can take apart.
@@ -239,8 +263,7 @@ end
 -- Why it ends now, if it does.
 function Master:reason(ctx)
   self:advance()
-  local options, least = self.options, math.huge
-  for p = 1, self.partitions do least = math.min(least, self.rounds[p]) end
+  local options, least = self.options, self:least()
   self.steps, self.seconds = least, ctx.seconds
   if least > 0 and not self.first then self.first = ctx.seconds end
   if options.steps and least >= options.steps and not self.fresh then return "steps" end
@@ -313,7 +336,7 @@ end
 
 local kinds = {
   state = "any", prepare = "function?", step = "function", merge = "function", steps = "number?", stop = "function?",
-  barrier = "string|function|table?", fold = "boolean?", shared = "boolean?",
+  barrier = "string|function|table?", fold = "boolean?", shared = "boolean?", checkpoint = "table|boolean?",
 }
 
 local function checked(options)
@@ -321,6 +344,10 @@ local function checked(options)
   local travels, why = pcall(codec.encode, options.state)
   if not travels then check.fail("mapreduce.iterate: state cannot travel: %s", tostring(why):gsub("^[^:]*:%d+: ", "")) end
   if options.steps then check.integer(options.steps, "steps", "mapreduce.iterate", 0, 2 ^ 53) end
+  if options.checkpoint == true then check.fail("mapreduce.iterate: checkpoint is a table that says when, or false") end
+  if options.checkpoint then
+    check.options(options.checkpoint, { steps = "number?", seconds = "number?", dir = "string?" }, "mapreduce.iterate, checkpoint")
+  end
   local seconds = node.flags().seconds
   if not options.steps and not options.stop and not seconds then
     check.fail("mapreduce.iterate: without steps= or stop= (or --seconds on the command line) it would never end")
@@ -330,7 +357,7 @@ local function checked(options)
   return {
     state = options.state, prepare = options.prepare and freeze(options.prepare) or array_of, step = freeze(options.step),
     merge = freeze(options.merge), steps = options.steps, stop = options.stop, seconds = seconds, barrier = options.barrier,
-    fold = options.fold, shared = shared,
+    fold = options.fold, shared = shared, checkpoint = options.checkpoint,
   }
 end
 
@@ -355,7 +382,10 @@ end
 -- The result is an action of its own, which shard 0 records before the run's end is told: workers find it done.
 local RESULT = "mapreduce.iterate.result"
 
+local count = 0 -- calls of iterate: whose checkpoint is whose, the same in every run of a script
+
 local function record(master, reason)
+  if master.keeper and master.keeper.dir then master:save() end -- a run that is resumed behind it finds it done
   local summary = { steps = master.steps, updates = master.updates, seconds = master.seconds, first = master.first, reason = reason }
   local index = events.enter_action(RESULT)
   node.finish_action(index, compile.to_bytes({ state = master.state, summary = summary }))
@@ -378,16 +408,22 @@ function datasets.Dataset:iterate(options)
   local held = run.hold(self, "iterate")
   local where = node.position()
   local made_of = worker(options, held, where)
+  count = count + 1
   local master
   if node.role == "server" and node.shard == 0 then
     master = new_master(options, math.max(1, held.partitions))
     master.keys = keys_of_shard_0()
+    if options.checkpoint ~= false then
+      local plan = options.checkpoint or {}
+      master.keeper = checkpoints.new { name = "iterate-" .. count, steps = plan.steps, seconds = plan.seconds, dir = plan.dir }
+      master:resume()
+    end
   end
   param.run {
     barrier = options.barrier,
     seconds = false,
     shared = options.shared,
-    checkpoint = false, -- its state is not the store's
+    checkpoint = false, -- its state is not the store's: the master saves it
     schedule = function(ids) return master:schedule(ids) end,
     push = function(_, entries)
       local parts, state = entries[1][2], entries[2][2]
