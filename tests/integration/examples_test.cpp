@@ -69,6 +69,25 @@ TEST_CASE("hello speaks once and adds up its ranks") {
                        std::to_string(n * (n + 1) / 2) + "\n");
 }
 
+TEST_CASE("the power iteration finds the eigenvalue, and goes on from its checkpoint with other ranks") {
+  const JobFolder folder;
+  const std::string file = example("power_iteration.lua");
+  CHECK(count_of(text_of(file), "\n") <= 40);
+  const Finished small = folder.run({"-n", "3", file, "--n", "5"});
+  INFO(small.description);
+  CHECK_THAT(small.out, StartsWith("largest eigenvalue 1.567050691"));  // of Hilbert's matrix of 5 x 5
+  const Finished whole = folder.run({"-n", "2", file});
+  CHECK(whole.status == 0);
+  const Finished begun = folder.run({"-n", "2", "--checkpoint", "saved", file, "--steps", "12"});
+  INFO(begun.description);
+  CHECK_THAT(begun.out, EndsWith("found in 12 steps\n"));
+  const std::string resume = actorhost_binary() + " -n 3 --resume saved " + file;
+  const Finished resumed = run_program("script", {"-qec", resume, "/dev/null"}, 20, folder.options());
+  INFO(resumed.description);
+  CHECK_THAT(resumed.out, Contains("goes on behind step 10\r\n") && Contains("power iteration ["));
+  CHECK_THAT(resumed.out, Contains(whole.out.substr(0, whole.out.size() - 1)));
+}
+
 TEST_CASE("with --print all every rank of hello speaks") {
   const JobFolder folder;
   const Finished run = folder.run({"-n", "3", "--print", "all", example("hello.lua")});
