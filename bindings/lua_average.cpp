@@ -67,6 +67,11 @@ class Averaging {
     --warm_left_;
     return wait_in(Report::What::sync, "average.step: the warm-up");
   }
+  /// Lets rounds in, within a step.
+  Status pause() {
+    if (locked_.empty()) return Error{Code::bad_argument, "average: the lock is not held"};
+    return explained(replica_->pause());
+  }
   bool locked() const noexcept { return !locked_.empty(); }
   const std::string& locked_at() const noexcept { return locked_; }
 
@@ -248,6 +253,12 @@ int step(lua_State* L) {
   return lua_gettop(L) - 1;
 }
 
+/// pause(handle): within a step, lets a round change the model
+int pause(lua_State* L) {
+  check_status(L, averaging_at(L, 1).pause());
+  return 0;
+}
+
 /// abort(handle): waits until all have come to it and hold the same model
 int abort(lua_State* L) {
   Averaging& averaging = averaging_at(L, 1);
@@ -300,9 +311,11 @@ int stats(lua_State* L) {
 int open_average(lua_State* L) {
   Kept<Module>::keep(L, kModule, std::make_shared<Module>());
   static const luaL_Reg kFunctions[] = {
-      {"start", guarded<start>}, {"lock", guarded<lock>},           {"unlock", guarded<unlock>},
-      {"step", guarded<step>},   {"abort", guarded<abort>},         {"resume", guarded<resume>},
-      {"rest", guarded<rest>},   {"locked_at", guarded<locked_at>}, {"stats", guarded<stats>},
+      {"start", guarded<start>},   {"lock", guarded<lock>},
+      {"unlock", guarded<unlock>}, {"step", guarded<step>},
+      {"abort", guarded<abort>},   {"resume", guarded<resume>},
+      {"rest", guarded<rest>},     {"locked_at", guarded<locked_at>},
+      {"stats", guarded<stats>},   {"pause", guarded<pause>},
       {nullptr, nullptr},
   };
   lua_newtable(L);

@@ -1,11 +1,12 @@
 -- MNIST with a straggler, trained twice from the same start: synchronously, each step an all-reduce of the gradients, and with
 -- asynchronous model averaging, where nobody waits for anybody. Shows how long each takes to get to --target per cent.
--- Try -n 4, --straggler 1, --interval 100, --peers ring or random, --isolate, or three machines.
+-- Try -n 4, --algorithm async or allreduce, --lock gradient, --straggler 1, --interval 100, --peers ring or random, --isolate.
 local actor = require "actor"
 local co, data, nn, optim, tensor = actor.collective, actor.data, actor.nn, actor.optim, actor.tensor
 
 local opt = actor.options {
   data = "", hidden = 128, batch = 32, lr = 0.1, straggler = 8, target = 97, seconds = 120, interval = 200, peers = "all",
+  algorithm = "both", lock = "step",
 }
 local set = data.mnist(opt.data ~= "" and opt.data or nil)
 local images, labels = set.test:batch(data.range(1, math.min(2000, set.test.n)))
@@ -44,16 +45,17 @@ end
 
 local function asynchronously(net)
   local rng, sgd = actor.rng(actor.seed, actor.rank), optim.sgd { lr = opt.lr }
-  local handle = actor.average.start(net.params, { sync_interval_ms = opt.interval, peers = opt.peers })
+  local handle = actor.average.start(net.params, { sync_interval_ms = opt.interval, peers = opt.peers, lock = opt.lock })
   local steps, began = 0, actor.now()
   repeat
-    handle:step(function()
-      gradient(net, rng)
-      sgd:step(net.params, net.grads)
-    end)
+    handle:step(function() gradient(net, rng) end, function() sgd:step(net.params, net.grads) end)
     steps = steps + 1
     local looks = actor.rank == 0 and steps % 50 == 0
-    if looks and handle:step(enough, net, began) then co.send_event("enough", true) end -- no round changes it meanwhile
+    if looks then
+      handle:lock() -- no round changes it meanwhile
+      if enough(net, began) then co.send_event("enough", true) end
+      handle:unlock()
+    end
   until co.get_event("enough")
   handle:abort() -- all have the same model now
   return steps, actor.now() - began, handle:stats()
@@ -61,7 +63,10 @@ end
 
 print(("data: %s, %d images to train; the last of %d workers takes %g times as long"):format(set.source, set.train.n,
   actor.size, opt.straggler))
-for _, way in ipairs { { "synchronous", synchronously }, { "averaging", asynchronously } } do
+local ways = { allreduce = { "synchronous", synchronously }, async = { "averaging", asynchronously } }
+local chosen = opt.algorithm == "both" and { ways.allreduce, ways.async } or { ways[opt.algorithm] }
+if #chosen == 0 then error("--algorithm is one of async, allreduce, both; got '" .. opt.algorithm .. "'", 0) end
+for _, way in ipairs(chosen) do
   local net = new_net()
   co.barrier()
   local steps, seconds, stats = way[2](net)

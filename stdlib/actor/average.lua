@@ -29,6 +29,7 @@ local M = {}
 ---@field warmup_steps? integer so many first steps end with an average that all workers wait for, as in synchronous training; default 0
 ---@field peers? "all"|"ring"|"random" who averages with whom: everybody (default), each with its neighbours in rank order, or pairs drawn for each round by the run's seed
 ---@field filter? actor.Filter|string compression of what travels between processes (actor.filter): "fp16", "int8", "topk:0.01+fp16". With peers = "all" processes send how their models differ from the last round's mean, each to all others: with p of them fewer bytes when it makes more than p / 2 times less; a round with other workers than the last goes without it. With "ring" and "random" the models themselves are sent, so there is no topk, and models come together to within the filter's rounding of them. What it leaves out stays in the models and is sent in a later round; warm-up and abort go without it
+---@field lock? "step"|"gradient" how long a step of two functions holds the lock: over the gradient and the update by it (default), or as the algorithm is written over the gradient, with the update after its release: a round may change the model in between, so the update may be by the gradient of another model than it changes
 ---@field deadline_ms? number milliseconds that a round waits for a worker in the middle of a step before it goes without it; default 5000
 
 ---@class actor.AverageStats of this worker
@@ -48,6 +49,7 @@ local M = {}
 ---@field private parts {key: any, tensor: actor.Tensor}[]
 ---@field private tensors table
 ---@field private where string
+---@field private apart boolean the update of a step is apart from its gradient
 local Averaging = {}
 Averaging.__index = Averaging
 
@@ -80,8 +82,8 @@ local function description(parts, options)
   if #text > 400 then
     text = ("%s, ... (%d tensors, hash %s)"):format(text:sub(1, 300), #parts, require("actor").hash(text))
   end
-  return ("average.start of %s, every %g ms, %d warm-up steps, peers %s, deadline %g ms, filter %s"):format(text,
-    options.sync_interval_ms, options.warmup_steps, options.peers, options.deadline_ms, tostring(options.filter))
+  return ("average.start of %s, every %g ms, %d warm-up steps, peers %s, deadline %g ms, filter %s, lock %s"):format(text,
+    options.sync_interval_ms, options.warmup_steps, options.peers, options.deadline_ms, tostring(options.filter), options.lock)
 end
 
 local function checked(options)
@@ -89,17 +91,18 @@ local function checked(options)
   options = options or {}
   check.options(options, {
     sync_interval_ms = "number?", warmup_steps = "number?", peers = "string?", deadline_ms = "number?",
-    filter = "string|table?",
+    filter = "string|table?", lock = "string?",
   }, fn)
   local out = {
     sync_interval_ms = options.sync_interval_ms or 500, warmup_steps = options.warmup_steps or 0,
-    peers = options.peers or "all", deadline_ms = options.deadline_ms or 5000,
+    peers = options.peers or "all", lock = options.lock or "step", deadline_ms = options.deadline_ms or 5000,
     filter = require("actor.filter").from(options.filter or "none"),
   }
   check.number(out.sync_interval_ms, "sync_interval_ms", fn, 0, 1e9)
   check.number(out.deadline_ms, "deadline_ms", fn, 0, 1e9)
   check.integer(out.warmup_steps, "warmup_steps", fn, 0, 2 ^ 31)
   check.one_of(out.peers, peer_choices, "peers", fn)
+  check.one_of(out.lock, { "step", "gradient" }, "lock", fn)
   if out.peers ~= "all" and (out.filter.fraction or out.filter.count) then
     check.fail("%s: topk works with peers = 'all' only, where all know the mean that differences are told to; with '%s' models are sent as they are, as fp16 or int8", fn, out.peers)
   end
@@ -128,7 +131,9 @@ function M.start(tensors, options)
     filter = require("actor.filter").of_average(options.filter),
   })
   if not replayed then node.finish_action(index, "") end
-  return setmetatable({ raw = raw, parts = parts, tensors = tensors, where = where }, Averaging)
+  return setmetatable({
+    raw = raw, parts = parts, tensors = tensors, where = where, apart = options.lock == "gradient",
+  }, Averaging)
 end
 
 -- The handle's number, if its model can be worked on.
@@ -144,17 +149,35 @@ local function checked_handle(self, fn)
   return self.raw
 end
 
+local function update_with(self, update, ...)
+  if self.apart then c.pause(self.raw) end
+  return update(...)
+end
+
+local function step_of_two(self, fn, update, ...) return update_with(self, update, fn(...)) end
+
 ---Calls `fn` while it holds the lock, and returns what it returns: for the gradient and the update by it, since a change
 ---between the two would be one of a model that the gradient is not of. Rounds wait for its end, not the other way round.
 ---In the warm-up it returns when all workers have averaged. When `fn` raises, the lock is given back and the error goes
 ---on. `fn` must not yield out of it.
+---
+---With two functions the first is for the gradient and `update` gets what it returns. Both are under the lock; with the
+---option lock = "gradient" it is given back between them, so that a round may change the model there, and `update` has it
+---again for itself: nobody sees half an update.
 ---@generic T
 ---@param fn fun(...): T
----@param ... any its arguments
+---@param update? fun(...): T
+---@param ... any arguments of `fn`; those of a single function must not begin with a function
 ---@return T
-function Averaging:step(fn, ...)
+function Averaging:step(fn, update, ...)
   check.arg(fn, "function", "fn", "average.step")
-  return c.step(checked_handle(self, "average.step"), fn, ...)
+  local raw = checked_handle(self, "average.step")
+  if type(update) == "function" then return c.step(raw, step_of_two, self, fn, update, ...) end
+  if self.apart then
+    check.fail("average.step: with lock = 'gradient' it takes two functions, the gradient's and the update's; for anything else there are lock() and unlock()")
+  end
+  if update == nil and select("#", ...) == 0 then return c.step(raw, fn) end
+  return c.step(raw, fn, update, ...)
 end
 
 ---Takes the lock, for what is no function: between `lock` and `unlock` no round changes the model.

@@ -315,6 +315,23 @@ TEST_CASE("async_average trains both ways to its target and says how long each t
   CHECK_THAT(run.out, Contains(" rounds, "));
 }
 
+TEST_CASE("async_average runs the algorithm that is asked for, and names those that there are") {
+  const JobFolder folder;
+  write_images(folder.path() / "images", 600, 100);
+  const Words words = {"-n",          "2",          example("async_average.lua"),
+                       "--data",      "images",     "--hidden",
+                       "16",          "--target",   "60",
+                       "--straggler", "1",          "--lock",
+                       "gradient",    "--algorithm"};
+  const auto [algorithm, way, other] = GENERATE(table<std::string, std::string, std::string>(
+      {{"async", "averaging: ", "synchronous: "}, {"allreduce", "synchronous: ", "averaging: "}}));
+  const Finished run = folder.run(with(words, {algorithm}), 60);
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out, Contains(way) && !Contains(other));
+  CHECK_THAT(folder.run(with(words, {"neither"})).err, Contains("--algorithm is one of async, allreduce, both"));
+}
+
 TEST_CASE("mnist_ps trains a softmax under each barrier") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 300);

@@ -113,6 +113,17 @@ Status AverageReplica::unlock() {
   const double now = clock_.now();
   last_step_ = now - since_;
   ++stats_.steps;
+  return let_rounds_in(now);
+}
+
+Status AverageReplica::pause() {
+  std::lock_guard lock(mutex_);
+  standing_ = false;
+  return let_rounds_in(clock_.now());
+}
+
+/// What rounds have asked for while the lock was held.
+Status AverageReplica::let_rounds_in(double now) {
   if (!wanted_ && !change_) return {};
   work();
   stats_.copying += clock_.now() - now;

@@ -75,6 +75,8 @@ class AverageReplica {
   Status lock();
   /// Gives it back, and does what rounds have asked for meanwhile. Fails as `lock` does.
   Status unlock();
+  /// Both within one step: between its gradient and its update, where rounds may want to come in.
+  Status pause();
   bool held() const;
   Stats stats() const;
 
@@ -123,6 +125,7 @@ class AverageReplica {
   bool finite_copy(const Piece& piece);
   void change(const Change& what);
   Status raise_fault();
+  Status let_rounds_in(double now);
 
   AverageLayout layout_;
   std::vector<Piece> parts_;
