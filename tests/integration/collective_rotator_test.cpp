@@ -304,7 +304,51 @@ for i = 1, 20 do sum = sum + results[i] end
 print("sum: " .. sum, actor.size)
 )";
 
+// The first item of each visit takes all the time that there is, so the loop ends behind it, and the next visit of that
+// slice here begins with the one after it. Those of a visit that begins too late have no time at all.
+constexpr const char* kBounded = R"(
+local actor = require "actor"
+local c = actor.collective
+local t = c.table()
+for i = 0, 4 do t:set(actor.rank + i * actor.size, 0) end
+local rotator = c.rotator { table = t, bound = 0.03 }
+local last, items, whole = {}, 0, 0
+for round = 1, 12 do
+  assert(rotator:round(function(slice, visit)
+    local ids, seen = slice:ids(), 0
+    for id in slice:pairs() do
+      seen, items = seen + 1, items + 1
+      assert(seen == 1, "the loop goes on when its time is up")
+      local key = visit.home .. "/" .. visit.slice
+      local due = ids[1]
+      for i, other in ipairs(ids) do
+        if other == last[key] then due = ids[i % #ids + 1] end
+      end
+      assert(id == due, "not the one behind the last")
+      last[key] = id
+      while visit.time_left() > 0 do end
+    end
+  end))
+end
+assert(items > 0)
+assert(c.rotator { table = t }:round(function(slice)
+  for _ in slice:pairs() do whole = whole + 1 end
+end))
+assert(whole == 5 * actor.size)
+print("the time is kept")
+)";
+
 }  // namespace
+
+TEST_CASE("a rotator's bound ends the work on a slice between two items, and the next visit goes on there") {
+  const JobFolder folder;
+  folder.write("job.lua", kBounded);
+  const std::string place = GENERATE(as<std::string>(), "1", "threads", "isolate");
+  const Finished run = place == "1" ? folder.run({"-n", "1", "job.lua"}) : run_at(place, folder, {"job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out, Contains("the time is kept"));
+}
 
 TEST_CASE("a round brings every slice to every rank once, one at a time, and home again") {
   const JobFolder folder;

@@ -28,7 +28,9 @@ local function now() return clock.now(clock.clock) end
 ---@field table? actor.Table cut into slices by its ids, the i-th in order into slice i mod `slices`
 ---@field tables? actor.Table[] or the slices themselves; `table` or `tables` is there, not both
 ---@field slices? integer how many, default 2; 1: nothing travels while a rank computes
----@field bound? number seconds that a round may take; the function is told what is left, see `round`
+---@field bound? number seconds that the work of a round may take. Each visit has its share of them: a loop over
+---`slice:pairs()` ends when it is up, and this rank's next visit of that slice begins there. An item that has been begun is
+---finished; what loops over other things asks `visit.time_left()`
 ---@field restore? boolean whether a round that fails gives each rank what it had before it; default true, for which there
 ---is a copy before and after each round. With false the tables have other tensors after a round, and those from before it
 ---are empty
@@ -58,7 +60,7 @@ function M.new(options)
   check.integer(slices, "slices", fn, 1)
   return setmetatable({
     tables = list, slices = slices, cut = options.table ~= nil, bound = options.bound,
-    restore = options.restore ~= false, left = {}, rounds = 0, visits = 0, computed = 0, waited = 0,
+    restore = options.restore ~= false, cut_off = {}, left = {}, rounds = 0, visits = 0, computed = 0, waited = 0,
   }, Rotator)
 end
 
@@ -160,11 +162,32 @@ local function finish_travel(round, pending, slice)
   end
 end
 
+-- How a visit that has a bound goes through its slice: from where this rank's last one was cut off until the time is up.
+local function bounded(self, about)
+  local key = about.home * self.slices + about.slice
+  return function(ids)
+    local first, done = 1, 0
+    while first < #ids and ids[first] < (self.cut_off[key] or -math.huge) do first = first + 1 end
+    return function()
+      if done == #ids then return nil end
+      local id = ids[(first + done - 1) % #ids + 1]
+      if about.time_left() == 0 then
+        self.cut_off[key] = id
+        return nil
+      end
+      done = done + 1
+      return id
+    end
+  end
+end
+
 -- One call of the user's function. What it raises is told to the others in place of the slices.
-local function visit(round, fn, slice, about)
+local function visit(self, round, fn, slice, about)
   if round.failed or round.failure then return end
   local since = now()
+  slice.bounded = self.bound and bounded(self, about) or nil
   local worked, message = pcall(fn, slice, about)
+  slice.bounded = nil
   round.computed, round.visits = round.computed + now() - since, round.visits + 1
   if not worked then round.failed = ("rank %d: %s"):format(round.me, tostring(message)) end
 end
@@ -186,7 +209,7 @@ local function go_round(self, round, fn, slices, times)
   for step = 0, times * round.n - 1 do
     for k, slice in ipairs(slices) do
       if travelling[k] then finish_travel(round, travelling[k], slice) end
-      visit(round, fn, slice, visit_of(self, round, step, k))
+      visit(self, round, fn, slice, visit_of(self, round, step, k))
       travelling[k] = round.n > 1 and begin_travel(round, slice,
         ("round %d, step %d, slice %d of %d"):format(self.rounds + 1, step, k, self.slices)) or nil
     end

@@ -19,6 +19,7 @@ local largest_id = 2 ^ 53
 ---@field weights table<integer, number> internal: of a mean, how many values a partition stands for where not 1
 ---@field combiner actor.Combiner internal
 ---@field partitioner fun(id: integer, n: integer): integer internal
+---@field bounded? fun(ids: integer[]): fun(): integer? internal: how a rotator's visit goes through its ids
 ---@field sharing table|nil internal: what lock needs, between a regroup() and the end of sharing
 local Table = {}
 Table.__index = Table
@@ -140,14 +141,22 @@ function Table:size()
   return count
 end
 
----This rank's partitions in the order of their ids, as of now: what is added meanwhile is not seen.
+local function in_order(ids)
+  local i = 0
+  return function()
+    i = i + 1
+    return ids[i]
+  end
+end
+
+---This rank's partitions in the order of their ids, as of now: what is added meanwhile is not seen. In a visit of a
+---rotator with a bound the loop ends when the time is up; the next one begins there.
 ---@return fun(): integer, any
 function Table:pairs()
-  local ids, i = self:ids(), 0
+  local next_id = (self.bounded or in_order)(self:ids())
   return function()
     while true do
-      i = i + 1
-      local id = ids[i]
+      local id = next_id()
       if id == nil then return nil end
       local value = self:get(id)
       if value ~= nil then return id, value end
