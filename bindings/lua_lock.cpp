@@ -187,14 +187,16 @@ std::optional<std::string> read_parts(lua_State* L, LockClient::Wanted& wanted) 
   return std::nullopt;
 }
 
-/// shared_lock(table, ids, owner ranks, timeout) -> handle, their newest values in the order of ids; or nil, message,
-/// code
+/// shared_lock(table, ids, owner ranks, timeout, adding) -> handle, their newest values in the order of ids; or nil,
+/// message, code. With `adding` others may have them too meanwhile, and what is given back are tensors, which are
+/// added.
 int shared_lock(lua_State* L) {
   check_table(L, 2, "ids", "shared_lock");
   check_table(L, 3, "owners", "shared_lock");
   LockModule& module = module_of(L);
   LockClient::Wanted wanted;
   wanted.timeout = timeout_at(L, 4, "shared_lock");
+  if (lua_toboolean(L, 5) != 0) wanted.access = SharedAccess::adding;
   if (const auto wrong = read_parts(L, wanted)) raise_at_user(L, *wrong);
   wanted.where = user_position(L);
   auto values = module.client.lock(std::move(wanted));

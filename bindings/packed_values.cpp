@@ -17,7 +17,7 @@ namespace actorhost {
 
 namespace {
 
-enum class Form : uint8_t { nil, tensor, small, mixed };
+enum class Form : uint8_t { nil, tensor = kPackedTensor, small, mixed };
 
 constexpr size_t kSmall = 1024;  // bytes of an encoding that goes into the head
 constexpr uint8_t kMaxRank = 8;

@@ -1,51 +1,85 @@
--- Model D, no synchronisation: `actorhost -n 4 examples/models/async.lua`. Columns stay at their owners. Who trains one
--- pulls its newest factors, trains them while others may do the same, and pushes what has changed: it is added at the
--- owner. Nobody waits for anybody, so one rank may have made many epochs while another has made few; none is held up by
--- a slow one, and no update is lost, but some are made from factors that are out of date.
+-- Model D, no synchronisation: `actorhost -n 4 examples/models/async.lua`. Workers fetch and update the same columns at the
+-- same time: who trains one gets a copy of its newest factors, whoever else may have one, and what it has changed is added
+-- at the owner. Nobody waits for anybody, so one rank may have made many epochs while another has made few, and no update
+-- is lost; but those of one column that are made at a time know nothing of each other. With `--events` there are no owners:
+-- every rank has all columns, and tells the others of each change.
 local actor = require "actor"
 local factorisation = require "factorisation"
+local co = actor.collective
 
--- Adds to a partition where it is, in no more time than that takes, and gives what it is then.
-local function push(model, id, change)
-  return assert(model:lock(id, function(values) return values[id]:add_(change) end))
+-- The root of the mean squared error, from each rank's newest epoch; `board` has a row {squares, entries} for each.
+local function error_of(board)
+  for rank = 1, actor.size do
+    if board:get(rank, 2) == 0 then return math.huge end
+  end
+  local total = board:sum(1)
+  return math.sqrt(total:get(1) / total:get(2))
 end
 
-local function pull(model, id)
-  return assert(model:lock(id, function(values)
-    local newest = values[id]
-    values[id] = nil -- it stays as it is
-    return newest
-  end))
-end
+local function new_board() return actor.tensor.zeros({ actor.size, 2 }, { dtype = "float64" }) end
 
-local function train(problem)
+local function train_shared(problem)
   local model = problem:dealt_columns { name = "columns", shared = true }
-  -- Of each rank's newest epoch: the squares of its errors, and of how many entries.
-  local board = actor.collective.table { name = "board", shared = true }
-  local nothing = actor.tensor.zeros({ actor.size, 2 }, { dtype = "float64" })
-  nothing:select(2, 1):fill_(math.huge)
-  if actor.rank == 0 then board:set(0, nothing) end
+  local board = co.table { name = "board", shared = true }
+  if actor.rank == 0 then board:set(0, new_board()) end
   assert(model:regroup() and board:regroup())
 
   local function newest_of_all(squares, entries)
-    return assert(board:lock(0, function(values)
+    return assert(board:update(0, function(values)
       values[0]:set(actor.rank + 1, 1, squares)
       values[0]:set(actor.rank + 1, 2, entries)
-      local total = values[0]:sum(1)
-      return math.sqrt(total:get(1) / total:get(2))
+      return error_of(values[0])
     end))
   end
 
   repeat
     for _, column in ipairs(problem:shuffled_columns()) do
-      local before = pull(model, column)
-      local after = before:clone()
-      problem:train(column, after)
-      push(model, column, after - before)
+      assert(model:update(column, function(factors)
+        problem:train(column, factors[column])
+        return true
+      end))
     end
   until problem:epoch_ends(newest_of_all)
   return assert(model:unshare())
 end
 
-if ... ~= "async" then factorisation.run(train) end -- not when another script requires it
+local function train_by_events(problem)
+  local model, board, ended = problem:all_columns(), new_board(), 0
+  local on = {}
+  function on.change(value) model:get(value.column):add_(value.change) end
+  function on.epoch(value, rank)
+    board:set(rank + 1, 1, value.squares)
+    board:set(rank + 1, 2, value.entries)
+  end
+  function on.ended() ended = ended + 1 end
+
+  local function tell(name, value) assert(co.send_event(name, value)) end -- this rank too: it hears of its own like the others
+  local function take(event) on[event.name](event.value, event.from) end
+  local function take_what_has_come()
+    for event in function() return co.get_event() end do take(event) end
+  end
+
+  local function newest_of_all(squares, entries)
+    tell("epoch", { squares = squares, entries = entries })
+    take_what_has_come()
+    return error_of(board)
+  end
+
+  repeat
+    for _, column in ipairs(problem:shuffled_columns()) do
+      take_what_has_come()
+      local before = model:get(column)
+      local after = before:clone()
+      problem:train(column, after)
+      tell("change", { column = column, change = after - before })
+    end
+  until problem:epoch_ends(newest_of_all)
+  tell("ended")
+  while ended < actor.size do take(assert(co.wait_event())) end -- then all changes have come everywhere
+  return model
+end
+
+local function train(problem) return (problem.options.events and train_by_events or train_shared)(problem) end
+
+if ... ~= "async" then factorisation.run(train, { events = false }) end -- not when another script requires it
 return train

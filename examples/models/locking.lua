@@ -1,8 +1,11 @@
 -- Model A, locking: `actorhost -n 4 examples/models/locking.lua`. Columns stay at their owners. Who trains one locks it,
--- gets its newest factors, and they are written back before anybody else has them: no update is lost, none is stale.
+-- gets its newest factors, and they are written back before anybody else has them: no update is lost, none is stale. With
+-- `--events` the same without a lock service: who wants a column asks its owner, who lends it to one rank at a time.
+local actor = require "actor"
 local factorisation = require "factorisation"
+local co = actor.collective
 
-local function train(problem)
+local function train_locked(problem)
   local model = problem:dealt_columns { name = "columns", shared = true }
   assert(model:regroup())
   repeat
@@ -16,5 +19,54 @@ local function train(problem)
   return assert(model:unshare())
 end
 
-if ... ~= "locking" then factorisation.run(train) end -- not when another script requires it
+local function train_by_events(problem)
+  local model, waiting, lent = problem:dealt_columns { name = "columns" }, {}, {}
+  local borrowed, ended = nil, 0
+
+  local function tell(to, name, value) assert(co.send_event(name, value, { to = to })) end
+  local function lend(column)
+    local queue = waiting[column]
+    if lent[column] or not queue or #queue == 0 then return end
+    lent[column] = true
+    tell(table.remove(queue, 1), "have", model:get(column))
+  end
+
+  local on = {}
+  function on.want(column, rank)
+    waiting[column] = waiting[column] or {}
+    table.insert(waiting[column], rank)
+    lend(column)
+  end
+  function on.back(value)
+    model:set(value.column, value.factors)
+    lent[value.column] = nil
+    lend(value.column)
+  end
+  function on.have(factors) borrowed = factors end
+  function on.ended() ended = ended + 1 end
+  local function take_events_until(reached)
+    while not reached() do
+      local event = assert(co.wait_event())
+      on[event.name](event.value, event.from)
+    end
+  end
+
+  repeat
+    for _, column in ipairs(problem:shuffled_columns()) do
+      borrowed = nil
+      tell(column % actor.size, "want", column)
+      take_events_until(function() return borrowed end)
+      problem:train(column, borrowed)
+      tell(column % actor.size, "back", { column = column, factors = borrowed })
+    end
+    tell("all", "ended")
+    take_events_until(function() return ended == actor.size end) -- until then others may want columns of this rank
+    ended = 0
+  until problem:epoch_ends()
+  return model
+end
+
+local function train(problem) return (problem.options.events and train_by_events or train_locked)(problem) end
+
+if ... ~= "locking" then factorisation.run(train, { events = false }) end -- not when another script requires it
 return train

@@ -68,6 +68,7 @@ Result<std::vector<LockClient::Share>> LockClient::shares_of(Wanted& wanted) con
     share.process = process;
     share.ask.epoch = membership->epoch();
     share.ask.where = wanted.where;
+    share.ask.access = wanted.access;
     shares.push_back(std::move(share));
   }
   return shares;

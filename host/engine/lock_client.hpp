@@ -33,6 +33,7 @@ class LockClient {
     std::string name;                       // what messages call all that: "'w'", "ids 3, 7 of table 1"
     std::string where;                      // the script line
     std::optional<double> timeout = {};     // seconds
+    SharedAccess access = SharedAccess::exclusive;
   };
   /// Waits until this node has all of it, and gives the newest values of the parts. Code::timeout names who was before;
   /// peer_lost an owner that is gone; bad_argument a lock that is held already, and a part that is not published.

@@ -67,6 +67,7 @@ Result<Frame> LockAsk::frame(uint32_t tag, ProcessId to) const {
   for (const std::string& key : keys) meta.put(key);
   meta.put(static_cast<uint32_t>(parts.size()));
   for (const Part& p : parts) meta.put(p.part.table).put(p.part.id).put(p.owner);
+  meta.put(static_cast<uint8_t>(access));
   return fitting(make(lock_kind::ask, courier_address(to), tag, meta), Code::bad_argument,
                  "too many keys for one lock, or too long ones");
 }
@@ -84,7 +85,9 @@ Result<LockAsk> LockAsk::read(const Frame& frame) {
     p.part.id = in.get<int64_t>();
     p.owner = in.get<NodeId>();
   }
-  if (!in.done()) return malformed("lock");
+  const auto access = in.get<uint8_t>();
+  if (!in.done() || access > static_cast<uint8_t>(SharedAccess::adding)) return malformed("lock");
+  ask.access = static_cast<SharedAccess>(access);
   return ask;
 }
 

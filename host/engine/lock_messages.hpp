@@ -3,9 +3,11 @@
 // courier gives each exactly one answer: granted, withdrawn or refused.
 //
 //   node -> courier
-//     ask        epoch:u64 where:text keys:[text] parts:[table:u32 id:i64 owner:u32]
+//     ask        epoch:u64 where:text keys:[text] parts:[table:u32 id:i64 owner:u32] access:u8
 //     withdraw                                        no longer wanted if it still waits
-//     release    values:[part:u32 head:text size:u64] ; body: their bytes     part: its place in the ask
+//     release    values:[part:u32 head:text size:u64] ; body: their bytes     part: its place in the ask; the value
+//     takes
+//                                                                             its place, or is added to it (access)
 //   courier -> node
 //     granted    values:[head:text size:u64] ; body: their bytes              one for each part of the ask
 //     withdrawn  blockers:[node:u32 holds:u8 where:text]
@@ -34,6 +36,10 @@ inline constexpr auto withdrawn = Kind{0x0511};
 inline constexpr auto refused = Kind{0x0512};
 }  // namespace lock_kind
 
+/// Whether who has asked for parts is the only one that has them until it gives them back. Where it is not it gives
+/// back changes, tensors, which are added to what the parts are then.
+enum class SharedAccess : uint8_t { exclusive, adding };
+
 struct LockAsk {
   struct Part {
     SharedPart part;
@@ -43,6 +49,7 @@ struct LockAsk {
   std::string where;              // its script line
   std::vector<std::string> keys;  // as they are compared
   std::vector<Part> parts;
+  SharedAccess access = SharedAccess::exclusive;
 
   /// Code::bad_argument when it is more than a frame can carry.
   Result<Frame> frame(uint32_t tag, ProcessId to) const;

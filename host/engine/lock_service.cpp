@@ -96,9 +96,11 @@ void LockService::forget(const LockTable::Request& request) {
 Result<bool> LockService::enter(const LockTable::Request& request, LockAsk ask, bool local) {
   AH_TRY(check_published(ask.parts));
   std::vector<LockTable::Key> keys = std::move(ask.keys);
-  for (const LockAsk::Part& p : ask.parts) keys.push_back(key_of(p.part));
+  if (ask.access == SharedAccess::exclusive) {
+    for (const LockAsk::Part& p : ask.parts) keys.push_back(key_of(p.part));
+  }
   auto granted = table_.ask(request, std::move(keys), std::move(ask.where));
-  if (granted) asked_[request.node][request.id] = Asked{local, ask.epoch, std::move(ask.parts)};
+  if (granted) asked_[request.node][request.id] = Asked{local, ask.epoch, std::move(ask.parts), ask.access};
   return granted;
 }
 
@@ -127,11 +129,20 @@ void LockService::give_back(const LockTable::Request& request, SharedWrites&& wr
   if (asked == nullptr) return;
   if (table_.holds(request)) {
     for (auto& [part, value] : writes) {
-      if (part < asked->parts.size()) store_.write(asked->parts[part].part, std::move(value));
+      if (part < asked->parts.size()) store(asked->parts[part], asked->access, std::move(value));
     }
   }
   forget(request);
   tell_granted();
+}
+
+void LockService::store(const LockAsk::Part& where, SharedAccess access, PackedValue&& value) {
+  if (access == SharedAccess::exclusive) {
+    store_.write(where.part, std::move(value));
+  } else if (!store_.add(where.part, value)) {
+    courier_.log().warn("locks", "a change of id " + std::to_string(where.part.id) + " of table " +
+                                     std::to_string(where.part.table) + " does not fit what is there, and is dropped");
+  }
 }
 
 void LockService::tell_granted() {

@@ -53,6 +53,7 @@ class LockService final : public CourierTask {
     bool local = false;  // the node collects
     uint64_t epoch = 0;
     std::vector<LockAsk::Part> parts;
+    SharedAccess access = SharedAccess::exclusive;
   };
 
   // With the lock held.
@@ -62,6 +63,7 @@ class LockService final : public CourierTask {
   Status check_published(const std::vector<LockAsk::Part>& parts) const;
   Result<Values> values_of(const LockTable::Request& request) const;
   void give_back(const LockTable::Request& request, SharedWrites&& writes);
+  void store(const LockAsk::Part& where, SharedAccess access, PackedValue&& value);
   void tell_granted();
   void tell_granted(const LockTable::Request& request);
   void refuse(const LockTable::Request& request, const Error& error);

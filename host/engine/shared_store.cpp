@@ -33,4 +33,17 @@ bool SharedStore::write(const SharedPart& part, PackedValue value) {
   return true;
 }
 
+bool SharedStore::add(const SharedPart& part, const PackedValue& change) {
+  const auto at = parts_.find(part);
+  if (at == parts_.end()) return false;
+  auto& [head, body] = at->second.value;
+  const auto dtype = tensor_type(change);
+  if (!dtype || head != change.head || body.size() != change.body.size()) return false;
+  if (body.empty()) return true;
+  if (!body.unique()) body = Blob::copy_of(body.data(), body.size());
+  const auto count = static_cast<int64_t>(body.size() / kernel::dtype_size(*dtype));
+  kernel::kernels().axpy(*dtype, count, 1.0, change.body.data(), 1, body.data(), 1);
+  return true;
+}
+
 }  // namespace actorhost

@@ -30,6 +30,8 @@ class SharedStore {
   const PackedValue* find(const SharedPart& part) const;
   /// Replaces a value that is published; false when it is not (any more).
   bool write(const SharedPart& part, PackedValue value);
+  /// Adds to the elements of a value that is published. False where that is no tensor laid out as `change` is.
+  bool add(const SharedPart& part, const PackedValue& change);
 
  private:
   struct Entry {

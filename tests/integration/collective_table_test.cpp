@@ -102,6 +102,58 @@ local sum = t:copy():allreduce():get(7)
 print("then: " .. tostring(sum))
 )";
 
+// Partitions that all ranks change at the same time: each is in its update while the others are in theirs.
+constexpr const char* kUpdates = R"lua(
+local actor = require "actor"
+local c, tensor = actor.collective, actor.tensor
+local rank, n = actor.rank, actor.size
+local t = c.table { shared = true, combiner = "max" }
+for id = 0, 3 do t:set(id, tensor.full({ 2, 3 }, id, id == 3 and { dtype = "float64" } or nil)) end
+t:set(9, 9)
+assert(t:regroup())
+local got, none, last = t:update({ 1, 3, 1 }, function(values)
+  values[1]:add_(2 ^ rank)
+  values[3] = values[3] + 2 ^ rank
+  tell("in " .. rank)
+  for r = 0, n - 1 do await("in " .. r) end
+  return 7, nil, "last"
+end)
+assert(got == 7 and none == nil and last == "last")
+for i = 1, 50 do
+  assert(t:update(i % 3, function(values)
+    values[i % 3]:add_(1)
+    return true
+  end))
+end
+-- What goes wrong adds nothing.
+for why, fn in pairs {
+  ["not this"] = function(v) v[0]:fill_(-1) error("not this", 0) end,
+  ["id 5 was given a value but is not one of those asked for"] = function(v) v[5] = 1 end,
+  ["what partition 0 has become is not laid out as what it was"] = function(v) v[0] = tensor.zeros { 3, 2 } end,
+} do
+  local fine, message = pcall(t.update, t, 0, fn)
+  assert(not fine and message:find(why, 1, true), message)
+end
+local fine, message = pcall(t.update, t, 9, function() end)
+assert(not fine and message:find("table:update: partition 9 is no tensor"), message)
+fine, message = pcall(c.table().update, c.table(), 0, function() end)
+assert(not fine and message:find("table:update: the table is not shared", 1, true), message)
+assert(t:sync())
+assert(t:unshare() and t:allgather())
+local all = 2 ^ n - 1
+local counts = { [0] = 16 * n, 17 * n, 17 * n, 0 }
+for id = 0, 3 do
+  local due = id + (id % 2 == 1 and all or 0) + counts[id]
+  assert(t:get(id):min() == due and t:get(id):max() == due, ("%d: %g, not %g"):format(id, t:get(id):min(), due))
+end
+-- What tensors have and tables have not.
+for name, instead in pairs { gather = "reduce(root)", scatter = "regroup()", alltoall = "regroup()", reduce_scatter = "regroup()" } do
+  local worked, why = pcall(t[name], t)
+  assert(not worked and why:find("a table has no " .. name .. ": " .. instead, 1, true), why)
+end
+print("updates add up")
+)lua";
+
 // Partitions that all ranks change under locks, several at a time.
 constexpr const char* kLocks = R"(
 local actor = require "actor"
@@ -131,7 +183,7 @@ end
 -- An error under the lock, and a value for what is not locked, leave all as it was.
 for _, fn in ipairs { function(v) v[0]:fill_(-1) error("not this", 0) end, function(v) v[0]:fill_(-1) v[5] = 1 end } do
   local fine, message = pcall(t.lock, t, 0, fn)
-  assert(not fine and (message == "not this" or message:find("id 5 was given a value but is not locked")), message)
+  assert(not fine and (message == "not this" or message:find("id 5 was given a value but is not one of those asked for")), message)
 end
 assert(t:sync() == t)
 -- The owners see the newest; what get() gives is a copy.
@@ -268,6 +320,16 @@ TEST_CASE("random operations on tables give what a plain Lua model gives on thre
   INFO(hosts.describe());
   CHECK(codes == std::vector<int>(3, 0));
   CHECK_THAT(hosts.out(), Contains("cases are as the model says"));
+}
+
+TEST_CASE("several ranks update a shared partition at the same time, and what each changes is added") {
+  const JobFolder folder;
+  folder.write("job.lua", std::string(kMeeting) + kUpdates);
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
+  const Finished run = run_at(place, folder, {"job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out, Contains("updates add up"));
 }
 
 TEST_CASE("what goes wrong with a table on one rank is told on all, and no table has changed") {

@@ -7,6 +7,8 @@ local events = require("actor.events")
 local c = require("actor.c.collective")
 local l = require("actor.c.lock")
 local parcels = require("actor.collective.table_parcels")
+local tensor = require("actor.tensor")
+local shape_text = require("actor.tensor.base").shape_text
 
 ---Internal; the methods of tables are in `methods`.
 local M = {}
@@ -109,8 +111,7 @@ function M.replace(tbl, values, weights, sharing)
 end
 
 -- The ids as an array without repetitions.
-local function list_of(ids)
-  local fn = "table:lock"
+local function list_of(ids, fn)
   if type(ids) == "number" then ids = { ids } end
   check.arg(ids, "table", "ids", fn)
   if #ids == 0 then check.fail("bad argument 'ids' to %s: expected at least one id", fn) end
@@ -126,42 +127,78 @@ local function list_of(ids)
 end
 
 -- The places of the ids' owners, and their ranks. When one is gone: nil, message, code.
-local function owners_of(tbl, list)
+local function owners_of(tbl, list, fn)
   local sharing = tbl.sharing
   local places, ranks, now = {}, {}, M.ranks()
   for i, id in ipairs(list) do
     local place, wrong = parcels.owner(tbl.partitioner, id, #sharing.owners)
-    if not place then check.fail("table:lock: %s", wrong) end
+    if not place then check.fail("%s: %s", fn, wrong) end
     places[i] = place + 1
     ranks[i] = now[sharing.owners[place + 1]]
-    if not ranks[i] then return nil, ("lock: rank %d lost"):format(sharing.ranks[place + 1]), "peer_lost" end
+    if not ranks[i] then return nil, ("%s: rank %d lost"):format(fn:match("%a+$"), sharing.ranks[place + 1]), "peer_lost" end
   end
   return places, ranks
 end
 
-local function acquire(sharing, list, ranks, timeout)
-  local worked, handle, values, code = pcall(l.shared_lock, sharing.number, list, ranks, timeout)
-  if worked then return handle, values, code end
-  local rank, id = tostring(handle):match("rank (%d+) has not published id (%-?%d+)")
-  if rank then check.fail("table:lock: rank %s has no partition %s", rank, id) end
-  error(handle, 0)
+-- A handle for the partitions, their values by id and the places of their owners; or nil, message, code. With `adding`
+-- others may have them at the same time.
+local function acquire(tbl, ids, fn, options, adding)
+  local list = list_of(ids, fn)
+  options = options or {}
+  check.options(options, { timeout = "number?" }, fn)
+  if options.timeout ~= nil then check.number(options.timeout, "timeout", fn, 0) end
+  local sharing = tbl.sharing
+  if not sharing then
+    check.fail("%s: the table is not shared; make it with shared = true, and call regroup() on every rank first", fn)
+  end
+  events.deliver()
+  local places, ranks, code = owners_of(tbl, list, fn)
+  if not places then return nil, ranks, code end
+  local worked, handle, newest
+  worked, handle, newest, code = pcall(l.shared_lock, sharing.number, list, ranks, options.timeout, adding)
+  if not worked then
+    local rank, id = tostring(handle):match("rank (%d+) has not published id (%-?%d+)")
+    if rank then check.fail("%s: rank %s has no partition %s", fn, rank, id) end
+    error(handle, 0)
+  end
+  if not handle then return nil, newest, code end
+  local values = {}
+  for i, id in ipairs(list) do values[id] = newest[i] end
+  return handle, values, { list = list, places = places, fn = fn, sharing = sharing }
 end
 
 -- Writes back and gives back.
-local function release(sharing, handle, list, places, values, ...)
+local function release(handle, held, values, ...)
   local writes, locked = {}, {}
-  for i, id in ipairs(list) do
+  for i, id in ipairs(held.list) do
     writes[i], locked[id] = values[id], true
-    sharing.changed[places[i]] = id
+    held.sharing.changed[held.places[i]] = id
   end
   for id in pairs(values) do
     if not locked[id] then
       l.shared_release(handle)
-      check.fail("table:lock: id %s was given a value but is not locked", tostring(id))
+      check.fail("%s: id %s was given a value but is not one of those asked for", held.fn, tostring(id))
     end
   end
   l.shared_release(handle, writes)
   return ...
+end
+
+-- Makes values what has been added to them since they were `before`, and gives that back.
+local function release_changes(handle, held, values, before, ...)
+  for id, old in pairs(before) do
+    local new = values[id]
+    if new ~= nil then
+      local fits, change = pcall(function() return new - old end)
+      if not fits or not tensor.is_tensor(new) or change.dtype ~= old.dtype
+        or shape_text(change) ~= shape_text(old) then
+        l.shared_release(handle)
+        check.fail("table:update: what partition %d has become is not laid out as what it was", id)
+      end
+      values[id] = change
+    end
+  end
+  return release(handle, held, values, ...)
 end
 
 local methods = {}
@@ -177,24 +214,35 @@ M.methods = methods
 ---@return string? message "lock: rank 2 lost", "lock: id 3 of table 65537 not granted within 0.5 s (held by ...)"
 ---@return string? code "peer_lost" or "timeout"
 function methods:lock(ids, fn, options)
-  local list = list_of(ids)
   check.arg(fn, "function", "fn", "table:lock")
-  options = options or {}
-  check.options(options, { timeout = "number?" }, "table:lock")
-  if options.timeout ~= nil then check.number(options.timeout, "timeout", "table:lock", 0) end
-  local sharing = self.sharing
-  if not sharing then
-    check.fail("table:lock: the table is not shared; make it with shared = true, and call regroup() on every rank first")
+  local handle, values, held = acquire(self, ids, "table:lock", options)
+  if not handle then return nil, values, held end
+  return release(handle, held, values, l.shared_under(handle, fn, values))
+end
+
+---Calls `fn` with copies of the newest values of these partitions, wherever they are, which have to be tensors. What it
+---changes is added to them at their owners when it returns: others may do the same at that time, so nobody waits and no
+---change is lost, but those who did not know of each other's are added up. When `fn` raises nothing is added. Not within
+---a lock or another update, and no collective within `fn`.
+---@param ids integer|integer[] of partitions that their owners have since the last regroup()
+---@param fn fun(values: table<integer, actor.Tensor>): ... by id; one that it sets to nil stays as it is
+---@param options? {timeout?: number} seconds to wait for the owners' answers
+---@return any|nil result what `fn` returns
+---@return string? message "update: rank 2 lost"
+---@return string? code "peer_lost" or "timeout"
+function methods:update(ids, fn, options)
+  check.arg(fn, "function", "fn", "table:update")
+  local handle, values, held = acquire(self, ids, "table:update", options, true)
+  if not handle then return nil, values, held end
+  local before = {}
+  for id, value in pairs(values) do
+    if not tensor.is_tensor(value) then
+      l.shared_release(handle)
+      check.fail("table:update: partition %d is no tensor, to which changes could be added; use lock", id)
+    end
+    before[id] = value:clone()
   end
-  events.deliver()
-  local places, ranks, code = owners_of(self, list)
-  if not places then return nil, ranks, code end
-  local handle, newest
-  handle, newest, code = acquire(sharing, list, ranks, options.timeout)
-  if not handle then return nil, newest, code end
-  local values = {}
-  for i, id in ipairs(list) do values[id] = newest[i] end
-  return release(sharing, handle, list, places, values, l.shared_under(handle, fn, values))
+  return release_changes(handle, held, values, before, l.shared_under(handle, fn, values))
 end
 
 ---Collective: comes back when every rank has called it, and then `get` and `pairs` at the owners see all that was
