@@ -209,6 +209,20 @@ function calls.function_of_values()
   return co.allreduce(words[me + 1], join) == all and one == (me ~= root or all)
 end
 
+-- The same, and each gets its part of what comes of it: rows of a tensor, or its one of n values.
+function calls.function_scattered()
+  local inputs = inputs_of()
+  local sum = co.reduce_scatter(inputs[me + 1], function(a, b) return a + b end)
+  local lists = co.reduce_scatter({ me }, function(a, b)
+    local both = {}
+    for _, list in ipairs { a, b } do
+      for _, rank in ipairs(list) do both[#both + 1] = rank end
+    end
+    return both
+  end)
+  return equal(sum, part(fold(inputs, "sum"), me)) and lists == me
+end
+
 -- Where results may be put: into a tensor of the caller's.
 function calls.into()
   local inputs, root = inputs_of(), rng:int(0, n - 1)

@@ -52,11 +52,12 @@ function Group:allreduce(value, op, options) return tensors.allreduce(self.numbe
 ---@return string? code
 function Group:reduce(value, op, root, options) return tensors.reduce(self.number, value, op, root, options) end
 
----Combines as allreduce does and leaves each rank its part of the rows (the first dimension).
----@param value actor.Tensor the same dtype and shape everywhere
----@param op? "sum"|"mean"|"min"|"max"|"prod"
+---Combines as allreduce does and leaves each rank its part of the rows (the first dimension). With a function as `op` the
+---lowest rank combines whole values in rank order, as in allreduce: what comes of it is cut as `scatter` cuts.
+---@param value actor.Tensor the same dtype and shape everywhere; with a function any value that it makes a tensor, or an array of n values, of
+---@param op? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any
 ---@param options? actor.CollectiveOptions|{out?: actor.Tensor}
----@return actor.Tensor|nil part of d rows rank r has d div n, one more for r < d mod n
+---@return actor.Tensor|any|nil part of d rows rank r has d div n, one more for r < d mod n
 ---@return string? message
 ---@return string? code
 function Group:reduce_scatter(value, op, options) return tensors.reduce_scatter(self.number, value, op, options) end

@@ -359,4 +359,14 @@ function Table:rotate(permutation, options)
   return self
 end
 
+-- What tensors have and tables have under another name.
+for name, instead in pairs {
+  gather = "reduce(root) brings all partitions to one rank, allgather() to every rank",
+  scatter = "regroup() sends each partition to the rank that the partitioner names",
+  alltoall = "regroup() sends each partition to the rank that the partitioner names",
+  reduce_scatter = "regroup() combines the partitions of an id at the rank that the partitioner names",
+} do
+  Table[name] = function() check.fail("a table has no %s: %s", name, instead) end
+end
+
 return Table

@@ -113,8 +113,9 @@ function M.broadcast(group, value, root, options)
   return finish(call, post, c.broadcast(call, value, root))
 end
 
--- Gathers at the lowest rank, which folds in rank order, so that `fn` is asked once, and tells the others.
-local function fold_by_function(call, value, fn)
+-- Gathers at the lowest rank, which folds in rank order, so that `fn` is asked once, and tells the others. With `cut` each
+-- rank gets its part of what has come of it.
+local function fold_by_function(call, value, fn, cut_result)
   if call.async then
     check.fail("collective.%s: a function as op runs in Lua, so the call cannot go on beside it; leave out async", call.name)
   end
@@ -126,9 +127,16 @@ local function fold_by_function(call, value, fn)
     for i = 2, parts.n do
       if worked then worked, total = pcall(fn, total, parts[i]) end
     end
+    if worked and cut_result then worked, total = pcall(cut_result, total, parts.n) end
     told = { worked, worked and total or tostring(total) }
+    if cut_result then
+      local whole = told
+      told = {}
+      for i = 1, parts.n do told[i] = worked and { true, total[i] } or whole end
+    end
   end
-  told, message, code = M.broadcast(call.group, told, 0, { timeout = call.timeout })
+  local hand_out = cut_result and M.scatter or M.broadcast
+  told, message, code = hand_out(call.group, told, 0, { timeout = call.timeout })
   if code then return nil, message, code end
   if not told[1] then check.fail("collective.%s: the function failed on rank 0: %s", call.name, told[2]) end
   return told[2]
@@ -176,11 +184,15 @@ function M.reduce(group, value, op, root, options)
 end
 
 function M.reduce_scatter(group, value, op, options)
+  local fn = "collective.reduce_scatter"
   local call = prepare(group, "reduce_scatter", options, { out = "cdata?" })
-  checked_tensor(value, "collective.reduce_scatter")
-  if op ~= nil then check.arg(op, "string", "op", "collective.reduce_scatter") end
+  op = checked_op(op, fn)
   local function post(result) return deliver(result, nil, options) end
-  return finish(call, post, c.reduction(call, "reduce_scatter", value, op or "sum"))
+  if type(op) == "function" then
+    return finish(call, post, fold_by_function(call, value, op, function(total, n) return cut(total, n, fn) end))
+  end
+  checked_tensor(value, fn)
+  return finish(call, post, c.reduction(call, "reduce_scatter", value, op))
 end
 
 local gather_options = { out = "cdata?", list = "boolean?" }
