@@ -30,6 +30,7 @@ local M = {}
 ---@field peers? "all"|"ring"|"random" who averages with whom: everybody (default), each with its neighbours in rank order, or pairs drawn for each round by the run's seed
 ---@field filter? actor.Filter|string compression of what travels between processes (actor.filter): "fp16", "int8", "topk:0.01+fp16". With peers = "all" processes send how their models differ from the last round's mean, each to all others: with p of them fewer bytes when it makes more than p / 2 times less; a round with other workers than the last goes without it. With "ring" and "random" the models themselves are sent, so there is no topk, and models come together to within the filter's rounding of them. What it leaves out stays in the models and is sent in a later round; warm-up and abort go without it
 ---@field lock? "step"|"gradient" how long a step of two functions holds the lock: over the gradient and the update by it (default), or as the algorithm is written over the gradient, with the update after its release: a round may change the model in between, so the update may be by the gradient of another model than it changes
+---@field barrier? string|function who may begin its next step (actor.barrier; `--barrier` wins over it). Without both nobody waits for anybody. A rule that keeps something for all workers together (elastic, dssp, ...) is refused, and so are workers that join late
 ---@field deadline_ms? number milliseconds that a round waits for a worker in the middle of a step before it goes without it; default 5000
 
 ---@class actor.AverageStats of this worker
@@ -49,6 +50,7 @@ local M = {}
 ---@field private parts {key: any, tensor: actor.Tensor}[]
 ---@field private tensors table
 ---@field private where string
+---@field private gate actor.StepGate|nil
 ---@field private apart boolean the update of a step is apart from its gradient
 local Averaging = {}
 Averaging.__index = Averaging
@@ -82,8 +84,9 @@ local function description(parts, options)
   if #text > 400 then
     text = ("%s, ... (%d tensors, hash %s)"):format(text:sub(1, 300), #parts, require("actor").hash(text))
   end
-  return ("average.start of %s, every %g ms, %d warm-up steps, peers %s, deadline %g ms, filter %s, lock %s"):format(text,
-    options.sync_interval_ms, options.warmup_steps, options.peers, options.deadline_ms, tostring(options.filter), options.lock)
+  return ("average.start of %s, every %g ms, %d warm-up steps, peers %s, deadline %g ms, filter %s, lock %s, barrier %s"):format(text,
+    options.sync_interval_ms, options.warmup_steps, options.peers, options.deadline_ms, tostring(options.filter), options.lock,
+    type(options.barrier) == "string" and options.barrier or type(options.barrier))
 end
 
 local function checked(options)
@@ -91,11 +94,11 @@ local function checked(options)
   options = options or {}
   check.options(options, {
     sync_interval_ms = "number?", warmup_steps = "number?", peers = "string?", deadline_ms = "number?",
-    filter = "string|table?", lock = "string?",
+    filter = "string|table?", lock = "string?", barrier = "string|function|table?",
   }, fn)
   local out = {
     sync_interval_ms = options.sync_interval_ms or 500, warmup_steps = options.warmup_steps or 0,
-    peers = options.peers or "all", lock = options.lock or "step", deadline_ms = options.deadline_ms or 5000,
+    peers = options.peers or "all", lock = options.lock or "step", barrier = options.barrier or node.flags().barrier, deadline_ms = options.deadline_ms or 5000,
     filter = require("actor.filter").from(options.filter or "none"),
   }
   check.number(out.sync_interval_ms, "sync_interval_ms", fn, 0, 1e9)
@@ -123,6 +126,7 @@ function M.start(tensors, options)
   local index, replayed = events.enter_action(description(parts, options))
   local where = node.position()
   if node.role == "server" then return setmetatable({ where = where }, Averaging) end
+  if replayed and options.barrier then check.fail("average.start: with a barrier there are no workers that join late") end
   local list, names = {}, {}
   for i, part in ipairs(parts) do list[i], names[i] = part.tensor, tostring(part.key) end
   local raw = c.start(index, replayed, list, names, {
@@ -133,6 +137,7 @@ function M.start(tensors, options)
   if not replayed then node.finish_action(index, "") end
   return setmetatable({
     raw = raw, parts = parts, tensors = tensors, where = where, apart = options.lock == "gradient",
+    gate = options.barrier and require("actor.collective.steps").gate(options.barrier, "average.start"),
   }, Averaging)
 end
 
@@ -172,6 +177,7 @@ local function step_of_two(self, fn, update, ...) return update_with(self, updat
 function Averaging:step(fn, update, ...)
   check.arg(fn, "function", "fn", "average.step")
   local raw = checked_handle(self, "average.step")
+  if self.gate then self.gate:pass() end
   if type(update) == "function" then return c.step(raw, step_of_two, self, fn, update, ...) end
   if self.apart then
     check.fail("average.step: with lock = 'gradient' it takes two functions, the gradient's and the update's; for anything else there are lock() and unlock()")
@@ -182,7 +188,9 @@ end
 
 ---Takes the lock, for what is no function: between `lock` and `unlock` no round changes the model.
 function Averaging:lock()
-  c.lock(checked_handle(self, "average.lock"))
+  local raw = checked_handle(self, "average.lock")
+  if self.gate then self.gate:pass() end
+  c.lock(raw)
 end
 
 ---Gives the lock back; the end of a step. Raises when the model holds what is not finite.
@@ -204,6 +212,7 @@ function Averaging:abort()
   local index, replayed = events.enter_action("average.abort of that of " .. self.where)
   if not self.raw then return end
   if replayed then return c.rest(self.raw) end
+  if self.gate then self.gate:leave() end
   c.abort(self.raw)
   node.finish_action(index, "")
 end

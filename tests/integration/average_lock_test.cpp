@@ -29,7 +29,7 @@ local function update(seen, second)
   x:add_(0.25)
   return steps
 end
-while handle:stats().rounds < 40 or (lock == "gradient" and between == 0) do
+while handle:stats().rounds < 20 or (lock == "gradient" and between == 0) do
   assert(handle:step(gradient, update) == steps)
 end
 assert(handle:stats().steps == steps)

@@ -126,6 +126,16 @@ function Evaluator:set(rule)
   self.asking.version = self.asking.version + 1
 end
 
+---For one of several evaluators that each answer a worker of its own: a rule that needs `view.shared` fails, and says that
+---it cannot be honoured.
+function Evaluator:answer_alone()
+  self._context.shared = setmetatable({}, {
+    __index = function()
+      error("it cannot be honoured here, where each worker asks for itself: it keeps something for all together (view.shared)", 0)
+    end,
+  })
+end
+
 local passed_ids = ffi.new("const uint32_t*[1]")
 
 ---The workers of `progress` that may go on now, in the order in which they asked; they wait no longer. To be called

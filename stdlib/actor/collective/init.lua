@@ -151,6 +151,7 @@ local locks, events = require("actor.collective.lock"), require("actor.collectiv
 M.lock = locks.lock
 M.send_event, M.get_event, M.wait_event = events.send_event, events.get_event, events.wait_event
 M.table = require("actor.collective.table").new
+M.steps = require("actor.collective.steps").steps
 M.rotator = require("actor.collective.rotator").new
 M.scheduler = require("actor.collective.scheduler").new
 

@@ -1,0 +1,190 @@
+--- Iterations of collective jobs, and of averaging, under a barrier rule: the same rules as everywhere, each worker asking
+--- for itself. What workers have completed stands on a board in rank 0's process (a shared table), which costs a round
+--- trip to write and read; who has to wait looks at it again and again. A collective within a step still waits for all: a
+--- rule that is looser than bsp is for steps that use locks, updates of shared tables, events or averaging.
+local barrier = require("actor.barrier")
+local check = require("actor.check")
+local clock = require("actor.ffi")("core")
+local events = require("actor.events")
+local node = require("actor.c.node")
+local tables = require("actor.collective.table")
+local tensor = require("actor.tensor")
+local util = require("actor.util")
+
+local M = {}
+
+local DONE, BUSY, SECONDS, AWAY = 1, 2, 3, 4 -- columns of the board, which has a row for each worker
+local FIRST_LOOK, LAST_LOOK = 2e-5, 5e-4 -- seconds until who waits looks at the board again: more each time
+local PATIENCE = 10 -- seconds of waiting that are worth a word
+
+local function now() return clock.now(clock.clock) end
+
+---@class actor.StepGate
+---@field private board actor.Table
+---@field private rows table<integer, integer> by id
+---@field private seen table<integer, {done: integer, busy: boolean, away: boolean}> by id
+local Gate = {}
+Gate.__index = Gate
+
+---Collective: where all begin to ask. `--barrier` wins over `spec`.
+---@param spec string|function|table|nil
+---@param fn string as the user calls it
+---@return actor.StepGate
+function M.gate(spec, fn)
+  local flags = node.flags()
+  spec = flags.barrier or spec or "bsp"
+  local rule = barrier.from(spec, {
+    resample = flags.resample,
+    load = function(path)
+      local text, chunk = node.find_source(path)
+      return text, text and "@" .. chunk or chunk
+    end,
+  })
+  local self = setmetatable({
+    fn = fn, name = type(spec) == "string" and spec or rule.name or "of its own", rows = {}, seen = {},
+    progress = barrier.progress(), evaluator = barrier.evaluator(rule, node.seed),
+    board = tables.new { name = fn, shared = true },
+  }, Gate)
+  self.evaluator:answer_alone()
+  events.deliver()
+  local ids = node.workers()
+  for i, id in ipairs(ids) do
+    self.rows[id], self.seen[id] = i, { done = 0, busy = false, away = false }
+    self.progress:add(id)
+  end
+  if node.rank == 0 then self.board:set(0, tensor.zeros({ #ids, 4 }, { dtype = "float64" })) end
+  local ready, message = self.board:regroup()
+  if not ready then check.fail("%s: %s", fn, message) end
+  return self
+end
+
+-- Writes what `change` makes of this worker's row, and reads everybody's. The owner of the board is lost: an error.
+function Gate:exchange(change)
+  local all, message = self.board:update(0, function(values)
+    local rows = values[0]
+    if not change then
+      values[0] = nil -- only looks
+      return rows
+    end
+    change(rows, self.rows[node.id])
+    return rows:clone()
+  end)
+  if not all then check.fail("%s: %s, which had the workers' clocks", self.fn, message) end
+  self:learn(all)
+end
+
+function Gate:learn_of(id, row, rows, at)
+  local seen, progress = self.seen[id], self.progress
+  local done, busy, away = rows:get(row, DONE), rows:get(row, BUSY) > 0, rows:get(row, AWAY) > 0
+  if seen.away and not away then progress:unpark(id) end
+  for _ = seen.done + 1, done do
+    if not seen.busy then progress:start(id, at - rows:get(row, SECONDS)) end
+    progress:complete(id, at)
+    seen.busy = false
+  end
+  if busy and not seen.busy then progress:start(id, at) end
+  if away and not seen.away then progress:park(id) end
+  seen.done, seen.busy, seen.away = done, busy, away
+end
+
+function Gate:learn(rows)
+  local at, live = now(), {}
+  for _, id in ipairs(node.workers()) do live[id] = true end
+  for id, row in util.pairs(self.rows) do
+    if live[id] then
+      self:learn_of(id, row, rows, at)
+    else -- nobody waits for it any longer
+      self.progress:remove(id)
+      self.rows[id], self.seen[id] = nil, nil
+    end
+  end
+end
+
+local function passes(self)
+  local asked, ids = pcall(self.evaluator.poll, self.evaluator, self.progress, now())
+  if not asked then check.fail("%s: %s", self.fn, ids) end
+  for _, id in ipairs(ids) do
+    if id == node.id then return true end
+  end
+  return false
+end
+
+-- Who has completed the fewest steps, for the log.
+local function slowest(self)
+  local least, ids = math.huge, {}
+  for id, seen in pairs(self.seen) do
+    if not seen.away and seen.done < least then least, ids = seen.done, {} end
+    if not seen.away and seen.done == least then ids[#ids + 1] = id end
+  end
+  table.sort(ids)
+  return table.concat(ids, ", "), least
+end
+
+---Completes the step that this worker is in, if it is in one, and waits until the rule lets it begin the next.
+function Gate:pass()
+  local began = self.began
+  self:exchange(function(rows, row)
+    if began then
+      rows:set(row, DONE, rows:get(row, DONE) + 1)
+      rows:set(row, SECONDS, now() - began)
+    end
+    rows:set(row, BUSY, 0)
+    rows:set(row, AWAY, 0)
+  end)
+  self.progress:ask(node.id, now())
+  local asked, pause, told = now(), FIRST_LOOK, false
+  while not passes(self) do
+    if not told and now() - asked > PATIENCE then
+      told = true
+      require("actor.log").warn("%s: barrier %s waits; worker %s has completed %d steps", self.fn, self.name, slowest(self))
+    end
+    node.sleep(math.min(pause, math.max(0, self.progress:next_time() - now())))
+    pause = math.min(2 * pause, LAST_LOOK)
+    events.deliver()
+    self:exchange()
+  end
+  self:exchange(function(rows, row) rows:set(row, BUSY, 1) end)
+  self.began = now()
+end
+
+---This worker makes no more steps for now: nobody waits for it until it passes again.
+function Gate:leave()
+  local began = self.began
+  self.began = nil
+  self:exchange(function(rows, row)
+    if began then rows:set(row, DONE, rows:get(row, DONE) + 1) end
+    rows:set(row, BUSY, 0)
+    rows:set(row, AWAY, 1)
+  end)
+end
+
+---@class actor.StepsOptions
+---@field count integer how many steps this worker makes
+---@field from? integer how many it has made before, in a run that is resumed; default 0
+---@field barrier? string|function who may begin the next one (default bsp), as in param.run; `--barrier` wins over it. A rule that keeps something for all workers together (view.shared: elastic, dssp, ...) is refused
+
+---The steps of a loop under a barrier rule: `for step in collective.steps { count = 100, barrier = "ssp:4" } do ... end`.
+---Collective where it begins; then a worker waits before each step until the rule lets it, for no worker that has come to
+---the end of its steps or is lost. A loop that is left by `break` holds the others back: give the steps a count.
+---@param options actor.StepsOptions
+---@return fun(): integer|nil step from 1, or from + 1
+function M.steps(options)
+  local fn = "collective.steps"
+  check.options(options, { count = "number", from = "number?", barrier = "string|function|table?" }, fn)
+  check.integer(options.count, "count", fn, 0)
+  check.integer(options.from or 0, "from", fn, 0)
+  if node.role == "server" then check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn) end
+  local gate, step = M.gate(options.barrier, fn), options.from or 0
+  return function()
+    if step >= options.count then
+      if gate then gate:leave() end
+      gate = nil
+      return nil
+    end
+    gate:pass()
+    step = step + 1
+    return step
+  end
+end
+
+return M
