@@ -154,7 +154,7 @@ int status_columns(lua_State* L) {
   return 1;
 }
 
-/// Members that change: rank size id shard role epoch seed.
+/// Members that change: rank size id shard role epoch seed founder (a worker from the beginning of the run on).
 int index(lua_State* L) {
   NodeContext& context = NodeContext::of(L);
   const Node& node = context.node;
@@ -171,6 +171,8 @@ int index(lua_State* L) {
     lua_pushinteger(L, static_cast<lua_Integer>(node.index()));
   } else if (name == "role") {
     lua_pushstring(L, worker ? "worker" : "server");
+  } else if (name == "founder") {
+    lua_pushboolean(L, worker && node.index() < node.membership().founders());
   } else if (name == "epoch") {
     lua_pushinteger(L, static_cast<lua_Integer>(node.membership().epoch()));
   } else if (name == "seed") {

@@ -95,8 +95,8 @@ ActionRun* Tracker::open(uint32_t number, PlanBegin&& begin, NodeId id, double n
     const Error error{Code::mismatch,
                       "nodes disagree on what to compute: " + run.opened_by() + " at " + run.where() + ", " + who +
                           " at " + begin.where +
-                          "; every worker must define the same datasets in the same order (the order of pairs() "
-                          "differs between nodes: use actor.pairs)"};
+                          "; every worker must define the same datasets from the same functions and values, in the "
+                          "same order (the order of pairs() differs between nodes: use actor.pairs)"};
     refuse(id, number, error);
     if (!run.over()) end(number, run, error, now);
     return nullptr;

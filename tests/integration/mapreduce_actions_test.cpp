@@ -348,9 +348,7 @@ TEST_CASE("nodes whose broadcasts differ do not run an action together") {
 local actor = require "actor"
 local b = mr.broadcast { actor.rank }
 local function inner(x) return b:get_value()[1] + x end
--- Who comes when an action is over gets its value and compares nothing: many tasks, so that both are in one.
-actor.collective.barrier()
-for _ = 1, 5 do mr.range(1, 2000, 1, 1000):map(function(x) return inner(x) end):count() end)");
+mr.range(1, 20):map(function(x) return inner(x) end):count())");
   CHECK_THAT(err, Catch::Contains("nodes disagree on what to compute"));
 }
 

@@ -80,6 +80,32 @@ TEST_CASE("rows that were in Lua tables come out in one order, whatever that of 
   }
 }
 
+TEST_CASE("plans that differ are refused, whoever comes first and also when the action is over") {
+  const JobFolder folder;
+  const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
+  const Finished run = folder.run(with(nodes, {"--log-level", "error", script("mapreduce_misfits.lua")}));
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out == "all told\n");
+}
+
+TEST_CASE("iterations that begin with different states are refused; what functions capture may differ") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local actor = require "actor"
+local mr = require "actor.mapreduce"
+local me = actor.rank
+local log = me == 0 and function(x) return x end or function(x) return x, me end
+assert(mr.range(1, 10):map(function(x) return (log(x)) end):sum() == 55)
+local function one() return 1 end
+mr.range(1, 10):iterate { state = me, steps = 3, step = one, merge = one }
+)");
+  const Finished run = folder.run({"-n", "2", "--log-level", "error", "job.lua"});
+  INFO(run.description);
+  CHECK(run.status != 0);
+  CHECK_THAT(run.err, Catch::Contains("nodes disagree on what to compute") && Catch::Contains("job.lua:8"));
+}
+
 TEST_CASE("map-reduce's README lists all that the module and its datasets have") {
   const JobFolder folder;
   folder.write("job.lua", R"(

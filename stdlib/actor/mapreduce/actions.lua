@@ -2,6 +2,7 @@
 --- so; the others send little more than their result.
 local best = require("actor.mapreduce.best")
 local check = require("actor.check")
+local codec = require("actor.codec")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
 local explain = require("actor.mapreduce.explain")
@@ -100,7 +101,7 @@ function Dataset:fold(zero, fn)
   end
   local start = compile.copies_of(zero)
   local all = datasets.gathered(self, "fold")
-  local result = folded(all, "fold", { start = start, step = fn, fn = fn }, function(parts) return parts[1] end)
+  local result = folded(all, "fold", { start = start, step = fn, fn = fn, signature = codec.hash(zero) }, function(parts) return parts[1] end)
   self.last_run = all.last_run
   return result
 end
@@ -119,7 +120,9 @@ function Dataset:aggregate(zero, seq, comb)
     if #parts == 0 then return start() end
     return from_left("aggregate", comb)(parts)
   end
-  return folded(self, "aggregate", { start = start, step = seq, fn = seq }, read)
+  return folded(self, "aggregate", {
+    start = start, step = seq, fn = seq, merge = comb, signature = codec.hash(zero),
+  }, read)
 end
 
 -- ---- some rows ----
@@ -134,7 +137,7 @@ function Dataset:take(n)
   check.integer(n, "n", "mapreduce.take", 0)
   local partitions, rows = FIRST_PARTITIONS, {}
   while n > 0 do
-    local output = { kind = "first", most = n, partitions = partitions }
+    local output = { kind = "first", most = n, partitions = partitions, signature = n }
     rows = act(self, "take", output, function(source)
       check_size("take")
       return read_all(source)
@@ -161,7 +164,7 @@ function Dataset:top(n, key)
   check.integer(n, "n", "mapreduce.top", 0)
   check.optional(key, "function", "key", "mapreduce.top")
   key = key and functions.freeze(key)
-  return act(self, "top", { kind = "top", most = n, key_of = key, fn = key }, function(source)
+  return act(self, "top", { kind = "top", most = n, key_of = key, fn = key, signature = n }, function(source)
     local greatest = best.of(n, key)
     if compile.loop({}, greatest.put)(source) < 0 then c.fail() end
     local rows = greatest.rows()

@@ -1,6 +1,5 @@
 --- Values that functions of operations read: `mr.broadcast(value)`. Every node runs the script and so has the value
---- already; the handle says that it has to be the same everywhere, which is checked by hash when a pipeline whose functions
---- capture it runs.
+--- already; the handle says that it has to be the same everywhere, which is checked by hash when the next action begins.
 local check = require("actor.check")
 local codec = require("actor.codec")
 
@@ -12,14 +11,22 @@ Broadcast.__index = Broadcast
 
 local M = {}
 
+local all = "" -- see M.all
+
 ---A handle of `value` (anything that travels: numbers, texts, tables of these, tensors), which is not to be changed any
 ---more.
 ---@param value any
 ---@return actor.mapreduce.Broadcast
 function M.new(value)
   if value == nil then check.wrong("value", "mapreduce.broadcast", "a value", value) end
-  return setmetatable({ content = value, hash = codec.hash(value) }, Broadcast)
+  local hash = codec.hash(value)
+  all = codec.hash({ all, hash })
+  return setmetatable({ content = value, hash = hash }, Broadcast)
 end
+
+---The hash of all contents so far: every node makes the same broadcasts in the same order, whoever captures them.
+---@return string
+function M.all() return all end
 
 ---@param value any
 ---@return boolean

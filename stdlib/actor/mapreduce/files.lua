@@ -79,7 +79,7 @@ local function source(op, url, options, make)
   local files = files_of(url, operation)
   local splits = make(files, operation)
   return dataset.new {
-    kind = "source", op = op, partitions = #splits, signature = codec.hash(files),
+    kind = "source", op = op, partitions = #splits, signature = codec.hash({ files, options.on_error or false }),
     source = {
       kind = "files", splits = splits, skip = options.on_error == "skip", seconds = options.timeout or SILENT_SECONDS,
       ca_file = options.ca_file,

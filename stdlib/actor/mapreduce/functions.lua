@@ -1,6 +1,6 @@
 --- Users' functions as operations keep them: frozen when the operation is defined, and named for messages.
-local broadcasts = require("actor.mapreduce.broadcasts")
 local check = require("actor.check")
+local codec = require("actor.codec")
 local natives = require("actor.mapreduce.natives")
 local util = require("jit.util")
 local c = require("actor.c.mapreduce")
@@ -96,21 +96,38 @@ function M.where(fn)
   return info.what ~= "C" and info.short_src .. ":" .. info.linedefined or nil
 end
 
----The hashes of the broadcasts that `fn` captures, in captured functions too: those have to be the same on every node.
----@param fn any
----@param done? table
----@return any[]
-function M.broadcasts(fn, done)
-  done = done or {}
-  if type(fn) ~= "function" or not is_users(fn) or done[fn] then return {} end
-  done[fn] = true
-  local out = {}
-  for i = 1, math.huge do
-    local name, value = getupvalue(fn, i)
-    if not name then return out end
-    if broadcasts.is(value) then out[#out + 1] = value.hash end
-    if type(value) == "function" then out[#out + 1] = M.broadcasts(value, done) end
+-- What the compiler made of a function: its instructions, constants and the names of what it captures. `fn` has never run,
+-- since the JIT changes instructions.
+local function compiled(fn)
+  local info = util.funcinfo(fn)
+  local out = { info.linedefined, info.lastlinedefined, info.params, info.isvararg or false }
+  for pc = 1, math.huge do
+    local word = util.funcbc(fn, pc)
+    if not word then break end
+    out[#out + 1] = word
   end
+  for i = 0, info.upvalues - 1 do out[#out + 1] = util.funcuvname(fn, i) end
+  for i = 0, info.nconsts - 1 do out[#out + 1] = util.funck(fn, i) end
+  for i = -1, -info.gcconsts, -1 do
+    local constant = util.funck(fn, i)
+    local kind = type(constant)
+    out[#out + 1] = kind == "proto" and compiled(constant) or kind == "cdata" and tostring(constant) or constant
+  end
+  return out
+end
+
+local marks = setmetatable({}, { __mode = "k" }) -- by what closures of one function share
+
+---What tells a function from others, also from those on the same lines, and is the same on every node: where it stands and
+---what the compiler made of it. Not what it captures.
+---@param fn function
+---@return string
+function M.mark(fn)
+  local where = M.where(fn)
+  if not where then return "C" end
+  local proto = util.funcinfo(fn).proto
+  if not marks[proto] then marks[proto] = where .. " " .. codec.hash(compiled(c.clone(fn))) end
+  return marks[proto]
 end
 
 ---What argument `name` of operation `operation` is given: a function, or the name of one that has a native twin.

@@ -405,7 +405,10 @@ end
 function datasets.Dataset:iterate(options)
   datasets.check(self, "iterate")
   options = checked(options)
-  local held = run.hold(self, "iterate")
+  local held = run.hold(self, "iterate", {
+    kind = "rows", fn = options.step, merge = options.merge, prepare = options.prepare, stop = options.stop,
+    signature = codec.hash({ options.state, options.steps or false, options.fold or false }),
+  })
   local where = node.position()
   local made_of = worker(options, held, where)
   count = count + 1

@@ -1,6 +1,7 @@
 --- From a dataset to the stages of an action. A stage is what one task can do without rows of other tasks: a source, the
 --- narrow operations behind it (fused into one loop), and what becomes of the rows. It ends at wide operations, at
 --- datasets that are kept, and where more than one consumer waits for the same rows.
+local broadcasts = require("actor.mapreduce.broadcasts")
 local functions = require("actor.mapreduce.functions")
 local releases = require("actor.mapreduce.releases")
 local node = require("actor.c.node")
@@ -173,26 +174,32 @@ function Planner:exchange(dataset)
   return self:stage { tasks = partitions, input = { kind = dataset.input, dataset = dataset }, needs = needs }
 end
 
-local function signature_of(op)
-  local is_function = type(op.fn) == "function"
-  local where = op.native or is_function and functions.where(op.fn) or "C"
-  return { op.op, op.where, where, functions.broadcasts(op.fn), op.signature or "" }
+-- The functions of an operation or an output.
+local function functions_of(given)
+  local out = { given.native or false }
+  for i, name in ipairs({ "fn", "merge", "prepare", "stop" }) do
+    local fn = given[name]
+    out[i + 1] = type(fn) == "function" and functions.mark(fn) or false
+  end
+  return out
+end
+
+local function signature_of(given)
+  return { given.op or "", given.where or "", functions_of(given), given.signature or "" }
 end
 
 local function signature_of_rows(input, ops)
-  local out = {}
-  for i, op in ipairs(ops) do out[i] = signature_of(op) end
+  local out = { signature_of(input.dataset or {}) }
+  for _, op in ipairs(ops) do out[#out + 1] = signature_of(op) end
   for _, branch in ipairs(input.branches or {}) do out[#out + 1] = signature_of_rows(branch.input, branch.ops) end
-  local dataset = input.dataset
-  return { dataset and dataset.where or "", dataset and dataset.signature or "", dataset and functions.broadcasts(dataset.fn), out }
+  return out
 end
 
--- What has to be the same on every node: which operations, where they and their functions stand in the script (whose text
--- is the same everywhere), how much each has to do, what broadcasts they capture. Not what else functions capture: that may
--- well be a node's own, a clock or a rank for a log line.
+-- What has to be the same on every node: which operations, with which functions and arguments, where they stand in the
+-- script, how much each has to do, all broadcasts. Not what functions capture: that may well be a node's own, a clock or a
+-- rank for a log line.
 local function signature(stages, output)
-  local label = output.label or {}
-  local out = { { label.op or "", label.where or "", functions.broadcasts(output.fn) } }
+  local out = { signature_of(output.label or {}), signature_of(output), broadcasts.all() }
   for _, stage in ipairs(stages) do
     out[#out + 1] = {
       stage.id, stage.name, stage.tasks, stage.buckets, stage.keep or false, stage.disk or false,

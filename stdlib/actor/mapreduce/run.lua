@@ -32,7 +32,7 @@ local function described(stages, signature)
       disk = stage.disk or false, needs = needs,
     }
   end
-  return { stages = out, forget = releases.take(), hash = codec.hash(signature) }
+  return { stages = out, forget = releases.take(), hash = signature }
 end
 
 local within = false -- a function of an operation may be running
@@ -66,7 +66,7 @@ end
 
 ---@param index integer
 ---@param stages actor.mapreduce.Stage[]
----@param signature any
+---@param signature string the plan's hash
 ---@return actor.mapreduce.Action
 local function begin(index, stages, signature)
   faults.begin_action()
@@ -111,7 +111,8 @@ end
 local function plan(dataset, name, output)
   releases.look(c.memory() * node.size)
   output.label = { op = name, where = node.position() }
-  return plans.make(dataset, output, plans.default_partitions())
+  local stages, signature = plans.make(dataset, output, plans.default_partitions())
+  return stages, codec.hash(signature)
 end
 
 -- Enters action `name`; its recorded bytes where it is over already, as it always is for a server, which comes late.
@@ -123,12 +124,21 @@ local function enter(name)
   return index, replayed and bytes or nil
 end
 
--- What is recorded of an action; its error where it has failed.
-local function past_of(bytes)
+-- What is recorded of an action; its error where it has failed. A worker that comes when it is over has to have meant the
+-- same; not so one that joins later and catches up, whose plan may go by how many there are now.
+local function past_of(bytes, signature)
   local past = compile.from_bytes(bytes)
   if past.failed then error(past.failed, 0) end
+  if past.plan.hash ~= signature and node.founder then
+    check.fail("nodes disagree on what to compute: rank %d at %s, rank %d at %s; every worker must define the same datasets "
+      .. "from the same functions and values, in the same order (the order of pairs() differs between nodes: use actor.pairs)",
+      past.plan.rank, past.plan.where, node.rank, node.position())
+  end
   return past
 end
+
+-- Which plan an action had, for `past_of`.
+local function plan_mark(signature) return { hash = signature, rank = node.rank, where = node.position() } end
 
 -- Runs an action. What it raises is recorded, too: a script may catch it and go on, and servers, which come late, with it.
 local function recorded_if_failed(index, fn)
@@ -163,7 +173,9 @@ local function run_through(dataset, name, index, stages, signature, read)
   local added = c.accumulated()
   c.finished()
   accumulators.count(added)
-  node.finish_action(index, compile.to_bytes({ result = result, added = added, figures = dataset.last_run.figures }))
+  node.finish_action(index, compile.to_bytes({
+    result = result, added = added, figures = dataset.last_run.figures, plan = plan_mark(signature),
+  }))
   return result
 end
 
@@ -179,7 +191,7 @@ function M.act(dataset, name, output, read)
   local index, recorded = enter(name)
   if recorded then
     skip(index)
-    local past = past_of(recorded)
+    local past = past_of(recorded, signature)
     accumulators.count(past.added)
     dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = past.figures }
     return past.result
@@ -195,10 +207,11 @@ end
 ---Runs an action that makes the rows of a dataset and leaves them where they are.
 ---@param dataset actor.mapreduce.Dataset
 ---@param name string
+---@param output table of kind "rows", with what else has to be the same on every node
 ---@return actor.mapreduce.Held
-function M.hold(dataset, name)
+function M.hold(dataset, name, output)
   check_place(dataset, name)
-  local stages, signature = plan(dataset, name, { kind = "rows" })
+  local stages, signature = plan(dataset, name, output)
   local index, recorded = enter(name)
   local held = { partitions = stages[#stages].tasks }
   local action
@@ -210,9 +223,9 @@ function M.hold(dataset, name)
     recorded_if_failed(index, open)
     accumulators.count(c.accumulated())
     count_kept({ stages = stages, figures = c.figures() })
-    node.finish_action(index, compile.to_bytes({ added = c.accumulated() }))
+    node.finish_action(index, compile.to_bytes({ added = c.accumulated(), plan = plan_mark(signature) }))
   else
-    local ok, past = pcall(past_of, recorded)
+    local ok, past = pcall(past_of, recorded, signature)
     if not ok then
       skip(index)
       error(past, 0)

@@ -93,7 +93,7 @@ local function sorted(op, parent, options, fields)
   options = options or {}
   check.options(options, { descending = "boolean?", partitions = "number?", barrier = "string|function|table?" }, "mapreduce." .. op)
   fields.kind, fields.op, fields.parents, fields.plan = "wide", op, { parent }, plan_sort
-  fields.descending = options.descending
+  fields.descending, fields.signature = options.descending, options.descending or false
   fields.partitions = datasets.check_partitions({ partitions = options.partitions, barrier = options.barrier }, op)
   return datasets.new(fields)
 end

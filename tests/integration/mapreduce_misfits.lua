@@ -1,0 +1,100 @@
+-- Plans that differ between two ranks, each in what may differ: whoever comes second is told who means what and where, also
+-- when the action is over by then, and the next action works. What may differ passes. Prints "all told".
+local actor = require "actor"
+local mr = require "actor.mapreduce"
+local me = actor.rank
+local either = me == 0
+
+local function plus(a, b) return a + b end
+local a, b = 1, 2
+local pick = function(x, y) if either then return x end return y end
+local numbers = mr.range(1, 10)
+local pairs_of = numbers:map(function(x) return x % 3, x end)
+
+-- Functions on one line, which differ in a constant, an operation, what they capture, a function or a table within.
+local constants = pick(function(x) return x + 1 end, function(x) return x + 2 end)
+local operators = pick(function(x) return x + 1 end, function(x) return x - 1 end)
+local captures = pick(function(x) return x + a end, function(x) return x + b end)
+local inner = pick(function() return (function() return 1 end)() end, function() return (function() return 2 end)() end)
+local tables = pick(function(x) return { p = 1, q = x } end, function(x) return { p = 2, q = x } end)
+local texts = pick(function() return "x" end, function() return "y" end)
+
+local misfits = {
+  count = function() mr.range(1, pick(10, 11)):count() end,
+  step = function() mr.range(1, 10, pick(1, 1.01)):count() end,
+  array = function() mr.parallelize({ 1, 2, pick(3, 4) }):count() end,
+  nested = function() mr.parallelize({ { x = pick("a", "b") } }):count() end,
+  take = function() mr.range(1, 10, 1, 1):take(pick(2, 3)) end,
+  top = function() numbers:top(pick(2, 3)) end,
+  top_by = function() numbers:top(2, constants) end,
+  constants = function() numbers:map(constants):count() end,
+  operators = function() numbers:map(operators):count() end,
+  captures = function() numbers:map(captures):count() end,
+  inner = function() numbers:map(inner):count() end,
+  tables = function() numbers:map(tables):count() end,
+  texts = function() numbers:filter(texts):count() end,
+  foreach = function() numbers:foreach(constants) end,
+  reduce = function() numbers:reduce(pick(function(x, y) return x + y end, function(x, y) return x * y end)) end,
+  fold = function() numbers:fold(pick(0, 1), plus) end,
+  comb = function() numbers:aggregate(0, plus, pick(function(x, y) return x + y end, function(x, y) return x * y end)) end,
+  by_key = function() pairs_of:reduce_by_key(pick(mr.min, mr.max)):count() end,
+  state = function() pairs_of:aggregate_by_key(pick(0, 5), plus, plus):count() end,
+  states = function() pairs_of:aggregate_by_key(0, plus, pick(function(x, y) return x + y end, function(x, y) return x * y end)):count() end,
+  sort = function() numbers:sort({ descending = either }):count() end,
+  sort_by = function() numbers:sort_by(constants):count() end,
+  window = function() numbers:window(pick(2, 3)):count() end,
+  sample = function() numbers:sample(0.5, { seed = pick(1, 2) }):count() end,
+  apply = function() mr.apply(pick(function() return { 1 } end, function() return { 2 } end), { rows = numbers }):count() end,
+  union = function() numbers:union(mr.range(1, pick(2, 3))):count() end,
+}
+
+-- Files say how far the others are: a collective would be refused between different numbers of actions.
+local function tell(what) assert(io.open(what .. "." .. me, "w")):close() end
+
+local ffi = require "ffi"
+ffi.cdef "int usleep(unsigned);"
+local function await(what, rank)
+  local file = io.open(what .. "." .. rank)
+  while not file do
+    ffi.C.usleep(200)
+    file = io.open(what .. "." .. rank)
+  end
+  file:close()
+end
+
+local case = 0
+
+local function at_once(fn) return pcall(fn) end
+
+local function later(late)
+  return function(fn)
+    if me == late then await(case, 1 - late) end
+    return pcall(fn)
+  end
+end
+
+local ways = { { "at once", at_once }, { "rank 0 later", later(0) }, { "rank 1 later", later(1) } }
+
+-- One of the two at least.
+local function check_told(name, fn)
+  for _, way in ipairs(ways) do
+    local where = name .. ", " .. way[1]
+    case = case + 1
+    local ok, message = way[2](fn)
+    tell(ok and case .. "-passed" or case .. "-refused")
+    tell(case)
+    await(case, 1 - me)
+    if ok then
+      assert(io.open(case .. "-refused." .. 1 - me), where .. ": the plans were taken for the same")
+    else
+      for _, part in ipairs({ "nodes disagree on what to compute: ", "rank 0", "rank 1", "mapreduce_misfits.lua:" }) do
+        assert(message:find(part, 1, true), where .. ": " .. message)
+      end
+    end
+  end
+end
+
+for name, fn in actor.pairs(misfits) do check_told(name, fn) end
+if either then mr.broadcast({ 1 }) else mr.broadcast({ 2 }) end
+check_told("broadcast", function() numbers:count() end)
+if either then print("all told") end
