@@ -196,6 +196,17 @@ int barrier(lua_State* L) {
   });
 }
 
+/// leave(call) -> true; or nil, message, code: a call that no other rank makes, in place of one that this rank
+/// cannot go on with. So it fails for all, and names this rank.
+int leave(lua_State* L) {
+  Call call = call_at(L, 1, CollectiveKind::barrier);
+  call.spec.signature += ", for which it has no memory,";
+  return run_or_start(L, call, [](lua_State* state, CallResult&&) {
+    lua_pushboolean(state, 1);
+    return 1;
+  });
+}
+
 /// join_point(call) -> how many have come in; or nil, message, code
 int join_point(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::broadcast);
@@ -468,6 +479,7 @@ int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   CollectiveEngine::keep(L, context.node, context.shared.meetings);
   static const luaL_Reg kFunctions[] = {{"barrier", guarded<barrier>},
+                                        {"leave", guarded<leave>},
                                         {"join_point", guarded<join_point>},
                                         {"reduction", guarded<reduction>},
                                         {"allreduce", guarded<allreduce>},

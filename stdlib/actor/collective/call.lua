@@ -17,6 +17,8 @@ local M = {}
 
 local collective = { prefix = "collective.", kinds = common }
 
+local newest -- the call that has been prepared last, until it has failed
+
 ---Checks the options and says what is called.
 ---@param group integer number of the group; 0 is everybody
 ---@param name string "allreduce"
@@ -28,7 +30,7 @@ local collective = { prefix = "collective.", kinds = common }
 function M.prepare(group, name, options, more, family)
   family = family or collective
   local fn = family.prefix .. name
-  local call = { group = group, name = name }
+  local call = { group = group, name = name, fn = fn }
   if options ~= nil then
     local kinds = family.kinds
     if more then
@@ -45,7 +47,37 @@ function M.prepare(group, name, options, more, family)
     check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn)
   end
   events.deliver()
+  newest = call
   return call
+end
+
+-- Of LuaJIT, of C++, of a tensor; not what a collective says of a rank.
+local function lacks_memory(message)
+  return type(message) == "string" and (message:find("not enough memory", 1, true) or message:find("bad_alloc", 1, true)
+    or message:find(": out of memory", 1, true)) ~= nil
+end
+
+local function ended(worked, ...)
+  if worked then return ... end
+  local message, call = ..., newest
+  newest = nil
+  if call and lacks_memory(message) then
+    call.algorithm = nil -- it is of another kind
+    pcall(c.leave, call)
+    check.fail("%s: not enough memory", call.fn)
+  end
+  error(message, 0)
+end
+
+---Makes an operation of collective calls one that tells the other ranks when this one has no memory for it: they are in it,
+---or will come, and would wait. What the engine itself cannot hold, it tells by itself.
+---@param operation function which calls `prepare`
+---@return function
+function M.together(operation)
+  return function(...)
+    newest = nil
+    return ended(pcall(operation, ...))
+  end
 end
 
 ---This worker's place in the call's group and how many there are, for the arguments of the call. Nothing when a loss has

@@ -10,6 +10,7 @@
 local check = require("actor.check")
 local node = require("actor.c.node")
 local c = require("actor.c.collective")
+local calls = require("actor.collective.call")
 local combine = require("actor.collective.combine")
 local parcels = require("actor.collective.table_parcels")
 local permutations = require("actor.collective.permutation")
@@ -358,6 +359,8 @@ function Table:rotate(permutation, options)
   sharing.replace(self, values, weights)
   return self
 end
+
+for name, operation in pairs(Table) do Table[name] = calls.together(operation) end
 
 -- What tensors have and tables have under another name.
 for name, instead in pairs {

@@ -148,6 +148,20 @@ local function checked_op(op, fn)
   return op
 end
 
+local function general_allreduce(group, value, op, options)
+  local call = prepare(group, "allreduce", options, allreduce_options)
+  local function post(result) return deliver(result, value, options) end
+  op = checked_op(op, "collective.allreduce")
+  if options and options.filter ~= nil then
+    if type(op) == "function" then check.fail("collective.allreduce: a filter goes with sum and mean, not with a function") end
+    call.filter, call.stream = filters.of_updates(options.filter), options.stream
+  end
+  if type(op) == "function" then return finish(call, post, fold_by_function(call, value, op)) end
+  checked_tensor(value, "collective.allreduce")
+  return finish(call, post, c.reduction(call, "allreduce", value, op))
+end
+general_allreduce = calls.together(general_allreduce)
+
 function M.allreduce(group, value, op, options)
   if options == nil or only_targets(options) then
     local result = new_tensor()
@@ -159,16 +173,7 @@ function M.allreduce(group, value, op, options)
       return nil, message, code
     end
   end
-  local call = prepare(group, "allreduce", options, allreduce_options)
-  local function post(result) return deliver(result, value, options) end
-  op = checked_op(op, "collective.allreduce")
-  if options and options.filter ~= nil then
-    if type(op) == "function" then check.fail("collective.allreduce: a filter goes with sum and mean, not with a function") end
-    call.filter, call.stream = filters.of_updates(options.filter), options.stream
-  end
-  if type(op) == "function" then return finish(call, post, fold_by_function(call, value, op)) end
-  checked_tensor(value, "collective.allreduce")
-  return finish(call, post, c.reduction(call, "allreduce", value, op))
+  return general_allreduce(group, value, op, options)
 end
 
 function M.reduce(group, value, op, root, options)
@@ -242,6 +247,10 @@ function M.alltoall(group, value, options)
   local joined, layout = layout_of(value)
   local function post(result) return deliver(result, nil, options) end
   return finish(call, post, c.exchange(call, layout, cut(value, n, "collective.alltoall"), everywhere(n, true), joined))
+end
+
+for _, name in ipairs { "broadcast", "reduce", "reduce_scatter", "allgather", "gather", "scatter", "alltoall" } do
+  M[name] = calls.together(M[name])
 end
 
 return M
