@@ -1,9 +1,10 @@
 -- Random pipelines over random rows against a model: the same operations on plain Lua arrays
--- (mapreduce_model_operations.lua).
+-- (mapreduce_model_operations.lua). For each case a line with a hash of its rows in order, which is the same for whatever
+-- number of nodes, threads, processes or hosts. Now and then a plan differs on one rank, which has to be refused.
 --
---     actorhost -n 3 tests/integration/mapreduce_model.lua SEED CASES
+--     actorhost -n 3 tests/integration/mapreduce_model.lua SEED CASES [FIRST] [shuffled]
 --
--- A case is a tree: operations with their arguments over sources with their rows. One that goes wrong is made smaller as
+-- "shuffled": `pairs` has another order each time. A case is a tree: operations with their arguments over sources with their rows. One that goes wrong is made smaller as
 -- long as it still does, and printed with its seed. All nodes make the same cases, since they have the same random numbers.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
@@ -11,6 +12,9 @@ local operations = require "mapreduce_model_operations"
 local rows_of = require "mapreduce_model_rows"
 
 local seed, cases = tonumber((select(1, ...))) or 1, tonumber((select(2, ...))) or 100
+local first = tonumber((select(3, ...))) or 1
+if select(select("#", ...), ...) == "shuffled" then require "shuffled_pairs" end
+local MISFIT_EACH = 20 -- so many cases
 
 local as_value, pick, texts = rows_of.as_value, rows_of.pick, rows_of.texts
 
@@ -95,26 +99,52 @@ local function text_of(case)
   return ("%s[%s](%s)"):format(case.op, table.concat(args, ","), table.concat(out, ", "))
 end
 
--- Nothing when a case gives what it should; else what was wrong.
-local function fault(case)
+-- What depends on where rows are and in which order, beside themselves.
+local looks = {
+  parts = function(dataset)
+    return dataset:map_partition(function(rows, i)
+      local n = 0
+      for _ in rows do n = n + 1 end
+      return i, n
+    end):collect()
+  end,
+  sample = function(dataset) return dataset:sample(0.5, { seed = 7 }):collect() end,
+  take = function(dataset) return dataset:take(3) end,
+  sum = function(dataset) return { ("%.17g"):format(dataset:map(function(a) return #rows_of.text(a) / 7 end):sum()) } end,
+  again = function(dataset) return dataset:collect() end,
+}
+
+-- Nothing when a case gives what it should, and a hash of that in order; else what was wrong.
+local function fault(case, look)
   local rows, _, ordered = expect(case, {})
   if not rows then return nil end
   local values = {}
   for i, row in ipairs(rows) do values[i] = as_value(row) end
   local wanted = texts(values, ordered)
-  local ok, result = pcall(function() return build(case, {}):collect() end)
+  local ok, result, seen = pcall(function()
+    local dataset = build(case, {})
+    return dataset:collect(), look and looks[look](dataset)
+  end)
   if not ok then return "error: " .. tostring(result) end
   local got = texts(result, ordered)
   if got ~= wanted then return ("got    %s\nwanted %s"):format(got, wanted) end
+  if look == "again" and rows_of.exactly(seen) ~= rows_of.exactly(result) then
+    return ("two actions differ: %s and %s"):format(rows_of.exactly(result), rows_of.exactly(seen))
+  end
+  return nil, actor.codec.hash({ rows_of.exactly(result), look and rows_of.exactly(seen) })
 end
 
-local function copy_of(case, old, new)
+-- What has two places in a case is the same in both of the copy, too.
+local function copy_of(case, old, new, done)
   if case == old then return new end
+  done = done or {}
+  if done[case] then return done[case] end
   local copy = { inputs = {} }
+  done[case] = copy
   for key, value in pairs(case) do
     if key ~= "inputs" then copy[key] = value end
   end
-  for i, input in ipairs(case.inputs) do copy.inputs[i] = copy_of(input, old, new) end
+  for i, input in ipairs(case.inputs) do copy.inputs[i] = copy_of(input, old, new, done) end
   return copy
 end
 
@@ -166,22 +196,75 @@ local function shrunk(case, what)
   return case, what
 end
 
+-- ---- plans that differ ----
+
+local acting = { cache = true, persist = true, unpersist = true, checkpoint = true }
+
+-- Changes one row of a source; nothing where there is none.
+local function changed(case)
+  for _, node in ipairs(nodes_of(case, {})) do
+    local row = node.rows and node.rows[1]
+    if row then
+      local copy = part(node, 1, #node.rows)
+      copy.rows[1] = row[2] and { row[1], row[2] + 1 } or type(row[1]) == "table" and { { row[1][1], row[1][2] + 1 } }
+        or { type(row[1]) == "string" and row[1] .. "?" or "other" }
+      return copy_of(case, node, copy)
+    end
+  end
+end
+
+local misfits = {
+  row = function(case, odd) return build(odd and changed(case) or case, {}):count() end,
+  top = function(case, odd) return build(case, {}):top(odd and 2 or 3, function() return 1 end) end,
+  filter = function(case, odd)
+    local fn = odd and function() return true end or function() return false end -- on one line
+    return build(case, {}):filter(fn):count()
+  end,
+}
+
+-- Runs a case that is another one for one of the ranks. Whoever is refused leaves a file; somebody has to.
+local function disagree(i, case)
+  for _, node in ipairs(nodes_of(case, {})) do
+    if acting[node.op] then return 0 end -- whose actions would not be as many on each rank
+  end
+  local odd = rows_of.int(0, actor.size - 1)
+  local kind = pick { "row", "top", "filter" }
+  if kind == "row" and not changed(case) then kind = "filter" end
+  local ok, message = pcall(misfits[kind], case, actor.rank == odd)
+  if not ok then
+    message = tostring(message)
+    local _, ranks = message:gsub("rank %d+ ?[^,;]- at mapreduce_model", "")
+    assert(message:find("nodes disagree on what to compute", 1, true) and message:find("rank " .. odd, 1, true) and ranks == 2,
+      message)
+    assert(io.open(("refused-%d.%d"):format(i, actor.rank), "w")):close()
+  end
+  return 1
+end
+
 -- ---- the run ----
 
-local used = {}
-for i = 1, cases do
+local used, refused = {}, 0
+local function say(...)
+  if actor.rank == 0 then print(...) end
+end
+
+for i = first, first + cases - 1 do
   rows_of.begin(seed, i)
   local case = make_case(pick { 1, 2, 3, 4, 5 })
+  local look = pick { "parts", "sample", "take", "sum", "again" }
   for _, node in ipairs(nodes_of(case, {})) do used[node.op] = (used[node.op] or 0) + 1 end
-  local what = fault(case)
+  local what, hash = fault(case, look)
   if what then
     case, what = shrunk(case, what)
     error(("seed %d, case %d: %s\n%s"):format(seed, i, text_of(case), what), 0)
   end
+  say(i .. " " .. hash .. (cases == 1 and " " .. text_of(case) or ""))
+  if i % MISFIT_EACH == 0 and actor.size > 1 then refused = refused + disagree(i, case) end
 end
 
 local never = {}
 for name in actor.pairs(operations) do
   if not used[name] then never[#never + 1] = name end
 end
-print(("%d cases are as the model says; seed %d; never used: %s"):format(cases, seed, #never > 0 and table.concat(never, " ") or "none"))
+say(("%d cases are as the model says; seed %d; never used: %s"):format(cases, seed, #never > 0 and table.concat(never, " ") or "none"))
+say(("%d plans were to be refused"):format(refused))

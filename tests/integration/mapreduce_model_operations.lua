@@ -7,9 +7,11 @@
 --- Kinds: "number", "text"; "pairs" of a key and a number; "boxes": tables of two that keyed operations take for such pairs;
 --- "tables": pairs of a key and a table; "any": rows of which nothing is known.
 local mr = require "actor.mapreduce"
+local tensor = require("actor").tensor
 local rows_of = require "mapreduce_model_rows"
 
-local as_value, each, pick, sorted, text = rows_of.as_value, rows_of.each, rows_of.pick, rows_of.sorted, rows_of.text
+local as_value, each, id, pick = rows_of.as_value, rows_of.each, rows_of.id, rows_of.pick
+local sorted, text = rows_of.sorted, rows_of.text
 
 local operations = {}
 
@@ -99,11 +101,12 @@ operations.values = {
 local function grouped(rows, groups, order)
   groups, order = groups or {}, order or {}
   for _, row in ipairs(rows) do
-    if not groups[row[1]] then
-      groups[row[1]] = {}
+    local key = id(row[1])
+    if not groups[key] then
+      groups[key] = {}
       order[#order + 1] = row[1]
     end
-    table.insert(groups[row[1]], row[2])
+    table.insert(groups[key], row[2])
   end
   return groups, order
 end
@@ -111,7 +114,7 @@ end
 local function by_key(rows, combine)
   local groups, order = grouped(rows)
   local out = {}
-  for i, key in ipairs(order) do out[i] = { key, combine(groups[key]) } end
+  for i, key in ipairs(order) do out[i] = { key, combine(groups[id(key)]) } end
   return out
 end
 
@@ -128,13 +131,13 @@ end
 local function partitions() return { partitions = pick { 1, 2, 5, 16 } } end
 
 local combiners = {
-  sum = mr.sum, max = mr.max,
+  sum = mr.sum, max = mr.max, min = mr.min,
   plus = function(a, b) return a + b end,
 }
 
 operations.reduce_by_key = {
   from = keyed,
-  args = function() return { pick { "sum", "max", "plus" }, pick { partitions(), {} } } end,
+  args = function() return { pick { "sum", "max", "min", "plus" }, pick { partitions(), {} } } end,
   apply = function(args, dataset) return dataset:reduce_by_key(combiners[args[1]], args[2]) end,
   model = function(args, rows) return by_key(rows, folded(combiners[args[1]])) end,
 }
@@ -178,13 +181,13 @@ operations.cogroup = {
     local order = select(2, grouped(a))
     local left, right = grouped(a), grouped(b)
     for _, row in ipairs(b) do
-      if not left[row[1]] and right[row[1]] then
+      if not left[id(row[1])] then
         order[#order + 1] = row[1]
-        left[row[1]] = {}
+        left[id(row[1])] = {}
       end
     end
     local out = {}
-    for i, key in ipairs(order) do out[i] = { key, { sorted(left[key]), sorted(right[key] or {}) } } end
+    for i, key in ipairs(order) do out[i] = { key, { sorted(left[id(key)]), sorted(right[id(key)] or {}) } } end
     return out
   end,
 }
@@ -194,11 +197,11 @@ local function model_join(keep_left, keep_right)
     local left, right = grouped(a), grouped(b)
     local out = {}
     for _, row in ipairs(a) do
-      for _, other in ipairs(right[row[1]] or {}) do out[#out + 1] = { row[1], { row[2], other } } end
-      if keep_left and not right[row[1]] then out[#out + 1] = { row[1], { row[2] } } end
+      for _, other in ipairs(right[id(row[1])] or {}) do out[#out + 1] = { row[1], { row[2], other } } end
+      if keep_left and not right[id(row[1])] then out[#out + 1] = { row[1], { row[2] } } end
     end
     for _, row in ipairs(keep_right and b or {}) do
-      if not left[row[1]] then out[#out + 1] = { row[1], { nil, row[2] } } end
+      if not left[id(row[1])] then out[#out + 1] = { row[1], { nil, row[2] } } end
     end
     return out
   end
@@ -284,20 +287,41 @@ operations.shuffle = {
   model = function(_, rows) return rows end,
 }
 
+-- Tables with several keys, which each node writes in an order of its own.
+operations.shuffle_records = {
+  from = keyed, args = function() return { pick { 2, 4, 9 } } end,
+  apply = function(args, dataset)
+    return dataset:map_values(function(v) return v end) -- boxes become pairs
+      :map(function(k, v) return { name = k, number = v, here = true, { last = v } } end):shuffle(args[1])
+      :map(function(record) return record.name, record.number end)
+  end,
+  model = function(_, rows) return rows end,
+}
+
+operations.tensor_sums = {
+  from = keyed, args = partitions,
+  apply = function(args, dataset)
+    return dataset:map_values(function(v) return tensor.full({ 1 }, v, { dtype = "float64" }) end)
+      :reduce_by_key(function(a, b) return a + b end, args):map_values(function(t) return t:item() end)
+  end,
+  model = function(_, rows) return by_key(rows, folded(combiners.plus)) end,
+}
+
 operations.coalesce = {
   from = same, order = "kept", args = function() return { pick { 1, 2, 5, 20 } } end,
   apply = function(args, dataset) return dataset:coalesce(args[1]) end,
   model = function(_, rows) return rows end,
 }
 
--- Stable, by `less` of what `key` gives.
+local function greater(x, y) return x > y or (x ~= x and y == y) end
+
+-- Stable, in the order of what `key` gives, NaN last.
 local function stably(rows, key, descending)
   local places = {}
   for i, row in ipairs(rows) do places[i] = { row = row, key = key(row), i = i } end
   table.sort(places, function(a, b)
-    if a.key == b.key then return a.i < b.i end
-    if descending then return b.key < a.key end
-    return a.key < b.key
+    if descending and greater(a.key, b.key) or not descending and greater(b.key, a.key) then return true end
+    return not greater(a.key, b.key) and not greater(b.key, a.key) and a.i < b.i
   end)
   local out = {}
   for i, place in ipairs(places) do out[i] = place.row end

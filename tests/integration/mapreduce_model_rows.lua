@@ -7,7 +7,7 @@ local M = {}
 -- ---- texts ----
 
 local function text(value)
-  if type(value) == "number" and value == 0 then return "0" end
+  if type(value) == "number" and (value == 0 or value ~= value) then return value == 0 and "0" or "NaN" end
   if type(value) ~= "table" then return type(value):sub(1, 1) .. tostring(value) end
   local out, last = {}, 0
   for i in pairs(value) do last = math.max(last, i) end
@@ -37,6 +37,21 @@ function M.texts(values, ordered)
   return table.concat(out, " ")
 end
 
+---One text of what came out, in order, in which 0 and -0 differ.
+function M.exactly(value)
+  if type(value) ~= "table" then return value == 0 and tostring(value) or text(value) end
+  local out, last = {}, 0
+  for i in pairs(value) do last = math.max(last, i) end
+  for i = 1, last do out[i] = value[i] == nil and "-" or M.exactly(value[i]) end
+  return "{" .. table.concat(out, ",") .. "}"
+end
+
+---What rows of a key have in common: all NaN are one key.
+function M.id(key)
+  if key ~= key then return "NaN" end
+  return key
+end
+
 ---The rows that `fn` gives for each, one behind the other.
 function M.each(rows, fn)
   local out = {}
@@ -64,7 +79,10 @@ function M.pick(array) return array[rng:int(1, #array)] end
 local pick = M.pick
 
 local make_value = {
-  number = function() return rng:int(-8, 8) / pick { 1, 1, 2 } end,
+  number = function()
+    if rng:int(1, 25) == 1 then return pick { 0 / 0, -0, 1 / 0, -1 / 0 } end
+    return rng:int(-8, 8) / pick { 1, 1, 2 }
+  end,
   text = function() return pick { "", "a", "b", "ab", "Ab", "longer than eight bytes", "a\0b", "\255" } .. pick { "", "", "x" } end,
 }
 
@@ -82,7 +100,7 @@ end
 function M.make_source()
   local kind = pick { "number", "text", "pairs", "pairs", "boxes" }
   local rows = {}
-  for i = 1, pick { 0, 1, 2, 5, 17, 60, 400 } do rows[i] = make_row(kind) end
+  for i = 1, pick { 0, 1, 2, 5, 17, 60, 200 } do rows[i] = make_row(kind) end
   return { op = "source", kind = kind, rows = rows, partitions = pick { 1, 2, 3, 7 }, inputs = {} }
 end
 

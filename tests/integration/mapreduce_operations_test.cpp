@@ -141,22 +141,6 @@ TEST_CASE("map-reduce's wide operations give what they should on more rows than 
   CHECK(run.out == "all as they should be\n");
 }
 
-TEST_CASE("random map-reduce pipelines give what a plain Lua model gives") {
-  const JobFolder folder;
-  struct Way {
-    Words nodes;
-    const char* seed;
-    const char* cases;
-  };
-  const Way way = GENERATE(Way{{"-n", "1"}, "11", "120"}, Way{{"-n", "2"}, "12", "120"}, Way{{"-n", "3"}, "13", "120"},
-                           Way{{"-n", "8"}, "14", "60"}, Way{{"-n", "2", "--isolate"}, "15", "60"});
-  const Words words = {"--log-level", "error", script("mapreduce_model.lua"), way.seed, way.cases};
-  const Finished run = folder.run(with(way.nodes, words), 60);
-  INFO(run.description);
-  CHECK(run.status == 0);
-  CHECK(run.out.find("cases are as the model says") != std::string::npos);
-}
-
 TEST_CASE("wide operations give the same when a worker is lost behind them") {
   const std::string operation = GENERATE(as<std::string>(), "sort", "zip_with_index", "zip", "join");
   const JobFolder folder;

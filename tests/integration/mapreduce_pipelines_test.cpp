@@ -1,0 +1,88 @@
+// Random pipelines (mapreduce_model.lua) on one VM and elsewhere: each gives what a model says, in the same order, and
+// plans that differ are refused.
+
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+std::string number_of(const char* variable, int otherwise) {
+  const char* value = std::getenv(variable);
+  return value != nullptr ? value : std::to_string(otherwise);
+}
+
+Words lines_of(const std::string& text) {
+  Words lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Of how many cases some rank was refused.
+size_t refused_in(const JobFolder& folder) {
+  std::set<std::string> cases;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("refused-")) cases.insert(name.substr(0, name.find('.')));
+  }
+  return cases.size();
+}
+
+/// `run` starts actorhost in a folder with what comes behind the nodes.
+template <typename Run>
+void compare(int part, const Run& run) {
+  const int cases = std::stoi(number_of("ACTORHOST_RANDOM_PIPELINES", 1000)) / 4;
+  const std::string seed = number_of("ACTORHOST_RANDOM_SEED", 11);
+  const std::string model = (source_dir() / "tests/integration/mapreduce_model.lua").string();
+  const Words words = {model, seed, std::to_string(cases), std::to_string(part * cases + 1)};
+  const double seconds = 60 + cases / 2.0;
+  const JobFolder here;
+  const Finished one = here.run(with({"-n", "1", "--log-level", "error"}, words), seconds);
+  INFO(one.description);
+  REQUIRE(one.status == 0);
+  const JobFolder there;
+  const Finished other = run(there, with(words, {"shuffled"}), seconds);
+  INFO(other.description);
+  REQUIRE(other.status == 0);
+  const Words expected = lines_of(one.out);
+  const Words got = lines_of(other.out);
+  REQUIRE(got.size() == expected.size());
+  for (size_t i = 0; i + 1 < expected.size(); ++i)
+    CHECK(got[i] == expected[i]);  // the last one is how many are refused
+  CHECK(got.back() == std::to_string(refused_in(there)) + " plans were to be refused");
+  CHECK(refused_in(there) > 0);
+}
+
+}  // namespace
+
+TEST_CASE("random pipelines give on two nodes what they give on one, and what a model says") {
+  compare(0, [](const JobFolder& folder, const Words& words, double seconds) {
+    return folder.run(with({"-n", "2", "--log-level", "error"}, words), seconds);
+  });
+}
+
+TEST_CASE("random pipelines give on three nodes what they give on one") {
+  compare(1, [](const JobFolder& folder, const Words& words, double seconds) {
+    return run_at("threads", folder, words, seconds);
+  });
+}
+
+TEST_CASE("random pipelines give in three processes what they give on one node") {
+  compare(2, [](const JobFolder& folder, const Words& words, double seconds) {
+    return run_at("isolate", folder, words, seconds);
+  });
+}
+
+TEST_CASE("random pipelines give on three hosts what they give on one node") {
+  compare(3, [](const JobFolder& folder, const Words& words, double seconds) {
+    return run_at("hosts", folder, words, seconds);
+  });
+}
