@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <string>
 #include <utility>
 
 #include "host/net/landings.hpp"
@@ -77,7 +79,9 @@ Result<bool> FrameReader::take_frame(std::vector<Frame>& out) {
   frame.meta.assign(start + kHeaderBytes, header->meta_bytes);
   begin_ += head;
   if (header->body_bytes != 0) {
-    frame.body = body_of(frame, header->body_bytes);
+    auto body = body_of(frame, header->body_bytes);
+    if (!body) return body.error();
+    frame.body = std::move(*body);
     const size_t have = std::min(buffered(), frame.body.size());
     std::memcpy(frame.body.data(), buffer_.get() + begin_, have);
     begin_ += have;
@@ -93,9 +97,13 @@ Result<bool> FrameReader::take_frame(std::vector<Frame>& out) {
   return true;
 }
 
-Blob FrameReader::body_of(const Frame& head, size_t bytes) const {
-  Blob room = room_for_ && bytes >= kLargeBody ? room_for_(head, bytes) : Blob();
-  return room.empty() ? Blob::allocate(bytes) : room;
+Result<Blob> FrameReader::body_of(const Frame& head, size_t bytes) const {
+  try {
+    Blob room = room_for_ && bytes >= kLargeBody ? room_for_(head, bytes) : Blob();
+    return room.empty() ? Blob::allocate(bytes) : room;
+  } catch (const std::bad_alloc&) {
+    return Error{Code::full, "there is no memory for a frame of " + std::to_string(bytes) + " bytes"};
+  }
 }
 
 /// Before a head that is not all there: it shall fit behind begin_, and there shall be room to read much at a time.

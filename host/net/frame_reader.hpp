@@ -27,7 +27,7 @@ class FrameReader {
   /// Where the next bytes go, in order; returns how many pieces there are.
   size_t room(std::array<Piece, 2>& pieces) noexcept;
   /// `bytes` were written there. Appends the frames that are complete now. Code::bad_data on bytes that are no frame
-  /// of ours: those before it are in `out`, nothing after it will be.
+  /// of ours, Code::full where there is no memory for one: those before it are in `out`, nothing after it will be.
   Status received(size_t bytes, std::vector<Frame>& out);
 
  private:
@@ -35,7 +35,7 @@ class FrameReader {
   void take_body(size_t& bytes, std::vector<Frame>& out);
   /// True when it took a frame, or its start.
   Result<bool> take_frame(std::vector<Frame>& out);
-  Blob body_of(const Frame& head, size_t bytes) const;
+  Result<Blob> body_of(const Frame& head, size_t bytes) const;
   void make_space(size_t head_bytes);
 
   const FrameLimits limits_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include <catch2/catch.hpp>
 
@@ -171,6 +172,18 @@ TEST_CASE("frames before a malformed one are read and nothing after it") {
   REQUIRE_FALSE(status.ok());
   CHECK(status.error().code == Code::bad_data);
   CHECK(frames.size() == 2);
+}
+
+TEST_CASE("a body for which there is no memory is an error, and the frames before it are there") {
+  const auto room_for = [](const Frame&, size_t) -> Blob { throw std::bad_alloc(); };
+  FrameReader reader({}, room_for);
+  std::vector<Frame> frames;
+  const std::string bytes = bytes_of(test_frame(0, 1, 1, 5, 10)) + bytes_of(test_frame(0, 1, 2, 0, 200000));
+  const Status status = read_all(reader, bytes, 1 << 20, frames);
+  REQUIRE_FALSE(status.ok());
+  CHECK(status.error().code == Code::full);
+  CHECK(status.error().message == "there is no memory for a frame of 200000 bytes");
+  CHECK(frames.size() == 1);
 }
 
 TEST_CASE("limits on sizes hold exactly") {
