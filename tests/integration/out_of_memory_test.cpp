@@ -31,6 +31,7 @@ local ways = {
   broadcast = function() return co.broadcast(own, 1) end,
   fold = function() return co.allreduce(own, function(a) return a end) end,
   table = function() return tbl:allgather() end,
+  rotator = function() return co.rotator { table = tbl }:round(function() end) end,
 }
 co.barrier()
 if actor.rank == 1 then
@@ -40,6 +41,7 @@ end
 local worked, why = pcall(ways[...])
 if actor.rank == 1 then limit(-1) end
 print("first: " .. tostring(worked) .. " " .. tostring(why))
+assert(tbl:size() == 1 and tbl:get(actor.rank) ~= nil)
 local sum = co.allreduce(actor.tensor { 1 }):item()
 print("then: " .. sum)
 )lua";
@@ -59,6 +61,16 @@ TEST_CASE("a rank without memory for what it gives to a collective does not leav
     CHECK_THAT(heard, Contains("rank 1 is in ") && Contains("for which it has no memory, at job.lua:"));
   }
   CHECK_THAT(line_after(run.out, "[rank 1] first: false job.lua:"), Contains(": not enough memory"));
+  CHECK(count_of(run.out, "then: 3") == 3);
+}
+
+TEST_CASE("a rank without memory for a slice fails the rotator's round on all, and each has again what it had") {
+  const JobFolder folder;
+  folder.write("job.lua", kJob);
+  const Finished run = folder.run({"-n", "3", "--isolate", "--print", "all", "job.lua", "rotator"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(count_of(run.out, "first: false job.lua:25: rotator:round: rank 1: not enough memory\n") == 3);
   CHECK(count_of(run.out, "then: 3") == 3);
 }
 

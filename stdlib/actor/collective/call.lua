@@ -51,8 +51,10 @@ function M.prepare(group, name, options, more, family)
   return call
 end
 
--- Of LuaJIT, of C++, of a tensor; not what a collective says of a rank.
-local function lacks_memory(message)
+---Whether this is what LuaJIT, C++ or a tensor raises where there is no memory; not what a collective says of a rank.
+---@param message any
+---@return boolean
+function M.lacks_memory(message)
   return type(message) == "string" and (message:find("not enough memory", 1, true) or message:find("bad_alloc", 1, true)
     or message:find(": out of memory", 1, true)) ~= nil
 end
@@ -61,7 +63,7 @@ local function ended(worked, ...)
   if worked then return ... end
   local message, call = ..., newest
   newest = nil
-  if call and lacks_memory(message) then
+  if call and M.lacks_memory(message) then
     call.algorithm = nil -- it is of another kind
     pcall(c.leave, call)
     check.fail("%s: not enough memory", call.fn)

@@ -8,6 +8,7 @@
 local check = require("actor.check")
 local clock = require("actor.ffi")("core")
 local c = require("actor.c.collective")
+local calls = require("actor.collective.call")
 local parcels = require("actor.collective.table_parcels")
 local slices_flat = require("actor.collective.rotator_slice")
 local tables = require("actor.collective.table")
@@ -127,16 +128,29 @@ local function fail(round, message, code)
   if not round.failure or better then round.failure, round.call.timeout = { message, code }, 0.1 end
 end
 
+-- Calls it, and takes note when this rank has no memory for it: that is told to the others like what `fn` raises.
+local function within_memory(round, fn, ...)
+  local worked, result, message, code = pcall(fn, ...)
+  if worked then return true, result, message, code end
+  if not calls.lacks_memory(result) then error(result, 0) end
+  round.failed = round.failed or ("rank %d: not enough memory"):format(round.me)
+  return false
+end
+
 -- Sends a slice to the next rank, and gets that of the one before; both in the background.
 local function begin_travel(round, slice, about)
-  local parcel = round.failed and { failed = round.failed } or slices_flat.close(slice)
-    or parcels.pack(slice.parts, slice.weights)
-  local changed
-  local pending, message, code = parcels.start(round.call, function(me, n)
-    changed = n ~= round.n
-    if n == 1 then return about, {}, {} end
-    return about, { [(me + 1) % n + 1] = parcel }, { [(me - 1) % n + 1] = true }
-  end)
+  local parcel, changed
+  local function start()
+    parcel = round.failed and { failed = round.failed } or slices_flat.close(slice)
+      or parcels.pack(slice.parts, slice.weights)
+    return parcels.start(round.call, function(me, n)
+      changed = n ~= round.n
+      if n == 1 then return about, {}, {} end
+      return about, { [(me + 1) % n + 1] = parcel }, { [(me - 1) % n + 1] = true }
+    end)
+  end
+  local worked, pending, message, code = within_memory(round, start)
+  if not worked then pending, message, code = start() end -- says so, in place of the slice
   slices_flat.leave(slice)
   if not pending then
     fail(round, message, code)
@@ -148,8 +162,9 @@ end
 
 local function finish_travel(round, pending, slice)
   local since = now()
-  local got, message, code = parcels.finish(pending)
+  local worked, got, message, code = within_memory(round, parcels.finish, pending)
   round.waited = round.waited + now() - since
+  if not worked then return end
   if not got then return fail(round, message, code) end
   local parcel = got[(round.me - 1) % round.n + 1]
   if round.failure or not parcel then return end
