@@ -215,7 +215,7 @@ void random(ah_tensor* out, void* rng, int32_t normal, double a, double b) noexc
 int32_t is_finite(const ah_tensor* a) noexcept { return kernel::is_finite(kernels_of(a), view_of(*a)) ? 1 : 0; }
 
 int32_t all_close(const ah_tensor* a, const ah_tensor* b, double rtol, double atol, int32_t nan_equal) noexcept {
-  return kernel::all_close(view_of(*a), view_of(*b), rtol, atol, nan_equal != 0) ? 1 : 0;
+  return kernel::all_close(kernels_of(a), view_of(*a), view_of(*b), rtol, atol, nan_equal != 0) ? 1 : 0;
 }
 
 uint64_t hash(const ah_tensor* a) noexcept {

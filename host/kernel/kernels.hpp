@@ -6,9 +6,9 @@
 // pointers need the alignment of their element only. Aliasing: an output may be exactly one of the inputs
 // (same pointer, same step) and must otherwise not overlap any.
 //
-// Determinism. Everything but gemm and pow is written without fused multiply-add and with a fixed order of
-// summation, so its results are the same bits on every instruction set, at every alignment and step. A gemm
-// result depends on the instruction set, the shape and the transposes only; pow is the C library's.
+// Determinism. Everything but gemm is written without fused multiply-add and with a fixed order of summation, so its
+// results are the same bits on every instruction set, at every alignment and step. A gemm result depends on the
+// instruction set, the shape and the transposes only. pow of float64 is the C library's.
 //
 // This header is compiled for every instruction set, so it includes nothing that has inline
 // functions, and its own are always inlined.
@@ -76,6 +76,9 @@ struct Kernels {
   /// Copies, converting when the types differ.
   void (*copy)(Dtype out_dtype, int64_t n, void* out, int64_t out_step, Dtype dtype, const void* a,
                int64_t a_step) noexcept;
+  /// A transposed matrix: out[i * out_lead + j] = a[j * a_lead + i] for i < rows, j < columns.
+  void (*copy_turned)(Dtype dtype, int64_t rows, int64_t columns, void* out, int64_t out_lead, const void* a,
+                      int64_t a_lead) noexcept;
   void (*fill)(Dtype dtype, int64_t n, void* out, int64_t out_step, double value) noexcept;
   /// out = bytes * scale + shift, contiguous.
   void (*from_bytes)(Dtype dtype, int64_t n, void* out, const uint8_t* bytes, double scale, double shift) noexcept;
@@ -90,6 +93,15 @@ struct Kernels {
   /// Index of the first largest (smallest with `smallest`) element, the first NaN if there is one; n > 0.
   int64_t (*arg_max)(Dtype dtype, int64_t n, const void* a, int64_t step, bool smallest) noexcept;
 
+  /// The same over rows, which are given one after the other from row 0 on: best[i], of the element type, and at[i],
+  /// its row, after a[i] of row `row`.
+  void (*arg_max_rows)(Dtype dtype, int64_t n, void* best, double* at, const void* a, int64_t step, int64_t row,
+                       bool smallest) noexcept;
+  /// Whether |a - b| <= atol + rtol * |b| for all elements; equal infinities are close, NaN is close to NaN only with
+  /// `nan_equal`.
+  bool (*all_close)(int64_t n, Dtype a_dtype, const void* a, int64_t a_step, Dtype b_dtype, const void* b,
+                    int64_t b_step, double rtol, double atol, bool nan_equal) noexcept;
+
   // Rows of scores, contiguous within a row; leads are the distances between rows.
   /// out = softmax of each row; may be in place.
   void (*softmax)(Dtype dtype, int64_t rows, int64_t columns, void* out, int64_t out_lead, const void* a,
@@ -101,7 +113,8 @@ struct Kernels {
 
   /// Columns [from, to) (rows with `by_rows`) of c = alpha * a b, or c += alpha * a b with `accumulate`, where a is
   /// m x k, b is k x n and c is m x n row-major. Cutting the range at multiples of kGemmGrain gives the same bits as
-  /// one call. `scratch` is room for gemm_scratch(...) bytes, 64-byte aligned.
+  /// one call. Where a or b is a vector (m or n is 1) its elements lie without gaps. `scratch` is room for
+  /// gemm_scratch(...) bytes, 64-byte aligned.
   void (*gemm)(Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, const Operand& a, const Operand& b, void* c,
                int64_t c_lead, bool accumulate, bool by_rows, int64_t from, int64_t to, void* scratch) noexcept;
   size_t (*gemm_scratch)(Dtype dtype, int64_t m, int64_t n, int64_t k) noexcept;

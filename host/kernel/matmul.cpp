@@ -21,6 +21,11 @@ struct Packed {
   }
 };
 
+// A vector whose elements lie apart, which gemm does not take.
+bool has_gaps(const View& v, const Operand& as) noexcept {
+  return (v.shape[0] == 1 && as.transposed && as.lead != 1) || (v.shape[1] == 1 && !as.transposed && as.lead != 1);
+}
+
 // Whether rows (or, transposed, columns) of the matrix are contiguous, with a usable distance between them.
 bool operand(const View& v, Operand& out) noexcept {
   const auto [rows, columns] = std::pair(v.shape[0], v.shape[1]);
@@ -92,11 +97,11 @@ void matmul(const Kernels& k, const View& a, const View& b, const View& c, doubl
   result.steps[0] = target.lead;
   Operand left{};
   Operand right{};
-  if (!operand(a, left)) {
+  if (!operand(a, left) || (a.shape[0] == 1 && has_gaps(a, left))) {
     const Packed copy_of_a(k, a);
     return matmul(k, copy_of_a.view, b, c, alpha, accumulate, pool);
   }
-  if (!operand(b, right)) {
+  if (!operand(b, right) || (b.shape[1] == 1 && has_gaps(b, right))) {
     const Packed copy_of_b(k, b);
     return matmul(k, a, copy_of_b.view, c, alpha, accumulate, pool);
   }

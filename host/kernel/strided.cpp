@@ -165,15 +165,21 @@ void copy_tiles(const Kernels& k, const Walk<2>& walk, const View& out, const Vi
   constexpr int64_t kTile = 32;
   const auto row = static_cast<size_t>(walk.ndim - 2);
   const auto column = static_cast<size_t>(walk.ndim - 1);
+  const bool is_turned = out.dtype == a.dtype && walk.steps[0][column] == 1 && walk.steps[1][row] == 1;
   walk.outer(walk.ndim - 2, [&](const std::array<void*, 2>& start) {
     for (int64_t i0 = 0; i0 < walk.shape[row]; i0 += kTile) {
       for (int64_t j0 = 0; j0 < walk.shape[column]; j0 += kTile) {
         const int64_t rows = std::min(kTile, walk.shape[row] - i0);
         const int64_t columns = std::min(kTile, walk.shape[column] - j0);
-        for (int64_t i = i0; i < i0 + rows; ++i) {
-          auto at = start;
-          for (size_t v = 0; v < 2; ++v) walk.advance(at, v, i * walk.steps[v][row] + j0 * walk.steps[v][column]);
+        auto at = start;
+        for (size_t v = 0; v < 2; ++v) walk.advance(at, v, i0 * walk.steps[v][row] + j0 * walk.steps[v][column]);
+        if (is_turned) {
+          k.copy_turned(out.dtype, rows, columns, at[0], walk.steps[0][row], at[1], walk.steps[1][column]);
+          continue;
+        }
+        for (int64_t i = 0; i < rows; ++i) {
           k.copy(out.dtype, columns, at[0], walk.steps[0][column], a.dtype, at[1], walk.steps[1][column]);
+          for (size_t v = 0; v < 2; ++v) walk.advance(at, v, walk.steps[v][row]);
         }
       }
     }
@@ -280,6 +286,37 @@ double reduce_all(const Kernels& k, Reduction op, const View& a) noexcept {
   return finish(op, total, a.size());
 }
 
+namespace {
+
+constexpr int64_t kChunk = 1024;  // columns that are reduced at once
+
+// Reduces the columns of `count` elements that start at `from`, `step` apart, over n rows that lie `row_step` apart,
+// some columns at a time: store(i, total) has each total.
+template <typename F>
+void reduce_columns(const Kernels& k, Reduce op, const View& from, std::array<int64_t, 2> rows, int64_t count,
+                    int64_t step, F put) noexcept {
+  const auto [n, row_step] = rows;
+  std::array<double, kChunk> totals;
+  const bool choice = op == Reduce::max || op == Reduce::min;  // takes no wider type
+  const View kept = row_major(totals.data(), choice ? from.dtype : Dtype::f64, 1, &kChunk);
+  for (int64_t i0 = 0; i0 < count; i0 += kChunk) {
+    const int64_t chunk = std::min(kChunk, count - i0);
+    k.fill(kept.dtype, chunk, kept.data, 1, start_of(op));
+    for (int64_t row = 0; row < n; ++row) {
+      const void* at = from.at(i0 * step + row * row_step);
+      if (choice) {
+        const Binary join = op == Reduce::max ? Binary::max : Binary::min;
+        k.binary(join, kept.dtype, chunk, kept.data, 1, kept.data, 1, at, step);
+      } else {
+        k.reduce_rows(op, from.dtype, chunk, totals.data(), at, step);
+      }
+    }
+    for (int64_t i = 0; i < chunk; ++i) put(i0 + i, load(kept, kept.at(i)));
+  }
+}
+
+}  // namespace
+
 void reduce_dim(const Kernels& k, Reduction op, const View& a, int dim, const View& out) noexcept {
   const Reduce inner = inner_op(op);
   const int64_t n = a.shape[static_cast<size_t>(dim)];
@@ -287,28 +324,14 @@ void reduce_dim(const Kernels& k, Reduction op, const View& a, int dim, const Vi
   const View rest = dropped(a, dim);
   const View result = dropped(out, dim);
   Walk<2>({&result, &rest}).rows([&](int64_t count, const auto& at, const auto& steps) {
-    if (inner == Reduce::sum_squares || std::abs(steps[1]) >= std::abs(step)) {
-      for (int64_t i = 0; i < count; ++i) {
-        const View from{.data = at[1], .dtype = a.dtype};
-        const View to{.data = at[0], .dtype = out.dtype};
-        store(to, to.at(i * steps[0]), finish(op, k.reduce(inner, a.dtype, n, from.at(i * steps[1]), step), n));
-      }
-      return;
-    }
-    constexpr int64_t kChunk = 512;
-    std::array<double, kChunk> totals;
     const View from{.data = at[1], .dtype = a.dtype};
     const View to{.data = at[0], .dtype = out.dtype};
-    for (int64_t i0 = 0; i0 < count; i0 += kChunk) {
-      const int64_t chunk = std::min(kChunk, count - i0);
-      totals.fill(start_of(inner));
-      for (int64_t row = 0; row < n; ++row) {
-        k.reduce_rows(inner, a.dtype, chunk, totals.data(), from.at(i0 * steps[1] + row * step), steps[1]);
-      }
-      for (int64_t i = 0; i < chunk; ++i) {
-        store(to, to.at((i0 + i) * steps[0]), finish(op, totals[static_cast<size_t>(i)], n));
-      }
-    }
+    const auto put = [&, to_step = steps[0]](int64_t i, double total) {
+      store(to, to.at(i * to_step), finish(op, total, n));
+    };
+    if (count > 1 && std::abs(steps[1]) < std::abs(step))
+      return reduce_columns(k, inner, from, {n, step}, count, steps[1], put);
+    for (int64_t i = 0; i < count; ++i) put(i, k.reduce(inner, a.dtype, n, from.at(i * steps[1]), step));
   });
 }
 
@@ -321,6 +344,19 @@ void arg_max_dim(const Kernels& k, const View& a, int dim, bool smallest, const 
   Walk<2>({&result, &rest}).rows([&](int64_t count, const auto& at, const auto& steps) {
     const View from{.data = at[1], .dtype = a.dtype};
     const View to{.data = at[0], .dtype = out.dtype};
+    if (count > 1 && std::abs(steps[1]) < std::abs(step)) {
+      std::array<double, kChunk> best;
+      std::array<double, kChunk> where;
+      for (int64_t i0 = 0; i0 < count; i0 += kChunk) {
+        const int64_t chunk = std::min(kChunk, count - i0);
+        for (int64_t row = 0; row < n; ++row) {
+          k.arg_max_rows(a.dtype, chunk, best.data(), where.data(), from.at(i0 * steps[1] + row * step), steps[1], row,
+                         smallest);
+        }
+        k.copy(out.dtype, chunk, to.at(i0 * steps[0]), steps[0], Dtype::f64, where.data(), 1);
+      }
+      return;
+    }
     for (int64_t i = 0; i < count; ++i) {
       const int64_t best = k.arg_max(a.dtype, n, from.at(i * steps[1]), step, smallest);
       store(to, to.at(i * steps[0]), static_cast<double>(best));
@@ -328,17 +364,10 @@ void arg_max_dim(const Kernels& k, const View& a, int dim, bool smallest, const 
   });
 }
 
-bool all_close(const View& a, const View& b, double rtol, double atol, bool nan_equal) noexcept {
+bool all_close(const Kernels& k, const View& a, const View& b, double rtol, double atol, bool nan_equal) noexcept {
   bool close = true;
   Walk<2>({&a, &b}).rows([&](int64_t n, const auto& at, const auto& steps) {
-    const View left{.data = at[0], .dtype = a.dtype};
-    const View right{.data = at[1], .dtype = b.dtype};
-    for (int64_t i = 0; close && i < n; ++i) {
-      const double x = load(a, left.at(i * steps[0]));
-      const double y = load(b, right.at(i * steps[1]));
-      const bool same = x == y || (nan_equal && std::isnan(x) && std::isnan(y));
-      close = same || (std::isfinite(y) && std::abs(x - y) <= atol + rtol * std::abs(y));
-    }
+    close = close && k.all_close(n, a.dtype, at[0], steps[0], b.dtype, at[1], steps[1], rtol, atol, nan_equal);
   });
   return close;
 }

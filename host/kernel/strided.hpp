@@ -67,6 +67,6 @@ void arg_max_dim(const Kernels& k, const View& a, int dim, bool smallest, const 
 
 /// Whether |a - b| <= atol + rtol * |b| everywhere; equal infinities are close, NaN is close to NaN only with
 /// `nan_equal`. With both tolerances 0 this is equality.
-bool all_close(const View& a, const View& b, double rtol, double atol, bool nan_equal) noexcept;
+bool all_close(const Kernels& k, const View& a, const View& b, double rtol, double atol, bool nan_equal) noexcept;
 
 }  // namespace actorhost::kernel

@@ -16,7 +16,7 @@ local x, y = data.libsvm("t.svm", { sparse = true })
 print(tostring(x), y[2])
 data.libsvm("t.svm")
 )");
-  const Finished run = folder.run({"-n", "2", "--memory", "1G", "job.lua"});
+  const Finished run = folder.run({"-n", "1", "--memory", "1G", "job.lua"});
   INFO(run.description);
   CHECK(run.status == 1);
   CHECK(run.out == "sparse(2 x 90000000, 2 values)\t-1\n");

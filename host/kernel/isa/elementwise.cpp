@@ -49,7 +49,7 @@ inline void zip(int64_t n, const Pair<T>& p, F f) noexcept {
   }
 }
 
-inline float power(float x, float y) noexcept { return __builtin_powf(x, y); }
+inline float power(float x, float y) noexcept { return power_of(x, y); }
 inline double power(double x, double y) noexcept { return __builtin_pow(x, y); }
 
 template <typename T>
@@ -121,6 +121,46 @@ void copy(Dtype out_dtype, int64_t n, void* out, int64_t out_step, Dtype dtype, 
       }
     });
   });
+}
+
+namespace {
+
+// Four by four elements in registers.
+template <typename U>
+inline void turn_four(U* out, int64_t out_lead, const U* a, int64_t a_lead) noexcept {
+  typedef U Four __attribute__((vector_size(4 * sizeof(U))));
+  Four r[4];
+  for (int i = 0; i < 4; ++i) __builtin_memcpy(&r[i], a + i * a_lead, sizeof(Four));
+  const Four low01 = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5);
+  const Four high01 = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
+  const Four low23 = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+  const Four high23 = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+  r[0] = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
+  r[1] = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+  r[2] = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
+  r[3] = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+  for (int i = 0; i < 4; ++i) __builtin_memcpy(out + i * out_lead, &r[i], sizeof(Four));
+}
+
+template <typename U>
+void turn(int64_t rows, int64_t columns, U* out, int64_t out_lead, const U* a, int64_t a_lead) noexcept {
+  const int64_t whole_rows = rows / 4 * 4;
+  const int64_t whole_columns = columns / 4 * 4;
+  for (int64_t i = 0; i < whole_rows; i += 4) {
+    for (int64_t j = 0; j < whole_columns; j += 4)
+      turn_four(out + i * out_lead + j, out_lead, a + j * a_lead + i, a_lead);
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) out[i * out_lead + j] = a[j * a_lead + i];
+  }
+}
+
+}  // namespace
+
+void copy_turned(Dtype dtype, int64_t rows, int64_t columns, void* out, int64_t out_lead, const void* a,
+                 int64_t a_lead) noexcept {
+  if (dtype == Dtype::f32) return turn(rows, columns, as<uint32_t>(out), out_lead, as<uint32_t>(a), a_lead);
+  turn(rows, columns, as<uint64_t>(out), out_lead, as<uint64_t>(a), a_lead);
 }
 
 void fill(Dtype dtype, int64_t n, void* out, int64_t out_step, double value) noexcept {

@@ -1,8 +1,10 @@
 // Matrix product through Eigen's packed kernel, called below its expression templates: that compiles fast, and takes
-// the block sizes from here and not from the caches of the CPU, so that equal instruction sets give equal bits.
+// the block sizes from here and not from the caches of the CPU, so that equal instruction sets give equal bits. That
+// packs what it reads, which for a product with a vector is all the work twice: loops of their own do those.
 #include <Eigen/Core>
 
 #include "host/kernel/isa/isa.hpp"
+#include "host/kernel/isa/reduce.hpp"
 
 namespace actorhost::kernel::AH_ISA {
 
@@ -63,6 +65,66 @@ void gemm_of(Index m, Index n, Index k, T alpha, const Operand& a, const Operand
   run(n, m, k, alpha, as<T>(b.data), b.lead, as<T>(a.data), a.lead, c, c_lead, scratch);
 }
 
+// Where the product with a vector goes.
+template <typename T>
+struct Sums {
+  T* at;
+  Index step;
+  T alpha;
+  bool accumulate;
+
+  void put(Index i, double total) const noexcept {
+    const T value = alpha * static_cast<T>(total);
+    at[i * step] = accumulate ? at[i * step] + value : value;
+  }
+};
+
+// The product of a matrix with a vector x, summed in the order of Kernels::reduce: entry i of the result is the sum of
+// row i, times x.
+template <typename T>
+void rows_times(Index count, Index depth, const T* rows, Index lead, const T* x, const Sums<T>& sums) noexcept {
+  for (Index i = 0; i < count; ++i) {
+    const T* row = rows + i * lead;
+    double total = 0;
+    for (Index from = 0; from < depth; from += kBlock) {
+      const Index n = depth - from < kBlock ? depth - from : kBlock;
+      total += static_cast<double>(reduce_block<Add, T>(n, [=](Index j) { return row[from + j] * x[from + j]; }));
+    }
+    sums.put(i, total);
+  }
+}
+
+// The same where entries of a row lie apart and those of a column together: columns one after the other, in the element
+// type for some, those in double.
+template <typename T>
+void columns_times(Index count, Index depth, const T* columns, Index lead, const T* x, const Sums<T>& sums) noexcept {
+  constexpr Index kPiece = 1024;
+  constexpr Index kSome = 256;
+  T part[kPiece];
+  double total[kPiece];
+  for (Index at = 0; at < count; at += kPiece) {
+    const Index n = count - at < kPiece ? count - at : kPiece;
+    for (Index i = 0; i < n; ++i) total[i] = 0;
+    for (Index from = 0; from < depth; from += kSome) {
+      const Index to = depth - from < kSome ? depth : from + kSome;
+      for (Index i = 0; i < n; ++i) part[i] = 0;
+      Index j = from;
+      for (; j + 4 <= to; j += 4) {
+        const T* c = columns + j * lead + at;
+        for (Index i = 0; i < n; ++i) {
+          part[i] = (((part[i] + c[i] * x[j]) + c[lead + i] * x[j + 1]) + c[2 * lead + i] * x[j + 2]) +
+                    c[3 * lead + i] * x[j + 3];
+        }
+      }
+      for (; j < to; ++j) {
+        for (Index i = 0; i < n; ++i) part[i] += columns[j * lead + at + i] * x[j];
+      }
+      for (Index i = 0; i < n; ++i) total[i] += static_cast<double>(part[i]);
+    }
+    for (Index i = 0; i < n; ++i) sums.put(at + i, total[i]);
+  }
+}
+
 }  // namespace
 
 size_t gemm_scratch(Dtype dtype, int64_t m, int64_t n, int64_t k) noexcept {
@@ -75,6 +137,8 @@ void gemm(Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, const Oper
     Operand left = a;
     Operand right = b;
     T* out = as<T>(c);
+    const bool is_row = m == 1;
+    const bool is_column = n == 1;
     if (by_rows) {
       left.data = as<T>(a.data) + from * (a.transposed ? 1 : a.lead);
       out += from * c_lead;
@@ -84,7 +148,16 @@ void gemm(Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, const Oper
       out += from;
       n = to - from;
     }
-    gemm_of<T>(m, n, k, static_cast<T>(alpha), left, right, out, c_lead, accumulate, scratch);
+    const T factor = static_cast<T>(alpha);
+    if (is_column) {
+      const auto times = left.transposed ? columns_times<T> : rows_times<T>;
+      times(m, k, as<T>(left.data), left.lead, as<T>(right.data), {out, c_lead, factor, accumulate});
+    } else if (is_row) {
+      const auto times = right.transposed ? rows_times<T> : columns_times<T>;
+      times(n, k, as<T>(right.data), right.lead, as<T>(left.data), {out, 1, factor, accumulate});
+    } else {
+      gemm_of<T>(m, n, k, factor, left, right, out, c_lead, accumulate, scratch);
+    }
   });
 }
 

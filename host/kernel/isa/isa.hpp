@@ -43,12 +43,18 @@ void unary(Unary op, Dtype dtype, int64_t n, void* out, int64_t out_step, const 
 void binary(Binary op, Dtype dtype, int64_t n, void* out, int64_t out_step, const void* a, int64_t a_step,
             const void* b, int64_t b_step) noexcept;
 void copy(Dtype out_dtype, int64_t n, void* out, int64_t out_step, Dtype dtype, const void* a, int64_t a_step) noexcept;
+void copy_turned(Dtype dtype, int64_t rows, int64_t columns, void* out, int64_t out_lead, const void* a,
+                 int64_t a_lead) noexcept;
 void fill(Dtype dtype, int64_t n, void* out, int64_t out_step, double value) noexcept;
 void from_bytes(Dtype dtype, int64_t n, void* out, const uint8_t* bytes, double scale, double shift) noexcept;
 bool is_finite(Dtype dtype, int64_t n, const void* a, int64_t a_step) noexcept;
 double reduce(Reduce op, Dtype dtype, int64_t n, const void* a, int64_t step) noexcept;
 void reduce_rows(Reduce op, Dtype dtype, int64_t n, double* total, const void* a, int64_t step) noexcept;
 int64_t arg_max(Dtype dtype, int64_t n, const void* a, int64_t step, bool smallest) noexcept;
+void arg_max_rows(Dtype dtype, int64_t n, void* best, double* at, const void* a, int64_t step, int64_t row,
+                  bool smallest) noexcept;
+bool all_close(int64_t n, Dtype a_dtype, const void* a, int64_t a_step, Dtype b_dtype, const void* b, int64_t b_step,
+               double rtol, double atol, bool nan_equal) noexcept;
 void softmax(Dtype dtype, int64_t rows, int64_t columns, void* out, int64_t out_lead, const void* a,
              int64_t a_lead) noexcept;
 double cross_entropy(Dtype dtype, int64_t rows, int64_t columns, const void* scores, int64_t lead,

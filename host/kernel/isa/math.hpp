@@ -1,7 +1,8 @@
 #pragma once
-// exp, log, tanh and sigmoid as branch-free code that the compiler vectorises, the same bits in every lane, tail and
-// instruction set. Within 3 units in the last place of the exact value (tests/host/kernel/math_test.cpp); infinities,
-// NaN and, for exp and log, subnormal numbers are exact cases too. Coefficients are those of the Taylor series.
+// exp, log, tanh, sigmoid and pow of float32 as branch-free code that the compiler vectorises, the same bits in every
+// lane, tail and instruction set. Within 3 units in the last place of the exact value
+// (tests/host/kernel/math_test.cpp); infinities, NaN and, for exp and log, subnormal numbers are exact cases too.
+// Coefficients are those of the Taylor series.
 
 #include "host/kernel/isa/isa.hpp"
 
@@ -21,7 +22,8 @@ struct FloatBits<float> {
   static constexpr float kLn2Low = 0x1.7f7d1cp-20F;
   static constexpr float kExpLow = -104, kExpHigh = 89;  // exp is 0 below, infinite above
   static constexpr float kSmallest = 0x1p-126F, kScale = 0x1p23F;
-  static constexpr int kExpTerms = 7, kLogTerms = 4, kSinhTerms = 5;
+  static constexpr int kExpTerms = 7, kLogTerms = 4;
+  static constexpr float kTanhOne = 10;
 };
 
 template <>
@@ -35,7 +37,8 @@ struct FloatBits<double> {
   static constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
   static constexpr double kExpLow = -746, kExpHigh = 710;
   static constexpr double kSmallest = 0x1p-1022, kScale = 0x1p52;
-  static constexpr int kExpTerms = 13, kLogTerms = 10, kSinhTerms = 9;
+  static constexpr int kExpTerms = 13, kLogTerms = 10;
+  static constexpr double kTanhOne = 20;
 };
 
 template <typename T>
@@ -116,20 +119,46 @@ inline T with_sign_of(T magnitude, T sign) noexcept {
 
 template <typename T>
 inline T tanh_of(T x) noexcept {
-  const T a = absolute(x);
-  // Below 0.625: sinh / cosh by their series, where 1 - 2 / (exp(2a) + 1) would cancel.
-  const T z = a * a;
-  constexpr int kTerms = FloatBits<T>::kSinhTerms;
-  T sinh = inverse_factorial<T>(2 * kTerms + 1);
-  T cosh = inverse_factorial<T>(2 * kTerms);
+  using B = FloatBits<T>;
+  // e / (e + 2) of e = exp(2 |x|) - 1, which keeps its digits near 0; no more than where it is 1.
+  T a = absolute(x);
+  a = a > B::kTanhOne ? B::kTanhOne : a;
+  const T twice = a + a;
+  const T shifted = twice * static_cast<T>(0x1.71547652b82fep+0) + B::kRound;
+  const T n = shifted - B::kRound;
+  const T r = (twice - n * B::kLn2High) - n * B::kLn2Low;
+  T p = inverse_factorial<T>(B::kExpTerms);
 #pragma GCC unroll 16
-  for (int i = kTerms - 1; i >= 1; --i) {
-    sinh = sinh * z + inverse_factorial<T>(2 * i + 1);
-    cosh = cosh * z + inverse_factorial<T>(2 * i);
-  }
-  const T small = (sinh * z * a + a) / (cosh * z + 1);
-  const T large = 1 - 2 / (exp_of(2 * a) + 1);
-  return with_sign_of(a < static_cast<T>(0.625) ? small : large, x);
+  for (int i = B::kExpTerms - 1; i >= 2; --i) p = p * r + inverse_factorial<T>(i);
+  const T part = p * (r * r) + r;
+  const T scale = of_bits<T>((bits_of(shifted) - bits_of(B::kRound) + B::kBias) << B::kMantissa);
+  const T e = scale * part + (scale - 1);
+  return with_sign_of(e / (e + 2), x);
+}
+
+/// pow of float32 by way of float64. Written as a chain of choices, since the compiler makes no loop of vectors where
+/// conditions are joined.
+inline float power_of(float x, float y) noexcept {
+  constexpr double kMost = __FLT_MAX__;
+  constexpr double kRound = FloatBits<double>::kRound;
+  const double base = absolute(static_cast<double>(x));
+  const double exponent = y;
+  const double size = absolute(exponent);
+  const double half = exponent * 0.5;
+  const double magnitude = exp_of(exponent * log_of(base));
+  // What rounding takes off; large exponents are even.
+  const double from_whole = size < 0x1p24 ? (exponent + kRound) - kRound - exponent : 0.0;
+  const double from_even = size < 0x1p24 ? (half + kRound) - kRound - half : 0.0;
+  const double if_odd = with_sign_of(1.0, static_cast<double>(x));
+  const double if_negative = base <= kMost ? __builtin_nan("") : 1.0;
+  const double if_broken = x < 0 ? if_negative : 1.0;
+  double sign = from_even == 0 ? 1.0 : if_odd;
+  sign = from_whole == 0 ? sign : if_broken;
+  double value = magnitude * sign;
+  value = exponent == 0 ? 1.0 : value;
+  value = x == 1 ? 1.0 : value;
+  const double if_infinite = size > kMost ? 1.0 : value;
+  return static_cast<float>(base == 1 ? if_infinite : value);
 }
 
 template <typename T>

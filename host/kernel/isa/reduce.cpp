@@ -1,78 +1,12 @@
 // Reductions with a fixed order (kernels.hpp), and the softmax family that rests on them.
+#include "host/kernel/isa/reduce.hpp"
+
 #include "host/kernel/isa/isa.hpp"
 #include "host/kernel/isa/math.hpp"
 
 namespace actorhost::kernel::AH_ISA {
 
 namespace {
-
-constexpr int kLanes = 32;
-constexpr int64_t kBlock = 4096;
-constexpr double kInfinity = __builtin_inf();
-
-struct Add {
-  static constexpr double kStart = 0;
-  template <typename T>
-  static T in(T x) noexcept {
-    return x;
-  }
-  template <typename T>
-  static T join(T x, T y) noexcept {
-    return x + y;
-  }
-};
-
-struct AddSquares : Add {
-  template <typename T>
-  static T in(T x) noexcept {
-    return x * x;
-  }
-};
-
-struct Larger : Add {
-  static constexpr double kStart = -kInfinity;
-  template <typename T>
-  static T join(T x, T y) noexcept {
-    return (x > y) | (x != x) ? x : y;
-  }
-};
-
-struct Smaller : Add {
-  static constexpr double kStart = kInfinity;
-  template <typename T>
-  static T join(T x, T y) noexcept {
-    return (x < y) | (x != x) ? x : y;
-  }
-};
-
-// One block of at most kBlock elements: kLanes running values, then folded pairwise.
-template <typename Op, typename T, typename At>
-inline T reduce_block(int64_t n, At at) noexcept {
-  T lanes[kLanes];
-  for (int j = 0; j < kLanes; ++j) lanes[j] = static_cast<T>(Op::kStart);
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int j = 0; j < kLanes; ++j) lanes[j] = Op::join(lanes[j], Op::in(at(i + j)));
-  }
-  for (int j = 0; i < n; ++i, ++j) lanes[j] = Op::join(lanes[j], Op::in(at(i)));
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int j = 0; j < width; ++j) lanes[j] = Op::join(lanes[j], lanes[j + width]);
-  }
-  return lanes[0];
-}
-
-template <typename Op, typename T>
-inline double reduce_all(int64_t n, const T* a, int64_t step) noexcept {
-  double total = Op::kStart;
-  for (int64_t from = 0; from < n; from += kBlock) {
-    const int64_t count = n - from < kBlock ? n - from : kBlock;
-    const T* block = a + from * step;
-    const T part = step == 1 ? reduce_block<Op, T>(count, [=](int64_t i) { return block[i]; })
-                             : reduce_block<Op, T>(count, [=](int64_t i) { return block[i * step]; });
-    total = Op::join(total, static_cast<double>(part));
-  }
-  return total;
-}
 
 template <typename F>
 inline auto by_op(Reduce op, F f) noexcept {
@@ -131,16 +65,105 @@ void reduce_rows(Reduce op, Dtype dtype, int64_t n, double* total, const void* a
   });
 }
 
+namespace {
+
+// The block with the first best element is found by the best of each block, the element in it by looking for that.
+template <typename Op, typename T, typename At>
+inline int64_t arg_best(int64_t n, At at) noexcept {
+  T best = at(0);
+  int64_t where = 0;
+  for (int64_t from = 0; from < n && best == best; from += kBlock) {
+    const int64_t count = n - from < kBlock ? n - from : kBlock;
+    const T found = reduce_block<Op, T>(count, [=](int64_t i) { return at(from + i); });
+    if (found != best && (Op::join(found, best) == found || found != found)) {
+      best = found;
+      where = from;
+    }
+  }
+  while (best == best ? at(where) != best : at(where) == at(where)) ++where;
+  return where;
+}
+
+}  // namespace
+
 int64_t arg_max(Dtype dtype, int64_t n, const void* a, int64_t step, bool smallest) noexcept {
   return by_dtype(dtype, [=]<typename T>(T) -> int64_t {
     const T* in = as<T>(a);
-    int64_t best = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      const T x = in[i * step];
-      if (x != x) return i;
-      if (smallest ? x < in[best * step] : x > in[best * step]) best = i;
+    const auto plain = [=](int64_t i) { return in[i]; };
+    const auto stepped = [=](int64_t i) { return in[i * step]; };
+    if (smallest) return step == 1 ? arg_best<Smaller, T>(n, plain) : arg_best<Smaller, T>(n, stepped);
+    return step == 1 ? arg_best<Larger, T>(n, plain) : arg_best<Larger, T>(n, stepped);
+  });
+}
+
+void arg_max_rows(Dtype dtype, int64_t n, void* best, double* at, const void* a, int64_t step, int64_t row,
+                  bool smallest) noexcept {
+  by_dtype(dtype, [=]<typename T>(T) {
+    const T* in = as<T>(a);
+    T* top = as<T>(best);
+    const auto where = static_cast<double>(row);
+    const T sign = smallest ? T{-1} : T{1};
+    const auto take = [=](int64_t i, T x) {
+      const T is = top[i];
+      const bool better = (row == 0) | (sign * x > sign * is) | ((x != x) & (is == is));
+      top[i] = better ? x : is;
+      at[i] = better ? where : at[i];
+    };
+    if (step == 1) {
+      AH_INDEPENDENT
+      for (int64_t i = 0; i < n; ++i) take(i, in[i]);
+    } else {
+      for (int64_t i = 0; i < n; ++i) take(i, in[i * step]);
     }
-    return best;
+  });
+}
+
+namespace {
+
+// Whether no element of a block is unlike the other: the compiler makes neither of them a loop that ends early.
+template <typename T>
+inline bool block_equal(int64_t n, const T* a, const T* b, bool nan_equal) noexcept {
+  typename FloatBits<T>::Int bad = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const bool both_nan = nan_equal & (a[i] != a[i]) & (b[i] != b[i]);
+    bad |= (a[i] == b[i]) | both_nan ? 0U : 1U;
+  }
+  return bad == 0;
+}
+
+template <typename T, typename S>
+inline bool block_close(int64_t n, const T* a, int64_t a_step, const S* b, int64_t b_step, double rtol, double atol,
+                        bool nan_equal) noexcept {
+  uint64_t bad = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto x = static_cast<double>(a[i * a_step]);
+    const auto y = static_cast<double>(b[i * b_step]);
+    const bool both_nan = nan_equal & (x != x) & (y != y);
+    const bool near = (y - y == 0) & (absolute(x - y) <= atol + rtol * absolute(y));
+    bad |= (x == y) | both_nan | near ? 0U : 1U;
+  }
+  return bad == 0;
+}
+
+}  // namespace
+
+bool all_close(int64_t n, Dtype a_dtype, const void* a, int64_t a_step, Dtype b_dtype, const void* b, int64_t b_step,
+               double rtol, double atol, bool nan_equal) noexcept {
+  const bool exact = rtol == 0 && atol == 0 && a_dtype == b_dtype && a_step == 1 && b_step == 1;
+  return by_dtype(a_dtype, [=]<typename T>(T) {
+    return by_dtype(b_dtype, [=]<typename S>(S) {
+      for (int64_t from = 0; from < n; from += kBlock) {
+        const int64_t count = n - from < kBlock ? n - from : kBlock;
+        const T* left = as<T>(a) + from * a_step;
+        const S* right = as<S>(b) + from * b_step;
+        const bool close = exact ? block_equal(count, left, as<T>(b) + from, nan_equal)
+                           : a_step == 1 && b_step == 1
+                               ? block_close(count, left, 1, right, 1, rtol, atol, nan_equal)
+                               : block_close(count, left, a_step, right, b_step, rtol, atol, nan_equal);
+        if (!close) return false;
+      }
+      return true;
+    });
   });
 }
 

@@ -120,3 +120,35 @@ TEMPLATE_TEST_CASE("functions give the same bits on every instruction set, lane 
     }
   }
 }
+
+TEST_CASE("pow of float32 is what pow of float64 rounds to, and its exact cases are the C library's") {
+  const auto in = arguments<float>(-30, 30, true);  // positive, of every size
+  const auto exponents = arguments<float>(-6, 6, false);
+  const float inf = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> odd = {0.0F, -0.0F, 1.0F,        -1.0F,  2.0F,    -2.0F,     0.5F, -0.5F,
+                                  3.0F, -3.0F, 2.5F,        -2.5F,  1e30F,   inf,       -inf, nan,
+                                  4.0F, -5.0F, 16777217.0F, 1e-40F, -1e-40F, 8388607.0F};
+  for (const Kernels* table : tables()) {
+    INFO(table->isa);
+    std::vector<float> out(in.size());
+    const auto n = static_cast<int64_t>(std::min(in.size(), exponents.size()));
+    table->binary(Binary::pow, Dtype::f32, n, out.data(), 1, in.data(), 1, exponents.data(), 1);
+    double most = 0;
+    for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
+      most = std::max(most,
+                      ulps(out[i], std::pow(static_cast<long double>(in[i]), static_cast<long double>(exponents[i]))));
+    }
+    CHECK(most < 1);
+    for (float x : odd) {
+      for (float y : odd) {
+        float got = 0;
+        table->binary(Binary::pow, Dtype::f32, 1, &got, 1, &x, 1, &y, 1);
+        const float wanted = std::pow(x, y);
+        INFO(x << " ^ " << y << " is " << got << ", wanted " << wanted);
+        CHECK((std::isnan(wanted) ? std::isnan(got) : got == Approx(wanted).epsilon(1e-6)));
+        if (!std::isnan(wanted)) CHECK(std::signbit(got) == std::signbit(wanted));
+      }
+    }
+  }
+}

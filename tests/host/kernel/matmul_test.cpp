@@ -96,6 +96,34 @@ TEMPLATE_TEST_CASE("a product is the same bits for every number of threads", "",
   }
 }
 
+TEMPLATE_TEST_CASE("a product with a vector is accurate for every layout, with gaps or not and over threads", "", float,
+                   double) {
+  for (auto [m, n, k] :
+       {std::array<int64_t, 3>{1, 1, 70000}, {1, 1300, 600}, {1300, 1, 600}, {3, 1, 5000}, {1, 3, 5000}, {40, 1, 0}}) {
+    for (uint64_t layout = 0; layout < 16; ++layout) {
+      const uint64_t seed = layout + 1;
+      Rng rng(seed);
+      const auto a = matrix<TestType>(rng, m, k, layout & 3);
+      const auto b = matrix<TestType>(rng, k, n, layout >> 2);
+      auto c = matrix<TestType>(rng, m, n, layout & 1 ? 2 : 3);
+      const auto before = c;
+      for (const Kernels* table : tables()) {
+        INFO(table->isa << ", seed " << seed << ", " << m << " x " << k << " x " << n << ", layout " << layout);
+        c = before;
+        c.view.data = c.storage.data();
+        matmul(*table, a.view, b.view, c.view, -0.5, true);
+        compare(a, b, before, c, -0.5, true);
+        const auto wanted = c.storage;
+        c.storage = before.storage;
+        c.view.data = c.storage.data();
+        ThreadPool pool(3);
+        matmul(*table, a.view, b.view, c.view, -0.5, true, &pool);
+        CHECK(c.storage == wanted);
+      }
+    }
+  }
+}
+
 TEST_CASE("a product does not depend on where its operands lie in memory") {
   Rng rng(3);
   const auto a = normals<float>(rng, 40 * 50 + 16);

@@ -215,6 +215,45 @@ TEST_CASE("NaN wins every maximum, minimum and argmax") {
   }
 }
 
+TEMPLATE_TEST_CASE("argmax is the first of the largest wherever that lies, along either dimension and with gaps", "",
+                   float, double) {
+  using T = TestType;
+  const uint64_t seed = 11;
+  Rng rng(seed);
+  for (int64_t n : {1, 2, 63, 64, 65, 4095, 4097, 9000}) {
+    for (int64_t step : {1, 2}) {
+      auto values = normals<T>(rng, n * step);
+      for (T& x : values) x = std::round(x * 2);  // many are equal
+      if (rng.below(4) == 0) values.assign(values.size(), -std::numeric_limits<T>::infinity());
+      for (bool smallest : {false, true}) {
+        int64_t wanted = 0;
+        for (int64_t i = 1; i < n; ++i) {
+          const T x = values[static_cast<size_t>(i * step)];
+          const T best = values[static_cast<size_t>(wanted * step)];
+          if (smallest ? x < best : x > best) wanted = i;
+        }
+        for (const Kernels* table : tables()) {
+          INFO(table->isa << ", seed " << seed << ", n " << n << ", step " << step);
+          CHECK(table->arg_max(dtype_of<T>, n, values.data(), step, smallest) == wanted);
+        }
+      }
+    }
+  }
+  constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
+  std::vector<T> rows = {1, 5, kNan, 2, 5, 7, 2, kNan, kNan, 0, 9, 1};  // 4 rows of 3
+  const int64_t shape[] = {4, 3};
+  const int64_t one_row[] = {1, 3};
+  std::vector<T> at(3);
+  for (const Kernels* table : tables()) {
+    arg_max_dim(*table, row_major(rows.data(), dtype_of<T>, 2, shape), 0, false,
+                row_major(at.data(), dtype_of<T>, 2, one_row));
+    CHECK(at == std::vector<T>{1, 2, 0});
+    arg_max_dim(*table, row_major(rows.data(), dtype_of<T>, 2, shape), 0, true,
+                row_major(at.data(), dtype_of<T>, 2, one_row));
+    CHECK(at == std::vector<T>{3, 2, 0});
+  }
+}
+
 TEST_CASE("shapes broadcast as NumPy's do") {
   auto of = [](std::vector<int64_t> shape) {
     return row_major(nullptr, Dtype::f32, static_cast<int>(shape.size()), shape.data());
@@ -248,11 +287,21 @@ TEST_CASE("closeness treats infinities and NaN as documented") {
   const int64_t two[] = {2};
   const int64_t three[] = {3};
   auto view = [](std::vector<double>& v, const int64_t* shape) { return row_major(v.data(), Dtype::f64, 1, shape); };
-  CHECK(all_close(view(x, two), view(y, two), 0, 0.01, false));
-  CHECK_FALSE(all_close(view(x, two), view(y, two), 0, 0.0001, false));
-  CHECK_FALSE(all_close(view(x, three), view(y, three), 0, 0.01, false));
-  CHECK(all_close(view(x, three), view(y, three), 0, 0.01, true));
+  const Kernels* k = &kernels();
+  CHECK(all_close(*k, view(x, two), view(y, two), 0, 0.01, false));
+  CHECK_FALSE(all_close(*k, view(x, two), view(y, two), 0, 0.0001, false));
+  CHECK_FALSE(all_close(*k, view(x, three), view(y, three), 0, 0.01, false));
+  CHECK(all_close(*k, view(x, three), view(y, three), 0, 0.01, true));
   y[1] = 5;
-  CHECK_FALSE(all_close(view(x, two), view(y, two), 1, 1, false));
-  CHECK_FALSE(all_close(view(y, two), view(x, two), 1, 1, false));
+  CHECK_FALSE(all_close(*k, view(x, two), view(y, two), 1, 1, false));
+  CHECK_FALSE(all_close(*k, view(y, two), view(x, two), 1, 1, false));
+  std::vector<float> narrow{1.001F, 5};
+  CHECK(all_close(*k, view(y, two), row_major(narrow.data(), Dtype::f32, 1, two), 0, 1e-6, false));
+  CHECK_FALSE(all_close(*k, view(y, two), row_major(narrow.data(), Dtype::f32, 1, two), 0, 0, false));
+  std::vector<double> many(10001, 1);
+  const int64_t all[] = {10001};
+  auto changed = many;
+  CHECK(all_close(*k, view(many, all), view(changed, all), 0, 0, false));
+  changed[10000] = 1 + 1e-15;
+  CHECK_FALSE(all_close(*k, view(many, all), view(changed, all), 0, 0, false));
 }
