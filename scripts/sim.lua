@@ -42,6 +42,7 @@ local known = {
   { name = "svg", value = "FILE", help = "a plot" },
   { name = "png", value = "FILE", help = "the same as a picture (needs librsvg)" },
   { name = "plot", value = "KIND", help = "cdf, progress, mean, waiting, checks, messages, staleness, inconsistency, sequence, loss or accuracy (mean for sweeps, else cdf)" },
+  { name = "log", value = "AXES", help = "logarithmic axes of the plot: x, y or xy" },
   { name = "confidence", value = "P", kind = "number", default = 0.95, help = "of the intervals" },
   { name = "train", value = "MODEL", help = "train along the way (loss, accuracy): linear, factorisation or mnist, or 'linear rate=0.01 merge=drop:4', or 'job.lua --its flags'" },
   { name = "replay", value = "TRACE", help = "the work and network times of a run recorded with --record; compares with what was measured" },
@@ -245,6 +246,7 @@ local function save_plots(values, rows, varied, configuration)
   local plot = require("actor.plot")
   local svg, wrong = sim.figures.draw(rows, {
     kind = values.plot, varied = varied, subtitle = table.concat(configuration, ", "), confidence = values.confidence,
+    log_x = values.log and values.log:find("x") ~= nil, log_y = values.log and values.log:find("y") ~= nil,
   })
   if not svg then return nil, wrong end
   for _, kind in ipairs { "svg", "png" } do
@@ -317,6 +319,10 @@ local function main()
     for word in default_barriers:gmatch("[^,]+") do barriers[#barriers + 1] = word end
   end
   if values.chrome and not values.replay then return usage_error("--chrome shows a recorded run: give --replay TRACE") end
+  if values.log and not values.log:find("^[xy]$") and values.log ~= "xy" then
+    return usage_error(("--log wants x, y or xy, not '%s'"):format(values.log))
+  end
+  if values.log and not (values.svg or values.png) then return usage_error("--log is of a plot: give --svg or --png with it") end
   if values.plot and not (values.svg or values.png) then return usage_error("--plot says what is drawn: give --svg or --png with it") end
   if values.resume and not (values.csv or values.json) then
     return usage_error("--resume goes on with a table: give its --csv or --json")

@@ -256,6 +256,8 @@ TEST_CASE("what the command line cannot mean is refused with code 2") {
       {{"--paper", "lab", "--nodes", "5", "--csv", "x.csv", "mine.lua"},
        "no use for --nodes, --csv, mine.lua (it takes"},
       {{"--paper", "lab", "--seed", "-1"}, "--seed wants a whole number"},
+      {{"--log", "z", "--svg", "x.svg"}, "--log wants x, y or xy, not 'z'"},
+      {{"--log", "x"}, "--log is of a plot: give --svg or --png with it"},
       {{"--paper", "lab", "--repeat", "0"}, "--repeat wants a number"},
   };
   for (const auto& [args, expected] : cases) {
@@ -283,6 +285,22 @@ TEST_CASE("the experiments of the literature come with their plots, tables and a
   CHECK(plots > 20);
   CHECK_THAT(page, Contains("bsp: mean step") && Contains("least bound of the second moment") && Contains("14.66"));
   CHECK_THAT(read_text(dir / "lab/barriers.csv"), Contains("\nbsp,1,3,200,200,"));
+  // The distributions of the sample-size figure, with SSP beside them.
+  const std::string sizes = read_text(dir / "lab/sample-size-cdf.svg");
+  CHECK_THAT(sizes, Contains("Cumulative distribution of 9 series") && Contains(">ssp:4<"));
+  for (const char* beta : {"0", "1", "2", "4", "8", "16", "32", "64"}) {
+    CHECK_THAT(sizes, Contains(">pbsp:" + std::string(beta) + "<"));
+  }
+  CHECK_THAT(read_text(dir / "lab/sample-size.csv"), Contains("\nssp:4,"));
+  // One run of each: no interval is shown or spoken of.
+  CHECK_THAT(page, Contains("each figure here is of one run, with no interval") && !Contains("95 % interval") &&
+                       !Contains("1 seeds"));
+  CHECK_THAT(read_text(dir / "lab/stragglers-mean.svg"), !Contains("class=\"band\""));
+  CHECK_THAT(read_text(dir / "lab/barriers-mean.svg"), !Contains("class=\"err\""));
+  // The sample-size axis is drawn for pBSP, in its colour of the other figures.
+  CHECK_THAT(read_text(dir / "lab/barriers-cdf.svg"), Contains("<g class=\"c4\">"));
+  const std::string mean = read_text(dir / "lab/sample-size-mean.svg");
+  CHECK_THAT(mean, Contains("<g class=\"c4\">") && !Contains("<g class=\"c1\">"));
 }
 
 TEST_CASE("an output that is a link stays one, also where its target is not there yet") {

@@ -217,6 +217,29 @@ test("bars stand on zero, error bars span their limits, references lie on their 
   assert(has(all, "published") and has(all, "−5") and has(all, "Not shown: 1 bar"))
 end)
 
+test("markers on the plot's edge cover no tick label and no key of the legend", function()
+  local svg = plot.line {
+    series = { { name = "a", x = { 0, 1 }, y = { 100, 0 } } }, references = { { name = "b", x = { 0, 1 }, y = { 100, 0 } } },
+  }
+  local _, all = read(svg)
+  local left, right = math.huge, -math.huge
+  for _, mark in ipairs(xml.named(all, "path")) do
+    if mark.attributes.class == "grid" then
+      for x in mark.attributes.d:gmatch("M([%d.]+) ") do left, right = math.min(left, tonumber(x)), math.max(right, tonumber(x)) end
+      for x in mark.attributes.d:gmatch("H([%d.]+)") do right = math.max(right, tonumber(x)) end
+    end
+  end
+  for _, word in ipairs(xml.named(all, "text")) do
+    if word.attributes.class == "tick" and word.attributes["text-anchor"] == "end" then
+      assert(tonumber(word.attributes.x) <= left - 9, "a label at " .. word.attributes.x .. ", the axis at " .. left)
+    end
+  end
+  for _, key in ipairs(xml.named(all, "path")) do
+    local x = (key.attributes.d or ""):match("^M([%d.]+) [%d.]+h26$")
+    if x then assert(tonumber(x) >= right + 15, "a key at " .. x .. ", the plot's end at " .. right) end
+  end
+end)
+
 test("series differ in dash or marker, not in their colour alone", function()
   local _, all = read(plot.line({ series = some_series(24, 3), height = 700 }))
   local seen, count = {}, 0

@@ -26,6 +26,42 @@ test("every kind of plot is drawn, with a line or bar for each rule", function()
   equal(wrong:find("%-%-train") ~= nil, true)
 end)
 
+test("a rule looks as it is told to in each kind of figure, a single run has no interval, and axes may be logarithmic", function()
+  local looks = { bsp = 3, asp = 5 }
+  local single, swept = rows_of(), rows_of { { "nodes", { 4, 8 } } }
+  for _, options in ipairs {
+    { kind = "cdf", varied = {} }, { kind = "progress", varied = {} }, { kind = "mean", varied = {} },
+    { kind = "mean", varied = { "nodes" } },
+  } do
+    options.looks = looks
+    local svg = assert(sim.figures.draw(#options.varied > 0 and swept or single, options))
+    for class, there in pairs { c3 = true, c5 = true, c1 = false, c2 = false } do
+      equal(svg:find(('<g class="%s"'):format(class), 1, true) ~= nil, there, options.kind .. class)
+    end
+  end
+  local once = sim.sweep.run {
+    base = { nodes = 8, time = 12, seed = 1 }, barriers = { "bsp" }, vary = { { "nodes", { 4, 8 } } }, repeats = 1,
+  }
+  equal(sim.figures.draw(once, { varied = { "nodes" } }):find('class="band"', 1, true), nil)
+  assert(sim.figures.draw(swept, { varied = { "nodes" } }):find('class="band"', 1, true))
+  local plain = assert(sim.figures.draw(swept, { varied = { "nodes" } }))
+  for _, axis in ipairs { "log_x", "log_y" } do
+    local svg = assert(sim.figures.draw(swept, { varied = { "nodes" }, [axis] = true }))
+    xml.read(svg)
+    equal(svg == plain, false, axis)
+  end
+end)
+
+test("a rule's own sample size is part of its name", function()
+  local rows = {}
+  for i, beta in ipairs { 0, 4 } do
+    rows[i] = sim.sweep.run { base = { nodes = 8, time = 12, seed = 1 }, barriers = { "pbsp:" .. beta }, repeats = 1 }[1]
+    rows[i].series, rows[i].varied = "pbsp:{beta}", { beta = beta }
+  end
+  local svg = assert(sim.figures.draw(rows, { kind = "cdf", varied = { "beta" } }))
+  for _, name in ipairs { ">pbsp:0<", ">pbsp:4<" } do equal(svg:find(name, 1, true) ~= nil, true, name) end
+end)
+
 test("a share and a factor of stragglers are numbers on an axis", function()
   equal(sim.figures.number_of("0.05:10x"), 0.05)
   equal(sim.figures.number_of("0.05:10x", "factor"), 10)

@@ -19,7 +19,7 @@ local chart_options = {
   title = "string?", subtitle = "string?", x = "table?", y = "table?", categories = "table", series = "table?",
   references = "table?", notes = "table?", width = "number?", height = "number?", values = "boolean|string?",
 }
-local series_options = { name = "string?", y = "table", low = "table?", high = "table?" }
+local series_options = { name = "string?", y = "table", low = "table?", high = "table?", looks = "table?" }
 local reference_options = { name = "string?", y = "table", series = "string?" }
 
 -- --- the axis of categories ---
@@ -46,7 +46,7 @@ local function category_axis(categories, width)
   -- cos and sin of the 40 degrees by which labels are turned.
   return {
     ticks = ticks, minor = {}, factor = "", band = true, reach = turned and longest * 0.77 - slot / 2 or nil,
-    label_height = turned and 20 + longest * 0.65 or 8 + 14 * tallest,
+    label_height = turned and 23 + longest * 0.65 or 11 + 14 * tallest,
   }
 end
 
@@ -61,8 +61,8 @@ local function short(value, format)
 end
 
 ---@param taken number[] where references lie on this bar, in pixels: its value stands above them
-local function draw_bar(i, p, x, width, area, y_axis, base, o, taken)
-  local top, colour = area.height * (1 - max(-0.5, min(1.5, y_axis.place(p.y)))), theme.classes(i)
+local function draw_bar(look, p, x, width, area, y_axis, base, o, taken)
+  local top, colour = area.height * (1 - max(-0.5, min(1.5, y_axis.place(p.y)))), theme.classes(look)
   local upper, height = min(top, base), math.abs(base - top)
   local parts = {
     ('<rect class="bar" x="%s" y="%s" width="%s" height="%s"/>'):format(px(x), px(upper), px(width), px(height)),
@@ -77,7 +77,7 @@ local function draw_bar(i, p, x, width, area, y_axis, base, o, taken)
   end
   if o.marked and width >= 9 and room >= 16 then
     local foot = p.y >= 0 and base - 9 or base + 9
-    parts[#parts + 1] = '<g class="inset">' .. marks.marker(i, middle, foot, 3.2) .. "</g>"
+    parts[#parts + 1] = '<g class="inset">' .. marks.marker(look, middle, foot, 3.2) .. "</g>"
   end
   if o.values then
     local words = short(p.y, o.values)
@@ -111,7 +111,7 @@ local function draw_all(o, all, references, area, y_axis)
           local ay = r.of == i and r.points[c] and y_axis.place(r.points[c].y)
           taken[#taken + 1] = ay and area.height * (1 - ay) or nil
         end
-        local bar, errors, label = draw_bar(i, p, x + width * 0.04, width * 0.92, area, y_axis, base, o, taken)
+        local bar, errors, label = draw_bar(s.looks and s.looks[c] or i, p, x + width * 0.04, width * 0.92, area, y_axis, base, o, taken)
         under[#under + 1] = bar
         over[#over + 1] = errors
         over[#over + 1] = label
@@ -168,6 +168,8 @@ local function read_series(list, kinds, o, name, fn)
         #o.categories, #s.y)
     end
     out[i] = series.points({ name = s.name, y = s.y, low = s.low, high = s.high }, label, fn, nil, o.y.log)
+    out[i].looks = s.looks
+    for c, look in ipairs(s.looks or {}) do check.integer(look, ("%s.looks[%d]"):format(label, c), fn, 1) end
   end
   return out
 end

@@ -9,7 +9,7 @@ local chart_options = {
   title = "string?", subtitle = "string?", x = "table?", y = "table?", series = "table?", references = "table?",
   notes = "table?", width = "number?", height = "number?",
 }
-local series_options = { name = "string?", samples = "table?", values = "table?", counts = "table?" }
+local series_options = { name = "string?", samples = "table?", values = "table?", counts = "table?", look = "number?" }
 
 -- {value, count} in the order of values, one for each value; values that cannot be shown are counted into `out`.
 local function histogram(s, label, fn, log, out)
@@ -82,7 +82,7 @@ function M.cdf(o)
     local label = ("series[%d]"):format(i)
     check.arg(s, "table", label, fn)
     check.options(s, series_options, fn)
-    local out = { name = s.name, style = "step", infinite = 0, negative = 0 }
+    local out = { name = s.name, style = "step", infinite = 0, negative = 0, look = line.look(s, i, label, fn) }
     out.points = points_of(histogram(s, label, fn, o.x.log, out))
     out.marks = quartiles(out.points)
     all[i] = out

@@ -14,6 +14,9 @@ local pad = 16
 -- The plot area's least height in pixels and as a share of the figure's, which grows when the words leave less.
 local least_height, least_share = 120, 0.45
 
+---Pixels around the plot area that markers on its edge may take: no words there, and no keys of the legend.
+M.clear = 12
+
 ---@class actor.plot.Area pixels
 ---@field x number
 ---@field y number
@@ -103,17 +106,17 @@ end
 local function draw_tick_labels(area, x_axis, y_axis, out)
   local bottom = area.y + area.height
   for _, tick in ipairs(y_axis.ticks) do
-    out[#out + 1] = marks.text(area.x - 8, bottom - tick.at * area.height + 4, tick.label, "tick", "end")
+    out[#out + 1] = marks.text(area.x - M.clear, bottom - tick.at * area.height + 4, tick.label, "tick", "end")
   end
   for _, tick in ipairs(x_axis.ticks) do
     local x = area.x + tick.at * area.width
     if tick.turned then
-      local y = bottom + 14
+      local y = bottom + 17
       local turn = (' transform="rotate(-40 %s %s)"'):format(px(x + 4), px(y))
       out[#out + 1] = marks.text(x + 4, y, tick.label, "tick", "end", turn)
     else
       for i, line in ipairs(tick.lines or { tick.label }) do
-        out[#out + 1] = marks.text(x, bottom + 5 + 14 * i, line, "tick", "middle")
+        out[#out + 1] = marks.text(x, bottom + M.clear - 4 + 14 * i, line, "tick", "middle")
       end
     end
   end
@@ -157,9 +160,9 @@ function M.render(o, chart)
     local below = x_labels + (words_below ~= "" and 20 or 0) + plan.height + (#notes > 0 and 6 + 15 * #notes or 0) + 12
     return max(least_height, height * least_share, height - top - below), below
   end
-  local plot_height = area_for(22)
+  local plot_height = area_for(25)
   local y_axis = chart.y(max(2, floor(plot_height / 45)))
-  local left = pad + widest_label(y_axis) + 8
+  local left = pad + widest_label(y_axis) + M.clear
   local right = max(plan.width, pad + 8)
   local plot_width = max(60, width - left - right)
   local x_axis = chart.x_band and chart.x(0, plot_width) or fitting_axis(chart.x, plot_width)
@@ -173,7 +176,7 @@ function M.render(o, chart)
     local over = left + last.at * plot_width + text.width(last.label, 12) / 2 - (width - 6)
     if over > 0 then plot_width = max(60, plot_width - over) end
   end
-  local x_labels = x_axis.label_height or 22
+  local x_labels = x_axis.label_height or 25
   local below
   plot_height, below = area_for(x_labels)
   local area = { x = left, y = top, width = plot_width, height = plot_height }

@@ -43,6 +43,7 @@ local M = {}
 ---@field low? number[] with `high`: a confidence band, or error bars with style "points"
 ---@field high? number[]
 ---@field style? "line"|"step"|"points" default "line"; "step": a value holds until the next x
+---@field look? integer the number of its colour, marker and dash, default its place: for the same in several figures
 
 ---@class actor.plot.LineOptions : actor.plot.Options
 ---@field series? actor.plot.Series[]
@@ -55,7 +56,7 @@ function M.line(options)
 end
 
 ---@class actor.plot.CdfOptions : actor.plot.Options
----@field series? {name?: string, samples?: number[], values?: number[], counts?: number[]}[] samples, or the values of a
+---@field series? {name?: string, samples?: number[], values?: number[], counts?: number[], look?: integer}[] samples, or the values of a
 ---  histogram with how often each occurs
 ---@field references? {name?: string, x?: number[], y: number[]}[] y is 0 .. 1
 
@@ -68,7 +69,8 @@ end
 
 ---@class actor.plot.BarOptions : actor.plot.Options
 ---@field categories string[]
----@field series? {name?: string, y: number[], low?: number[], high?: number[]}[] a number for each category
+---@field series? {name?: string, y: number[], low?: number[], high?: number[], looks?: integer[]}[] a number for each
+---  category; `looks`: the number of the colour of each bar, default the series'
 ---@field references? {name?: string, y: number[], series?: string}[] hollow markers, over the bars of that series
 ---@field values? boolean|string each bar's value on top of it, where it has room; a string is its format ("%.1f")
 

@@ -9,6 +9,8 @@ local max, min, abs, ceil, floor = math.max, math.min, math.abs, math.ceil, math
 local M = {}
 
 local size, line_height, spacing, key_width, gap = 12, 14, 4, 26, 7
+-- Between the plot and the keys beside it: a key right at the end of its line would look like more of the line.
+local apart = 22
 
 ---@class actor.plot.Entry
 ---@field name string
@@ -38,7 +40,7 @@ function M.plan(entries, width, height)
   local widest, total = measure(entries, width * 0.27), 0
   for _, entry in ipairs(entries) do total = total + entry.height end
   if total <= height then
-    return { side = "right", width = 10 + key_width + gap + widest + 12, height = 0 }
+    return { side = "right", width = apart + key_width + gap + widest + 12, height = 0 }
   end
   local room = width - 32
   local column = min(room, key_width + gap + measure(entries, room - key_width - gap) + 18)
@@ -149,7 +151,7 @@ end
 function M.draw(plan, entries, area, below)
   local out = {}
   if plan.side == "right" then
-    local x = area.x + area.width + 10
+    local x = area.x + area.width + apart
     if not beside_ends(entries, area.y, area.height) then
       local y = area.y
       order_by_ends(entries, area.height)

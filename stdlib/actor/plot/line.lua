@@ -9,9 +9,18 @@ local theme = require("actor.plot.theme")
 
 local M = {}
 
-local series_options = { name = "string?", x = "table?", y = "table", low = "table?", high = "table?", style = "string?" }
+local series_options = {
+  name = "string?", x = "table?", y = "table", low = "table?", high = "table?", style = "string?", look = "number?",
+}
 local reference_options = { name = "string?", x = "table?", y = "table" }
 local styles = { "line", "step", "points" }
+
+---The number of the colour, marker and dash that a series has: its own or its place.
+---@return integer
+function M.look(s, i, label, fn)
+  if s.look then check.integer(s.look, label .. ".look", fn, 1) end
+  return s.look or i
+end
 
 local function read(list, kinds, o, name, fn)
   local out = {}
@@ -21,6 +30,7 @@ local function read(list, kinds, o, name, fn)
     check.options(s, kinds, fn)
     if s.style then check.one_of(s.style, styles, label .. ".style", fn) end
     out[i] = series.points(s, label, fn, o.x.log, o.y.log)
+    out[i].look = M.look(s, i, label, fn)
   end
   return out
 end
@@ -50,8 +60,8 @@ local function end_of(points, area)
   if last and last.inside and last.x >= area.width * 0.96 then return area.y + last.y end
 end
 
-local function draw_series(i, s, points, marked, area, out)
-  local colour, dash = theme.classes(i)
+local function draw_series(s, points, marked, area, out)
+  local colour, dash = theme.classes(s.look)
   local clipped, free = {}, {}
   local thin = marks.thinned(points)
   if s.style == "points" then
@@ -62,7 +72,7 @@ local function draw_series(i, s, points, marked, area, out)
     clipped[#clipped + 1] = marks.band(thin, s.style == "step")
     clipped[#clipped + 1] = marks.line(thin, dash, s.style == "step")
   end
-  for _, p in ipairs(marked) do free[#free + 1] = marks.marker(i, p.x, p.y) end
+  for _, p in ipairs(marked) do free[#free + 1] = marks.marker(s.look, p.x, p.y) end
   out.under[#out.under + 1] = #clipped > 0 and marks.group(colour, clipped) or nil
   out.over[#out.over + 1] = #free > 0 and marks.group(colour, free) or nil
 end
@@ -83,8 +93,8 @@ local function assemble(area, out)
   return parts
 end
 
-local function series_key(i, s)
-  local colour, dash = theme.classes(i)
+local function series_key(s)
+  local colour, dash = theme.classes(s.look)
   return function(x, y)
     local parts = {}
     if s.style ~= "points" then
@@ -94,7 +104,7 @@ local function series_key(i, s)
       end
       parts[#parts + 1] = ('<path class="line%s" d="M%s %sh%s"/>'):format(dash, marks.px(x), marks.px(y), legend.key_width)
     end
-    parts[#parts + 1] = marks.marker(i, x + legend.key_width / 2, y)
+    parts[#parts + 1] = marks.marker(s.look, x + legend.key_width / 2, y)
     return marks.group(colour, parts)
   end
 end
@@ -103,7 +113,7 @@ local function entries_of(all, references)
   local entries = {}
   for i, s in ipairs(all) do
     for _, p in ipairs(s.points) do s.banded = s.banded or (p and p.low ~= nil) end
-    if s.name then entries[#entries + 1] = { name = s.name, key = series_key(i, s), series = i } end
+    if s.name then entries[#entries + 1] = { name = s.name, key = series_key(s), series = i } end
   end
   for i, s in ipairs(references) do
     entries[#entries + 1] = {
@@ -162,7 +172,7 @@ function M.draw(o, all, references, notes, kind)
         local points = placed(s.points, area, x_axis, y_axis)
         ends[i] = end_of(points, area)
         local own = s.marks and placed(s.marks, area, x_axis, y_axis)
-        draw_series(i, s, points, marks.marked(own or points, i, area.width, own or s.style == "points"), area, out)
+        draw_series(s, points, marks.marked(own or points, i, area.width, own or s.style == "points"), area, out)
       end
       for i, s in ipairs(references) do
         for _, p in ipairs(placed(s.points, area, x_axis, y_axis)) do

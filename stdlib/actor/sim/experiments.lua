@@ -17,6 +17,7 @@ local five = { "bsp", "ssp:4", "asp", "pbsp:10", "pssp:10:4" }
 ---@field varied string[]
 ---@field plots {kind: string, id: string, title?: string, [string]: any}[]
 ---@field references? actor.sim.Reference[]
+---@field beside? actor.sim.Sweep what plots with `beside` show too
 ---@field train? string a model that is trained along the way
 
 ---@param repeats integer
@@ -67,9 +68,15 @@ return function(repeats, seed)
     },
     {
       id = "sample-size", title = "Sample size",
-      about = "pBSP between ASP (nobody is seen) and BSP (everybody is), drawing again at each event.",
+      about = "pBSP between ASP (nobody is seen) and BSP (everybody is), drawing again at each event; SSP, which lets nodes be "
+        .. "four steps apart, is where a sample of four is, without its leaders.",
       sweep = sweep({ nodes = 200, time = 200 }, { "pbsp:{beta}" }, { { "beta", { 0, 1, 2, 4, 8, 16, 32, 64 } } }),
-      varied = { "beta" }, plots = { { id = "mean", kind = "mean", x_label = "sample size" }, { id = "checks", kind = "checks", x_label = "sample size" } },
+      beside = sweep({ nodes = 200, time = 200 }, { "ssp:4" }),
+      varied = { "beta" },
+      plots = {
+        { id = "cdf", kind = "cdf", beside = true }, { id = "mean", kind = "mean", x_label = "sample size" },
+        { id = "checks", kind = "checks", x_label = "sample size" },
+      },
       references = at("beta", { { 0, 101 }, { 1, 99 }, { 2, 94 }, { 4, 85 }, { 8, 74 }, { 16, 61 }, { 32, 50 }, { 64, 42 } }, "pbsp:{beta}"),
     },
     {

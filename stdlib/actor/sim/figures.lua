@@ -26,10 +26,15 @@ function M.unknown(name)
   return ("there is no plot '%s' (known: %s)"):format(name, table.concat(require("actor.util").sorted_keys(M.kinds), ", "))
 end
 
--- "pbsp:10, nodes = 200": a group among those that differ in what `names` says.
+-- "pbsp:10, nodes = 200": a group among those that differ in what `names` says. What stands in the rule itself is there.
 local function label_of(group, names)
-  local parts = { (tostring(group.rows[1].series or group.barrier):gsub("[{}]", "")) }
-  for _, name in ipairs(names) do parts[#parts + 1] = ("%s = %s"):format(name, tostring(group.varied[name])) end
+  local rule, parts = tostring(group.rows[1].series or group.barrier), {}
+  for _, name in ipairs(names) do
+    local value, count = group.varied[name], 0
+    rule, count = rule:gsub("{" .. name .. "}", function() return tostring(value) end)
+    if count == 0 and value ~= nil then parts[#parts + 1] = ("%s = %s"):format(name, tostring(value)) end
+  end
+  table.insert(parts, 1, (rule:gsub("[{}]", "")))
   return table.concat(parts, ", ")
 end
 
@@ -42,11 +47,13 @@ local function cdf(groups, options)
         values[#values + 1], counts[#counts + 1] = value, row.histogram.counts[k]
       end
     end
-    series[i] = { name = label_of(group, options.varied), values = values, counts = counts }
+    local name = label_of(group, options.varied)
+    series[i] = { name = name, values = values, counts = counts, look = options.looks and options.looks[name] }
   end
   return plot.cdf {
     title = options.title or M.kinds.cdf.title, subtitle = options.subtitle, notes = options.notes,
-    x = { label = "steps started by the end" }, y = { label = "share of the nodes" }, series = series,
+    x = { label = "steps started by the end", log = options.log_x }, y = { label = "share of the nodes", log = options.log_y },
+    series = series,
     references = options.references,
   }
 end
@@ -70,13 +77,14 @@ local function curves(groups, options, curve)
   for _, group in ipairs(groups) do
     if group.rows[1][curve.table] and group.rows[1][curve.table][curve.y] then
       local x, y = mean_curve(group, curve)
-      series[#series + 1] = { name = label_of(group, options.varied), x = x, y = y }
+      local name = label_of(group, options.varied)
+      series[#series + 1] = { name = name, x = x, y = y, look = options.looks and options.looks[name] }
     end
   end
   if #series == 0 then return nil, ("there is no %s to plot: it comes with --train"):format(curve.y) end
   return plot.line {
     title = options.title or curve.title, subtitle = options.subtitle, notes = options.notes,
-    x = curve.axis, y = { label = curve.label, log = options.log_y }, series = series,
+    x = { label = curve.axis.label, unit = curve.axis.unit, log = options.log_x }, y = { label = curve.label, log = options.log_y }, series = series,
   }
 end
 
@@ -122,7 +130,7 @@ local function against(groups, options, kind)
     local label = label_of(group, others)
     local one = known[label]
     if not one then
-      one = { name = label, x = {}, y = {}, low = {}, high = {} }
+      one = { name = label, x = {}, y = {}, low = {}, high = {}, look = options.looks and options.looks[label] }
       known[label], series[#series + 1] = one, one
     end
     local k, mean = #one.x + 1, group.stats[kind.field]
@@ -131,29 +139,35 @@ local function against(groups, options, kind)
     if options.normalise then scale = 1 / (k == 1 and mean.mean or one.first) end
     one.first = one.first or mean.mean
     one.y[k], one.low[k], one.high[k] = mean.mean * scale, mean.low * scale, mean.high * scale
+    one.spread = one.spread or mean.n > 1
     if not one.x[k] then return nil, no_axis(name, group.varied[name], options.kind or "mean") end
   end
-  for _, one in ipairs(series) do one.first = nil end
+  for _, one in ipairs(series) do
+    if not one.spread then one.low, one.high = nil, nil end -- a single run has no interval
+    one.first, one.spread = nil, nil
+  end
   local label = options.normalise and kind.label .. ", relative to the first" or kind.label
   return plot.line {
     title = options.title or ("%s against %s"):format(kind.title, options.x_label or name), subtitle = options.subtitle,
     notes = options.notes,
-    x = { label = options.x_label or name, log = options.log_x }, y = { label = label, unit = kind.unit },
+    x = { label = options.x_label or name, log = options.log_x }, y = { label = label, unit = kind.unit, log = options.log_y },
     series = series, references = options.references,
   }
 end
 
 local function bars(groups, options, kind)
-  local categories, one = {}, { y = {}, low = {}, high = {} }
+  local categories, one, spread = {}, { y = {}, low = {}, high = {}, looks = options.looks and {} }, false
   local scale = kind.scale or 1
   for i, group in ipairs(groups) do
     local mean = group.stats[kind.field]
-    categories[i] = group.barrier
+    categories[i], spread = group.barrier, spread or mean.n > 1
+    if one.looks then one.looks[i] = options.looks[group.barrier] or 1 end
     one.y[i], one.low[i], one.high[i] = mean.mean * scale, mean.low * scale, mean.high * scale
   end
+  if not spread then one.low, one.high = nil, nil end
   return plot.bars {
     title = options.title or kind.title, subtitle = options.subtitle, notes = options.notes,
-    y = { label = kind.label, unit = kind.unit }, categories = categories, series = { one }, values = "%.3g",
+    y = { label = kind.label, unit = kind.unit, log = options.log_y }, categories = categories, series = { one }, values = "%.3g",
     references = options.references,
   }
 end
@@ -171,6 +185,7 @@ end
 ---@field normalise? boolean each line relative to its first value
 ---@field log_x? boolean|number
 ---@field log_y? boolean
+---@field looks? table<string, integer> how a rule looks in every figure, by its name in the legend
 
 ---@param rows table[] of actor.sim.sweep
 ---@param options actor.sim.FigureOptions

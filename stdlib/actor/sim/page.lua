@@ -87,6 +87,16 @@ local function section_html(section)
   return table.concat(out, "\n")
 end
 
+-- Whether what is compared was simulated more than once.
+local function several_seeds(sections)
+  for _, section in ipairs(sections) do
+    for _, row in ipairs(section.comparisons) do
+      if row.n > 1 then return true end
+    end
+  end
+  return false
+end
+
 ---@param sections table[]
 ---@return string html
 function M.html(sections)
@@ -98,9 +108,11 @@ function M.html(sections)
       among = among + (not M.agrees(row) and among_runs(row) and 1 or 0)
     end
   end
+  local ours = several_seeds(sections) and "each figure here is a mean over seeds with its 95 % interval"
+    or "each figure here is of one run, with no interval"
   out[#out + 1] = ("<h1>Barrier experiments</h1>\n<p>actorhost %s. %d of %d published figures are met within 3 %% or one "
-    .. "step%s; each figure here is a mean over seeds with its 95 %% interval; published ones are of single runs or a few.</p>"):format(
-    require("actor").version, agree, all, among > 0 and (", and %d more %s among our single runs"):format(among, among == 1 and "lies" or "lie") or "")
+    .. "step%s; %s; published ones are of single runs or a few.</p>"):format(
+    require("actor").version, agree, all, among > 0 and (", and %d more %s among our single runs"):format(among, among == 1 and "lies" or "lie") or "", ours)
   out[#out + 1] = "<nav><ul>"
   for _, section in ipairs(sections) do
     out[#out + 1] = ('<li><a href="#%s">%s</a></li>'):format(section.id, escaped(section.title))

@@ -12,13 +12,21 @@ local M = {}
 
 local betas = { 1, 2, 4, 8, 16, 32, 64, 128 }
 
+-- How a rule looks, whichever figure it is in: by its name in a legend. No sample is ASP; a rule whose sample size is the
+-- axis looks like that rule with ten.
+local looks = {
+  bsp = 1, ["ssp:4"] = 2, asp = 3, ["pbsp:0"] = 3, ["pbsp:10"] = 4, ["pbsp:beta"] = 4, ["pbsp:beta@event"] = 4,
+  ["pssp:10:4"] = 5, ["pssp:beta:4"] = 5, ["pbsp:beta@poll:0.5"] = 6, ["pbsp:beta@sticky"] = 7,
+}
+for i, beta in ipairs(betas) do looks["pbsp:" .. beta] = 7 + i end
+
 local function subtitle(sweep)
   local base = sweep.base
   local parts = {}
   for _, name in ipairs { "nodes", "time", "work", "straggler" } do
     if base[name] then parts[#parts + 1] = ("%s %s%s"):format(name, base[name], name == "time" and " s" or "") end
   end
-  parts[#parts + 1] = ("%d seeds from %d"):format(sweep.repeats, base.seed)
+  parts[#parts + 1] = sweep.repeats == 1 and "seed " .. base.seed or ("%d seeds from %d"):format(sweep.repeats, base.seed)
   return table.concat(parts, ", ")
 end
 
@@ -26,27 +34,30 @@ end
 
 -- Rules as "pbsp:{beta}" get the number of the point that they are at.
 local function tasks_of(experiment, tasks)
-  for _, task in ipairs(sim.sweep.tasks(experiment.sweep)) do
-    local spec = sim.sweep.spec_at(task.barrier, task.varied)
-    task.series, task.barrier, task.options.barrier = task.barrier, spec, spec
-    for name in pairs(task.varied) do
-      if name == "beta" then task.options[name] = nil end
+  for _, sweep in ipairs { experiment.sweep, experiment.beside } do
+    for _, task in ipairs(sim.sweep.tasks(sweep)) do
+      local spec = sim.sweep.spec_at(task.barrier, task.varied)
+      task.series, task.barrier, task.options.barrier = task.barrier, spec, spec
+      for name in pairs(task.varied) do
+        if name == "beta" then task.options[name] = nil end
+      end
+      task.experiment, task.index, task.train = experiment.id, #tasks + 1, experiment.train
+      task.is_beside = sweep == experiment.beside
+      tasks[#tasks + 1] = task
     end
-    task.experiment, task.index, task.train = experiment.id, #tasks + 1, experiment.train
-    tasks[#tasks + 1] = task
   end
 end
 
 local function run_all(experiments, options)
   local tasks, rows = {}, {}
   for _, experiment in ipairs(experiments) do
-    rows[experiment.id] = {}
+    rows[experiment.id] = { main = {}, beside = {} }
     tasks_of(experiment, tasks)
   end
   local bar = require("actor.progress").new { total = #tasks, label = "experiments", quiet = options.quiet }
   local function take(row)
-    local own = rows[tasks[row.index].experiment]
-    own[#own + 1] = row
+    local own, of = rows[tasks[row.index].experiment], tasks[row.index].is_beside and "beside" or "main"
+    own[of][#own[of] + 1] = row
     bar:update(row.index, tasks[row.index].experiment)
   end
   if options.jobs == 1 then
@@ -129,9 +140,18 @@ local function write_table(dir, experiment, rows)
   file:finish()
 end
 
+-- Rows of the sweep and those beside it.
+local function joined(rows)
+  local all = {}
+  for _, list in ipairs { rows.main, rows.beside } do
+    for _, row in ipairs(list) do all[#all + 1] = row end
+  end
+  return all
+end
+
 local function write_experiment(dir, experiment, rows)
-  write_table(dir, experiment, rows)
-  local groups = sim.summary.groups(rows)
+  write_table(dir, experiment, joined(rows))
+  local groups = sim.summary.groups(rows.main)
   local section = {
     id = experiment.id, title = experiment.title, about = experiment.about, parameters = subtitle(experiment.sweep),
     files = {}, comparisons = comparisons(experiment, groups), csv = experiment.id .. ".csv",
@@ -139,9 +159,10 @@ local function write_experiment(dir, experiment, rows)
   for _, wanted in ipairs(experiment.plots) do
     local options = {}
     for name, value in pairs(wanted) do options[name] = value end
+    options.looks = looks
     options.varied, options.subtitle = experiment.varied, section.parameters
     options.references = markers(experiment, wanted, groups)
-    local svg = assert(figures.draw(rows, options))
+    local svg = assert(figures.draw(wanted.beside and joined(rows) or rows.main, options))
     local name = ("%s-%s.svg"):format(experiment.id, wanted.id)
     save(dir .. "/" .. name, svg)
     section.files[#section.files + 1] = name
@@ -163,7 +184,7 @@ local function write_bounds(dir)
     local series = {}
     for i, beta in ipairs(betas) do
       series[i] = psp.curve { beta = beta, r = 4, T = 10000, moment = moment }
-      series[i].name = "beta = " .. beta
+      series[i].name, series[i].look = "beta = " .. beta, looks["pbsp:" .. beta]
     end
     local file = ("bounds-%d.svg"):format(moment)
     save(dir .. "/" .. file, plot.line {
