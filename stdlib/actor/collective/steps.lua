@@ -109,15 +109,15 @@ local function passes(self)
   return false
 end
 
--- Who has completed the fewest steps, for the log.
+-- The ranks that have completed the fewest steps, and how many, for the log.
 local function slowest(self)
-  local least, ids = math.huge, {}
-  for id, seen in pairs(self.seen) do
-    if not seen.away and seen.done < least then least, ids = seen.done, {} end
-    if not seen.away and seen.done == least then ids[#ids + 1] = id end
+  local least, ranks = math.huge, {}
+  for i, id in ipairs(node.workers()) do
+    local seen = self.seen[id]
+    if seen and not seen.away and seen.done < least then least, ranks = seen.done, {} end
+    if seen and not seen.away and seen.done == least then ranks[#ranks + 1] = i - 1 end
   end
-  table.sort(ids)
-  return table.concat(ids, ", "), least
+  return table.concat(ranks, ", "), least
 end
 
 ---Completes the step that this worker is in, if it is in one, and waits until the rule lets it begin the next.
@@ -136,7 +136,7 @@ function Gate:pass()
   while not passes(self) do
     if not told and now() - asked > PATIENCE then
       told = true
-      require("actor.log").warn("%s: barrier %s waits; worker %s has completed %d steps", self.fn, self.name, slowest(self))
+      require("actor.log").warn("%s: barrier %s holds this worker for more than 10 s; the fewest steps are those of rank %s: %d", self.fn, self.name, slowest(self))
     end
     node.sleep(math.min(pause, math.max(0, self.progress:next_time() - now())))
     pause = math.min(2 * pause, LAST_LOOK)
