@@ -100,7 +100,7 @@ end
 function M.make_source()
   local kind = pick { "number", "text", "pairs", "pairs", "boxes" }
   local rows = {}
-  for i = 1, pick { 0, 1, 2, 5, 17, 60, 200 } do rows[i] = make_row(kind) end
+  for i = 1, pick { 0, 1, 2, 5, 17, 60, 100 } do rows[i] = make_row(kind) end
   return { op = "source", kind = kind, rows = rows, partitions = pick { 1, 2, 3, 7 }, inputs = {} }
 end
 
