@@ -22,7 +22,7 @@ local object_types = { table = true, cdata = true, userdata = true }
 function M.is_object(value) return object_types[type(value)] or false end
 
 local function something(v, more)
-  one(v, more)
+  if more ~= nil then one(v, more) end
   if v == nil then error("it returned nothing for the values of a key", 0) end
   return v
 end
