@@ -1,11 +1,10 @@
 #pragma once
 // Values of rows as text: in lines, in CSV fields, in JSON. Tables are read as the codec writes them
 // (host/wire/value_check.hpp), without Lua. Pure functions, any thread; Code::bad_data for bytes that are no value,
-// Code::unsupported for what has no text: tensors.
+// Code::unsupported for what has no text: tensors, and in JSON infinities, NaN and bytes that are not UTF-8.
 //
 // Numbers are written in the shortest way that reads back as the same number, whole ones below 1e15 without a point. In
-// JSON a table with the keys 1..n is an array, every other one an object with its keys in order; infinities and NaN are
-// null, bytes that are no UTF-8 are replaced by U+FFFD.
+// JSON a table with the keys 1..n is an array, every other one an object with its keys in order.
 
 #include <string>
 #include <string_view>
