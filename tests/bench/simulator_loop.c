@@ -12,7 +12,10 @@ enum { kBeta = 10 };
 static uint64_t state[2] = {0x9E3779B97F4A7C15u, 0xD1B54A32D192ED03u};
 static int nodes, count, waiters;
 static int *done, *waiting;
-static struct Event { double at; int node; } *heap;
+static struct Event {
+  double at;
+  int node;
+} * heap;
 
 static uint64_t draw(void) {
   uint64_t a = state[0];

@@ -200,11 +200,25 @@ function methods.matmul(a, b, options)
   return out
 end
 
+local function same_shape(a, b)
+  if a.ndim_ ~= b.ndim_ then return false end
+  for d = 0, a.ndim_ - 1 do
+    if a.extent_[d] ~= b.extent_[d] then return false end
+  end
+  return true
+end
+
 ---Sum of the products of all elements of two tensors of one shape.
 ---@param b actor.Tensor
 ---@return number
 function methods.dot(a, b)
-  return reduce("sum", reductions.sum, "tensor.dot", binary(binary_codes.mul, "tensor.dot", a, b))
+  local fn = "tensor.dot"
+  base.arg(a, "a", fn)
+  base.arg(b, "b", fn)
+  if not same_shape(a, b) then raise(fn, 1, a, b) end
+  if a.type_ ~= b.type_ then raise(fn, 2, a, b) end
+  local n = tonumber(a.count_)
+  return methods.item(methods.matmul(methods.reshape(a, n), methods.reshape(b, n)))
 end
 
 ---exp(x) / sum of exp(x) along the last dimension, safe for any finite x.
@@ -225,14 +239,6 @@ end
 function methods.is_finite(t)
   base.arg(t, "t", "tensor.is_finite")
   return api.is_finite(t) ~= 0
-end
-
-local function same_shape(a, b)
-  if a.ndim_ ~= b.ndim_ then return false end
-  for d = 0, a.ndim_ - 1 do
-    if a.extent_[d] ~= b.extent_[d] then return false end
-  end
-  return true
 end
 
 ---Whether shapes, element types and all elements are equal (NaN is not equal to NaN).
