@@ -13,11 +13,11 @@ namespace actorhost {
 
 /// One for each Vm, so that its calls are numbered, and its groups; 0 is everybody.
 struct CollectiveEngine {
-  CollectiveEngine(Node& node, Meetings& meetings) : collectives(node, meetings) {}
+  CollectiveEngine(Node& node, Meetings& meetings, Arbiter& arbiter) : collectives(node, meetings, arbiter) {}
 
   static constexpr const char* kKey = "actor.collective";
-  static void keep(lua_State* L, Node& node, Meetings& meetings) {
-    Kept<CollectiveEngine>::keep(L, kKey, std::make_shared<CollectiveEngine>(node, meetings));
+  static void keep(lua_State* L, Node& node, Meetings& meetings, Arbiter& arbiter) {
+    Kept<CollectiveEngine>::keep(L, kKey, std::make_shared<CollectiveEngine>(node, meetings, arbiter));
   }
   static CollectiveEngine& of(lua_State* L) { return Kept<CollectiveEngine>::find(L, kKey); }
 

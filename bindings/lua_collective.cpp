@@ -477,7 +477,7 @@ int group(lua_State* L) {
 
 int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
-  CollectiveEngine::keep(L, context.node, context.shared.meetings);
+  CollectiveEngine::keep(L, context.node, context.shared.meetings, context.shared.courier->arbiter);
   static const luaL_Reg kFunctions[] = {{"barrier", guarded<barrier>},
                                         {"leave", guarded<leave>},
                                         {"join_point", guarded<join_point>},

@@ -28,7 +28,7 @@ namespace actorhost {
 /// The courier of a process with its tasks. A further task is a member behind the courier, added before `start`.
 struct CourierWithTasks {
   CourierWithTasks(Cluster& cluster, const Clock& clock, Log& log)
-      : courier(cluster, clock, log), locks(courier), calls(courier), averages(courier) {
+      : courier(cluster, clock, log), locks(courier), arbiter(courier), calls(courier, arbiter), averages(courier) {
     courier.start();
   }
   ~CourierWithTasks() { courier.stop(); }
@@ -37,6 +37,7 @@ struct CourierWithTasks {
 
   Courier courier;
   LockService locks;
+  Arbiter arbiter;
   AsyncCalls calls;
   Averages averages;
 };

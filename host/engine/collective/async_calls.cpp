@@ -11,7 +11,7 @@ constexpr double kForLeader = 0.5;  // seconds past a deadline in which the lead
 
 }  // namespace
 
-AsyncCalls::AsyncCalls(Courier& courier) : courier_(courier) {
+AsyncCalls::AsyncCalls(Courier& courier, Arbiter& arbiter) : courier_(courier), arbiter_(arbiter) {
   courier.add(KindRange{collective_kind::announce, collective_kind::last, "collectives"}, *this);
 }
 
@@ -76,8 +76,16 @@ void AsyncCalls::wire(Running& running, Start& start, const Membership& membersh
     return ranks.empty() ? std::string("the membership has changed") : ranks_text(ranks) + " lost";
   };
   wiring.epoch = [this] { return courier_.newest_membership()->epoch(); };
+  wiring.ledger = &arbiter_.ledger();
+  wiring.key = {start.group.id, true, start.number};
+  wiring.self = start.members[start.group.me];
+  wiring.leader = start.members.front();
+  wiring.appeal = [this, key = wiring.key, self = wiring.self, members = start.members](const Error& error) {
+    arbiter_.appeal({key, self, members, error});
+  };
   wiring.landings = &courier_.landings();
   wiring.tag = start.number;
+  wiring.ledger->enter(wiring.key, wiring.self);
   running.call = std::make_unique<CollectiveCall>(std::move(start.spec), start.group, wiring);
 }
 
@@ -138,7 +146,16 @@ void AsyncCalls::look_at_time(Running& running, double now) {
     running.given_up = call.timed_out();
     (void)call.give_up(*running.given_up);
   } else if (now >= running.deadline + kForLeader) {
-    call.abandon(*running.given_up);
+    call.appeal(*running.given_up);
+  }
+}
+
+void AsyncCalls::adopt_settled(Running& running) {
+  CollectiveCall& call = *running.call;
+  if (call.decided()) return;
+  const CallKey key{call.group().id, true, std::get<1>(running.handle->key_)};
+  if (const auto verdict = arbiter_.ledger().take_settled(key, running.handle->ids_[call.group().me])) {
+    call.adopt(*verdict);
   }
 }
 
@@ -168,6 +185,7 @@ double AsyncCalls::tick(double now) {
   double next = kForever;
   for (auto it = running_.begin(); it != running_.end();) {
     Running& running = it->second;
+    adopt_settled(running);
     look_at_time(running, now);
     if (running.call->failed_for_all()) {
       running.last_loan = std::min(running.last_loan, now + CollectiveCall::kForLoans);
@@ -179,7 +197,8 @@ double AsyncCalls::tick(double now) {
       continue;
     }
     if (!running.call->decided()) {
-      next = std::min(next, running.given_up ? running.deadline + kForLeader : running.deadline);
+      const double end = running.given_up ? running.deadline + kForLeader : running.deadline;
+      if (now < end) next = std::min(next, end);  // past it an arbiter's verdict comes
     }
     ++it;
   }

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "host/engine/collective/arbiter.hpp"
 #include "host/engine/collective/collective_call.hpp"
 #include "host/engine/collective/inquiry.hpp"
 #include "host/engine/courier.hpp"
@@ -73,7 +74,7 @@ class AsyncCalls final : public CourierTask {
     std::function<void()> wake{};  // called on the courier's thread when the call is done
   };
 
-  explicit AsyncCalls(Courier& courier);
+  AsyncCalls(Courier& courier, Arbiter& arbiter);
 
   /// Any thread. The input is read until the call is done.
   std::shared_ptr<AsyncCall> start(Start start);
@@ -98,6 +99,7 @@ class AsyncCalls final : public CourierTask {
   };
 
   Running* find(const AsyncCall& call);
+  void adopt_settled(Running& running);
   void wire(Running& running, Start& start, const Membership& membership);
   void deliver(Running& running, Frame&& frame);
   void look_at_time(Running& running, double now);
@@ -106,6 +108,7 @@ class AsyncCalls final : public CourierTask {
   void report_losses(Running& running, const Membership& membership);
 
   Courier& courier_;
+  Arbiter& arbiter_;
   std::map<Key, Running> running_;
   std::map<Key, std::vector<Frame>> early_;                   // for calls that this process's nodes have still to start
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> newest_;  // by group and member: started so far

@@ -6,7 +6,8 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kCopiedBytes = 4096;  // smaller bodies are cheaper to copy than to lend
+constexpr size_t kCopiedBytes = 4096;             // smaller bodies are cheaper to copy than to lend
+constexpr size_t kKeptBytes = size_t{256} << 10;  // every rank keeps up to so much of its last result
 
 }  // namespace
 
@@ -126,6 +127,7 @@ Status CollectiveCall::take_word(const Frame& frame) {
   if (frame.kind == collective_kind::go) return on_go(frame);
   if (frame.kind == collective_kind::failed) {
     Failure failure = Failure::decode(frame.meta.view());
+    if (!decide(failure.error)) return {};
     news_ = failure.epoch;
     joined_ = failure.joined;
     failed_for_all_ = true;
@@ -134,7 +136,7 @@ Status CollectiveCall::take_word(const Frame& frame) {
   if (frame.kind == collective_kind::missing) {
     if (auto missing = Missing::decode(frame.meta.view())) told_ = std::move(*missing);
   }
-  if (frame.kind == collective_kind::commit && done_) end({});
+  if (frame.kind == collective_kind::commit && done_ && decide({})) end({});
   return {};
 }
 
@@ -175,7 +177,16 @@ Status CollectiveCall::check(uint32_t from, const Announce& announce) {
                    "; every rank must make the same calls in the same order"};
 }
 
+Status CollectiveCall::hold(bool held) {
+  held_ = held;
+  if (held || !leads() || outcome_) return {};
+  if (std::exchange(all_came_, false)) AH_TRY(all_announced());
+  return outcome_ ? Status() : commit_if_done();
+}
+
 Status CollectiveCall::all_announced() {
+  all_came_ = held_;
+  if (held_) return {};
   if (all_inlined_) return answer_star();
   return reduces() ? commit_if_done() : send_go();
 }
@@ -190,12 +201,30 @@ Status CollectiveCall::answer_star() {
   if (made.ok() && spec_.kind != CollectiveKind::barrier) made = read_result(results[0]);
   if (!made.ok()) return fail(made.error());
   inputs_.clear();  // gives back what other ranks of this process have lent
+  const bool final = keeps(results[0]);
+  if (final && !decide({}, results[0])) return {};
   for (uint32_t member = 1; member < group_.members; ++member) {
     bytes_sent_ += results[member].size();
-    AH_TRY(tell(member, collective_kind::result, std::move(results[member])));
+    AH_TRY(wiring_.send(member, collective_kind::result, ResultHead{final}.encode(route_to(member)),
+                        std::move(results[member])));
   }
+  has_result_ = true;
+  if (!final) return look_if_done();
   end({});
   return {};
+}
+
+/// Every rank that has the result of a star can give it to the others: all have the same, and it is small.
+bool CollectiveCall::keeps(const Blob& result) const noexcept {
+  const bool alike = spec_.kind == CollectiveKind::barrier || spec_.kind == CollectiveKind::broadcast ||
+                     spec_.kind == CollectiveKind::allreduce;
+  return alike && !wiring_.key.async && result.size() <= kKeptBytes;
+}
+
+/// By the leader's word. False: an arbiter has been asked, whose verdict will come.
+bool CollectiveCall::decide(const Status& outcome, const Blob& kept) {
+  const uint64_t epoch = outcome.ok() ? 0 : std::max(news_, wiring_.epoch());
+  return wiring_.ledger->decide(wiring_.key, wiring_.self, leader_ballot(wiring_.leader), {outcome, epoch, kept});
 }
 
 /// The inputs of all ranks, combined in rank order, and what each gets of that.
@@ -241,8 +270,18 @@ Status CollectiveCall::answer_exchange(std::vector<Blob>& results) {
 }
 
 Status CollectiveCall::on_result(const Frame& frame) {
+  auto head = ResultHead::decode(frame.meta.view());
+  if (!head || has_result_) return {};
   algorithm_ = algorithm_name(Algorithm::star);
-  end(spec_.kind == CollectiveKind::barrier ? Status() : read_result(frame.body));
+  if (spec_.kind != CollectiveKind::barrier) {
+    if (const Status read = read_result(frame.body); !read.ok()) {
+      appeal(read.error());
+      return {};
+    }
+  }
+  has_result_ = true;
+  if (!head->final) return look_if_done();
+  if (decide({}, frame.body)) end({});
   return {};
 }
 
@@ -284,7 +323,9 @@ Status CollectiveCall::on_go(const Frame& frame) {
 
 /// Tells the leader once this rank has all that it is owed.
 Status CollectiveCall::look_if_done() {
-  const bool has_all = run_ ? run_->done() : filtered_ ? filtered_->done() : exchanging_ && parcels_due_ == 0;
+  const bool has_all = has_result_ || (run_        ? run_->done()
+                                       : filtered_ ? filtered_->done()
+                                                   : exchanging_ && parcels_due_ == 0);
   if (outcome_ || done_ || !has_all) return {};
   done_ = true;
   if (!leads()) return tell(0, collective_kind::done);
@@ -295,7 +336,7 @@ Status CollectiveCall::look_if_done() {
 
 /// Leader: it has worked once all have announced the same call and all are done.
 Status CollectiveCall::commit_if_done() {
-  if (announcements_ < group_.members || finishes_ < group_.members) return {};
+  if (held_ || announcements_ < group_.members || finishes_ < group_.members || !decide({})) return {};
   for (uint32_t member = 1; member < group_.members; ++member) AH_TRY(tell(member, collective_kind::commit));
   end({});
   return {};
@@ -305,7 +346,7 @@ Status CollectiveCall::lost(uint32_t member, const std::string& message) {
   if (outcome_) return {};
   const Error error{Code::peer_lost, spec_.name + ": " + message};
   if (leads()) return fail(error);
-  if (member == 0) end(error);
+  if (member == 0) appeal(error);
   return {};
 }
 
@@ -316,12 +357,21 @@ Status CollectiveCall::give_up(const Error& error) {
   return wiring_.send(0, collective_kind::trouble, Failure{group_.epoch, error}.encode(route_to(0)), {});
 }
 
-void CollectiveCall::abandon(const Error& error) {
-  if (!outcome_) end(error);
+void CollectiveCall::appeal(const Error& error) {
+  if (!outcome_ && !std::exchange(appealed_, true)) wiring_.appeal(error);
+}
+
+void CollectiveCall::adopt(const Verdict& verdict) {
+  news_ = verdict.epoch;
+  failed_for_all_ = !verdict.outcome.ok();
+  if (failed_for_all_ || done_ || has_result_) return end(verdict.outcome);
+  algorithm_ = algorithm_name(Algorithm::star);
+  end(spec_.kind == CollectiveKind::barrier ? Status() : read_result(verdict.kept));
 }
 
 Status CollectiveCall::fail(const Error& error) {
   news_ = std::max(news_, wiring_.epoch());
+  if (!decide(error)) return {};
   joined_ = std::max(joined_, group_.joined);
   for (uint32_t member = 1; member < group_.members; ++member) {
     AH_TRY(wiring_.send(member, collective_kind::failed, Failure{news_, error, joined_}.encode(route_to(member)), {}));

@@ -2,15 +2,16 @@
 // One call of a collective on one rank, over frames: a passive machine, so that a node's thread (blocking calls), a
 // process's courier (asynchronous ones) and a simulated network drive the same code.
 //
-// The lowest rank of the group leads, and it alone decides how the call ends, so the end is the same on all ranks that
-// live to see it. Small calls are a star: everybody announces itself with its input, the leader answers with the
-// results (2 messages a rank; the latency of a round trip). In large ones the data goes by a schedule, straight between
-// ranks; when a rank has all that it is owed it tells the leader (`done`), and when all have, the leader commits. A
-// barrier after the data costs what a round trip does, and is what makes "it worked" mean "it worked everywhere".
+// The lowest rank of the group leads: it says how the call ends, so the end is the same on all ranks that live to see
+// it. Small calls are a star: everybody announces itself with its input, the leader answers with the results (2
+// messages a rank; the latency of a round trip). In large ones the data goes by a schedule, straight between ranks.
+// When a rank has all that it is owed it tells the leader (`done`), and when all have, the leader commits. A barrier
+// after the data costs what a round trip does, and is what makes "it worked" mean "it worked everywhere". A small call
+// that gives every rank the same needs none: who has the result can give it to the others if the leader is lost.
 //
 // The leader compares the announcements: ranks that do not make the same call hear of it, with both lines. A lost rank
-// ends the call everywhere unless all that was needed of it had arrived. A lost leader ends it on each rank by itself;
-// that of the whole cluster lives in the rendezvous host's process, without which there is no run.
+// ends the call everywhere unless all that was needed of it had arrived. A lost leader's place is taken by an arbiter
+// (arbiter.hpp); README.md ("How a call ends") says why all ranks come to the same end.
 
 #include <functional>
 #include <memory>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "host/base/log.hpp"
+#include "host/engine/collective/call_ledger.hpp"
 #include "host/engine/collective/collective_choice.hpp"
 #include "host/engine/collective/collective_messages.hpp"
 #include "host/engine/collective/filtered_reduction.hpp"
@@ -108,6 +110,13 @@ class CollectiveCall {
     std::function<std::string()> who_is_lost;
     /// The newest epoch that this rank knows of.
     std::function<uint64_t()> epoch;
+    /// Where this rank decides, as which one, and by whose word.
+    CallLedger* ledger = nullptr;
+    CallKey key{};
+    NodeId self = 0;
+    NodeId leader = 0;
+    /// The leader cannot end the call: has an arbiter do it, with this error where nobody has decided.
+    std::function<void(const Error&)> appeal;
     /// Of the mailbox that the frames of this call come to, and their tag.
     Landings* landings = nullptr;
     uint32_t tag = 0;
@@ -128,8 +137,12 @@ class CollectiveCall {
   Status lost(uint32_t member, const std::string& message);
   /// This rank cannot wait any longer or has failed: the leader ends the call everywhere, another asks it to.
   Status give_up(const Error& error);
-  /// As the last resort of one that has given up and hears nothing: the call is over here.
-  void abandon(const Error& error);
+  /// Of one that has given up and hears nothing of its leader.
+  void appeal(const Error& error);
+  /// An arbiter's verdict.
+  void adopt(const Verdict& verdict);
+  /// While it is held a leader takes reports, and does not end the call: who complains is heard before.
+  Status hold(bool held);
 
   /// The call has ended here, and nothing of its buffers is under way any more.
   bool over() const noexcept { return outcome_.has_value() && loans_.all_returned(); }
@@ -168,6 +181,8 @@ class CollectiveCall {
   Route route_to(uint32_t to) const noexcept { return {group_.id, group_.me, to}; }
   static Blob own_copy(Blob bytes);
   Status tell(uint32_t to, Kind kind, Blob body = {});
+  bool keeps(const Blob& result) const noexcept;
+  bool decide(const Status& outcome, const Blob& kept = {});
   Blob inline_input();
 
   Status take_report(uint32_t from, const Frame& frame);
@@ -227,7 +242,11 @@ class CollectiveCall {
   std::vector<Parcel> coming_in_;  // by rank: parcels of several frames
   Blob whole_;                     // what an exchange gets, joined, if every part of it has `part_` bytes
   size_t part_ = 0;
-  bool done_ = false;  // this rank has all that it is owed
+  bool done_ = false;        // this rank has all that it is owed
+  bool has_result_ = false;  // of a small call, which only comes true with the leader's commit
+  bool appealed_ = false;
+  bool held_ = false;
+  bool all_came_ = false;  // while it was held
   bool given_up_ = false;
   uint64_t news_ = 0;
   NodeId joined_ = 0;

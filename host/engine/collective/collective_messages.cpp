@@ -59,6 +59,19 @@ Result<Announce> Announce::decode(std::string_view meta) {
   return out;
 }
 
+std::string ResultHead::encode(const Route& route) const {
+  Packer out;
+  route.put(out);
+  return std::move(out.put(static_cast<uint8_t>(final))).bytes();
+}
+
+Result<ResultHead> ResultHead::decode(std::string_view meta) {
+  Unpacker in = after_route(meta);
+  const ResultHead out{in.get<uint8_t>() != 0};
+  if (!in.done()) return malformed("result");
+  return out;
+}
+
 std::string Go::encode(const Route& route) const {
   Packer out;
   route.put(out);

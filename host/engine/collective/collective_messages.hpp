@@ -7,9 +7,10 @@
 //                               fail; joined: all workers with ids below make everybody's calls, as far as it knows
 //   done      member -> leader  Route; this rank has all that the call owes it
 //   trouble   member -> leader  Route epoch:u64 code:u32 message:text; this rank cannot go on
-//   result    leader -> member  Route; body: what the call gives this rank
+//   result    leader -> member  Route final:u8; body: what the call gives this rank. Final: the call has worked, and
+//                               everybody gets the same; else the rank tells that it is done, and waits for the commit
 //   go        leader -> member  Route bytes:u64 about:text; all have announced: the large inputs may travel
-//   commit    leader -> member  Route; all are done
+//   commit    leader -> member  Route; all are done: the call has worked
 //   failed    leader -> member  Route epoch:u64 code:u32 message:text joined:u32; the call has failed, on every rank.
 //                               Who is told that somebody is lost makes no further call before it knows of the epoch
 //   piece     any -> any        Route world:u64 begin:u64; body: elements of a schedule's buffer
@@ -86,6 +87,13 @@ struct Announce {
 
   std::string encode(const Route& route) const;
   static Result<Announce> decode(std::string_view meta);
+};
+
+struct ResultHead {
+  bool final = false;
+
+  std::string encode(const Route& route) const;
+  static Result<ResultHead> decode(std::string_view meta);
 };
 
 struct Go {

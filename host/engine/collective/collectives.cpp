@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include <xxhash.h>
@@ -19,6 +20,11 @@ uint64_t world_of(const std::vector<NodeId>& ids) { return XXH3_64bits(ids.data(
 bool nothing(const Frame& /*frame*/) { return false; }
 
 }  // namespace
+
+Collectives::Collectives(Node& node, Meetings& meetings, Arbiter& arbiter)
+    : node_(node), meetings_(meetings), arbiter_(arbiter), joined_(node.membership().founders()) {
+  arbiter_.ledger().attend(node_.index(), node_.port().waker());
+}
 
 std::vector<NodeId> Collectives::members_of(const CollectiveGroup& group) {
   node_.refresh();
@@ -62,7 +68,24 @@ Status Collectives::drop_leftovers(const CollectiveGroup& group) {
     const auto route = Route::of(frame);
     return !route || route->group == group.id;
   };
-  return node_.port().receive_all(old, node_.clock().now(), dropped);
+  AH_TRY(node_.port().receive_all(old, node_.clock().now(), dropped));
+  for (const Frame& frame : dropped) answer_late(group, frame);
+  return {};
+}
+
+/// Who comes to a call that is over here has missed its end: that of a leader which is lost, say.
+void Collectives::answer_late(const CollectiveGroup& group, const Frame& frame) {
+  if (frame.kind != collective_kind::announce || !is_worker(frame.src)) return;
+  std::vector<NodeId> members = members_of(group);
+  const NodeId late = address_index(frame.src);
+  const auto place = std::lower_bound(members.begin(), members.end(), late);
+  if (place == members.end() || *place != late) members.insert(place, late);
+  appeal(group, frame.tag, members, {Code::peer_lost, "a collective: the membership has changed"});
+}
+
+void Collectives::appeal(const CollectiveGroup& group, uint32_t number, const std::vector<NodeId>& members,
+                         const Error& error) {
+  arbiter_.appeal({{group.id, false, number}, node_.index(), members, error});
 }
 
 /// Who makes a call of the group now, and this rank's place among them.
@@ -229,7 +252,14 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
     }
     return call(group, live, std::move(spec), deadline, std::move(early));
   };
-  auto result = made();
+  const std::string name = spec.name;
+  auto result = [&]() -> Result<CallResult> {
+    try {
+      return made();
+    } catch (const std::bad_alloc&) {
+      return fail_alone(group, live, {Code::full, name + ": " + node_.name() + " is out of memory"});
+    }
+  }();
   if (result) {
     result->place = live.group.me;
     result->places = live.group.members;
@@ -238,6 +268,23 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
     group.called.clear();
   }
   return result;
+}
+
+/// This rank cannot go on with the call, whatever it has done of it: the others are not to wait for it.
+Result<CallResult> Collectives::fail_alone(CollectiveGroup& group, const Live& live, const Error& error) {
+  const CallKey key{group.id, false, group.calls};
+  if (live.group.processes == 1) meeting_of(group, live).call_off_for_frames(live.group.me, group.calls);
+  arbiter_.ledger().enter(key, node_.index());
+  appeal(group, group.calls, live.ids, error);
+  std::vector<Frame> none;
+  for (;;) {
+    if (const auto verdict = arbiter_.ledger().take_settled(key, node_.index())) {
+      AH_TRY(catch_up(verdict->epoch));
+      return verdict->outcome.ok() ? error : verdict->outcome.error();
+    }
+    if (!arbiter_.ledger().open(key, node_.index())) return error;  // it had ended before
+    AH_TRY(node_.receive_some(nothing, kForever, none));
+  }
 }
 
 Meeting& Collectives::meeting_of(CollectiveGroup& group, const Live& live) {
@@ -319,8 +366,14 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
     return now.size() < live.ids.size() ? lost_between(live.ids, now) : lost_between(live.before, live.ids);
   };
   wiring.epoch = [&] { return node_.newest_membership()->epoch(); };
+  wiring.ledger = &arbiter_.ledger();
+  wiring.key = {group.id, false, group.calls};
+  wiring.self = node_.index();
+  wiring.leader = live.ids.front();
+  wiring.appeal = [&](const Error& error) { appeal(group, group.calls, live.ids, error); };
   wiring.landings = &node_.port().landings();
   wiring.tag = group.calls;
+  wiring.ledger->enter(wiring.key, wiring.self);
   CollectiveCall::Group members = live.group;
   if (members.me == 0 && !group.lines.empty()) {
     for (const NodeId id : live.ids) members.lines.push_back(group.lines[id]);
@@ -350,14 +403,21 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
   uint64_t epoch = node_.membership().epoch();
   std::optional<Error> given_up;
   double last_moment = kForever;  // until when the leader may say how the call has ended after that
-  double last_loan = kForever;    // until when what has been lent to a call that has failed is waited for
+  const CallKey key{group.id, false, group.calls};
+  double last_loan = kForever;  // until when what has been lent to a call that has failed is waited for
   AH_TRY(call.begin());
-  AH_TRY(take_frames(call, group.calls, live, frames));
+  AH_TRY(take_frames(call, group, live, frames));
   while (!call.over()) {
     const double now = node_.clock().now();
+    if (!call.decided()) {
+      if (const auto verdict = arbiter_.ledger().take_settled(key, node_.index())) {
+        call.adopt(*verdict);
+        continue;
+      }
+    }
     if (given_up && now >= last_moment) {
-      call.abandon(*given_up);
-      continue;
+      last_moment = kForever;
+      call.appeal(*given_up);
     }
     if (!call.decided() && !given_up) {
       if (inquiry.wants_news()) AH_TRY(call.ask());
@@ -386,7 +446,7 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
     // What was sent before its sender was lost is here when the loss is known, and counts.
     const bool changed = newest->epoch() != epoch;
     AH_TRY(node_.receive_some(wanted, changed ? now : call.decided() ? last_loan : until, frames));
-    AH_TRY(take_frames(call, group.calls, live, frames));
+    AH_TRY(take_frames(call, group, live, frames));
     if (!changed || call.decided()) continue;
     epoch = newest->epoch();
     AH_TRY(report_losses(call, live, *newest));
@@ -394,17 +454,24 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
   return {};
 }
 
-/// Announcements first, which each sends before anything else: one that waits in vain is not to hide who has come.
-Status Collectives::take_frames(CollectiveCall& call, uint32_t number, const Live& live, std::vector<Frame>& frames) {
-  std::stable_partition(frames.begin(), frames.end(),
-                        [](const Frame& frame) { return frame.kind == collective_kind::announce; });
+/// Announcements first, which each sends before anything else: one that waits in vain is not to hide who has come. But
+/// its complaint is heard before the call can end well: it may be gone.
+Status Collectives::take_frames(CollectiveCall& call, const CollectiveGroup& group, const Live& live,
+                                std::vector<Frame>& frames) {
+  const auto is = [](Kind kind) { return [kind](const Frame& frame) { return frame.kind == kind; }; };
+  const bool complaints = std::any_of(frames.begin(), frames.end(), is(collective_kind::trouble));
+  std::stable_partition(frames.begin(), frames.end(), is(collective_kind::announce));
+  if (complaints) AH_TRY(call.hold(true));
   for (Frame& frame : frames) {
-    if (frame.tag != number) continue;
+    if (frame.tag != group.calls) {
+      answer_late(group, frame);
+      continue;
+    }
     const auto route = Route::of(frame);
     if (!route || route->from >= live.ids.size() || frame.src != worker_address(live.ids[route->from])) continue;
     AH_TRY(call.take(route->from, std::move(frame)));
   }
-  return {};
+  return complaints ? call.hold(false) : Status();
 }
 
 Status Collectives::report_losses(CollectiveCall& call, const Live& live, const Membership& membership) {

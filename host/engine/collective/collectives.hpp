@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "host/cluster/node.hpp"
+#include "host/engine/collective/arbiter.hpp"
 #include "host/engine/collective/async_calls.hpp"
 #include "host/engine/collective/collective_call.hpp"
 #include "host/engine/collective/inquiry.hpp"
@@ -43,8 +44,8 @@ struct CollectiveGroup {
 
 class Collectives {
  public:
-  Collectives(Node& node, Meetings& meetings)
-      : node_(node), meetings_(meetings), joined_(node.membership().founders()) {}
+  /// The arbiter is that of the node's process.
+  Collectives(Node& node, Meetings& meetings, Arbiter& arbiter);
 
   CollectiveGroup& everybody() noexcept { return everybody_; }
   /// The live members of a group as of now; what a script's `root` and results are counted by. Looks for a new
@@ -101,16 +102,20 @@ class Collectives {
                           std::vector<Frame> early);
   Status drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, double deadline,
                std::vector<Frame> frames);
-  Status take_frames(CollectiveCall& call, uint32_t number, const Live& live, std::vector<Frame>& frames);
+  Status take_frames(CollectiveCall& call, const CollectiveGroup& group, const Live& live, std::vector<Frame>& frames);
+  void answer_late(const CollectiveGroup& group, const Frame& frame);
+  void appeal(const CollectiveGroup& group, uint32_t number, const std::vector<NodeId>& members, const Error& error);
   Status report_losses(CollectiveCall& call, const Live& live, const Membership& membership);
   Status send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body, double deadline);
   /// After a loss: until this rank knows of it too, so that its next call is made with those who are left.
   Status catch_up(uint64_t epoch);
+  Result<CallResult> fail_alone(CollectiveGroup& group, const Live& live, const Error& error);
   void fail_for_all(const CollectiveGroup& group, const Live& live, const Error& error);
   Port::Match match(const CollectiveGroup& group) const;
 
   Node& node_;
   Meetings& meetings_;
+  Arbiter& arbiter_;
   CollectiveGroup everybody_;
   uint32_t waits_ = 0;           // numbers them
   NodeId joined_;                // all workers with ids below make everybody's calls

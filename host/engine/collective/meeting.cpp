@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cstring>
+#include <new>
 #include <thread>
 
 #include <xxhash.h>
@@ -158,13 +159,27 @@ Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32
     return all_here.error();
   }
   const Status fits = check(round, spec, waiting);
-  if (fits.ok()) take_part(round, number, me, spec, result);
+  if (fits.ok()) {
+    try {
+      take_part(round, number, me, spec, result);
+    } catch (const std::bad_alloc&) {  // the others wait until this rank has looked at what they gave
+      round.failed.store(state_of(number, me), std::memory_order_relaxed);
+    }
+  }
   // Who has only looked at what the meeting itself holds need not wait for the others.
   const bool looked_at_others = !fits.ok() || (spec.kind != CollectiveKind::barrier && !small);
   if (looked_at_others) finish_together(round, number, me);
   self.left.store(number, std::memory_order_release);
-  if (!fits.ok()) return fits.error();
+  AH_TRY(fits);
+  if (looked_at_others) AH_TRY(all_had_memory(round, number, spec, waiting));
   return result;
+}
+
+Status Meeting::all_had_memory(const Round& round, uint32_t number, const CallSpec& spec, const Waiting& waiting) {
+  const uint64_t failed = round.failed.load(std::memory_order_relaxed);
+  if (number_of(failed) != number) return {};
+  return Error{Code::full,
+               spec.name + ": rank " + std::to_string(waiting.ranks[count_of(failed)]) + " is out of memory"};
 }
 
 Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const CallSpec& spec, double deadline,

@@ -68,6 +68,7 @@ class Meeting {
   struct Round {
     alignas(128) std::atomic<uint64_t> state{0};     // number << 32 | called off << 31 | arrivals
     alignas(128) std::atomic<uint64_t> finished{0};  // number << 32 | ranks that have done their part
+    std::atomic<uint64_t> failed{0};                 // number << 32 | place of one that had no memory for its part
     std::unique_ptr<Place[]> places;
   };
   struct alignas(128) Rank {
@@ -96,6 +97,7 @@ class Meeting {
   std::vector<uint32_t> missing(uint32_t number) const;
   Error why(uint32_t number, const CallSpec& spec) const;
   Status check(const Round& round, const CallSpec& spec, const Waiting& waiting) const;
+  static Status all_had_memory(const Round& round, uint32_t number, const CallSpec& spec, const Waiting& waiting);
   void take_part(Round& round, uint32_t number, uint32_t me, const CallSpec& spec, CallResult& result);
   void broadcast(Round& round, uint32_t number, uint32_t me, const CallSpec& spec, CallResult& result);
   bool help_to_fill(Place& place, uint32_t number, const Blob& given) const;

@@ -16,7 +16,11 @@ namespace actorhost::test {
 class CourierPlace {
  public:
   explicit CourierPlace(TestProcess& process)
-      : courier(*process.cluster, process.clock, process.log), locks(courier), calls(courier), process_(process) {
+      : courier(*process.cluster, process.clock, process.log),
+        locks(courier),
+        arbiter(courier),
+        calls(courier, arbiter),
+        process_(process) {
     for (const auto& node : process.nodes) {
       clients[node.get()] = std::make_unique<LockClient>(*node, courier, locks);
       boxes[node.get()] = std::make_unique<EventBox>(*node, courier);
@@ -32,6 +36,7 @@ class CourierPlace {
 
   Courier courier;
   LockService locks;
+  Arbiter arbiter;
   AsyncCalls calls;
   std::map<Node*, std::unique_ptr<LockClient>> clients;
   std::map<Node*, std::unique_ptr<EventBox>> boxes;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "host/net/sim_transport.hpp"
@@ -101,6 +102,7 @@ class World {
     }
     calls_.resize(ranks);
     early_.resize(ranks);
+    for (uint32_t rank = 0; rank < ranks; ++rank) add_arbiter(rank);
   }
 
   Rng& rng() { return rng_; }
@@ -131,9 +133,11 @@ class World {
         net_.at(clock_.now() + rng_.uniform() * 5e-3, [this, other, rank] {
           known_dead_[other].insert(rank);
           if (dead_.count(other) > 0) return;
+          arbiters_[other]->on_membership(membership_of(other), clock_.now());
           for (auto& [number, call] : calls_[other]) {
             REQUIRE(call->lost(rank, "rank " + std::to_string(rank) + " lost").ok());
           }
+          adopt(other);
         });
       }
     });
@@ -158,6 +162,40 @@ class World {
   bool dead(uint32_t rank) const { return dead_.count(rank) > 0; }
 
  private:
+  /// Each rank has a process and a courier of its own; process 0 is the rendezvous host's.
+  MembershipPtr membership_of(uint32_t rank) {
+    std::vector<Member> workers;
+    std::vector<ProcessInfo> processes;
+    for (NodeId id = 0; id < ranks_; ++id) {
+      if (known_dead_[rank].count(id) > 0) continue;
+      workers.push_back({id, id + 1});
+      processes.push_back({id + 1, "host", ""});
+    }
+    return std::make_shared<Membership>(1 + known_dead_[rank].size(), workers, processes, ranks_);
+  }
+
+  void add_arbiter(uint32_t rank) {
+    const Address address = courier_address(rank + 1);
+    couriers_.push_back(std::make_unique<Mailbox>());
+    REQUIRE(net_.attach(address, *couriers_.back()).ok());
+    Arbiter::Wiring wiring;
+    wiring.process = rank + 1;
+    wiring.send = [this, address](ProcessId to, Kind kind, const std::string& meta, const Blob& body) {
+      (void)net_.try_send(make_frame(kind, address, courier_address(to), 0, meta, body));
+    };
+    wiring.membership = [this, rank] { return membership_of(rank); };
+    wiring.post = [](const std::function<void()>& call) { call(); };
+    arbiters_.push_back(std::make_unique<Arbiter>(std::move(wiring)));
+  }
+
+  void adopt(uint32_t rank) {
+    for (auto& [number, call] : calls_[rank]) {
+      if (call->decided()) continue;
+      if (const auto verdict = arbiters_[rank]->ledger().take_settled({0, true, number + 1}, rank))
+        call->adopt(*verdict);
+    }
+  }
+
   void begin(uint32_t rank, uint32_t number, const CallSpec& spec) {
     CollectiveCall::Group group;
     group.me = rank;
@@ -176,6 +214,15 @@ class World {
     wiring.returned = [] {};
     wiring.who_is_lost = [] { return std::string("somebody lost"); };
     wiring.epoch = [] { return uint64_t{1}; };
+    wiring.ledger = &arbiters_[rank]->ledger();
+    wiring.key = {0, true, number + 1};  // counted from 1
+    wiring.self = rank;
+    wiring.appeal = [this, rank, key = wiring.key](const Error& error) {
+      std::vector<NodeId> all(ranks_);
+      std::iota(all.begin(), all.end(), 0U);
+      arbiters_[rank]->appeal({key, rank, all, error});
+    };
+    wiring.ledger->enter(wiring.key, rank);
     auto& call = calls_[rank][number];
     call = std::make_unique<CollectiveCall>(spec, group, wiring);
     REQUIRE(call->begin().ok());
@@ -185,11 +232,18 @@ class World {
     for (const uint32_t lost : known_dead_[rank]) {
       REQUIRE(call->lost(lost, "rank " + std::to_string(lost) + " lost").ok());
     }
+    adopt(rank);
   }
 
   void deliver(Address address) {
-    const uint32_t rank = address_index(address);
+    const uint32_t rank = address_index(address) - (is_courier(address) ? 1 : 0);
     std::vector<Frame> frames;
+    if (is_courier(address)) {
+      couriers_[rank]->pop_all(frames, 0);
+      if (dead_.count(rank) > 0) return;
+      for (Frame& frame : frames) arbiters_[rank]->on_frame(std::move(frame), clock_.now());
+      return adopt(rank);
+    }
     inboxes_[rank]->pop_all(frames, 0);
     if (dead_.count(rank) > 0) return;
     for (Frame& frame : frames) give(rank, std::move(frame));
@@ -208,8 +262,10 @@ class World {
   Rng rng_;
   ManualClock clock_;
   std::vector<std::unique_ptr<Mailbox>> inboxes_;
+  std::vector<std::unique_ptr<Mailbox>> couriers_;
   SimTransport net_;  // uses the inboxes until its end
   const uint32_t ranks_;
+  std::vector<std::unique_ptr<Arbiter>> arbiters_;
   std::vector<std::map<uint32_t, std::unique_ptr<CollectiveCall>>> calls_;
   std::vector<std::map<uint32_t, std::vector<Frame>>> early_;
   std::map<uint32_t, NodeId> joined_;
@@ -256,10 +312,11 @@ TEST_CASE("when a rank dies at any moment a call ends the same way on all others
     World world(seed, ranks);
     const Plan plan = random_plan(world.rng(), ranks);
     world.add(0, specs_of(plan, ranks), 3e-3);
-    const auto victim = static_cast<uint32_t>(1 + world.rng().below(ranks - 1));
+    const auto victim = static_cast<uint32_t>(world.rng().below(ranks));
     world.kill_at(world.rng().uniform() * 12e-3, victim);
     world.run();
-    const bool first = world.call(0, 0).decided() && world.call(0, 0).outcome().ok();
+    CollectiveCall& one = world.call(victim == 0 ? 1 : 0, 0);
+    const bool first = one.decided() && one.outcome().ok();
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       if (rank == victim) continue;
       INFO("seed " << seed << ", kind " << static_cast<int>(plan.kind) << " by " << algorithm_name(plan.algorithm)
@@ -438,6 +495,11 @@ TEST_CASE("hostile frames end a call with an error, or nothing, but never more")
     wiring.returned = [] {};
     wiring.who_is_lost = [] { return std::string(); };
     wiring.epoch = [] { return uint64_t{0}; };
+    CallLedger ledger;
+    wiring.ledger = &ledger;
+    wiring.appeal = [](const Error&) {};
+    ledger.enter({0, false, 1}, 0);
+    wiring.key.number = 1;
     CollectiveCall::Group group;
     group.me = static_cast<uint32_t>(rng.below(3));
     group.members = 3;

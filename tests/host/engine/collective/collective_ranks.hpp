@@ -71,8 +71,15 @@ std::vector<T> folded(CollectiveOp op, const std::vector<std::vector<T>>& inputs
 /// One rank's collectives.
 class Caller {
  public:
+  /// Without a courier, where nobody who leads is lost.
   Caller(Node& node, Meetings& meetings, Algorithm algorithm = Algorithm::automatic)
-      : collectives_(node, meetings), algorithm_(algorithm) {}
+      : own_(std::make_unique<Arbiter>(Arbiter::Wiring{
+            node.cluster().process(), [](ProcessId, Kind, const std::string&, const Blob&) {},
+            [&node] { return node.newest_membership(); }, [](const std::function<void()>& call) { call(); }})),
+        collectives_(node, meetings, *own_),
+        algorithm_(algorithm) {}
+  Caller(Node& node, Meetings& meetings, Arbiter& arbiter)
+      : collectives_(node, meetings, arbiter), algorithm_(Algorithm::automatic) {}
 
   Status barrier(const std::string& where, double timeout = kForever) {
     CallSpec spec;
@@ -130,6 +137,7 @@ class Caller {
   Collectives& collectives() { return collectives_; }
 
  private:
+  std::unique_ptr<Arbiter> own_;
   Collectives collectives_;
   const Algorithm algorithm_;
   std::map<std::string, CollectiveGroup> groups_;

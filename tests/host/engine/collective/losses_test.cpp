@@ -65,7 +65,7 @@ TEST_CASE("a loss that is noticed after a call's arguments were made is told by 
       loss.happen(hosts - 1, [&](Node& node) {
         if (loss.is_lost(node)) return;
         Meetings meetings;
-        Caller caller(node, meetings);
+        Caller caller(node, meetings, loss.run.place_of(node).arbiter);
         Collectives& collectives = caller.collectives();
         // Only one has placed itself before; nobody has made a call yet, so nothing else tells that somebody is gone.
         if (node.index() == notices) demand(collectives.place(collectives.everybody()).ok(), "a place");
@@ -89,7 +89,7 @@ TEST_CASE("what an asynchronous call has told is not told again") {
     loss.happen(2, [&](Node& node) {
       if (loss.is_lost(node)) return;
       Meetings meetings;
-      Caller caller(node, meetings);
+      Caller caller(node, meetings, loss.run.place_of(node).arbiter);
       Collectives& collectives = caller.collectives();
       AsyncCalls& calls = loss.run.place_of(node).calls;
       CallSpec spec;
@@ -120,7 +120,7 @@ TEST_CASE("an asynchronous call that is started after a loss tells it, once") {
   Loss loss(3);
   loss.happen(3, [&](Node& node) {
     Meetings meetings;
-    Caller caller(node, meetings);
+    Caller caller(node, meetings, loss.run.place_of(node).arbiter);
     Collectives& collectives = caller.collectives();
     AsyncCalls& calls = loss.run.place_of(node).calls;
     const auto go = [&] {

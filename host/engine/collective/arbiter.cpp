@@ -1,0 +1,160 @@
+#include "host/engine/collective/arbiter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace actorhost {
+
+namespace {
+
+Arbiter::Wiring wiring_of(Courier& courier) {
+  return {courier.process(),
+          [&courier](ProcessId to, Kind kind, std::string meta, Blob body) {
+            courier.send(make_frame(kind, courier.address(), courier_address(to), 0, meta, std::move(body)));
+          },
+          [&courier] { return courier.newest_membership(); },
+          [&courier](std::function<void()> call) { courier.post(std::move(call)); }};
+}
+
+}  // namespace
+
+Arbiter::Arbiter(Courier& courier) : wiring_(wiring_of(courier)) {
+  courier.add(KindRange{arbiter_kind::appeal, arbiter_kind::verdict, "calls' ends"}, *this);
+}
+
+void Arbiter::appeal(Appeal appeal) {
+  wiring_.post([this, appeal = std::move(appeal)] {
+    appeals_.push_back({appeal, wiring_.membership()->epoch()});
+    look_at_appeals();
+  });
+}
+
+std::optional<NodeId> Arbiter::lowest_of(const std::vector<NodeId>& members) const {
+  const MembershipPtr now = wiring_.membership();
+  const auto found = std::find_if(members.begin(), members.end(), [&](NodeId id) { return now->alive(id); });
+  return found == members.end() ? std::nullopt : std::optional(*found);
+}
+
+ProcessId Arbiter::home_of(NodeId rank) const { return wiring_.membership()->home_of(worker_address(rank)); }
+
+void Arbiter::look_at_appeals() {
+  std::vector<Waiting> appeals = std::exchange(appeals_, {});
+  for (Waiting& waiting : appeals) {
+    if (!pass_on(waiting)) appeals_.push_back(std::move(waiting));
+  }
+}
+
+/// To the arbiter of the moment. True: nothing is left to do for it here.
+bool Arbiter::pass_on(Waiting& waiting) {
+  const Appeal& appeal = waiting.appeal;
+  const ProcessId home = home_of(appeal.rank);
+  const bool mine = home == wiring_.process;
+  if (mine ? !ledger_.open(appeal.call, appeal.rank) : home == kNoProcess) return true;
+  if (wiring_.membership()->epoch() < waiting.epoch) return false;  // who asks knows of a loss that is news here
+  const auto lowest = lowest_of(appeal.members);
+  if (!lowest) return true;
+  const ProcessId arbiter = home_of(*lowest);
+  if (arbiter == wiring_.process) {
+    open(appeal);
+    return !mine;  // a rank of this process: until it has decided
+  }
+  if (waiting.sent_to == arbiter) return !mine;
+  waiting.sent_to = arbiter;
+  const AppealFrame frame{appeal.call, appeal.rank, wiring_.membership()->epoch(), appeal.members, appeal.error};
+  wiring_.send(arbiter, arbiter_kind::appeal, frame.encode(), {});
+  return !mine;
+}
+
+void Arbiter::open(const Appeal& appeal) {
+  Case& it = cases_[appeal.call];
+  if (it.members.empty()) {
+    it.ballot = arbiter_ballot(*lowest_of(appeal.members));
+    it.error = appeal.error;
+  }
+  for (const NodeId rank : appeal.members) {
+    if (it.members.insert(rank).second) ask(appeal.call, it, rank);
+  }
+  look_at_cases();
+}
+
+void Arbiter::ask(const CallKey& call, Case& it, NodeId rank) {
+  const ProcessId home = home_of(rank);
+  if (home == wiring_.process) {
+    it.answers[rank] = ledger_.ask(call, rank, it.ballot);
+  } else if (home != kNoProcess) {
+    wiring_.send(home, arbiter_kind::ask, CaseFrame{call, it.ballot, rank}.encode(), {});
+  }
+}
+
+void Arbiter::on_frame(Frame&& frame, double /*now*/) {
+  if (!is_courier(frame.src)) return;
+  const ProcessId from = address_index(frame.src);
+  if (frame.kind == arbiter_kind::appeal) {
+    auto appeal = AppealFrame::decode(frame.meta.view());
+    if (!appeal) return;
+    appeals_.push_back(
+        {{appeal->call, appeal->rank, std::move(appeal->members), std::move(appeal->error)}, appeal->epoch});
+    return look_at_appeals();
+  }
+  auto told = CaseFrame::decode(frame.meta.view());
+  if (!told) return;
+  if (frame.kind == arbiter_kind::ask) {
+    told->decided = ledger_.ask(told->call, told->rank, told->ballot);
+    const Blob kept = told->decided ? told->decided->kept : Blob();
+    return wiring_.send(from, arbiter_kind::answer, told->encode(), kept);
+  }
+  if (told->decided) told->decided->kept = std::move(frame.body);
+  if (frame.kind == arbiter_kind::verdict) {
+    if (told->decided) ledger_.settle(told->call, told->rank, told->ballot, *told->decided);
+    return look_at_appeals();
+  }
+  if (home_of(told->rank) != from) return;
+  const auto it = cases_.find(told->call);
+  if (it == cases_.end() || it->second.ballot != told->ballot) return;
+  it->second.answers[told->rank] = std::move(told->decided);
+  look_at_cases();
+}
+
+void Arbiter::on_membership(const MembershipPtr& /*membership*/, double /*now*/) {
+  look_at_appeals();
+  look_at_cases();
+}
+
+bool Arbiter::all_have_answered(const Case& it) const {
+  const MembershipPtr now = wiring_.membership();
+  return std::all_of(it.members.begin(), it.members.end(),
+                     [&](NodeId rank) { return it.answers.contains(rank) || !now->alive(rank); });
+}
+
+void Arbiter::look_at_cases() {
+  for (auto it = cases_.begin(); it != cases_.end();) {
+    if (!all_have_answered(it->second)) {
+      ++it;
+      continue;
+    }
+    auto done = cases_.extract(it++);
+    close(done.key(), done.mapped());
+  }
+}
+
+/// As anybody has decided, who may have gone on by it; where nobody has, the call has failed.
+void Arbiter::close(const CallKey& call, const Case& it) {
+  const uint64_t epoch = wiring_.membership()->epoch();
+  Verdict verdict{it.error, epoch, {}};
+  for (const auto& [rank, answer] : it.answers) {
+    if (!answer) continue;
+    verdict = *answer;
+    verdict.epoch = std::max(verdict.epoch, epoch);
+    if (verdict.outcome.ok()) break;
+  }
+  for (const NodeId rank : it.members) {
+    const ProcessId home = home_of(rank);
+    if (home == wiring_.process) {
+      ledger_.settle(call, rank, it.ballot, verdict);
+    } else if (home != kNoProcess) {
+      wiring_.send(home, arbiter_kind::verdict, CaseFrame{call, it.ballot, rank, verdict}.encode(), verdict.kept);
+    }
+  }
+}
+
+}  // namespace actorhost

@@ -1,0 +1,79 @@
+#pragma once
+// Ends calls that their leader cannot end: because it is lost, or because it does not listen while a rank has to give
+// up. One in each process, on the courier's thread, so it answers also while the ranks compute in Lua. README.md ("How
+// a call ends") has the protocol and why all ranks come to the same end.
+//
+// The arbiter of a call is the process of its lowest living rank. It asks the processes of all living ranks, and who
+// answers for a rank that has not decided promises that the rank listens to no lower ballot any more. If one has
+// decided all are told so, else the call has failed. An arbiter that is lost is followed by the next one, which asks
+// again.
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "host/cluster/membership.hpp"
+#include "host/engine/collective/arbiter_messages.hpp"
+#include "host/engine/courier.hpp"
+
+namespace actorhost {
+
+class Arbiter final : public CourierTask {
+ public:
+  struct Wiring {
+    ProcessId process = 0;
+    std::function<void(ProcessId to, Kind kind, std::string meta, Blob body)> send;  // to another process's arbiter
+    std::function<MembershipPtr()> membership;                                       // the newest
+    std::function<void(std::function<void()>)> post;  // has it called on the arbiter's thread
+  };
+  /// What a rank needs an end of.
+  struct Appeal {
+    CallKey call;
+    NodeId rank = 0;
+    std::vector<NodeId> members{};  // of the call, as the rank sees it
+    Error error{};                  // how it shall end where nobody has decided it
+  };
+
+  explicit Arbiter(Wiring wiring) : wiring_(std::move(wiring)) {}
+  /// On a process's courier, whose task it becomes.
+  explicit Arbiter(Courier& courier);
+
+  CallLedger& ledger() noexcept { return ledger_; }
+  /// Any thread. The ledger has a verdict for the rank some time later, whoever is lost meanwhile.
+  void appeal(Appeal appeal);
+
+  void on_frame(Frame&& frame, double now) override;
+  void on_membership(const MembershipPtr& membership, double now) override;
+
+ private:
+  struct Waiting {
+    Appeal appeal;
+    uint64_t epoch = 0;  // of what the rank's process knew
+    std::optional<ProcessId> sent_to{};
+  };
+  struct Case {
+    uint64_t ballot = 0;
+    std::set<NodeId> members;
+    std::map<NodeId, std::optional<Verdict>> answers;
+    Error error;
+  };
+
+  std::optional<NodeId> lowest_of(const std::vector<NodeId>& members) const;
+  ProcessId home_of(NodeId rank) const;
+  void look_at_appeals();
+  bool pass_on(Waiting& waiting);
+  void open(const Appeal& appeal);
+  void ask(const CallKey& call, Case& it, NodeId rank);
+  void look_at_cases();
+  bool all_have_answered(const Case& it) const;
+  void close(const CallKey& call, const Case& it);
+
+  const Wiring wiring_;
+  CallLedger ledger_;
+  std::vector<Waiting> appeals_;  // of this process's ranks and others', until they are served
+  std::map<CallKey, Case> cases_;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,346 @@
+#include "tests/host/engine/collective/every_order.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "host/base/random.hpp"
+
+namespace actorhost::test {
+
+namespace {
+
+constexpr uint32_t kProcessOfRank0 = 1;  // the rendezvous host's process is 0, and has no rank here
+
+std::vector<NodeId> ids_of(const Membership& membership) {
+  std::vector<NodeId> ids;
+  for (const Member& member : membership.workers()) ids.push_back(member.id);
+  return ids;
+}
+
+Membership without(const Membership& before, NodeId lost) {
+  std::vector<Member> workers;
+  std::vector<ProcessInfo> processes;
+  for (const Member& member : before.workers()) {
+    if (member.id == lost) continue;
+    workers.push_back(member);
+    processes.push_back({member.process, "host", ""});
+  }
+  return {before.epoch() + 1, workers, processes, before.founders()};
+}
+
+std::string event_text(const OrderEvent& event) {
+  const std::string rank = std::to_string(event.rank);
+  switch (event.kind) {
+    case OrderEvent::Kind::frame: return "frame " + std::to_string(event.from) + ">" + rank;
+    case OrderEvent::Kind::arbiter_frame: return "arbiter " + std::to_string(event.from) + ">" + rank;
+    case OrderEvent::Kind::news: return "news at " + rank;
+    case OrderEvent::Kind::loss: break;
+  }
+  return "loss of " + rank;
+}
+
+}  // namespace
+
+OrderWorld::OrderWorld(const OrderPlan& plan) : plan_(plan), ranks_(plan.ranks) {
+  std::vector<Member> workers;
+  std::vector<ProcessInfo> processes;
+  for (NodeId id = 0; id < plan.ranks; ++id) {
+    workers.push_back({id, kProcessOfRank0 + id});
+    processes.push_back({kProcessOfRank0 + id, "host", ""});
+  }
+  memberships_.push_back(nullptr);
+  memberships_.push_back(std::make_shared<Membership>(1, workers, processes, plan.ranks));
+  for (uint32_t who = 0; who < plan.ranks; ++who) {
+    Arbiter::Wiring wiring;
+    wiring.process = kProcessOfRank0 + who;
+    wiring.send = [this, who](ProcessId to, Kind kind, const std::string& meta, const Blob& body) {
+      const uint32_t other = to - kProcessOfRank0;
+      arbiter_frames_[{who, other}].push_back([this, who, other, kind, meta, body] {
+        ranks_[other].arbiter->on_frame(make_frame(kind, courier_address(kProcessOfRank0 + who),
+                                                   courier_address(kProcessOfRank0 + other), 0, meta, body),
+                                        0);
+      });
+    };
+    wiring.membership = [this, who] { return memberships_[ranks_[who].epoch]; };
+    wiring.post = [this, who](std::function<void()> call) { arbiter_frames_[{who, who}].push_back(std::move(call)); };
+    ranks_[who].arbiter = std::make_unique<Arbiter>(std::move(wiring));
+  }
+  for (uint32_t who = 0; who < plan.ranks; ++who) begin(who);
+  for (uint32_t who = 0; who < plan.ranks; ++who) advance(who);
+}
+
+std::vector<OrderEvent> OrderWorld::events() const {
+  std::vector<OrderEvent> events;
+  for (const auto& [way, queue] : frames_) {
+    if (!queue.empty() && !ranks_[way.second].lost) events.push_back({OrderEvent::Kind::frame, way.second, way.first});
+  }
+  for (const auto& [way, queue] : arbiter_frames_) {
+    if (queue.empty() || ranks_[way.second].lost) continue;
+    events.push_back({OrderEvent::Kind::arbiter_frame, way.second, way.first});
+  }
+  const auto newest = static_cast<uint64_t>(memberships_.size() - 1);
+  for (uint32_t who = 0; who < plan_.ranks; ++who) {
+    if (!ranks_[who].lost && ranks_[who].epoch < newest) events.push_back({OrderEvent::Kind::news, who, 0});
+  }
+  const bool may_be_lost = newest - 1 < plan_.losses && memberships_.back()->size() > 1;
+  for (uint32_t who = 0; may_be_lost && who < plan_.ranks; ++who) {
+    if (!ranks_[who].lost) events.push_back({OrderEvent::Kind::loss, who, 0});
+  }
+  return events;
+}
+
+uint64_t OrderWorld::mixed(uint64_t history, const OrderEvent& event) {
+  uint64_t hash = history ^ (static_cast<uint64_t>(event.kind) * 64 + event.from + 1) * 0x9e3779b97f4a7c15ULL;
+  hash = (hash ^ (hash >> 29)) * 0xbf58476d1ce4e5b9ULL;
+  return hash ^ (hash >> 32);
+}
+
+uint64_t OrderWorld::state_of(const OrderEvent* next) const {
+  uint64_t hash = 0;
+  const auto add = [&hash](uint64_t value) { hash = (hash ^ value) * 0x94d049bb133111ebULL + (hash >> 31); };
+  for (uint32_t who = 0; who < plan_.ranks; ++who) {
+    const bool its = next != nullptr && next->rank == who;
+    add(its ? mixed(ranks_[who].history, *next) : ranks_[who].history);
+  }
+  for (size_t epoch = 2; epoch < memberships_.size(); ++epoch) {  // in which order who was lost
+    for (const NodeId id : ids_of(*memberships_[epoch])) add(id + 1);
+    add(0);
+  }
+  if (next != nullptr && next->kind == OrderEvent::Kind::loss) {
+    for (const NodeId id : ids_of(*memberships_.back())) {
+      if (id != next->rank) add(id + 1);
+    }
+    add(0);
+  }
+  return hash;
+}
+
+uint64_t OrderWorld::state() const { return state_of(nullptr); }
+uint64_t OrderWorld::state_after(const OrderEvent& event) const { return state_of(&event); }
+
+void OrderWorld::happen(const OrderEvent& event) {
+  Rank& rank = ranks_[event.rank];
+  rank.history = mixed(rank.history, event);
+  switch (event.kind) {
+    case OrderEvent::Kind::frame: {
+      std::deque<Frame>& queue = frames_[{event.from, event.rank}];
+      Frame frame = std::move(queue.front());
+      queue.pop_front();
+      give(event.rank, std::move(frame));
+      break;
+    }
+    case OrderEvent::Kind::arbiter_frame: {
+      auto& queue = arbiter_frames_[{event.from, event.rank}];
+      const auto deliver = std::move(queue.front());
+      queue.pop_front();
+      deliver();
+      break;
+    }
+    case OrderEvent::Kind::news: learn(event.rank); break;
+    case OrderEvent::Kind::loss:
+      rank.lost = true;
+      memberships_.push_back(std::make_shared<Membership>(without(*memberships_.back(), event.rank)));
+      return;
+  }
+  advance(event.rank);
+}
+
+/// The next membership. What was under way from who is lost there does not come any more.
+void OrderWorld::learn(uint32_t who) {
+  Rank& rank = ranks_[who];
+  ++rank.epoch;
+  const MembershipPtr& now = memberships_[rank.epoch];
+  for (uint32_t other = 0; other < plan_.ranks; ++other) {
+    if (now->alive(other)) continue;
+    frames_[{other, who}].clear();
+    arbiter_frames_[{other, who}].clear();
+  }
+  rank.arbiter->on_membership(now, 0);
+  if (!rank.call || rank.call->decided()) return;
+  for (uint32_t place = 0; place < rank.last.size() && !rank.call->decided(); ++place) {
+    if (!now->alive(rank.last[place])) {
+      (void)rank.call->lost(place, "rank " + std::to_string(rank.last[place]) + " lost");
+    }
+  }
+}
+
+CallSpec OrderWorld::spec_of(const Rank& rank, uint32_t place, uint32_t members) const {
+  CallSpec spec;
+  spec.kind = plan_.kind;
+  spec.name = "call";
+  spec.signature = "call";
+  spec.choice.forced = plan_.algorithm;
+  const std::vector<float> values = {1, static_cast<float>(rank.round), 1, static_cast<float>(rank.round)};
+  const Blob mine = Blob::copy_of(values.data(), values.size() * sizeof(float));
+  spec.input = mine;
+  if (plan_.kind == CollectiveKind::broadcast && place == 0) spec.parcel = Parcel{std::to_string(rank.round), mine};
+  if (plan_.kind == CollectiveKind::exchange) {
+    for (uint32_t to = 0; to < members; ++to) {
+      spec.gives.push_back(Parcel{std::to_string(rank.round) + " for " + std::to_string(to), mine});
+    }
+    spec.expects.assign(members, true);
+  }
+  return spec;
+}
+
+/// Sets a fault where rounds are mixed.
+std::string OrderWorld::result_text(const Rank& rank, CallResult& result) const {
+  const std::string round = std::to_string(rank.round);
+  if (plan_.kind == CollectiveKind::barrier) return round;
+  if (plan_.kind == CollectiveKind::broadcast) return result.parcel.about == round ? round : "mixed";
+  if (plan_.kind == CollectiveKind::exchange) {
+    const bool right = std::all_of(result.gets.begin(), result.gets.end(),
+                                   [&, mine = round + " for " + std::to_string(result.place)](const auto& parcel) {
+                                     return parcel && parcel->about == mine;
+                                   });
+    return right ? round + " of " + std::to_string(result.gets.size()) : "mixed";
+  }
+  if (result.buffer.size() < 2 * sizeof(float)) return round;
+  float values[2];
+  std::memcpy(values, result.buffer.data(), sizeof values);
+  return values[1] == values[0] * static_cast<float>(rank.round) ? round + " of " + std::to_string(int(values[0]))
+                                                                 : "mixed";
+}
+
+void OrderWorld::begin(uint32_t who) {
+  Rank& rank = ranks_[who];
+  const std::vector<NodeId> ids = ids_of(*memberships_[rank.epoch]);
+  const auto me = static_cast<uint32_t>(std::find(ids.begin(), ids.end(), who) - ids.begin());
+  CallSpec spec = spec_of(rank, me, static_cast<uint32_t>(ids.size()));
+  if (!rank.last.empty() && rank.last != ids) spec.stale = "somebody lost";
+  rank.last = ids;
+  const uint32_t number = ++rank.number;
+  CollectiveCall::Group group;
+  group.me = me;
+  group.members = static_cast<uint32_t>(ids.size());
+  for (const NodeId id : ids) group.world = group.world * 31 + id + 1;
+  group.epoch = rank.epoch;
+  group.ranks.assign(ids.begin(), ids.end());
+  CollectiveCall::Wiring wiring;
+  wiring.send = [this, who, number, ids](uint32_t to, Kind kind, std::string_view meta, Blob body) {
+    frames_[{who, ids[to]}].push_back(
+        make_frame(kind, worker_address(who), worker_address(ids[to]), number, meta, std::move(body)));
+    return Status();
+  };
+  wiring.returned = [] {};
+  wiring.who_is_lost = [] { return std::string("somebody lost"); };
+  wiring.epoch = [this, who] { return ranks_[who].epoch; };
+  wiring.ledger = &rank.arbiter->ledger();
+  wiring.key = {0, false, number};
+  wiring.self = who;
+  wiring.leader = ids.front();
+  wiring.appeal = [this, who, number, ids](const Error& error) {
+    ranks_[who].arbiter->appeal({{0, false, number}, who, ids, error});
+  };
+  wiring.tag = number;
+  wiring.ledger->enter(wiring.key, who);
+  rank.call = std::make_unique<CollectiveCall>(std::move(spec), group, wiring);
+  (void)rank.call->begin();
+  std::deque<Frame> kept;
+  kept.swap(rank.kept);
+  for (Frame& frame : kept) give(who, std::move(frame));
+}
+
+/// As Collectives::take_frames.
+void OrderWorld::give(uint32_t who, Frame&& frame) {
+  Rank& rank = ranks_[who];
+  const bool ended = rank.call->decided();
+  if (frame.tag > rank.number || (ended && frame.tag == rank.number)) return rank.kept.push_back(std::move(frame));
+  if (frame.tag < rank.number) {
+    if (frame.kind != collective_kind::announce) return;
+    return rank.arbiter->appeal({{0, false, frame.tag},
+                                 who,
+                                 ids_of(*memberships_[rank.epoch]),
+                                 {Code::peer_lost, "the membership has changed"}});
+  }
+  const auto from = std::find(rank.last.begin(), rank.last.end(), address_index(frame.src));
+  const auto route = Route::of(frame);
+  if (from == rank.last.end() || !route || route->from != from - rank.last.begin()) return;
+  (void)rank.call->take(route->from, std::move(frame));
+}
+
+/// Whatever the rank can do by itself.
+void OrderWorld::advance(uint32_t who) {
+  Rank& rank = ranks_[who];
+  for (;;) {
+    if (!rank.call->decided()) {
+      const auto verdict = rank.arbiter->ledger().take_settled({0, false, rank.number}, who);
+      if (!verdict) return;
+      rank.call->adopt(*verdict);
+    }
+    if (rank.outcomes.size() < rank.number) {
+      const Status& outcome = rank.call->outcome();
+      rank.call->result().place = rank.call->group().me;
+      rank.outcomes.push_back(outcome.ok() ? result_text(rank, rank.call->result()) : "lost");
+      if (rank.outcomes.back() == "mixed") fault_ = "rank " + std::to_string(who) + " has mixed rounds";
+      if (!outcome.ok() && outcome.error().code != Code::peer_lost) fault_ = outcome.error().message;
+      if (!outcome.ok()) rank.last.clear();
+      rank.round += outcome.ok() ? 1 : 0;
+      rank.caught_up = rank.call->news();
+    }
+    if (rank.epoch < rank.caught_up || rank.round > plan_.rounds) return;
+    begin(who);
+  }
+}
+
+std::string OrderWorld::fault(bool last) const {
+  if (!fault_.empty() || !last) return fault_;
+  const Rank* first = nullptr;
+  for (uint32_t who = 0; who < plan_.ranks; ++who) {
+    const Rank& rank = ranks_[who];
+    if (rank.lost) continue;
+    if (rank.round <= plan_.rounds) return "rank " + std::to_string(who) + " waits for ever";
+    if (first == nullptr) first = &rank;
+    if (rank.outcomes == first->outcomes) continue;
+    std::string text = "outcomes differ:";
+    for (const Rank* one : {first, &rank}) {
+      for (const std::string& outcome : one->outcomes) text += " [" + outcome + "]";
+      text += one == first ? " and" : "";
+    }
+    return text;
+  }
+  return {};
+}
+
+OrderReport try_every_order(const OrderPlan& plan, size_t most, uint64_t seed) {
+  OrderReport report;
+  Rng rng(seed);
+  std::unordered_set<uint64_t> seen;
+  std::vector<std::vector<OrderEvent>> open{{}};
+  while (!open.empty() && report.fault.empty()) {
+    if (seen.size() >= most) {
+      report.whole = false;
+      break;
+    }
+    std::swap(open[rng.below(open.size())], open.back());  // where not all are tried, not those of one corner
+    std::vector<OrderEvent> path = std::move(open.back());
+    open.pop_back();
+    OrderWorld world(plan);
+    for (const OrderEvent& event : path) world.happen(event);
+    for (;;) {
+      const std::vector<OrderEvent> events = world.events();
+      const bool only_losses = std::all_of(events.begin(), events.end(),
+                                           [](const auto& event) { return event.kind == OrderEvent::Kind::loss; });
+      report.fault = world.fault(only_losses);
+      if (!report.fault.empty()) break;
+      std::vector<OrderEvent> fresh;
+      for (const OrderEvent& event : events) {
+        if (seen.insert(world.state_after(event)).second) fresh.push_back(event);
+      }
+      if (fresh.empty()) break;
+      for (size_t i = 1; i < fresh.size(); ++i) {
+        open.push_back(path);
+        open.back().push_back(fresh[i]);
+      }
+      world.happen(fresh[0]);
+      path.push_back(fresh[0]);
+    }
+    if (report.fault.empty()) continue;
+    report.fault += "; events:";
+    for (const OrderEvent& event : path) report.fault += " (" + event_text(event) + ")";
+  }
+  report.states = seen.size();
+  return report;
+}
+
+}  // namespace actorhost::test

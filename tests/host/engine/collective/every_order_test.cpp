@@ -1,0 +1,43 @@
+// How a call ends is agreed: whoever is lost, whenever, and in whichever order frames and news come, all who live on
+// see the same end of each call, and nobody waits for ever.
+
+#include "tests/host/engine/collective/every_order.hpp"
+
+#include <cstdlib>
+
+#include <catch.hpp>
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+/// Up to so many states of a plan in the suite; ACTORHOST_TEST_STATES has others, 0 all of them.
+size_t most_states() {
+  const char* most = std::getenv("ACTORHOST_TEST_STATES");
+  const size_t states = most == nullptr ? 20000 : std::strtoull(most, nullptr, 10);
+  return states == 0 ? SIZE_MAX : states;
+}
+
+void check(const OrderPlan& plan) {
+  const OrderReport report = try_every_order(plan, most_states(), 16);
+  INFO("kind " << static_cast<int>(plan.kind) << " by " << algorithm_name(plan.algorithm) << ", " << plan.ranks
+               << " ranks, up to " << plan.losses << " losses: " << report.states << " states"
+               << (report.whole ? ", all" : ""));
+  CHECK(report.fault == "");
+  if (std::getenv("ACTORHOST_TEST_STATES") != nullptr)
+    WARN(report.states << (report.whole ? " states, all" : " states"));
+}
+
+}  // namespace
+
+TEST_CASE("in every order of frames and losses all survivors see the same end of every call") {
+  for (const uint32_t ranks : {2U, 3U, 4U}) {
+    for (uint32_t losses = 1; losses < ranks; ++losses) {
+      check({CollectiveKind::allreduce, Algorithm::automatic, ranks, 2, losses});
+      check({CollectiveKind::exchange, Algorithm::star, ranks, 2, losses});
+      check({CollectiveKind::allreduce, Algorithm::ring, ranks, 2, losses});
+      check({CollectiveKind::broadcast, Algorithm::automatic, ranks, 2, losses});
+    }
+  }
+}
