@@ -25,11 +25,18 @@ double deadline_at(lua_State* L, int index, const char* function) {
   return NodeContext::of(L).node.clock().now() + check_number(L, index, "timeout", function);
 }
 
-/// The id of the rank at `index`, which the standard library has found to be one.
-NodeId rank_at(lua_State* L, int index, const char* name, const char* function) {
+/// An id that id_of has given.
+NodeId id_at(lua_State* L, int index, const char* function) {
+  return static_cast<NodeId>(check_integer(L, index, "id", function, 0, kAddressMask));
+}
+
+/// id_of(rank) -> the id of the worker that has this rank for the script; nil when there is none
+int id_of(lua_State* L) {
   const auto& workers = NodeContext::of(L).node.membership().workers();
-  const auto last = static_cast<int64_t>(workers.size()) - 1;
-  return workers[static_cast<size_t>(check_integer(L, index, name, function, 0, last))].id;
+  const auto rank = static_cast<size_t>(check_integer(L, 1, "rank", "id_of", 0, kAddressMask));
+  if (rank >= workers.size()) return 0;
+  lua_pushinteger(L, static_cast<lua_Integer>(workers[rank].id));
+  return 1;
 }
 
 EventMessage message_at(lua_State* L) {
@@ -48,10 +55,10 @@ int put(lua_State* L) {
   return 0;
 }
 
-/// send_to(name, value, rank, timeout) -> true; or nil, message, code
+/// send_to(name, value, id, timeout) -> true; or nil, message, code
 int send_to(lua_State* L) {
   NodeContext& context = NodeContext::of(L);
-  const NodeId to = rank_at(L, 3, "to", "collective.send_event");
+  const NodeId to = id_at(L, 3, "collective.send_event");
   const double deadline = deadline_at(L, 4, "collective.send_event");
   EventMessage message = message_at(L);
   if (to == context.node.index()) {
@@ -60,10 +67,9 @@ int send_to(lua_State* L) {
     const auto got = context.events.send({to}, message, deadline);
     if (!got) return failure(L, got.error());
     if (*got == 0) {
-      const std::string who = "rank " + std::to_string(lua_tointeger(L, 3));
       const bool alive = context.node.newest_membership()->alive(to);
-      return push_failure(
-          L, {Code::peer_lost, "send_event: " + who + (alive ? " has come to the end of its script" : " lost")});
+      return push_failure(L, {Code::peer_lost, "send_event: " + context.events.rank_name(to) +
+                                                   (alive ? " has come to the end of its script" : " lost")});
     }
   }
   lua_pushboolean(L, 1);
@@ -104,11 +110,11 @@ int push_event(lua_State* L, Event event) {
 EventBox::Filter filter_at(lua_State* L, int name, int from, const char* function) {
   EventBox::Filter filter;
   if (!lua_isnoneornil(L, name)) filter.name = check_text(L, name, "name", function);
-  if (!lua_isnoneornil(L, from)) filter.from = rank_at(L, from, "from", function);
+  if (!lua_isnoneornil(L, from)) filter.from = id_at(L, from, function);
   return filter;
 }
 
-/// get(name, from) -> event, or nil when there is none; either may be nil
+/// get(name, id) -> event, or nil when there is none; either may be nil
 int get(lua_State* L) {
   auto event = NodeContext::of(L).events.get(filter_at(L, 1, 2, "collective.get_event"));
   if (!event) return failure(L, event.error());
@@ -117,7 +123,7 @@ int get(lua_State* L) {
   return 1;
 }
 
-/// wait(name, from, timeout) -> event; or nil, message, code
+/// wait(name, id, timeout) -> event; or nil, message, code
 int wait(lua_State* L) {
   const double deadline = deadline_at(L, 3, "collective.wait_event");
   auto event = NodeContext::of(L).events.wait(filter_at(L, 1, 2, "collective.wait_event"), deadline);
@@ -126,9 +132,10 @@ int wait(lua_State* L) {
 }
 
 int open_events(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {{"put", guarded<put>},           {"send_to", guarded<send_to>},
-                                        {"send_all", guarded<send_all>}, {"get", guarded<get>},
-                                        {"wait", guarded<wait>},         {nullptr, nullptr}};
+  static const luaL_Reg kFunctions[] = {
+      {"put", guarded<put>}, {"send_to", guarded<send_to>}, {"send_all", guarded<send_all>},
+      {"get", guarded<get>}, {"wait", guarded<wait>},       {"id_of", guarded<id_of>},
+      {nullptr, nullptr}};
   lua_newtable(L);
   luaL_register(L, nullptr, kFunctions);
   return 1;

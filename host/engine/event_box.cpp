@@ -179,7 +179,7 @@ Result<size_t> EventBox::send(const std::vector<NodeId>& to, const EventMessage&
   };
   std::vector<NodeId> behind;
   for (const NodeId id : to) {
-    if (id == node_.index()) continue;
+    if (id == node_.index() || ended_.contains(id)) continue;
     if (full(id)) {
       behind.push_back(id);
     } else {
@@ -218,13 +218,14 @@ Status EventBox::wait_for_room(NodeId to, double deadline) {
     }
     const auto ended = have_ended({to}, watch);
     if (!ended) return ended.error();
-    if (*ended) return Error{Code::peer_lost, rank_name(to) + " has come to the end of its script"};
+    if (!*ended) continue;
+    ended_.insert(to);
+    return Error{Code::peer_lost, rank_name(to) + " has come to the end of its script"};
   }
 }
 
 // ---- words ----
 
-/// As the script knows it.
 std::string EventBox::rank_name(NodeId id) const {
   const auto rank = node_.membership().rank_of(id);
   return rank ? "rank " + std::to_string(*rank) : address_name(worker_address(id));

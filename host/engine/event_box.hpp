@@ -56,6 +56,8 @@ class EventBox final : private PortGuest {
 
   /// Events that nobody has asked for.
   size_t size() const noexcept { return events_.size(); }
+  /// As the script knows it: "rank 2", or "worker 2" where it has no rank any more.
+  std::string rank_name(NodeId id) const;
 
  private:
   struct Queued {
@@ -97,7 +99,6 @@ class EventBox final : private PortGuest {
   Result<bool> have_ended(const std::vector<NodeId>& who, EndWatch& watch);
   std::vector<NodeId> others() const;
   Error nothing_came(const Filter& filter, Code code, const std::string& why) const;
-  std::string rank_name(NodeId id) const;
 
   Node& node_;
   Courier& courier_;
@@ -107,6 +108,7 @@ class EventBox final : private PortGuest {
   std::map<std::string, std::set<uint64_t>> names_;  // numbers by name; none is empty
   std::map<NodeId, Peer> peers_;
   std::vector<NodeId> owing_;  // peers with events that have come and are not taken in
+  std::set<NodeId> ended_;     // have come to the end of their scripts: they take nothing in any more
 };
 
 }  // namespace actorhost

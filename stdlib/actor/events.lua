@@ -37,6 +37,11 @@ function M.deliver()
   return change
 end
 
+---As `deliver`, for calls that leave the ranks of a script as they are unless it wants to be told.
+function M.tell()
+  if #membership_callbacks > 0 then M.deliver() end
+end
+
 ---Enters the next numbered action. Returns its number, whether it is over already, and its recorded value then.
 ---@param kind string "param.run"
 ---@return integer index

@@ -16,24 +16,32 @@ local M = {}
 ---@field id integer its permanent id
 ---@field value any
 
-local function begin(fn)
+local most = 0 -- workers that this node has seen at a time
+
+local function check_role(fn)
   if node.role == "server" then
     check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn)
   end
-  changes.deliver()
 end
 
-local function check_rank(rank, name, fn)
-  if type(rank) ~= "number" or rank < 0 or rank >= node.size or rank ~= math.floor(rank) then
+-- The worker that the caller means: ranks hold still between collectives and actions, and for a script that listens to
+-- on_membership until that has told it.
+local function id_of(rank, name, fn)
+  most = math.max(most, node.size)
+  if type(rank) ~= "number" or rank < 0 or rank >= most or rank ~= math.floor(rank) then
     check.wrong(name, fn, ("an integer from 0 to %d"):format(node.size - 1), rank)
   end
+  local id = c.id_of(rank)
+  if id then return id end
+  return nil, ("%s: there is no rank %d any more, %d workers are left"):format(fn:match("[^.]+$"), rank, node.size),
+    "peer_lost"
 end
 
 ---Sends an event. It returns once the event is on its way; the receiver's script need not have asked for it.
 ---@param name string
 ---@param value any what can travel: a tensor, a plain Lua value, nil; it is copied
----@param options? {to?: integer|"all"|"local", timeout?: number} a rank; "all" (the default): every worker, this one too;
----"local": this node's own queue. `timeout`: seconds to wait for room
+---@param options? {to?: integer|"all"|"local", timeout?: number} a rank, as of this node's last collective or action;
+---"all" (the default): every worker, this one too; "local": this node's own queue. `timeout`: seconds to wait for room
 ---@return boolean|nil sent true; with "all", those who are gone or have ended get none
 ---@return string? message "send_event: rank 2 lost"
 ---@return string? code "peer_lost" or "timeout"
@@ -47,16 +55,21 @@ function M.send_event(name, value, options)
     timeout = options.timeout
     if timeout ~= nil then check.number(timeout, "timeout", fn, 0) end
   end
-  begin(fn)
+  check_role(fn)
+  if type(to) == "string" and to ~= "all" and to ~= "local" then
+    check.wrong("to", fn, "a rank, 'all' or 'local'", to)
+  end
+  local id, message, code
+  if type(to) == "number" then id, message, code = id_of(to, "to", fn) end
+  changes.tell()
   if to == "local" then
     c.put(name, value)
     return true
   elseif to == "all" then
     return c.send_all(name, value, timeout)
   end
-  if type(to) == "string" then check.wrong("to", fn, "a rank, 'all' or 'local'", to) end
-  check_rank(to, "to", fn)
-  return c.send_to(name, value, to, timeout)
+  if not id then return nil, message, code end
+  return c.send_to(name, value, id, timeout)
 end
 
 ---The first event of that name that has come, or nil when there is none: does not wait.
@@ -65,7 +78,8 @@ end
 function M.get_event(name)
   local fn = "collective.get_event"
   check.optional(name, "string", "name", fn)
-  begin(fn)
+  check_role(fn)
+  changes.tell()
   return c.get(name)
 end
 
@@ -81,9 +95,12 @@ function M.wait_event(name, options)
   options = options or {}
   check.options(options, { from = "number?", timeout = "number?" }, fn)
   if options.timeout ~= nil then check.number(options.timeout, "timeout", fn, 0) end
-  begin(fn)
-  if options.from ~= nil then check_rank(options.from, "from", fn) end
-  return c.wait(name, options.from, options.timeout)
+  check_role(fn)
+  local id, message, code
+  if options.from ~= nil then id, message, code = id_of(options.from, "from", fn) end
+  changes.tell()
+  if options.from ~= nil and not id then return nil, message, code end
+  return c.wait(name, id, options.timeout)
 end
 
 return M
