@@ -105,10 +105,11 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
   Vm& vm = **made;
   open_command(vm);
   SimControl& control = sim_control(vm);
-  control.watchdog = std::make_unique<RuleWatchdog>(kRuleSeconds, [&](const std::string& message, bool still) {
-    if (still) report_stuck(console, channel, message);
-    vm.request_stop();
-  });
+  control.watchdog = std::make_unique<CallWatchdog>(CallWatchdog::Limits{kRuleSeconds, kForever},
+                                                    [&](const std::string& message, bool still) {
+                                                      if (still) report_stuck(console, channel, message);
+                                                      vm.request_stop();
+                                                    });
   std::atomic<bool> interrupted{false};
   std::thread watcher([&] { follow_signals(signals, vm, interrupted); });
   Status status = vm.load(script->text, "@" + std::string(script->path));

@@ -11,7 +11,7 @@
 #include "bindings/param_options.hpp"
 #include "bindings/param_values.hpp"
 #include "bindings/process_shared.hpp"
-#include "bindings/server_rule.hpp"
+#include "bindings/watched_rule.hpp"
 #include "host/cluster/progress_rules.hpp"
 #include "host/engine/param_node.hpp"
 
@@ -40,6 +40,11 @@ struct ParamState {
     server = std::move(next);
   }
 
+  /// From here to the next look for a request callback `name` may be running.
+  void watch(const char* name) {
+    if (const auto at = places.find(name); at != places.end()) context.watchdog->begin_call(at->second, true);
+  }
+
   /// Makes sure that shards run which serve action `action`, or any (kAnyAction).
   Status open(uint32_t wanted) {
     if (server || (opened && wanted == kAnyAction)) return {};
@@ -53,7 +58,9 @@ struct ParamState {
   ParamNode node;
   bool opened = false;
   std::unique_ptr<BarrierRule> asp;
-  std::unique_ptr<ServerRule> rule;
+  std::unique_ptr<LuaRule> rule;
+  std::unique_ptr<WatchedRule> watched;
+  std::map<std::string, std::string> places;  // of callbacks: "schedule" -> "schedule (job.lua:12)"
   std::unique_ptr<ParamServer> server;
   uint32_t action = 0;
   bool shared = false;        // the run's tensors are given without copies
@@ -338,6 +345,19 @@ int worker_push(lua_State* L) {
 
 // ---- the server's loop ----
 
+/// Takes `options.places`, where the callbacks are in the script. The first that runs is `init`, if there is one.
+void watch_callbacks(lua_State* L, ParamState& state) {
+  lua_getfield(L, 2, "places");
+  const int places = lua_gettop(L);
+  for (const char* name : {"init", "schedule", "pull", "stop", "lost"}) {
+    const std::string place = text_field(L, places, name);
+    if (!place.empty()) state.places[name] = place;
+  }
+  lua_pop(L, 1);
+  state.context.watchdog->end();
+  state.watch("init");
+}
+
 /// server_start(action, options, evaluator) -> {updates=, step=} that the run goes on from
 int server_start(lua_State* L) {
   ParamState& state = state_of(L);
@@ -355,10 +375,14 @@ int server_start(lua_State* L) {
     lua_pushvalue(L, 3);
     auto rule = LuaRule::pop(Vm::from(L));
     if (!rule) raise_error(L, rule.error());
-    state.rule = std::make_unique<ServerRule>(std::move(*rule), state.context);
+    state.rule = std::move(*rule);
+    state.watched = std::make_unique<WatchedRule>(*state.rule, state.context.watchdog);
   }
   config.run.trace = state.context.shared.trace.get();
   config.run.barrier = text_field(L, 2, "barrier");
+  lua_getfield(L, 2, "places");
+  config.run.push_place = text_field(L, lua_gettop(L), "push");
+  lua_pop(L, 1);
   const ParamFilterSpecs filters = filters_at(L, 2);
   config.run.filtered = filters.any();
   config.pull = filters.pull;
@@ -373,8 +397,9 @@ int server_start(lua_State* L) {
         &state.context.shared.checkpointer(directory, state.context.options.servers, state.context.node.log());
   }
   state.context.speaks = true;
-  BarrierRule& rule = state.rule ? state.rule->watched() : *state.asp;
+  BarrierRule& rule = state.watched ? *state.watched : *state.asp;
   state.serve(config, rule, checkpoints);
+  watch_callbacks(L, state);
   lua_createtable(L, 0, 2);
   lua_pushnumber(L, static_cast<lua_Number>(config.run.resumed.updates));
   lua_setfield(L, -2, "updates");
@@ -385,9 +410,12 @@ int server_start(lua_State* L) {
 int server_wait(lua_State* L) {
   ParamState& state = state_of(L);
   if (state.rule) state.rule->use(L);
+  state.context.watchdog->end();
   std::optional<ServerRequest> request;
   while (!request) request = take(L, state.node.wait());
-  return std::visit(PushRequest{L, state}, *request);
+  const int results = std::visit(PushRequest{L, state}, *request);
+  state.watch(lua_tostring(L, -results));
+  return results;
 }
 
 int answer_stop(lua_State* L) {

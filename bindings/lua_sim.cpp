@@ -360,7 +360,7 @@ int sim_rule_limit(lua_State* L) {
 int sim_load_rule(lua_State* L) {
   const std::string path(check_text(L, 2, "path", "load_rule"));
   lua_settop(L, 1);
-  RuleWatchdog* watchdog = sim_control(Vm::from(L)).watchdog.get();
+  CallWatchdog* watchdog = sim_control(Vm::from(L)).watchdog.get();
   const bool watched = watchdog != nullptr && watchdog->begin_loading(path);
   const int status = lua_pcall(L, 0, 1, 0);
   if (watched) watchdog->end();

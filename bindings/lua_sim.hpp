@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "bindings/rule_watchdog.hpp"
+#include "bindings/call_watchdog.hpp"
 #include "bindings/vm.hpp"
 #include "host/sim/simulation.hpp"
 
@@ -14,7 +14,7 @@ void open_sim(Vm& vm);
 /// How the simulations of a Vm are followed and ended by other threads; lives as long as the Vm.
 struct SimControl {
   SimWatch watch;
-  std::unique_ptr<RuleWatchdog> watchdog;  // of rules in Lua; none: they may take for ever
+  std::unique_ptr<CallWatchdog> watchdog;  // of rules in Lua; none: they may take for ever
 };
 SimControl& sim_control(Vm& vm);
 

@@ -13,14 +13,16 @@ namespace actorhost {
 
 /// What the VMs of one process share; see process_shared.hpp.
 struct ProcessShared;
+class CallWatchdog;
 
 struct NodeContext {
   Node& node;
   EventBox& events;
   const RunOptions& options;
   ProcessShared& shared;
-  uint64_t seed = 0;    // of the run; the same on every node
-  bool speaks = false;  // of a server's VM: it is in its run, so what its callbacks print is shown
+  uint64_t seed = 0;                 // of the run; the same on every node
+  CallWatchdog* watchdog = nullptr;  // of a server's VM
+  bool speaks = false;               // of a server's VM: it is in its run, so what its callbacks print is shown
 
   static NodeContext& of(lua_State* L) { return *static_cast<NodeContext*>(Vm::from(L).context()); }
 };

@@ -45,9 +45,26 @@ NodeThread::NodeThread(Shared shared, Address address)
       node_(shared_.cluster, shared_.job, shared_.clock, shared_.log, address),
       events_(node_, shared_.process.courier->courier),
       context_{node_, events_, shared_.options, shared_.process, shared_.seed},
-      modules_(std::make_unique<JobModules>(node_)) {}
+      modules_(std::make_unique<JobModules>(node_)) {
+  if (node_.role() == Role::server) watchdog_ = make_watchdog();
+  context_.watchdog = watchdog_.get();
+}
 
 NodeThread::~NodeThread() { join(); }
+
+/// A callback that does not come back ends the run, since everybody waits for it.
+std::unique_ptr<CallWatchdog> NodeThread::make_watchdog() {
+  const RunOptions& options = shared_.options;
+  const CallWatchdog::Limits limits{options.rule_timeout, options.callback_timeout};
+  const Address self = node_.address();
+  const auto late = [&cluster = shared_.cluster, self](const std::string& message, bool still) {
+    if (!still) cluster.report_error(self, {Code::script, false, address_name(self) + ": " + message, self});
+  };
+  const auto takes_long = [&log = shared_.log, self](const std::string& what) {
+    log.info(address_name(self), what + " has been running for over 10 s; the workers wait for it");
+  };
+  return std::make_unique<CallWatchdog>(limits, late, takes_long);
+}
 
 void NodeThread::start() {
   thread_ = std::thread([this] { run(); });
@@ -131,6 +148,15 @@ void NodeThread::tell_script(Vm& vm, const Error& error) {
   lua_settop(L, 0);
 }
 
+/// A server's run goes on with the watch over its callbacks (lua_param.cpp).
+Status NodeThread::run_script(Vm& vm) {
+  if (watchdog_) watchdog_->begin_call("the script, which has not come to its param.run yet,", false);
+  Status ran = vm.run(shared_.job.text(), "@" + shared_.job.name());
+  if (!watchdog_) return ran;
+  watchdog_->end();
+  return ran ? serve_values(vm) : ran;
+}
+
 void NodeThread::run() {
   auto vm = make_vm();
   if (!vm) {
@@ -141,8 +167,7 @@ void NodeThread::run() {
       vm_ = vm->get();
       if (stopped_) vm_->request_stop();
     }
-    Status ran = (*vm)->run(shared_.job.text(), "@" + shared_.job.name());
-    if (ran && node_.role() == Role::server) ran = serve_values(**vm);
+    Status ran = run_script(**vm);
     if (node_.left_out()) {
       shared_.log.warn(node_.name(), ran.ok() ? "has joined too late to take part" : first_line(ran.error().message));
       ran = {};

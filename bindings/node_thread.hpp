@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "bindings/call_watchdog.hpp"
 #include "bindings/node_context.hpp"
 
 namespace actorhost {
@@ -47,11 +48,14 @@ class NodeThread {
   Result<std::unique_ptr<Vm>> make_vm();
   void fail(const Error& error);
   void tell_script(Vm& vm, const Error& error);
+  Status run_script(Vm& vm);
+  std::unique_ptr<CallWatchdog> make_watchdog();
 
   Shared shared_;
   Node node_;
   EventBox events_;
   NodeContext context_;
+  std::unique_ptr<CallWatchdog> watchdog_;  // of a server
   std::unique_ptr<ModuleSource> modules_;
   std::mutex vm_mutex_;  // between request_stop and the VM's coming and going
   Vm* vm_ = nullptr;

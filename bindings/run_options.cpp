@@ -41,7 +41,7 @@ struct RawFlags {
   std::string nodes, nnodes, node_rank, endpoint, run_id;
   std::string resume;  // for --help only: take_resume reads it
   std::string seed, seconds, log_level = "info", print, servers, threads, memory, parallelism, start_timeout,
-                             rule_timeout, join;
+                             rule_timeout, callback_timeout, join;
   bool no_progress = false;
 };
 
@@ -76,7 +76,8 @@ Status take_numbers(const RawFlags& raw, RunOptions& out) {
     }
   }
   for (const auto& [flag, text, value] : {std::tuple{"start-timeout", &raw.start_timeout, &out.start_timeout},
-                                          {"rule-timeout", &raw.rule_timeout, &out.rule_timeout}}) {
+                                          {"rule-timeout", &raw.rule_timeout, &out.rule_timeout},
+                                          {"callback-timeout", &raw.callback_timeout, &out.callback_timeout}}) {
     if (text->empty()) continue;
     const auto s = parse_number<double>(*text);
     if (!s || !(*s > 0) || !std::isfinite(*s)) return bad_flag(flag, *text, "a number of seconds above 0");
@@ -165,6 +166,9 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
       ->type_name("WHEN");
   app.add_option(both_spellings("--rule-timeout"), raw.rule_timeout,
                  "how long a barrier rule in Lua may take for its answers (10)")
+      ->type_name("S");
+  app.add_option(both_spellings("--callback-timeout"), raw.callback_timeout,
+                 "how long another callback on a server may take, such as schedule or pull (no limit)")
       ->type_name("S");
   app.add_option("--servers", raw.servers, "parameter-server shards (1)")->type_name("S");
   app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints")->type_name("DIR");

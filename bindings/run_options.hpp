@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "host/base/clock.hpp"
 #include "host/base/distribution.hpp"
 #include "host/base/log.hpp"
 #include "host/base/result.hpp"
@@ -44,6 +45,7 @@ struct RunOptions {
   std::string checkpoint;
   std::optional<double> seconds;
   double rule_timeout = kRuleSeconds;
+  double callback_timeout = kForever;  // of the other callbacks on servers
   uint32_t servers = 1;
   std::optional<uint64_t> seed;
   std::string inject_text;

@@ -5,14 +5,14 @@
 #include <optional>
 
 #include "bindings/barrier_api.hpp"
-#include "bindings/rule_watchdog.hpp"
+#include "bindings/call_watchdog.hpp"
 
 namespace actorhost {
 
 class WatchedRule final : public BarrierRule {
  public:
   /// Both outlive it; without a watchdog the rule may take for ever.
-  WatchedRule(LuaRule& rule, RuleWatchdog* watchdog) : rule_(rule), watchdog_(watchdog) {}
+  WatchedRule(LuaRule& rule, CallWatchdog* watchdog) : rule_(rule), watchdog_(watchdog) {}
 
   Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override {
     return watched([&] { return rule_.decide(progress, asking, now, out); });
@@ -41,7 +41,7 @@ class WatchedRule final : public BarrierRule {
   }
 
   LuaRule& rule_;
-  RuleWatchdog* watchdog_;
+  CallWatchdog* watchdog_;
   std::optional<uint64_t> named_{};  // the version whose label the watchdog knows
 };
 

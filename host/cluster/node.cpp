@@ -64,7 +64,8 @@ auto Node::patiently(const Attempt& attempt, double deadline) {
   const double long_wait = clock_.now() + kLongWait;
   auto got = attempt(std::min(deadline, long_wait));
   if (got || got.error().code != Code::timeout || deadline <= long_wait) return got;
-  std::string who;
+  const auto ask = wait_.who;  // it may wait itself
+  std::string who = ask ? ask() : "";
   for (const Address address : wait_.awaited) {
     who += (who.empty() ? "" : ", ") + membership_->describe(address);
   }
@@ -73,8 +74,8 @@ auto Node::patiently(const Attempt& attempt, double deadline) {
 }
 
 Result<Frame> Node::receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
-                            double deadline) {
-  Wait outer = std::exchange(wait_, Wait{awaited, what});
+                            double deadline, const std::function<std::string()>& who) {
+  Wait outer = std::exchange(wait_, Wait{awaited, what, who});
   Result<Frame> got = patiently([&](double until) { return port_.receive(match, until); }, deadline);
   wait_ = {};
   if (!got && got.error().code == Code::peer_lost) {  // it may have answered before it went
@@ -108,10 +109,11 @@ Status Node::receive_all(const Port::Match& match, double deadline, std::vector<
   return came;
 }
 
-Result<Frame> Node::ask_head(Frame&& question, Kind answer, const std::string& what) {
+Result<Frame> Node::ask_head(Frame&& question, Kind answer, const std::string& what,
+                             const std::function<std::string()>& who) {
   const uint32_t tag = question.tag;
   AH_TRY(port_.send(std::move(question)));
-  return receive([&](const Frame& frame) { return frame.kind == answer && frame.tag == tag; }, {}, what);
+  return receive([&](const Frame& frame) { return frame.kind == answer && frame.tag == tag; }, {}, what, kForever, who);
 }
 
 Result<Node::Action> Node::enter_action(const std::string& kind, const std::string& where) {
@@ -133,13 +135,28 @@ void Node::finish_action(uint32_t index, Blob value) {
 }
 
 Status Node::start_servers(uint32_t action) {
-  auto frame = ask_head(make_frame(cluster_kind::servers_start, self_, service_address(0), action),
-                        cluster_kind::servers_ready, "starting the parameter servers");
+  auto frame =
+      ask_head(make_frame(cluster_kind::servers_start, self_, service_address(0), action), cluster_kind::servers_ready,
+               "starting the parameter servers", [this, action] { return who_is_behind(action); });
   if (!frame) return frame.error();
   auto reply = ActionReply::decode(frame->meta.view());
   if (!reply) return reply.error();
   if (!reply->ok) return Error{reply->code, reply->message};
   return {};
+}
+
+/// The workers that have not entered `action`, with where each was last.
+std::string Node::who_is_behind(uint32_t action) {
+  std::string out;
+  if (action == kAnyAction) return out;
+  const auto list = whereabouts();
+  if (!list) return out;
+  for (const Whereabouts& w : *list) {
+    if (w.ended || w.actions > action || w.waiting.outside) continue;
+    const std::string last = w.kind.empty() ? "nowhere yet" : "last in " + w.kind + " at " + w.where;
+    out += (out.empty() ? "" : ", ") + membership_->describe(w.id) + " (" + last + ")";
+  }
+  return out;
 }
 
 Result<SourceText> Node::find_source(const std::string& name) {

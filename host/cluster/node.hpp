@@ -59,8 +59,9 @@ class Node {
   /// Waits for a frame; ends with peer_lost when one of `awaited` is gone and no frame that matches is left in the
   /// mailbox. A server that is awaited lives as long as the run: losing it is the run's end. May be nested.
   /// `what` speaks in messages and in the line that is logged when a wait takes more than 10 s.
+  /// `who` says there for whom, where it is not for `awaited`.
   Result<Frame> receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
-                        double deadline = kForever);
+                        double deadline = kForever, const std::function<std::string()>& who = {});
 
   /// Takes every frame that matches, waiting until `deadline` for the first. Comes back without one at the deadline,
   /// and when the newest membership is not (or no longer) that of `epoch`, if one is given.
@@ -111,7 +112,9 @@ class Node {
  private:
   template <typename Attempt>
   auto patiently(const Attempt& attempt, double deadline);
-  Result<Frame> ask_head(Frame&& question, Kind answer, const std::string& what);
+  Result<Frame> ask_head(Frame&& question, Kind answer, const std::string& what,
+                         const std::function<std::string()>& who = {});
+  std::string who_is_behind(uint32_t action);
 
   Cluster& cluster_;
   JobSource& job_;
@@ -123,6 +126,7 @@ class Node {
   struct Wait {
     std::span<const Address> awaited = {};
     std::string what = {};
+    std::function<std::string()> who = {};  // who is missing, where that is not `awaited`
   };
   Wait wait_;                              // the innermost that is going on
   std::optional<uint64_t> watched_epoch_;  // another one ends the wait

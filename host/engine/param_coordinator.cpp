@@ -10,13 +10,6 @@ namespace {
 
 constexpr uint64_t kAllSteps = ~uint64_t{0};
 
-std::string worker_list(const std::vector<NodeId>& ids) {
-  constexpr size_t kShown = 8;
-  std::string out;
-  for (size_t i = 0; i < std::min(ids.size(), kShown); ++i) out += (i == 0 ? "" : ", ") + std::to_string(ids[i]);
-  return ids.size() > kShown ? out + ", ... (" + std::to_string(ids.size()) + " in all)" : out;
-}
-
 bool in_order(const CommitItem& a, const CommitItem& b) {
   return a.step != b.step ? a.step < b.step : a.worker < b.worker;
 }
@@ -226,6 +219,7 @@ std::optional<ServerRequest> ParamCoordinator::next(double now) {
   latest_ = now;
   if (config_.trace != nullptr) config_.trace->poll(now);
   look(now);
+  tell_long_wait(now);
   if (!lost_.empty() && phase_ != Phase::failed && phase_ != Phase::finished) {
     LostNotice notice = std::move(lost_.front());
     lost_.erase(lost_.begin());
@@ -390,6 +384,7 @@ void ParamCoordinator::send_task(NodeId id, const Worker& worker, const std::vec
 void ParamCoordinator::begin_stop(const std::string& reason) {
   if (phase_ == Phase::finished || phase_ == Phase::failed || phase_ == Phase::stopping) return;
   phase_ = Phase::stopping;
+  stopped_ = latest_;
   summary_.reason = reason;
   passed_.clear();
   if (trace_ != nullptr) record_stop();
@@ -467,45 +462,11 @@ std::optional<ServerRequest> ParamCoordinator::check_stuck() {
 
 double ParamCoordinator::next_time() const {
   const double flush = config_.trace != nullptr ? config_.trace->next_time() : kForever;
+  if (phase_ == Phase::stopping) return std::min(flush, busy_ != 0 ? look_at_waits_ : kForever);
   if (phase_ != Phase::running || started_ < 0) return flush;
   const double gate = was_bsp_ && !absent_.empty() ? kForever : gate_.next_time();
-  return std::min({gate, started_ + config_.seconds, flush});
-}
-
-// --- the trace
-
-void ParamCoordinator::record_begin(double now) {
-  trace_->begin_run({{"barrier", config_.barrier}, {"workers", std::to_string(progress_.size())}}, now);
-  for (Slot slot = 0; slot < progress_.size(); ++slot) {
-    trace_->join(progress_.ids()[slot], static_cast<uint64_t>(progress_.steps()[slot]), now);
-  }
-}
-
-void ParamCoordinator::record_passed(double now) {
-  for (const NodeId id : passed_) {
-    if (const auto found = workers_.find(id); found != workers_.end()) found->second.released = now;
-  }
-}
-
-void ParamCoordinator::record_step(NodeId id, const Worker& worker, double seconds, double now) {
-  if (trace_->step(id, worker.step + 1, worker.released, seconds, now)) return;
-  const uint64_t n = ++impossible_times_;
-  if ((n & (n - 1)) != 0) return;  // the 1st, 2nd, 4th, 8th ... are logged
-  log_.warn("record", "worker " + std::to_string(id) + " says that it worked " + std::to_string(seconds) +
-                          " s of the " + std::to_string(now - worker.released) + " s of its step " +
-                          std::to_string(worker.step + 1) + "; the trace has the nearest possible time (" +
-                          std::to_string(n) + " such times so far)");
-}
-
-// The trace ends with the decision: nobody begins a step after it.
-void ParamCoordinator::record_stop() {
-  if (started_ >= 0) {
-    for (const auto& [id, worker] : workers_) {
-      if (worker.busy) trace_->open_step(id, worker.step, worker.released, latest_);
-    }
-    trace_->stop(latest_);
-  }
-  trace_ = nullptr;
+  const double waits = progress_.waiting() != 0 ? look_at_waits_ : kForever;
+  return std::min({gate, started_ + config_.seconds, flush, waits});
 }
 
 }  // namespace actorhost

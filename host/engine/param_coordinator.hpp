@@ -62,6 +62,7 @@ struct CoordinatorConfig {
   ParamTrace* trace = nullptr;           // where the run is recorded, if it is; outlives the coordinator
   std::string barrier;                   // the rule as the trace names it
   bool filtered = false;                 // values travel through filters
+  std::string push_place;                // where workers work: "push (job.lua:8)"
 };
 
 struct StopContext {
@@ -93,6 +94,9 @@ struct FinishedNotice {
 };
 using ServerRequest =
     std::variant<PullRequest, StopRequest, ScheduleRequest, LostNotice, CutRequest, FinishedNotice, Error>;
+
+/// "0, 2, 5"; of many the first ones and how many there are.
+std::string worker_list(const std::vector<NodeId>& ids);
 
 class ParamCoordinator {
  public:
@@ -179,6 +183,12 @@ class ParamCoordinator {
   bool bsp() const { return gate_.rule().staleness() == 0; }
   bool somebody_to_come() const;
 
+  // Long waits.
+  std::optional<double> waiting_since() const;
+  void tell_long_wait(double now);
+  std::string who_waits() const;
+  std::string whom_for(double now) const;
+
   // The trace.
   void record_begin(double now);
   void record_passed(double now);
@@ -214,6 +224,9 @@ class ParamCoordinator {
   double checkpoint_time_ = 0;
   bool last_cut_ = false;          // the one at the end has been made
   double latest_ = 0;              // the newest time that was handed in
+  double stopped_ = 0;             // when the end was decided
+  double look_at_waits_ = 0;       // when to look for long ones again
+  double told_since_ = -1;         // the wait that has been told of, by its beginning
   uint64_t impossible_times_ = 0;  // that workers said they worked
   ParamSummary summary_;
 };

@@ -207,6 +207,15 @@ function answers.finished(_, summary, index)
   node.finish_action(index, codec.encode(summary))
 end
 
+-- Where the callbacks are, for messages about one that does not come back.
+local function places_of(run)
+  local places = {}
+  for _, name in ipairs { "init", "schedule", "push", "pull", "stop", "lost" } do
+    if type(run[name]) == "function" then places[name] = named(name, run[name]) end
+  end
+  return places
+end
+
 local current -- the evaluator of the rule in charge, on shard 0 while it runs
 
 local function set_initial(run, from)
@@ -229,6 +238,7 @@ local function serve(run, index, flags, filters)
     seconds = run.seconds ~= false and flags.seconds or nil, checkpoint = run.checkpoint or nil,
     apart = run.checkpoint == false, shared = run.shared, filter = filters,
     barrier = type(spec) == "string" and spec or rule and rule.name, -- as a trace names it
+    places = places_of(run),
   }, current)
   if first and run.init then set_initial(run, from) end
   while true do

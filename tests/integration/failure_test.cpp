@@ -171,6 +171,26 @@ TEST_CASE("when the rendezvous host is killed the others end with 3 and name ser
   CHECK(now() - killed < 5 * patience());
 }
 
+TEST_CASE("when the rendezvous host is killed the others end also while their Lua spins") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local actor = require "actor"
+if actor.rank > 0 then
+  io.stderr:write("spins\n")
+  while true do end
+end
+actor.collective.barrier()
+)");
+  const bool isolate = GENERATE(false, true);
+  Hosts hosts(folder, 2, with(isolate ? Words{"--isolate"} : Words{}, {"-n", "1", "job.lua"}));
+  REQUIRE(hosts[1].wait_for_output("spins", 20));
+  hosts[0].signal(SIGKILL);
+  const double killed = now();
+  CHECK(hosts[1].wait(20) == 3);
+  INFO(hosts[1].describe());
+  CHECK(now() - killed < 5 * patience());
+}
+
 TEST_CASE("when the parent of isolated workers is killed they all end") {
   const JobFolder folder;
   folder.write("job.lua", kEndless);

@@ -103,3 +103,20 @@ actor.log.info(7, "text")
     CHECK_THAT(run.err, Contains("rank 0: " + line + "\n"));
   }
 }
+
+TEST_CASE(
+    "a callback on a server that does not come back ends the run with its place, where --callback-timeout is set") {
+  const std::string callback = GENERATE(as<std::string>(), "none", "init", "stop", "pull");
+  CAPTURE(callback);
+  const bool here = callback != "none";
+  const Finished run =
+      run_job(GENERATE(as<std::string>(), "threads", "isolate"),
+              here ? "function run." + callback + "() while true do end end\nparam.run(run)" : "param.run(run)",
+              {"--callback-timeout", "0.3"});
+  INFO(run.description);
+  CHECK(run.status == (here ? 1 : 0));
+  if (here) {
+    CHECK_THAT(run.err, Contains("actorhost: server 0: " + callback + " (job.lua:11) did not return within 0.3 s"));
+    CHECK_THAT(run.err, !Contains("interrupted"));
+  }
+}

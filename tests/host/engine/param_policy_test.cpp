@@ -132,6 +132,46 @@ TEST_CASE("a run ends when its seconds are over, and pushes that come later are 
   for (const auto& [id, worker] : sim.workers()) CHECK(worker.summary == sim.summary);
 }
 
+TEST_CASE("a wait of over 10 s is told once, with who waits and who is waited for") {
+  SimOptions options;
+  options.mean_compute = 0.1;
+  options.slow_server = 0;
+  options.run.push_place = "push (job.lua:8)";
+  const bool at_the_end = GENERATE(false, true);
+  if (at_the_end) options.rule = [] { return native_asp(); };
+  ParamSim sim(options);
+  use_counter(sim);
+  sim.schedule = [](const std::vector<NodeId>& ids) { return fetch_for(ids, kW); };
+  sim.extra_compute = [](NodeId id, uint64_t step) { return id == 1 && step == 2 ? 35.0 : 0; };
+  sim.stop = [](const StopContext& c) { return c.step >= 4 || c.updates >= 40; };
+  REQUIRE(sim.run());
+  check_ok(sim);
+  std::vector<std::string> told;
+  for (const std::string& line : sim.log_lines) {
+    if (line.find(" for over 10 s") != std::string::npos) told.push_back(line);
+  }
+  REQUIRE(told.size() == 1);
+  const std::string who =
+      at_the_end ? "the end of the run has waited for" : "workers 0, 2 have waited at the barrier for";
+  CHECK_THAT(told[0], Catch::Contains(who) && Catch::Contains(" over 10 s: worker 1 in step 3 for ") &&
+                          Catch::Contains(" s, in push (job.lua:8)"));
+}
+
+TEST_CASE("a worker that has not come to a run is named when others wait for it") {
+  SimOptions options;
+  options.mean_compute = 0.1;
+  options.stays_away = 2;
+  ParamSim sim(options);
+  use_counter(sim);
+  sim.at(30, [&] { sim.kill(2); });
+  REQUIRE(sim.run());
+  check_ok(sim);
+  const auto told = std::find_if(sim.log_lines.begin(), sim.log_lines.end(), [](const std::string& line) {
+    return line.find(" for over 10 s: worker 2 has not come to param.run") != std::string::npos;
+  });
+  CHECK(told != sim.log_lines.end());
+}
+
 TEST_CASE("a worker without an entry is parked, holds nobody back and is offered again") {
   for (const bool bsp : {true, false}) {
     CAPTURE(bsp);

@@ -59,6 +59,7 @@ void ParamSim::add_worker(NodeId id) {
       ParamWorker::Config{4, id, options_.shards, options_.whole, false, options_.filters.push}, *worker.client);
   net_.place(worker_address(id), id + 1);
   REQUIRE(net_.attach(worker_address(id), *worker.inbox).ok());
+  if (options_.stays_away == id) return;
   net_.at(clock_.now() + rng_.exponential(0.5), [this, id] {
     Worker& w = workers_.at(id);
     if (!w.alive) return;
@@ -202,7 +203,7 @@ void ParamSim::drive_worker(Worker& worker) {
     if (!worker.first_clock) worker.first_clock = task->step;
     auto results = std::make_shared<Entries>(work(worker, *task));
     const NodeId id = worker.id;
-    const double seconds = rng_.exponential(options_.mean_compute);
+    const double seconds = rng_.exponential(options_.mean_compute) + extra_compute(id, task->step);
     net_.at(clock_.now() + seconds, [this, id, results, seconds] {
       Worker& w = workers_.at(id);
       if (!w.alive) return;

@@ -30,12 +30,13 @@ struct SimOptions {
   uint64_t seed = 1;
   uint32_t shards = 1;
   uint32_t workers = 3;
-  uint32_t deaths = 0;       // at random times in the first `busy_seconds`
-  uint32_t joins = 0;        // likewise
-  double busy_seconds = 20;  // simulated
-  double mean_compute = 1;   // seconds of a step, exponential
-  double slow_server = 0.2;  // probability that an answer of the policy takes a while
-  bool whole = false;        // Lua pull
+  uint32_t deaths = 0;                    // at random times in the first `busy_seconds`
+  uint32_t joins = 0;                     // likewise
+  double busy_seconds = 20;               // simulated
+  double mean_compute = 1;                // seconds of a step, exponential
+  double slow_server = 0.2;               // probability that an answer of the policy takes a while
+  bool whole = false;                     // Lua pull
+  std::optional<NodeId> stays_away = {};  // never comes to the run
   UpdateRule update = UpdateRule::native({kernel::OptimiserKind::add});
   std::function<std::unique_ptr<BarrierRule>()> rule = [] { return native_bsp(); };
   CoordinatorConfig run;  // run, shards and members are filled in
@@ -70,6 +71,7 @@ class ParamSim {
   std::function<Entries(Worker&, const ParamWorker::Task&)> work;
   std::function<Entries(ParamSim&, const std::vector<PullEntry>&)> pull;
   std::function<void(ParamSim&)> after_event = [](ParamSim&) {};
+  std::function<double(NodeId, uint64_t step)> extra_compute = [](NodeId, uint64_t) { return 0; };  // seconds
   std::function<void(const LostNotice&)> on_lost = [](const LostNotice&) {};
 
   /// Sets a value on the shards before the run.
