@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "host/base/printable.hpp"
+
 namespace actorhost {
 
 namespace {
@@ -43,7 +45,7 @@ void Console::write_line(std::FILE* file, std::string_view line) {
 
 void Console::out(std::string_view line) { write_line(stdout, line); }
 
-void Console::err(std::string_view line) { write_line(stderr, line); }
+void Console::err(std::string_view line) { write_line(stderr, printable(line, Lines::kept)); }
 
 std::string Console::out_failure() {
   std::lock_guard lock(mutex_);

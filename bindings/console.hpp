@@ -13,6 +13,7 @@ namespace actorhost {
 class Console {
  public:
   void out(std::string_view line);
+  /// Errors and the log: control characters are shown, newlines kept.
   void err(std::string_view line);
   /// What has kept lines of `out` from standard output so far: "No space left on device". Empty when nothing has.
   std::string out_failure();

@@ -6,6 +6,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "host/base/printable.hpp"
+
 namespace actorhost {
 
 namespace {
@@ -62,6 +64,7 @@ void Log::write(LogLevel level, std::string_view who, std::string_view message) 
   line.reserve(who.size() + message.size() + 2);
   if (!who.empty()) line.append(who).append(": ");
   line.append(message);
+  line = printable(line);
   if (impl_->sink) {
     std::lock_guard lock(impl_->mutex);
     impl_->sink(level, line);

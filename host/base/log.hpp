@@ -29,7 +29,8 @@ class Log {
 
   bool enabled(LogLevel level) const noexcept { return level >= level_; }
   LogLevel level() const noexcept { return level_; }
-  /// `who` is what speaks: "rank 3", "server 0", "host 1", or empty.
+  /// `who` is what speaks: "rank 3", "server 0", "host 1", or empty. One line, whatever `message` holds: it may quote
+  /// what another host has sent.
   void write(LogLevel level, std::string_view who, std::string_view message);
   void flush();
 

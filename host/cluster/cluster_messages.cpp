@@ -51,9 +51,9 @@ Result<JoinMessage> JoinMessage::decode(std::string_view bytes) {
   Unpacker in(bytes);
   JoinMessage m;
   m.run_id = in.text();
-  m.job_name = in.text();
+  m.job_name = in.words();
   m.job_hash = in.get<uint64_t>();
-  m.host = in.text();
+  m.host = in.words();
   m.url = in.text();
   m.group = in.get<uint64_t>();
   m.group_size = in.get<uint32_t>();
@@ -78,7 +78,7 @@ Result<WelcomeMessage> WelcomeMessage::decode(std::string_view bytes) {
   WelcomeMessage m;
   m.process = in.get<ProcessId>();
   m.run_id = in.text();
-  m.job_name = in.text();
+  m.job_name = in.words();
   m.job_hash = in.get<uint64_t>();
   m.settings = get_settings(in);
   for (uint32_t left = in.count(4); left > 0; --left) m.args.emplace_back(in.text());
@@ -96,7 +96,7 @@ Result<EndMessage> EndMessage::decode(std::string_view bytes) {
   EndMessage m;
   m.code = get_code(in);
   m.ok = in.get<uint8_t>() != 0;
-  m.message = in.text();
+  m.message = in.words();
   m.origin = in.get<Address>();
   return finished(in, std::move(m), "end");
 }
@@ -110,8 +110,8 @@ std::string ActionEnter::encode() const {
 Result<ActionEnter> ActionEnter::decode(std::string_view bytes) {
   Unpacker in(bytes);
   ActionEnter m;
-  m.kind = in.text();
-  m.where = in.text();
+  m.kind = in.words();
+  m.where = in.words();
   return finished(in, std::move(m), "action");
 }
 
@@ -128,7 +128,7 @@ Result<ActionReply> ActionReply::decode(std::string_view bytes) {
   m.ok = in.get<uint8_t>() != 0;
   m.replayed = in.get<uint8_t>() != 0;
   m.code = get_code(in);
-  m.message = in.text();
+  m.message = in.words();
   return finished(in, std::move(m), "action reply");
 }
 
@@ -157,8 +157,8 @@ Result<ModuleReply> ModuleReply::decode(std::string_view bytes) {
   ModuleReply m;
   m.ok = in.get<uint8_t>() != 0;
   m.code = get_code(in);
-  m.chunk = in.text();
-  m.message = in.text();
+  m.chunk = in.words();
+  m.message = in.words();
   return finished(in, std::move(m), "module reply");
 }
 
@@ -173,7 +173,7 @@ void put_waiting(Packer& out, const LongWait& waiting) {
 LongWait get_waiting(Unpacker& in) {
   LongWait waiting;
   waiting.number = in.get<uint32_t>();
-  waiting.what = in.text();
+  waiting.what = in.words();
   waiting.absent.resize(in.count(sizeof(NodeId)));
   for (NodeId& id : waiting.absent) id = in.get<NodeId>();
   waiting.outside = in.get<uint8_t>() != 0;
@@ -214,8 +214,8 @@ Result<std::vector<Whereabouts>> Whereabouts::decode(std::string_view bytes) {
     w.actions = in.get<uint32_t>();
     w.ended = in.get<uint8_t>() != 0;
     w.in_action = in.get<uint8_t>() != 0;
-    w.kind = in.text();
-    w.where = in.text();
+    w.kind = in.words();
+    w.where = in.words();
     w.waiting = get_waiting(in);
     w.waiting.told = in.get<uint32_t>();
   }

@@ -76,7 +76,7 @@ Result<LockAsk> LockAsk::read(const Frame& frame) {
   Unpacker in(frame.meta.view());
   LockAsk ask;
   ask.epoch = in.get<uint64_t>();
-  ask.where = in.text();
+  ask.where = in.words();
   ask.keys.resize(in.count(4));
   for (std::string& key : ask.keys) key = in.text();
   ask.parts.resize(in.count(16));
@@ -156,7 +156,7 @@ Result<std::vector<LockTable::Blocker>> read_withdrawn(const Frame& frame) {
   for (LockTable::Blocker& blocker : blockers) {
     blocker.node = in.get<Address>();
     blocker.holds = in.get<uint8_t>() != 0;
-    blocker.where = in.text();
+    blocker.where = in.words();
   }
   if (!in.done()) return malformed("withdrawn");
   return blockers;
@@ -171,7 +171,7 @@ Frame refused_frame(const LockTable::Request& to, const Error& error) {
 Error read_refused(const Frame& frame) {
   Unpacker in(frame.meta.view());
   const auto code = in.get<uint8_t>();
-  std::string message(in.text());
+  std::string message = in.words();
   if (!in.done() || code > static_cast<uint8_t>(Code::internal)) return malformed("refused");
   return {static_cast<Code>(code), std::move(message)};
 }

@@ -327,7 +327,7 @@ Frame make_failed(Address dst, uint32_t tag, const Error& error) {
 Error read_failed(const Frame& frame) {
   Unpacker in(frame.meta.view());
   const auto code = in.get<uint8_t>();
-  std::string message(in.text());
+  std::string message = in.words();
   if (!in.done() || code > static_cast<uint8_t>(Code::internal)) return malformed(frame, "not an error");
   return {static_cast<Code>(code), std::move(message)};
 }
@@ -402,7 +402,7 @@ Result<Stop> read_stop(const Frame& frame) {
   stop.summary.steps = in.get<uint64_t>();
   stop.summary.updates = in.get<uint64_t>();
   stop.summary.seconds = in.get<double>();
-  stop.summary.reason = in.text();
+  stop.summary.reason = in.words();
   stop.summary.dropped = in.get<uint64_t>();
   stop.summary.lost = in.get<uint64_t>();
   stop.summary.non_finite = in.get<uint64_t>();
@@ -416,7 +416,7 @@ Result<Reject> read_reject(const Frame& frame) {
   Reject reject;
   reject.run = in.get<RunId>();
   reject.step = in.get<uint64_t>();
-  reject.message = in.text();
+  reject.message = in.words();
   return finish(frame, in, std::move(reject));
 }
 
@@ -452,7 +452,7 @@ Result<ShardReport> read_report(const Frame& frame) {
   ShardReport r;
   r.worker = in.get<NodeId>();
   r.step = in.get<uint64_t>();
-  r.message = in.text();
+  r.message = in.words();
   return finish(frame, in, std::move(r));
 }
 

@@ -127,7 +127,7 @@ Frame PlanBegin::frame(uint32_t action) const {
 Result<PlanBegin> PlanBegin::read(const Frame& frame) {
   Unpacker in(frame.meta.view());
   PlanBegin begin;
-  begin.where = in.text();
+  begin.where = in.words();
   auto plan = Plan::decode(frame.body.view());
   if (!plan) return plan.error();
   begin.plan = std::move(*plan);
@@ -177,7 +177,7 @@ Result<TaskFailed> TaskFailed::read(const Frame& frame) {
   TaskFailed failed;
   failed.task = get_task(in);
   failed.error.code = get_code(in);
-  failed.error.message = in.text();
+  failed.error.message = in.words();
   failed.lost.resize(in.count(3 * sizeof(uint32_t)));
   for (LostInput& input : failed.lost) {
     input.stage = in.get<StageId>();
@@ -254,7 +254,7 @@ Result<ActionOver> ActionOver::read(const Frame& frame) {
   ActionOver over;
   over.ok = in.get<uint8_t>() != 0;
   over.code = get_code(in);
-  over.message = in.text();
+  over.message = in.words();
   Unpacker body(frame.body.view());
   over.places = get_list(body);
   over.seconds = body.get<double>();
@@ -336,7 +336,7 @@ Result<BlocksMissing> BlocksMissing::read(const Frame& frame) {
   Unpacker in(frame.meta.view());
   BlocksMissing missing;
   missing.output = get_output(in);
-  missing.why = in.text();
+  missing.why = in.words();
   return finish(frame, in, std::move(missing));
 }
 

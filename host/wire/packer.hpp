@@ -9,6 +9,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "host/base/printable.hpp"
+
 namespace actorhost {
 
 class Packer {
@@ -50,6 +52,8 @@ class Unpacker {
     if (!take(size)) return {};
     return {taken_, size};
   }
+  /// A text for people to read, whatever the other end has put into it: one line, without control characters.
+  std::string words() { return printable(text()); }
   /// A count of items that take at least `item_bytes` each; fails when the rest cannot hold them.
   uint32_t count(size_t item_bytes) {
     const auto n = get<uint32_t>();

@@ -78,7 +78,7 @@ Result<RoundReady> RoundReady::decode(std::string_view meta) {
   for (uint32_t i = 0; i < count; ++i) {
     const auto node = in.get<NodeId>();
     const bool copied = in.get<uint8_t>() != 0;
-    out.answers.push_back({node, copied, std::string(in.text())});
+    out.answers.push_back({node, copied, in.words()});
   }
   if (!in.done()) return malformed("answer");
   return out;
@@ -156,7 +156,7 @@ Result<RoundVerdict> RoundVerdict::decode(std::string_view meta) {
   out.round = in.get<uint32_t>();
   out.outcome = in.get<Outcome>();
   out.why = in.get<RoundWhy>();
-  out.message = in.text();
+  out.message = in.words();
   if (!in.done() || !within(out.outcome, Outcome::failed) || !within(out.why, RoundWhy::abort)) {
     return malformed("verdict");
   }

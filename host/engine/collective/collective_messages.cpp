@@ -52,7 +52,7 @@ Result<Announce> Announce::decode(std::string_view meta) {
   out.bytes = in.get<uint64_t>();
   out.about = in.text();
   out.signature = in.text();
-  out.where = in.text();
+  out.where = in.words();
   out.stale = in.text();
   out.joined = in.get<NodeId>();
   if (!in.done()) return malformed("announcement");
@@ -161,7 +161,7 @@ Failure Failure::decode(std::string_view meta) {
   Failure out;
   out.epoch = in.get<uint64_t>();
   const auto code = in.get<Code>();
-  out.error = {code > Code::internal ? Code::internal : code, std::string(in.text())};
+  out.error = {code > Code::internal ? Code::internal : code, in.words()};
   out.joined = in.get<NodeId>();
   if (!in.done()) return {0, malformed("verdict")};
   return out;

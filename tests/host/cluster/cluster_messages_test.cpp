@@ -178,3 +178,12 @@ TEST_CASE("make_frame fills in what it is given") {
   CHECK(frame.meta.view() == "meta");
   CHECK(frame.body.view() == "body");
 }
+
+TEST_CASE("what another host says of itself and of errors comes as one line without control characters") {
+  JoinMessage join = sample_join();
+  join.host = "alpha\x1b[2J:1\n[12:00:00.000 info] all is well";
+  CHECK(JoinMessage::decode(join.encode())->host == "alpha\\x1b[2J:1\\n[12:00:00.000 info] all is well");
+  CHECK(EndMessage::decode(EndMessage{Code::script, false, "rank 1: \r\x1b]0;x\a", 1}.encode())->message ==
+        "rank 1: \\x0d\\x1b]0;x\\x07");
+  CHECK(ActionEnter::decode(ActionEnter{"param.run", "job\n.lua:1"}.encode())->where == "job\\n.lua:1");
+}

@@ -1,0 +1,19 @@
+#pragma once
+// Text that came from somewhere else, made fit for a terminal and a log: what would move a cursor, change a title or
+// begin a line of its own is shown instead. Any thread.
+
+#include <string>
+#include <string_view>
+
+namespace actorhost {
+
+enum class Lines {
+  escaped,  // one line: a newline becomes "\n"
+  kept,     // newlines and tabs stay, as in a traceback
+};
+
+/// `text` with its control characters (ASCII's and Unicode's), and bytes that are no UTF-8, written as "\x1b". Other
+/// text, backslashes included, stays as it is: this is for reading, not for reading back.
+std::string printable(std::string_view text, Lines lines = Lines::escaped);
+
+}  // namespace actorhost
