@@ -1,10 +1,14 @@
 #include "bindings/isolate.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "bindings/child_process.hpp"
 
@@ -14,25 +18,48 @@ namespace {
 
 constexpr const char* kVariable = "ACTORHOST_CHILD";
 
-}  // namespace
-
-std::string ChildPlace::encode() const {
-  return nlohmann::json{{"url", url},     {"group", std::to_string(group)}, {"size", size},
-                        {"index", index}, {"node_rank", node_rank},         {"token", token}}
+std::string encode(const ChildPlace& place, int token_pipe) {
+  return nlohmann::json{{"url", place.url},     {"group", std::to_string(place.group)}, {"size", place.size},
+                        {"index", place.index}, {"node_rank", place.node_rank},         {"token_pipe", token_pipe}}
       .dump();
 }
 
-Result<ChildPlace> ChildPlace::decode(const std::string& text) {
+/// The end of a pipe to read `token` from, which is all written; a program that is started keeps it open.
+Result<int> pipe_with(const std::string& token) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return Error{Code::io, std::string("no pipe: ") + std::strerror(errno)};
+  const bool written = write(ends[1], token.data(), token.size()) == static_cast<ssize_t>(token.size());
+  ::close(ends[1]);
+  const int kept = written ? dup(ends[0]) : -1;  // without close-on-exec
+  ::close(ends[0]);
+  if (kept < 0) return Error{Code::io, std::string("no pipe for a token of this length: ") + std::strerror(errno)};
+  return kept;
+}
+
+/// What the other process has written; closes the pipe.
+std::string read_and_close(int pipe) {
+  std::string text;
+  char bytes[512];
+  for (ssize_t got = 0; (got = read(pipe, bytes, sizeof bytes)) > 0;) text.append(bytes, static_cast<size_t>(got));
+  ::close(pipe);
+  return text;
+}
+
+Result<ChildPlace> decode(const std::string& text) {
   try {
     const auto json = nlohmann::json::parse(text);
-    return ChildPlace{json.at("url"),       std::stoull(json.at("group").get<std::string>()),
-                      json.at("size"),      json.at("index"),
-                      json.at("node_rank"), json.at("token")};
+    ChildPlace place{json.at("url"),       std::stoull(json.at("group").get<std::string>()),
+                     json.at("size"),      json.at("index"),
+                     json.at("node_rank"), {}};
+    place.token = read_and_close(json.at("token_pipe"));
+    return place;
   } catch (const std::exception& e) {
     return Error{Code::bad_argument,
                  std::string(kVariable) + " is set by actorhost itself; here it is malformed: " + e.what()};
   }
 }
+
+}  // namespace
 
 Result<std::optional<ChildPlace>> ChildPlace::take_from_environment() {
   const char* text = std::getenv(kVariable);
@@ -51,7 +78,10 @@ ChildSupervisor::~ChildSupervisor() {
 }
 
 Status ChildSupervisor::spawn(const std::vector<std::string>& args, const ChildPlace& place) {
-  auto pid = start_child(args, kVariable, place.encode(), Interrupt::kept);
+  const auto token = pipe_with(place.token);
+  if (!token) return token.error();
+  auto pid = start_child(args, kVariable, encode(place, *token), Interrupt::kept);
+  ::close(*token);
   if (!pid) return pid.error();
   children_.push_back({*pid, std::nullopt});
   return {};

@@ -1,6 +1,7 @@
 #pragma once
 // Local nodes as processes (`--isolate`): a host starts one child of the same program for each node; a child learns its
-// place from one environment variable. Children die with their parent. Used from the main thread.
+// place from one environment variable and the token from a pipe, since others may read the environment of a process.
+// Children die with their parent. Used from the main thread.
 
 #include <cstdint>
 #include <optional>
@@ -21,9 +22,8 @@ struct ChildPlace {
   int32_t node_rank = -1;
   std::string token;
 
-  std::string encode() const;
-  static Result<ChildPlace> decode(const std::string& text);
-  /// From ACTORHOST_CHILD, which is removed from the environment; nothing when this process is no child.
+  /// From ACTORHOST_CHILD, which is removed from the environment, and the pipe that it names; nothing when this process
+  /// is no child.
   static Result<std::optional<ChildPlace>> take_from_environment();
 };
 
