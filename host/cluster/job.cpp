@@ -41,6 +41,11 @@ bool stays_below(const std::string& name) {
          std::find(path.begin(), path.end(), fs::path("..")) == path.end();
 }
 
+bool is_hidden(const fs::path& path) {
+  return std::any_of(path.begin(), path.end(),
+                     [](const fs::path& part) { return part.string().starts_with('.') && part != "."; });
+}
+
 }  // namespace
 
 uint64_t source_hash(std::string_view text) {
@@ -63,7 +68,35 @@ void JobSource::receive(std::string name, std::string text) {
 }
 
 Result<SourceText> JobSource::find_here(const std::string& name) const {
-  if (name.ends_with(".lua")) return find_file(name);
+  const auto place = place_of(name);
+  if (!place) return place.error();
+  auto text = read_text(place->path);
+  if (!text) return text.error();
+  return SourceText{std::move(*text), place->chunk};
+}
+
+Result<SourceText> JobSource::find_to_send(const std::string& name) const {
+  const auto place = place_of(name);
+  if (!place) return place.error();
+  if (name != barrier_file_) {
+    std::error_code error;
+    const fs::path file = fs::canonical(place->path, error);
+    const fs::path below = file.lexically_relative(fs::canonical(folder_, error));
+    if (error) return find_here(name);  // which says why it cannot be read
+    if (below.empty() || *below.begin() == "..") {
+      return Error{
+          Code::refused,
+          "'" + name + "' is a link to outside of the script's folder, so it is not sent; copy the file there"};
+    }
+    if (is_hidden(place->chunk) || is_hidden(below)) {
+      return Error{Code::refused, "'" + name + "' is a hidden file, so it is not sent"};
+    }
+  }
+  return find_here(name);
+}
+
+Result<JobSource::Place> JobSource::place_of(const std::string& name) const {
+  if (name.ends_with(".lua")) return place_of_file(name);
   if (!is_module_name(name)) return Error{Code::bad_argument, "'" + name + "' is not a module name"};
   if (folder_.empty()) return Error{Code::bad_argument, "module '" + name + "' is not on this machine"};
   std::string relative = name;
@@ -72,26 +105,20 @@ Result<SourceText> JobSource::find_here(const std::string& name) const {
   for (const std::string& candidate : {relative + ".lua", relative + "/init.lua"}) {
     const fs::path path = fs::path(folder_) / candidate;
     std::error_code error;
-    if (fs::exists(path, error)) {
-      auto text = read_text(path);
-      if (!text) return text.error();
-      return SourceText{std::move(*text), candidate};
-    }
+    if (fs::exists(path, error)) return Place{path.string(), candidate};
     tried += "\n\tno file '" + path.string() + "'";
   }
   return Error{Code::bad_argument, "module '" + name + "' not found:" + tried};
 }
 
-Result<SourceText> JobSource::find_file(const std::string& name) const {
+Result<JobSource::Place> JobSource::place_of_file(const std::string& name) const {
   fs::path path(name);
   if (name != barrier_file_) {
     if (!stays_below(name)) return Error{Code::bad_argument, "'" + name + "' is not below the script's folder"};
     if (folder_.empty()) return Error{Code::bad_argument, "file '" + name + "' is not on this machine"};
     path = fs::path(folder_) / path;
   }
-  auto text = read_text(path);
-  if (!text) return text.error();
-  return SourceText{std::move(*text), stays_below(name) ? name : path.filename().string()};
+  return Place{path.string(), stays_below(name) ? name : path.filename().string()};
 }
 
 }  // namespace actorhost

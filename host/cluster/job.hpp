@@ -41,12 +41,21 @@ class JobSource {
   /// The file of `--barrier`, which may lie anywhere; other files come from beside the script only.
   void set_barrier_file(std::string path) { barrier_file_ = std::move(path); }
 
+  /// The same for another host, to which it is sent: nothing that a link leads to from below the script's folder to
+  /// outside of it, and no hidden file. The script and the `--barrier` file, which the user has named, may be links.
+  Result<SourceText> find_to_send(const std::string& name) const;
+
   /// A module or file of this machine: "a.b" is a/b.lua or a/b/init.lua beside the script; a name that ends in .lua is
   /// the `--barrier` file as given, or a file below the script's folder. Code::bad_argument with what was tried.
   Result<SourceText> find_here(const std::string& name) const;
 
  private:
-  Result<SourceText> find_file(const std::string& name) const;
+  struct Place {
+    std::string path;
+    std::string chunk;
+  };
+  Result<Place> place_of(const std::string& name) const;
+  Result<Place> place_of_file(const std::string& name) const;
 
   std::string name_;
   std::string text_;

@@ -131,6 +131,46 @@ TEST_CASE("nothing outside the script's folder can be had") {
   CHECK_FALSE(job.find_here("key.pem").ok());
 }
 
+TEST_CASE("nothing is sent that a link leads to from outside, and no hidden file; both serve this machine") {
+  const Folder folder;
+  const std::string secret = folder.write("secret.lua", "secret");
+  folder.write("elsewhere/m.lua", "elsewhere");
+  JobSource job;
+  REQUIRE(job.open(folder.write("job/job.lua", "")).ok());
+  folder.write("job/rules.lua", "rules");
+  folder.write("job/.hidden.lua", "hidden");
+  folder.write("job/.git/x.lua", "hidden");
+  fs::create_symlink(secret, folder.at("job/linked.lua"));
+  fs::create_symlink(folder.at("elsewhere"), folder.at("job/lib"));
+  fs::create_symlink(folder.at("job/rules.lua"), folder.at("job/inside.lua"));
+  fs::create_symlink(folder.at("job/.hidden.lua"), folder.at("job/seen.lua"));
+  for (const char* name : {"linked", "linked.lua", "lib.m", "lib/m.lua"}) {
+    INFO(name);
+    CHECK(job.find_here(name).ok());
+    CHECK_THAT(error_of(job.find_to_send(name)), Contains("is a link to outside of the script's folder"));
+  }
+  for (const char* name : {".hidden.lua", ".git/x.lua", "seen.lua"}) {
+    INFO(name);
+    CHECK(job.find_here(name).ok());
+    CHECK_THAT(error_of(job.find_to_send(name)), Contains("is a hidden file"));
+  }
+  CHECK(job.find_to_send("rules")->text == "rules");
+  CHECK(job.find_to_send("inside")->chunk == "inside.lua");
+  CHECK_THAT(error_of(job.find_to_send("gone.lua")), Contains("No such file"));
+  job.set_barrier_file(folder.at("job/linked.lua"));
+  CHECK(job.find_to_send(folder.at("job/linked.lua"))->text == "secret");
+}
+
+TEST_CASE("a script that is a link brings what lies beside the link") {
+  const Folder folder;
+  fs::create_directories(folder.at("job"));
+  fs::create_symlink(folder.write("real/job.lua", "linked"), folder.at("job/job.lua"));
+  folder.write("job/m.lua", "beside");
+  JobSource job;
+  REQUIRE(job.open(folder.at("job/job.lua")).ok());
+  CHECK(job.find_to_send("m")->text == "beside");
+}
+
 TEST_CASE("the barrier file may lie anywhere, but only as it was given") {
   const Folder folder;
   const std::string rules = folder.write("elsewhere/rules.lua", "rule");
