@@ -12,7 +12,9 @@ namespace actorhost {
 struct DetectorTimes {
   double heartbeat = 0.5;  // a process says something at least this often
   double suspect = 1.25;   // silence that makes it suspected
-  double dead = 2.5;       // silence that makes it dead
+  // Silence that makes it dead. A partition of 2.5 s has to be survived, and makes a silence of up to 3.7 s: a tick
+  // before it begins, and after it TCP sends again only when its back-off, which doubles from 0.2 s, is over.
+  double dead = 4;
 };
 
 class FailureDetector {

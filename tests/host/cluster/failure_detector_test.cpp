@@ -97,3 +97,22 @@ TEST_CASE("a process that was forgotten, or never known, is not judged") {
   CHECK(silent(detector.check(1000)));
   CHECK_FALSE(detector.suspected(2));
 }
+
+TEST_CASE("a partition of 2.4 s loses nobody, although TCP sends again only when its back-off is over") {
+  constexpr double kTick = 0.25;  // between heartbeats, and between looks
+  constexpr double kFirst = 0.2;  // TCP's least time-out; a tail loss probe may come before it, after the same time
+  for (const double probe : {0.0, kFirst}) {
+    for (double start = 10; start < 10 + kTick; start += 0.01) {
+      FailureDetector detector;
+      detector.watch(1, 10);
+      const double lost = start == 10 ? 10 : 10 + kTick;  // the first heartbeat that the partition swallows
+      double after = kFirst;
+      double again = lost + probe + after;
+      while (again < start + 2.4) again += after *= 2;
+      INFO("a partition from " << start << " on, heard again at " << again);
+      for (double now = 10 + kTick; now < again; now += kTick) CHECK(detector.check(now).dead.empty());
+      detector.heard(1, again);
+      CHECK(detector.check(again).dead.empty());
+    }
+  }
+}
