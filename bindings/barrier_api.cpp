@@ -250,7 +250,7 @@ Status LuaRule::answer(size_t count) {
   if (status.ok()) return status;
   std::string_view what = status.error().message;
   // Who it is stands before the whole message, once it is raised.
-  if (const std::string who = vm_.config().who + ": "; what.starts_with(who)) what.remove_prefix(who.size());
+  if (const std::string who = vm_.config().who() + ": "; what.starts_with(who)) what.remove_prefix(who.size());
   return Error{status.error().code, label() + ": " + std::string(what)};
 }
 

@@ -104,9 +104,11 @@ ClusterConfig head_config(ClusterConfig config, const std::string& url) {
   return config;
 }
 
-ClusterConfig member_config(ClusterConfig config, const Endpoint& endpoint, const std::optional<ChildPlace>& child) {
+ClusterConfig member_config(ClusterConfig config, const Endpoint& endpoint, const std::vector<uint16_t>& other_ports,
+                            const std::optional<ChildPlace>& child) {
   config.place = ClusterConfig::Place::member;
   config.url = endpoint_url(endpoint);
+  for (const uint16_t port : other_ports) config.other_urls.push_back(endpoint_url(at_port(endpoint, port)));
   if (child) {
     config.self.group = child->group;
     config.self.group_size = child->size;

@@ -61,6 +61,7 @@ class HostRuntime final : private ClusterEvents {
   void share_cores(uint32_t cores);
   uint64_t memory_share() const;
   Status join_cluster();
+  Status listen(const ClusterConfig& base, bool must_listen);
   Status load_checkpoint();
   Status open_trace();
   Status open_cluster(ClusterConfig config);

@@ -136,7 +136,9 @@ uint64_t HostRuntime::memory_share() const {
 }
 
 Status HostRuntime::join_cluster() {
-  if (!child_) log_->info("", "placement: " + describe(placement_));
+  // One line a run where a launcher shows all its tasks' lines.
+  const bool told = child_ || (placement_.launched && placement_.node_rank != 0U);
+  log_->write(told ? LogLevel::debug : LogLevel::info, "", "placement: " + describe(placement_));
   if (!child_ && !endpoint_ && options_.isolate) {
     auto path = private_socket_path();
     if (!path) return path.error();
@@ -148,7 +150,7 @@ Status HostRuntime::join_cluster() {
     token_ = std::to_string(random_number()) + std::to_string(random_number());
   }
   const ClusterConfig base = base_config(options_, placement_, job_, token_, local_nodes_);
-  if (child_) return open_cluster(member_config(base, *endpoint_, child_));
+  if (child_) return open_cluster(member_config(base, *endpoint_, placement_.other_ports, child_));
   if (!endpoint_) return open_cluster(head_config(base, ""));
   auto own = is_own_address(*endpoint_);
   if (!own) return own.error();
@@ -158,23 +160,34 @@ Status HostRuntime::join_cluster() {
   if (may_listen) {
     AH_TRY(may_listen_at(*endpoint_, options_));
     if (options_.isolate) AH_TRY(may_join_at(*endpoint_, options_));  // its children do
-    const ClusterConfig head = head_config(base, endpoint_url(*endpoint_));
-    listened = open_cluster(head);
-    // Of two that begin to listen in the same instant the kernel may refuse both: they try again at different times.
-    if (!listened && listened.error().code == Code::io && !must_listen) {
-      std::this_thread::sleep_for(std::chrono::microseconds(1000 + random_number() % 10'000));
-      listened = open_cluster(head);
-    }
+    listened = listen(base, must_listen);
     if (listened || must_listen || listened.error().code != Code::io) return listened;
   }
   AH_TRY(may_join_at(*endpoint_, options_));
   if (options_.isolate) return spawn_children(endpoint_url(*endpoint_), base.self.group, 0, local_nodes_);
-  Status joined = open_cluster(member_config(base, *endpoint_, std::nullopt));
+  Status joined = open_cluster(member_config(base, *endpoint_, placement_.other_ports, std::nullopt));
   if (joined) return joined;
   Error error = with_hint(std::move(joined).error(), *endpoint_);
   if (listened.ok() || error.message.find("does not answer") == std::string::npos) return error;
   error.message += " (this host tried to join because it cannot listen there: " + listened.error().message + ")";
   return error;
+}
+
+/// As the rendezvous host, at the first of the run's ports that is nobody's.
+Status HostRuntime::listen(const ClusterConfig& base, bool must_listen) {
+  const std::string first = endpoint_url(*endpoint_);
+  Status listened = open_cluster(head_config(base, first));
+  const auto taken = [&] { return !listened && listened.error().code == Code::io && !cluster_; };
+  for (const uint16_t port : placement_.other_ports) {
+    if (!taken()) return listened;
+    log_->info("", listened.error().message + ", so the rendezvous is at port " + std::to_string(port));
+    endpoint_->port = port;
+    listened = open_cluster(head_config(base, endpoint_url(*endpoint_)));
+  }
+  if (must_listen || !taken()) return listened;
+  // Of two that begin to listen in the same instant the kernel may refuse both: they try again at different times.
+  std::this_thread::sleep_for(std::chrono::microseconds(1000 + random_number() % 10'000));
+  return open_cluster(head_config(base, first));
 }
 
 Status HostRuntime::open_cluster(ClusterConfig config) {

@@ -1,5 +1,7 @@
 #include "bindings/node_thread.hpp"
 
+#include <system_error>
+
 #include <lua.hpp>
 
 #include "bindings/lua_average.hpp"
@@ -67,7 +69,13 @@ std::unique_ptr<CallWatchdog> NodeThread::make_watchdog() {
 }
 
 void NodeThread::start() {
-  thread_ = std::thread([this] { run(); });
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    fail({Code::io,
+          node_.name() + ": this machine has no thread left for it (" + error.what() + "); choose a smaller -n"});
+    done_.store(true, std::memory_order_release);
+  }
 }
 
 void NodeThread::join() {
@@ -97,7 +105,7 @@ void NodeThread::print(std::string_view line) {
 
 Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
   VmConfig config;
-  config.who = node_.name();
+  config.who = [this] { return node_.name(); };
   config.print = [this](std::string_view line) { print(line); };
   config.log = &shared_.log;
   config.clock = &shared_.clock;
@@ -126,7 +134,10 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
 void NodeThread::fail(const Error& error) {
   if (error.code == Code::interrupted || error.code == Code::aborted) return;
   traceback_ = error.message;
-  EndMessage end{error.code, false, first_line(error.message), {}};
+  const std::string machine = node_.membership().machine_of(node_.address());
+  const std::string who = node_.name() + ": ";
+  if (!machine.empty() && traceback_.starts_with(who)) traceback_.insert(who.size() - 2, " on " + machine);
+  EndMessage end{error.code, false, first_line(traceback_), {}};
   end.origin = node_.address();
   shared_.cluster.report_error(node_.address(), end);
 }

@@ -31,6 +31,7 @@ class NodeThread {
   NodeThread(Shared shared, Address address);
   ~NodeThread();
 
+  /// Ends the run where the machine has no thread for it.
   void start();
   /// Asks the script to stop at its next engine call or hook.
   void request_stop();

@@ -148,7 +148,7 @@ Status Vm::run(std::string_view source, const std::string& chunk_name) {
   AH_TRY(load(source, chunk_name));
   if (lua_checkstack(state_, static_cast<int>(config_.args.size()) + 8) == 0) {
     lua_pop(state_, 1);
-    return Error{Code::bad_argument, config_.who + ": too many script arguments"};
+    return Error{Code::bad_argument, config_.who() + ": too many script arguments"};
   }
   for (const std::string& arg : config_.args) lua_pushlstring(state_, arg.data(), arg.size());
   return call(static_cast<int>(config_.args.size()), 0);
@@ -159,7 +159,7 @@ Status Vm::call(lua_State* L, int arguments, int results) {
   if (stop_requested()) {
     interrupted_ = true;
     lua_settop(L, lua_gettop(L) - arguments - 1);
-    return Error{Code::interrupted, config_.who + ": " + kInterrupted};
+    return Error{Code::interrupted, config_.who() + ": " + kInterrupted};
   }
   const int base = lua_gettop(L) - arguments;
   lua_rawgeti(L, LUA_REGISTRYINDEX, handler_ref_);
@@ -183,9 +183,8 @@ Error Vm::failure(lua_State* L, int status) {
     code = noted_->code;
   }
   if (depth_ <= 1) noted_.reset();
-  if (!config_.who.empty() && message.compare(0, config_.who.size() + 2, config_.who + ": ") != 0) {
-    message = config_.who + ": " + message;
-  }
+  const std::string who = config_.who();
+  if (!who.empty() && !message.starts_with(who + ": ")) message = who + ": " + message;
   return {code, std::move(message)};
 }
 

@@ -55,7 +55,8 @@ class ModuleSource {
 };
 
 struct VmConfig {
-  std::string who;                              // "rank 3"; stands before every error message and log line
+  // "rank 3", as it is now; stands before every error message and log line. Called on the VM's thread.
+  std::function<std::string()> who = [] { return std::string(); };
   std::function<void(std::string_view)> print;  // one finished line without newline; empty: standard output
   Log* log = nullptr;                           // empty: actor.log is silent
   const Clock* clock = nullptr;                 // empty: a SteadyClock

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace actorhost {
 
 namespace {
 
 constexpr double kRedial = 0.1;  // seconds between tries to reach another process
+constexpr double kQuiet = 1;     // seconds of such tries before they are told
 
 /// Bounded, since a condition variable's clock would overflow.
 std::chrono::duration<double> seconds(double value) {
@@ -76,24 +78,26 @@ Status Cluster::open_member() {
     config_.self.url = *bound;
   }
   const double deadline = clock_.now() + config_.start_timeout;
-  AH_TRY(dial_head(deadline));
-  thread_ = std::thread([this] { serve(); });
-  std::unique_lock lock(mutex_);
-  const auto ready = [&] { return welcomed_ || end_.has_value() || quit_; };
-  if (!changed_.wait_for(lock, seconds(deadline - clock_.now()), ready)) {
-    return Error{Code::timeout, "the rendezvous host at " + config_.url + " has not answered within " +
-                                    whole_seconds(config_.start_timeout) + " (--start-timeout)"};
+  std::vector<std::string> urls = {config_.url};
+  urls.insert(urls.end(), config_.other_urls.begin(), config_.other_urls.end());
+  for (size_t at = 0;; ++at) {
+    AH_TRY(dial_head(urls, at, deadline));
+    const Status welcomed = await_welcome(deadline);
+    if (welcomed) break;
+    const Code code = welcomed.error().code;
+    if (code != Code::mismatch && code != Code::peer_lost) return welcomed;
+    if (urls.size() == 1) return Error{code == Code::mismatch ? Code::refused : code, welcomed.error().message};
+    log_.debug("cluster", "trying the run's next port: " + welcomed.error().message);
+    stream_->forget(0);
   }
-  if (welcomed_ && membership_->epoch() > 0) return {};
-  if (end_ && end_->ok) return Error{Code::refused, "the run at " + config_.url + " is over"};
-  if (end_) return Error{end_->code, end_->message};
-  if (!welcomed_) return Error{Code::interrupted, "interrupted"};
+  detector_.watch(0, clock_.now());
+  thread_ = std::thread([this] { serve(); });
   return {};
 }
 
-Status Cluster::dial_head(double deadline) {
-  detector_.watch(0, clock_.now());
-  auto link = dial_until(0, config_.url, deadline);
+/// To the one of `urls` where somebody is who knows the token, from `at` on, which is then its place.
+Status Cluster::dial_head(const std::vector<std::string>& urls, size_t& at, double deadline) {
+  auto link = dial_until(0, urls, at, deadline);
   if (!link) {
     const Code code = link.error().code;
     if (code != Code::unreachable && code != Code::timeout) return link.error();
@@ -101,29 +105,61 @@ Status Cluster::dial_head(double deadline) {
                                         whole_seconds(config_.start_timeout) +
                                         " (--start-timeout): " + link.error().message};
   }
-  return stream_->send_on(*link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, config_.self.encode()));
+  config_.url = urls[at % urls.size()];
+  // Where that fails the link is down, which `await_welcome` is told.
+  (void)stream_->send_on(*link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, config_.self.encode()));
+  return {};
 }
 
-/// Tries again until `deadline` while nobody answers. On the calling thread.
-Result<LinkId> Cluster::dial_until(ProcessId process, const std::string& url, double deadline) {
+/// Code::mismatch: what is there is another run; Code::peer_lost: it went without an answer.
+Status Cluster::await_welcome(double deadline) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [&] { return welcomed_ || turned_away_ || end_.has_value() || quit_; };
+  if (!changed_.wait_for(lock, seconds(deadline - clock_.now()), ready)) {
+    return Error{Code::timeout, "the rendezvous host at " + config_.url + " has not answered within " +
+                                    whole_seconds(config_.start_timeout) + " (--start-timeout)"};
+  }
+  if (end_) return Error{end_->code, end_->message};
+  if (welcomed_) return {};
+  if (!turned_away_) return Error{Code::interrupted, "interrupted"};
+  const Error error = *std::exchange(turned_away_, std::nullopt);
+  const char* what = error.code == Code::peer_lost  ? "lost"
+                     : error.code == Code::bad_data ? "cannot understand"
+                                                    : "refused by";
+  return Error{error.code, std::string(what) + " the rendezvous host at " + config_.url + ": " + error.message};
+}
+
+/// Tries one after the other, again and again until `deadline`, while nobody answers. Where there are several, what
+/// answers wrongly may be somebody else's. On the calling thread.
+Result<LinkId> Cluster::dial_until(ProcessId process, const std::vector<std::string>& urls, size_t& at,
+                                   double deadline) {
   {
     std::lock_guard lock(mutex_);
     diallers_[std::this_thread::get_id()] = process;
   }
-  Result<LinkId> link = Error{Code::timeout, "no time to dial " + url};
+  std::optional<Error> refusal;
+  const double tell = clock_.now() + kQuiet;
   bool told = false;
-  for (;;) {
-    link = stream_->dial(url, std::clamp(deadline - clock_.now(), 0.05, 5.0));
-    const bool again = !link && (link.error().code == Code::unreachable || link.error().code == Code::timeout);
-    if (again && !told) log_.info("cluster", "trying again until there is a link: " + link.error().message);
-    told = told || again;
+  for (;; ++at) {
+    const std::string& url = urls[at % urls.size()];
+    Result<LinkId> link = stream_->dial(url, std::clamp(deadline - clock_.now(), 0.05, 5.0));
+    const bool strange = !link && link.error().code == Code::refused && urls.size() > 1;
+    if (strange) refusal = link.error();
+    const bool again =
+        strange || (!link && (link.error().code == Code::unreachable || link.error().code == Code::timeout));
+    if (again && !told && clock_.now() >= tell) {
+      log_.info("cluster", "trying again until there is a link: " + link.error().message);
+      told = true;
+    }
+    const double pause = (at + 1) % urls.size() == 0 ? kRedial : 0;
     std::unique_lock lock(mutex_);
     const auto over = [&] { return end_.has_value() || quit_; };
-    if (again && clock_.now() + kRedial < deadline && !changed_.wait_for(lock, seconds(kRedial), over)) continue;
+    if (again && clock_.now() + pause < deadline && !changed_.wait_for(lock, seconds(pause), over)) continue;
     diallers_.erase(std::this_thread::get_id());
-    if (!link && end_) return Error{end_->code, end_->message};
-    if (!link && quit_) return Error{Code::interrupted, "interrupted"};
-    return link;
+    if (link) return link;
+    if (end_) return Error{end_->code, end_->message};
+    if (quit_) return Error{Code::interrupted, "interrupted"};
+    return refusal.value_or(link.error());
   }
 }
 
@@ -243,25 +279,56 @@ void Cluster::assign_peer(LinkId link, ProcessId process) {
 }
 
 void Cluster::on_link_down(LinkId link, ProcessId, const std::string& reason) {
+  if (link == head_link_) turned_away({Code::peer_lost, reason});
   post({Event::What::down, link, kNoProcess, reason});
 }
 
 void Cluster::on_service_frame(LinkId link, Frame&& frame) {
   if (frame.kind == Kind::link_hello) return on_hello(link, frame.tag);
-  if (link != 0 && link == head_link_) before_service(frame);
+  if (link != 0 && link == head_link_) {
+    if (frame.kind == cluster_kind::welcome || frame.kind == cluster_kind::refuse) return on_answer(frame);
+    before_service(frame);
+  }
   post({Event::What::frame, link, kNoProcess, {}, std::move(frame)});
 }
 
 /// What has to be done before the next frame of the head's link is read: behind the table there may be frames for the
 /// workers that it gives us.
 void Cluster::before_service(const Frame& frame) {
-  if (frame.kind == cluster_kind::welcome) {
-    const auto welcome = WelcomeMessage::decode(frame.meta.view());
-    ProcessId nobody = kNoProcess;
-    if (welcome && process_.compare_exchange_strong(nobody, welcome->process)) stream_->set_self(welcome->process);
-  } else if (frame.kind == cluster_kind::membership && !mail_open_) {
-    if (const auto table = Membership::decode(frame.body.view())) prepare(*table);
-  }
+  if (frame.kind != cluster_kind::membership || mail_open_) return;
+  if (const auto table = Membership::decode(frame.body.view())) prepare(*table);
+}
+
+/// To our asking to join, in `open`.
+void Cluster::on_answer(const Frame& frame) {
+  if (frame.kind == cluster_kind::welcome) return take_welcome(frame);
+  auto end = EndMessage::decode(frame.meta.view());
+  if (!end) return turned_away(end.error());
+  turned_away({end->code, end->message});
+}
+
+void Cluster::take_welcome(const Frame& frame) {
+  auto welcome = WelcomeMessage::decode(frame.meta.view());
+  if (!welcome) return turned_away(welcome.error());
+  ProcessId nobody = kNoProcess;
+  if (!process_.compare_exchange_strong(nobody, welcome->process)) return;
+  stream_->set_self(welcome->process);
+  std::lock_guard lock(mutex_);
+  settings_ = std::move(welcome->settings);
+  args_ = std::move(welcome->args);
+  run_id_ = std::move(welcome->run_id);
+  if (!job_.has_script()) job_.receive(welcome->job_name, std::string(frame.body.view()));
+  welcomed_ = true;
+  changed_.notify_all();
+}
+
+/// Whoever we have asked to join will not have us. The link is no longer that of the head.
+void Cluster::turned_away(const Error& error) {
+  std::lock_guard lock(mutex_);
+  if (welcomed_) return;
+  head_link_ = 0;
+  turned_away_ = error;
+  changed_.notify_all();
 }
 
 /// Why a process that has dialled us may not; empty when it may. With the lock held.

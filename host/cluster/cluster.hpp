@@ -34,7 +34,8 @@ struct ClusterConfig {
     member,  // joins the head at `url`
   };
   Place place = Place::alone;
-  std::string url;         // tcp://, tls+tcp:// or ipc://
+  std::string url;                           // tcp://, tls+tcp:// or ipc://
+  std::vector<std::string> other_urls = {};  // member: where the head is when somebody else is at `url`
   std::string listen_url;  // member: where it takes connections of other members; port 0 for any; empty: nowhere
   JoinMessage self;        // what this process brings
   HeadConfig head;         // place alone or head; `times` holds for members too
@@ -121,6 +122,9 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::string why_no_link(ProcessId process) const;
   void assign_peer(LinkId link, ProcessId process);
   void before_service(const Frame& frame);
+  void on_answer(const Frame& frame);
+  void take_welcome(const Frame& frame);
+  void turned_away(const Error& error);
 
   // HeadOutput, on the service thread
   void send(Frame&& frame) override;
@@ -142,8 +146,9 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
 
   Status open_head();
   Status open_member();
-  Status dial_head(double deadline);
-  Result<LinkId> dial_until(ProcessId process, const std::string& url, double deadline);
+  Status dial_head(const std::vector<std::string>& urls, size_t& at, double deadline);
+  Status await_welcome(double deadline);
+  Result<LinkId> dial_until(ProcessId process, const std::vector<std::string>& urls, size_t& at, double deadline);
   void post(Event event);
   void post(std::function<void()> call);
   void serve();
@@ -151,7 +156,6 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void handle(Event& event);
   void handle_frame(LinkId link, Frame&& frame);
   void member_frame(Frame&& frame);
-  void on_welcome(const Frame& frame);
   void on_down(LinkId link, const std::string& reason);
   void to_head(Frame&& frame);
   void adopt(MembershipPtr membership);
@@ -190,6 +194,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::set<ProcessId> cut_off_;                            // no link may lead there any more: gone, or the link broke
   std::optional<EndMessage> end_;
   bool welcomed_ = false;
+  std::optional<Error> turned_away_;  // by whoever is at the other end of head_link_, instead
   bool quit_ = false;
 
   // written before open() returns

@@ -111,38 +111,23 @@ double Cluster::stood_still() const {
 void Cluster::handle_frame(LinkId link, Frame&& frame) {
   if (head_) return head_->on_frame(link, std::move(frame), clock_.now());
   if (link == head_link_) return member_frame(std::move(frame));
-  log_.debug("cluster", "ignored a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
-                            address_name(frame.src) + " that only the rendezvous host may send");
+  const std::string why = "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) +
+                          " that only the rendezvous host may send";
+  log_.warn("cluster", "closed the connection to " + live_[link] + ": " + why);
+  stream_->close_link(link, why);
 }
 
 void Cluster::member_frame(Frame&& frame) {
-  if (frame.kind == cluster_kind::welcome) return on_welcome(frame);
   if (frame.kind == cluster_kind::membership) {
     auto table = Membership::decode(frame.body.view());
     if (!table) return finish({Code::bad_data, false, "from the rendezvous host: " + table.error().message});
     return adopt(std::make_shared<const Membership>(std::move(*table)));
   }
   if (frame.kind == cluster_kind::want_link) return peers_.asked_by(address_index(frame.src));
-  if (frame.kind != cluster_kind::stop && frame.kind != cluster_kind::refuse) return;
+  if (frame.kind != cluster_kind::stop) return;
   auto end = EndMessage::decode(frame.meta.view());
   if (!end) return finish({Code::bad_data, false, "from the rendezvous host: " + end.error().message});
-  if (frame.kind == cluster_kind::refuse) {
-    end->message = "refused by the rendezvous host at " + config_.url + ": " + end->message;
-  }
   finish(*end);
-}
-
-void Cluster::on_welcome(const Frame& frame) {
-  auto welcome = WelcomeMessage::decode(frame.meta.view());
-  if (!welcome) return finish({Code::bad_data, false, "from the rendezvous host: " + welcome.error().message});
-  std::lock_guard lock(mutex_);
-  if (welcomed_) return;
-  settings_ = std::move(welcome->settings);
-  args_ = std::move(welcome->args);
-  run_id_ = std::move(welcome->run_id);
-  if (!job_.has_script()) job_.receive(welcome->job_name, std::string(frame.body.view()));
-  welcomed_ = true;
-  changed_.notify_all();
 }
 
 void Cluster::adopt(MembershipPtr table) {
@@ -313,7 +298,8 @@ void Cluster::ended(const EndMessage& end) { finish(end); }
 
 void Cluster::dial(ProcessId process, const std::string& url) {
   dials_[process] = std::thread([this, process, url] {
-    auto link = dial_until(process, url, clock_.now() + kPeerDial);
+    size_t first = 0;
+    auto link = dial_until(process, {url}, first, clock_.now() + kPeerDial);
     post([this, process, link = std::move(link)] {
       dials_.at(process).join();
       dials_.erase(process);

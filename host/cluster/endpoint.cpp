@@ -149,6 +149,11 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   return parse_host_port(text, Endpoint::Scheme::tcp, text);
 }
 
+Endpoint at_port(Endpoint endpoint, uint16_t port) {
+  endpoint.port = port;
+  return endpoint;
+}
+
 std::string endpoint_url(const Endpoint& endpoint) {
   if (endpoint.scheme == Endpoint::Scheme::ipc) return std::string(kIpc) + endpoint.path;
   return std::string(endpoint.scheme == Endpoint::Scheme::tls ? kTls : kTcp) + host_port(endpoint);

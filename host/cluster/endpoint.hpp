@@ -10,7 +10,7 @@
 
 namespace actorhost {
 
-/// The port of a rendezvous whose place is known only as a machine (Slurm, Kubernetes, MPI without --rdzv-endpoint).
+/// The port of a rendezvous of which only the machine is known, not the run (Kubernetes; others: see rank_detect.hpp).
 inline constexpr uint16_t kDefaultRendezvousPort = 17871;
 
 struct Endpoint {
@@ -26,6 +26,8 @@ struct Endpoint {
 /// Code::bad_argument says what is wrong with `text`.
 Result<Endpoint> parse_endpoint(std::string_view text);
 
+/// The same place at another port.
+Endpoint at_port(Endpoint endpoint, uint16_t port);
 /// As transports take it: "tcp://10.0.0.1:5", "tls+tcp://[::1]:5", "ipc:///run/x".
 std::string endpoint_url(const Endpoint& endpoint);
 /// As people type it: "10.0.0.1:5", "tls+tcp://[::1]:5", "ipc:///run/x".

@@ -64,36 +64,40 @@ Status Head::join_self(const JoinMessage& join, double now) {
   return {};
 }
 
-void Head::refuse(LinkId link, const std::string& who, const std::string& why) {
-  log_.warn(kWho, "refused " + who + ": " + why);
-  output_.send_on(link, make_frame(cluster_kind::refuse, kHead, kNoAddress, 0, failed(Code::refused, why).encode()));
+void Head::refuse(LinkId link, const std::string& who, const Error& why) {
+  log_.warn(kWho, "refused " + who + ": " + why.message);
+  output_.send_on(link, make_frame(cluster_kind::refuse, kHead, kNoAddress, 0, failed(why.code, why.message).encode()));
   output_.finish_link(link);
 }
 
-/// Empty when nothing but the rendezvous itself can be against it.
-std::string Head::why_not(const JoinMessage& join) const {
-  if (over_) return "the run is over";
-  if (!join.run_id.empty() && join.run_id != config_.run_id) {
-    return "it belongs to run '" + join.run_id + "' (--rdzv-id), this one is '" + config_.run_id + "'";
+/// Nothing when only the rendezvous itself can be against it. Code::mismatch: it belongs to another run, which may be
+/// found elsewhere.
+std::optional<Error> Head::why_not(const JoinMessage& join) const {
+  if (join.run_id != config_.run_id) {
+    const auto named = [](const std::string& id) { return id.empty() ? "a run without a name" : "run '" + id + "'"; };
+    return Error{Code::mismatch,
+                 "it belongs to " + named(join.run_id) + " (--rdzv-id), this one is " + named(config_.run_id)};
   }
+  if (over_) return Error{Code::refused, "the run is over"};
   if (join.job_hash != 0 && join.job_hash != job_.hash()) {
-    return "its copy of the job differs: " + join.job_name + " there, " + job_.name() +
-           " on the rendezvous host (compared by hash); copy the file, or start that host as an agent";
+    return Error{Code::refused,
+                 "its copy of the job differs: " + join.job_name + " there, " + job_.name() +
+                     " on the rendezvous host (compared by hash); copy the file, or start that host as an agent"};
   }
   if (rendezvous_.started() && !actions_.can_catch_up()) {
-    return "the values of earlier actions are no longer kept, so a late host cannot catch up";
+    return Error{Code::refused, "the values of earlier actions are no longer kept, so a late host cannot catch up"};
   }
-  return {};
+  return std::nullopt;
 }
 
 void Head::on_join(LinkId link, const Frame& frame, double now) {
   auto decoded = JoinMessage::decode(frame.meta.view());
-  if (!decoded) return refuse(link, output_.peer_of(link), decoded.error().message);
+  if (!decoded) return refuse(link, output_.peer_of(link), {Code::refused, decoded.error().message});
   JoinMessage& join = *decoded;
   join.url = reachable(std::move(join.url), output_.peer_of(link));
-  if (const std::string why = why_not(join); !why.empty()) return refuse(link, join.host, why);
+  if (const auto why = why_not(join)) return refuse(link, join.host, *why);
   const ProcessId process = next_process_;
-  if (auto added = rendezvous_.add(process, join, now); !added) return refuse(link, join.host, added.error().message);
+  if (auto added = rendezvous_.add(process, join, now); !added) return refuse(link, join.host, added.error());
   ++next_process_;
   if (const std::string flags = differing(config_.settings, join.settings); !flags.empty()) {
     log_.warn(kWho, join.host + " was started with other flags, which give way: " + flags);
@@ -132,20 +136,28 @@ void Head::on_frame(LinkId link, Frame&& frame, double now) {
 }
 
 void Head::on_process_frame(ProcessId process, Frame&& frame, double now) {
-  if (frame.kind == cluster_kind::node_error) return on_node_error(frame);
+  if (frame.kind == cluster_kind::node_error) return on_node_error(process, frame);
   if (frame.kind == cluster_kind::node_ended) return on_node_ended(frame);
-  if (frame.kind == cluster_kind::action_enter) return on_action_enter(frame);
+  if (frame.kind == cluster_kind::action_enter) return on_action_enter(process, frame);
   if (frame.kind == cluster_kind::action_done) return on_action_done(frame);
-  if (frame.kind == cluster_kind::module_find) return on_module_find(frame);
+  if (frame.kind == cluster_kind::module_find) return on_module_find(process, frame);
   if (frame.kind == cluster_kind::servers_start) {
     want_servers_.push_back(std::move(frame));
     return start_waiting_servers();
   }
-  if (frame.kind == cluster_kind::whereabouts) return on_whereabouts(frame);
+  if (frame.kind == cluster_kind::whereabouts) return on_whereabouts(process, frame);
   if (frame.kind == cluster_kind::link_broken) return on_link_broken(process, frame, now);
   if (frame.kind == cluster_kind::want_link) return on_want_link(process, frame);
-  log_.warn(kWho, "unexpected message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
-                      address_name(frame.src));
+  malformed(process, frame, "nobody expects it");
+}
+
+/// No actorhost says this, so nothing that comes over the link can be trusted.
+void Head::malformed(ProcessId process, const Frame& frame, const std::string& why) {
+  const std::string what = "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
+                           address_name(frame.src) + " is wrong: " + why;
+  if (process == 0) return stop(failed(Code::internal, what));
+  log_.error(kWho, "closed the connection to " + processes_.at(process).info.host + ": " + what);
+  lose(process, what, true);
 }
 
 void Head::admit(double now) {
@@ -314,9 +326,9 @@ void Head::stop(const EndMessage& end) {
   output_.ended(end);
 }
 
-void Head::on_node_error(const Frame& frame) {
+void Head::on_node_error(ProcessId process, const Frame& frame) {
   auto end = EndMessage::decode(frame.meta.view());
-  if (!end) return log_.warn("cluster", end.error().message);
+  if (!end) return malformed(process, frame, end.error().message);
   end->ok = false;
   stop(*end);
 }
@@ -347,12 +359,9 @@ std::string Head::name_of(Address address) const {
   return membership_->describe(address);
 }
 
-void Head::on_action_enter(const Frame& frame) {
+void Head::on_action_enter(ProcessId process, const Frame& frame) {
   auto action = ActionEnter::decode(frame.meta.view());
-  if (!action) {
-    return reply(frame, cluster_kind::action_reply,
-                 ActionReply{false, false, action.error().code, action.error().message}.encode());
-  }
+  if (!action) return malformed(process, frame, action.error().message);
   auto entered = actions_.enter(frame.tag, *action, name_of(frame.src));
   if (!entered) {
     return reply(frame, cluster_kind::action_reply,
@@ -393,12 +402,12 @@ void Head::trim_actions() {
   actions_.trim(needed);
 }
 
-void Head::on_module_find(const Frame& frame) {
+void Head::on_module_find(ProcessId process, const Frame& frame) {
+  const auto find = ModuleFind::decode(frame.meta.view());
+  if (!find) return malformed(process, frame, find.error().message);
   ModuleReply answer;
   Blob text;
-  if (auto find = ModuleFind::decode(frame.meta.view()); !find) {
-    answer = {false, find.error().code, {}, find.error().message};
-  } else if (auto found = job_.find_here(find->name); !found) {
+  if (auto found = find->hash == 0 ? job_.find_to_send(find->name) : job_.find_here(find->name); !found) {
     answer = {false, found.error().code, {}, "on the rendezvous host: " + found.error().message};
   } else if (find->hash != 0 && find->hash != source_hash(found->text)) {
     const ProcessInfo* home = membership_->process(membership_->home_of(frame.src));
@@ -450,15 +459,15 @@ bool Head::ready_for_servers(uint32_t action) const {
   });
 }
 
-void Head::on_whereabouts(const Frame& frame) {
+void Head::on_whereabouts(ProcessId process, const Frame& frame) {
   const auto asker = workers_.find(frame.src);
   if (asker != workers_.end() && !frame.meta.empty()) {
-    if (auto waiting = LongWait::decode(frame.meta.view())) {
-      LongWait& known = asker->second.waiting;
-      waiting->told = known.told + 1;
-      known = std::move(*waiting);
-      if (known.outside) start_waiting_servers();
-    }
+    auto waiting = LongWait::decode(frame.meta.view());
+    if (!waiting) return malformed(process, frame, waiting.error().message);
+    LongWait& known = asker->second.waiting;
+    waiting->told = known.told + 1;
+    known = std::move(*waiting);
+    if (known.outside) start_waiting_servers();
   }
   std::vector<Whereabouts> list;
   for (const auto& [id, worker] : workers_) {

@@ -85,18 +85,19 @@ class Head {
   using Pair = std::pair<ProcessId, ProcessId>;  // the lower number first
 
   void on_join(LinkId link, const Frame& frame, double now);
-  std::string why_not(const JoinMessage& join) const;
-  void refuse(LinkId link, const std::string& who, const std::string& why);
+  std::optional<Error> why_not(const JoinMessage& join) const;
+  void refuse(LinkId link, const std::string& who, const Error& why);
   bool speaks_for(ProcessId process, Address src) const;
   void on_process_frame(ProcessId process, Frame&& frame, double now);
-  void on_node_error(const Frame& frame);
+  void malformed(ProcessId process, const Frame& frame, const std::string& why);
+  void on_node_error(ProcessId process, const Frame& frame);
   void on_node_ended(const Frame& frame);
-  void on_action_enter(const Frame& frame);
+  void on_action_enter(ProcessId process, const Frame& frame);
   void on_action_done(const Frame& frame);
-  void on_module_find(const Frame& frame);
+  void on_module_find(ProcessId process, const Frame& frame);
   void start_waiting_servers();
   bool ready_for_servers(uint32_t action) const;
-  void on_whereabouts(const Frame& frame);
+  void on_whereabouts(ProcessId process, const Frame& frame);
   void on_want_link(ProcessId process, const Frame& frame);
   void on_link_broken(ProcessId process, const Frame& frame, double now);
   bool alone() const;

@@ -38,6 +38,15 @@ ProcessId Membership::home_of(Address address) const noexcept {
   return process(home) != nullptr ? home : kNoProcess;
 }
 
+std::string Membership::machine_of(Address address) const {
+  const auto machine = [](const ProcessInfo& info) { return info.host.substr(0, info.host.rfind(':')); };
+  const ProcessInfo* home = process(home_of(address));
+  const bool several =
+      home != nullptr && std::any_of(processes_.begin(), processes_.end(),
+                                     [&](const ProcessInfo& info) { return machine(info) != machine(*home); });
+  return several ? machine(*home) : "";
+}
+
 std::string Membership::describe(Address address) const {
   std::string name = address_name(address);
   const ProcessInfo* home = process(home_of(address));
@@ -68,7 +77,7 @@ Result<Membership> Membership::decode(std::string_view bytes) {
   std::vector<ProcessInfo> processes(in.count(12));
   for (ProcessInfo& info : processes) {
     info.process = in.get<ProcessId>();
-    info.host = in.text();
+    info.host = in.words();
     info.url = in.text();
   }
   if (!in.done()) return Error{Code::bad_data, "malformed membership table"};

@@ -46,6 +46,9 @@ class Membership {
   /// The process of this table that hosts an address (a live worker, a server, a service of a process); kNoProcess
   /// when there is none.
   ProcessId home_of(Address address) const noexcept;
+  /// The machine of an address, for errors of a run that has several: "alpha". Empty where all processes are on one,
+  /// and for who is gone.
+  std::string machine_of(Address address) const;
   /// "rank 3 (worker 3 on alpha:4711)" for a live worker, "data 1 (alpha:4711)" for the data of a live process, its
   /// courier likewise; for others, gone or not, their plain name: "worker 3".
   std::string describe(Address address) const;

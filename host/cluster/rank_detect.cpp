@@ -2,16 +2,23 @@
 
 #include <array>
 #include <charconv>
+#include <cstdlib>
 
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "host/cluster/endpoint.hpp"
+#include "host/cluster/pmi_job.hpp"
+#include "host/cluster/rendezvous.hpp"
 
 namespace actorhost {
 
 namespace {
 
 constexpr uint32_t kMaxCount = 1'000'000;
+constexpr uint32_t kFirstRunPort = 20'000;  // Linux gives ports from 32768 on to whoever connects
+constexpr uint32_t kRunPorts = 12'000;
+constexpr uint32_t kNextRunPort = 1'499;  // from one port of a run to the next; a prime that does not divide kRunPorts
 
 Error wrong(const std::string& what) { return {Code::bad_argument, what}; }
 
@@ -23,16 +30,16 @@ struct Given {
   std::string value;
 };
 
-Result<uint32_t> parse_count(const Given& given, uint32_t least) {
+Result<uint32_t> parse_count(const Given& given, uint32_t least, uint32_t most = kMaxCount) {
   uint32_t number = 0;
   const char* end = given.value.data() + given.value.size();
   const auto [at, failed] = std::from_chars(given.value.data(), end, number);
   if (failed != std::errc{} || at != end) {
     return wrong(shown(given.name, given.value) + " is no whole number");
   }
-  if (number < least || number > kMaxCount) {
+  if (number < least || number > most) {
     return wrong(shown(given.name, given.value) + " is out of range: " + std::to_string(least) + " to " +
-                 std::to_string(kMaxCount));
+                 std::to_string(most));
   }
   return number;
 }
@@ -123,10 +130,11 @@ Result<LocalPart> take_ranks(Variables& variables, const Ranks& names, Placement
   out.nproc = 1;
   out.local_rank = local->rank;
   out.local_size = std::max(local->size, 1U);
+  out.launched = true;
   return local;
 }
 
-std::string at_port(const std::string& host, uint32_t port) {
+std::string host_and_port(const std::string& host, uint32_t port) {
   const bool six = host.find(':') != std::string::npos && !host.starts_with('[');
   return (six ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
@@ -143,7 +151,7 @@ Status take_master(Variables& variables, Placement& out) {
     port = *number + (taken ? 1U : 0U);
     if (port > 65535) return wrong(shown(given->name, given->value) + " leaves no port for the rendezvous");
   }
-  if (address) out.endpoint = at_port(address->value, port);
+  if (address) out.endpoint = host_and_port(address->value, port);
   return {};
 }
 
@@ -156,6 +164,14 @@ Status use_torchrun(Variables& variables, Placement& out) {
   return {};
 }
 
+// Where they meet on `host`: at a port that follows from the launcher's id of the job, if it tells one.
+void use_ports_of_run(const std::string& host, Placement& out) {
+  std::vector<uint16_t> ports = {kDefaultRendezvousPort};
+  if (!out.run_id.empty()) ports = ports_of_run(out.run_id);
+  out.endpoint = host_and_port(host, ports.front());
+  out.other_ports.assign(ports.begin() + 1, ports.end());
+}
+
 std::optional<Given> take_node_list(Variables& variables) {
   for (const char* name : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"}) {
     if (variables.has(name)) return variables.take(name);
@@ -163,22 +179,23 @@ std::optional<Given> take_node_list(Variables& variables) {
   return std::nullopt;
 }
 
-// The first machine of the Slurm job, at the default port; nothing outside Slurm.
+// The first machine of the Slurm job, at a port of the run's; nothing outside Slurm.
 Status take_slurm_endpoint(Variables& variables, Placement& out) {
   const std::optional<Given> list = take_node_list(variables);
   if (!list) return {};
   auto host = first_slurm_host(list->value);
   if (!host) return wrong(shown(list->name, list->value) + ": " + host.error().message);
-  out.endpoint = at_port(*host, kDefaultRendezvousPort);
+  use_ports_of_run(*host, out);
   return {};
 }
 
-Status use_mpi(Variables& variables, std::string rule, const Ranks& names, Placement& out) {
+Status use_mpi(Variables& variables, std::string rule, const Ranks& names, const char* job_id, Placement& out) {
   out.rule = std::move(rule);
   auto local = take_ranks(variables, names, out);
   if (!local) return std::move(local).error();
+  if (const auto id = variables.take(job_id)) out.run_id = id->value;
   if (local->size == out.max_nodes) {
-    out.endpoint = at_port("127.0.0.1", kDefaultRendezvousPort);
+    use_ports_of_run("127.0.0.1", out);
     return {};
   }
   return take_slurm_endpoint(variables, out);
@@ -192,9 +209,10 @@ Status use_slurm(Variables& variables, Placement& out) {
     auto node = variables.take_count("SLURM_NODEID", 0);
     if (!node) return std::move(node).error();
   }
-  AH_TRY(take_slurm_endpoint(variables, out));
   if (const auto id = variables.take("SLURM_JOB_ID")) out.run_id = id->value;
-  return {};
+  // Several steps of one job may run at once.
+  if (const auto step = variables.take("SLURM_STEP_ID"); step && !out.run_id.empty()) out.run_id += "." + step->value;
+  return take_slurm_endpoint(variables, out);
 }
 
 // Flags and ACTORHOST_ variables: the flag if it was given, else the variable.
@@ -277,7 +295,7 @@ Status use_kubernetes(Variables& variables, const std::optional<Given>& nnodes, 
   if (const auto service = variables.take("ACTORHOST_SERVICE")) {
     auto host = first_pod(hostname, *index, service->value);
     if (!host) return std::move(host).error();
-    out.endpoint = at_port(*host, kDefaultRendezvousPort);
+    out.endpoint = host_and_port(*host, kDefaultRendezvousPort);
   }
   return {};
 }
@@ -298,10 +316,11 @@ Status use_first_rule(Variables& variables, Overrides& overrides, std::string_vi
     return use_mpi(
         variables, "Open MPI variables",
         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-        out);
+        "PMIX_NAMESPACE", out);
   }
   if (variables.has("PMI_RANK")) {
-    return use_mpi(variables, "PMI variables", {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"}, out);
+    return use_mpi(variables, "PMI variables", {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+                   "PMI_JOBID", out);
   }
   if (variables.has("SLURM_PROCID")) return use_slurm(variables, out);
   if (indexed) {
@@ -316,7 +335,7 @@ Status apply_overrides(Overrides& overrides, Placement& out) {
   if (const std::optional<Given> nproc = overrides.nproc()) {
     out.nproc = std::nullopt;
     if (nproc->value != "auto") {
-      auto count = parse_count(*nproc, 1);
+      auto count = parse_count(*nproc, 1, kMaxNodes);
       if (!count) return wrong(count.error().message + " (or auto)");
       out.nproc = *count;
     }
@@ -327,6 +346,7 @@ Status apply_overrides(Overrides& overrides, Placement& out) {
   if (!endpoint && out.max_nodes == 1) out.endpoint.clear();
   if (out.max_nodes == 1) out.node_rank = 0;
   if (endpoint) out.endpoint = endpoint->value;
+  if (endpoint || out.max_nodes == 1) out.other_ports.clear();
   if (out.endpoint.empty()) return {};
   if (auto parsed = parse_endpoint(out.endpoint); !parsed) {
     return wrong((endpoint ? endpoint->name : out.rule) + ": " + parsed.error().message);
@@ -366,8 +386,21 @@ std::string describe(const Placement& placement) {
   if (placement.elastic()) text += " to " + std::to_string(placement.max_nodes);
   text += ", " + (placement.nproc ? plural(*placement.nproc, "node") : std::string("a node per core")) + " here";
   if (!placement.endpoint.empty()) text += ", rendezvous " + placement.endpoint;
+  for (const uint16_t port : placement.other_ports) {
+    text += (port == placement.other_ports.front() ? " (or, where that is taken, port " : ", ") + std::to_string(port);
+  }
+  if (!placement.other_ports.empty()) text += ")";
   if (!placement.run_id.empty()) text += ", run " + placement.run_id;
   return text;
+}
+
+std::vector<uint16_t> ports_of_run(std::string_view run_id) {
+  const uint64_t hash = XXH3_64bits(run_id.data(), run_id.size());
+  std::vector<uint16_t> ports;
+  for (uint32_t i = 0; i < kPortsOfARun; ++i) {
+    ports.push_back(static_cast<uint16_t>(kFirstRunPort + (hash % kRunPorts + i * kNextRunPort) % kRunPorts));
+  }
+  return ports;
 }
 
 Result<std::string> first_slurm_host(std::string_view node_list) {
@@ -395,6 +428,9 @@ Result<std::string> first_slurm_host(std::string_view node_list) {
 }
 
 Environment current_environment() {
+  if (const char* socket = std::getenv("PMI_FD"); socket != nullptr && std::getenv("PMI_JOBID") == nullptr) {
+    ::setenv("PMI_JOBID", ask_pmi_job(std::atoi(socket)).c_str(), 1);
+  }
   Environment result;
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
     const std::string_view line = *at;

@@ -10,9 +10,10 @@
 //                    also overriding: ACTORHOST_NPROC_PER_NODE, ACTORHOST_RDZV_ENDPOINT, ACTORHOST_RDZV_ID
 //   torchrun         RANK WORLD_SIZE [LOCAL_RANK LOCAL_WORLD_SIZE] MASTER_ADDR [MASTER_PORT] [TORCHELASTIC_RUN_ID];
 //                    where the launcher itself listens on MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE) the next port
-//   Open MPI         OMPI_COMM_WORLD_RANK _SIZE [_LOCAL_RANK _LOCAL_SIZE]
-//   PMI              PMI_RANK PMI_SIZE [MPI_LOCALRANKID MPI_LOCALNRANKS]
-//   Slurm            SLURM_PROCID SLURM_NTASKS [SLURM_LOCALID] SLURM_STEP_NODELIST or SLURM_JOB_NODELIST [SLURM_JOB_ID]
+//   Open MPI         OMPI_COMM_WORLD_RANK _SIZE [_LOCAL_RANK _LOCAL_SIZE] [PMIX_NAMESPACE]
+//   PMI              PMI_RANK PMI_SIZE [MPI_LOCALRANKID MPI_LOCALNRANKS] [PMI_JOBID, or PMI_FD to ask]
+//   Slurm            SLURM_PROCID SLURM_NTASKS [SLURM_LOCALID] SLURM_STEP_NODELIST or SLURM_JOB_NODELIST
+//                    [SLURM_JOB_ID [SLURM_STEP_ID]]
 //   Kubernetes       JOB_COMPLETION_INDEX with --nnodes or ACTORHOST_NNODES, and ACTORHOST_SERVICE (the headless
 //   service;
 //                    pod 0 is then JOB-0.SERVICE) where no endpoint is given
@@ -21,6 +22,12 @@
 // A Slurm batch script carries SLURM_PROCID=0 and the job's size itself: start hosts in it with srun. Launchers start
 // one process a rank, so each of them is a host with one node unless -n says otherwise. MPI names no meeting point: on
 // one machine it is loopback, inside Slurm the first machine of the job, else --rdzv-endpoint is needed.
+//
+// Runs that are started at once on one machine must not meet: the launcher's id of the job (Open MPI, PMI, Slurm) is
+// the run id, and where the launcher names the machine only, the port follows from it. That port may be somebody
+// else's: then the next of the run's kPortsOfARun is tried, by host 0 to listen, by the others to join, again and
+// again, until they meet. A host of another run, or of another user, that is met there sends whoever comes on to the
+// next one.
 
 #include <cstdint>
 #include <functional>
@@ -28,6 +35,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "host/base/result.hpp"
 
@@ -42,6 +50,12 @@ struct PlacementFlags {
   std::optional<std::string> rdzv_id = {};
 };
 
+/// How many ports host 0 may choose from where the port follows from the run id.
+inline constexpr uint32_t kPortsOfARun = 8;
+/// The ports of a run, all different, in the order in which they are tried; none is one that Linux gives to outgoing
+/// connections. Never empty.
+std::vector<uint16_t> ports_of_run(std::string_view run_id);
+
 using Environment = std::map<std::string, std::string, std::less<>>;
 
 struct Placement {
@@ -54,7 +68,10 @@ struct Placement {
   uint32_t local_rank = 0;            // among the processes of this machine
   uint32_t local_size = 1;            // how many these are, as far as the launcher says
   std::string endpoint;               // where the hosts meet (see endpoint.hpp); empty when there is one host
+  std::vector<uint16_t> other_ports;  // where they meet when endpoint's port is somebody else's, in order
   std::string run_id;                 // empty when nobody named the run
+
+  bool launched = false;  // by a launcher that shows the output of all hosts in one place
 
   bool elastic() const { return max_nodes > min_nodes; }
 };
@@ -69,7 +86,9 @@ std::string describe(const Placement& placement);
 /// The first machine of a Slurm node list: "node[01-03,7],login" -> "node01". Code::bad_argument when it is none.
 Result<std::string> first_slurm_host(std::string_view node_list);
 
-/// The variables of this process, and the name of its machine: what detect_placement is called with outside tests.
+/// The variables of this process, and the name of its machine: what detect_placement is called with outside tests. Where
+/// the launcher tells the job's name only when asked (pmi_job.hpp) it is, once, and PMI_JOBID is set to that. The first
+/// call comes before other threads read the environment.
 Environment current_environment();
 std::string current_hostname();
 

@@ -8,8 +8,6 @@ namespace {
 
 Error refused(std::string why) { return {Code::refused, std::move(why)}; }
 
-constexpr uint32_t kMaxNodes = 65536;
-
 }  // namespace
 
 Status Rendezvous::add(ProcessId process, const JoinMessage& join, double now) {

@@ -14,6 +14,9 @@
 
 namespace actorhost {
 
+/// Of a process, and processes of an --isolate host.
+inline constexpr uint32_t kMaxNodes = 65536;
+
 struct RendezvousConfig {
   uint32_t min_hosts = 1;
   uint32_t max_hosts = 1;

@@ -28,7 +28,7 @@ class TableModules final : public ModuleSource {
 
 struct VmFixture {
   explicit VmFixture(VmConfig config = {}) {
-    if (config.who.empty()) config.who = "rank 3";
+    if (config.who().empty()) config.who = [] { return std::string("rank 3"); };
     config.print = [this](std::string_view line) { lines.emplace_back(line); };
     config.log = &log;
     config.modules = &modules;

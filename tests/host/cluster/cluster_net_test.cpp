@@ -330,6 +330,27 @@ TEST_CASE("another job, another run or a run that is full is refused with the re
   CHECK_THAT(refusal(config(104), "return 1"), Contains("not elastic"));
 }
 
+TEST_CASE("a host finds its run behind the ports of another run, of another user and of nobody") {
+  ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 2, 2);
+  config.head.run_id = "other";
+  TestProcess other(config);
+  REQUIRE(other.cluster->open().ok());
+  config = TestProcess::head(any_url("tcp"), 1, 2, 2);
+  config.stream.token = "somebody else's";
+  TestProcess stranger(config);
+  REQUIRE(stranger.cluster->open().ok());
+  TestProcess head(TestProcess::head(any_url("tcp"), 1, 2, 2));
+  REQUIRE(head.cluster->open().ok());
+
+  ClusterConfig late = TestProcess::member(other.cluster->bound_url(), 1, 101);
+  late.other_urls = {stranger.cluster->bound_url(), url_of_nobody(), head.cluster->bound_url()};
+  TestProcess member(late);
+  REQUIRE(member.start().ok());
+  CHECK(member.cluster->run_id() == "run");
+  CHECK(member.cluster->url() == head.cluster->bound_url());
+  CHECK(member.cluster->membership()->size() == 2);
+}
+
 TEST_CASE("a host without the script gets it from the rendezvous host, modules too") {
   namespace fs = std::filesystem;
   std::string folder = (fs::temp_directory_path() / "actorhost-net-XXXXXX").string();

@@ -99,7 +99,8 @@ TEST_CASE("a host of another run, with another job, or too many is refused with 
   join_self(world, 1);
   JoinMessage join = world.message(1);
   join.run_id = "other";
-  CHECK_THAT(world.refusal(join), Contains("run 'other'") && Contains("'run'") && Contains("--rdzv-id"));
+  CHECK_THAT(world.refusal(join, Code::mismatch),
+             Contains("run 'other'") && Contains("'run'") && Contains("--rdzv-id"));
   join = world.message(1);
   join.job_hash ^= 1;
   CHECK_THAT(world.refusal(join), Contains("its copy of the job differs") && Contains("by hash"));
@@ -111,13 +112,20 @@ TEST_CASE("a host of another run, with another job, or too many is refused with 
   CHECK(world.logged("refused"));
 }
 
-TEST_CASE("a host without a copy of the job, or without a run id, is taken") {
+TEST_CASE("a host that names no run does not enter one that has a name") {
+  HeadWorld world(fixed(2));
+  join_self(world, 1);
+  JoinMessage join = world.message(1);
+  join.run_id.clear();
+  CHECK_THAT(world.refusal(join, Code::mismatch), Contains("a run without a name (--rdzv-id), this one is run 'run'"));
+}
+
+TEST_CASE("a host without a copy of the job is taken") {
   HeadWorld world(fixed(2));
   join_self(world, 1);
   JoinMessage join = world.message(1);
   join.job_hash = 0;
   join.job_name.clear();
-  join.run_id.clear();
   CHECK(world.refusal(join) == "welcomed");
 }
 
@@ -284,13 +292,13 @@ TEST_CASE("silence is suspicion first and then death, which the dead one is told
   world.pass(0.25);
   CHECK(world.logged("alpha:1 is heard again"));
   CHECK(world.tables.size() == 1);
-  for (int i = 0; i < 11; ++i) {
+  for (int i = 0; i < 17; ++i) {
     world.all_heard({world.process(a)});
     world.pass(0.25);
   }
   CHECK(world.tables.size() == 2);
   CHECK(world.processes.size() == 1);
-  CHECK_THAT(end_of(world.link(a)).message, Contains("has dropped alpha:1: no sign of life for 2.5 s"));
+  CHECK_THAT(end_of(world.link(a)).message, Contains("has dropped alpha:1: no sign of life for 4 s"));
   CHECK(end_of(world.link(a)).code == Code::peer_lost);
   CHECK(world.link(a).finished);
 }
@@ -348,7 +356,7 @@ TEST_CASE("a process whose links to most others are broken is the one that goes"
     broken(2, other);
     broken(other, 2);
   }
-  for (int i = 0; i < 9; ++i) {
+  for (int i = 0; i < 15; ++i) {
     world.all_heard();
     world.pass(0.25);
   }
@@ -372,7 +380,7 @@ TEST_CASE("of two processes that lost each other the later one goes, whoever tel
     const LinkId b = world.join(1);
     world.say(b, cluster_kind::link_broken, service_address(2), 1);
     if (both) world.say(a, cluster_kind::link_broken, service_address(1), 2);
-    for (int i = 0; i < 12; ++i) {
+    for (int i = 0; i < 17; ++i) {
       world.all_heard();
       world.pass(0.25);
     }

@@ -48,7 +48,7 @@ LinkId HeadWorld::join(const JoinMessage& message) {
   return link;
 }
 
-std::string HeadWorld::refusal(const JoinMessage& message) {
+std::string HeadWorld::refusal(const JoinMessage& message, Code code) {
   const Heard& heard = links.at(join(message));
   const Frame* refused = heard.last(cluster_kind::refuse);
   if (refused == nullptr) return "welcomed";
@@ -56,7 +56,7 @@ std::string HeadWorld::refusal(const JoinMessage& message) {
   CHECK(heard.count(cluster_kind::welcome) == 0);
   const auto end = EndMessage::decode(refused->meta.view());
   REQUIRE(end.ok());
-  CHECK(end->code == Code::refused);
+  CHECK(end->code == code);
   CHECK_FALSE(end->ok);
   return end->message;
 }

@@ -31,7 +31,7 @@ class HeadWorld final : public HeadOutput {
   LinkId join(const JoinMessage& message);
   JoinMessage message(uint32_t nodes, const std::string& name = "");
   /// One that is not welcomed: why not.
-  std::string refusal(const JoinMessage& message);
+  std::string refusal(const JoinMessage& message, Code code = Code::refused);
 
   /// From a node or service of the process behind `link` (0: the head's own).
   void say(LinkId link, Kind kind, Address src, uint32_t tag, std::string_view meta = {}, Blob body = {});

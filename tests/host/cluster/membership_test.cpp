@@ -52,6 +52,13 @@ TEST_CASE("the home of an address is the process that hosts it") {
   CHECK(Membership().home_of(server_address(0)) == kNoProcess);
 }
 
+TEST_CASE("the machine of a worker is named where the run has several") {
+  CHECK(sample().machine_of(4) == "beta");
+  CHECK(sample().machine_of(server_address(0)) == "alpha");
+  CHECK(sample().machine_of(5).empty());
+  CHECK(Membership(1, {{0, 0}, {1, 1}}, {{0, "alpha:1", ""}, {1, "alpha:2", ""}}).machine_of(1).empty());
+}
+
 TEST_CASE("a worker is described by rank, id and machine, or by its id when it is gone") {
   CHECK(sample().describe(4) == "rank 2 (worker 4 on beta:2)");
   CHECK(sample().describe(5) == "worker 5");

@@ -1,5 +1,7 @@
 #include "host/cluster/rank_detect.hpp"
 
+#include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,6 +70,8 @@ const Environment kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "3"},
                               {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
 const Environment kSlurm = {{"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "8"},  {"SLURM_LOCALID", "1"},
                             {"SLURM_NODEID", "2"}, {"SLURM_JOB_ID", "77"}, {"SLURM_JOB_NODELIST", "node[01-03,7]"}};
+std::string port_of(const std::string& run_id) { return std::to_string(actorhost::ports_of_run(run_id).front()); }
+
 const Environment kIndexedJob = {
     {"JOB_COMPLETION_INDEX", "2"}, {"ACTORHOST_NNODES", "4"}, {"ACTORHOST_SERVICE", "mesh"}};
 
@@ -110,9 +114,10 @@ TEST_CASE("each launcher's variables give the place of the process") {
       {{},
        {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}},
        {"PMI variables", 1, 2, 2, 1, 1, "127.0.0.1:17871"}},
-      {{}, kSlurm, {"Slurm variables", 5, 8, 8, 1, 1, "node01:17871"}},
-      {{}, with(kSlurm, "SLURM_STEP_NODELIST", "node7"), {"Slurm variables", 5, 8, 8, 1, 1, "node7:17871"}},
-      {{.nproc_per_node = "auto"}, kSlurm, {"Slurm variables", 5, 8, 8, -1, 1, "node01:17871"}},
+      {{}, kSlurm, {"Slurm variables", 5, 8, 8, 1, 1, "node01:" + port_of("77")}},
+      {{}, with(kSlurm, "SLURM_STEP_NODELIST", "node7"), {"Slurm variables", 5, 8, 8, 1, 1, "node7:" + port_of("77")}},
+      {{}, with(kSlurm, "SLURM_JOB_ID", ""), {"Slurm variables", 5, 8, 8, 1, 1, "node01:17871"}},
+      {{.nproc_per_node = "auto"}, kSlurm, {"Slurm variables", 5, 8, 8, -1, 1, "node01:" + port_of("77")}},
   };
   for (const auto& [flags, environment, wanted] : cases) CHECK(shape_of(detect(flags, environment)) == wanted);
 }
@@ -161,9 +166,30 @@ TEST_CASE("flags override variables one by one") {
 
 TEST_CASE("the run is named after the launcher's job") {
   CHECK(detect({}, kSlurm).run_id == "77");
+  CHECK(detect({}, with(kSlurm, "SLURM_STEP_ID", "2")).run_id == "77.2");
+  CHECK(detect({}, with(with(kOpenMpi, "PMIX_NAMESPACE", "9"), "SLURM_JOB_NODELIST", "n4")).run_id == "9");
+  CHECK(detect(meeting("a:1"), {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_JOBID", "5.1"}}).run_id == "5.1");
   CHECK(detect({.rdzv_id = "mine"}, kSlurm).run_id == "mine");
   CHECK(detect({}, with(kTorchrun, "TORCHELASTIC_RUN_ID", "abc")).run_id == "abc");
   CHECK(detect({}, {}).run_id.empty());
+}
+
+TEST_CASE("where a run's hosts meet follows from the launcher's job, whatever the run is called") {
+  const auto ports = actorhost::ports_of_run("1399455745");
+  CHECK(std::set(ports.begin(), ports.end()).size() == actorhost::kPortsOfARun);
+  CHECK(std::all_of(ports.begin(), ports.end(), [](uint16_t port) { return port >= 20'000 && port < 32'768; }));
+  CHECK(ports != actorhost::ports_of_run("1399455746"));
+
+  const Environment one_machine =
+      with(with(kOpenMpi, "OMPI_COMM_WORLD_LOCAL_SIZE", "4"), "PMIX_NAMESPACE", "1399455745");
+  const Placement placement = detect({.rdzv_id = "night"}, one_machine);
+  CHECK(placement.endpoint == "127.0.0.1:" + std::to_string(ports.front()));
+  CHECK(placement.other_ports == std::vector<uint16_t>(ports.begin() + 1, ports.end()));
+  CHECK_THAT(describe(placement),
+             Catch::Contains(" (or, where that is taken, port " + std::to_string(ports[1]) + ", "));
+  CHECK(detect(meeting("a:1"), one_machine).other_ports.empty());
+  CHECK(detect({}, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_NAMESPACE", "9"}})
+            .other_ports.empty());
 }
 
 TEST_CASE("the log line tells the rule, what it rests on and the outcome") {
@@ -214,7 +240,8 @@ TEST_CASE("a wrong, missing or contradictory value is an error that names it") {
       {{.node_rank = "0"}, {}, "--node-rank=0 says nothing without --nnodes"},
       {{.nnodes = "2", .node_rank = "2"}, {}, "--node-rank=2 must be less than --nnodes=2"},
       {{.node_rank = "3"}, {{"ACTORHOST_NNODES", "3"}}, "--node-rank=3 must be less than ACTORHOST_NNODES=3"},
-      {{.nproc_per_node = "0"}, {}, "--nproc-per-node=0 is out of range: 1 to 1000000 (or auto)"},
+      {{.nproc_per_node = "0"}, {}, "--nproc-per-node=0 is out of range: 1 to 65536 (or auto)"},
+      {{.nproc_per_node = "100000"}, {}, "--nproc-per-node=100000 is out of range: 1 to 65536 (or auto)"},
       {{.nproc_per_node = "all"}, {}, "--nproc-per-node=all is no whole number (or auto)"},
       {{}, {{"ACTORHOST_NPROC_PER_NODE", "x"}}, "ACTORHOST_NPROC_PER_NODE=x is no whole number (or auto)"},
       {{.nnodes = "2", .rdzv_endpoint = "head"}, {}, "--rdzv-endpoint: endpoint \"head\": the port is missing"},

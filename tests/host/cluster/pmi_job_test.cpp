@@ -1,0 +1,54 @@
+#include "host/cluster/pmi_job.hpp"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using actorhost::ask_pmi_job;
+
+namespace {
+
+/// What is asked of a launcher that gives these answers, one after the other, and then hangs up; and the job's name.
+std::pair<std::string, std::string> asked_of(const std::vector<std::string>& answers) {
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  std::string heard;
+  std::thread launcher([&] {
+    char bytes[256];
+    for (const std::string& answer : answers) {
+      const ssize_t got = ::recv(ends[1], bytes, sizeof bytes, 0);
+      if (got <= 0) break;
+      heard.append(bytes, static_cast<size_t>(got));
+      ::send(ends[1], answer.data(), answer.size(), MSG_NOSIGNAL);
+    }
+    ::shutdown(ends[1], SHUT_RDWR);
+  });
+  const std::string job = ask_pmi_job(ends[0]);
+  ::shutdown(ends[0], SHUT_RDWR);
+  launcher.join();
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return {job, heard};
+}
+
+}  // namespace
+
+TEST_CASE("a launcher that speaks PMI-1 tells the job's name when it is asked") {
+  const auto [job, heard] = asked_of({"cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n",
+                                      "cmd=my_kvsname kvsname=kvs_2400_0_1944870137_vm\n", "cmd=finalize_ack\n"});
+  CHECK(job == "kvs_2400_0_1944870137_vm");
+  CHECK(heard == "cmd=init pmi_version=1 pmi_subversion=1\ncmd=get_my_kvsname\ncmd=finalize\n");
+}
+
+TEST_CASE("a launcher that answers otherwise or not at all names no job") {
+  CHECK(asked_of({}).first.empty());
+  CHECK(asked_of({"cmd=response_to_init pmi_version=2 rc=-1\n"}).first.empty());
+  CHECK(asked_of({"45 cmd=fullinit-response;rc=0;\n"}).first.empty());
+  CHECK(asked_of({"cmd=response_to_init rc=0\n", "cmd=unknown\n"}).first.empty());
+  CHECK(asked_of({std::string(9000, 'x')}).first.empty());
+  CHECK(ask_pmi_job(-1).empty());
+}
