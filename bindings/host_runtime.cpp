@@ -240,10 +240,14 @@ int HostRuntime::supervise() {
 }
 
 int HostRuntime::run_nodes() {
+  const std::string run = cluster_->run_id().empty() ? "" : " of run " + cluster_->run_id();
+  const std::string job = "job " + job_.name() + run + (endpoint_ ? " at " + endpoint_text(*endpoint_) : "");
+  if (options_.agent) log_->info("", job + " has started, on " + std::to_string(local_nodes_) + " nodes here");
   start_workers();
   const EndMessage end = wait_for_end();
   abandoned_ = !stop_nodes(kStopSeconds);
   const int code = conclude(end);
+  if (options_.agent) log_->info("", job + (end.ok ? " is done" : " has failed: " + end.message));
   if (!abandoned_) {
     drop_nodes();
     drop_services();

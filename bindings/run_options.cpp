@@ -137,6 +137,8 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
       ->type_name("SIZE");
   app.add_option(both_spellings("--start-timeout"), raw.start_timeout, "seconds to wait for the other hosts (60)")
       ->type_name("S");
+  app.add_option(both_spellings("--rdzv-id"), raw.run_id, "name of the run; hosts of another one are refused")
+      ->type_name("ID");
   app.add_option(both_spellings("--token-file"), out.token_file,
                  "shared secret (made on first use in the user's configuration folder)")
       ->type_name("FILE");
@@ -157,8 +159,6 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option(both_spellings("--rdzv-endpoint"), raw.endpoint, "the rendezvous, the same on every machine")
       ->type_name("HOST:PORT");
   app.add_option(both_spellings("--node-rank"), raw.node_rank, "this host's place; 0 listens")->type_name("K");
-  app.add_option(both_spellings("--rdzv-id"), raw.run_id, "name of the run; hosts of another one are refused")
-      ->type_name("ID");
   app.add_flag("--isolate", out.isolate, "local nodes as processes instead of threads");
   app.add_option("--barrier", out.barrier, "bsp, asp, ssp:4, pbsp:10, pssp:10:4, ..., or FILE.lua[:NAME]")
       ->type_name("RULE");
@@ -201,6 +201,20 @@ const char* kUsage =
     "usage: actorhost [run] [flags] job.lua [args...]   run a job\n"
     "       actorhost agent --join HOST:PORT [flags]    lend this machine's nodes to jobs\n"
     "       actorhost sim [flags] [rule.lua...]         simulate barrier rules\n";
+
+/// Every variable that this program or its start script reads, besides those of launchers (rank_detect.hpp).
+const char* kVariables =
+    "\nVariables, where the flag is not given:\n"
+    "  ACTORHOST_NNODES, ACTORHOST_NODE_RANK, ACTORHOST_NPROC_PER_NODE, ACTORHOST_RDZV_ENDPOINT, ACTORHOST_RDZV_ID\n"
+    "                              as --nnodes, --node-rank, -n, --rdzv-endpoint, --rdzv-id\n"
+    "  ACTORHOST_SERVICE           headless service of a Kubernetes indexed Job, whose pod 0 is the rendezvous host\n"
+    "  ACTORHOST_ISA               kernels for this instruction set, of those that the machine has\n"
+    "  ACTORHOST_PRESET, ACTORHOST_JOBS, ACTORHOST_CMAKE_FLAGS\n"
+    "                              scripts/actorhost: which build, how many compilers, further flags of cmake\n"
+    "  XDG_CONFIG_HOME, TMPDIR     where the token is (actorhost/token), where data goes that does not fit in memory\n"
+    "  RANK WORLD_SIZE ..., OMPI_*, PMI_*, SLURM_*, JOB_COMPLETION_INDEX\n"
+    "                              of launchers; the first log line says which matched\n"
+    "  ACTORHOST_CHILD, ACTORHOST_WORKER   set by actorhost for its own processes\n";
 
 ParsedCommand usage_error(const std::string& message) {
   ParsedCommand command;
@@ -332,7 +346,7 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     command.exit_code = 0;
-    command.output = std::string(kUsage) + "\n" + app.help();
+    command.output = std::string(kUsage) + "\n" + app.help() + kVariables;
     return command;
   } catch (const CLI::CallForVersion&) {
     command.exit_code = 0;

@@ -81,6 +81,25 @@ TEST_CASE("an agent serves one job after the other") {
   CHECK(agent.wait(20) == 130);
 }
 
+TEST_CASE("an agent's log names each job's start, its end and its failure") {
+  const JobFolder folder;
+  write_job(folder, "job");
+  folder.write("bad/job.lua", "local actor = require 'actor' if actor.rank == 0 then error 'no good' end");
+  const FreePort port;
+  Process agent = start_in(folder, "empty", {"agent", "-n", "2", "--rdzv-id", "night", "--join", port.endpoint()});
+  for (const std::string job : {"job", "bad"}) {
+    Process head = start_in(folder, job,
+                            {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--rdzv-id", "night",
+                             "--node-rank", "0", "job.lua"});
+    const auto code = head.wait(20);
+    INFO(head.describe() << agent.describe());
+    CHECK(code == (job == "job" ? 0 : 1));
+    const std::string name = "job job.lua of run night at " + port.endpoint();
+    CHECK(agent.wait_for_output(name + " has started, on 2 nodes here", 20));
+    CHECK(agent.wait_for_output(name + (job == "job" ? " is done" : " has failed: rank 0: job.lua:1: no good"), 20));
+  }
+}
+
 TEST_CASE("a host whose copy of a module differs is refused") {
   const JobFolder folder;
   write_job(folder, "job");
@@ -117,6 +136,21 @@ TEST_CASE("a host without a module gets it from the rendezvous host") {
   CHECK(code == 0);
   CHECK(others == 0);
   CHECK_THAT(other.err(), Contains("hello 5"));
+}
+
+TEST_CASE("what the rendezvous host does not send is a module that an agent does not get, with the reason") {
+  const JobFolder folder;
+  folder.write("job/job.lua", "local actor = require 'actor' local m = require 'linked' print(m)");
+  folder.write("linked.lua", "return 'secret'");
+  std::filesystem::create_symlink(folder.path() / "linked.lua", folder.path() / "job/linked.lua");
+  const FreePort port;
+  Process agent = start_in(folder, "empty", {"agent", "-n", "1", "--join", port.endpoint(), "--once"});
+  Process head = start_in(
+      folder, "job", {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--node-rank", "0", "job.lua"});
+  CHECK(head.wait(20) != 0);
+  CHECK(agent.wait(20) != 0);
+  INFO(head.describe() << agent.describe());
+  CHECK_THAT(agent.err(), Contains("'linked' is a link to outside of the script's folder"));
 }
 
 TEST_CASE("a module that is nowhere is an error that says where it was looked for") {

@@ -252,3 +252,18 @@ TEST_CASE("ranks that do different things are an error that names both and their
     CHECK(count_of(runs[i].err, "stack traceback:") <= 1);
   }
 }
+
+TEST_CASE("a host whose rendezvous host is gone ends within seconds also while its Lua spins") {
+  const std::string loop = GENERATE(as<std::string>(), "local n = 0 while true do n = n + 1 end",
+                                    "while true do pcall(function() error(io.open('/')) end) end");
+  const JobFolder folder;
+  folder.write("job.lua", "local actor = require 'actor'\nactor.log.info('here')\nif actor.rank > 0 then " + loop +
+                              " end\nactor.collective.barrier()");
+  const Words words = GENERATE(Words{"-n", "1", "job.lua"}, Words{"-n", "2", "--isolate", "job.lua"});
+  Hosts hosts(folder, 2, words);
+  REQUIRE(hosts[1].wait_for_output(": here", 20));
+  hosts[0].signal(SIGKILL);
+  CHECK(hosts[1].wait(8) == 3);
+  INFO(hosts.describe());
+  CHECK_THAT(hosts[1].err(), Contains("lost server 0 and the rendezvous host"));
+}

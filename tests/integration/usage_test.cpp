@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <regex>
 
 #include <arpa/inet.h>
 #include <catch2/catch.hpp>
@@ -92,6 +93,7 @@ TEST_CASE("a wrong command line ends with 2 and says which word is wrong") {
       {{"--bogus", "job.lua"}, "unknown flag '--bogus'"},
       {{"-n", "0", "job.lua"}, "--nproc-per-node=0"},
       {{"-n", "many", "job.lua"}, "--nproc-per-node=many"},
+      {{"-n", "100000", "job.lua"}, "--nproc-per-node=100000 is out of range: 1 to 65536"},
       {{"--nnodes", "3", "job.lua"}, "give --rdzv-endpoint HOST:PORT"},
       {{"--nnodes", "0", "job.lua"}, "--nnodes=0"},
       {{"--nnodes", "3:1", "job.lua"}, "--nnodes=3:1: the smaller number comes first"},
@@ -124,6 +126,37 @@ TEST_CASE("a wrong command line ends with 2 and says which word is wrong") {
   CHECK(run.status == 2);
   CHECK_THAT(run.err, Contains("actorhost: ") && Contains(message));
   CHECK(run.out.empty());
+}
+
+#ifndef ACTORHOST_SANITIZED  // whose shadow memory needs the address space
+TEST_CASE("more nodes than the machine has threads for end with 3 and say so") {
+  const JobFolder folder;
+  folder.write("job.lua", "require('actor').collective.barrier()");
+  const std::string few = "ulimit -s 1000000 && ulimit -v 12000000 && exec \"$0\" \"$@\"";  // 1 GB a thread, 12 GB
+  const Finished run = run_program("sh", {"-c", few, actorhost_binary(), "-n", "32", "job.lua"}, 30, folder.options());
+  INFO(run.description);
+  CHECK(run.status == 3);
+  CHECK_THAT(run.err, Contains("this machine has no thread left for it (") && Contains("); choose a smaller -n\n"));
+}
+#endif
+
+TEST_CASE("help names every variable that the program and its start script read") {
+  const JobFolder folder;
+  const std::string help = folder.run({"--help"}).out;
+  size_t found = 0;
+  for (const char* part : {"host", "bindings", "scripts"}) {
+    for (const auto& file : std::filesystem::recursive_directory_iterator(source_dir() / part)) {
+      const bool start_script = file.path().parent_path().filename() == "scripts" && file.path().extension() != ".md";
+      if (!file.is_regular_file() || (file.path().extension() != ".cpp" && !start_script)) continue;
+      const std::string text = read_text(file.path());
+      static const std::regex kVariable(R"((?:"|\$\{?)(ACTORHOST_[A-Z_]*[A-Z])\b)");
+      for (std::sregex_iterator at(text.begin(), text.end(), kVariable), end; at != end; ++at, ++found) {
+        INFO(file.path());
+        CHECK_THAT(help, Contains((*at)[1].str()));
+      }
+    }
+  }
+  CHECK(found > 10);
 }
 
 TEST_CASE("flags are taken in both spellings and help and version go to standard output") {
