@@ -86,9 +86,9 @@ std::string describe(const Placement& placement);
 /// The first machine of a Slurm node list: "node[01-03,7],login" -> "node01". Code::bad_argument when it is none.
 Result<std::string> first_slurm_host(std::string_view node_list);
 
-/// The variables of this process, and the name of its machine: what detect_placement is called with outside tests. Where
-/// the launcher tells the job's name only when asked (pmi_job.hpp) it is, once, and PMI_JOBID is set to that. The first
-/// call comes before other threads read the environment.
+/// The variables of this process, and the name of its machine: what detect_placement is called with outside tests.
+/// Where the launcher tells the job's name only when asked (pmi_job.hpp) it is, once, and PMI_JOBID is set to that. The
+/// first call comes before other threads read the environment.
 Environment current_environment();
 std::string current_hostname();
 

@@ -1,0 +1,128 @@
+// How a Cluster finds the rendezvous host of its run over real sockets, and what keeps it out.
+
+#include "tests/host/cluster/test_process.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+/// Nobody listens there: the port belonged to a run that is over.
+std::string url_of_nobody() {
+  TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 1));
+  REQUIRE(head.cluster->open().ok());
+  return head.cluster->bound_url();
+}
+
+}  // namespace
+
+TEST_CASE("a host finds its run behind the ports of another run, of another user and of nobody") {
+  ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 2, 2);
+  config.head.run_id = "other";
+  TestProcess other(config);
+  REQUIRE(other.cluster->open().ok());
+  config = TestProcess::head(any_url("tcp"), 1, 2, 2);
+  config.stream.token = "somebody else's";
+  TestProcess stranger(config);
+  REQUIRE(stranger.cluster->open().ok());
+  TestProcess head(TestProcess::head(any_url("tcp"), 1, 2, 2));
+  REQUIRE(head.cluster->open().ok());
+
+  ClusterConfig late = TestProcess::member(other.cluster->bound_url(), 1, 101);
+  late.other_urls = {stranger.cluster->bound_url(), url_of_nobody(), head.cluster->bound_url()};
+  TestProcess member(late);
+  REQUIRE(member.start().ok());
+  CHECK(member.cluster->run_id() == "run");
+  CHECK(member.cluster->url() == head.cluster->bound_url());
+  CHECK(member.cluster->membership()->size() == 2);
+}
+
+TEST_CASE("an unreachable rendezvous is given up at the deadline") {
+  const std::string url = url_of_nobody();
+  ClusterConfig config = TestProcess::member(url, 1, 101);
+  config.start_timeout = 0.3;
+  TestProcess member(config);
+  const double before = member.clock.now();
+  const Status opened = member.cluster->open();
+  const double took = member.clock.now() - before;
+  REQUIRE_FALSE(opened.ok());
+  CHECK(opened.error().code == Code::unreachable);
+  CHECK_THAT(opened.error().message, Contains(url) && Contains("--start-timeout"));
+  CHECK(took < kPatience);
+}
+
+TEST_CASE("a host that is dialling can be interrupted") {
+  const std::string url = url_of_nobody();
+  TestProcess member(TestProcess::member(url, 1, 101));
+  Status opened;
+  std::thread opening([&] { opened = member.cluster->open(); });
+  member.cluster->stop({Code::interrupted, false, "interrupted"});
+  opening.join();
+  REQUIRE_FALSE(opened.ok());
+  CHECK(opened.error().code == Code::interrupted);
+}
+
+TEST_CASE("a host that comes before the rendezvous host waits for it") {
+  const std::string url = url_of_nobody();
+  TestProcess member(TestProcess::member(url, 1, 101));
+  Status opened;
+  std::thread opening([&] { opened = member.cluster->open(); });
+  TestProcess head(TestProcess::head(url, 1, 2, 2));
+  REQUIRE(head.cluster->open().ok());
+  opening.join();
+  CHECK(opened.ok());
+  CHECK(head.start_nodes().ok());
+}
+
+TEST_CASE("two heads at one address: the second is told that it is taken") {
+  for (const std::string scheme : kSchemes) {
+    INFO(scheme);
+    TestProcess first(TestProcess::head(any_url(scheme), 1, 2, 2));
+    REQUIRE(first.cluster->open().ok());
+    TestProcess second(TestProcess::head(first.cluster->bound_url(), 1, 2, 2));
+    const Status opened = second.cluster->open();
+    REQUIRE_FALSE(opened.ok());
+    CHECK(opened.error().code == Code::io);
+    TestProcess member(TestProcess::member(first.cluster->bound_url(), 1, 101));
+    CHECK(member.cluster->open().ok());
+    CHECK(first.start_nodes().ok());
+  }
+}
+
+TEST_CASE("a wrong token is refused at once") {
+  ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 2, 2);
+  config.stream.token = "right";
+  TestProcess head(config);
+  REQUIRE(head.cluster->open().ok());
+  config = TestProcess::member(head.cluster->bound_url(), 1, 101);
+  config.stream.token = "wrong";
+  TestProcess member(config);
+  const double before = member.clock.now();
+  const Status opened = member.cluster->open();
+  REQUIRE_FALSE(opened.ok());
+  CHECK(opened.error().code == Code::refused);
+  CHECK_THAT(opened.error().message, Contains("the token of 127.0.0.1:") && Contains("differs from ours"));
+  CHECK(member.clock.now() - before < kPatience);
+}
+
+TEST_CASE("another job, another run or a run that is full is refused with the reason") {
+  TestProcess head(TestProcess::head(any_url("tcp"), 1, 2, 2));
+  REQUIRE(head.cluster->open().ok());
+  const auto refusal = [&](ClusterConfig config, const std::string& script) {
+    TestProcess member(std::move(config), script);
+    const Status opened = member.cluster->open();
+    if (opened) return std::string("welcomed");
+    CHECK(opened.error().code == Code::refused);
+    return opened.error().message;
+  };
+  const auto config = [&](uint64_t group) { return TestProcess::member(head.cluster->bound_url(), 1, group); };
+  CHECK_THAT(refusal(config(101), "return 2"),
+             Contains("refused by the rendezvous host at tcp://127.0.0.1:") && Contains("its copy of the job differs"));
+  ClusterConfig other = config(102);
+  other.self.run_id = "other";
+  CHECK_THAT(refusal(other, "return 1"), Contains("--rdzv-id"));
+  CHECK(refusal(config(103), "return 1") == "welcomed");
+  REQUIRE(head.start_nodes().ok());
+  CHECK_THAT(refusal(config(104), "return 1"), Contains("not elastic"));
+}
