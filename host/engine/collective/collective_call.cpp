@@ -174,7 +174,7 @@ Status CollectiveCall::check(uint32_t from, const Announce& announce) {
                    " at " + spec_.where + ", rank " + std::to_string(group_.ranks[from]) + " is in " +
                    announce.signature + " at " + announce.where +
                    (announce.actions == group_.actions ? "" : " (with another number of actions before it)") +
-                   "; every rank must make the same calls in the same order"};
+                   "; loop by actor.pairs, not pairs: every rank must make the same calls in the same order"};
 }
 
 Status CollectiveCall::hold(bool held) {

@@ -245,7 +245,7 @@ Status Meeting::check(const Round& round, const CallSpec& spec, const Waiting& w
                      std::to_string(waiting.ranks[rank]) + " is in " + place.spec->signature + " at " +
                      place.spec->where +
                      (place.actions == first.actions ? "" : " (with another number of actions before it)") +
-                     "; every rank must make the same calls in the same order"};
+                     "; loop by actor.pairs, not pairs: every rank must make the same calls in the same order"};
   }
   if (spec.kind == CollectiveKind::broadcast && !round.places[spec.root].spec->parcel) {
     return Error{Code::bad_argument, spec.name + ": the root has no value to give"};
