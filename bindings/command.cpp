@@ -1,6 +1,5 @@
 #include "bindings/command.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <string_view>
 #include <thread>
@@ -10,6 +9,7 @@
 
 #include "bindings/console.hpp"
 #include "bindings/embedded.hpp"
+#include "bindings/error_text.hpp"
 #include "bindings/lua_command.hpp"
 #include "bindings/lua_sim.hpp"
 #include "bindings/run_options.hpp"
@@ -24,15 +24,19 @@ namespace {
 constexpr int kInterrupted = 130;
 constexpr int kGraceMilliseconds = 1000;  // for a script to stop
 
-std::string script_name(const std::string& name) { return "command/" + name; }
+constexpr std::string_view kScripts = "command/";
+
+std::string script_name(const std::string& name) { return std::string(kScripts) + name; }
 
 /// Ends the script on Ctrl-C, and the process where that does not help.
-void follow_signals(const SignalWatch& signals, Vm& vm, std::atomic<bool>& interrupted) {
+void follow_signals(const SignalWatch& signals, Vm& vm, Console& console, std::atomic<bool>& interrupted) {
   if (signals.wait(-1) == 0) return;
   interrupted = true;
   sim_control(vm).watch.stop = true;
   vm.request_stop();
-  if (signals.wait(kGraceMilliseconds) != 0 || vm.running()) _exit(kInterrupted);
+  if (signals.wait(kGraceMilliseconds) == 0 && !vm.running()) return;
+  console.finish(false);
+  _exit(kInterrupted);
 }
 
 /// What the script returned; 1 where it believes all is well, and what it printed has been lost.
@@ -47,21 +51,7 @@ int exit_code_of(lua_State* L, Console& console) {
 
 /// Of an error's text, what its user can use: no frames of ours, no line of ours before the message.
 std::string without_own_frames(const std::string& text) {
-  const auto ours = [](std::string_view line) {
-    return line.starts_with("\t[C]:") || line.starts_with("\tstdlib/") || line.starts_with("\tscripts/");
-  };
-  std::string out;
-  bool any_frame = false;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = text.substr(at, end - at);
-    at = end + 1;
-    if (ours(line)) continue;
-    any_frame = any_frame || line.starts_with("\t");
-    out += (out.empty() ? "" : "\n") + line;
-  }
-  const std::string head = "\nstack traceback:";
-  if (!any_frame && out.ends_with(head)) out.resize(out.size() - head.size());
+  std::string out = user_traceback(text, "scripts/");
   if (out.starts_with("scripts/")) out.erase(0, out.find(": ") + 2);
   return out;
 }
@@ -77,7 +67,7 @@ void report_stuck(Console& console, const std::optional<WorkerChannel>& channel,
   if (channel) {
     (void)channel->send(worker_error(message)).ok();
   } else {
-    console.status("");
+    console.finish();
     console.err("actorhost: " + message);
   }
   _exit(1);
@@ -86,6 +76,15 @@ void report_stuck(Console& console, const std::optional<WorkerChannel>& channel,
 }  // namespace
 
 bool is_command(const std::string& name) { return embedded_file(script_name(name).c_str()) != nullptr; }
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names = {"run", "agent"};
+  for (const EmbeddedFile* file = embedded_files(); file->name != nullptr; ++file) {
+    const std::string_view name = file->name;
+    if (name.starts_with(kScripts)) names.emplace_back(name.substr(kScripts.size()));
+  }
+  return names;
+}
 
 int run_command(const std::string& name, const std::vector<std::string>& args) {
   const EmbeddedFile* script = embedded_file(script_name(name).c_str());
@@ -111,12 +110,12 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
                                                       vm.request_stop();
                                                     });
   std::atomic<bool> interrupted{false};
-  std::thread watcher([&] { follow_signals(signals, vm, interrupted); });
+  std::thread watcher([&] { follow_signals(signals, vm, console, interrupted); });
   Status status = vm.load(script->text, "@" + std::string(script->path));
   if (status.ok()) status = vm.call(0, 1);
   signals.finish();
   watcher.join();
-  console.status("");
+  console.finish();
   const std::string stuck = control.watchdog->message();
   control.watchdog.reset();
   if (interrupted) return kInterrupted;

@@ -7,7 +7,9 @@
 
 namespace actorhost {
 
-/// Whether there is such a subcommand.
+/// All subcommands, those in C++ first.
+std::vector<std::string> command_names();
+/// Whether there is such a subcommand, in Lua.
 bool is_command(const std::string& name);
 /// Runs it with the arguments behind its name; returns the exit code of the process.
 int run_command(const std::string& name, const std::vector<std::string>& args);

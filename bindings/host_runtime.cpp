@@ -30,7 +30,8 @@ std::string log_line(LogLevel level, std::string_view line) {
 
 /// Ends the process under threads that still run. Not fflush(nullptr): it would wait for a stream that one of them
 /// reads from (io.popen, io.read).
-[[noreturn]] void leave(int code) {
+[[noreturn]] void leave(int code, Console& console) {
+  console.finish(false);
   for (std::FILE* stream : {stdout, stderr}) {
     if (ftrylockfile(stream) != 0) continue;
     std::fflush(stream);
@@ -130,7 +131,7 @@ int HostRuntime::run() {
   signals.finish();
   watcher.join();
   if (abandoned_) {  // a node is stuck in a compiled loop, which nothing but the process's end can stop
-    leave(code);
+    leave(code, process_.console);
   }
   return code;
 }
@@ -162,7 +163,7 @@ void HostRuntime::watch(const SignalWatch& signals, const std::atomic<bool>& ove
   }
   if (over) return;
   if (std::unique_lock lock(mutex_, std::try_to_lock); lock) remove_private_socket(socket_path_);
-  leave(130);
+  leave(130, process_.console);
 }
 
 NodeThread::Shared HostRuntime::shared_for_nodes() {
@@ -284,6 +285,7 @@ bool HostRuntime::stop_nodes(double seconds) {
 int HostRuntime::conclude(const EndMessage& end) {
   if (auto flushed = process_.flush_checkpoints(); !flushed) log_->error("checkpoint", flushed.error().message);
   log_->flush();
+  process_.console.finish();
   if (end.ok) return 0;
   if (interrupted_ || end.code == Code::interrupted) {
     if (!child_) process_.console.err("actorhost: interrupted");

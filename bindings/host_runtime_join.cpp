@@ -10,9 +10,11 @@
 
 #include "bindings/barrier_flag.hpp"
 #include "bindings/cluster_config.hpp"
+#include "bindings/command.hpp"
 #include "bindings/host_runtime.hpp"
 #include "bindings/stage_bar.hpp"
 #include "bindings/version.hpp"
+#include "host/base/nearest.hpp"
 #include "host/data/atomic_dir.hpp"
 
 namespace actorhost {
@@ -53,7 +55,13 @@ Status HostRuntime::open_job() {
   }
   auto opened = job_.open(options_.script);
   if (!opened && options_.script.find_first_of("./") == std::string::npos) {
-    return Error{Code::bad_argument, "'" + options_.script + "' is neither a Lua file here nor a command (run, agent)"};
+    const std::vector<std::string> commands = command_names();
+    std::string hint = suggestion(options_.script, commands);
+    if (hint.empty()) {
+      for (const std::string& name : commands) hint += (hint.empty() ? " (" : ", ") + name;
+      hint += ")";
+    }
+    return Error{Code::bad_argument, "'" + options_.script + "' is neither a Lua file here nor a command" + hint};
   }
   return opened;
 }

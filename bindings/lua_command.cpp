@@ -6,6 +6,7 @@
 #include <lua.hpp>
 
 #include "bindings/lua_support.hpp"
+#include "bindings/run_options.hpp"
 
 namespace actorhost {
 
@@ -33,6 +34,13 @@ int command_columns(lua_State* L) {
 
 int command_cores(lua_State* L) {
   lua_pushinteger(L, std::max(1U, std::thread::hardware_concurrency()));
+  return 1;
+}
+
+// usage(name): what `actorhost NAME --help` prints, of those in C++.
+int command_usage(lua_State* L) {
+  const std::string text = parse_command({std::string(check_text(L, 1, "name", "command.usage")), "--help"}).output;
+  lua_pushlstring(L, text.data(), text.size());
   return 1;
 }
 
@@ -102,11 +110,17 @@ int command_reply(lua_State* L) {
 
 int open_module(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
-      {"err", guarded<command_error>},       {"status", guarded<command_status>},
-      {"cores", guarded<command_cores>},     {"status_columns", guarded<command_columns>},
-      {"spawn", guarded<command_spawn>},     {"send", guarded<command_send>},
-      {"receive", guarded<command_receive>}, {"next_task", guarded<command_next_task>},
-      {"reply", guarded<command_reply>},     {nullptr, nullptr},
+      {"err", guarded<command_error>},
+      {"status", guarded<command_status>},
+      {"cores", guarded<command_cores>},
+      {"status_columns", guarded<command_columns>},
+      {"spawn", guarded<command_spawn>},
+      {"send", guarded<command_send>},
+      {"receive", guarded<command_receive>},
+      {"next_task", guarded<command_next_task>},
+      {"reply", guarded<command_reply>},
+      {"usage", guarded<command_usage>},
+      {nullptr, nullptr},
   };
   lua_newtable(L);
   luaL_register(L, nullptr, kFunctions);

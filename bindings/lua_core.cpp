@@ -5,6 +5,7 @@
 
 #include "bindings/embedded.hpp"
 #include "bindings/ffi_core.h"
+#include "bindings/lua_names.hpp"
 #include "bindings/lua_support.hpp"
 #include "host/base/random.hpp"
 
@@ -90,6 +91,21 @@ int log_enabled(lua_State* L) {
   return 1;
 }
 
+// library() -> {[name] = path} of what is embedded; library_text(name) -> its text.
+int library(lua_State* L) {
+  lua_newtable(L);
+  for (const EmbeddedFile* file = embedded_files(); file->name != nullptr; ++file) {
+    lua_pushstring(L, file->path);
+    lua_setfield(L, -2, file->name);
+  }
+  return 1;
+}
+
+int library_text(lua_State* L) {
+  lua_pushstring(L, embedded_text(std::string(check_text(L, 1, "name", "library_text")).c_str()));
+  return 1;
+}
+
 int open_core_module(lua_State* L) {
   const VmConfig& config = Vm::from(L).config();
   lua_newtable(L);
@@ -110,6 +126,10 @@ int open_core_module(lua_State* L) {
   lua_setfield(L, -2, "log");
   lua_pushcfunction(L, guarded<log_enabled>);
   lua_setfield(L, -2, "log_enabled");
+  lua_pushcfunction(L, guarded<library>);
+  lua_setfield(L, -2, "library");
+  lua_pushcfunction(L, guarded<library_text>);
+  lua_setfield(L, -2, "library_text");
   return 1;
 }
 
@@ -130,6 +150,7 @@ void open_core(Vm& vm) {
   vm.own(api);
   vm.register_module("actor.ffi", guarded<open_ffi>);
   vm.register_module("actor.c.core", guarded<open_core_module>);
+  vm.register_module("actor.c.names", open_names);
   seed_math_random(vm.state(), vm.config().seed);
 }
 

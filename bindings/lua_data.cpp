@@ -113,12 +113,14 @@ int load_images(lua_State* L) {
   return 0;
 }
 
-/// find_mnist() -> directory or nil: shared/data/mnist beside the current directory or the executable, or beside one of
-/// the few directories above them.
+/// find_mnist() -> directory, or nil and the folders where the search began: shared/data/mnist beside the current
+/// directory or the executable, or beside one of the few directories above them.
 int find_mnist(lua_State* L) {
   constexpr int kLevels = 5;
   std::error_code error;
+  std::string looked;
   for (const fs::path& start : {fs::current_path(error), fs::read_symlink("/proc/self/exe", error).parent_path()}) {
+    looked += (looked.empty() ? "" : " and ") + start.string();
     fs::path dir = start;
     for (int level = 0; level < kLevels && dir.has_relative_path(); ++level) {
       dir = dir.parent_path();
@@ -129,7 +131,9 @@ int find_mnist(lua_State* L) {
       return 1;
     }
   }
-  return 0;
+  lua_pushnil(L);
+  lua_pushlstring(L, looked.data(), looked.size());
+  return 2;
 }
 
 /// As float64. Raises an error that names `where` for a whole number that it does not hold.

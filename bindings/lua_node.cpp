@@ -70,13 +70,26 @@ int refresh(lua_State* L) {
   return 1;
 }
 
+constexpr double kSleepSeconds = 5;  // of one wait: a longer one would be logged as one for others
+
 /// sleep(seconds): as a wait, so that it ends when the run does
 int sleep_seconds(lua_State* L) {
-  const double seconds = check_number(L, 1, "seconds", "sleep");
+  const double seconds = check_number(L, 1, "seconds", "actor.sleep");
+  if (!(seconds >= 0)) raise_at_user(L, "bad argument 'seconds' to actor.sleep: expected a number of at least 0");
   Node& node = node_of(L);
-  auto never = node.receive([](const Frame&) { return false; }, {}, "sleep", node.clock().now() + seconds);
-  if (!never && never.error().code != Code::timeout) raise_error(L, never.error());
+  const double end = node.clock().now() + seconds;
+  for (double now = end - seconds; now < end; now = node.clock().now()) {
+    const double until = std::min(end, now + kSleepSeconds);
+    auto never = node.receive([](const Frame&) { return false; }, {}, "actor.sleep", until);
+    if (!never && never.error().code != Code::timeout) raise_error(L, never.error());
+  }
   return 0;
+}
+
+/// leave(): ends the script here, as if it had come to its end
+int leave(lua_State* L) {
+  NodeContext::of(L).finished = true;
+  raise_error(L, {Code::aborted, "the script has left"});
 }
 
 /// find_source(name) -> text, chunk; or nil, message, code
@@ -162,11 +175,13 @@ int index(lua_State* L) {
   const bool worker = node.role() == Role::worker;
   if (name == "rank") {
     const auto rank = node.rank();
+    context.no_rank = context.no_rank || !worker;
     if (!rank) return 0;
     lua_pushinteger(L, static_cast<lua_Integer>(*rank));
   } else if (name == "size") {
     lua_pushinteger(L, static_cast<lua_Integer>(node.membership().size()));
   } else if (name == "id" || name == "shard") {
+    context.no_rank = context.no_rank || (!worker && name == "id");
     if (worker != (name == "id")) return 0;
     lua_pushinteger(L, static_cast<lua_Integer>(node.index()));
   } else if (name == "role") {
@@ -190,6 +205,7 @@ int open_node(lua_State* L) {
       {"position", guarded<position>},
       {"refresh", guarded<refresh>},
       {"sleep", guarded<sleep_seconds>},
+      {"leave", guarded<leave>},
       {"find_source", guarded<find_source>},
       {"workers", guarded<workers>},
       {"at_work", guarded<at_work>},

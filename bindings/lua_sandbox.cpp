@@ -6,6 +6,8 @@
 #include <lua.hpp>
 
 #include "bindings/embedded.hpp"
+#include "bindings/lua_names.hpp"
+#include "bindings/lua_output.hpp"
 #include "bindings/lua_support.hpp"
 
 namespace actorhost {
@@ -50,8 +52,8 @@ int missing_global(lua_State* L) {
     lua_pushnil(L);  // declared by assigning nil
     return 1;
   }
-  lua_pushvalue(L, 2);
-  return luaL_error(L, "undefined global '%s'", lua_tostring(L, -1));
+  const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+  return luaL_error(L, "undefined global '%s'%s", name.c_str(), name_suggestion(L, name, 1, "'", "'").c_str());
 }
 
 void make_strict(lua_State* L) {
@@ -60,7 +62,7 @@ void make_strict(lua_State* L) {
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, new_global, 1);
   lua_setfield(L, -3, "__newindex");
-  lua_pushcclosure(L, missing_global, 1);
+  lua_pushcclosure(L, guarded<missing_global>, 1);
   lua_setfield(L, -2, "__index");
   lua_setmetatable(L, LUA_GLOBALSINDEX);
 }
@@ -150,12 +152,20 @@ int load_module_text(lua_State* L, const char* name, std::string_view text, cons
   return luaL_error(L, "module '%s' does not load: %s", name, lua_tostring(L, -1));
 }
 
+// Whether scripts use the embedded module `name` as it is: "actor.collective", not what that is made of.
+bool is_public(const char* name) {
+  const char* dot = std::strchr(name, '.');
+  return dot != nullptr && std::strchr(dot + 1, '.') == nullptr;
+}
+
 // A package.loaders function: the embedded library, then what lies beside the script.
 int find_module(lua_State* L) {
   const char* name = luaL_checkstring(L, 1);
   if (std::strncmp(name, "ffi/", 4) != 0) {
     if (const EmbeddedFile* file = embedded_file(name)) {
-      return load_module_text(L, name, file->text, std::string("@") + file->path);
+      const int loaded = load_module_text(L, name, file->text, std::string("@") + file->path);
+      if (is_public(name)) push_strict_loader(L);
+      return loaded;
     }
   }
   ModuleSource* modules = Vm::from(L).config().modules;
@@ -187,33 +197,6 @@ void replace_module_search(lua_State* L) {
   lua_pop(L, 1);
 }
 
-// --- print ---
-
-// print; upvalue 1: tostring.
-int print_values(lua_State* L) {
-  std::string line;
-  const int count = lua_gettop(L);
-  for (int i = 1; i <= count; ++i) {
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_pushvalue(L, i);
-    lua_call(L, 1, 1);
-    size_t size = 0;
-    const char* text = lua_tolstring(L, -1, &size);
-    if (text == nullptr) return luaL_error(L, "'tostring' must return a string to 'print'");
-    if (i > 1) line += '\t';
-    line.append(text, size);
-    lua_pop(L, 1);
-  }
-  Vm::from(L).print(line);
-  return 0;
-}
-
-void replace_print(lua_State* L) {
-  lua_getglobal(L, "tostring");
-  lua_pushcclosure(L, guarded<print_values>, 1);
-  lua_setglobal(L, "print");
-}
-
 // stdlib/actor/iteration.lua, which says why.
 void replace_iteration(lua_State* L) {
   lua_getglobal(L, "require");
@@ -226,7 +209,7 @@ void replace_iteration(lua_State* L) {
 void open_sandbox(lua_State* L) {
   replace_loaders(L);
   replace_module_search(L);
-  replace_print(L);
+  replace_output(L);
   replace_iteration(L);
   make_strict(L);
 }

@@ -7,14 +7,11 @@ namespace actorhost {
 
 namespace {
 
-constexpr const char* kStdlibPrefix = "@stdlib/";
-
 // Fills `frame` with the innermost Lua frame outside the standard library; false when there is none.
 bool find_user_frame(lua_State* L, lua_Debug& frame) {
   for (int level = 0; lua_getstack(L, level, &frame) != 0; ++level) {
     lua_getinfo(L, "Sl", &frame);
-    if (frame.currentline > 0 && std::strncmp(frame.source, kStdlibPrefix, std::strlen(kStdlibPrefix)) != 0)
-      return true;
+    if (frame.currentline > 0 && !is_library_source(frame.source)) return true;
   }
   return false;
 }
@@ -30,6 +27,8 @@ void push_user_position(lua_State* L) {
 }
 
 }  // namespace
+
+bool is_library_source(const char* source) { return std::string_view(source).starts_with("@stdlib/"); }
 
 std::string user_position(lua_State* L) {
   lua_Debug frame;

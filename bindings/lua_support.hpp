@@ -23,6 +23,9 @@ namespace actorhost {
 /// that a wrong call is reported at the caller's line however deep in stdlib/ it is noticed.
 [[noreturn]] void raise_at_user(lua_State* L, std::string_view message);
 
+/// Whether a chunk of that name (lua_Debug::source) belongs to the standard library.
+bool is_library_source(const char* source);
+
 /// "job.lua:12": where the user's code called the standard library, or "?".
 std::string user_position(lua_State* L);
 

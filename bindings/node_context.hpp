@@ -23,6 +23,8 @@ struct NodeContext {
   uint64_t seed = 0;                 // of the run; the same on every node
   CallWatchdog* watchdog = nullptr;  // of a server's VM
   bool speaks = false;               // of a server's VM: it is in its run, so what its callbacks print is shown
+  bool no_rank = false;              // a server's script has read its rank or id, which it has not
+  bool finished = false;             // the script has left by `leave`, with nothing wrong
 
   static NodeContext& of(lua_State* L) { return *static_cast<NodeContext*>(Vm::from(L).context()); }
 };

@@ -1,9 +1,11 @@
 #include "bindings/node_thread.hpp"
 
+#include <algorithm>
 #include <system_error>
 
 #include <lua.hpp>
 
+#include "bindings/error_text.hpp"
 #include "bindings/lua_average.hpp"
 #include "bindings/lua_checkpoint.hpp"
 #include "bindings/lua_collective.hpp"
@@ -37,6 +39,15 @@ class JobModules final : public ModuleSource {
  private:
   Node& node_;
 };
+
+/// The error of a server's script with what its user may not know, where it may be for want of a rank.
+std::string with_rank_hint(const std::string& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  if (text.find("nil") >= end) return text;
+  return text.substr(0, end) +
+         " (this is a server, which runs the script too: actor.rank and actor.id are nil here; guard with actor.role)" +
+         text.substr(end);
+}
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -133,7 +144,8 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
 
 void NodeThread::fail(const Error& error) {
   if (error.code == Code::interrupted || error.code == Code::aborted) return;
-  traceback_ = error.message;
+  traceback_ = context_.no_rank ? with_rank_hint(error.message) : error.message;
+  if (!shared_.log.enabled(LogLevel::debug)) traceback_ = user_traceback(traceback_);
   const std::string machine = node_.membership().machine_of(node_.address());
   const std::string who = node_.name() + ": ";
   if (!machine.empty() && traceback_.starts_with(who)) traceback_.insert(who.size() - 2, " on " + machine);
@@ -163,6 +175,7 @@ void NodeThread::tell_script(Vm& vm, const Error& error) {
 Status NodeThread::run_script(Vm& vm) {
   if (watchdog_) watchdog_->begin_call("the script, which has not come to its param.run yet,", false);
   Status ran = vm.run(shared_.job.text(), "@" + shared_.job.name());
+  if (context_.finished && !ran && ran.error().code == Code::aborted) ran = {};
   if (!watchdog_) return ran;
   watchdog_->end();
   return ran ? serve_values(vm) : ran;

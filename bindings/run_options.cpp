@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "bindings/version.hpp"
+#include "host/base/nearest.hpp"
 
 namespace actorhost {
 
@@ -200,7 +201,8 @@ class HelpFormat final : public CLI::Formatter {
 const char* kUsage =
     "usage: actorhost [run] [flags] job.lua [args...]   run a job\n"
     "       actorhost agent --join HOST:PORT [flags]    lend this machine's nodes to jobs\n"
-    "       actorhost sim [flags] [rule.lua...]         simulate barrier rules\n";
+    "       actorhost sim [flags] [rule.lua...]         simulate barrier rules\n"
+    "       actorhost help [TOPIC|NAME]                 what is known about a function, flag or variable\n";
 
 /// Every variable that this program or its start script reads, besides those of launchers (rank_detect.hpp).
 const char* kVariables =
@@ -209,8 +211,9 @@ const char* kVariables =
     "                              as --nnodes, --node-rank, -n, --rdzv-endpoint, --rdzv-id\n"
     "  ACTORHOST_SERVICE           headless service of a Kubernetes indexed Job, whose pod 0 is the rendezvous host\n"
     "  ACTORHOST_ISA               kernels for this instruction set, of those that the machine has\n"
-    "  ACTORHOST_PRESET, ACTORHOST_JOBS, ACTORHOST_CMAKE_FLAGS\n"
-    "                              scripts/actorhost: which build, how many compilers, further flags of cmake\n"
+    "  ACTORHOST_BUILD_DIR, ACTORHOST_PRESET, ACTORHOST_JOBS, ACTORHOST_CMAKE_FLAGS\n"
+    "                              scripts/actorhost: where it builds and what, how many compilers, further flags of "
+    "cmake\n"
     "  XDG_CONFIG_HOME, TMPDIR     where the token is (actorhost/token), where data goes that does not fit in memory\n"
     "  RANK WORLD_SIZE ..., OMPI_*, PMI_*, SLURM_*, JOB_COMPLETION_INDEX\n"
     "                              of launchers; the first log line says which matched\n"
@@ -221,6 +224,17 @@ ParsedCommand usage_error(const std::string& message) {
   command.exit_code = 2;
   command.output = "actorhost: " + message + "\n" + kUsage + "run 'actorhost --help' for the flags\n";
   return command;
+}
+
+/// What is neither a flag of `app` nor a value of one.
+ParsedCommand unknown_flag(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  }
+  const std::string name = word.substr(0, word.find('='));
+  const std::string bare = name.substr(std::min(name.find_first_not_of('-'), name.size()));
+  return usage_error("unknown flag '" + word + "'" + suggestion(bare, names, "--"));
 }
 
 /// `--resume` takes a folder only when one follows; a following script is not it. Taken out by hand, since the parser
@@ -355,6 +369,9 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string text = error.what();  // "--seed: 1 required TEXT missing"
     return usage_error(text.substr(0, text.find(':')) + " wants a value");
+  } catch (const CLI::ExtrasError&) {
+    const std::string word = app.remaining().front();
+    return word.starts_with("-") ? unknown_flag(app, word) : usage_error("an agent takes no job, got '" + word + "'");
   } catch (const CLI::ParseError& error) {
     return usage_error(error.what());
   }
@@ -373,7 +390,7 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
   }
   const std::vector<std::string> rest = app.remaining();
   if (rest.empty()) return usage_error("no job given");
-  if (rest[0].starts_with("-") && rest[0] != "-") return usage_error("unknown flag '" + rest[0] + "'");
+  if (rest[0].starts_with("-") && rest[0] != "-") return unknown_flag(app, rest[0]);
   out.script = rest[0];
   out.args.assign(rest.begin() + 1, rest.end());
   return command;

@@ -53,7 +53,7 @@ std::optional<std::string> StageBar::line(const std::optional<TrackerProgress>& 
                 std::string(static_cast<size_t>(kBarColumns - full), '.').c_str(), progress->done, progress->tasks);
   std::string line = head + with_unit(static_cast<double>(progress->rows) / seconds) + "rows/s  " +
                      with_unit(static_cast<double>(progress->bytes) / seconds) + "B/s  " + progress->name;
-  const auto columns = static_cast<size_t>(std::max(20, Console::status_columns() - 1));
+  const auto columns = static_cast<size_t>(std::max(20, Console::status_columns()));
   if (line.size() > columns) line.resize(columns);
   return line;
 }

@@ -7,6 +7,7 @@
 
 #include <lua.hpp>
 
+#include "bindings/error_text.hpp"
 #include "bindings/lua_sandbox.hpp"
 #include "bindings/lua_support.hpp"
 #include "bindings/standard_modules.hpp"
@@ -21,24 +22,12 @@ constexpr const char* kInterrupted = "interrupted: the run is stopping";
 // The innermost Vm that runs on this thread, for the signal handler.
 thread_local std::atomic<Vm*> running_vm{nullptr};
 
-// Pushes error value 1 as a string, whatever it is.
-const char* error_text(lua_State* L) {
-  if (lua_isstring(L, 1)) return lua_tostring(L, 1);
-  if (luaL_callmeta(L, 1, "__tostring") != 0 && lua_isstring(L, -1)) return lua_tostring(L, -1);
-  if (lua_istable(L, 1)) {
-    lua_pushliteral(L, "message");
-    lua_rawget(L, 1);
-    if (lua_isstring(L, -1)) return lua_tostring(L, -1);
-  }
-  return lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
-}
-
 int message_handler(lua_State* L) {
-  const char* text = error_text(L);
-  if (std::strstr(text, "\nstack traceback:") != nullptr) {
-    lua_pushstring(L, text);  // an inner call has made it already
+  const std::string text = error_text(L);
+  if (text.find("\nstack traceback:") != std::string::npos) {
+    lua_pushlstring(L, text.data(), text.size());  // an inner call has made it already
   } else {
-    luaL_traceback(L, L, text, 1);
+    luaL_traceback(L, L, text.c_str(), 1);
   }
   return 1;
 }
@@ -113,7 +102,7 @@ int Vm::set_up(lua_State* L) {
   lua_pushlightuserdata(L, vm);
   lua_rawset(L, LUA_REGISTRYINDEX);
   luaL_openlibs(L);
-  lua_pushcfunction(L, message_handler);
+  lua_pushcfunction(L, guarded<message_handler>);
   vm->handler_ref_ = luaL_ref(L, LUA_REGISTRYINDEX);
   open_sandbox(L);
   open_standard_modules(*vm);
@@ -166,6 +155,7 @@ Status Vm::call(lua_State* L, int arguments, int results) {
   lua_insert(L, base);
   const int status = lua_pcall(L, arguments, results, base);
   lua_remove(L, base);
+  if (depth_ == 1 && !unfinished_line_.empty()) write("\n");
   if (status != 0) return failure(L, status);
   return {};
 }
@@ -186,6 +176,19 @@ Error Vm::failure(lua_State* L, int status) {
   const std::string who = config_.who();
   if (!who.empty() && !message.starts_with(who + ": ")) message = who + ": " + message;
   return {code, std::move(message)};
+}
+
+void Vm::write(std::string_view text) {
+  for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    if (unfinished_line_.empty()) {
+      config_.print(line);
+    } else {
+      config_.print(std::exchange(unfinished_line_, {}).append(line));
+    }
+  }
+  unfinished_line_ += text;
 }
 
 void Vm::register_module(const char* name, int (*open)(lua_State*)) {

@@ -121,8 +121,9 @@ class Vm {
   void* context() const noexcept { return config_.context; }
   const VmConfig& config() const noexcept { return config_; }
   const Clock& clock() const noexcept { return *config_.clock; }
-  /// Hands one line to the print sink.
-  void print(std::string_view line) const { config_.print(line); }
+  /// What the script writes: each line goes to the print sink once it is finished, the last one also when the outermost
+  /// call ends.
+  void write(std::string_view text);
 
  private:
   class Running;
@@ -142,6 +143,7 @@ class Vm {
   int depth_ = 0;
   Vm* outer_ = nullptr;  // the Vm that was running on this thread when this one was entered
   bool interrupted_ = false;
+  std::string unfinished_line_;  // what has been written without an end of line
   std::optional<Error> noted_;
   std::map<std::string, const void*, std::less<>> ffi_tables_;
   std::vector<std::shared_ptr<void>> owned_;

@@ -22,6 +22,7 @@ local tensor = require("actor.tensor")
 local util = require("actor.util")
 local c = require("actor.c.average")
 
+---@class actor.average
 local M = {}
 
 ---@class actor.AverageOptions
@@ -54,6 +55,7 @@ local M = {}
 ---@field private apart boolean the update of a step is apart from its gradient
 local Averaging = {}
 Averaging.__index = Averaging
+setmetatable(Averaging, check.strict("average:"))
 
 local peer_choices = { "all", "ring", "random" }
 

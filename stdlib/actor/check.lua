@@ -1,5 +1,7 @@
 --- Argument checks of the standard library. Each raises "bad argument 'steps' to param.run: expected number, got string"
 --- at the line of the innermost frame outside the standard library, so at the user's call however deep the check is.
+local spelling = require("actor.c.names")
+
 local M = {}
 
 local type, floor = type, math.floor
@@ -30,17 +32,24 @@ local fail = M.fail
 ---@param fn string the function as the user calls it, "param.run"
 ---@param expected string
 ---@param value any what was given instead
-function M.wrong(name, fn, expected, value)
+---@param hint? string behind the message
+function M.wrong(name, fn, expected, value, hint)
   local given = type(value)
   if given == "number" and (expected:find("integer", 1, true) or expected:find("number", 1, true)) then
     given = tostring(value)
   elseif given == "string" and expected:find("one of", 1, true) then
     given = ("'%s'"):format(value)
   end
-  fail("bad argument '%s' to %s: expected %s, got %s", name, fn, expected, given)
+  fail("bad argument '%s' to %s: expected %s, got %s%s", name, fn, expected, given, hint or "")
 end
 
 local wrong = M.wrong
+
+---A metatable that makes reading a string that is no key an error: "there is no dataset:mapp; did you mean dataset:map?".
+---@param owner string how its names begin: "dataset:" of methods, "ctx." of fields
+---@param ... string fields that may be nil
+---@return table
+M.strict = spelling.strict
 
 ---`value` has to be of type `kind` (as `type` spells it).
 ---@param value any
@@ -102,7 +111,8 @@ function M.one_of(value, choices, name, fn)
   for i = 1, #choices do
     if value == choices[i] then return end
   end
-  wrong(name, fn, "one of '" .. table.concat(choices, "', '") .. "'", value)
+  wrong(name, fn, "one of '" .. table.concat(choices, "', '") .. "'", value,
+    type(value) == "string" and spelling.suggestion(value, choices, "'", "'"))
 end
 
 ---Checks a table of named options: each key of `options` has to be in `kinds`, with a value of the type named there.
@@ -117,7 +127,8 @@ function M.options(options, kinds, fn)
       local known = {}
       for name in pairs(kinds) do known[#known + 1] = name end
       table.sort(known)
-      fail("unknown option '%s' to %s (known: %s)", tostring(key), fn, table.concat(known, ", "))
+      fail("unknown option '%s' to %s (known: %s)%s", tostring(key), fn, table.concat(known, ", "),
+        spelling.suggestion(tostring(key), known, "'", "'"))
     end
   end
   for name, kind in pairs(kinds) do

@@ -3,6 +3,7 @@
 local check = require("actor.check")
 local core = require("actor.c.codec")
 
+---@class actor.codec
 local M = {}
 
 ---Encodes a value. What cannot travel is an error with its path: "value.layers[3].activation is a function".

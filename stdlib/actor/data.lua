@@ -17,6 +17,7 @@ local rng = require("actor.rng")
 local istype, type, floor = ffi.istype, type, math.floor
 local Positions = planning.Positions
 
+---@class actor.data
 local M = { batches = planning.batches }
 
 ---Rows of bytes that all nodes of a process share, one copy for all; `data.batch` makes tensors of them.
@@ -36,6 +37,7 @@ local Rows = ffi.metatype("ah_rows", {
 ---@field labels actor.data.Rows
 local Set = {}
 Set.__index = Set
+setmetatable(Set, check.strict("set:"))
 
 ---The images and the classes of some samples.
 ---@param positions integer[]|actor.data.Positions
@@ -188,15 +190,15 @@ function M.mnist(dir, options)
   options = options or {}
   check.options(options, mnist_options, fn)
   local rows = { Rows(), Rows(), Rows(), Rows() }
-  local source
-  dir = dir or c.find_mnist()
+  local source, looked
+  if not dir then dir, looked = c.find_mnist() end
   if dir then
     c.mnist(rows[1], rows[2], rows[3], rows[4], dir)
     source = "MNIST from " .. dir
   else
     local seed = options.seed or 1
     c.drawn_mnist(rows[1], rows[2], rows[3], rows[4], seed, options.train or 60000, options.test or 10000)
-    source = ("digits drawn with seed %d (no MNIST files found)"):format(seed)
+    source = ("digits drawn with seed %d (no MNIST in shared/data/mnist beside or above %s)"):format(seed, looked)
   end
   return { train = new_set(rows[1], rows[2]), test = new_set(rows[3], rows[4]), source = source }
 end

@@ -7,10 +7,11 @@
 --- Interspeech 2014; Stich, Cordonnier, Jaggi, Sparsified SGD with memory, NeurIPS 2018; Karimireddy et al., Error
 --- feedback fixes SignSGD, ICML 2019.
 local check = require("actor.check")
-local nearest = require("actor.nearest")
+local spelling = require("actor.c.names")
 local c = require("actor.c.filter")
 local base = require("actor.tensor.base")
 
+---@class actor.filter
 local M = {}
 
 ---@class actor.filter.Stats
@@ -26,6 +27,7 @@ local M = {}
 ---@field feedback? boolean nil: if the filter leaves much out (topk, int8)
 local Filter = {}
 Filter.__index = Filter
+setmetatable(Filter, check.strict("filter:", "count", "fraction", "block", "feedback", "values"))
 
 local kinds = { raw = true, fp16 = true, int8 = true }
 
@@ -155,9 +157,8 @@ local function stage(text, part)
   local name, number = part:match("^%s*([^:]*):(.*)$")
   name = (name or part):match("^%s*(.-)%s*$")
   if stages[name] then return stages[name](text, number) end
-  local near = nearest(name, { "none", "fp16", "int8", "topk" })
   check.fail("filter '%s': '%s' is no filter; known are none, fp16, int8[:BLOCK], topk:SHARE, topk:COUNT, joined by '+', " ..
-    "then @feedback or @plain%s", text, name, near and ("; did you mean %s?"):format(near) or "")
+    "then @feedback or @plain%s", text, name, spelling.suggestion(name, { "none", "fp16", "int8", "topk" }))
 end
 
 ---A filter from its text: `none`, `fp16`, `int8`, `int8:256`, `topk:0.01` (a share), `topk:100` (a number of elements),

@@ -1,6 +1,6 @@
 --- The command line of actorhost's subcommands: a list of flags gives the parser, its error messages and the help.
 --- Errors are returned as nil, message: whoever runs the command says them and leaves with code 2.
-local nearest = require("actor.nearest")
+local spelling = require("actor.c.names")
 
 local M = {}
 
@@ -27,8 +27,7 @@ end
 local function unknown(flags, word)
   local names = {}
   for _, flag in ipairs(flags) do names[#names + 1] = flag.name end
-  local near = nearest((word:gsub("^%-+", "")), names)
-  return ("unknown flag '%s'%s"):format(word, near and ("; did you mean --%s?"):format(near) or "")
+  return ("unknown flag '%s'%s"):format(word, spelling.suggestion((word:gsub("^%-+", "")), names, "--"))
 end
 
 local function convert(flag, text)

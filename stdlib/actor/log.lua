@@ -1,6 +1,7 @@
 --- The log: every rank's lines go to the host's log with level, time and rank, whatever `print` does.
 local core = require("actor.c.core")
 
+---@class actor.log
 local M = {}
 
 -- How many arguments string.format takes for `format`.

@@ -14,6 +14,7 @@ local tensor = require("actor.tensor")
 local util = require("actor.util")
 
 local api = base.api
+---@class actor.nn
 local M = {}
 
 ---@class actor.nn.Layer
@@ -37,6 +38,7 @@ end
 ---@class actor.nn.Linear: actor.nn.Layer
 local Linear = {}
 Linear.__index = Linear
+setmetatable(Linear, check.strict("layer:"))
 
 local scales = {
   he = function(inputs) return math.sqrt(2 / inputs) end,
@@ -115,6 +117,7 @@ end
 ---@class actor.nn.Function: actor.nn.Layer
 local Function = {}
 Function.__index = Function
+setmetatable(Function, check.strict("layer:"))
 
 ---@param x actor.Tensor
 ---@return actor.Tensor
@@ -188,6 +191,7 @@ end
 ---@class actor.nn.Sequential: actor.nn.Layer
 local Sequential = {}
 Sequential.__index = Sequential
+setmetatable(Sequential, check.strict("layer:"))
 
 ---Layers one after the other. Parameters get the names "1.weight", "1.bias", ... by their layer's position.
 ---@param layers actor.nn.Layer[]

@@ -7,6 +7,7 @@ local util = require("actor.util")
 local base = require("actor.tensor.base")
 
 local api = base.api
+---@class actor.optim
 local M = {}
 
 ---@class actor.Decay plain data: how the learning rate falls with the number t of updates made
@@ -20,6 +21,7 @@ local M = {}
 ---@field decay? actor.Decay
 local Optimiser = {}
 Optimiser.__index = Optimiser
+setmetatable(Optimiser, check.strict("optimiser:", "decay"))
 
 -- As numbered in host/kernel/optimiser.hpp.
 local kinds = { add = 0, sgd = 1, adagrad = 2, adam = 3 }

@@ -19,6 +19,7 @@ local barrier = require("actor.barrier")
 local merge = require("actor.barrier.merge")
 local c = require("actor.c.param")
 
+---@class actor.param
 local M = {}
 
 ---@alias actor.param.Key string|number
@@ -134,8 +135,10 @@ end
 
 -- ---- the worker's side ----
 
+local Context = check.strict("ctx.")
+
 local function keys_to_fetch(run, id, step)
-  local keys = run.schedule_local { id = id, step = step }
+  local keys = run.schedule_local(setmetatable({ id = id, step = step }, Context))
   check_returned(keys, "table", "schedule_local", run.schedule_local, "an array of keys")
   return c.fetch(keys, named("schedule_local", run.schedule_local))
 end
@@ -181,7 +184,7 @@ local answers = {}
 function answers.stop(run, context)
   local stop = false
   if run.stop then
-    stop = run.stop(context)
+    stop = run.stop(setmetatable(context, Context))
     check_returned(stop, "boolean", "stop", run.stop, "a boolean")
   end
   c.answer_stop(stop)
@@ -274,11 +277,16 @@ local function register(name)
   end
 end
 
+---As `schedule` of `run`, for `start`.
 M.register_schedule = register("schedule") ---@type fun(fn: function)
+---As `push` of `run`, for `start`.
 M.register_push = register("push") ---@type fun(fn: function)
+---As `pull` of `run`, for `start`.
 M.register_pull = register("pull") ---@type fun(fn: function)
+---As `stop` of `run`, for `start`.
 M.register_stop = register("stop") ---@type fun(fn: function)
 
+---As `barrier` of `run`, for `start`.
 ---@param rule string|function|table
 function M.register_barrier(rule)
   barrier.from(rule, { load = load_source }) -- complains here about what is none

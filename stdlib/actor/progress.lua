@@ -13,7 +13,9 @@ local terminal = command or require("actor.c.node")
 ---@field private shown number
 local Progress = {}
 Progress.__index = Progress
+setmetatable(Progress, check.strict("progress:"))
 
+---@class actor.progress
 local M = {}
 
 local REDRAW_SECONDS = 0.1
@@ -48,7 +50,7 @@ local function line(columns, label, share, left, text)
   local percent = ("%3.0f %%"):format(share * 100)
   local time = ("  %4s left"):format(seconds_text(left))
   for _, tail in ipairs({ percent .. time .. "  " .. text, percent .. time, percent }) do
-    local bar = math.min(BAR_COLUMNS, columns - 1 - #label - #tail - #" [] ")
+    local bar = math.min(BAR_COLUMNS, columns - #label - #tail - #" [] ")
     if bar >= LEAST_COLUMNS then
       local full = math.floor(share * bar)
       return ("%s [%s%s] %s"):format(label, ("#"):rep(full), ("."):rep(bar - full), tail)

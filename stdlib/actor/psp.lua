@@ -21,6 +21,7 @@ local check = require("actor.check")
 
 local exp, log, floor, abs = math.exp, math.log, math.floor, math.abs
 
+---@class actor.psp
 local M = {}
 
 local largest = 2 ^ 53 -- whole numbers are exact up to here

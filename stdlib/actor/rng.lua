@@ -99,7 +99,7 @@ function Rng:sample(population, count)
   return out
 end
 
-Rng.__index = Rng
+Rng.__index = setmetatable(Rng, check.strict("rng:"))
 local new = ffi.metatype("struct ah_rng", Rng)
 
 ---The generator of `stream` of `seed`; different streams are independent.

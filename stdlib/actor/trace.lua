@@ -7,6 +7,7 @@
 ---     io.open("run.json", "w"):write(trace.chrome(recorded)) -- for chrome://tracing or Perfetto
 local check = require("actor.check")
 
+---@class actor.trace
 local M = {}
 
 local max = math.max

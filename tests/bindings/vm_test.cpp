@@ -81,7 +81,11 @@ TEST_CASE("an error names the rank, the file, the line and the functions it pass
 TEST_CASE("error values that are no strings are told too") {
   VmFixture f;
   CHECK(f.first_line_of_error("error(nil)") == "rank 3: (error object is a nil value)");
-  CHECK(f.first_line_of_error("error({})") == "rank 3: (error object is a table value)");
+  CHECK(f.first_line_of_error("error({})") == "rank 3: (error object is an empty table)");
+  CHECK(f.first_line_of_error("error({ code = 3, why = 'no room', path = { 'a', [7] = true } })") ==
+        "rank 3: {code = 3, path = {\"a\", [7] = true}, why = \"no room\"}");
+  CHECK(f.first_line_of_error("error({ message = 'no room', code = 3 })") == "rank 3: no room {code = 3}");
+  CHECK(f.first_line_of_error("local t = { 1 } t[2] = t error(t)") == "rank 3: {1, {1, {1, {...}}}}");
   CHECK(f.first_line_of_error("error({message = 'as a field'})") == "rank 3: as a field");
   CHECK(f.first_line_of_error("error(setmetatable({}, {__tostring = function() return 'own text' end}))") ==
         "rank 3: own text");

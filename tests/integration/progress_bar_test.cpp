@@ -24,6 +24,19 @@ bar:finish()
 print("the end")
 )";
 
+// Draws a bar and does what is asked for with the bar on the terminal.
+constexpr const char* kEnds = R"(
+local actor = require "actor"
+local bar = actor.progress.new { total = 6, label = "training" }
+bar:update(1, "epoch 1")
+local shell = "kill -INT $PPID"
+if actor.args[1] == "error" then error("broken", 0) end
+if actor.args[1] == "narrower" then shell = "stty cols 30 </dev/tty" end
+if actor.rank == 0 and actor.args[1] ~= "end" then os.execute(shell) end
+if actor.args[1] == "interrupt" then actor.sleep(100) end
+if actor.args[1] == "narrower" then bar:finish() end
+)";
+
 // Server 0 draws, in another process than the one that speaks.
 constexpr const char* kIsolated = R"(
 local actor = require "actor"
@@ -51,9 +64,9 @@ print("the end")
 )";
 
 /// Runs it in a terminal; what the terminal got.
-Finished run_in_terminal(const JobFolder& folder, int columns, const std::string& flags) {
+Finished run_in_terminal(const JobFolder& folder, int columns, const std::string& flags, const std::string& how = "") {
   const std::string command = "stty cols " + std::to_string(columns) + " rows 24; exec " + actorhost_binary() +
-                              " -n 2 --log-level warn " + flags + " job.lua";
+                              " -n 2 --log-level warn " + flags + " job.lua " + how;
   return run_program("script", {"-qec", command, "/dev/null"}, 20, folder.options());
 }
 
@@ -75,9 +88,9 @@ TEST_CASE("the progress bar fits the terminal and leaves nothing behind") {
   folder.write("job.lua", kJob);
   const auto [columns, first] = GENERATE(table<int, std::string>({
       {80, "training [####........................]  17 %"},
-      {40, "training [#..........]  17 %"},
-      {28, "training [#.........]  17 %"},
-      {16, "training  17 %"},
+      {40, "training [#........]  17 %"},
+      {28, "training [#.......]  17 %"},
+      {17, "training  17 %"},
   }));
   const Finished run = run_in_terminal(folder, columns, "");
   INFO(run.description);
@@ -85,7 +98,7 @@ TEST_CASE("the progress bar fits the terminal and leaves nothing behind") {
   const Words lines = drawn(run.out);
   REQUIRE(lines.size() > 4);
   CHECK(lines[0].substr(0, first.size()) == first);
-  for (const std::string& line : lines) CHECK(line.size() < static_cast<size_t>(columns));
+  for (const std::string& line : lines) CHECK(line.size() + 2 < static_cast<size_t>(columns));  // ^C has room
   CHECK_THAT(run.out, Contains("\r\x1b[Ka line\r\n") && Catch::EndsWith("\r\x1b[Kthe end\r\n"));
 }
 
@@ -112,4 +125,32 @@ TEST_CASE("there is no progress bar with --no-progress, for a dumb pipe or where
   CHECK(run.status == 0);
   CHECK_THAT(run.out + run.err, !Contains("training") && !Contains("\x1b"));
   CHECK_THAT(run.out, Contains("a line") && Contains("the end"));
+}
+
+TEST_CASE("nothing is left of the progress bar when the run ends, by Ctrl-C, by an error or without the bar's end") {
+  const JobFolder folder;
+  folder.write("job.lua", kEnds);
+  const auto [how, status, words] = GENERATE(table<std::string, int, std::string>({
+      {"interrupt", 130, "actorhost: interrupted\r\n"},
+      {"error", 1, ": broken\r\n"},
+      {"end", 0, ""},
+  }));
+  const Finished run = run_in_terminal(folder, 80, "", how);
+  INFO(run.description);
+  CHECK(run.status == status);
+  const size_t bar = run.out.rfind("training [");
+  REQUIRE(bar != std::string::npos);
+  const size_t cleared = run.out.find("\r\x1b[K", bar);
+  REQUIRE(cleared != std::string::npos);
+  CHECK(run.out.find(words, cleared) != std::string::npos);
+  CHECK(run.out.substr(bar, cleared - bar).find('\n') == std::string::npos);
+}
+
+TEST_CASE("a progress bar that a narrower window has put on several lines is cleared from all of them") {
+  const JobFolder folder;
+  folder.write("job.lua", kEnds);
+  const Finished run = run_in_terminal(folder, 80, "", "narrower");
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(run.out, Catch::EndsWith("epoch 1\r\x1b[2A\x1b[J"));
 }

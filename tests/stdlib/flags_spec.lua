@@ -1,6 +1,5 @@
 --- Command lines of subcommands.
 local flags = require("actor.flags")
-local nearest = require("actor.nearest")
 
 local known = {
   { name = "nodes", short = "n", value = "N", kind = "integer", default = 3, help = "how many" },
@@ -52,8 +51,3 @@ test("help has a place for each flag and fits a terminal", function()
   for line in help:gmatch("[^\n]+") do equal(#line <= 111, true, line) end
 end)
 
-test("the nearest word is at most two letters away", function()
-  equal(nearest("bps", { "asp", "bsp", "ssp" }), "bsp")
-  equal(nearest("PBSP", { "asp", "bsp", "pbsp" }), "pbsp")
-  equal(nearest("median", { "asp", "bsp" }), nil)
-end)

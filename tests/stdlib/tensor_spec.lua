@@ -215,7 +215,7 @@ test("wrong calls say what was wanted and given, at the caller's line", function
   wrong("%(4, 2%) does not have the 6 elements of %(2, 3%)", function() t:view(4, 2) end)
   wrong("expected a contiguous tensor", function() t:transpose():view(6) end)
   wrong("dimension 1 of %(2, 3%) is not 1", function() t:squeeze(1) end)
-  wrong("a tensor has no 'lenght'", function() return t.lenght end)
+  wrong("there is no tensor:lenght", function() return t.lenght end)
   wrong("a tensor has no 'name' to set", function() t.name = 1 end)
   wrong("bad index of a tensor: 3 entries for shape %(2, 3%)", function() return t[{ 1, 1, 1 }] end)
   wrong("tensor.copy_: shapes %(2, 3%) and %(2%) do not fit", function() t:copy_(tensor.zeros(2)) end)

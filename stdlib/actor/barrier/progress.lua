@@ -44,6 +44,9 @@ function Progress:remove(id) return api.progress_remove(self.handle, id) ~= 0 en
 ---Stops counting a worker that has nothing to do; unpark counts it again, where it holds nobody back.
 function Progress:park(id) return api.progress_park(self.handle, id) ~= 0 end
 
+---A worker that was put there waits no longer; whether it did.
+---@param id integer
+---@return boolean
 function Progress:unpark(id) return api.progress_unpark(self.handle, id) ~= 0 end
 
 ---The worker begins a step.

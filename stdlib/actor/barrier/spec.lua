@@ -1,10 +1,9 @@
 --- Rules as text: `ssp:4`, `pbsp:10@sticky`, `rule.lua:halfway`. See barrier.from.
 local check = require("actor.check")
 local library = require("actor.barrier.library")
-local nearest = require("actor.nearest")
+local spelling = require("actor.c.names")
 local parameters = require("actor.barrier.parameter")
 local rules = require("actor.barrier.rule")
-local util = require("actor.util")
 
 local M = {}
 
@@ -19,11 +18,6 @@ local function known()
   for _, description in pairs(library.rules) do names[#names + 1] = library.usage(description) end
   table.sort(names)
   return table.concat(names, ", ") .. ", or a file rule.lua[:name]"
-end
-
-local function suggestion(name, names)
-  local near = nearest(name, util.sorted_keys(names))
-  return near and ("; did you mean %s?"):format(near) or ""
 end
 
 -- --- parameters ---
@@ -101,7 +95,7 @@ end
 local function parse_named(spec, context)
   local name = spec:match("^[^:@]*")
   local description = library.rules[name]
-  if not description then fail(spec, "there is no rule '%s'%s (known: %s)", name, suggestion(name, library.rules), known()) end
+  if not description then fail(spec, "there is no rule '%s'%s (known: %s)", name, spelling.suggestion(name, library.rules), known()) end
   local text, policy = strip_policy(description, spec)
   if policy and not description.samples then fail(spec, "%s does not sample, so it takes no @%s", name, policy) end
   local most = #description.parameters
@@ -157,8 +151,7 @@ local function choose(spec, path, loaded, name)
     name = names[1]
   end
   if names[name] ~= true then
-    for i = #names, 1, -1 do names[i] = nil end
-    fail(spec, "%s has no rule '%s'%s (it has %s)", path, name, suggestion(name, names), list)
+    fail(spec, "%s has no rule '%s'%s (it has %s)", path, name, spelling.suggestion(name, names), list)
   end
   return loaded[name], path .. ":" .. name
 end

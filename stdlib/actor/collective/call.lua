@@ -120,6 +120,7 @@ end
 ---@class actor.PendingCollective a collective that goes on while the script does
 local Pending = {}
 Pending.__index = Pending
+setmetatable(Pending, check.strict("pending:"))
 
 ---Whether `wait` would come back at once.
 ---@return boolean

@@ -11,6 +11,7 @@ local tensors = require("actor.collective.tensors")
 ---@class actor.Collectives operations of one group; those of `actor.collective` itself are everybody's
 local Group = {}
 Group.__index = Group
+setmetatable(Group, check.strict("group:"))
 
 ---Waits until every live worker is here.
 ---@param options? actor.CollectiveOptions
@@ -121,6 +122,7 @@ end
 
 local everybody = setmetatable({ number = 0 }, Group)
 
+---@class actor.collective: actor.Collectives
 local M = {}
 
 for name, method in pairs(Group) do

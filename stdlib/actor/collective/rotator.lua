@@ -20,6 +20,7 @@ local tensor = require("actor.tensor")
 ---@field bound number|nil seconds
 local Rotator = {}
 Rotator.__index = Rotator
+setmetatable(Rotator, check.strict("rotator:"))
 
 local M = {}
 

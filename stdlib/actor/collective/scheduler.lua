@@ -16,6 +16,7 @@ local sharing = require("actor.collective.table_sharing")
 ---@class actor.Scheduler
 local Scheduler = {}
 Scheduler.__index = Scheduler
+setmetatable(Scheduler, check.strict("scheduler:"))
 
 local M = {}
 

@@ -23,6 +23,7 @@ local largest_id = 2 ^ 53
 ---@field sharing table|nil internal: what lock needs, between a regroup() and the end of sharing
 local Table = {}
 Table.__index = Table
+setmetatable(Table, check.strict("table:", "group", "name"))
 
 local function by_remainder(id, n) return id % n end
 

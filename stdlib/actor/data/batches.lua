@@ -37,6 +37,7 @@ end
 ---@class actor.data.Batches
 local Batches = {}
 Batches.__index = Batches
+setmetatable(Batches, check.strict("batches:"))
 
 local kinds = {
   n = "number", size = "number", epochs = "number?", seed = "number?", shuffle = "boolean?", drop_last = "boolean?",

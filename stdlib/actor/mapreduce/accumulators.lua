@@ -15,6 +15,7 @@ local adding -- what the present task has added so far: by number
 ---@field private combine fun(a: any, b: any): any
 local Accumulator = {}
 Accumulator.__index = Accumulator
+setmetatable(Accumulator, check.strict("accumulator:"))
 
 local function plus(a, b) return a + b end
 

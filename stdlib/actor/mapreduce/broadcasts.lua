@@ -8,6 +8,7 @@ local codec = require("actor.codec")
 ---@field hash string 16 hexadecimal digits
 local Broadcast = {}
 Broadcast.__index = Broadcast
+setmetatable(Broadcast, check.strict("broadcast:"))
 
 local M = {}
 

@@ -20,6 +20,7 @@ local node = require("actor.c.node")
 ---@field hold? userdata on them (releases.lua)
 local Dataset = {}
 Dataset.__index = Dataset
+setmetatable(Dataset, check.strict("dataset:", "partitions", "kept"))
 
 function Dataset:__tostring()
   return ("dataset %d (%s, %s)"):format(self.id, self.op, self.where)

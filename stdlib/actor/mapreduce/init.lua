@@ -28,6 +28,7 @@ require("actor.mapreduce.iterate")
 require("actor.mapreduce.local_iterator")
 require("actor.mapreduce.sinks")
 
+---@class actor.mapreduce
 local M = {}
 
 M.apply = apply.apply

@@ -73,6 +73,8 @@ local c = require("actor.c.param")
 local Master = {}
 Master.__index = Master
 
+local Context = check.strict("ctx.", "state")
+
 local function new_master(options, partitions)
   local master = {
     options = options, partitions = partitions, state = options.state, version = 0, updates = 0, fresh = false,
@@ -269,9 +271,9 @@ function Master:reason(ctx)
   if options.steps and least >= options.steps and not self.fresh then return "steps" end
   if options.seconds and ctx.seconds >= options.seconds then return "seconds" end
   if not options.stop then return nil end
-  local stop = options.stop {
+  local stop = options.stop(setmetatable({
     step = least, updates = self.updates, seconds = ctx.seconds, workers = ctx.workers, state = self.state,
-  }
+  }, Context))
   if type(stop) ~= "boolean" then
     check.fail("mapreduce.iterate: stop (%s) returned %s, expected a boolean%s", functions.where(options.stop), type(stop),
       stop == nil and " (is a 'return' missing?)" or "")

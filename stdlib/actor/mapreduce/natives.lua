@@ -15,11 +15,13 @@ end
 ---@return integer one
 function M.one(row) return row, 1 end
 
+---The sum of both: for `reduce_by_key(mr.sum)`.
 function M.sum(a, b) return a + b end
 
--- NaN is greater than all other numbers, as in a sort.
+---The smaller of both; NaN is greater than all other numbers, as in a sort.
 function M.min(a, b) return (b < a or a ~= a) and b or a end
 
+---The greater of both, where NaN is the greatest.
 function M.max(a, b) return (b > a or b ~= b) and b or a end
 
 ---A count and one more: for `aggregate_by_key(0, mr.count, mr.sum)`, `fold(0, mr.count)`.

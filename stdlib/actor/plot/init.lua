@@ -17,6 +17,7 @@ local file = require("actor.plot.file")
 local line = require("actor.plot.line")
 local png = require("actor.plot.png")
 
+---@class actor.plot
 local M = {}
 
 ---@class actor.plot.AxisOptions

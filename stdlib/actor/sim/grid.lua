@@ -2,7 +2,7 @@
 --- first run.
 local barrier = require("actor.barrier")
 local sim = require("actor.sim")
-local nearest = require("actor.nearest")
+local spelling = require("actor.c.names")
 
 local M = {}
 
@@ -170,10 +170,9 @@ end
 local placeholder = "{([%w_-]+)}" -- as sweep.spec_at fills it
 
 local function nothing_to_vary(name)
-  local near = nearest(name, options)
-  return ("--sweep %s: there is no such flag%s, and no {%s} in a rule or in --train. What can vary: %s; and what stands as "
+  return ("--sweep %s: there is no such flag, and no {%s} in a rule or in --train%s. What can vary: %s; and what stands as "
     .. "{NAME} in a rule (pbsp:{beta}) or in --train ('linear rate={rate}')"):format(name,
-    near and (" (did you mean %s?)"):format(near) or "", name, table.concat(can_vary, ", "))
+    name, spelling.suggestion(name, options), table.concat(can_vary, ", "))
 end
 
 local function sweeps_of(values, barriers)

@@ -9,7 +9,9 @@
 local check = require("actor.check")
 local barrier = require("actor.barrier")
 local c = require("actor.c.sim")
+local spelling = require("actor.c.names")
 
+---@class actor.sim
 local M = {}
 
 ---@class actor.sim.Options
@@ -138,5 +140,10 @@ return setmetatable(M, {
       rawset(M, name, module)
       return module
     end
+    local names = {}
+    for _, some in ipairs { M, lazy } do
+      for key in pairs(some) do names[#names + 1] = key end
+    end
+    spelling.unknown("sim.", tostring(name), names)
   end,
 })

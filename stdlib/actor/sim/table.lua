@@ -204,6 +204,8 @@ function Table:rows_before()
   return rows
 end
 
+---Writes text to the file, and that at once.
+---@param text string
 function Table:write(text)
   local fine, message = self.file:write(text)
   if fine then fine, message = self.file:flush() end

@@ -9,7 +9,7 @@
 ---
 --- Random numbers of a gradient hang on seed, node and step alone: a node meets the same data under every rule.
 local check = require("actor.check")
-local nearest = require("actor.nearest")
+local spelling = require("actor.c.names")
 local rng = require("actor.rng")
 local sim = require("actor.sim")
 
@@ -376,9 +376,8 @@ local function from_name(words)
   local name = words[1] or ""
   local known = table.concat(names, ", ")
   if not known:find("%f[%a]" .. name:gsub("%W", "%%%0") .. "%f[%A]") then
-    local near = nearest(name, names)
-    return nil, ("there is no model '%s'%s: give %s, or a file job.lua"):format(name,
-      near and (" (did you mean %s?)"):format(near) or "", known)
+    return nil, ("there is no model '%s' (give %s, or a file job.lua)%s"):format(name, known,
+      spelling.suggestion(name, names))
   end
   local values, wrong = named_values(words)
   if not values then return nil, wrong end

@@ -249,9 +249,8 @@ end
 ---The number of an element type given by name; `otherwise` when nil.
 function M.dtype(name, otherwise, fn)
   if name == nil then return otherwise end
-  local code = M.dtypes[name]
-  if not code then check.wrong("dtype", fn, "one of 'float32', 'float64'", name) end
-  return code
+  check.one_of(name, { "float32", "float64" }, "dtype", fn)
+  return M.dtypes[name]
 end
 
 return M

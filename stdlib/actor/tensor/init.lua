@@ -22,14 +22,61 @@ local ffi = require("ffi")
 ---@field dtype "float32"|"float64"
 ---@field ndim integer
 ---@field size integer number of elements
----@field add fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor also sub mul div pow maximum minimum; operators + - * / ^
----@field eq fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor 1 where it holds, else 0; also ne lt le gt ge
----@field add_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor in place, gives t; also each of the above with _
----@field exp fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor also neg log sqrt tanh sigmoid relu abs square sign
----@field exp_ fun(t: actor.Tensor): actor.Tensor in place, gives t; also each of the above with _
+---@field add fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor a + b
+---@field sub fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor a - b
+---@field mul fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor a * b, element by element
+---@field div fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor a / b
+---@field pow fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor a ^ b
+---@field maximum fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor the greater of both
+---@field minimum fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor the smaller of both
+---@field eq fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor 1 where a = b, else 0
+---@field ne fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor 1 where a and b differ, else 0
+---@field lt fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor 1 where a < b, else 0
+---@field le fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor 1 where a <= b, else 0
+---@field gt fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor 1 where a > b, else 0
+---@field ge fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor 1 where a >= b, else 0
+---@field add_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor add in place, gives t
+---@field sub_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor sub in place, gives t
+---@field mul_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor mul in place, gives t
+---@field div_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor div in place, gives t
+---@field pow_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor pow in place, gives t
+---@field maximum_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor maximum in place, gives t
+---@field minimum_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor minimum in place, gives t
+---@field eq_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor eq in place, gives t
+---@field ne_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor ne in place, gives t
+---@field lt_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor lt in place, gives t
+---@field le_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor le in place, gives t
+---@field gt_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor gt in place, gives t
+---@field ge_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor ge in place, gives t
+---@field neg fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor -t
+---@field exp fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor e ^ t
+---@field log fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor natural logarithm
+---@field sqrt fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor square root
+---@field tanh fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor hyperbolic tangent
+---@field sigmoid fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor 1 / (1 + e ^ -t)
+---@field relu fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor t where t > 0, else 0
+---@field abs fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor without the sign
+---@field square fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor t * t
+---@field sign fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor -1, 0 or 1
+---@field neg_ fun(t: actor.Tensor): actor.Tensor neg in place, gives t
+---@field exp_ fun(t: actor.Tensor): actor.Tensor exp in place, gives t
+---@field log_ fun(t: actor.Tensor): actor.Tensor log in place, gives t
+---@field sqrt_ fun(t: actor.Tensor): actor.Tensor sqrt in place, gives t
+---@field tanh_ fun(t: actor.Tensor): actor.Tensor tanh in place, gives t
+---@field sigmoid_ fun(t: actor.Tensor): actor.Tensor sigmoid in place, gives t
+---@field relu_ fun(t: actor.Tensor): actor.Tensor relu in place, gives t
+---@field abs_ fun(t: actor.Tensor): actor.Tensor abs in place, gives t
+---@field square_ fun(t: actor.Tensor): actor.Tensor square in place, gives t
+---@field sign_ fun(t: actor.Tensor): actor.Tensor sign in place, gives t
 ---@field relu_grad fun(g: actor.Tensor, y: actor.Tensor, out?: actor.Tensor): actor.Tensor g where y > 0, else 0
 ---@field tanh_grad fun(g: actor.Tensor, y: actor.Tensor, out?: actor.Tensor): actor.Tensor g * (1 - y^2)
----@field sum fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number a number without dim; also mean max min norm
+---@field relu_grad_ fun(g: actor.Tensor, y: actor.Tensor): actor.Tensor relu_grad in place, gives g
+---@field tanh_grad_ fun(g: actor.Tensor, y: actor.Tensor): actor.Tensor tanh_grad in place, gives g
+---@field sum fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number of the elements along `dim`; a number without
+---@field mean fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number of the elements along `dim`; a number without
+---@field max fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number greatest element along `dim`; a number without
+---@field min fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number smallest element along `dim`; a number without
+---@field norm fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number root of the sum of squares along `dim`; a number without
 ---@operator add(actor.Tensor|number): actor.Tensor
 ---@operator sub(actor.Tensor|number): actor.Tensor
 ---@operator mul(actor.Tensor|number): actor.Tensor

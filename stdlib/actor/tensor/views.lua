@@ -2,6 +2,7 @@
 local ffi = require("ffi")
 local check = require("actor.check")
 local base = require("actor.tensor.base")
+local spelling = require("actor.c.names")
 
 local api, methods = base.api, base.methods
 local type, tonumber, floor, max = type, tonumber, math.floor, math.max
@@ -202,7 +203,7 @@ function methods.at(t, key)
   elseif type(key) == "table" then
     return part(t, key)
   end
-  check.fail("a tensor has no '%s'", tostring(key))
+  spelling.unknown("tensor:", tostring(key), methods)
 end
 
 ---What t[key] = value does: writes a number, or a tensor that is stretched, to the part that t[key] is.

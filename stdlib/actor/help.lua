@@ -1,0 +1,183 @@
+--- Docstrings by name: what `actorhost help NAME` shows. They are the LuaCATS comments of the embedded standard library, so
+--- what an editor shows and what is printed here is one text.
+local check = require("actor.check")
+local core = require("actor.c.core")
+local util = require("actor.util")
+
+---@class actor.help
+local M = {}
+
+---@class actor.help.Entry
+---@field module string "actor.mapreduce.files"
+---@field name string "load"; that of the module itself for what stands at a file's head
+---@field owner? string of a method or field: "dataset"
+---@field title string "mapreduce.files.load(url, options)"
+---@field text string[] the docstring's lines; none for another name of something
+---@field target? {module: string, name: string} what this is another name of
+
+-- The name that a line of code defines: the variable in front of it, the separator, the name, the arguments.
+local function definition(line)
+  local owner, sign, name, arguments = line:match("^%s*function ([%w_]+)([.:])([%w_]+)(%b())")
+  if owner then return owner, sign, name, arguments end
+  owner, name = line:match("^%s*([%w_]+)%.([%w_]+) =")
+  if owner then return owner, ".", name, line:match("%-%-%-@type fun(%b())") or line:match("= function(%b())") or "" end
+  name, arguments = line:match("^%s*local function ([%w_]+)(%b())")
+  if name then return "M", ".", name, arguments end
+  if line:find("^return function") then return "M", "", "", line:match("%b()") end
+end
+
+local function short(module) return (module:gsub("^actor%.", "")) end
+
+-- Where a file's text is: what is documented is appended to `entries`.
+local Reader = {}
+Reader.__index = Reader
+
+function Reader:add(fields)
+  fields.module = self.module
+  self.entries[#self.entries + 1] = fields
+end
+
+-- `---@field name type what` of a class: each is a name of its own.
+function Reader:fields(block)
+  local class = block.class:match("([%w_]+)$"):lower()
+  for _, line in ipairs(block) do
+    local name, rest = line:match("^@field ([%w_]+)%??%s+(.*)$")
+    if name then self:add { name = name, owner = class, title = class .. "." .. name, text = { rest } } end
+  end
+end
+
+function Reader:defined(block, line)
+  local owner, sign, name, arguments = definition(line)
+  if not owner then return end
+  local method = owner ~= "M" and owner ~= "methods"
+  local shown = method and owner:lower() or short(self.module)
+  if method and arguments:find("^%(self") then sign = ":" end
+  self:add {
+    name = name ~= "" and name or self.module:match("[^.]+$"), owner = owner ~= "M" and owner:lower() or nil,
+    title = shown .. sign .. name .. arguments, text = block,
+  }
+end
+
+-- `M.load, M.words = files.load, natives.words`: other names of what is documented where it is made.
+function Reader:aliases(line)
+  local left, right = line:match("^([%w_., ]+) = (.+)$")
+  if not left or not left:find("%.") then return end
+  right = right:gsub('require%("([%w_.]+)"%)%.', function(module)
+    self.required[module:gsub("%.", "_")] = module
+    return module:gsub("%.", "_") .. "."
+  end)
+  local targets = {}
+  for word in right:gmatch("[^, ]+") do targets[#targets + 1] = word end
+  local i = 0
+  for owner, name in left:gmatch("([%w_]+)%.([%w_]+)") do
+    i = i + 1
+    local from, target = (targets[i] or ""):match("^([%w_]+)%.([%w_]+)$")
+    if target and (self.required[from] or target ~= name) then
+      self:add { name = name, owner = owner ~= "M" and owner:lower() or nil, title = short(self.module) .. "." .. name,
+        text = {}, target = { module = self.required[from] or self.module, name = target } }
+    end
+  end
+end
+
+function Reader:line(line)
+  local comment = line:match("^%s*%-%-%-(.*)$")
+  if comment then
+    local class = comment:match("^@class ([%w_.]+)")
+    if class then self.block.class = class end
+    self.block[#self.block + 1] = (comment:gsub("^ ", ""))
+    return
+  end
+  local block = self.block
+  self.block = {}
+  local variable, module = line:match('^local ([%w_]+) = require%("(actor[%w_.]*)"%)')
+  if variable then self.required[variable] = module end
+  if self.head then
+    self.head = false
+    if #block > 0 then self:add { name = self.module:match("[^.]+$"), title = short(self.module), text = block, head = true } end
+  elseif block.class then
+    self:fields(block)
+  elseif #block > 0 then
+    self:defined(block, line)
+  else
+    self:aliases(line)
+  end
+end
+
+local all
+
+-- Every documented name of the library, files in the order of their names.
+local function entries()
+  if all then return all end
+  all = {}
+  for module in util.pairs(core.library()) do
+    if module:find("^actor") then
+      local reader = setmetatable({ entries = all, module = module, block = {}, required = {}, head = true }, Reader)
+      for line in (core.library_text(module) .. "\n"):gmatch("(.-)\n") do reader:line(line) end
+    end
+  end
+  return all
+end
+
+local function within(module, path)
+  return module == path or module:sub(1, #path + 1) == path .. "."
+end
+
+-- Those named `name` in a module and below it; where the module says itself which of them it offers, that one alone.
+local function collect(found, module, owner, name)
+  local fitting = {}
+  for _, entry in ipairs(entries()) do
+    if entry.name == name and ((owner and entry.owner == owner) or within(entry.module, module)) then
+      if entry.target and entry.module == module then
+        return collect(found, entry.target.module, nil, entry.target.name)
+      end
+      if not entry.target then fitting[#fitting + 1] = entry end
+    end
+  end
+  for _, entry in ipairs(fitting) do found[#found + 1] = entry end
+  return found
+end
+
+---What is documented under a name: `param.run`, `dataset:map`, `barrier.pssp`, `mapreduce`, or a last part (`lock`).
+---@param name string
+---@return actor.help.Entry[]
+function M.find(name)
+  check.arg(name, "string", "name", "help.find")
+  name = name:gsub("^actor[.:]", ""):gsub("%(%)$", "")
+  local path, last = name:match("^(.*)[.:]([%w_]+)$")
+  if not path then return collect({}, "actor", nil, name) end
+  return collect({}, "actor." .. path, path:match("[%w_]+$"):lower(), last)
+end
+
+---An entry as lines of text.
+---@param entry actor.help.Entry
+---@return string
+function M.text(entry)
+  local lines = { entry.title }
+  for _, line in ipairs(entry.text) do
+    lines[#lines + 1] = "  " .. line:gsub("^@param ", "  "):gsub("^@return ", "  returns "):gsub("^@", "  ")
+  end
+  return table.concat(lines, "\n")
+end
+
+---All names that `find` knows by themselves, for suggestions.
+---@return string[]
+function M.names()
+  local names = {}
+  for _, entry in ipairs(entries()) do names[#names + 1] = entry.name end
+  return names
+end
+
+---The modules that scripts use, each with the first sentence about it.
+---@return {name: string, summary: string}[]
+function M.topics()
+  local topics = {}
+  for _, entry in ipairs(entries()) do
+    if entry.head and entry.module:find("^actor%.[^.]+$") then
+      local text = table.concat(entry.text, " ")
+      topics[#topics + 1] = { name = short(entry.module), summary = text:match("^(.-)[.:;] ") or text }
+    end
+  end
+  return topics
+end
+
+return M
