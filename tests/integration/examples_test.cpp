@@ -110,6 +110,28 @@ TEST_CASE("wordcount counts the words of README.md, or of what it is given") {
   const Finished given = folder.run(with(nodes(n), {example("wordcount.lua"), "text", "2"}));
   INFO(given.description);
   CHECK(given.out == "3 different words\n       3  three\n       2  two\n");
+  folder.write("stop", "Two six\nten\n");
+  CHECK(folder.run(with(nodes(n), {example("wordcount.lua"), "text", "--stop-words", "stop"})).out ==
+        "2 different words\n       3  three\n       1  one\n");
+  folder.write("text", "the one and THE other\n");
+  CHECK(folder.run(with(nodes(n), {example("wordcount.lua"), "text", "9", "--stop_words=english"})).out ==
+        "2 different words\n       1  one\n       1  other\n");
+}
+
+TEST_CASE("inverted_index says which files of a tree have a word, from the index that it saved") {
+  const JobFolder folder;
+  folder.write("tree/a.txt", "One two, two\n");
+  folder.write("tree/deep/er/b.txt", "two three\nthree ONE\n");
+  folder.write("tree/deep/it's here.txt", "three");
+  const int n = GENERATE(1, 3);
+  const Words flags = {example("inverted_index.lua"), "tree", "index", "one", "Three", "four"};
+  const Finished run = folder.run(with(nodes(n), flags));
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out ==
+        "3 words of 3 files are in index\n"
+        "one\ttree/a.txt\ttree/deep/er/b.txt\n"
+        "three\ttree/deep/er/b.txt\ttree/deep/it's here.txt\n");
 }
 
 TEST_CASE("kmeans finds the centres that its points are around") {

@@ -1,0 +1,38 @@
+-- An inverted index of a folder tree, saved and read back: which files have a word?
+--   actorhost -n 4 examples/inverted_index.lua FOLDER INDEX [WORD...]
+-- INDEX becomes a folder of text files; each line is a word and, behind tabs, the files that have it.
+local actor = require "actor"
+local mr = actor.mapreduce
+
+local folder, index = ...
+if not index then error("give a folder and where its index goes: inverted_index.lua FOLDER INDEX [WORD...]", 0) end
+
+local files = {} -- of the whole tree, in the same order on every node
+local find = io.popen(("find '%s' -type f | LC_ALL=C sort"):format((folder:gsub("'", [['\'']]))))
+for path in find:lines() do files[#files + 1] = path end
+find:close()
+
+local saved = mr.whole_files(files)
+  :flatmap(function(path, text)
+    local words, seen = text:lower():gmatch("%w+"), {}
+    return function() -- each different word of the file, with its path
+      for word in words do
+        if not seen[word] then
+          seen[word] = true
+          return word, path
+        end
+      end
+    end
+  end)
+  :group_by_key()
+  :sort_by_key()
+  :map(function(word, paths)
+    table.sort(paths)
+    return word .. "\t" .. table.concat(paths, "\t")
+  end)
+  :save(index, { overwrite = true })
+print(("%d words of %d files are in %s"):format(saved.rows, #files, index))
+
+local wanted = {}
+for i = 3, #actor.args do wanted[actor.args[i]:lower()] = true end
+for _, line in ipairs(mr.load(index):filter(function(line) return wanted[line:match("^[^\t]*")] end):collect()) do print(line) end
