@@ -1,4 +1,5 @@
-# cmake --install: the program, both libraries with their headers, and the package files, so that another project says
+# cmake --install: the program, licence, README and examples, the Lua library for editors (the program has its own inside),
+# both C++ libraries with their headers, and the package files, so that another project says
 #   find_package(actorhost CONFIG REQUIRED)
 #   target_link_libraries(app PRIVATE actorhost::actorhost_lua)     # or actorhost::actorhost_core, without Lua
 include(CMakePackageConfigHelpers)
@@ -13,6 +14,16 @@ install(TARGETS ${installed} EXPORT actorhost_targets)
 install(DIRECTORY host DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/actorhost FILES_MATCHING PATTERN *.hpp)
 install(DIRECTORY bindings/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/actorhost OPTIONAL)
 install(EXPORT actorhost_targets NAMESPACE actorhost:: DESTINATION ${package_dir})
+
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY stdlib/ DESTINATION ${CMAKE_INSTALL_DATADIR}/actorhost/library FILES_MATCHING PATTERN *.lua)
+# For jobs beside the examples; a copy of it beside other jobs names the library by its whole path.
+file(READ ${PROJECT_SOURCE_DIR}/.luarc.json editor_settings)
+file(RELATIVE_PATH library ${CMAKE_INSTALL_FULL_DOCDIR}/examples ${CMAKE_INSTALL_FULL_DATADIR}/actorhost/library)
+string(REPLACE "\"stdlib\"" "\"${library}\"" editor_settings "${editor_settings}")
+file(WRITE ${PROJECT_BINARY_DIR}/luarc.json "${editor_settings}")
+install(FILES ${PROJECT_BINARY_DIR}/luarc.json DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples RENAME .luarc.json)
 
 configure_package_config_file(scripts/cmake/actorhostConfig.cmake.in actorhostConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(actorhostConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -2,6 +2,7 @@
 // it.
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "tests/integration/jobs.hpp"
 
@@ -51,6 +52,20 @@ TEST_CASE("what is installed runs jobs and is embedded in a program outside the 
     CHECK(hello.status == 0);
     CHECK_THAT(hello.out, Contains("hello from rank 0 of 2\n"));
   }
+
+  const auto doc = folder.path() / "prefix/share/doc/actorhost";
+  CHECK(read_text(doc / "LICENSE") == read_text(source_dir() / "LICENSE"));
+  const Finished example = run_program(installed.string(), {"-n", "2", (doc / "examples/wordcount.lua").string()}, 20);
+  INFO(example.description);
+  CHECK(example.status == 0);
+  CHECK_THAT(example.out, Contains(" different words\n"));
+  const auto settings = nlohmann::json::parse(read_text(doc / "examples/.luarc.json"));
+  const std::string library = settings.at("workspace.library").at(0);
+  CHECK(read_text(doc / "examples" / library / "actor/param.lua") ==
+        read_text(source_dir() / "stdlib/actor/param.lua"));
+  const auto own = nlohmann::json::parse(read_text(source_dir() / ".luarc.json"));
+  CHECK(
+      std::filesystem::exists(source_dir() / own.at("workspace.library").at(0).get<std::string>() / "actor/init.lua"));
 
   std::filesystem::copy(source_dir() / "examples/embed", folder.path() / "embed");
   cmake(folder, {"-S", "embed", "-B", "embed/build", "-DCMAKE_PREFIX_PATH=" + (folder.path() / "prefix").string(),
