@@ -11,6 +11,15 @@ optional_packages="ninja-build ccache librsvg2-2"
 # Needed by scripts/check, the last for a source of tests/bench:
 check_packages="clang-format clang-tidy libzmq3-dev"
 
+# Where builds go: ACTORHOST_BUILD_DIR, or build/ in the tree, or in the user's cache where nobody may write to the tree.
+if [ -n "${ACTORHOST_BUILD_DIR-}" ]; then
+  case $ACTORHOST_BUILD_DIR in /*) build_root=$ACTORHOST_BUILD_DIR ;; *) build_root=$PWD/$ACTORHOST_BUILD_DIR ;; esac
+elif [ -w "$root/build" ] || { [ ! -e "$root/build" ] && [ -w "$root" ]; }; then
+  build_root=$root/build
+else
+  build_root=${XDG_CACHE_HOME:-$HOME/.cache}/actorhost/$(printf '%s' "$root" | cksum | cut -d ' ' -f 1)
+fi
+
 say() { printf 'actorhost: %s\n' "$*" >&2; }
 
 # Those of the given packages that are not installed.
@@ -50,8 +59,8 @@ ensure_packages() {
   command -v dpkg-query >/dev/null || return 0  # not Debian: configuring will tell what is missing
   missing=$(missing_packages "$@" $optional_packages)
   [ -n "$missing" ] || return 0
-  mkdir -p "$root/build"
-  install_log=$root/build/install.log
+  mkdir -p "$build_root"
+  install_log=$build_root/install.log
   # shellcheck disable=SC2086
   install_packages $missing && return 0
   needed=$(missing_packages "$@")
@@ -63,27 +72,27 @@ ensure_packages() {
   exit 69
 }
 
-# Runs a command with its output in a log: on a terminal its last line is shown as it changes, elsewhere nothing; the
-# whole log is shown when it fails.
+# Runs a command with its output in a log: on a terminal its last line is shown as it changes, elsewhere one line every ten
+# seconds; the whole log is shown when it fails.
 run_quietly() {
   log=$1
   what=$2
   shift 2
   if [ -t 2 ]; then
-    { "$@" 2>&1 && echo ok >"$log.status" || rm -f "$log.status"; } | tee "$log" |
-      awk -v what="$what" '{ printf "\r\033[K%s: %.90s", what, $0; fflush() } END { printf "\r\033[K" }' >&2
-    [ -f "$log.status" ] && rm -f "$log.status" && return 0
+    show='{ printf "\r\033[K%s: %.90s", what, $0; fflush() } END { printf "\r\033[K" }'
   else
-    "$@" >"$log" 2>&1 && return 0
+    show='BEGIN { said = systime() } systime() >= said + 10 { print "actorhost: " what ": " $0; fflush(); said = systime() }'
   fi
+  { "$@" 2>&1 && echo ok >"$log.status" || rm -f "$log.status"; } | tee "$log" | awk -v what="$what" "$show" >&2
+  [ -f "$log.status" ] && rm -f "$log.status" && return 0
   cat "$log" >&2
   say "$what failed; the output above is also in $log"
   exit 70
 }
 
-# configure PRESET: makes build/PRESET if it is not there, or was made for a tree that has moved.
+# configure PRESET: makes its folder if it is not there, or was made for a tree that has moved.
 configure() {
-  directory=$root/build/$1
+  directory=$build_root/$1
   if [ -f "$directory/CMakeCache.txt" ]; then
     if grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$directory/CMakeCache.txt"; then
       [ -f "$directory/configured" ] && return 0
@@ -95,21 +104,22 @@ configure() {
   command -v ninja >/dev/null && generator=Ninja || generator='Unix Makefiles'
   # shellcheck disable=SC2086
   (cd "$root" && run_quietly "$directory/configure.log" "configuring $1" \
-    cmake --preset "$1" -G "$generator" ${ACTORHOST_CMAKE_FLAGS-}) || exit $?
+    cmake --preset "$1" -B "$directory" -G "$generator" ${ACTORHOST_CMAKE_FLAGS-}) || exit $?
   touch "$directory/configured"
 }
 
 # build PRESET TARGET ("all" or "actorhost"): brings it up to date and stamps the moment that it is up to date with.
 # Builds started together wait for each other.
 build() {
-  mkdir -p "$root/build"
+  mkdir -p "$build_root"
   export CCACHE_BASEDIR="${CCACHE_BASEDIR-$root}" CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR-1}"
-  exec 9>"$root/build/lock"
+  exec 9>"$build_root/lock"
   flock 9
+  [ -f "$build_root/$1/fresh" ] || say "building $1 for the first time in $build_root/$1; this takes some minutes"
   configure "$1"
-  touch "$root/build/$1/started"
-  (cd "$root" && run_quietly "$root/build/$1/build.log" "building $1" \
-    cmake --build --preset "$1" --target "$2" -j "${ACTORHOST_JOBS-$(nproc)}") || exit $?
-  mv "$root/build/$1/started" "$root/build/$1/fresh"
+  touch "$build_root/$1/started"
+  (cd "$root" && run_quietly "$build_root/$1/build.log" "building $1" \
+    cmake --build "$build_root/$1" --target "$2" -j "${ACTORHOST_JOBS-$(nproc)}") || exit $?
+  mv "$build_root/$1/started" "$build_root/$1/fresh"
   exec 9>&-
 }

@@ -22,7 +22,7 @@ local function tidy()
   local text = pipe:read("*a")
   pipe:close()
   local findings = {}
-  for file, line, check in text:gmatch("([%w_/.]+):(%d+):%d+: error: [^\n]*%[([%w.-]+)") do
+  for file, line, check in text:gmatch("([^\n:]+):(%d+):%d+: error: [^\n]*%[([%w.-]+)") do
     findings[#findings + 1] = ("%s:%d %s"):format(file:sub(1, #scratch) == scratch and file:sub(#scratch + 2) or file, line, check)
   end
   table.sort(findings)
@@ -43,7 +43,7 @@ for _, folder in ipairs { "host", "tests" } do
   for i = 1, 8 do
     local path, own = ("%s/f%d.cpp"):format(folder, i), folder .. math.min(i, 7)
     write(path, clean:format(own, folder .. i, own))
-    entries[#entries + 1] = ('{\n  "directory": "%s/build",\n  "command": "c++ -I%s -O2 -o x.o -c %s/%s",\n  "file": "%s/%s"\n}')
+    entries[#entries + 1] = ('{\n  "directory": "%s/build",\n  "command": "c++ \\"-I%s\\" -O2 -o x.o -c \\"%s/%s\\"",\n  "file": "%s/%s"\n}')
       :format(scratch, scratch, scratch, path, scratch, path)
   end
 end
