@@ -1,6 +1,7 @@
 #include "bindings/lua_average.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,12 +73,14 @@ class Averaging {
     if (locked_.empty()) return Error{Code::bad_argument, "average: the lock is not held"};
     return explained(replica_->pause());
   }
+  bool resting() const noexcept { return resting_; }
   bool locked() const noexcept { return !locked_.empty(); }
   const std::string& locked_at() const noexcept { return locked_; }
 
   Status abort() {
     AH_TRY(wait_in(Report::What::abort, "average.abort"));
     resting_ = true;
+    replica_->rest();
     return {};
   }
   void resume() {
@@ -120,15 +123,14 @@ class Averaging {
   bool resting_ = false;                     // has aborted and not resumed
 };
 
-/// All that a Vm has begun; they leave when it goes.
+/// All that a Vm has begun, by session; they leave when it goes, or nobody can go on with them any more.
 struct Module {
-  std::vector<std::unique_ptr<Averaging>> all;
+  std::map<uint32_t, std::unique_ptr<Averaging>> all;
 };
 
 Averaging& averaging_at(lua_State* L, int index) {
-  auto& all = Kept<Module>::find(L, kModule).all;
-  const auto number = check_integer(L, index, "handle", "average", 1, static_cast<int64_t>(all.size()));
-  return *all[static_cast<size_t>(number - 1)];
+  const auto session = static_cast<uint32_t>(check_integer(L, index, "handle", "average", 0, UINT32_MAX));
+  return *Kept<Module>::find(L, kModule).all.at(session);
 }
 
 double number_field(lua_State* L, int table, const char* key) {
@@ -202,9 +204,11 @@ int start(lua_State* L) {
   std::vector<AverageReplica::Part> parts;
   if (const auto wrong = read_parts(L, 3, 4, parts)) raise_at_user(L, *wrong);
   auto& all = Kept<Module>::find(L, kModule).all;
-  all.push_back(std::make_unique<Averaging>(context.node, context.shared.courier->averages, std::move(plan), parts));
-  lua_pushinteger(L, static_cast<lua_Integer>(all.size()));
-  expect(L, all.back()->join());
+  const uint32_t session = plan.session;
+  auto& averaging = all[session];
+  averaging = std::make_unique<Averaging>(context.node, context.shared.courier->averages, std::move(plan), parts);
+  expect(L, averaging->join());
+  lua_pushnumber(L, session);
   return 1;
 }
 
@@ -266,6 +270,14 @@ int abort(lua_State* L) {
   return 0;
 }
 
+/// release(handle): the script has lost it. One that still averages goes on.
+int release(lua_State* L) {
+  auto& all = Kept<Module>::find(L, kModule).all;
+  const auto found = all.find(static_cast<uint32_t>(lua_tonumber(L, 1)));
+  if (found != all.end() && found->second->resting()) all.erase(found);
+  return 0;
+}
+
 /// locked_at(handle) -> the script line that holds the lock, nil when none does
 int locked_at(lua_State* L) {
   const Averaging& averaging = averaging_at(L, 1);
@@ -311,12 +323,10 @@ int stats(lua_State* L) {
 int open_average(lua_State* L) {
   Kept<Module>::keep(L, kModule, std::make_shared<Module>());
   static const luaL_Reg kFunctions[] = {
-      {"start", guarded<start>},   {"lock", guarded<lock>},
-      {"unlock", guarded<unlock>}, {"step", guarded<step>},
-      {"abort", guarded<abort>},   {"resume", guarded<resume>},
-      {"rest", guarded<rest>},     {"locked_at", guarded<locked_at>},
-      {"stats", guarded<stats>},   {"pause", guarded<pause>},
-      {nullptr, nullptr},
+      {"start", guarded<start>},     {"lock", guarded<lock>},   {"unlock", guarded<unlock>},
+      {"step", guarded<step>},       {"abort", guarded<abort>}, {"resume", guarded<resume>},
+      {"release", guarded<release>}, {"rest", guarded<rest>},   {"locked_at", guarded<locked_at>},
+      {"stats", guarded<stats>},     {"pause", guarded<pause>}, {nullptr, nullptr},
   };
   lua_newtable(L);
   luaL_register(L, nullptr, kFunctions);

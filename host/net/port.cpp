@@ -171,10 +171,11 @@ Result<bool> Port::examine(Taker take) {
       continue;
     }
     const Take answer = take(arrived);
-    if (answer == Take::last) return true;
-    took = took || answer == Take::more;
     if (answer == Take::no) kept_.push_back(std::move(arrived));
+    took = took || answer != Take::no;
+    if (answer == Take::last && next_ < arrived_.size()) return true;
   }
+  // Also when the last one that has arrived was the one: else places of frames that are gone would become ever more.
   arrived_.clear();
   next_ = 0;
   return took;

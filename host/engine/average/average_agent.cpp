@@ -159,6 +159,7 @@ void AverageAgent::on_verdict(const RoundVerdict& verdict) {
       }
     }
   }
+  if (verdict.why == RoundWhy::abort) reference_ = {};  // nobody tells differences to it, nor keeps it meanwhile
   settle(verdict);
   if (round_ && round_->number == verdict.round) round_.reset();
 }

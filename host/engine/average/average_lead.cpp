@@ -9,7 +9,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kLongWait = 10;  // then the log says for whom an abort waits
+constexpr double kLongWait = 10;  // then the log says for whom a wait for all waits
 
 }  // namespace
 
@@ -38,6 +38,7 @@ void AverageLead::on_report(ProcessId from, const Report& report, double now) {
     options_ = report.options;
     Worker& member = members_[report.node];
     member = {from, State::training, report.fresh, report.warm};
+    member.since = now;
     if (started_) send_(from, average_kind::started, {});
     return;
   }
@@ -110,9 +111,8 @@ double AverageLead::tick(double now) {
   }
   while (!round_ && consider(now)) {
   }
-  complain(now);
+  const double wait = complain(now);
   if (!round_) {
-    const double wait = complained_ || who_aborts().empty() ? kForever : now + kLongWait;
     return started_ && !who_trains().empty() ? std::min(next_, wait) : wait;
   }
   return round_->why == RoundWhy::interval && round_->phase == Phase::copying ? round_->opened + options_.deadline
@@ -130,6 +130,7 @@ bool AverageLead::consider(double now) {
   if (!started_) {
     if (members_.empty() || !all_have_joined()) return false;
     started_ = true;
+    complained_ = false;
     next_ = now + options_.interval;
     std::set<ProcessId> processes;
     for (const auto& [node, member] : members_) processes.insert(member.process);
@@ -243,7 +244,7 @@ AveragePattern AverageLead::order(std::vector<NodeId>& nodes) const {
 void AverageLead::end(RoundVerdict::Outcome outcome, const std::string& message, double now) {
   const Round round = *std::exchange(round_, std::nullopt);
   const bool applied = outcome == RoundVerdict::Outcome::applied;
-  if (!applied && round.phase == Phase::moving) last_.clear();
+  if ((!applied && round.phase == Phase::moving) || round.why == RoundWhy::abort) last_.clear();
   tell(round.processes, average_kind::verdict, RoundVerdict{round.number, outcome, round.why, message}.encode());
   for (auto& [node, member] : members_) {
     if (applied && round.participants.count(node) > 0) member.fresh = false;
@@ -261,21 +262,42 @@ void AverageLead::tell(const std::set<ProcessId>& processes, Kind kind, const st
   for (const ProcessId process : processes) send_(process, kind, meta);
 }
 
-/// An abort waits for a worker that lives as long as it takes, but not in silence.
-void AverageLead::complain(double now) {
-  if (complained_ || !membership_) return;
+/// Whether a wait in `waits` is for that worker, too.
+bool AverageLead::is_missed(State waits, NodeId node) const {
+  const auto found = members_.find(node);
+  if (found == members_.end()) return true;
+  const Worker& member = found->second;
+  if (waits == State::training || member.state == waits || member.state == State::left) return false;
+  return waits == State::aborting || member.warm;
+}
+
+/// `start`, steps of the warm-up and `abort` wait for workers as long as those live, but not in silence. Gives when to
+/// look again.
+double AverageLead::complain(double now) {
+  if (complained_) return kForever;
+  const State waits = !started_ ? State::training : who_aborts().empty() ? State::syncing : State::aborting;
+  double since = kForever;
+  for (const auto& [node, member] : members_) {
+    if (member.state == waits) since = std::min(since, member.since);
+  }
   std::string who;
-  bool long_wait = false;
   for (const auto& worker : membership_->workers()) {
-    const auto found = members_.find(worker.id);
-    const bool aborting = found != members_.end() && found->second.state == State::aborting;
-    if (aborting) long_wait = long_wait || now >= found->second.since + kLongWait;
-    if (aborting || (found != members_.end() && found->second.state == State::left)) continue;
+    if (!is_missed(waits, worker.id)) continue;
     who += (who.empty() ? "rank " : ", rank ") + std::to_string(membership_->rank_of(worker.id).value_or(0));
   }
-  if (!long_wait || who.empty()) return;
+  if (since == kForever || who.empty()) return kForever;
+  if (now < since + kLongWait) return since + kLongWait;
   complained_ = true;
-  say_("average.abort: waiting for over 10 s for " + who);
+  const char* what = waits == State::aborting ? "abort" : waits == State::syncing ? "step, in the warm-up" : "start";
+  say_(std::string("average.") + what + ": waiting for over 10 s for " + who);
+  return kForever;
+}
+
+/// Everybody has left who was in it.
+bool AverageLead::over() const {
+  return started_ && !round_ && std::all_of(members_.begin(), members_.end(), [](const auto& entry) {
+           return entry.second.state == State::left;
+         });
 }
 
 }  // namespace actorhost

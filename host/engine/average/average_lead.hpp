@@ -36,6 +36,8 @@ class AverageLead {
   void on_membership(const MembershipPtr& membership, double now);
   /// Called after the others and at the time that it returned last.
   double tick(double now);
+  /// Nobody is in the session any more, nor will be.
+  bool over() const;
 
  private:
   enum class State { training, syncing, aborting, resting, left };
@@ -78,7 +80,8 @@ class AverageLead {
   AveragePattern order(std::vector<NodeId>& nodes) const;
   void end(RoundVerdict::Outcome outcome, const std::string& message, double now);
   void tell(const std::set<ProcessId>& processes, Kind kind, const std::string& meta);
-  void complain(double now);
+  bool is_missed(State waits, NodeId node) const;
+  double complain(double now);
 
   const uint32_t session_;
   const Send send_;

@@ -196,6 +196,11 @@ void AverageReplica::change(const Change& what) {
   changed_step_ = stats_.steps;
 }
 
+void AverageReplica::rest() {
+  std::lock_guard lock(mutex_);
+  if (!wanted_ && !copied_ && !change_) copy_ = {};
+}
+
 void AverageReplica::expect() {
   std::lock_guard lock(mutex_);
   expects_ = true;

@@ -80,6 +80,9 @@ class AverageReplica {
   bool held() const;
   Stats stats() const;
 
+  /// Until the next round there is nothing to compare the model with: the copy's memory goes back.
+  void rest();
+
   /// Before the worker says that it waits for something that all do: a round's end is then kept for it.
   void expect();
   bool settled() const;

@@ -21,6 +21,7 @@ void Averages::report(uint32_t session, const Report& report, const std::shared_
     AverageAgent& agent = agent_of(session);
     if (replica) agent.set_filter(filter);
     agent.report(report, replica);
+    if (agent.empty()) agents_.erase(session);
   });
 }
 
@@ -54,7 +55,10 @@ void Averages::on_frame(Frame&& frame, double now) {
   if (for_lead(frame.kind)) {
     if (courier_.process() != 0) return;
     if (frame.kind != average_kind::report && leads_.count(frame.tag) == 0) return;
-    return lead_of(frame.tag).on_frame(from, frame.kind, frame.meta.view(), now);
+    AverageLead& lead = lead_of(frame.tag);
+    lead.on_frame(from, frame.kind, frame.meta.view(), now);
+    if (lead.over()) leads_.erase(frame.tag);
+    return;
   }
   const auto agent = agents_.find(frame.tag);
   if (agent != agents_.end()) agent->second->on_frame(from, std::move(frame));
@@ -62,6 +66,7 @@ void Averages::on_frame(Frame&& frame, double now) {
 
 void Averages::on_membership(const MembershipPtr& membership, double now) {
   for (const auto& [session, lead] : leads_) lead->on_membership(membership, now);
+  std::erase_if(leads_, [](const auto& entry) { return entry.second->over(); });
 }
 
 double Averages::tick(double now) {

@@ -282,3 +282,61 @@ TEST_CASE("models come together through a filter that sends a tenth of them") {
     for (const auto& [node, worker] : world.workers()) CHECK(std::abs(world.model_of(worker)[i] - mean) < 1e-4);
   }
 }
+
+namespace {
+
+/// A lead that hears what a test says in the name of workers, each in a process of its own.
+struct SpokenTo {
+  explicit SpokenTo(uint32_t workers) {
+    std::vector<Member> members;
+    std::vector<ProcessInfo> processes;
+    for (uint32_t i = 0; i < workers; ++i) {
+      members.push_back({i, i});
+      processes.push_back({i, "host" + std::to_string(i), ""});
+    }
+    lead.on_membership(std::make_shared<const Membership>(1, members, processes), 0);
+  }
+  void say(NodeId node, Report::What what, double now, bool warm = false) {
+    lead.on_frame(node, average_kind::report, Report{what, node, false, warm, {}}.encode(), now);
+    wake = lead.tick(now);
+  }
+  void pass(double now) { wake = lead.tick(now); }
+
+  std::vector<std::string> said;
+  AverageLead lead{1, [](ProcessId, Kind, const std::string&) {},
+                   [this](const std::string& line) { said.push_back(line); }};
+  double wake = 0;
+};
+
+}  // namespace
+
+TEST_CASE("who waits for all to start, to take a step of the warm-up or to abort says after 10 s who is missing") {
+  using What = Report::What;
+  SpokenTo world(3);
+  world.say(1, What::join, 1, true);
+  CHECK(world.wake == 11);
+  world.pass(11);
+  CHECK(world.said == std::vector<std::string>{"average.start: waiting for over 10 s for rank 0, rank 2"});
+  world.say(0, What::join, 20, true);
+  world.say(2, What::join, 21, true);
+  world.say(0, What::sync, 22, true);
+  world.say(2, What::sync, 23, true);
+  CHECK(world.wake == 32);
+  world.pass(32);
+  CHECK(world.said.back() == "average.step, in the warm-up: waiting for over 10 s for rank 1");
+  CHECK(world.said.size() == 2);
+}
+
+TEST_CASE("a session that all have left is over") {
+  using What = Report::What;
+  SpokenTo world(2);
+  world.say(0, What::join, 0);
+  CHECK_FALSE(world.lead.over());
+  world.say(1, What::join, 0);
+  world.say(0, What::rest, 0);
+  world.say(1, What::rest, 0);
+  world.say(0, What::leave, 1);
+  CHECK_FALSE(world.lead.over());
+  world.say(1, What::leave, 1);
+  CHECK(world.lead.over());
+}
