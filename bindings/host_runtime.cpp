@@ -49,6 +49,7 @@ int exit_code_of(Code code) noexcept {
     case Code::bad_argument: return 2;
     case Code::interrupted: return 130;
     case Code::script:
+    case Code::full:
     case Code::bad_data:
     case Code::mismatch:
     case Code::unsupported: return 1;

@@ -10,6 +10,7 @@
 #include "bindings/node_context.hpp"
 #include "bindings/process_shared.hpp"
 #include "bindings/row_values.hpp"
+#include "host/base/out_of_memory.hpp"
 #include "host/mapreduce/file_list.hpp"
 #include "host/mapreduce/task_client.hpp"
 
@@ -181,7 +182,13 @@ int done(lua_State* L) {
 int failed(lua_State* L) {
   MapReduceState& state = state_of(L);
   state.attempt.reset();
-  expect(L, state.client.failed({Code::script, std::string(check_text(L, 1, "message", "failed"))}));
+  const std::string message(check_text(L, 1, "message", "failed"));
+  const Error cause = state.streams.failure();
+  const auto tells = [&message](std::string_view what) { return message.find(what) != std::string::npos; };
+  // Memory may also be lacking in a function of a module, or in Lua itself.
+  const bool no_room =
+      (cause.code == Code::full && tells(cause.message)) || tells(OutOfMemory::kStart) || tells("not enough memory");
+  expect(L, state.client.failed({no_room ? Code::full : Code::script, message}));
   return 0;
 }
 

@@ -1,12 +1,29 @@
 // The executable: a subcommand, or a job; returns its exit code.
 
 #include <cstdio>
+#include <cstdlib>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "bindings/agent.hpp"
 #include "bindings/command.hpp"
 #include "bindings/host_runtime.hpp"
+#include "host/base/out_of_memory.hpp"
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// As the library's, but what fails says how much was asked for. The library's own operators free it.
+void* operator new(size_t size) {
+  if (void* memory = std::malloc(size)) return memory;
+  throw actorhost::OutOfMemory(size);
+}
+
+void* operator new(size_t size, std::align_val_t alignment) {
+  const auto each = static_cast<size_t>(alignment);
+  if (void* memory = std::aligned_alloc(each, (size + each - 1) / each * each)) return memory;
+  throw actorhost::OutOfMemory(size);
+}
+#endif
 
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);

@@ -2,10 +2,12 @@
 
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 #include "bindings/mapreduce_files.hpp"
 #include "bindings/mapreduce_wide.hpp"
 #include "bindings/vm.hpp"
+#include "host/base/out_of_memory.hpp"
 #include "host/kernel/rounds.hpp"
 #include "host/mapreduce/native_ops.hpp"
 #include "host/mapreduce/pair_rows.hpp"
@@ -315,50 +317,77 @@ void link_ranks(const double* const* gifts, int64_t parts, int64_t n, double dam
   kernel::link_ranks(gifts, static_cast<size_t>(parts), static_cast<size_t>(n), damping, ranks);
 }
 
+Error error_of(const std::exception& thrown) {
+  const bool lacks_memory = dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr;
+  const bool told = dynamic_cast<const OutOfMemory*>(&thrown) != nullptr;
+  return {lacks_memory ? Code::full : Code::internal, lacks_memory && !told ? "out of memory" : thrown.what()};
+}
+
+/// What `Function` throws fails the call, as its own errors do.
+template <auto Function>
+struct Told;
+template <typename R, typename... A, R (*Function)(A...)>
+struct Told<Function> {
+  static R call(A... arguments) {
+    try {
+      return Function(arguments...);
+    } catch (const std::exception& e) {
+      t_streams->fail(error_of(e));
+    }
+    if constexpr (std::is_pointer_v<R>) {
+      return nullptr;
+    } else {
+      return -1;
+    }
+  }
+};
+template <auto Function>
+constexpr auto told = &Told<Function>::call;
+
 constexpr ah_mapreduce_api kApi = {
-    mapreduce_files::split,
-    range,
-    needed,
-    results,
-    results_of,
-    buffer,
-    buffer_rows,
+    told<mapreduce_files::split>,
+    told<range>,
+    told<needed>,
+    told<results>,
+    told<results_of>,
+    told<buffer>,
+    told<buffer_rows>,
     batch,
     count_rows,
-    next,
-    rows,
-    buckets,
-    put,
-    combine,
-    take,
-    locate,
-    set_slot,
+    told<next>,
+    told<rows>,
+    told<buckets>,
+    told<put>,
+    told<combine>,
+    told<take>,
+    told<locate>,
+    told<set_slot>,
     get_slot,
-    through,
-    pour,
-    combined,
+    told<through>,
+    told<pour>,
+    told<combined>,
     match,
     draw,
-    sample,
-    mapreduce_files::part,
-    mapreduce_files::finish_part,
+    told<sample>,
+    told<mapreduce_files::part>,
+    told<mapreduce_files::finish_part>,
     // Of wide operations.
-    mapreduce_wide::needed_of,
-    mapreduce_wide::keyed,
-    mapreduce_wide::placed,
-    mapreduce_wide::into,
-    mapreduce_wide::sampled,
-    mapreduce_wide::splitters,
-    mapreduce_wide::ranges,
-    mapreduce_wide::put_under,
-    mapreduce_wide::sorter,
-    mapreduce_wide::sorted,
-    mapreduce_wide::groups,
-    mapreduce_wide::set_of,
+    told<mapreduce_wide::needed_of>,
+    told<mapreduce_wide::keyed>,
+    told<mapreduce_wide::placed>,
+    told<mapreduce_wide::into>,
+    told<mapreduce_wide::sampled>,
+    told<mapreduce_wide::splitters>,
+    told<mapreduce_wide::ranges>,
+    told<mapreduce_wide::put_under>,
+    told<mapreduce_wide::sorter>,
+    told<mapreduce_wide::sorted>,
+    told<mapreduce_wide::groups>,
+    told<mapreduce_wide::set_of>,
     // Tables.
     flat,
     flat_shape,
-    mapreduce_files::row_file,
+    told<mapreduce_files::row_file>,
     // Rounds.
     nearest_sums,
     link_gifts,

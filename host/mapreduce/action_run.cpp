@@ -42,6 +42,7 @@ TaskOrder ActionRun::hand_out(TaskRef ref, std::map<StageId, uint32_t>& told, do
   const PlanStage& stage = plan().stages[ref.stage];
   StageFigures& figures = figures_[ref.stage];
   if (figures.runs++ == 0) figures.first = now - began_;
+  complained_ = false;
   TaskOrder order{{stage.id, ref.task, ++task(ref).attempts}, {}};
   for (const PlanDependency& need : stage.needs) order.inputs.push_back(input_of(ref, need, told));
   return order;
@@ -54,8 +55,7 @@ Status ActionRun::count(TaskRef ref, TaskReport report, double now) {
   figures.last = now - began_;
   if (std::exchange(task(ref).counted, true)) return {};  // made again
   figures.figures += report.figures;
-  const bool first = places_.count_once(figures.stage, ref.task);
-  if (!first || report.accumulators.empty()) return {};
+  if (report.accumulators.empty() || !places_.count_once(figures.stage, ref.task)) return {};
   accumulator_bytes_ += report.accumulators.size();
   accumulators_[ref] = std::move(report.accumulators);
   if (accumulator_bytes_ <= kMaxAccumulatorBytes) return {};

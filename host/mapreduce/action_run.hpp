@@ -47,6 +47,12 @@ class ActionRun {
   /// The error that ends the action, once it does. `who` ran it. A process that is lost is `lost` beside.
   std::optional<Error> process_lost(TaskRef ref, const std::string& who);
   std::optional<Error> failed(TaskRef ref, const Error& error, const std::string& who);
+  /// A process has no room for a task: nothing that the task is to blame for.
+  void short_of_room(TaskRef ref, ProcessId process) {
+    ++figures_[ref.stage].failures;
+    short_of_room_.insert(process);
+  }
+  bool is_short_of_room(ProcessId process) const { return short_of_room_.contains(process); }
   std::optional<Error> input_lost(TaskRef ref, const Error& error, const std::string& who, double now);
   std::optional<Error> result_lost(const Error& error, const std::string& who, double now);
 
@@ -62,6 +68,10 @@ class ActionRun {
   void reopen() { over_.reset(); }
   /// How it has ended, for that worker.
   Frame over_frame(Address worker) const;
+
+  /// False the first time after a task was handed out: that somebody waits for long is worth a line then.
+  bool has_complained() { return std::exchange(complained_, true); }
+  bool may_complain() const noexcept { return !complained_; }
 
   /// "stage 4 (map, reduce_by_key), task 3 of 8"
   std::string task_text(TaskRef ref) const;
@@ -102,8 +112,10 @@ class ActionRun {
   std::map<TaskRef, FirstError> input_errors_;
   std::map<TaskRef, std::string> victims_;  // who was lost with that task
   std::set<std::string> messages_;
+  std::set<ProcessId> short_of_room_;
   uint32_t lost_results_ = 0;
   double first_result_lost_ = 0;
+  bool complained_ = false;
   bool well_ = false;
   uint32_t over_version_ = 0;  // of the final stage's outputs
   std::optional<Frame> over_;

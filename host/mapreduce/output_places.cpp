@@ -7,6 +7,7 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kMaxRanEntries = size_t{2} * kMaxPlanTasks;
+constexpr size_t kMaxRanStages = 1024;  // each costs some 100 bytes, however few its tasks are
 
 }  // namespace
 
@@ -33,7 +34,8 @@ bool OutputPlaces::add(StageId id, uint32_t task, ProcessId process) {
   if (ran.empty()) {
     ran.assign(stage.at.size(), kNoProcess);
     ran_entries_ += ran.size();
-    while (ran_entries_ > kMaxRanEntries && ran_.begin()->first != id) {  // the oldest stage has the smallest number
+    while ((ran_entries_ > kMaxRanEntries || ran_.size() > kMaxRanStages) &&
+           ran_.begin()->first != id) {  // the oldest stage has the smallest number
       ran_entries_ -= ran_.begin()->second.size();
       ran_.erase(ran_.begin());
     }

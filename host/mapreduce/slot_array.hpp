@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <new>
 #include <utility>
 
 #include <sys/mman.h>
 
+#include "host/base/out_of_memory.hpp"
 #include "host/mapreduce/combine_slot.hpp"
 
 namespace actorhost {
@@ -19,11 +19,11 @@ class SlotArray {
   explicit SlotArray(size_t count) : count_(count) {
     if (!mapped()) {
       slots_ = static_cast<CombineSlot*>(std::calloc(count, sizeof(CombineSlot)));
-      if (slots_ == nullptr) throw std::bad_alloc();
+      if (slots_ == nullptr) throw OutOfMemory(bytes());
       return;
     }
     void* pages = ::mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) throw std::bad_alloc();
+    if (pages == MAP_FAILED) throw OutOfMemory(bytes());
     ::madvise(pages, bytes(), MADV_HUGEPAGE);
     slots_ = static_cast<CombineSlot*>(pages);
   }

@@ -77,8 +77,8 @@ Error SpillFile::failed(const std::string& what, int error) const {
   } else if (error == EMFILE || error == ENFILE) {
     advice = "too many files are open: raise ulimit -n";
   }
-  return {Code::io, what + " the temporary folder " + folder_ + ": " + std::generic_category().message(error) +
-                        "; rows that do not fit in memory go there: " + advice};
+  return {Code::full, what + " the temporary folder " + folder_ + ": " + std::generic_category().message(error) +
+                          "; rows that do not fit in memory go there: " + advice};
 }
 
 Result<int> SpillFile::opened() {
@@ -115,7 +115,7 @@ Result<RowBlock> SpillFile::read(const SpillRef& ref) const {
   Blob stored = Blob::allocate(ref.stored_bytes);
   if (const int error = read_all(file_.load(std::memory_order_acquire), chars(stored), stored.size(), ref.offset);
       error != 0) {
-    return failed("cannot read back from", error);
+    return Error{Code::io, failed("cannot read back from", error).message};
   }
   const Error damaged{Code::bad_data, "spilled rows in the temporary folder " + folder_ +
                                           " are not what was written there: is its disk failing?"};

@@ -31,7 +31,7 @@ class SpillFile {
   SpillFile(const SpillFile&) = delete;
   SpillFile& operator=(const SpillFile&) = delete;
 
-  /// Code::io with the folder and what to do when there is no room or the folder cannot be written.
+  /// Code::full with the folder and what to do when there is no room or the folder cannot be written.
   Result<SpillRef> append(const RowBlock& block);
   /// Code::bad_data when the bytes are no longer those that were written.
   Result<RowBlock> read(const SpillRef& ref) const;

@@ -166,14 +166,23 @@ void Tracker::on_failed(NodeId id, Worker& worker, const Frame& frame, double no
 void Tracker::on_task_failed(NodeId id, ActionRun& run, TaskRef ref, const TaskFailed& failed, uint32_t number,
                              double now) {
   const std::string who = membership_->describe(id);
-  const std::string message = run.task_text(ref) + ", failed on " + who + ": " + first_line(failed.error.message);
+  const ProcessId process = workers_.at(id).process;
+  // Where nobody else could do it either, it is a failure like others.
+  const bool elsewhere = failed.lost.empty() && failed.error.code == Code::full &&
+                         std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+                           return entry.second.process != process && !run.is_short_of_room(entry.second.process);
+                         });
+  std::string message = run.task_text(ref) + ", failed on " + who + ": " + first_line(failed.error.message);
+  if (elsewhere) message += "; this process gets no more tasks of the action, others do them";
   if (run.is_news(first_line(failed.error.message))) {
     log_.warn(kWho, message);
   } else {  // the error that ends the action says how often
     log_.debug(kWho, message);
   }
   std::optional<Error> last;
-  if (failed.lost.empty()) {
+  if (elsewhere) {
+    run.short_of_room(ref, process);
+  } else if (failed.lost.empty()) {
     last = run.failed(ref, failed.error, who);
   } else {
     std::vector<StageId> inputs;
@@ -183,6 +192,13 @@ void Tracker::on_task_failed(NodeId id, ActionRun& run, TaskRef ref, const TaskF
   }
   run.board().give_back(ref);
   if (last && !run.over()) end(number, run, *last, now);
+}
+
+/// Whether tasks go to that process: it has had room for all so far, or no other process is left that has.
+bool Tracker::has_room(const ActionRun& run, ProcessId process) const {
+  return !run.is_short_of_room(process) || std::all_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+    return run.is_short_of_room(entry.second.process);
+  });
 }
 
 /// A worker could not take what the action has made. It will want to know how to go on.
@@ -286,6 +302,7 @@ void Tracker::settle(double now) {
       tell(number, run);
     } else {
       serve(number, run, now);
+      complain(number, run, now);
     }
   }
   drop_actions();
@@ -295,7 +312,7 @@ void Tracker::settle(double now) {
 void Tracker::serve(uint32_t number, ActionRun& run, double now) {
   std::vector<NodeId> idle;
   for (const auto& [id, worker] : workers_) {
-    if (worker.idle && worker.action == number) idle.push_back(id);
+    if (worker.idle && worker.action == number && has_room(run, worker.process)) idle.push_back(id);
   }
   const auto round = [&](auto take) {
     std::erase_if(idle, [&](NodeId id) {
@@ -320,6 +337,27 @@ void Tracker::serve(uint32_t number, ActionRun& run, double now) {
   }
 }
 
+/// Tells what a worker that has been idle for long is waiting for, and who is at it.
+void Tracker::complain(uint32_t number, ActionRun& run, double now) {
+  if (!run.may_complain()) return;
+  double since = kForever;
+  std::string who;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.action != number) continue;
+    if (worker.idle) since = std::min(since, worker.spoke);
+    if (!worker.running) continue;
+    const auto seconds = static_cast<int64_t>(now - worker.handed);
+    who += (who.empty() ? "" : "; ") + membership_->describe(id) + " with " + run.task_text(*worker.running) +
+           ", for " + std::to_string(seconds) + " s";
+  }
+  if (since == kForever || who.empty()) return;
+  if (now < since + kSilentWait) {
+    wake_at_ = std::min(wake_at_, since + kSilentWait);
+  } else if (!run.has_complained()) {
+    log_.info(kWho, "workers wait for a task for over 10 s (" + run.where() + "), for " + who);
+  }
+}
+
 /// Processes with workers that are about to ask for a task, and until when that is to be believed.
 std::map<ProcessId, double> Tracker::workers_to_come(uint32_t number, const ActionRun& run) const {
   std::map<ProcessId, double> awaited;
@@ -338,6 +376,7 @@ void Tracker::hand_out(uint32_t number, ActionRun& run, NodeId id, Worker& worke
   const TaskOrder order = run.hand_out(ref, worker.told, now);
   worker.running = ref;
   worker.attempt = order.task.attempt;
+  worker.handed = now;
   worker.seen = places_.clock();
   worker.idle = false;
   out_.push_back(order.frame(worker_address(id), number));

@@ -29,6 +29,9 @@ namespace actorhost {
 /// apart), since its last word for one that is between two tasks.
 inline constexpr double kHomePatience = 0.1;
 
+/// For how many seconds workers wait for a task in silence.
+inline constexpr double kSilentWait = 10;
+
 /// For a bar.
 struct TrackerProgress {
   uint32_t action = 0;
@@ -70,6 +73,7 @@ class Tracker {
     uint32_t attempt = 0;
     bool idle = false;
     double spoke = 0;                  // when it has last said anything
+    double handed = 0;                 // when it got the task that it is running
     uint32_t overs = 0;                // of the action, sent to it
     uint32_t overs_seen = 0;           // of those, named by its newest want
     uint64_t seen = 0;                 // the places' clock when it was last told something
@@ -85,6 +89,7 @@ class Tracker {
   void on_done(Worker& worker, const Frame& frame, double now);
   void on_failed(NodeId id, Worker& worker, const Frame& frame, double now);
   void on_task_failed(NodeId id, ActionRun& run, TaskRef ref, const TaskFailed& failed, uint32_t number, double now);
+  bool has_room(const ActionRun& run, ProcessId process) const;
   void on_result_lost(NodeId id, uint32_t number, ActionRun& run, const TaskFailed& failed, double now);
   void on_finished(Worker& worker, uint32_t number);
   void on_skipped(Worker& worker, const Frame& frame);
@@ -97,6 +102,7 @@ class Tracker {
   std::optional<std::pair<uint32_t, Error>> lose_worker(Worker& worker, const std::string& who);
   void settle(double now);
   void serve(uint32_t number, ActionRun& run, double now);
+  void complain(uint32_t number, ActionRun& run, double now);
   std::map<ProcessId, double> workers_to_come(uint32_t number, const ActionRun& run) const;
   void hand_out(uint32_t number, ActionRun& run, NodeId id, Worker& worker, TaskRef ref, double now);
   void end(uint32_t number, ActionRun& run, const Error& error, double now);

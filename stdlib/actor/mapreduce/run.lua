@@ -124,6 +124,29 @@ local function enter(name)
   return index, replayed and bytes or nil
 end
 
+local figure_names = {
+  "id", "tasks", "reused", "runs", "failures", "rows_in", "rows_out", "bytes_in", "bytes_out", "spilled", "skipped", "seconds",
+}
+
+-- Figures without their names, which would be most of what is kept of an action, and back.
+local function bare(figures)
+  local out = { figures.seconds }
+  for _, stage in ipairs(figures.stages) do
+    for _, name in ipairs(figure_names) do out[#out + 1] = stage[name] end
+  end
+  return out
+end
+
+local function named(list)
+  local stages = {}
+  for i = 2, #list, #figure_names do
+    local stage = {}
+    for k, name in ipairs(figure_names) do stage[name] = list[i + k - 1] end
+    stages[#stages + 1] = stage
+  end
+  return { seconds = list[1], stages = stages }
+end
+
 -- What is recorded of an action; its error where it has failed. A worker that comes when it is over has to have meant the
 -- same; not so one that joins later and catches up, whose plan may go by how many there are now.
 local function past_of(bytes, signature)
@@ -134,6 +157,7 @@ local function past_of(bytes, signature)
       .. "from the same functions and values, in the same order (the order of pairs() differs between nodes: use actor.pairs)",
       past.plan.rank, past.plan.where, node.rank, node.position())
   end
+  past.figures = past.figures and named(past.figures)
   return past
 end
 
@@ -174,7 +198,7 @@ local function run_through(dataset, name, index, stages, signature, read)
   c.finished()
   accumulators.count(added)
   node.finish_action(index, compile.to_bytes({
-    result = result, added = added, figures = dataset.last_run.figures, plan = plan_mark(signature),
+    result = result, added = added, figures = bare(dataset.last_run.figures), plan = plan_mark(signature),
   }))
   return result
 end

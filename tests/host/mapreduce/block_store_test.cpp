@@ -123,7 +123,7 @@ TEST_CASE("a disk that cannot be written is an error of the put, and the rows st
   const auto block = text_block(rng, 5000, true);
   const auto status = store.put({1, 0, 0}, {block});
   REQUIRE_FALSE(status.ok());
-  CHECK(status.error().code == Code::io);
+  CHECK(status.error().code == Code::full);
   CHECK(store.block({1, 0, 0}, 0)->bytes.view() == block.bytes.view());
   store.clear();
   CHECK(budget.used() == 0);

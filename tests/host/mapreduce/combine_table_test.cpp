@@ -371,5 +371,5 @@ TEST_CASE("a disk that cannot be written is an error of the table") {
   bool ok = true;
   for (int n = 0; n < 100000 && ok; ++n) ok = table.add(number_value(n), 1);
   CHECK_FALSE(ok);
-  CHECK(table.status().error().code == Code::io);
+  CHECK(table.status().error().code == Code::full);
 }

@@ -233,5 +233,5 @@ TEST_CASE("bytes that are no rows and a disk that cannot be written are errors o
   Status status;
   for (int n = 0; n < 100 && status.ok(); ++n) status = sorter.put(text_block(rng, 10000, true));
   REQUIRE_FALSE(status.ok());
-  CHECK(status.error().code == Code::io);
+  CHECK(status.error().code == Code::full);
 }

@@ -52,6 +52,43 @@ TEST_CASE("failures with the same message are warned of once") {
   CHECK(world.warnings == 2);
 }
 
+TEST_CASE("a process without room for a task gets no more of the action while another has some") {
+  TrackerWorld world({0, 0, 1});
+  const Plan plan = plan_of({stage_of(1, 3)});
+  const auto no_room = [&](NodeId worker, const TaskName& task) {
+    world.failed(worker, 1, task, "out of memory", {}, Code::full);
+    world.want(worker, 1);
+  };
+  for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
+  no_room(0, world.task(0));
+  CHECK(world.logged("failed on rank 0 (worker 0 on host0): out of memory; this process gets no more tasks"));
+  no_room(1, world.task(1));
+  CHECK(world.quiet(0));
+  CHECK(world.quiet(1));
+  CHECK(world.work(2, 1) == TaskName{1, 2, 1});
+  CHECK(world.work(2, 1) == TaskName{1, 0, 2});
+  CHECK(world.work(2, 1) == TaskName{1, 1, 2});
+  for (const NodeId worker : {0U, 1U, 2U}) CHECK(world.over(worker).ok);
+}
+
+TEST_CASE("where no process has room for a task, it fails as others do") {
+  TrackerWorld world({0, 1, 2});
+  const Plan plan = plan_of({stage_of(1, 1)});
+  for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
+  world.lose(2);
+  world.failed(0, 1, world.task(0), "disk full", {}, Code::full);
+  world.want(0, 1);
+  CHECK(world.quiet(0));
+  for (int failure = 0; failure < 3; ++failure) {
+    const NodeId worker = world.quiet(0) ? 1 : 0;
+    world.failed(worker, 1, world.task(worker), "disk full", {}, Code::full);
+    world.want(worker, 1);
+  }
+  const ActionOver over = world.over(0);
+  CHECK(over.code == Code::full);
+  CHECK_THAT(over.message, Catch::Contains("has failed 3 times, first on rank 1 (worker 1 on host1): disk full"));
+}
+
 TEST_CASE("a task with which three processes were lost ends the action") {
   TrackerWorld world({0, 1, 2, 3, 4});
   const Plan plan = plan_of({stage_of(1, 2)});

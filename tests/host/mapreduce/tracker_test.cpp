@@ -297,7 +297,7 @@ TEST_CASE("the tasks of a process whose workers have not come yet wait a moment 
   SECTION("it comes") {
     world.enter(1, 2, iteration(2, 3));
     CHECK(world.task(1) == TaskName{3, 1, 1});
-    CHECK(world.tracker->wake_at() == kForever);
+    CHECK(world.tracker->wake_at() == world.now + kSilentWait);
   }
   SECTION("it does not") {
     world.pass(kHomePatience);
@@ -342,4 +342,25 @@ TEST_CASE("a task runs where it has run before if it can") {
   CHECK(world.task(1) == TaskName{1, 1, 1});
   world.enter(0, 2, plan);
   CHECK(world.task(0) == TaskName{1, 0, 1});
+}
+
+TEST_CASE("a worker that waits for a task for over 10 s is told of with who is at work on what, once a task") {
+  TrackerWorld world({0, 1});
+  const Plan plan = plan_of({stage_of(1, 1, {}, 2), stage_of(2, 2, {wide(1)})});
+  world.enter(0, 1, plan);
+  world.enter(1, 1, plan);
+  CHECK(world.tracker->wake_at() == world.now + kSilentWait);
+  world.pass(kSilentWait - 1);
+  CHECK_FALSE(world.logged("over 10 s"));
+  world.pass(1);
+  CHECK(
+      world.logged("workers wait for a task for over 10 s (job.lua:10), for rank 0 (worker 0 on host0) with stage 1 "
+                   "(stage1), task 1 of 1, for 10 s"));
+  const size_t lines = world.lines.size();
+  world.pass(60);
+  CHECK(world.lines.size() == lines);
+  world.work(0, 1);
+  world.work(0, 1);
+  world.pass(kSilentWait);
+  CHECK(world.lines.size() == lines + 1);
 }

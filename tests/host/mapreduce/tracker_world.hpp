@@ -95,8 +95,8 @@ class TrackerWorld {
     say(worker, TaskDone{task, report}.frame(action));
   }
   void failed(NodeId worker, uint32_t action, const TaskName& task, const std::string& text,
-              std::vector<LostInput> lost = {}) {
-    say(worker, TaskFailed{task, {Code::script, text}, std::move(lost)}.frame(action));
+              std::vector<LostInput> lost = {}, Code code = Code::script) {
+    say(worker, TaskFailed{task, {code, text}, std::move(lost)}.frame(action));
   }
   void finished(NodeId worker, uint32_t action) { say(worker, finished_frame(action)); }
   void pass(double seconds) {

@@ -1,0 +1,115 @@
+-- Whether memory comes back: `actorhost -n 2 [--isolate] --log-level warn tests/bench/soak.lua [--engine NAME] [--times 10000]`.
+-- Each engine does its work that many times (param, whose every run starts servers that go through the script again, a
+-- twentieth of that, and 500 pushes in each); a line for each has the resident memory of rank 0's process after each quarter, in
+-- MB, and what an action has cost between the first quarter and the last. All takes some minutes.
+local actor = require "actor"
+local mr = require "actor.mapreduce"
+local co, tensor = actor.collective, actor.tensor
+local n, me = actor.size, actor.rank
+local opt = actor.options { engine = "all", times = 10000 }
+
+local function resident()
+  for _ = 1, 2 do collectgarbage() end
+  for line in io.lines("/proc/self/status") do
+    local kilobytes = line:match("^VmRSS:%s*(%d+)")
+    if kilobytes then return kilobytes / 1024 end
+  end
+end
+
+local engines = {}
+
+function engines.average()
+  local model = tensor.zeros(1000)
+  return function()
+    local handle = actor.average.start(model, { sync_interval_ms = 1 })
+    handle:step(function() model:add_(1) end)
+    handle:abort()
+  end
+end
+
+function engines.mapreduce()
+  local words = {}
+  for i = 1, 100 do words[i] = "word " .. i % 10 end
+  return function()
+    local counts = mr.parallelize(words, 2):map(function(word) return word, 1 end):reduce_by_key(mr.sum, { partitions = 2 })
+    assert(#counts:collect() == 10)
+  end
+end
+
+function engines.param()
+  return function()
+    actor.param.run {
+      init = function() return { w = tensor.zeros(1000) } end,
+      schedule_local = function() return { "w" } end,
+      push = function(_, params) return { { "w", params[1][2] + 1 } } end,
+      stop = function(ctx) return ctx.updates >= 500 end,
+    }
+  end, 20
+end
+
+function engines.collective()
+  local small, large = tensor.zeros(10), tensor.zeros(20000)
+  return function()
+    co.allreduce(small)
+    co.allreduce(large)
+    co.broadcast(small, 0)
+    co.allgather(me)
+    co.barrier()
+  end
+end
+
+function engines.lock()
+  return function(i) co.lock({ "one", i % 100, "name " .. i }, function() return i end) end
+end
+
+function engines.event()
+  return function(i)
+    co.send_event("name " .. i, i, { to = (me + 1) % n })
+    assert(co.wait_event("name " .. i).value == i)
+  end
+end
+
+function engines.table()
+  return function()
+    local shared = co.table { shared = true, combiner = "sum" }
+    for id = 1, 4 do shared:set(id, tensor.ones(100)) end
+    shared:regroup()
+    shared:lock({ 1, 2 }, function(values) values[1]:add_(1) end)
+    shared:allreduce()
+  end
+end
+
+function engines.rotator()
+  return function()
+    local model = co.table()
+    for id = 0, 3 do model:set(id * n + me, tensor.zeros(100)) end
+    local rotator = co.rotator { table = model, slices = 2 }
+    assert(rotator:round(function() end))
+  end
+end
+
+function engines.sim()
+  return function(i) actor.sim.run { barrier = "pssp:4:4", nodes = 10, time = 5, seed = i } end
+end
+
+local names = { "param", "average", "mapreduce", "collective", "lock", "event", "table", "rotator", "sim" } -- in param.run servers stay
+
+local function soak(name)
+  local once, fewer = engines[name]()
+  local times = math.ceil(opt.times / (fewer or 1) / 4)
+  local marks, from = {}, actor.now()
+  for quarter = 1, 4 do
+    for i = 1, times do once((quarter - 1) * times + i) end
+    collectgarbage()
+    if actor.role == "worker" then co.barrier() end -- servers of later runs come by here
+    marks[quarter] = resident()
+  end
+  print(("%-10s %6d times %7.1f s  %7.1f %7.1f %7.1f %7.1f MB %8.2f KB each"):format(name, 4 * times, actor.now() - from, marks[1],
+    marks[2], marks[3], marks[4], (marks[4] - marks[1]) * 1024 / (3 * times)))
+end
+
+local some = opt.engine == "all" and names or { opt.engine }
+for _, name in ipairs(some) do
+  if not engines[name] then error("--engine: all, " .. table.concat(names, ", ") .. ", not " .. name) end
+  soak(name)
+end

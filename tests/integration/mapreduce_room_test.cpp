@@ -1,0 +1,58 @@
+// Hosts that have no room, on disk or in memory, for what a task of map-reduce needs.
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+/// Starts actorhost behind `limits`, in a shell.
+Process start_limited(const JobFolder& folder, const std::string& limits, const Words& words) {
+  std::string command = limits + "; exec " + actorhost_binary();
+  for (const std::string& word : words) command += " '" + word + "'";
+  return Process("sh", {"-c", command}, folder.options());
+}
+
+}  // namespace
+
+TEST_CASE("a host whose temporary folder is full leaves its tasks to the others") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local mr = require "actor.mapreduce"
+local pad = ("x"):rep(300)
+local rows = mr.range(1, 160000, 1, 24):map(function(i) return ("%06d%s"):format(i * 7919 % 160000, pad), i end)
+local sorted = rows:sort_by_key { partitions = 6 }
+print("sum " .. sorted:values():sum())
+print("spilled: " .. tostring(sorted:explained():find("spilled") ~= nil))
+)");
+  const FreePort port;
+  const Words words = {"--nnodes", "3", "--rdzv-endpoint", port.endpoint(), "-n", "1", "--memory", "16M", "job.lua"};
+  Process first = folder.start(words);
+  Process second = folder.start(words);
+  Process full = start_limited(folder, "trap '' XFSZ; ulimit -f 1", words);
+  CHECK(first.wait(30) == 0);
+  CHECK(second.wait(30) == 0);
+  CHECK(full.wait(30) == 0);
+  INFO(first.describe() << second.describe() << full.describe());
+  CHECK((first.out() + second.out()).find("sum 12800080000\n") != std::string::npos);
+  CHECK_THAT(first.err() + second.err(), Contains("cannot write to the temporary folder") &&
+                                             Contains("this process gets no more tasks of the action"));
+}
+
+TEST_CASE("lack of memory in a sort says how much was asked for") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local mr = require "actor.mapreduce"
+local pad = ("x"):rep(1000)
+print(mr.range(1, 3e6, 1, 1):map(function(i) return i .. pad end):sort_by(tostring):count())
+)");
+  Process run = start_limited(folder, "ulimit -v 700000", {"-n", "1", "--memory", "8G", "job.lua"});
+  const auto status = run.wait(60);
+  INFO(run.describe());
+  CHECK(status == 1);
+  CHECK_THAT(run.err(), Contains("out of memory: ") && Contains(" bytes were asked for"));
+}
