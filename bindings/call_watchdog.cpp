@@ -105,7 +105,8 @@ void CallWatchdog::watch() {
   Steady::time_point since = Steady::now();
   std::unique_lock lock(mutex_);
   const auto interval = [this] {
-    return std::chrono::duration<double>(std::clamp(std::min({limits_.rule, limits_.callback, limits_.seems_long}) / 10, 0.01, 0.5));
+    return std::chrono::duration<double>(
+        std::clamp(std::min({limits_.rule, limits_.callback, limits_.seems_long}) / 10, 0.01, 0.5));
   };
   while (!done_) {
     changed_.wait_for(lock, interval());

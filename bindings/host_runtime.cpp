@@ -14,6 +14,8 @@ namespace actorhost {
 
 namespace {
 
+constexpr int kNoCheckpoint = 4;  // exit code: the run's checkpoints cannot be written
+
 constexpr double kStopSeconds = 1.0;  // what nodes get to leave their Lua after a stop request
 
 /// "[12:30:01.250 warn] line", in local time.
@@ -144,7 +146,7 @@ int HostRuntime::refused(const Error& error) {
     log_->info("", "no further job at " + endpoint_text(*endpoint_) + ", leaving");
     return 0;
   }
-  const int code = exit_code_of(error.code);
+  const int code = no_checkpoints_ ? kNoCheckpoint : exit_code_of(error.code);
   return fail(error, code == 1 ? 3 : code);
 }
 
@@ -284,10 +286,10 @@ bool HostRuntime::stop_nodes(double seconds) {
 }
 
 int HostRuntime::conclude(const EndMessage& end) {
-  if (auto flushed = process_.flush_checkpoints(); !flushed) log_->error("checkpoint", flushed.error().message);
+  const bool checkpointed = process_.flush_checkpoints().ok();  // the writer has logged it
   log_->flush();
   process_.console.finish();
-  if (end.ok) return 0;
+  if (end.ok) return checkpointed ? 0 : kNoCheckpoint;
   if (interrupted_ || end.code == Code::interrupted) {
     if (!child_) process_.console.err("actorhost: interrupted");
     return 130;
@@ -295,6 +297,7 @@ int HostRuntime::conclude(const EndMessage& end) {
   int code = exit_code_of(end.code);
   if (end.origin == kNoAddress || is_service(end.origin)) {
     if (code == 2) code = 3;
+    if (end.code == Code::io) code = kNoCheckpoint;  // nothing else ends a run so for all
     // The parent says what concerns all; that this process is lost to it only this one can say.
     if (!child_ || end.origin != kNoAddress) process_.console.err("actorhost: " + end.message);
     return code;

@@ -63,6 +63,7 @@ class HostRuntime final : private ClusterEvents {
   Status join_cluster();
   Status listen(const ClusterConfig& base, bool must_listen);
   Status load_checkpoint();
+  Status open_checkpoints();
   Status open_trace();
   Status open_cluster(ClusterConfig config);
   Status spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size);
@@ -104,6 +105,7 @@ class HostRuntime final : private ClusterEvents {
   std::atomic<bool> interrupted_{false};
   bool abandoned_ = false;
   bool joined_ = false;
+  bool no_checkpoints_ = false;  // they cannot be written
 };
 
 /// The exit code of DESIGN section 4 for a failure.

@@ -204,6 +204,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   if (head) {
     AH_TRY(check_rule_file());
     AH_TRY(load_checkpoint());
+    AH_TRY(open_checkpoints());
     if (!options_.seed) options_.seed = random_number() >> 33;
     options_.parallelism = local_nodes_ * placement_.min_nodes;
     options_.run_key = std::to_string(random_number());
@@ -277,6 +278,18 @@ Status HostRuntime::load_checkpoint() {
   log_->info("", "resuming from the newest checkpoint in '" + directory + "' (" +
                      std::to_string(process_.resumed->state.updates) + " updates)");
   return {};
+}
+
+/// --checkpoint, on the rendezvous host: tried before anything runs. One that fails later ends the run, for all.
+Status HostRuntime::open_checkpoints() {
+  process_.checkpoint_failed = [this](const Error& error) {
+    std::lock_guard lock(mutex_);
+    if (cluster_) cluster_->stop({Code::io, false, "a checkpoint cannot be written: " + error.message, kNoAddress});
+  };
+  if (options_.checkpoint.empty()) return {};
+  const Status may = try_to_checkpoint(options_.checkpoint);
+  no_checkpoints_ = !may.ok();
+  return may.ok() ? may : Status(Error{Code::io, "--checkpoint: " + may.error().message});
 }
 
 /// --record, on the rendezvous host, whose server 0 knows what happens. Not before this host is known to be that one:

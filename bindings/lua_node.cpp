@@ -155,6 +155,19 @@ int flags(lua_State* L) {
   return 1;
 }
 
+/// honour(name, ...): an engine that goes by these flags has been called
+int honour(lua_State* L) {
+  NodeContext& context = NodeContext::of(L);
+  const auto flags = context.flags_of_engines();
+  for (int i = 1; i <= lua_gettop(L); ++i) {
+    const std::string_view name = check_text(L, i, "name", "honour");
+    const auto at = std::find_if(flags.begin(), flags.end(), [&](const auto& flag) { return flag.first == name; });
+    if (at == flags.end()) raise_at_user(L, "honour: '" + std::string(name) + "' is no flag of engines");
+    context.honoured |= 1U << (at - flags.begin());
+  }
+  return 0;
+}
+
 /// status(text): the terminal's status line; "" removes it
 int status(lua_State* L) {
   NodeContext::of(L).shared.console.status(check_text(L, 1, "text", "status"));
@@ -210,6 +223,7 @@ int open_node(lua_State* L) {
       {"workers", guarded<workers>},
       {"at_work", guarded<at_work>},
       {"flags", guarded<flags>},
+      {"honour", guarded<honour>},
       {"status", guarded<status>},
       {"status_columns", guarded<status_columns>},
       {nullptr, nullptr},

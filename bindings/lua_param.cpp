@@ -392,6 +392,9 @@ int server_start(lua_State* L) {
     resume(state.context.shared, config.run);
   }
   CheckpointSink* checkpoints = nullptr;
+  if (!directory.empty() && state.context.node.index() == 0) {
+    if (const Status may = try_to_checkpoint(directory); !may) state.context.shared.checkpoint_failed(may.error());
+  }
   if (!directory.empty()) {
     checkpoints =
         &state.context.shared.checkpointer(directory, state.context.options.servers, state.context.node.log());

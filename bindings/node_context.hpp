@@ -3,6 +3,8 @@
 // the host runtime for each VM and used on its thread; the VM does not outlive it.
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "bindings/run_options.hpp"
 #include "bindings/vm.hpp"
@@ -20,11 +22,15 @@ struct NodeContext {
   EventBox& events;
   const RunOptions& options;
   ProcessShared& shared;
-  uint64_t seed = 0;                 // of the run; the same on every node
+  uint64_t seed = 0;      // of the run; the same on every node
+  uint32_t honoured = 0;  // flags that some engine of the script has looked at; bits in the order of flags_of_engines
   CallWatchdog* watchdog = nullptr;  // of a server's VM
   bool speaks = false;               // of a server's VM: it is in its run, so what its callbacks print is shown
   bool no_rank = false;              // a server's script has read its rank or id, which it has not
   bool finished = false;             // the script has left by `leave`, with nothing wrong
+
+  /// Names of flags that only some engines honour, and whether each was given.
+  std::vector<std::pair<const char*, bool>> flags_of_engines() const;
 
   static NodeContext& of(lua_State* L) { return *static_cast<NodeContext*>(Vm::from(L).context()); }
 };

@@ -20,6 +20,14 @@
 
 namespace actorhost {
 
+std::vector<std::pair<const char*, bool>> NodeContext::flags_of_engines() const {
+  const RunOptions& o = options;
+  const bool checkpoint = !o.checkpoint.empty() && (!o.resume || *o.resume != o.checkpoint);  // --resume names it too
+  return {{"barrier", !o.barrier.empty()}, {"resample", !o.resample.empty()},  {"inject", o.inject.any()},
+          {"record", !o.record.empty()},   {"seconds", o.seconds.has_value()}, {"checkpoint", checkpoint},
+          {"resume", o.resume.has_value()}};
+}
+
 namespace {
 
 /// `require` of the modules beside the script: this machine's copy, compared by hash, or the rendezvous host's.
@@ -171,6 +179,19 @@ void NodeThread::tell_script(Vm& vm, const Error& error) {
   lua_settop(L, 0);
 }
 
+/// Which engines a script calls is known at its end; every node runs the same, so the first one tells.
+void NodeThread::tell_of_unused_flags() {
+  if (node_.rank() != 0U || node_.left_out()) return;
+  std::string unused;
+  uint32_t bit = 1;
+  for (const auto& [name, given] : context_.flags_of_engines()) {
+    if (given && (context_.honoured & bit) == 0) unused += (unused.empty() ? "--" : ", --") + std::string(name);
+    bit *= 2;
+  }
+  if (unused.empty()) return;
+  shared_.log.warn(node_.name(), unused + " had no effect: the script has called nothing that honours it");
+}
+
 /// A server's run goes on with the watch over its callbacks (lua_param.cpp).
 Status NodeThread::run_script(Vm& vm) {
   if (watchdog_) watchdog_->begin_call("the script, which has not come to its param.run yet,", false);
@@ -197,6 +218,7 @@ void NodeThread::run() {
       ran = {};
     }
     if (ran && node_.role() == Role::worker) {
+      tell_of_unused_flags();
       shared_.cluster.report_ended(node_.index(), node_.actions());
     } else if (!ran) {
       fail(ran.error());

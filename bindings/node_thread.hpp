@@ -50,6 +50,7 @@ class NodeThread {
   void fail(const Error& error);
   void tell_script(Vm& vm, const Error& error);
   Status run_script(Vm& vm);
+  void tell_of_unused_flags();
   std::unique_ptr<CallWatchdog> make_watchdog();
 
   Shared shared_;

@@ -96,6 +96,7 @@ MergePolicy merge_at(lua_State* L, int options) {
   if (kind == "drop") out.kind = MergePolicy::Kind::drop;
   if (kind == "buffer") out.kind = MergePolicy::Kind::buffer;
   if (kind == "scale") out.kind = MergePolicy::Kind::scale;
+  if (kind == "mean") out.kind = MergePolicy::Kind::mean;
   out.later_than = static_cast<uint64_t>(number_field(L, index, "later_than", 0));
   out.k = static_cast<uint32_t>(number_field(L, index, "k", 1));
   out.exponent = number_field(L, index, "exponent", 1);

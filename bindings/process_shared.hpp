@@ -45,20 +45,21 @@ struct CourierWithTasks {
 struct ProcessShared {
   Console console;
   DataCache data;
-  std::map<std::string, Function> functions;        // of the embedding program, by name
-  std::vector<std::unique_ptr<ParamStore>> stores;  // by shard; they outlive the servers' VMs
-  std::atomic<int64_t> finished_run{-1};            // the action that the present servers have served to its end
-  std::optional<ParamCheckpoint> resumed;           // what the run goes on from
-  std::unique_ptr<DataService> exchange;            // map-reduce's store and service; once nodes run, not changed
-  std::unique_ptr<CourierWithTasks> courier;        // once nodes run, not changed
-  Meetings meetings;                                // of this process's nodes
-  std::unique_ptr<ParamTrace> trace;                // --record's; once nodes run, server 0's alone
+  std::map<std::string, Function> functions;            // of the embedding program, by name
+  std::vector<std::unique_ptr<ParamStore>> stores;      // by shard; they outlive the servers' VMs
+  std::atomic<int64_t> finished_run{-1};                // the action that the present servers have served to its end
+  std::optional<ParamCheckpoint> resumed;               // what the run goes on from
+  std::unique_ptr<DataService> exchange;                // map-reduce's store and service; once nodes run, not changed
+  std::unique_ptr<CourierWithTasks> courier;            // once nodes run, not changed
+  std::function<void(const Error&)> checkpoint_failed;  // ends the run
+  Meetings meetings;                                    // of this process's nodes
+  std::unique_ptr<ParamTrace> trace;                    // --record's; once nodes run, server 0's alone
 
   /// The writer of checkpoints, made by the first shard that asks, with its directory. Any thread.
   ParamCheckpointer& checkpointer(const std::string& directory, uint32_t shards, Log& log) {
     std::lock_guard lock(checkpointer_mutex_);
     if (!checkpointer_) {
-      checkpointer_ = std::make_unique<ParamCheckpointer>(CheckpointFolder{directory}, shards, log);
+      checkpointer_ = std::make_unique<ParamCheckpointer>(CheckpointFolder{directory}, shards, log, checkpoint_failed);
     }
     return *checkpointer_;
   }

@@ -178,6 +178,11 @@ MembershipPtr Cluster::membership() const {
   return membership_;
 }
 
+std::set<ProcessId> Cluster::suspected() const {
+  std::lock_guard lock(mutex_);
+  return suspected_;
+}
+
 std::vector<NodeId> Cluster::local_workers() const {
   std::vector<NodeId> ids;
   const MembershipPtr table = membership();

@@ -72,6 +72,10 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   bool is_head() const noexcept { return process_ == 0; }
   /// The newest table; epoch 0 before the start.
   MembershipPtr membership() const;
+  /// Processes that have been silent for a while; known to process 0 only.
+  std::set<ProcessId> suspected() const;
+  /// Counts changes of the table and of who is suspected, without a lock.
+  uint64_t news() const noexcept { return news_.load(std::memory_order_acquire); }
   /// Its epoch, without a lock: asked before every call.
   uint64_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
   /// Ids of this process's workers, in order.
@@ -137,6 +141,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void publish(MembershipPtr membership) override;
   Result<bool> start_servers(uint32_t action) override;
   void ended(const EndMessage& end) override;
+  void suspects(const std::set<ProcessId>& processes) override;
 
   // PeerLinkOutput, on the service thread
   void dial(ProcessId process, const std::string& url) override;
@@ -183,6 +188,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::atomic<LinkId> head_link_{0};
   std::atomic<bool> mail_open_{false};  // mailboxes_ has been filled
   std::atomic<uint64_t> epoch_{0};      // of membership_
+  std::atomic<uint64_t> news_{0};       // of membership_ and suspected_
   std::atomic<bool> ended_{false};      // end_ is there
 
   mutable std::mutex mutex_;  // guards what follows up to the next blank line
@@ -192,6 +198,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::map<Address, std::shared_ptr<Mailbox>> mailboxes_;  // until take_mailbox; shared with the nodes' ports
   std::map<std::thread::id, ProcessId> diallers_;          // who is being dialled by which thread
   std::set<ProcessId> cut_off_;                            // no link may lead there any more: gone, or the link broke
+  std::set<ProcessId> suspected_;
   std::optional<EndMessage> end_;
   bool welcomed_ = false;
   std::optional<Error> turned_away_;  // by whoever is at the other end of head_link_, instead

@@ -145,7 +145,17 @@ void Cluster::adopt(MembershipPtr table) {
     std::lock_guard lock(mutex_);
     membership_ = std::move(table);
     epoch_.store(membership_->epoch(), std::memory_order_release);
+    news_.fetch_add(1, std::memory_order_release);
     changed_.notify_all();
+  }
+  events_.cluster_changed();
+}
+
+void Cluster::suspects(const std::set<ProcessId>& processes) {
+  {
+    std::lock_guard lock(mutex_);
+    suspected_ = processes;
+    news_.fetch_add(1, std::memory_order_release);
   }
   events_.cluster_changed();
 }

@@ -201,6 +201,7 @@ void Head::lose(ProcessId process, const std::string& reason, bool tell) {
   const Process gone = std::move(at->second);
   processes_.erase(at);
   detector_.forget(process);
+  suspected_.erase(process);
   std::erase_if(broken_,
                 [process](const auto& entry) { return entry.first.first == process || entry.first.second == process; });
   const std::vector<ProcessId> others = rendezvous_.remove(process);
@@ -303,10 +304,13 @@ void Head::tick(double now, double late) {
   const FailureDetector::Verdict verdict = detector_.check(now, late);
   for (const ProcessId process : verdict.suspected) {
     log_.warn("cluster", processes_.at(process).info.host + " has been silent for over a second");
+    suspected_.insert(process);
   }
   for (const ProcessId process : verdict.cleared) {
     log_.info("cluster", processes_.at(process).info.host + " is heard again");
+    suspected_.erase(process);
   }
+  if (!verdict.suspected.empty() || !verdict.cleared.empty()) output_.suspects(suspected_);
   for (const ProcessId process : verdict.dead) {
     lose(process, "no sign of life for " + seconds_text(config_.times.dead) + " s", true);
   }

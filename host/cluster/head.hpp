@@ -4,6 +4,7 @@
 // through HeadOutput. It owns no socket and no thread, so tests drive it by hand.
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,8 @@ class HeadOutput {
   /// Shards for this action, ready to be sent to when it returns true; false: `servers_ended` will be called later.
   virtual Result<bool> start_servers(uint32_t action) = 0;
   virtual void ended(const EndMessage& end) = 0;  // for the nodes of this process; once
+  /// Processes that have been silent for a while and may come back; all of them. For the nodes of this process.
+  virtual void suspects(const std::set<ProcessId>& /*processes*/) {}
 };
 
 struct HeadConfig {
@@ -127,6 +130,7 @@ class Head {
   std::map<Pair, double> broken_;    // processes without a link that should have one, and since when
   std::vector<Frame> want_servers_;  // questions whose time has not come
   ProcessId next_process_ = 1;
+  std::set<ProcessId> suspected_;
   bool given_up_ = false;  // by some process, since this host did not run for a while
   bool over_ = false;
 };

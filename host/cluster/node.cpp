@@ -44,7 +44,7 @@ Status Node::check() {
     if (end->ok) return Error{Code::interrupted, "the run is over"};
     return Error{Code::aborted, end->message};
   }
-  if (watched_epoch_ && cluster_.epoch() != *watched_epoch_) {
+  if (watched_news_ && cluster_.news() != *watched_news_) {
     return Error{Code::peer_lost, "the membership has changed"};
   }
   if (wait_.awaited.empty()) return {};
@@ -100,11 +100,11 @@ Status Node::wait_until(const std::function<bool()>& done, std::span<const Addre
 }
 
 Status Node::receive_all(const Port::Match& match, double deadline, std::vector<Frame>& out,
-                         std::optional<uint64_t> epoch) {
-  watched_epoch_ = epoch;
+                         std::optional<uint64_t> news) {
+  watched_news_ = news;
   Status came = port_.receive_all(match, deadline, out);
-  watched_epoch_.reset();
-  const bool changed = epoch && cluster_.membership()->epoch() != *epoch;
+  watched_news_.reset();
+  const bool changed = news && cluster_.news() != *news;
   if (!came.ok() && came.error().code == Code::peer_lost && changed) came = {};
   return came;
 }

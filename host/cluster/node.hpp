@@ -64,9 +64,9 @@ class Node {
                         double deadline = kForever, const std::function<std::string()>& who = {});
 
   /// Takes every frame that matches, waiting until `deadline` for the first. Comes back without one at the deadline,
-  /// and when the newest membership is not (or no longer) that of `epoch`, if one is given.
+  /// and when Cluster::news is not (or no longer) `news`, if that is given.
   Status receive_all(const Port::Match& match, double deadline, std::vector<Frame>& out,
-                     std::optional<uint64_t> epoch = std::nullopt);
+                     std::optional<uint64_t> news = std::nullopt);
 
   /// Waits until `done` holds: asked whenever a frame has come or the cluster has changed. Otherwise as `receive`.
   Status wait_until(const std::function<bool()>& done, std::span<const Address> awaited, const std::string& what,
@@ -128,8 +128,8 @@ class Node {
     std::string what = {};
     std::function<std::string()> who = {};  // who is missing, where that is not `awaited`
   };
-  Wait wait_;                              // the innermost that is going on
-  std::optional<uint64_t> watched_epoch_;  // another one ends the wait
+  Wait wait_;                             // the innermost that is going on
+  std::optional<uint64_t> watched_news_;  // another number of Cluster::news ends the wait
   uint32_t actions_ = 0;
   uint32_t questions_ = 0;
   bool left_out_ = false;

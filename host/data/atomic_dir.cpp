@@ -145,14 +145,19 @@ Status AtomicDir::commit() {
   return {};
 }
 
-Result<std::vector<CompleteDir>> list_complete(const fs::path& parent, const std::string& prefix) {
+Result<std::vector<NumberedDir>> list_complete(const fs::path& parent, const std::string& prefix) {
+  auto found = list_numbered(parent, prefix);
+  if (found) std::erase_if(*found, [](const NumberedDir& dir) { return !is_complete(dir.path); });
+  return found;
+}
+
+Result<std::vector<NumberedDir>> list_numbered(const fs::path& parent, const std::string& prefix) {
   AH_TRY(check_prefix(prefix));
   auto names = names_in(parent);
   if (!names) return std::move(names).error();
-  std::vector<CompleteDir> found;
+  std::vector<NumberedDir> found;
   for (const std::string& name : *names) {
-    const auto number = number_of(name, prefix);
-    if (number && is_complete(parent / name)) found.push_back({parent / name, *number});
+    if (const auto number = number_of(name, prefix)) found.push_back({parent / name, *number});
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.number > b.number; });
   return found;

@@ -52,7 +52,7 @@ class AtomicDir {
   Fd lock_;
 };
 
-struct CompleteDir {
+struct NumberedDir {
   std::filesystem::path path;
   uint64_t number = 0;
 };
@@ -60,7 +60,10 @@ struct CompleteDir {
 /// The complete directories of that prefix, highest number first. Those whose manifest is missing or
 /// unreadable, or that lack a file or have one of another size, are left out. A missing parent is an empty
 /// list.
-Result<std::vector<CompleteDir>> list_complete(const std::filesystem::path& parent, const std::string& prefix);
+Result<std::vector<NumberedDir>> list_complete(const std::filesystem::path& parent, const std::string& prefix);
+
+/// All directories of that prefix, complete or not, highest number first.
+Result<std::vector<NumberedDir>> list_numbered(const std::filesystem::path& parent, const std::string& prefix);
 
 /// Whether there is a complete one of any prefix.
 Result<bool> has_complete(const std::filesystem::path& parent);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 namespace actorhost {
 
@@ -13,23 +14,37 @@ std::vector<NodeId> ids_of(const Membership& membership) {
   return ids;
 }
 
+/// Those of `a` that are not in `b`; both in order.
+std::vector<NodeId> without(const std::vector<NodeId>& a, const std::vector<NodeId>& b) {
+  std::vector<NodeId> out;
+  std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
+  return out;
+}
+
 }  // namespace
 
 Status NodeChannel::receive(std::vector<Frame>& out, double deadline) {
   const auto wanted = [](const Frame& frame) { return param::is_param(frame.kind); };
   // Servers follow the membership; a worker's waits end with the run.
   if (node_.role() == Role::worker) return node_.receive_all(wanted, deadline, out);
-  return node_.receive_all(wanted, deadline, out, seen_->epoch());
+  return node_.receive_all(wanted, deadline, out, seen_news_);
 }
 
 ParamChannel::Changes NodeChannel::changes() {
+  const uint64_t news = node_.cluster().news();
+  if (news == seen_news_) return {};
+  seen_news_ = news;
   const MembershipPtr newest = node_.newest_membership();
-  if (newest->epoch() == seen_->epoch()) return {};
+  const std::set<ProcessId> silent = node_.cluster().suspected();
+  std::vector<NodeId> suspected;
+  for (const Member& member : newest->workers()) {
+    if (silent.count(member.process) != 0) suspected.push_back(member.id);
+  }
   const std::vector<NodeId> before = ids_of(*seen_);
   const std::vector<NodeId> after = ids_of(*newest);
-  Changes changes;
-  std::set_difference(after.begin(), after.end(), before.begin(), before.end(), std::back_inserter(changes.joined));
-  std::set_difference(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(changes.lost));
+  Changes changes{without(after, before), without(before, after), without(suspected, suspected_),
+                  without(suspected_, suspected)};
+  suspected_ = std::move(suspected);
   seen_ = newest;
   return changes;
 }

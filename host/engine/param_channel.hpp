@@ -30,6 +30,8 @@ class ParamChannel {
   struct Changes {
     std::vector<NodeId> joined;
     std::vector<NodeId> lost;
+    std::vector<NodeId> suspected;  // silent for a while
+    std::vector<NodeId> cleared;    // heard again
   };
   /// How the live workers have changed since the last call.
   virtual Changes changes() { return {}; }
@@ -64,6 +66,8 @@ class NodeChannel final : public ParamChannel {
  private:
   Node& node_;
   MembershipPtr seen_;
+  uint64_t seen_news_ = 0;
+  std::vector<NodeId> suspected_;
 };
 
 }  // namespace actorhost

@@ -88,8 +88,9 @@ Result<std::filesystem::path> save_checkpoint(const CheckpointFolder& folder, co
   return dir->final_path();
 }
 
-ParamCheckpointer::ParamCheckpointer(CheckpointFolder folder, uint32_t shards, Log& log)
-    : folder_(std::move(folder)), shards_(shards), log_(log), thread_([this] { run(); }) {}
+ParamCheckpointer::ParamCheckpointer(CheckpointFolder folder, uint32_t shards, Log& log,
+                                     std::function<void(const Error&)> failed)
+    : folder_(std::move(folder)), failed_(std::move(failed)), shards_(shards), log_(log), thread_([this] { run(); }) {}
 
 ParamCheckpointer::~ParamCheckpointer() {
   {
@@ -141,6 +142,7 @@ void ParamCheckpointer::run() {
     Status written = write(*collected);
     collected.reset();
     if (!written.ok()) log_.error("server 0", "a checkpoint could not be written: " + written.error().message);
+    if (!written.ok() && failed_) failed_(written.error());
     lock.lock();
     writing_ = false;
     if (!written.ok()) failure_ = std::move(written);
@@ -175,11 +177,21 @@ Status ParamCheckpointer::write(const Collected& collected) {
   return {};
 }
 
+Status try_to_checkpoint(const std::filesystem::path& directory) {
+  auto dir = AtomicDir::begin(directory, "trial", 0);
+  if (!dir) return dir.error();
+  const std::filesystem::path path = dir->path() / "trial";
+  auto file = open_for_writing(path);
+  if (!file) return file.error();
+  AH_TRY(write_all(file->get(), std::vector<std::byte>(1 << 16), path));
+  return file->close(path);
+}
+
 Result<std::optional<ParamCheckpoint>> load_newest_checkpoint(const std::filesystem::path& directory, Log& log,
                                                               const std::string& prefix, const std::string& who) {
-  auto found = list_complete(directory, prefix);
+  auto found = list_numbered(directory, prefix);
   if (!found) return found.error();
-  for (const CompleteDir& dir : *found) {
+  for (const NumberedDir& dir : *found) {
     Status intact = verify_dir(dir.path);
     if (intact.ok()) {
       auto loaded = read_checkpoint(dir.path);

@@ -14,6 +14,7 @@
 
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,7 +62,8 @@ Result<std::filesystem::path> save_checkpoint(const CheckpointFolder& folder, co
 /// `add` only copy references. When checkpoints come faster than they can be written the oldest waiting one is dropped.
 class ParamCheckpointer final : public CheckpointSink {
  public:
-  ParamCheckpointer(CheckpointFolder folder, uint32_t shards, Log& log);
+  /// `failed` hears on the writer's thread of one that could not be written.
+  ParamCheckpointer(CheckpointFolder folder, uint32_t shards, Log& log, std::function<void(const Error&)> failed = {});
   /// Finishes what is complete.
   ~ParamCheckpointer() override;
 
@@ -83,6 +85,7 @@ class ParamCheckpointer final : public CheckpointSink {
   Status write(const Collected& collected);
 
   const CheckpointFolder folder_;
+  const std::function<void(const Error&)> failed_;
   const uint32_t shards_;
   Log& log_;
   std::mutex mutex_;
@@ -96,6 +99,9 @@ class ParamCheckpointer final : public CheckpointSink {
   uint64_t skipped_ = 0;  // checkpoints that a later one overtook
   std::thread thread_;
 };
+
+/// Whether checkpoints can be written there, tried with a file; makes the directory.
+Status try_to_checkpoint(const std::filesystem::path& directory);
 
 /// The newest checkpoint that is complete and intact; nothing when there is none. One that is damaged is skipped with a
 /// warning of `who` that names it.

@@ -186,7 +186,8 @@ void ParamCoordinator::merge_item(CommitItem item) {
   const MergePolicy& policy = config_.merge;
   const uint64_t staleness = newest_ > item.step ? newest_ - item.step : 0;
   switch (policy.kind) {
-    case MergePolicy::Kind::all: return commit({item}, false);
+    case MergePolicy::Kind::all:
+    case MergePolicy::Kind::mean: return commit({item}, false);
     case MergePolicy::Kind::drop:
       if (staleness <= policy.later_than) return commit({item}, false);
       ++summary_.dropped;
@@ -210,7 +211,20 @@ void ParamCoordinator::flush_staged(uint64_t below) {
   staged_.erase(staged_.begin(), end);
   // One commit for the whole barrier where the policy allows it.
   if (config_.merge.kind == MergePolicy::Kind::all) return commit(std::move(items), false);
+  if (config_.merge.kind == MergePolicy::Kind::mean) return commit_means(items);
   for (const CommitItem& item : items) merge_item(item);
+}
+
+// One update for each clock; `items` are in order.
+void ParamCoordinator::commit_means(const std::vector<CommitItem>& items) {
+  for (auto first = items.begin(); first != items.end();) {
+    const auto last =
+        std::find_if(first, items.end(), [&](const CommitItem& item) { return item.step != first->step; });
+    std::vector<CommitItem> round(first, last);
+    for (CommitItem& item : round) item.scale = 1 / static_cast<double>(round.size());
+    commit(std::move(round), true);
+    first = last;
+  }
 }
 
 // --- deciding

@@ -34,7 +34,8 @@ struct MergePolicy {
     all,
     drop,    // pushes that are more than `later_than` steps behind the newest one
     buffer,  // merged as one, with their mean, when `k` have come (Nguyen et al. 2022, FedBuff)
-    scale    // weighted by (1 + staleness)^-exponent
+    scale,   // weighted by (1 + staleness)^-exponent
+    mean     // those of one clock as one, with their mean; for BSP
   };
   Kind kind = Kind::all;
   uint64_t later_than = 0;
@@ -172,6 +173,7 @@ class ParamCoordinator {
   void merge_item(CommitItem item);
   void flush_staged(uint64_t below);
   void commit(std::vector<CommitItem> items, bool mean);
+  void commit_means(const std::vector<CommitItem>& items);
   void discard(const Discard& discard);
   void send_stop(NodeId id);
   void log_traffic();

@@ -213,6 +213,8 @@ Result<std::optional<ServerRequest>> ParamNode::wait(double deadline) {
     const ParamChannel::Changes changes = channel_.changes();
     for (const NodeId id : changes.joined) server_->joined(id);
     for (const NodeId id : changes.lost) server_->lost(id, channel_.now());
+    for (const NodeId id : changes.suspected) server_->suspect(id, true);
+    for (const NodeId id : changes.cleared) server_->suspect(id, false);
     std::optional<ServerRequest> request = server_->next(channel_.now());
     AH_TRY(flush_out(kForever));
     if (request || run_is_over() || channel_.now() >= deadline) return request;

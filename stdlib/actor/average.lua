@@ -98,6 +98,7 @@ local function checked(options)
     sync_interval_ms = "number?", warmup_steps = "number?", peers = "string?", deadline_ms = "number?",
     filter = "string|table?", lock = "string?", barrier = "string|function|table?",
   }, fn)
+  node.honour("barrier")
   local out = {
     sync_interval_ms = options.sync_interval_ms or 500, warmup_steps = options.warmup_steps or 0,
     peers = options.peers or "all", lock = options.lock or "step", barrier = options.barrier or node.flags().barrier, deadline_ms = options.deadline_ms or 5000,

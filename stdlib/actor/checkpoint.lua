@@ -57,6 +57,7 @@ function M.new(options)
   if options.seconds then check.number(options.seconds, "seconds", fn, 0) end
   check.integer(options.keep or 3, "keep", fn, 1, 2 ^ 31 - 1)
   local seconds = options.seconds or (not options.steps and 30 or nil)
+  node.honour("checkpoint")
   return setmetatable({
     name = name, ranks = options.ranks or "first", steps = options.steps, seconds = seconds, keep = options.keep or 3,
     dir = node.flags().checkpoint or options.dir, calls = 0, last = require("actor").now(),
@@ -93,6 +94,7 @@ end
 ---@return integer? ranks that have saved their own, 0 where it was rank 0 alone
 function Checkpoint:read()
   local flags = node.flags()
+  node.honour("resume")
   if not flags.resume then return nil end
   local values, calls, ranks = c.read(flags.resume ~= "" and flags.resume or flags.checkpoint, self.name)
   if not values then return nil end

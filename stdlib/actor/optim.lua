@@ -1,6 +1,9 @@
 --- Optimisers as descriptions: the parameter server applies one natively (`param.run{ pull = optim.sgd{...} }`), and
 --- `opt:step(params, grads)` applies the same kernels here, with the same bits. A description is a plain table of
 --- numbers, checked when it is made. Formulas: host/kernel/kernels.hpp; t counts a parameter's updates from 0.
+---
+--- On the parameter server each push is an update: under bsp with six workers Adam or momentum makes six steps a round. For
+--- synchronous training, one step with the mean of the round's gradients, add `merge = param.merge.mean()`.
 local ffi = require("ffi")
 local check = require("actor.check")
 local util = require("actor.util")

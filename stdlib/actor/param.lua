@@ -122,9 +122,17 @@ local function load_source(path)
   return text, text and "@" .. chunk or chunk
 end
 
+local function check_mean(run, rule)
+  if not (run.merge and run.merge.kind == "mean") or rule.staleness == 0 then return end
+  check.fail("param.merge.mean() merges step by step, so it needs a rule that is BSP (bsp, backup:0, quorum:1), not %s",
+    rule.name)
+end
+
 local function rule_of(run, flags)
   local spec = flags.barrier or run.barrier or "bsp"
-  return barrier.from(spec, { resample = flags.resample, load = load_source }), spec
+  local rule = barrier.from(spec, { resample = flags.resample, load = load_source })
+  check_mean(run, rule)
+  return rule, spec
 end
 
 ---@param text string
@@ -219,7 +227,7 @@ local function places_of(run)
   return places
 end
 
-local current -- the evaluator of the rule in charge, on shard 0 while it runs
+local current, running -- the evaluator of the rule in charge and the run, on shard 0 while it runs
 
 local function set_initial(run, from)
   local values = run.init(from)
@@ -234,7 +242,7 @@ local function serve(run, index, flags, filters)
   local rule, spec
   if first then
     rule, spec = rule_of(run, flags)
-    current = barrier.evaluator(rule, node.seed)
+    current, running = barrier.evaluator(rule, node.seed), run
   end
   local from = c.server_start(index, {
     pull = run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
@@ -259,11 +267,24 @@ function M.run(run)
   local flags = node.flags()
   check_run(run, flags)
   local filters = filters_of(run)
+  node.honour("barrier", "resample", "inject", "record")
+  if run.seconds ~= false then node.honour("seconds") end
+  if run.checkpoint ~= false then node.honour("checkpoint", "resume") end
   local index, replayed, value = events.enter_action("param.run")
   if replayed then return decoded_summary(value) end
   if node.role == "server" then return serve(run, index, flags, filters) end
   c.open(index)
   return work(run, index, filters)
+end
+
+---The run of a job that trains one model: each worker fetches all parameters of `net`, takes a batch, and pushes the
+---gradients. On return `net` has the final parameters, on every worker.
+---
+---     param.train { net = net, batch = next_batch, pull = optim.sgd { lr = 0.1 }, stop = ... }
+---@param options actor.param.Train
+---@return actor.param.Summary
+function M.train(options)
+  return require("actor.param_train")(M, options)
 end
 
 -- ---- the original names ----
@@ -342,7 +363,9 @@ end
 ---@param rule string|function|table
 function M.set_barrier(rule)
   if not current then check.fail("param.set_barrier works on server 0 while param.run runs: call it in schedule or stop") end
-  current:set(barrier.from(rule, { load = load_source }))
+  local new = barrier.from(rule, { load = load_source })
+  check_mean(running, new)
+  current:set(new)
 end
 
 return M

@@ -278,6 +278,21 @@ TEST_CASE("custom_barrier keeps to its rule") {
   CHECK_THAT(run.out, Contains("steps ahead of the slowest"));
 }
 
+TEST_CASE("logistic_regression separates the classes, and its rule is swapped while it runs") {
+  const JobFolder folder;
+  const int n = GENERATE(1, 3);
+  std::string rows;
+  for (int i = 0; i < 200; ++i) rows += i % 2 == 0 ? "1 1:2 3:1\n" : "-1 2:1.5\n";
+  folder.write("rows.txt", rows);
+  const bool given = GENERATE(false, true);
+  const Words job = given ? Words{"--data", "rows.txt", "--updates", "100"} : Words{};
+  const Finished run = folder.run(with(with(nodes(n), {"--seed", "1", example("logistic_regression.lua")}), job));
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(count_of(run.out, "[server 0] from here on under ssp:4\n") == 1);
+  CHECK(std::stod(line_after(run.out.substr(run.out.find(" updates, ")), " updates, accuracy ")) >= 97);
+}
+
 TEST_CASE("elastic_training finds the line on any number of nodes") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);

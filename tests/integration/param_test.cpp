@@ -120,3 +120,53 @@ TEST_CASE(
     CHECK_THAT(run.err, !Contains("interrupted"));
   }
 }
+
+TEST_CASE("flags that no engine of a job honours are told at its end, and the others are not") {
+  const JobFolder folder;
+  const bool runs = GENERATE(false, true);
+  folder.write("job.lua", std::string(kCounting) + (runs ? "param.run(run)" : "actor.collective.barrier()"));
+  const Finished run = run_at(GENERATE(as<std::string>(), "threads", "isolate"), folder,
+                              {"--barrier", "ssp:2", "--inject", "delay=0.001", "--record", "trace.csv", "--seconds",
+                               "100", "--checkpoint", "saved", "job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  const std::string told = "rank 0: --barrier, --inject, --record, --seconds, --checkpoint had no effect";
+  CHECK(count_of(run.err, told) == (runs ? 0 : 1));
+  CHECK(count_of(run.err, "had no effect") == (runs ? 0 : 1));
+}
+
+TEST_CASE("the mean of a step's pushes needs a rule that is BSP") {
+  const Finished run = run_job("threads",
+                               "run.merge = param.merge.mean()\nprint(param.run(run).updates, "
+                               "param.get('x'):get(1))",
+                               {"--barrier", GENERATE("bsp", "backup:0", "ssp:1")});
+  INFO(run.description);
+  if (run.status == 0) CHECK(run.out == "6\t2\n");
+  if (run.status != 0) CHECK_THAT(run.err, Contains("needs a rule that is BSP") && Contains("not ssp(1)"));
+  CHECK(run.status == (run.description.find("ssp:1") == std::string::npos ? 0 : 1));
+}
+
+TEST_CASE("param.train refuses what it makes itself, and leaves the final parameters in the model of every worker") {
+  const Finished run = run_job("threads", R"(
+local net = actor.nn.sequential { actor.nn.linear(2, 2, { init = "zeros" }) }
+local train = {
+  net = net,
+  batch = function(id) return "of worker", id end,
+  loss = function(model, what, id)
+    assert(model == net and what == "of worker" and id == actor.id)
+    for _, gradient in pairs(net.grads) do gradient:fill_(-1) end
+  end,
+  pull = actor.optim.add { scale = -1 }, merge = param.merge.mean(),
+  stop = function(ctx) return ctx.step >= 3 end,
+}
+print(param.train(train).updates, net.params["1.weight"]:mean(), net.params["1.bias"]:mean())
+train.push = print
+print(select(2, pcall(param.train, train)))
+print(select(2, pcall(param.train, { net = {}, batch = print })))
+)",
+                               {"--print", "all"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  for (const std::string rank : {"0", "1", "2"}) CHECK_THAT(run.out, Contains("[rank " + rank + "] 9\t3\t3\n"));
+  CHECK_THAT(run.out, Contains("param.train makes 'push' itself") && Contains("bad argument 'net' to param.train"));
+}

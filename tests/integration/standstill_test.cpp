@@ -110,6 +110,32 @@ TEST_CASE("a host that was stopped until it was given up ends with 3 and says wh
   CHECK(hosts.out() == "ended with 2 workers\n");
 }
 
+TEST_CASE("a rule sees that a worker is suspected, and that it is heard again") {
+  const JobFolder folder;
+  folder.write("job.lua", kJob);
+  folder.write("watch.lua", R"(
+return function(view)
+  for i = 1, view.n do
+    local id = view.ids[i]
+    if view.alive[i] == (view.shared[id] or false) then
+      view.shared[id] = not view.alive[i]
+      print(("worker %d is %s"):format(id, view.alive[i] and "back" or "silent"))
+    end
+  end
+  return view:min() >= view.step
+end
+)");
+  Hosts hosts(folder, 2, {"-n", "1", "--barrier", "watch.lua", "job.lua"});
+  for (size_t host = 0; host < 2; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
+  hosts[1].signal(SIGSTOP);
+  CHECK(hosts[0].wait_for_output("[server 0] worker 1 is silent", 20));
+  hosts[1].signal(SIGCONT);
+  CHECK(hosts[0].wait_for_output("[server 0] worker 1 is back", 20));
+  folder.write("finish", "");
+  INFO(hosts.describe());
+  CHECK(hosts[0].wait(20) == 0);
+}
+
 TEST_CASE("when the rendezvous host is stopped the others end with 3 and name it, and it ends too when it goes on") {
   const JobFolder folder;
   folder.write("job.lua", kJob);

@@ -4,7 +4,7 @@
 local check = require("actor.check")
 
 ---@class actor.param.Merge how late or surplus pushes are treated
----@field kind "all"|"drop"|"buffer"|"scale"
+---@field kind "all"|"drop"|"buffer"|"scale"|"mean"
 
 local M = {}
 
@@ -12,6 +12,14 @@ local M = {}
 ---@return actor.param.Merge
 function M.all()
   return { kind = "all" }
+end
+
+---The pushes of one step are merged as one, their mean, when the barrier is passed: synchronous training, where an optimiser
+---with a memory (momentum, Adam) makes one step a round. Only with a rule that is BSP. `pull` is an optimiser; a function of
+---yours gets the pushes of a step together anyway.
+---@return actor.param.Merge
+function M.mean()
+  return { kind = "mean" }
 end
 
 ---Pushes more than `later_than` steps behind the newest one are dropped (Chen et al. 2016 for backup workers): with 0 this
@@ -47,13 +55,19 @@ end
 return {
   ---What users see as param.merge.
   constructors = M,
-  kinds = { all = true, drop = true, buffer = true, scale = true },
+  kinds = { all = true, drop = true, buffer = true, scale = true, mean = true },
   policies = {
     {
       name = "all", usage = "param.merge.all()",
       summary = "every push is merged as it is",
       definition = "w <- pull(w, u)",
       paper = "none: the default",
+    },
+    {
+      name = "mean", usage = "param.merge.mean()",
+      summary = "merges the mean of each step's pushes; with bsp that is synchronous training",
+      definition = "w <- pull(w, mean of the pushes of a step)",
+      paper = "Chen, Pan, Monga, Bengio, Jozefowicz, Revisiting distributed synchronous SGD, arXiv 2016",
     },
     {
       name = "drop", usage = "param.merge.drop{later_than=STEPS}",

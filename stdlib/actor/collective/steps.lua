@@ -32,6 +32,7 @@ Gate.__index = Gate
 ---@return actor.StepGate
 function M.gate(spec, fn)
   local flags = node.flags()
+  node.honour("barrier", "resample")
   spec = flags.barrier or spec or "bsp"
   local rule = barrier.from(spec, {
     resample = flags.resample,

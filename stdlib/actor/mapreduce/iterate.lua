@@ -351,6 +351,7 @@ local function checked(options)
     check.options(options.checkpoint, { steps = "number?", seconds = "number?", dir = "string?" }, "mapreduce.iterate, checkpoint")
   end
   local seconds = node.flags().seconds
+  node.honour("seconds")
   if not options.steps and not options.stop and not seconds then
     check.fail("mapreduce.iterate: without steps= or stop= (or --seconds on the command line) it would never end")
   end

@@ -27,7 +27,7 @@ std::vector<uint64_t> numbers(const fs::path& parent) {
   auto found = list_complete(parent, "step");
   REQUIRE(found.ok());
   std::vector<uint64_t> out;
-  for (const CompleteDir& dir : *found) out.push_back(dir.number);
+  for (const NumberedDir& dir : *found) out.push_back(dir.number);
   return out;
 }
 

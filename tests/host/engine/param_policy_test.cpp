@@ -356,6 +356,27 @@ TEST_CASE("a rule sees how many pushes the buffer keeps") {
   for (const uint32_t kept : {0U, 1U, 2U, 3U}) CHECK(std::count(buffered.begin(), buffered.end(), kept) > 3);
 }
 
+TEST_CASE("the mean of each step's pushes is one step of the optimiser, on any number of shards") {
+  for (const uint32_t shards : {1U, 3U}) {
+    SimOptions options;
+    options.shards = shards;
+    options.update.spec = {OptimiserKind::sgd};
+    options.update.spec.lr = 1;
+    options.update.spec.momentum = 0.9;
+    options.run.merge.kind = MergePolicy::Kind::mean;
+    ParamSim sim(options);
+    use_counter(sim);
+    sim.work = [](ParamSim::Worker& worker, const ParamWorker::Task&) {
+      return Entries{{kW, tensor_of<float>({static_cast<float>(worker.id)}), 0}};  // 0, 1 and 2: their mean is 1
+    };
+    sim.stop = [](const StopContext& c) { return c.step >= 3; };
+    REQUIRE(sim.run());
+    check_ok(sim);
+    CHECK(sim.summary->updates == 9);
+    CHECK(floats_in(sim, kW)[0] == Approx(-(1 + 1.9 + 2.71)));
+  }
+}
+
 TEST_CASE("a stale push is scaled by its staleness") {
   SimOptions options;
   options.workers = 2;

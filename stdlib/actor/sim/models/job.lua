@@ -15,7 +15,7 @@ local function nothing() end
 local function new_node(setup)
   local node = {
     id = 0, rank = 0, size = setup.nodes, role = "worker", seed = setup.seed, epoch = 1, shard = nil,
-    status = nothing, sleep = nothing,
+    status = nothing, sleep = nothing, honour = nothing,
   }
   function node.flags() return { seconds = setup.time, progress = false } end
   function node.status_columns() return 0 end

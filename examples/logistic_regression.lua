@@ -1,0 +1,39 @@
+-- Logistic regression on rows in LIBSVM's format (--data a9a.txt; without it on rows that it makes up), with the barrier
+-- swapped while it runs: the first half under bsp, the second without waiting for anybody more than four steps behind.
+local actor = require "actor"
+local param, data, nn = actor.param, actor.data, actor.nn
+local opt = actor.options { data = "", updates = 600, batch = 32, lr = 0.1 }
+
+local function made_up() -- every node writes the same rows to a file of its own
+  local rng, path = actor.rng(actor.seed), os.tmpname()
+  local file = assert(io.open(path, "w"))
+  for _ = 1, 1000 do
+    local a, b = rng:normal(), rng:normal()
+    file:write(("%d 1:%.4f 2:%.4f\n"):format(2 * a - b + 0.5 > 0 and 1 or -1, a, b))
+  end
+  file:close()
+  return path
+end
+
+local x, labels = data.libsvm(opt.data ~= "" and opt.data or made_up())
+local classes = labels:gt(0) + 1 -- from -1 and 1 to 1 and 2
+local net = nn.sequential { nn.linear(x.shape[2], 2, { init = "zeros" }) }
+local rng, swapped = actor.rng(actor.seed, actor.id), false
+
+local summary = param.train {
+  net = net,
+  batch = function()
+    local first = rng:int(1, x.shape[1] - opt.batch + 1)
+    return x:slice(1, first, first + opt.batch - 1), classes:slice(1, first, first + opt.batch - 1)
+  end,
+  pull = actor.optim.sgd { lr = opt.lr },
+  stop = function(ctx)
+    if not swapped and ctx.updates >= opt.updates / 2 then
+      swapped = true
+      print("from here on under ssp:4")
+      param.set_barrier("ssp:4")
+    end
+    return ctx.updates >= opt.updates
+  end,
+}
+print(("%d updates, accuracy %.1f %%"):format(summary.updates, 100 * net:accuracy(x, classes)))

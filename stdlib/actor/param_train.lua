@@ -1,0 +1,52 @@
+--- `param.train`: the run that most training jobs make, where every worker works on the whole of one model.
+local check = require("actor.check")
+local util = require("actor.util")
+
+---@class actor.param.Train: actor.param.Run what param.run takes, but for init, schedule, schedule_local and push
+---@field net actor.nn.Sequential or another table with `params` and `grads` by the same names and `load(self, values)`
+---@field batch fun(id: integer): ... on a worker: what it works on next, the arguments of the loss: inputs, labels
+---@field loss? fun(net: actor.nn.Sequential, ...: any): any leaves the gradients in `net.grads`; default `net:loss(...)`
+
+local fn = "param.train"
+local made_here = { "init", "schedule", "schedule_local", "push" }
+
+local function check_train(options)
+  check.arg(options, "table", "options", fn)
+  check.arg(options.batch, "function", "batch", fn)
+  check.optional(options.loss, "function", "loss", fn)
+  local net = options.net
+  local fits = type(net) == "table" and type(net.params) == "table" and type(net.grads) == "table" and net.load
+  if not fits then check.wrong("net", fn, "a model with params, grads and load, such as nn.sequential's", net) end
+  for _, name in ipairs(made_here) do
+    if options[name] ~= nil then check.fail("%s makes '%s' itself; param.run takes one of yours", fn, name) end
+  end
+end
+
+---@param param table actor.param
+---@param options actor.param.Train
+---@return actor.param.Summary
+return function(param, options)
+  check_train(options)
+  local net, names = options.net, util.sorted_keys(options.net.params)
+  local loss = options.loss or function(model, ...) return model:loss(...) end
+  local run = {}
+  for name, value in pairs(options) do run[name] = value end
+  run.net, run.batch, run.loss = nil, nil, nil
+
+  function run.init() return net.params end
+  function run.schedule_local() return names end
+  function run.push(id, entries)
+    local values, updates = {}, {}
+    for _, entry in ipairs(entries) do values[entry[1]] = entry[2] end
+    net:load(values)
+    loss(net, options.batch(id))
+    for i, name in ipairs(names) do updates[i] = { name, net.grads[name] } end
+    return updates
+  end
+
+  local summary = param.run(run)
+  local values, found = {}, param.get(names)
+  for i, name in ipairs(names) do values[name] = found[i] end
+  net:load(values)
+  return summary
+end
