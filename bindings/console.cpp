@@ -15,8 +15,8 @@ namespace actorhost {
 namespace {
 
 constexpr std::string_view kClearLine = "\r\x1b[K";
-constexpr double kBurst = 0.005;                // lines that come sooner after others wait for more
-constexpr std::chrono::milliseconds kLate(50);  // how long they wait
+constexpr double kBurst = 0.001;               // lines that come sooner after others wait for more
+constexpr std::chrono::milliseconds kLate(1);  // how long they wait: what a killed process has not said
 constexpr size_t kMostWaiting = size_t{64} << 10;
 
 constexpr size_t kSpare = 3;  // columns that a status line leaves: the terminal may write ^C behind it

@@ -3,7 +3,7 @@
 // line (a progress bar) at the bottom of the terminal, which gives way to lines and comes back. Any thread.
 //
 // Lines of output go to a terminal at once. Elsewhere a line is written at once when the one before it was a while ago;
-// lines that come in a burst go together, at most kLate seconds later, and always before a line of errors.
+// lines that come in a burst go together, a millisecond later, and always before a line of errors.
 
 #include <condition_variable>
 #include <cstdio>

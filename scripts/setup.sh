@@ -78,12 +78,20 @@ run_quietly() {
   log=$1
   what=$2
   shift 2
-  if [ -t 2 ]; then
-    show='{ printf "\r\033[K%s: %.90s", what, $0; fflush() } END { printf "\r\033[K" }'
-  else
-    show='BEGIN { said = systime() } systime() >= said + 10 { print "actorhost: " what ": " $0; fflush(); said = systime() }'
-  fi
-  { "$@" 2>&1 && echo ok >"$log.status" || rm -f "$log.status"; } | tee "$log" | awk -v what="$what" "$show" >&2
+  : >"$log"
+  { "$@" 2>&1 && echo ok >"$log.status" || rm -f "$log.status"; } | {
+    said=$(date +%s)
+    while IFS= read -r line; do
+      printf '%s\n' "$line" >>"$log"
+      if [ -t 2 ]; then
+        printf '\r\033[K%s: %.90s' "$what" "$line" >&2
+      elif now=$(date +%s) && [ "$now" -ge $((said + 10)) ]; then
+        say "$what: $line"
+        said=$now
+      fi
+    done
+    [ ! -t 2 ] || printf '\r\033[K' >&2
+  }
   [ -f "$log.status" ] && rm -f "$log.status" && return 0
   cat "$log" >&2
   say "$what failed; the output above is also in $log"
