@@ -64,6 +64,7 @@ struct CoordinatorConfig {
   std::string barrier;                   // the rule as the trace names it
   bool filtered = false;                 // values travel through filters
   std::string push_place;                // where workers work: "push (job.lua:8)"
+  double long_wait = 10;                 // seconds of a wait until the log tells of it
 };
 
 struct StopContext {

@@ -1,6 +1,7 @@
 // What shard 0 writes to the trace of its run, and says about waits that have become long.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "host/engine/param_coordinator.hpp"
@@ -9,8 +10,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kLongWait = 10;
-constexpr double kLookAgain = 1;
+constexpr double kLookAgain = 1;  // seconds
 
 }  // namespace
 
@@ -72,15 +72,16 @@ std::optional<double> ParamCoordinator::waiting_since() const {
 /// Says once for each wait of over 10 s who waits, and for whom.
 void ParamCoordinator::tell_long_wait(double now) {
   if (now < look_at_waits_ || started_ < 0) return;
-  look_at_waits_ = now + kLookAgain;
+  look_at_waits_ = std::isfinite(config_.long_wait) ? now + kLookAgain : kForever;
   const std::optional<double> since = waiting_since();
-  if (!since || *since == told_since_) return;
-  if (now < *since + kLongWait) {
-    look_at_waits_ = std::min(look_at_waits_, *since + kLongWait);
+  if (!since || !std::isfinite(config_.long_wait) || *since == told_since_) return;
+  if (now < *since + config_.long_wait) {
+    look_at_waits_ = std::min(look_at_waits_, *since + config_.long_wait);
     return;
   }
   told_since_ = *since;
-  log_.info("server 0", who_waits() + " for over 10 s" + whom_for(now));
+  log_.info("server 0",
+            who_waits() + " for over " + std::to_string(std::lround(config_.long_wait)) + " s" + whom_for(now));
 }
 
 std::string ParamCoordinator::who_waits() const {

@@ -112,6 +112,7 @@ class Server {
     CoordinatorConfig out;
     out.run = 1;
     out.members = std::move(members);
+    out.long_wait = kForever;  // nothing but the rule says when to look again
     return out;
   }
 
