@@ -96,7 +96,7 @@ Result<EndMessage> EndMessage::decode(std::string_view bytes) {
   EndMessage m;
   m.code = get_code(in);
   m.ok = in.get<uint8_t>() != 0;
-  m.message = in.words();
+  m.message = in.lines();
   m.origin = in.get<Address>();
   return finished(in, std::move(m), "end");
 }

@@ -452,7 +452,7 @@ Result<ShardReport> read_report(const Frame& frame) {
   ShardReport r;
   r.worker = in.get<NodeId>();
   r.step = in.get<uint64_t>();
-  r.message = in.words();
+  r.message = in.lines();
   return finish(frame, in, std::move(r));
 }
 

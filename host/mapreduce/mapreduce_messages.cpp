@@ -177,7 +177,7 @@ Result<TaskFailed> TaskFailed::read(const Frame& frame) {
   TaskFailed failed;
   failed.task = get_task(in);
   failed.error.code = get_code(in);
-  failed.error.message = in.words();
+  failed.error.message = in.lines();
   failed.lost.resize(in.count(3 * sizeof(uint32_t)));
   for (LostInput& input : failed.lost) {
     input.stage = in.get<StageId>();
@@ -254,7 +254,7 @@ Result<ActionOver> ActionOver::read(const Frame& frame) {
   ActionOver over;
   over.ok = in.get<uint8_t>() != 0;
   over.code = get_code(in);
-  over.message = in.words();
+  over.message = in.lines();
   Unpacker body(frame.body.view());
   over.places = get_list(body);
   over.seconds = body.get<double>();

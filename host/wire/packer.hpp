@@ -54,6 +54,8 @@ class Unpacker {
   }
   /// A text for people to read, whatever the other end has put into it: one line, without control characters.
   std::string words() { return printable(text()); }
+  /// The same of what may have a script's traceback: newlines stay.
+  std::string lines() { return printable(text(), Lines::kept); }
   /// A count of items that take at least `item_bytes` each; fails when the rest cannot hold them.
   uint32_t count(size_t item_bytes) {
     const auto n = get<uint32_t>();

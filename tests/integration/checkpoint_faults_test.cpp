@@ -24,7 +24,9 @@ local summary = actor.param.run {
   pull = actor.optim.add(),
   checkpoint = { steps = 1, dir = "own" },
   stop = function(ctx)
-    if opt.spoil and ctx.step == 2 then os.execute "rm -r own && touch own" end
+    if opt.spoil and ctx.step == 2 then -- the writer may be at work there
+      os.execute "for i in $(seq 100); do mv own gone$i; touch own; [ -f own ] && break; done 2>/dev/null"
+    end
     return ctx.step >= opt.steps
   end,
 }

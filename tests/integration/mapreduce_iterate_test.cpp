@@ -218,7 +218,7 @@ rows:iterate(options)
       {"merge", "mapreduce.iterate: merge (job.lua:15) returned nothing (is a 'return' missing?)"},
       {"endless", "job.lua:31: mapreduce.iterate: without steps= or stop= (or --seconds on the command line)"},
       {"stop", "mapreduce.iterate: stop (job.lua:19) returned number, expected a boolean"},
-      {"unknown", "job.lua:31: unknown option 'step_size' to mapreduce.iterate (known: barrier, fold, merge,"},
+      {"unknown", "job.lua:31: unknown option 'step_size' to mapreduce.iterate (known: barrier, checkpoint, fold, merge,"},
       {"state", "job.lua:31: mapreduce.iterate: state "},
       {"row", "map (job.lua:25) failed: it returned nothing"},
       {"barrier", "'bps'"},
