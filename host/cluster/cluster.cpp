@@ -82,7 +82,7 @@ Status Cluster::open_member() {
   urls.insert(urls.end(), config_.other_urls.begin(), config_.other_urls.end());
   for (size_t at = 0;; ++at) {
     AH_TRY(dial_head(urls, at, deadline));
-    const Status welcomed = await_welcome(deadline);
+    Status welcomed = await_welcome(deadline);
     if (welcomed) break;
     const Code code = welcomed.error().code;
     if (code != Code::mismatch && code != Code::peer_lost) return welcomed;

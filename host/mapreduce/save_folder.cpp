@@ -121,7 +121,7 @@ Status check_exchange(const fs::path& folder) {
   const fs::path names[] = {folder / ".one", folder / ".other"};
   std::error_code error;
   for (const fs::path& name : names) fs::create_directory(name, error);
-  const Status able = error ? Status() : exchange_names(names[0], names[1]);
+  Status able = error ? Status() : exchange_names(names[0], names[1]);
   for (const fs::path& name : names) fs::remove(name, error);
   return able;
 }

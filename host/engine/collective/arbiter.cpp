@@ -9,7 +9,7 @@ namespace {
 
 Arbiter::Wiring wiring_of(Courier& courier) {
   return {courier.process(),
-          [&courier](ProcessId to, Kind kind, std::string meta, Blob body) {
+          [&courier](ProcessId to, Kind kind, const std::string& meta, Blob body) {
             courier.send(make_frame(kind, courier.address(), courier_address(to), 0, meta, std::move(body)));
           },
           [&courier] { return courier.newest_membership(); },

@@ -24,8 +24,9 @@ class Arbiter final : public CourierTask {
  public:
   struct Wiring {
     ProcessId process = 0;
-    std::function<void(ProcessId to, Kind kind, std::string meta, Blob body)> send;  // to another process's arbiter
-    std::function<MembershipPtr()> membership;                                       // the newest
+    std::function<void(ProcessId to, Kind kind, const std::string& meta, Blob body)>
+        send;                                         // to another process's arbiter
+    std::function<MembershipPtr()> membership;        // the newest
     std::function<void(std::function<void()>)> post;  // has it called on the arbiter's thread
   };
   /// What a rank needs an end of.

@@ -185,7 +185,7 @@ CallSpec OrderWorld::spec_of(const Rank& rank, uint32_t place, uint32_t members)
 
 /// Sets a fault where rounds are mixed.
 std::string OrderWorld::result_text(const Rank& rank, CallResult& result) const {
-  const std::string round = std::to_string(rank.round);
+  std::string round = std::to_string(rank.round);
   if (plan_.kind == CollectiveKind::barrier) return round;
   if (plan_.kind == CollectiveKind::broadcast) return result.parcel.about == round ? round : "mixed";
   if (plan_.kind == CollectiveKind::exchange) {
