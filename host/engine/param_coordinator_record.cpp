@@ -105,7 +105,7 @@ std::string ParamCoordinator::whom_for(double now) const {
     const double began = slot == kNoSlot ? now : progress_.started()[slot];
     char text[64] = " has not come to param.run";
     if (worker.busy) {
-      std::snprintf(text, sizeof text, " in step %llu for %.0f s", static_cast<unsigned long long>(worker.step + 1),
+      std::snprintf(text, sizeof text, " in step %llu for %.0f s", static_cast<unsigned long long>(worker.step) + 1,
                     now - began);
     }
     out += (out.empty() ? ": worker " : "; worker ") + std::to_string(id) + text;
