@@ -89,12 +89,12 @@ TEST_CASE("jobs of one script that mpirun starts at once keep their ranks apart"
   const JobFolder folder;
   folder.write("job.lua", kJob);
   const Words start = with(flags, {"-n", "3"});
-  start_pairs(folder, [&](const Words& words) {
+  start_pairs(folder, [&, launcher = std::string(program)](const Words& words) {
     ProcessOptions options = folder.options();
     options.env["OMPI_ALLOW_RUN_AS_ROOT"] = options.env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
     // Open MPI's own: of many that start at once one may fail to make its folder in the common one.
     options.env["TMPDIR"] = folder.write("job" + words.back() + "/.keep", "").parent_path().string();
-    return run_program(program, with(start, words), 60, options);
+    return run_program(launcher, with(start, words), 60, options);
   });
 }
 
