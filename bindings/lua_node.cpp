@@ -77,11 +77,13 @@ int sleep_seconds(lua_State* L) {
   const double seconds = check_number(L, 1, "seconds", "actor.sleep");
   if (!(seconds >= 0)) raise_at_user(L, "bad argument 'seconds' to actor.sleep: expected a number of at least 0");
   Node& node = node_of(L);
-  const double end = node.clock().now() + seconds;
-  for (double now = end - seconds; now < end; now = node.clock().now()) {
+  double now = node.clock().now();
+  const double end = now + seconds;
+  while (now < end) {
     const double until = std::min(end, now + kSleepSeconds);
     auto never = node.receive([](const Frame&) { return false; }, {}, "actor.sleep", until);
     if (!never && never.error().code != Code::timeout) raise_error(L, never.error());
+    now = node.clock().now();
   }
   return 0;
 }
