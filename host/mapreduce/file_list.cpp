@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <string_view>
 
-#include <glob.h>
 #include <unistd.h>
 
 #include "host/data/file_reader.hpp"
 #include "host/data/files.hpp"
+#include "host/mapreduce/glob.hpp"
 
 namespace actorhost {
 
@@ -31,15 +30,25 @@ Result<std::vector<std::string>> files_in(const std::string& folder) {
   return paths;
 }
 
+/// What one choice of a pattern's braces names: a plain name has to be there, a pattern may find nothing.
+Result<std::vector<std::string>> chosen(const std::string& path) {
+  if (fs::is_directory(path)) return files_in(path);
+  if (fs::exists(path) || !is_pattern(path)) return std::vector<std::string>{path};
+  return glob_files(path);
+}
+
 Result<std::vector<std::string>> globbed(const std::string& pattern) {
-  glob_t found{};
-  const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
-  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  std::erase_if(paths, [](const std::string& path) { return fs::is_directory(path); });
-  if ((status != 0 && status != GLOB_NOMATCH) || paths.empty()) {
-    return Error{Code::bad_argument, pattern + ": no file matches"};
+  const auto choices = expand_braces(pattern);
+  if (!choices) return choices.error();
+  std::vector<std::string> paths;
+  for (const std::string& choice : *choices) {
+    auto found = chosen(choice);
+    if (!found) return found.error();
+    paths.insert(paths.end(), found->begin(), found->end());
   }
+  if (paths.empty()) return Error{Code::bad_argument, pattern + ": no file matches"};
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
   return paths;
 }
 
@@ -56,12 +65,7 @@ Result<InputFile> looked_at(const std::string& path) {
 }  // namespace
 
 Result<std::vector<InputFile>> find_input_files(const std::string& path) {
-  const auto named = [&]() -> Result<std::vector<std::string>> {
-    if (fs::is_directory(path)) return files_in(path);
-    if (!fs::exists(path) && path.find_first_of("*?[") != std::string::npos) return globbed(path);
-    return std::vector<std::string>{path};
-  };
-  const auto paths = named();
+  const auto paths = !fs::exists(path) && is_pattern(path) ? globbed(path) : chosen(path);
   if (!paths) return paths.error();
   std::vector<InputFile> files;
   for (const std::string& one : *paths) {

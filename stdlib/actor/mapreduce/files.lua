@@ -95,9 +95,11 @@ end
 ---CURL_CA_BUNDLE or SSL_CERT_FILE names in the environment, else the system's
 
 ---The lines of files and URLs, without their ends. A file is `file://` or `unix://` and a path, or a path; so are a folder
----(all its files) and a glob. Files are cut on line borders and shared; gzip, Zstandard, xz and bzip2 are unpacked. Every
----node has to see the same files, and they must not change while the job runs. `http://` and `https://` are fetched, each
----by one node.
+---(the files right in it) and a pattern: `*`, `?` and `[...]` within a name, `**` for any number of folders ("logs/**/*.gz";
+---"logs/**" is all files below), `{a,b}` for a choice. What a pattern finds comes in the order of paths, each file once;
+---names that begin with `.` or `_` have to be named, and `**` does not follow links to folders. Files are cut on line
+---borders and shared; gzip, Zstandard, xz and bzip2 are unpacked. Every node has to see the same files, and they must not
+---change while the job runs. `http://` and `https://` are fetched, each by one node.
 ---@param url string|string[]
 ---@param options? actor.mapreduce.LoadOptions
 ---@return actor.mapreduce.Dataset

@@ -126,3 +126,41 @@ TEST_CASE("which files a path names") {
   std::filesystem::create_directory(dir / "empty");
   CHECK(names("empty") == Lines{"error: /empty: the folder has no files"});
 }
+
+TEST_CASE("patterns find files in folders below, by choices, in order and each once") {
+  const TempDir dir;
+  for (const char* name : {"z.txt", "a/x.txt", "a/b/y.txt", "a/b/c/y.csv", "a/_b/no.txt", "a/.git/no.txt",
+                           "a/b/_SUCCESS", "2023/1.txt", "2024/1.txt", "o{d}d.txt", "{x,y}"}) {
+    dir.write(name, "x");
+  }
+  std::filesystem::create_directory_symlink("..", dir / "a/b/loop");
+  std::filesystem::create_directory_symlink("a/b", dir / "link");
+  const auto names = [&](const std::string& path) {
+    const auto files = find_input_files(dir.path() / path);
+    Lines out;
+    if (!files) return Lines{"error: " + files.error().message.substr(dir.path().string().size())};
+    for (const InputFile& file : *files) out.push_back(file.path.substr(dir.path().string().size() + 1));
+    return out;
+  };
+  CHECK(names("**/*.txt") == Lines{"2023/1.txt", "2024/1.txt", "a/b/y.txt", "a/x.txt", "o{d}d.txt", "z.txt"});
+  CHECK(names("**") ==
+        Lines{"2023/1.txt", "2024/1.txt", "a/b/c/y.csv", "a/b/y.txt", "a/x.txt", "o{d}d.txt", "z.txt", "{x,y}"});
+  CHECK(names("a/**") == Lines{"a/b/c/y.csv", "a/b/y.txt", "a/x.txt"});
+  CHECK(names("**/b/**/y.*") == Lines{"a/b/c/y.csv", "a/b/y.txt"});
+  CHECK(names("**/**/y.txt") == Lines{"a/b/y.txt"});
+  CHECK(names("link/*.txt") == Lines{"link/y.txt"});
+  CHECK(names("a/_*/*") == Lines{"a/_b/no.txt"});
+  CHECK(names("a/b/*") == Lines{"a/b/y.txt"});
+  CHECK(names("{2024,2023}/*.txt") == Lines{"2023/1.txt", "2024/1.txt"});
+  CHECK(names("{a/{x,b/y},z,*}.txt") == Lines{"a/b/y.txt", "a/x.txt", "o{d}d.txt", "z.txt"});
+  CHECK(names("{2023,a/b}") == Lines{"2023/1.txt", "a/b/y.txt"});
+  CHECK(names("**/*.{csv,tsv}") == Lines{"a/b/c/y.csv"});
+  CHECK(names("o{d}d.txt") == Lines{"o{d}d.txt"});
+  CHECK(names("{x,y}") == Lines{"{x,y}"});
+  CHECK(names("{z,none}.txt") == Lines{"error: /none.txt: cannot open for reading: No such file or directory"});
+  CHECK(names("**/*.{a,b}") == Lines{"error: /**/*.{a,b}: no file matches"});
+  CHECK(names("none/**") == Lines{"error: /none/**: no file matches"});
+  std::string many = "x";
+  for (int i = 0; i < 14; ++i) many += "{1,2}";
+  CHECK(names(many) == Lines{"error: /" + many + ": the braces stand for more than 10000 names"});
+}
