@@ -41,7 +41,7 @@ local function expect(case, seen)
       if operation.most and #input_rows > operation.most then return nil end
       first, all_ordered, inputs[i] = input_kind, all_ordered and input_ordered, input_rows
     end
-    if operation.order == "needed" and not all_ordered then return nil end
+    if (operation.order == "needed" or operation.order == "used") and not all_ordered then return nil end
     rows, kind = operation.model(case.args, unpack(inputs)), operation.from[first]
     ordered = operation.order == "made" or operation.order == "needed" or (operation.order == "kept" and all_ordered)
     if #rows > 20000 then return nil end
@@ -111,6 +111,10 @@ local looks = {
   sample = function(dataset) return dataset:sample(0.5, { seed = 7 }):collect() end,
   take = function(dataset) return dataset:take(3) end,
   sum = function(dataset) return { ("%.17g"):format(dataset:map(function(a) return #rows_of.text(a) / 7 end):sum()) } end,
+  stdev = function(dataset) return { ("%.17g"):format(dataset:map(function(a) return #rows_of.text(a) / 7 end):stdev() or 0) } end,
+  histogram = function(dataset)
+    return { dataset:map(function(a) return #rows_of.text(a) end):histogram(rows_of.pick { 1, 3, { 1, 4, 9 } }) }
+  end,
   again = function(dataset) return dataset:collect() end,
 }
 
@@ -251,7 +255,7 @@ end
 for i = first, first + cases - 1 do
   rows_of.begin(seed, i)
   local case = make_case(pick { 1, 2, 3, 4 })
-  local look = pick { "parts", "sample", "take", "sum", "again" }
+  local look = pick { "parts", "sample", "take", "sum", "stdev", "histogram", "again" }
   for _, node in ipairs(nodes_of(case, {})) do used[node.op] = (used[node.op] or 0) + 1 end
   local what, hash = fault(case, look)
   if what then

@@ -2,7 +2,7 @@
 ---
 --- By name: `from`, the kinds of rows that it takes, {kind of its result by that}; `inputs` if more than one; `args(kind)`;
 --- `apply(args, dataset, ...)`; `model(args, rows, ...)`; `order`: "kept" where the result is in order if the rows were,
---- "needed" where they have to be, "made" where it always is.
+--- "needed" where they have to be, "used" where they have to be and the result is not, "made" where it always is.
 ---
 --- Kinds: "number", "text"; "pairs" of a key and a number; "boxes": tables of two that keyed operations take for such pairs;
 --- "tables": pairs of a key and a table; "any": rows of which nothing is known.
@@ -159,6 +159,19 @@ operations.aggregate_by_key = {
   end,
 }
 
+-- A state that is a number for some keys and a table for others.
+local function combined_state(v) return v % 2 == 0 and v or { v } end
+local function sum_of(state) return type(state) == "table" and state[1] or state end
+
+operations.combine_by_key = {
+  from = keyed, args = partitions,
+  apply = function(args, dataset)
+    return dataset:combine_by_key(combined_state, function(state, v) return { sum_of(state) + v } end,
+      function(a, b) return sum_of(a) + sum_of(b) end, args):map_values(sum_of)
+  end,
+  model = function(_, rows) return by_key(rows, folded(combiners.plus)) end,
+}
+
 operations.group_by_key = {
   from = { pairs = "tables", tables = "tables" }, args = partitions,
   apply = function(args, dataset) return dataset:group_by_key(args):map_values(sorted) end,
@@ -215,6 +228,15 @@ for name, kept in pairs({
     apply = function(args, a, b) return a[name](a, b, args) end,
   }
 end
+
+operations.subtract_by_key = {
+  from = { pairs = "pairs", tables = "tables" }, inputs = 2, args = partitions,
+  apply = function(args, a, b) return a:subtract_by_key(b, args) end,
+  model = function(_, a, b)
+    local others = grouped(b)
+    return each(a, function(row) if not others[id(row[1])] then return row end end)
+  end,
+}
 
 operations.union = {
   from = same, inputs = 2, order = "kept",
@@ -331,6 +353,25 @@ end
 local function sort_args()
   return { descending = rows_of.int(0, 1) == 1, partitions = pick { 1, 2, 5, 16 } }
 end
+
+-- Of equal values those that come first: the order has to be known.
+operations.top_by_key = {
+  from = { pairs = "tables" }, order = "used",
+  args = function() return { pick { 1, 2, 5 }, pick { 3, 7 }, pick { partitions(), {} } } end,
+  apply = function(args, dataset)
+    local m = args[2]
+    return dataset:top_by_key(args[1], function(v) return v % m end, args[3])
+  end,
+  model = function(args, rows)
+    return by_key(rows, function(values)
+      local items, out = {}, {}
+      for i, value in ipairs(values) do items[i] = { value } end
+      items = stably(items, function(item) return item[1] % args[2] end, true)
+      for i = 1, math.min(args[1], #items) do out[i] = items[i][1] end
+      return out
+    end)
+  end,
+}
 
 operations.sort = {
   from = { number = "number", text = "text" }, order = "made", args = sort_args,

@@ -43,6 +43,14 @@ for _, rows in ipairs({ { nan, 1, 2 }, { 1, nan, 2 }, { 2, 1, nan }, { nan, 2, n
   gives("sort", "{1,2," .. nans .. "}", d:sort():collect())
   gives("sort downwards", "{" .. nans .. ",2,1}", d:sort({ descending = true }):collect())
   gives("top", "{nan," .. (#rows == 4 and "nan" or "2") .. "}", d:top(2))
+  gives("top_by_key", "{{nan," .. (#rows == 4 and "nan" or "2") .. "}}", values_of(keyed(d):top_by_key(2)))
+  gives("subtract_by_key", "{1,2}", d:key_by(mr.identity):subtract_by_key(mr.parallelize({ { nan, 0 } })):values():sort():collect())
+  gives("combine_by_key of NaN", "{" .. (#rows == 4 and 2 or 1) .. ",1,1}",
+    d:map(function(x) return x, 1 end):combine_by_key(mr.identity, mr.sum, mr.sum):sort_by_key({ descending = true }):values():collect())
+  gives("variance", "true", d:variance() ~= d:variance())
+  gives("stdev", "true", d:stdev() ~= d:stdev())
+  gives("histogram with edges", "{{1,2,3},{1,1}}", { d:histogram({ 1, 2, 3 }) })
+  fails("histogram without", "needs edges where numbers are not finite, got nan", function() d:histogram(2) end)
   gives("distinct", "{1,2,nan}", d:distinct():sort():collect())
   gives("intersection", "{nan}", d:intersection(mr.parallelize({ nan })):collect())
   gives("subtract", "{1,2}", d:subtract(mr.parallelize({ nan })):sort():collect())
@@ -68,6 +76,8 @@ gives("sorted, in the order of the rows", "{-0,0}", zeros:sort():collect())
 gives("distinct ones", "{inf}", zeros:distinct():map(inverse):collect())
 gives("of both", "{inf}", zeros:intersection(zeros):map(inverse):collect())
 for name, keys in actor.pairs({
+  combine_by_key = zeros:map(function(x) return x, 1 end):combine_by_key(mr.identity, mr.sum, mr.sum),
+  top_by_key = zeros:map(function(x) return x, 1 end):top_by_key(1),
   reduce_by_key = zeros:map(function(x) return x, 1 end):reduce_by_key(mr.sum),
   tables = zeros:map(function(x) return x, { 1 } end):reduce_by_key(boxed),
   group_by_key = zeros:map(function(x) return x, 1 end):group_by_key(),
@@ -113,6 +123,8 @@ fails("top by", two, function() one:top(1, returning(1, 2)) end)
 fails("reduce", two, function() one:reduce(returning(1, 2)) end)
 fails("fold", two, function() one:fold(0, returning(1, 2)) end)
 fails("reduce_by_key", two, function() one:map(function(x) return 1, x end):reduce_by_key(returning(1, 2)):count() end)
+fails("combine_by_key", two, function() pairs_of:combine_by_key(returning(1, 2), mr.sum, mr.sum):count() end)
+fails("top_by_key", two, function() pairs_of:top_by_key(1, returning(1, 2)):count() end)
 fails("prefix_sum", two, function() one:prefix_sum(returning(1, 2)):count() end)
 
 -- ---- what JSON cannot hold ----

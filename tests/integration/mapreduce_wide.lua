@@ -47,6 +47,20 @@ end, function(x, y)
   for _, v in ipairs(y) do x[#x + 1] = v end
   return x
 end), "{0,{3,6}} {1,{1,4}} {2,{2,5}}")
+rows("combine_by_key", a:combine_by_key(function(v) return { v, 1 } end, function(state, v)
+  state[1], state[2] = state[1] + v, state[2] + 1
+  return state
+end, function(x, y) return { x[1] + y[1], x[2] + y[2] } end), "{0,{9,2}} {1,{5,2}} {2,{7,2}}")
+rows("combine_by_key of numbers", a:combine_by_key("identity", "sum", "sum", { partitions = 3 }), "{0,9} {1,5} {2,7}")
+rows("combine_by_key of texts", a:partition_by(2):combine_by_key(tostring, function(s, v) return s .. v end, function() error("one task a key") end,
+  { partitions = 2 }), "{0,36} {1,14} {2,25}")
+rows("combine_by_key of nothing", mr.parallelize({}):combine_by_key("identity", "sum", "sum"), "")
+rows("subtract_by_key", a:union(a):subtract_by_key(b), "{2,2} {2,2} {2,5} {2,5}")
+rows("subtract_by_key of nothing", b:subtract_by_key(mr.parallelize({}), { partitions = 2 }), "{0,z} {1,o} {7,s}")
+rows("top_by_key", a:union(a):top_by_key(3), "{0,{6,6,3}} {1,{4,4,1}} {2,{5,5,2}}")
+rows("top_by_key of texts", mr.parallelize({ { 1, "b" }, { 1, "c" }, { 1, "a" } }):top_by_key(2, nil, { partitions = 1 }), "{1,{c,b}}")
+rows("top_by_key of equal ones, whatever the partitions", mr.range(1, 9, 1, 1):union(mr.range(10, 99, 1, 7)):map(function(x) return x % 2, { x } end)
+  :top_by_key(3, function(v) return v[1] > 5 and 1 or 0 end):map_values(function(v) return v[1][1] .. v[2][1] .. v[3][1] end), "{0,6810} {1,7911}")
 rows("fold_by_key", a:fold_by_key(100, function(x, y) return x + y end), "{0,109} {1,105} {2,107}")
 rows("join", a:join(b), "{0,{3,z}} {0,{6,z}} {1,{1,o}} {1,{4,o}}")
 rows("left_outer_join", a:left_outer_join(b), "{0,{3,z}} {0,{6,z}} {1,{1,o}} {1,{4,o}} {2,{2}} {2,{5}}")
@@ -66,6 +80,24 @@ rows("flatmap_values twice", b:flatmap_values(function(v) return { v, 1 } end):f
   "{0,1} {0,1} {0,z} {0,z} {1,1} {1,1} {1,o} {1,o} {7,1} {7,1} {7,s} {7,s}")
 local counts = a:count_by_key()
 compare("count_by_key", text({ counts[0], counts[1], counts[2], counts[7] }), "{2,2,2}")
+
+-- ---- numbers ----
+
+local function near(name, got, wanted) compare(name, math.abs(got - wanted) < 1e-12 * wanted and wanted or got, wanted) end
+for _, partitions in ipairs({ 1, 3, 16, 40 }) do
+  local d = mr.range(1, 10, 1, partitions)
+  near("variance", d:variance(), 8.25)
+  near("stdev", d:stdev(), math.sqrt(8.25))
+  near("variance of a sample", d:variance({ sample = true }), 82.5 / 9)
+  near("stdev of large ones", d:map(function(x) return 1e12 + x end):stdev(), math.sqrt(8.25))
+  compare("histogram", text({ d:histogram(3) }), "{{1,4,7,10},{3,3,4}}")
+  compare("histogram by edges", text({ d:histogram({ 2, 4, 4.5, 9 }) }), "{{2,4,4.5,9},{2,1,5}}")
+  compare("histogram of one number", text({ d:map(function() return 7 end):histogram(5) }), "{{7,7},{10}}")
+end
+local none, three = mr.parallelize({}), mr.parallelize({ 3 })
+compare("without rows", text({ tostring(none:variance()), tostring(none:stdev()), tostring(none:histogram(3)) }), "{nil,nil,nil}")
+compare("edges without rows", text({ none:histogram({ 1, 2 }) }), "{{1,2},{0}}")
+compare("one row", text({ three:variance(), three:stdev(), tostring(three:stdev({ sample = true })) }), "{0,0,nil}")
 
 -- ---- whole rows ----
 
@@ -130,6 +162,16 @@ compare("a shared dataset is made once", calls:value(), 10)
 
 -- ---- errors ----
 
+fails("which top_by_key", "top_by_key (mapreduce_wide.lua:", function() mr.parallelize({ { 1, {} } }):top_by_key(1):count() end)
+fails("values that cannot be compared", "a number and a string cannot be compared", function()
+  mr.parallelize({ { 1, 1 }, { 1, "x" } }):top_by_key(1):count()
+end)
+rows("values of other keys are not compared", mr.parallelize({ { 1, 1 }, { 2, "x" } }):top_by_key(1), "{1,{1}} {2,{x}}")
+fails("no dataset to subtract", "bad argument 'other' to mapreduce.subtract_by_key: expected a dataset, got number", function() a:subtract_by_key(1) end)
+fails("no function to combine", "bad argument 'merge_value' to mapreduce.combine_by_key", function() a:combine_by_key(tostring) end)
+fails("no numbers", "stdev takes numbers, got a string", function() mr.parallelize({ "x" }):stdev() end)
+fails("no buckets", "expected an integer from 1 to 1000000, got 0", function() three:histogram(0) end)
+fails("edges that do not ascend", "got table whose edge 3 is 2", function() three:histogram({ 1, 2, 2 }) end)
 fails("keys that cannot be compared", "cannot compare text 'x' with number 1", function() mr.parallelize({ 1, "x" }):sort():count() end)
 fails("which sort", "sort (mapreduce_wide.lua:", function() mr.parallelize({ 1, "x" }):sort():count() end)
 fails("keys that are none", "a key must be a text, a number or a boolean, not a table", function()

@@ -257,4 +257,4 @@ function Dataset:foreach(fn)
 end
 Dataset.for_each = Dataset.foreach
 
-return Dataset
+return { folded = folded, check_number = check_number }

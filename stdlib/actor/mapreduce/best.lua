@@ -11,6 +11,13 @@ local M = {}
 -- NaN is greater than all other numbers.
 local function greater(x, y) return x > y or (x ~= x and y == y) end
 
+-- Of what rows are compared by.
+local function kind_of(key)
+  local found = type(key)
+  if found ~= "number" and found ~= "string" then error("rows are compared by numbers or texts, got a " .. found, 0) end
+  return found
+end
+
 ---@param most integer
 ---@param key_of? fun(a: any, b: any): number|string default the row itself
 ---@return actor.mapreduce.Best
@@ -33,8 +40,7 @@ function M.of(most, key_of)
     elseif b ~= nil then
       error("pairs need a function that gives what they are compared by", 0)
     end
-    local found = type(key)
-    if found ~= "number" and found ~= "string" then error("rows are compared by numbers or texts, got a " .. found, 0) end
+    local found = kind_of(key)
     if found ~= (kind or found) then check.fail("mapreduce.top: a %s and a %s cannot be compared", kind, found) end
     kind = found
     if least ~= nil and not greater(key, least) then return end -- of equal ones the first are kept
@@ -46,6 +52,20 @@ function M.of(most, key_of)
     cut()
     return rows
   end }
+end
+
+---Puts an item in its place among the greatest, greatest first and of equal ones the earlier first.
+---@param items {key: number|string}[] at most `most`
+---@param item {key: number|string}
+---@param most integer
+function M.insert(items, item, most)
+  local key, i = item.key, #items
+  local kind, found = i > 0 and type(items[1].key), kind_of(key)
+  if kind and found ~= kind then error(("a %s and a %s cannot be compared"):format(kind, found), 0) end
+  while i > 0 and greater(key, items[i].key) do i = i - 1 end
+  if i == most then return end
+  table.insert(items, i + 1, item)
+  items[most + 1] = nil
 end
 
 return M

@@ -57,7 +57,7 @@ local function dataset_mark(dataset, marks)
   local parents = {}
   for i, parent in ipairs(dataset.parents) do parents[i] = dataset_mark(parent, marks) end
   mark = codec.hash {
-    dataset.op, dataset.native or function_mark(dataset.fn), function_mark(dataset.merge),
+    dataset.op, dataset.native or function_mark(dataset.fn), function_mark(dataset.merge), function_mark(dataset.prepare),
     dataset.signature or false, parents,
   }
   marks[dataset] = mark

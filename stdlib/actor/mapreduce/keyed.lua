@@ -54,6 +54,24 @@ function Dataset:aggregate_by_key(zero, seq, comb, options)
   })
 end
 
+---For each key `create` makes a state of its first value, `merge_value` takes further ones into it, and `merge_states` makes
+---one of the states of different tasks. Which values come first, and in how many tasks, is open. A state may be anything,
+---and the functions may change it: as Spark's combineByKey.
+---@param create fun(value: any): any
+---@param merge_value fun(state: any, value: any): any
+---@param merge_states fun(a: any, b: any): any
+---@param options? {partitions?: integer}
+---@return actor.mapreduce.Dataset
+function Dataset:combine_by_key(create, merge_value, merge_states, options)
+  create = functions.freeze(functions.given(create, "create", "combine_by_key"))
+  merge_value = functions.given(merge_value, "merge_value", "combine_by_key")
+  merge_states = functions.given(merge_states, "merge_states", "combine_by_key")
+  return keyed("combine_by_key", { self }, options, {
+    output = "combine", input = "combined", fn = functions.freeze(merge_value), merge = functions.freeze(merge_states),
+    prepare = create, initial = create, objects = true,
+  })
+end
+
 ---As reduce_by_key, with `zero` in front of each key's values, once.
 ---@param zero any
 ---@param fn fun(a: any, b: any): any associative and commutative
@@ -108,6 +126,17 @@ Dataset.right_outer_join = join("right_outer_join", false, true)
 ---Both of left_outer_join and right_outer_join.
 ---@type fun(self: actor.mapreduce.Dataset, other: actor.mapreduce.Dataset, options?: {partitions?: integer}): actor.mapreduce.Dataset
 Dataset.full_outer_join = join("full_outer_join", true, true)
+
+---The pairs whose key the other dataset has not, doubles included.
+---@param other actor.mapreduce.Dataset of pairs
+---@param options? {partitions?: integer}
+---@return actor.mapreduce.Dataset
+function Dataset:subtract_by_key(other, options)
+  datasets.check(self, "subtract_by_key")
+  if not datasets.is(other) then check.wrong("other", "mapreduce.subtract_by_key", "a dataset", other) end
+  -- The other one's pairs of a key come first, so nothing is kept until it is known.
+  return keyed("subtract_by_key", { other, self }, options, { output = "keyed", input = "groups", reader = readers.without })
+end
 
 ---`key, {{values here, ...}, {values in the other, ...}, ...}` for each key that any of the datasets has.
 ---@param ... actor.mapreduce.Dataset|{partitions?: integer} other datasets, options last

@@ -101,6 +101,19 @@ function M.cogrouped(inputs)
   return { read = read }
 end
 
+---key, value of the second input where the first has not the key.
+function M.without()
+  local function read(source, rest)
+    local key, met = nil, false
+    return groups(source, function(k)
+      key, met = k, false
+    end, function(value, input)
+      if input == 1 then met = true elseif not met then rest(key, value) end
+    end)
+  end
+  return { read = read }
+end
+
 ---key, {left, right} for each left with each right of a key: the left ones are kept in memory, the right ones pass by.
 ---@param keep_left boolean key, {left} for keys that the right has not
 ---@param keep_right boolean key, {nil, right} for keys that the left has not

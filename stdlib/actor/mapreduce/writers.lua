@@ -30,7 +30,7 @@ end
 ---@class actor.mapreduce.Combining
 ---@field first? fun(value: any): any what a key's first value becomes; itself without
 ---@field merge? fun(a: any, b: any): any combines what `first` and the function have made; the function itself without
----@field objects? boolean what `first` gives is a table or a tensor
+---@field objects? boolean what `first` gives is, or may be, a table or a tensor
 ---@field own? boolean values are nobody else's: the function may change them
 
 ---What combines pairs by key with `fn` in a sink of api.combine(""). Pairs are collected, so that the table's memory is on
@@ -111,7 +111,7 @@ function M.combiner(fn, how)
 
   -- What is kept must not be what somebody else has: the function may change it.
   local function kept(state, v)
-    if state == v and not own then return from_bytes(to_bytes(v)) end
+    if state == v and not own and object_types[type(v)] then return from_bytes(to_bytes(v)) end
     return state
   end
 

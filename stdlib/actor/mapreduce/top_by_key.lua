@@ -1,0 +1,88 @@
+--- The greatest values of each key. Each partition keeps those of its own keys, in order, so little more than the result
+--- has to travel; group_by_key then gives them in the order of the partitions.
+local best = require("actor.mapreduce.best")
+local check = require("actor.check")
+local compile = require("actor.mapreduce.compile")
+local datasets = require("actor.mapreduce.dataset")
+local functions = require("actor.mapreduce.functions")
+
+local Dataset = datasets.Dataset
+local as_pair, one = compile.as_pair, compile.one
+
+local HELD = 65536 -- values that a task keeps before it lets them go
+local NAN = {} -- in place of the key that no table takes
+
+-- What gives the pairs `key, {greatest values}` of a partition's rows, keys in the order in which they come first.
+local function greatest_of(most, key_of)
+  return function(rows)
+    local held, order, count, ended = {}, {}, 0, false
+    local function take(k, v)
+      k, v = as_pair(k, v)
+      local key = v
+      if key_of then key = one(key_of(v)) end
+      local slot = k ~= k and NAN or k
+      local items = held[slot]
+      if not items then
+        items = {}
+        held[slot], order[#order + 1] = items, k
+      end
+      local before = #items
+      best.insert(items, { key = key, value = v }, most)
+      count = count + #items - before
+    end
+    local at = 0
+    local function next_held()
+      at = at + 1
+      local k = order[at]
+      if k == nil then return nil end
+      local values = {}
+      for i, item in ipairs(held[k ~= k and NAN or k]) do values[i] = item.value end
+      return k, values
+    end
+    return function()
+      local k, values = next_held()
+      if k ~= nil or ended then return k, values end
+      held, order, count, at, ended = {}, {}, 0, 0, true
+      for a, b in rows do
+        take(a, b)
+        if count >= HELD then
+          ended = false
+          break
+        end
+      end
+      return next_held()
+    end
+  end
+end
+
+---`key, {values}`: the `n` greatest values of each key, greatest first, of equal ones those that come first. They are
+---compared by `by(value)`, by default the value itself: numbers or texts.
+---@param n integer
+---@param by? fun(value: any): number|string
+---@param options? {partitions?: integer}
+---@return actor.mapreduce.Dataset
+function Dataset:top_by_key(n, by, options)
+  datasets.check(self, "top_by_key")
+  check.integer(n, "n", "mapreduce.top_by_key", 1)
+  if by ~= nil then by = functions.freeze(functions.given(by, "by", "top_by_key")) end
+  local kept = self:map_partition(greatest_of(n, by))
+  kept.shown, kept.signature, kept.prepare = "top_by_key", n, by
+  local function merged(lists)
+    if #lists == 1 then return lists[1] end
+    local items, values = {}, {}
+    for _, list in ipairs(lists) do
+      for _, value in ipairs(list) do
+        local key = value
+        if by then key = by(value) end
+        best.insert(items, { key = key, value = value }, n)
+      end
+    end
+    for i, item in ipairs(items) do values[i] = item.value end
+    return values
+  end
+  local result = kept:group_by_key(options):map_values(merged)
+  result.shown = "top_by_key"
+  return result
+end
+
+return Dataset
