@@ -20,6 +20,7 @@ Error damaged() { return {Code::bad_data, "a value of a row is damaged"}; }
 void append_number(std::string& out, double number) {
   std::array<char, 32> text{};
   std::to_chars_result end{};
+  if (std::isnan(number)) number = std::abs(number);  // a NaN's sign means nothing
   const bool is_plain = number != 0 || !std::signbit(number);
   if (is_plain && number == std::floor(number) && std::abs(number) < kWhole) {
     end = std::to_chars(text.data(), text.data() + text.size(), static_cast<int64_t>(number));

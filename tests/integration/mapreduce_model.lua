@@ -211,7 +211,7 @@ local function changed(case)
     if row then
       local copy = part(node, 1, #node.rows)
       copy.rows[1] = row[2] and { row[1], row[2] + 1 } or type(row[1]) == "table" and { { row[1][1], row[1][2] + 1 } }
-        or { type(row[1]) == "string" and row[1] .. "?" or "other" }
+        or type(row[1]) == "number" and { row[1] == 0 and 1 or 0 } or { row[1] .. "?" }
       return copy_of(case, node, copy)
     end
   end

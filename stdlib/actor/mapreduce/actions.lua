@@ -11,7 +11,7 @@ local natives = require("actor.mapreduce.natives")
 local run = require("actor.mapreduce.run")
 local c = require("actor.c.mapreduce")
 
-local Dataset, act, as_value, one, read_all = datasets.Dataset, run.act, compile.as_value, compile.one, run.read_all
+local Dataset, act, as_value, some, read_all = datasets.Dataset, run.act, compile.as_value, compile.some, run.read_all
 
 local ROW_BYTES = 16 -- in an array, beside its own
 
@@ -54,10 +54,10 @@ end
 -- Combines the values of partitions from the left.
 local function from_left(name, fn)
   return function(parts)
-    local value, more = parts[1], nil
+    local value, found = parts[1], nil
     for i = 2, #parts do
-      value, more = fn(value, parts[i])
-      if more ~= nil then check.fail("mapreduce.%s: %s", name, compile.TWO) end
+      found, value = pcall(some, fn(value, parts[i]))
+      if not found then check.fail("mapreduce.%s: %s", name, value) end
     end
     return value
   end
@@ -69,7 +69,7 @@ local function reduced(self, name, fn, check_row)
   local function step(sum, a, b)
     if check_row then check_row(a, b) end
     if sum == nothing then return as_value(a, b) end
-    return one(fn(sum, as_value(a, b)))
+    return some(fn(sum, as_value(a, b)))
   end
   local function close(sum)
     if sum == nothing then return nil end

@@ -1,6 +1,6 @@
 --- The greatest rows: kept while they come, cut now and then.
 local check = require("actor.check")
-local one = require("actor.mapreduce.values").one
+local some = require("actor.mapreduce.values").some
 
 local M = {}
 
@@ -36,7 +36,7 @@ function M.of(most, key_of)
   local function put(a, b)
     local key = a
     if key_of then
-      key = one(key_of(a, b))
+      key = some(key_of(a, b))
     elseif b ~= nil then
       error("pairs need a function that gives what they are compared by", 0)
     end

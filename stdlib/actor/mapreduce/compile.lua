@@ -17,7 +17,10 @@ for name, value in pairs(writers) do M[name] = value end
 local get, text_at, as_pair = values.get, values.text_at, values.as_pair
 faults.read_with(get)
 
-local function nothing() error("it returned nothing (filter and flatmap leave rows out)", 0) end
+local function nothing(second)
+  if second ~= nil then error("it returned nil and a value: a pair has a key", 0) end
+  error("it returned nothing (filter and flatmap leave rows out)", 0)
+end
 
 -- ---- string.gmatch ----
 

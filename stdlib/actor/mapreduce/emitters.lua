@@ -6,7 +6,7 @@ local emitters = {}
 function emitters.map(i, a, b, rest)
   return ([[
     local aI, bI, cI = fI(A, B) --fI
-    if aI == nil and bI == nil then nothing() end --fI
+    if aI == nil then nothing(bI) end --fI
     if cI ~= nil then too_many() end --fI
     REST]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("a" .. i, "b" .. i) })
 end

@@ -58,7 +58,7 @@ end
 -- The stages before that of a scan: the one that has put the rows aside, and the one that tells each task what it has to
 -- know.
 local function plan_carried(planner, dataset, scan)
-  local before = planner:close(planner:open(dataset.parents[1]), { kind = "summarised", begin = scan.begin }, 2)
+  local before = planner:close(planner:open(dataset.parents[1]), { kind = "summarised", begin = scan.begin, label = dataset }, 2)
   local function carry(stage)
     return function(task)
       local put, bind = compile.writer()
@@ -144,7 +144,7 @@ function Dataset:prefix_sum(fn)
   fn = functions.freeze(fn == nil and add or functions.given(fn, "fn", "prefix_sum"))
   local function combined(sum, value)
     if sum == nil then return value end
-    return compile.one(fn(sum, value))
+    return compile.some(fn(sum, value))
   end
   return scanned("prefix_sum", self, {
     fn = fn,

@@ -7,7 +7,7 @@ local api = require("actor.ffi")("mapreduce")
 
 local M = {}
 
-local required, as_pair, one = compile.required, compile.as_pair, compile.one
+local required, as_pair, some = compile.required, compile.as_pair, compile.some
 
 ---Into a sink that `make` opens for each task.
 ---@param make fun(task: integer): ffi.cdata*
@@ -82,7 +82,7 @@ function M.folded(stage)
   local output = stage.output
   local start, step, close = output.start, output.step, output.close
   local sum
-  return function(a, b) sum = one(step(sum, a, b)) end, function()
+  return function(a, b) sum = some(step(sum, a, b)) end, function()
     open()
     sum = start()
   end, function()

@@ -100,7 +100,7 @@ end
 
 -- ---- what functions return ----
 
-M.TWO = "it returned two values where one is taken (parentheses around a call keep its first; a table holds several)"
+local TWO = "it returned two values where one is taken (parentheses around a call keep its first; a table holds several)"
 
 ---What a function that gives one value has returned: its second result, which would be lost, is an error.
 ---@generic T
@@ -108,7 +108,18 @@ M.TWO = "it returned two values where one is taken (parentheses around a call ke
 ---@param more any
 ---@return T
 function M.one(value, more)
-  if more ~= nil then error(M.TWO, 0) end
+  if more ~= nil then error(TWO, 0) end
+  return value
+end
+
+---The same where there has to be one: a value, a state or a key that is nil would take rows with it.
+---@generic T
+---@param value T
+---@param more any
+---@return T
+function M.some(value, more)
+  if more ~= nil then error(TWO, 0) end
+  if value == nil then error("it returned nothing (is a 'return' missing?)", 0) end
   return value
 end
 

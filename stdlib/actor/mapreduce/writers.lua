@@ -7,7 +7,7 @@ local c = require("actor.c.mapreduce")
 local M = {}
 
 local get, set, as_pair, from_bytes, to_bytes = values.get, values.set, values.as_pair, values.from_bytes, values.to_bytes
-local one = values.one
+local one, some = values.one, values.some
 
 local BATCH = 64 -- keys that are looked up together
 
@@ -20,12 +20,6 @@ local object_types = { table = true, cdata = true, userdata = true }
 ---@param value any
 ---@return boolean
 function M.is_object(value) return object_types[type(value)] or false end
-
-local function something(v, more)
-  if more ~= nil then one(v, more) end
-  if v == nil then error("it returned nothing for the values of a key", 0) end
-  return v
-end
 
 ---@class actor.mapreduce.Combining
 ---@field first? fun(value: any): any what a key's first value becomes; itself without
@@ -51,7 +45,7 @@ function M.combiner(fn, how)
   local held, order, held_keys, held_rows = {}, {}, 0, 0 -- `order`: the keys as they came
 
   local function store(slot, v, more)
-    set(value, something(v, more))
+    set(value, some(v, more))
     if api.set_slot(sink, slot, value) ~= 0 then c.fail() end
   end
 
@@ -121,10 +115,10 @@ function M.combiner(fn, how)
       held_keys = held_keys + 1
       order[held_keys] = k
       state = v
-      if first then state = something(first(v)) end
+      if first then state = some(first(v)) end
       held[k] = kept(state, v)
     else
-      held[k] = kept(something(fn(state, v)), v)
+      held[k] = kept(some(fn(state, v)), v)
     end
     held_rows = held_rows + 1
     if held_keys == HELD_KEYS or held_rows == HELD_ROWS then let_go() end

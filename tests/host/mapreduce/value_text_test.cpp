@@ -56,11 +56,11 @@ TEST_CASE("a number as text reads back as the same number") {
     CHECK(std::strtod(text.c_str(), nullptr) == x);
   }
   std::string text;
-  for (const double x : {100000.0, 1e14, -0.5, -0.0}) {
+  for (const double x : {100000.0, 1e14, -0.5, -0.0, -std::nan("")}) {
     REQUIRE(append_text(text, number(x)));
     text += ' ';
   }
-  CHECK(text == "100000 100000000000000 -0.5 -0 ");
+  CHECK(text == "100000 100000000000000 -0.5 -0 nan ");
   CHECK(json(number(INFINITY)).find("JSON has no number 'inf'") != std::string::npos);
   CHECK(json(number(NAN)).find("JSON has no number 'nan'") != std::string::npos);
 }
