@@ -20,9 +20,9 @@ std::shared_ptr<AsyncCall> AsyncCalls::start(Start start) {
   call->name_ = start.spec.name;
   call->signature_ = start.spec.signature;
   call->where_ = start.spec.where;
-  call->ids_ = start.members;
+  call->ids_ = start.group.ids;
   call->ranks_ = start.group.ranks;
-  call->key_ = {start.group.id, start.number, start.group.me};
+  call->key_ = {start.group.id, start.number, start.group.ids[start.group.me]};
   call->wake_ = start.wake;
   auto kept = std::make_shared<Start>(std::move(start));  // std::function wants what can be copied
   courier_.post([this, call, kept] { begin(std::move(*kept), call); });
@@ -54,7 +54,7 @@ AsyncCalls::Running* AsyncCalls::find(const AsyncCall& call) {
 }
 
 void AsyncCalls::wire(Running& running, Start& start, const Membership& membership) {
-  for (const NodeId id : start.members) {
+  for (const NodeId id : start.group.ids) {
     const ProcessId home = membership.home_of(worker_address(id));
     running.couriers.push_back(home == kNoProcess ? kNoAddress : courier_address(home));
   }
@@ -67,7 +67,7 @@ void AsyncCalls::wire(Running& running, Start& start, const Membership& membersh
     return Status();
   };
   wiring.returned = courier_.waker();
-  wiring.who_is_lost = [this, ids = start.members, all = start.group.ranks] {
+  wiring.who_is_lost = [this, ids = start.group.ids, all = start.group.ranks] {
     std::vector<uint32_t> ranks;
     const MembershipPtr newest = courier_.newest_membership();
     for (size_t i = 0; i < ids.size(); ++i) {
@@ -78,9 +78,9 @@ void AsyncCalls::wire(Running& running, Start& start, const Membership& membersh
   wiring.epoch = [this] { return courier_.newest_membership()->epoch(); };
   wiring.ledger = &arbiter_.ledger();
   wiring.key = {start.group.id, true, start.number};
-  wiring.self = start.members[start.group.me];
-  wiring.leader = start.members.front();
-  wiring.appeal = [this, key = wiring.key, self = wiring.self, members = start.members](const Error& error) {
+  wiring.self = start.group.ids[start.group.me];
+  wiring.leader = start.group.ids.front();
+  wiring.appeal = [this, key = wiring.key, self = wiring.self, members = start.group.ids](const Error& error) {
     arbiter_.appeal({key, self, members, error});
   };
   wiring.landings = &courier_.landings();
@@ -91,7 +91,7 @@ void AsyncCalls::wire(Running& running, Start& start, const Membership& membersh
 
 void AsyncCalls::begin(Start start, const std::shared_ptr<AsyncCall>& handle) {
   const Key key = handle->key_;
-  newest_[{start.group.id, start.group.me}] = start.number;
+  newest_[{start.group.id, start.group.ids[start.group.me]}] = start.number;
   Running& running = running_[key];
   running.handle = handle;
   running.deadline = start.deadline;
@@ -116,12 +116,25 @@ void AsyncCalls::on_frame(Frame&& frame, double /*now*/) {
   if (found != running_.end()) return deliver(found->second, std::move(frame));
   const auto newest = newest_.find({route->group, route->to});
   const uint32_t started = newest == newest_.end() ? 0 : newest->second;
-  if (static_cast<int32_t>(frame.tag - started) > 0) early_[key].push_back(std::move(frame));
+  if (static_cast<int32_t>(frame.tag - started) > 0) return early_[key].push_back(std::move(frame));
+  answer_late(*route, frame, {route->to});  // as it has ended for that one
+}
+
+/// Who comes to a call that is over here, or is not counted in, has it end by an arbiter, as in blocking calls.
+void AsyncCalls::answer_late(const Route& route, const Frame& frame, std::vector<NodeId> members) {
+  if (frame.kind != collective_kind::announce || !courier_.newest_membership()->alive(route.from)) return;
+  members.insert(std::lower_bound(members.begin(), members.end(), route.from), route.from);
+  const Error error{Code::peer_lost, "a collective: the membership has changed"};
+  arbiter_.appeal({{route.group, true, frame.tag}, route.to, std::move(members), error});
 }
 
 void AsyncCalls::deliver(Running& running, Frame&& frame) {
-  const uint32_t from = Route::of(frame)->from;
-  if (from >= running.couriers.size() || frame.src != running.couriers[from]) return;
+  const Route route = *Route::of(frame);
+  const std::vector<NodeId>& ids = running.handle->ids_;
+  const auto place = std::lower_bound(ids.begin(), ids.end(), route.from);
+  const auto from = static_cast<uint32_t>(place - ids.begin());
+  if (place == ids.end() || *place != route.from) return answer_late(route, frame, ids);
+  if (frame.src != running.couriers[from]) return;
   const bool news = frame.kind == collective_kind::missing;
   (void)running.call->take(from, std::move(frame));
   if (news) running.handle->set_absent(running.call->missing().absent);

@@ -42,7 +42,7 @@ class AsyncCall {
 
  private:
   friend class AsyncCalls;
-  using Key = std::tuple<uint32_t, uint32_t, uint32_t>;  // group, number, member
+  using Key = std::tuple<uint32_t, uint32_t, uint32_t>;  // group, number, id of the member
 
   void set_absent(std::vector<uint32_t> absent) {
     std::lock_guard lock(mutex_);
@@ -69,7 +69,6 @@ class AsyncCalls final : public CourierTask {
     CallSpec spec;
     CollectiveCall::Group group;
     uint32_t number = 0;  // of the rank's asynchronous calls of this group, from 1
-    std::vector<NodeId> members{};
     double deadline = kForever;
     std::function<void()> wake{};  // called on the courier's thread when the call is done
   };
@@ -102,6 +101,7 @@ class AsyncCalls final : public CourierTask {
   void adopt_settled(Running& running);
   void wire(Running& running, Start& start, const Membership& membership);
   void deliver(Running& running, Frame&& frame);
+  void answer_late(const Route& route, const Frame& frame, std::vector<NodeId> members);
   void look_at_time(Running& running, double now);
   void finish(Running& running);
   void begin(Start start, const std::shared_ptr<AsyncCall>& handle);
@@ -110,8 +110,8 @@ class AsyncCalls final : public CourierTask {
   Courier& courier_;
   Arbiter& arbiter_;
   std::map<Key, Running> running_;
-  std::map<Key, std::vector<Frame>> early_;                   // for calls that this process's nodes have still to start
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> newest_;  // by group and member: started so far
+  std::map<Key, std::vector<Frame>> early_;                 // for calls that this process's nodes have still to start
+  std::map<std::pair<uint32_t, NodeId>, uint32_t> newest_;  // by group and member: started so far
   ChoiceLog choices_;
 };
 

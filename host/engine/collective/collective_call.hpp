@@ -91,6 +91,7 @@ class CollectiveCall {
     uint32_t id = 0;
     uint32_t me = 0;  // place in the group; 0 leads
     uint32_t members = 1;
+    std::vector<NodeId> ids{};    // of the members, increasing
     uint64_t world = 0;           // who is in it, as a hash
     uint64_t epoch = 0;           // of the membership that `world` was taken from
     uint32_t actions = 0;         // that this rank has entered
@@ -178,7 +179,8 @@ class CollectiveCall {
   bool inlined() const;
   size_t own_cost() const;
   size_t elements() const noexcept { return spec_.input.size() / kernel::dtype_size(spec_.dtype); }
-  Route route_to(uint32_t to) const noexcept { return {group_.id, group_.me, to}; }
+  Route route(uint32_t from, uint32_t to) const noexcept { return {group_.id, group_.ids[from], group_.ids[to]}; }
+  Route route_to(uint32_t to) const noexcept { return route(group_.me, to); }
   static Blob own_copy(Blob bytes);
   Status tell(uint32_t to, Kind kind, Blob body = {});
   bool keeps(const Blob& result) const noexcept;

@@ -63,9 +63,8 @@ Status CollectiveCall::start(const Schedule& schedule, ScheduleRun::Buffers buff
   if (wiring_.landings != nullptr) {
     expect = [this](uint32_t peer, size_t begin, Blob room) {
       if (!comes_over_a_link(peer)) return;
-      const Route route{group_.id, peer, group_.me};
-      wiring_.landings->expect(this, collective_kind::piece, wiring_.tag, PieceHead{group_.world, begin}.encode(route),
-                               std::move(room));
+      wiring_.landings->expect(this, collective_kind::piece, wiring_.tag,
+                               PieceHead{group_.world, begin}.encode(route(peer, group_.me)), std::move(room));
     };
   }
   run_ = std::make_unique<ScheduleRun>(schedule, std::move(buffers), send, loans_, ScheduleRun::kPieceBytes,
@@ -92,7 +91,7 @@ void CollectiveCall::expect_parts() {
   for (uint32_t from = 0; from < group_.members && wiring_.landings != nullptr; ++from) {
     if (from == group_.me || !comes_over_a_link(from)) continue;
     const ParcelHead head{group_.world, 0, part_, ""};
-    wiring_.landings->expect(this, collective_kind::parcel, wiring_.tag, head.front({group_.id, from, group_.me}),
+    wiring_.landings->expect(this, collective_kind::parcel, wiring_.tag, head.front(route(from, group_.me)),
                              place_of_part(from, part_));
   }
 }

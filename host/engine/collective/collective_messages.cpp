@@ -21,8 +21,8 @@ std::optional<Route> Route::of(const Frame& frame) {
   Unpacker in(frame.meta.view());
   Route route;
   route.group = in.get<uint32_t>();
-  route.from = in.get<uint32_t>();
-  route.to = in.get<uint32_t>();
+  route.from = in.get<NodeId>();
+  route.to = in.get<NodeId>();
   return in.ok() ? std::optional(route) : std::nullopt;
 }
 

@@ -54,11 +54,12 @@ inline constexpr auto last = Kind{0x020f};  // of the collectives' own
 constexpr bool is_one(Kind kind) noexcept { return kind >= announce && kind <= missing; }
 }  // namespace collective_kind
 
-/// Which group's call, and between which of its members.
+/// Which group's call, and between which of its members: by ids, since places differ between ranks that do not know of
+/// the same losses.
 struct Route {
   uint32_t group = 0;
-  uint32_t from = 0;
-  uint32_t to = 0;
+  NodeId from = 0;
+  NodeId to = 0;
 
   void put(Packer& out) const { out.put(group).put(from).put(to); }
   /// The front of any collective frame's meta.

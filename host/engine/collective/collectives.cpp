@@ -13,7 +13,6 @@ namespace {
 
 constexpr double kForLeader = 0.5;  // seconds past the deadline in which the leader may say who is missing
 constexpr double kForNews = 5;      // seconds that a new membership may be later than the word of who knows it
-constexpr double kForWord = 1;      // seconds that the leader tries to tell a failure to a rank without room
 
 uint64_t world_of(const std::vector<NodeId>& ids) { return XXH3_64bits(ids.data(), ids.size() * sizeof(NodeId)); }
 
@@ -73,11 +72,13 @@ Status Collectives::drop_leftovers(const CollectiveGroup& group) {
   return {};
 }
 
-/// Who comes to a call that is over here has missed its end: that of a leader which is lost, say.
+/// Who comes to a call that is over here has missed its end: that of a leader which is lost, say. One that this rank
+/// does not count in, as it has not heard yet who was let in, can only have it end by an arbiter as well.
 void Collectives::answer_late(const CollectiveGroup& group, const Frame& frame) {
-  if (frame.kind != collective_kind::announce || !is_worker(frame.src)) return;
-  std::vector<NodeId> members = members_of(group);
   const NodeId late = address_index(frame.src);
+  if (frame.kind != collective_kind::announce || !is_worker(frame.src) || !node_.newest_membership()->alive(late))
+    return;
+  std::vector<NodeId> members = members_of(group);
   const auto place = std::lower_bound(members.begin(), members.end(), late);
   if (place == members.end() || *place != late) members.insert(place, late);
   appeal(group, frame.tag, members, {Code::peer_lost, "a collective: the membership has changed"});
@@ -91,24 +92,25 @@ void Collectives::appeal(const CollectiveGroup& group, uint32_t number, const st
 /// Who makes a call of the group now, and this rank's place among them.
 Result<Collectives::Live> Collectives::look(const CollectiveGroup& group, const std::string& name) {
   Live live;
-  live.ids = members_of(group);
+  std::vector<NodeId> ids = members_of(group);
   AH_TRY(node_.check());
-  const auto self = std::find(live.ids.begin(), live.ids.end(), node_.index());
-  if (node_.role() != Role::worker || self == live.ids.end()) {
+  const auto self = std::find(ids.begin(), ids.end(), node_.index());
+  if (node_.role() != Role::worker || self == ids.end()) {
     return Error{Code::unsupported, name + ": " + node_.name() + " is no live worker" +
                                         (group.name.empty() ? "" : " of group '" + group.name + "'") +
                                         " (guard with actor.role)"};
   }
   live.group = {group.id,
-                static_cast<uint32_t>(self - live.ids.begin()),
-                static_cast<uint32_t>(live.ids.size()),
-                world_of(live.ids),
+                static_cast<uint32_t>(self - ids.begin()),
+                static_cast<uint32_t>(ids.size()),
+                ids,
+                world_of(ids),
                 node_.membership().epoch(),
                 node_.actions(),
                 {}};
   const Membership& membership = node_.membership();
   std::vector<uint32_t> homes;
-  for (const NodeId id : live.ids) {
+  for (const NodeId id : ids) {
     live.group.ranks.push_back(membership.rank_of(id).value_or(0));
     live.group.homes.push_back(membership.home_of(worker_address(id)));
     const uint32_t home = live.group.homes.back();
@@ -171,14 +173,14 @@ Result<std::string> Collectives::untold(CollectiveGroup& group, const std::vecto
 Result<Collectives::Live> Collectives::enter(CollectiveGroup& group, CallSpec& spec) {
   auto live = look(group, spec.name);
   if (!live) return live.error();
-  auto lost = untold(group, live->ids);
+  auto lost = untold(group, live->group.ids);
   if (!lost) return lost.error();
   if (spec.stale.empty()) spec.stale = std::move(*lost);
   const std::vector<NodeId> placed = std::exchange(group.placed, {});
-  if (spec.stale.empty() && spec.placed && !placed.empty() && placed != live->ids) {
-    spec.stale = lost_between(placed, live->ids);
+  if (spec.stale.empty() && spec.placed && !placed.empty() && placed != live->group.ids) {
+    spec.stale = lost_between(placed, live->group.ids);
   }
-  if (group.last != live->ids) live->before = std::exchange(group.last, live->ids);
+  if (group.last != live->group.ids) live->before = std::exchange(group.last, live->group.ids);
   group.actions = node_.actions();
   return live;
 }
@@ -188,8 +190,8 @@ Result<std::shared_ptr<AsyncCall>> Collectives::start(CollectiveGroup& group, Ca
   AH_TRY(come_in());
   auto live = enter(group, spec);
   if (!live) return live.error();
-  auto call = calls.start({std::move(spec), live->group, ++group.async_calls, std::move(live->ids),
-                           node_.clock().now() + timeout, node_.port().waker()});
+  auto call = calls.start({std::move(spec), std::move(live->group), ++group.async_calls, node_.clock().now() + timeout,
+                           node_.port().waker()});
   std::erase_if(group.flying, [](const auto& old) { return old->done() && !old->told_of_loss(); });
   group.flying.push_back(call);
   return call;
@@ -228,17 +230,12 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
   AH_TRY(drop_leftovers(group));
   const double deadline = node_.clock().now() + timeout;
   const bool first = group.called.empty();
-  const bool changed = group.called != live.ids;
+  const bool changed = group.called != live.group.ids;
   if (changed) {
-    group.called = live.ids;
+    group.called = live.group.ids;
     group.meeting.reset();
   }
   const auto made = [&]() -> Result<CallResult> {
-    if (!spec.stale.empty() && live.group.me == 0) {
-      const Error error{Code::peer_lost, spec.name + ": " + spec.stale};
-      fail_for_all(group, live, error);
-      return error;
-    }
     const bool together = live.group.processes == 1;
     // The first call after a change takes frames, since the others may not know of it yet.
     const bool shared = together && spec.choice.forced == Algorithm::automatic && !spec.filter && spec.stale.empty() &&
@@ -275,7 +272,7 @@ Result<CallResult> Collectives::fail_alone(CollectiveGroup& group, const Live& l
   const CallKey key{group.id, false, group.calls};
   if (live.group.processes == 1) meeting_of(group, live).call_off_for_frames(live.group.me, group.calls);
   arbiter_.ledger().enter(key, node_.index());
-  appeal(group, group.calls, live.ids, error);
+  appeal(group, group.calls, live.group.ids, error);
   std::vector<Frame> none;
   for (;;) {
     if (const auto verdict = arbiter_.ledger().take_settled(key, node_.index())) {
@@ -294,31 +291,18 @@ Meeting& Collectives::meeting_of(CollectiveGroup& group, const Live& live) {
 
 Result<CallResult> Collectives::meet(CollectiveGroup& group, const Live& live, const CallSpec& spec, double deadline,
                                      std::vector<Frame>& strays) {
-  const WaitingCall what{spec.name, spec.signature, spec.where, live.ids, live.group.ranks};
+  const WaitingCall what{spec.name, spec.signature, spec.where, live.group.ids, live.group.ranks};
   std::optional<Inquiry> inquiry;  // few waits are long
-  Meeting::Waiting waiting{live.group.ranks, {}, match(group), {}, strays};
+  Meeting::Waiting waiting{live.group.ranks, {}, match(group), strays};
   waiting.patience = [&](const std::vector<uint32_t>& missing) {
     if (!inquiry) inquiry.emplace(node_, what, ++waits_, deadline);
     return inquiry->look(missing);
   };
-  waiting.on_stray = [&](const Frame& frame) -> Status {
-    if (frame.kind == collective_kind::failed) {
-      Failure failure = Failure::decode(frame.meta.view());
-      joined_ = std::max(joined_, failure.joined);
-      AH_TRY(catch_up(failure.epoch));
-      return std::move(failure.error);
-    }
-    std::string why = "the membership has changed";
-    if (const auto announce = Announce::decode(frame.meta.view());
-        frame.kind == collective_kind::announce && announce && !announce->stale.empty()) {
-      why = announce->stale;
-    }
-    const Error error{Code::peer_lost, spec.name + ": " + why};
-    if (live.group.me == 0) fail_for_all(group, live, error);
-    return error;
-  };
   auto met =
       meeting_of(group, live).run(node_, live.group.me, group.calls, live.group.actions, spec, deadline, waiting);
+  for (const Frame& stray : strays) {  // what came at the last moment changes nothing any more
+    if (met) answer_late(group, stray);
+  }
   if (met && node_.log().enabled(LogLevel::debug)) {
     choices_.log(node_.log(), node_.name(), choice_text(spec, *met, live.group.members, "shared memory"));
   }
@@ -342,46 +326,39 @@ Status Collectives::catch_up(uint64_t epoch) {
   return {};
 }
 
-void Collectives::fail_for_all(const CollectiveGroup& group, const Live& live, const Error& error) {
-  const double deadline = node_.clock().now() + kForWord;
-  for (uint32_t member = 1; member < live.group.members; ++member) {
-    (void)send(group, live.ids[member], collective_kind::failed,
-               Failure{node_.newest_membership()->epoch(), error, joined_}.encode({group.id, 0, member}), {}, deadline);
-  }
-}
-
 Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, CallSpec spec, double deadline,
                                      std::vector<Frame> early) {
   CollectiveCall::Wiring wiring;
   wiring.send = [&](uint32_t to, Kind kind, std::string_view meta, Blob body) {
-    return send(group, live.ids[to], kind, meta, std::move(body), deadline + kForLeader);
+    return send(group, live.group.ids[to], kind, meta, std::move(body), deadline + kForLeader);
   };
   wiring.returned = node_.port().waker();
   wiring.who_is_lost = [&] {
     std::vector<NodeId> now;
     const MembershipPtr newest = node_.newest_membership();
-    for (const NodeId id : live.ids) {
+    for (const NodeId id : live.group.ids) {
       if (newest->alive(id)) now.push_back(id);
     }
-    return now.size() < live.ids.size() ? lost_between(live.ids, now) : lost_between(live.before, live.ids);
+    return now.size() < live.group.ids.size() ? lost_between(live.group.ids, now)
+                                              : lost_between(live.before, live.group.ids);
   };
   wiring.epoch = [&] { return node_.newest_membership()->epoch(); };
   wiring.ledger = &arbiter_.ledger();
   wiring.key = {group.id, false, group.calls};
   wiring.self = node_.index();
-  wiring.leader = live.ids.front();
-  wiring.appeal = [&](const Error& error) { appeal(group, group.calls, live.ids, error); };
+  wiring.leader = live.group.ids.front();
+  wiring.appeal = [&](const Error& error) { appeal(group, group.calls, live.group.ids, error); };
   wiring.landings = &node_.port().landings();
   wiring.tag = group.calls;
   wiring.ledger->enter(wiring.key, wiring.self);
   CollectiveCall::Group members = live.group;
   if (members.me == 0 && !group.lines.empty()) {
-    for (const NodeId id : live.ids) members.lines.push_back(group.lines[id]);
+    for (const NodeId id : live.group.ids) members.lines.push_back(group.lines[id]);
   }
   CollectiveCall call(std::move(spec), members, wiring);
   AH_TRY(drive(call, group, live, deadline, std::move(early)));
   for (uint32_t member = 0; member < call.lines().size(); ++member) {
-    if (!call.lines()[member].empty()) group.lines[live.ids[member]] = call.lines()[member];
+    if (!call.lines()[member].empty()) group.lines[live.group.ids[member]] = call.lines()[member];
   }
   AH_TRY(catch_up(call.news()));
   joined_ = std::max(joined_, call.joined());
@@ -397,7 +374,7 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
 Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, double deadline,
                           std::vector<Frame> frames) {
   const CallSpec& spec = call.spec();
-  const WaitingCall what{spec.name, spec.signature, spec.where, live.ids, live.group.ranks};
+  const WaitingCall what{spec.name, spec.signature, spec.where, live.group.ids, live.group.ranks};
   Inquiry inquiry(node_, what, ++waits_, deadline);
   const Port::Match wanted = match(group);
   uint64_t epoch = node_.membership().epoch();
@@ -463,20 +440,20 @@ Status Collectives::take_frames(CollectiveCall& call, const CollectiveGroup& gro
   std::stable_partition(frames.begin(), frames.end(), is(collective_kind::announce));
   if (complaints) AH_TRY(call.hold(true));
   for (Frame& frame : frames) {
-    if (frame.tag != group.calls) {
+    const std::vector<NodeId>& ids = live.group.ids;
+    const auto from = std::lower_bound(ids.begin(), ids.end(), address_index(frame.src));
+    if (frame.tag != group.calls || from == ids.end() || frame.src != worker_address(*from)) {
       answer_late(group, frame);
-      continue;
+    } else {
+      AH_TRY(call.take(static_cast<uint32_t>(from - ids.begin()), std::move(frame)));
     }
-    const auto route = Route::of(frame);
-    if (!route || route->from >= live.ids.size() || frame.src != worker_address(live.ids[route->from])) continue;
-    AH_TRY(call.take(route->from, std::move(frame)));
   }
   return complaints ? call.hold(false) : Status();
 }
 
 Status Collectives::report_losses(CollectiveCall& call, const Live& live, const Membership& membership) {
-  for (uint32_t member = 0; member < live.ids.size() && !call.decided(); ++member) {
-    if (membership.alive(live.ids[member])) continue;
+  for (uint32_t member = 0; member < live.group.ids.size() && !call.decided(); ++member) {
+    if (membership.alive(live.group.ids[member])) continue;
     AH_TRY(call.lost(member, "rank " + std::to_string(live.group.ranks[member]) + " lost"));
   }
   return {};

@@ -74,7 +74,6 @@ class Collectives {
 
  private:
   struct Live {
-    std::vector<NodeId> ids;
     std::vector<NodeId> before;  // where others made the call before this one
     CollectiveCall::Group group;
   };
@@ -110,7 +109,6 @@ class Collectives {
   /// After a loss: until this rank knows of it too, so that its next call is made with those who are left.
   Status catch_up(uint64_t epoch);
   Result<CallResult> fail_alone(CollectiveGroup& group, const Live& live, const Error& error);
-  void fail_for_all(const CollectiveGroup& group, const Live& live, const Error& error);
   Port::Match match(const CollectiveGroup& group) const;
 
   Node& node_;

@@ -29,6 +29,8 @@ bool reduces(CollectiveKind kind) {
   return kind == CollectiveKind::allreduce || kind == CollectiveKind::reduce || kind == CollectiveKind::reduce_scatter;
 }
 
+Error frames_instead() { return {Code::unsupported, "the call takes frames"}; }
+
 }  // namespace
 
 Meeting::Meeting(uint32_t ranks) : ranks_(ranks), members_(new Rank[ranks]) {
@@ -76,7 +78,7 @@ void Meeting::call_off_for_frames(uint32_t me, uint32_t number) {
       const uint64_t off = (number_of(seen) == number ? seen : state_of(number, 0)) | kCalledOff;
       if (round.state.compare_exchange_weak(seen, off, std::memory_order_seq_cst)) break;
     }
-    remember(number, {Code::unsupported, "the call takes frames"});
+    remember(number, frames_instead());
   }
   wake_others(me);
 }
@@ -211,9 +213,10 @@ Status Meeting::sleep_until_all_here(Node& node, Round& round, uint32_t number, 
     const double now = node.clock().now();
     if (now >= deadline) return timed_out(number, spec, waiting);
     AH_TRY(node.receive_some(waiting.stray, std::min(deadline, now + 1), waiting.strays));
-    std::erase_if(waiting.strays, [number](const Frame& frame) { return frame.tag != number; });  // of calls before
     if (look(round, number) != 0) break;
-    if (!waiting.strays.empty()) AH_TRY(waiting.on_stray(waiting.strays.front()));
+    const bool takes_frames = std::any_of(waiting.strays.begin(), waiting.strays.end(),
+                                          [number](const Frame& frame) { return frame.tag == number; });
+    if (takes_frames) return frames_instead();
     AH_TRY(waiting.patience(missing(number)));
   }
   return {};

@@ -36,8 +36,7 @@ class Meeting {
   struct Waiting {
     const std::vector<uint32_t>& ranks;                                    // of the members, for messages
     std::function<Status(const std::vector<uint32_t>& missing)> patience;  // now and then
-    Port::Match stray;  // a frame that says that others do not take part in this meeting
-    std::function<Status(const Frame&)> on_stray;
+    Port::Match stray;  // a frame of the call, which somebody makes with frames, so that all have to; or of one before
     std::vector<Frame>& strays;  // what has come of them
   };
 

@@ -201,6 +201,7 @@ class World {
     group.me = rank;
     group.members = ranks_;
     for (uint32_t i = 0; i < ranks_; ++i) {
+      group.ids.push_back(i);
       group.ranks.push_back(i);
       group.homes.push_back(i / 2);
     }
@@ -503,7 +504,7 @@ TEST_CASE("hostile frames end a call with an error, or nothing, but never more")
     CollectiveCall::Group group;
     group.me = static_cast<uint32_t>(rng.below(3));
     group.members = 3;
-    group.ranks = {0, 1, 2};
+    group.ids = group.ranks = {0, 1, 2};
     Plan kind = plan;
     kind.kind = static_cast<CollectiveKind>(rng.below(6));
     kind.algorithm = Algorithm::automatic;

@@ -213,6 +213,7 @@ void OrderWorld::begin(uint32_t who) {
   CollectiveCall::Group group;
   group.me = me;
   group.members = static_cast<uint32_t>(ids.size());
+  group.ids = ids;
   for (const NodeId id : ids) group.world = group.world * 31 + id + 1;
   group.epoch = rank.epoch;
   group.ranks.assign(ids.begin(), ids.end());
@@ -254,9 +255,8 @@ void OrderWorld::give(uint32_t who, Frame&& frame) {
                                  {Code::peer_lost, "the membership has changed"}});
   }
   const auto from = std::find(rank.last.begin(), rank.last.end(), address_index(frame.src));
-  const auto route = Route::of(frame);
-  if (from == rank.last.end() || !route || route->from != from - rank.last.begin()) return;
-  (void)rank.call->take(route->from, std::move(frame));
+  if (from == rank.last.end()) return;
+  (void)rank.call->take(static_cast<uint32_t>(from - rank.last.begin()), std::move(frame));
 }
 
 /// Whatever the rank can do by itself.

@@ -9,6 +9,8 @@ using namespace actorhost::test;
 
 namespace {
 
+constexpr double kBeforeAsking = 3;  // seconds; who waits in a circle finds that out later
+
 Status wait_for_size(Node& node, uint32_t size) {
   const double give_up = node.clock().now() + kPatience;
   std::vector<Frame> none;
@@ -32,27 +34,45 @@ std::string exchange(Caller& caller, uint32_t n, bool placed) {
   return result ? "fine" : result.error().message;
 }
 
-/// Hosts of a node each; the last one vanishes once so many have come to where it is to be lost.
+/// Hosts of a node each; one, or the last, vanishes once so many have come to where it is to be lost.
 struct Loss {
-  explicit Loss(uint32_t hosts) : run("tcp", std::vector<uint32_t>(hosts, 1)), outcomes(hosts) {}
+  explicit Loss(uint32_t hosts) : Loss(hosts, hosts - 1) {}
+  Loss(uint32_t hosts, uint32_t who) : run("tcp", std::vector<uint32_t>(hosts, 1)), lost(who), outcomes(hosts) {}
 
   void happen(uint32_t after, const std::function<void(Node&)>& work) {
     run.run.launch(work);
     for (uint32_t seen = arrived.load(); seen < after; seen = arrived.load()) arrived.wait(seen);
-    run.run.all.back()->vanish();
+    run.run.all[lost]->vanish();
     run.run.join();
   }
   void come() {
     ++arrived;
     arrived.notify_all();
   }
-  bool is_lost(Node& node) const { return node.index() + 1 == outcomes.size(); }
+  bool is_lost(Node& node) const { return node.index() == lost; }
   void say(Node& node, std::string outcome) { outcomes[node.index()].push_back(std::move(outcome)); }
 
   CourierRun run;
+  const uint32_t lost;
   std::vector<std::vector<std::string>> outcomes;
   std::atomic<uint32_t> arrived{0};
 };
+
+/// A barrier among everybody that goes on beside the node.
+std::shared_ptr<AsyncCall> start_barrier(Caller& caller, AsyncCalls& calls) {
+  CallSpec spec;
+  spec.name = spec.signature = "barrier";
+  spec.where = "job.lua:1";
+  auto call = caller.collectives().start(caller.collectives().everybody(), spec, calls);
+  demand(call.ok(), "a call that has started");
+  return *call;
+}
+
+std::string wait_for(Caller& caller, AsyncCalls& calls, const std::shared_ptr<AsyncCall>& call,
+                     double seconds = kForever) {
+  auto result = caller.collectives().wait(calls, call, seconds);
+  return result ? "fine" : result.error().message;
+}
 
 }  // namespace
 
@@ -90,22 +110,13 @@ TEST_CASE("what an asynchronous call has told is not told again") {
       if (loss.is_lost(node)) return;
       Meetings meetings;
       Caller caller(node, meetings, loss.run.place_of(node).arbiter);
-      Collectives& collectives = caller.collectives();
       AsyncCalls& calls = loss.run.place_of(node).calls;
-      CallSpec spec;
-      spec.name = spec.signature = "barrier";
-      spec.where = "job.lua:1";
-      auto call = collectives.start(collectives.everybody(), spec, calls);
-      demand(call.ok(), "a call that has started");
+      const auto call = start_barrier(caller, calls);
       loss.come();
-      const auto wait = [&] {
-        auto result = collectives.wait(calls, *call, kForever);
-        loss.say(node, result ? "fine" : result.error().message);
-      };
-      if (waits) wait();
+      if (waits) loss.say(node, wait_for(caller, calls, call));
       if (!waits) demand(wait_for_size(node, 2).ok(), "the news of the loss");
       loss.say(node, exchange(caller, 2, false));
-      if (!waits) wait();
+      if (!waits) loss.say(node, wait_for(caller, calls, call));
       loss.say(node, exchange(caller, 2, false));
     });
     for (uint32_t rank = 0; rank < 2; ++rank) {
@@ -121,17 +132,8 @@ TEST_CASE("an asynchronous call that is started after a loss tells it, once") {
   loss.happen(3, [&](Node& node) {
     Meetings meetings;
     Caller caller(node, meetings, loss.run.place_of(node).arbiter);
-    Collectives& collectives = caller.collectives();
     AsyncCalls& calls = loss.run.place_of(node).calls;
-    const auto go = [&] {
-      CallSpec spec;
-      spec.name = spec.signature = "barrier";
-      spec.where = "job.lua:1";
-      auto call = collectives.start(collectives.everybody(), spec, calls);
-      demand(call.ok(), "a call that has started");
-      auto result = collectives.wait(calls, *call, kForever);
-      loss.say(node, result ? "fine" : result.error().message);
-    };
+    const auto go = [&] { loss.say(node, wait_for(caller, calls, start_barrier(caller, calls))); };
     go();
     loss.come();
     if (loss.is_lost(node)) return;
@@ -142,5 +144,51 @@ TEST_CASE("an asynchronous call that is started after a loss tells it, once") {
   });
   for (uint32_t rank = 0; rank < 2; ++rank) {
     CHECK(loss.outcomes[rank] == std::vector<std::string>{"fine", "barrier: rank 2 lost", "fine", "fine"});
+  }
+}
+
+TEST_CASE("a leader that only tells of a loss has decided its call: nobody who asks later hears that it worked") {
+  Loss loss(3);
+  loss.happen(3, [&](Node& node) {
+    Meetings meetings;
+    Arbiter& arbiter = loss.run.place_of(node).arbiter;
+    Caller caller(node, meetings, arbiter);
+    loss.say(node, exchange(caller, 3, false));
+    loss.come();
+    if (loss.is_lost(node)) return;
+    demand(wait_for_size(node, 2).ok(), "the news of the loss");
+    loss.say(node, exchange(caller, 2, false));
+    loss.say(node, exchange(caller, 2, false));
+    const auto second = arbiter.ledger().ask({0, false, 2}, node.index(), arbiter_ballot(node.index()));
+    demand(second.has_value(), "an end of the second call");
+    loss.say(node, second->outcome.ok() ? "fine" : second->outcome.error().message);
+  });
+  const std::string lost = "exchange: rank 2 lost";
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    CHECK(loss.outcomes[rank] == std::vector<std::string>{"fine", lost, "fine", lost});
+  }
+}
+
+TEST_CASE("an asynchronous call that one starts before a loss and another after it ends for both") {
+  for (const uint32_t before : {0U, 2U}) {  // without rank 1 the place of rank 2 is another
+    INFO("rank " << before << " starts it before");
+    Loss loss(3, 1);
+    loss.happen(3, [&](Node& node) {
+      Meetings meetings;
+      Caller caller(node, meetings, loss.run.place_of(node).arbiter);
+      AsyncCalls& calls = loss.run.place_of(node).calls;
+      loss.say(node, wait_for(caller, calls, start_barrier(caller, calls)));
+      std::shared_ptr<AsyncCall> call;  // shared with the courier
+      if (node.index() == before) call = start_barrier(caller, calls);
+      loss.come();
+      if (loss.is_lost(node)) return;
+      demand(wait_for_size(node, 2).ok(), "the news of the loss");
+      if (!call) call = start_barrier(caller, calls);
+      loss.say(node, wait_for(caller, calls, call, kBeforeAsking));
+      loss.say(node, wait_for(caller, calls, start_barrier(caller, calls), kBeforeAsking));
+    });
+    for (const uint32_t rank : {0U, 2U}) {
+      CHECK(loss.outcomes[rank] == std::vector<std::string>{"fine", "barrier: rank 1 lost", "fine"});
+    }
   }
 }
