@@ -25,13 +25,36 @@ std::string_view digits_of(T value, std::array<char, 320>& room) noexcept {
   return {room.data(), static_cast<size_t>(end - room.data())};
 }
 
-/// Whether `text`, without an exponent, has the value's digits before its point.
+/// The digits that a number beyond kExact has before its point, where its exponent puts it; none where `text` has not
+/// written them all: "1.7e9".
+std::string_view written_digits(std::string_view text, std::array<char, 320>& room) noexcept {
+  const std::string_view mantissa = text.substr(0, text.find_first_of("eE"));
+  int before_point = 0;
+  if (mantissa.size() < text.size()) {
+    std::string_view exponent = text.substr(mantissa.size() + 1);
+    if (exponent[0] == '+') exponent.remove_prefix(1);
+    std::from_chars(exponent.data(), exponent.data() + exponent.size(), before_point);
+  }
+  const size_t point = std::min(mantissa.find('.'), mantissa.size());
+  size_t size = 0;
+  for (size_t i = 0; i < mantissa.size(); ++i) {
+    if (mantissa[i] < '0' || mantissa[i] > '9') continue;
+    const bool leads = size == 0 && mantissa[i] == '0';
+    before_point += static_cast<int>(i < point) - static_cast<int>(leads);
+    if (!leads && size < room.size()) room[size++] = mantissa[i];
+  }
+  const auto wanted = static_cast<size_t>(before_point);
+  return {room.data(), wanted <= size ? wanted : 0};
+}
+
+/// Whether `text`, read as `value`, keeps the digits before its point.
 template <typename T>
 bool keeps_digits(std::string_view text, T value) noexcept {
-  if (!std::isfinite(value) || text.find_first_of("eE") != std::string_view::npos) return true;
+  if (!std::isfinite(value)) return true;
   std::array<char, 320> room;
-  text.remove_prefix(std::min(text.find_first_of("123456789"), text.size()));
-  return text.substr(0, text.find('.')) == digits_of(value, room);
+  std::array<char, 320> kept;
+  const std::string_view digits = written_digits(text, room);
+  return digits.empty() || digits == digits_of(value, kept);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
-// Numbers in text, for the readers of tables. A number that is written out keeps the digits before its point, or is not
-// read: a time stamp never becomes another one. What is written with an exponent, and what stands behind a point, is a
-// measured value and becomes the nearest one. Any thread.
+// Numbers in text, for the readers of tables. A number that writes out all digits before its point, where its exponent
+// puts it, keeps them or is not read: a time stamp never becomes another one. What has fewer digits than that (1.7e9),
+// and what stands behind a point, becomes the nearest value. Any thread.
 
 #include <string>
 #include <string_view>

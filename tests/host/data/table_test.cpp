@@ -63,12 +63,13 @@ TEST_CASE("a number that is written out keeps the digits before its point or is 
     float value = 0;
     return parse_number(text, value);
   };
-  for (const char* text :
-       {"16777216", "-016777218", "1700000000", "16777216.9", "1.7000000371e9", "0.1", "6.02214076e23"}) {
+  for (const char* text : {"16777216", "-016777218", "1700000000", "16777216.9", "1.70000001e9", "0.1", "6.02214076e23",
+                           "00.0017e12", "1.677721600000000000e+07", "9.999999e7"}) {
     INFO(text);
     CHECK(fault(text) == NumberFault::none);
   }
-  for (const char* text : {"16777217", "-16777217", "+0016777217.0", "1700000037", "1700000037.25"}) {
+  for (const char* text : {"16777217", "-16777217", "+0016777217.0", "1700000037", "1700000037.25", "1.7000000371e9",
+                           "-1.677721700000000000e+07", "0.0170000003700E+11", "99999999e0"}) {
     INFO(text);
     CHECK(fault(text) == NumberFault::inexact);
   }
@@ -76,6 +77,8 @@ TEST_CASE("a number that is written out keeps the digits before its point or is 
   CHECK(parse_number("1700000037.25", wide) == NumberFault::none);
   CHECK(wide == 1700000037.25);
   CHECK(parse_number("9007199254740993", wide) == NumberFault::inexact);
+  CHECK(parse_number("1.234567890123456768e+18", wide) == NumberFault::none);  // as numpy.savetxt writes it
+  CHECK(parse_number("1.234567890123456789e+18", wide) == NumberFault::inexact);
   CHECK(parse_number("100000000000000000000000", wide) == NumberFault::inexact);
   CHECK(parse_number("147573952589676412928", wide) == NumberFault::none);  // 2^67
 }
