@@ -52,7 +52,7 @@ local function of_pages(name)
   end
   local found = false
   for _, page in ipairs { "run", "agent", "sim" } do
-    local text = part_of(shown[page], name)
+    local text = name:find("^[%-A-Z]") and part_of(shown[page], name)
     if text then
       print(("actorhost %s:\n%s"):format(page, text))
       found = true
@@ -70,6 +70,16 @@ local function of_rule(name)
   end
 end
 
+-- Words as lines of at most 100 characters.
+local function wrapped(words)
+  local lines, size = {}, math.huge
+  for _, word in ipairs(words) do
+    if size + #word > 98 then lines[#lines + 1], size = " ", 1 end
+    lines[#lines], size = lines[#lines] .. " " .. word, size + 1 + #word
+  end
+  return table.concat(lines, "\n")
+end
+
 local function main(name)
   if not name then
     overview()
@@ -79,6 +89,9 @@ local function main(name)
   of_rule(name)
   for i, entry in ipairs(help.find(name)) do
     print((i > 1 and "\n" or "") .. help.text(entry))
+    if entry.head and #help.contents(entry.module) > 0 then
+      print("\n" .. wrapped(help.contents(entry.module)))
+    end
     found = true
   end
   if found then return 0 end

@@ -301,10 +301,11 @@ function M.libsvm(path, options)
   return setmetatable(rows, Sparse), labels
 end
 
----One array in NumPy's format, in any byte and element order. float32 and float64 come as they are, float16, bool and
----uint8 as float32, other integers as float64; one beyond 2^53 that float64 does not hold is an error.
+---Arrays in NumPy's format: `npy.load`, `npy.save`.
 M.npy = {}
 
+---One array, of a file in any byte and element order. float32 and float64 come as they are, float16, bool and uint8 as
+---float32, other integers as float64; one beyond 2^53 that float64 does not hold is an error.
 ---@param path string
 ---@return actor.Tensor
 function M.npy.load(path)
@@ -312,6 +313,7 @@ function M.npy.load(path)
   return c.npy_load(path)
 end
 
+---Writes one array.
 ---@param path string
 ---@param t actor.Tensor
 function M.npy.save(path, t)
@@ -320,9 +322,10 @@ function M.npy.save(path, t)
   c.npy_save(path, t)
 end
 
----Named arrays in NumPy's format, as numpy.savez writes them.
+---Named arrays in NumPy's format, as numpy.savez writes them: `npz.load`, `npz.save`.
 M.npz = {}
 
+---All arrays of a file by name.
 ---@param path string
 ---@return table<string, actor.Tensor>
 function M.npz.load(path)
@@ -330,6 +333,7 @@ function M.npz.load(path)
   return c.npz_load(path)
 end
 
+---Writes arrays by name.
 ---@param path string
 ---@param tensors table<string, actor.Tensor> names are printable ASCII
 function M.npz.save(path, tensors)

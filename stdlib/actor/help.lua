@@ -13,6 +13,8 @@ local M = {}
 ---@field owner? string of a method or field: "dataset"
 ---@field title string "mapreduce.files.load(url, options)"
 ---@field text string[] the docstring's lines; none for another name of something
+---@field head? boolean what stands at a file's head
+---@field inner? boolean a field, or a function that scripts have by another name
 ---@field target? {module: string, name: string} what this is another name of
 
 -- The name that a line of code defines: the variable in front of it, the separator, the name, the arguments.
@@ -25,6 +27,8 @@ local function definition(line)
   if name then return "M", ".", name, arguments end
   if line:find("^return function") then return "M", "", "", line:match("%b()") end
 end
+
+local objects = {} -- classes that scripts see: those whose unknown names are errors
 
 local function short(module) return (module:gsub("^actor%.", "")) end
 
@@ -42,19 +46,22 @@ function Reader:fields(block)
   local class = block.class:match("([%w_]+)$"):lower()
   for _, line in ipairs(block) do
     local name, rest = line:match("^@field ([%w_]+)%??%s+(.*)$")
-    if name then self:add { name = name, owner = class, title = class .. "." .. name, text = { rest } } end
+    if name and rest ~= self.module .. "." .. name then self:add { name = name, owner = class, title = class .. "." .. name, text = { rest }, inner = true } end
   end
 end
 
 function Reader:defined(block, line)
-  local owner, sign, name, arguments = definition(line)
+  local flat, nested = line:gsub("^([%w ]-)M%.([%w_]+%.)", "%1%2") -- M.npy.load
+  flat = flat:gsub("^function [%w_]+%.(%u)", "function %1") -- datasets.Dataset:iterate
+  local owner, sign, name, arguments = definition(flat)
   if not owner then return end
   local method = owner ~= "M" and owner ~= "methods"
   local shown = method and owner:lower() or short(self.module)
+  if nested > 0 then shown = short(self.module) .. "." .. shown end
   if method and arguments:find("^%(self") then sign = ":" end
   self:add {
     name = name ~= "" and name or self.module:match("[^.]+$"), owner = owner ~= "M" and owner:lower() or nil,
-    title = shown .. sign .. name .. arguments, text = block,
+    title = shown .. sign .. name .. arguments, text = block, inner = line:find("^%s*local ") ~= nil,
   }
 end
 
@@ -89,6 +96,8 @@ function Reader:line(line)
   end
   local block = self.block
   self.block = {}
+  local object = line:match("setmetatable%((%u%w*), check%.strict")
+  if object then objects[object:lower()] = true end
   local variable, module = line:match('^local ([%w_]+) = require%("(actor[%w_.]*)"%)')
   if variable then self.required[variable] = module end
   if self.head then
@@ -126,8 +135,9 @@ end
 local function collect(found, module, owner, name)
   local fitting = {}
   for _, entry in ipairs(entries()) do
-    if entry.name == name and ((owner and entry.owner == owner) or within(entry.module, module)) then
-      if entry.target and entry.module == module then
+    local owns = owner and (entry.owner or entry.module:match("[^.]+$")) == owner
+    if entry.name == name and (owns or within(entry.module, module)) then
+      if entry.target and (owns or entry.module == module) then
         return collect(found, entry.target.module, nil, entry.target.name)
       end
       if not entry.target then fitting[#fitting + 1] = entry end
@@ -157,6 +167,28 @@ function M.text(entry)
     lines[#lines + 1] = "  " .. line:gsub("^@param ", "  "):gsub("^@return ", "  returns "):gsub("^@", "  ")
   end
   return table.concat(lines, "\n")
+end
+
+---What a module offers: its functions, "param.get", then the methods of its objects, "dataset:map".
+---@param module string "actor.param"
+---@return string[]
+function M.contents(module)
+  local found, names = {}, {}
+  local loaded, value = pcall(require, module)
+  for name, member in pairs(loaded and type(value) == "table" and value or {}) do
+    if type(member) == "function" then found[short(module) .. "." .. name] = true end
+  end
+  for _, entry in ipairs(entries()) do
+    if entry.inner or entry.head then
+      -- no name of its own
+    elseif entry.module == module and not entry.owner then
+      found[entry.title:match("^[%w_.]+")] = true
+    elseif objects[entry.owner] and module ~= "actor" and within(entry.module, module) then
+      found[entry.owner .. ":" .. entry.name] = true
+    end
+  end
+  for name in util.pairs(found) do names[#names + 1] = name end
+  return names
 end
 
 ---All names that `find` knows by themselves, for suggestions.

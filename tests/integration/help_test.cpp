@@ -38,8 +38,18 @@ for module in actor.pairs(core.library()) do
       if type(member) == "function" then
         functions = functions + 1
         if not documented(name .. "." .. key) then print("no docstring: " .. name .. "." .. key) end
+      elseif type(member) == "table" and not getmetatable(member) then
+        for inner, of_table in actor.pairs(member) do -- data.npy.load
+          local full = ("%s.%s.%s"):format(name, key, inner)
+          if type(of_table) == "function" and not documented(full) then print("no docstring: " .. full) end
+        end
       end
     end
+  end
+end
+for class, object in actor.pairs { dataset = actor.mapreduce.range(1, 2), table = actor.collective.table { combiner = "sum" } } do
+  for key, member in actor.pairs(getmetatable(object).__index) do -- also those that are made elsewhere
+    if type(member) == "function" and not key:find("^__") and #help.find(class .. ":" .. key) == 0 then print("no docstring: " .. class .. ":" .. key) end
   end
 end
 for _, text in ipairs(texts) do
@@ -80,7 +90,13 @@ TEST_CASE("help shows functions, methods, rules, flags, variables and modules") 
       {"--sweep", "actorhost sim:\n  --sweep NAME=VALUES ", "START:STOP:STEP"},
       {"-n", "actorhost run:\n  -n,--nproc-per-node", "nodes on this host"},
       {"ACTORHOST_ISA", "actorhost run:\n  ACTORHOST_ISA ", "instruction set"},
-      {"mapreduce", "mapreduce\n  Map-reduce: pipelines", "reduce_by_key"},
+      {"mapreduce", "mapreduce\n  Map-reduce: pipelines", "dataset:flatmap_values"},
+      {"data", "data\n  Data sets", "data.csv"},
+      {"data.npy.load", "data.npy.load(path)\n", "One array"},
+      {"dataset:iterate", "dataset:iterate(options)\n", "partition"},
+      {"dataset:flat_map", "dataset:flatmap(self", "any number of rows"},
+      {"table:lock", "table:lock(ids, fn, options)\n", "within another lock"},
+      {"param.merge.mean", "mean()\n", "synchronous training"},
       {"agent", "usage: actorhost", "--join"},
   }));
   const Finished run = help(folder, name);
@@ -88,6 +104,11 @@ TEST_CASE("help shows functions, methods, rules, flags, variables and modules") 
   CHECK(run.status == 0);
   CHECK_THAT(run.out, Contains(title) && Contains(text));
   CHECK(run.err.empty());
+}
+
+TEST_CASE("help for a module is not help for flags that mention it") {
+  const JobFolder folder;
+  CHECK_THAT(help(folder, "barrier").out, !Contains("--resample") && Contains("barrier.pssp"));
 }
 
 TEST_CASE("help for a name that there is not ends with 2 and names the nearest") {

@@ -363,13 +363,23 @@ end
 for name, operation in pairs(Table) do Table[name] = calls.together(operation) end
 
 -- What tensors have and tables have under another name.
-for name, instead in pairs {
-  gather = "reduce(root) brings all partitions to one rank, allgather() to every rank",
-  scatter = "regroup() sends each partition to the rank that the partitioner names",
-  alltoall = "regroup() sends each partition to the rank that the partitioner names",
-  reduce_scatter = "regroup() combines the partitions of an id at the rank that the partitioner names",
-} do
-  Table[name] = function() check.fail("a table has no %s: %s", name, instead) end
+local function instead(name, what)
+  return function() check.fail("a table has no %s: %s", name, what) end
 end
+
+local SENDS = "regroup() sends each partition to the rank that the partitioner names"
+
+---An error: tables have `reduce`, which brings all partitions to one rank, and `allgather`, to every rank.
+Table.gather = instead("gather", "reduce(root) brings all partitions to one rank, allgather() to every rank")
+
+---An error: tables have `regroup`, which sends each partition to the rank that the partitioner names.
+Table.scatter = instead("scatter", SENDS)
+
+---An error: tables have `regroup`, which sends each partition to the rank that the partitioner names.
+Table.alltoall = instead("alltoall", SENDS)
+
+---An error: tables have `regroup`, which combines the partitions of an id at the rank that the partitioner names.
+Table.reduce_scatter =
+  instead("reduce_scatter", "regroup() combines the partitions of an id at the rank that the partitioner names")
 
 return Table

@@ -201,8 +201,8 @@ local function release_changes(handle, held, values, before, ...)
   return release(handle, held, values, ...)
 end
 
-local methods = {}
-M.methods = methods
+local Table = {}
+M.methods = Table
 
 ---Calls `fn` with the newest values of these partitions, wherever they are, while no other rank has any of them; what
 ---it changes in place or assigns is written back before the next gets them. Returns what `fn` returns. When `fn` raises
@@ -213,7 +213,7 @@ M.methods = methods
 ---@return any|nil result
 ---@return string? message "lock: rank 2 lost", "lock: id 3 of table 65537 not granted within 0.5 s (held by ...)"
 ---@return string? code "peer_lost" or "timeout"
-function methods:lock(ids, fn, options)
+function Table:lock(ids, fn, options)
   check.arg(fn, "function", "fn", "table:lock")
   local handle, values, held = acquire(self, ids, "table:lock", options)
   if not handle then return nil, values, held end
@@ -230,7 +230,7 @@ end
 ---@return any|nil result what `fn` returns
 ---@return string? message "update: rank 2 lost"
 ---@return string? code "peer_lost" or "timeout"
-function methods:update(ids, fn, options)
+function Table:update(ids, fn, options)
   check.arg(fn, "function", "fn", "table:update")
   local handle, values, held = acquire(self, ids, "table:update", options, true)
   if not handle then return nil, values, held end
@@ -251,7 +251,7 @@ end
 ---@return actor.Table|nil self
 ---@return string? message
 ---@return string? code
-function methods:sync(options)
+function Table:sync(options)
   local call = parcels.begin(self, "sync", options)
   if not self.sharing then check.fail("table:sync: the table is not shared") end
   local settled, message, code = M.settle(self, call)
@@ -264,7 +264,7 @@ end
 ---@return actor.Table|nil self
 ---@return string? message
 ---@return string? code
-function methods:unshare(options)
+function Table:unshare(options)
   local call = parcels.begin(self, "unshare", options)
   if not self.sharing then return self end
   local settled, message, code = M.settle(self, call)
