@@ -13,6 +13,7 @@ rules="bsp ssp:4 asp pbsp:2 pssp:2:4"
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work"
+export XDG_CONFIG_HOME="$work"  # hosts make their token there
 
 # Runs the job; what follows are flags, then "--" and the job's own.
 train() {
@@ -20,7 +21,7 @@ train() {
   while [ "$1" != -- ]; do flags="$flags $1"; shift; done
   shift
   # shellcheck disable=SC2086
-  "$program" --seed 1 --no-progress --log-level warn --token-file "$work/token" $flags "$root/examples/mnist_ps.lua" \
+  "$program" --seed 1 --no-progress --log-level warn $flags "$root/examples/mnist_ps.lua" \
     ${MNIST:+--data "$MNIST"} --lr 0.1 "$@"
 }
 
