@@ -409,7 +409,12 @@ void TaskStreams::begin() {
   failure_.reset();
 }
 
-Status TaskStreams::finish() { return output_ != nullptr ? output_->rows->finish() : Status(); }
+Status TaskStreams::finish() {
+  if (output_ == nullptr) return {};
+  Status finished = output_->rows->finish();
+  if (!finished) fail(finished.error());
+  return finished;
+}
 
 uint64_t TaskStreams::bytes_in() const noexcept {
   uint64_t bytes = 0;

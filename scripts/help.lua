@@ -89,7 +89,7 @@ local function main(name)
   of_rule(name)
   for i, entry in ipairs(help.find(name)) do
     print((i > 1 and "\n" or "") .. help.text(entry))
-    if entry.head and #help.contents(entry.module) > 0 then
+    if entry.head and not entry.title:find(".", 1, true) and #help.contents(entry.module) > 0 then
       print("\n" .. wrapped(help.contents(entry.module)))
     end
     found = true
