@@ -67,6 +67,19 @@ typedef struct ah_mr_sampler {
   uint32_t replacement; /* 1: rows may come more than once */
 } ah_mr_sampler;
 
+/* How CSV is read, as host/mapreduce/csv_rows.hpp has it. */
+typedef struct ah_mr_csv {
+  const char* const* names; /* of columns */
+  const char* const* typed; /* columns whose kinds are given */
+  const uint8_t* kinds;     /* theirs: 0 any, 1 text, 2 number, 3 boolean */
+  ah_mr_value missing;      /* bytes and size of an encoded value */
+  uint32_t names_count;
+  uint32_t kinds_count;
+  uint32_t kind; /* of the other columns */
+  uint32_t header;
+  char separator;
+} ah_mr_csv;
+
 /* What one task reads. */
 typedef struct ah_mr_split {
   const char* path; /* or a URL */
@@ -77,6 +90,8 @@ typedef struct ah_mr_split {
   double size;         /* of the file when the job was planned; below 0 where that is not known */
   double seconds;      /* that a server may be silent */
   const char* ca_file; /* of certificates that servers are checked against; NULL: the environment's or the system's */
+  uint32_t format;     /* of lines: 0 each is a row, 1 CSV, 2 JSON lines */
+  const ah_mr_csv* csv;
 } ah_mr_split;
 
 /* Where and how a save writes, as host/mapreduce/save_folder.hpp and file_sink.hpp have it. */

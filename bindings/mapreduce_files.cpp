@@ -9,6 +9,8 @@
 #include "host/data/files.hpp"
 #include "host/data/http_source.hpp"
 #include "host/mapreduce/checkpoint_folder.hpp"
+#include "host/mapreduce/csv_rows.hpp"
+#include "host/mapreduce/json_rows.hpp"
 #include "host/mapreduce/row_file.hpp"
 #include "host/mapreduce/text_input.hpp"
 
@@ -132,35 +134,72 @@ Status check_size(const ah_mr_split& split) {
   return opened->size == planned ? Status() : changed_file(split.path, planned, opened->size);
 }
 
-Result<std::unique_ptr<RowSource>> lines(Result<std::unique_ptr<TextInput>> input) {
-  if (!input) return input.error();
-  return std::unique_ptr<RowSource>(std::make_unique<LineSource>(std::move(*input)));
+CsvFormat csv_format(const ah_mr_csv& csv, bool whole) {
+  CsvFormat format;
+  format.separator = csv.separator;
+  format.header = csv.header != 0;
+  format.names.assign(csv.names, csv.names + csv.names_count);
+  format.kind = static_cast<CsvKind>(csv.kind);
+  for (uint32_t i = 0; i < csv.kinds_count; ++i) {
+    format.kinds.emplace_back(csv.typed[i], static_cast<CsvKind>(csv.kinds[i]));
+  }
+  format.missing.assign(csv.missing.bytes, static_cast<size_t>(csv.missing.size));
+  format.whole = whole;
+  return format;
 }
 
-Result<std::unique_ptr<RowSource>> fetched(const ah_mr_split& split, TaskPlace& place) {
-  const HttpOptions options{split.seconds, [&place] { return place.check(); },
+uint64_t whole(double bytes) { return static_cast<uint64_t>(bytes); }
+
+/// The lines of `input`, which belong to `name`, as rows of the split's format.
+Result<std::unique_ptr<RowSource>> rows_of(const ah_mr_split& split, Result<std::unique_ptr<TextInput>> input,
+                                           const std::string& name, TaskStreams& streams) {
+  if (!input) return input.error();
+  if (split.format == 0) return std::unique_ptr<RowSource>(std::make_unique<LineSource>(std::move(*input)));
+  SkipRow skip;
+  if (split.skip != 0) {
+    skip = [&streams](const Error& error) {
+      if (!SkippingSource::may_skip(error)) return false;
+      streams.skip(error);
+      return true;
+    };
+  }
+  if (split.format == 2) return json_rows(std::move(*input), name, std::move(skip));
+  std::unique_ptr<TextInput> start;
+  if (split.kind == 0 && split.from > 0) {
+    auto opened = TextInput::open_part(split.path, 0, whole(split.size), whole(split.size));
+    if (!opened) return opened.error();
+    start = *std::move(opened);
+  }
+  const bool is_whole = split.kind != 0 || (split.from <= 0 && split.to >= split.size);
+  return csv_rows(std::move(*input), name, csv_format(*split.csv, is_whole), std::move(start), std::move(skip));
+}
+
+Result<std::unique_ptr<RowSource>> fetched(const ah_mr_split& split, TaskStreams& streams) {
+  const HttpOptions options{split.seconds, [&streams] { return streams.place().check(); },
                             split.ca_file != nullptr ? split.ca_file : ""};
   auto content = open_source(http_source(split.path, options), split.path, {UINT64_MAX});
   if (!content) return content.error();
-  return lines(TextInput::over(*std::move(content)));
+  return rows_of(split, TextInput::over(*std::move(content)), shown_url(split.path), streams);
 }
 
-Result<std::unique_ptr<RowSource>> opened(const ah_mr_split& split, TaskPlace& place) {
-  const auto whole = [](double bytes) { return static_cast<uint64_t>(bytes); };
+Result<std::unique_ptr<RowSource>> opened(const ah_mr_split& split, TaskStreams& streams) {
   switch (split.kind) {
-    case 0: return lines(TextInput::open_part(split.path, whole(split.from), whole(split.to), whole(split.size)));
-    case 2: return fetched(split, place);
+    case 0: {
+      auto part = TextInput::open_part(split.path, whole(split.from), whole(split.to), whole(split.size));
+      return rows_of(split, std::move(part), split.path, streams);
+    }
+    case 2: return fetched(split, streams);
     default: AH_TRY(check_size(split)); break;
   }
-  if (split.kind == 1) return lines(TextInput::open_whole(split.path));
-  return std::unique_ptr<RowSource>(std::make_unique<WholeFile>(split.path, place.room().budget.each()));
+  if (split.kind == 1) return rows_of(split, TextInput::open_whole(split.path), split.path, streams);
+  return std::unique_ptr<RowSource>(std::make_unique<WholeFile>(split.path, streams.place().room().budget.each()));
 }
 
 }  // namespace
 
 ah_mr_source* split(const ah_mr_split* split) {
   TaskStreams& streams = TaskStreams::of_thread();
-  auto rows = opened(*split, streams.place());
+  auto rows = opened(*split, streams);
   if (split->skip == 0) return streams.add(std::move(rows));
   if (!rows && !SkippingSource::may_skip(rows.error())) return streams.add(std::move(rows));
   if (!rows) {

@@ -31,16 +31,6 @@ bool curl_is_ready() {
   return kReady;
 }
 
-/// Without "user:password@".
-std::string shown(const std::string& url) {
-  const size_t begin = url.find("://");
-  if (begin == std::string::npos) return url;
-  const size_t host_end = url.find_first_of("/?#", begin + 3);
-  const size_t at = url.rfind('@', host_end == std::string::npos ? url.size() : host_end);
-  if (at == std::string::npos || at < begin) return url;
-  return url.substr(0, begin + 3) + url.substr(at + 1);
-}
-
 /// As the command curl looks for it; empty for the system's.
 std::string ca_file_of(const HttpOptions& options) {
   if (!options.ca_file.empty()) return options.ca_file;
@@ -54,7 +44,7 @@ std::string ca_file_of(const HttpOptions& options) {
 class HttpSource final : public ByteSource {
  public:
   HttpSource(const std::string& url, HttpOptions options)
-      : url_(url), shown_(shown(url)), options_(std::move(options)) {}
+      : url_(url), shown_(shown_url(url)), options_(std::move(options)) {}
   ~HttpSource() override {
     if (multi_ && easy_) curl_multi_remove_handle(multi_.get(), easy_.get());
   }
@@ -166,6 +156,15 @@ class HttpSource final : public ByteSource {
 };
 
 }  // namespace
+
+std::string shown_url(const std::string& url) {
+  const size_t begin = url.find("://");
+  if (begin == std::string::npos) return url;
+  const size_t host_end = url.find_first_of("/?#", begin + 3);
+  const size_t at = url.rfind('@', host_end == std::string::npos ? url.size() : host_end);
+  if (at == std::string::npos || at < begin) return url;
+  return url.substr(0, begin + 3) + url.substr(at + 1);
+}
 
 std::unique_ptr<ByteSource> http_source(const std::string& url, HttpOptions options) {
   return std::make_unique<HttpSource>(url, std::move(options));

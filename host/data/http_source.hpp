@@ -20,6 +20,9 @@ struct HttpOptions {
   std::string ca_file = {};
 };
 
+/// A URL as messages show it: without a password.
+std::string shown_url(const std::string& url);
+
 /// Opens nothing yet: the first read does. Errors are Code::io with the URL (without a password): a server that cannot
 /// be reached or is silent, a status from 400 on, and a connection that ends before all that was announced has come.
 std::unique_ptr<ByteSource> http_source(const std::string& url, HttpOptions options = {});

@@ -25,7 +25,8 @@ Result<std::vector<std::string>> files_in(const std::string& folder) {
     paths.push_back(entry.path());
   }
   if (error) return Error{Code::bad_argument, folder + ": " + error.message()};
-  if (paths.empty()) return Error{Code::bad_argument, folder + ": the folder has no files"};
+  const bool is_saved = fs::exists(folder + "/_SUCCESS");  // perhaps no rows, then
+  if (paths.empty() && !is_saved) return Error{Code::bad_argument, folder + ": the folder has no files"};
   std::sort(paths.begin(), paths.end());
   return paths;
 }

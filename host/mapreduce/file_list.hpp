@@ -18,7 +18,8 @@ struct InputFile {
 
 /// A file, the files right in a folder (but for hidden ones and those that begin with "_", in order of names), or those
 /// that a pattern (glob.hpp) finds, in order of paths, each once: of the choices of its braces a plain name has to be
-/// there, and may be a folder. Code::bad_argument when there is nothing, or one cannot be read.
+/// there, and may be a folder. Code::bad_argument when there is nothing (but for a folder that a save has made), or one
+/// cannot be read.
 Result<std::vector<InputFile>> find_input_files(const std::string& path);
 
 }  // namespace actorhost

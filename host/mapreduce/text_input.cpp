@@ -99,6 +99,7 @@ Result<std::string_view> TextInput::next() {
     if (cut != std::string::npos) {
       const std::string_view lines = std::string_view(buffer_).substr(used_, cut + 1 - used_);
       used_ = cut + 1;
+      if (taken_ == 0) first_ = start;
       taken_ += lines.size();
       return lines;
     }

@@ -35,6 +35,8 @@ class TextInput {
   Result<std::string_view> next();
   /// Bytes of this part so far.
   uint64_t bytes() const noexcept { return taken_; }
+  /// Where in the file its first line begins, once there was one.
+  uint64_t first() const noexcept { return first_; }
 
  private:
   TextInput(std::unique_ptr<ByteSource> source, std::string name, uint64_t begin, uint64_t end, uint64_t size)
@@ -58,6 +60,7 @@ class TextInput {
   bool skipping_;       // the rest of a line that began before this part
   bool ended_ = false;  // nothing more to read
   uint64_t taken_ = 0;
+  uint64_t first_ = 0;
 };
 
 /// A row for each line, without its end.

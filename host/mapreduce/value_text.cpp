@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "host/mapreduce/csv_rows.hpp"
+#include "host/mapreduce/utf8.hpp"
+
 namespace actorhost {
 
 namespace {
@@ -25,31 +28,9 @@ void append_number(std::string& out, double number) {
   if (is_plain && number == std::floor(number) && std::abs(number) < kWhole) {
     end = std::to_chars(text.data(), text.data() + text.size(), static_cast<int64_t>(number));
   } else {
-    end = std::to_chars(text.data(), text.data() + text.size(), number);
+    end = std::to_chars(text.data(), text.data() + text.size(), one_nan(number));  // "nan", never "-nan"
   }
   out.append(text.data(), end.ptr);
-}
-
-/// How many bytes of valid UTF-8 a character at the front of `text` has; 0 when it is none.
-size_t utf8_size(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
-  const auto follows = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xbf) {
-    return byte(i) >= low && byte(i) <= high;
-  };
-  const uint8_t lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return follows(1) ? 2 : 0;
-  if (lead >= 0xe0 && lead <= 0xef) {
-    const uint8_t low = lead == 0xe0 ? 0xa0 : 0x80;   // nothing overlong
-    const uint8_t high = lead == 0xed ? 0x9f : 0xbf;  // no surrogates
-    return follows(1, low, high) && follows(2) ? 3 : 0;
-  }
-  if (lead >= 0xf0 && lead <= 0xf4) {
-    const uint8_t low = lead == 0xf0 ? 0x90 : 0x80;
-    const uint8_t high = lead == 0xf4 ? 0x8f : 0xbf;
-    return follows(1, low, high) && follows(2) && follows(3) ? 4 : 0;
-  }
-  return 0;
 }
 
 /// The beginning of a text for an error, with what is no plain ASCII as \xNN.
@@ -283,11 +264,12 @@ Status Encoded::entries(uint32_t pairs, const std::vector<std::string>& items, s
   return {};
 }
 
-void append_field(std::string& out, std::string_view text, char separator, bool first) {
+/// With `is_text` it is quoted where a reader would take it for something else.
+void append_field(std::string& out, std::string_view text, char separator, bool first, bool is_text) {
   if (!first) out += separator;
   const std::array<char, 4> special = {separator, '"', '\r', '\n'};
   const bool quoted = text.find_first_of({special.data(), special.size()}) != std::string_view::npos;
-  if (!quoted) {
+  if (!quoted && !(is_text && is_csv_value(text))) {
     out += text;
     return;
   }
@@ -334,15 +316,12 @@ Status append_json(std::string& out, const RowValue& value) {
 Status append_csv(std::string& out, const RowValue& value, char separator, bool& first, bool spread) {
   std::string text;
   const auto field = [&](const RowValue& one) -> Status {
+    const bool is_text = one.kind() == RowTag::text;
     text.clear();
-    if (one.kind() != RowTag::nil) AH_TRY(append_text(text, one));
-    append_field(out, text, separator, std::exchange(first, false));
+    if (one.kind() != RowTag::nil && !is_text) AH_TRY(append_text(text, one));
+    append_field(out, is_text ? one.text() : text, separator, std::exchange(first, false), is_text);
     return {};
   };
-  if (value.kind() == RowTag::text) {
-    append_field(out, value.text(), separator, std::exchange(first, false));
-    return {};
-  }
   uint32_t items = 0;
   Encoded encoded(value.text());
   if (!spread || value.kind() != RowTag::value || !encoded.array(items)) return field(value);
@@ -355,7 +334,7 @@ Status append_csv(std::string& out, const RowValue& value, char separator, bool&
     } else {
       text.clear();
       AH_TRY(encoded.json(text, 1));
-      append_field(out, text, separator, std::exchange(first, false));
+      append_field(out, text, separator, std::exchange(first, false), true);
     }
   }
   return encoded.finish();

@@ -88,6 +88,58 @@ end
   CHECK(count_of(run.out, "0 \"\"") == 1);
 }
 
+TEST_CASE(
+    "CSV and JSON lines are read in parts and packed, by hosts, and what is wrong with them names file and line") {
+  const JobFolder folder;
+  std::string csv = "word,count,share\n";
+  std::string json;
+  for (int i = 1; i <= 100000; ++i) {
+    const std::string n = std::to_string(i);
+    csv += "w" + n + "," + n + ",0.5\n";
+    json += "{\"word\":\"w" + n + "\",\"count\":" + n + ",\"list\":[1,\"x\"]}\n";
+  }
+  folder.write("in/a.csv", csv);
+  folder.write("in/b.csv.gz", packed(folder, csv, FilePacking::gzip));
+  folder.write("in/a.jsonl", json);
+  folder.write("bad/a.csv", csv + "w,x\n");
+  folder.write("bad/b.csv", csv + "w,x,1\n");
+  folder.write("bad/a.jsonl", json + "{\"word\":\n");
+  const std::string job = kUse + R"(
+local function total(rows) return rows:map(function(row) return row.count end):sum() end
+local csv = { format = "csv", header = true, types = { count = "number" } }
+print("csv " .. total(mr.load("in/*.csv", csv)))
+print("packed " .. total(mr.load("in/{a.csv,b.csv.gz}", csv)))
+print("one piece " .. total(mr.load("in/a.csv", { format = "csv", names = { "word", "count", "share" }, header = true, multiline = true })))
+print("json " .. total(mr.load("in/a.jsonl", { format = "jsonl" })))
+local top = mr.load("in/a.csv", csv):top(1, function(row) return row.count end)[1]
+assert(top.word == "w100000" and top.share == 0.5)
+assert(mr.load("in/a.csv", csv).partitions > 1)
+local _, few = pcall(function() mr.load("bad/a.csv", csv):count() end)
+print("few " .. few:match("bad/a.csv, line .*expected"))
+local _, kind = pcall(function() mr.load("bad/b.csv", csv):count() end)
+print("kind " .. kind:match("bad/b.csv, line .*number"))
+local _, cut = pcall(function() mr.load("bad/a.jsonl", { format = "jsonl" }):count() end)
+print("cut " .. cut:match("bad/a.jsonl, line .*"))
+csv.on_error = "skip"
+local rows = mr.load("bad/{a,b}.csv", csv)
+print("left " .. rows:count() .. rows:explained():match(" %d+ records skipped"))
+)";
+  folder.write("job.lua", job);
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
+  const Finished run = run_at(place, folder, {"job.lua"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(line_after(run.out, "csv ") == "5000050000");
+  CHECK(line_after(run.out, "packed ") == "10000100000");
+  CHECK(line_after(run.out, "one piece ") == "5000050000");
+  CHECK(line_after(run.out, "json ") == "5000050000");
+  CHECK(line_after(run.out, "few ") == "bad/a.csv, line 100002: 2 fields, 3 expected");
+  CHECK(line_after(run.out, "kind ") == "bad/b.csv, line 100002: column 2 ('count'): 'x' is not a number");
+  CHECK_THAT(line_after(run.out, "cut "),
+             Catch::Contains("bad/a.jsonl, line 100001: column 9: the line ends where a value"));
+  CHECK(line_after(run.out, "left ") == "200000 2 records skipped");
+}
+
 TEST_CASE("a damaged file fails the job, or its rest is left out and counted") {
   const JobFolder folder;
   std::string text;
@@ -217,6 +269,16 @@ TEST_CASE("what load cannot begin with is an error at the user's line") {
       {"mr.load(7)", "bad argument 'url' to mapreduce.load: expected a string or an array of them, got number"},
       {"mr.load('a.txt', { on_error = 'ignore' })", "expected one of 'fail', 'skip', got 'ignore'"},
       {"mr.whole_files('http://127.0.0.1/')", "mapreduce.whole_files: "},
+      {"mr.whole_files('a.txt', { format = 'csv' })", "format"},
+      {"mr.load('**/*.csv')", "mapreduce.load: **/*.csv: no file matches"},
+      {"mr.load('{a,b}.txt')", "mapreduce.load: b.txt: cannot open for reading: No such file"},
+      {"mr.load('a.txt', { format = 'json' })", "expected one of 'text', 'csv', 'jsonl', got 'json'"},
+      {"mr.load('a.txt', { header = true })", "mapreduce.load: 'header' is for format = \"csv\""},
+      {"mr.load('a.txt', { format = 'csv', separator = '' })", "expected one character, no quote or line end"},
+      {"mr.load('a.txt', { format = 'csv', types = 'int' })",
+       "expected one of 'any', 'boolean', 'number', 'text', got 'int'"},
+      {"mr.load('a.txt', { format = 'csv', types = { x = 1 } })", "bad argument 'types' to mapreduce.load"},
+      {"mr.load('a.txt', { format = 'csv', names = { 1 } })", "the names in 'names' have to be strings"},
   }));
   const Finished run = run_job(folder, job);
   INFO(run.description);

@@ -486,4 +486,53 @@ operations.checkpoint = {
   end,
 }
 
+-- ---- rows that go out and come back ----
+
+local saves = 0
+
+local function through(dataset, save, load)
+  saves = saves + 1
+  dataset:save("saved-" .. saves, save)
+  return mr.load("saved-" .. saves, load)
+end
+
+-- A pair comes back as a table.
+local function boxed(a, b)
+  if b ~= nil then return { { a, b } } end
+  return { a }
+end
+
+operations.csv = {
+  from = { number = "number", text = "text", pairs = "boxes", boxes = "boxes" }, order = "kept",
+  args = function() return { pick { ",", ";" }, pick { true, false } } end,
+  apply = function(args, dataset)
+    local rows = through(dataset, { format = "csv", separator = args[1] },
+      { format = "csv", separator = args[1], multiline = args[2] })
+    return rows:map(function(row)
+      if #row == 1 then return row[1] end
+      return row
+    end)
+  end,
+  model = function(_, rows) return each(rows, function(row) return boxed(row[1], row[2]) end) end,
+}
+
+-- What JSON has not is something else before.
+local function for_json(a, b)
+  if type(a) == "number" and a - a ~= 0 then a = "none" end
+  if type(a) == "string" then a = a:gsub("\255", "?") end
+  return a, b
+end
+
+operations.jsonl = {
+  from = { number = "any", text = "text", pairs = "boxes" }, order = "kept",
+  apply = function(_, dataset)
+    local pairs_or_not = dataset:map(function(a, b)
+      if type(a) == "table" then a, b = a[1], a[2] end
+      return for_json(a, b)
+    end)
+    return through(pairs_or_not, { format = "jsonl" }, { format = "jsonl" })
+  end,
+  model = function(_, rows) return each(rows, function(row) return boxed(for_json(row[1], row[2])) end) end,
+}
+
 return operations

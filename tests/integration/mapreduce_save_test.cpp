@@ -53,6 +53,43 @@ end
   CHECK(names_in(folder.path() / "out/b.zst").size() == 17);
 }
 
+TEST_CASE("what is saved as CSV and JSON lines is read back as the same rows, however many nodes there are") {
+  const JobFolder folder;
+  folder.write("job.lua", kUse + R"(
+local util = require "actor.util"
+local function text(value)
+  if type(value) ~= "table" then return type(value) == "string" and ("%q"):format(value) or tostring(value) end
+  local out = {}
+  for k, v in util.pairs(value) do out[#out + 1] = tostring(k) .. "=" .. text(v) end
+  return "{" .. table.concat(out, ",") .. "}"
+end
+local function compare(rows, options, load, name)
+  rows:save(name, options)
+  local got, wanted = text(mr.load(name, load):collect()), text(rows:collect())
+  assert(got == wanted, ("%s: %s\nnot %s"):format(name, got:sub(1, 2000), wanted:sub(1, 2000)))
+end
+local csv, json = { format = "csv" }, { format = "jsonl" }
+local texts = { "", "1", "x,y", 'say "x"', "true", "nan", "-inf", " 7", "007", "two\nlines", "a;b", "\xc3\xa9", "\r", "12345678901234567890" }
+local values = {}
+for i, s in ipairs(texts) do values[i] = { i, s, i % 2 == 0, -0.1 * i } end
+values[#values + 1] = { 1e300, "x", true, -0 }
+compare(mr.parallelize(values, 3), csv, csv, "table")
+compare(mr.parallelize(values, 3), { format = "csv", separator = ";", header = { "a", "b", "c", "d;e" } },
+  { format = "csv", separator = ";", names = { 1 and "1", "2", "3", "4" }, header = true, types = { ["2"] = "text" } }, "named")
+compare(mr.range(1, 1000):map(function(x) return "k" .. x % 7, x end):reduce_by_key(mr.sum), csv, csv, "pairs.gz")
+compare(mr.parallelize({ { 1, 0 / 0 }, { -1 / 0, 1 / 0 } }), csv, csv, "nan")
+local records = mr.range(1, 1000):map(function(x) return { id = x, name = "n" .. x, tags = { "a", x / 3 }, [x % 2 == 0 and "even" or "odd"] = true } end)
+compare(records, json, json, "records.zst")
+compare(mr.parallelize({ 1, "x", true, {}, { 1, { 2 } }, 2 ^ 60, -0, 2 ^ 53 + 1, { n = 9007199254740993LL }, "\0\xf0\x9f\x98\x80" }), json, json, "values")
+compare(mr.parallelize({}), json, json, "empty")
+print("all the same")
+)");
+  const Words words = GENERATE(Words{"-n", "1"}, Words{"-n", "2"}, Words{"-n", "3", "--isolate"});
+  const Finished run = folder.run(with(words, {"--log-level", "error", "job.lua"}));
+  INFO(run.description);
+  CHECK(run.out == "all the same\n");
+}
+
 TEST_CASE("text, CSV and JSON lines are written as their readers expect") {
   const JobFolder folder;
   const Finished run = run_job(folder, R"(

@@ -4,6 +4,7 @@ local codec = require("actor.codec")
 local dataset = require("actor.mapreduce.dataset")
 local plans = require("actor.mapreduce.plan")
 local urls = require("actor.mapreduce.urls")
+local util = require("actor.util")
 local c = require("actor.c.mapreduce")
 
 local M = {}
@@ -24,8 +25,8 @@ local function cut(file, size, splits)
   end
 end
 
--- Cuts files into splits of about the same size; compressed ones and URLs stay whole.
-local function splits_of(files)
+-- Cuts files into splits of about the same size; compressed ones and URLs stay whole, with `uncut` all.
+local function splits_of(files, uncut)
   local total = 0
   for _, file in ipairs(files) do total = total + (file.bytes or 0) end
   -- Few and large, so that a table that combines by key meets its keys often.
@@ -34,7 +35,7 @@ local function splits_of(files)
   for _, file in ipairs(files) do
     if file.url then
       splits[#splits + 1] = { kind = "url", path = file.url }
-    elseif file.compressed then
+    elseif file.compressed or uncut then
       splits[#splits + 1] = { kind = "whole", path = file.path, size = size_of(file) }
     else
       cut(file, size, splits)
@@ -56,6 +57,7 @@ end
 local function files_of(url, operation)
   if type(url) ~= "string" and type(url) ~= "table" then check.wrong("url", operation, "a string or an array of them", url) end
   local out = {}
+  if type(url) == "table" and #url == 0 then check.fail("%s: no url is given", operation) end
   for _, one in ipairs(type(url) == "table" and url or { url }) do
     if type(one) ~= "string" then check.wrong("url", operation, "strings", one) end
     if urls.is_http(one) then
@@ -66,33 +68,93 @@ local function files_of(url, operation)
       for _, file in ipairs(files) do out[#out + 1] = file end
     end
   end
-  if #out == 0 then check.fail("%s: no url is given", operation) end
   return out
 end
 
-local function source(op, url, options, make)
+-- ---- CSV ----
+
+local kinds = { "any", "boolean", "number", "text" }
+
+-- {{column, kind}, ...} in the order of columns, and the kind of the others.
+local function types_of(types)
+  if type(types) ~= "table" then
+    if types ~= nil then check.one_of(types, kinds, "types", "mapreduce.load") end
+    return {}, types or "any"
+  end
+  local out = {}
+  for column, kind in util.pairs(types) do
+    if type(column) ~= "string" then check.integer(column, "types", "mapreduce.load", 1) end
+    check.one_of(kind, kinds, "types", "mapreduce.load")
+    out[#out + 1] = { tostring(column), kind }
+  end
+  return out, "any"
+end
+
+local function check_names(names)
+  for i = 1, #names do
+    if type(names[i]) ~= "string" then check.fail("mapreduce.load: the names in 'names' have to be strings") end
+  end
+  return names
+end
+
+-- How the options say that CSV is read; nothing for another format.
+local function csv_of(options)
+  if options.format ~= "csv" then
+    for _, name in ipairs({ "header", "missing", "multiline", "names", "separator", "types" }) do
+      if options[name] ~= nil then check.fail("mapreduce.load: '%s' is for format = \"csv\"", name) end
+    end
+    return nil
+  end
+  local separator, missing = options.separator or ",", options.missing
+  if #separator ~= 1 or separator:find('["\r\n]') then check.wrong("separator", "mapreduce.load", "one character, no quote or line end", separator) end
+  local types, kind = types_of(options.types)
+  return {
+    header = options.header or false, names = check_names(options.names or {}), separator = separator, types = types, type = kind,
+    missing = missing ~= nil and codec.encode(missing) or "", multiline = options.multiline or false,
+  }
+end
+
+-- ---- sources ----
+
+local read_options = { on_error = "string?", timeout = "number?", ca_file = "string?" }
+local load_options = {
+  on_error = "string?", timeout = "number?", ca_file = "string?", format = "string?", header = "boolean?", names = "table?",
+  separator = "string?", types = "string|table?", missing = "number|string|boolean?", multiline = "boolean?",
+}
+
+-- `make` gives the splits of files. `csv`: how rows are read from them, if they are CSV.
+local function source(op, url, options, make, csv)
   local operation = "mapreduce." .. op
-  options = options or {}
-  check.options(options, { on_error = "string?", timeout = "number?", ca_file = "string?" }, operation)
   if options.on_error then check.one_of(options.on_error, { "fail", "skip" }, "on_error", operation) end
   if options.timeout then check.number(options.timeout, "timeout", operation, 1) end
-  local files = files_of(url, operation)
+  local files, format = files_of(url, operation), options.format or "text"
   local splits = make(files, operation)
   return dataset.new {
-    kind = "source", op = op, partitions = #splits, signature = codec.hash({ files, options.on_error or false }),
+    kind = "source", op = op, partitions = #splits,
+    signature = codec.hash({ files, options.on_error or false, format, csv or false }),
     source = {
       kind = "files", splits = splits, skip = options.on_error == "skip", seconds = options.timeout or SILENT_SECONDS,
-      ca_file = options.ca_file,
+      ca_file = options.ca_file, format = format, csv = csv,
     },
   }
 end
 
----@class actor.mapreduce.LoadOptions
----@field on_error? "fail"|"skip" what cannot be read (damaged, gone, changed, a server's error) fails the job (default), or
----its rest is left out, counted as skipped and warned about
+---@class actor.mapreduce.ReadOptions
+---@field on_error? "fail"|"skip" what cannot be read (damaged, gone, changed, a server's error, a row that is not of the
+---format) fails the job (default), or it is left out (of a damaged file the rest), counted as skipped and warned about
 ---@field timeout? number seconds without a byte from a server until that is an error, default 30
 ---@field ca_file? string PEM certificates that those of https servers are checked against; default: the file that
 ---CURL_CA_BUNDLE or SSL_CERT_FILE names in the environment, else the system's
+
+---@class actor.mapreduce.LoadOptions: actor.mapreduce.ReadOptions
+---@field format? "text"|"csv"|"jsonl" default "text"
+---@field header? boolean of CSV: the first line of each file names its columns, and rows are tables by name
+---@field names? string[] of CSV: names for the columns, of files without a header or instead of it
+---@field separator? string of CSV: one character, default comma
+---@field types? string|table<string|integer, string> of CSV: "any" (default), "text", "number" or "boolean" for all
+---columns, or by a column's name or number; what is no number (or true, false) in such a column is an error
+---@field missing? number|string|boolean of CSV: in place of empty fields, default nil
+---@field multiline? boolean of CSV: fields in quotes may go over lines, so each file is read in one piece
 
 ---The lines of files and URLs, without their ends. A file is `file://` or `unix://` and a path, or a path; so are a folder
 ---(the files right in it) and a pattern: `*`, `?` and `[...]` within a name, `**` for any number of folders ("logs/**/*.gz";
@@ -100,18 +162,30 @@ end
 ---names that begin with `.` or `_` have to be named, and `**` does not follow links to folders. Files are cut on line
 ---borders and shared; gzip, Zstandard, xz and bzip2 are unpacked. Every node has to see the same files, and they must not
 ---change while the job runs. `http://` and `https://` are fetched, each by one node.
+---
+---With `format = "jsonl"` each line is a value of JSON: arrays and objects are tables, null in them is nil. With "csv" each
+---record is an array of its fields, or with `header` or `names` a table by name. A field without quotes that is a number as a
+---whole is one (so 007 is 7: `types` keeps texts), but not where digits would be lost; nan, inf, true and false are what they
+---say, an empty field is nil, and all others, those in quotes too, are texts. What save has written as CSV or JSON lines comes
+---back as the same rows: of CSV as arrays, pairs too. Errors name the file and the line.
 ---@param url string|string[]
 ---@param options? actor.mapreduce.LoadOptions
 ---@return actor.mapreduce.Dataset
 function M.load(url, options)
-  return source("load", url, options, splits_of)
+  options = options or {}
+  check.options(options, load_options, "mapreduce.load")
+  check.one_of(options.format or "text", { "text", "csv", "jsonl" }, "format", "mapreduce.load")
+  local csv = csv_of(options)
+  return source("load", url, options, function(files) return splits_of(files, csv and csv.multiline) end, csv)
 end
 
 ---A pair for each file: its path and its whole content, unpacked. One file has to fit into a node's memory.
 ---@param url string|string[]
----@param options? actor.mapreduce.LoadOptions
+---@param options? actor.mapreduce.ReadOptions
 ---@return actor.mapreduce.Dataset
 function M.whole_files(url, options)
+  options = options or {}
+  check.options(options, read_options, "mapreduce.whole_files")
   return source("whole_files", url, options, contents_of)
 end
 
