@@ -99,8 +99,9 @@ typedef struct ah_mr_save {
   const char* target;
   const char* staging;
   const char* id;
-  const char* header;
-  const char* extension; /* ".gz", ...; "" */
+  const char* extension;    /* ".gz", ...; "" */
+  const char* const* names; /* of CSV's columns */
+  uint32_t names_count;
   uint32_t overwrite;
   uint32_t format; /* 0 text, 1 CSV, 2 JSON lines, 3 rows as they are, for row_file */
   char separator;

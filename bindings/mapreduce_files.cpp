@@ -223,7 +223,7 @@ ah_mr_sink* part(const ah_mr_save* save, uint32_t part) {
   options.format = static_cast<RowFormat>(save->format);
   options.packing = packing_of_name(save->extension);
   options.separator = save->separator;
-  options.header = save->header;
+  options.names.assign(save->names, save->names + save->names_count);
   return add(FileSink::open(folder, part, options));
 }
 

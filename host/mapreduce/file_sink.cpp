@@ -40,7 +40,7 @@ Result<std::unique_ptr<FileSink>> FileSink::open(const SaveFolder& save, uint32_
   }
   if (path != "/dev/null") sink->path_ = std::move(path);
   sink->writer_ = *std::move(writer);
-  sink->buffer_ = options.header;
+  if (!options.names.empty()) sink->buffer_ = csv_header(options.names, options.separator);
   return sink;
 }
 
@@ -69,6 +69,9 @@ Status FileSink::line(const RowValue& first, const RowValue* second) {
     case RowFormat::csv: {
       const size_t before = buffer_.size();
       bool is_first = true;
+      if (second == nullptr && !options_.names.empty() && is_record(first)) {
+        return append_csv_record(buffer_, first, options_.separator, options_.names);
+      }
       AH_TRY(append_csv(buffer_, first, options_.separator, is_first, second == nullptr));
       if (second != nullptr) AH_TRY(append_csv(buffer_, *second, options_.separator, is_first, false));
       if (buffer_.size() == before) buffer_ += "\"\"";  // an empty line would be no record

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "host/data/packed_writer.hpp"
 #include "host/mapreduce/save_folder.hpp"
@@ -25,8 +26,8 @@ class PartSink : public TaskSink {
 struct FileOptions {
   RowFormat format = RowFormat::text;
   FilePacking packing = FilePacking::none;
-  char separator = ',';  // of CSV; of the two of a pair in text
-  std::string header{};  // the first line of each part, with its end
+  char separator = ',';              // of CSV; of the two of a pair in text
+  std::vector<std::string> names{};  // of CSV's columns: the first line of each part
 };
 
 /// "part-00003.csv.gz"

@@ -100,6 +100,8 @@ class Encoded {
   Status json(std::string& out, int depth = 0);
   /// An array's size when an array with items comes next: its items are the next values.
   bool array(uint32_t& items);
+  /// Goes into a table with keys: its items and its pairs are the next values.
+  bool record(uint32_t& items, uint32_t& pairs);
   /// A value that is no table as the value of a row; false, and nothing read, for a table.
   Result<bool> plain(RowValue& value);
   Status finish() const { return at_ == end_ ? Status() : damaged(); }
@@ -174,6 +176,16 @@ bool Encoded::array(uint32_t& items) {
   if (!count(items)) return false;
   if (has_slot_0 && items > 0) --items;
   return true;
+}
+
+bool Encoded::record(uint32_t& items, uint32_t& pairs) {
+  items = 0;
+  const int tag = at_ != end_ ? *at_ : 0;
+  if (tag != 0x09 && tag != 0x0b && tag != 0x0d) return false;
+  ++at_;
+  if (tag != 0x09 && !count(items)) return false;
+  if (tag == 0x0d && items > 0) --items;
+  return count(pairs);
 }
 
 Status Encoded::json(std::string& out, int depth) {
@@ -313,6 +325,20 @@ Status append_json(std::string& out, const RowValue& value) {
   }
 }
 
+namespace {
+
+/// What a CSV field of the next value says, and whether it is a text.
+Status field_text(Encoded& encoded, std::string& text, bool& is_text) {
+  RowValue item;
+  const auto is_plain = encoded.plain(item);
+  if (!is_plain) return is_plain.error();
+  is_text = !*is_plain || item.kind() == RowTag::text;
+  if (!*is_plain) return encoded.json(text, 1);
+  return item.kind() == RowTag::nil ? Status() : append_text(text, item);
+}
+
+}  // namespace
+
 Status append_csv(std::string& out, const RowValue& value, char separator, bool& first, bool spread) {
   std::string text;
   const auto field = [&](const RowValue& one) -> Status {
@@ -326,18 +352,52 @@ Status append_csv(std::string& out, const RowValue& value, char separator, bool&
   Encoded encoded(value.text());
   if (!spread || value.kind() != RowTag::value || !encoded.array(items)) return field(value);
   for (uint32_t i = 0; i < items; ++i) {
-    RowValue item;
-    const auto is_plain = encoded.plain(item);
-    if (!is_plain) return is_plain.error();
-    if (*is_plain) {
-      AH_TRY(field(item));
-    } else {
-      text.clear();
-      AH_TRY(encoded.json(text, 1));
-      append_field(out, text, separator, std::exchange(first, false), true);
-    }
+    bool is_text = false;
+    text.clear();
+    AH_TRY(field_text(encoded, text, is_text));
+    append_field(out, text, separator, std::exchange(first, false), is_text);
   }
   return encoded.finish();
+}
+
+bool is_record(const RowValue& value) {
+  uint32_t items = 0;
+  uint32_t pairs = 0;
+  return value.kind() == RowTag::value && Encoded(value.text()).record(items, pairs);
+}
+
+Status append_csv_record(std::string& out, const RowValue& value, char separator,
+                         const std::vector<std::string>& names) {
+  struct Field {
+    std::string text;
+    bool is_text = false;
+  };
+  std::vector<Field> fields(names.size());
+  uint32_t items = 0;
+  uint32_t pairs = 0;
+  Encoded encoded(value.text());
+  if (!encoded.record(items, pairs)) return damaged();
+  const auto no_column = [](const std::string& key) {
+    return Error{Code::bad_argument, "a row has the field '" + key + "', which is no name of `header`"};
+  };
+  if (items > 0) return no_column("1");
+  for (uint32_t i = 0; i < pairs; ++i) {
+    std::string name;
+    bool is_text = false;
+    AH_TRY(field_text(encoded, name, is_text));
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end() || !is_text) return no_column(name);
+    Field& field = fields[static_cast<size_t>(found - names.begin())];
+    AH_TRY(field_text(encoded, field.text, field.is_text));
+  }
+  for (size_t i = 0; i < fields.size(); ++i) append_field(out, fields[i].text, separator, i == 0, fields[i].is_text);
+  return encoded.finish();
+}
+
+std::string csv_header(const std::vector<std::string>& names, char separator) {
+  std::string line;
+  for (const std::string& name : names) append_field(line, name, separator, &name == &names.front(), false);
+  return line + "\n";
 }
 
 }  // namespace actorhost

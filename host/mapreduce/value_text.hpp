@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "host/base/result.hpp"
 #include "host/mapreduce/row.hpp"
@@ -22,5 +23,14 @@ Status append_json(std::string& out, const RowValue& value);
 /// As fields of RFC 4180, each with `separator` before it but for the line's first (`first` says whether that is still
 /// to come): quoted where it has to be. nil is an empty one; with `spread` an array is as many as it has elements.
 Status append_csv(std::string& out, const RowValue& value, char separator, bool& first, bool spread);
+
+/// Whether a value is a table with keys.
+bool is_record(const RowValue& value);
+/// Such a table as a line, without its end: the fields of `names`, in that order. Code::bad_argument for one that has
+/// another key.
+Status append_csv_record(std::string& out, const RowValue& value, char separator,
+                         const std::vector<std::string>& names);
+/// The line of names that a file begins with.
+std::string csv_header(const std::vector<std::string>& names, char separator);
 
 }  // namespace actorhost

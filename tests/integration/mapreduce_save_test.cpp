@@ -74,8 +74,11 @@ local values = {}
 for i, s in ipairs(texts) do values[i] = { i, s, i % 2 == 0, -0.1 * i } end
 values[#values + 1] = { 1e300, "x", true, -0 }
 compare(mr.parallelize(values, 3), csv, csv, "table")
-compare(mr.parallelize(values, 3), { format = "csv", separator = ";", header = { "a", "b", "c", "d;e" } },
-  { format = "csv", separator = ";", names = { 1 and "1", "2", "3", "4" }, header = true, types = { ["2"] = "text" } }, "named")
+local people = mr.parallelize({ { name = "A;B", age = 7 }, { name = "7" }, { age = -0.5, name = "", ["x;y"] = { 1 } } }, 2)
+compare(people:map(function(row) return { name = row.name, age = row.age } end), { format = "csv", separator = ";", header = { "name", "age" } },
+  { format = "csv", separator = ";", header = true, types = { age = "number" } }, "named")
+local ok, message = pcall(function() people:save("unnamed", { format = "csv", header = { "name", "age" } }) end)
+assert(not ok and message:find("a row has the field 'x;y', which is no name of `header`", 1, true), message)
 compare(mr.range(1, 1000):map(function(x) return "k" .. x % 7, x end):reduce_by_key(mr.sum), csv, csv, "pairs.gz")
 compare(mr.parallelize({ { 1, 0 / 0 }, { -1 / 0, 1 / 0 } }), csv, csv, "nan")
 local records = mr.range(1, 1000):map(function(x) return { id = x, name = "n" .. x, tags = { "a", x / 3 }, [x % 2 == 0 and "even" or "odd"] = true } end)

@@ -42,7 +42,7 @@ function Dataset:checkpoint(url, options)
   local save = sinks.begin("checkpoint", { path, overwrite, resume }, function()
     return c.begin_checkpoint(path, mark, overwrite, resume)
   end)
-  local made = save.files and save or sinks.write(self, "checkpoint", save, { format = "rows", extension = "", header = "", separator = "," })
+  local made = save.files and save or sinks.write(self, "checkpoint", save, { format = "rows", extension = "", names = {}, separator = "," })
   return reading(self, made, save)
 end
 

@@ -23,11 +23,12 @@ function outputs.part(stage)
   local save, texts = stage.output.dataset.save, stage.output.dataset.save_texts
   local put_row, bind = compile.writer()
   local put_figures, open_figures = outputs.rows()
-  local made = ffi.new("ah_mr_part")
+  local made, names = ffi.new("ah_mr_part"), ffi.new("const char*[?]", #texts.names, texts.names)
   local spec = ffi.new("ah_mr_save", {
-    target = save.target, staging = save.staging, id = save.id, header = texts.header, extension = texts.extension,
+    target = save.target, staging = save.staging, id = save.id, extension = texts.extension, names = names, names_count = #texts.names,
     overwrite = save.overwrite and 1 or 0, format = formats[texts.format], separator = texts.separator:byte(),
   })
+  stage.output.kept = names -- as long as `spec` has its address
   local part
   return put_row, function(task)
     part = required(api.part(spec, task - 1))
@@ -72,7 +73,7 @@ end
 ---@param dataset actor.mapreduce.Dataset
 ---@param op string
 ---@param save table
----@param texts {format: string, extension: string, header: string, separator: string}
+---@param texts {format: string, extension: string, names: string[], separator: string}
 ---@return {files: integer, rows: integer, bytes: integer}
 function M.write(dataset, op, save, texts)
   local parts = datasets.gathered(dataset, op)
@@ -91,16 +92,11 @@ function M.write(dataset, op, save, texts)
   error(result, 0)
 end
 
--- One line of names.
-local function header_text(names, separator)
-  if not names then return "" end
-  local fields = {}
-  for i, name in ipairs(names) do
-    if type(name) ~= "string" then check.fail("mapreduce.save: the names in 'header' have to be strings") end
-    local quoted = name:find('[\r\n"' .. separator:gsub("%W", "%%%0") .. "]")
-    fields[i] = quoted and '"' .. name:gsub('"', '""') .. '"' or name
+local function check_names(names)
+  for i = 1, #names do
+    if type(names[i]) ~= "string" then check.fail("mapreduce.save: the names in 'header' have to be strings") end
   end
-  return table.concat(fields, separator) .. "\n"
+  return names
 end
 
 local function checked_texts(url, options)
@@ -114,7 +110,7 @@ local function checked_texts(url, options)
   if options.header and format ~= "csv" then check.fail("mapreduce.save: only CSV has a header") end
   return {
     format = format, extension = extensions[compress], separator = separator,
-    header = header_text(options.header, separator),
+    names = check_names(options.header or {}),
   }
 end
 
@@ -123,12 +119,13 @@ end
 ---@field overwrite? boolean replaces a folder that a save has made
 ---@field compress? "none"|"gz"|"zst"|"xz"|"bz2" default: by the url's extension
 ---@field separator? string between the two of a pair in text (default tab), between fields of CSV (default comma)
----@field header? string[] the first line of each part of CSV
+---@field header? string[] of CSV: names of columns, the first line of each part; a row that is a table by name has its fields
+---in that order
 
 ---Writes the rows into a folder: a file `part-00000` for each partition, with `.csv` or `.jsonl` and `.gz`, ... behind it,
 ---and `_SUCCESS`, which load leaves out. The folder is there when all is, and not before; one that exists is refused unless
 ---`overwrite` is given. Text is a line for each row, a pair with a tab between; CSV (RFC 4180) two columns for a pair, one
----for each element of an array; JSON lines `[k, v]` for a pair. All hosts have to see the same folder.
+---for each element of an array, with `header` one for each name of a table; JSON lines `[k, v]` for a pair. All hosts have to see the same folder.
 ---@param url string `file://PATH` or a path
 ---@param options? actor.mapreduce.SaveOptions
 ---@return {files: integer, rows: integer, bytes: integer} what was written
