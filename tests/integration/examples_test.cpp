@@ -81,7 +81,7 @@ TEST_CASE("the power iteration finds the eigenvalue, and goes on from its checkp
   const Finished begun = folder.run({"-n", "2", "--checkpoint", "saved", file, "--steps", "12"});
   INFO(begun.description);
   CHECK_THAT(begun.out, EndsWith("found in 12 steps\n"));
-  const std::string resume = actorhost_binary() + " -n 3 --resume saved " + file;
+  const std::string resume = shell_word(actorhost_binary()) + " -n 3 --resume saved " + shell_word(file);
   const Finished resumed = run_program("script", {"-qec", resume, "/dev/null"}, 20, folder.options());
   INFO(resumed.description);
   CHECK_THAT(resumed.out, Contains("goes on behind step 10\r\n") && Contains("power iteration ["));

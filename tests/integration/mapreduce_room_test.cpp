@@ -12,8 +12,8 @@ namespace {
 
 /// Starts actorhost behind `limits`, in a shell.
 Process start_limited(const JobFolder& folder, const std::string& limits, const Words& words) {
-  std::string command = limits + "; exec " + actorhost_binary();
-  for (const std::string& word : words) command += " '" + word + "'";
+  std::string command = limits + "; exec " + shell_word(actorhost_binary());
+  for (const std::string& word : words) command += " " + shell_word(word);
   return Process("sh", {"-c", command}, folder.options());
 }
 

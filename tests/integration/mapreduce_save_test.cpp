@@ -165,7 +165,7 @@ TEST_CASE("a save that cannot be written says so and leaves nothing") {
 
   // No file of more than a KiB may be written: the disk is full, as it were.
   folder.write("full.lua", kUse + "mr.range(1, 100000):map(function(x) return ('x'):rep(50) end):save('out')");
-  const std::string command = "trap '' XFSZ; ulimit -f 1; exec " + actorhost_binary() + " -n 2 full.lua";
+  const std::string command = "trap '' XFSZ; ulimit -f 1; exec " + shell_word(actorhost_binary()) + " -n 2 full.lua";
   const Finished full = run_program("sh", {"-c", command}, 30, folder.options());
   INFO(full.description);
   CHECK(full.status == 1);

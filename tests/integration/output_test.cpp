@@ -84,8 +84,8 @@ actor.sleep(1000)
 TEST_CASE("what was printed before an error stands before it where both go to one place") {
   const JobFolder folder;
   folder.write("job.lua", "for i = 1, 5 do print('line ' .. i) end error('broken')");
-  const Finished run =
-      run_program("sh", {"-c", actorhost_binary() + " -n 1 --log-level warn job.lua 2>&1"}, 20, folder.options());
+  const Finished run = run_program("sh", {"-c", shell_word(actorhost_binary()) + " -n 1 --log-level warn job.lua 2>&1"},
+                                   20, folder.options());
   INFO(run.description);
   CHECK(run.out.find("line 5\nactorhost: rank 0: job.lua:1: broken") != std::string::npos);
 }

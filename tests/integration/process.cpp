@@ -346,6 +346,12 @@ Finished run_program(const std::string& program, std::vector<std::string> args, 
   return {status, process.out(), process.err(), process.describe()};
 }
 
+std::string shell_word(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 std::string actorhost_binary() { return ACTORHOST_BINARY; }
 
 std::filesystem::path source_dir() { return ACTORHOST_SOURCE_DIR; }

@@ -76,6 +76,9 @@ struct Finished {
 Finished run_program(const std::string& program, std::vector<std::string> args, double seconds,
                      const ProcessOptions& options = {});
 
+/// A word of a shell's command that means `text`, whatever is in it.
+std::string shell_word(const std::string& text);
+
 /// The actorhost program of this build.
 std::string actorhost_binary();
 /// The top of the source tree, for examples and scripts.

@@ -65,8 +65,8 @@ print("the end")
 
 /// Runs it in a terminal; what the terminal got.
 Finished run_in_terminal(const JobFolder& folder, int columns, const std::string& flags, const std::string& how = "") {
-  const std::string command = "stty cols " + std::to_string(columns) + " rows 24; exec " + actorhost_binary() +
-                              " -n 2 --log-level warn " + flags + " job.lua " + how;
+  const std::string command = "stty cols " + std::to_string(columns) + " rows 24; exec " +
+                              shell_word(actorhost_binary()) + " -n 2 --log-level warn " + flags + " job.lua " + how;
   return run_program("script", {"-qec", command, "/dev/null"}, 20, folder.options());
 }
 
