@@ -1,10 +1,11 @@
-// A process that is killed at a random moment: all who live on see the same end of every call, and nobody mixes rounds,
-// waits for ever or is accused of other calls. ACTORHOST_TEST_KILLS=1000 kills that often at each size.
+// A process that is killed, or a link that is cut, at a random moment: all who live on see the same end of every call,
+// and nobody mixes rounds, waits for ever or is accused of other calls. ACTORHOST_TEST_KILLS=1000 does so that often.
 
 #include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <regex>
 #include <set>
 #include <thread>
@@ -97,6 +98,37 @@ void kill_one_of_isolated_hosts(const JobFolder& folder, const Words& job, Rng& 
   check_ends(hosts.err(), 3);
 }
 
+uint64_t seed_of(const std::string& otherwise) {
+  const char* given = std::getenv("ACTORHOST_TEST_SEED");
+  return given == nullptr ? std::hash<std::string>{}(otherwise) : std::strtoull(given, nullptr, 10);
+}
+
+const Words kOwnNetwork = {"--net", "--mount", "--pid", "--fork", "--kill-child"};
+
+bool networks_can_be_made() {
+  const std::string attempt =
+      "mount -t tmpfs none /run && ip netns add one && ip link add name hub type bridge && command -v bridge";
+  return run_program("unshare", with(kOwnNetwork, {"sh", "-c", attempt}), 20).status == 0;
+}
+
+/// Whose loss the others see: of a link between two, the later.
+void cut_off(const std::string& what, const Words& job, Rng& rng) {
+  const JobFolder folder;
+  const std::string script = (source_dir() / "tests/integration/cut_off.sh").string();
+  Process run("unshare", with(with(kOwnNetwork, {"sh", script, actorhost_binary()}), job), folder.options());
+  for (const char* id : {"0", "1", "2"}) {
+    INFO(run.describe());
+    REQUIRE(run.wait_for_match("worker " + std::string(id) + " in process (\\d+)\\.", 30));
+  }
+  std::this_thread::sleep_for(std::chrono::duration<double>(rng.uniform() * 0.2));  // the moment is what is random
+  std::ofstream(folder.path() / "cut") << what << std::endl;
+  const auto status = run.wait(60);
+  INFO(what << " was cut off\n" << run.describe());
+  CHECK(status == 0);
+  CHECK(count_of(run.out(), "ended with 0.") == 2);
+  check_ends(run.err(), 2);
+}
+
 }  // namespace
 
 TEST_CASE("a process is killed at a random moment: the others see the same end of every call") {
@@ -111,14 +143,39 @@ TEST_CASE("a process is killed at a random moment: the others see the same end o
                                                                           {"rotator", "1000"}}));
   const JobFolder folder;
   const std::string job = (source_dir() / "tests/integration/kills.lua").string();
-  const char* given = std::getenv("ACTORHOST_TEST_SEED");
-  const uint64_t seed =
-      given == nullptr ? std::hash<std::string>{}(kind + elements) : std::strtoull(given, nullptr, 10);
+  const uint64_t seed = seed_of(kind + elements);
   Rng rng(seed);
   for (size_t run = 0; run < kills(); ++run) {
     INFO(kind << " of " << elements << ", seed " << seed << ", run " << run);
     const Words words = {job, kind, elements};
     static const std::array kPlaces = {kill_one_of_isolated, kill_one_host, kill_one_of_isolated_hosts};
     kPlaces.at(rng.below(kPlaces.size()))(folder, words, rng);
+  }
+}
+
+TEST_CASE("a link that is cut at a random moment: the others see the same end of every call") {
+  if (!networks_can_be_made()) {
+    WARN("skipped: network namespaces cannot be made here (that needs root, ip, bridge and unshare)");
+    return;
+  }
+  struct Cut {
+    std::string what, kind, elements;
+  };
+  // What is small goes through the leader alone, so the link between the two others carries nothing that is missed.
+  static const std::array<Cut, 9> kCuts = {{{"1", "allreduce", "1"},
+                                            {"2", "allreduce", "1"},
+                                            {"2", "allreduce", "300000"},
+                                            {"1", "alltoall", "10"},
+                                            {"1", "table", "100"},
+                                            {"1", "rotator", "1000"},
+                                            {"2", "rotator", "1000"},
+                                            {"pair", "allreduce", "300000"},
+                                            {"pair", "alltoall", "100000"}}};
+  const uint64_t seed = seed_of("cuts");
+  Rng rng(seed);
+  for (size_t run = 0; run < kills(); ++run) {
+    const Cut& cut = kCuts.at(rng.below(kCuts.size()));
+    INFO(cut.kind << " of " << cut.elements << ", seed " << seed << ", run " << run);
+    cut_off(cut.what, {(source_dir() / "tests/integration/kills.lua").string(), cut.kind, cut.elements}, rng);
   }
 }
