@@ -102,6 +102,9 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void report_ended(NodeId node, uint32_t actions);
   /// A server of this process has ended: there may be room for those of the next action.
   void servers_ended();
+  /// What has come from another process is no message that an actorhost makes, so nothing that comes from there can be
+  /// trusted: says who sent it, and closes the link to its process. Any thread. False: the sender is of this process.
+  bool distrust(Address sender, Kind kind, const std::string& why);
   /// This process stops taking part (Ctrl-C): on the head the run ends for everybody. Also ends `open`.
   void stop(const EndMessage& end);
   /// Says goodbye: what is queued for others has been read by them on return, or a second has passed. Idempotent.
@@ -162,6 +165,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void handle_frame(LinkId link, Frame&& frame);
   void member_frame(Frame&& frame);
   void on_down(LinkId link, const std::string& reason);
+  void close_link_to(ProcessId process, const std::string& what);
   void to_head(Frame&& frame);
   void adopt(MembershipPtr membership);
   void set_routes(const Membership& before, const Membership& table);

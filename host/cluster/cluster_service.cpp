@@ -108,6 +108,31 @@ double Cluster::stood_still() const {
   return now - woke_ < times.dead ? stood_still_ : 0;
 }
 
+bool Cluster::distrust(Address sender, Kind kind, const std::string& why) {
+  const MembershipPtr table = membership();
+  const ProcessId process = table->home_of(sender);
+  if (process == kNoProcess || process == process_) return false;
+  std::string who;
+  for (const Member& member : table->workers()) {
+    if (is_worker(sender) ? member.id == address_index(sender) : member.process == process) {
+      who += (who.empty() ? "rank " : ", ") + std::to_string(*table->rank_of(member.id));
+    }
+  }
+  const std::string what = "a message of kind " + std::to_string(static_cast<unsigned>(kind)) + " from " +
+                           (who.empty() ? address_name(sender) : who) + " is wrong: " + why;
+  post([this, process, what] { close_link_to(process, what); });
+  return true;
+}
+
+void Cluster::close_link_to(ProcessId process, const std::string& what) {
+  if (head_) return head_->distrust(process, what);
+  const auto peer = peers_.links().find(process);
+  if (process != 0 && peer == peers_.links().end()) return;  // it is closed
+  const LinkId link = process == 0 ? head_link_.load() : peer->second;
+  log_.error("cluster", "closed the connection to " + live_[link] + ": " + what);
+  stream_->close_link(link, what);
+}
+
 void Cluster::handle_frame(LinkId link, Frame&& frame) {
   if (head_) return head_->on_frame(link, std::move(frame), clock_.now());
   if (link == head_link_) return member_frame(std::move(frame));

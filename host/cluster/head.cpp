@@ -151,12 +151,17 @@ void Head::on_process_frame(ProcessId process, Frame&& frame, double now) {
   malformed(process, frame, "nobody expects it");
 }
 
-/// No actorhost says this, so nothing that comes over the link can be trusted.
 void Head::malformed(ProcessId process, const Frame& frame, const std::string& why) {
   const std::string what = "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
                            address_name(frame.src) + " is wrong: " + why;
   if (process == 0) return stop(failed(Code::internal, what));
-  log_.error(kWho, "closed the connection to " + processes_.at(process).info.host + ": " + what);
+  distrust(process, what);
+}
+
+void Head::distrust(ProcessId process, const std::string& what) {
+  const auto sender = processes_.find(process);
+  if (sender == processes_.end()) return;
+  log_.error(kWho, "closed the connection to " + sender->second.info.host + ": " + what);
   lose(process, what, true);
 }
 

@@ -67,6 +67,8 @@ class Head {
   void tick(double now, double late);
   /// Servers of an earlier action have ended: those that wait for the next ones may get them.
   void servers_ended() { start_waiting_servers(); }
+  /// A member has sent what no actorhost makes, so nothing that comes over its link can be trusted: it is lost.
+  void distrust(ProcessId process, const std::string& what);
   /// The run is over by this process's own decision (Ctrl-C).
   void stop(const EndMessage& end);
 

@@ -72,6 +72,8 @@ class Courier {
   void send(Frame&& frame);
   /// As `send`, in the name of frame.src, an address of this process: for nodes that must not wait.
   void forward(Frame&& frame);
+  /// As Cluster::distrust.
+  bool distrust(Address sender, Kind kind, const Error& why) { return cluster_.distrust(sender, kind, why.message); }
   /// The membership may have changed, or a task has something to tick for.
   void look() { inbox_->wake(); }
   /// `look` for those who may outlive the courier.

@@ -22,7 +22,12 @@ void EventBox::on_frame(Frame&& frame) {
   if (!is_worker(frame.src)) return;
   if (frame.kind == event_kind::event) return on_event(std::move(frame));
   if (frame.kind != event_kind::taken) return;
-  if (const auto taken = TakenMessage::read(frame)) peers_[frame.src].confirmed = *taken;
+  const auto taken = TakenMessage::read(frame);
+  if (taken) {
+    peers_[frame.src].confirmed = *taken;
+  } else {
+    node_.cluster().distrust(frame.src, frame.kind, taken.error().message);
+  }
 }
 
 void EventBox::on_event(Frame&& frame) {
@@ -33,7 +38,10 @@ void EventBox::on_event(Frame&& frame) {
   peer.came_cost += cost;
   if (!std::exchange(peer.owed, true)) owing_.push_back(from);
   auto message = EventMessage::read(std::move(frame));
-  if (!message) return node_.log().warn(node_.name(), message.error().message + " from " + address_name(from));
+  if (!message) {
+    node_.cluster().distrust(from, event_kind::event, message.error().message);
+    return;
+  }
   enqueue({std::move(message->name), from, std::move(message->value)}, cost);
 }
 

@@ -119,13 +119,15 @@ Result<LockService::Values> LockClient::wait_for(const Share& share, double dead
 Result<LockService::Values> LockClient::read_answer(const Share& share, const Frame& frame) const {
   if (frame.kind == lock_kind::granted) {
     auto values = here(share) ? here_.collect(request_of(share)) : read_granted(frame);
-    if (!values) return describe(share, values.error());
-    if (values->size() == share.places.size()) return values;
-    return Error{Code::bad_data, "lock: a grant of other values than were asked for"};
+    if (values && values->size() != share.places.size()) {
+      values = Error{Code::bad_data, "a grant of other values than were asked for"};
+    }
+    if (values) return values;
+    return describe(share, distrust(frame, values.error()));
   }
   if (frame.kind == lock_kind::refused) return describe(share, read_refused(frame));
   const auto blockers = read_withdrawn(frame);
-  if (!blockers) return blockers.error();
+  if (!blockers) return describe(share, distrust(frame, blockers.error()));
   std::vector<std::string> who;
   for (const LockTable::Blocker& blocker : *blockers) {
     who.push_back((blocker.holds ? "held by " : "wanted before by ") + rank_name(blocker.node) + " at " +
@@ -133,6 +135,12 @@ Result<LockService::Values> LockClient::read_answer(const Share& share, const Fr
   }
   const std::string by = who.empty() ? "" : " (" + blockers_text(who) + ")";
   return Error{Code::timeout, "lock: " + name_ + " not granted within " + seconds_text(timeout_.value_or(0)) + by};
+}
+
+/// The owner's process has sent what cannot be a word of it: for this node it is lost.
+Error LockClient::distrust(const Frame& frame, const Error& why) const {
+  const bool closed = node_.cluster().distrust(frame.src, frame.kind, why.message);
+  return closed ? Error{Code::peer_lost, why.message} : why;
 }
 
 Error LockClient::describe(const Share& share, const Error& error) const {

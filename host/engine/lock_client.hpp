@@ -62,6 +62,7 @@ class LockClient {
   void give_back(const Share& share);
   void say(Frame&& frame);
   static std::vector<SharedWrites> sorted(const std::vector<Share>& held, SharedWrites&& writes);
+  Error distrust(const Frame& frame, const Error& why) const;
   Error describe(const Share& share, const Error& error) const;
   std::string owner_names(const Share& share) const;
   std::string rank_name(Address node) const;

@@ -181,9 +181,10 @@ void LockService::on_frame(Frame&& frame, double /*now*/) {
 void LockService::on_ask(const Frame& frame) {
   const LockTable::Request request{frame.src, frame.tag};
   auto ask = LockAsk::read(frame);
-  if (!ask || !is_worker(frame.src)) {
-    return courier_.log().warn(
-        "locks", (ask ? "a lock is for workers" : ask.error().message) + ", from " + address_name(frame.src));
+  if (ask && !is_worker(frame.src)) ask = Error{Code::bad_data, "a lock is for workers"};
+  if (!ask) {
+    courier_.distrust(frame.src, frame.kind, ask.error());
+    return;
   }
   std::lock_guard lock(mutex_);
   if (gone(*membership_, frame.src, ask->epoch)) return;
@@ -198,8 +199,10 @@ void LockService::on_ask(const Frame& frame) {
 
 void LockService::on_release(const Frame& frame) {
   auto writes = read_release(frame);
-  if (!writes) courier_.log().warn("locks", writes.error().message + ", from " + address_name(frame.src));
-  if (!writes) return release({frame.src, frame.tag}, {});
+  if (!writes) {
+    courier_.distrust(frame.src, frame.kind, writes.error());
+    return release({frame.src, frame.tag}, {});
+  }
   if (writes->size() > 1) {  // values that are replaced one by one shall not keep each other's bytes
     for (auto& [part, value] : *writes) value.body = Blob::copy_of(value.body.data(), value.body.size());
   }

@@ -28,21 +28,34 @@ void AverageAgent::report(const Report& report, std::shared_ptr<AverageReplica> 
   send_(kLead, average_kind::report, report.encode(), {});
 }
 
-void AverageAgent::on_frame(ProcessId from, Frame&& frame) {
+Status AverageAgent::on_frame(ProcessId from, Frame&& frame) {
   const std::string_view meta = frame.meta.view();
   if (frame.kind == average_kind::piece) {
-    if (const auto piece = AveragePiece::decode(meta)) on_piece(from, *piece, std::move(frame.body));
-    return;
+    const auto piece = AveragePiece::decode(meta);
+    if (!piece) return piece.error();
+    on_piece(from, *piece, std::move(frame.body));
+    return {};
   }
-  if (from != kLead) return;
-  if (frame.kind == average_kind::started) on_started();
-  if (frame.kind == average_kind::open) {
-    if (const auto open = RoundOpen::decode(meta)) on_open(*open);
-  } else if (frame.kind == average_kind::go) {
-    if (auto go = RoundGo::decode(meta)) on_go(std::move(*go));
-  } else if (frame.kind == average_kind::verdict) {
-    if (const auto verdict = RoundVerdict::decode(meta)) on_verdict(*verdict);
+  return from == kLead ? take_word(frame.kind, meta) : Status();
+}
+
+/// What the lead says.
+Status AverageAgent::take_word(Kind kind, std::string_view meta) {
+  if (kind == average_kind::started) on_started();
+  if (kind == average_kind::open) {
+    const auto open = RoundOpen::decode(meta);
+    if (!open) return open.error();
+    on_open(*open);
+  } else if (kind == average_kind::go) {
+    auto go = RoundGo::decode(meta);
+    if (!go) return go.error();
+    on_go(std::move(*go));
+  } else if (kind == average_kind::verdict) {
+    const auto verdict = RoundVerdict::decode(meta);
+    if (!verdict) return verdict.error();
+    on_verdict(*verdict);
   }
+  return {};
 }
 
 void AverageAgent::on_started() {

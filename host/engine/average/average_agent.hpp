@@ -26,7 +26,8 @@ class AverageAgent {
 
   /// A worker of this process says what it does; `join` comes with its model, whose layout is that of all others.
   void report(const Report& report, std::shared_ptr<AverageReplica> replica = nullptr);
-  void on_frame(ProcessId from, Frame&& frame);
+  /// An error: it cannot be read.
+  Status on_frame(ProcessId from, Frame&& frame);
   /// Called after the others, when a worker has done something, and at the time that it returned last: `now` when there
   /// is more to do.
   double tick(double now);
@@ -48,6 +49,7 @@ class AverageAgent {
     Blob body;
   };
 
+  Status take_word(Kind kind, std::string_view meta);
   void on_started();
   void on_open(const RoundOpen& open);
   void on_go(RoundGo&& go);

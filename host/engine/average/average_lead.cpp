@@ -16,14 +16,21 @@ constexpr double kLongWait = 10;  // then the log says for whom a wait for all w
 AverageLead::AverageLead(uint32_t session, Send send, Say say)
     : session_(session), send_(std::move(send)), say_(std::move(say)) {}
 
-void AverageLead::on_frame(ProcessId from, Kind kind, std::string_view meta, double now) {
+Status AverageLead::on_frame(ProcessId from, Kind kind, std::string_view meta, double now) {
   if (kind == average_kind::report) {
-    if (auto report = Report::decode(meta)) on_report(from, *report, now);
+    auto report = Report::decode(meta);
+    if (!report) return report.error();
+    on_report(from, *report, now);
   } else if (kind == average_kind::ready) {
-    if (auto ready = RoundReady::decode(meta)) on_ready(*ready);
+    auto ready = RoundReady::decode(meta);
+    if (!ready) return ready.error();
+    on_ready(*ready);
   } else if (kind == average_kind::done) {
-    if (auto done = RoundDone::decode(meta)) on_done(from, *done, now);
+    auto done = RoundDone::decode(meta);
+    if (!done) return done.error();
+    on_done(from, *done, now);
   }
+  return {};
 }
 
 void AverageLead::enter(Worker& member, State state, double now) {

@@ -32,7 +32,8 @@ class AverageLead {
 
   AverageLead(uint32_t session, Send send, Say say);
 
-  void on_frame(ProcessId from, Kind kind, std::string_view meta, double now);
+  /// An error: it cannot be read.
+  Status on_frame(ProcessId from, Kind kind, std::string_view meta, double now);
   void on_membership(const MembershipPtr& membership, double now);
   /// Called after the others and at the time that it returned last.
   double tick(double now);

@@ -51,17 +51,23 @@ AverageLead& Averages::lead_of(uint32_t session) {
 
 void Averages::on_frame(Frame&& frame, double now) {
   if (!is_courier(frame.src)) return;
+  const Address sender = frame.src;
+  const Kind kind = frame.kind;
+  if (const Status read = hand_out(std::move(frame), now); !read.ok()) courier_.distrust(sender, kind, read.error());
+}
+
+Status Averages::hand_out(Frame&& frame, double now) {
   const ProcessId from = address_index(frame.src);
   if (for_lead(frame.kind)) {
-    if (courier_.process() != 0) return;
-    if (frame.kind != average_kind::report && leads_.count(frame.tag) == 0) return;
+    if (courier_.process() != 0) return {};
+    if (frame.kind != average_kind::report && leads_.count(frame.tag) == 0) return {};
     AverageLead& lead = lead_of(frame.tag);
-    lead.on_frame(from, frame.kind, frame.meta.view(), now);
+    Status read = lead.on_frame(from, frame.kind, frame.meta.view(), now);
     if (lead.over()) leads_.erase(frame.tag);
-    return;
+    return read;
   }
   const auto agent = agents_.find(frame.tag);
-  if (agent != agents_.end()) agent->second->on_frame(from, std::move(frame));
+  return agent == agents_.end() ? Status() : agent->second->on_frame(from, std::move(frame));
 }
 
 void Averages::on_membership(const MembershipPtr& membership, double now) {

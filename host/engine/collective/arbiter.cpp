@@ -13,7 +13,8 @@ Arbiter::Wiring wiring_of(Courier& courier) {
             courier.send(make_frame(kind, courier.address(), courier_address(to), 0, meta, std::move(body)));
           },
           [&courier] { return courier.newest_membership(); },
-          [&courier](std::function<void()> call) { courier.post(std::move(call)); }};
+          [&courier](std::function<void()> call) { courier.post(std::move(call)); },
+          [&courier](Address sender, Kind kind, const Error& why) { courier.distrust(sender, kind, why); }};
 }
 
 }  // namespace
@@ -88,31 +89,40 @@ void Arbiter::ask(const CallKey& call, Case& it, NodeId rank) {
 
 void Arbiter::on_frame(Frame&& frame, double /*now*/) {
   if (!is_courier(frame.src)) return;
+  const Status read = take(frame);
+  if (!read.ok() && wiring_.distrust) wiring_.distrust(frame.src, frame.kind, read.error());
+}
+
+Status Arbiter::take(Frame& frame) {
   const ProcessId from = address_index(frame.src);
   if (frame.kind == arbiter_kind::appeal) {
     auto appeal = AppealFrame::decode(frame.meta.view());
-    if (!appeal) return;
+    if (!appeal) return appeal.error();
     appeals_.push_back(
         {{appeal->call, appeal->rank, std::move(appeal->members), std::move(appeal->error)}, appeal->epoch});
-    return look_at_appeals();
+    look_at_appeals();
+    return {};
   }
   auto told = CaseFrame::decode(frame.meta.view());
-  if (!told) return;
+  if (!told) return told.error();
   if (frame.kind == arbiter_kind::ask) {
     told->decided = ledger_.ask(told->call, told->rank, told->ballot);
     const Blob kept = told->decided ? told->decided->kept : Blob();
-    return wiring_.send(from, arbiter_kind::answer, told->encode(), kept);
+    wiring_.send(from, arbiter_kind::answer, told->encode(), kept);
+    return {};
   }
   if (told->decided) told->decided->kept = std::move(frame.body);
   if (frame.kind == arbiter_kind::verdict) {
     if (told->decided) ledger_.settle(told->call, told->rank, told->ballot, *told->decided);
-    return look_at_appeals();
+    look_at_appeals();
+    return {};
   }
-  if (home_of(told->rank) != from) return;
+  if (home_of(told->rank) != from) return {};
   const auto it = cases_.find(told->call);
-  if (it == cases_.end() || it->second.ballot != told->ballot) return;
+  if (it == cases_.end() || it->second.ballot != told->ballot) return {};
   it->second.answers[told->rank] = std::move(told->decided);
   look_at_cases();
+  return {};
 }
 
 void Arbiter::on_membership(const MembershipPtr& /*membership*/, double /*now*/) {

@@ -28,6 +28,8 @@ class Arbiter final : public CourierTask {
         send;                                         // to another process's arbiter
     std::function<MembershipPtr()> membership;        // the newest
     std::function<void(std::function<void()>)> post;  // has it called on the arbiter's thread
+    /// What has come from there cannot be read; may be empty.
+    std::function<void(Address, Kind, const Error&)> distrust = {};
   };
   /// What a rank needs an end of.
   struct Appeal {
@@ -61,6 +63,7 @@ class Arbiter final : public CourierTask {
     Error error;
   };
 
+  Status take(Frame& frame);
   std::optional<NodeId> lowest_of(const std::vector<NodeId>& members) const;
   ProcessId home_of(NodeId rank) const;
   void look_at_appeals();

@@ -83,6 +83,9 @@ void AsyncCalls::wire(Running& running, Start& start, const Membership& membersh
   wiring.appeal = [this, key = wiring.key, self = wiring.self, members = start.group.ids](const Error& error) {
     arbiter_.appeal({key, self, members, error});
   };
+  wiring.distrust = [this, couriers = running.couriers](uint32_t from, Kind kind, const std::string& why) {
+    return courier_.distrust(couriers[from], kind, {Code::bad_data, why});
+  };
   wiring.landings = &courier_.landings();
   wiring.tag = start.number;
   wiring.ledger->enter(wiring.key, wiring.self);
@@ -110,7 +113,10 @@ void AsyncCalls::begin(Start start, const std::shared_ptr<AsyncCall>& handle) {
 
 void AsyncCalls::on_frame(Frame&& frame, double /*now*/) {
   const auto route = Route::of(frame);
-  if (!route) return;
+  if (!route) {
+    courier_.distrust(frame.src, frame.kind, {Code::bad_data, "it names no call"});
+    return;
+  }
   const Key key{route->group, frame.tag, route->to};
   const auto found = running_.find(key);
   if (found != running_.end()) return deliver(found->second, std::move(frame));

@@ -105,12 +105,23 @@ Status CollectiveCall::take(uint32_t from, Frame&& frame) {
   return from == 0 ? take_word(frame) : Status();
 }
 
+/// Its sender is lost for this rank, which ends the call; where it is of this process, the call fails for all.
+Status CollectiveCall::malformed(uint32_t from, Kind kind, const Error& why) {
+  return distrusts(from, kind, why) ? Status() : give_up(why);
+}
+
+bool CollectiveCall::distrusts(uint32_t from, Kind kind, const Error& why) const {
+  return wiring_.distrust && wiring_.distrust(from, kind, why.message);
+}
+
 /// What a member tells the leader.
 Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
   if (frame.kind == collective_kind::announce) return on_announce(from, frame);
   if (frame.kind == collective_kind::who) return answer_who(from);
   if (frame.kind == collective_kind::trouble) {
-    Error error = Failure::decode(frame.meta.view()).error;
+    auto failure = Failure::decode(frame.meta.view());
+    if (!failure) return malformed(from, frame.kind, failure.error());
+    Error error = std::move(failure->error);
     // Who waits knows only of the leader, which knows for whom it waits itself; nobody: it was late.
     if (error.code == Code::timeout && !missing().absent.empty()) error = timed_out();
     return fail(error);
@@ -126,15 +137,18 @@ Status CollectiveCall::take_word(const Frame& frame) {
   if (frame.kind == collective_kind::result) return on_result(frame);
   if (frame.kind == collective_kind::go) return on_go(frame);
   if (frame.kind == collective_kind::failed) {
-    Failure failure = Failure::decode(frame.meta.view());
-    if (!decide(failure.error)) return {};
-    news_ = failure.epoch;
-    joined_ = failure.joined;
+    auto failure = Failure::decode(frame.meta.view());
+    if (!failure) return malformed(0, frame.kind, failure.error());
+    if (!decide(failure->error)) return {};
+    news_ = failure->epoch;
+    joined_ = failure->joined;
     failed_for_all_ = true;
-    end(std::move(failure.error));
+    end(std::move(failure->error));
   }
   if (frame.kind == collective_kind::missing) {
-    if (auto missing = Missing::decode(frame.meta.view())) told_ = std::move(*missing);
+    auto missing = Missing::decode(frame.meta.view());
+    if (!missing) return malformed(0, frame.kind, missing.error());
+    told_ = std::move(*missing);
   }
   if (frame.kind == collective_kind::commit && done_ && decide({})) end({});
   return {};
@@ -147,7 +161,7 @@ Status CollectiveCall::answer_who(uint32_t from) {
 Status CollectiveCall::on_announce(uint32_t from, const Frame& frame) {
   if (announced_[from]) return {};
   auto announce = Announce::decode(frame.meta.view());
-  if (!announce) return fail(announce.error());
+  if (!announce) return malformed(from, frame.kind, announce.error());
   if (const Status fits = check(from, *announce); !fits) return fail(fits.error());
   announced_[from] = true;
   lines_[from] = std::move(announce->where);
@@ -195,10 +209,12 @@ Status CollectiveCall::answer_star() {
   algorithm_ = algorithm_name(Algorithm::star);
   std::vector<Blob> results(group_.members);
   Status made;
-  if (reduces()) made = answer_reduction(results);
+  uint32_t at = 0;  // whose input was looked at last
+  if (reduces()) made = answer_reduction(results, at);
   if (spec_.kind == CollectiveKind::broadcast) results.assign(group_.members, inputs_[spec_.root]);
-  if (spec_.kind == CollectiveKind::exchange) made = answer_exchange(results);
+  if (spec_.kind == CollectiveKind::exchange) made = answer_exchange(results, at);
   if (made.ok() && spec_.kind != CollectiveKind::barrier) made = read_result(results[0]);
+  if (!made.ok() && at != 0) return malformed(at, collective_kind::announce, made.error());
   if (!made.ok()) return fail(made.error());
   inputs_.clear();  // gives back what other ranks of this process have lent
   const bool final = keeps(results[0]);
@@ -228,11 +244,12 @@ bool CollectiveCall::decide(const Status& outcome, const Blob& kept) {
 }
 
 /// The inputs of all ranks, combined in rank order, and what each gets of that.
-Status CollectiveCall::answer_reduction(std::vector<Blob>& results) {
+Status CollectiveCall::answer_reduction(std::vector<Blob>& results, uint32_t& at) {
   const size_t count = elements();
   Blob total = Blob::copy_of(spec_.input.data(), spec_.input.size());
   for (uint32_t member = 1; member < group_.members; ++member) {
     if (inputs_[member].size() != total.size()) {
+      at = member;
       return Error{Code::bad_data, spec_.name + ": rank " + std::to_string(group_.ranks[member]) + " sent " +
                                        std::to_string(inputs_[member].size()) + " bytes where " +
                                        std::to_string(total.size()) + " were due"};
@@ -256,11 +273,14 @@ Span CollectiveCall::result_span(uint32_t member) const noexcept {
 }
 
 /// What each has given each, turned around.
-Status CollectiveCall::answer_exchange(std::vector<Blob>& results) {
+Status CollectiveCall::answer_exchange(std::vector<Blob>& results, uint32_t& at) {
   std::vector<std::vector<std::optional<Parcel>>> gets(group_.members);
-  for (const Blob& input : inputs_) {
-    auto parcels = unpack_parcels(input.view(), group_.members);
-    if (!parcels) return parcels.error();
+  for (uint32_t from = 0; from < group_.members; ++from) {
+    auto parcels = unpack_parcels(inputs_[from].view(), group_.members);
+    if (!parcels) {
+      at = from;
+      return parcels.error();
+    }
     for (uint32_t member = 0; member < group_.members; ++member) {
       gets[member].push_back(std::move((*parcels)[member]));
     }
@@ -270,12 +290,13 @@ Status CollectiveCall::answer_exchange(std::vector<Blob>& results) {
 }
 
 Status CollectiveCall::on_result(const Frame& frame) {
-  auto head = ResultHead::decode(frame.meta.view());
-  if (!head || has_result_) return {};
+  if (has_result_) return {};
+  const auto head = ResultHead::decode(frame.meta.view());
+  if (!head) return malformed(0, frame.kind, head.error());
   algorithm_ = algorithm_name(Algorithm::star);
   if (spec_.kind != CollectiveKind::barrier) {
     if (const Status read = read_result(frame.body); !read.ok()) {
-      appeal(read.error());
+      if (!distrusts(0, frame.kind, read.error())) appeal(read.error());
       return {};
     }
   }
@@ -316,7 +337,7 @@ Status CollectiveCall::send_go() {
 
 Status CollectiveCall::on_go(const Frame& frame) {
   auto go = Go::decode(frame.meta.view());
-  if (!go) return give_up(go.error());
+  if (!go) return malformed(0, frame.kind, go.error());
   if (run_ || exchanging_ || reduces()) return {};
   return spec_.kind == CollectiveKind::broadcast ? start_broadcast(*go) : start_exchange();
 }

@@ -118,6 +118,8 @@ class CollectiveCall {
     NodeId leader = 0;
     /// The leader cannot end the call: has an arbiter do it, with this error where nobody has decided.
     std::function<void(const Error&)> appeal;
+    /// A member has sent what cannot be read. True: the link to it is closed, so that it or this rank will be lost.
+    std::function<bool(uint32_t from, Kind kind, const std::string& why)> distrust{};
     /// Of the mailbox that the frames of this call come to, and their tag.
     Landings* landings = nullptr;
     uint32_t tag = 0;
@@ -187,6 +189,8 @@ class CollectiveCall {
   bool decide(const Status& outcome, const Blob& kept = {});
   Blob inline_input();
 
+  Status malformed(uint32_t from, Kind kind, const Error& why);
+  bool distrusts(uint32_t from, Kind kind, const Error& why) const;
   Status take_report(uint32_t from, const Frame& frame);
   Status take_word(const Frame& frame);
   Status on_announce(uint32_t from, const Frame& frame);
@@ -194,8 +198,8 @@ class CollectiveCall {
   Status all_announced();
   Status answer_who(uint32_t from);
   Status answer_star();
-  Status answer_reduction(std::vector<Blob>& results);
-  Status answer_exchange(std::vector<Blob>& results);
+  Status answer_reduction(std::vector<Blob>& results, uint32_t& at);
+  Status answer_exchange(std::vector<Blob>& results, uint32_t& at);
   Status send_go();
   Status on_go(const Frame& frame);
   Status on_result(const Frame& frame);

@@ -168,7 +168,7 @@ Status CollectiveCall::take_early() {
 
 Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
   auto head = PieceHead::decode(frame.meta.view());
-  if (!head) return give_up(head.error());
+  if (!head) return malformed(from, frame.kind, head.error());
   if (head->world != group_.world) return {};  // the leader will say what has become of the group
   if (!run_) {
     early_.emplace_back(from, std::move(frame));
@@ -185,7 +185,7 @@ Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
 
 Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
   auto head = ParcelHead::decode(frame.meta.view());
-  if (!head) return give_up(head.error());
+  if (!head) return malformed(from, frame.kind, head.error());
   if (head->world != group_.world) return {};
   if (!exchanging_ && !filtered_) {
     early_.emplace_back(from, std::move(frame));

@@ -156,14 +156,14 @@ std::string Failure::encode(const Route& route) const {
   return std::move(out).bytes();
 }
 
-Failure Failure::decode(std::string_view meta) {
+Result<Failure> Failure::decode(std::string_view meta) {
   Unpacker in = after_route(meta);
   Failure out;
   out.epoch = in.get<uint64_t>();
   const auto code = in.get<Code>();
   out.error = {code > Code::internal ? Code::internal : code, in.words()};
   out.joined = in.get<NodeId>();
-  if (!in.done()) return {0, malformed("verdict")};
+  if (!in.done()) return malformed("verdict");
   return out;
 }
 

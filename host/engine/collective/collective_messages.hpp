@@ -141,7 +141,7 @@ struct Failure {
 
   std::string encode(const Route& route) const;
   /// What it says, or that it says nothing that can be read.
-  static Failure decode(std::string_view meta);
+  static Result<Failure> decode(std::string_view meta);
 };
 
 /// What join_point gives everybody, and tells those whom it lets in.

@@ -53,7 +53,7 @@ Port::Match Collectives::match(const CollectiveGroup& group) const {
   return [id = group.id, number = group.calls](const Frame& frame) {
     if (!collective_kind::is_one(frame.kind) || static_cast<int32_t>(frame.tag - number) > 0) return false;
     const auto route = Route::of(frame);
-    return route && route->group == id;
+    return !route || route->group == id;  // what has none is malformed
   };
 }
 
@@ -348,6 +348,9 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
   wiring.self = node_.index();
   wiring.leader = live.group.ids.front();
   wiring.appeal = [&](const Error& error) { appeal(group, group.calls, live.group.ids, error); };
+  wiring.distrust = [&](uint32_t from, Kind kind, const std::string& why) {
+    return node_.cluster().distrust(worker_address(live.group.ids[from]), kind, why);
+  };
   wiring.landings = &node_.port().landings();
   wiring.tag = group.calls;
   wiring.ledger->enter(wiring.key, wiring.self);

@@ -1,11 +1,12 @@
 #pragma once
-// What a process of a test's run has for locks, events and asynchronous collectives: its courier with their services,
-// and for each of its nodes the client and the events.
+// What a process of a test's run has for locks, events and asynchronous collectives and averages: its courier with
+// their services, and for each of its nodes the client and the events.
 
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "host/engine/average/averages.hpp"
 #include "host/engine/collective/async_calls.hpp"
 #include "host/engine/event_box.hpp"
 #include "host/engine/lock_client.hpp"
@@ -20,6 +21,7 @@ class CourierPlace {
         locks(courier),
         arbiter(courier),
         calls(courier, arbiter),
+        averages(courier),
         process_(process) {
     for (const auto& node : process.nodes) {
       clients[node.get()] = std::make_unique<LockClient>(*node, courier, locks);
@@ -38,6 +40,7 @@ class CourierPlace {
   LockService locks;
   Arbiter arbiter;
   AsyncCalls calls;
+  Averages averages;
   std::map<Node*, std::unique_ptr<LockClient>> clients;
   std::map<Node*, std::unique_ptr<EventBox>> boxes;
 

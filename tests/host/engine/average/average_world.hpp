@@ -278,9 +278,9 @@ class AverageWorld {
     const bool for_lead =
         frame.kind == average_kind::report || frame.kind == average_kind::ready || frame.kind == average_kind::done;
     if (for_lead) {
-      lead_->on_frame(from, frame.kind, frame.meta.view(), clock_.now());
+      (void)lead_->on_frame(from, frame.kind, frame.meta.view(), clock_.now());
     } else {
-      agents_.at(to)->on_frame(from, std::move(frame));
+      (void)agents_.at(to)->on_frame(from, std::move(frame));
     }
     tick(to);
   }
