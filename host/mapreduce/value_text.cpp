@@ -49,11 +49,17 @@ std::string shown(std::string_view text) {
   return out + (text.size() > kShown ? "\"..." : "\"");
 }
 
+bool is_plain_json(char c) { return static_cast<uint8_t>(c - 0x20) < 0x60 && c != '"' && c != '\\'; }
+
 /// Code::unsupported where the text is not UTF-8, which JSON's texts are.
 Status append_json_text(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   out += '"';
   for (size_t at = 0; at < text.size();) {
+    const size_t plain = at;
+    while (at < text.size() && is_plain_json(text[at])) ++at;
+    out.append(text, plain, at - plain);
+    if (at == text.size()) break;
     const char c = text[at];
     if (c == '"' || c == '\\') {
       out += '\\';
@@ -279,8 +285,8 @@ Status Encoded::entries(uint32_t pairs, const std::vector<std::string>& items, s
 /// With `is_text` it is quoted where a reader would take it for something else.
 void append_field(std::string& out, std::string_view text, char separator, bool first, bool is_text) {
   if (!first) out += separator;
-  const std::array<char, 4> special = {separator, '"', '\r', '\n'};
-  const bool quoted = text.find_first_of({special.data(), special.size()}) != std::string_view::npos;
+  const auto is_special = [separator](char c) { return c == separator || c == '"' || c == '\r' || c == '\n'; };
+  const bool quoted = std::any_of(text.begin(), text.end(), is_special);
   if (!quoted && !(is_text && is_csv_value(text))) {
     out += text;
     return;

@@ -1,5 +1,6 @@
 --- Whether a table may be handed to LuaJIT's own encoder: only numbers, strings, booleans and tables of them, without
---- metatables. A loop that is compiled; bindings/lua_codec.cpp calls it for large arrays.
+--- metatables and without the key 0, which that writes as an array's. A loop that is compiled; bindings/lua_codec.cpp calls
+--- it for large arrays, map-reduce for its rows.
 local type, next, getmetatable = type, next, getmetatable
 
 ---@param t table
@@ -12,7 +13,7 @@ local function plain(t, depth, slots)
   if slots < 0 then return nil end
   for key, value in next, t do
     local kind = type(key)
-    if kind ~= "number" and kind ~= "string" and kind ~= "boolean" then return nil end
+    if key == 0 or (kind ~= "number" and kind ~= "string" and kind ~= "boolean") then return nil end
     slots = slots - 1
     if slots < 0 then return nil end
     kind = type(value)

@@ -1,5 +1,7 @@
 --- Rows as Lua values and back.
+local buffer = require("string.buffer")
 local ffi = require("ffi")
+local is_plain = require("actor.codec.plain")
 local codec = require("actor.codec")
 local flat = require("actor.mapreduce.flat")
 local c = require("actor.c.mapreduce")
@@ -69,7 +71,21 @@ local function get(v)
   return tag == 2
 end
 
-local encoded, encoded_before, encoded_first -- keep the bytes of a row's values and its key alive until they are copied
+-- The bytes of a row's values and its key, which have to stay until they are copied: texts, and for plain tables buffers,
+-- which make no text of them. A text of the bytes would be one that never comes again, and is most of the time.
+local encoded, encoded_before, encoded_first
+local buffers, turn = { buffer.new(), buffer.new(), buffer.new() }, 0
+local MOST_KEPT = 2 ^ 20 -- bytes of a buffer
+local DEPTH, SLOTS = 64, 16 * 2 ^ 20 -- as the codec has them
+
+local function set_table(v, x)
+  turn = turn % 3 + 1
+  local bytes = buffers[turn]
+  if #bytes > MOST_KEPT then bytes:free() else bytes:reset() end
+  bytes:encode(x)
+  v.tag = VALUE
+  v.bytes, v.size = bytes:ref()
+end
 
 local function set(v, x)
   local kind = type(x)
@@ -81,6 +97,8 @@ local function set(v, x)
     v.tag, v.number = x and 2 or 1, x and 1 or 0
   elseif x == nil then
     v.tag = 0
+  elseif kind == "table" and is_plain(x, DEPTH, SLOTS) then
+    set_table(v, x)
   else
     encoded_first, encoded_before, encoded = encoded_before, encoded, to_bytes(x)
     v.tag, v.bytes, v.size = VALUE, encoded, #encoded
