@@ -1,4 +1,5 @@
 --- The log: every rank's lines go to the host's log with level, time and rank, whatever `print` does.
+local check = require("actor.check")
 local core = require("actor.c.core")
 
 ---@class actor.log
@@ -13,7 +14,12 @@ end
 local function text_of(format, ...)
   local count = select("#", ...)
   local used = type(format) == "string" and taken(format) or 0
-  local parts = { used > 0 and count > 0 and format:format(...) or tostring(format) }
+  local parts = { tostring(format) }
+  if used > 0 and count > 0 then
+    local fits, text = pcall(string.format, format, ...)
+    if not fits then check.fail("actor.log: %s in '%s' (%%%% is a percent sign)", (text:gsub(" to '.-'", "")), format) end
+    parts[1] = text
+  end
   for i = used + 1, count do parts[#parts + 1] = tostring((select(i, ...))) end
   return table.concat(parts, " ")
 end
