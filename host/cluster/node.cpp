@@ -5,12 +5,6 @@
 
 namespace actorhost {
 
-namespace {
-
-constexpr double kLongWait = 10;
-
-}  // namespace
-
 Node::Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Address self)
     : cluster_(cluster),
       job_(job),

@@ -22,6 +22,9 @@ enum class Role { worker, server };
 
 class Node {
  public:
+  /// Seconds after which a wait says for whom.
+  static constexpr double kLongWait = 10;
+
   Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Address self);
 
   Role role() const noexcept { return is_server(self_) ? Role::server : Role::worker; }

@@ -124,7 +124,7 @@ Result<Event> EventBox::wait(const Filter& filter, double deadline) {
   AH_TRY(node_.check());
   std::vector<Address> awaited;
   if (filter.from && *filter.from != node_.index()) awaited.push_back(worker_address(*filter.from));
-  EndWatch watch;
+  EndWatch watch{node_.clock().now()};
   for (;;) {
     const auto done = [&] { return find(filter) || (!filter.from && others().empty()); };
     const double until = std::min(deadline, node_.clock().now() + watch.interval);
@@ -136,7 +136,7 @@ Result<Event> EventBox::wait(const Filter& filter, double deadline) {
     }
     if (waited.error().code != Code::timeout) return waited.error();
     if (node_.clock().now() >= deadline) return nothing_came(filter, Code::timeout, "timed out");
-    const auto ended = have_ended(filter.from ? std::vector<NodeId>{*filter.from} : others(), watch);
+    const auto ended = have_ended(filter.from ? std::vector<NodeId>{*filter.from} : others(), watch, "wait_event");
     if (!ended) return ended.error();
     if (!*ended) continue;
     if (const auto number = find(filter)) return take(*number);
@@ -146,17 +146,27 @@ Result<Event> EventBox::wait(const Filter& filter, double deadline) {
   }
 }
 
-Result<bool> EventBox::have_ended(const std::vector<NodeId>& who, EndWatch& watch) {
+Result<bool> EventBox::have_ended(const std::vector<NodeId>& who, EndWatch& watch, const char* what) {
   auto list = node_.whereabouts();
   if (!list) return list.error();
-  const bool ended = std::all_of(who.begin(), who.end(), [&](NodeId id) {
-    if (id == node_.index()) return true;  // busy with waiting, so it sends nothing
+  std::string missing;
+  for (const NodeId id : who) {
+    if (id == node_.index()) continue;  // busy with waiting, so it sends nothing
     const auto at = std::find_if(list->begin(), list->end(), [id](const Whereabouts& w) { return w.id == id; });
-    return at == list->end() || at->ended;
-  });
+    if (at != list->end() && !at->ended) missing += (missing.empty() ? "" : ", ") + rank_name(id);
+  }
+  const bool ended = missing.empty();
   const bool sure = ended && watch.told;
   watch.interval = ended ? 1 : std::min(2 * watch.interval, kAskAtMost);
   watch.told = ended;
+  const double left = watch.since + Node::kLongWait - node_.clock().now();
+  if (ended || watch.logged) return sure;
+  watch.logged = left <= 0;
+  if (watch.logged) {
+    node_.log().info(node_.name(), std::string(what) + ": waiting for over 10 s for " + missing);
+  } else {
+    watch.interval = std::min(watch.interval, left);
+  }
   return sure;
 }
 
@@ -216,7 +226,7 @@ Status EventBox::send_now(NodeId to, const EventMessage& message, double deadlin
 
 Status EventBox::wait_for_room(NodeId to, double deadline) {
   const std::array<Address, 1> awaited = {worker_address(to)};
-  EndWatch watch;
+  EndWatch watch{node_.clock().now()};
   for (;;) {
     const double until = std::min(deadline, node_.clock().now() + watch.interval);
     Status waited = node_.wait_until([&] { return !full(to); }, awaited, "send_event", until);
@@ -224,7 +234,7 @@ Status EventBox::wait_for_room(NodeId to, double deadline) {
     if (node_.clock().now() >= deadline) {
       return Error{Code::timeout, "send_event: " + rank_name(to) + " has not taken in the events before it in time"};
     }
-    const auto ended = have_ended({to}, watch);
+    const auto ended = have_ended({to}, watch, "send_event");
     if (!ended) return ended.error();
     if (!*ended) continue;
     ended_.insert(to);

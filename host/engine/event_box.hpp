@@ -80,8 +80,10 @@ class EventBox final : private PortGuest {
   /// Asks the rendezvous host whether workers have come to the end of their scripts; believes it when told so twice,
   /// since the news may overtake what they sent before.
   struct EndWatch {
+    double since;  // when the wait began
     double interval = 1;
     bool told = false;
+    bool logged = false;  // for whom it waits
   };
 
   // PortGuest
@@ -96,7 +98,7 @@ class EventBox final : private PortGuest {
   bool full(NodeId to) const;
   Status send_now(NodeId to, const EventMessage& message, double deadline);
   Status wait_for_room(NodeId to, double deadline);
-  Result<bool> have_ended(const std::vector<NodeId>& who, EndWatch& watch);
+  Result<bool> have_ended(const std::vector<NodeId>& who, EndWatch& watch, const char* what);
   std::vector<NodeId> others() const;
   Error nothing_came(const Filter& filter, Code code, const std::string& why) const;
 

@@ -194,7 +194,7 @@ bool AverageLead::open(RoundWhy why, const std::vector<NodeId>& nodes, double no
   for (const NodeId node : nodes) round.processes.insert(members_.at(node).process);
   round_ = std::move(round);
   next_ = now + options_.interval;
-  complained_ = false;
+  if (why != RoundWhy::interval) complained_ = false;  // those who waited for it wait no more
   const bool agreed = why == RoundWhy::abort &&
                       std::all_of(nodes.begin(), nodes.end(), [&](NodeId node) { return members_.at(node).rested; });
   // Nobody has gone on since the last abort: it still holds.

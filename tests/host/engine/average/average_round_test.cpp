@@ -327,6 +327,16 @@ TEST_CASE("who waits for all to start, to take a step of the warm-up or to abort
   CHECK(world.said.size() == 2);
 }
 
+TEST_CASE("who waits for others to abort says so once, whatever rounds by interval there are meanwhile") {
+  using What = Report::What;
+  SpokenTo world(2);
+  world.say(0, What::join, 0);
+  world.say(1, What::join, 0);
+  world.say(0, What::abort, 1);
+  for (double now = 1; now < 40; now += 0.1) world.pass(now);
+  CHECK(world.said == std::vector<std::string>{"average.abort: waiting for over 10 s for rank 1"});
+}
+
 TEST_CASE("a session that all have left is over") {
   using What = Report::What;
   SpokenTo world(2);
