@@ -151,7 +151,7 @@ typedef struct ah_mapreduce_api {
   ah_mr_slot** (*locate)(ah_mr_sink* sink);
   int32_t (*set_slot)(ah_mr_sink* sink, ah_mr_slot* slot, const ah_mr_value* value);
   void (*get_slot)(const ah_mr_slot* slot, ah_mr_value* value);
-  /* The rows of `source` through a native operation: "words", "lower", "upper", "one". */
+  /* The rows of `source` through a native operation: "words", "lower", "upper", "one", "tonumber", ... */
   ah_mr_source* (*through)(ah_mr_source* source, const char* native);
   /* All rows of `source` into `sink`. */
   int32_t (*pour)(ah_mr_sink* sink, ah_mr_source* source);

@@ -192,6 +192,7 @@ ah_mr_source* through(ah_mr_source* source, const char* native) {
   if (name == "values") return behind(source, values_of(std::move(rows)));
   if (name == "words") return behind(source, words_of(std::move(rows)));
   if (name == "one") return behind(source, with_one(std::move(rows)));
+  if (name == "tonumber") return behind(source, as_numbers(std::move(rows)));
   if (name == "lower") return behind(source, in_case(std::move(rows), LetterCase::lower));
   if (name == "upper") return behind(source, in_case(std::move(rows), LetterCase::upper));
   t_streams->fail({Code::bad_argument, "no native operation '" + std::string(name) + "'"});

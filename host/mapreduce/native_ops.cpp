@@ -1,6 +1,10 @@
 #include "host/mapreduce/native_ops.hpp"
 
 #include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "host/mapreduce/row_key.hpp"
@@ -135,6 +139,77 @@ class InCase final : public RowSource {
   std::string bytes_;
 };
 
+/// Binary digits behind "0b", as LuaJIT takes them; false for others.
+bool parse_binary(std::string_view digits, double& number) {
+  if (digits.empty() || digits.find_first_not_of("01") != std::string_view::npos) return false;
+  number = 0;
+  for (const char c : digits) number = 2 * number + (c - '0');
+  return true;
+}
+
+/// Beyond what a double holds: infinite or 0.
+double beyond(std::string_view text) { return std::strtod(std::string(text).c_str(), nullptr); }
+
+/// As LuaJIT's tonumber reads a text.
+bool parse_lua_number(std::string_view text, double& number) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text.empty() || text.front() == '-' || text.back() == ')') return false;
+  const char kind = text.size() > 2 && text.front() == '0' ? static_cast<char>(text[1] | 0x20) : '\0';
+  std::string_view digits = text;
+  if (kind == 'x' || kind == 'b') digits.remove_prefix(2);
+  if (kind == 'b') {
+    if (!parse_binary(digits, number)) return false;
+  } else {
+    const char* const end = digits.data() + digits.size();
+    const auto format = kind == 'x' ? std::chars_format::hex : std::chars_format::general;
+    if (kind == 'x' && !std::isxdigit(static_cast<unsigned char>(digits.front())) && digits.front() != '.')
+      return false;
+    const auto [last, error] = std::from_chars(digits.data(), end, number, format);
+    if (last != end || error == std::errc::invalid_argument) return false;
+    if (error == std::errc::result_out_of_range) number = beyond(text);
+  }
+  if (negative) number = -number;
+  return true;
+}
+
+/// Of a row's value: as tonumber has it.
+bool lua_number(const RowValue& value, double& number) {
+  if (value.kind() == RowTag::text) return parse_lua_number(value.text(), number);
+  if (value.kind() != RowTag::value || value.size != 1 + sizeof(int64_t)) return false;
+  int64_t whole = 0;
+  std::memcpy(&whole, value.bytes + 1, sizeof whole);
+  number = *value.bytes == 0x10 ? static_cast<double>(whole) : static_cast<double>(static_cast<uint64_t>(whole));
+  return *value.bytes == 0x10 || *value.bytes == 0x11;
+}
+
+class AsNumbers final : public RowSource {
+ public:
+  explicit AsNumbers(std::unique_ptr<RowSource> rows) : rows_(std::move(rows)) {}
+  Status next(RowBatch& batch) override {
+    AH_TRY(rows_->next(batch));
+    for (uint32_t i = 0; i < batch.count; ++i) {
+      RowValue& value = batch.first[i];
+      if (batch.pair[i] != 0) return Error{Code::bad_argument, "tonumber takes single values here, got a pair"};
+      if (value.kind() == RowTag::number) continue;
+      double number = 0;
+      if (!lua_number(value, number)) {
+        return Error{Code::bad_argument,
+                     "tonumber gives nothing for " + describe(value) + " (filter and flatmap leave rows out)"};
+      }
+      value.tag = static_cast<uint32_t>(RowTag::number);
+      value.number = number;
+    }
+    return {};
+  }
+  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
+
+ private:
+  std::unique_ptr<RowSource> rows_;
+};
+
 class WithOne final : public RowSource {
  public:
   explicit WithOne(std::unique_ptr<RowSource> rows) : rows_(std::move(rows)) {}
@@ -168,6 +243,10 @@ std::unique_ptr<RowSource> words_of(std::unique_ptr<RowSource> rows) {
 
 std::unique_ptr<RowSource> in_case(std::unique_ptr<RowSource> rows, LetterCase letters) {
   return std::make_unique<InCase>(std::move(rows), letters);
+}
+
+std::unique_ptr<RowSource> as_numbers(std::unique_ptr<RowSource> rows) {
+  return std::make_unique<AsNumbers>(std::move(rows));
 }
 
 std::unique_ptr<RowSource> with_one(std::unique_ptr<RowSource> rows) {

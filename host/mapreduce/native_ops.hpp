@@ -17,6 +17,10 @@ enum class LetterCase : uint8_t { lower, upper };
 /// Texts in one case, letters of ASCII only.
 std::unique_ptr<RowSource> in_case(std::unique_ptr<RowSource> rows, LetterCase letters);
 
+/// Texts as the numbers that Lua's tonumber makes of them: decimal, hexadecimal, "inf", "nan", with white space around;
+/// numbers as they are. Code::bad_argument for a row that is none, and for a pair.
+std::unique_ptr<RowSource> as_numbers(std::unique_ptr<RowSource> rows);
+
 /// A pair of each row and the number 1.
 std::unique_ptr<RowSource> with_one(std::unique_ptr<RowSource> rows);
 

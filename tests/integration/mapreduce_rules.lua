@@ -137,6 +137,30 @@ fails("no UTF-8 in a key", "JSON's texts are UTF-8", function() json({ { ["\255"
 mr.parallelize({ nan, -0, 1 / 0, "a\255" }, 1):save("text")
 gives("as text", "{nan,-0,inf,a\255}", mr.load("text"):collect())
 
+-- ---- natively a function gives what it gives in Lua ----
+
+local texts = { "1", " -2.5e3\n", "0x1p4", "0XfF", "-0x.8", "0b101", "inf", "-Infinity", "nan", "1e400", "-1e-400", "5e-324", ".5", "5.", "+7", "-0",
+  "123456789012345678901234567890", "0x123456789abcdef12345", "\v\f1\r ", "1e+5", "007" }
+local rng = actor.rng(3)
+for _ = 1, 3000 do
+  local chars = {}
+  for i = 1, rng:int(1, 6) do
+    local at = rng:int(1, 25)
+    chars[i] = ("0123456789.eExX+-bpinfa \t"):sub(at, at)
+  end
+  texts[#texts + 1] = table.concat(chars)
+end
+local good, bad = {}, {}
+for _, s in ipairs(texts) do table.insert(tonumber(s) and good or bad, s) end
+local function exactly(x) return ("%a"):format(x) end
+local natively, in_lua = mr.parallelize(good):map(tonumber):collect(), mr.parallelize(good):map(function(s) return tonumber(s) end):collect()
+for i, s in ipairs(good) do compare("tonumber of '" .. s .. "'", exactly(natively[i]):gsub("-nan", "nan"), exactly(in_lua[i]):gsub("-nan", "nan")) end
+for i = 1, #bad, 100 do
+  fails("tonumber of '" .. bad[i] .. "'", "tonumber gives nothing for text '", function() mr.parallelize({ bad[i] }):map(tonumber):count() end)
+end
+gives("tonumber of others", "{5,7}", mr.parallelize({ 5, 7LL }):map("tonumber"):collect())
+fails("tonumber of a pair", "tonumber takes single values here, got a pair", function() one:map("one"):map(tonumber):count() end)
+
 -- ---- functions of actions are frozen as all are ----
 
 local count = 0

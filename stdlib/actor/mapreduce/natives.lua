@@ -38,17 +38,18 @@ function M.identity(...) return ... end
 local by_value = {
   [M.words] = "words", [M.sum] = "sum", [M.min] = "min", [M.max] = "max",
   [M.one] = "one", [string.lower] = "lower", [string.upper] = "upper",
+  [tonumber] = "tonumber",
 }
 
 -- By native operation on rows: the operation that it is one for.
 M.operations = {
-  words = "flatmap", one = "map", lower = "map", upper = "map", sample = "sample", keys = "keys",
+  words = "flatmap", one = "map", lower = "map", upper = "map", tonumber = "map", sample = "sample", keys = "keys",
   values = "values",
 }
 
 local by_name = {
   count = M.count, identity = M.identity, lower = string.lower, max = M.max, min = M.min, one = M.one, sum = M.sum,
-  upper = string.upper, words = M.words,
+  tonumber = tonumber, upper = string.upper, words = M.words,
 }
 
 ---The function of that name, which operations take instead of it; nothing and the names that there are.
