@@ -7,12 +7,8 @@ local mr = actor.mapreduce
 local folder, index = ...
 if not index then error("give a folder and where its index goes: inverted_index.lua FOLDER INDEX [WORD...]", 0) end
 
-local files = {} -- of the whole tree, in the same order on every node
-local find = io.popen(("find '%s' -type f | LC_ALL=C sort"):format((folder:gsub("'", [['\'']]))))
-for path in find:lines() do files[#files + 1] = path end
-find:close()
-
-local saved = mr.whole_files(files)
+local files = mr.whole_files(folder .. "/**") -- of the whole tree
+local saved = files
   :flatmap(function(path, text)
     local words, seen = text:lower():gmatch("%w+"), {}
     return function() -- each different word of the file, with its path
@@ -31,7 +27,7 @@ local saved = mr.whole_files(files)
     return word .. "\t" .. table.concat(paths, "\t")
   end)
   :save(index, { overwrite = true })
-print(("%d words of %d files are in %s"):format(saved.rows, #files, index))
+print(("%d words of %d files are in %s"):format(saved.rows, files:count(), index))
 
 local wanted = {}
 for i = 3, #actor.args do wanted[actor.args[i]:lower()] = true end

@@ -3,7 +3,6 @@
 local actor = require "actor"
 local param, data, nn = actor.param, actor.data, actor.nn
 local opt = actor.options { data = "", updates = 600, batch = 32, lr = 0.1 }
-
 local function made_up() -- every node writes the same rows to a file of its own
   local rng, path = actor.rng(actor.seed), os.tmpname()
   local file = assert(io.open(path, "w"))
@@ -15,7 +14,9 @@ local function made_up() -- every node writes the same rows to a file of its own
   return path
 end
 
-local x, labels = data.libsvm(opt.data ~= "" and opt.data or made_up())
+local path = opt.data ~= "" and opt.data or made_up()
+local x, labels = data.libsvm(path)
+if opt.data == "" then os.remove(path) end
 local classes = labels:gt(0) + 1 -- from -1 and 1 to 1 and 2
 local net = nn.sequential { nn.linear(x.shape[2], 2, { init = "zeros" }) }
 local rng, swapped = actor.rng(actor.seed, actor.id), false

@@ -248,12 +248,14 @@ test("what a simulated job cannot do is an error that says so", function()
 end)
 
 test("a text names a job and its flags", function()
-  local path = os.tmpname() .. ".lua"
+  local reserved = os.tmpname()
+  local path = reserved .. ".lua"
   local file = assert(io.open(path, "w"))
   file:write(descent)
   file:close()
   local result = train.execute(serial(), path .. " --kind adagrad")
   local direct = trained(descent, serial(), { "--kind", "adagrad" })
   os.remove(path)
+  os.remove(reserved)
   equal(result.training, direct.training)
 end)
