@@ -71,8 +71,9 @@ for _, way in ipairs(chosen) do
   co.barrier()
   local steps, seconds, stats = way[2](net)
   local all = co.allgather(tensor.full({ 1 }, steps))
-  print(("%s: %.1f s to %g %%, then %.2f %%; steps of each worker: %s"):format(way[1], seconds, opt.target,
-    100 * net:accuracy(images, labels), table.concat(all:totable(), " ")))
+  print(("%s: %.1f s %s %g %%, then %.2f %%; steps of each worker: %s"):format(way[1], seconds,
+    seconds > opt.seconds and "without" or "to", opt.target, 100 * net:accuracy(images, labels),
+    table.concat(all:totable(), " ")))
   if stats then
     print(("%d rounds, %d steps during each; %.3f s of waiting, %.3f s of copying"):format(stats.rounds,
       stats.mean_staleness, stats.waiting, stats.copying))

@@ -14,6 +14,8 @@ local M = {}
 ---@field title string "mapreduce.files.load(url, options)"
 ---@field text string[] the docstring's lines; none for another name of something
 ---@field head? boolean what stands at a file's head
+---@field class? string whose field it is: "actor.param.Run"
+---@field shown? string a field's name, with a question mark where it may be nil
 ---@field inner? boolean a field, or a function that scripts have by another name
 ---@field target? {module: string, name: string} what this is another name of
 
@@ -43,10 +45,16 @@ end
 
 -- `---@field name type what` of a class: each is a name of its own.
 function Reader:fields(block)
-  local class = block.class:match("([%w_]+)$"):lower()
+  local owner, text = block.class:match("([%w_]+)$"):lower(), nil
   for _, line in ipairs(block) do
-    local name, rest = line:match("^@field ([%w_]+)%??%s+(.*)$")
-    if name and rest ~= self.module .. "." .. name then self:add { name = name, owner = class, title = class .. "." .. name, text = { rest }, inner = true } end
+    local name, optional, rest = line:match("^@field ([%w_]+)(%??)%s+(.*)$")
+    if name and rest ~= self.module .. "." .. name then
+      text = { rest }
+      self:add { name = name, owner = owner, title = owner .. "." .. name, text = text, inner = true,
+        class = block.class, shown = name .. optional }
+    elseif text and not line:find("^@") then
+      text[#text + 1] = line
+    end
   end
 end
 
@@ -158,6 +166,18 @@ function M.find(name)
   return collect({}, "actor." .. path, path:match("[%w_]+$"):lower(), last)
 end
 
+local of_options = { options = true, run = true, train = true } -- parameters that are tables of options
+
+-- The fields of the table that a parameter's line names, behind it.
+local function add_fields(lines, line)
+  local name, class = line:match("^@param ([%w_]+)%?? ([%w_.]+)")
+  for _, entry in ipairs(of_options[name] and entries() or {}) do
+    if entry.class == class then
+      lines[#lines + 1] = ("      %s %s"):format(entry.shown, table.concat(entry.text, " "))
+    end
+  end
+end
+
 ---An entry as lines of text.
 ---@param entry actor.help.Entry
 ---@return string
@@ -165,6 +185,7 @@ function M.text(entry)
   local lines = { entry.title }
   for _, line in ipairs(entry.text) do
     lines[#lines + 1] = "  " .. line:gsub("^@param ", "  "):gsub("^@return ", "  returns "):gsub("^@", "  ")
+    add_fields(lines, line)
   end
   return table.concat(lines, "\n")
 end

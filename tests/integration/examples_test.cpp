@@ -352,6 +352,17 @@ TEST_CASE("async_average trains both ways to its target and says how long each t
   CHECK_THAT(run.out, Contains(" rounds, "));
 }
 
+TEST_CASE("async_average says when its time was over before its target") {
+  const JobFolder folder;
+  write_images(folder.path() / "images", 600, 100);
+  const Finished run = folder.run({"-n", "2", example("async_average.lua"), "--data", "images", "--hidden", "16",
+                                   "--batch", "20", "--straggler", "1", "--target", "101", "--seconds", "0.1"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK_THAT(line_after(run.out, "synchronous: "), Contains(" s without 101 %, then "));
+  CHECK_THAT(line_after(run.out, "averaging: "), Contains(" s without 101 %, then "));
+}
+
 TEST_CASE("async_average runs the algorithm that is asked for, and names those that there are") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 100);

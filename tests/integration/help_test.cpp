@@ -81,6 +81,9 @@ TEST_CASE("help shows functions, methods, rules, flags, variables and modules") 
   const auto [name, title, text] = GENERATE(table<std::string, std::string, std::string>({
       {"param.run", "param.run(run)\n", "Runs the engine until `stop` says so"},
       {"actor.collective.allreduce()", "group:allreduce(value, op, options)\n", "every rank gets the same bits"},
+      {"param.run", "    run actor.param.Run\n", "\n      schedule? fun(workers: integer[])"},
+      {"collective.rotator", "      slices? integer how many", "ends when it is up, and this rank's next visit"},
+      {"rotatoroptions.bound", "rotatoroptions.bound\n", "what loops over other things asks"},
       {"dataset:map", "dataset:map(self: actor.mapreduce.Dataset, fn: function)\n", "two results are a pair"},
       {"mapreduce.load", "mapreduce.files.load(url, options)\n", "The lines of files and URLs"},
       {"collective.table", "collective.table.new(options)\n", "An empty table"},
