@@ -2,10 +2,6 @@
 
 namespace actorhost {
 
-size_t ActionLog::Action::cost() const noexcept {
-  return sizeof(Action) + action.kind.size() + action.where.size() + who.size() + value.size();
-}
-
 const ActionLog::Action* ActionLog::find(uint32_t index) const noexcept {
   return index >= dropped_ && index < size() ? &actions_[index - dropped_] : nullptr;
 }
@@ -17,8 +13,7 @@ Result<ActionLog::Entered> ActionLog::enter(uint32_t index, const ActionEnter& a
                                      ") but only " + std::to_string(size()) + " actions have begun"};
   }
   if (index == size()) {
-    actions_.push_back(Action{action, who});
-    bytes_ += actions_.back().cost();
+    add({action, who});
     return Entered{false, true, {}};
   }
   const Action* known = find(index);
@@ -27,31 +22,46 @@ Result<ActionLog::Entered> ActionLog::enter(uint32_t index, const ActionEnter& a
                                         std::to_string(dropped_) + " were dropped, " + std::to_string(max_bytes_) +
                                         " bytes are the limit), so " + who + " cannot catch up"};
   }
-  if (known->action.kind != action.kind || known->action.where != action.where) {
-    return Error{Code::mismatch, "nodes disagree on action " + number + " of the job: " + known->who + " is in " +
-                                     known->action.kind + " at " + known->action.where + ", " + who + " is in " +
-                                     action.kind + " at " + action.where +
+  const auto& [first, first_who] = known->place->first;
+  if (first.kind != action.kind || first.where != action.where) {
+    return Error{Code::mismatch, "nodes disagree on action " + number + " of the job: " + first_who + " is in " +
+                                     first.kind + " at " + first.where + ", " + who + " is in " + action.kind + " at " +
+                                     action.where +
                                      "; every worker must take the same actions in the same order (the order of "
                                      "pairs() differs between nodes: use actor.pairs)"};
   }
   if (!known->finished) return Entered{};
-  return Entered{true, false, known->value};
+  return Entered{true, false, Blob::copy_of(known->value)};
 }
 
-void ActionLog::finish(uint32_t index, Blob value) {
+void ActionLog::add(Place place) {
+  const auto known = places_.emplace(std::move(place), 0).first;
+  if (known->second++ == 0) bytes_ += known->first.cost();
+  actions_.push_back({known});
+  bytes_ += actions_.back().cost();
+}
+
+void ActionLog::drop_oldest() {
+  const Places::iterator place = actions_.front().place;
+  bytes_ -= actions_.front().cost();
+  actions_.pop_front();
+  ++dropped_;
+  if (--place->second > 0) return;
+  bytes_ -= place->first.cost();
+  places_.erase(place);
+}
+
+void ActionLog::finish(uint32_t index, std::string_view value) {
   if (find(index) == nullptr || finished(index)) return;
   Action& action = actions_[index - dropped_];
-  bytes_ += value.size();
+  bytes_ -= action.cost();
   action.finished = true;
-  action.value = std::move(value);
+  action.value = value;
+  bytes_ += action.cost();
 }
 
 void ActionLog::trim(uint32_t needed) {
-  while (over_bound() && !actions_.empty() && dropped_ < needed) {
-    bytes_ -= actions_.front().cost();
-    actions_.pop_front();
-    ++dropped_;
-  }
+  while (over_bound() && !actions_.empty() && dropped_ < needed) drop_oldest();
 }
 
 bool ActionLog::finished(uint32_t index) const noexcept {
@@ -61,12 +71,12 @@ bool ActionLog::finished(uint32_t index) const noexcept {
 
 const ActionEnter* ActionLog::at(uint32_t index) const noexcept {
   const Action* action = find(index);
-  return action != nullptr ? &action->action : nullptr;
+  return action != nullptr ? &action->place->first.action : nullptr;
 }
 
 std::string ActionLog::opened_by(uint32_t index) const {
   const Action* action = find(index);
-  return action != nullptr ? action->who : std::string();
+  return action != nullptr ? action->place->first.who : std::string();
 }
 
 }  // namespace actorhost

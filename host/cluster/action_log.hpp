@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
+#include <string_view>
+#include <tuple>
 
 #include "host/base/result.hpp"
 #include "host/cluster/cluster_messages.hpp"
@@ -26,7 +29,7 @@ class ActionLog {
   /// that entered it; Code::unsupported when it is no longer kept.
   Result<Entered> enter(uint32_t index, const ActionEnter& action, const std::string& who);
   /// Records the value; the first one counts.
-  void finish(uint32_t index, Blob value);
+  void finish(uint32_t index, std::string_view value);
 
   bool over_bound() const noexcept { return bytes_ > max_bytes_; }
   /// Drops the oldest actions until the rest is within the bound, but none from `needed` on: those some live worker has
@@ -43,18 +46,30 @@ class ActionLog {
   bool can_catch_up() const noexcept { return dropped_ == 0; }
 
  private:
-  struct Action {
+  /// A job takes many actions at few places, so each place is kept once.
+  struct Place {
     ActionEnter action;
-    std::string who;
+    std::string who;  // entered it first
+    bool operator<(const Place& other) const {
+      return std::tie(action.kind, action.where, who) < std::tie(other.action.kind, other.action.where, other.who);
+    }
+    size_t cost() const noexcept { return sizeof(Place) + action.kind.size() + action.where.size() + who.size(); }
+  };
+  using Places = std::map<Place, size_t>;  // how many actions are from there
+  struct Action {
+    Places::iterator place;
     bool finished = false;
-    Blob value = {};
-    size_t cost() const noexcept;
+    std::string value = {};
+    size_t cost() const noexcept { return sizeof(Action) + value.capacity(); }
   };
   const Action* find(uint32_t index) const noexcept;
+  void add(Place place);
+  void drop_oldest();
 
   size_t max_bytes_;
   size_t bytes_ = 0;
   uint32_t dropped_ = 0;  // the number of the first action that is kept
+  Places places_;
   std::deque<Action> actions_;
 };
 

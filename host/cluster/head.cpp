@@ -397,7 +397,7 @@ void Head::check_not_ended(Address src, uint32_t index, const ActionEnter& actio
 }
 
 void Head::on_action_done(const Frame& frame) {
-  actions_.finish(frame.tag, frame.body);
+  actions_.finish(frame.tag, frame.body.view());
   trim_actions();
   start_waiting_servers();
 }

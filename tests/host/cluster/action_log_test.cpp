@@ -31,9 +31,9 @@ TEST_CASE("the first to enter an action opens it and the others go on live") {
 TEST_CASE("who comes when an action is over gets its recorded value, the first one") {
   ActionLog log;
   REQUIRE(log.enter(0, kRun, "rank 0").ok());
-  log.finish(0, Blob::copy_of("value"));
-  log.finish(0, Blob::copy_of("another"));
-  log.finish(5, Blob::copy_of("of nothing"));
+  log.finish(0, "value");
+  log.finish(0, "another");
+  log.finish(5, "of nothing");
   const auto late = log.enter(0, kRun, "rank 2");
   REQUIRE(late.ok());
   CHECK(late->replayed);
@@ -71,7 +71,7 @@ TEST_CASE("past the bound the oldest actions go and a late start is told so") {
   ActionLog log(100'000);
   for (uint32_t i = 0; i < 5; ++i) {
     REQUIRE(log.enter(i, kRun, "rank 0").ok());
-    log.finish(i, Blob::copy_of(std::string(30'000, 'x')));
+    log.finish(i, std::string(30'000, 'x'));
   }
   REQUIRE(log.over_bound());
   CHECK(log.can_catch_up());
@@ -88,7 +88,7 @@ TEST_CASE("past the bound the oldest actions go and a late start is told so") {
   REQUIRE_FALSE(dropped.ok());
   CHECK(dropped.error().code == Code::unsupported);
   CHECK_THAT(dropped.error().message, Contains("rank 7 cannot catch up") && Contains("action 1"));
-  log.finish(0, Blob::copy_of("too late"));
+  log.finish(0, "too late");
   CHECK(log.enter(5, kCollect, "rank 0")->first);
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("what a live worker has still to enter is not dropped") {
   ActionLog log(1000);
   for (uint32_t i = 0; i < 3; ++i) {
     REQUIRE(log.enter(i, kRun, "rank 0").ok());
-    log.finish(i, Blob::copy_of(std::string(2000, 'x')));
+    log.finish(i, std::string(2000, 'x'));
   }
   log.trim(1);
   CHECK(log.at(0) == nullptr);
@@ -116,4 +116,22 @@ TEST_CASE("a hundred thousand actions without values stay within the bound") {
   CHECK_FALSE(log.over_bound());
   CHECK(log.size() == 100'000);
   CHECK(log.at(99'999) != nullptr);
+}
+
+TEST_CASE("an action costs its value and little more, whatever stands at its place") {
+  ActionLog log(200'000);
+  const ActionEnter collect{"collect", "a/rather/long/path/of/a/job/with/a/name.lua:1234"};
+  for (uint32_t i = 0; i < 2000; ++i) {
+    REQUIRE(log.enter(i, collect, "rank 0 (worker 0 on a-host-with-a-name:17)").ok());
+    log.finish(i, "ten bytes.");
+  }
+  CHECK_FALSE(log.over_bound());
+  for (uint32_t i = 2000; i < 4000; ++i) {
+    REQUIRE(log.enter(i, {"collect", "job.lua:" + std::to_string(i)}, "rank 0").ok());
+    log.finish(i, "ten bytes.");
+  }
+  REQUIRE(log.over_bound());
+  log.trim(4000);
+  CHECK_FALSE(log.over_bound());
+  CHECK(log.opened_by(3999) == "rank 0");
 }
