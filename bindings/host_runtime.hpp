@@ -66,6 +66,7 @@ class HostRuntime final : private ClusterEvents {
   Status open_checkpoints();
   Status open_trace();
   Status open_cluster(ClusterConfig config);
+  Status start_with_children();
   Status spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size);
   NodeThread::Shared shared_for_nodes();
   void start_workers();

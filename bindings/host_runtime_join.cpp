@@ -238,7 +238,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   if (!head) AH_TRY(options_.apply(cluster_->settings()));
   seed_ = options_.seed.value_or(0);
   if (head) log_->info("", "seed " + std::to_string(seed_));
-  AH_TRY(cluster_->wait_for_start());
+  AH_TRY(parent ? start_with_children() : cluster_->wait_for_start());
   const uint32_t workers = parent ? 0 : child_ ? 1 : local_nodes_;
   DataService::Options exchange{memory_share(), std::max(1U, workers)};
   if (options_.memory) limit_kept_blocks(exchange.memory / 16);
@@ -306,6 +306,28 @@ Status HostRuntime::open_trace() {
   if (!trace) return trace.error();
   process_.trace = std::move(*trace);
   return {};
+}
+
+/// Waits for the start. Nobody starts a child again, so one that ends before it is the run's end.
+Status HostRuntime::start_with_children() {
+  bool started = false;  // guarded by the lock
+  std::thread watcher([&] {
+    std::unique_lock lock(mutex_);
+    for (; !started && cluster_->epoch() == 0; changed_.wait_for(lock, std::chrono::milliseconds(20))) {
+      children_->reap();
+      const auto ended = children_->first_ended();
+      if (!ended || cluster_->epoch() > 0) continue;
+      return cluster_->stop({Code::peer_lost, false, *ended + " before the run had started", kNoAddress});
+    }
+  });
+  Status waited = cluster_->wait_for_start();
+  {
+    std::lock_guard lock(mutex_);
+    started = true;
+    changed_.notify_all();
+  }
+  watcher.join();
+  return waited;
 }
 
 Status HostRuntime::spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size) {

@@ -101,6 +101,17 @@ size_t ChildSupervisor::reap() {
   return running;
 }
 
+std::optional<std::string> ChildSupervisor::first_ended() const {
+  for (size_t node = 0; node < children_.size(); ++node) {
+    const auto& [pid, status] = children_[node];
+    if (!status) continue;
+    const std::string who = "local node " + std::to_string(node) + " (process " + std::to_string(pid) + ") ";
+    if (WIFSIGNALED(*status)) return who + "was killed by signal " + std::to_string(WTERMSIG(*status));
+    return who + "ended with exit status " + std::to_string(WEXITSTATUS(*status));
+  }
+  return std::nullopt;
+}
+
 void ChildSupervisor::signal_all(int signal) {
   for (const Child& child : children_) {
     if (!child.status) kill(child.pid, signal);

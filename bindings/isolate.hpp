@@ -38,6 +38,8 @@ class ChildSupervisor {
   Status spawn(const std::vector<std::string>& args, const ChildPlace& place);
   /// Collects children that have ended; returns how many still run.
   size_t reap();
+  /// "local node 1 (process 77) was killed by signal 9": one that `reap` has collected; nothing while all run.
+  std::optional<std::string> first_ended() const;
   void signal_all(int signal);
   /// 0 when all that ended by themselves said 0; else the first other code; 3 when none ended by itself.
   int exit_code() const;

@@ -1,6 +1,9 @@
 #include <csignal>
+#include <fstream>
+#include <sstream>
 
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
 
 #include "tests/integration/jobs.hpp"
 
@@ -189,6 +192,25 @@ actor.collective.barrier()
   CHECK(hosts[1].wait(20) == 3);
   INFO(hosts[1].describe());
   CHECK(now() - killed < 5 * patience());
+}
+
+TEST_CASE("an isolated worker that dies before the run has started ends it at once, and is named") {
+  const JobFolder folder;
+  const std::string job = (folder.path() / "job.lua").string();
+  REQUIRE(mkfifo(job.c_str(), 0600) == 0);  // its writer comes once: the parent reads the job, its workers wait for it
+  Process run = folder.start({"-n", "2", "--isolate", "--start-timeout", "1000", "job.lua"});
+  std::ofstream(job) << "return 1" << std::flush;
+  const std::string list = "/proc/" + std::to_string(run.pid()) + "/task/" + std::to_string(run.pid()) + "/children";
+  const double give_up = now() + 20 * patience();
+  pid_t first = 0;
+  pid_t second = 0;
+  while (second == 0 && now() < give_up) std::istringstream(read_text(list)) >> first >> second;
+  REQUIRE(second != 0);
+  ::kill(second, SIGKILL);
+  CHECK(run.wait(10) == 3);
+  INFO(run.describe());
+  CHECK(run.err().find("local node 1 (process " + std::to_string(second) +
+                       ") was killed by signal 9 before the run had started") != std::string::npos);
 }
 
 TEST_CASE("when the parent of isolated workers is killed they all end") {
