@@ -239,6 +239,31 @@ test("merge.buffer merges as many at once, and the rest at the end", function()
   equal(training.updates, { 0, 0, 0, 0, 0, 4, 4, 6 })
 end)
 
+test("merge.mean merges a step's updates as their mean, before anybody begins the next one", function()
+  local by_step = {}
+  local model = toy()
+  model.apply = function(params, update, scale)
+    local round = by_step[update.step] or { before = params.value, sum = 0, count = 0, scale = scale }
+    by_step[update.step] = round
+    equal(scale, round.scale)
+    round.sum, round.count = round.sum + update.by, round.count + 1
+    params.value = params.value - scale * update.by
+  end
+  local result = train.run({ barrier = "bsp", nodes = 5, time = 30, seed = 3 }, model, { merge = { kind = "mean" } })
+  local value, rounds = 1, 0
+  while by_step[rounds] do
+    local round = by_step[rounds]
+    near(round.before, value, 1e-12)
+    near(round.scale, 0.1 / round.count, 1e-15)
+    value, rounds = value - 0.1 * round.sum / round.count, rounds + 1
+  end
+  equal({ rounds > 5, by_step[0].count }, { true, 5 })
+  near(result.params.value, value, 1e-12)
+  raises(function()
+    train.run({ barrier = "asp", nodes = 5, time = 30, seed = 3 }, toy(), { merge = { kind = "mean" } })
+  end, "needs a rule that is BSP .*; an update of step %d+ came among those of step %d+")
+end)
+
 test("a policy that is none, options that are none, models without a part are errors", function()
   local options = { barrier = "asp", nodes = 2, time = 5 }
   raises(function() train.run(options, toy(), { merge = { kind = "later" } }) end, "none of param.merge's")

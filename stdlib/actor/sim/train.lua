@@ -105,18 +105,30 @@ function State:leave_step(id)
   self.at_step[step] = self.at_step[step] - 1
 end
 
--- What is held for buffer{k}. The last ones of a run may be fewer; each counts 1/k all the same.
+-- What is held for buffer{k}, or of a step for mean. The last ones of a run may be fewer than k; each counts 1/k all the
+-- same.
 function State:flush()
   local updates = self.buffered
   if #updates == 0 then return end
   self.buffered = {}
-  self.apply_all(self.params, updates, self:rate() / self.merge.k)
+  self.apply_all(self.params, updates, self:rate() / (self.merge.k or #updates))
   self.updates = self.updates + #updates
+end
+
+-- mean: the updates of a step are merged when somebody begins a later one, which under bsp is when all have come.
+function State:hold(update, step)
+  if step < self.held_step or (#self.buffered > 0 and step > self.held_step) then
+    check.fail("param.merge.mean() merges step by step, so it needs a rule that is BSP (bsp, backup:0, quorum:1); "
+      .. "an update of step %d came among those of step %d", step, self.held_step)
+  end
+  self.held_step = step
+  self.buffered[#self.buffered + 1] = update
 end
 
 function State:take(update, step)
   self.newest = math.max(self.newest, step)
   local policy = self.merge
+  if policy.kind == "mean" then return self:hold(update, step) end
   if policy.kind == "buffer" then
     self.buffered[#self.buffered + 1] = update
     if #self.buffered >= policy.k then self:flush() end
@@ -203,6 +215,7 @@ function State:walk(trace, points)
       point = point + 1
     end
     self.time = time[i]
+    if event[i] == "release" and self.merge.kind == "mean" and step[i] > self.held_step then self:flush() end
     if event[i] == "release" and i > prepared and self.model.prepare then
       local ids, behind = pullers(trace, i)
       prepared = behind - 1
@@ -222,7 +235,7 @@ local function check_plan(plan)
   check.options(plan, plan_kinds, fn)
   check.integer(plan.points or default_points, "points", fn, 1, 1e6)
   local merge = plan.merge
-  if merge and merge.kind ~= "buffer" and not weights[merge.kind] then
+  if merge and merge.kind ~= "buffer" and merge.kind ~= "mean" and not weights[merge.kind] then
     check.fail("%s: merge is none of param.merge's", fn)
   end
 end
@@ -248,7 +261,7 @@ function M.replay(trace, model, setup, plan)
   local state = setmetatable({
     model = model, setup = setup, rate_of = plan.rate or model.rate or 1,
     apply_all = model.apply_all or one_by_one(model), training = training,
-    time = 0, updates = 0, dropped = 0, newest = 0, buffered = {}, pending = {},
+    time = 0, updates = 0, dropped = 0, newest = 0, buffered = {}, held_step = 0, pending = {},
     live = {}, nodes = 0, at_step = {}, lowest = 0,
   }, State)
   state.params = model.init(rng(setup.seed), setup)
@@ -308,6 +321,7 @@ end
 -- By the words of the command line. As param.merge makes them; a subcommand has no actor.param.
 local merges = {
   all = function(text) return not text and { kind = "all" } end,
+  mean = function(text) return not text and { kind = "mean" } end,
   drop = function(text) return whole(text, 0) and { kind = "drop", later_than = whole(text, 0) } end,
   buffer = function(text) return whole(text, 1) and { kind = "buffer", k = whole(text, 1) } end,
   scale = function(text)
@@ -321,7 +335,7 @@ local function merge_of(text)
   local make = merges[kind or text]
   local made = make and make(argument)
   if made then return made end
-  return nil, ("merge=%s is none of all, drop:STEPS, buffer:K, scale[:EXPONENT]"):format(text)
+  return nil, ("merge=%s is none of all, mean, drop:STEPS, buffer:K, scale[:EXPONENT]"):format(text)
 end
 
 local function named_values(words)
