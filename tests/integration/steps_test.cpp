@@ -103,3 +103,27 @@ print("the end of " .. actor.size)
   INFO(run.describe());
   CHECK_THAT(run.out(), Contains("the end of 2"));
 }
+
+TEST_CASE(
+    "a job of collectives honours --barrier by its steps and --checkpoint by what it saves, and says what it does "
+    "not") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local actor = require "actor"
+local keeper = actor.checkpoint.new { steps = 2 }
+local state = keeper:load() or { step = 0 }
+for step in actor.collective.steps { count = state.step + 2, from = state.step } do
+  state.step = step
+  keeper:save(state)
+end
+if actor.rank == 0 then print("step " .. state.step) end
+)");
+  const Words flags = {"-n", "2", "--isolate", "--barrier", "ssp:1", "--checkpoint", "saved"};
+  const Finished first = folder.run(with(flags, {"job.lua"}));
+  const Finished second = folder.run(with(flags, {"--resume", "--seconds", "9", "job.lua"}));
+  INFO(first.description << second.description);
+  CHECK(first.out == "step 2\n");
+  CHECK(second.out == "step 4\n");
+  CHECK_THAT(first.err, !Contains("had no effect"));
+  CHECK_THAT(second.err, Contains("rank 0: --seconds had no effect"));
+}
