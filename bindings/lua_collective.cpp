@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "bindings/collective_engine.hpp"
+#include "bindings/collective_values.hpp"
 #include "bindings/lua_filter.hpp"
 #include "bindings/lua_support.hpp"
 #include "bindings/lua_tensor.hpp"
@@ -178,15 +179,6 @@ int let_go(lua_State* L) {
   return 0;
 }
 
-Parcel parcel_at(lua_State* L, int index, const std::string& name) {
-  PackedValue packed = take(L, pack_value(L, index, "collective." + name, true));
-  return {std::move(packed.head), std::move(packed.body)};
-}
-
-void push_parcel(lua_State* L, Parcel parcel) {
-  expect(L, push_packed(L, {std::move(parcel.about), std::move(parcel.body)}));
-}
-
 /// barrier(call) -> true; or nil, message, code
 int barrier(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::barrier);
@@ -317,29 +309,6 @@ bool same_element(lua_State* L, int array, size_t place) {
   const bool same = lua_rawequal(L, -1, -2) != 0;
   lua_pop(L, 1);
   return same;
-}
-
-int push_gets(lua_State* L, CallResult result) {
-  const auto n = static_cast<int>(result.gets.size());
-  lua_createtable(L, n, 1);
-  for (int i = 0; i < n; ++i) {
-    auto& got = result.gets[static_cast<size_t>(i)];
-    if (!got) continue;
-    push_parcel(L, std::move(*got));
-    lua_rawseti(L, -2, i + 1);
-  }
-  lua_pushinteger(L, static_cast<lua_Integer>(n));
-  lua_setfield(L, -2, "n");
-  return 1;
-}
-
-int push_joined(lua_State* L, CallResult result) {
-  std::vector<PackedValue> parts;
-  for (auto& got : std::exchange(result.gets, {})) {
-    if (got) parts.push_back({std::move(got->about), std::move(got->body)});
-  }
-  expect(L, push_rows(L, std::move(parts)));
-  return 1;
 }
 
 /// exchange(call, signature, gives, expects, joined) -> array, or `joined` one tensor of the rows of all; or nil,

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "bindings/barrier_api.hpp"
-#include "bindings/lua_filter.hpp"
 #include "bindings/lua_support.hpp"
 #include "bindings/node_context.hpp"
 #include "bindings/param_injection.hpp"
@@ -113,21 +112,6 @@ void push_summary(lua_State* L, const ParamSummary& summary) {
   bytes("push", summary.traffic->pushed);
   bytes("pull", summary.traffic->pulled);
   lua_setfield(L, -2, "filter");
-}
-
-/// `options.filter`, which param.lua has checked: {push=, pull=}, or nothing.
-ParamFilterSpecs filters_at(lua_State* L, int index) {
-  ParamFilterSpecs out;
-  lua_getfield(L, index, "filter");
-  if (lua_istable(L, -1)) {
-    lua_getfield(L, -1, "push");
-    lua_getfield(L, -2, "pull");
-    out.push = filter_at(L, lua_gettop(L) - 1);
-    out.pull = filter_at(L, lua_gettop(L));
-    lua_pop(L, 2);
-  }
-  lua_pop(L, 1);
-  return out;
 }
 
 void push_entry(lua_State* L, const ParamKey& key, ParamValue value, int extra, bool shared) {

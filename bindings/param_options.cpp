@@ -1,5 +1,6 @@
 #include "bindings/param_options.hpp"
 
+#include "bindings/lua_filter.hpp"
 #include "bindings/lua_support.hpp"
 #include "bindings/node_context.hpp"
 #include "host/kernel/optimiser.hpp"
@@ -120,6 +121,20 @@ CheckpointPlan checkpoint_at(lua_State* L, int options, std::string& directory) 
   }
   lua_pop(L, 1);
   return plan;
+}
+
+ParamFilterSpecs filters_at(lua_State* L, int options) {
+  ParamFilterSpecs out;
+  lua_getfield(L, options, "filter");
+  if (lua_istable(L, -1)) {
+    lua_getfield(L, -1, "push");
+    lua_getfield(L, -2, "pull");
+    out.push = filter_at(L, lua_gettop(L) - 1);
+    out.pull = filter_at(L, lua_gettop(L));
+    lua_pop(L, 2);
+  }
+  lua_pop(L, 1);
+  return out;
 }
 
 }  // namespace actorhost

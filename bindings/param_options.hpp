@@ -21,6 +21,8 @@ std::string text_field(lua_State* L, int index, const char* name);
 UpdateRule update_at(lua_State* L, int options);
 /// `merge`: one of param.merge's.
 MergePolicy merge_at(lua_State* L, int options);
+/// `filter`, which param.lua has checked: {push=, pull=}, or nothing.
+ParamFilterSpecs filters_at(lua_State* L, int options);
 /// When to write checkpoints: the job's plan; with --checkpoint alone every half minute. `directory` stays empty when
 /// there are none to write.
 CheckpointPlan checkpoint_at(lua_State* L, int options, std::string& directory);
