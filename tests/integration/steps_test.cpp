@@ -101,12 +101,11 @@ print("the end of " .. actor.size)
   ::kill(process_of(run, "stays"), SIGKILL);
   const auto status = run.wait(20);
   INFO(run.describe());
+  CHECK(status == 0);
   CHECK_THAT(run.out(), Contains("the end of 2"));
 }
 
-TEST_CASE(
-    "a job of collectives honours --barrier by its steps and --checkpoint by what it saves, and says what it does "
-    "not") {
+TEST_CASE("a job of collectives honours --barrier by its steps and --checkpoint by what it saves, and tells the rest") {
   const JobFolder folder;
   folder.write("job.lua", R"(
 local actor = require "actor"
