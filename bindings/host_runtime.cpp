@@ -16,7 +16,8 @@ namespace {
 
 constexpr int kNoCheckpoint = 4;  // exit code: the run's checkpoints cannot be written
 
-constexpr double kStopSeconds = 1.0;  // what nodes get to leave their Lua after a stop request
+constexpr double kSentAwaySeconds = 2.0;  // in which all processes of a host hear that it is not let in
+constexpr double kStopSeconds = 1.0;      // what nodes get to leave their Lua after a stop request
 
 /// "[12:30:01.250 warn] line", in local time.
 std::string log_line(LogLevel level, std::string_view line) {
@@ -237,7 +238,18 @@ void HostRuntime::cluster_changed() {
 /// The parent of an --isolate host that is not the rendezvous host: nothing to do but to look after its children.
 int HostRuntime::supervise() {
   std::unique_lock lock(mutex_);
-  while (children_->reap() > 0) changed_.wait_for(lock, std::chrono::milliseconds(20));
+  double give_up = kForever;
+  while (children_->reap() > 0) {
+    // Without one that ends before the start the others wait for it in vain, unless the rendezvous host sends all away.
+    if (const auto ended = children_->first_ended(); ended && !interrupted_ && !children_->started()) {
+      give_up = std::min(give_up, clock_.now() + kSentAwaySeconds);
+      if (clock_.now() >= give_up) {
+        children_->signal_all(SIGKILL);
+        return fail({Code::peer_lost, *ended + " before the run had started"}, 3);
+      }
+    }
+    changed_.wait_for(lock, std::chrono::milliseconds(20));
+  }
   if (!interrupted_) return children_->exit_code();
   process_.console.err("actorhost: interrupted");
   return 130;

@@ -239,6 +239,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   seed_ = options_.seed.value_or(0);
   if (head) log_->info("", "seed " + std::to_string(seed_));
   AH_TRY(parent ? start_with_children() : cluster_->wait_for_start());
+  if (child_) child_->tell_started();
   const uint32_t workers = parent ? 0 : child_ ? 1 : local_nodes_;
   DataService::Options exchange{memory_share(), std::max(1U, workers)};
   if (options_.memory) limit_kept_blocks(exchange.memory / 16);
@@ -316,7 +317,7 @@ Status HostRuntime::start_with_children() {
     for (; !started && cluster_->epoch() == 0; changed_.wait_for(lock, std::chrono::milliseconds(20))) {
       children_->reap();
       const auto ended = children_->first_ended();
-      if (!ended || cluster_->epoch() > 0) continue;
+      if (!ended || children_->started()) continue;
       return cluster_->stop({Code::peer_lost, false, *ended + " before the run had started", kNoAddress});
     }
   });
@@ -333,12 +334,12 @@ Status HostRuntime::start_with_children() {
 Status HostRuntime::spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size) {
   std::lock_guard lock(mutex_);
   children_ = std::make_unique<ChildSupervisor>();
+  std::vector<ChildPlace> places;
   for (uint32_t index = first; index < size; ++index) {
-    ChildPlace place{url, group, size, index, -1, token_};
-    if (placement_.node_rank) place.node_rank = static_cast<int32_t>(*placement_.node_rank);
-    AH_TRY(children_->spawn(setup_.command_line, place));
+    places.push_back({url, group, size, index, -1, token_});
+    if (placement_.node_rank) places.back().node_rank = static_cast<int32_t>(*placement_.node_rank);
   }
-  return {};
+  return children_->spawn(setup_.command_line, std::move(places));
 }
 
 }  // namespace actorhost

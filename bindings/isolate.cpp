@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -19,8 +20,13 @@ namespace {
 constexpr const char* kVariable = "ACTORHOST_CHILD";
 
 std::string encode(const ChildPlace& place, int token_pipe) {
-  return nlohmann::json{{"url", place.url},     {"group", std::to_string(place.group)}, {"size", place.size},
-                        {"index", place.index}, {"node_rank", place.node_rank},         {"token_pipe", token_pipe}}
+  return nlohmann::json{{"url", place.url},
+                        {"group", std::to_string(place.group)},
+                        {"size", place.size},
+                        {"index", place.index},
+                        {"node_rank", place.node_rank},
+                        {"token_pipe", token_pipe},
+                        {"started_pipe", place.started_pipe}}
       .dump();
 }
 
@@ -52,6 +58,8 @@ Result<ChildPlace> decode(const std::string& text) {
                      json.at("size"),      json.at("index"),
                      json.at("node_rank"), {}};
     place.token = read_and_close(json.at("token_pipe"));
+    place.started_pipe = json.at("started_pipe");
+    fcntl(place.started_pipe, F_SETFD, FD_CLOEXEC);
     return place;
   } catch (const std::exception& e) {
     return Error{Code::bad_argument,
@@ -70,14 +78,37 @@ Result<std::optional<ChildPlace>> ChildPlace::take_from_environment() {
   return std::optional(std::move(*place));
 }
 
+void ChildPlace::tell_started() {
+  const int pipe = std::exchange(started_pipe, -1);
+  if (pipe < 0) return;
+  (void)!write(pipe, "s", 1);
+  ::close(pipe);
+}
+
 ChildSupervisor::~ChildSupervisor() {
+  if (heard_ >= 0) ::close(heard_);
   signal_all(SIGKILL);
   for (Child& child : children_) {
     if (!child.status) waitpid(child.pid, nullptr, 0);
   }
 }
 
-Status ChildSupervisor::spawn(const std::vector<std::string>& args, const ChildPlace& place) {
+Status ChildSupervisor::spawn(const std::vector<std::string>& args, std::vector<ChildPlace> places) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return Error{Code::io, std::string("no pipe: ") + std::strerror(errno)};
+  heard_ = ends[0];
+  const int told = dup(ends[1]);  // without close-on-exec
+  ::close(ends[1]);
+  Status spawned = told < 0 ? Status(Error{Code::io, std::string("no pipe: ") + std::strerror(errno)}) : Status();
+  for (ChildPlace& place : places) {
+    place.started_pipe = told;
+    if (spawned) spawned = spawn_one(args, place);
+  }
+  ::close(told);
+  return spawned;
+}
+
+Status ChildSupervisor::spawn_one(const std::vector<std::string>& args, const ChildPlace& place) {
   const auto token = pipe_with(place.token);
   if (!token) return token.error();
   auto pid = start_child(args, kVariable, encode(place, *token), Interrupt::kept);
@@ -85,6 +116,12 @@ Status ChildSupervisor::spawn(const std::vector<std::string>& args, const ChildP
   if (!pid) return pid.error();
   children_.push_back({*pid, std::nullopt});
   return {};
+}
+
+bool ChildSupervisor::started() {
+  char byte = 0;
+  started_ = started_ || (heard_ >= 0 && read(heard_, &byte, 1) == 1);
+  return started_;
 }
 
 size_t ChildSupervisor::reap() {

@@ -21,10 +21,13 @@ struct ChildPlace {
   uint32_t index = 0;  // this one's place in it
   int32_t node_rank = -1;
   std::string token;
+  int started_pipe = -1;  // see `tell_started`
 
   /// From ACTORHOST_CHILD, which is removed from the environment, and the pipe that it names; nothing when this process
   /// is no child.
   static Result<std::optional<ChildPlace>> take_from_environment();
+  /// The run has started: the parent, which may have no link to the rendezvous host of its own, hears of it. Once.
+  void tell_started();
 };
 
 class ChildSupervisor {
@@ -34,8 +37,11 @@ class ChildSupervisor {
   ChildSupervisor(const ChildSupervisor&) = delete;
   ChildSupervisor& operator=(const ChildSupervisor&) = delete;
 
-  /// Starts this program again with `args` at `place`. The child ignores Ctrl-C (its parent speaks for it).
-  Status spawn(const std::vector<std::string>& args, const ChildPlace& place);
+  /// Starts this program again with `args` at each of the places, once. The children ignore Ctrl-C (their parent speaks
+  /// for them).
+  Status spawn(const std::vector<std::string>& args, std::vector<ChildPlace> places);
+  /// Whether any child has told that the run has started.
+  bool started();
   /// Collects children that have ended; returns how many still run.
   size_t reap();
   /// "local node 1 (process 77) was killed by signal 9": one that `reap` has collected; nothing while all run.
@@ -49,7 +55,11 @@ class ChildSupervisor {
     pid_t pid;
     std::optional<int> status;
   };
+  Status spawn_one(const std::vector<std::string>& args, const ChildPlace& place);
+
   std::vector<Child> children_;
+  int heard_ = -1;  // where children tell that the run has started
+  bool started_ = false;
 };
 
 }  // namespace actorhost

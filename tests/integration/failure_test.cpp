@@ -194,11 +194,15 @@ actor.collective.barrier()
   CHECK(now() - killed < 5 * patience());
 }
 
-TEST_CASE("an isolated worker that dies before the run has started ends it at once, and is named") {
+TEST_CASE("an isolated worker that dies before the run has started ends its host at once, and is named") {
+  const bool joins = GENERATE(false, true);  // another host's run, or has its own
   const JobFolder folder;
+  const FreePort port;
   const std::string job = (folder.path() / "job.lua").string();
   REQUIRE(mkfifo(job.c_str(), 0600) == 0);  // its writer comes once: the parent reads the job, its workers wait for it
-  Process run = folder.start({"-n", "2", "--isolate", "--start-timeout", "1000", "job.lua"});
+  const Words other = {"--nnodes", "2", "--node-rank", "1", "--rdzv-endpoint", port.endpoint()};
+  const Words own = {"-n", "2", "--isolate", "--start-timeout", "1000", "job.lua"};
+  Process run = folder.start(joins ? with(other, own) : own);
   std::ofstream(job) << "return 1" << std::flush;
   const std::string list = "/proc/" + std::to_string(run.pid()) + "/task/" + std::to_string(run.pid()) + "/children";
   const double give_up = now() + 20 * patience();
