@@ -201,6 +201,10 @@ typedef struct ah_mapreduce_api {
   /* A part (from 0) of the checkpoint `id` in a folder. */
   ah_mr_source* (*row_file)(const char* folder, const char* id, uint32_t part);
 
+  /* As host/mapreduce/short_texts.hpp has them: texts of at most 15 bytes, 16384 places. */
+  int32_t (*find_text)(const char* bytes, int64_t size);
+  void (*keep_text)(int32_t place, const char* bytes, int64_t size);
+
   /* As host/kernel/rounds.hpp has them; row-major float64. */
   int64_t (*nearest_sums)(const double* points, int64_t n, int64_t dims, const double* centroids, int64_t k,
                           double* sums);

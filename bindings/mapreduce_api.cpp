@@ -303,6 +303,13 @@ void flat_shape(uint32_t shape, ah_mr_value* text) {
   text->size = static_cast<int64_t>(found.size());
 }
 
+int32_t find_text(const char* bytes, int64_t size) {
+  return t_streams->texts().find(bytes, static_cast<uint64_t>(size));
+}
+void keep_text(int32_t place, const char* bytes, int64_t size) {
+  t_streams->texts().keep(static_cast<uint32_t>(place), bytes, static_cast<uint64_t>(size));
+}
+
 int64_t nearest_sums(const double* points, int64_t n, int64_t dims, const double* centroids, int64_t k, double* sums) {
   const auto width = static_cast<size_t>(dims);
   return static_cast<int64_t>(
@@ -389,6 +396,8 @@ constexpr ah_mapreduce_api kApi = {
     flat,
     flat_shape,
     told<mapreduce_files::row_file>,
+    find_text,
+    keep_text,
     // Rounds.
     nearest_sums,
     link_gifts,

@@ -11,6 +11,7 @@
 #include "host/base/result.hpp"
 #include "host/mapreduce/flat_table.hpp"
 #include "host/mapreduce/row_stream.hpp"
+#include "host/mapreduce/short_texts.hpp"
 #include "host/mapreduce/task_sinks.hpp"
 
 namespace actorhost {
@@ -88,6 +89,7 @@ class TaskStreams {
   void set_output(ah_mr_sink* sink) { output_ = sink; }
   TaskPlace& place() { return place_; }
   FlatReader& flat() { return flat_; }
+  ShortTexts& texts() { return *texts_; }
   void fail(const Error& error) { failure_ = error; }
   /// Why a call of the FFI table failed.
   Error failure() const { return failure_.value_or(Error{Code::bad_argument, "no call has failed"}); }
@@ -95,6 +97,7 @@ class TaskStreams {
  private:
   TaskPlace& place_;
   FlatReader flat_;
+  const std::unique_ptr<ShortTexts> texts_ = std::make_unique<ShortTexts>();
   std::vector<std::unique_ptr<ah_mr_source>> sources_;
   std::vector<std::unique_ptr<ah_mr_sink>> sinks_;
   ah_mr_sink* output_ = nullptr;

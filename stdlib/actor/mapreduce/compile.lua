@@ -171,6 +171,19 @@ local plain = head .. batched .. [[
 end
 ]]
 
+-- Rows to who takes them as they lie in a batch.
+local raw = head .. batched .. [[
+  while true do
+    local n = api.next(source)
+    if n <= 0 then return n end
+    for i = 0, n - 1 do
+      batch.at = i
+      put(batch.first[i], batch.second[i], batch.pair[i]) --put
+    end
+  end
+end
+]]
+
 -- Rows that need not come from C++: those of a range, or of an array. `source` says which; `state.batch` has the present
 -- number or place, for errors.
 local counted = head .. opened .. [[
@@ -404,5 +417,11 @@ function M.loop(ops, put, combine, labels, state, kind)
   end
   return make(partition, rest, put, nil, labels, state, M.iterator(before, combine, labels, state))
 end
+
+---The loop of tasks that take the rows of a source as they lie in its batches.
+---@param put fun(first: ffi.cdata*, second: ffi.cdata*, pair: integer)
+---@param labels {put: actor.mapreduce.Label}
+---@return fun(source: ffi.cdata*): integer 0 at the end, below it when the source has failed
+function M.raw_loop(put, labels) return make(raw, {}, put, nil, labels, {}) end
 
 return M

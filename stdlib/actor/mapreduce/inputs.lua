@@ -92,10 +92,10 @@ function kinds.combined(input, stage)
   if dataset.native then return combined_natively(dataset.native) end
   -- Rows that have stayed where they were have not been combined yet.
   local fresh = not stage.needs[1].wide
-  local put, bind, finish = compile.combiner(fresh and dataset.fn or dataset.merge or dataset.fn, {
+  local _, bind, finish, put = compile.combiner(fresh and dataset.fn or dataset.merge or dataset.fn, {
     first = fresh and dataset.initial or nil, merge = dataset.merge, objects = fresh and dataset.objects, own = true,
   })
-  local loop = compile.loop({}, put, nil, { put = dataset })
+  local loop = compile.raw_loop(put, { put = dataset })
   return function()
     local sink = required(api.combine("", 0))
     bind(sink)

@@ -4,23 +4,27 @@ local ffi = require("ffi")
 local is_plain = require("actor.codec.plain")
 local codec = require("actor.codec")
 local flat = require("actor.mapreduce.flat")
+local api = require("actor.ffi")("mapreduce")
 local c = require("actor.c.mapreduce")
 
 local M = {}
 
 local TEXT, VALUE = 4, 5
 
--- Short texts come again soon: while they are kept the VM finds them instead of making and freeing one each time.
-local KEPT, SHORT = 65536, 32
-local ring, at = {}, 0
+-- Short texts come again soon: C++ knows which ones are in `kept`, and where.
+local SHORT, PLACES = 15, 16384
+local kept = require("table.new")(PLACES, 0)
+for i = 0, PLACES - 1 do kept[i] = "" end
 
 -- The text of so many bytes.
 local function text_at(bytes, size)
+  if size > SHORT then return ffi.string(bytes, size) end
+  local place = api.find_text(bytes, size)
+  if place >= 0 then return kept[place] end
+  place = -1 - place
   local text = ffi.string(bytes, size)
-  if size <= SHORT then
-    at = bit.band(at + 1, KEPT - 1)
-    ring[at] = text
-  end
+  kept[place] = text
+  api.keep_text(place, bytes, size)
   return text
 end
 

@@ -34,6 +34,7 @@ function M.is_object(value) return object_types[type(value)] or false end
 ---@return fun(key: any, value: any) put
 ---@return fun(sink: ffi.cdata*) bind says into which sink
 ---@return fun() finish after the last pair
+---@return fun(key: ffi.cdata*, value: ffi.cdata*, pair: integer) put_raw a row as it lies in a batch, for compile.raw_loop
 function M.combiner(fn, how)
   how = how or {}
   local first, merge, objects, own = how.first, how.merge or fn, how.objects, how.own
@@ -88,13 +89,18 @@ function M.combiner(fn, how)
     end
   end
 
-  local function wait(k, v, kind)
-    set(key, k)
-    local i = api.take(sink, key) - 1
+  -- `k`: an ah_mr_value, whose bytes are copied.
+  local function wait_under(k, v, kind)
+    local i = api.take(sink, k) - 1
     kinds[i] = kind
     if kind == NUMBER then numbers[i] = v else others[i] = v end
     waiting = i + 1
     if waiting == BATCH then combine_waiting() end
+  end
+
+  local function wait(k, v, kind)
+    set(key, k)
+    wait_under(key, v, kind)
   end
 
   local function let_go()
@@ -135,13 +141,24 @@ function M.combiner(fn, how)
     end
   end
 
+  -- A row as it lies in a batch: its key need not become a Lua value.
+  local function put_raw(k, v, pair)
+    if pair == 1 and not objects and v.tag == 3 and k.tag ~= 0 then
+      wait_under(k, v.number, NUMBER)
+    else
+      local b = nil
+      if pair ~= 0 then b = get(v) end
+      put(get(k), b)
+    end
+  end
+
   return put, function(to)
     sink, waiting = to, 0
     held, order, held_keys, held_rows = {}, {}, 0, 0
   end, function()
     let_go()
     combine_waiting()
-  end
+  end, put_raw
 end
 
 ---What puts rows into a sink.
