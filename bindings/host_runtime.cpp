@@ -318,8 +318,7 @@ int HostRuntime::conclude(const EndMessage& end) {
   for (const auto& list : {&workers_, &servers_}) {
     for (const auto& node : *list) {
       if (node->address() != end.origin) continue;
-      // None of a barrier rule that does not come back, nor of a node that is still busy (in an on_error callback).
-      const std::string traceback = node->done() ? node->traceback() : "";
+      const std::string traceback = node->traceback();  // none of a barrier rule that does not come back
       process_.console.err("actorhost: " + (traceback.empty() ? end.message : traceback));
       return code;
     }

@@ -94,6 +94,15 @@ int leave(lua_State* L) {
   raise_error(L, {Code::aborted, "the script has left"});
 }
 
+/// call_for_all(fn, ...) -> what fn(...) returns; the script's error in it ends the run on all nodes, also where
+/// somebody catches it, since others wait for this node
+int call_for_all(lua_State* L) {
+  const Status called = Vm::from(L).call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  if (called) return lua_gettop(L);
+  if (called.error().code == Code::script) NodeContext::of(L).fail(called.error());
+  raise_error(L, called.error());
+}
+
 /// find_source(name) -> text, chunk; or nil, message, code
 int find_source(lua_State* L) {
   auto found = node_of(L).find_source(std::string(check_text(L, 1, "name", "find_source")));
@@ -221,6 +230,7 @@ int open_node(lua_State* L) {
       {"refresh", guarded<refresh>},
       {"sleep", guarded<sleep_seconds>},
       {"leave", guarded<leave>},
+      {"call_for_all", guarded<call_for_all>},
       {"find_source", guarded<find_source>},
       {"workers", guarded<workers>},
       {"at_work", guarded<at_work>},

@@ -3,6 +3,7 @@
 // the host runtime for each VM and used on its thread; the VM does not outlive it.
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct NodeContext {
   bool speaks = false;               // of a server's VM: it is in its run, so what its callbacks print is shown
   bool no_rank = false;              // a server's script has read its rank or id, which it has not
   bool finished = false;             // the script has left by `leave`, with nothing wrong
+  std::function<void(const Error&)> fail = {};  // ends the run on all nodes, as an error that nothing catches does
 
   /// Names of flags that only some engines honour, and whether each was given.
   std::vector<std::pair<const char*, bool>> flags_of_engines() const;

@@ -69,6 +69,7 @@ NodeThread::NodeThread(Shared shared, Address address)
       modules_(std::make_unique<JobModules>(node_)) {
   if (node_.role() == Role::server) watchdog_ = make_watchdog();
   context_.watchdog = watchdog_.get();
+  context_.fail = [this](const Error& error) { fail(error); };
 }
 
 NodeThread::~NodeThread() { join(); }
@@ -152,11 +153,13 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
 
 void NodeThread::fail(const Error& error) {
   if (error.code == Code::interrupted || error.code == Code::aborted) return;
+  if (failed_) return;  // by what comes of the first one
   traceback_ = context_.no_rank ? with_rank_hint(error.message) : error.message;
   if (!shared_.log.enabled(LogLevel::debug)) traceback_ = user_traceback(traceback_);
   const std::string machine = node_.membership().machine_of(node_.address());
   const std::string who = node_.name() + ": ";
   if (!machine.empty() && traceback_.starts_with(who)) traceback_.insert(who.size() - 2, " on " + machine);
+  failed_.store(true, std::memory_order_release);
   EndMessage end{error.code, false, first_line(traceback_), {}};
   end.origin = node_.address();
   shared_.cluster.report_error(node_.address(), end);

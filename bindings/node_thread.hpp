@@ -40,8 +40,8 @@ class NodeThread {
 
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }
   Address address() const noexcept { return node_.address(); }
-  /// The whole text of the error that ended it, for the host that shows it. After `done`.
-  const std::string& traceback() const noexcept { return traceback_; }
+  /// The whole text of the error that it has ended the run with, for the host that shows it; empty without one.
+  std::string traceback() const { return failed_.load(std::memory_order_acquire) ? traceback_ : ""; }
 
  private:
   void run();
@@ -62,7 +62,8 @@ class NodeThread {
   std::mutex vm_mutex_;  // between request_stop and the VM's coming and going
   Vm* vm_ = nullptr;
   bool stopped_ = false;
-  std::string traceback_;
+  std::string traceback_;  // not changed any more once failed_ is set
+  std::atomic<bool> failed_{false};
   std::atomic<bool> done_{false};
   std::thread thread_;
 };

@@ -36,6 +36,7 @@ local c = require("actor.c.checkpoint")
 ---@field private last number when it saved
 local Checkpoint = {}
 Checkpoint.__index = Checkpoint
+setmetatable(Checkpoint, check.strict("checkpoint:", "steps", "seconds", "dir"))
 
 local M = {}
 
@@ -66,7 +67,7 @@ end
 
 -- ---- in this VM, for engines that keep the state in one place ----
 
----Counts a call, and tells whether it is one to save at.
+---For engines that write by themselves: counts a call, and tells whether it is one to write at. `save` does so itself.
 ---@return boolean
 function Checkpoint:due()
   self.calls = self.calls + 1

@@ -260,7 +260,7 @@ local function serve(run, index, flags, filters)
 end
 
 ---Runs the engine until `stop` says so: on workers it returns the summary, the same everywhere; on a server it serves and
----does not return. Errors of callbacks end the run on all nodes.
+---does not return. Errors of callbacks end the run on all nodes, also where the script catches them.
 ---@param run actor.param.Run
 ---@return actor.param.Summary
 function M.run(run)
@@ -272,9 +272,9 @@ function M.run(run)
   if run.checkpoint ~= false then node.honour("checkpoint", "resume") end
   local index, replayed, value = events.enter_action("param.run")
   if replayed then return decoded_summary(value) end
-  if node.role == "server" then return serve(run, index, flags, filters) end
+  if node.role == "server" then return node.call_for_all(serve, run, index, flags, filters) end
   c.open(index)
-  return work(run, index, filters)
+  return node.call_for_all(work, run, index, filters)
 end
 
 ---The run of a job that trains one model: each worker fetches all parameters of `net`, takes a batch, and pushes the

@@ -279,6 +279,35 @@ TEST_CASE("ranks that do different things are an error that names both and their
   }
 }
 
+TEST_CASE("an error of a callback of param.run ends the run on all nodes also where the script catches it") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+local actor = require "actor"
+local at = ...
+local function boom(where) if where == at then error("boom in " .. where) end end
+local ok = pcall(actor.param.run, {
+  init = function() boom "init" return { w = 0 } end,
+  schedule = function(workers)
+    boom "schedule"
+    local out = {}
+    for _, id in ipairs(workers) do out[id] = { { "w" } } end
+    return out
+  end,
+  push = function() if actor.rank == 1 then boom "push" end return { { "w", 1 } } end,
+  pull = function() boom "pull" return { { "w", 1 } } end,
+  barrier = function() boom "rule" return true end,
+  stop = function() boom "stop" return false end,
+})
+print("caught", ok)
+)");
+  const std::string at = GENERATE("init", "schedule", "push", "pull", "rule", "stop");
+  const Words flags = at == "pull" ? Words{"--isolate"} : Words{};
+  const Finished run = folder.run(with(flags, {"-n", "2", "job.lua", at}), 10);
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains("boom in " + at) && Contains("in main chunk"));
+}
+
 TEST_CASE("a host whose rendezvous host is gone ends within seconds also while its Lua spins") {
   const std::string loop = GENERATE(as<std::string>(), "local n = 0 while true do n = n + 1 end",
                                     "while true do pcall(function() error(io.open('/')) end) end");

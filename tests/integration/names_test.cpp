@@ -25,6 +25,7 @@ TEST_CASE("an unknown field, method or field of a context names the nearest at t
       {"actor.collective.barier()", "there is no collective.barier; did you mean collective.barrier?"},
       {"actor.collective.group('g', { 0 }):allreduc(1)", "there is no group:allreduc; did you mean group:allreduce?"},
       {"actor.mapreduce.range(1, 3):mapp(print)", "there is no dataset:mapp; did you mean dataset:map?"},
+      {"actor.checkpoint.new():svae({})", "there is no checkpoint:svae; did you mean checkpoint:save?"},
       {"actor.param.rnu {}", "there is no param.rnu; did you mean param.run?"},
       {"actor.param.run { pusch = 1 }", "unknown option 'pusch' to param.run"},
       {"actor.collective.table():st(1, 2)", "there is no table:st; did you mean table:set?"},
