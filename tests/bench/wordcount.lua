@@ -1,0 +1,13 @@
+-- What tests/bench/wordcount runs: the words of a file with how often each comes, a line each; with Lua functions, or natively.
+local mr = require "actor.mapreduce"
+
+local path, how = ...
+local words = mr.load(path)
+if how == "native" then
+  words = words:flatmap(mr.words):map(mr.one):reduce_by_key(mr.sum)
+else
+  words = words:flatmap(function(line) return line:gmatch("%S+") end)
+    :map(function(word) return word, 1 end)
+    :reduce_by_key(function(a, b) return a + b end)
+end
+for _, pair in ipairs(words:collect()) do print(pair[1] .. " " .. pair[2]) end
