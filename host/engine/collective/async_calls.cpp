@@ -131,7 +131,7 @@ void AsyncCalls::answer_late(const Route& route, const Frame& frame, std::vector
   if (frame.kind != collective_kind::announce || !courier_.newest_membership()->alive(route.from)) return;
   members.insert(std::lower_bound(members.begin(), members.end(), route.from), route.from);
   const Error error{Code::peer_lost, "a collective: the membership has changed"};
-  arbiter_.appeal({{route.group, true, frame.tag}, route.to, std::move(members), error});
+  arbiter_.appeal({{route.group, true, frame.tag}, route.from, std::move(members), error});  // here it may be decided
 }
 
 void AsyncCalls::deliver(Running& running, Frame&& frame) {

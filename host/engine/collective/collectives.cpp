@@ -81,7 +81,8 @@ void Collectives::answer_late(const CollectiveGroup& group, const Frame& frame) 
   std::vector<NodeId> members = members_of(group);
   const auto place = std::lower_bound(members.begin(), members.end(), late);
   if (place == members.end() || *place != late) members.insert(place, late);
-  appeal(group, frame.tag, members, {Code::peer_lost, "a collective: the membership has changed"});
+  const Error error{Code::peer_lost, "a collective: the membership has changed"};
+  arbiter_.appeal({{group.id, false, frame.tag}, late, members, error});  // in its name: here it may be decided
 }
 
 void Collectives::appeal(const CollectiveGroup& group, uint32_t number, const std::vector<NodeId>& members,

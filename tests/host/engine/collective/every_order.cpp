@@ -250,7 +250,7 @@ void OrderWorld::give(uint32_t who, Frame&& frame) {
   if (frame.tag < rank.number) {
     if (frame.kind != collective_kind::announce) return;
     return rank.arbiter->appeal({{0, false, frame.tag},
-                                 who,
+                                 address_index(frame.src),
                                  ids_of(*memberships_[rank.epoch]),
                                  {Code::peer_lost, "the membership has changed"}});
   }

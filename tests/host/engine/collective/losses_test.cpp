@@ -192,3 +192,27 @@ TEST_CASE("an asynchronous call that one starts before a loss and another after 
     }
   }
 }
+
+TEST_CASE("a rank that comes to a call which the others have left hears how it has ended, whoever was to tell it") {
+  CourierRun run("tcp", {1, 1});
+  const CallKey first{0, false, 1};
+  std::vector<std::string> heard(2);
+  std::vector<Status> after(2, Error{});
+  CallLedger& ledger = run.places[0]->arbiter.ledger();
+  ledger.enter(first, 0);  // by the word of a leader that is lost before it has told rank 1
+  REQUIRE(ledger.decide(first, 0, leader_ballot(0), {Error{Code::peer_lost, "barrier: rank 2 lost"}, 1}));
+  run.run.everywhere([&](Node& node) {
+    Meetings meetings;
+    Caller caller(node, meetings, run.place_of(node).arbiter);
+    if (node.index() == 0) caller.collectives().everybody().calls = 1;
+    if (node.index() == 1) {
+      const double began = node.clock().now();
+      const Status late = caller.barrier("job.lua:1", kBeforeAsking);
+      const bool told = node.clock().now() < began + kBeforeAsking;  // else it has asked
+      heard[1] = !told ? "nothing" : late.ok() ? "fine" : late.error().message;
+    }
+    after[node.index()] = caller.barrier("job.lua:2", kPatience);
+  });
+  CHECK(heard[1] == "barrier: rank 2 lost");
+  for (const Status& status : after) CHECK(status.ok());
+}
