@@ -305,7 +305,7 @@ TEST_CASE("random operations on tables give what a plain Lua model gives, for an
   const int ranks = GENERATE(range(1, 10));
   const Words place = GENERATE(Words{}, Words{"--isolate"});
   const std::string seed = std::to_string((place.empty() ? 20 : 40) + ranks);
-  const Words words = {"--log-level", "error", script("collective_table_model.lua"), seed, ranks < 4 ? "100" : "50"};
+  const Words words = {"--log-level", "error", script("collective_table_model.lua"), seed, ranks < 4 ? "50" : "20"};
   const Finished run = folder.run(with({"-n", std::to_string(ranks)}, with(place, words)), 60);
   INFO(run.description);
   CHECK(run.status == 0);
@@ -315,7 +315,7 @@ TEST_CASE("random operations on tables give what a plain Lua model gives, for an
 TEST_CASE("random operations on tables give what a plain Lua model gives on three hosts") {
   const JobFolder folder;
   const std::string nodes = GENERATE("1", "2", "3");
-  Hosts hosts(folder, 3, {"-n", nodes, script("collective_table_model.lua"), "6" + nodes, "40"});
+  Hosts hosts(folder, 3, {"-n", nodes, script("collective_table_model.lua"), "6" + nodes, "20"});
   const std::vector<int> codes = hosts.wait(60);
   INFO(hosts.describe());
   CHECK(codes == std::vector<int>(3, 0));

@@ -26,7 +26,7 @@ TEST_CASE("collectives give what a plain model gives, for any number of ranks") 
   const std::string ranks = std::to_string(GENERATE(range(1, 10)));
   const Words place = GENERATE(Words{}, Words{"--isolate"});
   const Finished run = folder.run(
-      with({"-n", ranks}, with(place, {"--log-level", "error", script("collective_model.lua"), seed, "40"})), 120);
+      with({"-n", ranks}, with(place, {"--log-level", "error", script("collective_model.lua"), seed, "20"})), 120);
   INFO("seed " << seed << "\n" << run.description);
   CHECK(run.status == 0);
   CHECK(run.out == "all as they should be\n");
