@@ -27,7 +27,7 @@ bool installed(const std::string& program) {
 }
 
 /// Six times two jobs of three workers at once, each started by `launch(program)`.
-void start_pairs(const JobFolder& folder, const std::function<Finished(const Words&)>& launch) {
+void start_pairs(const std::function<Finished(const Words&)>& launch) {
   const std::vector<Finished> runs = run_together(12, [&](size_t i) {
     return launch({actorhost_binary(), "--log-level", "warn", "job.lua", std::to_string(i + 1)});
   });
@@ -89,7 +89,7 @@ TEST_CASE("jobs of one script that mpirun starts at once keep their ranks apart"
   const JobFolder folder;
   folder.write("job.lua", kJob);
   const Words start = with(flags, {"-n", "3"});
-  start_pairs(folder, [&, launcher = std::string(program)](const Words& words) {
+  start_pairs([&, launcher = std::string(program)](const Words& words) {
     ProcessOptions options = folder.options();
     options.env["OMPI_ALLOW_RUN_AS_ROOT"] = options.env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
     // Open MPI's own: of many that start at once one may fail to make its folder in the common one.
@@ -107,7 +107,7 @@ TEST_CASE("jobs of one script that srun starts at once keep their ranks apart") 
     WARN("skipped: no Slurm can run here\n" << slurm.describe());
     return;
   }
-  start_pairs(folder, [&](const Words& program) {
+  start_pairs([&](const Words& program) {
     return run_program("srun", with({"-n", "3"}, program), 60, slurm.options());
   });
 }
