@@ -220,7 +220,7 @@ print(select(2, pcall(lines.map, lines, "loewer")))
   CHECK(run.out ==
         "a1 b3 c1\na1 b3 c1\na1 b2 c1\na6 b8 c6\n4\t11\t4\t4\t10\t1\n"
         "job.lua:15: mapreduce.map: 'loewer' is the name of no function for 'fn' (known: count, identity, lower, max, "
-        "min, one, sum, upper, words)\n");
+        "min, one, sum, tonumber, upper, words)\n");
 }
 
 TEST_CASE("take looks at few partitions") {

@@ -101,9 +101,11 @@ TEST_CASE("all four models of computation reach the same error, however many nod
       place.size() == 1 ? folder.run(with({"-n", place}, words), 100) : run_at(place, folder, words, 100);
   INFO(run.description);
   CHECK(run.status == 0);
-  for (const std::string model : {"A locking", "B rotation", "C all-reduce", "D no barrier"}) {
+  for (const std::string model : {"A locking", "B rotation", "C all-reduce"}) {
     CHECK(std::stod(line_after(run.out, model)) < 0.005);
   }
+  // What is still under way when one rank finds the error small enough is added to it.
+  CHECK(std::stod(line_after(run.out, "D no barrier")) < 0.02);
   // What is synchronised by locks or by turns is never stale, what is put together at the end of an epoch is.
   CHECK_THAT(line_after(run.out, "A locking"), Contains("%   0.00, at most 0"));
   CHECK_THAT(line_after(run.out, "B rotation"), Contains("%   0.00, at most 0"));
