@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "tests/host/mapreduce/tracker_world.hpp"
+#include "tests/integration/process.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;
@@ -388,5 +389,5 @@ TEST_CASE("ten thousand tasks and 64 workers take a small part of a second, and 
   INFO(seconds << " s, " << told << " bytes for " << done << " tasks");
   CHECK(done >= 30000);
   CHECK(told < 40'000'000);  // 10,000 times the places of 10,000 would be 400 MB
-  CHECK(seconds < 5);        // well below one; sanitizers take their time
+  CHECK(seconds < 5 * patience());
 }
