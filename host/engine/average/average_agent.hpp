@@ -31,7 +31,7 @@ class AverageAgent {
   /// Called after the others, when a worker has done something, and at the time that it returned last: `now` when there
   /// is more to do.
   double tick(double now);
-  bool empty() const noexcept { return replicas_.empty(); }
+  bool empty() const noexcept { return replicas_.empty() && !round_; }
 
  private:
   struct Round {

@@ -67,7 +67,10 @@ Status Averages::hand_out(Frame&& frame, double now) {
     return read;
   }
   const auto agent = agents_.find(frame.tag);
-  return agent == agents_.end() ? Status() : agent->second->on_frame(from, std::move(frame));
+  if (agent == agents_.end()) return {};
+  Status read = agent->second->on_frame(from, std::move(frame));
+  if (agent->second->empty()) agents_.erase(agent);
+  return read;
 }
 
 void Averages::on_membership(const MembershipPtr& membership, double now) {
