@@ -69,7 +69,6 @@ class ParamNode {
   template <typename Done>
   Status wait_until(Done&& done, double deadline, const std::string& what);
   Error explain(Error error, const std::string& what) const;
-  std::string waiting_for(ParamClient::Request request, const std::string& what) const;
 
   ParamChannel& channel_;
   const uint32_t shards_;

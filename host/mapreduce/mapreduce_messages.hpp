@@ -62,8 +62,6 @@ inline constexpr Kind forget{0x0420};
 inline constexpr Kind fetch{0x0430};
 inline constexpr Kind block{0x0431};
 inline constexpr Kind missing{0x0432};
-
-constexpr bool is_mapreduce(Kind kind) noexcept { return within(kind, kinds_of(Kind::mapreduce_first)); }
 }  // namespace mapreduce_kind
 
 inline constexpr Address kTrackerAddress = data_address(0);

@@ -105,6 +105,20 @@ TEST_CASE("a process that vanishes at any moment breaks a round for all survivor
   }
 }
 
+TEST_CASE("workers that leave for good at any moment keep nobody waiting") {
+  const uint64_t first = GENERATE(range(0, 20));
+  for (uint64_t seed = 2000 + 10 * first; seed < 2010 + 10 * first; ++seed) {
+    Plan plan = random_plan(seed);
+    plan.leave = 0.03;
+    INFO("seed " << seed);
+    AverageWorld world(plan);
+    world.run();
+    REQUIRE(world.all_finished());
+    world.run_until(world.now() + 5);  // a round that is under way
+    check_models(world);
+  }
+}
+
 TEST_CASE("a hundred aborts and resumes in a row end with the same bits each time") {
   Plan plan;
   plan.seed = GENERATE(1, 2, 3);

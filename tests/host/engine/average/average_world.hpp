@@ -38,6 +38,7 @@ class AverageWorld {
     double between = 0.5;  // mean seconds of training before each
     uint32_t warmup = 0;   // steps
     bool late = false;     // the last worker has come late
+    double leave = 0;      // probability that a worker leaves for good instead of a step, whatever is under way
     FilterSpec filter{};
     double growth = 1;  // of what a step adds to an element, which is below 1/8
   };
@@ -202,6 +203,10 @@ class AverageWorld {
   void begin_step(NodeId id) {
     Worker& worker = workers_.at(id);
     if (dead(worker)) return;
+    if (plan_.leave > 0 && rng_.uniform() < plan_.leave) {
+      worker.finished = true;
+      return report(id, Report::What::leave);
+    }
     if (clock_.now() >= worker.stop_at) return abort(id);
     REQUIRE(worker.replica->lock().ok());
     const double slow = id + 1 == workers_.size() ? plan_.straggler : 1;
@@ -279,7 +284,7 @@ class AverageWorld {
         frame.kind == average_kind::report || frame.kind == average_kind::ready || frame.kind == average_kind::done;
     if (for_lead) {
       (void)lead_->on_frame(from, frame.kind, frame.meta.view(), clock_.now());
-    } else {
+    } else if (!agents_.at(to)->empty()) {  // which goes then: whatever comes later reaches nobody
       (void)agents_.at(to)->on_frame(from, std::move(frame));
     }
     tick(to);
