@@ -75,13 +75,17 @@ void PeerLinks::accepted(ProcessId process, LinkId link) { take(process, link); 
 void PeerLinks::take(ProcessId process, LinkId link) {
   if (gone_.contains(process)) return output_.close_link(link, "it is no longer of the run");
   if (broken_.contains(process)) return output_.close_link(link, "the link before it broke");
+  if (const auto end = ended_.extract(link)) return broken(process, end.mapped());
   links_.emplace(process, link);  // of two the transport keeps the first
 }
 
 void PeerLinks::down(LinkId link, const std::string& reason) {
   const auto at =
       std::find_if(links_.begin(), links_.end(), [link](const auto& entry) { return entry.second == link; });
-  if (at == links_.end()) return;
+  if (at == links_.end()) {
+    ended_.emplace(link, reason);
+    return;
+  }
   const ProcessId process = at->first;
   links_.erase(at);
   broken(process, reason);

@@ -66,8 +66,9 @@ class PeerLinks {
   MembershipPtr table_ = std::make_shared<const Membership>();
   std::map<ProcessId, LinkId> links_;
   std::set<ProcessId> dialling_;
-  std::set<ProcessId> gone_;    // were in a table and are no longer
-  std::set<ProcessId> broken_;  // reported as such
+  std::set<ProcessId> gone_;             // were in a table and are no longer
+  std::set<ProcessId> broken_;           // reported as such
+  std::map<LinkId, std::string> ended_;  // before they were told of, or when they were given up
 };
 
 }  // namespace actorhost

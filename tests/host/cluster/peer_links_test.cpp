@@ -68,6 +68,18 @@ TEST_CASE("a link that is being made or is there is not made again") {
   CHECK(two.take().empty());
 }
 
+TEST_CASE("a link that has ended before it is told of is broken") {
+  Side two;
+  two.links.adopt(2, three());
+  two.links.wanted(1);
+  two.take();
+  two.links.down(50, "it is gone");
+  CHECK(two.take().empty());
+  two.links.dialled(1, 50);
+  CHECK(two.take() == Done{"broken 1: it is gone"});
+  CHECK(two.links.links().empty());
+}
+
 TEST_CASE("who is asked dials if it is the one that dials") {
   Side two;
   two.links.adopt(2, three());

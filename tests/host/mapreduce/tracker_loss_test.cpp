@@ -389,5 +389,7 @@ TEST_CASE("ten thousand tasks and 64 workers take a small part of a second, and 
   INFO(seconds << " s, " << told << " bytes for " << done << " tasks");
   CHECK(done >= 30000);
   CHECK(told < 40'000'000);  // 10,000 times the places of 10,000 would be 400 MB
+#ifndef ACTORHOST_SANITIZED  // the slowest of which take 30 times as long
   CHECK(seconds < 5 * patience());
+#endif
 }
