@@ -202,7 +202,7 @@ end
 
 -- ---- plans that differ ----
 
-local acting = { cache = true, persist = true, unpersist = true, checkpoint = true }
+local acting = { cache = true, persist = true, unpersist = true, checkpoint = true, csv = true, jsonl = true }
 
 -- Changes one row of a source; nothing where there is none.
 local function changed(case)
