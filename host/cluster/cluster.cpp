@@ -107,7 +107,7 @@ Status Cluster::dial_head(const std::vector<std::string>& urls, size_t& at, doub
   }
   config_.url = urls[at % urls.size()];
   // Where that fails the link is down, which `await_welcome` is told.
-  (void)stream_->send_on(*link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, config_.self.encode()));
+  (void)stream_->send_on(*link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, pack(config_.self)));
   return {};
 }
 
@@ -207,7 +207,7 @@ std::optional<EndMessage> Cluster::end() const {
 }
 
 void Cluster::report_error(Address node, const EndMessage& error) {
-  post([this, node, meta = error.encode()] {
+  post([this, node, meta = pack(error)] {
     to_head(make_frame(cluster_kind::node_error, node, service_address(0), 0, meta));
   });
 }
@@ -301,19 +301,19 @@ void Cluster::on_service_frame(LinkId link, Frame&& frame) {
 /// workers that it gives us.
 void Cluster::before_service(const Frame& frame) {
   if (frame.kind != cluster_kind::membership || mail_open_) return;
-  if (const auto table = Membership::decode(frame.body.view())) prepare(*table);
+  if (const auto table = unpack<Membership>(frame.body.view())) prepare(*table);
 }
 
 /// To our asking to join, in `open`.
 void Cluster::on_answer(const Frame& frame) {
   if (frame.kind == cluster_kind::welcome) return take_welcome(frame);
-  auto end = EndMessage::decode(frame.meta.view());
+  auto end = unpack<EndMessage>(frame.meta.view());
   if (!end) return turned_away(end.error());
   turned_away({end->code, end->message});
 }
 
 void Cluster::take_welcome(const Frame& frame) {
-  auto welcome = WelcomeMessage::decode(frame.meta.view());
+  auto welcome = unpack<WelcomeMessage>(frame.meta.view());
   if (!welcome) return turned_away(welcome.error());
   ProcessId nobody = kNoProcess;
   if (!process_.compare_exchange_strong(nobody, welcome->process)) return;

@@ -1,7 +1,6 @@
 #pragma once
 // What the service threads of the processes, and nodes with the rendezvous host's service, say to each other (kinds
-// 0x01xx). The layout of each is the order of `put`s in cluster_messages.cpp; texts are length-prefixed. Decoders are
-// bounds-checked and answer Code::bad_data.
+// 0x01xx).
 
 #include <cstdint>
 #include <map>
@@ -10,7 +9,7 @@
 #include <vector>
 
 #include "host/base/result.hpp"
-#include "host/wire/frame.hpp"
+#include "host/wire/message.hpp"
 
 namespace actorhost {
 
@@ -34,9 +33,6 @@ inline constexpr auto servers_ready = Kind{0x0116};  // head -> node
 inline constexpr auto whereabouts = Kind{0x0117};    // node -> head: where are these workers? (a wait has become long)
 inline constexpr auto whereabouts_reply = Kind{0x0118};
 }  // namespace cluster_kind
-
-/// Texts that a script decides on (errors, names, places) travel up to this length.
-inline constexpr size_t kMaxTextBytes = size_t{64} << 10;
 /// In servers_start: whichever action the shards serve is fine.
 inline constexpr uint32_t kAnyAction = 0xffffffffU;
 
@@ -54,8 +50,10 @@ struct JoinMessage {
   uint32_t nodes = 0;                           // workers in this process
   std::map<std::string, std::string> settings;  // flags as given here, to be compared with the head's
 
-  std::string encode() const;
-  static Result<JoinMessage> decode(std::string_view bytes);
+  static void fields(auto& m, auto&& field) {
+    field(m.run_id, words(m.job_name), m.job_hash, words(m.host), m.url, m.group, m.group_size, m.group_index,
+          m.node_rank, m.nodes, m.settings);
+  }
 };
 
 /// The head's answer; the frame's body holds the script's text.
@@ -67,8 +65,9 @@ struct WelcomeMessage {
   std::map<std::string, std::string> settings;  // the head's, which win
   std::vector<std::string> args;
 
-  std::string encode() const;
-  static Result<WelcomeMessage> decode(std::string_view bytes);
+  static void fields(auto& m, auto&& field) {
+    field(m.process, m.run_id, words(m.job_name), m.job_hash, m.settings, m.args);
+  }
 };
 
 /// How a run, or a node's part in it, ended.
@@ -79,16 +78,14 @@ struct EndMessage {
   /// The node whose script raised: its host shows the traceback. A process's service: the end is that process's alone.
   Address origin = kNoAddress;
 
-  std::string encode() const;
-  static Result<EndMessage> decode(std::string_view bytes);
+  static void fields(auto& m, auto&& field) { field(m.code, m.ok, lines(m.message), m.origin); }
 };
 
 struct ActionEnter {
   std::string kind;   // "param.run"
   std::string where;  // "job.lua:12"
 
-  std::string encode() const;
-  static Result<ActionEnter> decode(std::string_view bytes);
+  static void fields(auto& m, auto&& field) { field(words(m.kind), words(m.where)); }
 };
 
 /// `replayed`: the action is over, its value is the frame's body. An error travels as `ok = false`.
@@ -98,16 +95,14 @@ struct ActionReply {
   Code code = Code::mismatch;
   std::string message;
 
-  std::string encode() const;
-  static Result<ActionReply> decode(std::string_view bytes);
+  static void fields(auto& m, auto&& field) { field(m.ok, m.replayed, m.code, words(m.message)); }
 };
 
 struct ModuleFind {
   std::string name;
   uint64_t hash = 0;  // of the asker's copy; 0: it has none
 
-  std::string encode() const;
-  static Result<ModuleFind> decode(std::string_view bytes);
+  static void fields(auto& m, auto&& field) { field(m.name, m.hash); }
 };
 
 /// The text, when the asker has none, is the frame's body.
@@ -117,8 +112,7 @@ struct ModuleReply {
   std::string chunk;  // name for messages, such as "rules.lua"
   std::string message;
 
-  std::string encode() const;
-  static Result<ModuleReply> decode(std::string_view bytes);
+  static void fields(auto& m, auto&& field) { field(m.ok, m.code, words(m.chunk), words(m.message)); }
 };
 
 /// What a worker waits in until others come, for as long as that takes: told to the head with the question where they
@@ -130,8 +124,7 @@ struct LongWait {
   uint32_t told = 0;                // how often it has said so; counted by the head
   bool outside = false;             // it has come late, and waits until it may take part in the others' collectives
 
-  std::string encode() const;
-  static Result<LongWait> decode(std::string_view bytes);
+  static void fields(auto& m, auto&& field) { field(m.number, words(m.what), m.absent, m.told, m.outside); }
 };
 
 /// Where a worker is, for messages about long waits and order mismatches.
@@ -144,11 +137,9 @@ struct Whereabouts {
   std::string where = {};
   LongWait waiting = {};  // the newest that it has told of, over or not
 
-  static std::string encode(const std::vector<Whereabouts>& list);
-  static Result<std::vector<Whereabouts>> decode(std::string_view bytes);
+  static void fields(auto& m, auto&& field) {
+    field(m.id, m.actions, m.ended, m.in_action, words(m.kind), words(m.where), m.waiting);
+  }
 };
-
-/// Builds a frame of small metadata.
-Frame make_frame(Kind kind, Address src, Address dst, uint32_t tag, std::string_view meta = {}, Blob body = {});
 
 }  // namespace actorhost

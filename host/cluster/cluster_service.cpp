@@ -144,13 +144,13 @@ void Cluster::handle_frame(LinkId link, Frame&& frame) {
 
 void Cluster::member_frame(Frame&& frame) {
   if (frame.kind == cluster_kind::membership) {
-    auto table = Membership::decode(frame.body.view());
+    auto table = unpack<Membership>(frame.body.view());
     if (!table) return finish({Code::bad_data, false, "from the rendezvous host: " + table.error().message});
     return adopt(std::make_shared<const Membership>(std::move(*table)));
   }
   if (frame.kind == cluster_kind::want_link) return peers_.asked_by(address_index(frame.src));
   if (frame.kind != cluster_kind::stop) return;
-  auto end = EndMessage::decode(frame.meta.view());
+  auto end = unpack<EndMessage>(frame.meta.view());
   if (!end) return finish({Code::bad_data, false, "from the rendezvous host: " + end.error().message});
   finish(*end);
 }

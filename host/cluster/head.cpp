@@ -66,7 +66,7 @@ Status Head::join_self(const JoinMessage& join, double now) {
 
 void Head::refuse(LinkId link, const std::string& who, const Error& why) {
   log_.warn(kWho, "refused " + who + ": " + why.message);
-  output_.send_on(link, make_frame(cluster_kind::refuse, kHead, kNoAddress, 0, failed(why.code, why.message).encode()));
+  output_.send_on(link, make_frame(cluster_kind::refuse, kHead, kNoAddress, 0, pack(failed(why.code, why.message))));
   output_.finish_link(link);
 }
 
@@ -91,7 +91,7 @@ std::optional<Error> Head::why_not(const JoinMessage& join) const {
 }
 
 void Head::on_join(LinkId link, const Frame& frame, double now) {
-  auto decoded = JoinMessage::decode(frame.meta.view());
+  auto decoded = unpack<JoinMessage>(frame.meta.view());
   if (!decoded) return refuse(link, output_.peer_of(link), {Code::refused, decoded.error().message});
   JoinMessage& join = *decoded;
   join.url = reachable(std::move(join.url), output_.peer_of(link));
@@ -106,8 +106,8 @@ void Head::on_join(LinkId link, const Frame& frame, double now) {
   detector_.watch(process, now);
   output_.assign(link, process);
   const WelcomeMessage welcome{process, config_.run_id, job_.name(), job_.hash(), config_.settings, config_.args};
-  output_.send_on(
-      link, make_frame(cluster_kind::welcome, kHead, kNoAddress, 0, welcome.encode(), Blob::copy_of(job_.text())));
+  output_.send_on(link,
+                  make_frame(cluster_kind::welcome, kHead, kNoAddress, 0, pack(welcome), Blob::copy_of(job_.text())));
   log_.info(kWho, join.host + " is here (" + std::to_string(join.nodes) + " nodes), " +
                       std::to_string(rendezvous_.hosts()) + " of " + std::to_string(rendezvous_.config().max_hosts) +
                       " hosts");
@@ -191,7 +191,7 @@ void Head::publish(std::vector<Member> workers) {
   membership_ =
       std::make_shared<const Membership>(membership_->epoch() + 1, std::move(workers), std::move(infos), founders_);
   output_.prepare(*membership_);
-  const Blob table = Blob::copy_of(membership_->encode());
+  const Blob table = Blob::copy_of(pack(*membership_));
   for (const auto& [id, process] : processes_) {
     if (id == 0 || !process.admitted) continue;
     output_.send(make_frame(cluster_kind::membership, kHead, service_address(id), 0, {}, table));
@@ -213,7 +213,7 @@ void Head::lose(ProcessId process, const std::string& reason, bool tell) {
   if (tell && !over_) {
     const EndMessage end{Code::peer_lost, false, "the rendezvous host has dropped " + gone.info.host + ": " + reason,
                          service_address(process)};
-    output_.send(make_frame(cluster_kind::stop, kHead, service_address(process), 0, end.encode()));
+    output_.send(make_frame(cluster_kind::stop, kHead, service_address(process), 0, pack(end)));
   }
   output_.drop(process);
   if (over_) return;
@@ -330,13 +330,13 @@ void Head::stop(const EndMessage& end) {
   over_ = true;
   for (const auto& [id, process] : processes_) {
     if (id == 0) continue;
-    output_.send(make_frame(cluster_kind::stop, kHead, service_address(id), 0, end.encode()));
+    output_.send(make_frame(cluster_kind::stop, kHead, service_address(id), 0, pack(end)));
   }
   output_.ended(end);
 }
 
 void Head::on_node_error(ProcessId process, const Frame& frame) {
-  auto end = EndMessage::decode(frame.meta.view());
+  auto end = unpack<EndMessage>(frame.meta.view());
   if (!end) return malformed(process, frame, end.error().message);
   end->ok = false;
   stop(*end);
@@ -369,12 +369,12 @@ std::string Head::name_of(Address address) const {
 }
 
 void Head::on_action_enter(ProcessId process, const Frame& frame) {
-  auto action = ActionEnter::decode(frame.meta.view());
+  auto action = unpack<ActionEnter>(frame.meta.view());
   if (!action) return malformed(process, frame, action.error().message);
   auto entered = actions_.enter(frame.tag, *action, name_of(frame.src));
   if (!entered) {
     return reply(frame, cluster_kind::action_reply,
-                 ActionReply{false, false, entered.error().code, entered.error().message}.encode());
+                 pack(ActionReply{false, false, entered.error().code, entered.error().message}));
   }
   if (const auto worker = workers_.find(frame.src); worker != workers_.end()) {
     worker->second.actions = frame.tag + 1;
@@ -383,7 +383,7 @@ void Head::on_action_enter(ProcessId process, const Frame& frame) {
   }
   ActionReply answer;
   answer.replayed = entered->replayed;
-  reply(frame, cluster_kind::action_reply, answer.encode(), std::move(entered->value));
+  reply(frame, cluster_kind::action_reply, pack(answer), std::move(entered->value));
   trim_actions();
   start_waiting_servers();
 }
@@ -412,7 +412,7 @@ void Head::trim_actions() {
 }
 
 void Head::on_module_find(ProcessId process, const Frame& frame) {
-  const auto find = ModuleFind::decode(frame.meta.view());
+  const auto find = unpack<ModuleFind>(frame.meta.view());
   if (!find) return malformed(process, frame, find.error().message);
   ModuleReply answer;
   Blob text;
@@ -428,7 +428,7 @@ void Head::on_module_find(ProcessId process, const Frame& frame) {
     answer.chunk = found->chunk;
     if (find->hash == 0) text = Blob::copy_of(found->text);
   }
-  reply(frame, cluster_kind::module_reply, answer.encode(), std::move(text));
+  reply(frame, cluster_kind::module_reply, pack(answer), std::move(text));
 }
 
 /// Servers that have served a run make way for those of the next one. Nobody may be speaking with the old ones then, so
@@ -453,7 +453,7 @@ void Head::start_waiting_servers() {
     if (!started) {
       answer = {false, false, started.error().code, started.error().message};
     }
-    reply(frame, cluster_kind::servers_ready, answer.encode());
+    reply(frame, cluster_kind::servers_ready, pack(answer));
   }
 }
 
@@ -471,7 +471,7 @@ bool Head::ready_for_servers(uint32_t action) const {
 void Head::on_whereabouts(ProcessId process, const Frame& frame) {
   const auto asker = workers_.find(frame.src);
   if (asker != workers_.end() && !frame.meta.empty()) {
-    auto waiting = LongWait::decode(frame.meta.view());
+    auto waiting = unpack<LongWait>(frame.meta.view());
     if (!waiting) return malformed(process, frame, waiting.error().message);
     LongWait& known = asker->second.waiting;
     waiting->told = known.told + 1;
@@ -488,7 +488,7 @@ void Head::on_whereabouts(ProcessId process, const Frame& frame) {
     }
     list.push_back(std::move(w));
   }
-  reply(frame, cluster_kind::whereabouts_reply, {}, Blob::copy_of(Whereabouts::encode(list)));
+  reply(frame, cluster_kind::whereabouts_reply, {}, Blob::copy_of(pack(list)));
 }
 
 }  // namespace actorhost

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "host/wire/packer.hpp"
-
 namespace actorhost {
 
 Membership::Membership(uint64_t epoch, std::vector<Member> workers, std::vector<ProcessInfo> processes, NodeId founders)
@@ -56,36 +54,6 @@ std::string Membership::describe(Address address) const {
   return "rank " + std::to_string(*rank) + " (" + name + (home ? " on " + home->host : "") + ")";
 }
 
-std::string Membership::encode() const {
-  Packer out;
-  out.put(epoch_).put(founders_).put(static_cast<uint32_t>(workers_.size()));
-  for (const Member& member : workers_) out.put(member.id).put(member.process);
-  out.put(static_cast<uint32_t>(processes_.size()));
-  for (const ProcessInfo& info : processes_) out.put(info.process).put(info.host).put(info.url);
-  return std::move(out).bytes();
-}
-
-Result<Membership> Membership::decode(std::string_view bytes) {
-  Unpacker in(bytes);
-  const auto epoch = in.get<uint64_t>();
-  const auto founders = in.get<NodeId>();
-  std::vector<Member> workers(in.count(8));
-  for (Member& member : workers) {
-    member.id = in.get<NodeId>();
-    member.process = in.get<ProcessId>();
-  }
-  std::vector<ProcessInfo> processes(in.count(12));
-  for (ProcessInfo& info : processes) {
-    info.process = in.get<ProcessId>();
-    info.host = in.words();
-    info.url = in.text();
-  }
-  if (!in.done()) return Error{Code::bad_data, "malformed membership table"};
-  Membership table(epoch, std::move(workers), std::move(processes), founders);
-  if (!table.sound()) return Error{Code::bad_data, "contradictory membership table"};
-  return table;
-}
-
 bool Membership::sound() const noexcept {
   for (size_t i = 0; i < processes_.size(); ++i) {
     if (processes_[i].process >= kAddressMask) return false;
@@ -93,7 +61,7 @@ bool Membership::sound() const noexcept {
   }
   for (size_t i = 0; i < workers_.size(); ++i) {
     if (!is_worker(workers_[i].id) || process(workers_[i].process) == nullptr) return false;
-    if (i > 0 && workers_[i].id == workers_[i - 1].id) return false;
+    if (i > 0 && workers_[i].id <= workers_[i - 1].id) return false;
   }
   return true;
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "host/base/result.hpp"
-#include "host/wire/address.hpp"
+#include "host/wire/message.hpp"
 
 namespace actorhost {
 
@@ -18,11 +18,13 @@ struct ProcessInfo {
   ProcessId process = kNoProcess;
   std::string host;  // machine name and process number, for messages: "alpha:4711"
   std::string url;   // where it takes connections of other processes; empty when it takes none
+  static void fields(auto& m, auto&& field) { field(m.process, words(m.host), m.url); }
 };
 
 struct Member {
   NodeId id = 0;
   ProcessId process = kNoProcess;
+  static void fields(auto& m, auto&& field) { field(m.id, m.process); }
 };
 
 class Membership {
@@ -53,13 +55,11 @@ class Membership {
   /// courier likewise; for others, gone or not, their plain name: "worker 3".
   std::string describe(Address address) const;
 
-  std::string encode() const;
-  /// Code::bad_data unless `bytes` are a table in which ids occur once and each worker has a process.
-  static Result<Membership> decode(std::string_view bytes);
+  /// Ids are in order and occur once, and each worker has a process.
+  bool sound() const noexcept;
+  static void fields(auto& m, auto&& field) { field(m.epoch_, m.founders_, m.workers_, m.processes_); }
 
  private:
-  bool sound() const noexcept;
-
   uint64_t epoch_ = 0;
   NodeId founders_ = 0;
   std::vector<Member> workers_;

@@ -112,11 +112,11 @@ Result<Frame> Node::ask_head(Frame&& question, Kind answer, const std::string& w
 
 Result<Node::Action> Node::enter_action(const std::string& kind, const std::string& where) {
   const uint32_t index = actions_;
-  auto frame = ask_head(
-      make_frame(cluster_kind::action_enter, self_, service_address(0), index, ActionEnter{kind, where}.encode()),
-      cluster_kind::action_reply, kind);
+  auto frame =
+      ask_head(make_frame(cluster_kind::action_enter, self_, service_address(0), index, pack(ActionEnter{kind, where})),
+               cluster_kind::action_reply, kind);
   if (!frame) return frame.error();
-  auto reply = ActionReply::decode(frame->meta.view());
+  auto reply = unpack<ActionReply>(frame->meta.view());
   if (!reply) return reply.error();
   if (!reply->ok) return Error{reply->code, reply->message};
   ++actions_;
@@ -133,7 +133,7 @@ Status Node::start_servers(uint32_t action) {
       ask_head(make_frame(cluster_kind::servers_start, self_, service_address(0), action), cluster_kind::servers_ready,
                "starting the parameter servers", [this, action] { return who_is_behind(action); });
   if (!frame) return frame.error();
-  auto reply = ActionReply::decode(frame->meta.view());
+  auto reply = unpack<ActionReply>(frame->meta.view());
   if (!reply) return reply.error();
   if (!reply->ok) return Error{reply->code, reply->message};
   return {};
@@ -157,10 +157,10 @@ Result<SourceText> Node::find_source(const std::string& name) {
   Result<SourceText> here = job_.find_here(name);
   if (cluster_.is_head() || name.size() > kMaxTextBytes) return here;
   const ModuleFind find{name, here ? source_hash(here->text) : 0};
-  auto frame = ask_head(make_frame(cluster_kind::module_find, self_, service_address(0), ++questions_, find.encode()),
+  auto frame = ask_head(make_frame(cluster_kind::module_find, self_, service_address(0), ++questions_, pack(find)),
                         cluster_kind::module_reply, "module '" + name + "'");
   if (!frame) return frame.error();
-  auto reply = ModuleReply::decode(frame->meta.view());
+  auto reply = unpack<ModuleReply>(frame->meta.view());
   if (!reply) return reply.error();
   if (!reply->ok) return Error{reply->code, reply->message};
   if (here) return here;
@@ -181,11 +181,11 @@ Result<std::vector<NodeId>> Node::at_work(const Membership& membership) {
 }
 
 Result<std::vector<Whereabouts>> Node::whereabouts(const LongWait* waiting) {
-  const std::string meta = waiting != nullptr ? waiting->encode() : std::string();
+  const std::string meta = waiting != nullptr ? pack(*waiting) : std::string();
   auto frame = ask_head(make_frame(cluster_kind::whereabouts, self_, service_address(0), ++questions_, meta),
                         cluster_kind::whereabouts_reply, "asking where the others are");
   if (!frame) return frame.error();
-  return Whereabouts::decode(frame->body.view());
+  return unpack<std::vector<Whereabouts>>(frame->body.view());
 }
 
 }  // namespace actorhost

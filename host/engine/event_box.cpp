@@ -22,7 +22,7 @@ void EventBox::on_frame(Frame&& frame) {
   if (!is_worker(frame.src)) return;
   if (frame.kind == event_kind::event) return on_event(std::move(frame));
   if (frame.kind != event_kind::taken) return;
-  const auto taken = TakenMessage::read(frame);
+  const auto taken = read_message<TakenMessage>(frame);
   if (taken) {
     peers_[frame.src].confirmed = *taken;
   } else {
@@ -37,7 +37,7 @@ void EventBox::on_event(Frame&& frame) {
   ++peer.came;
   peer.came_cost += cost;
   if (!std::exchange(peer.owed, true)) owing_.push_back(from);
-  auto message = EventMessage::read(std::move(frame));
+  auto message = read_message<EventMessage>(frame);
   if (!message) {
     node_.cluster().distrust(from, event_kind::event, message.error().message);
     return;
@@ -69,7 +69,7 @@ void EventBox::tell_taken(NodeId from, Peer& peer) {
       peer.taken.events - peer.told.events >= kWindowEvents / 4 || peer.taken.cost - peer.told.cost >= kWindowBytes / 4;
   if (!due) return;
   peer.told = peer.taken;
-  Frame frame = peer.told.frame(from);
+  Frame frame = message_frame(event_kind::taken, worker_address(from), 0, peer.told);
   frame.src = node_.address();
   courier_.forward(std::move(frame));
 }

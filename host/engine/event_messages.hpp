@@ -1,8 +1,8 @@
 #pragma once
 // What nodes say to each other about events, kinds 0x06xx.
 //
-//   event   name:text head:text ; body       the value, as the bindings pack it
-//   taken   tag: how many events the node has taken in from the receiver of this, in all; meta: cost:u64 of them
+//   event   the value, as the bindings pack it
+//   taken   how many events the node has taken in from the receiver of this, in all, and their cost
 //
 // The cost of an event is its frame's (Frame::cost). Both counts begin at 0 and go round.
 
@@ -10,7 +10,7 @@
 
 #include "host/base/result.hpp"
 #include "host/engine/packed_value.hpp"
-#include "host/wire/frame.hpp"
+#include "host/wire/message.hpp"
 
 namespace actorhost {
 
@@ -24,16 +24,19 @@ struct EventMessage {
   PackedValue value;
 
   /// Shares the value's bytes. Code::bad_argument when it is more than a frame can carry.
-  Result<Frame> frame(NodeId to) const;
-  static Result<EventMessage> read(Frame&& frame);
+  Result<Frame> frame(NodeId to) const {
+    return fitting(message_frame(event_kind::event, worker_address(to), 0, *this), Code::bad_argument,
+                   "an event of more than 1 GiB cannot be sent");
+  }
+  static void fields(auto& m, auto&& field) { field(m.name, m.value.head); }
+  static auto& body(auto& m) { return m.value.body; }
 };
 
 struct TakenMessage {
   uint32_t events = 0;
   uint64_t cost = 0;
 
-  Frame frame(NodeId to) const;
-  static Result<TakenMessage> read(const Frame& frame);
+  static void fields(auto& m, auto&& field) { field(m.events, m.cost); }
 };
 
 }  // namespace actorhost

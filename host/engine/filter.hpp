@@ -83,6 +83,7 @@ std::string print(const FilterSpec& spec);
 struct FilterBytes {
   uint64_t before = 0;
   uint64_t after = 0;
+  static void fields(auto& m, auto&& field) { field(m.before, m.after); }
   FilterBytes& operator+=(const FilterBytes& other) noexcept {
     before += other.before;
     after += other.after;

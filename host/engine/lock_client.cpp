@@ -101,7 +101,7 @@ Result<LockService::Values> LockClient::wait_for(const Share& share, double dead
     // It may be granted at this moment: the answer says how it stands, and a grant is taken.
     if (here(share)) {
       if (const auto blockers = here_.withdraw(request_of(share))) {
-        return read_answer(share, withdrawn_frame(request_of(share), *blockers));
+        return read_answer(share, LockWithdrawn{*blockers}.frame(request_of(share)));
       }
     } else {
       Frame question;
@@ -125,11 +125,11 @@ Result<LockService::Values> LockClient::read_answer(const Share& share, const Fr
     if (values) return values;
     return describe(share, distrust(frame, values.error()));
   }
-  if (frame.kind == lock_kind::refused) return describe(share, read_refused(frame));
-  const auto blockers = read_withdrawn(frame);
-  if (!blockers) return describe(share, distrust(frame, blockers.error()));
+  if (frame.kind == lock_kind::refused) return describe(share, error_of(frame));
+  const auto withdrawn = read_message<LockWithdrawn>(frame);
+  if (!withdrawn) return describe(share, distrust(frame, withdrawn.error()));
   std::vector<std::string> who;
-  for (const LockTable::Blocker& blocker : *blockers) {
+  for (const LockTable::Blocker& blocker : withdrawn->blockers) {
     who.push_back((blocker.holds ? "held by " : "wanted before by ") + rank_name(blocker.node) + " at " +
                   blocker.where);
   }

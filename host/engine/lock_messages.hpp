@@ -3,15 +3,14 @@
 // courier gives each exactly one answer: granted, withdrawn or refused.
 //
 //   node -> courier
-//     ask        epoch:u64 where:text keys:[text] parts:[table:u32 id:i64 owner:u32] access:u8
-//     withdraw                                        no longer wanted if it still waits
-//     release    values:[part:u32 head:text size:u64] ; body: their bytes     part: its place in the ask; the value
-//     takes
-//                                                                             its place, or is added to it (access)
+//     ask        LockAsk
+//     withdraw   -                                    no longer wanted if it still waits
+//     release    list(part:u32 head:text size:u64); body: their bytes   part: its place in the ask; the value takes
+//                                                                       its place, or is added to it (access)
 //   courier -> node
-//     granted    values:[head:text size:u64] ; body: their bytes              one for each part of the ask
-//     withdrawn  blockers:[node:u32 holds:u8 where:text]
-//     refused    code:u8 message:text
+//     granted    list(head:text size:u64); body: their bytes            one for each part of the ask
+//     withdrawn  LockWithdrawn
+//     refused    ErrorMessage
 //
 // The bytes of several values stand behind each other in one body, each from a multiple of 64 bytes on.
 
@@ -23,7 +22,7 @@
 #include "host/base/result.hpp"
 #include "host/engine/lock_table.hpp"
 #include "host/engine/shared_store.hpp"
-#include "host/wire/frame.hpp"
+#include "host/wire/message.hpp"
 
 namespace actorhost {
 
@@ -39,11 +38,13 @@ inline constexpr auto refused = Kind{0x0512};
 /// Whether who has asked for parts is the only one that has them until it gives them back. Where it is not it gives
 /// back changes, tensors, which are added to what the parts are then.
 enum class SharedAccess : uint8_t { exclusive, adding };
+constexpr SharedAccess last_of(SharedAccess) { return SharedAccess::adding; }
 
 struct LockAsk {
   struct Part {
     SharedPart part;
     NodeId owner = 0;
+    static void fields(auto& m, auto&& field) { field(m.part, m.owner); }
   };
   uint64_t epoch = 0;             // the newest that the node knows
   std::string where;              // its script line
@@ -53,7 +54,7 @@ struct LockAsk {
 
   /// Code::bad_argument when it is more than a frame can carry.
   Result<Frame> frame(uint32_t tag, ProcessId to) const;
-  static Result<LockAsk> read(const Frame& frame);
+  static void fields(auto& m, auto&& field) { field(m.epoch, words(m.where), m.keys, m.parts, m.access); }
 };
 
 /// What a holder leaves behind: new values of parts, by their place in the ask.
@@ -65,11 +66,12 @@ Result<SharedWrites> read_release(const Frame& frame);
 Result<Frame> granted_frame(const LockTable::Request& to, const std::vector<PackedValue>& values);
 Result<std::vector<PackedValue>> read_granted(const Frame& frame);
 
-Frame withdrawn_frame(const LockTable::Request& to, const std::vector<LockTable::Blocker>& blockers);
-Result<std::vector<LockTable::Blocker>> read_withdrawn(const Frame& frame);
+struct LockWithdrawn {
+  std::vector<LockTable::Blocker> blockers;
 
-Frame refused_frame(const LockTable::Request& to, const Error& error);
-/// The error that it carries, or that it cannot be read.
-Error read_refused(const Frame& frame);
+  /// Of many blockers the first ones: nobody reads more.
+  Frame frame(const LockTable::Request& to) const;
+  static void fields(auto& m, auto&& field) { field(m.blockers); }
+};
 
 }  // namespace actorhost

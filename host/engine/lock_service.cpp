@@ -161,7 +161,7 @@ void LockService::tell_granted(const LockTable::Request& request) {
 }
 
 void LockService::refuse(const LockTable::Request& request, const Error& error) {
-  courier_.send(refused_frame(request, error));
+  courier_.send(message_frame(lock_kind::refused, request.node, request.id, ErrorMessage{error}));
   forget(request);
 }
 
@@ -174,13 +174,13 @@ void LockService::on_frame(Frame&& frame, double /*now*/) {
   if (frame.kind != lock_kind::withdraw) return;
   std::lock_guard lock(mutex_);
   if (find(request) == nullptr || table_.holds(request)) return;  // it has its answer, or it is on its way
-  courier_.send(withdrawn_frame(request, table_.blockers(request)));
+  courier_.send(LockWithdrawn{table_.blockers(request)}.frame(request));
   give_back(request, {});
 }
 
 void LockService::on_ask(const Frame& frame) {
   const LockTable::Request request{frame.src, frame.tag};
-  auto ask = LockAsk::read(frame);
+  auto ask = read_message<LockAsk>(frame);
   if (ask && !is_worker(frame.src)) ask = Error{Code::bad_data, "a lock is for workers"};
   if (!ask) {
     courier_.distrust(frame.src, frame.kind, ask.error());
@@ -190,7 +190,7 @@ void LockService::on_ask(const Frame& frame) {
   if (gone(*membership_, frame.src, ask->epoch)) return;
   const auto granted = enter(request, std::move(*ask), false);
   if (!granted) {
-    courier_.send(refused_frame(request, granted.error()));
+    courier_.send(message_frame(lock_kind::refused, request.node, request.id, ErrorMessage{granted.error()}));
   } else if (*granted) {
     tell_granted(request);
     tell_granted();

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "host/base/result.hpp"
-#include "host/wire/address.hpp"
+#include "host/wire/message.hpp"
 
 namespace actorhost {
 
@@ -34,6 +34,7 @@ class LockTable {
     Address node = kNoAddress;
     std::string where;   // the script line of its call
     bool holds = false;  // it has what it asked for; else it waits too
+    static void fields(auto& m, auto&& field) { field(m.node, words(m.where), m.holds); }
     friend bool operator==(const Blocker&, const Blocker&) = default;
   };
 

@@ -24,7 +24,7 @@ std::vector<NodeId> without(const std::vector<NodeId>& a, const std::vector<Node
 }  // namespace
 
 Status NodeChannel::receive(std::vector<Frame>& out, double deadline) {
-  const auto wanted = [](const Frame& frame) { return param::is_param(frame.kind); };
+  const auto wanted = [](const Frame& frame) { return param_kind::is_one(frame.kind); };
   // Servers follow the membership; a worker's waits end with the run.
   if (node_.role() == Role::worker) return node_.receive_all(wanted, deadline, out);
   return node_.receive_all(wanted, deadline, out, seen_news_);

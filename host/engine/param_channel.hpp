@@ -44,7 +44,7 @@ class PortChannel final : public ParamChannel {
   double now() const override { return port_.clock().now(); }
   Status send(Frame&& frame, double deadline) override { return port_.send(std::move(frame), deadline); }
   Status receive(std::vector<Frame>& out, double deadline) override {
-    return port_.receive_all([](const Frame& frame) { return param::is_param(frame.kind); }, deadline, out);
+    return port_.receive_all([](const Frame& frame) { return param_kind::is_one(frame.kind); }, deadline, out);
   }
 
  private:

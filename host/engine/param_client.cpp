@@ -30,7 +30,7 @@ void ParamClient::ask(Request number, Pending& pending, const std::vector<uint32
   }
   for (const auto& [shard, keys] : lists) {
     const size_t first = out.size();
-    pack_keys(param::kGet, server_address(shard), number, {}, keys, out);
+    pack_keys(param_kind::get, server_address(shard), number, {}, keys, out);
     for (size_t i = first; i < out.size(); ++i) {
       out[i].flags |= static_cast<uint8_t>(flags() | (pending.filtered ? param::kFiltered : 0));
       pending.waiting.push_back(shard);  // each frame is answered by itself
@@ -67,7 +67,7 @@ ParamClient::Request ParamClient::set(std::span<const ParamEntry> entries, uint6
   std::map<uint32_t, EntryPacker> packers;
   for (const ParamEntry& entry : entries) {
     for_each_home(entry.key, entry.value, shards_, true, [&](uint32_t shard, const ParamValue& value) {
-      auto at = packers.try_emplace(shard, param::kSet, server_address(shard), number, "", true).first;
+      auto at = packers.try_emplace(shard, param_kind::set, server_address(shard), number, "", true).first;
       at->second.flags(flags()).add(entry.key, value, step);
     });
   }
@@ -83,7 +83,7 @@ ParamClient::Request ParamClient::keys(std::vector<Frame>& out) {
   Pending& pending = begin(number);
   for (uint32_t shard = 0; shard < shards_; ++shard) {
     Frame frame;
-    frame.kind = param::kKeys;
+    frame.kind = param_kind::keys;
     frame.flags = flags();
     frame.dst = server_address(shard);
     frame.tag = number;
@@ -97,7 +97,7 @@ ParamClient::Request ParamClient::fence(const std::vector<uint32_t>& shards, std
   Request number = 0;
   Pending& pending = begin(number);
   for (const uint32_t shard : shards) {
-    pack_keys(param::kGet, server_address(shard), number, {}, {}, out);
+    pack_keys(param_kind::get, server_address(shard), number, {}, {}, out);
     pending.waiting.push_back(shard);
   }
   return number;
@@ -107,7 +107,7 @@ void ParamClient::update(std::span<const ParamEntry> entries, std::vector<Frame>
   const uint32_t number = next_++;
   const auto pack = [&](uint32_t shard) {
     updates_[shard].sent.push_back(number);
-    return EntryPacker(param::kUpdate, server_address(shard), number, {});
+    return EntryPacker(param_kind::update, server_address(shard), number, {});
   };
   if (shards_ == 1) {
     EntryPacker packer = pack(0);
@@ -142,22 +142,23 @@ void ParamClient::handle(Frame&& frame, std::vector<Frame>& out) {
   if (!is_server(frame.src) || shard >= shards_) return;
   const auto found = requests_.find(frame.tag);
   if (found == requests_.end()) {
-    if (frame.kind == param::kDone) acknowledge(shard, frame.tag);
-    if (frame.kind == param::kFailed && !updates_[shard].sent.empty()) {
-      if (update_failure_.ok()) update_failure_ = read_failed(frame);
+    if (frame.kind == param_kind::done) acknowledge(shard, frame.tag);
+    if (frame.kind == param_kind::failed && !updates_[shard].sent.empty()) {
+      if (update_failure_.ok()) update_failure_ = error_of(frame);
       acknowledge(shard, frame.tag);
     }
     return;
   }
   Pending& pending = found->second;
-  const bool last = (frame.flags & param::kLast) != 0 || frame.kind == param::kDone || frame.kind == param::kFailed;
-  if (frame.kind == param::kValues) {
+  const bool last =
+      (frame.flags & param::kLast) != 0 || frame.kind == param_kind::done || frame.kind == param_kind::failed;
+  if (frame.kind == param_kind::values) {
     on_values(std::move(frame), pending);
-  } else if (frame.kind == param::kKeyList) {
+  } else if (frame.kind == param_kind::key_list) {
     Unpacker in(frame.meta.view());
     if (const Status read = read_keys(in, pending.keys); !read.ok()) pending.error = read.error();
-  } else if (frame.kind == param::kFailed) {
-    pending.error = read_failed(frame);
+  } else if (frame.kind == param_kind::failed) {
+    pending.error = error_of(frame);
   }
   if (!last) return;
   const auto at = std::find(pending.waiting.begin(), pending.waiting.end(), shard);

@@ -50,8 +50,8 @@ class ParamClient {
   /// values, key_list, done, failed. Frames that belong to no request of ours are ignored.
   void handle(Frame&& frame, std::vector<Frame>& out);
   static bool wants(const Frame& frame) noexcept {
-    return frame.kind == param::kValues || frame.kind == param::kKeyList || frame.kind == param::kDone ||
-           frame.kind == param::kFailed;
+    return frame.kind == param_kind::values || frame.kind == param_kind::key_list || frame.kind == param_kind::done ||
+           frame.kind == param_kind::failed;
   }
 
   /// Every shard has answered: nothing that was sent is in use any more.

@@ -163,13 +163,14 @@ void ParamCoordinator::commit(std::vector<CommitItem> items, bool mean) {
   updates_ += items.size();
   const Commit commit{config_.run, mean, std::move(items)};
   // To the other shards first: whatever is sent to a worker from here on is behind it.
-  for (uint32_t shard = 1; shard < config_.shards; ++shard) out_.push_back(make_commit(server_address(shard), commit));
+  for (uint32_t shard = 1; shard < config_.shards; ++shard)
+    out_.push_back(message_frame(param_kind::commit, server_address(shard), 0, commit));
   own_.commit(commit);
 }
 
 void ParamCoordinator::discard(const Discard& discard) {
   for (uint32_t shard = 1; shard < config_.shards; ++shard) {
-    out_.push_back(make_discard(server_address(shard), discard));
+    out_.push_back(message_frame(param_kind::discard, server_address(shard), 0, discard));
   }
   own_.discard(discard);
 }
@@ -293,7 +294,7 @@ RunState ParamCoordinator::state(double now) {
   checkpoint_step_ = slowest_;
   checkpoint_time_ = now;
   for (uint32_t shard = 1; shard < config_.shards; ++shard)
-    out_.push_back(make_cut(server_address(shard), state.number));
+    out_.push_back(message_frame(param_kind::cut, server_address(shard), 0, CheckpointCut{state.number}));
   return state;
 }
 
@@ -381,7 +382,7 @@ void ParamCoordinator::send_task(NodeId id, const Worker& worker, const std::vec
   const TaskHead head{
       config_.run,       worker.step,     worker.staged, worker.staged && was_bsp_, config_.local_schedule,
       trace_ != nullptr, config_.filtered};
-  EntryPacker task(param::kTask, worker_address(id), 0, task_head(head), true);
+  EntryPacker task(param_kind::task, worker_address(id), 0, pack(head), true);
   for (const ParamEntry& entry : entries) {
     // With one shard the values come along; with more the worker asks all shards at once.
     if (std::holds_alternative<ParamFetch>(entry.value) && config_.shards == 1) {
@@ -454,7 +455,9 @@ void ParamCoordinator::log_traffic() {
             "filters: " + told("pushed", summary_.traffic->pushed) + ", " + told("pulled", summary_.traffic->pulled));
 }
 
-void ParamCoordinator::send_stop(NodeId id) { out_.push_back(make_stop(worker_address(id), config_.run, summary_)); }
+void ParamCoordinator::send_stop(NodeId id) {
+  out_.push_back(message_frame(param_kind::stop, worker_address(id), 0, Stop{config_.run, summary_}));
+}
 
 std::optional<ServerRequest> ParamCoordinator::fail(Error error) {
   phase_ = Phase::failed;

@@ -27,6 +27,7 @@ struct ParamFilterSpecs {
 struct ParamTraffic {
   FilterBytes pushed;
   FilterBytes pulled;
+  static void fields(auto& m, auto&& field) { field(m.pushed, m.pulled); }
   ParamTraffic& operator+=(const ParamTraffic& other) noexcept {
     pushed += other.pushed;
     pulled += other.pulled;

@@ -11,8 +11,8 @@
 //           | 3 bytes:u64 n:u32 layout*n       a Lua value; payloads: its encoding, then each tensor's elements
 //           | 4                                fetch: the receiver gets the value from the shards
 //           | 5 layout first:u64 count:u64 bytes:u64   one chunk of a tensor; payload: filtered (filter.hpp). Only in
-//                                              answers to a get and in pushes with kFiltered, and in tasks that ask for
-//                                              it
+//                                              answers to a get with kFiltered, in pushes that say so, and in tasks
+//                                              that ask for it
 //   layout  = type:u8 (0 float32, 1 float64) rank:u8 dim:u64*rank
 //
 // A tensor of more than kChunkBytes travels as several values 2, in order. One message may take several frames; the
@@ -26,26 +26,18 @@
 //     key_list 0304 count:u32 key*
 //     update  0305  -  a native update outside of the loop                  -> done, once for several (see below)
 //     done    0306  nothing: the request `tag`; for updates all up to and with number `tag` of this sender
-//     failed  0307  code:u8 message:text
+//     failed  0307  ErrorMessage
 //   worker and shard 0:
-//     ready   0310  run:u32
-//     task    0311  run:u32 step:u64 flags:u8 (1: the push is staged, 2: it is held, 4: the worker chooses the
-//                   keys, 8: the push is to say how long the work took, 16: the run has filters: the push may be
-//                   filtered and is to say what it weighs)
-//     push    0312  run:u32 step:u64, then seconds:f64 with kTimed, then traffic with kFiltered; to any shard; kStaged,
-//                   kHeld in the flags; kLast to shard 0: the step is done
-//     stop    0313  summary, then traffic with kFiltered
-//     reject  0314  run:u32 step:u64 message:text      shard to worker: this push was not applied
+//     ready   0310  Ready
+//     task    0311  TaskHead
+//     push    0312  PushHead; to any shard; kLast to shard 0: the step is done
+//     stop    0313  Stop
+//     reject  0314  Reject                             shard to worker: this push was not applied
 //   shard 0 to shards, and back:
-//     commit  0320  run:u32 flags:u8 (1: apply the mean, once) n:u32 (worker:u32 step:u64 scale:f64)*n
-//     discard 0321  run:u32 worker:u32 extent:u8 (0: the push of that step, 1: all from there on, 2: these, and the
-//                   worker is gone) step:u64
-//     cut     0322  number:u64                         a checkpoint: what is stored now
-//     report  0323  worker:u32 step:u64 message:text   a push held infinite values or NaN
-//
-//   traffic = (before:u64 after:u64)*2     bytes of values and of what travelled in their place: pushed, then pulled;
-//   in a
-//                                          push since the one before
+//     commit  0320  Commit
+//     discard 0321  Discard
+//     cut     0322  CheckpointCut                             a checkpoint: what is stored now
+//     report  0323  ShardReport                        a push held infinite values or NaN
 
 #include <cstdint>
 #include <limits>
@@ -55,39 +47,37 @@
 
 #include "host/engine/param_filter.hpp"
 #include "host/engine/param_value.hpp"
-#include "host/wire/frame.hpp"
-#include "host/wire/packer.hpp"
+#include "host/wire/message.hpp"
 
 namespace actorhost {
 
-namespace param {
-inline constexpr Kind kGet{0x0300};
-inline constexpr Kind kValues{0x0301};
-inline constexpr Kind kSet{0x0302};
-inline constexpr Kind kKeys{0x0303};
-inline constexpr Kind kKeyList{0x0304};
-inline constexpr Kind kUpdate{0x0305};
-inline constexpr Kind kDone{0x0306};
-inline constexpr Kind kFailed{0x0307};
-inline constexpr Kind kReady{0x0310};
-inline constexpr Kind kTask{0x0311};
-inline constexpr Kind kPush{0x0312};
-inline constexpr Kind kStop{0x0313};
-inline constexpr Kind kReject{0x0314};
-inline constexpr Kind kCommit{0x0320};
-inline constexpr Kind kDiscard{0x0321};
-inline constexpr Kind kCut{0x0322};
-inline constexpr Kind kReport{0x0323};
+namespace param_kind {
+inline constexpr Kind get{0x0300};
+inline constexpr Kind values{0x0301};
+inline constexpr Kind set{0x0302};
+inline constexpr Kind keys{0x0303};
+inline constexpr Kind key_list{0x0304};
+inline constexpr Kind update{0x0305};
+inline constexpr Kind done{0x0306};
+inline constexpr Kind failed{0x0307};
+inline constexpr Kind ready{0x0310};
+inline constexpr Kind task{0x0311};
+inline constexpr Kind push{0x0312};
+inline constexpr Kind stop{0x0313};
+inline constexpr Kind reject{0x0314};
+inline constexpr Kind commit{0x0320};
+inline constexpr Kind discard{0x0321};
+inline constexpr Kind cut{0x0322};
+inline constexpr Kind report{0x0323};
 
+constexpr bool is_one(Kind kind) noexcept { return within(kind, kinds_of(Kind::param_first)); }
+}  // namespace param_kind
+
+namespace param {
 // Frame.flags
 inline constexpr uint8_t kLast = 1;
-inline constexpr uint8_t kStaged = 2;     // push: kept until shard 0 commits it
-inline constexpr uint8_t kHeld = 4;       // push: the worker waits for the commit, so its bytes need no copy
-inline constexpr uint8_t kTimed = 16;     // push: it says how long the work took
-inline constexpr uint8_t kFiltered = 32;  // get: the answer may be filtered; push, stop: traffic is there
-inline constexpr uint8_t kNow = 8;        // get, set: answered even while a Lua pull is going on (from inside one)
-
-constexpr bool is_param(Kind kind) noexcept { return within(kind, kinds_of(Kind::param_first)); }
+inline constexpr uint8_t kNow = 2;       // get, set: answered even while a Lua pull is going on (from inside one)
+inline constexpr uint8_t kFiltered = 4;  // get: the answer may be filtered
 }  // namespace param
 
 /// The number of a run of param.run within the job; frames of another run are not for us.
@@ -105,6 +95,9 @@ struct ParamSummary {
   uint64_t in_flight = 0;   // pushes that were under way when the run's seconds were over: not merged
   /// What went through the run's filters, or beside them, since the run was begun or resumed; nothing without filters.
   std::optional<ParamTraffic> traffic = {};
+  static void fields(auto& m, auto&& field) {
+    field(m.steps, m.updates, m.seconds, words(m.reason), m.dropped, m.lost, m.non_finite, m.in_flight, m.traffic);
+  }
   friend bool operator==(const ParamSummary&, const ParamSummary&) = default;
 };
 
@@ -116,21 +109,23 @@ struct TaskHead {
   bool local = false;     // schedule_local chooses the keys
   bool timed = false;     // the push is to say how long the work took
   bool filtered = false;  // the run has filters
+  static void fields(auto& m, auto&& field) { field(m.run, m.step, m.staged, m.held, m.local, m.timed, m.filtered); }
 };
 
 struct PushHead {
   RunId run = 0;
   uint64_t step = 0;
-  bool staged = false;
-  bool held = false;
+  bool staged = false;  // kept until shard 0 commits it
+  bool held = false;    // the worker waits for the commit, so its bytes need no copy
   bool timed = false;
   /// What the worker measured with its own clock. A claim: any bits may come. NaN when nothing came.
   double seconds = std::numeric_limits<double>::quiet_NaN();
   bool filtered = false;
   ParamTraffic traffic = {};  // a claim as well
-  uint8_t flags() const noexcept {
-    return static_cast<uint8_t>((staged ? param::kStaged : 0) | (held ? param::kHeld : 0) |
-                                (timed ? param::kTimed : 0) | (filtered ? param::kFiltered : 0));
+  static void fields(auto& m, auto&& field) {
+    field(m.run, m.step, m.staged, m.held, m.timed, m.filtered);
+    if (m.timed) field(m.seconds);
+    if (m.filtered) field(m.traffic);
   }
 };
 
@@ -138,6 +133,7 @@ struct CommitItem {
   NodeId worker = 0;
   uint64_t step = 0;
   double scale = 1;
+  static void fields(auto& m, auto&& field) { field(m.worker, m.step, m.scale); }
   friend bool operator==(const CommitItem&, const CommitItem&) = default;
 };
 
@@ -145,6 +141,7 @@ struct Commit {
   RunId run = 0;
   bool mean = false;  // one update with the sum of scale * update over the items; else each by itself, in order
   std::vector<CommitItem> items;
+  static void fields(auto& m, auto&& field) { field(m.run, m.mean, m.items); }
 };
 
 struct Discard {
@@ -157,12 +154,38 @@ struct Discard {
   NodeId worker = 0;
   Extent extent = Extent::one;
   uint64_t step = 0;
+  friend constexpr Extent last_of(Extent) { return Extent::gone; }
+  static void fields(auto& m, auto&& field) { field(m.run, m.worker, m.extent, m.step); }
 };
 
 struct ShardReport {
   NodeId worker = 0;
   uint64_t step = 0;
   std::string message;
+  static void fields(auto& m, auto&& field) { field(m.worker, m.step, lines(m.message)); }
+};
+
+struct Ready {
+  RunId run = 0;
+  static void fields(auto& m, auto&& field) { field(m.run); }
+};
+
+struct CheckpointCut {
+  uint64_t number = 0;
+  static void fields(auto& m, auto&& field) { field(m.number); }
+};
+
+struct Stop {
+  RunId run = 0;
+  ParamSummary summary;
+  static void fields(auto& m, auto&& field) { field(m.run, m.summary); }
+};
+
+struct Reject {
+  RunId run = 0;
+  uint64_t step = 0;
+  std::string message;
+  static void fields(auto& m, auto&& field) { field(m.run, m.step, words(m.message)); }
 };
 
 /// Packs entries into frames: small ones together (copied), a chunk of a big tensor in one of its own (by reference).
@@ -217,41 +240,5 @@ Status read_keys(Unpacker& in, std::vector<ParamKey>& out);
 /// get and key_list frames. Key lists are cut so that no frame's meta grows past its limit.
 void pack_keys(Kind kind, Address dst, uint32_t tag, std::string_view head, std::span<const ParamKey> keys,
                std::vector<Frame>& out);
-
-Frame make_failed(Address dst, uint32_t tag, const Error& error);
-Error read_failed(const Frame& frame);
-
-Frame make_ready(RunId run);
-Frame make_cut(Address dst, uint64_t number);
-Frame make_stop(Address dst, RunId run, const ParamSummary& summary);
-Frame make_reject(Address dst, RunId run, uint64_t step, std::string_view message);
-Frame make_commit(Address dst, const Commit& commit);
-Frame make_discard(Address dst, const Discard& discard);
-Frame make_report(const ShardReport& report);
-std::string task_head(const TaskHead& head);
-std::string push_head(const PushHead& head);
-
-struct Stop {
-  RunId run = 0;
-  ParamSummary summary;
-};
-struct Reject {
-  RunId run = 0;
-  uint64_t step = 0;
-  std::string message;
-};
-Result<RunId> read_ready(const Frame& frame);
-Result<uint64_t> read_cut(const Frame& frame);
-Result<Stop> read_stop(const Frame& frame);
-Result<Reject> read_reject(const Frame& frame);
-Result<Commit> read_commit(const Frame& frame);
-Result<Discard> read_discard(const Frame& frame);
-Result<ShardReport> read_report(const Frame& frame);
-/// These leave `in` at the entries.
-Result<TaskHead> read_task_head(Unpacker& in);
-Result<PushHead> read_push_head(Unpacker& in, uint8_t flags);
-
-/// bad_data naming the kind of frame and its sender.
-Error malformed(const Frame& frame, std::string_view what);
 
 }  // namespace actorhost

@@ -17,13 +17,13 @@ ParamServer::ParamServer(const Config& config, ParamStore& store, BarrierRule* r
 
 void ParamServer::handle(Frame&& frame, double now) {
   if (coordinator_) coordinator_->look(now);
-  if (frame.kind == param::kReady && coordinator_) {
-    const auto run = read_ready(frame);
-    if (!run || !is_worker(frame.src)) return;
-    if (*run == run_) coordinator_->on_ready(address_index(frame.src), now);
-    if (*run > run_) early_.push_back(std::move(frame));
-  } else if (frame.kind == param::kReport && coordinator_) {
-    const auto report = read_report(frame);
+  if (frame.kind == param_kind::ready && coordinator_) {
+    const auto ready = read_message<Ready>(frame);
+    if (!ready || !is_worker(frame.src)) return;
+    if (ready->run == run_) coordinator_->on_ready(address_index(frame.src), now);
+    if (ready->run > run_) early_.push_back(std::move(frame));
+  } else if (frame.kind == param_kind::report && coordinator_) {
+    const auto report = read_message<ShardReport>(frame);
     if (report && is_server(frame.src)) coordinator_->on_report(*report);
   } else {
     shard_.handle(std::move(frame));
@@ -36,7 +36,8 @@ void ParamServer::settle(double now) {
   const std::vector<ParamShard::Done> done = shard_.take_done();
   std::vector<ShardReport> reports = shard_.take_reports();
   if (!coordinator_) {
-    for (const ShardReport& report : reports) out_.push_back(make_report(report));
+    for (const ShardReport& report : reports)
+      out_.push_back(message_frame(param_kind::report, server_address(0), 0, report));
     return;
   }
   for (const ShardReport& report : reports) coordinator_->on_report(report);

@@ -66,18 +66,18 @@ void ParamShard::handle(Frame&& frame) {
 }
 
 void ParamShard::act(Frame&& frame) {
-  if (frame.kind == param::kPush) return on_push(std::move(frame));
-  if (frame.kind == param::kUpdate) return on_update(std::move(frame));
-  if (frame.kind == param::kGet) return on_get(frame);
-  if (frame.kind == param::kSet) return on_set(std::move(frame));
-  if (frame.kind == param::kKeys) return on_keys(frame);
+  if (frame.kind == param_kind::push) return on_push(std::move(frame));
+  if (frame.kind == param_kind::update) return on_update(std::move(frame));
+  if (frame.kind == param_kind::get) return on_get(frame);
+  if (frame.kind == param_kind::set) return on_set(std::move(frame));
+  if (frame.kind == param_kind::keys) return on_keys(frame);
   if (!is_server(frame.src)) return;
-  if (frame.kind == param::kCommit) {
-    if (const auto read = read_commit(frame)) commit(*read);
-  } else if (frame.kind == param::kDiscard) {
-    if (const auto read = read_discard(frame)) discard(*read);
-  } else if (frame.kind == param::kCut) {
-    if (const auto read = read_cut(frame)) cut(*read);
+  if (frame.kind == param_kind::commit) {
+    if (const auto read = read_message<Commit>(frame)) commit(*read);
+  } else if (frame.kind == param_kind::discard) {
+    if (const auto read = read_message<Discard>(frame)) discard(*read);
+  } else if (frame.kind == param_kind::cut) {
+    if (const auto read = read_message<CheckpointCut>(frame)) cut(read->number);
   }
 }
 
@@ -91,14 +91,14 @@ void ParamShard::resume() {
 
 void ParamShard::fail(const Frame& frame, const Error& error) {
   log_.warn(address_name(server_address(store_.shard())), error.message);
-  out_.push_back(make_failed(frame.src, frame.tag, error));
+  out_.push_back(message_frame(param_kind::failed, frame.src, frame.tag, ErrorMessage{error}));
 }
 
 void ParamShard::on_get(const Frame& frame) {
   Unpacker in(frame.meta.view());
   std::vector<ParamKey> keys;
   if (const Status read = read_keys(in, keys); !read.ok()) return fail(frame, malformed(frame, read.error().message));
-  EntryPacker reply(param::kValues, frame.src, frame.tag, {}, true);
+  EntryPacker reply(param_kind::values, frame.src, frame.tag, {}, true);
   const bool filtered = (frame.flags & param::kFiltered) != 0 && is_worker(frame.src);
   for (const ParamKey& key : keys) {
     if (filtered) {
@@ -122,7 +122,7 @@ void ParamShard::pack_filtered(NodeId worker, const ParamKey& key, EntryPacker& 
 }
 
 void ParamShard::on_keys(const Frame& frame) {
-  pack_keys(param::kKeyList, frame.src, frame.tag, {}, store_.keys(), out_);
+  pack_keys(param_kind::key_list, frame.src, frame.tag, {}, store_.keys(), out_);
 }
 
 // Adds the entries of a frame to those of its message; true when that was the last one.
@@ -160,8 +160,8 @@ void ParamShard::on_set(Frame&& frame) {
   if (!collect(std::move(frame), true, entries)) return;
   const Status set = store_.set(std::move(entries));
   Frame reply;
-  reply.kind = param::kDone;
-  if (!set.ok()) reply = make_failed(from, tag, set.error());
+  reply.kind = param_kind::done;
+  if (!set.ok()) reply = message_frame(param_kind::failed, from, tag, ErrorMessage{set.error()});
   reply.dst = from;
   reply.tag = tag;
   out_.push_back(std::move(reply));
@@ -198,7 +198,7 @@ void ParamShard::on_update(Frame&& frame) {
 void ParamShard::flush_acks() {
   for (const auto& [to, tag] : acks_) {
     Frame ack;
-    ack.kind = param::kDone;
+    ack.kind = param_kind::done;
     ack.dst = to;
     ack.tag = tag;
     out_.push_back(std::move(ack));
@@ -208,7 +208,7 @@ void ParamShard::flush_acks() {
 
 void ParamShard::on_push(Frame&& frame) {
   Unpacker in(frame.meta.view());
-  const auto head = read_push_head(in, frame.flags);
+  const auto head = unpack_head<PushHead>(in);
   if (!head || !is_worker(frame.src) || head->run != run_) return;
   const PushName name{address_index(frame.src), head->step};
   if (const auto gone = gone_.find(name.first); gone != gone_.end() && name.second >= gone->second) return;
@@ -259,7 +259,8 @@ void ParamShard::refuse(const PushName& name, const Error& error) {
   push.entries.clear();
   if (std::exchange(push.refused, true)) return;
   log_.warn(address_name(server_address(store_.shard())), error.message);
-  out_.push_back(make_reject(worker_address(name.first), run_, name.second, error.message));
+  out_.push_back(
+      message_frame(param_kind::reject, worker_address(name.first), 0, Reject{run_, name.second, error.message}));
 }
 
 void ParamShard::report(const PushName& name, const ParamKey& key) {
@@ -395,7 +396,7 @@ Status ParamShard::answer_pull(const std::vector<ParamEntry>& values) {
         return;
       }
       own_bytes(value);  // the pull may go on writing to its tensors
-      auto to = theirs.try_emplace(shard, param::kSet, server_address(shard), 0, "", true).first;
+      auto to = theirs.try_emplace(shard, param_kind::set, server_address(shard), 0, "", true).first;
       to->second.flags(param::kNow).add(entry.key, value, step);
     });
   }

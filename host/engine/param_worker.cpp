@@ -7,26 +7,28 @@
 
 namespace actorhost {
 
-void ParamWorker::start(std::vector<Frame>& out) { out.push_back(make_ready(config_.run)); }
+void ParamWorker::start(std::vector<Frame>& out) {
+  out.push_back(message_frame(param_kind::ready, server_address(0), 0, Ready{config_.run}));
+}
 
 void ParamWorker::handle(Frame&& frame, std::vector<Frame>& out) {
   if (!is_server(frame.src)) return;
-  if (frame.kind == param::kTask) {
+  if (frame.kind == param_kind::task) {
     on_task(std::move(frame), out);
-  } else if (frame.kind == param::kStop) {
-    auto stop = read_stop(frame);
+  } else if (frame.kind == param_kind::stop) {
+    auto stop = read_message<Stop>(frame);
     if (!stop || stop->run != config_.run) return;
     event_ = std::move(stop->summary);
     fence(out);
-  } else if (frame.kind == param::kReject) {
-    auto reject = read_reject(frame);
+  } else if (frame.kind == param_kind::reject) {
+    auto reject = read_message<Reject>(frame);
     if (reject && reject->run == config_.run) rejected_ = Error{Code::bad_argument, std::move(reject->message)};
   }
 }
 
 void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
   Unpacker in(frame.meta.view());
-  const auto head = read_task_head(in);
+  const auto head = unpack_head<TaskHead>(in);
   if (!head || head->run != config_.run) return;
   std::vector<ParamEntry> entries;
   if (const Status read = read_entries(in, frame.body, true, entries, &traffic_.pulled); !read.ok()) {
@@ -127,11 +129,10 @@ Status ParamWorker::push(const std::vector<ParamEntry>& entries, std::vector<Fra
     traffic_.pulled += client_.take_pulled();
     head_.traffic = std::exchange(traffic_, {});
   }
-  const std::string head = push_head(head_);
+  const std::string head = pack(head_);
   std::map<uint32_t, EntryPacker, std::greater<>> packers;  // shard 0 last: its last frame completes the step
   const auto to = [&](uint32_t shard) -> EntryPacker& {
-    const auto at = packers.try_emplace(shard, param::kPush, server_address(shard), 0, head);
-    return at.first->second.flags(head_.flags());
+    return packers.try_emplace(shard, param_kind::push, server_address(shard), 0, head).first->second;
   };
   to(0);
   for (const ParamEntry& entry : entries) {

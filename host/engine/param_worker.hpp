@@ -38,7 +38,7 @@ class ParamWorker {
   /// task, stop and reject; frames of another run are ignored.
   void handle(Frame&& frame, std::vector<Frame>& out);
   static bool wants(const Frame& frame) noexcept {
-    return frame.kind == param::kTask || frame.kind == param::kStop || frame.kind == param::kReject;
+    return frame.kind == param_kind::task || frame.kind == param_kind::stop || frame.kind == param_kind::reject;
   }
   /// What has come; nothing while it is incomplete. To be called after frames were handled, the client's included.
   std::optional<Event> next();

@@ -15,6 +15,7 @@ namespace actorhost {
 struct SharedPart {
   uint32_t table = 0;
   int64_t id = 0;
+  static void fields(auto& m, auto&& field) { field(m.table, m.id); }
   friend auto operator<=>(const SharedPart&, const SharedPart&) = default;
 };
 

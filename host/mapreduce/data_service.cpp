@@ -78,15 +78,15 @@ void DataService::handle(Frame&& frame) {
     if (tracker_) tracker_->handle(std::move(frame), clock_.now());
     return;
   }
-  const auto message = ForgetOutputs::read(frame);
-  if (!message) return log_.warn("data service", message.error().message);
+  const auto message = read_message<ForgetOutputs>(frame);
+  if (!message) return log_.warn("data service", malformed(frame, message.error().message).message);
   for (const StageId stage : message->stages) store_.forget(stage);
   for (const ForgetOutputs::Task& task : message->tasks) store_.forget(task.stage, task.task);
 }
 
 void DataService::hand_out(const Frame& question) {
-  const auto wanted = FetchBlocks::read(question);
-  if (!wanted) return log_.warn("data service", wanted.error().message);
+  const auto wanted = read_message<FetchBlocks>(question);
+  if (!wanted) return log_.warn("data service", malformed(question, wanted.error().message).message);
   const auto missing = [&](std::string why) {
     send(BlocksMissing{wanted->output, std::move(why)}.frame(question.src, question.tag));
   };

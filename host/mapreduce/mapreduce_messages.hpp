@@ -46,7 +46,7 @@
 
 #include "host/mapreduce/plan.hpp"
 #include "host/mapreduce/row_block.hpp"
-#include "host/wire/frame.hpp"
+#include "host/wire/message.hpp"
 
 namespace actorhost {
 
@@ -73,6 +73,7 @@ struct TaskName {
   StageId stage = 0;
   uint32_t task = 0;
   uint32_t attempt = 0;  // 1, 2, ...
+  static void fields(auto& m, auto&& field) { field(m.stage, m.task, m.attempt); }
   friend bool operator==(const TaskName&, const TaskName&) = default;
 };
 
@@ -87,6 +88,9 @@ struct TaskFigures {
   uint64_t skipped = 0;  // records, with on_error = skip
 
   TaskFigures& operator+=(const TaskFigures& other) noexcept;
+  static void fields(auto& m, auto&& field) {
+    field(m.rows_in, m.rows_out, m.bytes_in, m.bytes_out, m.seconds, m.spilled_bytes, m.skipped);
+  }
   friend bool operator==(const TaskFigures&, const TaskFigures&) = default;
 };
 
@@ -99,16 +103,18 @@ struct PlanBegin {
   std::string where;  // "job.lua:12"
   Plan plan;
 
-  Frame frame(uint32_t action) const;
-  static Result<PlanBegin> read(const Frame& frame);
+  static void fields(auto& m, auto&& field) { field(words(m.where)); }
+  static void body_fields(auto& m, auto&& field) { field(m.plan); }
+  Frame frame(uint32_t action) const { return message_frame(mapreduce_kind::begin, kTrackerAddress, action, *this); }
 };
 
 struct TaskDone {
   TaskName task;
   TaskReport report;
 
-  Frame frame(uint32_t action) const;
-  static Result<TaskDone> read(const Frame& frame);
+  static void fields(auto& m, auto&& field) { field(m.task, m.report.figures); }
+  static auto& body(auto& m) { return m.report.accumulators; }
+  Frame frame(uint32_t action) const { return message_frame(mapreduce_kind::done, kTrackerAddress, action, *this); }
 };
 
 /// Where an input was looked for in vain.
@@ -116,6 +122,7 @@ struct LostInput {
   StageId stage = 0;
   uint32_t task = kEveryTask;
   ProcessId process = kNoProcess;
+  static void fields(auto& m, auto&& field) { field(m.stage, m.task, m.process); }
   friend bool operator==(const LostInput&, const LostInput&) = default;
 };
 
@@ -124,8 +131,8 @@ struct TaskFailed {
   Error error;
   std::vector<LostInput> lost;
 
-  Frame frame(uint32_t action) const;
-  static Result<TaskFailed> read(const Frame& frame);
+  static void fields(auto& m, auto&& field) { field(m.task, m.error, m.lost); }
+  Frame frame(uint32_t action) const { return message_frame(mapreduce_kind::failed, kTrackerAddress, action, *this); }
 };
 
 struct TaskInput {
@@ -133,15 +140,31 @@ struct TaskInput {
   StageId stage = 0;
   Form form = Form::narrow;
   std::vector<ProcessId> places;  // wide: by task
+  friend constexpr Form last_of(Form) { return Form::as_told; }
+  static void fields(auto& m, auto&& field) { field(m.stage, m.form, m.places); }
+  bool sound() const { return form == Form::wide || places.size() <= (form == Form::narrow ? 1U : 0U); }
   friend bool operator==(const TaskInput&, const TaskInput&) = default;
 };
+
+struct TaskWant {
+  uint32_t overs = 0;  // of this action that have come
+  static void fields(auto& m, auto&& field) { field(m.overs); }
+  Frame frame(uint32_t action) const { return message_frame(mapreduce_kind::want, kTrackerAddress, action, *this); }
+};
+
+inline Frame finished_frame(uint32_t action) {
+  return make_frame(mapreduce_kind::finished, kNoAddress, kTrackerAddress, action);
+}
 
 struct TaskOrder {
   TaskName task;
   std::vector<TaskInput> inputs;  // one for each need of the stage, in the plan's order
 
-  Frame frame(Address worker, uint32_t action) const;
-  static Result<TaskOrder> read(const Frame& frame);
+  static void fields(auto& m, auto&& field) { field(m.task); }
+  static void body_fields(auto& m, auto&& field) { field(m.inputs); }
+  Frame frame(Address worker, uint32_t action) const {
+    return message_frame(mapreduce_kind::task, worker, action, *this);
+  }
 };
 
 /// A worker's memory of where the inputs of wide needs are: 10,000 tasks that all read 10,000 outputs are not told
@@ -165,6 +188,9 @@ struct StageFigures {
   TaskFigures figures;    // of the tasks that counted
   double first = 0;       // when the first one was handed out and the last one was done, in seconds since the action
   double last = 0;        // began
+  static void fields(auto& m, auto&& field) {
+    field(m.stage, m.tasks, m.reused, m.runs, m.failures, m.figures, m.first, m.last);
+  }
   friend bool operator==(const StageFigures&, const StageFigures&) = default;
 };
 
@@ -172,6 +198,7 @@ struct Accumulated {
   StageId stage = 0;
   uint32_t task = 0;
   Blob bytes;
+  static void fields(auto& m, auto&& field) { field(m.stage, m.task, m.bytes); }
 };
 
 struct ActionOver {
@@ -183,21 +210,27 @@ struct ActionOver {
   std::vector<StageFigures> stages;       // in the plan's order
   std::vector<Accumulated> accumulators;  // in the plan's order of stages, then by task; each task of a job once
 
-  Frame frame(Address worker, uint32_t action) const;
-  static Result<ActionOver> read(const Frame& frame);
+  static void fields(auto& m, auto&& field) { field(m.ok, m.code, lines(m.message)); }
+  static void body_fields(auto& m, auto&& field) { field(m.places, m.seconds, m.stages, m.accumulators); }
+  Frame frame(Address worker, uint32_t action) const {
+    return message_frame(mapreduce_kind::over, worker, action, *this);
+  }
 };
 
 struct ForgetOutputs {
   struct Task {
     StageId stage = 0;
     uint32_t task = 0;
+    static void fields(auto& m, auto&& field) { field(m.stage, m.task); }
     friend bool operator==(const Task&, const Task&) = default;
   };
   std::vector<StageId> stages;
   std::vector<Task> tasks;
 
-  Frame frame(ProcessId process, uint32_t action) const;
-  static Result<ForgetOutputs> read(const Frame& frame);
+  static void fields(auto& m, auto&& field) { field(m.stages, m.tasks); }
+  Frame frame(ProcessId process, uint32_t action) const {
+    return message_frame(mapreduce_kind::forget, data_address(process), action, *this);
+  }
 };
 
 struct FetchBlocks {
@@ -205,8 +238,10 @@ struct FetchBlocks {
   uint32_t first = 0;
   uint32_t count = 1;
 
-  Frame frame(ProcessId process, uint32_t tag) const;
-  static Result<FetchBlocks> read(const Frame& frame);
+  static void fields(auto& m, auto&& field) { field(m.output, m.first, m.count); }
+  Frame frame(ProcessId process, uint32_t tag) const {
+    return message_frame(mapreduce_kind::fetch, data_address(process), tag, *this);
+  }
 };
 
 struct FetchedBlock {
@@ -215,20 +250,18 @@ struct FetchedBlock {
   uint32_t of = 0;
   RowBlock block;
 
-  Frame frame(Address asker, uint32_t tag) const;
-  static Result<FetchedBlock> read(const Frame& frame);
+  static void fields(auto& m, auto&& field) { field(m.output, m.index, m.of, m.block.rows); }
+  static auto& body(auto& m) { return m.block.bytes; }
+  bool sound() const { return index < of || (index == of && block.rows == 0 && block.bytes.empty()); }
+  Frame frame(Address asker, uint32_t tag) const { return message_frame(mapreduce_kind::block, asker, tag, *this); }
 };
 
 struct BlocksMissing {
   OutputId output;
   std::string why;
 
-  Frame frame(Address asker, uint32_t tag) const;
-  static Result<BlocksMissing> read(const Frame& frame);
+  static void fields(auto& m, auto&& field) { field(m.output, words(m.why)); }
+  Frame frame(Address asker, uint32_t tag) const { return message_frame(mapreduce_kind::missing, asker, tag, *this); }
 };
-
-Frame want_frame(uint32_t action, uint32_t overs);
-Result<uint32_t> read_want(const Frame& frame);
-Frame finished_frame(uint32_t action);
 
 }  // namespace actorhost

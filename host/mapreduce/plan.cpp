@@ -2,18 +2,9 @@
 
 #include <unordered_map>
 
-#include "host/wire/packer.hpp"
-
 namespace actorhost {
 
-//   plan  = hash:u64 stages:list(stage) forget:list(u32)
-//   stage = id:u32 name:text tasks:u32 buckets:u32 keep:u8 needs:list(need)      keep: 0 no, 1 yes, 2 on disk
-//   need  = stage:u32 wide:u8 first:u32
-
 namespace {
-
-constexpr size_t kStageBytes = 21;  // at least
-constexpr size_t kNeedBytes = 9;
 
 using StagesById = std::unordered_map<StageId, const PlanStage*>;
 
@@ -40,24 +31,6 @@ Status check_need(const PlanStage& stage, const PlanDependency& need, const Stag
   return {};
 }
 
-PlanStage get_stage(Unpacker& in) {
-  PlanStage stage;
-  stage.id = in.get<StageId>();
-  stage.name = in.text();
-  stage.tasks = in.get<uint32_t>();
-  stage.buckets = in.get<uint32_t>();
-  const auto keep = in.get<uint8_t>();
-  stage.keep = keep != 0;
-  stage.disk = keep == 2;
-  stage.needs.resize(in.count(kNeedBytes));
-  for (PlanDependency& need : stage.needs) {
-    need.stage = in.get<StageId>();
-    need.wide = in.get<uint8_t>() != 0;
-    need.first = in.get<uint32_t>();
-  }
-  return stage;
-}
-
 }  // namespace
 
 Status Plan::check() const {
@@ -75,37 +48,6 @@ Status Plan::check() const {
                                          " are the most; make fewer partitions"};
   }
   return {};
-}
-
-std::string Plan::encode() const {
-  Packer out;
-  out.put(hash).put(static_cast<uint32_t>(stages.size()));
-  for (const PlanStage& stage : stages) {
-    const uint8_t keep = !stage.keep ? 0 : stage.disk ? 2 : 1;
-    out.put(stage.id).put(stage.name).put(stage.tasks).put(stage.buckets).put(keep);
-    out.put(static_cast<uint32_t>(stage.needs.size()));
-    for (const PlanDependency& need : stage.needs) {
-      out.put(need.stage).put(static_cast<uint8_t>(need.wide)).put(need.first);
-    }
-  }
-  out.put(static_cast<uint32_t>(forget.size()));
-  for (const StageId stage : forget) out.put(stage);
-  return std::move(out).bytes();
-}
-
-Result<Plan> Plan::decode(std::string_view bytes) {
-  Unpacker in(bytes);
-  Plan plan;
-  plan.hash = in.get<uint64_t>();
-  const uint32_t stages = in.count(kStageBytes);
-  for (uint32_t i = 0; i < stages && in.ok(); ++i) plan.stages.push_back(get_stage(in));
-  plan.forget.resize(in.count(sizeof(StageId)));
-  for (StageId& stage : plan.forget) stage = in.get<StageId>();
-  if (!in.done()) return Error{Code::bad_data, "malformed plan"};
-  if (const Status sound = plan.check(); !sound.ok()) {
-    return Error{Code::bad_data, "a plan that cannot be: " + sound.error().message};
-  }
-  return plan;
 }
 
 }  // namespace actorhost

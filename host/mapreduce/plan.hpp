@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "host/base/result.hpp"
@@ -20,12 +19,14 @@ struct OutputId {
   uint32_t task = 0;
   uint32_t bucket = 0;
   auto operator<=>(const OutputId&) const = default;
+  static void fields(auto& m, auto&& field) { field(m.stage, m.task, m.bucket); }
 };
 
 struct PlanDependency {
   StageId stage = 0;
   bool wide = false;   // task r needs bucket r of every task; else task first + i needs bucket 0 of task i
   uint32_t first = 0;  // of a narrow one; a union's tasks need nothing of the parts that they do not stand for
+  static void fields(auto& m, auto&& field) { field(m.stage, m.wide, m.first); }
 };
 
 /// The most tasks of a plan: who is handed one keeps a few bytes for each.
@@ -39,6 +40,7 @@ struct PlanStage {
   bool keep = false;     // its outputs stay when the action is over
   std::vector<PlanDependency> needs;
   bool disk = false;  // of kept ones: they lie on disk from the start
+  static void fields(auto& m, auto&& field) { field(m.id, m.name, m.tasks, m.buckets, m.keep, m.disk, m.needs); }
 };
 
 struct Plan {
@@ -50,9 +52,8 @@ struct Plan {
   /// wide needs find as many buckets as the stage has tasks (one without tasks finds what it needs anywhere), and each
   /// task of a narrow need has its own task in the stage. Also unless there are at most kMaxPlanTasks tasks in all.
   Status check() const;
-  std::string encode() const;
-  /// Code::bad_data unless the bytes are a plan that passes `check`.
-  static Result<Plan> decode(std::string_view bytes);
+  bool sound() const { return check().ok(); }
+  static void fields(auto& m, auto&& field) { field(m.hash, m.stages, m.forget); }
 };
 
 }  // namespace actorhost

@@ -6,8 +6,9 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kAhead = 8;            // outputs of other processes that are asked for before they are read
-constexpr uint32_t kBlocksAtOnce = 16;  // of one output
+constexpr size_t kAhead = 8;                  // outputs of other processes that are asked for before they are read
+constexpr uint32_t kBlocksAtOnce = 16;        // of one output
+constexpr size_t kMaxLost = size_t{1} << 16;  // in one message; what is not told now fails again later
 
 }  // namespace
 
@@ -114,23 +115,23 @@ Status TaskClient::begin(uint32_t action, Plan plan, const std::string& where) {
 
 Result<std::optional<TaskOrder>> TaskClient::next() {
   if (questions_ > 0) AH_TRY(drop_answers());
-  AH_TRY(send(want_frame(action_, overs_)));
+  AH_TRY(send(TaskWant{overs_}.frame(action_)));
   const auto answers = [this](const Frame& frame) {
     return (frame.kind == mapreduce_kind::task || frame.kind == mapreduce_kind::over) && frame.tag == action_;
   };
   auto frame = node_.receive(answers, {}, "a task of map-reduce");
   if (!frame) return frame.error();
   if (frame->kind == mapreduce_kind::task) {
-    auto order = TaskOrder::read(*frame);
-    if (!order) return order.error();
+    auto order = read_message<TaskOrder>(*frame);
+    if (!order) return malformed(*frame, order.error().message);
     AH_TRY(places_.complete(action_, *order));
     if (stage(order->task.stage) == nullptr) return Error{Code::bad_data, "a task of no stage of the plan"};
     order_ = *order;
     return std::optional(std::move(*order));
   }
   ++overs_;
-  auto over = ActionOver::read(*frame);
-  if (!over) return over.error();
+  auto over = read_message<ActionOver>(*frame);
+  if (!over) return malformed(*frame, over.error().message);
   over_ = std::move(*over);
   if (!over_.ok) return Error{over_.code, over_.message};
   return std::optional<TaskOrder>();
@@ -140,6 +141,7 @@ Status TaskClient::done(TaskReport report) { return send(TaskDone{order_.task, s
 
 Status TaskClient::failed(Error error) {
   TaskFailed failed{order_.task, std::move(error), std::exchange(lost_, {})};
+  if (failed.lost.size() > kMaxLost) failed.lost.resize(kMaxLost);
   return send(failed.frame(action_));
 }
 
@@ -208,12 +210,12 @@ Result<RowBlock> TaskClient::far_block(const OutputId& output, ProcessId process
   auto frame = node_.receive(answers, from, "rows of another process");
   if (!frame) return frame.error();
   if (frame->kind == mapreduce_kind::missing) {
-    auto missing = BlocksMissing::read(*frame);
-    if (!missing) return missing.error();
+    auto missing = read_message<BlocksMissing>(*frame);
+    if (!missing) return malformed(*frame, missing.error().message);
     return Error{Code::peer_lost, "rows of another process cannot be had: " + missing->why};
   }
-  auto fetched = FetchedBlock::read(*frame);
-  if (!fetched) return fetched.error();
+  auto fetched = read_message<FetchedBlock>(*frame);
+  if (!fetched) return malformed(*frame, fetched.error().message);
   if (fetched->output != output) return Error{Code::bad_data, "rows of another output than was asked for"};
   of = fetched->of;
   return std::move(fetched->block);

@@ -62,8 +62,8 @@ void Tracker::dispatch(NodeId id, Worker& worker, const Frame& frame, double now
 void Tracker::on_begin(NodeId id, Worker& worker, const Frame& frame, double now) {
   const uint32_t number = frame.tag;
   if (number < worker.through || worker.action == number) return ignore(frame, "the worker has begun that action");
-  auto begin = PlanBegin::read(frame);
-  if (!begin) return refuse(id, number, begin.error());
+  auto begin = read_message<PlanBegin>(frame);
+  if (!begin) return refuse(id, number, malformed(frame, begin.error().message));
   leave(worker);
   const std::vector<StageId> unused = begin->plan.forget;
   ActionRun* run = open(number, std::move(*begin), id, now);
@@ -111,14 +111,14 @@ ActionRun* Tracker::open(uint32_t number, PlanBegin&& begin, NodeId id, double n
 }
 
 void Tracker::on_want(NodeId id, Worker& worker, const Frame& frame, double now) {
-  const auto overs = read_want(frame);
-  if (!overs) return ignore(frame, overs.error().message);
+  const auto want = read_message<TaskWant>(frame);
+  if (!want) return ignore(frame, want.error().message);
   ActionRun& run = actions_.at(frame.tag);
   if (worker.running) {  // what it has said about its task was not to be read
     const Error error{Code::bad_data, "the worker has asked for another task without a word on this one"};
     on_task_failed(id, run, *std::exchange(worker.running, std::nullopt), {{}, error, {}}, frame.tag, now);
   }
-  worker.overs_seen = std::min(*overs, worker.overs);
+  worker.overs_seen = std::min(want->overs, worker.overs);
   if (worker.overs > worker.overs_seen) return;  // it will find one
   look_again(run, now);
   if (run.over()) return send_over(frame.tag, run, id, worker);
@@ -133,7 +133,7 @@ std::optional<TaskRef> Tracker::take_running(const ActionRun& run, Worker& worke
 }
 
 void Tracker::on_done(Worker& worker, const Frame& frame, double now) {
-  auto done = TaskDone::read(frame);
+  auto done = read_message<TaskDone>(frame);
   if (!done) return ignore(frame, done.error().message);
   ActionRun& run = actions_.at(frame.tag);
   const auto ref = take_running(run, worker, done->task);
@@ -154,7 +154,7 @@ void Tracker::on_done(Worker& worker, const Frame& frame, double now) {
 }
 
 void Tracker::on_failed(NodeId id, Worker& worker, const Frame& frame, double now) {
-  const auto failed = TaskFailed::read(frame);
+  const auto failed = read_message<TaskFailed>(frame);
   if (!failed) return ignore(frame, failed.error().message);
   ActionRun& run = actions_.at(frame.tag);
   if (failed->task.stage == 0) return on_result_lost(id, frame.tag, run, *failed, now);

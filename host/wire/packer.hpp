@@ -63,6 +63,8 @@ class Unpacker {
     return ok_ ? n : 0;
   }
 
+  /// What was read cannot be what it is meant to be.
+  void fail() noexcept { ok_ = false; }
   bool ok() const noexcept { return ok_; }
   /// True when everything was read and nothing failed.
   bool done() const noexcept { return ok_ && left_.empty(); }

@@ -25,13 +25,13 @@ void AverageAgent::report(const Report& report, std::shared_ptr<AverageReplica> 
   } else if (waits(report.what)) {
     waiting_.insert_or_assign(report.node, report.what);
   }
-  send_(kLead, average_kind::report, report.encode(), {});
+  send_(kLead, average_kind::report, pack(report), {});
 }
 
 Status AverageAgent::on_frame(ProcessId from, Frame&& frame) {
   const std::string_view meta = frame.meta.view();
   if (frame.kind == average_kind::piece) {
-    const auto piece = AveragePiece::decode(meta);
+    const auto piece = unpack<AveragePiece>(meta);
     if (!piece) return piece.error();
     on_piece(from, *piece, std::move(frame.body));
     return {};
@@ -43,15 +43,15 @@ Status AverageAgent::on_frame(ProcessId from, Frame&& frame) {
 Status AverageAgent::take_word(Kind kind, std::string_view meta) {
   if (kind == average_kind::started) on_started();
   if (kind == average_kind::open) {
-    const auto open = RoundOpen::decode(meta);
+    const auto open = unpack<RoundOpen>(meta);
     if (!open) return open.error();
     on_open(*open);
   } else if (kind == average_kind::go) {
-    auto go = RoundGo::decode(meta);
+    auto go = unpack<RoundGo>(meta);
     if (!go) return go.error();
     on_go(std::move(*go));
   } else if (kind == average_kind::verdict) {
-    const auto verdict = RoundVerdict::decode(meta);
+    const auto verdict = unpack<RoundVerdict>(meta);
     if (!verdict) return verdict.error();
     on_verdict(*verdict);
   }
@@ -97,7 +97,7 @@ void AverageAgent::answer_copied() {
     ready.answers.push_back({node, yes, yes || found == replicas_.end() ? "" : found->second->fault()});
     it = round_->asked.erase(it);
   }
-  if (!ready.answers.empty()) send_(kLead, average_kind::ready, ready.encode(), {});
+  if (!ready.answers.empty()) send_(kLead, average_kind::ready, pack(ready), {});
 }
 
 void AverageAgent::on_go(RoundGo&& go) {
@@ -117,7 +117,7 @@ void AverageAgent::on_go(RoundGo&& go) {
   const AverageLayout& layout = round_->copied.begin()->second->layout();
   const auto send = [this, number = go.round](ProcessId to, uint32_t source, uint8_t segment, uint64_t begin,
                                               Blob body) {
-    send_(to, average_kind::piece, AveragePiece{number, source, segment, begin}.encode(), std::move(body));
+    send_(to, average_kind::piece, pack(AveragePiece{number, source, segment, begin}), std::move(body));
   };
   round_->mover =
       make_average_mover(self_, go, layout, std::move(copies), {filter_, std::exchange(reference_, {})}, send);
@@ -138,7 +138,7 @@ void AverageAgent::take(ProcessId from, const AveragePiece& head, Blob body) {
 
 void AverageAgent::finish(const RoundDone& done) {
   round_->done = true;
-  send_(kLead, average_kind::done, done.encode(), {});
+  send_(kLead, average_kind::done, pack(done), {});
 }
 
 double AverageAgent::tick(double now) {

@@ -18,15 +18,15 @@ AverageLead::AverageLead(uint32_t session, Send send, Say say)
 
 Status AverageLead::on_frame(ProcessId from, Kind kind, std::string_view meta, double now) {
   if (kind == average_kind::report) {
-    auto report = Report::decode(meta);
+    auto report = unpack<Report>(meta);
     if (!report) return report.error();
     on_report(from, *report, now);
   } else if (kind == average_kind::ready) {
-    auto ready = RoundReady::decode(meta);
+    auto ready = unpack<RoundReady>(meta);
     if (!ready) return ready.error();
     on_ready(*ready);
   } else if (kind == average_kind::done) {
-    auto done = RoundDone::decode(meta);
+    auto done = unpack<RoundDone>(meta);
     if (!done) return done.error();
     on_done(from, *done, now);
   }
@@ -201,7 +201,7 @@ bool AverageLead::open(RoundWhy why, const std::vector<NodeId>& nodes, double no
   if (agreed) {
     end(RoundVerdict::Outcome::applied, {}, now);
   } else {
-    tell(round_->processes, average_kind::open, RoundOpen{round_->number, why != RoundWhy::interval, nodes}.encode());
+    tell(round_->processes, average_kind::open, pack(RoundOpen{round_->number, why != RoundWhy::interval, nodes}));
   }
   return true;
 }
@@ -234,7 +234,7 @@ void AverageLead::go() {
   go.coded = options_.filtered && round.why == RoundWhy::interval && (apart || same_mean);
   last_ = go.participants;
   round.phase = Phase::moving;
-  tell(round.processes, average_kind::go, go.encode());
+  tell(round.processes, average_kind::go, pack(go));
 }
 
 /// Who averages with whom, as an order of the participants.
@@ -252,7 +252,7 @@ void AverageLead::end(RoundVerdict::Outcome outcome, const std::string& message,
   const Round round = *std::exchange(round_, std::nullopt);
   const bool applied = outcome == RoundVerdict::Outcome::applied;
   if ((!applied && round.phase == Phase::moving) || round.why == RoundWhy::abort) last_.clear();
-  tell(round.processes, average_kind::verdict, RoundVerdict{round.number, outcome, round.why, message}.encode());
+  tell(round.processes, average_kind::verdict, pack(RoundVerdict{round.number, outcome, round.why, message}));
   for (auto& [node, member] : members_) {
     if (applied && round.participants.count(node) > 0) member.fresh = false;
     const bool over = applied || outcome == RoundVerdict::Outcome::failed;

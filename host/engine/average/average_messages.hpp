@@ -1,16 +1,15 @@
 #pragma once
 // The frames of asynchronous model averaging, between couriers; `tag` is the session, the number of the action that
 // began it. The lead is the courier of process 0, every other word comes from a process with workers in the session.
-// Decoders check all bounds.
 //
-//   report   process -> lead  what:u8 node:u32 fresh:u8 warm:u8 options; what a worker does, see Report
+//   report   process -> lead  Report
 //   started  lead -> process  every live worker has joined
-//   open     lead -> process  round:u32 full:u8 count:u32 node:u32*; copies of these models are wanted
-//   ready    process -> lead  round:u32 count:u32 (node:u32 copied:u8 message:text)*
-//   go       lead -> process  round:u32 pattern:u8 coded:u8 count:u32 (node:u32 process:u32 weighted:u8)*
-//   piece    process -> any   round:u32 source:u32 segment:u8 begin:u64; body: elements, of what `source` sends
-//   done     process -> lead  round:u32 ok:u8; this process has all that the round owes its models
-//   verdict  lead -> process  round:u32 outcome:u8 why:u8 message:text
+//   open     lead -> process  RoundOpen; copies of these models are wanted
+//   ready    process -> lead  RoundReady
+//   go       lead -> process  RoundGo
+//   piece    process -> any   AveragePiece; body: elements, of what `source` sends
+//   done     process -> lead  RoundDone; this process has all that the round owes its models
+//   verdict  lead -> process  RoundVerdict
 
 #include <cstdint>
 #include <string>
@@ -19,7 +18,7 @@
 
 #include "host/base/result.hpp"
 #include "host/engine/filter.hpp"
-#include "host/wire/frame.hpp"
+#include "host/wire/message.hpp"
 
 namespace actorhost {
 
@@ -43,6 +42,7 @@ enum class AveragePattern : uint8_t {
   ring,  // each with the one before and the one behind it
   pairs  // the first two, the next two, ...; an odd last one with nobody
 };
+constexpr AveragePattern last_of(AveragePattern) { return AveragePattern::pairs; }
 
 /// What all workers of a session have said the same of.
 struct AverageOptions {
@@ -51,6 +51,8 @@ struct AverageOptions {
   double deadline = 5;    // seconds that a round waits for a worker that is in a step
   uint64_t seed = 0;      // of the pairs
   bool filtered = false;  // what travels goes through a filter where it can
+  bool sound() const { return interval >= 0 && deadline >= 0; }
+  static void fields(auto& m, auto&& field) { field(m.peers, m.interval, m.deadline, m.seed, m.filtered); }
 };
 
 /// What a worker does: joins, waits in a step of the warm-up, waits in abort, goes on, stays away without having
@@ -62,21 +64,19 @@ struct Report {
   bool fresh = false;  // join: has come late and takes the others' model
   bool warm = false;   // join: begins with a warm-up; sync: more steps of it follow
   AverageOptions options{};
-
-  std::string encode() const;
-  static Result<Report> decode(std::string_view meta);
+  friend constexpr What last_of(What) { return What::leave; }
+  static void fields(auto& m, auto&& field) { field(m.what, m.node, m.fresh, m.warm, m.options); }
 };
 
 /// What a round is made for.
 enum class RoundWhy : uint8_t { interval, warm_up, abort };
+constexpr RoundWhy last_of(RoundWhy) { return RoundWhy::abort; }
 
 struct RoundOpen {
   uint32_t round = 0;
   bool full = false;  // the models are replaced by the mean, not moved by the difference
   std::vector<NodeId> nodes;
-
-  std::string encode() const;
-  static Result<RoundOpen> decode(std::string_view meta);
+  static void fields(auto& m, auto&& field) { field(m.round, m.full, m.nodes); }
 };
 
 struct RoundReady {
@@ -84,12 +84,11 @@ struct RoundReady {
     NodeId node = 0;
     bool copied = false;
     std::string message;  // why it cannot be averaged at all; empty: not in this round
+    static void fields(auto& m, auto&& field) { field(m.node, m.copied, words(m.message)); }
   };
   uint32_t round = 0;
   std::vector<Answer> answers;
-
-  std::string encode() const;
-  static Result<RoundReady> decode(std::string_view meta);
+  static void fields(auto& m, auto&& field) { field(m.round, m.answers); }
 };
 
 struct RoundGo {
@@ -97,7 +96,7 @@ struct RoundGo {
     NodeId node = 0;
     ProcessId process = 0;
     bool weighted = true;  // its model is part of the mean
-
+    static void fields(auto& m, auto&& field) { field(m.node, m.process, m.weighted); }
     friend bool operator==(const Participant&, const Participant&) = default;
   };
   uint32_t round = 0;
@@ -106,8 +105,8 @@ struct RoundGo {
   std::vector<Participant> participants{};
 
   uint32_t weights() const noexcept;
-  std::string encode() const;
-  static Result<RoundGo> decode(std::string_view meta);
+  bool sound() const { return weights() > 0; }
+  static void fields(auto& m, auto&& field) { field(m.round, m.pattern, m.coded, m.participants); }
 };
 
 struct AveragePiece {
@@ -115,17 +114,13 @@ struct AveragePiece {
   uint32_t source = 0;  // a place among the processes of a sum, or the node whose model it is
   uint8_t segment = 0;
   uint64_t begin = 0;  // the first element
-
-  std::string encode() const;
-  static Result<AveragePiece> decode(std::string_view meta);
+  static void fields(auto& m, auto&& field) { field(m.round, m.source, m.segment, m.begin); }
 };
 
 struct RoundDone {
   uint32_t round = 0;
   bool ok = true;
-
-  std::string encode() const;
-  static Result<RoundDone> decode(std::string_view meta);
+  static void fields(auto& m, auto&& field) { field(m.round, m.ok); }
 };
 
 struct RoundVerdict {
@@ -135,9 +130,8 @@ struct RoundVerdict {
   Outcome outcome = Outcome::applied;
   RoundWhy why = RoundWhy::interval;  // the others set free who waits for them
   std::string message;                // failed
-
-  std::string encode() const;
-  static Result<RoundVerdict> decode(std::string_view meta);
+  friend constexpr Outcome last_of(Outcome) { return Outcome::failed; }
+  static void fields(auto& m, auto&& field) { field(m.round, m.outcome, m.why, words(m.message)); }
 };
 
 }  // namespace actorhost

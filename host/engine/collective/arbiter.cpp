@@ -62,7 +62,7 @@ bool Arbiter::pass_on(Waiting& waiting) {
   if (waiting.sent_to == arbiter) return !mine;
   waiting.sent_to = arbiter;
   const AppealFrame frame{appeal.call, appeal.rank, wiring_.membership()->epoch(), appeal.members, appeal.error};
-  wiring_.send(arbiter, arbiter_kind::appeal, frame.encode(), {});
+  wiring_.send(arbiter, arbiter_kind::appeal, pack(frame), {});
   return !mine;
 }
 
@@ -83,7 +83,7 @@ void Arbiter::ask(const CallKey& call, Case& it, NodeId rank) {
   if (home == wiring_.process) {
     it.answers[rank] = ledger_.ask(call, rank, it.ballot);
   } else if (home != kNoProcess) {
-    wiring_.send(home, arbiter_kind::ask, CaseFrame{call, it.ballot, rank}.encode(), {});
+    wiring_.send(home, arbiter_kind::ask, pack(CaseFrame{call, it.ballot, rank}), {});
   }
 }
 
@@ -96,19 +96,19 @@ void Arbiter::on_frame(Frame&& frame, double /*now*/) {
 Status Arbiter::take(Frame& frame) {
   const ProcessId from = address_index(frame.src);
   if (frame.kind == arbiter_kind::appeal) {
-    auto appeal = AppealFrame::decode(frame.meta.view());
+    auto appeal = unpack<AppealFrame>(frame.meta.view());
     if (!appeal) return appeal.error();
     appeals_.push_back(
         {{appeal->call, appeal->rank, std::move(appeal->members), std::move(appeal->error)}, appeal->epoch});
     look_at_appeals();
     return {};
   }
-  auto told = CaseFrame::decode(frame.meta.view());
+  auto told = unpack<CaseFrame>(frame.meta.view());
   if (!told) return told.error();
   if (frame.kind == arbiter_kind::ask) {
     told->decided = ledger_.ask(told->call, told->rank, told->ballot);
     const Blob kept = told->decided ? told->decided->kept : Blob();
-    wiring_.send(from, arbiter_kind::answer, told->encode(), kept);
+    wiring_.send(from, arbiter_kind::answer, pack(*told), kept);
     return {};
   }
   if (told->decided) told->decided->kept = std::move(frame.body);
@@ -162,7 +162,7 @@ void Arbiter::close(const CallKey& call, const Case& it) {
     if (home == wiring_.process) {
       ledger_.settle(call, rank, it.ballot, verdict);
     } else if (home != kNoProcess) {
-      wiring_.send(home, arbiter_kind::verdict, CaseFrame{call, it.ballot, rank, verdict}.encode(), verdict.kept);
+      wiring_.send(home, arbiter_kind::verdict, pack(CaseFrame{call, it.ballot, rank, verdict}), verdict.kept);
     }
   }
 }

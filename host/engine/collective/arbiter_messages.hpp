@@ -1,20 +1,18 @@
 #pragma once
-// What arbiters tell each other of calls, courier to courier. Decoders check all bounds.
+// What arbiters tell each other of calls, courier to courier.
 //
-//   call     = group:u32 async:u8 number:u32
-//   appeal   call rank:u32 epoch:u64 n:u32 member:u32*n code:u32 message:text; the rank needs an end of the call, which
-//            fails so where nobody has decided; epoch: of the membership that its process knows
-//   ask      case, undecided: how has the call ended for the rank? It listens to nobody with a lower ballot now
-//   answer   case; body: what everybody gets alike, where the call has worked
-//   verdict  case, decided; body likewise
-//   case     = call ballot:u64 rank:u32 decided:u8 worked:u8 epoch:u64 code:u32 message:text
+//   appeal   AppealFrame; the rank needs an end of the call, which fails so where nobody has decided; epoch: of the
+//            membership that its process knows
+//   ask      CaseFrame, undecided: how has the call ended for the rank? It listens to nobody with a lower ballot now
+//   answer   CaseFrame; body: what everybody gets alike, where the call has worked
+//   verdict  CaseFrame, decided; body likewise
 
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "host/engine/collective/call_ledger.hpp"
-#include "host/wire/frame.hpp"
+#include "host/wire/message.hpp"
 
 namespace actorhost {
 
@@ -31,9 +29,7 @@ struct AppealFrame {
   uint64_t epoch = 0;
   std::vector<NodeId> members{};
   Error error{};
-
-  std::string encode() const;
-  static Result<AppealFrame> decode(std::string_view meta);
+  static void fields(auto& m, auto&& field) { field(m.call, m.rank, m.epoch, m.members, m.error); }
 };
 
 struct CaseFrame {
@@ -41,9 +37,7 @@ struct CaseFrame {
   uint64_t ballot = 0;
   NodeId rank = 0;
   std::optional<Verdict> decided{};  // without what is kept: that is the body
-
-  std::string encode() const;
-  static Result<CaseFrame> decode(std::string_view meta);
+  static void fields(auto& m, auto&& field) { field(m.call, m.ballot, m.rank, m.decided); }
 };
 
 }  // namespace actorhost

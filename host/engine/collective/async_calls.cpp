@@ -112,7 +112,7 @@ void AsyncCalls::begin(Start start, const std::shared_ptr<AsyncCall>& handle) {
 }
 
 void AsyncCalls::on_frame(Frame&& frame, double /*now*/) {
-  const auto route = Route::of(frame);
+  const auto route = route_of(frame);
   if (!route) {
     courier_.distrust(frame.src, frame.kind, {Code::bad_data, "it names no call"});
     return;
@@ -135,7 +135,7 @@ void AsyncCalls::answer_late(const Route& route, const Frame& frame, std::vector
 }
 
 void AsyncCalls::deliver(Running& running, Frame&& frame) {
-  const Route route = *Route::of(frame);
+  const Route route = *route_of(frame);
   const std::vector<NodeId>& ids = running.handle->ids_;
   const auto place = std::lower_bound(ids.begin(), ids.end(), route.from);
   const auto from = static_cast<uint32_t>(place - ids.begin());

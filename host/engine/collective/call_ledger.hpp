@@ -26,6 +26,7 @@ struct CallKey {
   bool async = false;
   uint32_t number = 0;
 
+  static void fields(auto& m, auto&& field) { field(m.group, m.async, m.number); }
   auto operator<=>(const CallKey&) const = default;
 };
 
@@ -33,6 +34,8 @@ struct Verdict {
   Status outcome{};
   uint64_t epoch = 0;  // of a failure: the membership in which everybody knows of the loss
   Blob kept{};         // what the call gives every rank alike, where the leader alone has sent it
+
+  static void fields(auto& m, auto&& field) { field(m.outcome, m.epoch); }  // `kept` is a frame's body
 };
 
 constexpr uint64_t leader_ballot(NodeId leader) noexcept { return 2 * uint64_t{leader}; }

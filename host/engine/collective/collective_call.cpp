@@ -57,9 +57,7 @@ Blob CollectiveCall::own_copy(Blob bytes) {
 }
 
 Status CollectiveCall::tell(uint32_t to, Kind kind, Blob body) {
-  Packer meta;
-  route_to(to).put(meta);
-  return wiring_.send(to, kind, meta.bytes(), std::move(body));
+  return wiring_.send(to, kind, pack(route_to(to)), std::move(body));
 }
 
 Blob CollectiveCall::inline_input() {
@@ -90,7 +88,7 @@ Status CollectiveCall::begin() {
                             root_sends.about, spec_.signature, spec_.where,    spec_.stale, group_.joined};
     Blob input = small && spec_.stale.empty() ? inline_input() : Blob();
     bytes_sent_ += input.size();
-    AH_TRY(wiring_.send(0, collective_kind::announce, announce.encode(route_to(0)), std::move(input)));
+    AH_TRY(wiring_.send(0, collective_kind::announce, pack(route_to(0), announce), std::move(input)));
   }
   // What has the same size everywhere need not wait for anybody's word.
   if (reduces() && !small) return spec_.filter ? start_filtered() : start_reduction();
@@ -119,7 +117,7 @@ Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
   if (frame.kind == collective_kind::announce) return on_announce(from, frame);
   if (frame.kind == collective_kind::who) return answer_who(from);
   if (frame.kind == collective_kind::trouble) {
-    auto failure = Failure::decode(frame.meta.view());
+    auto failure = read_behind_route<Failure>(frame);
     if (!failure) return malformed(from, frame.kind, failure.error());
     Error error = std::move(failure->error);
     // Who waits knows only of the leader, which knows for whom it waits itself; nobody: it was late.
@@ -137,7 +135,7 @@ Status CollectiveCall::take_word(const Frame& frame) {
   if (frame.kind == collective_kind::result) return on_result(frame);
   if (frame.kind == collective_kind::go) return on_go(frame);
   if (frame.kind == collective_kind::failed) {
-    auto failure = Failure::decode(frame.meta.view());
+    auto failure = read_behind_route<Failure>(frame);
     if (!failure) return malformed(0, frame.kind, failure.error());
     if (!decide(failure->error)) return {};
     news_ = failure->epoch;
@@ -146,7 +144,7 @@ Status CollectiveCall::take_word(const Frame& frame) {
     end(std::move(failure->error));
   }
   if (frame.kind == collective_kind::missing) {
-    auto missing = Missing::decode(frame.meta.view());
+    auto missing = read_behind_route<Missing>(frame);
     if (!missing) return malformed(0, frame.kind, missing.error());
     told_ = std::move(*missing);
   }
@@ -155,12 +153,12 @@ Status CollectiveCall::take_word(const Frame& frame) {
 }
 
 Status CollectiveCall::answer_who(uint32_t from) {
-  return wiring_.send(from, collective_kind::missing, missing().encode(route_to(from)), {});
+  return wiring_.send(from, collective_kind::missing, pack(route_to(from), missing()), {});
 }
 
 Status CollectiveCall::on_announce(uint32_t from, const Frame& frame) {
   if (announced_[from]) return {};
-  auto announce = Announce::decode(frame.meta.view());
+  auto announce = read_behind_route<Announce>(frame);
   if (!announce) return malformed(from, frame.kind, announce.error());
   if (const Status fits = check(from, *announce); !fits) return fail(fits.error());
   announced_[from] = true;
@@ -221,7 +219,7 @@ Status CollectiveCall::answer_star() {
   if (final && !decide({}, results[0])) return {};
   for (uint32_t member = 1; member < group_.members; ++member) {
     bytes_sent_ += results[member].size();
-    AH_TRY(wiring_.send(member, collective_kind::result, ResultHead{final}.encode(route_to(member)),
+    AH_TRY(wiring_.send(member, collective_kind::result, pack(route_to(member), ResultHead{final}),
                         std::move(results[member])));
   }
   has_result_ = true;
@@ -291,7 +289,7 @@ Status CollectiveCall::answer_exchange(std::vector<Blob>& results, uint32_t& at)
 
 Status CollectiveCall::on_result(const Frame& frame) {
   if (has_result_) return {};
-  const auto head = ResultHead::decode(frame.meta.view());
+  const auto head = read_behind_route<ResultHead>(frame);
   if (!head) return malformed(0, frame.kind, head.error());
   algorithm_ = algorithm_name(Algorithm::star);
   if (spec_.kind != CollectiveKind::barrier) {
@@ -330,13 +328,13 @@ Status CollectiveCall::read_result(const Blob& body) {
 Status CollectiveCall::send_go() {
   inputs_.clear();
   for (uint32_t member = 1; member < group_.members; ++member) {
-    AH_TRY(wiring_.send(member, collective_kind::go, coming_.encode(route_to(member)), {}));
+    AH_TRY(wiring_.send(member, collective_kind::go, pack(route_to(member), coming_), {}));
   }
   return spec_.kind == CollectiveKind::broadcast ? start_broadcast(coming_) : start_exchange();
 }
 
 Status CollectiveCall::on_go(const Frame& frame) {
-  auto go = Go::decode(frame.meta.view());
+  auto go = read_behind_route<Go>(frame);
   if (!go) return malformed(0, frame.kind, go.error());
   if (run_ || exchanging_ || reduces()) return {};
   return spec_.kind == CollectiveKind::broadcast ? start_broadcast(*go) : start_exchange();
@@ -375,7 +373,7 @@ Status CollectiveCall::give_up(const Error& error) {
   if (outcome_ || given_up_) return {};
   if (leads()) return fail(error);
   given_up_ = true;
-  return wiring_.send(0, collective_kind::trouble, Failure{group_.epoch, error}.encode(route_to(0)), {});
+  return wiring_.send(0, collective_kind::trouble, pack(route_to(0), Failure{group_.epoch, error}), {});
 }
 
 void CollectiveCall::appeal(const Error& error) {
@@ -395,7 +393,7 @@ Status CollectiveCall::fail(const Error& error) {
   if (!decide(error)) return {};
   joined_ = std::max(joined_, group_.joined);
   for (uint32_t member = 1; member < group_.members; ++member) {
-    AH_TRY(wiring_.send(member, collective_kind::failed, Failure{news_, error, joined_}.encode(route_to(member)), {}));
+    AH_TRY(wiring_.send(member, collective_kind::failed, pack(route_to(member), Failure{news_, error, joined_}), {}));
   }
   failed_for_all_ = true;
   end(error);

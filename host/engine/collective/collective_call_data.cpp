@@ -56,7 +56,7 @@ Result<Blob> CollectiveCall::allocate(uint64_t bytes) const {
 
 Status CollectiveCall::start(const Schedule& schedule, ScheduleRun::Buffers buffers) {
   const auto send = [this](uint32_t peer, size_t begin, Blob piece) {
-    return wiring_.send(peer, collective_kind::piece, PieceHead{group_.world, begin}.encode(route_to(peer)),
+    return wiring_.send(peer, collective_kind::piece, pack(route_to(peer), PieceHead{group_.world, begin}),
                         std::move(piece));
   };
   ScheduleRun::Expect expect;
@@ -64,7 +64,7 @@ Status CollectiveCall::start(const Schedule& schedule, ScheduleRun::Buffers buff
     expect = [this](uint32_t peer, size_t begin, Blob room) {
       if (!comes_over_a_link(peer)) return;
       wiring_.landings->expect(this, collective_kind::piece, wiring_.tag,
-                               PieceHead{group_.world, begin}.encode(route(peer, group_.me)), std::move(room));
+                               pack(route(peer, group_.me), PieceHead{group_.world, begin}), std::move(room));
     };
   }
   run_ = std::make_unique<ScheduleRun>(schedule, std::move(buffers), send, loans_, ScheduleRun::kPieceBytes,
@@ -91,7 +91,8 @@ void CollectiveCall::expect_parts() {
   for (uint32_t from = 0; from < group_.members && wiring_.landings != nullptr; ++from) {
     if (from == group_.me || !comes_over_a_link(from)) continue;
     const ParcelHead head{group_.world, 0, part_, ""};
-    wiring_.landings->expect(this, collective_kind::parcel, wiring_.tag, head.front(route(from, group_.me)),
+    wiring_.landings->expect(this, collective_kind::parcel, wiring_.tag,
+                             pack(route(from, group_.me), head.world, head.offset, head.total),
                              place_of_part(from, part_));
   }
 }
@@ -140,7 +141,7 @@ Status CollectiveCall::give(uint32_t to, Parcel& parcel) {
     } else if (size > 0) {
       body = loans_.lend(parcel.body, offset, size);
     }
-    AH_TRY(wiring_.send(to, collective_kind::parcel, head.encode(route_to(to)), std::move(body)));
+    AH_TRY(wiring_.send(to, collective_kind::parcel, pack(route_to(to), head), std::move(body)));
     bytes_sent_ += size;
     offset += size;
   } while (offset < total);
@@ -167,7 +168,7 @@ Status CollectiveCall::take_early() {
 }
 
 Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
-  auto head = PieceHead::decode(frame.meta.view());
+  auto head = read_behind_route<PieceHead>(frame);
   if (!head) return malformed(from, frame.kind, head.error());
   if (head->world != group_.world) return {};  // the leader will say what has become of the group
   if (!run_) {
@@ -184,7 +185,7 @@ Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
 }
 
 Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
-  auto head = ParcelHead::decode(frame.meta.view());
+  auto head = read_behind_route<ParcelHead>(frame);
   if (!head) return malformed(from, frame.kind, head.error());
   if (head->world != group_.world) return {};
   if (!exchanging_ && !filtered_) {

@@ -1,26 +1,21 @@
 #pragma once
-// The frames of a collective. `tag` is the call's number; every meta begins with a Route. Decoders check all bounds.
+// The frames of a collective. `tag` is the call's number; every meta begins with a Route.
 //
-//   announce  member -> leader  Route world:u64 epoch:u64 actions:u32 inlined:u8 bytes:u64 about:text signature:text
-//                               where:text stale:text joined:u32; body: its input, where that is small; bytes and
-//                               about: what the root of a broadcast will send; stale: not empty where the call can only
-//                               fail; joined: all workers with ids below make everybody's calls, as far as it knows
-//   done      member -> leader  Route; this rank has all that the call owes it
-//   trouble   member -> leader  Route epoch:u64 code:u32 message:text; this rank cannot go on
-//   result    leader -> member  Route final:u8; body: what the call gives this rank. Final: the call has worked, and
+//   announce  member -> leader  Announce; body: its input, where that is small
+//   done      member -> leader  -; this rank has all that the call owes it
+//   trouble   member -> leader  Failure; this rank cannot go on
+//   result    leader -> member  ResultHead; body: what the call gives this rank. Final: the call has worked, and
 //                               everybody gets the same; else the rank tells that it is done, and waits for the commit
-//   go        leader -> member  Route bytes:u64 about:text; all have announced: the large inputs may travel
-//   commit    leader -> member  Route; all are done: the call has worked
-//   failed    leader -> member  Route epoch:u64 code:u32 message:text joined:u32; the call has failed, on every rank.
-//                               Who is told that somebody is lost makes no further call before it knows of the epoch
-//   piece     any -> any        Route world:u64 begin:u64; body: elements of a schedule's buffer
-//   parcel    any -> any        Route world:u64 offset:u64 total:u64 about:text; body: bytes of what one gives another
-//   who       member -> leader  Route; whom does the call wait for?
-//   missing   leader -> member  Route n:u32 absent:u32*n m:u32 unfinished:u32*m; members that have not announced, and
-//                               those that have but are not done
-//   knock     late -> leader    Route; a worker that has joined late waits for join_point
-//   let_in    member -> late    body: calls:u32 async_calls:u32 actions:u32 epoch:u64 late:u32 n:u32 id:u32*n; what
-//                               join_point has given those who made it
+//   go        leader -> member  Go; all have announced: the large inputs may travel
+//   commit    leader -> member  -; all are done: the call has worked
+//   failed    leader -> member  Failure; the call has failed, on every rank. Who is told that somebody is lost makes no
+//                               further call before it knows of the epoch
+//   piece     any -> any        PieceHead; body: elements of a schedule's buffer
+//   parcel    any -> any        ParcelHead; body: bytes of what one gives another
+//   who       member -> leader  -; whom does the call wait for?
+//   missing   leader -> member  Missing
+//   knock     late -> leader    -; a worker that has joined late waits for join_point
+//   let_in    member -> late    body: JoinPoint, what join_point has given those who made it
 
 #include <cstdint>
 #include <optional>
@@ -30,7 +25,7 @@
 
 #include "host/base/blob.hpp"
 #include "host/base/result.hpp"
-#include "host/wire/frame.hpp"
+#include "host/wire/message.hpp"
 #include "host/wire/packer.hpp"
 
 namespace actorhost {
@@ -61,9 +56,7 @@ struct Route {
   NodeId from = 0;
   NodeId to = 0;
 
-  void put(Packer& out) const { out.put(group).put(from).put(to); }
-  /// The front of any collective frame's meta.
-  static std::optional<Route> of(const Frame& frame);
+  static void fields(auto& m, auto&& field) { field(m.group, m.from, m.to); }
 };
 
 /// What a rank gives another: bytes, and what they are in a few words of the layer above (dtype and shape, ...).
@@ -78,39 +71,33 @@ struct Announce {
   uint64_t world = 0;
   uint64_t epoch = 0;
   uint32_t actions = 0;
-  bool inlined = false;
-  uint64_t bytes = 0;
+  bool inlined = false;  // its input is the body
+  uint64_t bytes = 0;    // these two: what the root of a broadcast will send
   std::string about;
   std::string signature;
   std::string where;
-  std::string stale = {};
-  NodeId joined = 0;
-
-  std::string encode(const Route& route) const;
-  static Result<Announce> decode(std::string_view meta);
+  std::string stale = {};  // not empty where the call can only fail
+  NodeId joined = 0;       // all workers with ids below make everybody's calls, as far as it knows
+  static void fields(auto& m, auto&& field) {
+    field(m.world, m.epoch, m.actions, m.inlined, m.bytes, m.about, m.signature, words(m.where), m.stale, m.joined);
+  }
 };
 
 struct ResultHead {
   bool final = false;
-
-  std::string encode(const Route& route) const;
-  static Result<ResultHead> decode(std::string_view meta);
+  static void fields(auto& m, auto&& field) { field(m.final); }
 };
 
 struct Go {
   uint64_t bytes = 0;
   std::string about;
-
-  std::string encode(const Route& route) const;
-  static Result<Go> decode(std::string_view meta);
+  static void fields(auto& m, auto&& field) { field(m.bytes, m.about); }
 };
 
 struct PieceHead {
   uint64_t world = 0;
   uint64_t begin = 0;
-
-  std::string encode(const Route& route) const;
-  static Result<PieceHead> decode(std::string_view meta);
+  static void fields(auto& m, auto&& field) { field(m.world, m.begin); }
 };
 
 struct ParcelHead {
@@ -119,29 +106,22 @@ struct ParcelHead {
   uint64_t total = 0;
   std::string about;
 
-  /// How it begins, before `about`.
-  std::string front(const Route& route) const;
-  std::string encode(const Route& route) const;
-  static Result<ParcelHead> decode(std::string_view meta);
+  bool sound() const { return offset <= total; }
+  static void fields(auto& m, auto&& field) { field(m.world, m.offset, m.total, m.about); }
 };
 
 /// Whom a call waits for: places of members, in order.
 struct Missing {
   std::vector<uint32_t> absent;      // have not announced
   std::vector<uint32_t> unfinished;  // all are here, these are not done
-
-  std::string encode(const Route& route) const;
-  static Result<Missing> decode(std::string_view meta);
+  static void fields(auto& m, auto&& field) { field(m.absent, m.unfinished); }
 };
 
 struct Failure {
   uint64_t epoch = 0;
   Error error;
   NodeId joined = 0;
-
-  std::string encode(const Route& route) const;
-  /// What it says, or that it says nothing that can be read.
-  static Result<Failure> decode(std::string_view meta);
+  static void fields(auto& m, auto&& field) { field(m.epoch, m.error, m.joined); }
 };
 
 /// What join_point gives everybody, and tells those whom it lets in.
@@ -152,10 +132,28 @@ struct JoinPoint {
   uint64_t epoch = 0;        // in which all of `ids` are there
   std::vector<NodeId> ids;   // who makes everybody's calls from now on
   uint32_t late = 0;         // so many of these, the last ones, since now
-
-  std::string encode() const;
-  static Result<JoinPoint> decode(std::string_view bytes);
+  bool sound() const { return late <= ids.size(); }
+  static void fields(auto& m, auto&& field) { field(m.calls, m.async_calls, m.actions, m.epoch, m.late, m.ids); }
 };
+
+/// The front of any collective frame's meta.
+inline std::optional<Route> route_of(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  auto route = unpack_head<Route>(in);
+  return route ? std::optional(*route) : std::nullopt;
+}
+
+/// What a frame's meta says behind its route, which whoever picked the frame out has read.
+template <Message M>
+Result<M> read_behind_route(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  FieldUnpacker read{in};
+  Route route;
+  M message{};
+  read(route, message);
+  if (!in.done()) return Error{Code::bad_data, kBadFields};
+  return message;
+}
 
 /// "rank 2", "ranks 0, 2"
 std::string ranks_text(const std::vector<uint32_t>& ranks);

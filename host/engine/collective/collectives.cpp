@@ -52,7 +52,7 @@ std::string Collectives::lost_between(const std::vector<NodeId>& before, const s
 Port::Match Collectives::match(const CollectiveGroup& group) const {
   return [id = group.id, number = group.calls](const Frame& frame) {
     if (!collective_kind::is_one(frame.kind) || static_cast<int32_t>(frame.tag - number) > 0) return false;
-    const auto route = Route::of(frame);
+    const auto route = route_of(frame);
     return !route || route->group == id;  // what has none is malformed
   };
 }
@@ -64,7 +64,7 @@ Status Collectives::drop_leftovers(const CollectiveGroup& group) {
   const auto old = [&](const Frame& frame) {
     if (frame.kind == collective_kind::let_in) return true;  // every member tells that
     if (!collective_kind::is_one(frame.kind) || static_cast<int32_t>(frame.tag - group.calls) >= 0) return false;
-    const auto route = Route::of(frame);
+    const auto route = route_of(frame);
     return !route || route->group == group.id;
   };
   AH_TRY(node_.port().receive_all(old, node_.clock().now(), dropped));

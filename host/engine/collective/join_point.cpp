@@ -36,13 +36,13 @@ Result<uint32_t> Collectives::join_point(CallSpec spec, double timeout) {
              node_.actions(),      node_.newest_membership()->epoch(),
              everybody_.placed,    static_cast<uint32_t>(late->size())};
     point.ids.insert(point.ids.end(), late->begin(), late->end());
-    const std::string bytes = point.encode();
+    const std::string bytes = pack(point);
     spec.parcel = Parcel{"", Blob::copy_of(bytes)};
   }
   auto made = run(everybody_, std::move(spec), timeout);
   if (!made) return made.error();
   if (!leads) {
-    auto told = JoinPoint::decode(made->parcel.body.view());
+    auto told = unpack<JoinPoint>(made->parcel.body.view());
     if (!told) return told.error();
     point = std::move(*told);
   }
@@ -71,7 +71,7 @@ Status Collectives::let_in(const JoinPoint& point) {
   joined_ = std::max(joined_, point.ids.back() + 1);
   everybody_.last = point.ids;
   std::erase_if(knocking_, [this](NodeId id) { return id < joined_; });
-  const std::string bytes = point.encode();
+  const std::string bytes = pack(point);
   const double deadline = node_.clock().now() + kForWord;
   for (size_t i = point.ids.size() - point.late; i < point.ids.size(); ++i) {
     AH_TRY(send(everybody_, point.ids[i], collective_kind::let_in, {}, Blob::copy_of(bytes), deadline));
@@ -96,9 +96,7 @@ Status Collectives::wait_outside() {
       return Error{Code::interrupted, what + ", and all who could have let it in are lost"};
     }
     if (asked != leader) {
-      Packer meta;
-      Route{0, node_.index(), 0}.put(meta);
-      AH_TRY(send(everybody_, leader, collective_kind::knock, meta.bytes(), {}, kForever));
+      AH_TRY(send(everybody_, leader, collective_kind::knock, pack(Route{0, node_.index(), 0}), {}, kForever));
       asked = leader;
     }
     AH_TRY(node_.receive_some(is_let_in, next, words));
@@ -107,7 +105,7 @@ Status Collectives::wait_outside() {
     told = true;
     next = node_.clock().now() + kAsk;
   }
-  auto point = JoinPoint::decode(words.front().body.view());
+  auto point = unpack<JoinPoint>(words.front().body.view());
   if (!point) return point.error();
   AH_TRY(take_place(*point));
   if (!told) return {};

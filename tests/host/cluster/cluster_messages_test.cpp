@@ -35,25 +35,25 @@ std::vector<Whereabouts> sample_whereabouts() {
 template <typename Message>
 void survive(const Message& good, uint64_t seed) {
   INFO("seed " << seed);
-  const size_t refused = test::feed_hostile(good.encode(), seed, 3000, [](std::string_view bytes) {
-    auto message = Message::decode(bytes);
+  const size_t refused = test::feed_hostile(pack(good), seed, 3000, [](std::string_view bytes) {
+    auto message = unpack<Message>(bytes);
     if (!message) {
       REQUIRE(message.error().code == Code::bad_data);
       return false;
     }
-    REQUIRE(Message::decode(message->encode()).ok());
+    REQUIRE(unpack<Message>(pack(*message)).ok());
     return true;
   });
   CHECK(refused > 1000);
-  REQUIRE(Message::decode(good.encode()).ok());
-  CHECK(Message::decode(good.encode())->encode() == good.encode());
-  CHECK_FALSE(Message::decode(good.encode() + "x").ok());
+  REQUIRE(unpack<Message>(pack(good)).ok());
+  CHECK(pack(*unpack<Message>(pack(good))) == pack(good));
+  CHECK_FALSE(unpack<Message>(pack(good) + "x").ok());
 }
 
 }  // namespace
 
 TEST_CASE("a join message arrives as it was sent") {
-  const auto m = JoinMessage::decode(sample_join().encode());
+  const auto m = unpack<JoinMessage>(pack(sample_join()));
   REQUIRE(m.ok());
   CHECK(m->run_id == "run-1");
   CHECK(m->job_name == "job.lua");
@@ -69,7 +69,7 @@ TEST_CASE("a join message arrives as it was sent") {
 }
 
 TEST_CASE("a welcome message arrives as it was sent") {
-  const auto m = WelcomeMessage::decode(sample_welcome().encode());
+  const auto m = unpack<WelcomeMessage>(pack(sample_welcome()));
   REQUIRE(m.ok());
   CHECK(m->process == 5);
   CHECK(m->run_id == "run-1");
@@ -80,27 +80,27 @@ TEST_CASE("a welcome message arrives as it was sent") {
 }
 
 TEST_CASE("the short messages arrive as they were sent") {
-  const auto end = EndMessage::decode(EndMessage{Code::script, false, "rank 1: boom", worker_address(1)}.encode());
+  const auto end = unpack<EndMessage>(pack(EndMessage{Code::script, false, "rank 1: boom", worker_address(1)}));
   REQUIRE(end.ok());
   CHECK(end->code == Code::script);
   CHECK_FALSE(end->ok);
   CHECK(end->message == "rank 1: boom");
   CHECK(end->origin == worker_address(1));
-  const auto enter = ActionEnter::decode(ActionEnter{"param.run", "job.lua:3"}.encode());
+  const auto enter = unpack<ActionEnter>(pack(ActionEnter{"param.run", "job.lua:3"}));
   REQUIRE(enter.ok());
   CHECK(enter->kind == "param.run");
   CHECK(enter->where == "job.lua:3");
-  const auto reply = ActionReply::decode(ActionReply{true, true, Code::unsupported, "why"}.encode());
+  const auto reply = unpack<ActionReply>(pack(ActionReply{true, true, Code::unsupported, "why"}));
   REQUIRE(reply.ok());
   CHECK(reply->ok);
   CHECK(reply->replayed);
   CHECK(reply->code == Code::unsupported);
   CHECK(reply->message == "why");
-  const auto find = ModuleFind::decode(ModuleFind{"lib.rules", 99}.encode());
+  const auto find = unpack<ModuleFind>(pack(ModuleFind{"lib.rules", 99}));
   REQUIRE(find.ok());
   CHECK(find->name == "lib.rules");
   CHECK(find->hash == 99);
-  const auto module = ModuleReply::decode(ModuleReply{false, Code::refused, "rules.lua", "differs"}.encode());
+  const auto module = unpack<ModuleReply>(pack(ModuleReply{false, Code::refused, "rules.lua", "differs"}));
   REQUIRE(module.ok());
   CHECK_FALSE(module->ok);
   CHECK(module->code == Code::refused);
@@ -109,7 +109,7 @@ TEST_CASE("the short messages arrive as they were sent") {
 }
 
 TEST_CASE("whereabouts arrive as they were sent") {
-  const auto list = Whereabouts::decode(Whereabouts::encode(sample_whereabouts()));
+  const auto list = unpack<std::vector<Whereabouts>>(pack(sample_whereabouts()));
   REQUIRE(list.ok());
   REQUIRE(list->size() == 2);
   CHECK(list->at(0).in_action);
@@ -126,9 +126,9 @@ TEST_CASE("whereabouts arrive as they were sent") {
 }
 
 TEST_CASE("an error code of a later version is an internal error") {
-  std::string bytes = EndMessage{Code::script, false, "new", kNoAddress}.encode();
+  std::string bytes = pack(EndMessage{Code::script, false, "new", kNoAddress});
   bytes[0] = static_cast<char>(200);
-  const auto end = EndMessage::decode(bytes);
+  const auto end = unpack<EndMessage>(bytes);
   REQUIRE(end.ok());
   CHECK(end->code == Code::internal);
   CHECK_FALSE(end->ok);
@@ -137,12 +137,12 @@ TEST_CASE("an error code of a later version is an internal error") {
 TEST_CASE("texts that a script made too long are cut, so that the frame stays within its limits") {
   const std::string huge(size_t{8} << 20, 'x');
   const FrameLimits limits;
-  CHECK(EndMessage{Code::script, false, huge, 0}.encode().size() < limits.meta_bytes);
-  CHECK(ActionEnter{huge, huge}.encode().size() < limits.meta_bytes);
-  CHECK(ActionReply{false, false, Code::mismatch, huge}.encode().size() < limits.meta_bytes);
-  CHECK(ModuleFind{huge, 1}.encode().size() < limits.meta_bytes);
-  CHECK(ModuleReply{false, Code::mismatch, huge, huge}.encode().size() < limits.meta_bytes);
-  CHECK(EndMessage::decode(EndMessage{Code::script, false, huge, 0}.encode())->message.size() == kMaxTextBytes);
+  CHECK(pack(EndMessage{Code::script, false, huge, 0}).size() < limits.meta_bytes);
+  CHECK(pack(ActionEnter{huge, huge}).size() < limits.meta_bytes);
+  CHECK(pack(ActionReply{false, false, Code::mismatch, huge}).size() < limits.meta_bytes);
+  CHECK(pack(ModuleFind{huge, 1}).size() < limits.meta_bytes);
+  CHECK(pack(ModuleReply{false, Code::mismatch, huge, huge}).size() < limits.meta_bytes);
+  CHECK(unpack<EndMessage>(pack(EndMessage{Code::script, false, huge, 0}))->message.size() == kMaxTextBytes);
 }
 
 TEST_CASE("hostile bytes for each message are refused or understood, never misread") {
@@ -158,12 +158,12 @@ TEST_CASE("hostile bytes for each message are refused or understood, never misre
 TEST_CASE("hostile bytes for whereabouts are refused or understood, never misread") {
   const uint64_t seed = 18;
   INFO("seed " << seed);
-  const std::string good = Whereabouts::encode(sample_whereabouts());
+  const std::string good = pack(sample_whereabouts());
   const size_t refused = test::feed_hostile(good, seed, 5000, [](std::string_view bytes) {
-    auto list = Whereabouts::decode(bytes);
+    auto list = unpack<std::vector<Whereabouts>>(bytes);
     if (!list) return false;
     REQUIRE(list->size() <= bytes.size() / 34);
-    REQUIRE(Whereabouts::decode(Whereabouts::encode(*list)).ok());
+    REQUIRE(unpack<std::vector<Whereabouts>>(pack(*list)).ok());
     return true;
   });
   CHECK(refused > 5000);
@@ -182,8 +182,8 @@ TEST_CASE("make_frame fills in what it is given") {
 TEST_CASE("what another host says of itself and of errors comes as one line without control characters") {
   JoinMessage join = sample_join();
   join.host = "alpha\x1b[2J:1\n[12:00:00.000 info] all is well";
-  CHECK(JoinMessage::decode(join.encode())->host == "alpha\\x1b[2J:1\\n[12:00:00.000 info] all is well");
-  CHECK(EndMessage::decode(EndMessage{Code::script, false, "rank 1: \r\x1b]0;x\a", 1}.encode())->message ==
+  CHECK(unpack<JoinMessage>(pack(join))->host == "alpha\\x1b[2J:1\\n[12:00:00.000 info] all is well");
+  CHECK(unpack<EndMessage>(pack(EndMessage{Code::script, false, "rank 1: \r\x1b]0;x\a", 1}))->message ==
         "rank 1: \\x0d\\x1b]0;x\\x07");
-  CHECK(ActionEnter::decode(ActionEnter{"param.run", "job\n.lua:1"}.encode())->where == "job\\n.lua:1");
+  CHECK(unpack<ActionEnter>(pack(ActionEnter{"param.run", "job\n.lua:1"}))->where == "job\\n.lua:1");
 }

@@ -29,7 +29,7 @@ JoinMessage part(HeadWorld& world, uint64_t group, uint32_t size, uint32_t index
 
 Membership table_of(const Frame* frame) {
   REQUIRE(frame != nullptr);
-  auto table = Membership::decode(frame->body.view());
+  auto table = unpack<Membership>(frame->body.view());
   REQUIRE(table.ok());
   return *table;
 }
@@ -37,7 +37,7 @@ Membership table_of(const Frame* frame) {
 EndMessage end_of(const Heard& heard) {
   const Frame* frame = heard.last(cluster_kind::stop);
   REQUIRE(frame != nullptr);
-  auto end = EndMessage::decode(frame->meta.view());
+  auto end = unpack<EndMessage>(frame->meta.view());
   REQUIRE(end.ok());
   return *end;
 }
@@ -62,7 +62,7 @@ TEST_CASE("a host that joins is welcomed with its number, the script, the settin
   const Frame* frame = world.link(link).last(cluster_kind::welcome);
   REQUIRE(frame != nullptr);
   CHECK(frame->body.view() == "print(1)");
-  const auto welcome = WelcomeMessage::decode(frame->meta.view());
+  const auto welcome = unpack<WelcomeMessage>(frame->meta.view());
   REQUIRE(welcome.ok());
   CHECK(welcome->process == 1);
   CHECK(welcome->run_id == "run");
@@ -72,7 +72,7 @@ TEST_CASE("a host that joins is welcomed with its number, the script, the settin
   CHECK(welcome->args == std::vector<std::string>{"one", "two"});
   // The table comes behind it, here and there the same.
   CHECK(world.link(link).frames.back().kind == cluster_kind::membership);
-  CHECK(table_of(world.link(link).last(cluster_kind::membership)).encode() == world.tables.at(0)->encode());
+  CHECK(pack(table_of(world.link(link).last(cluster_kind::membership))) == pack(*world.tables.at(0)));
   CHECK(world.tables[0]->size() == 3);
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("flags that differ are told in the log and the rendezvous host's win")
   CHECK(
       world.logged("beta:9 was started with other flags, which give way: --barrier ssp:4 (here: bsp), --seconds 20 "
                    "(here: not given)"));
-  const auto welcome = WelcomeMessage::decode(world.link(link).last(cluster_kind::welcome)->meta.view());
+  const auto welcome = unpack<WelcomeMessage>(world.link(link).last(cluster_kind::welcome)->meta.view());
   CHECK(welcome->settings == std::map<std::string, std::string>{{"barrier", "bsp"}, {"seed", "7"}});
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("a second join on the same link does not make a second process") {
   HeadWorld world(fixed(3));
   join_self(world, 1);
   const LinkId link = world.join(1);
-  world.head->on_frame(link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, world.message(1).encode()), 0);
+  world.head->on_frame(link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, pack(world.message(1))), 0);
   CHECK(world.processes.size() == 1);
   CHECK(world.link(link).count(cluster_kind::welcome) == 1);
 }

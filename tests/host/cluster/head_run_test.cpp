@@ -50,7 +50,7 @@ TEST_CASE("the run is over when all workers' scripts have ended, and only then")
   CHECK(run.world.ends[0].ok);
   for (const LinkId link : {run.a, run.b}) {
     CHECK(run.world.link(link).frames.back().kind == cluster_kind::stop);
-    CHECK(EndMessage::decode(run.world.link(link).frames.back().meta.view())->ok);
+    CHECK(unpack<EndMessage>(run.world.link(link).frames.back().meta.view())->ok);
   }
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("a process that is dropped is told that the end is its own") {
   }
   const Frame* stop = run.world.link(run.b).last(cluster_kind::stop);
   REQUIRE(stop != nullptr);
-  const auto end = EndMessage::decode(stop->meta.view());
+  const auto end = unpack<EndMessage>(stop->meta.view());
   REQUIRE(end.ok());
   CHECK(end->code == Code::peer_lost);
   CHECK(end->origin == service_address(2));
@@ -101,33 +101,33 @@ TEST_CASE("a process that is dropped is told that the end is its own") {
 TEST_CASE("an error on one node ends the run everywhere with that error") {
   Run run;
   const EndMessage error{Code::script, false, "rank 3: job.lua:5: boom", worker_address(3)};
-  run.world.say(run.b, cluster_kind::node_error, worker_address(3), 0, error.encode());
+  run.world.say(run.b, cluster_kind::node_error, worker_address(3), 0, pack(error));
   REQUIRE(run.world.ends.size() == 1);
   CHECK(run.world.ends[0].code == Code::script);
   CHECK(run.world.ends[0].origin == worker_address(3));
   CHECK(run.world.ends[0].message == error.message);
-  CHECK(EndMessage::decode(run.world.link(run.a).frames.back().meta.view())->message == error.message);
+  CHECK(unpack<EndMessage>(run.world.link(run.a).frames.back().meta.view())->message == error.message);
   // A second error, which often follows, changes nothing.
-  run.world.say(0, cluster_kind::node_error, worker_address(0), 0, EndMessage{Code::io, false, "x", 0}.encode());
+  run.world.say(0, cluster_kind::node_error, worker_address(0), 0, pack(EndMessage{Code::io, false, "x", 0}));
   CHECK(run.world.ends.size() == 1);
 }
 
 TEST_CASE("an error that claims to be a success is an error") {
   Run run;
-  run.world.say(run.b, cluster_kind::node_error, worker_address(3), 0, EndMessage{Code::script, true, "?", 3}.encode());
+  run.world.say(run.b, cluster_kind::node_error, worker_address(3), 0, pack(EndMessage{Code::script, true, "?", 3}));
   REQUIRE(run.world.ends.size() == 1);
   CHECK_FALSE(run.world.ends[0].ok);
 }
 
 TEST_CASE("a process that was dropped, or speaks in another's name, is not listened to") {
   Run run;
-  const std::string error = EndMessage{Code::script, false, "late", worker_address(3)}.encode();
+  const std::string error = pack(EndMessage{Code::script, false, "late", worker_address(3)});
   run.world.say(run.a, cluster_kind::node_error, worker_address(3), 0, error);
   run.world.say(77, cluster_kind::node_error, worker_address(3), 0, error);
   run.world.say(run.a, cluster_kind::node_ended, worker_address(0), 0);
   run.world.head->on_link_down(run.b, "closed by the peer");
   run.world.say(run.b, cluster_kind::node_error, worker_address(3), 0, error);
-  run.world.say(run.b, cluster_kind::action_enter, worker_address(3), 0, kRun.encode());
+  run.world.say(run.b, cluster_kind::action_enter, worker_address(3), 0, pack(kRun));
   CHECK(run.world.ends.empty());
   CHECK(run.world.to_nodes.empty());
 }
@@ -231,12 +231,12 @@ TEST_CASE("a server that starts late gets what is over and joins what is going o
   run.world.say(0, cluster_kind::servers_start, worker_address(0), kAnyAction);
   CHECK(run.world.servers_started == std::vector<uint32_t>{kAnyAction});
   CHECK(run.world.to_nodes.at(0).back().kind == cluster_kind::servers_ready);
-  run.world.say(0, cluster_kind::action_enter, server_address(0), 0, kCollect.encode());
+  run.world.say(0, cluster_kind::action_enter, server_address(0), 0, pack(kCollect));
   CHECK(run.world.answer_to(server_address(0)).replayed);
-  run.world.say(0, cluster_kind::action_enter, server_address(0), 1, kRun.encode());
+  run.world.say(0, cluster_kind::action_enter, server_address(0), 1, pack(kRun));
   CHECK_FALSE(run.world.answer_to(server_address(0)).replayed);
   // Only the rendezvous host has servers.
-  run.world.say(run.a, cluster_kind::action_enter, server_address(1), 0, kCollect.encode());
+  run.world.say(run.a, cluster_kind::action_enter, server_address(1), 0, pack(kCollect));
   CHECK_FALSE(run.world.to_nodes.contains(server_address(1)));
 }
 
@@ -256,7 +256,7 @@ TEST_CASE("servers that cannot be started are told to who asked for them") {
   Run run;
   run.world.servers_answer = Error{Code::io, "no more threads"};
   run.world.say(run.a, cluster_kind::servers_start, worker_address(1), kAnyAction);
-  const auto reply = ActionReply::decode(run.world.to_nodes.at(1).back().meta.view());
+  const auto reply = unpack<ActionReply>(run.world.to_nodes.at(1).back().meta.view());
   REQUIRE(reply.ok());
   CHECK_FALSE(reply->ok);
   CHECK(reply->code == Code::io);
@@ -275,7 +275,7 @@ TEST_CASE("who asks for servers waits until those of the action before have ende
   for (const Address worker : {worker_address(1), worker_address(3)}) {
     REQUIRE(run.world.to_nodes[worker].size() == 1);
     CHECK(run.world.to_nodes[worker][0].kind == cluster_kind::servers_ready);
-    CHECK(ActionReply::decode(run.world.to_nodes[worker][0].meta.view())->ok);
+    CHECK(unpack<ActionReply>(run.world.to_nodes[worker][0].meta.view())->ok);
   }
   run.world.servers_started.clear();
   run.world.head->servers_ended();
@@ -329,11 +329,11 @@ TEST_CASE("a module is compared by hash, sent to who has none, refused where it 
   Run run;
   REQUIRE(run.world.job.open(folder + "/job.lua").ok());
   const auto ask = [&](const std::string& name, uint64_t hash) {
-    run.world.say(run.a, cluster_kind::module_find, worker_address(1), 9, ModuleFind{name, hash}.encode());
+    run.world.say(run.a, cluster_kind::module_find, worker_address(1), 9, pack(ModuleFind{name, hash}));
     const Frame& frame = run.world.to_nodes.at(1).back();
     CHECK(frame.kind == cluster_kind::module_reply);
     CHECK(frame.tag == 9);
-    auto reply = ModuleReply::decode(frame.meta.view());
+    auto reply = unpack<ModuleReply>(frame.meta.view());
     REQUIRE(reply.ok());
     return std::pair(*reply, std::string(frame.body.view()));
   };
@@ -369,7 +369,7 @@ TEST_CASE("whereabouts say who has ended and who is in which action") {
   const Frame& frame = run.world.to_nodes.at(1).back();
   CHECK(frame.kind == cluster_kind::whereabouts_reply);
   CHECK(frame.tag == 4);
-  const auto list = Whereabouts::decode(frame.body.view());
+  const auto list = unpack<std::vector<Whereabouts>>(frame.body.view());
   REQUIRE(list.ok());
   REQUIRE(list->size() == 4);
   CHECK(list->at(0).in_action);
@@ -385,11 +385,11 @@ TEST_CASE("who asks for a long wait tells of it, and is counted") {
   Run run;
   const LongWait waiting{3, "barrier at job.lua:3", {0, 2}};
   for (int times = 0; times < 2; ++times) {
-    run.world.say(run.a, cluster_kind::whereabouts, worker_address(1), 4, waiting.encode());
+    run.world.say(run.a, cluster_kind::whereabouts, worker_address(1), 4, pack(waiting));
   }
   run.world.say(run.b, cluster_kind::whereabouts, worker_address(3), 9);
   run.world.say(run.b, cluster_kind::whereabouts, worker_address(3), 9, "no wait at all");
-  const auto list = Whereabouts::decode(run.world.to_nodes.at(3).back().body.view());
+  const auto list = unpack<std::vector<Whereabouts>>(run.world.to_nodes.at(3).back().body.view());
   REQUIRE(list.ok());
   CHECK(list->at(1).waiting.number == 3);
   CHECK(list->at(1).waiting.what == "barrier at job.lua:3");

@@ -44,7 +44,7 @@ LinkId HeadWorld::join(uint32_t nodes, const std::string& name) { return join(me
 LinkId HeadWorld::join(const JoinMessage& message) {
   const LinkId link = ++last_link_;
   links[link];
-  head->on_frame(link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, message.encode()), now);
+  head->on_frame(link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, pack(message)), now);
   return link;
 }
 
@@ -54,7 +54,7 @@ std::string HeadWorld::refusal(const JoinMessage& message, Code code) {
   if (refused == nullptr) return "welcomed";
   CHECK(heard.finished);
   CHECK(heard.count(cluster_kind::welcome) == 0);
-  const auto end = EndMessage::decode(refused->meta.view());
+  const auto end = unpack<EndMessage>(refused->meta.view());
   REQUIRE(end.ok());
   CHECK(end->code == code);
   CHECK_FALSE(end->ok);
@@ -66,14 +66,14 @@ void HeadWorld::say(LinkId link, Kind kind, Address src, uint32_t tag, std::stri
 }
 
 void HeadWorld::enter(LinkId link, NodeId worker, uint32_t index, const ActionEnter& action) {
-  say(link, cluster_kind::action_enter, worker_address(worker), index, action.encode());
+  say(link, cluster_kind::action_enter, worker_address(worker), index, pack(action));
 }
 
 ActionReply HeadWorld::answer_to(Address node) const {
   const auto frames = to_nodes.find(node);
   REQUIRE(frames != to_nodes.end());
   REQUIRE(frames->second.back().kind == cluster_kind::action_reply);
-  auto reply = ActionReply::decode(frames->second.back().meta.view());
+  auto reply = unpack<ActionReply>(frames->second.back().meta.view());
   REQUIRE(reply.ok());
   return *reply;
 }

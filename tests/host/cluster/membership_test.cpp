@@ -70,7 +70,7 @@ TEST_CASE("a worker is described by rank, id and machine, or by its id when it i
 }
 
 TEST_CASE("a table survives encoding") {
-  const auto copy = Membership::decode(sample().encode());
+  const auto copy = unpack<Membership>(pack(sample()));
   REQUIRE(copy.ok());
   CHECK(copy->epoch() == 7);
   CHECK(copy->founders() == 4);
@@ -82,14 +82,14 @@ TEST_CASE("a table survives encoding") {
   CHECK(copy->process(1)->host == "beta:2");
   CHECK(copy->process(2)->url.empty());
   CHECK(copy->process(3) == nullptr);
-  CHECK(copy->encode() == sample().encode());
-  CHECK(Membership::decode(Membership().encode()).ok());
+  CHECK(pack(*copy) == pack(sample()));
+  CHECK(unpack<Membership>(pack(Membership())).ok());
 }
 
 TEST_CASE("a table that contradicts itself is refused") {
-  CHECK(Membership::decode(table_bytes({{1, 0}, {2, 0}}, {{0, "", ""}})).ok());
+  CHECK(unpack<Membership>(table_bytes({{1, 0}, {2, 0}}, {{0, "", ""}})).ok());
   const auto refused = [](const std::vector<Member>& workers, const std::vector<ProcessInfo>& processes) {
-    const auto table = Membership::decode(table_bytes(workers, processes));
+    const auto table = unpack<Membership>(table_bytes(workers, processes));
     return !table && table.error().code == Code::bad_data;
   };
   CHECK(refused({{1, 0}, {1, 0}}, {{0, "", ""}}));
@@ -103,14 +103,14 @@ TEST_CASE("a table that contradicts itself is refused") {
 TEST_CASE("hostile bytes never make a table that contradicts itself") {
   const uint64_t seed = 0x5eed01;
   INFO("seed " << seed);
-  const size_t refused = test::feed_hostile(sample().encode(), seed, 20000, [](std::string_view bytes) {
-    const auto table = Membership::decode(bytes);
+  const size_t refused = test::feed_hostile(pack(sample()), seed, 20000, [](std::string_view bytes) {
+    const auto table = unpack<Membership>(bytes);
     if (!table) {
       REQUIRE(table.error().code == Code::bad_data);
       return false;
     }
     for (const Member& member : table->workers()) REQUIRE(table->home_of(member.id) == member.process);
-    REQUIRE(Membership::decode(table->encode()).ok());
+    REQUIRE(unpack<Membership>(pack(*table)).ok());
     return true;
   });
   CHECK(refused > 30000);
@@ -119,5 +119,5 @@ TEST_CASE("hostile bytes never make a table that contradicts itself") {
 TEST_CASE("a count that the bytes cannot hold is refused before anything is reserved") {
   std::string bytes = table_bytes({}, {});
   bytes[12] = bytes[13] = bytes[14] = bytes[15] = static_cast<char>(0xff);
-  CHECK_FALSE(Membership::decode(bytes).ok());
+  CHECK_FALSE(unpack<Membership>(bytes).ok());
 }

@@ -35,7 +35,7 @@ TEST_CASE("what nodes and couriers say about locks survives its frames") {
   CHECK(frame->kind == lock_kind::ask);
   CHECK(frame->dst == courier_address(2));
   CHECK(frame->tag == 4);
-  const auto ask = LockAsk::read(*frame);
+  const auto ask = read_message<LockAsk>(*frame);
   REQUIRE(ask.ok());
   CHECK(ask->epoch == 7);
   CHECK(ask->where == "job.lua:3");
@@ -66,8 +66,8 @@ TEST_CASE("what nodes and couriers say about locks survives its frames") {
   CHECK(back->at(2).second.body.view() == std::string(100, 'x'));
 
   const std::vector<LockTable::Blocker> blockers = {{1, "a.lua:1", true}, {2, "b.lua:2", false}};
-  CHECK(read_withdrawn(withdrawn_frame({3, 4}, blockers)).value() == blockers);
-  const Error error = read_refused(refused_frame({3, 4}, {Code::bad_argument, "no"}));
+  CHECK(read_message<LockWithdrawn>(LockWithdrawn{blockers}.frame({3, 4})).value().blockers == blockers);
+  const Error error = error_of(message_frame(lock_kind::refused, 3, 4, ErrorMessage{{Code::bad_argument, "no"}}));
   CHECK(error.code == Code::bad_argument);
   CHECK(error.message == "no");
 }
@@ -91,8 +91,9 @@ TEST_CASE("hostile bytes about locks and events are refused or read, and nothing
   const uint64_t seed = 0x10c5;
   INFO("seed " << seed);
   const Frame ask = *sample_ask().frame(4, 2);
-  CHECK(test::feed_hostile(ask.meta.view(), seed, 5000,
-                           [&](std::string_view bytes) { return LockAsk::read(with_meta(ask, bytes)).ok(); }) > 0);
+  CHECK(test::feed_hostile(ask.meta.view(), seed, 5000, [&](std::string_view bytes) {
+          return read_message<LockAsk>(with_meta(ask, bytes)).ok();
+        }) > 0);
   const Frame granted = *granted_frame({3, 4}, sample_values());
   CHECK(test::feed_hostile(granted.meta.view(), seed, 5000, [&](std::string_view bytes) {
           const auto values = read_granted(with_meta(granted, bytes));
@@ -104,16 +105,15 @@ TEST_CASE("hostile bytes about locks and events are refused or read, and nothing
   const Frame released = *release_frame(4, 2, {{0, sample_values()[0]}, {1, sample_values()[2]}});
   CHECK(test::feed_hostile(released.meta.view(), seed, 5000,
                            [&](std::string_view bytes) { return read_release(with_meta(released, bytes)).ok(); }) > 0);
-  const Frame withdrawn = withdrawn_frame({3, 4}, {{1, "a.lua:1", true}});
+  const Frame withdrawn = LockWithdrawn{{{1, "a.lua:1", true}}}.frame({3, 4});
   CHECK(test::feed_hostile(withdrawn.meta.view(), seed, 5000, [&](std::string_view bytes) {
-          return read_withdrawn(with_meta(withdrawn, bytes)).ok();
+          return read_message<LockWithdrawn>(with_meta(withdrawn, bytes)).ok();
         }) > 0);
-  const Frame refused = refused_frame({3, 4}, {Code::timeout, "late"});
-  test::feed_hostile(refused.meta.view(), seed, 5000, [&](std::string_view bytes) {
-    return read_refused(with_meta(refused, bytes)).code == Code::timeout;
-  });
+  const Frame refused = message_frame(lock_kind::refused, 3, 4, ErrorMessage{{Code::timeout, "late"}});
+  test::feed_hostile(refused.meta.view(), seed, 5000,
+                     [&](std::string_view bytes) { return error_of(with_meta(refused, bytes)).code == Code::timeout; });
   const Frame event = *EventMessage{"slice", {"head", Blob::copy_of("x")}}.frame(1);
   CHECK(test::feed_hostile(event.meta.view(), seed, 5000, [&](std::string_view bytes) {
-          return EventMessage::read(with_meta(event, bytes)).ok();
+          return read_message<EventMessage>(with_meta(event, bytes)).ok();
         }) > 0);
 }

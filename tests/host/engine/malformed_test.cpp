@@ -64,14 +64,13 @@ TEST_CASE("a malformed message of a blocking collective is logged with its sende
     if (short_of_a_route) {
       send_to_worker(run, 1, 0, collective_kind::announce);
     } else {
-      Packer meta;
-      Route{0, 1, 0}.put(meta);
       CHECK(run.node(1)
                 .port()
-                .send(make_frame(collective_kind::announce, worker_address(1), worker_address(0), 1, meta.bytes()))
+                .send(make_frame(collective_kind::announce, worker_address(1), worker_address(0), 1,
+                                 pack(Route{0, 1, 0})))
                 .ok());
     }
-    CHECK(run.run.head->wait_for_log("from rank 1 is wrong: malformed announcement of a collective"));
+    CHECK(run.run.head->wait_for_log("from rank 1 is wrong: its fields do not fill it exactly"));
     run.run.all[0]->join();
     REQUIRE(ended);
     REQUIRE_FALSE(ended->ok());
@@ -88,7 +87,7 @@ TEST_CASE("a malformed event is logged with its sender's rank and costs the send
       (void)node.receive_all([](const Frame&) { return false; }, node.clock().now() + kPatience, none,
                              node.cluster().news());
     });
-    CHECK(run.run.head->wait_for_log("from rank 1 is wrong: malformed "));
+    CHECK(run.run.head->wait_for_log("from rank 1 is wrong: its fields do not fill it exactly"));
     CHECK(run.run.head->wait_for_size(1));
   }
 }
@@ -96,7 +95,7 @@ TEST_CASE("a malformed event is logged with its sender's rank and costs the send
 TEST_CASE("a malformed message between two members is logged by its receiver and costs them their link") {
   CourierRun run("tcp", {1, 1, 1});
   send_to_courier(run, 2, courier_address(2), 1, arbiter_kind::appeal);
-  CHECK(run.run.all[1]->wait_for_log("from rank 2 is wrong: malformed appeal of a collective"));
+  CHECK(run.run.all[1]->wait_for_log("from rank 2 is wrong: its fields do not fill it exactly"));
   CHECK(run.run.all[2]->wait_for_log("no link to host 1"));
 }
 
@@ -113,7 +112,7 @@ TEST_CASE("an owner's malformed answer to a lock is logged with its rank, and wh
   while (!run.places[0]->locks.waits({worker_address(1), 1})) std::this_thread::yield();
   Frame answer = make_frame(lock_kind::granted, courier_address(0), worker_address(1), 1, kNonsense);
   run.places[0]->courier.forward(std::move(answer));
-  CHECK(run.run.all[1]->wait_for_log("from rank 0 is wrong: malformed grant message"));
+  CHECK(run.run.all[1]->wait_for_log("from rank 0 is wrong: its fields do not fill it exactly"));
   run.run.all[1]->join();
   CHECK_FALSE(granted);
 }

@@ -22,7 +22,7 @@ Frame task_frame(bool filtered) {
   TaskHead head;
   head.run = 4;
   head.filtered = filtered;
-  EntryPacker packer(param::kTask, worker_address(2), 0, task_head(head), true);
+  EntryPacker packer(param_kind::task, worker_address(2), 0, pack(head), true);
   std::vector<Frame> frames;
   packer.finish(frames);
   frames.at(0).src = server_address(0);
@@ -51,7 +51,7 @@ TEST_CASE("a push goes through its filter where the task has asked for it, and s
     FilterBytes bytes;
     for (const Frame& frame : frames) {
       Unpacker in(frame.meta.view());
-      const PushHead head = read_push_head(in, frame.flags).value();
+      const PushHead head = unpack_head<PushHead>(in).value();
       CHECK(head.filtered == asked);
       REQUIRE(read_entries(in, frame.body, false, got, &bytes).ok());
       if (!asked) continue;
@@ -83,7 +83,7 @@ TEST_CASE("filtered chunks that claim too much are refused before memory is take
   CHECK(few.size() < 20);
   const ParamTensor chunk = ParamTensor::whole(ParamType::f32, shape_of({zeros.size()}), {});
   const auto read = [&](const auto& pack) {
-    EntryPacker packer(param::kPush, server_address(0), 0, "");
+    EntryPacker packer(param_kind::push, server_address(0), 0, "");
     pack(packer);
     std::vector<Frame> frames;
     packer.finish(frames);
@@ -121,7 +121,7 @@ TEST_CASE("filtered chunks that claim too much are refused before memory is take
 TEST_CASE("mutated frames with filtered entries are bad data or harmless values") {
   Rng rng(2);
   const auto values = random_floats(rng, 500);
-  EntryPacker packer(param::kPush, server_address(0), 0, "");
+  EntryPacker packer(param_kind::push, server_address(0), 0, "");
   for (const FilterSpec& spec :
        {FilterSpec{.values = Values::half}, FilterSpec{.count = 40, .values = Values::levels}}) {
     packer.add_filtered(key_of("w"), ParamTensor::whole(ParamType::f32, shape_of({500}), {}),
@@ -152,24 +152,24 @@ TEST_CASE("mutated frames with filtered entries are bad data or harmless values"
 
 TEST_CASE("traffic comes back from stops and pushes, and costs nothing where there is none") {
   ParamSummary summary{7, 42, 1.5, "stop", 1, 2, 3, {}};
-  const size_t plain = make_stop(3, 9, summary).meta.size();
+  const size_t plain = message_frame(param_kind::stop, 3, 0, Stop{9, summary}).meta.size();
   summary.traffic = ParamTraffic{{100, 25}, {200, 50}};
-  const Frame stop = make_stop(3, 9, summary);
+  const Frame stop = message_frame(param_kind::stop, 3, 0, Stop{9, summary});
   CHECK(stop.meta.size() == plain + 32);
-  CHECK(read_stop(stop).value().summary == summary);
+  CHECK(read_message<Stop>(stop).value().summary == summary);
   PushHead head;
   head.filtered = true;
   head.traffic = {{1, 2}, {3, 4}};
-  const std::string bytes = push_head(head);
+  const std::string bytes = pack(head);
   Unpacker in(bytes);
-  CHECK(read_push_head(in, head.flags()).value().traffic == head.traffic);
+  CHECK(unpack_head<PushHead>(in).value().traffic == head.traffic);
   Unpacker cut(std::string_view(bytes).substr(0, bytes.size() - 1));
-  CHECK_FALSE(read_push_head(cut, head.flags()).ok());
+  CHECK_FALSE(unpack_head<PushHead>(cut).ok());
   TaskHead task;
   task.filtered = true;
-  const std::string task_bytes = task_head(task);
+  const std::string task_bytes = pack(task);
   Unpacker task_in(task_bytes);
-  CHECK(read_task_head(task_in).value().filtered);
+  CHECK(unpack_head<TaskHead>(task_in).value().filtered);
 }
 
 // Whole numbers of up to 2,048 are exact as halves, so a run with halves is a run without a filter.

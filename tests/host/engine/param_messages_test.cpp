@@ -11,7 +11,7 @@ using namespace actorhost;
 namespace {
 
 std::vector<Frame> pack(const std::vector<ParamEntry>& entries, bool with_steps) {
-  EntryPacker packer(param::kValues, 3, 17, "", with_steps);
+  EntryPacker packer(param_kind::values, 3, 17, "", with_steps);
   for (const ParamEntry& entry : entries) packer.add(entry);
   std::vector<Frame> frames;
   packer.finish(frames);
@@ -104,7 +104,7 @@ TEST_CASE("an empty message is one frame") {
 }
 
 TEST_CASE("a hundred floats fit a frame without an allocation for its metadata") {
-  EntryPacker packer(param::kPush, server_address(0), 1, push_head({1, 2, false, false}));
+  EntryPacker packer(param_kind::push, server_address(0), 1, pack(PushHead{1, 2, false, false}));
   packer.add(key_of(1), tensor_of(std::vector<float>(100)));
   std::vector<Frame> frames;
   packer.finish(frames);
@@ -114,49 +114,55 @@ TEST_CASE("a hundred floats fit a frame without an allocation for its metadata")
 
 TEST_CASE("control messages come back as they were made") {
   ParamSummary summary{7, 42, 1.5, "stop", 1, 2, 3, 4};
-  CHECK(read_stop(make_stop(3, 9, summary)).value().summary == summary);
-  CHECK(read_stop(make_stop(3, 9, summary)).value().run == 9);
-  CHECK(read_ready(make_ready(4)).value() == 4);
-  CHECK(read_cut(make_cut(server_address(1), 12)).value() == 12);
-  CHECK(read_reject(make_reject(3, 4, 5, "no")).value().message == "no");
+  CHECK(read_message<Stop>(message_frame(param_kind::stop, 3, 0, Stop{9, summary})).value().summary == summary);
+  CHECK(read_message<Stop>(message_frame(param_kind::stop, 3, 0, Stop{9, summary})).value().run == 9);
+  CHECK(read_message<Ready>(message_frame(param_kind::ready, server_address(0), 0, Ready{4})).value().run == 4);
+  CHECK(read_message<CheckpointCut>(message_frame(param_kind::cut, server_address(1), 0, CheckpointCut{12}))
+            .value()
+            .number == 12);
+  CHECK(read_message<Reject>(message_frame(param_kind::reject, 3, 0, Reject{4, 5, "no"})).value().message == "no");
   const Commit commit{3, true, {{1, 2, 0.5}, {4, 5, 1}}};
-  const Commit commit_back = read_commit(make_commit(server_address(1), commit)).value();
+  const Commit commit_back =
+      read_message<Commit>(message_frame(param_kind::commit, server_address(1), 0, commit)).value();
   CHECK(commit_back.items == commit.items);
   CHECK(commit_back.mean);
-  const Discard discard = read_discard(make_discard(server_address(1), {3, 4, Discard::Extent::rest, 5})).value();
+  const Discard sent{3, 4, Discard::Extent::rest, 5};
+  const Discard discard = read_message<Discard>(message_frame(param_kind::discard, server_address(1), 0, sent)).value();
   CHECK((discard.worker == 4 && discard.extent == Discard::Extent::rest && discard.step == 5));
-  CHECK(read_report(make_report({2, 3, "x"})).value().step == 3);
-  const Error error = read_failed(make_failed(3, 8, {Code::timeout, "late"}));
+  CHECK(read_message<ShardReport>(message_frame(param_kind::report, server_address(0), 0, ShardReport{2, 3, "x"}))
+            .value()
+            .step == 3);
+  const Error error = error_of(message_frame(param_kind::failed, 3, 8, ErrorMessage{{Code::timeout, "late"}}));
   CHECK((error.code == Code::timeout && error.message == "late"));
-  const std::string task_bytes = task_head({1, 2, true, false, true});
+  const std::string task_bytes = pack(TaskHead{1, 2, true, false, true});
   Unpacker task(task_bytes);
-  const TaskHead head = read_task_head(task).value();
+  const TaskHead head = unpack_head<TaskHead>(task).value();
   CHECK((head.run == 1 && head.step == 2 && head.staged && !head.held && head.local && !head.timed));
 }
 
 TEST_CASE("a push says how long its work took where that was asked for, and only there") {
-  const std::string asking = task_head({1, 2, false, false, false, true});
+  const std::string asking = pack(TaskHead{1, 2, false, false, false, true});
   Unpacker task(asking);
-  CHECK(read_task_head(task).value().timed);
+  CHECK(unpack_head<TaskHead>(task).value().timed);
   for (const bool timed : {false, true}) {
     const PushHead sent{7, 8, true, false, timed, 0.25};
-    const std::string bytes = push_head(sent);
-    CHECK(bytes.size() == (timed ? 20 : 12));
+    const std::string bytes = pack(sent);
+    CHECK(bytes.size() == (timed ? 24 : 16));
     Unpacker in(bytes);
-    const PushHead got = read_push_head(in, sent.flags()).value();
+    const PushHead got = unpack_head<PushHead>(in).value();
     CHECK((got.run == 7 && got.step == 8 && got.staged && !got.held && got.timed == timed && in.done()));
     if (timed) CHECK(got.seconds == 0.25);
     if (!timed) CHECK(std::isnan(got.seconds));
   }
   Unpacker cut(std::string_view(asking).substr(0, 12));
-  CHECK_FALSE(read_push_head(cut, param::kTimed).ok());
+  CHECK_FALSE(unpack_head<PushHead>(cut).ok());
 }
 
 TEST_CASE("long lists of keys are cut into frames") {
   std::vector<ParamKey> keys;
   for (int i = 0; i < 3000; ++i) keys.push_back(ParamKey::of(std::string(1000, 'k') + std::to_string(i)).value());
   std::vector<Frame> frames;
-  pack_keys(param::kKeyList, 3, 5, "", keys, frames);
+  pack_keys(param_kind::key_list, 3, 5, "", keys, frames);
   CHECK(frames.size() > 5);
   std::vector<ParamKey> got;
   for (const Frame& frame : frames) {
@@ -196,14 +202,14 @@ TEST_CASE("hostile bytes are bad data or harmless values, never more") {
     std::vector<ParamKey> keys;
     Unpacker again(bad.meta.view());
     (void)read_keys(again, keys).ok();
-    (void)read_stop(bad).ok();
-    (void)read_commit(bad).ok();
-    (void)read_discard(bad).ok();
-    (void)read_ready(bad).ok();
-    (void)read_report(bad).ok();
-    (void)read_failed(bad);
+    (void)read_message<Stop>(bad).ok();
+    (void)read_message<Commit>(bad).ok();
+    (void)read_message<Discard>(bad).ok();
+    (void)read_message<Ready>(bad).ok();
+    (void)read_message<ShardReport>(bad).ok();
+    (void)error_of(bad);
     Unpacker head(bad.meta.view());
-    (void)read_push_head(head, static_cast<uint8_t>(rng.next())).ok();
+    (void)unpack_head<PushHead>(head).ok();
   }
   CHECK(refused > 30000);
 }

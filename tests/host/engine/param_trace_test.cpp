@@ -376,7 +376,7 @@ TEST_CASE("workers that lie about their time or say nothing are noted and change
   config.run.trace = recording.trace.get();
   ParamServer server(config, store, rule.get(), log);
   double now = 50;
-  Frame ready = make_ready(1);
+  Frame ready = message_frame(param_kind::ready, server_address(0), 0, Ready{1});
   ready.src = worker_address(0);
   server.handle(std::move(ready), now);
   const std::vector<double> claims = {kNaN, -1, INFINITY, 1e300, 0.25};
@@ -388,8 +388,8 @@ TEST_CASE("workers that lie about their time or say nothing are noted and change
     now += 1;
     const PushHead head{1, step, false, false, step != 0, claims[step]};  // the first says nothing at all
     std::vector<Frame> frames;
-    EntryPacker packer(param::kPush, server_address(0), 0, push_head(head));
-    packer.flags(head.flags()).finish(frames);
+    EntryPacker packer(param_kind::push, server_address(0), 0, pack(head));
+    packer.finish(frames);
     frames.at(0).src = worker_address(0);
     server.handle(std::move(frames[0]), now);
   }

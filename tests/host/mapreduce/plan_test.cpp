@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "host/wire/message.hpp"
 #include "tests/host/cluster/hostile_bytes.hpp"
 
 using namespace actorhost;
@@ -25,8 +26,7 @@ std::string refusal(const Plan& plan) {
   const Status sound = plan.check();
   if (sound.ok()) return "sound";
   CHECK(sound.error().code == Code::bad_argument);
-  const auto decoded = Plan::decode(plan.encode());
-  CHECK((!decoded && decoded.error().code == Code::bad_data));
+  CHECK_FALSE(unpack<Plan>(pack(plan)).ok());
   return sound.error().message;
 }
 
@@ -40,7 +40,7 @@ Plan changed(void (*change)(Plan&)) {
 
 TEST_CASE("a plan arrives as it was sent") {
   REQUIRE(sample().check().ok());
-  const auto plan = Plan::decode(sample().encode());
+  const auto plan = unpack<Plan>(pack(sample()));
   REQUIRE(plan.ok());
   CHECK(plan->hash == 0xfeedULL);
   CHECK(plan->forget == std::vector<StageId>{3, 4});
@@ -58,7 +58,7 @@ TEST_CASE("a plan arrives as it was sent") {
   CHECK_FALSE(plan->stages[3].needs[1].wide);
   CHECK(plan->stages[3].needs[1].first == 3);
   CHECK(plan->stages[1].needs[0].wide);
-  CHECK(plan->encode() == sample().encode());
+  CHECK(pack(*plan) == pack(sample()));
 }
 
 TEST_CASE("a plan that cannot be carried out is refused by the stage that is at fault") {
@@ -91,16 +91,13 @@ TEST_CASE("datasets may be empty") {
 TEST_CASE("hostile bytes never make a plan that cannot be carried out") {
   const uint64_t seed = 0x5eed04;
   INFO("seed " << seed);
-  const size_t refused = test::feed_hostile(sample().encode(), seed, 20000, [](std::string_view bytes) {
-    const auto plan = Plan::decode(bytes);
-    if (!plan) {
-      REQUIRE(plan.error().code == Code::bad_data);
-      return false;
-    }
+  const size_t refused = test::feed_hostile(pack(sample()), seed, 20000, [](std::string_view bytes) {
+    const auto plan = unpack<Plan>(bytes);
+    if (!plan) return false;
     REQUIRE(plan->check().ok());
-    REQUIRE(Plan::decode(plan->encode()).ok());
+    REQUIRE(unpack<Plan>(pack(*plan)).ok());
     return true;
   });
   CHECK(refused > 20000);
-  CHECK_FALSE(Plan::decode(sample().encode() + "x").ok());
+  CHECK_FALSE(unpack<Plan>(pack(sample()) + "x").ok());
 }

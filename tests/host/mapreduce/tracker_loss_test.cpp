@@ -130,7 +130,7 @@ TEST_CASE("a want that crosses the end is answered by that, and one that knows o
   }
   world.want(0, 1);
   CHECK(world.over(0).ok);
-  world.say(1, want_frame(1, 77));  // more than there were
+  world.say(1, TaskWant{77}.frame(1));  // more than there were
   CHECK(world.over(1).ok);
 }
 

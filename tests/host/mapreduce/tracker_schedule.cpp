@@ -133,14 +133,14 @@ void Schedule::sent(Frame&& frame) {
   if (getenv("DBG")) {
     std::fprintf(stderr, "<- %x kind %x tag %u", frame.dst, (unsigned)frame.kind, frame.tag);
     if (frame.kind == mapreduce_kind::task) {
-      auto n = TaskOrder::read(frame).value().task;
+      auto n = read_message<TaskOrder>(frame).value().task;
       std::fprintf(stderr, " s%u t%u a%u", n.stage, n.task, n.attempt);
     }
     std::fprintf(stderr, "\n");
   }
   if (is_data(frame.dst)) {
     Process& process = processes_.at(address_index(frame.dst));
-    const ForgetOutputs list = ForgetOutputs::read(frame).value();
+    const ForgetOutputs list = read_message<ForgetOutputs>(frame).value();
     for (const StageId stage : list.stages) {
       for (const auto& [key, stored] : process.store) excuses_[key] += key.first == stage ? 1 : 0;
     }
@@ -148,9 +148,9 @@ void Schedule::sent(Frame&& frame) {
     return;
   }
   const auto worker = workers_.find(frame.dst);
-  if (frame.kind == mapreduce_kind::over) check_over(ActionOver::read(frame).value(), frame.tag);
+  if (frame.kind == mapreduce_kind::over) check_over(read_message<ActionOver>(frame).value(), frame.tag);
   if (frame.kind == mapreduce_kind::task) {
-    const TaskName name = TaskOrder::read(frame).value().task;
+    const TaskName name = read_message<TaskOrder>(frame).value().task;
     const TaskKey key{name.stage, name.task};
     ++counts_.tasks;
     ++runs_[key];
@@ -173,7 +173,7 @@ void Schedule::say(Worker& worker, Frame&& frame) { worker.outbox.push_back(std:
 
 namespace {
 
-bool is_result(const Frame& failed) { return TaskFailed::read(failed).value().task.stage == 0; }
+bool is_result(const Frame& failed) { return read_message<TaskFailed>(failed).value().task.stage == 0; }
 
 }  // namespace
 
@@ -184,7 +184,7 @@ void Schedule::deliver(NodeId id, Frame&& frame) {
   frame.src = worker_address(id);
   if (frame.kind == mapreduce_kind::done || (frame.kind == mapreduce_kind::failed && !is_result(frame))) out_.erase(id);
   if (frame.kind == mapreduce_kind::failed && known_->alive(id)) {
-    const TaskFailed failed = TaskFailed::read(frame).value();
+    const TaskFailed failed = read_message<TaskFailed>(frame).value();
     const TaskKey key{failed.task.stage, failed.task.task};
     if (failed.lost.empty()) errors_[{frame.tag, key}].push_back(failed.error.message);
   }
@@ -273,7 +273,7 @@ void Schedule::enter(Worker& worker) {
   Plan plan = job_[worker.action];
   if (let_go_.contains(worker.action) && one_in(2)) plan.forget.clear();  // it has not looked for garbage yet
   say(worker, PlanBegin{"", std::move(plan)}.frame(worker.action));
-  say(worker, want_frame(worker.action, 0));
+  say(worker, TaskWant{0}.frame(worker.action));
   worker.state = Worker::State::waiting;
 }
 
@@ -283,12 +283,12 @@ void Schedule::receive(NodeId id, Worker& worker, const Frame& frame) {
   if (frame.kind == mapreduce_kind::task) return receive_order(id, worker, frame);
   REQUIRE(frame.kind == mapreduce_kind::over);
   ++worker.overs;
-  worker.over = ActionOver::read(frame).value();
+  worker.over = read_message<ActionOver>(frame).value();
   worker.state = Worker::State::taking;
 }
 
 void Schedule::receive_order(NodeId id, Worker& worker, const Frame& frame) {
-  worker.order = TaskOrder::read(frame).value();
+  worker.order = read_message<TaskOrder>(frame).value();
   for (const TaskInput& input : worker.order.inputs) {
     if (input.form == TaskInput::Form::as_told) ++counts_.as_told;
   }
@@ -340,7 +340,7 @@ void Schedule::work(Worker& worker) {
     vanished_.erase({key, worker.process});
     say(worker, TaskDone{name, {{1, 1, 1, 1, 0.1, 0, 0}, Blob::copy_of("x")}}.frame(worker.action));
   }
-  say(worker, want_frame(worker.action, worker.overs));
+  say(worker, TaskWant{worker.overs}.frame(worker.action));
   worker.state = Worker::State::waiting;
 }
 
@@ -359,7 +359,7 @@ void Schedule::take_result(Worker& worker) {
   if (lost.lost.empty()) return go_on(worker, true);
   ++counts_.lost_results;
   if (!dead || one_in(2)) say(worker, lost.frame(worker.action));
-  say(worker, want_frame(worker.action, worker.overs));
+  say(worker, TaskWant{worker.overs}.frame(worker.action));
   worker.state = Worker::State::waiting;
 }
 
@@ -373,7 +373,7 @@ void Schedule::go_on(Worker& worker, bool finished) {
 }
 
 void Schedule::forget(ProcessId id, double sent, const Frame& frame) {
-  const ForgetOutputs list = ForgetOutputs::read(frame).value();
+  const ForgetOutputs list = read_message<ForgetOutputs>(frame).value();
   for (const StageId stage : list.stages) {
     const auto listed = [stage](const Plan& plan) {
       return std::find(plan.forget.begin(), plan.forget.end(), stage) != plan.forget.end();

@@ -218,7 +218,7 @@ TEST_CASE("what a lost worker said, and what makes no sense, is ignored") {
   const TaskName name = world.task(0);
   world.lose(1);
   world.enter(1, 1, word_count());
-  world.say(0, want_frame(7, 0));                // of an action that it is not in
+  world.say(0, TaskWant{0}.frame(7));            // of an action that it is not in
   world.done(0, 1, {name.stage, name.task, 9});  // of an attempt that was not its own
   world.done(0, 1, {2, 0, 1});                   // of a task that was not
   world.say(0, make_frame(Kind::test, 0, 0, 1));

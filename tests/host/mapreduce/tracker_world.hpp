@@ -86,7 +86,7 @@ class TrackerWorld {
     overs[worker] = 0;
     say(worker, PlanBegin{"job.lua:" + std::to_string(10 + worker), plan}.frame(action));
   }
-  void want(NodeId worker, uint32_t action) { say(worker, want_frame(action, overs[worker])); }
+  void want(NodeId worker, uint32_t action) { say(worker, TaskWant{overs[worker]}.frame(action)); }
   void enter(NodeId worker, uint32_t action, const Plan& plan) {
     begin(worker, action, plan);
     want(worker, action);
@@ -111,7 +111,7 @@ class TrackerWorld {
     INFO("worker " << worker);
     const Frame frame = next(worker_address(worker));
     REQUIRE(frame.kind == mapreduce_kind::task);
-    return TaskOrder::read(frame).value();
+    return read_message<TaskOrder>(frame).value();
   }
   TaskName task(NodeId worker) { return order(worker).task; }
   ActionOver over(NodeId worker) {
@@ -119,13 +119,13 @@ class TrackerWorld {
     const Frame frame = next(worker_address(worker));
     REQUIRE(frame.kind == mapreduce_kind::over);
     ++overs[worker];
-    return ActionOver::read(frame).value();
+    return read_message<ActionOver>(frame).value();
   }
   ForgetOutputs forget(ProcessId process) {
     INFO("process " << process);
     const Frame frame = next(data_address(process));
     REQUIRE(frame.kind == mapreduce_kind::forget);
-    return ForgetOutputs::read(frame).value();
+    return read_message<ForgetOutputs>(frame).value();
   }
   /// Does the task that it has been told and asks for the next one.
   TaskName work(NodeId worker, uint32_t action, const TaskReport& report = {}) {

@@ -132,16 +132,16 @@ TEST_CASE("the frames in PROTOCOL.md are what is written, and are read as what t
 
 TEST_CASE("the timed push in PROTOCOL.md is what a worker sends and is read as what it says") {
   const PushHead head{1, 6, false, false, true, 0.25};
-  EntryPacker packer(param::kPush, server_address(0), 0, push_head(head));
+  EntryPacker packer(param_kind::push, server_address(0), 0, pack(head));
   std::vector<Frame> frames;
-  packer.flags(head.flags()).finish(frames);
+  packer.finish(frames);
   REQUIRE(frames.size() == 1);
   frames[0].src = worker_address(3);
   CHECK(bytes_of(frames[0]) == example("timed-push"));
 
   const Frame read = read_one(example("timed-push"));
   Unpacker in(read.meta.view());
-  const PushHead got = read_push_head(in, read.flags).value();
+  const PushHead got = unpack_head<PushHead>(in).value();
   CHECK((got.run == 1 && got.step == 6 && got.timed && got.seconds == 0.25));
   std::vector<ParamEntry> entries;
   CHECK(read_entries(in, read.body, false, entries).ok());
@@ -157,17 +157,17 @@ TEST_CASE("the filtered push in PROTOCOL.md is what a worker sends and is read a
   const std::array<uint64_t, 1> dims = {4};
   const ParamTensor layout = ParamTensor::whole(ParamType::f32, ParamShape::of(dims).value(), {});
   Filter filter({.count = 2, .values = FilterSpec::Values::half});
-  EntryPacker packer(param::kPush, server_address(0), 0, push_head(head));
+  EntryPacker packer(param_kind::push, server_address(0), 0, pack(head));
   packer.add_filtered(key, layout, filter.encode(ParamType::f32, 4, values.data()));
   std::vector<Frame> frames;
-  packer.flags(head.flags()).finish(frames);
+  packer.finish(frames);
   REQUIRE(frames.size() == 1);
   frames[0].src = worker_address(3);
   CHECK(bytes_of(frames[0]) == example("filtered-push"));
 
   const Frame read = read_one(example("filtered-push"));
   Unpacker in(read.meta.view());
-  CHECK(read_push_head(in, read.flags).value().traffic == head.traffic);
+  CHECK(unpack_head<PushHead>(in).value().traffic == head.traffic);
   std::vector<ParamEntry> entries;
   FilterBytes bytes;
   REQUIRE(read_entries(in, read.body, false, entries, &bytes).ok());
@@ -182,7 +182,7 @@ TEST_CASE("the map-reduce frames in PROTOCOL.md are what is sent and are read as
   Frame task = order.frame(worker_address(3), 5);
   task.src = data_address(0);
   CHECK(bytes_of(task) == example("mapreduce-task"));
-  const TaskOrder read = TaskOrder::read(read_one(example("mapreduce-task"))).value();
+  const TaskOrder read = read_message<TaskOrder>(read_one(example("mapreduce-task"))).value();
   CHECK(read.task == order.task);
   CHECK(read.inputs == order.inputs);
 
@@ -191,7 +191,7 @@ TEST_CASE("the map-reduce frames in PROTOCOL.md are what is sent and are read as
   CHECK(bytes_of(fetch) == example("mapreduce-fetch"));
   const Frame asked = read_one(example("mapreduce-fetch"));
   CHECK(is_data(asked.dst));
-  CHECK(FetchBlocks::read(asked).value().output == OutputId{1, 1, 1});
+  CHECK(read_message<FetchBlocks>(asked).value().output == OutputId{1, 1, 1});
 }
 
 TEST_CASE("the lock frame in PROTOCOL.md is what is sent and is read as what it says") {
@@ -201,7 +201,7 @@ TEST_CASE("the lock frame in PROTOCOL.md is what is sent and is read as what it 
   CHECK(bytes_of(frame) == example("lock-ask"));
   const Frame read = read_one(example("lock-ask"));
   CHECK(is_courier(read.dst));
-  CHECK(LockAsk::read(read).value().keys == ask.keys);
+  CHECK(read_message<LockAsk>(read).value().keys == ask.keys);
 }
 
 TEST_CASE("the handshake in PROTOCOL.md is the one that is held") {

@@ -11,7 +11,7 @@ using namespace actorhost::test;
 
 TEST_CASE("what couriers say about averages survives its frames") {
   const Report report{Report::What::sync, 7, true, true, {AveragePattern::pairs, 0.25, 3, 42, true}};
-  const auto same = Report::decode(report.encode());
+  const auto same = unpack<Report>(pack(report));
   REQUIRE(same.ok());
   CHECK(same->what == Report::What::sync);
   CHECK(same->node == 7);
@@ -20,34 +20,34 @@ TEST_CASE("what couriers say about averages survives its frames") {
   CHECK((same->options.interval == 0.25 && same->options.deadline == 3));
   CHECK((same->options.seed == 42 && same->options.filtered));
 
-  const auto open = RoundOpen::decode(RoundOpen{9, true, {1, 5}}.encode());
+  const auto open = unpack<RoundOpen>(pack(RoundOpen{9, true, {1, 5}}));
   REQUIRE(open.ok());
   CHECK((open->round == 9 && open->full));
   CHECK(open->nodes == std::vector<NodeId>{1, 5});
 
-  const auto ready = RoundReady::decode(RoundReady{9, {{1, true, ""}, {5, false, "no number"}}}.encode());
+  const auto ready = unpack<RoundReady>(pack(RoundReady{9, {{1, true, ""}, {5, false, "no number"}}}));
   REQUIRE(ready.ok());
   REQUIRE(ready->answers.size() == 2);
   CHECK((ready->answers[0].copied && !ready->answers[1].copied));
   CHECK(ready->answers[1].message == "no number");
 
-  const auto go = RoundGo::decode(RoundGo{9, AveragePattern::ring, true, {{1, 0, true}, {5, 2, false}}}.encode());
+  const auto go = unpack<RoundGo>(pack(RoundGo{9, AveragePattern::ring, true, {{1, 0, true}, {5, 2, false}}}));
   REQUIRE(go.ok());
   CHECK((go->pattern == AveragePattern::ring && go->coded));
   REQUIRE(go->participants.size() == 2);
   CHECK((go->participants[1].node == 5 && go->participants[1].process == 2));
   CHECK(go->weights() == 1);
 
-  const auto piece = AveragePiece::decode(AveragePiece{9, 3, 1, 65536}.encode());
+  const auto piece = unpack<AveragePiece>(pack(AveragePiece{9, 3, 1, 65536}));
   REQUIRE(piece.ok());
   CHECK((piece->round == 9 && piece->source == 3 && piece->segment == 1 && piece->begin == 65536));
 
-  const auto done = RoundDone::decode(RoundDone{9, false}.encode());
+  const auto done = unpack<RoundDone>(pack(RoundDone{9, false}));
   REQUIRE(done.ok());
   CHECK((done->round == 9 && !done->ok));
 
   const auto verdict =
-      RoundVerdict::decode(RoundVerdict{9, RoundVerdict::Outcome::failed, RoundWhy::abort, "why"}.encode());
+      unpack<RoundVerdict>(pack(RoundVerdict{9, RoundVerdict::Outcome::failed, RoundWhy::abort, "why"}));
   REQUIRE(verdict.ok());
   CHECK(verdict->outcome == RoundVerdict::Outcome::failed);
   CHECK(verdict->why == RoundWhy::abort);
@@ -56,21 +56,21 @@ TEST_CASE("what couriers say about averages survives its frames") {
 
 TEST_CASE("averages refuse what makes no sense") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  CHECK(!Report::decode(Report{Report::What::join, 1, false, false, {AveragePattern::all, nan, 1, 0}}.encode()).ok());
-  CHECK(!Report::decode(Report{Report::What::join, 1, false, false, {AveragePattern::all, 1, -1, 0}}.encode()).ok());
-  CHECK(!RoundGo::decode(RoundGo{1, AveragePattern::all, false, {}}.encode()).ok());
-  CHECK(!RoundGo::decode(RoundGo{1, AveragePattern::all, false, {{1, 0, false}}}.encode()).ok());
+  CHECK(!unpack<Report>(pack(Report{Report::What::join, 1, false, false, {AveragePattern::all, nan, 1, 0}})).ok());
+  CHECK(!unpack<Report>(pack(Report{Report::What::join, 1, false, false, {AveragePattern::all, 1, -1, 0}})).ok());
+  CHECK(!unpack<RoundGo>(pack(RoundGo{1, AveragePattern::all, false, {}})).ok());
+  CHECK(!unpack<RoundGo>(pack(RoundGo{1, AveragePattern::all, false, {{1, 0, false}}})).ok());
 }
 
 TEST_CASE("hostile messages of averages are refused or read, never more") {
   const auto feed = [](const std::string& good, const auto& decode) {
     CHECK(feed_hostile(good, 1, 3000, [&](std::string_view meta) { return decode(meta).ok(); }) >= good.size());
   };
-  feed(Report{}.encode(), Report::decode);
-  feed(RoundOpen{1, false, {1, 2, 3}}.encode(), RoundOpen::decode);
-  feed(RoundReady{1, {{1, true, ""}, {2, false, "message"}}}.encode(), RoundReady::decode);
-  feed(RoundGo{1, AveragePattern::all, false, {{1, 0, true}, {2, 1, true}}}.encode(), RoundGo::decode);
-  feed(AveragePiece{1, 2, 0, 4}.encode(), AveragePiece::decode);
-  feed(RoundDone{1, true}.encode(), RoundDone::decode);
-  feed(RoundVerdict{1, RoundVerdict::Outcome::applied, RoundWhy::interval, "m"}.encode(), RoundVerdict::decode);
+  feed(pack(Report{}), unpack<Report>);
+  feed(pack(RoundOpen{1, false, {1, 2, 3}}), unpack<RoundOpen>);
+  feed(pack(RoundReady{1, {{1, true, ""}, {2, false, "message"}}}), unpack<RoundReady>);
+  feed(pack(RoundGo{1, AveragePattern::all, false, {{1, 0, true}, {2, 1, true}}}), unpack<RoundGo>);
+  feed(pack(AveragePiece{1, 2, 0, 4}), unpack<AveragePiece>);
+  feed(pack(RoundDone{1, true}), unpack<RoundDone>);
+  feed(pack(RoundVerdict{1, RoundVerdict::Outcome::applied, RoundWhy::interval, "m"}), unpack<RoundVerdict>);
 }

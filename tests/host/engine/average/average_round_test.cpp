@@ -311,7 +311,7 @@ struct SpokenTo {
     lead.on_membership(std::make_shared<const Membership>(1, members, processes), 0);
   }
   void say(NodeId node, Report::What what, double now, bool warm = false) {
-    REQUIRE(lead.on_frame(node, average_kind::report, Report{what, node, false, warm, {}}.encode(), now).ok());
+    REQUIRE(lead.on_frame(node, average_kind::report, pack(Report{what, node, false, warm, {}}), now).ok());
     wake = lead.tick(now);
   }
   void pass(double now) { wake = lead.tick(now); }

@@ -317,7 +317,7 @@ class AverageWorld {
   // ---- what models ought to be ----
 
   void note_copies(const std::string& meta) {
-    const auto ready = RoundReady::decode(meta);
+    const auto ready = unpack<RoundReady>(meta);
     REQUIRE(ready.ok());
     for (const RoundReady::Answer& answer : ready->answers) {
       if (!answer.copied) continue;
@@ -335,12 +335,12 @@ class AverageWorld {
     }
   }
   void note_participants(const std::string& meta) {
-    const auto go = RoundGo::decode(meta);
+    const auto go = unpack<RoundGo>(meta);
     REQUIRE(go.ok());
     go_ = *go;
   }
   void note_verdict(const std::string& meta) {
-    const auto verdict = RoundVerdict::decode(meta);
+    const auto verdict = unpack<RoundVerdict>(meta);
     REQUIRE(verdict.ok());
     if (verdict->round == told_) return;  // the same to another process
     told_ = verdict->round;
