@@ -7,7 +7,6 @@
 #include <new>
 
 #include "bindings/ffi_barrier.h"
-#include "bindings/rule_code.hpp"
 #include "bindings/vm.hpp"
 #include "host/cluster/progress_sample.hpp"
 
@@ -183,10 +182,7 @@ const ah_barrier_api kApi = {
 
 namespace actorhost {
 
-void open_barrier(Vm& vm) {
-  vm.register_ffi("barrier", &kApi);
-  keep_pure_math(vm.state());
-}
+void open_barrier(Vm& vm) { vm.register_ffi("barrier", &kApi); }
 
 namespace {
 
@@ -265,19 +261,7 @@ std::string LuaRule::label() const {
 
 int LuaRule::staleness() const { return asking_->staleness; }
 Watch LuaRule::watch() const { return static_cast<Watch>(asking_->watch); }
+bool LuaRule::by_step() const { return asking_->by_step != 0; }
 uint64_t LuaRule::version() const { return asking_->version; }
-
-bool LuaRule::by_step() const {
-  const int top = lua_gettop(L_);
-  evaluator_.push(L_);
-  for (const char* name : {"rule", "run"}) {
-    if (!lua_istable(L_, -1)) break;
-    lua_pushstring(L_, name);
-    lua_rawget(L_, -2);
-  }
-  const bool out = answers_by_step(L_, -1);
-  lua_settop(L_, top);
-  return out;
-}
 
 }  // namespace actorhost

@@ -50,6 +50,7 @@ typedef struct ah_asking {
   /* Set by the evaluator whenever its rule changes: */
   int32_t staleness;
   uint32_t watch; /* 0 floor, 1 event, 2 timer, 3 worker */
+  uint32_t by_step; /* 1 where workers of equal steps get the same answer */
   uint64_t version;
 } ah_asking;
 

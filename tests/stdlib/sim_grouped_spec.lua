@@ -1,5 +1,6 @@
 --- Rules that answer by step alone are asked once for all waiters of a step, others about each waiter: the same results.
 local sim = require("actor.sim")
+local barrier = require("actor.barrier")
 local rng = require("actor.rng")
 
 -- How often the rule is called, which the rule itself must not count.
@@ -22,71 +23,28 @@ local function run(rule, more)
   return sim.run(options)
 end
 
-local function grouped(rule)
+local function grouped(fn, rule)
   local checks
-  local calls = calls_of(rule, function() checks = run(rule).checks end)
+  local calls = calls_of(fn, function() checks = run(rule or fn).checks end)
   equal(calls > 0, true)
   return calls < checks
 end
 
-test("a rule that reads what all see alike is asked once a step", function()
-  local two, floor = 2, math.floor
-  local function bound(view) return view:quantile(0.5) + two end
-  equal(grouped(function(view) return view.step <= view:quantile(0.5) + 1 end), true)
-  equal(grouped(function(view) return view:behind(1) <= 3 end), true)
-  equal(grouped(function(view) return view.step <= bound(view) end), true)
-  equal(grouped(function(view) return view.step <= math.max(view:min() + 1, floor(view:max() / 2)) end), true)
-  equal(grouped(function(view)
-    local count = 0
-    for i = 1, view.n do
-      if view.steps[i] >= view.step and view.alive[i] then count = count + 1 end
-    end
-    return count >= 5
-  end), true)
-end)
-
-test("one that reads what is the worker's own, keeps something or draws is asked about each", function()
-  local function also(body) equal(grouped(body), false) end
-  local calls, kept, limit = 0, {}, 1
-  also(function(view) return view.step <= view:min() + view.id % 2 end)
-  also(function(view) return view.step <= view:min() + 1 or view.waited > 1 end)
-  also(function(view) return view.step <= view:min() + 1 or view.duration > 2 end)
-  also(function(view) return view.step <= view:min() + 1 or view.average > 2 end)
-  also(function(view) return view.step <= view:min() + 1 or view.rng:uniform() < 0.1 end)
-  also(function(view) return view.step <= view:min() + 1 or math.random() < 0.1 end)
-  also(function(view) return view.step <= view:min() + 1 or os.clock() < 0 end)
-  also(function(view) return view.step <= view:min() + (view.memory.more or 1) end)
-  also(function(view) return view.step <= view:min() + (view.shared.more or 1) end)
-  also(function(view) return view.step <= view:min() + #kept + 1 end)
-  also(function(view) return view["st" .. "ep"] <= view:min() + 1 end)
-  also(function(view) local field = "step" return view[field] <= view:min() + 1 end)
-  also(function(view, ...) return view.step <= view:min() + 1 + select("#", ...) end)
-  also(function(view) calls = calls + 1 return view.step <= view:min() + calls % 2 + 1 end)
-  also(function(view) limit = 3 - limit return view.step <= view:min() + limit end)
-  also(function(view) if view.step <= view:min() + 1 then return true end return false, 0.5 end)
-  also(function(view) return (function() return view.step <= view:min() + 1 end)() end)
-end)
-
-test("a captured variable that something assigns to is no constant", function()
-  local limit = 1
-  local function set(value) limit = value end
-  local rule = function(view) return view.step <= view:min() + limit end
+test("a rule that answers by step is asked once a step, another about each waiter", function()
+  local function rule(view) return view.step <= view:quantile(0.5) + 1 end
   equal(grouped(rule), false)
-  set(2)
-  equal(grouped(rule), false)
+  equal(calls_of(rule, function() run(barrier.rule { run = rule }) end) > 0, true)
+  equal(grouped(rule, barrier.rule { by_step = true, run = rule }), true)
 end)
 
-test("a changed math is not trusted", function()
-  local was = math.floor
-  math.floor = function(x) return was(x) end
-  local ok, message = pcall(function()
-    equal(grouped(function(view) return view.step <= math.floor(view:min()) + 1 end), false)
-  end)
-  math.floor = was
-  if not ok then error(message, 0) end
+test("a rule that answers by step and reads what is a worker's own, keeps something or draws is told so", function()
+  for _, field in ipairs { "id", "waited", "shared", "memory", "rng", "duration", "average" } do
+    raises(function() run(barrier.rule { by_step = true, run = function(view) return view[field] ~= nil end }) end,
+      "by_step = true is asked once for all who wait at a step: it cannot use view%." .. field)
+  end
 end)
 
--- A rule by lot, and the same rule that is asked about each waiter, because it reads an id.
+-- A rule by lot that is asked by step, and the same rule that is asked about each waiter.
 local function random_rules(random)
   local a, b, q, k = random:below(4), random:below(3), random:uniform(), random:below(6)
   local rules = {
@@ -104,10 +62,7 @@ local function random_rules(random)
     end,
   }
   local rule = rules[random:below(#rules) + 1]
-  return rule, function(view)
-    if view.id < 0 then return false end
-    return rule(view)
-  end
+  return barrier.rule { by_step = true, run = rule }, rule
 end
 
 test("asked about a step or about each waiter, a rule gives the same run", function()

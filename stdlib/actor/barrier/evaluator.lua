@@ -30,7 +30,7 @@ local function look()
   local n = everyone.n
   local population = asking.population
   if asking.aggregates ~= 0 then n = population end
-  view.now, view.n, view.population, view.shared = asking.now, n, population, context.shared
+  view.now, view.n, view.population = asking.now, n, population
   view.buffered = asking.buffered
   view._lowest, view._highest = everyone.lowest, everyone.highest
   view._look = view._look + 1
@@ -48,7 +48,8 @@ local function answer(k)
   local slot = asking.asking[k]
   asking.slot = slot
   local id = asking.ids[slot]
-  view.step, view.id, view.waited = asking.steps[slot], id, asking.now - asking.asked[slot]
+  view.step = asking.steps[slot]
+  if not context.by_step then view.id, view.waited, view.shared = id, asking.now - asking.asked[slot], context.shared end
   local pass, recheck, worker, step = context.rule(view)
   if pass == true then
     asking.decisions[k].pass = 1
@@ -105,11 +106,11 @@ end
 function Evaluator.new(rule, seed)
   local asking = ffi.new("ah_asking")
   asking.magic = magic
-  local context = { seed = seed, samplings = 0, memories = {}, shared = {}, rngs = {}, remembers = false, names = false }
+  local context = { seed = seed, samplings = 0, memories = {}, shared = {}, rngs = {}, remembers = false, names = false, by_step = false }
   local view = views.new(asking, asking.everyone, context)
   local make = assert(load(loop, "@stdlib/actor/barrier/evaluator.lua(loop)", "t"))
   local one, all = make(asking, view, context, wrong_answer, wrong_worker)
-  local self = setmetatable({ asking = asking, answer_one = one, answer_all = all, _context = context }, Evaluator)
+  local self = setmetatable({ asking = asking, answer_one = one, answer_all = all, _context = context, _view = view }, Evaluator)
   self:set(rule)
   return self
 end
@@ -121,8 +122,11 @@ function Evaluator:set(rule)
   self.rule, self.label = rule, rules.label(rule)
   self._context.rule, self._context.names = rule.run, rule.watches == "worker"
   self._context.memories, self._context.shared = {}, {}
+  self._context.by_step = rule.by_step or false
+  views.hide_own(self._view, self._context.by_step)
   self.asking.staleness = rule.staleness or -1
   self.asking.watch = watches[rule.watches]
+  self.asking.by_step = rule.by_step and 1 or 0
   self.asking.version = self.asking.version + 1
 end
 

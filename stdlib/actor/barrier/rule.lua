@@ -5,6 +5,7 @@ local check = require("actor.check")
 ---@field kind "clock"|"free"|"sampled" min >= step - staleness; nobody waits; as clock, over samples
 ---@field staleness? integer
 ---@field beta? integer
+---@field by_step? boolean its answer depends on no more of the asking worker than its step, and has no re-check time
 ---@field resample? "event"|"sticky"|{poll: number}
 
 ---@class actor.barrier.Rule

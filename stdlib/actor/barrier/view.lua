@@ -166,8 +166,14 @@ local function known_fields()
   return table.concat(names, ", ")
 end
 
+-- What is the asking worker's own, besides its step, or kept between answers.
+local own_fields = { id = true, waited = true, shared = true, memory = true, rng = true, duration = true, average = true }
+
 local metatable = {
   __index = function(view, key)
+    if own_fields[key] and view._context.by_step then
+      error(("a rule with by_step = true is asked once for all who wait at a step: it cannot use view.%s"):format(key), 2)
+    end
     if key == "memory" then return memory_of(view) end
     if key == "rng" then return rng_of(view) end
     if key == "duration" then return own(view, "durations") end
@@ -189,6 +195,11 @@ function M.new(asking, seen, context)
   for name, make in pairs(arrays) do view[name] = make(asking, seen) end
   for name, method in pairs(methods) do view[name] = method end
   return setmetatable(view, metatable)
+end
+
+---Whether fields of the asking worker's own are refused, for a rule that answers by step.
+function M.hide_own(view, hidden)
+  for _, name in ipairs { "id", "waited", "shared" } do rawset(view, name, not hidden and 0 or nil) end
 end
 
 -- --- samples ---
