@@ -133,20 +133,6 @@ Averaging& averaging_at(lua_State* L, int index) {
   return *Kept<Module>::find(L, kModule).all.at(session);
 }
 
-double number_field(lua_State* L, int table, const char* key) {
-  lua_getfield(L, table, key);
-  const double value = lua_tonumber(L, -1);
-  lua_pop(L, 1);
-  return value;
-}
-
-std::string text_field(lua_State* L, int table, const char* key) {
-  lua_getfield(L, table, key);
-  std::string text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-  lua_pop(L, 1);
-  return text;
-}
-
 /// The tensors of the arrays at `tensors` and `names`: their own memory, no byte of it twice.
 std::optional<std::string> read_parts(lua_State* L, int tensors, int names, std::vector<AverageReplica::Part>& parts) {
   const int count = static_cast<int>(lua_objlen(L, tensors));

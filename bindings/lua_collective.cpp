@@ -50,20 +50,6 @@ struct Pending {
 
 constexpr const char* kPending = "actor.collective.pending";
 
-std::string text_field(lua_State* L, int table, const char* key) {
-  lua_getfield(L, table, key);
-  std::string text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-  lua_pop(L, 1);
-  return text;
-}
-
-double number_field(lua_State* L, int table, const char* key, double otherwise) {
-  lua_getfield(L, table, key);
-  const double value = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : otherwise;
-  lua_pop(L, 1);
-  return value;
-}
-
 void add_group(std::string& signature, const CollectiveGroup& group) {
   if (!group.name.empty()) signature += " in group '" + group.name + "'";
 }

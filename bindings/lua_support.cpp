@@ -105,4 +105,27 @@ std::string_view check_text(lua_State* L, int index, const char* name, const cha
   return {text, size};
 }
 
+double number_field(lua_State* L, int index, const char* name, double otherwise) {
+  lua_getfield(L, index, name);
+  const double value = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : otherwise;
+  lua_pop(L, 1);
+  return value;
+}
+
+bool boolean_field(lua_State* L, int index, const char* name) {
+  lua_getfield(L, index, name);
+  const bool value = lua_toboolean(L, -1) != 0;
+  lua_pop(L, 1);
+  return value;
+}
+
+std::string text_field(lua_State* L, int index, const char* name) {
+  lua_getfield(L, index, name);
+  size_t size = 0;
+  const char* text = lua_type(L, -1) == LUA_TSTRING ? lua_tolstring(L, -1, &size) : "";
+  std::string value(text, size);
+  lua_pop(L, 1);
+  return value;
+}
+
 }  // namespace actorhost

@@ -67,6 +67,12 @@ void check_function(lua_State* L, int index, const char* name, const char* funct
 /// The view is valid as long as the value is on the stack.
 std::string_view check_text(lua_State* L, int index, const char* name, const char* function);
 
+/// A field of the table at `index` that the standard library has checked: `otherwise`, false or "" where it has not
+/// that type.
+double number_field(lua_State* L, int index, const char* name, double otherwise = 0);
+bool boolean_field(lua_State* L, int index, const char* name);
+std::string text_field(lua_State* L, int index, const char* name);
+
 /// Wraps a C function: a std::exception becomes a Lua error with its text. Every C function that can meet one
 /// (whatever allocates) is registered through this: lua_pushcfunction(L, guarded<my_function>).
 template <int (*F)(lua_State*)>

@@ -28,15 +28,6 @@ void set_number(lua_State* L, const char* name, uint64_t number) {
   lua_setfield(L, -2, name);
 }
 
-std::string text_field(lua_State* L, int table, const char* name) {
-  lua_getfield(L, table, name);
-  size_t size = 0;
-  const char* text = lua_tolstring(L, -1, &size);
-  std::string value(text != nullptr ? text : "", size);
-  lua_pop(L, 1);
-  return value;
-}
-
 /// The table that begin_save gave.
 SaveFolder folder_at(lua_State* L, int index) {
   check_table(L, index, "save", "commit_save");

@@ -17,6 +17,7 @@
 #include "bindings/lua_node.hpp"
 #include "bindings/lua_param.hpp"
 #include "bindings/process_shared.hpp"
+#include "host/base/printable.hpp"
 
 namespace actorhost {
 
@@ -56,8 +57,6 @@ std::string with_rank_hint(const std::string& text) {
          " (this is a server, which runs the script too: actor.rank and actor.id are nil here; guard with actor.role)" +
          text.substr(end);
 }
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
 

@@ -7,27 +7,6 @@
 
 namespace actorhost {
 
-double number_field(lua_State* L, int index, const char* name, double otherwise) {
-  lua_getfield(L, index, name);
-  const double value = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : otherwise;
-  lua_pop(L, 1);
-  return value;
-}
-
-bool boolean_field(lua_State* L, int index, const char* name) {
-  lua_getfield(L, index, name);
-  const bool value = lua_toboolean(L, -1) != 0;
-  lua_pop(L, 1);
-  return value;
-}
-
-std::string text_field(lua_State* L, int index, const char* name) {
-  lua_getfield(L, index, name);
-  std::string value = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-  lua_pop(L, 1);
-  return value;
-}
-
 namespace {
 
 kernel::Decay decay_at(lua_State* L, int index) {

@@ -11,12 +11,6 @@ struct lua_State;
 
 namespace actorhost {
 
-/// A number of the table at `index`, or `otherwise` where it has none.
-double number_field(lua_State* L, int index, const char* name, double otherwise);
-bool boolean_field(lua_State* L, int index, const char* name);
-/// Empty where there is none.
-std::string text_field(lua_State* L, int index, const char* name);
-
 /// `pull`: an optimiser, a function, or nothing (replace).
 UpdateRule update_at(lua_State* L, int options);
 /// `merge`: one of param.merge's.

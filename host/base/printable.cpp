@@ -47,4 +47,10 @@ std::string printable(std::string_view text, Lines lines) {
   return out;
 }
 
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g s", seconds);
+  return text;
+}
+
 }  // namespace actorhost

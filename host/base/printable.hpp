@@ -16,4 +16,9 @@ enum class Lines {
 /// text, backslashes included, stays as it is: this is for reading, not for reading back.
 std::string printable(std::string_view text, Lines lines = Lines::escaped);
 
+inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// "2.5 s"
+std::string seconds_text(double seconds);
+
 }  // namespace actorhost

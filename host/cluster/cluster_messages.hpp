@@ -102,7 +102,7 @@ struct ModuleFind {
   std::string name;
   uint64_t hash = 0;  // of the asker's copy; 0: it has none
 
-  static void fields(auto& m, auto&& field) { field(m.name, m.hash); }
+  static void fields(auto& m, auto&& field) { field(words(m.name), m.hash); }
 };
 
 /// The text, when the asker has none, is the frame's body.

@@ -1,7 +1,8 @@
 #include "host/cluster/head.hpp"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "host/base/printable.hpp"
 
 namespace actorhost {
 
@@ -15,13 +16,6 @@ EndMessage failed(Code code, std::string message) { return {code, false, std::mo
 std::string ended_too_early(const std::string& who, const std::string& other, const ActionEnter& action) {
   return who + " has come to the end of its script, but " + other + " is in " + action.kind + " at " + action.where +
          "; every worker must take the same actions";
-}
-
-/// "2.5"
-std::string seconds_text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", seconds);
-  return text;
 }
 
 /// "barrier=bsp (here ssp:4)" for each flag that a host gave differently; the rendezvous host's win.
@@ -317,7 +311,7 @@ void Head::tick(double now, double late) {
   }
   if (!verdict.suspected.empty() || !verdict.cleared.empty()) output_.suspects(suspected_);
   for (const ProcessId process : verdict.dead) {
-    lose(process, "no sign of life for " + seconds_text(config_.times.dead) + " s", true);
+    lose(process, "no sign of life for " + seconds_text(config_.times.dead), true);
   }
   drop_unreachable(now);
   if (over_) return;

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <map>
 #include <utility>
+
+#include "host/base/printable.hpp"
 
 namespace actorhost {
 
@@ -14,12 +15,6 @@ std::string blockers_text(const std::vector<std::string>& texts) {
   std::string out;
   for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + text;
   return out;
-}
-
-std::string seconds_text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g s", seconds);
-  return text;
 }
 
 }  // namespace

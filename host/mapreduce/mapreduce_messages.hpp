@@ -132,7 +132,13 @@ struct TaskFailed {
   std::vector<LostInput> lost;
 
   static void fields(auto& m, auto&& field) { field(m.task, m.error, m.lost); }
-  Frame frame(uint32_t action) const { return message_frame(mapreduce_kind::failed, kTrackerAddress, action, *this); }
+  /// Tells of the first 65,536 losses: a frame's metadata is bounded. The task's next attempt meets the others.
+  Frame frame(uint32_t action) const {
+    TaskFailed told = *this;
+    if (told.lost.size() > kMaxLost) told.lost.resize(kMaxLost);
+    return message_frame(mapreduce_kind::failed, kTrackerAddress, action, told);
+  }
+  static constexpr size_t kMaxLost = size_t{1} << 16;
 };
 
 struct TaskInput {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "host/base/clock.hpp"
+#include "host/base/printable.hpp"
 
 namespace actorhost {
 
@@ -11,8 +12,6 @@ namespace {
 
 constexpr const char* kWho = "map-reduce";
 constexpr size_t kMaxEarly = 4096;
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
 

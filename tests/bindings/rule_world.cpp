@@ -20,11 +20,14 @@ local function number(value)
   return value
 end
 
+local rule
+
 -- Puts rows of doubles into notes: the scalars, the arrays, the answer.
 local function noted(run)
   return function(view)
+    local function own(name) return rule.by_step and -1 or view[name] end
     local row = {
-      #arrays, view.n, view.step, view.id, view.population, view.now, view.waited, view.duration, view.average, view:min(),
+      #arrays, view.n, view.step, own "id", view.population, view.now, own "waited", own "duration", own "average", view:min(),
       view:max(), view:behind(1), view:passed(view.step), view:quantile(0.5), view.buffered,
     }
     for _, name in ipairs(arrays) do
@@ -40,7 +43,7 @@ local function noted(run)
 end
 
 package.loaded.noted = noted
-local rule = barrier.from(spec, { load = function(path) return file, "@" .. path end })
+rule = barrier.from(spec, { load = function(path) return file, "@" .. path end })
 rule.run = noted(rule.run)
 package.loaded.notes = notes
 package.loaded.evaluator = barrier.evaluator(rule, tonumber(seed))
