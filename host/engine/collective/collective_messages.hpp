@@ -65,6 +65,7 @@ struct Parcel {
   Blob body;
 
   size_t cost() const noexcept { return about.size() + body.size(); }
+  static void fields(auto& m, auto&& field) { field(m.about, m.body); }
 };
 
 struct Announce {

@@ -1,0 +1,37 @@
+// Bytes of a connection, in pieces whose lengths the first byte decides: they become frames within their limits, or
+// end the connection.
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+
+#include "host/net/frame_reader.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace actorhost;
+  if (size < 1) return 0;
+  const size_t most = size_t{1} + data[0];
+  std::span<const uint8_t> left(data + 1, size - 1);
+  FrameLimits limits;
+  limits.meta_bytes = 1 << 10;
+  limits.body_bytes = 1 << 16;
+  FrameReader reader(limits);
+  std::vector<Frame> frames;
+  while (!left.empty()) {
+    std::array<Piece, 2> pieces;
+    const size_t rooms = reader.room(pieces);
+    size_t taken = 0;
+    for (size_t i = 0; i < rooms && taken < most && !left.empty(); ++i) {
+      const size_t n = std::min({pieces[i].size, most - taken, left.size()});
+      std::memcpy(pieces[i].data, left.data(), n);
+      left = left.subspan(n);
+      taken += n;
+    }
+    if (!reader.received(taken, frames).ok()) break;
+  }
+  for (const Frame& frame : frames) {
+    if (frame.meta.size() > limits.meta_bytes || frame.body.size() > limits.body_bytes) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,80 @@
+// Bytes from the network as each message between hosts: the first says as which, the next two how long the metadata
+// are; the rest is the body. What is read can be written, and what was written is read as the same bytes again.
+
+#include <cstdlib>
+
+#include "host/cluster/cluster_messages.hpp"
+#include "host/cluster/membership.hpp"
+#include "host/engine/average/average_messages.hpp"
+#include "host/engine/collective/arbiter_messages.hpp"
+#include "host/engine/collective/collective_messages.hpp"
+#include "host/engine/event_messages.hpp"
+#include "host/engine/lock_messages.hpp"
+#include "host/engine/param_messages.hpp"
+#include "host/mapreduce/mapreduce_messages.hpp"
+
+namespace {
+
+using namespace actorhost;
+
+template <typename M>
+void read_as(const Frame& frame) {
+  const auto first = read_message<M>(frame);
+  if (!first.ok()) return;
+  const Frame written = message_frame(frame.kind, frame.dst, frame.tag, *first);
+  const auto again = read_message<M>(written);
+  if (!again.ok()) std::abort();
+  const Frame last = message_frame(frame.kind, frame.dst, frame.tag, *again);
+  if (last.meta.view() != written.meta.view() || last.body.view() != written.body.view()) std::abort();
+}
+
+template <typename M>
+void read_routed(const Frame& frame) {
+  (void)read_behind_route<M>(frame);
+}
+
+void read_entries_of(const Frame& frame) {
+  for (const bool with_steps : {false, true}) {
+    Unpacker in(frame.meta.view());
+    std::vector<ParamEntry> entries;
+    FilterBytes bytes;
+    (void)read_entries(in, frame.body, with_steps, entries, &bytes);
+  }
+  Unpacker in(frame.meta.view());
+  std::vector<ParamKey> keys;
+  (void)read_keys(in, keys);
+}
+
+void read_locks(const Frame& frame) {
+  (void)read_release(frame);
+  (void)read_granted(frame);
+}
+
+constexpr void (*kReaders[])(const Frame&) = {
+    read_as<JoinMessage>,     read_as<WelcomeMessage>, read_as<EndMessage>,    read_as<ActionEnter>,
+    read_as<ActionReply>,     read_as<ModuleFind>,     read_as<ModuleReply>,   read_as<LongWait>,
+    read_as<Whereabouts>,     read_as<Membership>,     read_as<Report>,        read_as<RoundOpen>,
+    read_as<RoundReady>,      read_as<RoundGo>,        read_as<AveragePiece>,  read_as<RoundDone>,
+    read_as<RoundVerdict>,    read_as<AppealFrame>,    read_as<CaseFrame>,     read_as<JoinPoint>,
+    read_as<EventMessage>,    read_as<TakenMessage>,   read_as<LockAsk>,       read_as<LockWithdrawn>,
+    read_as<TaskHead>,        read_as<PushHead>,       read_as<Commit>,        read_as<ShardReport>,
+    read_as<Ready>,           read_as<CheckpointCut>,  read_as<Stop>,          read_as<Reject>,
+    read_as<Discard>,         read_as<PlanBegin>,      read_as<TaskDone>,      read_as<TaskFailed>,
+    read_as<TaskWant>,        read_as<TaskOrder>,      read_as<ActionOver>,    read_as<ForgetOutputs>,
+    read_as<FetchBlocks>,     read_as<FetchedBlock>,   read_as<BlocksMissing>, read_as<ErrorMessage>,
+    read_routed<Announce>,    read_routed<ResultHead>, read_routed<Go>,        read_routed<PieceHead>,
+    read_routed<ParcelHead>,  read_routed<Missing>,    read_routed<Failure>,   read_entries_of,
+    read_locks,
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 3) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 3, size - 3);
+  const size_t meta = std::min(bytes.size(), data[1] | static_cast<size_t>(data[2]) << 8);
+  const Frame frame =
+      make_frame(Kind{0x0300}, Address{1}, Address{2}, 3, bytes.substr(0, meta), Blob::copy_of(bytes.substr(meta)));
+  kReaders[data[0] % std::size(kReaders)](frame);
+  return 0;
+}
