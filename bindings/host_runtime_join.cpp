@@ -10,7 +10,6 @@
 
 #include "bindings/barrier_flag.hpp"
 #include "bindings/cluster_config.hpp"
-#include "bindings/command.hpp"
 #include "bindings/host_runtime.hpp"
 #include "bindings/stage_bar.hpp"
 #include "bindings/version.hpp"
@@ -54,11 +53,10 @@ Status HostRuntime::open_job() {
     return {};
   }
   auto opened = job_.open(options_.script);
-  if (!opened && options_.script.find_first_of("./") == std::string::npos) {
-    const std::vector<std::string> commands = command_names();
-    std::string hint = suggestion(options_.script, commands);
+  if (!opened && !setup_.commands.empty() && options_.script.find_first_of("./") == std::string::npos) {
+    std::string hint = suggestion(options_.script, setup_.commands);
     if (hint.empty()) {
-      for (const std::string& name : commands) hint += (hint.empty() ? " (" : ", ") + name;
+      for (const std::string& name : setup_.commands) hint += (hint.empty() ? " (" : ", ") + name;
       hint += ")";
     }
     return Error{Code::bad_argument, "'" + options_.script + "' is neither a Lua file here nor a command" + hint};

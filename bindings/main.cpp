@@ -38,5 +38,6 @@ int main(int argc, char** argv) {
   if (command.options.agent) return actorhost::run_agent(command.options);
   actorhost::HostRuntime::Setup setup;
   setup.command_line = args;
+  setup.commands = actorhost::command_names();
   return actorhost::HostRuntime(std::move(command.options), std::move(setup)).run();
 }
