@@ -1,6 +1,6 @@
 #pragma once
 // Memory that is not to be had, with how much was asked for. Thrown by what maps pages itself and, in the program, by
-// operator new (bindings/main.cpp). Any thread.
+// operator new (bindings/commands/main.cpp). Any thread.
 
 #include <cstddef>
 #include <cstdio>

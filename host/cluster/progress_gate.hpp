@@ -14,7 +14,7 @@
 
 namespace actorhost {
 
-/// A rule's answer about one worker. The layout is shared with Lua (bindings/ffi_barrier.h).
+/// A rule's answer about one worker. The layout is shared with Lua (bindings/modules/ffi_barrier.h).
 struct Decision {
   bool pass = false;
   double recheck_seconds = kForever;  // ask again after so long even if nothing happens; only when !pass

@@ -25,7 +25,7 @@ struct Resample {
   double seconds = 0;  // of poll, > 0
 };
 
-/// What a worker sees. The layout is shared with Lua (bindings/ffi_barrier.h).
+/// What a worker sees. The layout is shared with Lua (bindings/modules/ffi_barrier.h).
 struct Seen {
   const Slot* slots = nullptr;                              // n of them, valid until the next look or change of layout
   uint64_t version = 0;                                     // goes up with each draw of this worker's sample

@@ -129,7 +129,7 @@ struct Kernels {
   void (*adam)(Dtype dtype, int64_t n, const AdamStep& step, const void* grad, void* mean, void* variance,
                void* weights) noexcept;
 
-  // Compression (host/engine/filter.hpp), contiguous; outputs do not overlap inputs.
+  // Compression (host/engine/filter/filter.hpp), contiguous; outputs do not overlap inputs.
   /// IEEE 754 halves: nearest, ties to even; subnormal ones are exact multiples of 2^-24; NaN keeps its sign and upper
   /// bits and is quiet. False when a finite element was too large and has become infinite.
   bool (*to_half)(Dtype dtype, int64_t n, uint16_t* out, const void* a) noexcept;

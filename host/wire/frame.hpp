@@ -51,10 +51,10 @@ inline constexpr std::array kKindRanges = {
     KindRange{Kind::heartbeat, Kind::farewell, "transport"},
     KindRange{Kind::cluster_first, Kind{0x01ff}, "cluster"},  // host/cluster/cluster_messages.hpp
     KindRange{Kind::collective_first, Kind{0x02ff}, "collectives"},
-    KindRange{Kind::param_first, Kind{0x03ff}, "parameter server"},  // host/engine/param_messages.hpp
-    KindRange{Kind::mapreduce_first, Kind{0x04ff}, "map-reduce"},    // host/mapreduce/mapreduce_messages.hpp
-    KindRange{Kind::lock_first, Kind{0x05ff}, "locks"},              // host/engine/lock_messages.hpp
-    KindRange{Kind::event_first, Kind{0x06ff}, "events"},            // host/engine/event_messages.hpp
+    KindRange{Kind::param_first, Kind{0x03ff}, "parameter server"},  // host/engine/param/param_messages.hpp
+    KindRange{Kind::mapreduce_first, Kind{0x04ff}, "map-reduce"},    // host/mapreduce/tasks/mapreduce_messages.hpp
+    KindRange{Kind::lock_first, Kind{0x05ff}, "locks"},              // host/engine/share/lock_messages.hpp
+    KindRange{Kind::event_first, Kind{0x06ff}, "events"},            // host/engine/share/event_messages.hpp
     KindRange{Kind::test, Kind{0x7fff}, "tests and benchmarks"},
 };
 

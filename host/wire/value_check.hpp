@@ -1,7 +1,8 @@
 #pragma once
 // The bounds check in front of decoding a Lua value that came from a file or the network. LuaJIT's decoder trusts its
-// input: six bytes can make it allocate 1.5 GiB. Pure functions over bytes, any thread; bindings/lua_codec.cpp decodes
-// nothing that has not passed. The encoding is that of LuaJIT's string.buffer; this is the part of it that is allowed:
+// input: six bytes can make it allocate 1.5 GiB. Pure functions over bytes, any thread; bindings/vm/lua_codec.cpp
+// decodes nothing that has not passed. The encoding is that of LuaJIT's string.buffer; this is the part of it that is
+// allowed:
 //
 //   value  = 0x00 (nil) | 0x01 (false) | 0x02 (true) | 0x06 int:i32 | 0x07 number:f64
 //          | 0x10 int:i64 | 0x11 int:u64

@@ -33,14 +33,14 @@ foreach(file IN LISTS COMMANDS)
 endforeach()
 foreach(file IN LISTS HEADERS)
   get_filename_component(name ${file} NAME_WE)
-  set(path bindings/${name}.h)
+  string(REGEX REPLACE ".*/(bindings/.*)" "\\1" path ${file})
   string(REGEX REPLACE "^ffi_" "ffi/" name "${name}")
   file(READ ${file} text)
   literal("${text}" body)
   string(APPEND entries "    {\"${name}\", \"${path}\", ${body}},\n")
 endforeach()
-file(WRITE ${OUTPUT} "// Generated from stdlib/, scripts/ and bindings/ffi_*.h; do not edit.
-#include \"bindings/embedded.hpp\"
+file(WRITE ${OUTPUT} "// Generated from stdlib/, scripts/ and bindings/*/ffi_*.h; do not edit.
+#include \"bindings/vm/embedded.hpp\"
 
 namespace actorhost {
 namespace {

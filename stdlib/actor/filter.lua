@@ -1,6 +1,6 @@
 --- Compression filters: tensors as fewer bytes and back, with loss. They are made for updates and gradients on their way
 --- (`param.run { filter = ... }`), and work by themselves: `encode` gives a string, `decode` a tensor. A filter is plain
---- data beside its methods; what it does is C++ (host/engine/filter.hpp), the same bits on every machine.
+--- data beside its methods; what it does is C++ (host/engine/filter/filter.hpp), the same bits on every machine.
 ---
 --- Error feedback: what was not sent of a tensor, since it was rounded or not chosen, is kept and added to the next one
 --- of the same key, so that over many rounds nothing is lost. Sources: Seide et al., 1-bit stochastic gradient descent,

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "bindings/barrier_api.hpp"
-#include "bindings/vm.hpp"
+#include "bindings/modules/barrier_api.hpp"
+#include "bindings/vm/vm.hpp"
 #include "host/base/random.hpp"
 #include "host/cluster/progress_rules.hpp"
 

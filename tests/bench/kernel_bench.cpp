@@ -10,9 +10,9 @@
 #include <ctime>
 #include <vector>
 
-#include "bindings/vm.hpp"
+#include "bindings/vm/vm.hpp"
 #include "host/base/random.hpp"
-#include "host/engine/filter.hpp"
+#include "host/engine/filter/filter.hpp"
 #include "host/kernel/matmul.hpp"
 #include "host/kernel/optimiser.hpp"
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "host/cluster/node.hpp"
-#include "host/engine/lock_client.hpp"
+#include "host/engine/share/lock_client.hpp"
 #include "tests/bench/net_figures.hpp"
 #include "tests/bench/net_yardsticks.hpp"
 

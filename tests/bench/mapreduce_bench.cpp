@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "host/base/random.hpp"
-#include "host/mapreduce/bucket_writer.hpp"
-#include "host/mapreduce/combine_table.hpp"
-#include "host/mapreduce/row_sorter.hpp"
+#include "host/mapreduce/rows/sorter.hpp"
+#include "host/mapreduce/tables/bucket_writer.hpp"
+#include "host/mapreduce/tables/combine_table.hpp"
 
 using namespace actorhost;
 

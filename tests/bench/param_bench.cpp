@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "host/cluster/progress_rules.hpp"
-#include "host/engine/param_node.hpp"
+#include "host/engine/param/param_node.hpp"
 #include "host/net/local_transport.hpp"
 #include "host/net/stream_transport.hpp"
 

@@ -9,9 +9,9 @@
 
 #include <lua.hpp>
 
-#include "bindings/lua_codec.hpp"
-#include "bindings/lua_support.hpp"
-#include "bindings/vm.hpp"
+#include "bindings/vm/lua_codec.hpp"
+#include "bindings/vm/lua_support.hpp"
+#include "bindings/vm/vm.hpp"
 
 using namespace actorhost;  // NOLINT: a program of its own
 

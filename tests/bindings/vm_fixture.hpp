@@ -9,8 +9,8 @@
 #include <catch2/catch.hpp>
 #include <lua.hpp>
 
-#include "bindings/lua_support.hpp"
-#include "bindings/vm.hpp"
+#include "bindings/vm/lua_support.hpp"
+#include "bindings/vm/vm.hpp"
 
 namespace actorhost::testing {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "host/engine/filter.hpp"
+#include "host/engine/filter/filter.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace actorhost;

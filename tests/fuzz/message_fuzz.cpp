@@ -8,10 +8,10 @@
 #include "host/engine/average/average_messages.hpp"
 #include "host/engine/collective/arbiter_messages.hpp"
 #include "host/engine/collective/collective_messages.hpp"
-#include "host/engine/event_messages.hpp"
-#include "host/engine/lock_messages.hpp"
-#include "host/engine/param_messages.hpp"
-#include "host/mapreduce/mapreduce_messages.hpp"
+#include "host/engine/param/param_messages.hpp"
+#include "host/engine/share/event_messages.hpp"
+#include "host/engine/share/lock_messages.hpp"
+#include "host/mapreduce/tasks/mapreduce_messages.hpp"
 
 namespace {
 
@@ -51,19 +51,58 @@ void read_locks(const Frame& frame) {
 }
 
 constexpr void (*kReaders[])(const Frame&) = {
-    read_as<JoinMessage>,     read_as<WelcomeMessage>, read_as<EndMessage>,    read_as<ActionEnter>,
-    read_as<ActionReply>,     read_as<ModuleFind>,     read_as<ModuleReply>,   read_as<LongWait>,
-    read_as<Whereabouts>,     read_as<Membership>,     read_as<Report>,        read_as<RoundOpen>,
-    read_as<RoundReady>,      read_as<RoundGo>,        read_as<AveragePiece>,  read_as<RoundDone>,
-    read_as<RoundVerdict>,    read_as<AppealFrame>,    read_as<CaseFrame>,     read_as<JoinPoint>,
-    read_as<EventMessage>,    read_as<TakenMessage>,   read_as<LockAsk>,       read_as<LockWithdrawn>,
-    read_as<TaskHead>,        read_as<PushHead>,       read_as<Commit>,        read_as<ShardReport>,
-    read_as<Ready>,           read_as<CheckpointCut>,  read_as<Stop>,          read_as<Reject>,
-    read_as<Discard>,         read_as<PlanBegin>,      read_as<TaskDone>,      read_as<TaskFailed>,
-    read_as<TaskWant>,        read_as<TaskOrder>,      read_as<ActionOver>,    read_as<ForgetOutputs>,
-    read_as<FetchBlocks>,     read_as<FetchedBlock>,   read_as<BlocksMissing>, read_as<ErrorMessage>,
-    read_routed<Announce>,    read_routed<ResultHead>, read_routed<Go>,        read_routed<PieceHead>,
-    read_routed<ParcelHead>,  read_routed<Missing>,    read_routed<Failure>,   read_entries_of,
+    read_as<JoinMessage>,
+    read_as<WelcomeMessage>,
+    read_as<EndMessage>,
+    read_as<ActionEnter>,
+    read_as<ActionReply>,
+    read_as<ModuleFind>,
+    read_as<ModuleReply>,
+    read_as<LongWait>,
+    read_as<Whereabouts>,
+    read_as<Membership>,
+    read_as<Report>,
+    read_as<RoundOpen>,
+    read_as<RoundReady>,
+    read_as<RoundGo>,
+    read_as<AveragePiece>,
+    read_as<RoundDone>,
+    read_as<RoundVerdict>,
+    read_as<AppealFrame>,
+    read_as<CaseFrame>,
+    read_as<JoinPoint>,
+    read_as<EventMessage>,
+    read_as<TakenMessage>,
+    read_as<LockAsk>,
+    read_as<LockWithdrawn>,
+    read_as<TaskHead>,
+    read_as<PushHead>,
+    read_as<Commit>,
+    read_as<ShardReport>,
+    read_as<Ready>,
+    read_as<CheckpointCut>,
+    read_as<Stop>,
+    read_as<Reject>,
+    read_as<Discard>,
+    read_as<PlanBegin>,
+    read_as<TaskDone>,
+    read_as<TaskFailed>,
+    read_as<TaskWant>,
+    read_as<TaskOrder>,
+    read_as<ActionOver>,
+    read_as<ForgetOutputs>,
+    read_as<FetchBlocks>,
+    read_as<FetchedBlock>,
+    read_as<BlocksMissing>,
+    read_as<ErrorMessage>,
+    read_routed<Announce>,
+    read_routed<ResultHead>,
+    read_routed<Go>,
+    read_routed<PieceHead>,
+    read_routed<ParcelHead>,
+    read_routed<Missing>,
+    read_routed<Failure>,
+    read_entries_of,
     read_locks,
 };
 

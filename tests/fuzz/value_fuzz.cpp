@@ -6,8 +6,8 @@
 
 #include <lua.hpp>
 
-#include "bindings/lua_codec.hpp"
-#include "bindings/vm.hpp"
+#include "bindings/vm/lua_codec.hpp"
+#include "bindings/vm/vm.hpp"
 
 namespace {
 

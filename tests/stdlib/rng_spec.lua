@@ -4,7 +4,7 @@ local is_compiled = require("is_compiled")
 
 test("a seed gives the numbers that it gives in C++", function()
   local rng = actor.rng(7, 3)
-  -- tests/bindings/core_test.cpp compares whole sequences; these pin the generator itself.
+  -- tests/bindings/vm/core_test.cpp compares whole sequences; these pin the generator itself.
   local first = { rng:uniform(), rng:uniform(), rng:below(1000), rng:normal() }
   local again = actor.rng(7, 3)
   equal({ again:uniform(), again:uniform(), again:below(1000), again:normal() }, first)

@@ -11,7 +11,7 @@
 
 #include <lua.hpp>
 
-#include "bindings/vm.hpp"
+#include "bindings/vm/vm.hpp"
 
 using actorhost::ModuleText;
 using actorhost::Result;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "host/engine/average/average_mover.hpp"
+#include "host/engine/average/mover.hpp"
 
 namespace actorhost {
 

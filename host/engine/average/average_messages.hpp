@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "host/base/result.hpp"
-#include "host/engine/filter.hpp"
+#include "host/engine/filter/filter.hpp"
 #include "host/wire/message.hpp"
 
 namespace actorhost {

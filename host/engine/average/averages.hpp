@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "host/engine/average/average_agent.hpp"
-#include "host/engine/average/average_lead.hpp"
-#include "host/engine/courier.hpp"
+#include "host/engine/average/lead.hpp"
+#include "host/engine/share/courier.hpp"
 
 namespace actorhost {
 

@@ -16,7 +16,7 @@
 
 #include "host/cluster/membership.hpp"
 #include "host/engine/collective/arbiter_messages.hpp"
-#include "host/engine/courier.hpp"
+#include "host/engine/share/courier.hpp"
 
 namespace actorhost {
 

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "host/engine/collective/arbiter.hpp"
-#include "host/engine/collective/collective_call.hpp"
+#include "host/engine/collective/call.hpp"
 #include "host/engine/collective/inquiry.hpp"
-#include "host/engine/courier.hpp"
+#include "host/engine/share/courier.hpp"
 
 namespace actorhost {
 

@@ -16,7 +16,7 @@
 #include "host/cluster/node.hpp"
 #include "host/engine/collective/arbiter.hpp"
 #include "host/engine/collective/async_calls.hpp"
-#include "host/engine/collective/collective_call.hpp"
+#include "host/engine/collective/call.hpp"
 #include "host/engine/collective/inquiry.hpp"
 #include "host/engine/collective/meeting.hpp"
 

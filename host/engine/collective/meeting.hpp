@@ -24,7 +24,7 @@
 
 #include "host/cluster/node.hpp"
 #include "host/engine/collective/brief_wait.hpp"
-#include "host/engine/collective/collective_call.hpp"
+#include "host/engine/collective/call.hpp"
 
 namespace actorhost {
 

@@ -10,7 +10,7 @@ local api = require("actor.ffi")("barrier")
 ---@class actor.barrier.Evaluator
 ---@field rule actor.barrier.Rule the rule in charge
 ---@field label string how error messages call it
----@field asking ffi.cdata* the batch, filled by whoever asks (bindings/ffi_barrier.h)
+---@field asking ffi.cdata* the batch, filled by whoever asks (bindings/modules/ffi_barrier.h)
 ---@field answer_one fun() answers the batch's only worker
 ---@field answer_all fun() answers each worker of the batch
 local Evaluator = {}

@@ -1,4 +1,4 @@
---- Tables of plain values from the bytes of rows: host/mapreduce/flat_table.hpp finds their shape and their numbers and
+--- Tables of plain values from the bytes of rows: host/mapreduce/rows/flat_table.hpp finds their shape and their numbers and
 --- texts, a constructor that is made once for each shape builds the table. So reading a table is a few stores of compiled
 --- code instead of a call of the codec, which the JIT cannot compile.
 local ffi = require("ffi")

@@ -1,5 +1,5 @@
 --- Files that a pipeline writes: `dataset:save(url, options)`; checkpoint.lua uses the same steps. Each partition becomes a part, written on whichever node has
---- it; one task at the end gives the folder its name (host/mapreduce/save_folder.hpp).
+--- it; one task at the end gives the folder its name (host/mapreduce/files/save_folder.hpp).
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")

@@ -47,7 +47,7 @@ local M = {}
 
 local default_points = 50
 
--- --- merging, as the parameter server does (host/engine/param_coordinator.cpp) ---
+-- --- merging, as the parameter server does (host/engine/param/coordinator.cpp) ---
 
 -- The weight of an update that is `staleness` steps behind the newest; nil drops it.
 local weights = {}

@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "host/engine/average/average_messages.hpp"
-#include "host/engine/event_messages.hpp"
-#include "host/engine/lock_messages.hpp"
+#include "host/engine/share/event_messages.hpp"
+#include "host/engine/share/lock_messages.hpp"
 #include "tests/host/engine/collective/collective_ranks.hpp"
-#include "tests/host/engine/courier_place.hpp"
+#include "tests/host/engine/share/courier_place.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;

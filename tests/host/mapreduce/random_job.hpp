@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "host/base/random.hpp"
-#include "host/mapreduce/plan.hpp"
+#include "host/mapreduce/tasks/plan.hpp"
 
 namespace actorhost::test {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "host/base/random.hpp"
-#include "host/mapreduce/row.hpp"
-#include "host/mapreduce/row_block.hpp"
-#include "host/mapreduce/row_stream.hpp"
+#include "host/mapreduce/rows/block.hpp"
+#include "host/mapreduce/rows/row.hpp"
+#include "host/mapreduce/rows/stream.hpp"
 
 namespace actorhost {
 

@@ -1,5 +1,5 @@
 // Rules written in Lua that peers ask: what they are shown, and that the classic ones decide as in C++.
-#include "bindings/barrier_api.hpp"
+#include "bindings/modules/barrier_api.hpp"
 #include "tests/bindings/vm_fixture.hpp"
 #include "tests/host/sim/peer_scenarios.hpp"
 

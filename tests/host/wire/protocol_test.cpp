@@ -10,9 +10,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/engine/lock_messages.hpp"
-#include "host/engine/param_messages.hpp"
-#include "host/mapreduce/mapreduce_messages.hpp"
+#include "host/engine/param/param_messages.hpp"
+#include "host/engine/share/lock_messages.hpp"
+#include "host/mapreduce/tasks/mapreduce_messages.hpp"
 #include "host/net/frame_reader.hpp"
 #include "host/net/handshake.hpp"
 #include "host/net/send_batch.hpp"

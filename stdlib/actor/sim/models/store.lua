@@ -1,4 +1,4 @@
---- The values of a simulated job, changed as the parameter server changes them (host/engine/param_store.cpp): the same
+--- The values of a simulated job, changed as the parameter server changes them (host/engine/param/param_store.cpp): the same
 --- kernels on the same numbers give the same bits. What goes in or out is a copy, as if it had travelled.
 local check = require("actor.check")
 local codec = require("actor.codec")

@@ -1,11 +1,11 @@
-#include "host/engine/average/average_replica.hpp"
-
 #include <atomic>
 #include <limits>
 #include <string_view>
 #include <thread>
 
 #include <catch2/catch.hpp>
+
+#include "host/engine/average/replica.hpp"
 
 using namespace actorhost;
 using Catch::Contains;

@@ -18,7 +18,7 @@
 #include "host/base/random.hpp"
 #include "host/cluster/cluster_messages.hpp"
 #include "host/engine/average/average_agent.hpp"
-#include "host/engine/average/average_lead.hpp"
+#include "host/engine/average/lead.hpp"
 
 namespace actorhost::test {
 

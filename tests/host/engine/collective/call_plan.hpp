@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "host/base/random.hpp"
-#include "host/engine/collective/collective_call.hpp"
+#include "host/engine/collective/call.hpp"
 #include "tests/host/engine/collective/collective_ranks.hpp"
 
 namespace actorhost::test {

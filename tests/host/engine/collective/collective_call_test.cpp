@@ -1,10 +1,9 @@
-#include "host/engine/collective/collective_call.hpp"
-
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
 
+#include "host/engine/collective/call.hpp"
 #include "host/net/sim_transport.hpp"
 #include "tests/host/cluster/hostile_bytes.hpp"
 #include "tests/host/engine/collective/call_plan.hpp"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "host/engine/collective/arbiter.hpp"
-#include "host/engine/collective/collective_call.hpp"
+#include "host/engine/collective/call.hpp"
 
 namespace actorhost::test {
 

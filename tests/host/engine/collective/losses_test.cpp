@@ -2,7 +2,7 @@
 // told by an asynchronous call.
 
 #include "tests/host/engine/collective/collective_ranks.hpp"
-#include "tests/host/engine/courier_place.hpp"
+#include "tests/host/engine/share/courier_place.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "host/engine/collective/collective_choice.hpp"
+#include "host/engine/collective/choice.hpp"
 #include "host/engine/collective/schedule_run.hpp"
 #include "tests/host/engine/collective/collective_ranks.hpp"
 

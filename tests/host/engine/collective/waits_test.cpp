@@ -1,7 +1,7 @@
 // Waits for ranks that will never come: what is said of it, and that nobody is given up who still comes.
 
 #include "tests/host/engine/collective/collective_ranks.hpp"
-#include "tests/host/engine/courier_place.hpp"
+#include "tests/host/engine/share/courier_place.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;

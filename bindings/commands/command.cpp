@@ -1,0 +1,132 @@
+#include "bindings/commands/command.hpp"
+
+#include <atomic>
+#include <string_view>
+#include <thread>
+
+#include <lua.hpp>
+#include <unistd.h>
+
+#include "bindings/commands/lua_command.hpp"
+#include "bindings/modules/lua_sim.hpp"
+#include "bindings/process/console.hpp"
+#include "bindings/process/run_options.hpp"
+#include "bindings/process/worker_pool.hpp"
+#include "bindings/run/signal_watch.hpp"
+#include "bindings/vm/embedded.hpp"
+#include "bindings/vm/error_text.hpp"
+#include "bindings/vm/vm.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr int kInterrupted = 130;
+constexpr int kGraceMilliseconds = 1000;  // for a script to stop
+
+constexpr std::string_view kScripts = "command/";
+
+std::string script_name(const std::string& name) { return std::string(kScripts) + name; }
+
+/// Ends the script on Ctrl-C, and the process where that does not help.
+void follow_signals(const SignalWatch& signals, Vm& vm, Console& console, std::atomic<bool>& interrupted) {
+  if (signals.wait(-1) == 0) return;
+  interrupted = true;
+  sim_control(vm).watch.stop = true;
+  vm.request_stop();
+  if (signals.wait(kGraceMilliseconds) == 0 && !vm.running()) return;
+  console.finish(false);
+  _exit(kInterrupted);
+}
+
+/// What the script returned; 1 where it believes all is well, and what it printed has been lost.
+int exit_code_of(lua_State* L, Console& console) {
+  const int code = lua_gettop(L) > 0 && lua_isnumber(L, 1) != 0 ? static_cast<int>(lua_tointeger(L, 1)) : 0;
+  lua_settop(L, 0);
+  const std::string lost = console.out_failure();
+  if (code != 0 || lost.empty()) return code;
+  console.err("actorhost: standard output cannot be written: " + lost);
+  return 1;
+}
+
+/// Of an error's text, what its user can use: no frames of ours, no line of ours before the message.
+std::string without_own_frames(const std::string& text) {
+  std::string out = user_traceback(text, "scripts/");
+  if (out.starts_with("scripts/")) out.erase(0, out.find(": ") + 2);
+  return out;
+}
+
+/// What ended the script. The stop of a rule that did not come back is no error beside what is said of the rule.
+std::string reason_of(const Error& error, const std::string& stuck) {
+  if (stuck.empty()) return without_own_frames(error.message);
+  return error.code == Code::interrupted ? stuck : stuck + "\n" + without_own_frames(error.message);
+}
+
+/// A rule that does not come back: its last words go where the error would have gone.
+void report_stuck(Console& console, const std::optional<WorkerChannel>& channel, const std::string& message) {
+  if (channel) {
+    (void)channel->send(worker_error(message)).ok();
+  } else {
+    console.finish();
+    console.err("actorhost: " + message);
+  }
+  _exit(1);
+}
+
+}  // namespace
+
+bool is_command(const std::string& name) { return embedded_file(script_name(name).c_str()) != nullptr; }
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names = {"run", "agent"};
+  for (const EmbeddedFile* file = embedded_files(); file->name != nullptr; ++file) {
+    const std::string_view name = file->name;
+    if (name.starts_with(kScripts)) names.emplace_back(name.substr(kScripts.size()));
+  }
+  return names;
+}
+
+int run_command(const std::string& name, const std::vector<std::string>& args) {
+  const EmbeddedFile* script = embedded_file(script_name(name).c_str());
+  const std::optional<WorkerChannel> channel = WorkerChannel::take_from_environment();
+  const SignalWatch signals(true);
+  Console console;
+  CommandContext context{console, channel ? &*channel : nullptr, {}};
+  VmConfig config;
+  config.args = args;
+  config.context = &context;
+  config.print = [&console](std::string_view line) { console.out(line); };
+  auto made = Vm::create(std::move(config));
+  if (!made) {
+    console.err("actorhost: " + made.error().message);
+    return 1;
+  }
+  Vm& vm = **made;
+  open_command(vm);
+  SimControl& control = sim_control(vm);
+  control.watchdog = std::make_unique<CallWatchdog>(CallWatchdog::Limits{kRuleSeconds, kForever},
+                                                    [&](const std::string& message, bool still) {
+                                                      if (still) report_stuck(console, channel, message);
+                                                      vm.request_stop();
+                                                    });
+  std::atomic<bool> interrupted{false};
+  std::thread watcher([&] { follow_signals(signals, vm, console, interrupted); });
+  Status status = vm.load(script->text, "@" + std::string(script->path));
+  if (status.ok()) status = vm.call(0, 1);
+  signals.finish();
+  watcher.join();
+  console.finish();
+  const std::string stuck = control.watchdog->message();
+  control.watchdog.reset();
+  if (interrupted) return kInterrupted;
+  if (status.ok()) return exit_code_of(vm.state(), console);
+  const std::string text = reason_of(status.error(), stuck);
+  if (channel) {
+    (void)channel->send(worker_error(text)).ok();
+  } else {
+    console.err("actorhost: " + text);
+  }
+  return 1;
+}
+
+}  // namespace actorhost

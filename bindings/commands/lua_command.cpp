@@ -1,0 +1,136 @@
+#include "bindings/commands/lua_command.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include <lua.hpp>
+
+#include "bindings/process/run_options.hpp"
+#include "bindings/vm/lua_support.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr char kErrorMark = '\x1b';
+constexpr int kPollMilliseconds = 100;  // between two looks at Ctrl-C
+
+CommandContext& context_of(lua_State* L) { return *static_cast<CommandContext*>(Vm::from(L).context()); }
+
+int command_error(lua_State* L) {
+  context_of(L).console.err(check_text(L, 1, "line", "command.err"));
+  return 0;
+}
+
+int command_status(lua_State* L) {
+  context_of(L).console.status(check_text(L, 1, "text", "command.status"));
+  return 0;
+}
+
+int command_columns(lua_State* L) {
+  lua_pushinteger(L, Console::status_columns());
+  return 1;
+}
+
+int command_cores(lua_State* L) {
+  lua_pushinteger(L, std::max(1U, std::thread::hardware_concurrency()));
+  return 1;
+}
+
+// usage(name): what `actorhost NAME --help` prints, of those in C++.
+int command_usage(lua_State* L) {
+  const std::string text = parse_command({std::string(check_text(L, 1, "name", "command.usage")), "--help"}).output;
+  lua_pushlstring(L, text.data(), text.size());
+  return 1;
+}
+
+// spawn(args): the worker's number.
+int command_spawn(lua_State* L) {
+  check_table(L, 1, "args", "command.spawn");
+  std::vector<std::string> args;
+  for (int i = 1; i <= static_cast<int>(lua_objlen(L, 1)); ++i) {
+    lua_rawgeti(L, 1, i);
+    args.emplace_back(check_text(L, -1, "args", "command.spawn"));
+    lua_pop(L, 1);
+  }
+  const auto worker = context_of(L).pool.spawn(args);
+  if (!worker) raise_error(L, worker.error());
+  lua_pushinteger(L, static_cast<lua_Integer>(*worker));
+  return 1;
+}
+
+// send(worker, text): true, or nil and what is wrong.
+int command_send(lua_State* L) {
+  const auto worker = static_cast<size_t>(check_integer(L, 1, "worker", "command.send", 0, 1 << 20));
+  const Status sent = context_of(L).pool.send(worker, std::string(check_text(L, 2, "text", "command.send")));
+  if (!sent) return push_failure(L, sent.error());
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// receive(): worker, text; or worker, nil, how it ended; or worker, false, error.
+int command_receive(lua_State* L) {
+  Vm& vm = Vm::from(L);
+  for (;;) {
+    vm.check_stop(L);
+    auto received = context_of(L).pool.receive(kPollMilliseconds);
+    if (!received) raise_error(L, received.error());
+    if (!*received) continue;
+    const WorkerPool::Received& got = **received;
+    lua_pushinteger(L, static_cast<lua_Integer>(got.worker));
+    if (!got.message) {
+      lua_pushnil(L);
+      lua_pushlstring(L, got.how.data(), got.how.size());
+      return 3;
+    }
+    const bool error = got.message->starts_with(kErrorMark);
+    if (error) lua_pushboolean(L, 0);
+    lua_pushlstring(L, got.message->data() + (error ? 1 : 0), got.message->size() - (error ? 1 : 0));
+    return error ? 3 : 2;
+  }
+}
+
+// next_task(): the parent's next message, or nil when there is none left; reply(text).
+int command_next_task(lua_State* L) {
+  const WorkerChannel* channel = context_of(L).channel;
+  if (channel == nullptr) raise_at_user(L, "this process is no worker");
+  const auto message = channel->receive();
+  if (!message) return 0;
+  lua_pushlstring(L, message->data(), message->size());
+  return 1;
+}
+
+int command_reply(lua_State* L) {
+  const WorkerChannel* channel = context_of(L).channel;
+  if (channel == nullptr) raise_at_user(L, "this process is no worker");
+  const Status sent = channel->send(std::string(check_text(L, 1, "text", "command.reply")));
+  if (!sent) raise_error(L, sent.error());
+  return 0;
+}
+
+int open_module(lua_State* L) {
+  static const luaL_Reg kFunctions[] = {
+      {"err", guarded<command_error>},
+      {"status", guarded<command_status>},
+      {"cores", guarded<command_cores>},
+      {"status_columns", guarded<command_columns>},
+      {"spawn", guarded<command_spawn>},
+      {"send", guarded<command_send>},
+      {"receive", guarded<command_receive>},
+      {"next_task", guarded<command_next_task>},
+      {"reply", guarded<command_reply>},
+      {"usage", guarded<command_usage>},
+      {nullptr, nullptr},
+  };
+  lua_newtable(L);
+  luaL_register(L, nullptr, kFunctions);
+  return 1;
+}
+
+}  // namespace
+
+std::string worker_error(const std::string& text) { return kErrorMark + text; }
+
+void open_command(Vm& vm) { vm.register_module("actor.c.command", guarded<open_module>); }
+
+}  // namespace actorhost

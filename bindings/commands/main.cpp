@@ -1,0 +1,43 @@
+// The executable: a subcommand, or a job; returns its exit code.
+
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "bindings/commands/command.hpp"
+#include "bindings/run/agent.hpp"
+#include "bindings/run/host_runtime.hpp"
+#include "host/base/out_of_memory.hpp"
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// As the library's, but what fails says how much was asked for. The library's own operators free it.
+void* operator new(size_t size) {
+  if (void* memory = std::malloc(size)) return memory;
+  throw actorhost::OutOfMemory(size);
+}
+
+void* operator new(size_t size, std::align_val_t alignment) {
+  const auto each = static_cast<size_t>(alignment);
+  if (void* memory = std::aligned_alloc(each, (size + each - 1) / each * each)) return memory;
+  throw actorhost::OutOfMemory(size);
+}
+#endif
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  if (!args.empty() && actorhost::is_command(args[0])) {
+    return actorhost::run_command(args[0], std::vector<std::string>(args.begin() + 1, args.end()));
+  }
+  actorhost::ParsedCommand command = actorhost::parse_command(args);
+  if (command.exit_code) {
+    std::fputs(command.output.c_str(), *command.exit_code == 0 ? stdout : stderr);
+    return *command.exit_code;
+  }
+  if (command.options.agent) return actorhost::run_agent(command.options);
+  actorhost::HostRuntime::Setup setup;
+  setup.command_line = args;
+  setup.commands = actorhost::command_names();
+  return actorhost::HostRuntime(std::move(command.options), std::move(setup)).run();
+}

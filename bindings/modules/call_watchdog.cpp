@@ -1,0 +1,137 @@
+#include "bindings/modules/call_watchdog.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "bindings/modules/ffi_barrier.h"
+#include "host/base/clock.hpp"
+
+namespace actorhost {
+
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr double kGraceSeconds = 1;  // for the rule to be stopped
+
+// What the rule was shown. Deliberately without synchronisation: the thread that fills the batch has been in the rule
+// since the last look at least, and what is wrong with the rule is worth more than the proof.
+__attribute__((no_sanitize("thread"))) std::string view_of(const ah_asking& asking) {
+  const uint32_t slot = std::min(asking.slot, asking.population - 1);
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "view.id = %u, view.step = %d, view.now = %.9g, everybody: n = %u, min = %g, max = %g",
+                asking.ids[slot], asking.steps[slot], asking.now, asking.everyone.n, asking.everyone.lowest,
+                asking.everyone.highest);
+  return text;
+}
+
+}  // namespace
+
+CallWatchdog::CallWatchdog(const Limits& limits, Late late, Long takes_long)
+    : late_(std::move(late)), long_(std::move(takes_long)), limits_(limits), thread_([this] { watch(); }) {}
+
+CallWatchdog::~CallWatchdog() {
+  {
+    std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void CallWatchdog::set_limit(double seconds) {
+  {
+    std::lock_guard lock(mutex_);
+    limits_.rule = seconds;
+  }
+  changed_.notify_all();
+}
+
+void CallWatchdog::name(const std::string& label) {
+  std::lock_guard lock(mutex_);
+  label_ = label;
+}
+
+void CallWatchdog::begin(const ah_asking* asking) {
+  asking_.store(asking, std::memory_order_relaxed);
+  rounds_.fetch_add(1, std::memory_order_release);
+}
+
+void CallWatchdog::begin_what(std::string_view what, double Limits::*limit) {
+  {
+    std::lock_guard lock(mutex_);
+    what_ = what;
+    limit_ = limit;
+    asking_.store(nullptr, std::memory_order_relaxed);
+  }
+  rounds_.fetch_add(1, std::memory_order_release);
+}
+
+bool CallWatchdog::begin_loading(const std::string& path) {
+  if (rounds_.load(std::memory_order_relaxed) % 2 != 0) return false;
+  begin_what("barrier rule file '" + path + "'", &Limits::rule);
+  return true;
+}
+
+void CallWatchdog::begin_call(std::string_view what, bool limited) {
+  end();
+  begin_what(what, limited ? &Limits::callback : nullptr);
+}
+
+// With mutex_ held.
+std::string CallWatchdog::describe() const {
+  const auto limit = [](double seconds) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g s", seconds);
+    return std::string(text);
+  };
+  if (const ah_asking* asking = asking_.load(std::memory_order_relaxed)) {
+    return label_ + " did not return within " + limit(limits_.rule) + "; it was shown " + view_of(*asking);
+  }
+  if (limit_ == &Limits::rule) return what_ + " did not come back within " + limit(limits_.rule) + " while loading";
+  return what_ + " did not return within " + limit(limits_.callback) + " (--callback-timeout)";
+}
+
+std::string CallWatchdog::message() const {
+  std::lock_guard lock(mutex_);
+  return message_;
+}
+
+void CallWatchdog::watch() {
+  uint64_t seen = 0;
+  bool told = false;  // that it takes long
+  Steady::time_point since = Steady::now();
+  std::unique_lock lock(mutex_);
+  const auto interval = [this] {
+    return std::chrono::duration<double>(
+        std::clamp(std::min({limits_.rule, limits_.callback, limits_.seems_long}) / 10, 0.01, 0.5));
+  };
+  while (!done_) {
+    changed_.wait_for(lock, interval());
+    const uint64_t rounds = rounds_.load(std::memory_order_acquire);
+    if (rounds != seen || rounds % 2 == 0) {
+      seen = rounds;
+      told = false;
+      since = Steady::now();
+      continue;
+    }
+    const double running = std::chrono::duration<double>(Steady::now() - since).count();
+    const bool of_rule = asking_.load(std::memory_order_relaxed) != nullptr;
+    if (long_ && !of_rule && !told && running >= limits_.seems_long) {
+      told = true;
+      long_(what_);
+    }
+    const double limit = of_rule ? limits_.rule : limit_ != nullptr ? limits_.*limit_ : kForever;
+    const bool still = !message_.empty();
+    if (running < limit + (still ? kGraceSeconds : 0)) continue;
+    if (!still) message_ = describe();
+    const std::string message = message_;
+    lock.unlock();
+    late_(message, still);
+    lock.lock();
+  }
+}
+
+}  // namespace actorhost

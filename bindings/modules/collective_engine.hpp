@@ -1,0 +1,34 @@
+#pragma once
+// What lua_collective.cpp keeps for each Vm. On its thread.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/vm/lua_support.hpp"
+#include "host/engine/collective/collectives.hpp"
+
+namespace actorhost {
+
+/// One for each Vm, so that its calls are numbered, and its groups; 0 is everybody.
+struct CollectiveEngine {
+  CollectiveEngine(Node& node, Meetings& meetings, Arbiter& arbiter) : collectives(node, meetings, arbiter) {}
+
+  static constexpr const char* kKey = "actor.collective";
+  static void keep(lua_State* L, Node& node, Meetings& meetings, Arbiter& arbiter) {
+    Kept<CollectiveEngine>::keep(L, kKey, std::make_shared<CollectiveEngine>(node, meetings, arbiter));
+  }
+  static CollectiveEngine& of(lua_State* L) { return Kept<CollectiveEngine>::find(L, kKey); }
+
+  /// By the number that Lua has of it.
+  CollectiveGroup& group(size_t number) {
+    return number == 0 || number > named.size() ? collectives.everybody() : *named[number - 1];
+  }
+
+  Collectives collectives;
+  std::vector<std::unique_ptr<CollectiveGroup>> named;
+  std::map<std::string, std::shared_ptr<FilterStream>> streams;  // of error feedback; shared with calls under way
+};
+
+}  // namespace actorhost

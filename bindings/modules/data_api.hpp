@@ -1,0 +1,24 @@
+#pragma once
+// The functions behind ffi_data.h. They keep no state; any thread.
+
+#include <memory>
+
+#include "bindings/modules/ffi_data.h"
+#include "host/base/blob.hpp"
+
+namespace actorhost {
+
+extern const ah_data_api kDataApi;
+
+/// What a row of bytes means.
+struct RowMeaning {
+  double scale = 1;
+  double shift = 0;
+  int ndim = 2;
+};
+
+/// Fills `rows`, which has to be empty, with `n` rows of `width` bytes at `bytes`, kept by `holder`.
+void set_rows(ah_rows& rows, std::shared_ptr<const void> holder, const Blob& bytes, size_t n, size_t width,
+              const RowMeaning& meaning) noexcept;
+
+}  // namespace actorhost

@@ -1,0 +1,70 @@
+#include "bindings/modules/lua_checkpoint.hpp"
+
+#include <string>
+#include <utility>
+
+#include "bindings/modules/param_values.hpp"
+#include "bindings/process/node_context.hpp"
+#include "bindings/vm/lua_support.hpp"
+#include "host/engine/param/checkpoint.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kSave = "checkpoint:save";
+
+/// write(folder, name, keep, {{key, value}, ...}, updates, ranks) -> path. A checkpoint in the parameter server's
+/// format, with the clocks of ranks 0 .. ranks - 1.
+int write(lua_State* L) {
+  const CheckpointFolder folder{std::string(check_text(L, 1, "folder", kSave)),
+                                std::string(check_text(L, 2, "name", kSave)),
+                                static_cast<size_t>(check_integer(L, 3, "keep", kSave, 1, INT32_MAX))};
+  ParamCheckpoint checkpoint;
+  for (ParamEntry& entry : take(L, param_entries_at(L, 4, nullptr, false, kSave))) {
+    checkpoint.values.emplace_back();
+    checkpoint.values.back().key = std::move(entry.key);
+    checkpoint.values.back().value = std::move(entry.value);
+  }
+  checkpoint.state.updates = static_cast<uint64_t>(check_number(L, 5, "updates", kSave));
+  const auto ranks = static_cast<NodeId>(check_integer(L, 6, "ranks", kSave, 0, UINT32_MAX));
+  for (NodeId rank = 0; rank < ranks; ++rank) checkpoint.state.clocks[rank] = checkpoint.state.updates;
+  const std::string path = take(L, save_checkpoint(folder, checkpoint)).string();
+  Node& node = NodeContext::of(L).node;
+  node.log().info(node.name(), "checkpoint " + path);
+  lua_pushlstring(L, path.data(), path.size());
+  return 1;
+}
+
+/// read(folder, name) -> {[key] = value}, updates, ranks of the newest one that is complete; nothing where there is
+/// none
+int read(lua_State* L) {
+  Node& node = NodeContext::of(L).node;
+  const std::string folder(check_text(L, 1, "folder", "checkpoint:load"));
+  const std::string name(check_text(L, 2, "name", "checkpoint:load"));
+  auto found = take(L, load_newest_checkpoint(folder, node.log(), name, node.name()));
+  if (!found) return 0;
+  node.log().info(node.name(), "going on from the newest checkpoint of '" + name + "' in '" + folder + "'");
+  lua_createtable(L, 0, static_cast<int>(found->values.size()));
+  for (ParamCheckpoint::Value& value : found->values) {
+    push_param_key(L, value.key);
+    expect(L, push_param_value(L, std::move(value.value)));
+    lua_rawset(L, -3);
+  }
+  lua_pushnumber(L, static_cast<lua_Number>(found->state.updates));
+  lua_pushinteger(L, static_cast<lua_Integer>(found->state.clocks.size()));
+  return 3;
+}
+
+int open_checkpoint(lua_State* L) {
+  static const luaL_Reg kFunctions[] = {{"write", guarded<write>}, {"read", guarded<read>}, {nullptr, nullptr}};
+  lua_newtable(L);
+  luaL_register(L, nullptr, kFunctions);
+  return 1;
+}
+
+}  // namespace
+
+void register_checkpoint_module(Vm& vm) { vm.register_module("actor.c.checkpoint", open_checkpoint); }
+
+}  // namespace actorhost

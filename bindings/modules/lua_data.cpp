@@ -1,0 +1,345 @@
+#include "bindings/modules/lua_data.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <system_error>
+
+#include "bindings/modules/data_api.hpp"
+#include "bindings/modules/lua_tensor.hpp"
+#include "bindings/vm/lua_support.hpp"
+#include "host/data/csv.hpp"
+#include "host/data/data_cache.hpp"
+#include "host/data/digits.hpp"
+#include "host/data/libsvm.hpp"
+#include "host/data/npz.hpp"
+#include "host/kernel/strided.hpp"
+
+namespace actorhost {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const char kCache = 0;      // registry key, by address
+constexpr int kCdata = 10;  // LuaJIT's own type, which lua.h does not name
+constexpr double kMaxRows = std::numeric_limits<int32_t>::max();
+constexpr double kMaxWhole = 9007199254740992;  // 2^53
+constexpr RowMeaning kPixels{1.0 / 255, 0, 2};
+constexpr RowMeaning kClasses{1, 1, 1};  // class 1 is the digit 0, as positions count from 1
+
+DataCache& cache_of(lua_State* L) {
+  lua_pushlightuserdata(L, const_cast<char*>(&kCache));
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  auto* cache = static_cast<DataCache*>(lua_touserdata(L, -1));
+  lua_pop(L, 1);
+  return *cache;
+}
+
+/// A file that cannot be read is the script's error, none of the node's.
+[[noreturn]] void raise_data_error(lua_State* L, Error error) {
+  if (error.code == Code::io) error.code = Code::script;
+  raise_error(L, error);
+}
+
+/// The value of a Result, or its error raised at the user's line.
+template <typename T>
+T need(lua_State* L, Result<T> result) {
+  if (!result) raise_data_error(L, std::move(result).error());
+  return *std::move(result);
+}
+void need(lua_State* L, const Status& status) {
+  if (!status) raise_data_error(L, status.error());
+}
+
+fs::path check_path(lua_State* L, int index, const char* function) {
+  return fs::path(std::string(check_text(L, index, "path", function)));
+}
+
+/// The empty ah_rows that stdlib/actor/data made for a result.
+ah_rows& rows_at(lua_State* L, int index) {
+  if (lua_type(L, index) != kCdata) raise_bad_argument(L, index, "rows", "actor.c.data", "ah_rows");
+  return *static_cast<ah_rows*>(const_cast<void*>(lua_topointer(L, index)));
+}
+
+void set_images(lua_State* L, int first, const std::shared_ptr<const void>& holder, const ImageSet& set) {
+  const auto width = static_cast<double>(set.rows) * static_cast<double>(set.cols);
+  if (static_cast<double>(set.n) > kMaxRows || width > kMaxRows) {
+    raise_error(L, {Code::bad_data, std::to_string(set.n) + " images of " + std::to_string(set.rows) + " x " +
+                                        std::to_string(set.cols) + " are more than 2^31 rows or columns"});
+  }
+  set_rows(rows_at(L, first), holder, set.images, set.n, set.rows * set.cols, kPixels);
+  set_rows(rows_at(L, first + 1), holder, set.labels, set.n, 1, kClasses);
+}
+
+void set_mnist(lua_State* L, const std::shared_ptr<const Mnist>& mnist) {
+  set_images(L, 1, mnist, mnist->train);
+  set_images(L, 3, mnist, mnist->test);
+}
+
+/// mnist(train_images, train_labels, test_images, test_labels, dir)
+int load_mnist(lua_State* L) {
+  const fs::path dir = check_path(L, 5, "data.mnist");
+  set_mnist(L, need(L, cache_of(L).mnist(dir)));
+  return 0;
+}
+
+/// drawn_mnist(train_images, train_labels, test_images, test_labels, seed, train, test)
+int drawn_mnist(lua_State* L) {
+  const auto seed = static_cast<uint64_t>(check_integer(L, 5, "seed", "data.mnist", 0, INT64_C(1) << 53));
+  const auto train = static_cast<size_t>(check_integer(L, 6, "train", "data.mnist", 1, 10'000'000));
+  const auto test = static_cast<size_t>(check_integer(L, 7, "test", "data.mnist", 1, 10'000'000));
+  set_mnist(L, need(L, cache_of(L).digits(seed, train, test)));
+  return 0;
+}
+
+/// digits(images, labels, seed, first, n)
+int digits(lua_State* L) {
+  const auto seed = static_cast<uint64_t>(check_integer(L, 3, "seed", "data.digits", 0, INT64_C(1) << 53));
+  const auto first = static_cast<uint64_t>(check_integer(L, 4, "first", "data.digits", 1, INT64_C(1) << 53));
+  const auto n = static_cast<size_t>(check_integer(L, 5, "n", "data.digits", 1, 10'000'000));
+  const auto set = std::make_shared<const ImageSet>(draw_digits(seed, first - 1, n));
+  set_images(L, 1, set, *set);
+  return 0;
+}
+
+/// images(images, labels, images_path, labels_path)
+int load_images(lua_State* L) {
+  const fs::path images = check_path(L, 3, "data.images");
+  const auto set = std::make_shared<const ImageSet>(need(L, read_idx_images(images, check_path(L, 4, "data.images"))));
+  set_images(L, 1, set, *set);
+  return 0;
+}
+
+/// find_mnist() -> directory, or nil and the folders where the search began: shared/data/mnist beside the current
+/// directory or the executable, or beside one of the few directories above them.
+int find_mnist(lua_State* L) {
+  constexpr int kLevels = 5;
+  std::error_code error;
+  std::string looked;
+  for (const fs::path& start : {fs::current_path(error), fs::read_symlink("/proc/self/exe", error).parent_path()}) {
+    looked += (looked.empty() ? "" : " and ") + start.string();
+    fs::path dir = start;
+    for (int level = 0; level < kLevels && dir.has_relative_path(); ++level) {
+      dir = dir.parent_path();
+      const fs::path candidate = dir / "shared" / "data" / "mnist";
+      if (!has_mnist(candidate)) continue;
+      const std::string shown = fs::proximate(candidate, error).string();
+      lua_pushlstring(L, shown.data(), shown.size());
+      return 1;
+    }
+  }
+  lua_pushnil(L);
+  lua_pushlstring(L, looked.data(), looked.size());
+  return 2;
+}
+
+/// As float64. Raises an error that names `where` for a whole number that it does not hold.
+template <typename T>
+Blob widened(lua_State* L, const Blob& from, size_t count, const std::string& where) {
+  Blob out = Blob::allocate(count * sizeof(double));
+  for (size_t i = 0; i < count; ++i) {
+    T value{};
+    std::memcpy(&value, from.data() + i * sizeof(T), sizeof(T));
+    const auto wide = static_cast<double>(value);
+    if (sizeof(T) == 8 && (std::fabs(wide) > kMaxWhole || static_cast<T>(wide) != value)) {
+      raise_error(
+          L, {Code::bad_data, where + ": element " + std::to_string(i + 1) + " is " + std::to_string(value) +
+                                  "; whole numbers beyond 2^53 do not fit into float64, the widest type of tensors"});
+    }
+    std::memcpy(out.data() + i * sizeof(double), &wide, sizeof(double));
+  }
+  return out;
+}
+
+Blob bytes_to_float(const Blob& from) {
+  Blob out = Blob::allocate(from.size() * sizeof(float));
+  kernel::kernels().from_bytes(kernel::Dtype::f32, static_cast<int64_t>(from.size()), out.data(),
+                               reinterpret_cast<const uint8_t*>(from.data()), 1, 0);
+  return out;
+}
+
+/// Pushes an array as a tensor: whole numbers become float64, bytes float32. `where` names it in an error.
+void push_array(lua_State* L, NpyArray array, const std::string& where) {
+  const size_t count = array.view().elements();
+  if (array.shape.size() > kernel::kMaxDims) {
+    raise_error(
+        L, {Code::bad_data, where + ": " + std::to_string(array.shape.size()) + " dimensions, tensors have at most 8"});
+  }
+  TensorValue value;
+  value.shape.assign(array.shape.begin(), array.shape.end());
+  value.dtype = array.type == NpyType::f4 || array.type == NpyType::u1 ? kernel::Dtype::f32 : kernel::Dtype::f64;
+  switch (array.type) {
+    case NpyType::f4:
+    case NpyType::f8: value.bytes = std::move(array.data); break;
+    case NpyType::i4: value.bytes = widened<int32_t>(L, array.data, count, where); break;
+    case NpyType::i8: value.bytes = widened<int64_t>(L, array.data, count, where); break;
+    case NpyType::u1: value.bytes = bytes_to_float(array.data); break;
+  }
+  push_tensor(L, std::move(value));
+}
+
+NpyArray array_at(lua_State* L, int index) {
+  TensorValue value = tensor_at(L, index);
+  NpyArray array;
+  array.type = value.dtype == kernel::Dtype::f32 ? NpyType::f4 : NpyType::f8;
+  array.shape.assign(value.shape.begin(), value.shape.end());
+  array.data = std::move(value.bytes);
+  return array;
+}
+
+/// idx(path) -> tensor
+int load_idx(lua_State* L) {
+  const fs::path path = check_path(L, 1, "data.idx");
+  push_array(L, need(L, read_idx(path)), path.string());
+  return 1;
+}
+
+/// npy_load(path) -> tensor
+int npy_load(lua_State* L) {
+  const fs::path path = check_path(L, 1, "data.npy.load");
+  push_array(L, need(L, read_npy(path)), path.string());
+  return 1;
+}
+
+/// npy_save(path, tensor)
+int npy_save(lua_State* L) {
+  const fs::path path = check_path(L, 1, "data.npy.save");
+  need(L, write_npy(path, array_at(L, 2).view()));
+  return 0;
+}
+
+/// npz_load(path) -> {name = tensor}
+int npz_load(lua_State* L) {
+  const fs::path path = check_path(L, 1, "data.npz.load");
+  auto reader = need(L, NpzReader::open(path));
+  lua_newtable(L);
+  for (;;) {
+    auto next = need(L, reader.next());
+    if (!next) return 1;
+    push_array(L, std::move(next->array), path.string() + ": array '" + next->name + "'");
+    lua_setfield(L, -2, next->name.c_str());
+  }
+}
+
+/// npz_save(path, names, tensors): two arrays
+int npz_save(lua_State* L) {
+  const fs::path path = check_path(L, 1, "data.npz.save");
+  check_table(L, 2, "names", "data.npz.save");
+  check_table(L, 3, "tensors", "data.npz.save");
+  auto writer = need(L, NpzWriter::create(path));
+  const int count = static_cast<int>(lua_objlen(L, 2));
+  for (int i = 1; i <= count; ++i) {
+    lua_rawgeti(L, 2, i);
+    lua_rawgeti(L, 3, i);
+    need(L, writer.add(check_text(L, -2, "name", "data.npz.save"), array_at(L, -1).view()));
+    lua_pop(L, 2);
+  }
+  need(L, writer.close());
+  return 0;
+}
+
+NpyType type_at(lua_State* L, int index, const char* function) {
+  return check_text(L, index, "dtype", function) == "float64" ? NpyType::f8 : NpyType::f4;
+}
+
+/// An array of names and numbers from 1.
+std::vector<CsvColumn> columns_at(lua_State* L, int index) {
+  std::vector<CsvColumn> columns;
+  const size_t count = lua_objlen(L, index);
+  for (size_t i = 1; i <= count; ++i) {
+    lua_rawgeti(L, index, static_cast<int>(i));
+    if (lua_type(L, -1) == LUA_TNUMBER) {
+      columns.emplace_back(static_cast<size_t>(lua_tonumber(L, -1)));
+    } else {
+      columns.emplace_back(std::string(check_text(L, -1, "columns", "data.csv")));
+    }
+    lua_pop(L, 1);
+  }
+  return columns;
+}
+
+/// csv(path, delimiter, header, missing or nil, dtype, skip, comment or "", columns) -> tensor, names or nil
+int load_csv(lua_State* L) {
+  const fs::path path = check_path(L, 1, "data.csv");
+  CsvOptions options;
+  options.delimiter = check_text(L, 2, "delimiter", "data.csv").at(0);
+  options.header = check_boolean(L, 3, "header", "data.csv");
+  if (!lua_isnil(L, 4)) options.missing = check_number(L, 4, "missing", "data.csv");
+  options.type = type_at(L, 5, "data.csv");
+  options.skip = static_cast<size_t>(check_integer(L, 6, "skip", "data.csv", 0, INT64_C(1) << 53));
+  if (const auto comment = check_text(L, 7, "comment", "data.csv"); !comment.empty()) options.comment = comment[0];
+  options.columns = columns_at(L, 8);
+  CsvTable table = need(L, read_csv(path, options));
+  push_array(L, std::move(table.values), path.string());
+  if (!options.header) return 1;
+  lua_createtable(L, static_cast<int>(table.names.size()), 0);
+  for (size_t i = 0; i < table.names.size(); ++i) {
+    lua_pushlstring(L, table.names[i].data(), table.names[i].size());
+    lua_rawseti(L, -2, static_cast<int>(i + 1));
+  }
+  return 2;
+}
+
+/// libsvm(path, features, zero_based, dtype, sparse) -> features, labels, width; with sparse columns and starts too
+int load_libsvm(lua_State* L) {
+  const fs::path path = check_path(L, 1, "data.libsvm");
+  LibsvmOptions options;
+  options.features = static_cast<size_t>(check_integer(L, 2, "features", "data.libsvm", 0, INT32_MAX));
+  options.zero_based = check_boolean(L, 3, "zero_based", "data.libsvm");
+  options.type = type_at(L, 4, "data.libsvm");
+  options.sparse = check_boolean(L, 5, "sparse", "data.libsvm");
+  options.max_bytes = cache_of(L).most_bytes();
+  LibsvmData data = need(L, read_libsvm(path, options));
+  push_array(L, std::move(data.features), path.string());
+  push_array(L, std::move(data.labels), path.string());
+  lua_pushnumber(L, static_cast<lua_Number>(data.width));
+  if (!options.sparse) return 3;
+  push_array(L, std::move(data.columns), path.string());
+  push_array(L, std::move(data.starts), path.string());
+  return 5;
+}
+
+template <int (*F)(lua_State*)>
+void add(lua_State* L, const char* name) {
+  lua_pushcfunction(L, guarded<F>);
+  lua_setfield(L, -2, name);
+}
+
+int open_module(lua_State* L) {
+  lua_newtable(L);
+  add<load_mnist>(L, "mnist");
+  add<drawn_mnist>(L, "drawn_mnist");
+  add<find_mnist>(L, "find_mnist");
+  add<digits>(L, "digits");
+  add<load_images>(L, "images");
+  add<load_idx>(L, "idx");
+  add<npy_load>(L, "npy_load");
+  add<npy_save>(L, "npy_save");
+  add<npz_load>(L, "npz_load");
+  add<npz_save>(L, "npz_save");
+  add<load_csv>(L, "csv");
+  add<load_libsvm>(L, "libsvm");
+  return 1;
+}
+
+}  // namespace
+
+void open_data(Vm& vm) {
+  vm.register_ffi("data", &kDataApi);
+  vm.register_module("actor.c.data", open_module);
+  auto cache = std::make_shared<DataCache>();
+  share_data(vm, *cache);
+  vm.own(std::move(cache));
+}
+
+void share_data(Vm& vm, DataCache& cache) {
+  lua_State* L = vm.state();
+  lua_pushlightuserdata(L, const_cast<char*>(&kCache));
+  lua_pushlightuserdata(L, &cache);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+}  // namespace actorhost

@@ -1,0 +1,146 @@
+#include "bindings/modules/lua_filter.hpp"
+
+#include <map>
+#include <string>
+
+#include "bindings/modules/lua_tensor.hpp"
+#include "bindings/modules/param_options.hpp"
+#include "bindings/modules/param_values.hpp"
+#include "bindings/vm/lua_support.hpp"
+#include "host/kernel/strided.hpp"
+#include "host/wire/packer.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kState = "actor.filter";
+/// Of a tensor that is encoded or decoded: few bytes may claim to be many elements.
+constexpr size_t kMaxBytes = size_t{1} << 30;
+
+/// What a filter of Lua has beside its description: scratch memory and what error feedback keeps, by key.
+struct FilterState {
+  Filter filter;
+  std::map<ParamKey, FilterRest> rests;
+};
+
+/// The userdata of one.
+struct Held {
+  FilterState* state;
+};
+
+FilterState& state_at(lua_State* L, int index) { return *static_cast<Held*>(luaL_checkudata(L, index, kState))->state; }
+
+/// open(description) -> state
+int open(lua_State* L) {
+  check_table(L, 1, "description", "open");
+  auto* held = new (lua_newuserdata(L, sizeof(Held))) Held{nullptr};
+  luaL_getmetatable(L, kState);
+  lua_setmetatable(L, -2);
+  held->state = new FilterState{Filter(filter_at(L, 1)), {}};
+  return 1;
+}
+
+int collect(lua_State* L) {
+  delete static_cast<Held*>(lua_touserdata(L, 1))->state;
+  return 0;
+}
+
+/// encode(state, tensor, key) -> string, bytes of the tensor. The string: type:u8 rank:u8 dim:u64*rank filtered.
+int encode(lua_State* L) {
+  FilterState& state = state_at(L, 1);
+  const TensorValue tensor = tensor_at(L, 2);
+  uint64_t count = 1;
+  Packer head;
+  head.put(static_cast<uint8_t>(tensor.dtype)).put(static_cast<uint8_t>(tensor.shape.size()));
+  for (const int64_t dim : tensor.shape) {
+    head.put(static_cast<uint64_t>(dim));
+    count *= static_cast<uint64_t>(dim);
+  }
+  if (tensor.bytes.size() > kMaxBytes) {
+    raise_at_user(L, "filter:encode: a tensor of more than 1 GiB; encode its parts");
+  }
+  void* rest = nullptr;
+  if (state.filter.spec().feedback) {
+    ParamKey key;
+    if (!lua_isnoneornil(L, 3)) key = take(L, param_key_at(L, 3, "filter:encode: key"));
+    rest = state.rests[key].fit(tensor.dtype, count);
+  }
+  const Blob filtered = state.filter.encode(tensor.dtype, count, tensor.bytes.data(), rest);
+  std::string bytes = std::move(head).bytes();
+  bytes.append(filtered.view());
+  lua_pushlstring(L, bytes.data(), bytes.size());
+  lua_pushnumber(L, static_cast<lua_Number>(tensor.bytes.size()));
+  return 2;
+}
+
+Result<TensorValue> decoded(std::string_view bytes) {
+  const Error bad{Code::bad_data, "filter.decode: not what a filter has encoded"};
+  Unpacker in(bytes);
+  TensorValue tensor;
+  const auto type = in.get<uint8_t>();
+  const auto rank = in.get<uint8_t>();
+  if (!in.ok() || type > 1 || rank > kernel::kMaxDims) return bad;
+  tensor.dtype = static_cast<kernel::Dtype>(type);
+  for (int i = 0; i < rank; ++i) tensor.shape.push_back(static_cast<int64_t>(in.get<uint64_t>()));
+  const auto size = tensor_bytes(tensor.dtype, tensor.shape);
+  if (!in.ok() || !size || *size > kMaxBytes) return bad;
+  tensor.bytes = Blob::allocate(*size);
+  const uint64_t count = *size / dtype_size(tensor.dtype);
+  AH_TRY(decode_filtered(in.rest(), tensor.dtype, count, tensor.bytes.data()));
+  return tensor;
+}
+
+/// decode(string) -> tensor; or nil, message, code
+int decode(lua_State* L) {
+  auto tensor = decoded(check_text(L, 1, "bytes", "filter.decode"));
+  if (!tensor) return push_failure(L, tensor.error());
+  push_tensor(L, std::move(*tensor));
+  return 1;
+}
+
+/// reset(state): forgets what error feedback keeps
+int reset(lua_State* L) {
+  state_at(L, 1).rests.clear();
+  return 0;
+}
+
+int open_module(lua_State* L) {
+  luaL_newmetatable(L, kState);
+  lua_pushcfunction(L, collect);
+  lua_setfield(L, -2, "__gc");
+  lua_pop(L, 1);
+  static const luaL_Reg kFunctions[] = {
+      {"open", guarded<open>},   {"encode", guarded<encode>}, {"decode", guarded<decode>},
+      {"reset", guarded<reset>}, {nullptr, nullptr},
+  };
+  lua_newtable(L);
+  luaL_register(L, nullptr, kFunctions);
+  return 1;
+}
+
+}  // namespace
+
+FilterSpec filter_at(lua_State* L, int index) {
+  FilterSpec out;
+  if (!lua_istable(L, index)) return out;
+  // A description is a table, which somebody may have written to.
+  const auto whole = [&](const char* name, uint32_t otherwise) {
+    const double value = number_field(L, index, name, otherwise);
+    if (value >= 0 && value <= UINT32_MAX) return static_cast<uint32_t>(value);
+    raise_at_user(L, std::string("filter: ") + name + " is out of its range");
+  };
+  out.fraction = number_field(L, index, "fraction", 0);
+  out.count = whole("count", 0);
+  out.block = whole("block", out.block);
+  out.feedback = boolean_field(L, index, "feedback");
+  const std::string values = text_field(L, index, "values");
+  if (values == "fp16") out.values = FilterSpec::Values::half;
+  if (values == "int8") out.values = FilterSpec::Values::levels;
+  if (const Status right = check(out); !right.ok()) raise_at_user(L, right.error().message);
+  return out;
+}
+
+void open_filter(Vm& vm) { vm.register_module("actor.c.filter", guarded<open_module>); }
+
+}  // namespace actorhost

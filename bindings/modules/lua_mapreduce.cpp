@@ -1,0 +1,385 @@
+#include "bindings/modules/lua_mapreduce.hpp"
+
+#include <bit>
+#include <memory>
+#include <string>
+
+#include "bindings/modules/mapreduce_api.hpp"
+#include "bindings/modules/mapreduce_files.hpp"
+#include "bindings/modules/row_values.hpp"
+#include "bindings/process/node_context.hpp"
+#include "bindings/process/process_shared.hpp"
+#include "bindings/vm/lua_support.hpp"
+#include "host/base/out_of_memory.hpp"
+#include "host/mapreduce/files/file_list.hpp"
+#include "host/mapreduce/tasks/task_client.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kState = "actor.mapreduce";
+
+/// Of one Vm; kept alive by it.
+class MapReduceState final : private TaskPlace {
+ public:
+  explicit MapReduceState(NodeContext& context)
+      : client(context.node, *context.shared.exchange), streams(static_cast<TaskPlace&>(*this)), node_(context.node) {}
+
+  TaskClient client;
+  std::optional<BlockStore::Attempt> attempt;
+  TaskStreams streams;
+  double began = 0;
+  lua_CFunction gmatch = nullptr;
+
+ private:
+  Result<std::unique_ptr<RowSource>> needed(uint32_t k, std::optional<uint32_t> bucket) override {
+    return client.needed(k, bucket);
+  }
+  TaskRoom room() override { return {client.service().budget(), client.service().spill(), output()}; }
+  Status check() override { return node_.check(); }
+  Log& log() override { return node_.log(); }
+  Result<std::unique_ptr<RowSource>> results(std::optional<uint32_t> task) override { return client.results(task); }
+  Result<std::unique_ptr<TaskSink>> buckets(uint32_t count) override;
+  Result<std::unique_ptr<TaskSink>> combine(Combine combine, uint32_t count) override;
+  Result<std::unique_ptr<TaskSink>> combine_here(Combine combine, std::unique_ptr<ScratchRows>& rows) override;
+  CombineOptions options(Combine combine);
+  BlockSink output();
+
+  Node& node_;
+};
+
+BlockSink MapReduceState::output() {
+  return [this](uint32_t bucket, RowBlock block) { return attempt->append(bucket, std::move(block)); };
+}
+
+Result<std::unique_ptr<TaskSink>> MapReduceState::buckets(uint32_t count) {
+  MemoryBudget& budget = client.service().budget();
+  return std::unique_ptr<TaskSink>(std::make_unique<BucketSink>(count, budget.share(), &budget, output()));
+}
+
+CombineOptions MapReduceState::options(Combine combine) {
+  MemoryBudget& budget = client.service().budget();
+  return {combine, budget.share(), &budget, &client.service().spill()};
+}
+
+Result<std::unique_ptr<TaskSink>> MapReduceState::combine(Combine combine, uint32_t count) {
+  return std::unique_ptr<TaskSink>(std::make_unique<CombineSink>(options(combine), count, output()));
+}
+
+Result<std::unique_ptr<TaskSink>> MapReduceState::combine_here(Combine combine, std::unique_ptr<ScratchRows>& rows) {
+  rows = std::make_unique<ScratchRows>(client.service().store());
+  return std::unique_ptr<TaskSink>(std::make_unique<CombineSink>(options(combine), 1, rows->sink()));
+}
+
+MapReduceState& state_of(lua_State* L) { return Kept<MapReduceState>::find(L, kState); }
+
+// ---- the plan ----
+
+uint32_t whole_field(lua_State* L, const char* name) {
+  lua_getfield(L, -1, name);
+  const auto value = static_cast<uint32_t>(lua_tonumber(L, -1));
+  lua_pop(L, 1);
+  return value;
+}
+
+bool true_field(lua_State* L, const char* name) {
+  lua_getfield(L, -1, name);
+  const bool value = lua_toboolean(L, -1) != 0;
+  lua_pop(L, 1);
+  return value;
+}
+
+/// Calls `read` with each element of the array field `name` of the table on top, which is on top then.
+template <typename Read>
+void each_in(lua_State* L, const char* name, Read read) {
+  lua_getfield(L, -1, name);
+  const int count = static_cast<int>(lua_objlen(L, -1));
+  for (int i = 1; i <= count; ++i) {
+    lua_rawgeti(L, -1, i);
+    read();
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+PlanStage stage_on_top(lua_State* L) {
+  PlanStage stage;
+  stage.id = whole_field(L, "id");
+  lua_getfield(L, -1, "name");
+  stage.name = lua_tostring(L, -1);
+  lua_pop(L, 1);
+  stage.tasks = whole_field(L, "tasks");
+  stage.buckets = whole_field(L, "buckets");
+  stage.keep = true_field(L, "keep");
+  stage.disk = true_field(L, "disk");
+  each_in(L, "needs", [&] {
+    stage.needs.push_back({whole_field(L, "stage"), true_field(L, "wide"), whole_field(L, "first")});
+  });
+  return stage;
+}
+
+/// begin(action, {stages = {...}, hash = text})
+int begin(lua_State* L) {
+  MapReduceState& state = state_of(L);
+  const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "begin", 0, UINT32_MAX));
+  check_table(L, 2, "plan", "begin");
+  lua_settop(L, 2);
+  Plan plan;
+  each_in(L, "stages", [&] { plan.stages.push_back(stage_on_top(L)); });
+  each_in(L, "forget", [&] { plan.forget.push_back(static_cast<StageId>(lua_tonumber(L, -1))); });
+  lua_getfield(L, 2, "hash");
+  plan.hash = std::stoull(lua_tostring(L, -1), nullptr, 16);
+  expect(L, state.client.begin(action, std::move(plan), user_position(L)));
+  return 0;
+}
+
+/// next_task() -> stage, task (from 1), attempt; nothing when the action is over
+int next_task(lua_State* L) {
+  MapReduceState& state = state_of(L);
+  state.attempt.reset();
+  state.streams.begin();
+  auto order = state.client.next();
+  if (!order) raise_error(L, order.error());
+  if (!*order) return 0;
+  const TaskName& task = (*order)->task;
+  const PlanStage& stage = *state.client.stage(task.stage);
+  const BlockPlace place = stage.disk ? BlockPlace::disk : BlockPlace::memory;
+  state.attempt.emplace(state.client.service().store().begin(task.stage, task.task, stage.buckets, place));
+  state.began = NodeContext::of(L).node.clock().now();
+  lua_pushinteger(L, static_cast<lua_Integer>(task.stage));
+  lua_pushinteger(L, static_cast<lua_Integer>(task.task) + 1);
+  lua_pushinteger(L, static_cast<lua_Integer>(task.attempt));
+  return 3;
+}
+
+/// finish_output(): all that the task puts out has been put
+int finish_output(lua_State* L) {
+  expect(L, state_of(L).streams.finish());
+  return 0;
+}
+
+/// done(added): what has been put out is the task's output; `added` is what its accumulators got, or nil
+int done(lua_State* L) {
+  MapReduceState& state = state_of(L);
+  const OutputFigures out = state.attempt->figures();
+  state.attempt->commit();
+  state.attempt.reset();
+  TaskReport report;
+  if (!lua_isnoneornil(L, 1)) report.accumulators = Blob::copy_of(check_text(L, 1, "added", "done"));
+  report.figures.rows_out = out.rows;
+  report.figures.bytes_out = out.bytes;
+  report.figures.rows_in = state.streams.rows_in();
+  report.figures.bytes_in = state.streams.bytes_in();
+  report.figures.skipped = state.streams.skipped();
+  report.figures.spilled_bytes = state.client.service().take_spilled();
+  report.figures.seconds = NodeContext::of(L).node.clock().now() - state.began;
+  expect(L, state.client.done(std::move(report)));
+  return 0;
+}
+
+/// failed(message)
+int failed(lua_State* L) {
+  MapReduceState& state = state_of(L);
+  state.attempt.reset();
+  const std::string message(check_text(L, 1, "message", "failed"));
+  const Error cause = state.streams.failure();
+  const auto tells = [&message](std::string_view what) { return message.find(what) != std::string::npos; };
+  // Memory may also be lacking in a function of a module, or in Lua itself.
+  const bool no_room =
+      (cause.code == Code::full && tells(cause.message)) || tells(OutOfMemory::kStart) || tells("not enough memory");
+  expect(L, state.client.failed({no_room ? Code::full : Code::script, message}));
+  return 0;
+}
+
+/// results_failed(message) -> whether that is because rows are lost, which will be made again
+int results_failed(lua_State* L) {
+  MapReduceState& state = state_of(L);
+  const std::string message(check_text(L, 1, "message", "results_failed"));
+  const bool lost = state.client.has_lost();
+  if (lost) expect(L, state.client.results_failed({Code::peer_lost, message}));
+  lua_pushboolean(L, lost ? 1 : 0);
+  return 1;
+}
+
+/// has_failed() -> whether the action has ended with an error for all workers
+int has_failed(lua_State* L) {
+  lua_pushboolean(L, state_of(L).client.over().ok ? 0 : 1);
+  return 1;
+}
+
+int finished(lua_State* L) {
+  MapReduceState& state = state_of(L);
+  state.streams.begin();
+  expect(L, state.client.finished());
+  return 0;
+}
+
+/// skipped(action): this node was late and has its value already
+int skipped(lua_State* L) {
+  const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "skipped", 0, UINT32_MAX));
+  expect(L, state_of(L).client.skipped(action));
+  return 0;
+}
+
+/// figures() -> {seconds=, stages={{id=, tasks=, ...}, ...}} of the action that is over
+int figures(lua_State* L) {
+  const ActionOver& over = state_of(L).client.over();
+  lua_createtable(L, 0, 2);
+  const auto set = [L](const char* name, double value) {
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, name);
+  };
+  set("seconds", over.seconds);
+  lua_createtable(L, static_cast<int>(over.stages.size()), 0);
+  int i = 0;
+  for (const StageFigures& stage : over.stages) {
+    lua_createtable(L, 0, 12);
+    set("id", stage.stage);
+    set("tasks", stage.tasks);
+    set("reused", stage.reused);
+    set("runs", stage.runs);
+    set("failures", stage.failures);
+    set("rows_in", static_cast<double>(stage.figures.rows_in));
+    set("rows_out", static_cast<double>(stage.figures.rows_out));
+    set("bytes_in", static_cast<double>(stage.figures.bytes_in));
+    set("bytes_out", static_cast<double>(stage.figures.bytes_out));
+    set("spilled", static_cast<double>(stage.figures.spilled_bytes));
+    set("skipped", static_cast<double>(stage.figures.skipped));
+    set("seconds", stage.last - stage.first);
+    lua_rawseti(L, -2, ++i);
+  }
+  lua_setfield(L, -2, "stages");
+  return 1;
+}
+
+/// accumulated() -> what the tasks' accumulators got, in an order that is the same on every node
+int accumulated(lua_State* L) {
+  const auto& list = state_of(L).client.over().accumulators;
+  lua_createtable(L, static_cast<int>(list.size()), 0);
+  int i = 0;
+  for (const Accumulated& one : list) {
+    const std::string_view bytes = one.bytes.view();
+    lua_pushlstring(L, bytes.data(), bytes.size());
+    lua_rawseti(L, -2, ++i);
+  }
+  return 1;
+}
+
+/// memory() -> bytes that each node may use
+int memory(lua_State* L) {
+  lua_pushnumber(L, static_cast<lua_Number>(state_of(L).client.service().budget().each()));
+  return 1;
+}
+
+/// fail(): raises why a call of the FFI table failed
+int fail(lua_State* L) { raise_error(L, state_of(L).streams.failure()); }
+
+// ---- users' functions ----
+
+int append(lua_State*, const void* bytes, size_t size, void* to) {
+  static_cast<std::string*>(to)->append(static_cast<const char*>(bytes), size);
+  return 0;
+}
+
+/// clone(fn): the same code with variables of its own, all nil
+int clone(lua_State* L) {
+  check_function(L, 1, "fn", "clone");
+  lua_settop(L, 1);
+  std::string code;
+  if (lua_dump(L, append, &code) != 0) raise_at_user(L, "a function of C cannot be an operation's");
+  if (luaL_loadbuffer(L, code.data(), code.size(), "=clone") != 0) lua_error(L);
+  lua_getfenv(L, 1);
+  lua_setfenv(L, -2);
+  return 1;
+}
+
+/// gmatch_of(iterator) -> text, pattern, when it is a fresh iterator of string.gmatch
+int gmatch_of(lua_State* L) {
+  if (lua_tocfunction(L, 1) != state_of(L).gmatch) return 0;
+  if (lua_getupvalue(L, 1, 1) == nullptr || lua_getupvalue(L, 1, 2) == nullptr || lua_getupvalue(L, 1, 3) == nullptr) {
+    return 0;
+  }
+  // The third is the place in the text, as bits in the place of a value.
+  const bool fresh = lua_type(L, -1) == LUA_TNUMBER && std::bit_cast<uint64_t>(lua_tonumber(L, -1)) == 0;
+  lua_pop(L, 1);
+  return fresh && lua_type(L, -2) == LUA_TSTRING && lua_type(L, -1) == LUA_TSTRING ? 2 : 0;
+}
+
+/// The C function of string.gmatch's iterators.
+lua_CFunction gmatch_function(lua_State* L) {
+  lua_getglobal(L, "string");
+  lua_getfield(L, -1, "gmatch");
+  lua_pushliteral(L, "");
+  lua_pushliteral(L, ".");
+  lua_call(L, 2, 1);
+  const lua_CFunction function = lua_tocfunction(L, -1);
+  lua_pop(L, 2);
+  return function;
+}
+
+// ---- files ----
+
+/// find_files(path) -> {{path=, bytes=, compressed=, stream=}, ...}; or nil, message
+int find_files(lua_State* L) {
+  auto files = find_input_files(std::string(check_text(L, 1, "path", "find_files")));
+  if (!files) return push_failure(L, files.error());
+  lua_createtable(L, static_cast<int>(files->size()), 0);
+  int i = 0;
+  for (const InputFile& file : *files) {
+    lua_createtable(L, 0, 4);
+    lua_pushlstring(L, file.path.data(), file.path.size());
+    lua_setfield(L, -2, "path");
+    lua_pushnumber(L, static_cast<lua_Number>(file.bytes));
+    lua_setfield(L, -2, "bytes");
+    lua_pushboolean(L, file.compressed);
+    lua_setfield(L, -2, "compressed");
+    lua_pushboolean(L, file.stream);
+    lua_setfield(L, -2, "stream");
+    lua_rawseti(L, -2, ++i);
+  }
+  return 1;
+}
+
+int open_mapreduce(lua_State* L) {
+  auto state = std::make_shared<MapReduceState>(NodeContext::of(L));
+  state->gmatch = gmatch_function(L);
+  Kept<MapReduceState>::keep(L, kState, std::move(state));
+  static const luaL_Reg kFunctions[] = {
+      {"begin", guarded<begin>},
+      {"next_task", guarded<next_task>},
+      {"finish_output", guarded<finish_output>},
+      {"done", guarded<done>},
+      {"failed", guarded<failed>},
+      {"results_failed", guarded<results_failed>},
+      {"has_failed", guarded<has_failed>},
+      {"finished", guarded<finished>},
+      {"skipped", guarded<skipped>},
+      {"accumulated", guarded<accumulated>},
+      {"memory", guarded<memory>},
+      {"begin_save", guarded<mapreduce_files::begin_save>},
+      {"begin_checkpoint", guarded<mapreduce_files::begin_checkpoint>},
+      {"commit_save", guarded<mapreduce_files::commit_save>},
+      {"abandon_save", guarded<mapreduce_files::abandon_save>},
+      {"fail", guarded<fail>},
+      {"pack", guarded<pack_value>},
+      {"unpack", guarded<unpack_value>},
+      {"figures", guarded<figures>},
+      {"clone", guarded<clone>},
+      {"gmatch_of", guarded<gmatch_of>},
+      {"find_files", guarded<find_files>},
+      {nullptr, nullptr},
+  };
+  lua_newtable(L);
+  luaL_register(L, nullptr, kFunctions);
+  return 1;
+}
+
+}  // namespace
+
+void register_mapreduce_module(Vm& vm) {
+  register_mapreduce_api(vm);
+  vm.register_module("actor.c.mapreduce", guarded<open_mapreduce>);
+}
+
+}  // namespace actorhost

@@ -1,0 +1,497 @@
+#include "bindings/modules/lua_param.hpp"
+
+#include <memory>
+#include <string>
+
+#include "bindings/modules/barrier_api.hpp"
+#include "bindings/modules/param_injection.hpp"
+#include "bindings/modules/param_options.hpp"
+#include "bindings/modules/param_values.hpp"
+#include "bindings/modules/watched_rule.hpp"
+#include "bindings/process/node_context.hpp"
+#include "bindings/process/process_shared.hpp"
+#include "bindings/vm/lua_support.hpp"
+#include "host/cluster/progress_rules.hpp"
+#include "host/engine/param/param_node.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kState = "actor.param";
+
+/// The number of the run that action `index` is; 0 stands for no run yet.
+RunId run_of(uint32_t action) { return action + 1; }
+
+/// Of one Vm; kept alive by it.
+struct ParamState {
+  explicit ParamState(NodeContext& c)
+      : context(c), channel(c.node), node(channel, c.options.servers), asp(native_asp()) {
+    if (c.node.role() == Role::server) serve({}, *asp);
+  }
+
+  /// Before its run a server answers get, set and keys as the server of a run without workers.
+  void serve(ParamServer::Config config, BarrierRule& with, CheckpointSink* checkpoints = nullptr) {
+    config.run.shards = context.options.servers;
+    auto next = std::make_unique<ParamServer>(config, *context.shared.stores.at(context.node.index()), &with,
+                                              context.node.log(), checkpoints);
+    node.serve(next.get());
+    server = std::move(next);
+  }
+
+  /// From here to the next look for a request callback `name` may be running.
+  void watch(const char* name) {
+    if (const auto at = places.find(name); at != places.end()) context.watchdog->begin_call(at->second, true);
+  }
+
+  /// Makes sure that shards run which serve action `action`, or any (kAnyAction).
+  Status open(uint32_t wanted) {
+    if (server || (opened && wanted == kAnyAction)) return {};
+    AH_TRY(context.node.start_servers(wanted));
+    opened = true;
+    return {};
+  }
+
+  NodeContext& context;
+  NodeChannel channel;
+  ParamNode node;
+  bool opened = false;
+  std::unique_ptr<BarrierRule> asp;
+  std::unique_ptr<LuaRule> rule;
+  std::unique_ptr<WatchedRule> watched;
+  std::map<std::string, std::string> places;  // of callbacks: "schedule" -> "schedule (job.lua:12)"
+  std::unique_ptr<ParamServer> server;
+  uint32_t action = 0;
+  bool shared = false;        // the run's tensors are given without copies
+  std::vector<NodeId> asked;  // the workers of the schedule request that waits for its answer
+};
+
+ParamState& state_of(lua_State* L) { return Kept<ParamState>::find(L, kState); }
+
+/// A wrong call or result: the user's own, so it is raised at the user's line without a code of the engine's.
+void expect_right(lua_State* L, const Status& status) {
+  if (!status && status.error().code == Code::bad_argument) raise_at_user(L, status.error().message);
+  expect(L, status);
+}
+
+/// Where a resumed job's checkpoint was in this run, or how the run had ended before it.
+void resume(const ProcessShared& shared, CoordinatorConfig& run) {
+  if (!shared.resumed) return;
+  if (shared.resumed->state.run == run.run) run.resumed = shared.resumed->state;
+  if (const auto done = shared.resumed->finished.find(run.run); done != shared.resumed->finished.end()) {
+    run.finished = done->second;
+  }
+}
+
+// ---- pushing what the engine says ----
+
+void push_summary(lua_State* L, const ParamSummary& summary) {
+  lua_createtable(L, 0, 9);
+  const auto number = [L](const char* name, double value) {
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, name);
+  };
+  number("steps", static_cast<double>(summary.steps));
+  number("updates", static_cast<double>(summary.updates));
+  number("seconds", summary.seconds);
+  number("dropped", static_cast<double>(summary.dropped));
+  number("lost", static_cast<double>(summary.lost));
+  number("non_finite", static_cast<double>(summary.non_finite));
+  number("in_flight", static_cast<double>(summary.in_flight));
+  lua_pushlstring(L, summary.reason.data(), summary.reason.size());
+  lua_setfield(L, -2, "reason");
+  if (!summary.traffic) return;
+  lua_createtable(L, 0, 2);
+  const auto bytes = [&](const char* name, const FilterBytes& counted) {
+    lua_createtable(L, 0, 3);
+    number("before", static_cast<double>(counted.before));
+    number("after", static_cast<double>(counted.after));
+    number("ratio", ratio_of(counted));
+    lua_setfield(L, -2, name);
+  };
+  bytes("push", summary.traffic->pushed);
+  bytes("pull", summary.traffic->pulled);
+  lua_setfield(L, -2, "filter");
+}
+
+void push_entry(lua_State* L, const ParamKey& key, ParamValue value, int extra, bool shared) {
+  lua_createtable(L, 2 + extra, 0);
+  push_param_key(L, key);
+  lua_rawseti(L, -2, 1);
+  expect(L, push_param_value(L, std::move(value), shared));
+  lua_rawseti(L, -2, 2);
+}
+
+void push_entries(lua_State* L, std::vector<ParamEntry> entries, bool shared = false) {
+  lua_createtable(L, static_cast<int>(entries.size()), 0);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    push_entry(L, entries[i].key, std::move(entries[i].value), 0, shared);
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
+}
+
+struct PushRequest {
+  lua_State* L;
+  ParamState& state;
+
+  int operator()(const PullRequest& request) const {
+    lua_pushstring(L, "pull");
+    lua_createtable(L, static_cast<int>(request.entries->size()), 0);
+    int i = 0;
+    for (PullEntry& entry : *request.entries) {
+      push_entry(L, entry.key, std::move(entry.value), 2, state.shared);
+      lua_pushnumber(L, static_cast<lua_Number>(entry.step));
+      lua_rawseti(L, -2, 3);
+      lua_pushnumber(L, static_cast<lua_Number>(entry.worker));
+      lua_rawseti(L, -2, 4);
+      lua_rawseti(L, -2, ++i);
+    }
+    return 2;
+  }
+  int operator()(const StopRequest& request) const {
+    lua_pushstring(L, "stop");
+    lua_createtable(L, 0, 4);
+    lua_pushnumber(L, static_cast<lua_Number>(request.context.step));
+    lua_setfield(L, -2, "step");
+    lua_pushnumber(L, static_cast<lua_Number>(request.context.updates));
+    lua_setfield(L, -2, "updates");
+    lua_pushnumber(L, request.context.seconds);
+    lua_setfield(L, -2, "seconds");
+    lua_pushnumber(L, request.context.workers);
+    lua_setfield(L, -2, "workers");
+    return 2;
+  }
+  int operator()(const ScheduleRequest& request) const {
+    state.asked = request.workers;
+    lua_pushstring(L, "schedule");
+    lua_createtable(L, static_cast<int>(request.workers.size()), 0);
+    for (size_t i = 0; i < request.workers.size(); ++i) {
+      lua_pushnumber(L, request.workers[i]);
+      lua_rawseti(L, -2, static_cast<int>(i) + 1);
+    }
+    return 2;
+  }
+  int operator()(const LostNotice& notice) const {
+    lua_pushstring(L, "lost");
+    lua_pushnumber(L, notice.worker);
+    push_entries(L, notice.entries);
+    return 3;
+  }
+  int operator()(const FinishedNotice& notice) const {
+    state.context.shared.finished_run = state.action;
+    lua_pushstring(L, "finished");
+    push_summary(L, notice.summary);
+    lua_pushnumber(L, state.action);
+    return 3;
+  }
+  int operator()(const CutRequest&) const { return luaL_error(L, "a checkpoint's cut belongs to the engine"); }
+  int operator()(const Error& error) const { raise_error(L, error); }
+};
+
+// ---- values ----
+
+/// open(action): shards for that action
+int open(lua_State* L) {
+  const auto action = check_integer(L, 1, "action", "open", 0, UINT32_MAX);
+  expect(L, state_of(L).open(static_cast<uint32_t>(action)));
+  return 0;
+}
+
+/// The keys of the array at `index`; an error names `where` and the place of one that is none.
+std::vector<ParamKey> keys_at(lua_State* L, int index, const std::string& where) {
+  std::vector<ParamKey> keys;
+  for (int i = 1; i <= static_cast<int>(lua_objlen(L, index)); ++i) {
+    lua_rawgeti(L, index, i);
+    keys.push_back(take(L, param_key_at(L, -1, where + ": key " + std::to_string(i))));
+    lua_pop(L, 1);
+  }
+  return keys;
+}
+
+/// The values and the steps of entries, as two arrays with nothing where there is no value.
+int push_values(lua_State* L, std::vector<ParamEntry> entries) {
+  lua_createtable(L, static_cast<int>(entries.size()), 0);
+  lua_createtable(L, static_cast<int>(entries.size()), 0);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (std::holds_alternative<std::monostate>(entries[i].value)) continue;
+    lua_pushnumber(L, static_cast<lua_Number>(entries[i].step));
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+    expect(L, push_param_value(L, std::move(entries[i].value)));
+    lua_rawseti(L, -3, static_cast<int>(i) + 1);
+  }
+  return 2;
+}
+
+/// get(key) -> value, step; get({key, ...}) -> {value, ...}, {step, ...}
+int get(lua_State* L) {
+  ParamState& state = state_of(L);
+  if (lua_istable(L, 1)) {
+    std::vector<ParamKey> keys = keys_at(L, 1, "param.get");
+    expect(L, state.open(kAnyAction));
+    return push_values(L, take(L, state.node.get(std::move(keys))));
+  }
+  std::vector<ParamKey> keys = {take(L, param_key_at(L, 1, "param.get: key"))};
+  expect(L, state.open(kAnyAction));
+  std::vector<ParamEntry> entries = take(L, state.node.get(std::move(keys)));
+  if (std::holds_alternative<std::monostate>(entries[0].value)) return 0;
+  const uint64_t step = entries[0].step;
+  expect(L, push_param_value(L, std::move(entries[0].value)));
+  lua_pushnumber(L, static_cast<lua_Number>(step));
+  return 2;
+}
+
+/// set(key, value)
+int set(lua_State* L) {
+  ParamKey key = take(L, param_key_at(L, 1, "param.set: key"));
+  const ParamEntry entry{std::move(key), take(L, param_value_at(L, 2, nullptr, "param.set")), 0};
+  ParamState& state = state_of(L);
+  expect(L, state.open(kAnyAction));
+  expect_right(L, state.node.set({&entry, 1}));
+  return 0;
+}
+
+/// owner(key) -> the shard that has its whole values
+int owner(lua_State* L) {
+  const ParamKey key = take(L, param_key_at(L, 1, "param: key"));
+  lua_pushinteger(L, static_cast<lua_Integer>(owner_of(key, state_of(L).context.options.servers)));
+  return 1;
+}
+
+/// keys() -> array, in order
+int keys(lua_State* L) {
+  ParamState& state = state_of(L);
+  expect(L, state.open(kAnyAction));
+  const std::vector<ParamKey> found = take(L, state.node.keys());
+  lua_createtable(L, static_cast<int>(found.size()), 0);
+  for (size_t i = 0; i < found.size(); ++i) {
+    push_param_key(L, found[i]);
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
+  return 1;
+}
+
+/// fetch({key, ...}, where) -> {{key, value}, ...}
+int fetch(lua_State* L) {
+  check_table(L, 1, "keys", "fetch");
+  const std::string where(check_text(L, 2, "where", "fetch"));
+  push_entries(L, take(L, state_of(L).node.fetch(keys_at(L, 1, where))));
+  return 1;
+}
+
+// ---- the worker's loop ----
+
+/// worker_start(action, options {lua_pull=, check_finite=, shared=, filter=})
+int worker_start(lua_State* L) {
+  const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "worker_start", 0, UINT32_MAX));
+  ParamState& state = state_of(L);
+  ParamWorker::Config config;
+  config.run = run_of(action);
+  config.id = state.context.node.index();
+  config.shards = state.context.options.servers;
+  check_table(L, 2, "options", "worker_start");
+  config.whole = boolean_field(L, 2, "lua_pull");
+  config.check_finite = boolean_field(L, 2, "check_finite");
+  config.shared = state.shared = boolean_field(L, 2, "shared");
+  config.push = filters_at(L, 2).push;
+  expect(L, state.node.begin(config));
+  return 0;
+}
+
+/// worker_next() -> step, entries (nil: choose keys), whether the push is to be timed; or nil, summary at the end
+int worker_next(lua_State* L) {
+  ParamState& state = state_of(L);
+  ParamWorker::Event event = take(L, state.node.next_event());
+  if (auto* task = std::get_if<ParamWorker::Task>(&event)) {
+    lua_pushnumber(L, static_cast<lua_Number>(task->step));
+    if (task->local) {
+      lua_pushnil(L);
+    } else {
+      push_entries(L, std::move(task->entries), state.shared);
+    }
+    lua_pushboolean(L, task->timed ? 1 : 0);
+    return 3;
+  }
+  if (const auto* summary = std::get_if<ParamSummary>(&event)) {
+    lua_pushnil(L);
+    push_summary(L, *summary);
+    return 2;
+  }
+  raise_at_user(L, std::get<Error>(event).message);
+}
+
+/// worker_push(updates, where, seconds): what the work took, where it was to be timed
+int worker_push(lua_State* L) {
+  const std::string where(check_text(L, 2, "where", "worker_push"));
+  const std::vector<ParamEntry> entries = take(L, param_entries_at(L, 1, nullptr, false, where));
+  expect_right(L, state_of(L).node.push(entries, lua_tonumber(L, 3)));
+  return 0;
+}
+
+// ---- the server's loop ----
+
+/// Takes `options.places`, where the callbacks are in the script. The first that runs is `init`, if there is one.
+void watch_callbacks(lua_State* L, ParamState& state) {
+  lua_getfield(L, 2, "places");
+  const int places = lua_gettop(L);
+  for (const char* name : {"init", "schedule", "pull", "stop", "lost"}) {
+    const std::string place = text_field(L, places, name);
+    if (!place.empty()) state.places[name] = place;
+  }
+  lua_pop(L, 1);
+  state.context.watchdog->end();
+  state.watch("init");
+}
+
+/// server_start(action, options, evaluator) -> {updates=, step=} that the run goes on from
+int server_start(lua_State* L) {
+  ParamState& state = state_of(L);
+  state.action = static_cast<uint32_t>(check_integer(L, 1, "action", "server_start", 0, UINT32_MAX));
+  check_table(L, 2, "options", "server_start");
+  ParamServer::Config config;
+  config.update = update_at(L, 2);
+  config.update.shared = state.shared = boolean_field(L, 2, "shared");
+  config.run.run = run_of(state.action);
+  config.run.members = take(L, state.channel.members());
+  config.run.merge = merge_at(L, 2);
+  config.run.local_schedule = boolean_field(L, 2, "local_schedule");
+  config.run.seconds = number_field(L, 2, "seconds", kForever);
+  if (!lua_isnoneornil(L, 3)) {
+    lua_pushvalue(L, 3);
+    auto rule = LuaRule::pop(Vm::from(L));
+    if (!rule) raise_error(L, rule.error());
+    state.rule = std::move(*rule);
+    state.watched = std::make_unique<WatchedRule>(*state.rule, state.context.watchdog);
+  }
+  config.run.trace = state.context.shared.trace.get();
+  config.run.barrier = text_field(L, 2, "barrier");
+  lua_getfield(L, 2, "places");
+  config.run.push_place = text_field(L, lua_gettop(L), "push");
+  lua_pop(L, 1);
+  const ParamFilterSpecs filters = filters_at(L, 2);
+  config.run.filtered = filters.any();
+  config.pull = filters.pull;
+  std::string directory;
+  if (!boolean_field(L, 2, "apart")) {
+    config.run.checkpoint = checkpoint_at(L, 2, directory);
+    resume(state.context.shared, config.run);
+  }
+  CheckpointSink* checkpoints = nullptr;
+  if (!directory.empty() && state.context.node.index() == 0) {
+    if (const Status may = try_to_checkpoint(directory); !may) state.context.shared.checkpoint_failed(may.error());
+  }
+  if (!directory.empty()) {
+    checkpoints =
+        &state.context.shared.checkpointer(directory, state.context.options.servers, state.context.node.log());
+  }
+  state.context.speaks = true;
+  BarrierRule& rule = state.watched ? *state.watched : *state.asp;
+  state.serve(config, rule, checkpoints);
+  watch_callbacks(L, state);
+  lua_createtable(L, 0, 2);
+  lua_pushnumber(L, static_cast<lua_Number>(config.run.resumed.updates));
+  lua_setfield(L, -2, "updates");
+  return 1;
+}
+
+/// server_wait() -> what, ...: see PushRequest
+int server_wait(lua_State* L) {
+  ParamState& state = state_of(L);
+  if (state.rule) state.rule->use(L);
+  state.context.watchdog->end();
+  std::optional<ServerRequest> request;
+  while (!request) request = take(L, state.node.wait());
+  const int results = std::visit(PushRequest{L, state}, *request);
+  state.watch(lua_tostring(L, -results));
+  return results;
+}
+
+int answer_stop(lua_State* L) {
+  state_of(L).server->answer_stop(lua_toboolean(L, 1) != 0);
+  return 0;
+}
+
+/// answer_schedule(tasks, where): {[id] = {{k, v}, ...}}; nil: every worker that was asked about chooses for itself
+int answer_schedule(lua_State* L) {
+  ParamState& state = state_of(L);
+  const std::string where(check_text(L, 2, "where", "answer_schedule"));
+  std::map<NodeId, std::vector<ParamEntry>> tasks;
+  TensorCopies copies;
+  if (lua_isnil(L, 1)) {
+    for (const NodeId id : state.asked) tasks[id] = {};
+  } else {
+    lua_pushnil(L);
+    while (lua_next(L, 1) != 0) {
+      const double id = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : -1;
+      const bool asked = std::any_of(state.asked.begin(), state.asked.end(), [&](NodeId a) { return a == id; });
+      if (!asked) {
+        lua_pushvalue(L, -2);
+        raise_at_user(L, where + " returned a task for worker '" + std::string(lua_tostring(L, -1)) +
+                             "', which is not one of those that it was asked about");
+      }
+      const std::string what = where + ", task of worker " + std::to_string(static_cast<NodeId>(id));
+      tasks[static_cast<NodeId>(id)] = take(L, param_entries_at(L, -1, state.shared ? nullptr : &copies, true, what));
+      lua_pop(L, 1);
+    }
+  }
+  expect(L, state.server->answer_schedule(std::move(tasks), state.context.node.clock().now()));
+  return 0;
+}
+
+/// answer_pull(values, where)
+int answer_pull(lua_State* L) {
+  const std::string where(check_text(L, 2, "where", "answer_pull"));
+  TensorCopies copies;
+  const std::vector<ParamEntry> values = take(L, param_entries_at(L, 1, &copies, false, where));
+  expect_right(L, state_of(L).server->answer_pull(values));
+  return 0;
+}
+
+/// The rule refers to values of the Lua state, so it goes before the state does.
+int let_go(lua_State* L) {
+  static_cast<Kept<ParamState>*>(lua_touserdata(L, 1))->object->rule.reset();
+  return 0;
+}
+
+int open_param(lua_State* L) {
+  Kept<ParamState>::keep(L, kState, std::make_shared<ParamState>(NodeContext::of(L)));
+  lua_getfield(L, LUA_REGISTRYINDEX, kState);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, let_go);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_pop(L, 1);
+  static const luaL_Reg kFunctions[] = {
+      {"open", guarded<open>},
+      {"get", guarded<get>},
+      {"set", guarded<set>},
+      {"keys", guarded<keys>},
+      {"fetch", guarded<fetch>},
+      {"worker_start", guarded<worker_start>},
+      {"worker_next", guarded<worker_next>},
+      {"worker_push", guarded<worker_push>},
+      {"owner", guarded<owner>},
+      {"server_start", guarded<server_start>},
+      {"server_wait", guarded<server_wait>},
+      {"answer_stop", guarded<answer_stop>},
+      {"answer_schedule", guarded<answer_schedule>},
+      {"answer_pull", guarded<answer_pull>},
+      {nullptr, nullptr},
+  };
+  lua_newtable(L);
+  luaL_register(L, nullptr, kFunctions);
+  add_injection(L);
+  return 1;
+}
+
+}  // namespace
+
+void register_param_module(Vm& vm) { vm.register_module("actor.c.param", open_param); }
+
+Status serve_values(Vm& vm) {
+  ParamState state(*static_cast<NodeContext*>(vm.context()));
+  for (;;) {
+    if (auto waited = state.node.wait(); !waited) return waited.error();
+  }
+}
+
+}  // namespace actorhost

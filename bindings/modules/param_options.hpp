@@ -1,0 +1,24 @@
+#pragma once
+// Reading the options of param.run from Lua tables. stdlib/actor/param.lua has checked their types; what is out of
+// range is raised as a Lua error here. On the Vm's thread.
+
+#include <string>
+
+#include "host/engine/param/coordinator.hpp"
+#include "host/engine/param/update.hpp"
+
+struct lua_State;
+
+namespace actorhost {
+
+/// `pull`: an optimiser, a function, or nothing (replace).
+UpdateRule update_at(lua_State* L, int options);
+/// `merge`: one of param.merge's.
+MergePolicy merge_at(lua_State* L, int options);
+/// `filter`, which param.lua has checked: {push=, pull=}, or nothing.
+ParamFilterSpecs filters_at(lua_State* L, int options);
+/// When to write checkpoints: the job's plan; with --checkpoint alone every half minute. `directory` stays empty when
+/// there are none to write.
+CheckpointPlan checkpoint_at(lua_State* L, int options, std::string& directory);
+
+}  // namespace actorhost

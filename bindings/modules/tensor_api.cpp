@@ -1,0 +1,344 @@
+#include "bindings/modules/tensor_api.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include <xxhash.h>
+
+#include "bindings/modules/tensor_operation.hpp"
+#include "host/base/random.hpp"
+#include "host/kernel/optimiser.hpp"
+
+namespace actorhost {
+
+using kernel::Dtype;
+using kernel::View;
+
+using tensor::Copied, tensor::apart, tensor::guarded_status, tensor::kernels_of, tensor::prepare, tensor::state_of;
+
+namespace {
+
+static_assert(sizeof(Blob) <= sizeof(ah_tensor::block_) && alignof(Blob) <= alignof(uint64_t));
+
+Blob& block(ah_tensor& t) noexcept { return *std::launder(reinterpret_cast<Blob*>(t.block_)); }
+
+void set_geometry(ah_tensor& t, const View& view) noexcept {
+  t.data_ = view.data;
+  t.type_ = static_cast<int32_t>(view.dtype);
+  t.ndim_ = view.ndim;
+  t.count_ = view.size();
+  std::copy(view.shape.begin(), view.shape.end(), t.extent_);
+  std::copy(view.steps.begin(), view.steps.end(), t.step_);
+}
+
+// A new block for the shape and type of `like`. Throws std::bad_alloc.
+void allocate_like(ah_tensor_context* context, ah_tensor& out, const View& like) {
+  const auto count = static_cast<size_t>(like.size());
+  Blob bytes = Blob::allocate(count * dtype_size(like.dtype));
+  const View geometry = kernel::row_major(bytes.data(), like.dtype, like.ndim, like.shape.data());
+  adopt(state_of(context), out, std::move(bytes), geometry);
+}
+
+// ---- Blocks ----
+
+int32_t allocate(ah_tensor_context* context, ah_tensor* out, int32_t type, int32_t ndim,
+                 const int64_t* extent) noexcept {
+  return guarded_status([&] {
+    allocate_like(context, *out, kernel::row_major(nullptr, static_cast<Dtype>(type), ndim, extent));
+    return AH_TENSOR_OK;
+  });
+}
+
+void release(ah_tensor* t) noexcept {
+  if (t->context_ == nullptr) return;
+  t->context_->live -= t->charge_;
+  std::destroy_at(&block(*t));
+  std::memset(static_cast<void*>(t), 0, sizeof *t);
+}
+
+void view(ah_tensor* out, const ah_tensor* base, int64_t offset, int32_t ndim, const int64_t* extent,
+          const int64_t* step) noexcept {
+  View geometry = view_of(*base);
+  geometry.data = geometry.at(offset);
+  geometry.ndim = ndim;
+  std::copy_n(extent, ndim, geometry.shape.begin());
+  std::copy_n(step, ndim, geometry.steps.begin());
+  new (out->block_) Blob(block_of(*base));
+  out->context_ = base->context_;
+  set_geometry(*out, geometry);
+}
+
+void move(ah_tensor* out, ah_tensor* from) noexcept {
+  new (out->block_) Blob(std::move(block(*from)));
+  std::destroy_at(&block(*from));
+  std::memcpy(reinterpret_cast<char*>(out) + sizeof out->block_,
+              reinterpret_cast<const char*>(from) + sizeof from->block_, sizeof *out - sizeof out->block_);
+  std::memset(static_cast<void*>(from), 0, sizeof *from);
+}
+
+int32_t contiguous(const ah_tensor* t) noexcept { return view_of(*t).contiguous() ? 1 : 0; }
+
+// ---- Elementwise ----
+
+int32_t unary(int32_t op, ah_tensor* out, const ah_tensor* a) noexcept {
+  return guarded_status([&] {
+    const View in = view_of(*a);
+    const int32_t status = prepare(a->context_, *out, in);
+    if (status != AH_TENSOR_OK) return status;
+    const auto& k = kernels_of(a);
+    std::unique_ptr<Copied> keep;
+    const View to = view_of(*out);
+    kernel::unary(k, static_cast<kernel::Unary>(op), to, apart(k, to, in, keep));
+    return status;
+  });
+}
+
+int32_t binary(int32_t op, ah_tensor* out, const ah_tensor* a, const ah_tensor* b) noexcept {
+  return guarded_status([&]() -> int32_t {
+    const View left = view_of(*a);
+    const View right = view_of(*b);
+    if (left.dtype != right.dtype) return AH_TENSOR_DTYPE;
+    View like{.dtype = left.dtype};
+    if (!kernel::broadcast_shapes(left, right, like)) return AH_TENSOR_SHAPE;
+    const int32_t status = prepare(a->context_, *out, like);
+    if (status != AH_TENSOR_OK) return status;
+    const auto& k = kernels_of(a);
+    const View to = view_of(*out);
+    View wide_left;
+    View wide_right;
+    (void)kernel::broadcast_to(left, like, wide_left);
+    (void)kernel::broadcast_to(right, like, wide_right);
+    std::unique_ptr<Copied> keep_left;
+    std::unique_ptr<Copied> keep_right;
+    kernel::binary(k, static_cast<kernel::Binary>(op), to, apart(k, to, wide_left, keep_left),
+                   apart(k, to, wide_right, keep_right));
+    return status;
+  });
+}
+
+int32_t binary_scalar(int32_t op, ah_tensor* out, const ah_tensor* a, double value, int32_t swapped) noexcept {
+  return guarded_status([&] {
+    const View in = view_of(*a);
+    const int32_t status = prepare(a->context_, *out, in);
+    if (status != AH_TENSOR_OK) return status;
+    const auto& k = kernels_of(a);
+    auto single = static_cast<float>(value);
+    View scalar{.data = &value, .dtype = in.dtype, .ndim = in.ndim, .shape = in.shape};
+    if (in.dtype == Dtype::f32) scalar.data = &single;
+    std::unique_ptr<Copied> keep;
+    const View to = view_of(*out);
+    const View from = apart(k, to, in, keep);
+    kernel::binary(k, static_cast<kernel::Binary>(op), to, swapped != 0 ? scalar : from, swapped != 0 ? from : scalar);
+    return status;
+  });
+}
+
+int32_t axpy(double alpha, const ah_tensor* x, ah_tensor* y) noexcept {
+  return guarded_status([&]() -> int32_t {
+    const View to = view_of(*y);
+    View from;
+    if (x->type_ != y->type_) return AH_TENSOR_DTYPE;
+    if (!kernel::broadcast_to(view_of(*x), to, from)) return AH_TENSOR_SHAPE;
+    const auto& k = kernels_of(x);
+    std::unique_ptr<Copied> keep;
+    kernel::axpy(k, alpha, apart(k, to, from, keep), to);
+    return AH_TENSOR_OK;
+  });
+}
+
+int32_t copy(ah_tensor* out, const ah_tensor* a) noexcept {
+  return guarded_status([&]() -> int32_t {
+    const View to = view_of(*out);
+    View from;
+    if (!kernel::broadcast_to(view_of(*a), to, from)) return AH_TENSOR_SHAPE;
+    const auto& k = kernels_of(a);
+    std::unique_ptr<Copied> keep;
+    kernel::copy(k, to, apart(k, to, from, keep));
+    return AH_TENSOR_OK;
+  });
+}
+
+int32_t give(ah_tensor* out, ah_tensor* from) noexcept {
+  const View to = view_of(*out);
+  const View given = view_of(*from);
+  const bool alike = to.dtype == given.dtype && to.ndim == given.ndim &&
+                     std::equal(out->extent_, out->extent_ + out->ndim_, from->extent_);
+  const bool own =
+      alike && to.contiguous() && given.contiguous() && block_of(*out).unique() && block_of(*from).unique();
+  if (own) {
+    std::swap(block(*out), block(*from));
+    std::swap(out->data_, from->data_);
+    std::swap(out->charge_, from->charge_);
+    from->context_->fresh -= from->charge_;  // what is let go is no garbage
+  } else if (const int32_t status = copy(out, from); status != AH_TENSOR_OK) {
+    return status;
+  }
+  release(from);
+  return AH_TENSOR_OK;
+}
+
+void fill(ah_tensor* out, double value) noexcept { kernel::fill(kernels_of(out), view_of(*out), value); }
+
+// Calls f(element, i) for each element of a contiguous tensor.
+template <typename F>
+void each(ah_tensor& t, F f) {
+  if (t.type_ == static_cast<int32_t>(Dtype::f32)) {
+    for (int64_t i = 0; i < t.count_; ++i) t.f32_[i] = static_cast<float>(f(i));
+  } else {
+    for (int64_t i = 0; i < t.count_; ++i) t.f64_[i] = f(i);
+  }
+}
+
+void arange(ah_tensor* out, double start, double step) noexcept {
+  each(*out, [=](int64_t i) { return start + static_cast<double>(i) * step; });
+}
+
+void from_bytes(ah_tensor* out, const uint8_t* bytes, double scale, double shift) noexcept {
+  kernels_of(out).from_bytes(static_cast<Dtype>(out->type_), out->count_, out->data_, bytes, scale, shift);
+}
+
+void random(ah_tensor* out, void* rng, int32_t normal, double a, double b) noexcept {
+  Rng& source = *static_cast<Rng*>(rng);
+  if (normal != 0) return each(*out, [&](int64_t) { return a + b * source.normal(); });
+  // Rounding to float may reach the upper end, which is not part of the range.
+  const double top = out->type_ == 0 ? static_cast<double>(std::nextafter(static_cast<float>(b), static_cast<float>(a)))
+                                     : std::nextafter(b, a);
+  each(*out, [&](int64_t) { return std::min(a + (b - a) * source.uniform(), top); });
+}
+
+// ---- Comparing ----
+
+int32_t is_finite(const ah_tensor* a) noexcept { return kernel::is_finite(kernels_of(a), view_of(*a)) ? 1 : 0; }
+
+int32_t all_close(const ah_tensor* a, const ah_tensor* b, double rtol, double atol, int32_t nan_equal) noexcept {
+  return kernel::all_close(kernels_of(a), view_of(*a), view_of(*b), rtol, atol, nan_equal != 0) ? 1 : 0;
+}
+
+uint64_t hash(const ah_tensor* a) noexcept {
+  const View v = view_of(*a);
+  const int64_t head[2] = {static_cast<int64_t>(a->type_), a->ndim_};
+  const uint64_t shape =
+      XXH64(a->extent_, static_cast<size_t>(a->ndim_) * sizeof(int64_t), XXH64(head, sizeof head, 0));
+  return XXH64(v.data, static_cast<size_t>(v.size()) * dtype_size(v.dtype), shape);
+}
+
+// ---- Optimisers ----
+
+kernel::OptimiserSpec spec_of(const ah_optimiser& o) noexcept {
+  kernel::OptimiserSpec spec;
+  spec.kind = static_cast<kernel::OptimiserKind>(o.kind);
+  spec.lr = o.lr;
+  spec.scale = o.scale;
+  spec.momentum = o.momentum;
+  spec.weight_decay = o.weight_decay;
+  spec.beta1 = o.beta1;
+  spec.beta2 = o.beta2;
+  spec.epsilon = o.epsilon;
+  spec.initial = o.initial;
+  spec.nesterov = o.nesterov != 0;
+  spec.decay = {static_cast<kernel::DecayKind>(o.decay_kind), o.decay_rate, o.decay_every, o.decay_floor};
+  return spec;
+}
+
+int32_t optimiser_parts(const ah_optimiser* o) noexcept { return kernel::state_parts(spec_of(*o)); }
+
+double optimiser_fill(const ah_optimiser* o) noexcept { return kernel::state_fill(spec_of(*o)); }
+
+double learning_rate(const ah_optimiser* o, int64_t step) noexcept { return kernel::learning_rate(spec_of(*o), step); }
+
+void optimise(const ah_optimiser* o, int64_t step, const ah_tensor* grad, ah_tensor* state1, ah_tensor* state2,
+              ah_tensor* weights) noexcept {
+  void* const state[] = {state1 == nullptr ? nullptr : state1->data_, state2 == nullptr ? nullptr : state2->data_};
+  kernel::apply_update(kernels_of(weights), spec_of(*o), static_cast<Dtype>(weights->type_), weights->count_, step,
+                       grad->data_, state, weights->data_);
+}
+
+void set_threads(ah_tensor_context* context, int32_t threads) noexcept {
+  state_of(context).pool = std::make_unique<kernel::ThreadPool>(threads);
+  context->threads = threads;
+}
+
+}  // namespace
+
+View view_of(const ah_tensor& t) noexcept {
+  View view{.data = t.data_, .dtype = static_cast<Dtype>(t.type_), .ndim = t.ndim_};
+  std::copy_n(t.extent_, t.ndim_, view.shape.begin());
+  std::copy_n(t.step_, t.ndim_, view.steps.begin());
+  return view;
+}
+
+const Blob& block_of(const ah_tensor& t) noexcept {
+  assert(t.context_ != nullptr);
+  return *std::launder(reinterpret_cast<const Blob*>(t.block_));
+}
+
+void adopt(TensorState& state, ah_tensor& out, Blob bytes, const View& geometry) noexcept {
+  const auto size = static_cast<int64_t>(bytes.size());
+  new (out.block_) Blob(std::move(bytes));
+  out.context_ = &state.context;
+  out.charge_ = size;
+  state.context.live += size;
+  state.context.fresh += size;
+  set_geometry(out, geometry);
+}
+
+namespace tensor {
+
+int32_t prepare(ah_tensor_context* context, ah_tensor& out, const View& like) {
+  if (out.context_ == nullptr) {
+    allocate_like(context, out, like);
+    return AH_TENSOR_OK;
+  }
+  const View view = view_of(out);
+  return kernel::same_shape(view, like) && view.dtype == like.dtype ? AH_TENSOR_OK : AH_TENSOR_OUT;
+}
+
+View apart(const kernel::Kernels& k, const View& out, const View& in, std::unique_ptr<Copied>& keep) {
+  if (!kernel::overlaps(out, in)) return in;
+  keep = std::make_unique<Copied>(k, in);
+  return keep->view;
+}
+
+}  // namespace tensor
+
+std::shared_ptr<TensorState> make_tensor_state(int threads) {
+  auto state = std::make_shared<TensorState>();
+  static_assert(offsetof(TensorState, context) == 0);
+  state->kernels = &kernel::kernels();
+  set_threads(&state->context, threads);
+  state->context.limit = 32 << 20;
+  ah_tensor_api& api = state->api;
+  api.context = &state->context;
+  api.isa = state->kernels->isa;
+  api.allocate = allocate;
+  api.release = release;
+  api.view = view;
+  api.move = move;
+  api.give = give;
+  api.contiguous = contiguous;
+  api.unary = unary;
+  api.binary = binary;
+  api.binary_scalar = binary_scalar;
+  api.axpy = axpy;
+  api.copy = copy;
+  api.fill = fill;
+  api.arange = arange;
+  api.from_bytes = from_bytes;
+  api.random = random;
+  api.is_finite = is_finite;
+  api.all_close = all_close;
+  api.hash = hash;
+  api.optimiser_parts = optimiser_parts;
+  api.optimiser_fill = optimiser_fill;
+  api.learning_rate = learning_rate;
+  api.optimise = optimise;
+  api.set_threads = set_threads;
+  tensor::add_algebra(api);
+  return state;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,49 @@
+#pragma once
+// What the operations of tensor_api.cpp and tensor_algebra.cpp are written with. Not for others. On the Vm's thread.
+
+#include <memory>
+#include <new>
+
+#include "bindings/modules/tensor_api.hpp"
+
+namespace actorhost::tensor {
+
+using kernel::View;
+
+inline TensorState& state_of(ah_tensor_context* context) noexcept { return *reinterpret_cast<TensorState*>(context); }
+
+inline const kernel::Kernels& kernels_of(const ah_tensor* t) noexcept { return *state_of(t->context_).kernels; }
+
+/// A row-major copy for the time of one operation.
+struct Copied {
+  Blob bytes;
+  View view;
+
+  Copied(const kernel::Kernels& k, const View& source)
+      : bytes(Blob::allocate(static_cast<size_t>(source.size()) * dtype_size(source.dtype))),
+        view(kernel::row_major(bytes.data(), source.dtype, source.ndim, source.shape.data())) {
+    kernel::copy(k, view, source);
+  }
+};
+
+/// Makes `out` ready for a result of this shape and type, allocating it when it is empty (which throws
+/// std::bad_alloc); AH_TENSOR_OUT when it has another.
+int32_t prepare(ah_tensor_context* context, ah_tensor& out, const View& like);
+
+/// `in`, or a copy of it kept in `keep` where writing `out` would change what is still to be read.
+View apart(const kernel::Kernels& k, const View& out, const View& in, std::unique_ptr<Copied>& keep);
+
+/// Runs f, which returns a status, and turns lack of memory into one.
+template <typename F>
+int32_t guarded_status(F f) noexcept {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return AH_TENSOR_MEMORY;
+  }
+}
+
+/// Fills in the reductions and products of the table.
+void add_algebra(ah_tensor_api& api) noexcept;
+
+}  // namespace actorhost::tensor

@@ -1,0 +1,169 @@
+#include "bindings/process/console.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "host/base/printable.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr std::string_view kClearLine = "\r\x1b[K";
+constexpr double kBurst = 0.001;               // lines that come sooner after others wait for more
+constexpr std::chrono::milliseconds kLate(1);  // how long they wait: what a killed process has not said
+constexpr size_t kMostWaiting = size_t{64} << 10;
+
+constexpr size_t kSpare = 3;  // columns that a status line leaves: the terminal may write ^C behind it
+
+/// 0 where standard error is no terminal.
+size_t terminal_columns() {
+  winsize size{};
+  if (isatty(STDERR_FILENO) == 0) return 0;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// 0 or the errno of what went wrong.
+int write_all(std::FILE* file, std::string_view text) {
+  errno = 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (std::fflush(file) == 0 && written) return 0;
+  return errno != 0 ? errno : EIO;
+}
+
+bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
+
+size_t characters(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+/// The first `most` characters of UTF-8 text.
+std::string_view cut(std::string_view text, size_t most) {
+  size_t at = 0;
+  for (; at < text.size(); ++at) {
+    if (begins_character(text[at]) && most-- == 0) break;
+  }
+  return text.substr(0, at);
+}
+
+}  // namespace
+
+Console::Console() : gathers_(isatty(STDOUT_FILENO) == 0) {}
+
+Console::~Console() {
+  finish();
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  if (late_writer_.joinable()) late_writer_.join();
+}
+
+/// What clears the status line. One that was drawn in a wider window is on several lines now.
+std::string Console::cleared() const {
+  const size_t columns = std::max<size_t>(1, terminal_columns());
+  const size_t above = drawn_ > columns ? (drawn_ - 1) / columns : 0;
+  return above == 0 ? std::string(kClearLine) : "\r\x1b[" + std::to_string(above) + "A\x1b[J";
+}
+
+/// Puts `text` on the terminal and the status line behind it.
+void Console::draw(std::string_view text) {
+  const std::string_view shown = cut(status_, static_cast<size_t>(std::max(0, status_columns())));
+  write_all(stderr, cleared().append(text).append(shown));
+  drawn_ = characters(shown);
+}
+
+void Console::write_waiting() {
+  if (waiting_.empty()) return;
+  const int error = write_all(stdout, waiting_);
+  if (out_error_ == 0) out_error_ = error;
+  waiting_.clear();
+  written_ = now();
+}
+
+/// On its own thread: writes lines some time after they came.
+void Console::write_late() {
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    if (waiting_.empty()) {
+      changed_.wait(lock);
+    } else if (!changed_.wait_for(lock, kLate, [this] { return ending_; })) {
+      write_waiting();
+    }
+  }
+}
+
+void Console::out(std::string_view line) {
+  std::lock_guard lock(mutex_);
+  if (!gathers_) return write_line(stdout, line);
+  const bool first = waiting_.empty();
+  waiting_.append(line) += '\n';
+  if (waiting_.size() >= kMostWaiting || (first && now() - written_ > kBurst)) return write_waiting();
+  if (!first) return;
+  if (!late_writer_.joinable()) late_writer_ = std::thread([this] { write_late(); });
+  changed_.notify_one();
+}
+
+void Console::err(std::string_view line) {
+  std::lock_guard lock(mutex_);
+  write_waiting();
+  write_line(stderr, printable(line, Lines::kept));
+}
+
+/// In one write with what clears the status line where both go to the terminal, so that no other process draws in
+/// between.
+void Console::write_line(std::FILE* file, std::string_view line) {
+  const bool clears = drawn_ > 0 || shared_;
+  std::string whole;
+  if (clears && isatty(fileno(file)) != 0) {
+    whole = cleared();
+  } else if (drawn_ > 0) {
+    write_all(stderr, cleared());
+  }
+  whole.append(line) += '\n';
+  const int error = write_all(file, whole);
+  if (file == stdout && out_error_ == 0) out_error_ = error;
+  if (drawn_ == 0) return;
+  drawn_ = 0;
+  draw({});
+}
+
+std::string Console::out_failure() {
+  std::lock_guard lock(mutex_);
+  write_waiting();
+  return out_error_ == 0 ? std::string() : std::strerror(out_error_);
+}
+
+void Console::status(std::string_view text) {
+  if (status_columns() == 0) return;
+  std::lock_guard lock(mutex_);
+  if (finished_ || (text.empty() && drawn_ == 0)) return;
+  status_ = text;
+  draw({});
+}
+
+void Console::finish(bool may_wait) {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (may_wait) lock.lock();
+  if (!may_wait && !lock.try_lock()) return;
+  write_waiting();
+  finished_ = true;
+  status_.clear();
+  if (drawn_ > 0) draw({});
+}
+
+int Console::status_columns() {
+  const size_t columns = terminal_columns();
+  return columns == 0 ? 0 : static_cast<int>(std::max(columns, kSpare + 1) - kSpare);
+}
+
+}  // namespace actorhost

@@ -1,0 +1,77 @@
+#pragma once
+// What the VMs of one process share beyond the cluster. `console`, `data` and `meetings` guard themselves; `functions`
+// and `resumed` do not change during a run; each store belongs to the thread of its shard's server, one at a time.
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/include/actorhost.hpp"
+#include "bindings/process/console.hpp"
+#include "host/data/data_cache.hpp"
+#include "host/engine/average/averages.hpp"
+#include "host/engine/collective/async_calls.hpp"
+#include "host/engine/collective/meeting.hpp"
+#include "host/engine/param/checkpoint.hpp"
+#include "host/engine/param/param_store.hpp"
+#include "host/engine/param/trace.hpp"
+#include "host/engine/share/courier.hpp"
+#include "host/engine/share/lock_service.hpp"
+#include "host/mapreduce/tasks/data_service.hpp"
+
+namespace actorhost {
+
+/// The courier of a process with its tasks. A further task is a member behind the courier, added before `start`.
+struct CourierWithTasks {
+  CourierWithTasks(Cluster& cluster, const Clock& clock, Log& log)
+      : courier(cluster, clock, log), locks(courier), arbiter(courier), calls(courier, arbiter), averages(courier) {
+    courier.start();
+  }
+  ~CourierWithTasks() { courier.stop(); }
+  CourierWithTasks(const CourierWithTasks&) = delete;
+  CourierWithTasks& operator=(const CourierWithTasks&) = delete;
+
+  Courier courier;
+  LockService locks;
+  Arbiter arbiter;
+  AsyncCalls calls;
+  Averages averages;
+};
+
+struct ProcessShared {
+  Console console;
+  DataCache data;
+  std::map<std::string, Function> functions;            // of the embedding program, by name
+  std::vector<std::unique_ptr<ParamStore>> stores;      // by shard; they outlive the servers' VMs
+  std::atomic<int64_t> finished_run{-1};                // the action that the present servers have served to its end
+  std::optional<ParamCheckpoint> resumed;               // what the run goes on from
+  std::unique_ptr<DataService> exchange;                // map-reduce's store and service; once nodes run, not changed
+  std::unique_ptr<CourierWithTasks> courier;            // once nodes run, not changed
+  std::function<void(const Error&)> checkpoint_failed;  // ends the run
+  Meetings meetings;                                    // of this process's nodes
+  std::unique_ptr<ParamTrace> trace;                    // --record's; once nodes run, server 0's alone
+
+  /// The writer of checkpoints, made by the first shard that asks, with its directory. Any thread.
+  ParamCheckpointer& checkpointer(const std::string& directory, uint32_t shards, Log& log) {
+    std::lock_guard lock(checkpointer_mutex_);
+    if (!checkpointer_) {
+      checkpointer_ = std::make_unique<ParamCheckpointer>(CheckpointFolder{directory}, shards, log, checkpoint_failed);
+    }
+    return *checkpointer_;
+  }
+  /// Waits until what has been taken is on disk.
+  Status flush_checkpoints() {
+    std::lock_guard lock(checkpointer_mutex_);
+    return checkpointer_ ? checkpointer_->flush() : Status();
+  }
+
+ private:
+  std::mutex checkpointer_mutex_;
+  std::unique_ptr<ParamCheckpointer> checkpointer_;
+};
+
+}  // namespace actorhost

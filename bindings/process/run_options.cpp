@@ -1,0 +1,399 @@
+#include "bindings/process/run_options.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <sstream>
+#include <thread>
+#include <tuple>
+
+#include <CLI/CLI.hpp>
+
+#include "bindings/process/version.hpp"
+#include "host/base/nearest.hpp"
+
+namespace actorhost {
+
+namespace {
+
+template <typename T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Error bad_flag(const std::string& flag, const std::string& value, const std::string& wants) {
+  return {Code::bad_argument, "--" + flag + " wants " + wants + ", got '" + value + "'"};
+}
+
+/// "--node-rank" also answers to "--node_rank".
+std::string both_spellings(const std::string& name) {
+  std::string other = name;
+  const size_t first = other.find("--") + 2;
+  for (size_t i = first; i < other.size() && other[i] != ','; ++i) {
+    if (other[i] == '-') other[i] = '_';
+  }
+  return other == name ? name : name + "," + other.substr(first - 2);
+}
+
+struct RawFlags {
+  std::string nodes, nnodes, node_rank, endpoint, run_id;
+  std::string resume;  // for --help only: take_resume reads it
+  std::string seed, seconds, log_level = "info", print, servers, threads, memory, parallelism, start_timeout,
+                             rule_timeout, callback_timeout, join;
+  bool no_progress = false;
+};
+
+constexpr uint64_t kLeastMemory = uint64_t{16} << 20;
+
+/// "512M": a number of bytes, with K, M, G or T for 2^10, 2^20, ...
+std::optional<uint64_t> parse_bytes(std::string text) {
+  constexpr std::string_view kUnits = "KMGT";
+  int shift = 0;
+  if (!text.empty()) {
+    const size_t unit = kUnits.find(static_cast<char>(std::toupper(static_cast<unsigned char>(text.back()))));
+    if (unit != std::string_view::npos) {
+      shift = 10 * (static_cast<int>(unit) + 1);
+      text.pop_back();
+    }
+  }
+  const auto number = parse_number<double>(text);
+  if (!number || !(*number >= 0) || std::ldexp(*number, shift) >= 0x1p62) return std::nullopt;
+  return static_cast<uint64_t>(std::ldexp(*number, shift));
+}
+
+Status take_numbers(const RawFlags& raw, RunOptions& out) {
+  if (!raw.seed.empty()) {
+    out.seed = parse_number<uint64_t>(raw.seed);
+    if (!out.seed || *out.seed > (uint64_t{1} << 53))
+      return bad_flag("seed", raw.seed, "a whole number from 0 to 2^53");
+  }
+  if (!raw.seconds.empty()) {
+    out.seconds = parse_number<double>(raw.seconds);
+    if (!out.seconds || !(*out.seconds > 0) || !std::isfinite(*out.seconds)) {
+      return bad_flag("seconds", raw.seconds, "a number of seconds above 0");
+    }
+  }
+  for (const auto& [flag, text, value] : {std::tuple{"start-timeout", &raw.start_timeout, &out.start_timeout},
+                                          {"rule-timeout", &raw.rule_timeout, &out.rule_timeout},
+                                          {"callback-timeout", &raw.callback_timeout, &out.callback_timeout}}) {
+    if (text->empty()) continue;
+    const auto s = parse_number<double>(*text);
+    if (!s || !(*s > 0) || !std::isfinite(*s)) return bad_flag(flag, *text, "a number of seconds above 0");
+    *value = *s;
+  }
+  if (!raw.servers.empty()) {
+    const auto s = parse_number<uint32_t>(raw.servers);
+    if (!s || *s == 0 || *s > 64) return bad_flag("servers", raw.servers, "a number of shards from 1 to 64");
+    out.servers = *s;
+  }
+  if (!raw.memory.empty()) {
+    out.memory = parse_bytes(raw.memory);
+    if (!out.memory || *out.memory < kLeastMemory) {
+      return bad_flag("memory", raw.memory, "a size of at least 16M, as 512M or 4G");
+    }
+  }
+  if (!raw.parallelism.empty()) out.parallelism = parse_number<uint32_t>(raw.parallelism).value_or(1);
+  if (!raw.threads.empty()) {
+    const auto t = parse_number<uint32_t>(raw.threads);
+    if (!t || *t == 0 || *t > 256)
+      return bad_flag("threads-per-node", raw.threads, "a number of threads from 1 to 256");
+    out.threads_per_node = *t;
+  }
+  return {};
+}
+
+Status take_words(const RawFlags& raw, RunOptions& out) {
+  if (!parse_log_level(raw.log_level, out.log_level)) {
+    return bad_flag("log-level", raw.log_level, "one of trace debug info warn error off");
+  }
+  if (!raw.print.empty() && raw.print != "all" && raw.print != "first")
+    return bad_flag("print", raw.print, "all or first");
+  out.print_all = raw.print == "all";
+  out.progress = !raw.no_progress;
+  if (!out.resample.empty()) {
+    const bool poll =
+        out.resample.starts_with("poll:") && parse_number<double>(out.resample.substr(5)).value_or(-1) > 0;
+    if (out.resample != "event" && out.resample != "sticky" && !poll) {
+      return bad_flag("resample", out.resample, "event, sticky or poll:SECONDS");
+    }
+  }
+  if (!out.inject_text.empty()) {
+    auto inject = Injection::parse(out.inject_text);
+    if (!inject) return inject.error();
+    out.inject = std::move(*inject);
+  }
+  return {};
+}
+
+void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
+  app.add_option("-n,--nproc-per-node,--nproc_per_node,--nproc", raw.nodes, "nodes on this host; auto: one a core")
+      ->type_name("N");
+  app.add_option(both_spellings("--threads-per-node"), raw.threads,
+                 "threads for large products of each node (this machine's cores / nodes, at least 1)")
+      ->type_name("N");
+  app.add_option("--memory", raw.memory, "what this host's nodes may use for map-reduce data (60 % of the machine's)")
+      ->type_name("SIZE");
+  app.add_option(both_spellings("--start-timeout"), raw.start_timeout, "seconds to wait for the other hosts (60)")
+      ->type_name("S");
+  app.add_option(both_spellings("--rdzv-id"), raw.run_id, "name of the run; hosts of another one are refused")
+      ->type_name("ID");
+  app.add_option(both_spellings("--token-file"), out.token_file,
+                 "shared secret (made on first use in the user's configuration folder)")
+      ->type_name("FILE");
+  app.add_option(both_spellings("--tls-cert"), out.tls_cert, "PEM certificate of this host")->type_name("FILE");
+  app.add_option(both_spellings("--tls-key"), out.tls_key, "PEM key of this host")->type_name("FILE");
+  app.add_option(both_spellings("--tls-ca"), out.tls_ca, "PEM certificates that others' are checked against")
+      ->type_name("FILE");
+  app.add_flag("--insecure", out.insecure, "no token (said on every start)");
+  app.add_option(both_spellings("--log-level"), raw.log_level, "trace, debug, info, warn, error or off (info)")
+      ->type_name("L");
+  app.add_option("--print", raw.print, "all: every rank's print, tagged; first: the first live rank's (first)")
+      ->type_name("WHO");
+  app.add_flag(both_spellings("--no-progress"), raw.no_progress, "no progress bar");
+}
+
+void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
+  app.add_option("--nnodes", raw.nnodes, "hosts to wait for; MIN:MAX: an elastic run")->type_name("N");
+  app.add_option(both_spellings("--rdzv-endpoint"), raw.endpoint, "the rendezvous, the same on every machine")
+      ->type_name("HOST:PORT");
+  app.add_option(both_spellings("--node-rank"), raw.node_rank, "this host's place; 0 listens")->type_name("K");
+  app.add_flag("--isolate", out.isolate, "local nodes as processes instead of threads");
+  app.add_option("--barrier", out.barrier, "bsp, asp, ssp:4, pbsp:10, pssp:10:4, ..., or FILE.lua[:NAME]")
+      ->type_name("RULE");
+  app.add_option("--resample", out.resample, "when a sampled barrier draws again: event, sticky or poll:SECONDS")
+      ->type_name("WHEN");
+  app.add_option(both_spellings("--rule-timeout"), raw.rule_timeout,
+                 "how long a barrier rule in Lua may take for its answers (10)")
+      ->type_name("S");
+  app.add_option(both_spellings("--callback-timeout"), raw.callback_timeout,
+                 "how long another callback on a server may take, such as schedule or pull (no limit)")
+      ->type_name("S");
+  app.add_option("--servers", raw.servers, "parameter-server shards (1)")->type_name("S");
+  app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints")->type_name("DIR");
+  app.add_option("--resume", raw.resume, "go on from the newest complete checkpoint in DIR (--checkpoint's)")
+      ->type_name("[DIR]");
+  app.add_option("--seconds", raw.seconds, "stop the engine after that many seconds")->type_name("T");
+  app.add_option("--seed", raw.seed, "makes the run reproducible")->type_name("N");
+  app.add_option("--inject", out.inject_text, "straggler=SHARE:FACTORx,delay=DIST: heterogeneity for experiments")
+      ->type_name("SPEC");
+  app.add_option("--record", out.record, "trace of every step (CSV), on the rendezvous host; overwritten in place")
+      ->type_name("FILE");
+}
+
+/// Shows one spelling of each flag, and leaves the usage lines to us.
+class HelpFormat final : public CLI::Formatter {
+ public:
+  HelpFormat() { column_width(32); }
+  std::string make_usage(const CLI::App*, std::string) const override { return {}; }
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string shown;
+    std::istringstream names(CLI::Formatter::make_option_name(option, positional));
+    for (std::string name; std::getline(names, name, ',');) {
+      if (name.find('_') == std::string::npos) shown += (shown.empty() ? "" : ",") + name;
+    }
+    return shown;
+  }
+};
+
+const char* kUsage =
+    "usage: actorhost [run] [flags] job.lua [args...]   run a job\n"
+    "       actorhost agent --join HOST:PORT [flags]    lend this machine's nodes to jobs\n"
+    "       actorhost sim [flags] [rule.lua...]         simulate barrier rules\n"
+    "       actorhost help [TOPIC|NAME]                 what is known about a function, flag or variable\n";
+
+/// Every variable that this program or its start script reads, besides those of launchers (rank_detect.hpp).
+const char* kVariables =
+    "\nVariables, where the flag is not given:\n"
+    "  ACTORHOST_NNODES, ACTORHOST_NODE_RANK, ACTORHOST_NPROC_PER_NODE, ACTORHOST_RDZV_ENDPOINT, ACTORHOST_RDZV_ID\n"
+    "                              as --nnodes, --node-rank, -n, --rdzv-endpoint, --rdzv-id\n"
+    "  ACTORHOST_SERVICE           headless service of a Kubernetes indexed Job, whose pod 0 is the rendezvous host\n"
+    "  ACTORHOST_ISA               kernels for this instruction set, of those that the machine has\n"
+    "  ACTORHOST_BUILD_DIR, ACTORHOST_PRESET, ACTORHOST_JOBS, ACTORHOST_CMAKE_FLAGS\n"
+    "                              scripts/actorhost: where it builds and what, how many compilers, further flags of "
+    "cmake\n"
+    "  XDG_CONFIG_HOME, TMPDIR     where the token is (actorhost/token), where data goes that does not fit in memory\n"
+    "  RANK WORLD_SIZE ..., OMPI_*, PMI_*, SLURM_*, JOB_COMPLETION_INDEX\n"
+    "                              of launchers; the first log line says which matched\n"
+    "  ACTORHOST_CHILD, ACTORHOST_WORKER   set by actorhost for its own processes\n";
+
+ParsedCommand usage_error(const std::string& message) {
+  ParsedCommand command;
+  command.exit_code = 2;
+  command.output = "actorhost: " + message + "\n" + kUsage + "run 'actorhost --help' for the flags\n";
+  return command;
+}
+
+/// What is neither a flag of `app` nor a value of one.
+ParsedCommand unknown_flag(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  }
+  const std::string name = word.substr(0, word.find('='));
+  const std::string bare = name.substr(std::min(name.find_first_not_of('-'), name.size()));
+  return usage_error("unknown flag '" + word + "'" + suggestion(bare, names, "--"));
+}
+
+/// `--resume` takes a folder only when one follows; a following script is not it. Taken out by hand, since the parser
+/// cannot tell.
+void take_resume(std::vector<std::string>& args, RunOptions& out) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    const bool of_a_flag = i > 0 && args[i - 1] == "--barrier";
+    if (args[i].ends_with(".lua") && !of_a_flag) return;  // the job: what follows is its own
+    if (args[i].starts_with("--resume=")) {
+      out.resume = args[i].substr(9);
+      args.erase(args.begin() + static_cast<std::ptrdiff_t>(i--));
+    } else if (args[i] == "--resume") {
+      const bool folder = i + 1 < args.size() && !args[i + 1].starts_with("-") && !args[i + 1].ends_with(".lua");
+      out.resume = folder ? args[i + 1] : "";
+      const auto at = args.begin() + static_cast<std::ptrdiff_t>(i--);
+      args.erase(at, at + (folder ? 2 : 1));
+    }
+  }
+}
+
+}  // namespace
+
+Result<Injection> Injection::parse(const std::string& text) {
+  Injection out;
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t end = at;
+    for (int depth = 0; end < text.size() && (depth > 0 || text[end] != ','); ++end) {
+      depth += (text[end] == '(') - (text[end] == ')');
+    }
+    const std::string part = text.substr(at, end - at);
+    at = end + 1;
+    if (part.starts_with("delay=")) {
+      auto delay = Distribution::parse(part.substr(6));
+      if (!delay) return Error{Code::bad_argument, "--inject: " + delay.error().message};
+      out.delay = std::move(*delay);
+    } else if (part.starts_with("straggler=")) {
+      const std::string value = part.substr(10);
+      const size_t colon = value.find(':');
+      std::string factor = colon == std::string::npos ? "" : value.substr(colon + 1);
+      if (factor.ends_with("x")) factor.pop_back();
+      const auto share = parse_number<double>(value.substr(0, colon));
+      const auto times = parse_number<double>(factor);
+      if (!share || !times || !(*share >= 0 && *share <= 1) || !(*times >= 1) || !std::isfinite(*times)) {
+        return bad_flag("inject", part, "straggler=SHARE:FACTORx with a share from 0 to 1 and a factor of 1 or more");
+      }
+      out.straggler_share = *share;
+      out.straggler_factor = *times;
+    } else {
+      return bad_flag("inject", part, "straggler=SHARE:FACTORx or delay=DISTRIBUTION");
+    }
+  }
+  return out;
+}
+
+std::map<std::string, std::string> RunOptions::shared_settings() const {
+  std::map<std::string, std::string> out;
+  if (!barrier.empty()) out["barrier"] = barrier;
+  if (!resample.empty()) out["resample"] = resample;
+  if (!checkpoint.empty()) out["checkpoint"] = checkpoint;
+  if (seconds) out["seconds"] = CLI::detail::to_string(*seconds);
+  if (rule_timeout != kRuleSeconds) out["rule_timeout"] = CLI::detail::to_string(rule_timeout);
+  if (servers != 1) out["servers"] = std::to_string(servers);
+  if (seed) out["seed"] = std::to_string(*seed);
+  if (!inject_text.empty()) out["inject"] = inject_text;
+  return out;
+}
+
+Status RunOptions::apply(const std::map<std::string, std::string>& settings) {
+  const auto get = [&](const char* name) {
+    const auto at = settings.find(name);
+    return at == settings.end() ? std::string() : at->second;
+  };
+  RawFlags raw;
+  raw.seconds = get("seconds");
+  raw.servers = get("servers");
+  raw.rule_timeout = get("rule_timeout");
+  raw.seed = get("seed");
+  raw.parallelism = get("parallelism");
+  barrier = get("barrier");
+  resample = get("resample");
+  checkpoint = get("checkpoint");
+  run_key = get("run_key");
+  inject_text = get("inject");
+  inject = {};
+  seconds.reset();
+  servers = 1;
+  rule_timeout = kRuleSeconds;
+  AH_TRY(take_numbers(raw, *this));
+  if (!inject_text.empty()) {
+    auto parsed = Injection::parse(inject_text);
+    if (!parsed) return parsed.error();
+    inject = std::move(*parsed);
+  }
+  return {};
+}
+
+ParsedCommand parse_command(const std::vector<std::string>& given) {
+  std::vector<std::string> args = given;
+  ParsedCommand command;
+  RunOptions& out = command.options;
+  if (!args.empty() && (args[0] == "run" || args[0] == "agent")) {
+    out.agent = args[0] == "agent";
+    args.erase(args.begin());
+  }
+  RawFlags raw;
+  CLI::App app{out.agent ? "lends this machine's nodes; jobs' scripts arrive over the network"
+                         : "runs a job: every node runs the whole script"};
+  app.formatter(std::make_shared<HelpFormat>());
+  app.name(out.agent ? "actorhost agent" : "actorhost");
+  app.set_version_flag("--version", std::string("actorhost ") + kVersion);
+  app.prefix_command(!out.agent);
+  add_cluster_flags(app, raw, out);
+  if (out.agent) {
+    app.add_option("--join", raw.join, "a rendezvous")->type_name("HOST:PORT")->required();
+    app.add_flag("--once", out.once, "leave after one job");
+  } else {
+    add_run_flags(app, raw, out);
+    take_resume(args, out);
+  }
+  try {
+    std::vector<std::string> reversed(args.rbegin(), args.rend());
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    command.exit_code = 0;
+    command.output = std::string(kUsage) + "\n" + app.help() + kVariables;
+    return command;
+  } catch (const CLI::CallForVersion&) {
+    command.exit_code = 0;
+    command.output = std::string("actorhost ") + kVersion + "\n";
+    return command;
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string text = error.what();  // "--seed: 1 required TEXT missing"
+    return usage_error(text.substr(0, text.find(':')) + " wants a value");
+  } catch (const CLI::ExtrasError&) {
+    const std::string word = app.remaining().front();
+    return word.starts_with("-") ? unknown_flag(app, word) : usage_error("an agent takes no job, got '" + word + "'");
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error.what());
+  }
+  for (const auto& take : {take_numbers, take_words}) {
+    if (auto taken = take(raw, out); !taken) return usage_error(taken.error().message);
+  }
+  const auto given_or_none = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
+  out.placement.nproc_per_node = given_or_none(raw.nodes);
+  out.placement.nnodes = given_or_none(raw.nnodes);
+  out.placement.node_rank = given_or_none(raw.node_rank);
+  out.placement.rdzv_endpoint = given_or_none(raw.endpoint);
+  out.placement.rdzv_id = given_or_none(raw.run_id);
+  if (out.agent) {
+    out.placement.rdzv_endpoint = raw.join;
+    return command;
+  }
+  const std::vector<std::string> rest = app.remaining();
+  if (rest.empty()) return usage_error("no job given");
+  if (rest[0].starts_with("-") && rest[0] != "-") return unknown_flag(app, rest[0]);
+  out.script = rest[0];
+  out.args.assign(rest.begin() + 1, rest.end());
+  return command;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,136 @@
+#include "bindings/process/worker_pool.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bindings/process/child_process.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kVariable = "ACTORHOST_WORKER";
+constexpr uint32_t kLongest = 1U << 30;
+
+Error failure(const char* what) { return {Code::io, std::string(what) + ": " + std::strerror(errno)}; }
+
+bool write_all(int fd, const char* bytes, size_t size) {
+  while (size > 0) {
+    const ssize_t n = ::send(fd, bytes, size, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+bool read_all(int fd, char* bytes, size_t size) {
+  while (size > 0) {
+    const ssize_t n = ::recv(fd, bytes, size, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+bool write_message(int fd, const std::string& message) {
+  const auto size = static_cast<uint32_t>(message.size());
+  return message.size() <= kLongest && write_all(fd, reinterpret_cast<const char*>(&size), sizeof size) &&
+         write_all(fd, message.data(), message.size());
+}
+
+std::optional<std::string> read_message(int fd) {
+  uint32_t size = 0;
+  if (!read_all(fd, reinterpret_cast<char*>(&size), sizeof size) || size > kLongest) return std::nullopt;
+  std::string message(size, '\0');
+  if (!read_all(fd, message.data(), size)) return std::nullopt;
+  return message;
+}
+
+}  // namespace
+
+WorkerPool::~WorkerPool() {
+  for (Worker& worker : workers_) {
+    if (worker.fd < 0) continue;
+    ::close(worker.fd);
+    kill(worker.pid, SIGKILL);
+    waitpid(worker.pid, nullptr, 0);
+  }
+}
+
+Result<size_t> WorkerPool::spawn(const std::vector<std::string>& args) {
+  int fds[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) return failure("cannot make a socket pair");
+  const int theirs = dup(fds[1]);  // without close-on-exec
+  ::close(fds[1]);
+  // The parent speaks for it on Ctrl-C.
+  auto pid = start_child(args, kVariable, std::to_string(theirs), Interrupt::ignored);
+  ::close(theirs);
+  if (!pid) {
+    ::close(fds[0]);
+    return pid.error();
+  }
+  workers_.push_back({*pid, fds[0]});
+  return workers_.size() - 1;
+}
+
+Status WorkerPool::send(size_t worker, const std::string& message) {
+  if (worker < workers_.size() && workers_[worker].fd >= 0 && write_message(workers_[worker].fd, message)) return {};
+  return Error{Code::peer_lost, "worker process " + std::to_string(worker) + " has ended"};
+}
+
+std::string WorkerPool::reap(Worker& worker) {
+  ::close(worker.fd);
+  worker.fd = -1;
+  int status = 0;
+  if (waitpid(worker.pid, &status, 0) != worker.pid) return "unknown";
+  if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status));
+  return "exit code " + std::to_string(WEXITSTATUS(status));
+}
+
+Result<std::optional<WorkerPool::Received>> WorkerPool::receive(int milliseconds) {
+  std::vector<pollfd> fds;
+  for (const Worker& worker : workers_) fds.push_back({worker.fd, POLLIN, 0});
+  const int ready = poll(fds.data(), fds.size(), milliseconds);
+  if (ready < 0 && errno != EINTR) return failure("cannot wait for the worker processes");
+  for (size_t i = 0; ready > 0 && i < fds.size(); ++i) {
+    const size_t at = (next_ + i) % fds.size();
+    if (fds[at].revents == 0) continue;
+    next_ = at + 1;
+    Received received{at, read_message(workers_[at].fd), {}};
+    if (!received.message) received.how = reap(workers_[at]);
+    return std::optional(std::move(received));
+  }
+  return std::optional<Received>();
+}
+
+std::optional<WorkerChannel> WorkerChannel::take_from_environment() {
+  const char* text = std::getenv(kVariable);
+  if (text == nullptr) return std::nullopt;
+  int fd = -1;
+  std::from_chars(text, text + std::strlen(text), fd);
+  unsetenv(kVariable);
+  if (fd < 3) return std::nullopt;
+  return WorkerChannel(fd);
+}
+
+std::optional<std::string> WorkerChannel::receive() const { return read_message(fd_); }
+
+Status WorkerChannel::send(const std::string& message) const {
+  if (write_message(fd_, message)) return {};
+  return Error{Code::peer_lost, "the parent process has ended"};
+}
+
+}  // namespace actorhost

@@ -1,0 +1,147 @@
+#include "bindings/run/cluster_config.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <utility>
+
+#include <unistd.h>
+
+#include "host/net/token_file.hpp"
+
+namespace actorhost {
+
+Result<std::string> load_token(const RunOptions& options, Log& log) {
+  if (options.insecure) {
+    log.warn("", "--insecure: whoever reaches this host's port can run code on it");
+    return std::string();
+  }
+  if (!options.token_file.empty()) return read_token(options.token_file);
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  auto path = default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME"));
+  if (!path) return path.error();
+  return read_or_make_token(*path);
+}
+
+Status check_tls_files(const RunOptions& options) {
+  if (options.tls_cert.empty() != options.tls_key.empty()) {
+    return Error{Code::bad_argument, "--tls-cert and --tls-key belong together; a host that only joins needs neither"};
+  }
+  const std::pair<const char*, const std::string&> files[] = {
+      {"--tls-cert", options.tls_cert}, {"--tls-key", options.tls_key}, {"--tls-ca", options.tls_ca}};
+  for (const auto& [flag, path] : files) {
+    if (path.empty()) continue;
+    std::ifstream file(path, std::ios::binary);
+    if (!file.is_open()) {
+      return Error{Code::bad_argument, std::string(flag) + ": cannot read '" + path + "': " + std::strerror(errno)};
+    }
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (text.find("-----BEGIN ") == std::string::npos) {
+      return Error{Code::bad_argument, std::string(flag) + ": '" + path + "' is no PEM file (nothing begins in it)"};
+    }
+  }
+  return {};
+}
+
+Status may_join_at(const Endpoint& endpoint, const RunOptions& options) {
+  if (endpoint.scheme == Endpoint::Scheme::tls && options.tls_ca.empty()) {
+    return Error{Code::bad_argument, "joining at " + endpoint_text(endpoint) +
+                                         " needs --tls-ca, what the rendezvous host's certificate is checked against"};
+  }
+  return {};
+}
+
+Error with_hint(Error error, const Endpoint& endpoint) {
+  const auto says = [&error](const char* part) { return error.message.find(part) != std::string::npos; };
+  if (says("differs from ours")) {
+    error.message += "; give all hosts of a run the same --token-file, or --insecure";
+  } else if (endpoint.scheme == Endpoint::Scheme::tls && says("does not answer as an actorhost")) {
+    error.message += "; over TLS its certificate has to be signed by one of --tls-ca and to be issued to '" +
+                     endpoint.host + "' (as its common name or a DNS name)";
+  }
+  return error;
+}
+
+Status may_listen_at(const Endpoint& endpoint, const RunOptions& options) {
+  if (endpoint.scheme == Endpoint::Scheme::tls && (options.tls_cert.empty() || options.tls_key.empty())) {
+    return Error{Code::bad_argument, "listening at " + endpoint_text(endpoint) + " needs --tls-cert and --tls-key"};
+  }
+  return {};
+}
+
+ClusterConfig base_config(const RunOptions& options, const Placement& placement, const JobSource& job,
+                          const std::string& token, uint32_t nodes) {
+  std::random_device random;
+  ClusterConfig config;
+  config.self.run_id = placement.run_id;
+  config.self.job_name = job.name();
+  config.self.job_hash = job.hash();
+  config.self.host = current_hostname() + ":" + std::to_string(getpid());
+  config.self.group = (uint64_t{random()} << 32) | random();
+  config.self.node_rank = placement.node_rank ? static_cast<int32_t>(*placement.node_rank) : -1;
+  config.self.nodes = nodes;
+  config.self.settings = options.shared_settings();
+  config.head.run_id = placement.run_id;
+  config.head.settings = options.shared_settings();
+  config.head.args = options.args;
+  config.head.rendezvous = {placement.min_nodes, placement.max_nodes, options.start_timeout, 0.5};
+  config.stream.token = token;
+  config.stream.tls = {options.tls_cert, options.tls_key, options.tls_ca};
+  config.start_timeout = options.start_timeout;
+  return config;
+}
+
+ClusterConfig head_config(ClusterConfig config, const std::string& url) {
+  config.place = url.empty() ? ClusterConfig::Place::alone : ClusterConfig::Place::head;
+  config.url = url;
+  return config;
+}
+
+ClusterConfig member_config(ClusterConfig config, const Endpoint& endpoint, const std::vector<uint16_t>& other_ports,
+                            const std::optional<ChildPlace>& child) {
+  config.place = ClusterConfig::Place::member;
+  config.url = endpoint_url(endpoint);
+  for (const uint16_t port : other_ports) config.other_urls.push_back(endpoint_url(at_port(endpoint, port)));
+  if (child) {
+    config.self.group = child->group;
+    config.self.group_size = child->size;
+    config.self.group_index = child->index;
+    config.self.node_rank = child->node_rank;
+  }
+  // Other hosts reach us where the rendezvous host sees us come from; on one machine that is loopback.
+  switch (endpoint.scheme) {
+    case Endpoint::Scheme::ipc: config.listen_url = config.url + "." + std::to_string(getpid()); break;
+    case Endpoint::Scheme::tcp:
+    case Endpoint::Scheme::tls: {
+      const auto local = is_loopback(endpoint);
+      const bool tls = endpoint.scheme == Endpoint::Scheme::tls;
+      if (tls && config.stream.tls.cert.empty()) break;  // cannot listen; others are dialled from here
+      config.listen_url = std::string(tls ? "tls+tcp://" : "tcp://") + (local && *local ? "127.0.0.1:0" : "0.0.0.0:0");
+      break;
+    }
+  }
+  return config;
+}
+
+Result<std::string> private_socket_path() {
+  const char* base = std::getenv("TMPDIR");
+  std::string pattern = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/actorhost-XXXXXX";
+  if (mkdtemp(pattern.data()) == nullptr) {
+    return Error{Code::io, "cannot make a folder for the local socket (" + pattern + "): " + std::strerror(errno)};
+  }
+  return pattern + "/head";
+}
+
+void remove_private_socket(const std::string& path) {
+  std::error_code ignored;
+  if (!path.empty()) std::filesystem::remove_all(std::filesystem::path(path).parent_path(), ignored);
+}
+
+}  // namespace actorhost

@@ -1,0 +1,43 @@
+#pragma once
+// From flags and placement to what a Cluster is started with: one function for each way to take part. Plain values.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/process/run_options.hpp"
+#include "bindings/run/isolate.hpp"
+#include "host/cluster/cluster.hpp"
+#include "host/cluster/endpoint.hpp"
+
+namespace actorhost {
+
+/// The secret of this run: the token file's content, empty with --insecure (which is logged).
+Result<std::string> load_token(const RunOptions& options, Log& log);
+
+/// May this host listen there? Any address but loopback needs a token that others can have too (DESIGN section 9), and
+/// tls+tcp:// needs certificate and key.
+Status may_listen_at(const Endpoint& endpoint, const RunOptions& options);
+
+/// The files of --tls-cert, --tls-key and --tls-ca as far as they can be judged before anybody is met.
+Status check_tls_files(const RunOptions& options);
+/// May this host join there? tls+tcp:// needs certificates to check the rendezvous host's against.
+Status may_join_at(const Endpoint& endpoint, const RunOptions& options);
+/// Why joining failed, with what to do about it where the cause is a token's or a certificate's.
+Error with_hint(Error error, const Endpoint& endpoint);
+
+/// What every way has in common: who we are, what we bring, security.
+ClusterConfig base_config(const RunOptions& options, const Placement& placement, const JobSource& job,
+                          const std::string& token, uint32_t nodes);
+/// The rendezvous host, listening at `url`; alone and without sockets when it is empty.
+ClusterConfig head_config(ClusterConfig base, const std::string& url);
+/// A host, or one process of an --isolate host, that joins at `endpoint`, or at another of these ports there.
+ClusterConfig member_config(ClusterConfig base, const Endpoint& endpoint, const std::vector<uint16_t>& other_ports,
+                            const std::optional<ChildPlace>& child);
+
+/// A path for an ipc socket in a new folder that only this user can enter. The folder is removed by
+/// `remove_private_socket`.
+Result<std::string> private_socket_path();
+void remove_private_socket(const std::string& path);
+
+}  // namespace actorhost

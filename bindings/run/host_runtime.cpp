@@ -1,0 +1,331 @@
+#include "bindings/run/host_runtime.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+
+#include <unistd.h>
+
+#include "bindings/run/cluster_config.hpp"
+#include "bindings/run/signal_watch.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr int kNoCheckpoint = 4;  // exit code: the run's checkpoints cannot be written
+
+constexpr double kSentAwaySeconds = 2.0;  // in which all processes of a host hear that it is not let in
+constexpr double kStopSeconds = 1.0;      // what nodes get to leave their Lua after a stop request
+
+/// "[12:30:01.250 warn] line", in local time.
+std::string log_line(LogLevel level, std::string_view line) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  tm local{};
+  localtime_r(&now.tv_sec, &local);
+  char stamp[64];
+  std::snprintf(stamp, sizeof stamp, "[%02d:%02d:%02d.%03ld %s] ", local.tm_hour, local.tm_min, local.tm_sec,
+                now.tv_nsec / 1000000, log_level_name(level));
+  return stamp + std::string(line);
+}
+
+/// Ends the process under threads that still run. Not fflush(nullptr): it would wait for a stream that one of them
+/// reads from (io.popen, io.read).
+[[noreturn]] void leave(int code, Console& console) {
+  console.finish(false);
+  for (std::FILE* stream : {stdout, stderr}) {
+    if (ftrylockfile(stream) != 0) continue;
+    std::fflush(stream);
+    funlockfile(stream);
+  }
+  _exit(code);
+}
+
+}  // namespace
+
+const EndMessage HostRuntime::kInterrupted{Code::interrupted, false, "interrupted", kNoAddress};
+
+int exit_code_of(Code code) noexcept {
+  switch (code) {
+    case Code::bad_argument: return 2;
+    case Code::interrupted: return 130;
+    case Code::script:
+    case Code::full:
+    case Code::bad_data:
+    case Code::mismatch:
+    case Code::unsupported: return 1;
+    default: return 3;
+  }
+}
+
+HostRuntime::HostRuntime(RunOptions options, Setup setup) : options_(std::move(options)), setup_(std::move(setup)) {
+  process_.functions = std::move(setup_.functions);
+}
+
+HostRuntime::~HostRuntime() {
+  drop_nodes();
+  drop_services();
+  cluster_.reset();  // while there is a lock: its thread may be about to tell of a change
+  remove_private_socket(socket_path_);
+}
+
+/// Waits for the nodes' threads, outside of the lock, which a node's last call takes.
+void HostRuntime::drop_nodes() {
+  std::vector<std::unique_ptr<NodeThread>> done[2];
+  std::lock_guard lock(mutex_);
+  done[0].swap(workers_);
+  done[1].swap(servers_);
+}
+
+/// The same for the threads of the exchange and the courier.
+void HostRuntime::drop_services() {
+  std::unique_ptr<DataService> exchange;
+  std::unique_ptr<CourierWithTasks> courier;
+  std::lock_guard lock(mutex_);
+  exchange.swap(process_.exchange);
+  courier.swap(process_.courier);
+}
+
+int HostRuntime::fail(const Error& error, int code) {
+  process_.console.err("actorhost: " + error.message);
+  return code;
+}
+
+void HostRuntime::interrupt() {
+  interrupted_ = true;
+  std::lock_guard lock(mutex_);
+  if (cluster_) cluster_->stop(kInterrupted);
+}
+
+/// Tells the cluster, or the children where they have none here. False while somebody else has the lock, who may hold
+/// it for as long as it likes: the watcher waits for nobody.
+bool HostRuntime::tell_of_interrupt() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return false;
+  if (cluster_) {
+    cluster_->stop(kInterrupted);
+  } else if (children_) {
+    children_->signal_all(SIGTERM);
+  }
+  return true;
+}
+
+int HostRuntime::run() {
+  SignalWatch signals(setup_.watch_signals);
+  auto child = ChildPlace::take_from_environment();
+  if (!child) return fail(child.error(), 2);
+  child_ = std::move(*child);
+  if (options_.isolate && options_.progress) process_.console.share_terminal();
+  log_ = std::make_unique<Log>(options_.log_level, [this](LogLevel level, std::string_view line) {
+    process_.console.err(log_line(level, line));
+  });
+  if (auto prepared = prepare(); !prepared) return fail(prepared.error(), 2);
+  std::atomic<bool> over{false};
+  std::thread watcher([&] { watch(signals, over); });
+  int code = 0;
+  if (auto joined = join_cluster(); !joined) {
+    code = refused(joined.error());
+  } else {
+    joined_ = true;
+    code = cluster_ ? run_nodes() : supervise();
+  }
+  over = true;
+  signals.finish();
+  watcher.join();
+  if (abandoned_) {  // a node is stuck in a compiled loop, which nothing but the process's end can stop
+    leave(code, process_.console);
+  }
+  return code;
+}
+
+/// The exit code when this host could not take part; says why.
+int HostRuntime::refused(const Error& error) {
+  if (interrupted_ || (child_ && error.code == Code::interrupted)) return 130;  // the parent says so
+  if (setup_.may_find_nobody && error.code == Code::unreachable) {
+    log_->info("", "no further job at " + endpoint_text(*endpoint_) + ", leaving");
+    return 0;
+  }
+  const int code = no_checkpoints_ ? kNoCheckpoint : exit_code_of(error.code);
+  return fail(error, code == 1 ? 3 : code);
+}
+
+/// On the watcher's thread: turns the first signal into an interrupt, and ends the process when it does not end by
+/// itself or a second one comes.
+void HostRuntime::watch(const SignalWatch& signals, const std::atomic<bool>& over) {
+  double give_up = kForever;
+  bool told = true;
+  while (!over && clock_.now() < give_up) {
+    if (!told) told = tell_of_interrupt();
+    const int signal = signals.wait(give_up == kForever ? -1 : 50);
+    if (signal == 0 || (signal == SIGINT && child_)) continue;
+    if (give_up != kForever) break;
+    give_up = clock_.now() + 2 * kStopSeconds;
+    interrupted_ = true;
+    told = false;
+  }
+  if (over) return;
+  if (std::unique_lock lock(mutex_, std::try_to_lock); lock) remove_private_socket(socket_path_);
+  leave(130, process_.console);
+}
+
+NodeThread::Shared HostRuntime::shared_for_nodes() {
+  return {*cluster_, job_, clock_, *log_, options_, process_, seed_, [this] {
+            std::lock_guard lock(mutex_);
+            changed_.notify_all();
+          }};
+}
+
+void HostRuntime::start_workers() {
+  std::vector<std::unique_ptr<NodeThread>> nodes;
+  for (const NodeId id : cluster_->local_workers()) {
+    nodes.push_back(std::make_unique<NodeThread>(shared_for_nodes(), worker_address(id)));
+  }
+  std::lock_guard lock(mutex_);
+  workers_ = std::move(nodes);
+  for (const auto& node : workers_) node->start();
+}
+
+/// Shards for `action`. A server's VM serves one run and stays in it, so that values can be read afterwards; the next
+/// run gets new VMs, and the shards' values stay where they are (ProcessShared::stores).
+Result<bool> HostRuntime::start_servers(uint32_t action) {
+  std::vector<std::unique_ptr<NodeThread>> old;
+  {
+    std::lock_guard lock(mutex_);
+    if (!process_.courier) return false;  // another host's worker is quick: asked again once there is one
+    const int64_t finished = process_.finished_run;
+    const bool right = !servers_leave_ && (action == kAnyAction || finished < 0 || action <= finished);
+    if (!servers_.empty() && right) return true;
+    for (const auto& server : servers_) {
+      if (!servers_leave_) server->request_stop();
+    }
+    // Mostly at once, since a server that serves waits in an engine call; but its script may have more to do.
+    servers_leave_ = !std::all_of(servers_.begin(), servers_.end(), [](const auto& server) { return server->done(); });
+    if (servers_leave_) return false;
+    old.swap(servers_);
+  }
+  old.clear();  // joins threads that have nothing left to do
+  process_.finished_run = -1;
+  std::vector<std::unique_ptr<NodeThread>> fresh;
+  for (uint32_t shard = 0; shard < options_.servers; ++shard) {
+    if (process_.stores.size() <= shard) {
+      process_.stores.push_back(std::make_unique<ParamStore>(shard, options_.servers));
+      if (process_.resumed) AH_TRY(process_.resumed->restore(*process_.stores.back()));
+    }
+    NodeThread::Shared shared = shared_for_nodes();
+    shared.ended = [this, ended = std::move(shared.ended)] {
+      ended();
+      cluster_->servers_ended();
+    };
+    fresh.push_back(std::make_unique<NodeThread>(std::move(shared), server_address(shard)));
+  }
+  std::lock_guard lock(mutex_);
+  servers_ = std::move(fresh);
+  for (const auto& server : servers_) server->start();
+  return true;
+}
+
+void HostRuntime::cluster_changed() {
+  std::lock_guard lock(mutex_);
+  for (const auto& node : workers_) node->wake();
+  for (const auto& node : servers_) node->wake();
+  if (process_.exchange) process_.exchange->look();
+  if (process_.courier) process_.courier->courier.look();
+  changed_.notify_all();
+}
+
+/// The parent of an --isolate host that is not the rendezvous host: nothing to do but to look after its children.
+int HostRuntime::supervise() {
+  std::unique_lock lock(mutex_);
+  double give_up = kForever;
+  while (children_->reap() > 0) {
+    // Without one that ends before the start the others wait for it in vain, unless the rendezvous host sends all away.
+    if (const auto ended = children_->first_ended(); ended && !interrupted_ && !children_->started()) {
+      give_up = std::min(give_up, clock_.now() + kSentAwaySeconds);
+      if (clock_.now() >= give_up) {
+        children_->signal_all(SIGKILL);
+        return fail({Code::peer_lost, *ended + " before the run had started"}, 3);
+      }
+    }
+    changed_.wait_for(lock, std::chrono::milliseconds(20));
+  }
+  if (!interrupted_) return children_->exit_code();
+  process_.console.err("actorhost: interrupted");
+  return 130;
+}
+
+int HostRuntime::run_nodes() {
+  const std::string run = cluster_->run_id().empty() ? "" : " of run " + cluster_->run_id();
+  const std::string job = "job " + job_.name() + run + (endpoint_ ? " at " + endpoint_text(*endpoint_) : "");
+  if (options_.agent) log_->info("", job + " has started, on " + std::to_string(local_nodes_) + " nodes here");
+  start_workers();
+  const EndMessage end = wait_for_end();
+  abandoned_ = !stop_nodes(kStopSeconds);
+  const int code = conclude(end);
+  if (options_.agent) log_->info("", job + (end.ok ? " is done" : " has failed: " + end.message));
+  if (!abandoned_) {
+    drop_nodes();
+    drop_services();
+  }
+  cluster_->close();
+  if (children_) {
+    const double deadline = clock_.now() + 2;
+    while (children_->reap() > 0 && clock_.now() < deadline) usleep(2000);
+  }
+  remove_private_socket(socket_path_);
+  return code;
+}
+
+EndMessage HostRuntime::wait_for_end() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (const auto end = cluster_->end()) return *end;
+    changed_.wait_for(lock, std::chrono::milliseconds(children_ ? 50 : 1000));
+    if (children_) children_->reap();
+  }
+}
+
+/// True when all nodes have come out of their Lua in time.
+bool HostRuntime::stop_nodes(double seconds) {
+  std::unique_lock lock(mutex_);
+  for (const auto& node : workers_) node->request_stop();
+  for (const auto& node : servers_) node->request_stop();
+  return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] {
+    const auto done = [](const auto& node) { return node->done(); };
+    return std::all_of(workers_.begin(), workers_.end(), done) && std::all_of(servers_.begin(), servers_.end(), done);
+  });
+}
+
+int HostRuntime::conclude(const EndMessage& end) {
+  const bool checkpointed = process_.flush_checkpoints().ok();  // the writer has logged it
+  log_->flush();
+  process_.console.finish();
+  if (end.ok) return checkpointed ? 0 : kNoCheckpoint;
+  if (interrupted_ || end.code == Code::interrupted) {
+    if (!child_) process_.console.err("actorhost: interrupted");
+    return 130;
+  }
+  int code = exit_code_of(end.code);
+  if (end.origin == kNoAddress || is_service(end.origin)) {
+    if (code == 2) code = 3;
+    if (end.code == Code::io) code = kNoCheckpoint;  // nothing else ends a run so for all
+    // The parent says what concerns all; that this process is lost to it only this one can say.
+    if (!child_ || end.origin != kNoAddress) process_.console.err("actorhost: " + end.message);
+    return code;
+  }
+  if (code == 2) code = 1;  // a script's wrong call is the script's error
+  for (const auto& list : {&workers_, &servers_}) {
+    for (const auto& node : *list) {
+      if (node->address() != end.origin) continue;
+      const std::string traceback = node->traceback();  // none of a barrier rule that does not come back
+      process_.console.err("actorhost: " + (traceback.empty() ? end.message : traceback));
+      return code;
+    }
+  }
+  const bool said = child_ || (children_ && placement_.max_nodes == 1);  // by the process whose node it was
+  if (!said) process_.console.err("actorhost: stopped, because " + end.message);
+  return code;
+}
+
+}  // namespace actorhost

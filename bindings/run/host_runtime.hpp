@@ -1,0 +1,116 @@
+#pragma once
+// One `actorhost` process running one job: finds its place among the hosts, joins the cluster, runs its nodes as
+// threads (or supervises them as processes), waits for the end and says how it went. Used by main and by actorhost.hpp;
+// `run` is called once, from the main thread. `interrupt` may come from any thread.
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "bindings/process/process_shared.hpp"
+#include "bindings/process/run_options.hpp"
+#include "bindings/run/isolate.hpp"
+#include "bindings/run/node_thread.hpp"
+#include "host/cluster/endpoint.hpp"
+
+namespace actorhost {
+
+class SignalWatch;
+
+class HostRuntime final : private ClusterEvents {
+ public:
+  struct Setup {
+    std::map<std::string, Function> functions;  // of an embedding program, for the Lua module "host"
+    std::string source;                         // a script given as text, with options.script as its name
+    bool from_text = false;
+    std::vector<std::string> commands = {};  // what a script's name may have been meant for
+    std::vector<std::string> command_line;   // of this process, for the children of --isolate
+    bool may_find_nobody = false;  // an agent that has served a job: no further one is nothing to complain about
+    bool watch_signals = true;     // take SIGINT and SIGTERM for the time of `run`
+  };
+
+  HostRuntime(RunOptions options, Setup setup);
+  ~HostRuntime() override;
+
+  /// Runs the job to its end. Returns the exit code of DESIGN section 4; everything that has to be said has been
+  /// printed.
+  int run();
+  /// As Ctrl-C: nodes stop at their next engine call or hook. One that does not within a second (a loop compiled by the
+  /// JIT) takes the process with it: `run` then ends by _exit.
+  void interrupt();
+  /// Whether `run` got as far as taking part in a run.
+  bool joined() const noexcept { return joined_; }
+  /// Whether it was interrupted, be it when `run` had already come to its end.
+  bool interrupted() const noexcept { return interrupted_; }
+
+ private:
+  // ClusterEvents, on the service thread
+  void cluster_changed() override;
+  Result<bool> start_servers(uint32_t action) override;
+
+  bool tell_of_interrupt();
+  void watch(const SignalWatch& signals, const std::atomic<bool>& over);
+  int refused(const Error& error);
+  Status prepare();
+  Status open_job();
+  Status check_rule_file() const;
+  Status find_place();
+  void share_cores(uint32_t cores);
+  uint64_t memory_share() const;
+  Status join_cluster();
+  Status listen(const ClusterConfig& base, bool must_listen);
+  Status load_checkpoint();
+  Status open_checkpoints();
+  Status open_trace();
+  Status open_cluster(ClusterConfig config);
+  Status start_with_children();
+  Status spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size);
+  NodeThread::Shared shared_for_nodes();
+  void start_workers();
+  int supervise();
+  int run_nodes();
+  EndMessage wait_for_end();
+  bool stop_nodes(double seconds);
+  void drop_nodes();
+  void drop_services();
+  int conclude(const EndMessage& end);
+  int fail(const Error& error, int code);
+
+  static const EndMessage kInterrupted;
+
+  RunOptions options_;
+  Setup setup_;
+  std::string rule_file_;  // in --barrier
+  std::unique_ptr<Log> log_;
+  SteadyClock clock_;
+  JobSource job_;
+  Placement placement_;
+  std::optional<Endpoint> endpoint_;
+  std::optional<ChildPlace> child_;  // this process is one of an --isolate host
+  std::string token_;
+  std::string socket_path_;  // of an --isolate run without other hosts
+  uint64_t seed_ = 0;
+  uint32_t local_nodes_ = 1;
+  ProcessShared process_;
+  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<ChildSupervisor> children_;
+
+  std::mutex mutex_;  // guards the node lists, cluster_, socket_path_ and changed_
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<NodeThread>> workers_;
+  std::vector<std::unique_ptr<NodeThread>> servers_;
+  bool servers_leave_ = false;  // they have been asked to, for others to come
+  std::atomic<bool> interrupted_{false};
+  bool abandoned_ = false;
+  bool joined_ = false;
+  bool no_checkpoints_ = false;  // they cannot be written
+};
+
+/// The exit code of DESIGN section 4 for a failure.
+int exit_code_of(Code code) noexcept;
+
+}  // namespace actorhost

@@ -1,0 +1,343 @@
+// How a host gets into its run: the job, its place among the hosts, the cluster, what it begins with.
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include <unistd.h>
+
+#include "bindings/process/version.hpp"
+#include "bindings/run/barrier_flag.hpp"
+#include "bindings/run/cluster_config.hpp"
+#include "bindings/run/host_runtime.hpp"
+#include "bindings/run/stage_bar.hpp"
+#include "host/base/nearest.hpp"
+#include "host/data/atomic_dir.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr uint64_t kProcessBytes = uint64_t{128} << 20;  // takes one of two nodes besides its data: 110 MB, measured
+
+uint64_t random_number() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+/// What this process may have at all: the machine's memory, or its control group's.
+uint64_t machine_memory() {
+  uint64_t bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  uint64_t limit = 0;
+  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit) bytes = std::min(bytes, limit);
+  return bytes;
+}
+
+}  // namespace
+
+Status HostRuntime::prepare() {
+  AH_TRY(open_job());
+  return find_place();
+}
+
+Status HostRuntime::open_job() {
+  auto file = rule_file_of(options_.barrier);
+  if (!file) return file.error();
+  rule_file_ = std::move(*file);
+  if (!rule_file_.empty()) job_.set_barrier_file(rule_file_);
+  if (options_.agent) return {};
+  if (setup_.from_text) {
+    job_.receive(options_.script, setup_.source);
+    return {};
+  }
+  auto opened = job_.open(options_.script);
+  if (!opened && !setup_.commands.empty() && options_.script.find_first_of("./") == std::string::npos) {
+    std::string hint = suggestion(options_.script, setup_.commands);
+    if (hint.empty()) {
+      for (const std::string& name : setup_.commands) hint += (hint.empty() ? " (" : ", ") + name;
+      hint += ")";
+    }
+    return Error{Code::bad_argument, "'" + options_.script + "' is neither a Lua file here nor a command" + hint};
+  }
+  return opened;
+}
+
+/// The file of --barrier, on the host that gives it to the others.
+Status HostRuntime::check_rule_file() const {
+  if (rule_file_.empty() || child_) return {};
+  const auto found = job_.find_here(rule_file_);
+  if (!found) return Error{Code::bad_argument, "--barrier: " + found.error().message};
+  return {};
+}
+
+Status HostRuntime::find_place() {
+  auto placement = detect_placement(options_.placement, current_environment(), current_hostname());
+  if (!placement) {
+    Error error = std::move(placement).error();
+    const std::string flag = "--rdzv-endpoint";  // an agent's has another name
+    const size_t at = error.message.find(flag);
+    if (options_.agent && at != std::string::npos) error.message.replace(at, flag.size(), "--join");
+    return error;
+  }
+  placement_ = std::move(*placement);
+  if (options_.agent) placement_.node_rank.reset();  // it takes the place that is left
+  const uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
+  local_nodes_ = placement_.nproc.value_or(cores);
+  const std::string where = child_ ? child_->url : placement_.endpoint;
+  if (where.empty()) {
+    share_cores(cores);
+    if (placement_.max_nodes == 1) return {};
+    return Error{Code::bad_argument, "--nnodes " + std::to_string(placement_.max_nodes) +
+                                         " needs --rdzv-endpoint HOST:PORT, the same on every host"};
+  }
+  auto endpoint = parse_endpoint(where);
+  if (!endpoint) return endpoint.error();
+  endpoint_ = std::move(*endpoint);
+  share_cores(cores);
+  if (child_) {
+    local_nodes_ = 1;
+    token_ = child_->token;
+    return {};
+  }
+  AH_TRY(check_tls_files(options_));
+  const bool tls = !options_.tls_cert.empty() || !options_.tls_ca.empty();
+  if (endpoint_->scheme == Endpoint::Scheme::tcp && tls) endpoint_->scheme = Endpoint::Scheme::tls;
+  auto token = load_token(options_, *log_);
+  if (!token) return token.error();
+  token_ = std::move(*token);
+  return {};
+}
+
+/// --threads-per-node, where it is not given: the cores over the nodes of this machine, as far as these are known.
+void HostRuntime::share_cores(uint32_t cores) {
+  if (options_.threads_per_node) return;
+  uint32_t hosts = placement_.local_size;
+  if (endpoint_) {
+    const auto one_machine = is_loopback(*endpoint_);
+    if (one_machine && *one_machine) hosts = std::max(hosts, placement_.max_nodes);
+  }
+  options_.threads_per_node = std::clamp(cores / std::max(1U, local_nodes_ * hosts), 1U, 256U);
+}
+
+/// What this process may use for map-reduce data: --memory or 60 % of the machine's, shared with the host's other
+/// processes, and without --memory with the machine's other hosts.
+uint64_t HostRuntime::memory_share() const {
+  uint64_t bytes = options_.memory.value_or(0);
+  if (bytes == 0) {
+    bytes = machine_memory() * 6 / 10;
+    uint32_t hosts = placement_.local_size;
+    if (endpoint_) {
+      const auto one_machine = is_loopback(*endpoint_);
+      if (one_machine && *one_machine) hosts = std::max(hosts, placement_.max_nodes);
+    }
+    bytes /= std::max(1U, hosts);
+  }
+  bytes /= std::max(1U, child_ ? child_->size : options_.isolate ? local_nodes_ : 1);
+  // For what nobody counts: the program, Lua's own and what is mapped; then rows on their way, tables that grow, what
+  // the allocator keeps.
+  bytes -= std::min(bytes / 3, kProcessBytes);
+  return bytes / 8 * 5;
+}
+
+Status HostRuntime::join_cluster() {
+  // One line a run where a launcher shows all its tasks' lines.
+  const bool told = child_ || (placement_.launched && placement_.node_rank != 0U);
+  log_->write(told ? LogLevel::debug : LogLevel::info, "", "placement: " + describe(placement_));
+  if (!child_ && !endpoint_ && options_.isolate) {
+    auto path = private_socket_path();
+    if (!path) return path.error();
+    {
+      std::lock_guard lock(mutex_);
+      socket_path_ = std::move(*path);
+    }
+    endpoint_ = Endpoint{Endpoint::Scheme::ipc, "", 0, socket_path_};
+    token_ = std::to_string(random_number()) + std::to_string(random_number());
+  }
+  const ClusterConfig base = base_config(options_, placement_, job_, token_, local_nodes_);
+  if (child_) return open_cluster(member_config(base, *endpoint_, placement_.other_ports, child_));
+  if (!endpoint_) return open_cluster(head_config(base, ""));
+  auto own = is_own_address(*endpoint_);
+  if (!own) return own.error();
+  const bool must_listen = placement_.node_rank == 0U;
+  const bool may_listen = !options_.agent && (must_listen || (*own && !placement_.node_rank));
+  Status listened;
+  if (may_listen) {
+    AH_TRY(may_listen_at(*endpoint_, options_));
+    if (options_.isolate) AH_TRY(may_join_at(*endpoint_, options_));  // its children do
+    listened = listen(base, must_listen);
+    if (listened || must_listen || listened.error().code != Code::io) return listened;
+  }
+  AH_TRY(may_join_at(*endpoint_, options_));
+  if (options_.isolate) return spawn_children(endpoint_url(*endpoint_), base.self.group, 0, local_nodes_);
+  Status joined = open_cluster(member_config(base, *endpoint_, placement_.other_ports, std::nullopt));
+  if (joined) return joined;
+  Error error = with_hint(std::move(joined).error(), *endpoint_);
+  if (listened.ok() || error.message.find("does not answer") == std::string::npos) return error;
+  error.message += " (this host tried to join because it cannot listen there: " + listened.error().message + ")";
+  return error;
+}
+
+/// As the rendezvous host, at the first of the run's ports that is nobody's.
+Status HostRuntime::listen(const ClusterConfig& base, bool must_listen) {
+  const std::string first = endpoint_url(*endpoint_);
+  Status listened = open_cluster(head_config(base, first));
+  const auto taken = [&] { return !listened && listened.error().code == Code::io && !cluster_; };
+  for (const uint16_t port : placement_.other_ports) {
+    if (!taken()) return listened;
+    log_->info("", listened.error().message + ", so the rendezvous is at port " + std::to_string(port));
+    endpoint_->port = port;
+    listened = open_cluster(head_config(base, endpoint_url(*endpoint_)));
+  }
+  if (must_listen || !taken()) return listened;
+  // Of two that begin to listen in the same instant the kernel may refuse both: they try again at different times.
+  std::this_thread::sleep_for(std::chrono::microseconds(1000 + random_number() % 10'000));
+  return open_cluster(head_config(base, first));
+}
+
+Status HostRuntime::open_cluster(ClusterConfig config) {
+  const bool head = config.place != ClusterConfig::Place::member;
+  const bool parent = head && options_.isolate;
+  if (head) {
+    AH_TRY(check_rule_file());
+    AH_TRY(load_checkpoint());
+    AH_TRY(open_checkpoints());
+    if (!options_.seed) options_.seed = random_number() >> 33;
+    options_.parallelism = local_nodes_ * placement_.min_nodes;
+    options_.run_key = std::to_string(random_number());
+    config.head.settings = options_.shared_settings();
+    config.head.settings["parallelism"] = std::to_string(options_.parallelism);
+    config.head.settings["run_key"] = options_.run_key;
+  }
+  if (parent) {
+    config.self.nodes = 0;
+    config.self.group_size = local_nodes_ + 1;
+  }
+  const uint64_t group = config.self.group;
+  {
+    auto cluster =
+        std::make_unique<Cluster>(std::move(config), job_, clock_, *log_, static_cast<ClusterEvents&>(*this));
+    std::lock_guard lock(mutex_);
+    cluster_ = std::move(cluster);
+    if (interrupted_) cluster_->stop(kInterrupted);  // that came when there was nobody to tell
+  }
+  if (auto opened = cluster_->open(); !opened) {
+    std::unique_ptr<Cluster> failed;  // goes outside of the lock: its thread, which it joins, may be taking it
+    {
+      std::lock_guard lock(mutex_);
+      failed.swap(cluster_);
+    }
+    return opened;
+  }
+  if (interrupted_) return Error{Code::interrupted, "interrupted"};
+  if (head) AH_TRY(open_trace());
+  if (parent) AH_TRY(spawn_children(cluster_->bound_url(), group, 1, local_nodes_ + 1));
+  if (!head) AH_TRY(options_.apply(cluster_->settings()));
+  seed_ = options_.seed.value_or(0);
+  if (head) log_->info("", "seed " + std::to_string(seed_));
+  AH_TRY(parent ? start_with_children() : cluster_->wait_for_start());
+  if (child_) child_->tell_started();
+  const uint32_t workers = parent ? 0 : child_ ? 1 : local_nodes_;
+  DataService::Options exchange{memory_share(), std::max(1U, workers)};
+  if (options_.memory) limit_kept_blocks(exchange.memory / 16);
+  process_.data.limit(exchange.memory / std::max(1U, workers));
+  if (head && options_.progress && Console::status_columns() > 0) {
+    exchange.progress = [bar = StageBar(clock_), this](const auto& progress) mutable {
+      if (const auto line = bar.line(progress)) process_.console.status(*line);
+    };
+  }
+  auto service = std::make_unique<DataService>(*cluster_, clock_, *log_, exchange);
+  auto courier = std::make_unique<CourierWithTasks>(*cluster_, clock_, *log_);
+  {
+    std::lock_guard lock(mutex_);
+    process_.exchange = std::move(service);
+    process_.courier = std::move(courier);
+  }
+  if (head) cluster_->servers_ended();  // those that could not be started yet
+  return {};
+}
+
+/// --resume: the newest complete checkpoint of the parameter server, on the rendezvous host, whose servers hold the
+/// values. A job that saves by itself (actor.checkpoint, iterate) reads its own when it comes to that.
+Status HostRuntime::load_checkpoint() {
+  if (!options_.resume || process_.resumed) return {};
+  std::string directory = options_.resume->empty() ? options_.checkpoint : *options_.resume;
+  if (directory.empty()) directory = "checkpoints";
+  auto loaded = load_newest_checkpoint(directory, *log_);
+  if (!loaded) return loaded.error();
+  if (options_.checkpoint.empty()) options_.checkpoint = directory;
+  if (!*loaded) {
+    const auto others = has_complete(directory);
+    if (!others) return others.error();
+    if (*others) return {};
+    return Error{Code::bad_argument, "--resume: there is no complete checkpoint in '" + directory + "'"};
+  }
+  process_.resumed = std::move(**loaded);
+  log_->info("", "resuming from the newest checkpoint in '" + directory + "' (" +
+                     std::to_string(process_.resumed->state.updates) + " updates)");
+  return {};
+}
+
+/// --checkpoint, on the rendezvous host: tried before anything runs. One that fails later ends the run, for all.
+Status HostRuntime::open_checkpoints() {
+  process_.checkpoint_failed = [this](const Error& error) {
+    std::lock_guard lock(mutex_);
+    if (cluster_) cluster_->stop({Code::io, false, "a checkpoint cannot be written: " + error.message, kNoAddress});
+  };
+  if (options_.checkpoint.empty()) return {};
+  const Status may = try_to_checkpoint(options_.checkpoint);
+  no_checkpoints_ = !may.ok();
+  return may.ok() ? may : Status(Error{Code::io, "--checkpoint: " + may.error().message});
+}
+
+/// --record, on the rendezvous host, whose server 0 knows what happens. Not before this host is known to be that one:
+/// another with the same command must leave the file alone.
+Status HostRuntime::open_trace() {
+  if (options_.record.empty()) return {};
+  auto trace = ParamTrace::open(options_.record,
+                                {{"version", kVersion},
+                                 {"job", job_.name()},
+                                 {"seed", std::to_string(*options_.seed)},
+                                 {"servers", std::to_string(options_.servers)},
+                                 {"resample", options_.resample}},
+                                *log_);
+  if (!trace) return trace.error();
+  process_.trace = std::move(*trace);
+  return {};
+}
+
+/// Waits for the start. Nobody starts a child again, so one that ends before it is the run's end.
+Status HostRuntime::start_with_children() {
+  bool started = false;  // guarded by the lock
+  std::thread watcher([&] {
+    std::unique_lock lock(mutex_);
+    for (; !started && cluster_->epoch() == 0; changed_.wait_for(lock, std::chrono::milliseconds(20))) {
+      children_->reap();
+      const auto ended = children_->first_ended();
+      if (!ended || children_->started()) continue;
+      return cluster_->stop({Code::peer_lost, false, *ended + " before the run had started", kNoAddress});
+    }
+  });
+  Status waited = cluster_->wait_for_start();
+  {
+    std::lock_guard lock(mutex_);
+    started = true;
+    changed_.notify_all();
+  }
+  watcher.join();
+  return waited;
+}
+
+Status HostRuntime::spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size) {
+  std::lock_guard lock(mutex_);
+  children_ = std::make_unique<ChildSupervisor>();
+  std::vector<ChildPlace> places;
+  for (uint32_t index = first; index < size; ++index) {
+    places.push_back({url, group, size, index, -1, token_});
+    if (placement_.node_rank) places.back().node_rank = static_cast<int32_t>(*placement_.node_rank);
+  }
+  return children_->spawn(setup_.command_line, std::move(places));
+}
+
+}  // namespace actorhost

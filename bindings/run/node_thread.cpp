@@ -1,0 +1,237 @@
+#include "bindings/run/node_thread.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include <lua.hpp>
+
+#include "bindings/modules/lua_average.hpp"
+#include "bindings/modules/lua_checkpoint.hpp"
+#include "bindings/modules/lua_collective.hpp"
+#include "bindings/modules/lua_data.hpp"
+#include "bindings/modules/lua_events.hpp"
+#include "bindings/modules/lua_lock.hpp"
+#include "bindings/modules/lua_mapreduce.hpp"
+#include "bindings/modules/lua_node.hpp"
+#include "bindings/modules/lua_param.hpp"
+#include "bindings/process/process_shared.hpp"
+#include "bindings/run/lua_host.hpp"
+#include "bindings/vm/error_text.hpp"
+#include "host/base/printable.hpp"
+
+namespace actorhost {
+
+std::vector<std::pair<const char*, bool>> NodeContext::flags_of_engines() const {
+  const RunOptions& o = options;
+  const bool checkpoint = !o.checkpoint.empty() && (!o.resume || *o.resume != o.checkpoint);  // --resume names it too
+  return {{"barrier", !o.barrier.empty()}, {"resample", !o.resample.empty()},  {"inject", o.inject.any()},
+          {"record", !o.record.empty()},   {"seconds", o.seconds.has_value()}, {"checkpoint", checkpoint},
+          {"resume", o.resume.has_value()}};
+}
+
+namespace {
+
+/// `require` of the modules beside the script: this machine's copy, compared by hash, or the rendezvous host's.
+class JobModules final : public ModuleSource {
+ public:
+  explicit JobModules(Node& node) : node_(node) {}
+
+  Result<std::optional<ModuleText>> find(std::string_view name) override {
+    auto found = node_.find_source(std::string(name));
+    if (!found) {
+      if (found.error().code == Code::bad_argument) return std::optional<ModuleText>();
+      return found.error();
+    }
+    return std::optional(ModuleText{std::move(found->text), "@" + found->chunk});
+  }
+
+ private:
+  Node& node_;
+};
+
+/// The error of a server's script with what its user may not know, where it may be for want of a rank.
+std::string with_rank_hint(const std::string& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  if (text.find("nil") >= end) return text;
+  return text.substr(0, end) +
+         " (this is a server, which runs the script too: actor.rank and actor.id are nil here; guard with actor.role)" +
+         text.substr(end);
+}
+
+}  // namespace
+
+NodeThread::NodeThread(Shared shared, Address address)
+    : shared_(std::move(shared)),
+      node_(shared_.cluster, shared_.job, shared_.clock, shared_.log, address),
+      events_(node_, shared_.process.courier->courier),
+      context_{node_, events_, shared_.options, shared_.process, shared_.seed},
+      modules_(std::make_unique<JobModules>(node_)) {
+  if (node_.role() == Role::server) watchdog_ = make_watchdog();
+  context_.watchdog = watchdog_.get();
+  context_.fail = [this](const Error& error) { fail(error); };
+}
+
+NodeThread::~NodeThread() { join(); }
+
+/// A callback that does not come back ends the run, since everybody waits for it.
+std::unique_ptr<CallWatchdog> NodeThread::make_watchdog() {
+  const RunOptions& options = shared_.options;
+  const CallWatchdog::Limits limits{options.rule_timeout, options.callback_timeout};
+  const Address self = node_.address();
+  const auto late = [&cluster = shared_.cluster, self](const std::string& message, bool still) {
+    if (!still) cluster.report_error(self, {Code::script, false, address_name(self) + ": " + message, self});
+  };
+  const auto takes_long = [&log = shared_.log, self](const std::string& what) {
+    log.info(address_name(self), what + " has been running for over 10 s; the workers wait for it");
+  };
+  return std::make_unique<CallWatchdog>(limits, late, takes_long);
+}
+
+void NodeThread::start() {
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    fail({Code::io,
+          node_.name() + ": this machine has no thread left for it (" + error.what() + "); choose a smaller -n"});
+    done_.store(true, std::memory_order_release);
+  }
+}
+
+void NodeThread::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void NodeThread::request_stop() {
+  {
+    std::lock_guard lock(vm_mutex_);
+    stopped_ = true;
+    if (vm_ != nullptr) vm_->request_stop();
+  }
+  node_.request_stop();  // wakes it: on_error callbacks, which may go on for a while, shall not be stopped after that
+}
+
+void NodeThread::print(std::string_view line) {
+  const bool server = node_.role() == Role::server;
+  if (server && !context_.speaks) return;  // it runs the script as every node does: the first worker prints that
+  const MembershipPtr members = node_.newest_membership();
+  const auto rank = members->rank_of(node_.address());
+  if (server || shared_.options.print_all) {
+    shared_.process.console.out("[" + node_.name() + "] " + std::string(line));
+  } else if (rank == 0U) {
+    shared_.process.console.out(line);
+  }
+}
+
+Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
+  VmConfig config;
+  config.who = [this] { return node_.name(); };
+  config.print = [this](std::string_view line) { print(line); };
+  config.log = &shared_.log;
+  config.clock = &shared_.clock;
+  config.modules = modules_.get();
+  config.context = &context_;
+  config.seed = shared_.seed ^ (uint64_t{node_.address()} + 1) * 0x9e3779b97f4a7c15ULL;
+  config.args = shared_.cluster.args();
+  config.script = shared_.options.script;
+  config.kernel_threads = static_cast<int>(shared_.options.threads_per_node.value_or(1));
+  config.wake = [this] { node_.wake(); };
+  auto vm = Vm::create(std::move(config));
+  if (!vm) return vm;
+  register_node_module(**vm);
+  share_data(**vm, shared_.process.data);
+  register_collective_module(**vm);
+  register_average_module(**vm);
+  register_checkpoint_module(**vm);
+  register_lock_module(**vm);
+  register_events_module(**vm);
+  register_host_module(**vm);
+  register_param_module(**vm);
+  register_mapreduce_module(**vm);
+  return vm;
+}
+
+void NodeThread::fail(const Error& error) {
+  if (error.code == Code::interrupted || error.code == Code::aborted) return;
+  if (failed_) return;  // by what comes of the first one
+  traceback_ = context_.no_rank ? with_rank_hint(error.message) : error.message;
+  if (!shared_.log.enabled(LogLevel::debug)) traceback_ = user_traceback(traceback_);
+  const std::string machine = node_.membership().machine_of(node_.address());
+  const std::string who = node_.name() + ": ";
+  if (!machine.empty() && traceback_.starts_with(who)) traceback_.insert(who.size() - 2, " on " + machine);
+  failed_.store(true, std::memory_order_release);
+  EndMessage end{error.code, false, first_line(traceback_), {}};
+  end.origin = node_.address();
+  shared_.cluster.report_error(node_.address(), end);
+}
+
+/// actor.on_error callbacks, if the script has any; their own errors are only logged.
+void NodeThread::tell_script(Vm& vm, const Error& error) {
+  vm.clear_stop();
+  lua_State* L = vm.state();
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "actor.events");
+  if (lua_istable(L, -1)) {
+    lua_getfield(L, -1, "failed");
+    lua_pushlstring(L, error.message.data(), error.message.size());
+    // A stop that comes meanwhile cuts the callbacks short; there may not even be one.
+    if (auto told = vm.call(1, 0); !told && told.error().code != Code::interrupted) {
+      shared_.log.warn(node_.name(), "in an on_error callback: " + told.error().message);
+    }
+  }
+  lua_settop(L, 0);
+}
+
+/// Which engines a script calls is known at its end; every node runs the same, so the first one tells.
+void NodeThread::tell_of_unused_flags() {
+  if (node_.rank() != 0U || node_.left_out()) return;
+  std::string unused;
+  uint32_t bit = 1;
+  for (const auto& [name, given] : context_.flags_of_engines()) {
+    if (given && (context_.honoured & bit) == 0) unused += (unused.empty() ? "--" : ", --") + std::string(name);
+    bit *= 2;
+  }
+  if (unused.empty()) return;
+  shared_.log.warn(node_.name(), unused + " had no effect: the script has called nothing that honours it");
+}
+
+/// A server's run goes on with the watch over its callbacks (lua_param.cpp).
+Status NodeThread::run_script(Vm& vm) {
+  if (watchdog_) watchdog_->begin_call("the script, which has not come to its param.run yet,", false);
+  Status ran = vm.run(shared_.job.text(), "@" + shared_.job.name());
+  if (context_.finished && !ran && ran.error().code == Code::aborted) ran = {};
+  if (!watchdog_) return ran;
+  watchdog_->end();
+  return ran ? serve_values(vm) : ran;
+}
+
+void NodeThread::run() {
+  auto vm = make_vm();
+  if (!vm) {
+    fail(vm.error());
+  } else {
+    {
+      std::lock_guard lock(vm_mutex_);
+      vm_ = vm->get();
+      if (stopped_) vm_->request_stop();
+    }
+    Status ran = run_script(**vm);
+    if (node_.left_out()) {
+      shared_.log.warn(node_.name(), ran.ok() ? "has joined too late to take part" : first_line(ran.error().message));
+      ran = {};
+    }
+    if (ran && node_.role() == Role::worker) {
+      tell_of_unused_flags();
+      shared_.cluster.report_ended(node_.index(), node_.actions());
+    } else if (!ran) {
+      fail(ran.error());
+      tell_script(**vm, ran.error());
+    }
+    std::lock_guard lock(vm_mutex_);
+    vm_ = nullptr;
+  }
+  if (vm) vm->reset();
+  done_.store(true, std::memory_order_release);
+  if (shared_.ended) shared_.ended();
+}
+
+}  // namespace actorhost

@@ -1,0 +1,92 @@
+#include "bindings/vm/lua_files.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include <unistd.h>
+
+#include "bindings/vm/lua_support.hpp"
+
+namespace actorhost {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostLinks = 40;  // as the system's own limit
+
+/// Where the links end that `path` leads to, also when nothing is there: what writing to `path` would make. Nothing
+/// where they end nowhere.
+std::optional<fs::path> behind_links(const fs::path& path) {
+  std::error_code error;
+  fs::path at = fs::absolute(path, error);
+  if (error) return std::nullopt;
+  if (!fs::exists(at, error)) {  // the rest is for links to what is not there yet, which `canonical` does not follow
+    for (int links = 0; fs::is_symlink(at, error); ++links) {
+      if (links == kMostLinks) return std::nullopt;
+      at = at.parent_path() / fs::read_symlink(at, error);
+      if (error) return std::nullopt;
+    }
+  }
+  at = fs::weakly_canonical(at, error);
+  if (error) return std::nullopt;
+  return at;
+}
+
+/// regular(path): the file behind all links when it is a regular one, or there is none yet; else nil.
+int files_regular(lua_State* L) {
+  const fs::path path(std::string(check_text(L, 1, "path", "regular")));
+  std::error_code error;
+  const auto status = fs::status(path, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return 0;
+  const auto real = behind_links(path);
+  if (!real) return 0;
+  lua_pushstring(L, real->c_str());
+  return 1;
+}
+
+/// writable(path): true when a file can be made or replaced there, else nil and why.
+int files_writable(lua_State* L) {
+  const fs::path path(std::string(check_text(L, 1, "path", "writable")));
+  const bool there = access(path.c_str(), F_OK) == 0;
+  const auto folder = behind_links(path).value_or(fs::absolute(path)).parent_path();
+  const bool regular = !there || fs::is_regular_file(path);
+  if (fs::is_directory(path)) errno = EISDIR;
+  if (!fs::is_directory(path) && access(regular ? folder.c_str() : path.c_str(), W_OK) == 0) {
+    lua_pushboolean(L, 1);
+    return 1;
+  }
+  return push_failure(L, Error{Code::io, path.string() + " cannot be written: " + std::strerror(errno)});
+}
+
+/// make_directory(path): true, or nil and what is wrong.
+int files_make_directory(lua_State* L) {
+  const std::string path(check_text(L, 1, "path", "make_directory"));
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return push_failure(L, Error{Code::io, path + " cannot be made: " + error.message()});
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+int open_module(lua_State* L) {
+  static const luaL_Reg kFunctions[] = {
+      {"regular", guarded<files_regular>},
+      {"writable", guarded<files_writable>},
+      {"make_directory", guarded<files_make_directory>},
+      {nullptr, nullptr},
+  };
+  lua_newtable(L);
+  luaL_register(L, nullptr, kFunctions);
+  return 1;
+}
+
+}  // namespace
+
+void open_files(Vm& vm) { vm.register_module("actor.c.files", guarded<open_module>); }
+
+}  // namespace actorhost

@@ -1,0 +1,90 @@
+#include "bindings/vm/lua_output.hpp"
+
+#include <string>
+
+#include <lua.hpp>
+
+#include "bindings/vm/lua_support.hpp"
+#include "bindings/vm/vm.hpp"
+
+namespace actorhost {
+
+namespace {
+
+// print; upvalue 1: tostring.
+int print_values(lua_State* L) {
+  std::string line;
+  const int count = lua_gettop(L);
+  for (int i = 1; i <= count; ++i) {
+    if (i > 1) line += '\t';
+    const int type = lua_type(L, i);
+    size_t size = 0;
+    if (type == LUA_TSTRING) {
+      const char* text = lua_tolstring(L, i, &size);
+      line.append(text, size);
+      continue;
+    }
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushvalue(L, i);
+    lua_call(L, 1, 1);
+    const char* text = lua_tolstring(L, -1, &size);
+    if (text == nullptr) return luaL_error(L, "'tostring' must return a string to 'print'");
+    line.append(text, size);
+    lua_pop(L, 1);
+  }
+  line += '\n';
+  Vm::from(L).write(line);
+  return 0;
+}
+
+// file:write(...) of all files; upvalue 1: the built-in one, upvalue 2: io.stdout.
+int file_write(lua_State* L) {
+  if (lua_rawequal(L, 1, lua_upvalueindex(2)) == 0) {
+    const int count = lua_gettop(L);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, count, LUA_MULTRET);
+    return lua_gettop(L);
+  }
+  std::string text;
+  for (int i = 2; i <= lua_gettop(L); ++i) {
+    size_t size = 0;
+    const char* part = luaL_checklstring(L, i, &size);
+    text.append(part, size);
+  }
+  Vm::from(L).write(text);
+  lua_settop(L, 1);
+  return 1;
+}
+
+// io.write(...); upvalue 1: io.output.
+int output_write(lua_State* L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_call(L, 0, 1);
+  lua_getfield(L, -1, "write");
+  lua_insert(L, 1);
+  lua_insert(L, 2);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+}  // namespace
+
+void replace_output(lua_State* L) {
+  lua_getglobal(L, "tostring");
+  lua_pushcclosure(L, guarded<print_values>, 1);
+  lua_setglobal(L, "print");
+  lua_getglobal(L, "io");
+  lua_getfield(L, -1, "output");
+  lua_pushcclosure(L, guarded<output_write>, 1);
+  lua_setfield(L, -2, "write");
+  lua_getfield(L, -1, "stdout");
+  lua_getmetatable(L, -1);
+  lua_getfield(L, -1, "write");
+  lua_pushvalue(L, -3);
+  lua_pushcclosure(L, guarded<file_write>, 2);
+  lua_setfield(L, -2, "write");  // its __index is itself
+  lua_pop(L, 3);
+}
+
+}  // namespace actorhost

@@ -1,0 +1,137 @@
+#pragma once
+// What C functions of the bindings are written with: the exception guard, argument checks, errors at the
+// user's line, registry references. Everything here runs on the Vm's thread, and whatever is said to raise
+// leaves by a Lua error, which runs C++ destructors on its way. Never write catch (...) around a Lua call: it
+// would swallow such an error.
+
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <lua.hpp>
+
+#include "bindings/vm/vm.hpp"
+#include "host/base/result.hpp"
+
+namespace actorhost {
+
+/// Raises `message` with the position of the innermost frame that is not part of the standard library, so
+/// that a wrong call is reported at the caller's line however deep in stdlib/ it is noticed.
+[[noreturn]] void raise_at_user(lua_State* L, std::string_view message);
+
+/// Whether a chunk of that name (lua_Debug::source) belongs to the standard library.
+bool is_library_source(const char* source);
+
+/// "job.lua:12": where the user's code called the standard library, or "?".
+std::string user_position(lua_State* L);
+
+/// Raises an engine's failure: as raise_at_user, and Vm::run returns the error's code if nobody catches it. The error
+/// of a callback, as Vm::call returned it, goes on as it is, with its own traceback.
+[[noreturn]] void raise_error(lua_State* L, const Error& error);
+
+/// Raises what an engine call failed with.
+void expect(lua_State* L, const Status& status);
+
+/// What an engine call gave, or raises: a wrong call or result is the user's own, so it has no code of the engine's.
+template <typename T>
+T take(lua_State* L, Result<T> result) {
+  if (!result) {
+    if (result.error().code == Code::bad_argument) raise_at_user(L, result.error().message);
+    raise_error(L, result.error());
+  }
+  return std::move(*result);
+}
+
+/// Pushes nil, message, code: how expected failures reach Lua. Returns 3, for `return push_failure(L,
+/// error);`.
+int push_failure(lua_State* L, const Error& error);
+
+/// "cdata", "userdata", ... as type() spells it, and "nil" for an absent argument.
+const char* type_of(lua_State* L, int index);
+
+/// Raises "bad argument 'steps' to param.run: expected number, got string".
+[[noreturn]] void raise_bad_argument(lua_State* L, int index, const char* name, const char* function,
+                                     const char* expected);
+
+/// These return the argument or raise as above. `name` and `function` are what the user wrote. A number is
+/// never taken for a string nor a string for a number.
+double check_number(lua_State* L, int index, const char* name, const char* function);
+int64_t check_integer(lua_State* L, int index, const char* name, const char* function, int64_t min, int64_t max);
+bool check_boolean(lua_State* L, int index, const char* name, const char* function);
+void check_table(lua_State* L, int index, const char* name, const char* function);
+void check_function(lua_State* L, int index, const char* name, const char* function);
+/// The view is valid as long as the value is on the stack.
+std::string_view check_text(lua_State* L, int index, const char* name, const char* function);
+
+/// A field of the table at `index` that the standard library has checked: `otherwise`, false or "" where it has not
+/// that type.
+double number_field(lua_State* L, int index, const char* name, double otherwise = 0);
+bool boolean_field(lua_State* L, int index, const char* name);
+std::string text_field(lua_State* L, int index, const char* name);
+
+/// Wraps a C function: a std::exception becomes a Lua error with its text. Every C function that can meet one
+/// (whatever allocates) is registered through this: lua_pushcfunction(L, guarded<my_function>).
+template <int (*F)(lua_State*)>
+int guarded(lua_State* L) {
+  char text[512];
+  try {
+    return F(L);
+  } catch (const std::exception& e) {
+    std::snprintf(text, sizeof text, "%s", e.what());
+  }
+  return luaL_error(L, "%s", text);
+}
+
+/// Keeps a module's object as long as the Vm, to be found again under `key`.
+template <typename T>
+struct Kept {
+  T* object;
+
+  static void keep(lua_State* L, const char* key, std::shared_ptr<T> object) {
+    new (lua_newuserdata(L, sizeof(Kept))) Kept{object.get()};
+    lua_setfield(L, LUA_REGISTRYINDEX, key);
+    Vm::from(L).own(std::move(object));
+  }
+  static T& find(lua_State* L, const char* key) {
+    lua_getfield(L, LUA_REGISTRYINDEX, key);
+    const auto* kept = static_cast<Kept*>(lua_touserdata(L, -1));
+    lua_pop(L, 1);
+    return *kept->object;
+  }
+};
+
+/// A value kept in the registry; move-only. Release it, or let it go, before the state is closed.
+class LuaRef {
+ public:
+  LuaRef() = default;
+  /// Pops the value on top of the stack.
+  static LuaRef pop(lua_State* L) { return {L, luaL_ref(L, LUA_REGISTRYINDEX)}; }
+  LuaRef(LuaRef&& other) noexcept : L_(other.L_), ref_(std::exchange(other.ref_, LUA_NOREF)) {}
+  LuaRef& operator=(LuaRef&& other) noexcept {
+    std::swap(L_, other.L_);
+    std::swap(ref_, other.ref_);
+    return *this;
+  }
+  LuaRef(const LuaRef&) = delete;
+  LuaRef& operator=(const LuaRef&) = delete;
+  ~LuaRef() { reset(); }
+
+  void reset() noexcept {
+    if (ref_ != LUA_NOREF) luaL_unref(L_, LUA_REGISTRYINDEX, std::exchange(ref_, LUA_NOREF));
+  }
+  bool valid() const noexcept { return ref_ != LUA_NOREF && ref_ != LUA_REFNIL; }
+  void push(lua_State* L) const { lua_rawgeti(L, LUA_REGISTRYINDEX, ref_); }
+
+ private:
+  // References are freed through the main state: the coroutine that made one may be gone by then.
+  LuaRef(lua_State* L, int ref) : L_(Vm::from(L).state()), ref_(ref) {}
+
+  lua_State* L_ = nullptr;
+  int ref_ = LUA_NOREF;
+};
+
+}  // namespace actorhost

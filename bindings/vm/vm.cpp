@@ -1,0 +1,281 @@
+#include "bindings/vm/vm.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <lua.hpp>
+
+#include "bindings/vm/error_text.hpp"
+#include "bindings/vm/lua_sandbox.hpp"
+#include "bindings/vm/lua_support.hpp"
+#include "bindings/vm/standard_modules.hpp"
+
+namespace actorhost {
+
+namespace {
+
+const char kVmKey = 0;  // its address is the registry key of the Vm
+constexpr const char* kInterrupted = "interrupted: the run is stopping";
+
+// The innermost Vm that runs on this thread, for the signal handler.
+thread_local std::atomic<Vm*> running_vm{nullptr};
+
+int message_handler(lua_State* L) {
+  const std::string text = error_text(L);
+  if (text.find("\nstack traceback:") != std::string::npos) {
+    lua_pushlstring(L, text.data(), text.size());  // an inner call has made it already
+  } else {
+    luaL_traceback(L, L, text.c_str(), 1);
+  }
+  return 1;
+}
+
+Error bytecode_error(const std::string& name) {
+  return {Code::script, name + " is LuaJIT bytecode; only Lua source text is loaded"};
+}
+
+void print_to_stdout(std::string_view line) {
+  flockfile(stdout);
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+  funlockfile(stdout);
+}
+
+#ifdef ACTORHOST_SANITIZED
+/// LuaJIT's own allocator moves and returns memory behind the sanitizers' backs: what was one state's and is another's
+/// now looks like a race.
+void* allocate(void* /*user*/, void* block, size_t /*old_size*/, size_t size) {
+  if (size != 0) return std::realloc(block, size);
+  std::free(block);
+  return nullptr;
+}
+
+lua_State* new_state() { return lua_newstate(allocate, nullptr); }
+#else
+lua_State* new_state() { return luaL_newstate(); }
+#endif
+
+}  // namespace
+
+// Marks the outermost run or call: only there a stop request may signal the thread.
+class Vm::Running {
+ public:
+  explicit Running(Vm& vm) : vm_(vm) {
+    if (vm_.depth_++ == 0) vm_.enter();
+  }
+  ~Running() {
+    if (--vm_.depth_ == 0) vm_.leave();
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  Vm& vm_;
+};
+
+Vm::Vm(VmConfig config) : config_(std::move(config)) {
+  if (!config_.print) config_.print = print_to_stdout;
+  if (config_.clock == nullptr) {
+    auto clock = std::make_shared<SteadyClock>();
+    config_.clock = clock.get();
+    own(clock);
+  }
+}
+
+Result<std::unique_ptr<Vm>> Vm::create(VmConfig config) {
+  install_signal_handler();
+  std::unique_ptr<Vm> vm(new Vm(std::move(config)));
+  vm->state_ = new_state();
+  if (vm->state_ == nullptr) return Error{Code::internal, "no memory for another Lua state"};
+  if (lua_cpcall(vm->state_, set_up, vm.get()) != 0) {
+    const char* text = lua_tostring(vm->state_, -1);
+    return Error{Code::internal, std::string("the Lua state cannot be set up: ") + (text != nullptr ? text : "?")};
+  }
+  return vm;
+}
+
+int Vm::set_up(lua_State* L) {
+  auto* vm = static_cast<Vm*>(lua_touserdata(L, 1));
+  lua_pushlightuserdata(L, const_cast<char*>(&kVmKey));
+  lua_pushlightuserdata(L, vm);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+  luaL_openlibs(L);
+  lua_pushcfunction(L, guarded<message_handler>);
+  vm->handler_ref_ = luaL_ref(L, LUA_REGISTRYINDEX);
+  open_sandbox(L);
+  open_standard_modules(*vm);
+  return 0;
+}
+
+Vm::~Vm() {
+  if (state_ != nullptr) lua_close(state_);
+}
+
+Vm& Vm::from(lua_State* L) {
+  lua_pushlightuserdata(L, const_cast<char*>(&kVmKey));
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  auto* vm = static_cast<Vm*>(lua_touserdata(L, -1));
+  lua_pop(L, 1);
+  return *vm;
+}
+
+Status Vm::load(std::string_view source, const std::string& chunk_name) {
+  if (!source.empty() && source[0] == '\x1b') return bytecode_error(chunk_name.substr(chunk_name.find('@') + 1));
+  std::string commented;
+  if (!source.empty() && source[0] == '#') {  // "#!" line of an executable script; line numbers stay
+    commented.append("--").append(source);
+    source = commented;
+  }
+  const int status = luaL_loadbufferx(state_, source.data(), source.size(), chunk_name.c_str(), "t");
+  if (status != 0) return failure(state_, status);
+  return {};
+}
+
+Status Vm::run(std::string_view source, const std::string& chunk_name) {
+  AH_TRY(load(source, chunk_name));
+  if (lua_checkstack(state_, static_cast<int>(config_.args.size()) + 8) == 0) {
+    lua_pop(state_, 1);
+    return Error{Code::bad_argument, config_.who() + ": too many script arguments"};
+  }
+  for (const std::string& arg : config_.args) lua_pushlstring(state_, arg.data(), arg.size());
+  return call(static_cast<int>(config_.args.size()), 0);
+}
+
+Status Vm::call(lua_State* L, int arguments, int results) {
+  const Running running(*this);
+  if (stop_requested()) {
+    interrupted_ = true;
+    lua_settop(L, lua_gettop(L) - arguments - 1);
+    return Error{Code::interrupted, config_.who() + ": " + kInterrupted};
+  }
+  const int base = lua_gettop(L) - arguments;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, handler_ref_);
+  lua_insert(L, base);
+  const int status = lua_pcall(L, arguments, results, base);
+  lua_remove(L, base);
+  if (depth_ == 1 && !unfinished_line_.empty()) write("\n");
+  if (status != 0) return failure(L, status);
+  return {};
+}
+
+// Pops the error value and makes an Error of it.
+Error Vm::failure(lua_State* L, int status) {
+  const char* text = lua_tostring(L, -1);
+  std::string message = text != nullptr ? text : "(no error message)";
+  lua_pop(L, 1);
+  if (status == LUA_ERRERR) message += " (while the error was being handled; the stack may have overflowed)";
+  Code code = Code::script;
+  if (interrupted_) {
+    code = Code::interrupted;
+  } else if (noted_ && message.find(noted_->message) != std::string::npos) {
+    code = noted_->code;
+  }
+  if (depth_ <= 1) noted_.reset();
+  const std::string who = config_.who();
+  if (!who.empty() && !message.starts_with(who + ": ")) message = who + ": " + message;
+  return {code, std::move(message)};
+}
+
+void Vm::write(std::string_view text) {
+  for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    if (unfinished_line_.empty()) {
+      config_.print(line);
+    } else {
+      config_.print(std::exchange(unfinished_line_, {}).append(line));
+    }
+  }
+  unfinished_line_ += text;
+}
+
+void Vm::register_module(const char* name, int (*open)(lua_State*)) {
+  lua_getfield(state_, LUA_REGISTRYINDEX, "_PRELOAD");
+  lua_pushcfunction(state_, open);
+  lua_setfield(state_, -2, name);
+  lua_pop(state_, 1);
+}
+
+void Vm::register_ffi(std::string name, const void* table) { ffi_tables_[std::move(name)] = table; }
+
+const void* Vm::ffi_table(std::string_view name) const noexcept {
+  const auto found = ffi_tables_.find(name);
+  return found != ffi_tables_.end() ? found->second : nullptr;
+}
+
+// --- stopping ---
+
+void Vm::enter() {
+  outer_ = running_vm.exchange(this, std::memory_order_relaxed);
+  const std::lock_guard lock(runner_mutex_);
+  runner_ = pthread_self();
+  running_.store(true, std::memory_order_relaxed);
+}
+
+void Vm::leave() noexcept {
+  {
+    const std::lock_guard lock(runner_mutex_);
+    running_.store(false, std::memory_order_relaxed);
+  }
+  running_vm.store(outer_, std::memory_order_relaxed);
+  // From here on a late signal finds another Vm or none, so the hook stays off.
+  if (armed_.exchange(false, std::memory_order_relaxed)) lua_sethook(state_, nullptr, 0, 0);
+}
+
+void Vm::request_stop() {
+  stop_.store(true, std::memory_order_relaxed);
+  if (config_.wake) config_.wake();
+  const std::lock_guard lock(runner_mutex_);
+  if (running_.load(std::memory_order_relaxed)) pthread_kill(runner_, SIGURG);
+}
+
+void Vm::clear_stop() noexcept {
+  stop_.store(false, std::memory_order_relaxed);
+  interrupted_ = false;
+}
+
+void Vm::check_stop(lua_State* L) {
+  if (!stop_requested()) return;
+  interrupted_ = true;
+  arm_from_signal();
+  raise_at_user(L, kInterrupted);
+}
+
+void Vm::stop_hook(lua_State* L, lua_Debug* /*where*/) { Vm::from(L).check_stop(L); }
+
+// lua_sethook may be called asynchronously in the state's own thread. It does nothing when the mask stays the
+// same, so the hook is taken off first: a signal that came while the interpreter switched its dispatch table
+// is made good by the next one.
+void Vm::arm_from_signal() noexcept {
+  if (armed_.exchange(true, std::memory_order_relaxed)) lua_sethook(state_, nullptr, 0, 0);
+  lua_sethook(state_, stop_hook, LUA_MASKCOUNT, 1);
+}
+
+namespace {
+struct sigaction previous_action;  // a process has one disposition per signal, whoever starts Vms
+}
+
+void Vm::on_signal(int signal, siginfo_t* info, void* where) {
+  Vm* vm = running_vm.load(std::memory_order_relaxed);
+  if (vm != nullptr && vm->stop_requested()) vm->arm_from_signal();
+  if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
+    previous_action.sa_sigaction(signal, info, where);
+  } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
+    previous_action.sa_handler(signal);
+  }
+}
+
+void Vm::install_signal_handler() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action = {};
+    action.sa_sigaction = on_signal;
+    action.sa_flags = SA_RESTART | SA_SIGINFO;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGURG, &action, &previous_action);
+  });
+}
+
+}  // namespace actorhost

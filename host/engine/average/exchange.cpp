@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <deque>
+#include <set>
+
+#include "host/engine/average/pieces.hpp"
+
+namespace actorhost {
+
+namespace {
+
+/// to = from + copy + (theirs - own): a model beside one that is seen through a filter. The partner adds the opposite.
+template <typename T>
+void add_seen(T* to, const T* from, const T* copy, const T* theirs, const T* own, size_t n) {
+  for (size_t i = 0; i < n; ++i) to[i] = from[i] + (copy[i] + (theirs[i] - own[i]));
+}
+
+/// Through a filter each end of a way between two models sees both as the filter has left them, so what one gains the
+/// other loses. What the filter leaves out stays in the model and is in its next copy.
+class AverageExchange final : public AverageMover {
+ public:
+  AverageExchange(ProcessId self, const RoundGo& go, const AverageLayout& layout, AverageCopies copies,
+                  const FilterSpec& filter, Send send)
+      : self_(self),
+        layout_(layout),
+        pieces_(pieces_of(layout)),
+        copies_(std::move(copies)),
+        coded_(go.coded),
+        filter_(filter),
+        send_(std::move(send)) {
+    room_.resize(coded_ ? 2 * kAveragePieceBytes : 0);
+    std::map<NodeId, std::set<ProcessId>> receivers;
+    for (size_t place = 0; place < go.participants.size(); ++place) {
+      const RoundGo::Participant& target = go.participants[place];
+      const auto partners = average_partners(go.pattern, go.participants.size(), place);
+      for (const size_t partner : partners) receivers[go.participants[partner].node].insert(target.process);
+      if (target.process == self) add_target(go, target.node, partners);
+    }
+    for (const RoundGo::Participant& p : go.participants) {
+      if (p.process != self) continue;
+      for (const ProcessId process : receivers[p.node]) {
+        if (process != self) ways_[p.node].push_back(process);
+      }
+    }
+  }
+
+  bool work() override {
+    if (coded_) return work_coded();
+    if (std::exchange(sent_, true)) return false;
+    for (const auto& [node, processes] : ways_) {
+      for (size_t piece = 0; piece < pieces_.size(); ++piece) {
+        const size_t bytes = bytes_of(layout_, pieces_[piece]);
+        send_piece(processes, node, piece, copies_.at(node).slice(offset_of(layout_, pieces_[piece]), bytes));
+      }
+    }
+    return false;
+  }
+
+  Status take(ProcessId from, const AveragePiece& head, Blob body) override {
+    const auto source = sources_.find(head.source);
+    if (source == sources_.end() || source->second.process != from) return not_due(head);
+    // What one process sends of a model comes in order.
+    const size_t next = source->second.arrived;
+    if (next >= pieces_.size()) return not_due(head);
+    const AveragePart& part = pieces_[next];
+    if (part.segment != head.segment || part.begin != head.begin) return not_due(head);
+    if (!coded_ && body.size() != bytes_of(layout_, part)) return not_due(head);
+    ++source->second.arrived;
+    if (coded_) {
+      waiting_.push_back({head.source, next, std::move(body)});
+    } else {
+      give(head.source, next, body.data());
+    }
+    return {};
+  }
+
+  bool done() const override {
+    return sent_ && std::all_of(targets_.begin(), targets_.end(), [](const auto& t) { return t.second.missing == 0; });
+  }
+  bool failed() const override { return !failed_.ok(); }
+  AverageResult result(NodeId node) const override {
+    const Target& target = targets_.at(node);
+    return {target.terms, target.count};
+  }
+  uint64_t bytes_sent() const override { return bytes_sent_; }
+
+ private:
+  struct Target {
+    std::vector<Blob> terms;    // the first is its own copy, with what comes from other processes added
+    uint32_t count = 1;         // of models
+    size_t missing = 0;         // pieces from other processes
+    std::vector<bool> written;  // by piece: something has been added
+  };
+  struct Source {
+    ProcessId process = kNoProcess;
+    size_t arrived = 0;  // pieces
+    std::vector<NodeId> targets;
+  };
+
+  void add_target(const RoundGo& go, NodeId node, const std::vector<size_t>& partners) {
+    Target& target = targets_[node];
+    target.terms.push_back(copies_.at(node));
+    target.count = static_cast<uint32_t>(partners.size()) + 1;
+    for (const size_t place : partners) {
+      const RoundGo::Participant& partner = go.participants[place];
+      if (partner.process == self_) {
+        target.terms.push_back(copies_.at(partner.node));
+        continue;
+      }
+      Source& source = sources_[partner.node];
+      source.process = partner.process;
+      source.targets.push_back(node);
+      target.missing += pieces_.size();
+    }
+    if (target.missing == 0) return;
+    target.terms[0] = Blob::allocate(layout_.bytes);
+    target.written.assign(pieces_.size(), false);
+  }
+
+  struct Waiting {
+    NodeId source = 0;
+    size_t piece = 0;
+    Blob body;
+  };
+
+  void send_piece(const std::vector<ProcessId>& processes, NodeId node, size_t piece, const Blob& body) {
+    const AveragePart& part = pieces_[piece];
+    for (const ProcessId process : processes) {
+      send_(process, node, static_cast<uint8_t>(part.segment), part.begin, body);
+      bytes_sent_ += body.size();
+    }
+  }
+
+  /// Encodes and sends what goes to others, then takes what has come of them, a few pieces at a time.
+  bool work_coded() {
+    for (size_t moved = 0; moved < kAverageWorkBytes; moved += 3 * kAveragePieceBytes) {
+      if (!failed_.ok()) return false;
+      if (const auto way = std::find_if(ways_.begin(), ways_.end(), [&](const auto& w) { return !is_sent(w.first); });
+          way != ways_.end()) {
+        encode(way->first, way->second);
+      } else if (sent_ = true; !waiting_.empty()) {
+        const Waiting next = std::move(waiting_.front());
+        waiting_.pop_front();
+        failed_ = give_coded(next);
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool is_sent(NodeId node) { return encoded_[node].size() == pieces_.size(); }
+
+  void encode(NodeId node, const std::vector<ProcessId>& processes) {
+    std::vector<Blob>& encoded = encoded_[node];
+    const AveragePart& part = pieces_[encoded.size()];
+    const AverageLayout::Segment& segment = layout_.segments[part.segment];
+    if (part.begin == 0) filter_.begin(segment.dtype, segment.elements, copies_.at(node).data() + segment.begin);
+    encoded.push_back(filter_.piece(part.begin, part.elements));
+    send_piece(processes, node, encoded.size() - 1, encoded.back());
+  }
+
+  Status give_coded(const Waiting& from) {
+    const AveragePart& part = pieces_[from.piece];
+    const size_t offset = offset_of(layout_, part);
+    const kernel::Dtype dtype = layout_.segments[part.segment].dtype;
+    std::byte* theirs = room_.data();
+    std::byte* own = room_.data() + kAveragePieceBytes;
+    AH_TRY(decode_filtered(from.body.view(), dtype, part.elements, theirs));
+    for (const NodeId node : sources_.at(from.source).targets) {
+      Target& target = targets_.at(node);
+      AH_TRY(decode_filtered(encoded_.at(node)[from.piece].view(), dtype, part.elements, own));
+      std::byte* sum = target.terms[0].data() + offset;
+      const std::byte* copy = copies_.at(node).data() + offset;
+      const std::byte* before = target.written[from.piece] ? sum : copy;
+      const auto go = [&](auto zero) {
+        using T = decltype(zero);
+        const auto as = [](const std::byte* bytes) { return reinterpret_cast<const T*>(bytes); };
+        add_seen(reinterpret_cast<T*>(sum), as(before), as(copy), as(theirs), as(own), part.elements);
+      };
+      dtype == kernel::Dtype::f32 ? go(0.0F) : go(0.0);
+      target.written[from.piece] = true;
+      --target.missing;
+    }
+    return {};
+  }
+
+  /// Adds a piece of a model of another process to all here that are averaged with it.
+  void give(NodeId source, size_t piece, const std::byte* bytes) {
+    const AveragePart& part = pieces_[piece];
+    const size_t offset = offset_of(layout_, part);
+    for (const NodeId node : sources_.at(source).targets) {
+      Target& target = targets_.at(node);
+      std::byte* sum = target.terms[0].data() + offset;
+      add(layout_, part, sum, target.written[piece] ? sum : copies_.at(node).data() + offset, bytes);
+      target.written[piece] = true;
+      --target.missing;
+    }
+  }
+
+  const ProcessId self_;
+  const AverageLayout layout_;
+  const std::vector<AveragePart> pieces_;
+  const AverageCopies copies_;
+  const bool coded_;
+  Filter filter_;
+  const Send send_;
+  std::map<NodeId, Target> targets_;
+  std::map<NodeId, Source> sources_;               // of other processes
+  std::map<NodeId, std::vector<ProcessId>> ways_;  // whose copy goes where
+  std::map<NodeId, std::vector<Blob>> encoded_;    // coded: what has been sent of it, by piece
+  std::deque<Waiting> waiting_;                    // coded: what has come
+  std::vector<std::byte> room_;                    // for two decoded pieces
+  Status failed_;
+  bool sent_ = false;
+  uint64_t bytes_sent_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<AverageMover> make_average_exchange(ProcessId self, const RoundGo& go, const AverageLayout& layout,
+                                                    AverageCopies copies, const FilterSpec& filter,
+                                                    AverageMover::Send send) {
+  return std::make_unique<AverageExchange>(self, go, layout, std::move(copies), filter, std::move(send));
+}
+
+}  // namespace actorhost

@@ -1,0 +1,48 @@
+#include <algorithm>
+#include <string>
+
+#include "host/engine/average/pieces.hpp"
+
+namespace actorhost {
+
+std::vector<AveragePart> pieces_of(const AverageLayout& layout) {
+  std::vector<AveragePart> parts;
+  for (size_t i = 0; i < layout.segments.size(); ++i) {
+    const AverageLayout::Segment& segment = layout.segments[i];
+    const size_t most = kAveragePieceBytes / kernel::dtype_size(segment.dtype);
+    for (size_t at = 0; at < segment.elements; at += most) {
+      parts.push_back({i, at, std::min(most, segment.elements - at)});
+    }
+  }
+  return parts;
+}
+
+Error not_due(const AveragePiece& head) {
+  return {Code::bad_data, "a piece of model " + std::to_string(head.source) + " at element " +
+                              std::to_string(head.begin) + " that is not due"};
+}
+
+std::vector<size_t> average_partners(AveragePattern pattern, size_t participants, size_t place) {
+  if (pattern == AveragePattern::pairs) {
+    const size_t other = place ^ size_t { 1 };
+    return other < participants ? std::vector<size_t>{other} : std::vector<size_t>{};
+  }
+  if (participants == 2) return {1 - place};
+  if (participants < 2) return {};
+  return {(place + participants - 1) % participants, (place + 1) % participants};
+}
+
+std::unique_ptr<AverageMover> make_average_mover(ProcessId self, const RoundGo& go, const AverageLayout& layout,
+                                                 AverageCopies copies, AverageCoding coding, AverageMover::Send send) {
+  const bool wire = std::any_of(go.participants.begin(), go.participants.end(),
+                                [self](const RoundGo::Participant& p) { return p.process != self; });
+  if (go.pattern != AveragePattern::all) {
+    return make_average_exchange(self, go, layout, std::move(copies), coding.filter, std::move(send));
+  }
+  if (go.coded && wire) {
+    return make_average_coded(self, go, layout, copies, std::move(coding), std::move(send));
+  }
+  return make_average_sum(self, go, layout, copies, std::move(send));
+}
+
+}  // namespace actorhost

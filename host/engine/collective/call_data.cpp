@@ -1,0 +1,255 @@
+// The data of large calls, which goes straight between the ranks: by a schedule, as parcels, or through a filter.
+
+#include <algorithm>
+#include <utility>
+
+#include "host/base/copy.hpp"
+#include "host/engine/collective/call.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kParcelBytes = size_t{256} << 20;  // of one frame: far below what a link refuses
+constexpr uint64_t kNoSize = uint64_t{1} << 40;     // nobody sends so many bytes
+// Of a part for which room is made before it is known whether the others' are as large.
+constexpr size_t kGuessedBytes = size_t{64} << 20;
+
+}  // namespace
+
+Algorithm CollectiveCall::choose(size_t bytes) const {
+  return choose_algorithm(spec_.kind, bytes, group_.members, processes(), spec_.choice);
+}
+
+Status CollectiveCall::start_reduction() {
+  const Algorithm algorithm = choose(spec_.input.size());
+  algorithm_ = algorithm_name(algorithm);
+  const Place place{group_.me, group_.members, elements(), spec_.unit, group_.homes};
+  return start(make_schedule(spec_.kind, algorithm, place, spec_.root),
+               {spec_.op, spec_.dtype, kernel::dtype_size(spec_.dtype), group_.members, spec_.input,
+                Blob::allocate(spec_.input.size())});
+}
+
+Status CollectiveCall::start_broadcast(const Go& go) {
+  const bool root = group_.me == spec_.root;
+  const Algorithm algorithm = choose(go.bytes);
+  algorithm_ = algorithm_name(algorithm);
+  result_.parcel.about = go.about;
+  // The root keeps what it has; it only sends.
+  auto room = root ? Result<Blob>(spec_.parcel->body) : allocate(go.bytes);
+  if (!room) return give_up(room.error());
+  const Blob& buffer = *room;
+  return start(make_schedule(spec_.kind, algorithm, {group_.me, group_.members, go.bytes, 1, group_.homes}, spec_.root),
+               {spec_.op, spec_.dtype, 1, group_.members, root ? buffer : Blob(), root ? Blob() : buffer});
+}
+
+/// Memory for as much as another rank claims to send.
+Result<Blob> CollectiveCall::allocate(uint64_t bytes) const {
+  if (bytes < kNoSize) {
+    try {
+      return Blob::allocate(bytes);
+    } catch (const std::exception&) {
+    }
+  }
+  return Error{Code::bad_data, spec_.name + ": no memory for " + std::to_string(bytes) + " bytes"};
+}
+
+Status CollectiveCall::start(const Schedule& schedule, ScheduleRun::Buffers buffers) {
+  const auto send = [this](uint32_t peer, size_t begin, Blob piece) {
+    return wiring_.send(peer, collective_kind::piece, pack(route_to(peer), PieceHead{group_.world, begin}),
+                        std::move(piece));
+  };
+  ScheduleRun::Expect expect;
+  if (wiring_.landings != nullptr) {
+    expect = [this](uint32_t peer, size_t begin, Blob room) {
+      if (!comes_over_a_link(peer)) return;
+      wiring_.landings->expect(this, collective_kind::piece, wiring_.tag,
+                               pack(route(peer, group_.me), PieceHead{group_.world, begin}), std::move(room));
+    };
+  }
+  run_ = std::make_unique<ScheduleRun>(schedule, std::move(buffers), send, loans_, ScheduleRun::kPieceBytes,
+                                       std::move(expect));
+  AH_TRY(run_->start());
+  AH_TRY(take_early());
+  return look_if_done();
+}
+
+bool CollectiveCall::comes_over_a_link(uint32_t from) const {
+  return group_.homes.empty() || group_.homes[from] != group_.homes[group_.me];
+}
+
+/// Tensors of one shape are the rule. Then every part of what this rank gets is as large as the one that it gives
+/// itself, so each has its place before it comes.
+void CollectiveCall::expect_parts() {
+  const auto& mine = spec_.gives[group_.me];
+  const bool from_all = std::find(spec_.expects.begin(), spec_.expects.end(), false) == spec_.expects.end();
+  if (!from_all || !mine || mine->body.size() < Landings::kMinBytes || mine->body.size() > kGuessedBytes) return;
+  auto room = allocate(uint64_t{mine->body.size()} * group_.members);
+  if (!room) return;  // whoever joins the parts will say so
+  whole_ = std::move(*room);
+  part_ = mine->body.size();
+  for (uint32_t from = 0; from < group_.members && wiring_.landings != nullptr; ++from) {
+    if (from == group_.me || !comes_over_a_link(from)) continue;
+    const ParcelHead head{group_.world, 0, part_, ""};
+    wiring_.landings->expect(this, collective_kind::parcel, wiring_.tag,
+                             pack(route(from, group_.me), head.world, head.offset, head.total),
+                             place_of_part(from, part_));
+  }
+}
+
+/// Where a part of so many bytes belongs; empty where that is not known beforehand.
+Blob CollectiveCall::place_of_part(uint32_t from, uint64_t bytes) const {
+  return whole_.empty() || bytes != part_ ? Blob() : whole_.slice(from * part_, part_);
+}
+
+Status CollectiveCall::start_exchange() {
+  algorithm_ = "direct";
+  exchanging_ = true;
+  result_.gets.resize(group_.members);
+  coming_in_.resize(group_.members);
+  for (uint32_t member = 0; member < group_.members; ++member) {
+    if (member != group_.me && spec_.expects[member]) ++parcels_due_;
+  }
+  // Everybody begins with the next one, so that not all send to the same.
+  for (uint32_t i = 1; i < group_.members; ++i) {
+    const uint32_t to = (group_.me + i) % group_.members;
+    if (spec_.gives[to]) AH_TRY(give(to, *spec_.gives[to]));
+  }
+  if (const auto& mine = spec_.gives[group_.me]) {
+    // Where all are put together later they are copied by who does that.
+    Blob body = place_of_part(group_.me, mine->body.size());
+    if (!body.empty()) {
+      copy_bytes(body.data(), mine->body.data(), body.size(), whole_.size());
+    } else {
+      body = spec_.joined ? mine->body : Blob::copy_of(mine->body.data(), mine->body.size());
+    }
+    result_.gets[group_.me] = Parcel{mine->about, std::move(body)};
+  }
+  AH_TRY(take_early());
+  return look_if_done();
+}
+
+Status CollectiveCall::give(uint32_t to, Parcel& parcel) {
+  const size_t total = parcel.body.size();
+  size_t offset = 0;
+  do {
+    const size_t size = std::min(kParcelBytes, total - offset);
+    const ParcelHead head{group_.world, offset, total, offset == 0 ? parcel.about : ""};
+    Blob body;
+    if (size == total && parcel.body.unique()) {
+      body = std::move(parcel.body);  // nobody reads it any more, so who gets it may have it
+    } else if (size > 0) {
+      body = loans_.lend(parcel.body, offset, size);
+    }
+    AH_TRY(wiring_.send(to, collective_kind::parcel, pack(route_to(to), head), std::move(body)));
+    bytes_sent_ += size;
+    offset += size;
+  } while (offset < total);
+  return {};
+}
+
+Status CollectiveCall::start_filtered() {
+  algorithm_ = "filtered";
+  coming_in_.resize(group_.members);
+  filtered_ = std::make_unique<FilteredReduction>(Place{group_.me, group_.members, elements(), 1, {}}, spec_.op,
+                                                  spec_.dtype, spec_.input, *spec_.filter,
+                                                  [this](uint32_t to, Parcel parcel) { return give(to, parcel); });
+  AH_TRY(filtered_->start());
+  AH_TRY(take_early());
+  return look_if_done();
+}
+
+/// What others have sent since before this rank knew what to do with it.
+Status CollectiveCall::take_early() {
+  std::vector<std::pair<uint32_t, Frame>> early;
+  early.swap(early_);
+  for (auto& [from, frame] : early) AH_TRY(take(from, std::move(frame)));
+  return {};
+}
+
+Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
+  auto head = read_behind_route<PieceHead>(frame);
+  if (!head) return malformed(from, frame.kind, head.error());
+  if (head->world != group_.world) return {};  // the leader will say what has become of the group
+  if (!run_) {
+    early_.emplace_back(from, std::move(frame));
+    return {};
+  }
+  const Status taken = run_->take(from, head->begin, std::move(frame.body));
+  if (!taken.ok() && taken.error().code == Code::bad_data) {
+    return give_up({Code::bad_data,
+                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent " + taken.error().message});
+  }
+  AH_TRY(taken);
+  return look_if_done();
+}
+
+Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
+  auto head = read_behind_route<ParcelHead>(frame);
+  if (!head) return malformed(from, frame.kind, head.error());
+  if (head->world != group_.world) return {};
+  if (!exchanging_ && !filtered_) {
+    early_.emplace_back(from, std::move(frame));
+    return {};
+  }
+  Parcel& coming = coming_in_[from];
+  const size_t bytes = frame.body.size();
+  const bool whole = head->total == bytes;
+  const bool due = filtered_ || (!result_.gets[from] && spec_.expects[from]);
+  if (!due || head->offset > head->total || bytes > head->total - head->offset || (!whole && bytes == 0)) {
+    return give_up({Code::bad_data,
+                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent what was not due from it"});
+  }
+  bool in_place = false;
+  if (head->offset == 0) {
+    coming.about = std::move(head->about);
+    coming.body = place_of_part(from, head->total);
+    if (coming.body.empty() && whole) {
+      coming.body = own_copy(std::move(frame.body));
+      in_place = true;
+    } else if (coming.body.empty()) {
+      auto room = allocate(head->total);
+      if (!room) return give_up(room.error());
+      coming.body = std::move(*room);
+    }
+  }
+  if (coming.body.size() != head->total) return give_up({Code::bad_data, spec_.name + ": a parcel without a start"});
+  std::byte* here = coming.body.data() + head->offset;
+  if (!in_place && here != frame.body.data()) copy_bytes(here, frame.body.data(), bytes, head->total);
+  if (head->offset + bytes == head->total) {
+    return take_parcel(from, std::exchange(coming, {}));
+  }
+  return {};
+}
+
+Status CollectiveCall::take_parcel(uint32_t from, Parcel parcel) {
+  if (!filtered_) {
+    result_.gets[from] = std::move(parcel);
+    --parcels_due_;
+    return look_if_done();
+  }
+  const Status taken = filtered_->take(from, parcel);
+  if (!taken.ok() && taken.error().code == Code::bad_data) {
+    return give_up({Code::bad_data,
+                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent " + taken.error().message});
+  }
+  AH_TRY(taken);
+  return look_if_done();
+}
+
+/// What the schedule has left in its buffer.
+void CollectiveCall::collect_result() {
+  if (spec_.kind == CollectiveKind::broadcast) {
+    result_.parcel.body = group_.me == spec_.root ? spec_.parcel->body : run_->result();
+    return;
+  }
+  const size_t size = kernel::dtype_size(spec_.dtype);
+  const Span span = result_span(group_.me);
+  if (span.size() < elements()) {  // a part would keep the whole
+    result_.buffer = Blob::copy_of(run_->result().data() + span.begin * size, span.size() * size);
+  } else {
+    result_.buffer = run_->result();
+  }
+}
+
+}  // namespace actorhost

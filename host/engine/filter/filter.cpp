@@ -1,0 +1,202 @@
+#include "host/engine/filter/filter.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "host/engine/filter/half.hpp"
+#include "host/engine/filter/minmax.hpp"
+
+namespace actorhost {
+
+namespace {
+
+using kernel::Dtype;
+using kernel::Kernels;
+using Values = FilterSpec::Values;
+
+constexpr uint8_t kVersion = 1;
+constexpr size_t kValuesPlace = 3;  // of the byte that says how values are written
+
+Error bad(const char* what) { return {Code::bad_data, std::string("filtered: ") + what}; }
+
+// Infinite elements and NaN that were not chosen would stay in the rest for ever.
+template <typename T>
+void drop_non_finite(const TopkChoice& choice, uint64_t first, uint64_t count, T* rest) {
+  for (uint64_t i = first; i < first + count; ++i) {
+    if (!std::isfinite(rest[i]) && !choice.chosen(i)) rest[i] = 0;
+  }
+}
+
+template <typename T>
+void gather(const std::vector<uint32_t>& indices, const T* from, T* to) {
+  for (const uint32_t i : indices) *to++ = from[i];
+}
+
+template <typename T>
+void scatter(const std::vector<uint32_t>& indices, const T* from, T* to) {
+  for (const uint32_t i : indices) to[i] = *from++;  // NOLINT(clang-analyzer-core.NullDereference): each has a value
+}
+
+Status read_values(const Kernels& k, FilterReader& in, Values values, Dtype dtype, uint64_t n, void* out) {
+  switch (values) {
+    case Values::half: return read_halves(k, in, dtype, n, out);
+    case Values::levels: return read_levels(k, in, dtype, n, out);
+    case Values::raw: break;
+  }
+  if (n > in.left() / dtype_size(dtype)) return bad("fewer values than elements");
+  if (n != 0) std::memcpy(out, in.take(n * dtype_size(dtype)), n * dtype_size(dtype));
+  return {};
+}
+
+Status read_chosen(const Kernels& k, FilterReader& in, Selection selection, Values values, Dtype dtype, uint64_t count,
+                   void* out) {
+  std::vector<uint32_t> indices;
+  AH_TRY(read_indices(in, selection, count, indices));
+  if (!in.align()) return bad("something else than zeros before the values");
+  std::vector<std::byte> chosen(indices.size() * dtype_size(dtype));
+  AH_TRY(read_values(k, in, values, dtype, indices.size(), chosen.data()));
+  if (count != 0) std::memset(out, 0, count * dtype_size(dtype));
+  if (dtype == Dtype::f32) {
+    scatter(indices, reinterpret_cast<const float*>(chosen.data()), static_cast<float*>(out));
+  } else {
+    scatter(indices, reinterpret_cast<const double*>(chosen.data()), static_cast<double*>(out));
+  }
+  return {};
+}
+
+}  // namespace
+
+uint64_t FilterSpec::kept_of(uint64_t n) const noexcept {
+  if (count > 0) return std::min(count, n);
+  if (fraction <= 0) return n;
+  return std::min(n, static_cast<uint64_t>(std::ceil(fraction * static_cast<double>(n))));
+}
+
+Status check(const FilterSpec& spec) {
+  const auto wrong = [](const char* what) { return Error{Code::bad_argument, std::string("filter: ") + what}; };
+  if (!(spec.fraction >= 0 && spec.fraction <= 1)) return wrong("topk's fraction is a number above 0, at most 1");
+  if (spec.fraction > 0 && spec.count > 0) return wrong("topk takes a fraction or a count");
+  if (spec.values > Values::levels) return wrong("unknown form of values");
+  if (spec.block < FilterSpec::kMinBlock || spec.block > FilterSpec::kMaxBlock) {
+    return wrong("int8's block is 16 to 65536 elements");
+  }
+  return {};
+}
+
+std::string print(const FilterSpec& spec) {
+  std::string out;
+  if (spec.count > 0) {
+    out = "topk:" + std::to_string(spec.count);
+  } else if (spec.fraction > 0) {
+    char text[40];
+    std::snprintf(text, sizeof text, "topk:%.6g", spec.fraction);
+    out = text;
+  }
+  if (spec.values != Values::raw) {
+    if (!out.empty()) out += '+';
+    out += spec.values == Values::half ? "fp16" : "int8";
+  }
+  return out.empty() ? "none" : out;
+}
+
+void* FilterRest::fit(Dtype dtype, uint64_t count) {
+  const size_t size = count * dtype_size(dtype);
+  if (size == 0) return nullptr;
+  if (dtype != dtype_ || bytes_.size() != size) {
+    bytes_ = Blob::allocate(size);
+    std::memset(bytes_.data(), 0, size);
+    dtype_ = dtype;
+  }
+  return bytes_.data();
+}
+
+void Filter::begin(Dtype dtype, uint64_t count, const void* values, void* rest) {
+  dtype_ = dtype;
+  values_ = static_cast<const std::byte*>(values);
+  rest_ = static_cast<std::byte*>(rest);
+  if (!spec_.selects()) return;
+  if (rest != nullptr) {
+    kernels_->axpy(dtype, static_cast<int64_t>(count), 1, values, 1, rest, 1);
+    values_ = rest_;
+  }
+  choice_.choose(*kernels_, dtype, count, values_, spec_.kept_of(count));
+}
+
+Blob Filter::piece(uint64_t first, uint64_t count) {
+  const size_t item = dtype_size(dtype_);
+  out_.cut(0);
+  out_.put(kVersion).put(static_cast<uint8_t>(dtype_)).put(Selection::all).put(spec_.values);
+  if (spec_.selects()) {
+    write_chosen(first, count);
+  } else {
+    out_.align();
+    std::byte* rest = rest_ == nullptr ? nullptr : rest_ + first * item;
+    const std::byte* values = values_ == nullptr ? nullptr : values_ + first * item;
+    if (rest != nullptr) {
+      kernels_->axpy(dtype_, static_cast<int64_t>(count), 1, values, 1, rest, 1);
+      values = rest;
+    }
+    write_values(count, values, rest);
+  }
+  Blob bytes = out_.blob();
+  bytes_ += {count * item, bytes.size()};
+  return bytes;
+}
+
+void Filter::write_chosen(uint64_t first, uint64_t count) {
+  indices_.clear();
+  choice_.for_each(first, count, [&](uint64_t i) { indices_.push_back(static_cast<uint32_t>(i - first)); });
+  const Selection form = shorter_form(indices_, count);
+  *out_.at(2) = static_cast<std::byte>(form);
+  write_indices(indices_, count, form, out_);
+  out_.align();
+  chosen_.resize(indices_.size() * dtype_size(dtype_));
+  const auto run = [&]<typename T>(const T* values, T* rest) {
+    T* chosen = reinterpret_cast<T*>(chosen_.data());
+    gather(indices_, values + first, chosen);
+    write_values(indices_.size(), chosen, rest == nullptr ? nullptr : chosen);
+    if (rest == nullptr) return;
+    scatter(indices_, chosen, rest + first);
+    if (choice_.left_non_finite()) drop_non_finite(choice_, first, count, rest);
+  };
+  if (dtype_ == Dtype::f32) {
+    run(reinterpret_cast<const float*>(values_), reinterpret_cast<float*>(rest_));
+  } else {
+    run(reinterpret_cast<const double*>(values_), reinterpret_cast<double*>(rest_));
+  }
+}
+
+void Filter::write_values(uint64_t n, const void* values, void* rest) {
+  if (spec_.values == Values::levels) return write_levels(*kernels_, dtype_, n, spec_.block, values, rest, out_);
+  if (spec_.values == Values::half && write_halves(*kernels_, dtype_, n, values, rest, out_)) return;
+  *out_.at(kValuesPlace) = static_cast<std::byte>(Values::raw);
+  const size_t size = n * dtype_size(dtype_);
+  if (size == 0 || values == nullptr) return;  // null is no elements
+  std::memcpy(out_.take(size), values, size);
+  if (rest != nullptr) std::memset(rest, 0, size);
+}
+
+Status decode_filtered(std::string_view bytes, Dtype dtype, uint64_t count, void* out, const Kernels& k) {
+  FilterReader in(bytes);
+  uint8_t version = 0;
+  uint8_t type = 0;
+  uint8_t selection = 0;
+  uint8_t values = 0;
+  if (!in.get(version) || !in.get(type) || !in.get(selection) || !in.get(values)) return bad("no head");
+  if (version != kVersion) return bad("written in another version");
+  if (type != static_cast<uint8_t>(dtype)) return bad("elements of another type");
+  if (selection > static_cast<uint8_t>(Selection::bitmap)) return bad("an unknown selection");
+  if (values > static_cast<uint8_t>(Values::levels)) return bad("an unknown form of values");
+  if (count > Filter::kMaxElements) return bad("too many elements");
+  if (static_cast<Selection>(selection) != Selection::all) {
+    AH_TRY(read_chosen(k, in, static_cast<Selection>(selection), static_cast<Values>(values), dtype, count, out));
+  } else {
+    if (!in.align()) return bad("something else than zeros before the values");
+    AH_TRY(read_values(k, in, static_cast<Values>(values), dtype, count, out));
+  }
+  if (in.left() != 0) return bad("more bytes than it needs");
+  return {};
+}
+
+}  // namespace actorhost

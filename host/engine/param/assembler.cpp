@@ -1,0 +1,74 @@
+#include "host/engine/param/assembler.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace actorhost {
+
+namespace {
+
+// A whole tensor like that of which this is a piece, its elements not set.
+ParamTensor room_for(const ParamTensor& piece) {
+  ParamTensor whole = ParamTensor::whole(piece.type, piece.shape, {});
+  whole.data = Blob::allocate(whole.bytes());
+  return whole;
+}
+
+void put(ParamTensor& whole, const ParamTensor& piece) {
+  if (piece.data.empty()) return;
+  std::memcpy(whole.data.data() + piece.first * item_bytes(whole.type), piece.data.data(), piece.data.size());
+}
+
+}  // namespace
+
+bool ParamAssembler::Partial::complete() const {
+  const auto* tensor = std::get_if<ParamTensor>(&entry.value);
+  return !conflict && (tensor == nullptr || have == tensor->shape.elements());
+}
+
+void ParamAssembler::own(Blob& bytes) {
+  if (bytes.empty() || bytes.unique()) return;
+  bytes = Blob::copy_of(bytes.view());
+}
+
+void ParamAssembler::add(Partial& to, ParamEntry&& from, bool shared) {
+  auto* piece = std::get_if<ParamTensor>(&from.value);
+  if (piece == nullptr) {
+    to.conflict = to.conflict || to.is_tensor();
+    to.entry = std::move(from);
+    if (auto* lua = std::get_if<ParamLua>(&to.entry.value); lua != nullptr && !shared) {
+      for (ParamTensor& t : lua->tensors) own(t.data);
+    }
+    return;
+  }
+  if (!to.is_tensor()) {
+    to.conflict = to.conflict || std::holds_alternative<ParamLua>(to.entry.value);
+    to.entry.step = from.step;
+    if (piece->is_whole() || shared) {
+      if (!shared) own(piece->data);
+      to.have = piece->count;
+      to.entry.value = std::move(*piece);
+      return;
+    }
+    to.entry.value = room_for(*piece);
+  }
+  auto& whole = std::get<ParamTensor>(to.entry.value);
+  if (whole.type != piece->type || whole.shape != piece->shape) {
+    to.conflict = true;
+    return;
+  }
+  to.have += piece->count;
+  to.entry.step = std::max(to.entry.step, from.step);
+  if (!whole.is_whole()) {
+    if (whole.first + whole.count == piece->first && whole.data.extend(piece->data)) {
+      whole.count += piece->count;
+      return;
+    }
+    ParamTensor apart = room_for(whole);
+    put(apart, whole);
+    whole = std::move(apart);
+  }
+  put(whole, *piece);
+}
+
+}  // namespace actorhost

@@ -1,0 +1,206 @@
+#include "host/engine/param/checkpoint.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "host/data/atomic_dir.hpp"
+#include "host/engine/param/checkpoint_file.hpp"
+
+namespace actorhost {
+
+namespace {
+
+// Joins what the shards hold of one tensor: the chunks of `pick` from each part that has the key.
+template <typename Pick>
+Result<ParamTensor> join(const std::vector<const StoredTensor*>& parts, Pick&& pick) {
+  const StoredTensor& like = *parts.front();
+  ParamTensor whole = ParamTensor::whole(like.type, like.shape, {});
+  whole.data = Blob::allocate(whole.bytes());
+  uint64_t have = 0;
+  for (const StoredTensor* part : parts) {
+    if (part->type != like.type || part->shape != like.shape) continue;  // of an earlier value of the key
+    size_t at = part->range.first * item_bytes(like.type);
+    for (const StoredChunk& chunk : part->chunks) {
+      const Blob& bytes = pick(chunk);
+      if (bytes.size() > whole.data.size() - at) return Error{Code::internal, "parts that don't fit together"};
+      if (!bytes.empty()) std::memcpy(whole.data.data() + at, bytes.data(), bytes.size());
+      at += bytes.size();
+      have += bytes.size();
+    }
+  }
+  if (have != whole.bytes()) return Error{Code::internal, "the shards' parts don't make up a " + whole.print()};
+  return whole;
+}
+
+Result<ParamCheckpoint::Value> joined(const ParamKey& key, const Stored& owner,
+                                      const std::vector<const StoredTensor*>& parts) {
+  ParamCheckpoint::Value value;
+  value.key = key;
+  value.step = owner.step;
+  value.version = owner.version;
+  if (const auto* lua = std::get_if<ParamLua>(&owner.value)) {
+    value.value = *lua;
+    return value;
+  }
+  const auto& tensor = std::get<StoredTensor>(owner.value);
+  auto whole = join(parts, [](const StoredChunk& chunk) -> const Blob& { return chunk.value; });
+  if (!whole) return whole.error();
+  value.value = *std::move(whole);
+  value.state_of = tensor.state_of;
+  for (int i = 0; i < tensor.state_parts; ++i) {
+    auto state = join(parts, [i](const StoredChunk& chunk) -> const Blob& { return chunk.state[i]; });
+    if (!state) return state.error();
+    value.state.push_back(*std::move(state));
+  }
+  for (const StoredTensor* part : parts) {
+    for (const StoredChunk& chunk : part->chunks) value.made = std::max(value.made, chunk.made);
+  }
+  return value;
+}
+
+}  // namespace
+
+Status ParamCheckpoint::restore(ParamStore& store) const {
+  for (const Value& value : values) {
+    if (const auto* lua = std::get_if<ParamLua>(&value.value)) {
+      AH_TRY(store.restore(value.key, *lua, value.step, value.version));
+    } else {
+      AH_TRY(store.restore(value.key, std::get<ParamTensor>(value.value), value.state, value.state_of, value.made,
+                           value.step, value.version));
+    }
+  }
+  return {};
+}
+
+Result<std::filesystem::path> save_checkpoint(const CheckpointFolder& folder, const ParamCheckpoint& checkpoint) {
+  auto removed = clean_leftovers(folder.directory, folder.prefix);
+  if (!removed) return removed.error();
+  auto there = list_complete(folder.directory, folder.prefix);
+  if (!there) return there.error();
+  auto dir = AtomicDir::begin(folder.directory, folder.prefix, there->empty() ? 1 : there->front().number + 1);
+  if (!dir) return dir.error();
+  AH_TRY(write_checkpoint(dir->path(), checkpoint));
+  AH_TRY(dir->commit());
+  auto pruned = prune_complete(folder.directory, folder.prefix, folder.keep);
+  if (!pruned) return pruned.error();
+  return dir->final_path();
+}
+
+ParamCheckpointer::ParamCheckpointer(CheckpointFolder folder, uint32_t shards, Log& log,
+                                     std::function<void(const Error&)> failed)
+    : folder_(std::move(folder)), failed_(std::move(failed)), shards_(shards), log_(log), thread_([this] { run(); }) {}
+
+ParamCheckpointer::~ParamCheckpointer() {
+  {
+    std::lock_guard lock(mutex_);
+    quit_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void ParamCheckpointer::begin(const RunState& state) {
+  std::lock_guard lock(mutex_);
+  open_ = Collected{state, finished_, {}};
+}
+
+void ParamCheckpointer::add(uint64_t number, uint32_t shard, std::vector<std::pair<ParamKey, Stored>> values) {
+  std::lock_guard lock(mutex_);
+  if (!open_ || open_->state.number != number) return;  // overtaken by a later one
+  open_->parts[shard] = std::move(values);
+  if (open_->parts.size() < shards_) return;
+  if (waiting_ && std::has_single_bit(++skipped_)) {  // the 1st, 2nd, 4th, ...: not a line for each
+    log_.warn("server 0", "the checkpoint at " + std::to_string(waiting_->state.updates) +
+                              " updates is skipped: they come faster than they can be written (" +
+                              std::to_string(skipped_) + " so far)");
+  }
+  waiting_ = std::exchange(open_, std::nullopt);
+  changed_.notify_all();
+}
+
+void ParamCheckpointer::finished(RunId run, const ParamSummary& summary) {
+  std::lock_guard lock(mutex_);
+  finished_[run] = summary;
+}
+
+Status ParamCheckpointer::flush() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !waiting_ && !writing_; });
+  return std::exchange(failure_, Status());
+}
+
+void ParamCheckpointer::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return waiting_ || quit_; });
+    if (!waiting_) return;
+    std::optional<Collected> collected = std::exchange(waiting_, std::nullopt);
+    writing_ = true;
+    lock.unlock();
+    Status written = write(*collected);
+    collected.reset();
+    if (!written.ok()) log_.error("server 0", "a checkpoint could not be written: " + written.error().message);
+    if (!written.ok() && failed_) failed_(written.error());
+    lock.lock();
+    writing_ = false;
+    if (!written.ok()) failure_ = std::move(written);
+    changed_.notify_all();
+  }
+}
+
+Status ParamCheckpointer::write(const Collected& collected) {
+  std::map<ParamKey, std::vector<const StoredTensor*>> tensors;
+  for (const auto& [shard, values] : collected.parts) {
+    for (const auto& [key, stored] : values) {
+      if (const auto* tensor = std::get_if<StoredTensor>(&stored.value)) tensors[key].push_back(tensor);
+    }
+  }
+  ParamCheckpoint checkpoint{collected.state, collected.finished, {}};
+  for (const auto& [shard, values] : collected.parts) {
+    for (const auto& [key, stored] : values) {
+      if (owner_of(key, shards_) != shard) continue;
+      // The owner's part says what the tensor is; parts of others that are not of it are leftovers.
+      std::vector<const StoredTensor*>& parts = tensors[key];
+      if (const auto* own = std::get_if<StoredTensor>(&stored.value)) {
+        std::iter_swap(parts.begin(), std::find(parts.begin(), parts.end(), own));
+      }
+      auto value = joined(key, stored, parts);
+      if (!value) return Error{value.error().code, "key " + key.print() + ": " + value.error().message};
+      checkpoint.values.push_back(*std::move(value));
+    }
+  }
+  auto path = save_checkpoint(folder_, checkpoint);
+  if (!path) return path.error();
+  log_.info("server 0", "checkpoint " + path->string() + " at " + std::to_string(collected.state.updates) + " updates");
+  return {};
+}
+
+Status try_to_checkpoint(const std::filesystem::path& directory) {
+  auto dir = AtomicDir::begin(directory, "trial", 0);
+  if (!dir) return dir.error();
+  const std::filesystem::path path = dir->path() / "trial";
+  auto file = open_for_writing(path);
+  if (!file) return file.error();
+  AH_TRY(write_all(file->get(), std::vector<std::byte>(1 << 16), path));
+  return file->close(path);
+}
+
+Result<std::optional<ParamCheckpoint>> load_newest_checkpoint(const std::filesystem::path& directory, Log& log,
+                                                              const std::string& prefix, const std::string& who) {
+  auto found = list_numbered(directory, prefix);
+  if (!found) return found.error();
+  for (const NumberedDir& dir : *found) {
+    Status intact = verify_dir(dir.path);
+    if (intact.ok()) {
+      auto loaded = read_checkpoint(dir.path);
+      if (loaded) return std::optional<ParamCheckpoint>(*std::move(loaded));
+      intact = loaded.error();
+    }
+    log.warn(who, "checkpoint " + dir.path.string() + " is damaged and skipped: " + intact.error().message);
+  }
+  return std::optional<ParamCheckpoint>();
+}
+
+}  // namespace actorhost

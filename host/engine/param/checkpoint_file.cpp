@@ -1,0 +1,271 @@
+#include "host/engine/param/checkpoint_file.hpp"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include <nlohmann/json.hpp>
+
+#include "host/data/files.hpp"
+#include "host/data/npz.hpp"
+
+namespace actorhost {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr int kFormat = 1;
+constexpr const char* kStateFile = "state.json";
+constexpr const char* kValuesFile = "values.npz";
+
+std::string hex_of(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (const char c : bytes) {
+    out += kDigits[static_cast<uint8_t>(c) >> 4];
+    out += kDigits[static_cast<uint8_t>(c) & 15];
+  }
+  return out;
+}
+
+Result<ParamKey> key_from_hex(const std::string& hex) {
+  std::string bytes;
+  const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+    if (digit(hex[i]) < 0 || digit(hex[i + 1]) < 0) return Error{Code::bad_data, "a key that is not hexadecimal"};
+    bytes += static_cast<char>(digit(hex[i]) * 16 + digit(hex[i + 1]));
+  }
+  return ParamKey::from_canonical(bytes);
+}
+
+std::string array_name(const ParamKey& key, size_t number) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
+  };
+  const std::string_view text = key.is_number() ? std::string_view() : key.text();
+  const bool fits = !text.empty() && text.size() <= 200 && std::all_of(text.begin(), text.end(), plain);
+  return fits ? std::string(text) : "@" + std::to_string(number);
+}
+
+NpyView view_of(const ParamTensor& tensor) {
+  NpyView view;
+  view.type = tensor.type == ParamType::f32 ? NpyType::f4 : NpyType::f8;
+  view.shape.assign(tensor.shape.dims.begin(), tensor.shape.dims.begin() + tensor.shape.rank);
+  view.data = tensor.data.data();
+  return view;
+}
+
+Result<ParamTensor> tensor_of(NpyArray&& array) {
+  if (array.type != NpyType::f4 && array.type != NpyType::f8) return Error{Code::bad_data, "not a float array"};
+  const std::vector<uint64_t> dims(array.shape.begin(), array.shape.end());
+  auto shape = ParamShape::of(dims);
+  if (!shape) return shape.error();
+  const ParamType type = array.type == NpyType::f4 ? ParamType::f32 : ParamType::f64;
+  return ParamTensor::whole(type, *shape, std::move(array.data));
+}
+
+constexpr std::pair<kernel::OptimiserKind, const char*> kOptimisers[] = {{kernel::OptimiserKind::add, "add"},
+                                                                         {kernel::OptimiserKind::sgd, "sgd"},
+                                                                         {kernel::OptimiserKind::adagrad, "adagrad"},
+                                                                         {kernel::OptimiserKind::adam, "adam"}};
+
+json to_json(const ParamSummary& s) {
+  json out = {{"steps", s.steps},     {"updates", s.updates}, {"seconds", s.seconds},       {"reason", s.reason},
+              {"dropped", s.dropped}, {"lost", s.lost},       {"non_finite", s.non_finite}, {"in_flight", s.in_flight}};
+  if (s.traffic) {
+    const auto bytes = [](const FilterBytes& b) { return json{{"before", b.before}, {"after", b.after}}; };
+    out["traffic"] = {{"pushed", bytes(s.traffic->pushed)}, {"pulled", bytes(s.traffic->pulled)}};
+  }
+  return out;
+}
+
+ParamSummary summary_of(const json& j) {
+  ParamSummary s;
+  s.steps = j.at("steps");
+  s.updates = j.at("updates");
+  s.seconds = j.at("seconds");
+  s.reason = j.at("reason");
+  s.dropped = j.at("dropped");
+  s.lost = j.at("lost");
+  s.non_finite = j.at("non_finite");
+  s.in_flight = j.at("in_flight");
+  if (j.contains("traffic")) {
+    const auto bytes = [](const json& b) { return FilterBytes{b.at("before"), b.at("after")}; };
+    s.traffic = ParamTraffic{bytes(j.at("traffic").at("pushed")), bytes(j.at("traffic").at("pulled"))};
+  }
+  return s;
+}
+
+// Writes one value's arrays and returns its record.
+Result<json> write_value(NpzWriter& arrays, const ParamCheckpoint::Value& value, size_t number) {
+  const std::string name = array_name(value.key, number);
+  json record = {{"key", value.key.print()},
+                 {"canonical", hex_of(value.key.canonical())},
+                 {"array", "value." + name},
+                 {"step", value.step},
+                 {"version", value.version}};
+  if (const auto* lua = std::get_if<ParamLua>(&value.value)) {
+    record["kind"] = "lua";
+    record["tensors"] = json::array();
+    AH_TRY(arrays.add("value." + name, NpyView{NpyType::u1, {lua->encoded.size()}, lua->encoded.data()}));
+    for (size_t i = 0; i < lua->tensors.size(); ++i) {
+      const std::string part = "tensor" + std::to_string(i) + "." + name;
+      record["tensors"].push_back(part);
+      AH_TRY(arrays.add(part, view_of(lua->tensors[i])));
+    }
+    return record;
+  }
+  record["kind"] = "tensor";
+  AH_TRY(arrays.add("value." + name, view_of(std::get<ParamTensor>(value.value))));
+  if (!value.state_of) return record;
+  record["made"] = value.made;
+  record["state"] = json::array();
+  for (const auto& [kind, text] : kOptimisers) {
+    if (kind == *value.state_of) record["optimiser"] = text;
+  }
+  for (size_t i = 0; i < value.state.size(); ++i) {
+    const std::string part = "state" + std::to_string(i) + "." + name;
+    record["state"].push_back(part);
+    AH_TRY(arrays.add(part, view_of(value.state[i])));
+  }
+  return record;
+}
+
+class Reader {
+ public:
+  Status open(const std::filesystem::path& path) {
+    auto arrays = read_npz(path);
+    if (!arrays) return arrays.error();
+    for (NamedArray& named : *arrays) arrays_[named.name] = std::move(named.array);
+    return {};
+  }
+
+  Result<ParamCheckpoint::Value> value(const json& record) {
+    ParamCheckpoint::Value value;
+    auto key = key_from_hex(record.at("canonical"));
+    if (!key) return key.error();
+    value.key = *std::move(key);
+    value.step = record.at("step");
+    value.version = record.at("version");
+    const bool lua = record.at("kind") == "lua";
+    auto array = take(record.at("array"));
+    if (!array) return array.error();
+    if (lua) {
+      if (array->type != NpyType::u1) return Error{Code::bad_data, "a Lua value that is not an array of bytes"};
+      ParamLua out{std::move(array->data), {}};
+      AH_TRY(take_tensors(record.at("tensors"), out.tensors));
+      value.value = std::move(out);
+      return value;
+    }
+    auto tensor = tensor_of(*std::move(array));
+    if (!tensor) return tensor.error();
+    value.value = *std::move(tensor);
+    if (!record.contains("optimiser")) return value;
+    value.made = record.at("made");
+    for (const auto& [kind, text] : kOptimisers) {
+      if (record.at("optimiser") == text) value.state_of = kind;
+    }
+    AH_TRY(take_tensors(record.at("state"), value.state));
+    return value;
+  }
+
+ private:
+  Result<NpyArray> take(const std::string& name) {
+    auto node = arrays_.extract(name);
+    if (node.empty()) return Error{Code::bad_data, "array '" + name + "' is missing in " + kValuesFile};
+    return std::move(node.mapped());
+  }
+  Status take_tensors(const json& names, std::vector<ParamTensor>& out) {
+    for (const json& name : names) {
+      auto array = take(name);
+      if (!array) return array.error();
+      auto tensor = tensor_of(*std::move(array));
+      if (!tensor) return tensor.error();
+      out.push_back(*std::move(tensor));
+    }
+    return {};
+  }
+  std::unordered_map<std::string, NpyArray> arrays_;
+};
+
+Result<std::string> read_text(const std::filesystem::path& path) {
+  auto file = open_for_reading(path);
+  if (!file) return file.error();
+  std::string text(file->size, '\0');
+  size_t at = 0;
+  while (at < text.size()) {
+    const ssize_t got = ::read(file->fd.get(), text.data() + at, text.size() - at);
+    if (got < 0) return file_error(path, "reading", errno);
+    if (got == 0) break;
+    at += static_cast<size_t>(got);
+  }
+  text.resize(at);
+  return text;
+}
+
+// Throws what nlohmann::json throws on JSON of another form.
+Result<ParamCheckpoint> parse(const json& state, Reader& reader) {
+  if (state.at("format") != kFormat)
+    return Error{Code::bad_data, "format " + state.at("format").dump() + " is unknown"};
+  ParamCheckpoint checkpoint;
+  checkpoint.state.run = state.at("run");
+  checkpoint.state.number = state.at("number");
+  checkpoint.state.updates = state.at("updates");
+  checkpoint.state.seconds = state.at("seconds");
+  for (const auto& [id, clock] : state.at("clocks").items()) {
+    checkpoint.state.clocks[static_cast<NodeId>(std::stoul(id))] = clock;
+  }
+  for (const auto& [run, summary] : state.at("finished").items()) {
+    checkpoint.finished[static_cast<RunId>(std::stoul(run))] = summary_of(summary);
+  }
+  for (const json& record : state.at("values")) {
+    auto value = reader.value(record);
+    if (!value) return value.error();
+    checkpoint.values.push_back(*std::move(value));
+  }
+  return checkpoint;
+}
+
+}  // namespace
+
+Status write_checkpoint(const std::filesystem::path& directory, const ParamCheckpoint& checkpoint) {
+  auto arrays = NpzWriter::create(directory / kValuesFile);
+  if (!arrays) return arrays.error();
+  const RunState& state = checkpoint.state;
+  json out = {{"format", kFormat},          {"run", state.run},         {"number", state.number},
+              {"updates", state.updates},   {"seconds", state.seconds}, {"clocks", json::object()},
+              {"finished", json::object()}, {"values", json::array()}};
+  for (const auto& [id, clock] : state.clocks) out["clocks"][std::to_string(id)] = clock;
+  for (const auto& [run, summary] : checkpoint.finished) out["finished"][std::to_string(run)] = to_json(summary);
+  for (size_t i = 0; i < checkpoint.values.size(); ++i) {
+    auto record = write_value(*arrays, checkpoint.values[i], i);
+    if (!record) return record.error();
+    out["values"].push_back(*std::move(record));
+  }
+  AH_TRY(arrays->close());
+  const std::filesystem::path path = directory / kStateFile;
+  auto file = open_for_writing(path);
+  if (!file) return file.error();
+  const std::string text = out.dump(1) + "\n";
+  AH_TRY(write_all(file->get(), std::as_bytes(std::span(text)), path));
+  return file->close(path);
+}
+
+Result<ParamCheckpoint> read_checkpoint(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / kStateFile;
+  auto text = read_text(path);
+  if (!text) return text.error();
+  Reader reader;
+  AH_TRY(reader.open(directory / kValuesFile));
+  try {
+    auto checkpoint = parse(json::parse(*text), reader);
+    if (!checkpoint) return Error{checkpoint.error().code, path.string() + ": " + checkpoint.error().message};
+    return checkpoint;
+  } catch (const std::exception& e) {  // of json, or of a number that is none
+    return Error{Code::bad_data, path.string() + ": " + e.what()};
+  }
+}
+
+}  // namespace actorhost

@@ -1,0 +1,489 @@
+#include "host/engine/param/coordinator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace actorhost {
+
+namespace {
+
+constexpr uint64_t kAllSteps = ~uint64_t{0};
+
+bool in_order(const CommitItem& a, const CommitItem& b) {
+  return a.step != b.step ? a.step < b.step : a.worker < b.worker;
+}
+
+}  // namespace
+
+ParamCoordinator::ParamCoordinator(const CoordinatorConfig& config, BarrierRule& rule, ParamShard& own, Log& log,
+                                   std::vector<Frame>& out)
+    : config_(config),
+      own_(own),
+      log_(log),
+      out_(out),
+      trace_(config.trace),
+      gate_(progress_, rule),
+      was_bsp_(rule.staleness() == 0) {
+  const RunState& before = config_.resumed;
+  slowest_ = before.clocks.empty() ? 0 : ~uint64_t{0};
+  for (const auto& [id, clock] : before.clocks) slowest_ = std::min(slowest_, clock);
+  for (const NodeId id : config_.members) {
+    const auto clock = before.clocks.find(id);
+    const uint64_t step = clock == before.clocks.end() ? slowest_ : clock->second;
+    if (!progress_.add(id, static_cast<int32_t>(step)).ok()) continue;
+    workers_[id].step = step;
+    absent_.insert(id);
+  }
+  if (config_.filtered) summary_.traffic.emplace();
+  updates_ = before.updates;
+  checkpoints_ = before.number;
+  checkpoint_step_ = slowest_;
+  if (config_.finished) {
+    summary_ = *config_.finished;
+    phase_ = Phase::finished;
+  }
+}
+
+ParamCoordinator::~ParamCoordinator() {
+  if (config_.trace != nullptr) config_.trace->flush();
+}
+
+uint64_t ParamCoordinator::clock_of(NodeId id) const {
+  const Slot slot = progress_.slot(id);
+  return slot == kNoSlot ? 0 : static_cast<uint64_t>(progress_.steps()[slot]);
+}
+
+void ParamCoordinator::note_slowest() {
+  if (progress_.size() != 0) slowest_ = static_cast<uint64_t>(progress_.min());
+}
+
+bool ParamCoordinator::somebody_to_come() const {
+  return std::any_of(workers_.begin(), workers_.end(), [](const auto& entry) { return !entry.second.ready; });
+}
+
+double ParamCoordinator::elapsed(double now) const {
+  return config_.resumed.seconds + (started_ < 0 ? 0 : now - started_);
+}
+
+StopContext ParamCoordinator::context(double now) const {
+  return {slowest_, updates_, elapsed(now), static_cast<uint32_t>(workers_.size())};
+}
+
+// --- what arrives
+
+void ParamCoordinator::on_ready(NodeId id, double now) {
+  if (gone_.count(id) != 0) return;  // still under way when its sender was lost
+  if (phase_ == Phase::finished) return send_stop(id);
+  Worker& worker = workers_[id];
+  if (worker.ready) return;
+  latest_ = now;
+  if (started_ < 0) {
+    started_ = checkpoint_time_ = now;
+    if (trace_ != nullptr) record_begin(now);
+  }
+  if (progress_.slot(id) == kNoSlot) {
+    // It was not a member when the run began: it counts from now on, from where the slowest is.
+    if (const Status joined = progress_.join(id, static_cast<int32_t>(slowest_)); !joined.ok()) {
+      log_.error("server 0", joined.error().message);
+      return;
+    }
+    worker.step = clock_of(id);
+    if (trace_ != nullptr) trace_->join(id, worker.step, now);
+  }
+  worker.ready = true;
+  absent_.erase(id);
+  if (phase_ != Phase::stopping) gate_.ask(id, now);
+}
+
+void ParamCoordinator::on_done(NodeId id, uint64_t step, double seconds, double now, const ParamTraffic& traffic) {
+  const auto found = workers_.find(id);
+  if (found == workers_.end() || !found->second.busy || found->second.step != step) return;
+  Worker& worker = found->second;
+  latest_ = now;
+  if (summary_.traffic) *summary_.traffic += traffic;
+  if (trace_ != nullptr) record_step(id, worker, seconds, now);
+  worker.busy = false;
+  worker.task.clear();
+  ++worker.step;
+  --busy_;
+  newest_ = std::max(newest_, step);
+  if (worker.staged) {
+    merge_arrived(id, step);
+  } else {
+    ++updates_;
+  }
+  progress_.complete(id, now);
+  note_slowest();
+  offer_ = true;
+  if (phase_ != Phase::stopping) gate_.ask(id, now);
+}
+
+void ParamCoordinator::on_report(const ShardReport& report) {
+  uint64_t& reported = reported_[report.worker];
+  if (phase_ == Phase::finished || reported > report.step) return;  // another shard has said so already
+  reported = report.step + 1;
+  const uint64_t n = ++summary_.non_finite;
+  if ((n & (n - 1)) != 0) return;  // the 1st, 2nd, 4th, 8th ... are logged
+  log_.warn("server 0", "step " + std::to_string(report.step + 1) + " of worker " + std::to_string(report.worker) +
+                            ": " + report.message + " (" + std::to_string(n) + " such pushes so far)");
+}
+
+void ParamCoordinator::joined(NodeId id) {
+  if (gone_.count(id) == 0) workers_.try_emplace(id);
+}
+
+void ParamCoordinator::lost(NodeId id, double now) {
+  gone_.insert(id);
+  absent_.erase(id);
+  const auto found = workers_.find(id);
+  if (found == workers_.end()) return;
+  Worker worker = std::move(found->second);
+  workers_.erase(found);
+  latest_ = now;
+  if (trace_ != nullptr && started_ >= 0 && progress_.slot(id) != kNoSlot) {
+    if (worker.busy) trace_->open_step(id, worker.step, worker.released, now);
+    trace_->leave(id, worker.step, now);
+  }
+  // Completed pushes count; of an unfinished one nothing may be merged, on any shard.
+  discard({config_.run, id, Discard::Extent::gone, worker.step});
+  if (worker.busy) --busy_;
+  lost_.push_back({id, std::move(worker.task)});
+  progress_.remove(id);
+  note_slowest();
+  std::erase(passed_, id);
+  if (phase_ != Phase::finished) ++summary_.lost;  // the summary is the same for everybody
+  offer_ = true;
+}
+
+// --- merging
+
+void ParamCoordinator::commit(std::vector<CommitItem> items, bool mean) {
+  if (items.empty()) return;
+  updates_ += items.size();
+  const Commit commit{config_.run, mean, std::move(items)};
+  // To the other shards first: whatever is sent to a worker from here on is behind it.
+  for (uint32_t shard = 1; shard < config_.shards; ++shard)
+    out_.push_back(message_frame(param_kind::commit, server_address(shard), 0, commit));
+  own_.commit(commit);
+}
+
+void ParamCoordinator::discard(const Discard& discard) {
+  for (uint32_t shard = 1; shard < config_.shards; ++shard) {
+    out_.push_back(message_frame(param_kind::discard, server_address(shard), 0, discard));
+  }
+  own_.discard(discard);
+}
+
+void ParamCoordinator::merge_arrived(NodeId id, uint64_t step) {
+  if (was_bsp_) {
+    staged_.push_back({id, step, 1});
+  } else {
+    merge_item({id, step, 1});
+  }
+}
+
+void ParamCoordinator::merge_item(CommitItem item) {
+  const MergePolicy& policy = config_.merge;
+  const uint64_t staleness = newest_ > item.step ? newest_ - item.step : 0;
+  switch (policy.kind) {
+    case MergePolicy::Kind::all:
+    case MergePolicy::Kind::mean: return commit({item}, false);
+    case MergePolicy::Kind::drop:
+      if (staleness <= policy.later_than) return commit({item}, false);
+      ++summary_.dropped;
+      return discard({config_.run, item.worker, Discard::Extent::one, item.step});
+    case MergePolicy::Kind::scale:
+      item.scale = std::pow(1 + static_cast<double>(staleness), -policy.exponent);
+      return commit({item}, false);
+    case MergePolicy::Kind::buffer:
+      item.scale = 1 / static_cast<double>(policy.k);
+      buffered_.push_back(item);
+      if (buffered_.size() >= policy.k) commit(std::exchange(buffered_, {}), true);
+      return progress_.set_buffered(buffered_.size());
+  }
+}
+
+// Merges the complete pushes of clocks below `below`, in (step, worker) order.
+void ParamCoordinator::flush_staged(uint64_t below) {
+  std::sort(staged_.begin(), staged_.end(), in_order);
+  const auto end = std::find_if(staged_.begin(), staged_.end(), [&](const auto& item) { return item.step >= below; });
+  std::vector<CommitItem> items(staged_.begin(), end);
+  staged_.erase(staged_.begin(), end);
+  // One commit for the whole barrier where the policy allows it.
+  if (config_.merge.kind == MergePolicy::Kind::all) return commit(std::move(items), false);
+  if (config_.merge.kind == MergePolicy::Kind::mean) return commit_means(items);
+  for (const CommitItem& item : items) merge_item(item);
+}
+
+// One update for each clock; `items` are in order.
+void ParamCoordinator::commit_means(const std::vector<CommitItem>& items) {
+  for (auto first = items.begin(); first != items.end();) {
+    const auto last =
+        std::find_if(first, items.end(), [&](const CommitItem& item) { return item.step != first->step; });
+    std::vector<CommitItem> round(first, last);
+    for (CommitItem& item : round) item.scale = 1 / static_cast<double>(round.size());
+    commit(std::move(round), true);
+    first = last;
+  }
+}
+
+// --- deciding
+
+std::optional<ServerRequest> ParamCoordinator::next(double now) {
+  latest_ = now;
+  if (config_.trace != nullptr) config_.trace->poll(now);
+  look(now);
+  tell_long_wait(now);
+  if (!lost_.empty() && phase_ != Phase::failed && phase_ != Phase::finished) {
+    LostNotice notice = std::move(lost_.front());
+    lost_.erase(lost_.begin());
+    return notice;
+  }
+  if (was_bsp_ != bsp()) {  // the rule has changed
+    was_bsp_ = bsp();
+    if (!was_bsp_) flush_staged(kAllSteps);
+  }
+  // Nothing is decided while a Lua pull is going on: what it merges must be seen.
+  if (own_.in_pull()) return std::nullopt;
+  switch (phase_) {
+    case Phase::running: return run(now);
+    case Phase::merged: return decide(now);
+    case Phase::to_schedule: return schedule(now);
+    case Phase::stopping: return finish(now);
+    case Phase::asked_stop:
+    case Phase::asked_schedule:
+    case Phase::finished:
+    case Phase::failed: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<ServerRequest> ParamCoordinator::run(double now) {
+  // BSP begins with everybody, so that the first schedule does not hang on who came first.
+  if (was_bsp_ && !absent_.empty()) return std::nullopt;
+  if (const Status polled = gate_.poll(now, passed_); !polled.ok()) return fail(polled.error());
+  if (trace_ != nullptr) record_passed(now);
+  // Parked workers are offered again when something has happened; under BSP at barriers, or when all are parked.
+  const bool again = offer_ && (!was_bsp_ || progress_.size() == 0) && !parked().empty();
+  if (passed_.empty() && !again) return check_stuck();
+  // A joiner may pass in the middle of a round; that round's pushes go on waiting for the barrier.
+  flush_staged(progress_.size() == 0 ? kAllSteps : slowest_);
+  phase_ = Phase::merged;
+  if (own_.in_pull()) return std::nullopt;
+  return decide(now);
+}
+
+bool ParamCoordinator::checkpoint_due(double now) const {
+  const CheckpointPlan& plan = config_.checkpoint;
+  return (plan.steps != 0 && slowest_ >= checkpoint_step_ + plan.steps) ||
+         (plan.seconds > 0 && now - checkpoint_time_ >= plan.seconds);
+}
+
+std::optional<ServerRequest> ParamCoordinator::decide(double now) {
+  if (checkpoint_due(now)) return CutRequest{state(now)};
+  phase_ = Phase::asked_stop;
+  return StopRequest{context(now)};
+}
+
+RunState ParamCoordinator::state(double now) {
+  RunState state{++checkpoints_, config_.run, {}, updates_, elapsed(now)};
+  for (Slot slot = 0; slot < progress_.size(); ++slot) {
+    state.clocks[progress_.ids()[slot]] = static_cast<uint64_t>(progress_.steps()[slot]);
+  }
+  checkpoint_step_ = slowest_;
+  checkpoint_time_ = now;
+  for (uint32_t shard = 1; shard < config_.shards; ++shard)
+    out_.push_back(message_frame(param_kind::cut, server_address(shard), 0, CheckpointCut{state.number}));
+  return state;
+}
+
+void ParamCoordinator::answer_stop(bool stop) {
+  if (phase_ != Phase::asked_stop) return;
+  phase_ = Phase::to_schedule;
+  if (stop) begin_stop("stop");
+}
+
+std::vector<NodeId> ParamCoordinator::parked() const {
+  std::vector<NodeId> out;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.parked) out.push_back(id);
+  }
+  return out;
+}
+
+std::optional<ServerRequest> ParamCoordinator::schedule(double now) {
+  phase_ = Phase::running;
+  if (config_.local_schedule) {
+    for (const NodeId id : std::exchange(passed_, {})) release(id, {}, now);
+    return std::nullopt;
+  }
+  ScheduleRequest request{parked()};
+  request.workers.insert(request.workers.end(), passed_.begin(), passed_.end());
+  if (request.workers.empty()) return run(now);  // those who had passed are lost
+  std::sort(request.workers.begin(), request.workers.end());
+  phase_ = Phase::asked_schedule;
+  asked_ = request.workers;
+  return request;
+}
+
+Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now) {
+  look(now);
+  if (phase_ != Phase::asked_schedule) return {};
+  phase_ = Phase::running;
+  offer_ = false;
+  passed_.clear();
+  for (auto& [id, entries] : tasks) {
+    if (!std::binary_search(asked_.begin(), asked_.end(), id)) {
+      phase_ = Phase::failed;
+      return Error{Code::bad_argument, "schedule returned entries for worker " + std::to_string(id) +
+                                           ", who is not among those it was asked about: " + worker_list(asked_)};
+    }
+    if (workers_.count(id) == 0) lost_.push_back({id, std::move(entries)});  // lost while schedule was thinking
+  }
+  for (const NodeId id : asked_) {
+    const auto worker = workers_.find(id);
+    if (worker == workers_.end()) continue;
+    const auto task = tasks.find(id);
+    const bool parks = task == tasks.end();
+    if (parks && !worker->second.parked) {
+      progress_.park(id);
+      if (trace_ != nullptr) trace_->leave(id, worker->second.step, now);
+    }
+    if (!parks && worker->second.parked) {
+      progress_.unpark(id);
+      worker->second.released = now;
+      if (trace_ != nullptr) trace_->join(id, clock_of(id), now);
+    }
+    worker->second.parked = parks;
+    if (!parks) release(id, std::move(task->second), now);
+  }
+  note_slowest();
+  if (busy_ != 0 || progress_.waiting() != 0 || !lost_.empty() || workers_.empty() || somebody_to_come()) return {};
+  phase_ = Phase::failed;
+  return Error{Code::bad_argument, "schedule gave none of the workers (" + worker_list(asked_) +
+                                       ") an entry, nobody is working, and stop does not return true: the run would "
+                                       "never end. Return work for at least one worker, or make stop return true"};
+}
+
+void ParamCoordinator::release(NodeId id, std::vector<ParamEntry> entries, double now) {
+  Worker& worker = workers_[id];
+  worker.busy = true;
+  worker.staged = was_bsp_ || config_.merge.kind != MergePolicy::Kind::all;
+  worker.step = clock_of(id);
+  ++busy_;
+  progress_.start(id, now);
+  progress_.pulled(id, static_cast<double>(updates_));
+  send_task(id, worker, entries);
+  worker.task = std::move(entries);
+}
+
+void ParamCoordinator::send_task(NodeId id, const Worker& worker, const std::vector<ParamEntry>& entries) {
+  const TaskHead head{
+      config_.run,       worker.step,     worker.staged, worker.staged && was_bsp_, config_.local_schedule,
+      trace_ != nullptr, config_.filtered};
+  EntryPacker task(param_kind::task, worker_address(id), 0, pack(head), true);
+  for (const ParamEntry& entry : entries) {
+    // With one shard the values come along; with more the worker asks all shards at once.
+    if (std::holds_alternative<ParamFetch>(entry.value) && config_.shards == 1) {
+      own_.pack_filtered(id, entry.key, task);
+    } else {
+      task.add(entry);
+    }
+  }
+  task.finish(out_);
+}
+
+// --- the end
+
+void ParamCoordinator::begin_stop(const std::string& reason) {
+  if (phase_ == Phase::finished || phase_ == Phase::failed || phase_ == Phase::stopping) return;
+  phase_ = Phase::stopping;
+  stopped_ = latest_;
+  summary_.reason = reason;
+  passed_.clear();
+  if (trace_ != nullptr) record_stop();
+}
+
+void ParamCoordinator::look(double now) {
+  latest_ = now;
+  if (started_ < 0 || now - started_ < config_.seconds) return;
+  if (phase_ == Phase::finished || phase_ == Phase::failed || phase_ == Phase::stopping) return;
+  begin_stop("seconds");
+  drop_in_flight();
+}
+
+// What a shard has applied of a push that is cut off stays, as of a lost worker's: only rules without order apply
+// pushes before they are whole.
+void ParamCoordinator::drop_in_flight() {
+  for (auto& [id, worker] : workers_) {
+    if (!worker.busy) continue;
+    discard({config_.run, id, Discard::Extent::rest, worker.step});
+    worker.busy = false;
+    worker.task.clear();
+    ++summary_.in_flight;
+  }
+  busy_ = 0;
+}
+
+std::optional<ServerRequest> ParamCoordinator::finish(double now) {
+  if (busy_ != 0) return std::nullopt;
+  flush_staged(kAllSteps);
+  commit(std::exchange(buffered_, {}), true);
+  if (own_.in_pull()) return std::nullopt;
+  const CheckpointPlan& plan = config_.checkpoint;
+  if ((plan.steps != 0 || plan.seconds > 0) && !std::exchange(last_cut_, true)) return CutRequest{state(now)};
+  summary_.steps = slowest_;
+  summary_.updates = updates_;
+  summary_.seconds = elapsed(now);
+  phase_ = Phase::finished;
+  if (summary_.traffic) log_traffic();
+  for (const auto& [id, worker] : workers_) {
+    if (worker.ready) send_stop(id);
+  }
+  return FinishedNotice{summary_};
+}
+
+void ParamCoordinator::log_traffic() {
+  const auto told = [](const char* what, const FilterBytes& bytes) {
+    char text[120];
+    std::snprintf(text, sizeof text, "%s %.3f MB as %.3f MB (%.1fx)", what, 1e-6 * static_cast<double>(bytes.before),
+                  1e-6 * static_cast<double>(bytes.after), ratio_of(bytes));
+    return std::string(text);
+  };
+  log_.info("server 0",
+            "filters: " + told("pushed", summary_.traffic->pushed) + ", " + told("pulled", summary_.traffic->pulled));
+}
+
+void ParamCoordinator::send_stop(NodeId id) {
+  out_.push_back(message_frame(param_kind::stop, worker_address(id), 0, Stop{config_.run, summary_}));
+}
+
+std::optional<ServerRequest> ParamCoordinator::fail(Error error) {
+  phase_ = Phase::failed;
+  return error;
+}
+
+// Nothing has passed: say so if nothing ever can.
+std::optional<ServerRequest> ParamCoordinator::check_stuck() {
+  if (started_ < 0 || busy_ != 0 || somebody_to_come()) return std::nullopt;
+  if (workers_.empty()) return fail({Code::peer_lost, "all workers of the run are lost"});
+  if (progress_.waiting() == 0 || gate_.next_time() != kForever) return std::nullopt;
+  std::vector<NodeId> waiting;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.ready && !worker.parked) waiting.push_back(id);
+  }
+  return fail({Code::bad_argument, "the barrier holds all workers (" + worker_list(waiting) +
+                                       ") back and none is working: its rule would never let anybody pass"});
+}
+
+double ParamCoordinator::next_time() const {
+  const double flush = config_.trace != nullptr ? config_.trace->next_time() : kForever;
+  if (phase_ == Phase::stopping) return std::min(flush, busy_ != 0 ? look_at_waits_ : kForever);
+  if (phase_ != Phase::running || started_ < 0) return flush;
+  const double gate = was_bsp_ && !absent_.empty() ? kForever : gate_.next_time();
+  const double waits = progress_.waiting() != 0 ? look_at_waits_ : kForever;
+  return std::min({gate, started_ + config_.seconds, flush, waits});
+}
+
+}  // namespace actorhost

@@ -1,0 +1,118 @@
+// What shard 0 writes to the trace of its run, and says about waits that have become long.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "host/engine/param/coordinator.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kLookAgain = 1;  // seconds
+
+}  // namespace
+
+std::string worker_list(const std::vector<NodeId>& ids) {
+  constexpr size_t kShown = 8;
+  std::string out;
+  for (size_t i = 0; i < std::min(ids.size(), kShown); ++i) out += (i == 0 ? "" : ", ") + std::to_string(ids[i]);
+  return ids.size() > kShown ? out + ", ... (" + std::to_string(ids.size()) + " in all)" : out;
+}
+
+// --- the trace
+
+void ParamCoordinator::record_begin(double now) {
+  trace_->begin_run({{"barrier", config_.barrier}, {"workers", std::to_string(progress_.size())}}, now);
+  for (Slot slot = 0; slot < progress_.size(); ++slot) {
+    trace_->join(progress_.ids()[slot], static_cast<uint64_t>(progress_.steps()[slot]), now);
+  }
+}
+
+void ParamCoordinator::record_passed(double now) {
+  for (const NodeId id : passed_) {
+    if (const auto found = workers_.find(id); found != workers_.end()) found->second.released = now;
+  }
+}
+
+void ParamCoordinator::record_step(NodeId id, const Worker& worker, double seconds, double now) {
+  if (trace_->step(id, worker.step + 1, worker.released, seconds, now)) return;
+  const uint64_t n = ++impossible_times_;
+  if ((n & (n - 1)) != 0) return;  // the 1st, 2nd, 4th, 8th ... are logged
+  log_.warn("record", "worker " + std::to_string(id) + " says that it worked " + std::to_string(seconds) +
+                          " s of the " + std::to_string(now - worker.released) + " s of its step " +
+                          std::to_string(worker.step + 1) + "; the trace has the nearest possible time (" +
+                          std::to_string(n) + " such times so far)");
+}
+
+// The trace ends with the decision: nobody begins a step after it.
+void ParamCoordinator::record_stop() {
+  if (started_ >= 0) {
+    for (const auto& [id, worker] : workers_) {
+      if (worker.busy) trace_->open_step(id, worker.step, worker.released, latest_);
+    }
+    trace_->stop(latest_);
+  }
+  trace_ = nullptr;
+}
+
+// --- long waits
+
+/// Since when the first of those who wait has waited; nothing when nobody does.
+std::optional<double> ParamCoordinator::waiting_since() const {
+  if (phase_ == Phase::stopping) return busy_ != 0 ? std::optional(stopped_) : std::nullopt;
+  std::optional<double> since;
+  for (Slot slot = 0; slot < progress_.size(); ++slot) {
+    if (progress_.tickets()[slot] != 0) since = std::min(since.value_or(kForever), progress_.asked()[slot]);
+  }
+  return since;
+}
+
+/// Says once for each wait of over 10 s who waits, and for whom.
+void ParamCoordinator::tell_long_wait(double now) {
+  if (now < look_at_waits_ || started_ < 0) return;
+  look_at_waits_ = std::isfinite(config_.long_wait) ? now + kLookAgain : kForever;
+  const std::optional<double> since = waiting_since();
+  if (!since || !std::isfinite(config_.long_wait) || *since == told_since_) return;
+  if (now < *since + config_.long_wait) {
+    look_at_waits_ = std::min(look_at_waits_, *since + config_.long_wait);
+    return;
+  }
+  told_since_ = *since;
+  log_.info("server 0",
+            who_waits() + " for over " + std::to_string(std::lround(config_.long_wait)) + " s" + whom_for(now));
+}
+
+std::string ParamCoordinator::who_waits() const {
+  if (phase_ == Phase::stopping) return "the end of the run has waited";
+  std::vector<NodeId> waiting;
+  for (Slot slot = 0; slot < progress_.size(); ++slot) {
+    if (progress_.tickets()[slot] != 0) waiting.push_back(progress_.ids()[slot]);
+  }
+  std::sort(waiting.begin(), waiting.end());
+  return (waiting.size() == 1 ? "worker " : "workers ") + worker_list(waiting) +
+         (waiting.size() == 1 ? " has" : " have") + " waited at the barrier";
+}
+
+std::string ParamCoordinator::whom_for(double now) const {
+  constexpr size_t kShown = 8;
+  std::string out;
+  size_t count = 0;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.parked || (worker.ready && !worker.busy) || ++count > kShown) continue;
+    const Slot slot = progress_.slot(id);
+    const double began = slot == kNoSlot ? now : progress_.started()[slot];
+    char text[64] = " has not come to param.run";
+    if (worker.busy) {
+      std::snprintf(text, sizeof text, " in step %llu for %.0f s", static_cast<unsigned long long>(worker.step) + 1,
+                    now - began);
+    }
+    out += (out.empty() ? ": worker " : "; worker ") + std::to_string(id) + text;
+    if (worker.busy && !config_.push_place.empty()) out += ", in " + config_.push_place;
+  }
+  if (count > kShown) out += "; and " + std::to_string(count - kShown) + " more";
+  return out.empty() ? ": the rule holds them back, nobody is at work" : out;
+}
+
+}  // namespace actorhost

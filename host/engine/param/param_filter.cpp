@@ -1,0 +1,24 @@
+#include "host/engine/param/param_filter.hpp"
+
+namespace actorhost {
+
+bool ParamFilter::takes(const ParamTensor& tensor) const noexcept {
+  const uint64_t elements = tensor.shape.elements();
+  return filter_.spec().any() && elements * item_bytes(tensor.type) >= kFilterLeastBytes &&
+         elements <= Filter::kMaxElements;
+}
+
+void ParamFilter::begin(NodeId worker, const ParamKey& key, const ParamTensor& tensor) {
+  first_ = tensor.first;
+  void* rest =
+      filter_.spec().feedback ? rests_[Name(worker, key, tensor.first)].fit(tensor.type, tensor.count) : nullptr;
+  filter_.begin(tensor.type, tensor.count, tensor.data.data(), rest);
+}
+
+Blob ParamFilter::piece(const ParamTensor& chunk) { return filter_.piece(chunk.first - first_, chunk.count); }
+
+void ParamFilter::forget(NodeId worker) {
+  rests_.erase(rests_.lower_bound(Name(worker, {}, 0)), rests_.lower_bound(Name(worker + 1, {}, 0)));
+}
+
+}  // namespace actorhost

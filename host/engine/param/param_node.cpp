@@ -1,0 +1,225 @@
+#include "host/engine/param/param_node.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace actorhost {
+
+namespace {
+
+std::string key_list(const std::vector<ParamKey>& keys) {
+  if (keys.size() == 1) return "key " + keys[0].print();
+  return std::to_string(keys.size()) + " keys (" + keys[0].print() + ", ...)";
+}
+
+std::string key_list(std::span<const ParamEntry> entries) {
+  if (entries.size() == 1) return "key " + entries[0].key.print();
+  return std::to_string(entries.size()) + " keys";
+}
+
+ParamEntry copy_of(const ParamEntry& entry) {
+  ParamEntry copy = entry;
+  if (auto* tensor = std::get_if<ParamTensor>(&copy.value)) tensor->data = Blob::copy_of(tensor->data.view());
+  if (auto* lua = std::get_if<ParamLua>(&copy.value)) {
+    for (ParamTensor& t : lua->tensors) t.data = Blob::copy_of(t.data.view());
+  }
+  return copy;
+}
+
+}  // namespace
+
+ParamNode::ParamNode(ParamChannel& channel, uint32_t shards) : channel_(channel), shards_(shards), client_(shards) {}
+
+// Sends what the machines have said. Frames from a server to itself don't take the network.
+Status ParamNode::flush_out(double deadline) {
+  for (;;) {
+    if (server_ != nullptr) {
+      std::vector<Frame> more = server_->take_frames();
+      out_.insert(out_.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    }
+    if (out_.empty()) return {};
+    std::vector<Frame> frames = std::exchange(out_, {});
+    for (Frame& frame : frames) {
+      if (frame.dst == channel_.self()) {
+        frame.src = frame.dst;
+        dispatch(std::move(frame));
+        continue;
+      }
+      const bool to_worker = is_worker(frame.dst);
+      Status sent = channel_.send(std::move(frame), deadline);
+      // That a worker is gone is the membership's to say; others must not suffer.
+      if (!sent.ok() && !(to_worker && sent.error().code == Code::peer_lost)) return sent;
+    }
+  }
+}
+
+void ParamNode::dispatch(Frame&& frame) {
+  if (ParamWorker::wants(frame)) {
+    if (worker_) worker_->handle(std::move(frame), out_);
+  } else if (ParamClient::wants(frame)) {
+    client_.handle(std::move(frame), out_);
+  } else if (server_ != nullptr) {
+    server_->handle(std::move(frame), channel_.now());
+    std::vector<Frame> later = server_->take_early();
+    early_.insert(early_.end(), std::make_move_iterator(later.begin()), std::make_move_iterator(later.end()));
+  } else {
+    early_.push_back(std::move(frame));
+  }
+}
+
+Status ParamNode::receive(double deadline) {
+  in_.clear();
+  Status came = channel_.receive(in_, deadline);
+  std::vector<Frame> frames = std::exchange(in_, {});
+  for (Frame& frame : frames) dispatch(std::move(frame));
+  frames.clear();
+  in_ = std::move(frames);  // keeps its memory
+  return came;
+}
+
+Error ParamNode::explain(Error error, const std::string& what) const {
+  if (error.code == Code::peer_lost) error.message = "server 0 (host 0) lost while waiting for " + what;
+  if (error.code == Code::timeout) error.message = "timed out while waiting for " + what;
+  return error;
+}
+
+template <typename Done>
+Status ParamNode::wait_until(Done&& done, double deadline, const std::string& what) {
+  for (;;) {
+    if (const Status sent = flush_out(deadline); !sent.ok()) return explain(sent.error(), what);
+    if (done()) return {};
+    if (channel_.now() >= deadline) return explain({Code::timeout, ""}, what);
+    if (const Status came = receive(deadline); !came.ok()) return explain(came.error(), what);
+  }
+}
+
+Result<std::vector<ParamEntry>> ParamNode::get(std::vector<ParamKey> keys, double deadline) {
+  return read(std::move(keys), false, deadline);
+}
+
+Result<std::vector<ParamEntry>> ParamNode::fetch(std::vector<ParamKey> keys) {
+  return read(std::move(keys), worker_ && worker_->filtered(), kForever);
+}
+
+Result<std::vector<ParamEntry>> ParamNode::read(std::vector<ParamKey> keys, bool filtered, double deadline) {
+  if (keys.empty()) return std::vector<ParamEntry>();
+  const std::string what = "the value of " + key_list(keys);
+  client_.set_now(server_ != nullptr && server_->in_pull());
+  const auto request = client_.get(std::move(keys), out_, filtered);
+  const Status waited = wait_until([&] { return client_.finished(request); }, deadline, what);
+  if (!waited.ok()) {
+    client_.forget(request);
+    return waited.error();
+  }
+  return client_.take_values(request);
+}
+
+Status ParamNode::set(std::span<const ParamEntry> entries, uint64_t step, double deadline) {
+  if (entries.empty()) return {};
+  client_.set_now(server_ != nullptr && server_->in_pull());
+  // A call that may give up before the shards are done must not leave them with memory that the caller writes to.
+  std::vector<ParamEntry> copies;
+  if (deadline != kForever) std::transform(entries.begin(), entries.end(), std::back_inserter(copies), copy_of);
+  const auto request = client_.set(copies.empty() ? entries : std::span<const ParamEntry>(copies), step, out_);
+  Status waited = wait_until([&] { return client_.finished(request); }, deadline, "setting " + key_list(entries));
+  if (!waited.ok()) {
+    client_.forget(request);
+    return waited;
+  }
+  return client_.take_done(request);
+}
+
+Result<std::vector<ParamKey>> ParamNode::keys(double deadline) {
+  client_.set_now(server_ != nullptr && server_->in_pull());
+  const auto request = client_.keys(out_);
+  const Status waited = wait_until([&] { return client_.finished(request); }, deadline, "the list of keys");
+  if (!waited.ok()) {
+    client_.forget(request);
+    return waited.error();
+  }
+  return client_.take_keys(request);
+}
+
+Status ParamNode::update(std::span<const ParamEntry> entries, double deadline) {
+  if (deadline != kForever) {
+    AH_TRY(update_async(entries, deadline));
+  } else {
+    client_.update(entries, out_);
+  }
+  return flush(deadline);
+}
+
+Status ParamNode::update_async(std::span<const ParamEntry> entries, double deadline) {
+  std::vector<ParamEntry> copies;
+  copies.reserve(entries.size());
+  for (const ParamEntry& entry : entries) {
+    async_bytes_ += payload_bytes(entry.value);
+    copies.push_back(copy_of(entry));
+  }
+  client_.update(copies, out_);
+  const size_t open = client_.unacknowledged();
+  const bool full = open >= kMaxUpdates || async_bytes_ >= kMaxUpdateBytes;
+  if (!full && open % 64 != 0) return flush_out(deadline);
+  AH_TRY(flush_out(deadline));
+  if (!full) {
+    AH_TRY(receive(channel_.now()));  // takes the acknowledgements that are here
+  } else {
+    const size_t bytes = async_bytes_;
+    AH_TRY(wait_until([&] { return client_.unacknowledged() <= (bytes >= kMaxUpdateBytes ? 0 : kMaxUpdates / 2); },
+                      deadline, "updates of " + key_list(entries)));
+  }
+  if (client_.unacknowledged() == 0) async_bytes_ = 0;
+  return client_.take_update_failure();
+}
+
+Status ParamNode::flush(double deadline) {
+  AH_TRY(wait_until([&] { return client_.unacknowledged() == 0; }, deadline, "updates to be applied"));
+  async_bytes_ = 0;
+  return client_.take_update_failure();
+}
+
+Status ParamNode::begin(const ParamWorker::Config& config) {
+  client_.set_whole(config.whole);
+  worker_ = std::make_unique<ParamWorker>(config, client_);
+  worker_->start(out_);
+  return wait_until([] { return true; }, kForever, "server 0 to take part in the run");
+}
+
+Result<ParamWorker::Event> ParamNode::next_event(double deadline) {
+  if (!worker_) return Error{Code::internal, "a task was asked for outside of a run"};
+  std::optional<ParamWorker::Event> event;
+  const auto come = [&] {
+    event = worker_->next();
+    return event.has_value();
+  };
+  AH_TRY(wait_until(come, deadline, "the next task of step " + std::to_string(worker_->step() + 1)));
+  return *std::move(event);
+}
+
+Status ParamNode::push(const std::vector<ParamEntry>& entries, double seconds) {
+  if (!worker_) return Error{Code::internal, "a push outside of a run"};
+  AH_TRY(worker_->push(entries, out_, seconds));
+  return wait_until([] { return true; }, kForever, "room to push " + key_list(std::span(entries)));
+}
+
+void ParamNode::serve(ParamServer* server) {
+  server_ = server;
+  if (server_ == nullptr) return;
+  for (Frame& frame : std::exchange(early_, {})) dispatch(std::move(frame));
+}
+
+Result<std::optional<ServerRequest>> ParamNode::wait(double deadline) {
+  for (;;) {
+    const ParamChannel::Changes changes = channel_.changes();
+    for (const NodeId id : changes.joined) server_->joined(id);
+    for (const NodeId id : changes.lost) server_->lost(id, channel_.now());
+    for (const NodeId id : changes.suspected) server_->suspect(id, true);
+    for (const NodeId id : changes.cleared) server_->suspect(id, false);
+    std::optional<ServerRequest> request = server_->next(channel_.now());
+    AH_TRY(flush_out(kForever));
+    if (request || run_is_over() || channel_.now() >= deadline) return request;
+    AH_TRY(receive(std::min(deadline, server_->next_time())));
+  }
+}
+
+}  // namespace actorhost

@@ -1,0 +1,84 @@
+#pragma once
+// A VM's parameter-server calls, waiting included: get, set, keys and update for everybody, the worker's loop for
+// workers, the server's loop for servers. Feeds the passive machines from a channel, sends what they say, and serves
+// this VM's shard while it waits for other shards. Used by the node's thread.
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "host/engine/param/channel.hpp"
+#include "host/engine/param/client.hpp"
+#include "host/engine/param/server.hpp"
+#include "host/engine/param/worker.hpp"
+
+namespace actorhost {
+
+class ParamNode {
+ public:
+  /// Updates under way before update_async waits.
+  static constexpr size_t kMaxUpdates = 4096;
+  static constexpr size_t kMaxUpdateBytes = size_t{32} << 20;
+
+  ParamNode(ParamChannel& channel, uint32_t shards);
+
+  // For everybody. Code::timeout at the deadline (a point on the channel's clock); every error says what was waited
+  // for.
+
+  /// In the order of the keys; nil where there is nothing.
+  Result<std::vector<ParamEntry>> get(std::vector<ParamKey> keys, double deadline = kForever);
+  /// Values are sent by reference; they are free again on return, also after a failure.
+  Status set(std::span<const ParamEntry> entries, uint64_t step = 0, double deadline = kForever);
+  Result<std::vector<ParamKey>> keys(double deadline = kForever);
+  /// A native update outside of the loop; applied on return.
+  Status update(std::span<const ParamEntry> entries, double deadline = kForever);
+  /// Without waiting for the shards; the values are copied. A failure is told by a later update_async or flush.
+  Status update_async(std::span<const ParamEntry> entries, double deadline = kForever);
+  /// Waits until all updates are applied.
+  Status flush(double deadline = kForever);
+
+  // A worker's loop.
+
+  /// Tells server 0 that the worker has come to the run.
+  Status begin(const ParamWorker::Config& config);
+  /// Waits for a task, the run's end, or the reason why a push was not applied.
+  Result<ParamWorker::Event> next_event(double deadline = kForever);
+  /// As get, for the keys of a task that chooses them itself: through the run's filter.
+  Result<std::vector<ParamEntry>> fetch(std::vector<ParamKey> keys);
+  /// The entries' memory must stay as it is until next_event has returned. `seconds` is how long the work took, for a
+  /// timed task.
+  Status push(const std::vector<ParamEntry>& entries, double seconds = 0);
+
+  // A server's loop.
+
+  /// From now on frames are for `server` (nullptr: for nobody yet); frames that came before go to it.
+  void serve(ParamServer* server);
+  /// Waits until there is something to decide. Nothing is returned at the deadline and when run_is_over(). Follows the
+  /// membership.
+  Result<std::optional<ServerRequest>> wait(double deadline = kForever);
+  /// True when workers are in a later run.
+  bool run_is_over() const noexcept { return !early_.empty(); }
+
+ private:
+  Result<std::vector<ParamEntry>> read(std::vector<ParamKey> keys, bool filtered, double deadline);
+  Status flush_out(double deadline);
+  Status receive(double deadline);
+  void dispatch(Frame&& frame);
+  template <typename Done>
+  Status wait_until(Done&& done, double deadline, const std::string& what);
+  Error explain(Error error, const std::string& what) const;
+
+  ParamChannel& channel_;
+  const uint32_t shards_;
+  ParamClient client_;
+  std::unique_ptr<ParamWorker> worker_;
+  ParamServer* server_ = nullptr;
+  std::vector<Frame> out_;
+  std::vector<Frame> in_;
+  std::vector<Frame> early_;  // for a server that is not there yet
+  size_t async_bytes_ = 0;    // since all updates were acknowledged last
+};
+
+}  // namespace actorhost

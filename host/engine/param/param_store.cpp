@@ -1,0 +1,260 @@
+#include "host/engine/param/param_store.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace actorhost {
+
+namespace {
+
+// An update goes over a chunk in blocks that fit the first-level cache, so that looking for infinite values and
+// applying read the memory once.
+constexpr uint64_t kBlockBytes = 16 << 10;
+
+Error misfit(const ParamKey& key, const std::string& what) {
+  return {Code::bad_argument, "key " + key.print() + ": " + what};
+}
+
+}  // namespace
+
+ParamTensor StoredTensor::chunk(size_t i) const {
+  ParamTensor piece;
+  piece.type = type;
+  piece.shape = shape;
+  piece.first = range.first + i * chunk_elements(type);
+  piece.count = chunks[i].value.size() / item_bytes(type);
+  piece.data = chunks[i].value;
+  return piece;
+}
+
+// Entries [first, first + count) of a message are the pieces of one tensor, or one other value.
+struct ParamStore::Group {
+  ParamEntry* first;
+  size_t count;
+};
+
+const Stored* ParamStore::find(const ParamKey& key) const {
+  const auto found = values_.find(key);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+std::vector<ParamKey> ParamStore::keys() const {
+  std::vector<ParamKey> out;
+  for (const auto& [key, stored] : values_) {
+    if (owner_of(key, shards_) == shard_) out.push_back(key);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+void ParamStore::pack(const ParamKey& key, EntryPacker& reply) const {
+  const Stored* stored = find(key);
+  if (stored == nullptr) return reply.add(key, std::monostate{});
+  if (const auto* lua = std::get_if<ParamLua>(&stored->value)) return reply.add(key, *lua, stored->step);
+  const auto& tensor = std::get<StoredTensor>(stored->value);
+  for (size_t i = 0; i < tensor.chunks.size(); ++i) reply.add_tensor(key, tensor.chunk(i), stored->step);
+}
+
+ElementRange ParamStore::held_range(const ParamTensor& tensor) const noexcept {
+  const uint64_t elements = tensor.shape.elements();
+  if (!splits(elements * item_bytes(tensor.type), shards_)) return {0, elements};
+  return split_range(elements, shard_, shards_);
+}
+
+Status ParamStore::check_piece(const ParamKey& key, const ParamTensor& piece) const {
+  const ElementRange range = held_range(piece);
+  const uint64_t chunk = chunk_elements(piece.type);
+  const uint64_t at = piece.first - range.first;
+  const bool fits = piece.first >= range.first && at <= range.count && at % chunk == 0 &&
+                    piece.count == std::min(chunk, range.count - at) && piece.data.size() == piece.bytes() &&
+                    (piece.count != 0 || range.count == 0);
+  if (fits) return {};
+  return Error{Code::bad_data, "key " + key.print() + ": elements " + std::to_string(piece.first) + " to " +
+                                   std::to_string(piece.first + piece.count) + " of " + piece.print() +
+                                   " are no chunk that shard " + std::to_string(shard_) + " of " +
+                                   std::to_string(shards_) + " holds"};
+}
+
+Status ParamStore::group(std::vector<ParamEntry>& entries, std::vector<Group>& out) const {
+  for (size_t i = 0; i < entries.size();) {
+    ParamEntry& entry = entries[i];
+    if (std::holds_alternative<ParamFetch>(entry.value)) return misfit(entry.key, "there is no value to set");
+    size_t n = 1;
+    if (const auto* tensor = std::get_if<ParamTensor>(&entry.value)) {
+      const ElementRange range = held_range(*tensor);
+      uint64_t next = range.first;
+      for (n = 0; n == 0 || next < range.first + range.count; ++n) {
+        const auto* piece = i + n < entries.size() && entries[i + n].key == entry.key
+                                ? std::get_if<ParamTensor>(&entries[i + n].value)
+                                : nullptr;
+        if (piece == nullptr || piece->first != next || piece->type != tensor->type || piece->shape != tensor->shape) {
+          return Error{Code::bad_data, "key " + entry.key.print() + ": the pieces of " + tensor->print() +
+                                           " are not complete and in order"};
+        }
+        AH_TRY(check_piece(entry.key, *piece));
+        next += piece->count;
+      }
+    }
+    out.push_back({&entry, n});
+    i += n;
+  }
+  return {};
+}
+
+Status ParamStore::set(std::vector<ParamEntry> entries) {
+  std::vector<Group> groups;
+  AH_TRY(group(entries, groups));
+  for (Group& g : groups) {
+    ParamEntry& entry = *g.first;
+    if (std::holds_alternative<std::monostate>(entry.value)) {
+      values_.erase(entry.key);
+      continue;
+    }
+    Stored& stored = values_[entry.key];
+    stored.step = entry.step;
+    ++stored.version;
+    if (auto* lua = std::get_if<ParamLua>(&entry.value)) {
+      for (ParamTensor& t : lua->tensors) t.data = Blob::copy_of(t.data.view());
+      stored.value = std::move(*lua);
+    } else {
+      set_tensor(stored, g);
+    }
+  }
+  return {};
+}
+
+void ParamStore::set_tensor(Stored& stored, Group& group) {
+  const auto& like = std::get<ParamTensor>(group.first->value);
+  auto* old = std::get_if<StoredTensor>(&stored.value);
+  if (old == nullptr || old->type != like.type || old->shape != like.shape) {
+    StoredTensor fresh;
+    fresh.type = like.type;
+    fresh.shape = like.shape;
+    fresh.range = held_range(like);
+    fresh.chunks.resize(group.count);
+    stored.value = std::move(fresh);
+    old = &std::get<StoredTensor>(stored.value);
+  }
+  for (size_t i = 0; i < group.count; ++i) {
+    // Moved out of the message, so that bytes nobody else holds are kept without a copy.
+    Blob bytes = std::move(std::get<ParamTensor>(group.first[i].value).data);
+    old->chunks[i].value = bytes.unique() ? std::move(bytes) : Blob::copy_of(bytes.view());
+  }
+}
+
+Status ParamStore::check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& who) const {
+  const auto* piece = std::get_if<ParamTensor>(&entry.value);
+  const std::string by = " by " + who + " (native update " + update_name(rule) + ")";
+  if (piece == nullptr) return misfit(entry.key, "an update" + by + " has to be a tensor");
+  const Stored* stored = find(entry.key);
+  if (stored == nullptr)
+    return misfit(entry.key, "an update" + by + " of a key that has no value: set it first, in init");
+  const auto* tensor = std::get_if<StoredTensor>(&stored->value);
+  if (tensor == nullptr) return misfit(entry.key, "an update" + by + " of a value that is not a tensor");
+  if (tensor->type != piece->type || tensor->shape != piece->shape) {
+    return misfit(entry.key, "an update" + by + " is " + piece->print() + ", the value is " +
+                                 ParamTensor{tensor->type, tensor->shape, 0, 0, {}}.print() + "; nothing is changed");
+  }
+  return check_piece(entry.key, *piece);
+}
+
+bool ParamStore::update(const ParamEntry& entry, const UpdateRule& rule, const UpdateContext& context) {
+  const auto& piece = std::get<ParamTensor>(entry.value);
+  Stored& stored = values_.find(entry.key)->second;
+  auto& tensor = std::get<StoredTensor>(stored.value);
+  prepare_state(tensor, rule.spec);
+  if (piece.first == tensor.range.first) ++stored.version;
+  stored.step = context.clock + 1;
+  if (piece.count == 0) return false;
+
+  StoredChunk& chunk = tensor.chunks[(piece.first - tensor.range.first) / chunk_elements(tensor.type)];
+  make_writable(chunk.value);
+  for (int i = 0; i < tensor.state_parts; ++i) make_writable(chunk.state[i]);
+  const size_t item = item_bytes(tensor.type);
+  scratch_.resize(kBlockBytes);
+  bool non_finite = false;
+  for (uint64_t at = 0; at < piece.count; at += kBlockBytes / item) {
+    const uint64_t n = std::min<uint64_t>(kBlockBytes / item, piece.count - at);
+    const void* values = piece.data.data() + at * item;
+    non_finite = non_finite || has_non_finite(tensor.type, n, values);
+    if (context.scale != 1) {
+      scale_into(tensor.type, n, context.scale, values, scratch_.data());
+      values = scratch_.data();
+    }
+    void* state[kernel::kMaxStateParts] = {};
+    for (int i = 0; i < tensor.state_parts; ++i) state[i] = chunk.state[i].data() + at * item;
+    apply_native(rule.spec, tensor.type, n, context.clock, chunk.made, values, state, chunk.value.data() + at * item);
+  }
+  ++chunk.made;
+  return non_finite;
+}
+
+void ParamStore::prepare_state(StoredTensor& tensor, const kernel::OptimiserSpec& spec) {
+  const int parts = kernel::state_parts(spec);
+  if (tensor.state_of == spec.kind && tensor.state_parts == parts) return;
+  const double fill = kernel::state_fill(spec);
+  for (StoredChunk& chunk : tensor.chunks) {
+    chunk.made = 0;
+    for (Blob& state : chunk.state) state = {};
+    const uint64_t n = chunk.value.size() / item_bytes(tensor.type);
+    for (int i = 0; i < parts && n != 0; ++i) {
+      chunk.state[i] = Blob::allocate(chunk.value.size());
+      void* to = chunk.state[i].data();
+      if (tensor.type == ParamType::f32) {
+        std::fill_n(static_cast<float*>(to), n, static_cast<float>(fill));
+      } else {
+        std::fill_n(static_cast<double*>(to), n, fill);
+      }
+    }
+  }
+  tensor.state_of = spec.kind;
+  tensor.state_parts = parts;
+}
+
+void ParamStore::make_writable(Blob& bytes) {
+  if (bytes.empty() || bytes.unique()) return;
+  bytes = Blob::copy_of(bytes.view());
+}
+
+std::vector<std::pair<ParamKey, Stored>> ParamStore::snapshot() const {
+  std::vector<std::pair<ParamKey, Stored>> out(values_.begin(), values_.end());
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return out;
+}
+
+Status ParamStore::restore(const ParamKey& key, const ParamTensor& whole, const std::vector<ParamTensor>& state,
+                           std::optional<kernel::OptimiserKind> state_of, uint64_t made, uint64_t step,
+                           uint64_t version) {
+  const ElementRange range = held_range(whole);
+  if (!splits(whole.bytes(), shards_) && owner_of(key, shards_) != shard_) return {};
+  StoredTensor tensor;
+  tensor.type = whole.type;
+  tensor.shape = whole.shape;
+  tensor.range = range;
+  for_each_chunk(cut(whole, range), [&](const ParamTensor& piece) {
+    StoredChunk& chunk = tensor.chunks.emplace_back();
+    chunk.value = Blob::copy_of(piece.data.view());
+    chunk.made = made;
+  });
+  for (size_t part = 0; part < state.size(); ++part) {
+    if (part >= kernel::kMaxStateParts || state[part].type != whole.type || state[part].shape != whole.shape) {
+      return Error{Code::bad_data, "key " + key.print() + ": optimiser state that does not fit the value"};
+    }
+    size_t i = 0;
+    for_each_chunk(cut(state[part], range), [&](const ParamTensor& piece) {
+      tensor.chunks[i++].state[part] = Blob::copy_of(piece.data.view());
+    });
+  }
+  tensor.state_of = state_of;
+  tensor.state_parts = static_cast<int>(state.size());
+  values_[key] = Stored{std::move(tensor), step, version};
+  return {};
+}
+
+Status ParamStore::restore(const ParamKey& key, const ParamLua& value, uint64_t step, uint64_t version) {
+  if (owner_of(key, shards_) == shard_) values_[key] = Stored{value, step, version};
+  return {};
+}
+
+}  // namespace actorhost

@@ -1,0 +1,103 @@
+#include "host/engine/param/server.hpp"
+
+#include <utility>
+
+namespace actorhost {
+
+ParamServer::ParamServer(const Config& config, ParamStore& store, BarrierRule* rule, Log& log,
+                         CheckpointSink* checkpoints)
+    : run_(config.run.run),
+      checkpoints_(checkpoints),
+      shard_(store, config.run.run, config.update, log, out_, checkpoints) {
+  shard_.set_pull_filter(config.pull);
+  if (store.shard() == 0) {
+    coordinator_ = std::make_unique<ParamCoordinator>(config.run, *rule, shard_, log, out_);
+  }
+}
+
+void ParamServer::handle(Frame&& frame, double now) {
+  if (coordinator_) coordinator_->look(now);
+  if (frame.kind == param_kind::ready && coordinator_) {
+    const auto ready = read_message<Ready>(frame);
+    if (!ready || !is_worker(frame.src)) return;
+    if (ready->run == run_) coordinator_->on_ready(address_index(frame.src), now);
+    if (ready->run > run_) early_.push_back(std::move(frame));
+  } else if (frame.kind == param_kind::report && coordinator_) {
+    const auto report = read_message<ShardReport>(frame);
+    if (report && is_server(frame.src)) coordinator_->on_report(*report);
+  } else {
+    shard_.handle(std::move(frame));
+    settle(now);
+  }
+}
+
+// Passes on what the shard has found out.
+void ParamServer::settle(double now) {
+  const std::vector<ParamShard::Done> done = shard_.take_done();
+  std::vector<ShardReport> reports = shard_.take_reports();
+  if (!coordinator_) {
+    for (const ShardReport& report : reports)
+      out_.push_back(message_frame(param_kind::report, server_address(0), 0, report));
+    return;
+  }
+  for (const ShardReport& report : reports) coordinator_->on_report(report);
+  for (const ParamShard::Done& push : done) {
+    coordinator_->on_done(push.worker, push.step, push.seconds, now, push.traffic);
+  }
+}
+
+void ParamServer::lost(NodeId id, double now) {
+  if (coordinator_) coordinator_->lost(id, now);
+}
+
+void ParamServer::joined(NodeId id) {
+  if (coordinator_) coordinator_->joined(id);
+}
+
+void ParamServer::suspect(NodeId id, bool suspected) {
+  if (coordinator_) coordinator_->suspect(id, suspected);
+}
+
+void ParamServer::set_rule(BarrierRule& rule) {
+  if (coordinator_) coordinator_->set_rule(rule);
+}
+
+void ParamServer::stop(const std::string& reason) {
+  if (coordinator_) coordinator_->stop(reason);
+}
+
+std::optional<ServerRequest> ParamServer::next(double now) {
+  for (;;) {
+    settle(now);
+    if (shard_.in_pull()) return PullRequest{shard_.pull()};
+    if (!coordinator_) return std::nullopt;
+    auto request = coordinator_->next(now);
+    if (request && std::holds_alternative<CutRequest>(*request)) {
+      const RunState& state = std::get<CutRequest>(*request).state;
+      if (checkpoints_ != nullptr) checkpoints_->begin(state);
+      shard_.cut(state.number);
+      continue;
+    }
+    if (request && checkpoints_ != nullptr) {
+      if (const auto* end = std::get_if<FinishedNotice>(&*request)) checkpoints_->finished(run_, end->summary);
+    }
+    if (request || !shard_.in_pull()) return request;
+  }
+}
+
+Status ParamServer::answer_pull(const std::vector<ParamEntry>& values) { return shard_.answer_pull(values); }
+
+void ParamServer::answer_stop(bool stop) {
+  if (coordinator_) coordinator_->answer_stop(stop);
+}
+
+Status ParamServer::answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now) {
+  return coordinator_ ? coordinator_->answer_schedule(std::move(tasks), now) : Status();
+}
+
+std::vector<Frame> ParamServer::take_frames() {
+  shard_.flush_acks();
+  return std::exchange(out_, {});
+}
+
+}  // namespace actorhost

@@ -1,0 +1,410 @@
+#include "host/engine/param/shard.hpp"
+
+#include <algorithm>
+
+#include "host/engine/param/assembler.hpp"
+
+namespace actorhost {
+
+namespace {
+
+std::string worker_name(NodeId worker) { return address_name(worker_address(worker)); }
+
+// Joins the pieces of each tensor, without a copy where they lie behind each other in one block as those of a worker in
+// this process do; entries that are whole already are moved.
+Status join_pieces(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& out) {
+  for (size_t i = 0; i < entries.size();) {
+    ParamEntry& entry = entries[i++];
+    auto* tensor = std::get_if<ParamTensor>(&entry.value);
+    if (tensor != nullptr && !tensor->is_whole()) {
+      const ParamTensor whole = ParamTensor::whole(tensor->type, tensor->shape, {});
+      ParamAssembler::Partial joined{{entry.key, {}, entry.step}};
+      uint64_t next = 0;
+      for (--i; next < whole.count; ++i) {
+        const auto* piece = i < entries.size() && entries[i].key == joined.entry.key
+                                ? std::get_if<ParamTensor>(&entries[i].value)
+                                : nullptr;
+        if (piece == nullptr || piece->type != whole.type || piece->shape != whole.shape || piece->first != next ||
+            piece->count == 0) {
+          return Error{Code::bad_data, "key " + joined.entry.key.print() + ": the pieces of " + whole.print() +
+                                           " are not complete and in order"};
+        }
+        next += piece->count;
+        ParamAssembler::add(joined, std::move(entries[i]), true);
+      }
+      out.push_back(std::move(joined.entry));
+    } else {
+      out.push_back(std::move(entry));
+    }
+  }
+  return {};
+}
+
+// Bytes that others still hold are copied: they may write to them, and so may the pull.
+void own_bytes(ParamValue& value) {
+  const auto own = [](Blob& bytes) {
+    if (!bytes.empty() && !bytes.unique()) bytes = Blob::copy_of(bytes.view());
+  };
+  if (auto* tensor = std::get_if<ParamTensor>(&value)) own(tensor->data);
+  if (auto* lua = std::get_if<ParamLua>(&value)) {
+    for (ParamTensor& t : lua->tensors) own(t.data);
+  }
+}
+
+}  // namespace
+
+ParamShard::ParamShard(ParamStore& store, RunId run, const UpdateRule& update, Log& log, std::vector<Frame>& out,
+                       CheckpointSink* checkpoints)
+    : store_(store), run_(run), update_(update), log_(log), out_(out), checkpoints_(checkpoints) {}
+
+void ParamShard::handle(Frame&& frame) {
+  if (!batches_.empty() && (frame.flags & param::kNow) == 0) {
+    waiting_.push_back(std::move(frame));
+  } else {
+    act(std::move(frame));
+  }
+}
+
+void ParamShard::act(Frame&& frame) {
+  if (frame.kind == param_kind::push) return on_push(std::move(frame));
+  if (frame.kind == param_kind::update) return on_update(std::move(frame));
+  if (frame.kind == param_kind::get) return on_get(frame);
+  if (frame.kind == param_kind::set) return on_set(std::move(frame));
+  if (frame.kind == param_kind::keys) return on_keys(frame);
+  if (!is_server(frame.src)) return;
+  if (frame.kind == param_kind::commit) {
+    if (const auto read = read_message<Commit>(frame)) commit(*read);
+  } else if (frame.kind == param_kind::discard) {
+    if (const auto read = read_message<Discard>(frame)) discard(*read);
+  } else if (frame.kind == param_kind::cut) {
+    if (const auto read = read_message<CheckpointCut>(frame)) cut(read->number);
+  }
+}
+
+void ParamShard::resume() {
+  while (batches_.empty() && !waiting_.empty()) {
+    Frame frame = std::move(waiting_.front());
+    waiting_.pop_front();
+    act(std::move(frame));
+  }
+}
+
+void ParamShard::fail(const Frame& frame, const Error& error) {
+  log_.warn(address_name(server_address(store_.shard())), error.message);
+  out_.push_back(message_frame(param_kind::failed, frame.src, frame.tag, ErrorMessage{error}));
+}
+
+void ParamShard::on_get(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  std::vector<ParamKey> keys;
+  if (const Status read = read_keys(in, keys); !read.ok()) return fail(frame, malformed(frame, read.error().message));
+  EntryPacker reply(param_kind::values, frame.src, frame.tag, {}, true);
+  const bool filtered = (frame.flags & param::kFiltered) != 0 && is_worker(frame.src);
+  for (const ParamKey& key : keys) {
+    if (filtered) {
+      pack_filtered(address_index(frame.src), key, reply);
+    } else {
+      store_.pack(key, reply);
+    }
+  }
+  reply.finish(out_);
+}
+
+void ParamShard::pack_filtered(NodeId worker, const ParamKey& key, EntryPacker& reply) {
+  const Stored* stored = store_.find(key);
+  const auto* tensor = stored == nullptr ? nullptr : std::get_if<StoredTensor>(&stored->value);
+  if (tensor == nullptr || tensor->chunks.empty() || !filter_.takes(tensor->chunk(0))) return store_.pack(key, reply);
+  for (size_t i = 0; i < tensor->chunks.size(); ++i) {
+    const ParamTensor chunk = tensor->chunk(i);
+    filter_.begin(worker, key, chunk);
+    reply.add_filtered(key, chunk, filter_.piece(chunk), stored->step);
+  }
+}
+
+void ParamShard::on_keys(const Frame& frame) {
+  pack_keys(param_kind::key_list, frame.src, frame.tag, {}, store_.keys(), out_);
+}
+
+// Adds the entries of a frame to those of its message; true when that was the last one.
+bool ParamShard::collect(Frame&& frame, bool with_steps, std::vector<ParamEntry>& complete) {
+  const auto name = std::make_pair(frame.src, frame.tag);
+  std::vector<ParamEntry> entries;
+  Unpacker in(frame.meta.view());
+  if (const Status read = read_entries(in, frame.body, with_steps, entries); !read.ok()) {
+    collecting_.erase(name);
+    fail(frame, malformed(frame, read.error().message));
+    return false;
+  }
+  frame.body = {};
+  const bool last = (frame.flags & param::kLast) != 0;
+  if (last && collecting_.find(name) == collecting_.end()) {
+    complete = std::move(entries);
+    return true;
+  }
+  keep(entries, collecting_[name]);
+  if (!last) return false;
+  complete = std::move(collecting_[name]);
+  collecting_.erase(name);
+  return true;
+}
+
+void ParamShard::keep(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& into) {
+  into.insert(into.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
+  entries.clear();
+}
+
+void ParamShard::on_set(Frame&& frame) {
+  const Address from = frame.src;
+  const uint32_t tag = frame.tag;
+  std::vector<ParamEntry> entries;
+  if (!collect(std::move(frame), true, entries)) return;
+  const Status set = store_.set(std::move(entries));
+  Frame reply;
+  reply.kind = param_kind::done;
+  if (!set.ok()) reply = message_frame(param_kind::failed, from, tag, ErrorMessage{set.error()});
+  reply.dst = from;
+  reply.tag = tag;
+  out_.push_back(std::move(reply));
+}
+
+void ParamShard::on_update(Frame&& frame) {
+  const Address from = frame.src;
+  const uint32_t tag = frame.tag;
+  const bool last = (frame.flags & param::kLast) != 0;
+  const PushName name{is_worker(from) ? address_index(from) : kNoAddress, 0};
+  Frame sender;  // for a failure, once the frame itself is used up
+  sender.kind = frame.kind;
+  sender.src = from;
+  sender.tag = tag;
+  std::vector<ParamEntry> entries;
+  if (!update_.is_native()) {
+    if (!collect(std::move(frame), false, entries)) return;
+    std::vector<PullEntry> batch;
+    const Status applied = update_.is_lua() ? to_pull(entries, 0, name.first, batch) : store_.set(std::move(entries));
+    if (!applied.ok()) return fail(sender, applied.error());
+    if (!batch.empty()) batches_.push_back(std::move(batch));
+  } else {
+    Unpacker in(frame.meta.view());
+    Status fits = read_entries(in, frame.body, false, entries);
+    for (size_t i = 0; fits.ok() && i < entries.size(); ++i) {
+      fits = store_.check_update(entries[i], update_, address_name(from));
+    }
+    if (!fits.ok()) return fail(sender, fits.error());
+    for (const ParamEntry& entry : entries) store_.update(entry, update_, {});
+  }
+  if (last) acks_[from] = tag;
+}
+
+void ParamShard::flush_acks() {
+  for (const auto& [to, tag] : acks_) {
+    Frame ack;
+    ack.kind = param_kind::done;
+    ack.dst = to;
+    ack.tag = tag;
+    out_.push_back(std::move(ack));
+  }
+  acks_.clear();
+}
+
+void ParamShard::on_push(Frame&& frame) {
+  Unpacker in(frame.meta.view());
+  const auto head = unpack_head<PushHead>(in);
+  if (!head || !is_worker(frame.src) || head->run != run_) return;
+  const PushName name{address_index(frame.src), head->step};
+  if (const auto gone = gone_.find(name.first); gone != gone_.end() && name.second >= gone->second) return;
+  const bool last = (frame.flags & param::kLast) != 0;
+  std::vector<ParamEntry> entries;
+  const Status read = read_entries(in, frame.body, false, entries);
+  if (!read.ok()) {
+    refuse(name, malformed(frame, read.error().message));
+  } else if (update_.is_native() && !head->staged) {
+    apply_at_once(name, frame, entries);
+  } else {
+    frame.body = {};
+    Push& push = pushes_[name];
+    for (ParamEntry& entry : entries) {
+      if (push.refused) break;
+      const Status fits = update_.is_native() ? store_.check_update(entry, update_, worker_name(name.first)) : Status();
+      if (!fits.ok()) refuse(name, fits.error());
+      if (!head->held) own_bytes(entry.value);
+    }
+    if (!push.refused) keep(entries, push.entries);
+  }
+  if (!last) return;
+  if (!head->staged) {
+    std::vector<PullEntry> batch;
+    if (const auto found = pushes_.find(name); found != pushes_.end()) {
+      if (const Status done = finish_push(name, found->second, 1, batch); !done.ok()) refuse(name, done.error());
+      pushes_.erase(name);
+    }
+    if (!batch.empty()) batches_.push_back(std::move(batch));
+  }
+  done_.push_back({name.first, name.second, head->seconds, head->traffic});
+}
+
+void ParamShard::apply_at_once(const PushName& name, Frame& frame, std::vector<ParamEntry>& entries) {
+  if (const auto found = pushes_.find(name); found != pushes_.end() && found->second.refused) return;
+  for (const ParamEntry& entry : entries) {
+    if (const Status fits = store_.check_update(entry, update_, address_name(frame.src)); !fits.ok()) {
+      return refuse(name, fits.error());
+    }
+  }
+  for (const ParamEntry& entry : entries) {
+    if (store_.update(entry, update_, {name.second, 1})) report(name, entry.key);
+  }
+}
+
+void ParamShard::refuse(const PushName& name, const Error& error) {
+  Push& push = pushes_[name];
+  push.entries.clear();
+  if (std::exchange(push.refused, true)) return;
+  log_.warn(address_name(server_address(store_.shard())), error.message);
+  out_.push_back(
+      message_frame(param_kind::reject, worker_address(name.first), 0, Reject{run_, name.second, error.message}));
+}
+
+void ParamShard::report(const PushName& name, const ParamKey& key) {
+  uint64_t& reported = reported_[name.first];
+  if (reported > name.second) return;
+  reported = name.second + 1;
+  reports_.push_back({name.first, name.second, "the update of key " + key.print() + " holds infinite values or NaN"});
+}
+
+Status ParamShard::apply_all(std::vector<ParamEntry>& entries, const UpdateContext& context, const PushName& name) {
+  for (const ParamEntry& entry : entries) {
+    AH_TRY(store_.check_update(entry, update_, worker_name(name.first)));  // a set may have changed the shape meanwhile
+  }
+  for (const ParamEntry& entry : entries) {
+    if (store_.update(entry, update_, context)) report(name, entry.key);
+  }
+  return {};
+}
+
+Status ParamShard::finish_push(const PushName& name, Push& push, double scale, std::vector<PullEntry>& batch) {
+  if (push.refused) return {};
+  if (update_.is_native()) return apply_all(push.entries, {name.second, scale}, name);
+  for (ParamEntry& entry : push.entries) {
+    entry.step = name.second + 1;
+    if (has_non_finite(entry.value)) report(name, entry.key);
+  }
+  if (update_.is_lua()) return to_pull(push.entries, name.second + 1, name.first, batch);
+  return store_.set(std::move(push.entries));
+}
+
+Status ParamShard::to_pull(std::vector<ParamEntry>& entries, uint64_t step, NodeId worker,
+                           std::vector<PullEntry>& out) {
+  std::vector<ParamEntry> whole;
+  AH_TRY(join_pieces(entries, whole));
+  for (ParamEntry& entry : whole) {
+    if (!update_.shared) own_bytes(entry.value);
+    out.push_back({std::move(entry.key), std::move(entry.value), step, worker});
+  }
+  return {};
+}
+
+void ParamShard::commit(const Commit& commit) {
+  if (commit.run != run_) return;
+  if (commit.mean && update_.is_native()) {
+    commit_mean(commit);
+  } else {
+    commit_each(commit);
+  }
+}
+
+void ParamShard::commit_each(const Commit& commit) {
+  std::vector<PullEntry> batch;
+  for (const CommitItem& item : commit.items) {
+    const PushName name{item.worker, item.step};
+    const auto found = pushes_.find(name);
+    if (found == pushes_.end()) continue;  // it had nothing for this shard
+    if (const Status done = finish_push(name, found->second, item.scale, batch); !done.ok()) refuse(name, done.error());
+    pushes_.erase(name);
+  }
+  if (!batch.empty()) batches_.push_back(std::move(batch));
+}
+
+// One update with the weighted sum of the pushes, key by key in the order in which the keys first come.
+void ParamShard::commit_mean(const Commit& commit) {
+  std::vector<ParamEntry> sums;
+  std::map<std::pair<ParamKey, uint64_t>, size_t> places;  // of a key's piece in sums
+  uint64_t clock = 0;
+  for (const CommitItem& item : commit.items) {
+    const PushName name{item.worker, item.step};
+    const auto found = pushes_.find(name);
+    if (found == pushes_.end()) continue;
+    clock = std::max(clock, item.step);
+    for (const ParamEntry& entry : found->second.entries) {
+      const Status fits = store_.check_update(entry, update_, worker_name(name.first));
+      if (!fits.ok()) {
+        refuse(name, fits.error());
+        break;
+      }
+      if (has_non_finite(entry.value)) report(name, entry.key);
+      const auto& piece = std::get<ParamTensor>(entry.value);
+      const auto [place, fresh] = places.try_emplace({entry.key, piece.first}, sums.size());
+      if (fresh) {
+        ParamTensor sum = piece;
+        sum.data = Blob::allocate(piece.data.size());
+        scale_into(piece.type, piece.count, item.scale, piece.data.data(), sum.data.data());
+        sums.push_back({entry.key, std::move(sum), 0});
+      } else {
+        Blob& sum = std::get<ParamTensor>(sums[place->second].value).data;
+        add_scaled(piece.type, piece.count, item.scale, piece.data.data(), sum.data());
+      }
+    }
+    pushes_.erase(name);
+  }
+  for (const ParamEntry& sum : sums) store_.update(sum, update_, {clock, 1});
+}
+
+void ParamShard::discard(const Discard& discard) {
+  if (discard.run != run_) return;
+  const PushName first{discard.worker, discard.step};
+  if (discard.extent == Discard::Extent::one) {
+    pushes_.erase(first);
+    return;
+  }
+  gone_[discard.worker] = discard.step;
+  pushes_.erase(pushes_.lower_bound(first), pushes_.lower_bound({discard.worker + 1, 0}));
+  if (discard.extent == Discard::Extent::rest) return;
+  filter_.forget(discard.worker);
+  const Address from = worker_address(discard.worker);
+  collecting_.erase(collecting_.lower_bound({from, 0}), collecting_.lower_bound({from + 1, 0}));
+  acks_.erase(from);
+}
+
+void ParamShard::cut(uint64_t number) {
+  if (checkpoints_ != nullptr) checkpoints_->add(number, store_.shard(), store_.snapshot());
+}
+
+Status ParamShard::answer_pull(const std::vector<ParamEntry>& values) {
+  if (batches_.empty()) return Error{Code::internal, "an answer to no pull"};
+  uint64_t step = 0;
+  for (const PullEntry& entry : batches_.front()) step = std::max(step, entry.step);
+  batches_.pop_front();
+
+  std::vector<ParamEntry> mine;
+  std::map<uint32_t, EntryPacker> theirs;
+  for (const ParamEntry& entry : values) {
+    for_each_home(entry.key, entry.value, store_.shards(), true, [&](uint32_t shard, ParamValue value) {
+      if (shard == store_.shard()) {
+        if (const auto* tensor = std::get_if<ParamTensor>(&value)) {
+          for_each_chunk(*tensor, [&](ParamTensor piece) { mine.push_back({entry.key, std::move(piece), step}); });
+        } else {
+          mine.push_back({entry.key, std::move(value), step});
+        }
+        return;
+      }
+      own_bytes(value);  // the pull may go on writing to its tensors
+      auto to = theirs.try_emplace(shard, param_kind::set, server_address(shard), 0, "", true).first;
+      to->second.flags(param::kNow).add(entry.key, value, step);
+    });
+  }
+  // Siblings get their parts before anybody who waits for this pull is answered: their mailboxes are in this process.
+  for (auto& [shard, packer] : theirs) packer.finish(out_);
+  Status set = store_.set(std::move(mine));
+  resume();
+  return set;
+}
+
+}  // namespace actorhost

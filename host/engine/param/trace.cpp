@@ -1,0 +1,190 @@
+#include "host/engine/param/trace.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kFirstLine = "# actorhost trace 1\n";
+constexpr const char* kColumns = "event,id,step,time,released,compute\n";
+
+/// The error number of what could not be written, or 0.
+int write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(file, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return 0;
+}
+
+Error unwritable(const std::string& path, const std::string& why) {
+  return {Code::bad_argument, "--record: cannot write to '" + path + "': " + why};
+}
+
+/// A key or value within its line.
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ParamTrace>> ParamTrace::open(const std::string& path, Keys keys, Log& log) {
+  // Not blocking, so that a pipe without a reader is refused instead of waited for; files take no notice of it.
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
+  if (file < 0) return unwritable(path, errno == ENXIO ? "it is a pipe or a socket" : std::strerror(errno));
+  std::unique_ptr<ParamTrace> trace(new ParamTrace(path, file, std::move(keys), log));
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return unwritable(path, std::strerror(errno));
+  if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) return unwritable(path, "it is a pipe or a socket");
+  if (S_ISREG(status.st_mode) && ::ftruncate(file, 0) != 0) return unwritable(path, std::strerror(errno));
+  return trace;
+}
+
+ParamTrace::ParamTrace(std::string path, int file, Keys keys, Log& log)
+    : path_(std::move(path)), file_(file), keys_(std::move(keys)), log_(log) {}
+
+ParamTrace::~ParamTrace() {
+  flush();
+  if (file_ >= 0) ::close(file_);
+}
+
+void ParamTrace::put_keys(const Keys& keys, double now) {
+  for (const auto& [key, value] : keys) {
+    put("# ", now);
+    buffer_ += one_line(key) + "=" + one_line(value) + "\n";
+  }
+}
+
+// A run's own keys stand in the header for the first run, behind the row that begins it for later ones.
+void ParamTrace::begin_run(const Keys& keys, double now) {
+  if (file_ < 0) return;
+  const bool first = runs_++ == 0;
+  if (first) {
+    origin_ = now;
+    put(kFirstLine, now);
+    put_keys(keys_, now);
+    put_keys(keys, now);
+    put(kColumns, now);
+  }
+  put("run,", now);
+  put_number(runs_);
+  buffer_ += ",,";
+  put_point(now);
+  buffer_ += ",,";
+  end_row(now);
+  if (!first) put_keys(keys, now);
+}
+
+void ParamTrace::put_number(uint64_t value) {
+  char digits[24];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
+  buffer_.append(digits, end);
+}
+
+// Nanoseconds, by hand: the library's fixed notation takes several times as long.
+void ParamTrace::put_seconds(double seconds) {
+  const auto whole = static_cast<uint64_t>(std::llround(std::max(seconds, 0.0) * 1e9));
+  put_number(whole / 1000000000);
+  char digits[10] = {'.'};
+  uint64_t rest = whole % 1000000000;
+  for (int i = 9; i > 0; --i, rest /= 10) digits[i] = static_cast<char>('0' + rest % 10);
+  buffer_.append(digits, sizeof digits);
+}
+
+void ParamTrace::put(const char* event, double now) {
+  if (buffer_.empty()) oldest_ = now;
+  buffer_ += event;
+}
+
+void ParamTrace::put(const char* event, NodeId id, uint64_t step, double now) {
+  put(event, now);
+  put_number(id);
+  buffer_ += ',';
+  put_number(step);
+  buffer_ += ',';
+  put_point(now);
+}
+
+void ParamTrace::end_row(double now) {
+  buffer_ += '\n';
+  if (buffer_.size() >= kFlushBytes) flush();
+  poll(now);
+}
+
+void ParamTrace::join(NodeId id, uint64_t step, double now) {
+  if (file_ < 0) return;
+  put("join,", id, step, now);
+  buffer_ += ",,";
+  end_row(now);
+}
+
+void ParamTrace::leave(NodeId id, uint64_t step, double now) {
+  if (file_ < 0) return;
+  put("leave,", id, step, now);
+  buffer_ += ",,";
+  end_row(now);
+}
+
+bool ParamTrace::step(NodeId id, uint64_t step, double released, double compute, double now) {
+  if (file_ < 0) return true;
+  const double whole = std::max(now - released, 0.0);
+  // Clocks of two machines may run at slightly different rates.
+  const bool possible = compute >= 0 && compute <= whole * 1.001 + 1e-3;
+  put("step,", id, step, now);
+  buffer_ += ',';
+  put_point(released);
+  buffer_ += ',';
+  put_seconds(compute > 0 ? std::min(compute, whole) : 0);  // not a number: 0
+  end_row(now);
+  return possible;
+}
+
+void ParamTrace::open_step(NodeId id, uint64_t step, double released, double now) {
+  if (file_ < 0) return;
+  put("open,", id, step, now);
+  buffer_ += ',';
+  put_point(released);
+  buffer_ += ',';
+  end_row(now);
+}
+
+void ParamTrace::stop(double now) {
+  if (file_ < 0) return;
+  put("stop,,,", now);
+  put_point(now);
+  buffer_ += ",,";
+  end_row(now);
+  flush();
+}
+
+void ParamTrace::poll(double now) {
+  if (now >= next_time()) flush();
+}
+
+void ParamTrace::flush() {
+  if (file_ >= 0 && !buffer_.empty()) {
+    if (const int error = write_all(file_, buffer_); error != 0) {
+      log_.error("record", "cannot write to '" + path_ + "': " + std::strerror(error) +
+                               "; the recording ends here, the run goes on");
+      ::close(std::exchange(file_, -1));
+    }
+  }
+  buffer_.clear();
+}
+
+}  // namespace actorhost

@@ -1,0 +1,79 @@
+#include "host/engine/param/update.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace actorhost {
+
+namespace {
+
+// All bits of the exponent set. An integer test, so that no compiler option can reason it away; the compiler makes
+// vectors of it.
+// An exponent of ones is the only one that carries into the sign's place when its lowest bit is added.
+template <typename Bits, Bits kExponent>
+bool any_non_finite(uint64_t count, const void* data) noexcept {
+  const auto* bytes = static_cast<const std::byte*>(data);
+  constexpr uint64_t kBlock = 1024;
+  constexpr Bits kSign = ~(~Bits{0} >> 1);
+  constexpr Bits kLowest = kExponent & -kExponent;
+  for (uint64_t at = 0; at < count; at += kBlock) {
+    const uint64_t n = std::min(kBlock, count - at);
+    Bits found = 0;
+    for (uint64_t i = 0; i < n; ++i) {
+      Bits bits;
+      std::memcpy(&bits, bytes + (at + i) * sizeof bits, sizeof bits);
+      found |= (bits & kExponent) + kLowest;
+    }
+    if ((found & kSign) != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const char* update_name(const UpdateRule& rule) noexcept {
+  if (rule.kind == UpdateRule::Kind::replace) return "replace";
+  if (rule.kind == UpdateRule::Kind::lua) return "lua";
+  switch (rule.spec.kind) {
+    case kernel::OptimiserKind::add: return "add";
+    case kernel::OptimiserKind::sgd: return "sgd";
+    case kernel::OptimiserKind::adagrad: return "adagrad";
+    case kernel::OptimiserKind::adam: return "adam";
+  }
+  return "native";
+}
+
+void apply_native(const kernel::OptimiserSpec& spec, ParamType type, uint64_t count, uint64_t clock, uint64_t made,
+                  const void* update, void* const* state, void* value) noexcept {
+  // The kernel has one count for both; here the rate goes by the worker's clock and Adam's correction by updates.
+  kernel::OptimiserSpec now = spec;
+  now.lr = kernel::learning_rate(spec, static_cast<int64_t>(clock));
+  now.decay = {};
+  kernel::apply_update(kernel::kernels(), now, type, static_cast<int64_t>(count), static_cast<int64_t>(made), update,
+                       state, value);
+}
+
+void scale_into(ParamType type, uint64_t count, double scale, const void* in, void* out) noexcept {
+  std::memset(out, 0, count * item_bytes(type));
+  add_scaled(type, count, scale, in, out);
+}
+
+void add_scaled(ParamType type, uint64_t count, double scale, const void* in, void* out) noexcept {
+  kernel::kernels().axpy(type, static_cast<int64_t>(count), scale, in, 1, out, 1);
+}
+
+bool has_non_finite(ParamType type, uint64_t count, const void* data) noexcept {
+  return type == ParamType::f32 ? any_non_finite<uint32_t, 0x7f800000U>(count, data)
+                                : any_non_finite<uint64_t, 0x7ff0000000000000U>(count, data);
+}
+
+bool has_non_finite(const ParamValue& value) noexcept {
+  const auto bad = [](const ParamTensor& t) { return has_non_finite(t.type, t.count, t.data.data()); };
+  if (const auto* tensor = std::get_if<ParamTensor>(&value)) return bad(*tensor);
+  if (const auto* lua = std::get_if<ParamLua>(&value)) {
+    return std::any_of(lua->tensors.begin(), lua->tensors.end(), bad);
+  }
+  return false;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,258 @@
+#include "host/engine/share/event_box.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kAskAtMost = 16;  // seconds between questions where the others are; they begin at 1 and double
+
+}  // namespace
+
+EventBox::EventBox(Node& node, Courier& courier) : node_(node), courier_(courier) {
+  node.port().set_guest(kinds_of(Kind::event_first), *this);
+}
+
+// ---- what comes ----
+
+void EventBox::on_frame(Frame&& frame) {
+  if (!is_worker(frame.src)) return;
+  if (frame.kind == event_kind::event) return on_event(std::move(frame));
+  if (frame.kind != event_kind::taken) return;
+  const auto taken = read_message<TakenMessage>(frame);
+  if (taken) {
+    peers_[frame.src].confirmed = *taken;
+  } else {
+    node_.cluster().distrust(frame.src, frame.kind, taken.error().message);
+  }
+}
+
+void EventBox::on_event(Frame&& frame) {
+  const NodeId from = frame.src;
+  const uint64_t cost = frame.cost();
+  Peer& peer = peers_[from];
+  ++peer.came;
+  peer.came_cost += cost;
+  if (!std::exchange(peer.owed, true)) owing_.push_back(from);
+  auto message = read_message<EventMessage>(frame);
+  if (!message) {
+    node_.cluster().distrust(from, event_kind::event, message.error().message);
+    return;
+  }
+  enqueue({std::move(message->name), from, std::move(message->value)}, cost);
+}
+
+void EventBox::enqueue(Event event, uint64_t cost) {
+  const uint64_t number = numbers_++;
+  names_[event.name].insert(number);
+  events_.emplace(number, Queued{std::move(event), cost, rounds_});
+}
+
+/// Everything that has come is taken in: while this node waits, nobody shall wait for it to go through its events.
+void EventBox::before_wait() {
+  if (owing_.empty()) return;
+  ++rounds_;
+  for (const NodeId from : std::exchange(owing_, {})) {
+    Peer& peer = peers_[from];
+    peer.owed = false;
+    peer.taken = {peer.came, peer.came_cost};
+    tell_taken(from, peer);
+  }
+}
+
+/// Seldom: a sender that waits has a whole window on its way, so a quarter is never too little to tell.
+void EventBox::tell_taken(NodeId from, Peer& peer) {
+  const bool due =
+      peer.taken.events - peer.told.events >= kWindowEvents / 4 || peer.taken.cost - peer.told.cost >= kWindowBytes / 4;
+  if (!due) return;
+  peer.told = peer.taken;
+  Frame frame = message_frame(event_kind::taken, worker_address(from), 0, peer.told);
+  frame.src = node_.address();
+  courier_.forward(std::move(frame));
+}
+
+void EventBox::put(const std::string& name, PackedValue value) { enqueue({name, node_.index(), std::move(value)}, 0); }
+
+// ---- what the script asks for ----
+
+std::optional<uint64_t> EventBox::find(const Filter& filter) const {
+  if (events_.empty()) return std::nullopt;
+  if (!filter.name && !filter.from) return events_.begin()->first;
+  if (!filter.name) {
+    const auto at = std::find_if(events_.begin(), events_.end(),
+                                 [&](const auto& entry) { return entry.second.event.from == *filter.from; });
+    return at != events_.end() ? std::optional(at->first) : std::nullopt;
+  }
+  const auto numbers = names_.find(*filter.name);
+  if (numbers == names_.end()) return std::nullopt;
+  for (const uint64_t number : numbers->second) {
+    if (!filter.from || events_.at(number).event.from == *filter.from) return number;
+  }
+  return std::nullopt;
+}
+
+Event EventBox::take(uint64_t number) {
+  const auto node = events_.extract(number);
+  Queued& queued = node.mapped();
+  const auto name = names_.find(queued.event.name);
+  name->second.erase(number);
+  if (name->second.empty()) names_.erase(name);
+  if (queued.cost != 0 && queued.round == rounds_) {  // not taken in before
+    Peer& peer = peers_[queued.event.from];
+    ++peer.taken.events;
+    peer.taken.cost += queued.cost;
+    tell_taken(queued.event.from, peer);
+  }
+  return std::move(queued.event);
+}
+
+Result<std::optional<Event>> EventBox::get(const Filter& filter) {
+  AH_TRY(node_.check());
+  auto number = find(filter);
+  if (!number) {
+    AH_TRY(node_.port().poll());
+    number = find(filter);
+  }
+  if (!number) return std::optional<Event>();
+  return std::optional(take(*number));
+}
+
+Result<Event> EventBox::wait(const Filter& filter, double deadline) {
+  AH_TRY(node_.check());
+  std::vector<Address> awaited;
+  if (filter.from && *filter.from != node_.index()) awaited.push_back(worker_address(*filter.from));
+  EndWatch watch{node_.clock().now()};
+  for (;;) {
+    const auto done = [&] { return find(filter) || (!filter.from && others().empty()); };
+    const double until = std::min(deadline, node_.clock().now() + watch.interval);
+    const Status waited = node_.wait_until(done, awaited, "wait_event", until);
+    if (const auto number = find(filter)) return take(*number);
+    if (waited) return nothing_came(filter, Code::peer_lost, "nobody else is left to send it");
+    if (waited.error().code == Code::peer_lost) {
+      return nothing_came(filter, Code::peer_lost, rank_name(*filter.from) + " lost");
+    }
+    if (waited.error().code != Code::timeout) return waited.error();
+    if (node_.clock().now() >= deadline) return nothing_came(filter, Code::timeout, "timed out");
+    const auto ended = have_ended(filter.from ? std::vector<NodeId>{*filter.from} : others(), watch, "wait_event");
+    if (!ended) return ended.error();
+    if (!*ended) continue;
+    if (const auto number = find(filter)) return take(*number);
+    return nothing_came(
+        filter, Code::peer_lost,
+        (filter.from ? rank_name(*filter.from) : "everybody else") + " has come to the end of its script");
+  }
+}
+
+Result<bool> EventBox::have_ended(const std::vector<NodeId>& who, EndWatch& watch, const char* what) {
+  auto list = node_.whereabouts();
+  if (!list) return list.error();
+  std::string missing;
+  for (const NodeId id : who) {
+    if (id == node_.index()) continue;  // busy with waiting, so it sends nothing
+    const auto at = std::find_if(list->begin(), list->end(), [id](const Whereabouts& w) { return w.id == id; });
+    if (at != list->end() && !at->ended) missing += (missing.empty() ? "" : ", ") + rank_name(id);
+  }
+  const bool ended = missing.empty();
+  const bool sure = ended && watch.told;
+  watch.interval = ended ? 1 : std::min(2 * watch.interval, kAskAtMost);
+  watch.told = ended;
+  const double left = watch.since + Node::kLongWait - node_.clock().now();
+  if (ended || watch.logged) return sure;
+  watch.logged = left <= 0;
+  if (watch.logged) {
+    node_.log().info(node_.name(), std::string(what) + ": waiting for over 10 s for " + missing);
+  } else {
+    watch.interval = std::min(watch.interval, left);
+  }
+  return sure;
+}
+
+std::vector<NodeId> EventBox::others() const {
+  std::vector<NodeId> ids;
+  for (const Member& member : node_.newest_membership()->workers()) {
+    if (member.id != node_.index()) ids.push_back(member.id);
+  }
+  return ids;
+}
+
+// ---- sending ----
+
+bool EventBox::full(NodeId to) const {
+  const auto at = peers_.find(to);
+  if (at == peers_.end()) return false;
+  const Peer& peer = at->second;
+  return peer.sent - peer.confirmed.events >= kWindowEvents || peer.sent_cost - peer.confirmed.cost >= kWindowBytes;
+}
+
+Result<size_t> EventBox::send(const std::vector<NodeId>& to, const EventMessage& message, double deadline) {
+  AH_TRY(node_.check());
+  size_t got = 0;
+  const auto send_to = [&](NodeId id) -> Status {
+    Status sent = send_now(id, message, deadline);
+    if (sent) ++got;
+    return sent || sent.error().code == Code::peer_lost ? Status() : sent;
+  };
+  std::vector<NodeId> behind;
+  for (const NodeId id : to) {
+    if (id == node_.index() || ended_.contains(id)) continue;
+    if (full(id)) {
+      behind.push_back(id);
+    } else {
+      AH_TRY(send_to(id));
+    }
+  }
+  for (const NodeId id : behind) {
+    const Status room = wait_for_room(id, deadline);
+    if (room) AH_TRY(send_to(id));
+    if (!room && room.error().code != Code::peer_lost) return room.error();
+  }
+  return got;
+}
+
+Status EventBox::send_now(NodeId to, const EventMessage& message, double deadline) {
+  if (!node_.newest_membership()->alive(to)) return Error{Code::peer_lost, rank_name(to) + " lost"};
+  auto frame = message.frame(to);
+  if (!frame) return frame.error();
+  const uint64_t cost = frame->cost();
+  AH_TRY(node_.port().send(std::move(*frame), deadline));
+  Peer& peer = peers_[to];
+  ++peer.sent;
+  peer.sent_cost += cost;
+  return {};
+}
+
+Status EventBox::wait_for_room(NodeId to, double deadline) {
+  const std::array<Address, 1> awaited = {worker_address(to)};
+  EndWatch watch{node_.clock().now()};
+  for (;;) {
+    const double until = std::min(deadline, node_.clock().now() + watch.interval);
+    Status waited = node_.wait_until([&] { return !full(to); }, awaited, "send_event", until);
+    if (waited || waited.error().code != Code::timeout) return waited;
+    if (node_.clock().now() >= deadline) {
+      return Error{Code::timeout, "send_event: " + rank_name(to) + " has not taken in the events before it in time"};
+    }
+    const auto ended = have_ended({to}, watch, "send_event");
+    if (!ended) return ended.error();
+    if (!*ended) continue;
+    ended_.insert(to);
+    return Error{Code::peer_lost, rank_name(to) + " has come to the end of its script"};
+  }
+}
+
+// ---- words ----
+
+std::string EventBox::rank_name(NodeId id) const {
+  const auto rank = node_.membership().rank_of(id);
+  return rank ? "rank " + std::to_string(*rank) : address_name(worker_address(id));
+}
+
+Error EventBox::nothing_came(const Filter& filter, Code code, const std::string& why) const {
+  const std::string from = filter.from && code == Code::timeout ? " from " + rank_name(*filter.from) : "";
+  const std::string what = filter.name ? "'" + *filter.name + "'" : "an event";
+  return {code, "wait_event: " + why + " while waiting for " + what + from};
+}
+
+}  // namespace actorhost

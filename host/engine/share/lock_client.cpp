@@ -1,0 +1,214 @@
+#include "host/engine/share/lock_client.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "host/base/printable.hpp"
+
+namespace actorhost {
+
+namespace {
+
+std::string blockers_text(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + text;
+  return out;
+}
+
+}  // namespace
+
+Result<LockService::Values> LockClient::lock(Wanted wanted) {
+  AH_TRY(node_.check());
+  if (holds()) {
+    return Error{Code::bad_argument, "lock: " + node_.name() + " holds a lock already, taken at " + held_where_ +
+                                         "; ask for all keys in one call"};
+  }
+  name_ = wanted.name;
+  timeout_ = wanted.timeout;
+  const double deadline = timeout_ ? node_.clock().now() + *timeout_ : kForever;
+  parts_ = wanted.parts.size();
+  held_where_ = wanted.where;
+  auto shares = shares_of(wanted);
+  if (!shares) return shares.error();
+  LockService::Values values(parts_);
+  for (Share& share : *shares) {
+    auto got = take(share, deadline);
+    if (!got) {
+      (void)release({});
+      return got.error();
+    }
+    for (size_t i = 0; i < share.places.size(); ++i) values[share.places[i]] = std::move((*got)[i]);
+    held_.push_back(std::move(share));
+  }
+  return values;
+}
+
+/// By process, in order of their numbers.
+Result<std::vector<LockClient::Share>> LockClient::shares_of(Wanted& wanted) const {
+  const MembershipPtr membership = node_.newest_membership();
+  std::map<ProcessId, Share> by_process;
+  if (!wanted.keys.empty() || wanted.parts.empty()) by_process[0].ask.keys = std::move(wanted.keys);
+  for (uint32_t place = 0; place < wanted.parts.size(); ++place) {
+    const LockAsk::Part& part = wanted.parts[place];
+    const ProcessId home = membership->home_of(worker_address(part.owner));
+    if (home == kNoProcess) return Error{Code::peer_lost, "lock: " + rank_name(part.owner) + " lost"};
+    Share& share = by_process[home];
+    share.ask.parts.push_back(part);
+    share.places.push_back(place);
+  }
+  std::vector<Share> shares;
+  for (auto& [process, share] : by_process) {
+    share.process = process;
+    share.ask.epoch = membership->epoch();
+    share.ask.where = wanted.where;
+    share.ask.access = wanted.access;
+    shares.push_back(std::move(share));
+  }
+  return shares;
+}
+
+Result<LockService::Values> LockClient::take(Share& share, double deadline) {
+  share.id = ++asked_;
+  if (here(share)) {
+    auto granted = here_.ask(request_of(share), share.ask);
+    if (!granted) return describe(share, granted.error());
+    if (*granted) return std::move(**granted);
+  } else {
+    auto frame = share.ask.frame(share.id, share.process);
+    if (!frame) return describe(share, frame.error());
+    say(std::move(*frame));
+  }
+  auto values = wait_for(share, deadline);
+  if (!values && values.error().code != Code::timeout) give_back(share);
+  return values;
+}
+
+Result<LockService::Values> LockClient::wait_for(const Share& share, double deadline) {
+  const std::array<Address, 1> from = {courier_address(share.process)};
+  const auto answer = [&](const Frame& frame) {
+    return within(frame.kind, kinds_of(Kind::lock_first)) && frame.src == from[0] && frame.tag == share.id;
+  };
+  const std::string what = "lock of " + name_;
+  auto frame = node_.receive(answer, from, what, deadline);
+  if (!frame && frame.error().code == Code::timeout) {
+    // It may be granted at this moment: the answer says how it stands, and a grant is taken.
+    if (here(share)) {
+      if (const auto blockers = here_.withdraw(request_of(share))) {
+        return read_answer(share, LockWithdrawn{*blockers}.frame(request_of(share)));
+      }
+    } else {
+      Frame question;
+      question.kind = lock_kind::withdraw;
+      question.dst = from[0];
+      question.tag = share.id;
+      say(std::move(question));
+    }
+    frame = node_.receive(answer, from, what);
+  }
+  if (!frame) return describe(share, frame.error());
+  return read_answer(share, *frame);
+}
+
+Result<LockService::Values> LockClient::read_answer(const Share& share, const Frame& frame) const {
+  if (frame.kind == lock_kind::granted) {
+    auto values = here(share) ? here_.collect(request_of(share)) : read_granted(frame);
+    if (values && values->size() != share.places.size()) {
+      values = Error{Code::bad_data, "a grant of other values than were asked for"};
+    }
+    if (values) return values;
+    return describe(share, distrust(frame, values.error()));
+  }
+  if (frame.kind == lock_kind::refused) return describe(share, error_of(frame));
+  const auto withdrawn = read_message<LockWithdrawn>(frame);
+  if (!withdrawn) return describe(share, distrust(frame, withdrawn.error()));
+  std::vector<std::string> who;
+  for (const LockTable::Blocker& blocker : withdrawn->blockers) {
+    who.push_back((blocker.holds ? "held by " : "wanted before by ") + rank_name(blocker.node) + " at " +
+                  blocker.where);
+  }
+  const std::string by = who.empty() ? "" : " (" + blockers_text(who) + ")";
+  return Error{Code::timeout, "lock: " + name_ + " not granted within " + seconds_text(timeout_.value_or(0)) + by};
+}
+
+/// The owner's process has sent what cannot be a word of it: for this node it is lost.
+Error LockClient::distrust(const Frame& frame, const Error& why) const {
+  const bool closed = node_.cluster().distrust(frame.src, frame.kind, why.message);
+  return closed ? Error{Code::peer_lost, why.message} : why;
+}
+
+Error LockClient::describe(const Share& share, const Error& error) const {
+  if (error.code == Code::peer_lost) return {Code::peer_lost, "lock: " + owner_names(share) + " lost"};
+  if (error.code == Code::interrupted || error.code == Code::aborted) return error;
+  return {error.code, "lock: " + error.message};
+}
+
+std::string LockClient::owner_names(const Share& share) const {
+  std::vector<NodeId> owners;
+  for (const LockAsk::Part& part : share.ask.parts) owners.push_back(part.owner);
+  std::sort(owners.begin(), owners.end());
+  owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
+  std::vector<std::string> names;
+  for (const NodeId owner : owners) names.push_back(rank_name(worker_address(owner)));
+  return names.empty() ? "the rendezvous host" : blockers_text(names);
+}
+
+/// As the script knows it.
+std::string LockClient::rank_name(Address node) const {
+  const auto rank = node_.membership().rank_of(node);
+  return rank ? "rank " + std::to_string(*rank) : address_name(node);
+}
+
+/// Without new values.
+void LockClient::give_back(const Share& share) {
+  if (here(share)) return here_.release(request_of(share), {});
+  if (auto frame = release_frame(share.id, share.process, {})) say(std::move(*frame));
+}
+
+/// By the courier, which need not be waited for, so that it stays in order.
+void LockClient::say(Frame&& frame) {
+  frame.src = node_.address();
+  courier_.forward(std::move(frame));
+}
+
+Status LockClient::release(SharedWrites writes) {
+  std::vector<Share> held = std::exchange(held_, {});
+  std::vector<SharedWrites> by_share = sorted(held, std::move(writes));
+  Status fits;
+  std::vector<Frame> frames;
+  for (size_t i = 0; i < held.size(); ++i) {
+    if (here(held[i])) continue;
+    auto frame = release_frame(held[i].id, held[i].process, by_share[i]);
+    if (!frame) {
+      fits = frame.error();
+      frame = release_frame(held[i].id, held[i].process, {});
+    }
+    frames.push_back(std::move(*frame));
+  }
+  if (!fits) {  // all of them or none
+    for (const Share& share : held) give_back(share);
+    return fits;
+  }
+  for (size_t i = 0; i < held.size(); ++i) {
+    if (here(held[i])) here_.release(request_of(held[i]), std::move(by_share[i]));
+  }
+  for (Frame& frame : frames) say(std::move(frame));
+  return {};
+}
+
+/// The writes of each share, with the parts' places in it.
+std::vector<SharedWrites> LockClient::sorted(const std::vector<Share>& held, SharedWrites&& writes) {
+  std::map<uint32_t, std::pair<size_t, uint32_t>> at;  // share, and place in it
+  for (size_t i = 0; i < held.size(); ++i) {
+    for (uint32_t k = 0; k < held[i].places.size(); ++k) at[held[i].places[k]] = {i, k};
+  }
+  std::vector<SharedWrites> out(held.size());
+  for (auto& [place, value] : writes) {
+    const auto found = at.find(place);
+    if (found != at.end()) out[found->second.first].emplace_back(found->second.second, std::move(value));
+  }
+  return out;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,227 @@
+#include "host/engine/share/lock_service.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace actorhost {
+
+namespace {
+
+/// Keys of their own beside those that scripts name, whose first byte is never 0.
+LockTable::Key key_of(const SharedPart& part) {
+  LockTable::Key key(1, '\0');
+  key.append(reinterpret_cast<const char*>(&part.table), sizeof part.table);
+  key.append(reinterpret_cast<const char*>(&part.id), sizeof part.id);
+  return key;
+}
+
+/// Whether a worker that spoke when it knew of `epoch` is gone by this table. One that only a newer table knows is not.
+bool gone(const Membership& membership, Address node, uint64_t epoch) {
+  return membership.epoch() >= epoch && !membership.alive(node);
+}
+
+}  // namespace
+
+LockService::LockService(Courier& courier) : courier_(courier), membership_(courier.newest_membership()) {
+  courier.add(kinds_of(Kind::lock_first), *this);
+}
+
+// ---- what this process's nodes call ----
+
+Result<std::optional<LockService::Values>> LockService::ask(const LockTable::Request& request, LockAsk ask) {
+  std::lock_guard lock(mutex_);
+  auto granted = enter(request, std::move(ask), true);
+  if (!granted) return granted.error();
+  if (!*granted) return std::optional<Values>();
+  auto values = values_of(request);
+  if (!values) return values.error();
+  return std::optional(std::move(*values));
+}
+
+Result<LockService::Values> LockService::collect(const LockTable::Request& request) {
+  std::lock_guard lock(mutex_);
+  return values_of(request);
+}
+
+void LockService::release(const LockTable::Request& request, SharedWrites writes) {
+  std::lock_guard lock(mutex_);
+  give_back(request, std::move(writes));
+}
+
+std::optional<std::vector<LockTable::Blocker>> LockService::withdraw(const LockTable::Request& request) {
+  std::lock_guard lock(mutex_);
+  if (table_.holds(request)) return std::nullopt;
+  auto blockers = table_.blockers(request);
+  give_back(request, {});
+  return blockers;
+}
+
+bool LockService::waits(const LockTable::Request& request) const {
+  std::lock_guard lock(mutex_);
+  return find(request) != nullptr && !table_.holds(request);
+}
+
+void LockService::publish(const SharedPart& part, NodeId owner, PackedValue value) {
+  std::lock_guard lock(mutex_);
+  store_.publish(part, owner, std::move(value));
+}
+
+void LockService::withdraw_table(uint32_t table, NodeId owner) {
+  std::lock_guard lock(mutex_);
+  store_.withdraw(table, owner);
+}
+
+std::optional<PackedValue> LockService::read(const SharedPart& part) const {
+  std::lock_guard lock(mutex_);
+  const PackedValue* value = store_.find(part);
+  return value != nullptr ? std::optional(*value) : std::nullopt;
+}
+
+// ---- with the lock held ----
+
+const LockService::Asked* LockService::find(const LockTable::Request& request) const {
+  const auto node = asked_.find(request.node);
+  if (node == asked_.end()) return nullptr;
+  const auto asked = node->second.find(request.id);
+  return asked != node->second.end() ? &asked->second : nullptr;
+}
+
+void LockService::forget(const LockTable::Request& request) {
+  table_.release(request);
+  const auto node = asked_.find(request.node);
+  node->second.erase(request.id);
+  if (node->second.empty()) asked_.erase(node);
+}
+
+Result<bool> LockService::enter(const LockTable::Request& request, LockAsk ask, bool local) {
+  AH_TRY(check_published(ask.parts));
+  std::vector<LockTable::Key> keys = std::move(ask.keys);
+  if (ask.access == SharedAccess::exclusive) {
+    for (const LockAsk::Part& p : ask.parts) keys.push_back(key_of(p.part));
+  }
+  auto granted = table_.ask(request, std::move(keys), std::move(ask.where));
+  if (granted) asked_[request.node][request.id] = Asked{local, ask.epoch, std::move(ask.parts), ask.access};
+  return granted;
+}
+
+Status LockService::check_published(const std::vector<LockAsk::Part>& parts) const {
+  for (const LockAsk::Part& p : parts) {
+    if (store_.find(p.part, p.owner) != nullptr) continue;
+    const auto rank = courier_.newest_membership()->rank_of(p.owner);
+    const std::string who = rank ? "rank " + std::to_string(*rank) : address_name(worker_address(p.owner));
+    return Error{Code::bad_argument, who + " has not published id " + std::to_string(p.part.id) + " of table " +
+                                         std::to_string(p.part.table)};
+  }
+  return {};
+}
+
+Result<LockService::Values> LockService::values_of(const LockTable::Request& request) const {
+  const Asked* asked = find(request);
+  if (asked == nullptr) return Error{Code::peer_lost, "this node has been taken for lost"};
+  AH_TRY(check_published(asked->parts));
+  Values values;
+  for (const LockAsk::Part& p : asked->parts) values.push_back(*store_.find(p.part, p.owner));
+  return values;
+}
+
+void LockService::give_back(const LockTable::Request& request, SharedWrites&& writes) {
+  const Asked* asked = find(request);
+  if (asked == nullptr) return;
+  if (table_.holds(request)) {
+    for (auto& [part, value] : writes) {
+      if (part < asked->parts.size()) store(asked->parts[part], asked->access, std::move(value));
+    }
+  }
+  forget(request);
+  tell_granted();
+}
+
+void LockService::store(const LockAsk::Part& where, SharedAccess access, PackedValue&& value) {
+  if (access == SharedAccess::exclusive) {
+    store_.write(where.part, std::move(value));
+  } else if (!store_.add(where.part, value)) {
+    courier_.log().warn("locks", "a change of id " + std::to_string(where.part.id) + " of table " +
+                                     std::to_string(where.part.table) + " does not fit what is there, and is dropped");
+  }
+}
+
+void LockService::tell_granted() {
+  // Who cannot be given its values gives back, and that may grant to others.
+  for (auto granted = table_.take_granted(); !granted.empty(); granted = table_.take_granted()) {
+    for (const LockTable::Request& request : granted) tell_granted(request);
+  }
+}
+
+void LockService::tell_granted(const LockTable::Request& request) {
+  auto values = find(request)->local ? Result<Values>(Values()) : values_of(request);
+  if (!values) return refuse(request, values.error());
+  auto frame = granted_frame(request, *values);
+  if (!frame) return refuse(request, frame.error());
+  courier_.send(std::move(*frame));
+}
+
+void LockService::refuse(const LockTable::Request& request, const Error& error) {
+  courier_.send(message_frame(lock_kind::refused, request.node, request.id, ErrorMessage{error}));
+  forget(request);
+}
+
+// ---- on the courier's thread ----
+
+void LockService::on_frame(Frame&& frame, double /*now*/) {
+  const LockTable::Request request{frame.src, frame.tag};
+  if (frame.kind == lock_kind::ask) return on_ask(frame);
+  if (frame.kind == lock_kind::release) return on_release(frame);
+  if (frame.kind != lock_kind::withdraw) return;
+  std::lock_guard lock(mutex_);
+  if (find(request) == nullptr || table_.holds(request)) return;  // it has its answer, or it is on its way
+  courier_.send(LockWithdrawn{table_.blockers(request)}.frame(request));
+  give_back(request, {});
+}
+
+void LockService::on_ask(const Frame& frame) {
+  const LockTable::Request request{frame.src, frame.tag};
+  auto ask = read_message<LockAsk>(frame);
+  if (ask && !is_worker(frame.src)) ask = Error{Code::bad_data, "a lock is for workers"};
+  if (!ask) {
+    courier_.distrust(frame.src, frame.kind, ask.error());
+    return;
+  }
+  std::lock_guard lock(mutex_);
+  if (gone(*membership_, frame.src, ask->epoch)) return;
+  const auto granted = enter(request, std::move(*ask), false);
+  if (!granted) {
+    courier_.send(message_frame(lock_kind::refused, request.node, request.id, ErrorMessage{granted.error()}));
+  } else if (*granted) {
+    tell_granted(request);
+    tell_granted();
+  }
+}
+
+void LockService::on_release(const Frame& frame) {
+  auto writes = read_release(frame);
+  if (!writes) {
+    courier_.distrust(frame.src, frame.kind, writes.error());
+    return release({frame.src, frame.tag}, {});
+  }
+  if (writes->size() > 1) {  // values that are replaced one by one shall not keep each other's bytes
+    for (auto& [part, value] : *writes) value.body = Blob::copy_of(value.body.data(), value.body.size());
+  }
+  release({frame.src, frame.tag}, std::move(*writes));
+}
+
+void LockService::on_membership(const MembershipPtr& membership, double /*now*/) {
+  std::lock_guard lock(mutex_);
+  membership_ = membership;
+  std::vector<Address> lost;
+  for (const auto& [node, requests] : asked_) {
+    const auto is_gone = [&, who = node](const auto& entry) { return gone(*membership, who, entry.second.epoch); };
+    if (std::any_of(requests.begin(), requests.end(), is_gone)) lost.push_back(node);
+  }
+  for (const Address node : lost) {
+    table_.lost(node);
+    asked_.erase(node);
+  }
+  tell_granted();
+}
+
+}  // namespace actorhost

@@ -1,0 +1,400 @@
+#include "host/mapreduce/files/csv_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "host/data/text_number.hpp"
+#include "host/mapreduce/files/value_writer.hpp"
+
+namespace actorhost {
+
+namespace {
+
+struct Field {
+  std::string_view text;
+  bool quoted = false;
+};
+
+enum class Cut { record, open, bad };  // open: more lines are needed for it
+
+/// Cuts a record into its fields.
+class CsvCutter {
+ public:
+  explicit CsvCutter(char separator) {
+    stops_[static_cast<uint8_t>(separator)] = stops_[static_cast<uint8_t>('\n')] = true;
+  }
+
+  /// The record between `at`, which goes behind it, and `end`; its fields hold as long as the text and until the next
+  /// one. A record ends with a line, or with the text where it is the `last` one.
+  Cut cut(const char*& at, const char* end, bool last) {
+    fields_.clear();
+    moved_.clear();
+    unescaped_.clear();
+    for (const char* here = at;;) {
+      const Cut result = here != end && *here == '"' ? quoted(here, end) : plain(here, end);
+      if (result == Cut::bad) at = line_end(here, end);
+      if (result != Cut::record) return result;
+      if (here == end && !last) return Cut::open;
+      if (here == end || *here == '\n') {
+        at = here == end ? end : here + 1;
+        own_unescaped();
+        return Cut::record;
+      }
+      ++here;
+    }
+  }
+  const std::vector<Field>& fields() const noexcept { return fields_; }
+  bool blank() const noexcept { return fields_.size() == 1 && fields_[0].text.empty() && !fields_[0].quoted; }
+
+ private:
+  static const char* line_end(const char* at, const char* end) {
+    const char* const found = std::find(at, end, '\n');
+    return found == end ? end : found + 1;
+  }
+
+  /// Up to the separator or the line's end, where `at` is then.
+  Cut plain(const char*& at, const char* end) {
+    const char* const from = at;
+    while (at != end && !stops_[static_cast<uint8_t>(*at)]) ++at;
+    std::string_view text(from, static_cast<size_t>(at - from));
+    if ((at == end || *at == '\n') && text.ends_with('\r')) text.remove_suffix(1);
+    fields_.push_back({text, false});
+    return Cut::record;
+  }
+
+  Cut quoted(const char*& at, const char* end) {
+    const char* const from = ++at;
+    bool doubled = false;
+    for (;; at += 2) {
+      at = std::find(at, end, '"');
+      if (at == end) return Cut::open;
+      if (at + 1 == end || at[1] != '"') break;
+      doubled = true;
+    }
+    const std::string_view text(from, static_cast<size_t>(at - from));
+    fields_.push_back({doubled ? unescape(text) : text, true});
+    ++at;
+    if (at != end && *at == '\r' && (at + 1 == end || at[1] == '\n')) ++at;
+    return at == end || stops_[static_cast<uint8_t>(*at)] ? Cut::record : Cut::bad;
+  }
+
+  /// Its place in unescaped_ may still move: until then the field has its size only.
+  std::string_view unescape(std::string_view text) {
+    const size_t begin = unescaped_.size();
+    for (size_t i = 0; i < text.size(); ++i) {
+      unescaped_ += text[i];
+      if (text[i] == '"') ++i;
+    }
+    moved_.push_back(fields_.size());
+    return {text.data(), unescaped_.size() - begin};
+  }
+  void own_unescaped() {
+    size_t begin = 0;
+    for (const size_t i : moved_) {
+      fields_[i].text = std::string_view(unescaped_).substr(begin, fields_[i].text.size());
+      begin += fields_[i].text.size();
+    }
+  }
+
+  std::array<bool, 256> stops_{};
+  std::vector<Field> fields_;
+  std::vector<size_t> moved_;  // which of them are in unescaped_
+  std::string unescaped_;
+};
+
+constexpr std::string_view kMultiline = "; multiline = true reads each file in one piece, where quotes go over lines";
+
+std::optional<bool> boolean_of(std::string_view text) {
+  if (text == "true" || text == "True" || text == "TRUE") return true;
+  if (text == "false" || text == "False" || text == "FALSE") return false;
+  return std::nullopt;
+}
+
+/// What a field without digits at its front may be as a number.
+std::optional<double> named_number(std::string_view text) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  if (text == "nan" || text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  if (text == "inf" || text == "Inf") return negative ? -kInfinite : kInfinite;
+  return std::nullopt;
+}
+
+NumberFault number_of(std::string_view field, double& value) {
+  const std::string_view text = trimmed(field);
+  const size_t sign = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
+  const char first = text.size() > sign ? text[sign] : '\0';
+  if ((first >= '0' && first <= '9') || first == '.') return parse_number(text, value);
+  const auto named = named_number(text);
+  if (named) value = *named;
+  return named ? NumberFault::none : NumberFault::no_number;
+}
+
+struct Column {
+  std::string name;
+  std::string key;  // encoded; empty in arrays
+  CsvKind kind = CsvKind::any;
+};
+
+/// What a file's columns are, and its records as tables.
+class CsvTables {
+ public:
+  explicit CsvTables(const CsvFormat& format) : format_(format) {}
+
+  /// From the file's first record.
+  Status settle(const std::vector<Field>& first);
+  size_t columns() const noexcept { return columns_.size(); }
+
+  /// Whether there are as many fields as columns, but for an empty one at the end; else with `what`.
+  bool fits(const std::vector<Field>& fields);
+  /// Appends the table of fields that fit; false when it is none, with `what`.
+  bool write(const std::vector<Field>& fields, std::string& out);
+  const std::string& what() const noexcept { return what_; }
+
+ private:
+  Status choose_kinds();
+  /// Appends a field's value; nothing for one that is missing.
+  bool value(const Field& field, CsvKind kind, std::string& out);
+  bool refuse(const std::string& what) {
+    what_ = what;
+    return false;
+  }
+
+  const CsvFormat format_;
+  std::vector<Column> columns_;
+  std::string what_;
+};
+
+Status CsvTables::settle(const std::vector<Field>& first) {
+  std::vector<std::string> names = format_.names;
+  if (format_.header && names.empty()) {
+    for (const Field& field : first) names.emplace_back(field.text);
+  }
+  if (format_.header && names.size() != first.size()) {
+    return Error{Code::bad_data, "the header has " + std::to_string(first.size()) + " names, `names` has " +
+                                     std::to_string(names.size())};
+  }
+  columns_.resize(names.empty() ? first.size() : names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
+        names.begin() + static_cast<std::ptrdiff_t>(i)) {
+      return Error{Code::bad_data, "two columns have the name " + quoted_text(names[i]) + "; `names` gives others"};
+    }
+    columns_[i].name = names[i];
+    value_writer::text(columns_[i].key, names[i]);
+  }
+  return choose_kinds();
+}
+
+Status CsvTables::choose_kinds() {
+  for (Column& column : columns_) column.kind = format_.kind;
+  for (const auto& [name, kind] : format_.kinds) {
+    size_t i = 0;
+    while (i < columns_.size() && name != (columns_[i].key.empty() ? std::to_string(i + 1) : columns_[i].name)) ++i;
+    if (i < columns_.size()) {
+      columns_[i].kind = kind;
+      continue;
+    }
+    std::string known;
+    for (const Column& column : columns_) known += (known.empty() ? "" : ", ") + quoted_text(column.name);
+    return Error{Code::bad_argument,
+                 "`types` has " + quoted_text(name) + ", and there are " +
+                     (columns_.front().key.empty() ? std::to_string(columns_.size()) + " columns without names"
+                                                   : "the columns " + known)};
+  }
+  return {};
+}
+
+bool CsvTables::fits(const std::vector<Field>& fields) {
+  const bool has_empty_end =
+      fields.size() == columns_.size() + 1 && fields.back().text.empty() && !fields.back().quoted;
+  if (fields.size() == columns_.size() || has_empty_end) return true;
+  return refuse(std::to_string(fields.size()) + " fields, " + std::to_string(columns_.size()) +
+                " expected as in the file's first line");
+}
+
+bool CsvTables::write(const std::vector<Field>& fields, std::string& out) {
+  const size_t begin = out.size();
+  const bool named = !columns_.front().key.empty();
+  uint64_t items = 0;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    const Column& column = columns_[i];
+    const size_t before = out.size();
+    out += column.key;
+    const size_t middle = out.size();
+    if (!value(fields[i], column.kind, out)) {
+      what_ = "column " + std::to_string(i + 1) + (named ? " (" + quoted_text(column.name) + ")" : "") + ": " + what_;
+      return false;
+    }
+    if (out.size() > middle) {
+      ++items;
+    } else if (named) {
+      out.resize(before);
+    } else {
+      value_writer::nil(out);
+    }
+  }
+  if (named) {
+    value_writer::end_pairs(out, begin, items);
+  } else {
+    value_writer::end_array(out, begin, columns_.size());
+  }
+  return true;
+}
+
+bool CsvTables::value(const Field& field, CsvKind kind, std::string& out) {
+  const bool is_any = kind == CsvKind::any;
+  if (kind == CsvKind::text || (is_any && field.quoted)) {
+    value_writer::text(out, field.text);
+    return true;
+  }
+  if (field.text.empty()) {
+    out += format_.missing;
+    return true;
+  }
+  double number = 0;
+  const NumberFault fault = kind == CsvKind::boolean ? NumberFault::no_number : number_of(field.text, number);
+  if (fault == NumberFault::none) {
+    value_writer::number(out, number);
+    return true;
+  }
+  if (kind == CsvKind::number) return refuse(number_fault_text<double>(field.text, fault));
+  if (const auto yes = boolean_of(field.text)) {
+    value_writer::boolean(out, *yes);
+    return true;
+  }
+  if (kind == CsvKind::boolean) return refuse(quoted_text(field.text) + " is neither true nor false");
+  value_writer::text(out, field.text);
+  return true;
+}
+
+class CsvRows final : public RowSource {
+ public:
+  CsvRows(TextBlocks text, const CsvFormat& format, SkipRow skip)
+      : text_(std::move(text)),
+        cutter_(format.separator),
+        tables_(format),
+        hint_(format.whole ? std::string_view() : kMultiline),
+        header_(format.header),
+        skip_(std::move(skip)) {}
+
+  /// Before the rows: what the columns are, by the first record of the file, which `start` begins with, or the text.
+  Status begin(TextBlocks* start);
+  Status next(RowBatch& batch) override;
+  uint64_t bytes_read() const noexcept override { return text_.bytes(); }
+
+ private:
+  enum class Found { record, none, bad };
+
+  /// The next record that is not blank into the cutter; behind `at` is where it ends, and in an error what is wrong.
+  Result<Found> record(TextBlocks& text, const char*& at);
+  Status bad(const std::string& what);
+
+  TextBlocks text_;
+  CsvCutter cutter_;
+  CsvTables tables_;
+  RowBytes rows_;
+  const std::string_view hint_;
+  const bool header_;
+  bool behind_ = false;  // the file's first part: the one before may have ended within quotes
+  const SkipRow skip_;
+  std::string what_;
+};
+
+Result<CsvRows::Found> CsvRows::record(TextBlocks& text, const char*& at) {
+  bool last = false;
+  for (;;) {
+    at = text.begin();
+    const Cut cut = at == text.end() ? Cut::open : cutter_.cut(at, text.end(), last);
+    if (cut == Cut::record && !cutter_.blank()) return Found::record;
+    if (cut == Cut::record) {
+      text.take(at);
+    } else if (cut == Cut::bad) {
+      what_ = "text behind a closing quote (in a quoted field a quote is written twice)";
+      return Found::bad;
+    } else if (last) {
+      at = text.end();
+      what_ = "a quote that does not end";
+      return at == text.begin() ? Found::none : Found::bad;
+    } else {
+      auto more = text.more();
+      if (!more) return std::move(more).error();
+      last = !*more;
+    }
+  }
+}
+
+Status CsvRows::begin(TextBlocks* start) {
+  TextBlocks& text = start != nullptr ? *start : text_;
+  behind_ = start != nullptr;
+  const auto more = text.more();
+  if (!more) return more.error();
+  if (std::string_view(text.begin(), static_cast<size_t>(text.end() - text.begin())).starts_with("\xef\xbb\xbf")) {
+    text.take(text.begin() + 3);
+  }
+  const char* at = nullptr;
+  auto found = record(text, at);
+  if (!found) return std::move(found).error();
+  if (*found == Found::none) return {};
+  if (*found == Found::bad) return text.error(text.begin(), what_ + std::string(hint_));
+  if (const Status status = tables_.settle(cutter_.fields()); !status) {
+    Error error = text.error(text.begin(), status.error().message);
+    error.code = status.error().code;
+    return error;
+  }
+  if (header_ && start == nullptr) text_.take(at);
+  return {};
+}
+
+Status CsvRows::next(RowBatch& batch) {
+  rows_.clear();
+  RowValue table;
+  table.tag = static_cast<uint32_t>(RowTag::value);
+  while (rows_.count() < kBatchRows) {
+    const char* at = nullptr;
+    auto found = record(text_, at);
+    if (!found) return std::move(found).error();
+    if (*found == Found::none) break;
+    const size_t begin = rows_.out().size();
+    if (*found == Found::bad) {
+      AH_TRY(bad(what_ + std::string(hint_)));
+    } else if (!tables_.fits(cutter_.fields())) {
+      AH_TRY(bad(tables_.what() + std::string(behind_ ? hint_ : std::string_view())));
+    } else if (tables_.write(cutter_.fields(), rows_.out())) {
+      rows_.add(table, begin);
+    } else {
+      rows_.out().resize(begin);
+      AH_TRY(bad(tables_.what()));
+    }
+    text_.take(at);
+  }
+  rows_.give(batch);
+  return {};
+}
+
+/// Of the record that begins where the text is; nothing where it is to be left out.
+Status CsvRows::bad(const std::string& what) {
+  Error error = text_.error(text_.begin(), what);
+  return skip_ && skip_(error) ? Status() : Status(std::move(error));
+}
+
+}  // namespace
+
+bool is_csv_value(std::string_view field) {
+  double number = 0;
+  return field.empty() || number_of(field, number) == NumberFault::none || boolean_of(field).has_value();
+}
+
+Result<std::unique_ptr<RowSource>> csv_rows(std::unique_ptr<TextInput> input, std::string name, const CsvFormat& format,
+                                            std::unique_ptr<TextInput> start, SkipRow skip) {
+  std::optional<TextBlocks> front;
+  if (start) front.emplace(std::move(start), name);
+  auto rows = std::make_unique<CsvRows>(TextBlocks(std::move(input), std::move(name)), format, std::move(skip));
+  AH_TRY(rows->begin(front ? &*front : nullptr));
+  return std::unique_ptr<RowSource>(std::move(rows));
+}
+
+}  // namespace actorhost

@@ -1,0 +1,80 @@
+#include "host/mapreduce/files/file_list.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include <unistd.h>
+
+#include "host/data/file_reader.hpp"
+#include "host/data/files.hpp"
+#include "host/mapreduce/files/glob.hpp"
+
+namespace actorhost {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<std::vector<std::string>> files_in(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with('.') || name.starts_with('_') || entry.is_directory()) continue;
+    paths.push_back(entry.path());
+  }
+  if (error) return Error{Code::bad_argument, folder + ": " + error.message()};
+  const bool is_saved = fs::exists(folder + "/_SUCCESS");  // perhaps no rows, then
+  if (paths.empty() && !is_saved) return Error{Code::bad_argument, folder + ": the folder has no files"};
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+/// What one choice of a pattern's braces names: a plain name has to be there, a pattern may find nothing.
+Result<std::vector<std::string>> chosen(const std::string& path) {
+  if (fs::is_directory(path)) return files_in(path);
+  if (fs::exists(path) || !is_pattern(path)) return std::vector<std::string>{path};
+  return glob_files(path);
+}
+
+Result<std::vector<std::string>> globbed(const std::string& pattern) {
+  const auto choices = expand_braces(pattern);
+  if (!choices) return choices.error();
+  std::vector<std::string> paths;
+  for (const std::string& choice : *choices) {
+    auto found = chosen(choice);
+    if (!found) return found.error();
+    paths.insert(paths.end(), found->begin(), found->end());
+  }
+  if (paths.empty()) return Error{Code::bad_argument, pattern + ": no file matches"};
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  return paths;
+}
+
+Result<InputFile> looked_at(const std::string& path) {
+  auto opened = open_for_reading(path);
+  if (!opened) return Error{Code::bad_argument, opened.error().message};
+  std::array<char, 16> start{};
+  const ssize_t got = opened->regular ? ::pread(opened->fd.get(), start.data(), start.size(), 0) : 0;
+  if (got < 0) return Error{Code::bad_argument, file_error(path, "cannot be read", errno).message};
+  const bool packed = is_compressed({start.data(), static_cast<size_t>(got)});
+  return InputFile{path, opened->size, packed || !opened->regular, !opened->regular};
+}
+
+}  // namespace
+
+Result<std::vector<InputFile>> find_input_files(const std::string& path) {
+  const auto paths = !fs::exists(path) && is_pattern(path) ? globbed(path) : chosen(path);
+  if (!paths) return paths.error();
+  std::vector<InputFile> files;
+  for (const std::string& one : *paths) {
+    auto file = looked_at(one);
+    if (!file) return file.error();
+    files.push_back(std::move(*file));
+  }
+  return files;
+}
+
+}  // namespace actorhost

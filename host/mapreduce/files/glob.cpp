@@ -1,0 +1,162 @@
+#include "host/mapreduce/files/glob.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include <fnmatch.h>
+
+namespace actorhost {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostChoices = 10'000;
+
+using Views = std::vector<std::string_view>;
+
+/// The choices of the braces that begin at `begin`, and behind where they end; none where they offer no choice.
+Views choices_at(std::string_view pattern, size_t begin, size_t& end) {
+  Views choices;
+  size_t from = begin + 1;
+  int depth = 0;
+  for (end = from; end < pattern.size(); ++end) {
+    const char c = pattern[end];
+    if (c == '\\') ++end;
+    if (c == '{') ++depth;
+    if ((c == ',' || c == '}') && depth == 0) {
+      choices.push_back(pattern.substr(from, end - from));
+      from = end + 1;
+    }
+    if (c == '}' && depth-- == 0) {
+      ++end;
+      return choices.size() > 1 ? choices : Views();
+    }
+  }
+  return {};
+}
+
+/// The choices of the first braces that offer any, which are from `begin` to `end`.
+Views first_choices(std::string_view pattern, size_t& begin, size_t& end) {
+  for (begin = 0; begin < pattern.size(); ++begin) {
+    if (pattern[begin] == '\\') {
+      ++begin;
+    } else if (pattern[begin] == '{') {
+      Views choices = choices_at(pattern, begin, end);
+      if (!choices.empty()) return choices;
+    }
+  }
+  return {};
+}
+
+bool has_wildcard(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
+
+Views names_of(std::string_view pattern) {
+  Views names;
+  while (!pattern.empty()) {
+    const size_t at = std::min(pattern.find('/'), pattern.size());
+    const std::string_view name = pattern.substr(0, at);
+    if (!name.empty() && (name != "**" || names.empty() || names.back() != "**")) names.push_back(name);
+    pattern.remove_prefix(std::min(at + 1, pattern.size()));
+  }
+  return names;
+}
+
+/// Goes through folders, a name of the pattern at each.
+class Walk {
+ public:
+  explicit Walk(const std::string& pattern) : names_(names_of(pattern)) {}
+
+  Status from(const fs::path& folder, size_t i) {
+    if (i == names_.size()) return {};
+    const bool last = i + 1 == names_.size();
+    if (names_[i] == "**") {
+      if (!last) AH_TRY(from(folder, i + 1));
+      return below(folder, i);
+    }
+    if (!has_wildcard(names_[i])) return found(folder / names_[i], i);
+    const std::string pattern(names_[i]);
+    return each_in(folder, [&](const fs::directory_entry& entry) -> Status {
+      const std::string name = entry.path().filename();
+      const bool hidden = (name[0] == '.' || name[0] == '_') && name[0] != pattern[0];
+      if (hidden || ::fnmatch(pattern.c_str(), name.c_str(), 0) != 0) return {};
+      return found(entry.path(), i);
+    });
+  }
+  std::vector<std::string> take() { return std::move(files_); }
+
+ private:
+  /// What matches name `i` of the pattern.
+  Status found(const fs::path& path, size_t i) {
+    std::error_code error;
+    const bool is_folder = fs::is_directory(path, error);
+    if (i + 1 < names_.size()) return is_folder ? from(path, i + 1) : Status();
+    if (!is_folder && fs::exists(fs::symlink_status(path, error))) files_.push_back(path);
+    return {};
+  }
+
+  /// The folders right in one, and what is there for the rest of the pattern; all files where `**` is its end.
+  Status below(const fs::path& folder, size_t i) {
+    return each_in(folder, [&](const fs::directory_entry& entry) -> Status {
+      const std::string name = entry.path().filename();
+      if (name[0] == '.' || name[0] == '_') return {};
+      std::error_code error;
+      if (entry.is_directory(error)) return entry.is_symlink(error) ? Status() : from(entry.path(), i);
+      if (i + 1 == names_.size()) files_.push_back(entry.path());
+      return {};
+    });
+  }
+
+  template <typename Visit>
+  Status each_in(const fs::path& folder, const Visit& visit) {
+    std::error_code error;
+    fs::directory_iterator entries(folder.empty() ? "." : folder, error);
+    for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+      const fs::directory_entry& entry = *entries;
+      AH_TRY(visit(folder.empty() ? fs::directory_entry(entry.path().filename()) : entry));
+    }
+    if (error) return Error{Code::bad_argument, folder.string() + ": " + error.message()};
+    return {};
+  }
+
+  Views names_;
+  std::vector<std::string> files_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_braces(const std::string& pattern) {
+  std::vector<std::string> done;
+  std::vector<std::string> open = {pattern};
+  while (!open.empty()) {
+    const std::string text = std::move(open.back());
+    open.pop_back();
+    size_t begin = 0;
+    size_t end = 0;
+    const Views choices = first_choices(text, begin, end);
+    for (auto choice = choices.rbegin(); choice != choices.rend(); ++choice) {
+      open.push_back(text.substr(0, begin) + std::string(*choice) + text.substr(end));
+    }
+    if (choices.empty()) done.push_back(text);
+    if (done.size() + open.size() > kMostChoices) {
+      return Error{Code::bad_argument, pattern + ": the braces stand for more than 10000 names"};
+    }
+  }
+  return done;
+}
+
+bool is_pattern(const std::string& text) {
+  size_t begin = 0;
+  size_t end = 0;
+  return has_wildcard(text) || !first_choices(text, begin, end).empty();
+}
+
+Result<std::vector<std::string>> glob_files(const std::string& pattern) {
+  Walk walk(pattern);
+  AH_TRY(walk.from(pattern.starts_with('/') ? "/" : "", 0));
+  return walk.take();
+}
+
+}  // namespace actorhost

@@ -1,0 +1,80 @@
+#pragma once
+// Lines of a file or of a part of one. A part is given by offsets; it has the lines that begin in it, so the parts of a
+// file have each line once wherever they are cut. Bytes go through as they are; lines may be as long as memory allows.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "host/data/byte_source.hpp"
+#include "host/data/files.hpp"
+#include "host/mapreduce/rows/stream.hpp"
+
+namespace actorhost {
+
+/// The error of a file whose size is not what it was when the job was planned.
+Error changed_file(const std::filesystem::path& path, uint64_t planned, uint64_t now);
+
+class TextInput {
+ public:
+  static constexpr uint64_t kToTheEnd = UINT64_MAX;
+
+  /// A part of an uncompressed file of `size` bytes; one that has another size, now or while it is read, is an error:
+  /// parts of what somebody is writing would not fit together.
+  static Result<std::unique_ptr<TextInput>> open_part(const std::filesystem::path& path, uint64_t begin, uint64_t end,
+                                                      uint64_t size);
+  /// The whole of a file, unpacked if it is compressed.
+  static Result<std::unique_ptr<TextInput>> open_whole(const std::filesystem::path& path);
+  /// The whole of what a source gives.
+  static std::unique_ptr<TextInput> over(std::unique_ptr<ByteSource> source);
+
+  /// Whole lines with their ends, about a MiB of them; the file's last line may have no end. Empty when nothing is
+  /// left. Valid until the next call.
+  Result<std::string_view> next();
+  /// Bytes of this part so far.
+  uint64_t bytes() const noexcept { return taken_; }
+  /// Where in the file its first line begins, once there was one.
+  uint64_t first() const noexcept { return first_; }
+
+ private:
+  TextInput(std::unique_ptr<ByteSource> source, std::string name, uint64_t begin, uint64_t end, uint64_t size)
+      : source_(std::move(source)),
+        name_(std::move(name)),
+        size_(size),
+        end_(end),
+        offset_(begin > 0 ? begin - 1 : 0),
+        skipping_(begin > 0) {}
+  Status fill(size_t wanted);
+  Status skip_first();
+  Status check_size() const;
+
+  std::unique_ptr<ByteSource> source_;
+  std::string name_;
+  uint64_t size_;  // of a file of which this is a part, else kToTheEnd
+  uint64_t end_;
+  std::string buffer_;
+  size_t used_ = 0;     // bytes of buffer_ that have been given out
+  uint64_t offset_;     // in the file, of the buffer's end
+  bool skipping_;       // the rest of a line that began before this part
+  bool ended_ = false;  // nothing more to read
+  uint64_t taken_ = 0;
+  uint64_t first_ = 0;
+};
+
+/// A row for each line, without its end.
+class LineSource final : public RowSource {
+ public:
+  explicit LineSource(std::unique_ptr<TextInput> input) : input_(std::move(input)) {}
+  Status next(RowBatch& batch) override;
+  uint64_t bytes_read() const noexcept override { return input_->bytes(); }
+  /// For who wants the lines in one piece; before the first `next`.
+  std::unique_ptr<TextInput> take_input() && { return std::move(input_); }
+
+ private:
+  std::unique_ptr<TextInput> input_;
+  std::string_view left_;
+};
+
+}  // namespace actorhost

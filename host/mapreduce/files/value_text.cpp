@@ -1,0 +1,409 @@
+#include "host/mapreduce/files/value_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "host/mapreduce/files/csv_rows.hpp"
+#include "host/mapreduce/files/utf8.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr int kDepth = 64;
+constexpr double kWhole = 1e15;
+
+Error damaged() { return {Code::bad_data, "a value of a row is damaged"}; }
+
+void append_number(std::string& out, double number) {
+  std::array<char, 32> text{};
+  std::to_chars_result end{};
+  if (std::isnan(number)) number = std::abs(number);  // a NaN's sign means nothing
+  const bool is_plain = number != 0 || !std::signbit(number);
+  if (is_plain && number == std::floor(number) && std::abs(number) < kWhole) {
+    end = std::to_chars(text.data(), text.data() + text.size(), static_cast<int64_t>(number));
+  } else {
+    end = std::to_chars(text.data(), text.data() + text.size(), one_nan(number));  // "nan", never "-nan"
+  }
+  out.append(text.data(), end.ptr);
+}
+
+/// The beginning of a text for an error, with what is no plain ASCII as \xNN.
+std::string shown(std::string_view text) {
+  constexpr size_t kShown = 40;
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : text.substr(0, kShown)) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      out += c;
+    } else {
+      out.append("\\x").append(1, kHex[byte >> 4]).append(1, kHex[byte & 15]);
+    }
+  }
+  return out + (text.size() > kShown ? "\"..." : "\"");
+}
+
+bool is_plain_json(char c) { return static_cast<uint8_t>(c - 0x20) < 0x60 && c != '"' && c != '\\'; }
+
+/// Code::unsupported where the text is not UTF-8, which JSON's texts are.
+Status append_json_text(std::string& out, std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  out += '"';
+  for (size_t at = 0; at < text.size();) {
+    const size_t plain = at;
+    while (at < text.size() && is_plain_json(text[at])) ++at;
+    out.append(text, plain, at - plain);
+    if (at == text.size()) break;
+    const char c = text[at];
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+      ++at;
+    } else if (static_cast<uint8_t>(c) < 0x20) {
+      if (c == '\n')
+        out += "\\n";
+      else if (c == '\r')
+        out += "\\r";
+      else if (c == '\t')
+        out += "\\t";
+      else
+        out.append("\\u00").append(1, kHex[static_cast<uint8_t>(c) >> 4]).append(1, kHex[static_cast<uint8_t>(c) & 15]);
+      ++at;
+    } else if (const size_t size = utf8_size(text.substr(at)); size != 0) {
+      out.append(text.substr(at, size));
+      at += size;
+    } else {
+      return Error{Code::unsupported, "JSON's texts are UTF-8, and byte " + std::to_string(at + 1) +
+                                          " of this one is not: " + shown(text) +
+                                          "; save it as text or CSV, or change it before"};
+    }
+  }
+  out += '"';
+  return {};
+}
+
+Status append_json_number(std::string& out, double number) {
+  if (!std::isfinite(number)) {
+    std::string text;
+    append_number(text, number);
+    return Error{Code::unsupported, "JSON has no number '" + text + "'; save it as text or CSV, or change it before"};
+  }
+  append_number(out, number);
+  return {};
+}
+
+/// Goes through a value as the codec writes it.
+class Encoded {
+ public:
+  explicit Encoded(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+
+  Status json(std::string& out, int depth = 0);
+  /// An array's size when an array with items comes next: its items are the next values.
+  bool array(uint32_t& items);
+  /// Goes into a table with keys: its items and its pairs are the next values.
+  bool record(uint32_t& items, uint32_t& pairs);
+  /// A value that is no table as the value of a row; false, and nothing read, for a table.
+  Result<bool> plain(RowValue& value);
+  Status finish() const { return at_ == end_ ? Status() : damaged(); }
+
+ private:
+  template <typename T>
+  bool take(T& value) {
+    if (static_cast<size_t>(end_ - at_) < sizeof value) return false;
+    std::memcpy(&value, at_, sizeof value);
+    at_ += sizeof value;
+    return true;
+  }
+  bool count(uint32_t& value);
+  Status table(uint8_t tag, std::string& out, int depth);
+  Status entries(uint32_t pairs, const std::vector<std::string>& items, std::string& out, int depth);
+  Result<std::string> key(double& number);
+
+  const char* at_;
+  const char* end_;
+};
+
+bool Encoded::count(uint32_t& value) {
+  uint8_t first = 0;
+  if (!take(first)) return false;
+  if (first < 0xe0) return value = first, true;
+  if (first == 0xff) return take(value);
+  uint8_t low = 0;
+  if (!take(low)) return false;
+  value = 0xe0U + ((first & 0x1fU) << 8) + low;
+  return true;
+}
+
+Result<bool> Encoded::plain(RowValue& value) {
+  if (at_ == end_) return damaged();
+  const auto tag = static_cast<uint8_t>(*at_);
+  if (tag >= 0x08 && tag <= 0x0d) return false;
+  const auto number = [&](double n) {
+    value.tag = static_cast<uint32_t>(RowTag::number);
+    value.number = n;
+    return true;
+  };
+  if (tag >= 0x20) {
+    uint32_t size = 0;
+    if (!count(size) || size < 0x20 || size - 0x20 > static_cast<size_t>(end_ - at_)) return damaged();
+    value.tag = static_cast<uint32_t>(RowTag::text);
+    value.bytes = at_;
+    value.size = size - 0x20;
+    at_ += value.size;
+    return true;
+  }
+  ++at_;
+  int32_t small = 0;
+  double big = 0;
+  int64_t whole = 0;
+  uint64_t natural = 0;
+  switch (tag) {
+    case 0x00: value.tag = static_cast<uint32_t>(RowTag::nil); return true;
+    case 0x01: value.tag = static_cast<uint32_t>(RowTag::no); return true;
+    case 0x02: value.tag = static_cast<uint32_t>(RowTag::yes); return true;
+    case 0x06: return take(small) ? Result<bool>(number(small)) : damaged();
+    case 0x07: return take(big) ? Result<bool>(number(big)) : damaged();
+    case 0x10: return take(whole) ? Result<bool>(number(static_cast<double>(whole))) : damaged();
+    case 0x11: return take(natural) ? Result<bool>(number(static_cast<double>(natural))) : damaged();
+    case 0x12: return Error{Code::unsupported, "a tensor cannot be written as text"};
+    default: return damaged();
+  }
+}
+
+bool Encoded::array(uint32_t& items) {
+  if (at_ == end_ || (*at_ != 0x0a && *at_ != 0x0c)) return false;
+  const bool has_slot_0 = *at_++ == 0x0c;
+  if (!count(items)) return false;
+  if (has_slot_0 && items > 0) --items;
+  return true;
+}
+
+bool Encoded::record(uint32_t& items, uint32_t& pairs) {
+  items = 0;
+  const int tag = at_ != end_ ? *at_ : 0;
+  if (tag != 0x09 && tag != 0x0b && tag != 0x0d) return false;
+  ++at_;
+  if (tag != 0x09 && !count(items)) return false;
+  if (tag == 0x0d && items > 0) --items;
+  return count(pairs);
+}
+
+Status Encoded::json(std::string& out, int depth) {
+  if (depth > kDepth) return damaged();
+  if (at_ != end_ && (*at_ == 0x10 || *at_ == 0x11)) {  // 64 bits, more than a number has
+    const bool is_signed = *at_++ == 0x10;
+    int64_t whole = 0;
+    if (!take(whole)) return damaged();
+    out += is_signed ? std::to_string(whole) : std::to_string(static_cast<uint64_t>(whole));
+    return {};
+  }
+  RowValue value;
+  const auto is_plain = plain(value);
+  if (!is_plain) return is_plain.error();
+  if (*is_plain) return append_json(out, value);
+  const auto tag = static_cast<uint8_t>(*at_++);
+  return table(tag, out, depth);
+}
+
+Status Encoded::table(uint8_t tag, std::string& out, int depth) {
+  uint32_t items = 0;
+  uint32_t pairs = 0;
+  if (tag >= 0x0a && !count(items)) return damaged();
+  if (tag >= 0x0c && items > 0) --items;
+  if ((tag == 0x09 || tag == 0x0b || tag == 0x0d) && !count(pairs)) return damaged();
+  if (pairs == 0) {
+    out += '[';
+    for (uint32_t i = 0; i < items; ++i) {
+      if (i > 0) out += ',';
+      AH_TRY(json(out, depth + 1));
+    }
+    out += ']';
+    return {};
+  }
+  std::vector<std::string> texts;
+  for (uint32_t i = 0; i < items; ++i) AH_TRY(json(texts.emplace_back(), depth + 1));
+  return entries(pairs, texts, out, depth);
+}
+
+/// A key as JSON's text; `number` is NaN unless it is one.
+Result<std::string> Encoded::key(double& number) {
+  RowValue value;
+  const auto is_plain = plain(value);
+  if (!is_plain) return is_plain.error();
+  if (!*is_plain) return damaged();
+  number = value.kind() == RowTag::number ? value.number : std::nan("");
+  std::string text;
+  AH_TRY(append_text(text, value));
+  std::string quoted;
+  AH_TRY(append_json_text(quoted, text));
+  return quoted;
+}
+
+/// A table with keys.
+Status Encoded::entries(uint32_t pairs, const std::vector<std::string>& items, std::string& out, int depth) {
+  struct Entry {
+    double number;
+    std::string key;
+    std::string value;
+  };
+  std::vector<Entry> all;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (items[i] == "null") continue;  // a hole
+    all.push_back({static_cast<double>(i + 1), '"' + std::to_string(i + 1) + '"', items[i]});
+  }
+  for (uint32_t i = 0; i < pairs; ++i) {
+    double number = 0;
+    auto text = key(number);
+    if (!text) return text.error();
+    Entry& entry = all.emplace_back(Entry{number, *std::move(text), {}});
+    AH_TRY(json(entry.value, depth + 1));
+  }
+  std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) {
+    const bool a_is = a.number == a.number;
+    const bool b_is = b.number == b.number;
+    if (a_is != b_is) return a_is;
+    return a_is ? a.number < b.number : a.key < b.key;
+  });
+  bool is_array = true;
+  for (size_t i = 0; i < all.size(); ++i) is_array = is_array && all[i].number == static_cast<double>(i + 1);
+  out += is_array ? '[' : '{';
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (i > 0) out += ',';
+    if (!is_array) out.append(all[i].key).append(1, ':');
+    out += all[i].value;
+  }
+  out += is_array ? ']' : '}';
+  return {};
+}
+
+/// With `is_text` it is quoted where a reader would take it for something else.
+void append_field(std::string& out, std::string_view text, char separator, bool first, bool is_text) {
+  if (!first) out += separator;
+  const auto is_special = [separator](char c) { return c == separator || c == '"' || c == '\r' || c == '\n'; };
+  const bool quoted = std::any_of(text.begin(), text.end(), is_special);
+  if (!quoted && !(is_text && is_csv_value(text))) {
+    out += text;
+    return;
+  }
+  out += '"';
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+}  // namespace
+
+Status append_text(std::string& out, const RowValue& value) {
+  switch (value.kind()) {
+    case RowTag::nil: out += "nil"; return {};
+    case RowTag::no: out += "false"; return {};
+    case RowTag::yes: out += "true"; return {};
+    case RowTag::number: append_number(out, value.number); return {};
+    case RowTag::text: out += value.text(); return {};
+    case RowTag::value: return append_json(out, value);
+  }
+  return damaged();
+}
+
+Status append_json(std::string& out, const RowValue& value) {
+  switch (value.kind()) {
+    case RowTag::nil: out += "null"; return {};
+    case RowTag::number: return append_json_number(out, value.number);
+    case RowTag::text: return append_json_text(out, value.text());
+    case RowTag::value: {
+      constexpr char kPacked = '\xff';  // before a value with tensors (bindings/modules/row_values.hpp)
+      if (value.size > 0 && *value.bytes == kPacked) {
+        return Error{Code::unsupported, "a tensor cannot be written as text"};
+      }
+      Encoded encoded(value.text());
+      AH_TRY(encoded.json(out));
+      return encoded.finish();
+    }
+    default: return append_text(out, value);
+  }
+}
+
+namespace {
+
+/// What a CSV field of the next value says, and whether it is a text.
+Status field_text(Encoded& encoded, std::string& text, bool& is_text) {
+  RowValue item;
+  const auto is_plain = encoded.plain(item);
+  if (!is_plain) return is_plain.error();
+  is_text = !*is_plain || item.kind() == RowTag::text;
+  if (!*is_plain) return encoded.json(text, 1);
+  return item.kind() == RowTag::nil ? Status() : append_text(text, item);
+}
+
+}  // namespace
+
+Status append_csv(std::string& out, const RowValue& value, char separator, bool& first, bool spread) {
+  std::string text;
+  const auto field = [&](const RowValue& one) -> Status {
+    const bool is_text = one.kind() == RowTag::text;
+    text.clear();
+    if (one.kind() != RowTag::nil && !is_text) AH_TRY(append_text(text, one));
+    append_field(out, is_text ? one.text() : text, separator, std::exchange(first, false), is_text);
+    return {};
+  };
+  uint32_t items = 0;
+  Encoded encoded(value.text());
+  if (!spread || value.kind() != RowTag::value || !encoded.array(items)) return field(value);
+  for (uint32_t i = 0; i < items; ++i) {
+    bool is_text = false;
+    text.clear();
+    AH_TRY(field_text(encoded, text, is_text));
+    append_field(out, text, separator, std::exchange(first, false), is_text);
+  }
+  return encoded.finish();
+}
+
+bool is_record(const RowValue& value) {
+  uint32_t items = 0;
+  uint32_t pairs = 0;
+  return value.kind() == RowTag::value && Encoded(value.text()).record(items, pairs);
+}
+
+Status append_csv_record(std::string& out, const RowValue& value, char separator,
+                         const std::vector<std::string>& names) {
+  struct Field {
+    std::string text;
+    bool is_text = false;
+  };
+  std::vector<Field> fields(names.size());
+  uint32_t items = 0;
+  uint32_t pairs = 0;
+  Encoded encoded(value.text());
+  if (!encoded.record(items, pairs)) return damaged();
+  const auto no_column = [](const std::string& key) {
+    return Error{Code::bad_argument, "a row has the field '" + key + "', which is no name of `header`"};
+  };
+  if (items > 0) return no_column("1");
+  for (uint32_t i = 0; i < pairs; ++i) {
+    std::string name;
+    bool is_text = false;
+    AH_TRY(field_text(encoded, name, is_text));
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end() || !is_text) return no_column(name);
+    Field& field = fields[static_cast<size_t>(found - names.begin())];
+    AH_TRY(field_text(encoded, field.text, field.is_text));
+  }
+  for (size_t i = 0; i < fields.size(); ++i) append_field(out, fields[i].text, separator, i == 0, fields[i].is_text);
+  return encoded.finish();
+}
+
+std::string csv_header(const std::vector<std::string>& names, char separator) {
+  std::string line;
+  for (const std::string& name : names) append_field(line, name, separator, &name == &names.front(), false);
+  return line + "\n";
+}
+
+}  // namespace actorhost

@@ -1,0 +1,146 @@
+#pragma once
+// One row as bytes: a value or a pair of values. README.md has the grammar. RowReader goes through bytes that this
+// process or another one has written and believes nothing: what does not fit ends the reading with `ok() == false`.
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace actorhost {
+
+enum class RowTag : uint8_t { nil = 0, no = 1, yes = 2, number = 3, text = 4, value = 5 };
+
+inline constexpr uint8_t kPairBit = 0x80;
+
+/// One value of a row as it lies in the bytes. The layout is shared with Lua (bindings/modules/ffi_mapreduce.h).
+struct RowValue {
+  uint32_t tag = 0;  // RowTag
+  uint32_t spare = 0;
+  double number = 0;            // of number; 0 and 1 of false and true
+  const char* bytes = nullptr;  // of text and value: the payload behind the length
+  uint64_t size = 0;
+
+  RowTag kind() const noexcept { return static_cast<RowTag>(tag); }
+  std::string_view text() const noexcept { return {bytes, size}; }
+};
+
+/// A number as it is written: as it is, but for NaN, of which there is one.
+inline double one_nan(double number) noexcept {
+  return number == number ? number : std::bit_cast<double>(uint64_t{0x7ff8000000000000});
+}
+
+/// A number as a key: one zero, one NaN.
+inline double canonical(double number) noexcept { return number == 0 ? 0 : one_nan(number); }
+
+/// Appends the bytes of values to a string; the first of a pair is written with `pair`.
+class RowWriter {
+ public:
+  explicit RowWriter(std::string& out) : out_(out) {}
+  void plain(RowTag tag, bool pair = false) { out_.push_back(tag_byte(tag, pair)); }
+  void number(double number, bool pair = false) {
+    char bytes[1 + sizeof number] = {tag_byte(RowTag::number, pair)};
+    number = one_nan(number);
+    std::memcpy(bytes + 1, &number, sizeof number);
+    out_.append(bytes, sizeof bytes);
+  }
+  /// Text, or an encoded value.
+  void bytes(RowTag tag, std::string_view bytes, bool pair = false) {
+    char head[11] = {tag_byte(tag, pair)};
+    size_t size = 1;
+    for (uint64_t left = bytes.size();; left >>= 7) {
+      head[size++] = static_cast<char>(left < 128 ? left : (left & 127) | 128);
+      if (left < 128) break;
+    }
+    out_.append(head, size);
+    out_.append(bytes);
+  }
+  void value(const RowValue& value, bool pair = false) {
+    switch (value.kind()) {
+      case RowTag::number: return number(value.number, pair);
+      case RowTag::text:
+      case RowTag::value: return bytes(value.kind(), value.text(), pair);
+      default: return plain(value.kind(), pair);
+    }
+  }
+
+ private:
+  static char tag_byte(RowTag tag, bool pair) noexcept {
+    return static_cast<char>(static_cast<uint8_t>(tag) | (pair ? kPairBit : 0));
+  }
+
+  std::string& out_;
+};
+
+/// Reads row after row; views point into the bytes.
+class RowReader {
+ public:
+  explicit RowReader(std::string_view bytes = {}) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+
+  struct Row {
+    RowValue first;
+    RowValue second;  // of a pair
+    bool pair = false;
+    const char* begin = nullptr;   // its bytes
+    const char* middle = nullptr;  // where the second value begins, or the end
+    const char* end = nullptr;
+
+    std::string_view bytes() const noexcept { return {begin, static_cast<size_t>(end - begin)}; }
+    /// The first value's bytes with its tag but without the pair bit, for comparing and hashing, are key_tag() and
+    /// then key_rest().
+    char key_tag() const noexcept { return static_cast<char>(first.tag); }
+    std::string_view key_rest() const noexcept { return {begin + 1, static_cast<size_t>(middle - begin - 1)}; }
+  };
+
+  /// False at the end and when the bytes are no rows.
+  bool next(Row& row) noexcept {
+    if (at_ == end_ || !ok_) return false;
+    row.begin = at_;
+    row.pair = (static_cast<uint8_t>(*at_) & kPairBit) != 0;
+    if (!read(row.first)) return false;
+    row.middle = at_;
+    if (row.pair && (at_ == end_ || !read(row.second))) return ok_ = false;
+    row.end = at_;
+    return true;
+  }
+  bool ok() const noexcept { return ok_; }
+  size_t left() const noexcept { return static_cast<size_t>(end_ - at_); }
+
+ private:
+  bool read(RowValue& value) noexcept {
+    value.tag = static_cast<uint8_t>(*at_++) & static_cast<uint8_t>(~kPairBit);
+    switch (value.kind()) {
+      case RowTag::nil: return true;
+      case RowTag::no: value.number = 0; return true;
+      case RowTag::yes: value.number = 1; return true;
+      case RowTag::number:
+        if (left() < sizeof value.number) return ok_ = false;
+        std::memcpy(&value.number, at_, sizeof value.number);
+        at_ += sizeof value.number;
+        return true;
+      case RowTag::text:
+      case RowTag::value:
+        if (!read_size(value.size) || value.size > left()) return ok_ = false;
+        value.bytes = at_;
+        at_ += value.size;
+        return true;
+    }
+    return ok_ = false;
+  }
+  bool read_size(uint64_t& size) noexcept {
+    size = 0;
+    for (unsigned shift = 0; shift < 63 && at_ != end_; shift += 7) {
+      const auto byte = static_cast<uint8_t>(*at_++);
+      size |= uint64_t{byte & 127U} << shift;
+      if (byte < 128) return true;
+    }
+    return false;
+  }
+
+  const char* at_;
+  const char* end_;
+  bool ok_ = true;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,21 @@
+#include "host/mapreduce/rows/sort_key.hpp"
+
+namespace actorhost {
+
+bool KeyKinds::takes_first(const RowValue& key, uint8_t kind) noexcept {
+  if (kind == 0 || kind > static_cast<uint8_t>(RowTag::text)) return false;
+  if (order_ == SortOrder::hash) return is_key(key);
+  if (any_) return false;
+  any_ = true;
+  kind_ = kind;
+  first_ = describe(key);
+  return true;
+}
+
+Error KeyKinds::refused(const RowValue& key) const {
+  const bool comparable = key.kind() != RowTag::nil && key.kind() != RowTag::value;
+  if (!comparable || order_ == SortOrder::hash || !any_) return not_a_key(key);
+  return {Code::bad_argument, "cannot compare " + describe(key) + " with " + first_};
+}
+
+}  // namespace actorhost

@@ -1,0 +1,108 @@
+#pragma once
+// A sequence of rows in some order on disk, and many of them merged into one. Tables and sorters that exceed their
+// share of memory write such runs. One thread at a time; what is not read any more is given back to the disk.
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/mapreduce/rows/bucket_blocks.hpp"
+#include "host/mapreduce/rows/row.hpp"
+#include "host/mapreduce/rows/spill_file.hpp"
+
+namespace actorhost {
+
+/// The blocks of a run that were not read yet. They are dropped with it.
+class SortedRun {
+ public:
+  explicit SortedRun(SpillFile& file) : file_(&file) {}
+  SortedRun(SortedRun&& other) noexcept : file_(other.file_), blocks_(std::exchange(other.blocks_, {})) {}
+  SortedRun& operator=(SortedRun&& other) noexcept {
+    std::swap(file_, other.file_);
+    std::swap(blocks_, other.blocks_);
+    return *this;
+  }
+  ~SortedRun() {
+    for (const auto& block : blocks_) file_->drop(block);
+  }
+
+  Status append(const RowBlock& block) {
+    auto ref = file_->append(block);
+    if (!ref) return std::move(ref).error();
+    blocks_.push_back(*ref);
+    return {};
+  }
+  bool empty() const noexcept { return blocks_.empty(); }
+  /// The next block; not for an empty run.
+  Result<RowBlock> take() {
+    auto block = file_->read(blocks_.front());
+    if (block) {
+      file_->drop(blocks_.front());
+      blocks_.pop_front();
+    }
+    return block;
+  }
+
+ private:
+  SpillFile* file_;
+  std::deque<SpillRef> blocks_;
+};
+
+/// How large the blocks of runs are, and how many runs are merged at once, for so much memory.
+struct RunSizes {
+  size_t block_bytes;
+  size_t fan_in;
+  static RunSizes of(size_t memory);
+};
+
+/// Takes rows in order and leaves them in a run.
+class RunWriter {
+ public:
+  RunWriter(SpillFile& file, size_t block_bytes)
+      : run_(file),
+        blocks_(1, block_bytes, nullptr, [this](uint32_t, const RowBlock& block) { return run_.append(block); }) {}
+  RunWriter(const RunWriter&) = delete;
+  RunWriter& operator=(const RunWriter&) = delete;
+
+  bool add(std::string_view row) {
+    char* at = room(row.size());
+    if (at == nullptr) return false;
+    std::memcpy(at, row.data(), row.size());
+    added(row.size());
+    return true;
+  }
+  char* room(size_t size) { return blocks_.room(0, size); }
+  void added(size_t size) noexcept { blocks_.added(0, size); }
+  Result<SortedRun> finish() {
+    AH_TRY(blocks_.finish());
+    return std::move(run_);
+  }
+
+ private:
+  SortedRun run_;
+  BucketBlocks blocks_;
+};
+
+/// Rows of a run one after the other.
+class RunReader {
+ public:
+  explicit RunReader(SortedRun run) : run_(std::move(run)) {}
+
+  /// False at the end and when a block could not be read. The row is valid until the next call.
+  bool next(RowReader::Row& row) { return reader_.next(row) || next_block(row); }
+  const Status& status() const noexcept { return status_; }
+
+ private:
+  bool next_block(RowReader::Row& row);
+
+  SortedRun run_;
+  RowBlock block_;
+  RowReader reader_;
+  Status status_;
+};
+
+}  // namespace actorhost

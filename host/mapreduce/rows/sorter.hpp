@@ -1,0 +1,124 @@
+#pragma once
+// Rows sorted by their key, the first value: ascending, descending, or by hash, which brings equal keys of any kinds
+// together. Stable: rows of equal keys stay in the order in which they came. Beyond its share of memory what there is
+// goes to disk as a sorted run, and the runs are merged at the end. One thread at a time.
+//
+// In memory a row is an entry of 16 bytes: the rank of its key, which decides nearly always, and where the row lies in
+// the blocks that were put in. Blocks are kept as they came, not copied.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/mapreduce/rows/block.hpp"
+#include "host/mapreduce/rows/bucket_blocks.hpp"
+#include "host/mapreduce/rows/memory_budget.hpp"
+#include "host/mapreduce/rows/run_merge.hpp"
+#include "host/mapreduce/rows/sort_key.hpp"
+#include "host/mapreduce/rows/stream.hpp"
+
+namespace actorhost {
+
+/// What of the sorted rows is given back.
+enum class SortRows : uint8_t {
+  row,     // all of it
+  second,  // of pairs of a key made for the sort and a value: the value
+  inner    // of pairs of a key made for the sort and a text: the row that the text's bytes are
+};
+
+struct SortOptions {
+  SortOrder order = SortOrder::ascending;
+  SortRows rows = SortRows::row;
+  size_t memory = size_t{64} << 20;  // MemoryBudget::share()
+  MemoryBudget* budget = nullptr;    // where memory is counted, if anywhere
+  SpillFile* spill = nullptr;        // without one it takes the memory that it must
+};
+
+/// Rows in the order of a sort, for runs.
+struct SortedOrder {
+  SortOrder order = SortOrder::ascending;
+  uint64_t rank(const RowReader::Row& row) const noexcept { return key_rank(row.first, order); }
+  int compare(const RowReader::Row& a, const RowReader::Row& b) const noexcept {
+    return compare_ties(a.first, b.first, order);
+  }
+};
+
+/// The rows of a RowSorter in order, once.
+class SortedRows final : public RowSource {
+ public:
+  /// The next row, valid until the next call. False at the end and after an error, which status() has.
+  bool next(RowReader::Row& row);
+  Status next(RowBatch& batch) override;
+  /// All that are left, into blocks of bucket 0.
+  Status write(BlockSink sink);
+  const Status& status() const noexcept { return status_; }
+
+ private:
+  friend class RowSorter;
+  struct Entry {
+    uint64_t rank;
+    uint64_t where;  // which block and where in it: ascending as rows came
+  };
+  static constexpr unsigned kOffsetBits = 40;
+
+  SortedRows(const SortOptions& options) : options_(options), memory_(options.budget) {}
+  const char* bytes_at(uint64_t where) const noexcept {
+    return starts_[where >> kOffsetBits] + (where & ((uint64_t{1} << kOffsetBits) - 1));
+  }
+  bool next_in_memory(RowReader::Row& row);
+  bool unwrap(RowReader::Row& row);
+
+  SortOptions options_;
+  RowBlocks blocks_;
+  std::vector<const char*> starts_;  // of blocks
+  std::vector<Entry> entries_;
+  size_t at_ = 0;
+  std::unique_ptr<RunMerge<SortedOrder>> merge_;  // instead, when rows were spilled
+  std::string batch_;                             // rows of a batch that were merged
+  Reservation memory_;
+  Status status_;
+};
+
+class RowSorter final : public RowSink {
+ public:
+  explicit RowSorter(const SortOptions& options);
+  ~RowSorter() override;
+
+  // Code::bad_argument for keys that cannot be compared with each other ("cannot compare text 'x' with number 3"),
+  // Code::bad_data for bytes that are no rows, Code::io from spilling. After an error there is no going on.
+
+  Status put(const RowValue& first, const RowValue* second) override;
+  Status put(const RowBatch& batch) override;
+  Status put(RowBlock block);
+
+  /// No more rows: the sorted ones. The sorter is good for nothing afterwards.
+  Result<std::unique_ptr<SortedRows>> finish();
+
+  uint64_t rows() const noexcept { return rows_; }
+  bool spilled() const noexcept { return !runs_.empty(); }
+
+ private:
+  using Entry = SortedRows::Entry;
+
+  Status take(RowBlock block);
+  bool write(const RowValue& first, const RowValue* second);
+  RowValue key_at(const Entry& entry) const noexcept;
+  void sort();
+  void sort_texts(Entry* first, size_t count, size_t depth);
+  Status spill();
+  void count_memory();
+
+  SortOptions options_;
+  std::unique_ptr<SortedRows> sorted_;  // what is in memory
+  size_t block_bytes_ = 0;
+  KeyKinds kinds_;
+  bool texts_ = false;  // some key is a text: ranks may not decide
+  BucketBlocks open_;   // rows that came one by one
+  std::vector<SortedRun> runs_;
+  uint64_t rows_ = 0;
+  Status status_;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,135 @@
+#include "host/mapreduce/rows/spill_file.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "host/mapreduce/rows/block_packing.hpp"
+
+namespace actorhost {
+
+namespace {
+
+std::string default_folder(std::string folder) {
+  if (!folder.empty()) return folder;
+  const char* given = std::getenv("TMPDIR");
+  return given != nullptr && *given != 0 ? given : "/tmp";
+}
+
+/// -1, and errno set, when it cannot be made.
+int open_nameless(const std::string& folder) {
+  const int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  // Not every file system has files without a name, and not every kernel says so in the same way.
+  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL)) return file;
+  std::string pattern = folder + "/actorhost-spill-XXXXXX";
+  const int named = ::mkostemp(pattern.data(), O_CLOEXEC);
+  if (named >= 0) ::unlink(pattern.c_str());
+  return named;
+}
+
+/// 0, or the error.
+int write_all(int file, const char* bytes, size_t size, uint64_t offset) {
+  while (size > 0) {
+    const ssize_t done = ::pwrite(file, bytes, size, static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return done == 0 ? ENOSPC : errno;
+    bytes += done;
+    size -= static_cast<size_t>(done);
+    offset += static_cast<uint64_t>(done);
+  }
+  return 0;
+}
+
+/// 0, or the error; a file that is too short reads as zeros, which no checksum takes.
+int read_all(int file, char* bytes, size_t size, uint64_t offset) {
+  while (size > 0) {
+    const ssize_t done = ::pread(file, bytes, size, static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return errno;
+    if (done == 0) return EIO;
+    bytes += done;
+    size -= static_cast<size_t>(done);
+    offset += static_cast<uint64_t>(done);
+  }
+  return 0;
+}
+
+char* chars(Blob& blob) { return reinterpret_cast<char*>(blob.data()); }
+const char* chars(const Blob& blob) { return reinterpret_cast<const char*>(blob.data()); }
+
+}  // namespace
+
+SpillFile::SpillFile(std::string folder) : folder_(default_folder(std::move(folder))) {}
+
+SpillFile::~SpillFile() {
+  const int file = file_.load();
+  if (file >= 0) ::close(file);
+}
+
+Error SpillFile::failed(const std::string& what, int error) const {
+  const char* advice = "set TMPDIR to a folder that can be written";
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    advice = "free some room there, set TMPDIR to a folder with more, or allow more with --memory";
+  } else if (error == EMFILE || error == ENFILE) {
+    advice = "too many files are open: raise ulimit -n";
+  }
+  return {Code::full, what + " the temporary folder " + folder_ + ": " + std::generic_category().message(error) +
+                          "; rows that do not fit in memory go there: " + advice};
+}
+
+Result<int> SpillFile::opened() {
+  int file = file_.load(std::memory_order_acquire);
+  if (file >= 0) return file;
+  const std::lock_guard lock(opening_);
+  file = file_.load(std::memory_order_acquire);
+  if (file >= 0) return file;
+  file = open_nameless(folder_);
+  if (file < 0) return failed("cannot make a file in", errno);
+  file_.store(file, std::memory_order_release);
+  return file;
+}
+
+Result<SpillRef> SpillFile::append(const RowBlock& block) {
+  const auto file = opened();
+  if (!file) return file.error();
+  const Blob stored = pack_block(block.bytes);
+  SpillRef ref;
+  ref.stored_bytes = stored.size();
+  ref.raw_bytes = block.bytes.size();
+  ref.rows = block.rows;
+  ref.checksum = XXH3_64bits(stored.data(), stored.size());
+  ref.offset = end_.fetch_add(ref.stored_bytes, std::memory_order_relaxed);
+  if (const int error = write_all(*file, chars(stored), stored.size(), ref.offset); error != 0) {
+    return failed("cannot write to", error);
+  }
+  raw_bytes_.fetch_add(ref.raw_bytes, std::memory_order_relaxed);
+  written_bytes_.fetch_add(ref.stored_bytes, std::memory_order_relaxed);
+  return ref;
+}
+
+Result<RowBlock> SpillFile::read(const SpillRef& ref) const {
+  Blob stored = Blob::allocate(ref.stored_bytes);
+  if (const int error = read_all(file_.load(std::memory_order_acquire), chars(stored), stored.size(), ref.offset);
+      error != 0) {
+    return Error{Code::io, failed("cannot read back from", error).message};
+  }
+  const Error damaged{Code::bad_data, "spilled rows in the temporary folder " + folder_ +
+                                          " are not what was written there: is its disk failing?"};
+  if (XXH3_64bits(stored.data(), stored.size()) != ref.checksum) return damaged;
+  auto raw = unpack_block(stored, ref.raw_bytes);
+  if (!raw) return damaged;
+  return RowBlock{*std::move(raw), ref.rows};
+}
+
+void SpillFile::drop(const SpillRef& ref) noexcept {
+  // Whole pages only go back; where the file system cannot do it, they go with the file.
+  if (ref.stored_bytes == 0) return;
+  (void)::fallocate(file_.load(std::memory_order_acquire), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    static_cast<off_t>(ref.offset), static_cast<off_t>(ref.stored_bytes));
+}
+
+}  // namespace actorhost

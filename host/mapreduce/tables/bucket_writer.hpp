@@ -1,0 +1,57 @@
+#pragma once
+// Rows out by partition: by the hash of their key, or by the range that it lies in. One thread at a time; the sink
+// takes full blocks as they come.
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "host/mapreduce/rows/bucket_blocks.hpp"
+#include "host/mapreduce/rows/key.hpp"
+#include "host/mapreduce/rows/key_ranges.hpp"
+#include "host/mapreduce/rows/stream.hpp"
+
+namespace actorhost {
+
+struct BucketOptions {
+  uint32_t buckets = 1;
+  KeyOf key = KeyOf::first;          // rows of KeyOf::row may be of any kind
+  size_t memory = size_t{64} << 20;  // for the buffers: MemoryBudget::share()
+  MemoryBudget* budget = nullptr;    // where memory is counted, if anywhere
+};
+
+class BucketWriter final : public RowSink {
+ public:
+  /// By hash. One bucket takes rows of any kind and looks at none of them.
+  BucketWriter(const BucketOptions& options, BlockSink sink);
+  /// By range, `ranges.ranges()` buckets, of the first value.
+  BucketWriter(const BucketOptions& options, KeyRanges ranges, BlockSink sink);
+
+  // After an error there is no going on. Code::bad_argument for a key that cannot be one, Code::bad_data for bytes that
+  // are no rows; else the sink's.
+
+  Status put(const RowValue& first, const RowValue* second) override;
+  Status put(const RowBatch& batch) override;
+  Status put(const RowBlock& block);
+  /// Sends what is left.
+  Status finish() { return status_.ok() ? out_.finish() : status_; }
+  uint64_t rows() const noexcept { return rows_; }
+
+ private:
+  /// UINT32_MAX after a failure.
+  uint32_t bucket_of_key(const RowValue& key);
+  bool write(const RowValue& first, const RowValue* second);
+  uint32_t refuse(const RowValue& key);
+  template <typename Bucket>
+  Status scatter(const RowBlock& block, Bucket bucket_of_row);
+  Status failure() const { return status_.ok() ? out_.status() : status_; }
+
+  const KeyOf key_;
+  std::optional<KeyRanges> ranges_;
+  BucketBlocks out_;
+  std::string row_;  // for hashing whole rows
+  uint64_t rows_ = 0;
+  Status status_;
+};
+
+}  // namespace actorhost

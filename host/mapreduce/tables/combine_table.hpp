@@ -1,0 +1,190 @@
+#pragma once
+// Key -> value combined from all rows of that key: open addressing with stored hashes, keys of up to 8 bytes inside
+// their slot, longer ones and values that are no numbers in an arena. Beyond its share of memory the entries go out as
+// a run sorted by (hash, key) and the table begins anew; at the end the runs are merged. One thread at a time.
+//
+// Native combiners do all of it here. For a combiner in Lua (Combine::script) the caller looks keys up, combines and
+// sets values itself; then equal keys of different runs come one after the other from `merge`.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/mapreduce/rows/arena.hpp"
+#include "host/mapreduce/rows/bucket_blocks.hpp"
+#include "host/mapreduce/rows/combine_slot.hpp"
+#include "host/mapreduce/rows/key.hpp"
+#include "host/mapreduce/rows/memory_budget.hpp"
+#include "host/mapreduce/rows/run_merge.hpp"
+#include "host/mapreduce/rows/slot_array.hpp"
+#include "host/mapreduce/rows/stream.hpp"
+
+namespace actorhost {
+
+enum class Combine : uint8_t {
+  script,  // the caller combines
+  sum,     // of numbers, also counts: add 1 for each
+  product,
+  min,
+  max,
+  first,  // the value that came first, of any kind
+  row     // distinct rows: the key is the whole row, of any kind but those with tables, and there is no value
+};
+
+struct CombineOptions {
+  Combine combine = Combine::script;
+  size_t memory = size_t{64} << 20;  // MemoryBudget::share()
+  MemoryBudget* budget = nullptr;    // where memory is counted, if anywhere
+  SpillFile* spill = nullptr;        // without one the table grows as it must
+};
+
+/// Rows in the order of (hash, key).
+struct HashOrder {
+  KeyOf key = KeyOf::first;
+  uint64_t rank(const RowReader::Row& row) const noexcept { return hash_of(row, key); }
+  int compare(const RowReader::Row& a, const RowReader::Row& b) const noexcept {
+    return key_bytes_less(a, b, key) ? -1 : key_bytes_less(b, a, key) ? 1 : 0;
+  }
+};
+
+class CombineTable {
+ public:
+  explicit CombineTable(CombineOptions options);
+
+  // Calls that return false or nullptr have failed: `status()` says why, and there is no going on. A key that is_key
+  // refuses or a value that the combiner does not take is Code::bad_argument.
+
+  /// Pairs, for Combine::row any rows.
+  bool add_rows(std::string_view rows);
+  bool add_rows(const RowBatch& batch);
+  /// The same number for each text: words counted with sum and 1. Native combiners of numbers only, as the next three.
+  bool add_texts(const std::string_view* texts, size_t count, double number);
+  /// The same for each word of a text.
+  bool add_words(std::string_view text, double number);
+  bool add_batch(const RowValue* keys, const double* numbers, size_t count);
+  bool add(const RowValue& key, double number) { return add_batch(&key, &number, 1); }
+
+  /// The slot of a key; valid until the next call of any kind. A fresh one has the value nil.
+  CombineSlot* find_or_insert(const RowValue& key, bool& fresh);
+  /// The slots of up to kMostKeys keys, found together, which hides their way from memory; the same key has the same
+  /// slot, and one without a value yet is nil.
+  bool find_batch(const RowValue* keys, size_t count, CombineSlot** slots);
+  static constexpr size_t kMostKeys = 64;
+  /// Replaces a value; `value` may point into this table.
+  bool set_value(CombineSlot& slot, const RowValue& value);
+  static RowValue key_of(const CombineSlot& slot) noexcept;
+  static RowValue value_of(const CombineSlot& slot) noexcept;
+
+  /// Entries in memory; slots of which key_tag is not 0.
+  size_t entries() const noexcept { return entries_; }
+  std::span<const CombineSlot> slots() const noexcept { return {slots_.data(), slots_.count()}; }
+  bool spilled() const noexcept { return !runs_.empty(); }
+  size_t memory_bytes() const noexcept { return slots_.bytes() + arena_.bytes(); }
+  const Status& status() const noexcept { return status_; }
+
+  /// All entries as rows, partitioned by the hash of the key, into blocks; the table is empty afterwards. Where there
+  /// is one bucket they come in the order of (hash, key), whatever has been spilled. Where runs of a Combine::script
+  /// were spilled, equal keys come one after the other in their bucket, not yet combined.
+  Status finish(uint32_t buckets, BlockSink sink);
+
+  /// Rows of all runs and of memory in the order of (hash, key), for a Combine::script that has spilled: rows of equal
+  /// keys follow each other, oldest first. The table is empty afterwards.
+  class Merge {
+   public:
+    /// `same`: the key is that of the row before. The row is valid until the next call. False at the end and when a
+    /// run could not be read.
+    bool next(RowReader::Row& row, bool& same);
+    const Status& status() const noexcept { return rows_.status(); }
+
+   private:
+    friend class CombineTable;
+    explicit Merge(std::vector<SortedRun> runs, HashOrder order) : rows_(std::move(runs), order), order_(order) {}
+
+    RunMerge<HashOrder> rows_;
+    HashOrder order_;
+    uint64_t hash_ = 0;
+    std::string key_;  // of the last row, if there was one
+  };
+  Result<Merge> merge();
+
+ private:
+  struct Key {
+    uint64_t hash;
+    union {
+      uint64_t word;
+      const char* bytes;
+    };
+    uint32_t size;
+    uint8_t tag;
+
+    // In place: a key that was made elsewhere and copied would wait for its halves to be written.
+    void set(std::string_view text, uint8_t of, uint64_t hashed) noexcept {
+      hash = hashed;
+      size = static_cast<uint32_t>(text.size());
+      tag = of;
+      if (text.size() <= 8) {
+        word = load_word(text.data(), text.size());
+      } else {
+        bytes = text.data();
+      }
+    }
+  };
+
+  static constexpr size_t kFirstSlots = 256;
+
+  KeyOf key_kind() const noexcept { return options_.combine == Combine::row ? KeyOf::row : KeyOf::first; }
+  bool numbers() const noexcept { return options_.combine >= Combine::sum && options_.combine <= Combine::max; }
+  bool fail(Error error);
+  bool make_key(const RowValue& value, Key& key);
+  size_t place(uint64_t hash) const noexcept { return (hash * salt_) >> shift_; }
+  void prefetch(const Key& key) const noexcept { __builtin_prefetch(slots_.data() + place(key.hash)); }
+
+  CombineSlot* locate(const Key& key, bool& fresh);
+  CombineSlot* insert(const Key& key, size_t at, size_t distance);
+  template <typename Op>
+  bool combine(const Key* keys, const double* numbers, size_t count, Op op);
+  bool combine(const Key* keys, const double* numbers, size_t count);
+  bool add_first(const RowValue& key, const RowValue& value);
+  void write_comparable(const RowValue& first, const RowValue* second);
+  std::string_view comparable(const RowReader::Row& row);
+  bool add_whole(std::string_view row);
+  bool add_pairs(RowReader& reader);
+  bool make_pair(const RowValue& first, const RowValue* second, Key& key, double& number);
+  bool script_cannot();
+  double combined(double a, double b) const noexcept;
+
+  bool make_room();
+  void rehash(size_t count);
+  bool spill();
+  std::span<const CombineSlot> in_order();
+  void compact();
+  void count_memory();
+  void clear();
+  bool write(const CombineSlot& slot, BucketBlocks& out, uint32_t bucket) const;
+  Status finish_memory(BucketBlocks& out);
+  Status finish_runs(BucketBlocks& out);
+  bool write_open(const std::string& row, uint64_t hash, double number, BucketBlocks& out) const;
+
+  CombineOptions options_;
+  SlotArray slots_;
+  int shift_ = 0;  // of 64 bits, to a place
+  uint64_t salt_;
+  int salts_ = 0;  // tried at this size
+  size_t entries_ = 0;
+  size_t grow_at_ = 0;
+  Arena arena_;
+  size_t garbage_ = 0;  // bytes of the arena that nobody refers to
+  bool full_ = false;   // above its share: spill before anything else
+  bool held_ = false;   // slots are being collected: not now
+  std::string row_;     // one that has to be written to be compared
+  std::vector<SortedRun> runs_;
+  Reservation memory_;
+  Status status_;
+};
+
+}  // namespace actorhost

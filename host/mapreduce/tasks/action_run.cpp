@@ -1,0 +1,143 @@
+#include "host/mapreduce/tasks/action_run.hpp"
+
+namespace actorhost {
+
+ActionRun::ActionRun(PlanBegin begin, std::string who, OutputPlaces& places, double now)
+    : begin_(std::move(begin)), who_(std::move(who)), places_(places), began_(now), board_(begin_.plan, places) {
+  tasks_.resize(plan().stages.size());
+  figures_.resize(plan().stages.size());
+  for (uint32_t i = 0; i < tasks_.size(); ++i) {
+    const PlanStage& stage = plan().stages[i];
+    tasks_[i].resize(stage.tasks);
+    figures_[i].stage = stage.id;
+    figures_[i].tasks = stage.tasks;
+    figures_[i].reused = board_.outputs(i).here;
+  }
+}
+
+std::string ActionRun::task_text(TaskRef ref) const {
+  const PlanStage& stage = plan().stages[ref.stage];
+  return "stage " + std::to_string(stage.id) + " (" + stage.name + "), task " + std::to_string(ref.task + 1) + " of " +
+         std::to_string(stage.tasks);
+}
+
+// ---- handing out ----
+
+TaskInput ActionRun::input_of(TaskRef ref, const PlanDependency& need, std::map<StageId, uint32_t>& told) const {
+  const OutputPlaces::Stage& outputs = places_.stage(need.stage);
+  if (!need.wide) {
+    TaskInput input{need.stage, TaskInput::Form::narrow, {}};
+    if (ref.task >= need.first && ref.task - need.first < outputs.at.size()) {
+      input.places = {outputs.at[ref.task - need.first]};
+    }
+    return input;
+  }
+  const auto known = told.find(need.stage);
+  if (known != told.end() && known->second == outputs.version) return {need.stage, TaskInput::Form::as_told, {}};
+  told[need.stage] = outputs.version;
+  return {need.stage, TaskInput::Form::wide, outputs.at};
+}
+
+TaskOrder ActionRun::hand_out(TaskRef ref, std::map<StageId, uint32_t>& told, double now) {
+  const PlanStage& stage = plan().stages[ref.stage];
+  StageFigures& figures = figures_[ref.stage];
+  if (figures.runs++ == 0) figures.first = now - began_;
+  complained_ = false;
+  TaskOrder order{{stage.id, ref.task, ++task(ref).attempts}, {}};
+  for (const PlanDependency& need : stage.needs) order.inputs.push_back(input_of(ref, need, told));
+  return order;
+}
+
+// ---- what comes back ----
+
+Status ActionRun::count(TaskRef ref, TaskReport report, double now) {
+  StageFigures& figures = figures_[ref.stage];
+  figures.last = now - began_;
+  if (std::exchange(task(ref).counted, true)) return {};  // made again
+  figures.figures += report.figures;
+  if (report.accumulators.empty() || !places_.count_once(figures.stage, ref.task)) return {};
+  accumulator_bytes_ += report.accumulators.size();
+  accumulators_[ref] = std::move(report.accumulators);
+  if (accumulator_bytes_ <= kMaxAccumulatorBytes) return {};
+  return Error{Code::bad_data, "what the accumulators of this action hold takes over " +
+                                   std::to_string(kMaxAccumulatorBytes >> 20) +
+                                   " MiB; collect it as a dataset instead"};
+}
+
+const ActionRun::FirstError& ActionRun::first_error(std::map<TaskRef, FirstError>& errors, TaskRef ref,
+                                                    const Error& error, const std::string& who, double now) {
+  return errors.try_emplace(ref, FirstError{error, who, now}).first->second;
+}
+
+std::optional<Error> ActionRun::failed(TaskRef ref, const Error& error, const std::string& who) {
+  ++figures_[ref.stage].failures;
+  const FirstError& first = first_error(errors_, ref, error, who, 0);
+  if (++task(ref).failures < kMaxFailures) return std::nullopt;
+  return Error{first.error.code, task_text(ref) + ", has failed " + std::to_string(kMaxFailures) + " times, first on " +
+                                     first.who + ": " + first.error.message};
+}
+
+std::optional<Error> ActionRun::process_lost(TaskRef ref, const std::string& who) {
+  std::string& victims = victims_[ref];
+  victims += (victims.empty() ? "" : ", ") + who;
+  if (++task(ref).lost_processes < kMaxProcesses) return std::nullopt;
+  return Error{Code::peer_lost, "a process has ended " + std::to_string(kMaxProcesses) + " times while it ran " +
+                                    task_text(ref) + ": that of " + victims +
+                                    "; what the task does may be what ends them (memory, a crash in C)"};
+}
+
+std::optional<Error> ActionRun::input_lost(TaskRef ref, const Error& error, const std::string& who, double now) {
+  ++figures_[ref.stage].failures;
+  const FirstError& first = first_error(input_errors_, ref, error, who, now);
+  if (++task(ref).lost_inputs < kMaxLostInputs || now - first.time < kLostInputsPatience) return std::nullopt;
+  return Error{first.error.code, task_text(ref) + ", could not get its inputs " +
+                                     std::to_string(task(ref).lost_inputs) + " times, first on " + first.who + ": " +
+                                     first.error.message};
+}
+
+std::optional<Error> ActionRun::result_lost(const Error& error, const std::string& who, double now) {
+  if (lost_results_++ == 0) first_result_lost_ = now;
+  if (lost_results_ < kMaxLostInputs || now - first_result_lost_ < kLostInputsPatience) return std::nullopt;
+  return Error{error.code, "the result was made and lost " + std::to_string(lost_results_) + " times, now on " + who +
+                               ": " + error.message};
+}
+
+// ---- the end ----
+
+void ActionRun::end(ActionOver over, double now) {
+  over.seconds = now - began_;
+  over.stages = figures_;
+  for (const auto& [ref, bytes] : accumulators_) {
+    over.accumulators.push_back({plan().stages[ref.stage].id, ref.task, bytes});
+  }
+  well_ = over.ok;
+  over_ = over.frame(kNoAddress, 0);
+}
+
+void ActionRun::end_well(double now) {
+  ActionOver over;
+  const OutputPlaces::Stage& result = board_.outputs(static_cast<uint32_t>(tasks_.size() - 1));
+  over.places = result.at;
+  over_version_ = result.version;
+  end(std::move(over), now);
+}
+
+bool ActionRun::outdated() const {
+  return over_well() && board_.outputs(static_cast<uint32_t>(tasks_.size() - 1)).version != over_version_;
+}
+
+void ActionRun::end_badly(const Error& error, double now) {
+  ActionOver over;
+  over.ok = false;
+  over.code = error.code;
+  over.message = error.message;
+  end(std::move(over), now);
+}
+
+Frame ActionRun::over_frame(Address worker) const {
+  Frame frame = *over_;  // the body, which may be large, is shared
+  frame.dst = worker;
+  return frame;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,101 @@
+#include "host/mapreduce/tasks/file_sink.hpp"
+
+#include <cstdio>
+#include <random>
+#include <system_error>
+
+#include "host/mapreduce/files/value_text.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kBufferBytes = size_t{256} << 10;
+
+}  // namespace
+
+std::string part_name(uint32_t part, const FileOptions& options) {
+  char number[16];
+  std::snprintf(number, sizeof number, "part-%05u", part);
+  std::string name = number;
+  if (options.format == RowFormat::csv) name += ".csv";
+  if (options.format == RowFormat::jsonl) name += ".jsonl";
+  return name.append(extension_of(options.packing));
+}
+
+std::filesystem::path attempt_path(const SaveFolder& save, const std::string& name) {
+  if (is_committed(save)) return "/dev/null";
+  return save.staging / ("." + name + "-" + std::to_string(std::random_device()()));
+}
+
+Result<std::unique_ptr<FileSink>> FileSink::open(const SaveFolder& save, uint32_t part, const FileOptions& options) {
+  const std::string name = part_name(part, options);
+  std::unique_ptr<FileSink> sink(new FileSink(options));
+  std::filesystem::path path = attempt_path(save, name);
+  auto writer = PackedWriter::open(path, options.packing);
+  if (!writer) {
+    Error error = std::move(writer).error();
+    if (!std::filesystem::exists(save.staging)) error.message += "; all hosts have to see the same folder";
+    return error;
+  }
+  if (path != "/dev/null") sink->path_ = std::move(path);
+  sink->writer_ = *std::move(writer);
+  if (!options.names.empty()) sink->buffer_ = csv_header(options.names, options.separator);
+  return sink;
+}
+
+FileSink::~FileSink() {
+  std::error_code error;
+  if (!path_.empty()) std::filesystem::remove(path_, error);
+}
+
+Status FileSink::put(const RowValue& first, const RowValue* second) {
+  AH_TRY(line(first, second));
+  buffer_ += '\n';
+  ++rows_;
+  if (buffer_.size() < kBufferBytes) return {};
+  AH_TRY(writer_->write(buffer_));
+  buffer_.clear();
+  return {};
+}
+
+Status FileSink::line(const RowValue& first, const RowValue* second) {
+  switch (options_.format) {
+    case RowFormat::text:
+      AH_TRY(append_text(buffer_, first));
+      if (second == nullptr) return {};
+      buffer_ += options_.separator;
+      return append_text(buffer_, *second);
+    case RowFormat::csv: {
+      const size_t before = buffer_.size();
+      bool is_first = true;
+      if (second == nullptr && !options_.names.empty() && is_record(first)) {
+        return append_csv_record(buffer_, first, options_.separator, options_.names);
+      }
+      AH_TRY(append_csv(buffer_, first, options_.separator, is_first, second == nullptr));
+      if (second != nullptr) AH_TRY(append_csv(buffer_, *second, options_.separator, is_first, false));
+      if (buffer_.size() == before) buffer_ += "\"\"";  // an empty line would be no record
+      return {};
+    }
+    case RowFormat::jsonl:
+      if (second == nullptr) return append_json(buffer_, first);
+      buffer_ += '[';
+      AH_TRY(append_json(buffer_, first));
+      buffer_ += ',';
+      AH_TRY(append_json(buffer_, *second));
+      buffer_ += ']';
+      return {};
+    case RowFormat::rows: break;  // RowFileSink's
+  }
+  return {};
+}
+
+Status FileSink::finish() {
+  AH_TRY(writer_->write(buffer_));
+  buffer_.clear();
+  AH_TRY(writer_->close());
+  name_ = std::exchange(path_, {}).filename();
+  return {};
+}
+
+}  // namespace actorhost

@@ -1,0 +1,61 @@
+#pragma once
+// A part of what a `save` writes: rows as text, CSV or JSON lines, in a file of the save's hidden folder. A
+// sink belongs to the thread that works on the task. Parts of a checkpoint: row_file.hpp.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/data/packed_writer.hpp"
+#include "host/mapreduce/files/save_folder.hpp"
+#include "host/mapreduce/tasks/task_sinks.hpp"
+
+namespace actorhost {
+
+enum class RowFormat : uint8_t { text = 0, csv = 1, jsonl = 2, rows = 3 };
+
+/// Any part of a folder that becomes complete.
+class PartSink : public TaskSink {
+ public:
+  /// The attempt is complete; until then, one that goes leaves nothing.
+  Status finish() override = 0;
+  /// After `finish`.
+  virtual SavedPart saved() const = 0;
+};
+
+struct FileOptions {
+  RowFormat format = RowFormat::text;
+  FilePacking packing = FilePacking::none;
+  char separator = ',';              // of CSV; of the two of a pair in text
+  std::vector<std::string> names{};  // of CSV's columns: the first line of each part
+};
+
+/// "part-00003.csv.gz"
+std::string part_name(uint32_t part, const FileOptions& options);
+/// Where an attempt at it is written, under a name of its own; "/dev/null" when the save is complete already.
+std::filesystem::path attempt_path(const SaveFolder& save, const std::string& name);
+
+class FileSink final : public PartSink {
+ public:
+  /// Code::io when the save's folder is not there. A part of a save that is complete already goes nowhere.
+  static Result<std::unique_ptr<FileSink>> open(const SaveFolder& save, uint32_t part, const FileOptions& options);
+  /// An attempt that was not finished leaves nothing.
+  ~FileSink() override;
+
+  Status put(const RowValue& first, const RowValue* second) override;
+  Status finish() override;
+  SavedPart saved() const override { return {name_, rows_, writer_->file_bytes()}; }
+
+ private:
+  explicit FileSink(FileOptions options) : options_(std::move(options)) {}
+  Status line(const RowValue& first, const RowValue* second);
+
+  FileOptions options_;
+  std::filesystem::path path_;  // empty when it goes nowhere, or is complete
+  std::string name_;            // of the file, when it is complete
+  std::unique_ptr<PackedWriter> writer_;
+  std::string buffer_;
+  uint64_t rows_ = 0;
+};
+
+}  // namespace actorhost

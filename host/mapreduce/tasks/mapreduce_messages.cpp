@@ -1,0 +1,32 @@
+#include "host/mapreduce/tasks/mapreduce_messages.hpp"
+
+namespace actorhost {
+
+TaskFigures& TaskFigures::operator+=(const TaskFigures& other) noexcept {
+  rows_in += other.rows_in;
+  rows_out += other.rows_out;
+  bytes_in += other.bytes_in;
+  bytes_out += other.bytes_out;
+  if (other.seconds >= 0 && other.seconds < 1e12) seconds += other.seconds;
+  spilled_bytes += other.spilled_bytes;
+  skipped += other.skipped;
+  return *this;
+}
+
+Status PlaceBook::complete(uint32_t action, TaskOrder& order) {
+  if (action != action_) told_.clear();
+  action_ = action;
+  for (TaskInput& input : order.inputs) {
+    if (input.form == TaskInput::Form::wide) told_[input.stage] = input.places;
+    if (input.form != TaskInput::Form::as_told) continue;
+    const auto told = told_.find(input.stage);
+    if (told == told_.end()) {
+      return Error{Code::bad_data, "a task whose inputs of stage " + std::to_string(input.stage) + " are nowhere told"};
+    }
+    input.places = told->second;
+    input.form = TaskInput::Form::wide;
+  }
+  return {};
+}
+
+}  // namespace actorhost

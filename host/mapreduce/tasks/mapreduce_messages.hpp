@@ -1,0 +1,273 @@
+#pragma once
+// What workers, the tracker and the data services say to each other, kinds 0x04xx. The tracker is at data_address(0).
+// Numbers, texts and lists are as Packer writes them; everything that is read is checked against the bytes that are
+// there, and a frame that is not what it claims to be is Code::bad_data. The tag is the action's number; in the frames
+// of fetching it is the asker's own, and comes back. `src` is filled in by whoever sends.
+//
+//   worker to tracker:
+//     begin    0400  where:text                                body = the plan (plan.cpp)
+//     want     0401  overs:u32                 I have nothing to do: a task, or how the action has ended; `overs` is
+//                                              how many overs of this action have come to me
+//     done     0402  task report               body = what its accumulators got
+//     failed   0403  task code:u8 message:text lost:list(lost)     none lost: its Lua, or a file, is at fault
+//     finished 0404  -                         I have what I need of the action's result; or, in no action: I have it
+//                                              from elsewhere, and shall not come
+//   tracker to worker:
+//     task     0410  task                      body = list(input), one for each need of the stage, in the plan's order
+//     over     0411  ok:u8 code:u8 message:text
+//                    body = result:list(process) seconds:f64 stages:list(figures) accumulators:list(accumulated)
+//   tracker to data services:
+//     forget   0420  stages:list(u32) tasks:list(stage:u32 task:u32)
+//   worker to data service, and back:
+//     fetch    0430  output first:u32 count:u32
+//     block    0431  output index:u32 of:u32 rows:u64          body = the rows; one frame for each block
+//     missing  0432  output why:text                           there is no such output, or it cannot be read
+//
+//   task        = stage:u32 task:u32 attempt:u32
+//   output      = stage:u32 task:u32 bucket:u32
+//   lost        = stage:u32 task:u32 process:u32   it was not to be had there; task kEveryTask: nothing was
+//   input       = stage:u32 form:u8 places:list(process)
+//                 form 0: the one task that it needs, or none; 1: each task of the stage; 2: as the last 1 of the
+//                 action said to this worker, and no places
+//   report      = rows-in:u64 rows-out:u64 bytes-in:u64 bytes-out:u64 seconds:f64 spilled:u64 skipped:u64
+//   figures     = stage:u32 tasks:u32 reused:u32 runs:u32 failures:u32 report first:f64 last:f64
+//   accumulated = stage:u32 task:u32 bytes:text
+//
+// An answer to a fetch of `count` blocks from `first` on is a block for each that there is; if that is none, one with
+// index = of, no rows and no body. A worker whose fetch of the *result* fails says `failed` with stage 0, then `want`,
+// and goes on as before: the action may be reopened, so that a worker can get several overs. It gets one for each want
+// that names all those that it was sent, and else no more, so none is left over.
+
+#include <array>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "host/mapreduce/rows/block.hpp"
+#include "host/mapreduce/tasks/plan.hpp"
+#include "host/wire/message.hpp"
+
+namespace actorhost {
+
+namespace mapreduce_kind {
+inline constexpr Kind begin{0x0400};
+inline constexpr Kind want{0x0401};
+inline constexpr Kind done{0x0402};
+inline constexpr Kind failed{0x0403};
+inline constexpr Kind finished{0x0404};
+inline constexpr Kind task{0x0410};
+inline constexpr Kind over{0x0411};
+inline constexpr Kind forget{0x0420};
+inline constexpr Kind fetch{0x0430};
+inline constexpr Kind block{0x0431};
+inline constexpr Kind missing{0x0432};
+}  // namespace mapreduce_kind
+
+inline constexpr Address kTrackerAddress = data_address(0);
+inline constexpr uint32_t kEveryTask = 0xffffffffU;
+/// All accumulators of an action together; they travel to every worker in one frame.
+inline constexpr size_t kMaxAccumulatorBytes = size_t{256} << 20;
+
+struct TaskName {
+  StageId stage = 0;
+  uint32_t task = 0;
+  uint32_t attempt = 0;  // 1, 2, ...
+  static void fields(auto& m, auto&& field) { field(m.stage, m.task, m.attempt); }
+  friend bool operator==(const TaskName&, const TaskName&) = default;
+};
+
+/// A worker's claim: any bits may come.
+struct TaskFigures {
+  uint64_t rows_in = 0;
+  uint64_t rows_out = 0;
+  uint64_t bytes_in = 0;
+  uint64_t bytes_out = 0;
+  double seconds = 0;
+  uint64_t spilled_bytes = 0;
+  uint64_t skipped = 0;  // records, with on_error = skip
+
+  TaskFigures& operator+=(const TaskFigures& other) noexcept;
+  static void fields(auto& m, auto&& field) {
+    field(m.rows_in, m.rows_out, m.bytes_in, m.bytes_out, m.seconds, m.spilled_bytes, m.skipped);
+  }
+  friend bool operator==(const TaskFigures&, const TaskFigures&) = default;
+};
+
+struct TaskReport {
+  TaskFigures figures;
+  Blob accumulators;  // as Lua encodes what the task has added; empty when nothing
+};
+
+struct PlanBegin {
+  std::string where;  // "job.lua:12"
+  Plan plan;
+
+  static void fields(auto& m, auto&& field) { field(words(m.where)); }
+  static void body_fields(auto& m, auto&& field) { field(m.plan); }
+  Frame frame(uint32_t action) const { return message_frame(mapreduce_kind::begin, kTrackerAddress, action, *this); }
+};
+
+struct TaskDone {
+  TaskName task;
+  TaskReport report;
+
+  static void fields(auto& m, auto&& field) { field(m.task, m.report.figures); }
+  static auto& body(auto& m) { return m.report.accumulators; }
+  Frame frame(uint32_t action) const { return message_frame(mapreduce_kind::done, kTrackerAddress, action, *this); }
+};
+
+/// Where an input was looked for in vain.
+struct LostInput {
+  StageId stage = 0;
+  uint32_t task = kEveryTask;
+  ProcessId process = kNoProcess;
+  static void fields(auto& m, auto&& field) { field(m.stage, m.task, m.process); }
+  friend bool operator==(const LostInput&, const LostInput&) = default;
+};
+
+struct TaskFailed {
+  TaskName task;  // of stage 0: not a task but taking the result has failed
+  Error error;
+  std::vector<LostInput> lost;
+
+  static void fields(auto& m, auto&& field) { field(m.task, m.error, m.lost); }
+  /// Tells of the first 65,536 losses: a frame's metadata is bounded. The task's next attempt meets the others.
+  Frame frame(uint32_t action) const {
+    TaskFailed told = *this;
+    if (told.lost.size() > kMaxLost) told.lost.resize(kMaxLost);
+    return message_frame(mapreduce_kind::failed, kTrackerAddress, action, told);
+  }
+  static constexpr size_t kMaxLost = size_t{1} << 16;
+};
+
+struct TaskInput {
+  enum class Form : uint8_t { narrow = 0, wide = 1, as_told = 2 };
+  StageId stage = 0;
+  Form form = Form::narrow;
+  std::vector<ProcessId> places;  // wide: by task
+  friend constexpr Form last_of(Form) { return Form::as_told; }
+  static void fields(auto& m, auto&& field) { field(m.stage, m.form, m.places); }
+  bool sound() const { return form == Form::wide || places.size() <= (form == Form::narrow ? 1U : 0U); }
+  friend bool operator==(const TaskInput&, const TaskInput&) = default;
+};
+
+struct TaskWant {
+  uint32_t overs = 0;  // of this action that have come
+  static void fields(auto& m, auto&& field) { field(m.overs); }
+  Frame frame(uint32_t action) const { return message_frame(mapreduce_kind::want, kTrackerAddress, action, *this); }
+};
+
+inline Frame finished_frame(uint32_t action) {
+  return make_frame(mapreduce_kind::finished, kNoAddress, kTrackerAddress, action);
+}
+
+struct TaskOrder {
+  TaskName task;
+  std::vector<TaskInput> inputs;  // one for each need of the stage, in the plan's order
+
+  static void fields(auto& m, auto&& field) { field(m.task); }
+  static void body_fields(auto& m, auto&& field) { field(m.inputs); }
+  Frame frame(Address worker, uint32_t action) const {
+    return message_frame(mapreduce_kind::task, worker, action, *this);
+  }
+};
+
+/// A worker's memory of where the inputs of wide needs are: 10,000 tasks that all read 10,000 outputs are not told
+/// 10,000 places each.
+class PlaceBook {
+ public:
+  /// Fills in what the tracker has left out. Code::bad_data when it has never told.
+  Status complete(uint32_t action, TaskOrder& order);
+
+ private:
+  uint32_t action_ = 0;
+  std::map<StageId, std::vector<ProcessId>> told_;
+};
+
+struct StageFigures {
+  StageId stage = 0;
+  uint32_t tasks = 0;
+  uint32_t reused = 0;    // outputs that were there when the action began
+  uint32_t runs = 0;      // tasks that were handed out, again or not
+  uint32_t failures = 0;  // lost ones included
+  TaskFigures figures;    // of the tasks that counted
+  double first = 0;       // when the first one was handed out and the last one was done, in seconds since the action
+  double last = 0;        // began
+  static void fields(auto& m, auto&& field) {
+    field(m.stage, m.tasks, m.reused, m.runs, m.failures, m.figures, m.first, m.last);
+  }
+  friend bool operator==(const StageFigures&, const StageFigures&) = default;
+};
+
+struct Accumulated {
+  StageId stage = 0;
+  uint32_t task = 0;
+  Blob bytes;
+  static void fields(auto& m, auto&& field) { field(m.stage, m.task, m.bytes); }
+};
+
+struct ActionOver {
+  bool ok = true;
+  Code code = Code::internal;             // when not ok
+  std::string message;                    // when not ok
+  std::vector<ProcessId> places;          // of the final stage's outputs, by task
+  double seconds = 0;                     // since the action began
+  std::vector<StageFigures> stages;       // in the plan's order
+  std::vector<Accumulated> accumulators;  // in the plan's order of stages, then by task; each task of a job once
+
+  static void fields(auto& m, auto&& field) { field(m.ok, m.code, lines(m.message)); }
+  static void body_fields(auto& m, auto&& field) { field(m.places, m.seconds, m.stages, m.accumulators); }
+  Frame frame(Address worker, uint32_t action) const {
+    return message_frame(mapreduce_kind::over, worker, action, *this);
+  }
+};
+
+struct ForgetOutputs {
+  struct Task {
+    StageId stage = 0;
+    uint32_t task = 0;
+    static void fields(auto& m, auto&& field) { field(m.stage, m.task); }
+    friend bool operator==(const Task&, const Task&) = default;
+  };
+  std::vector<StageId> stages;
+  std::vector<Task> tasks;
+
+  static void fields(auto& m, auto&& field) { field(m.stages, m.tasks); }
+  Frame frame(ProcessId process, uint32_t action) const {
+    return message_frame(mapreduce_kind::forget, data_address(process), action, *this);
+  }
+};
+
+struct FetchBlocks {
+  OutputId output;
+  uint32_t first = 0;
+  uint32_t count = 1;
+
+  static void fields(auto& m, auto&& field) { field(m.output, m.first, m.count); }
+  Frame frame(ProcessId process, uint32_t tag) const {
+    return message_frame(mapreduce_kind::fetch, data_address(process), tag, *this);
+  }
+};
+
+struct FetchedBlock {
+  OutputId output;
+  uint32_t index = 0;
+  uint32_t of = 0;
+  RowBlock block;
+
+  static void fields(auto& m, auto&& field) { field(m.output, m.index, m.of, m.block.rows); }
+  static auto& body(auto& m) { return m.block.bytes; }
+  bool sound() const { return index < of || (index == of && block.rows == 0 && block.bytes.empty()); }
+  Frame frame(Address asker, uint32_t tag) const { return message_frame(mapreduce_kind::block, asker, tag, *this); }
+};
+
+struct BlocksMissing {
+  OutputId output;
+  std::string why;
+
+  static void fields(auto& m, auto&& field) { field(m.output, words(m.why)); }
+  Frame frame(Address asker, uint32_t tag) const { return message_frame(mapreduce_kind::missing, asker, tag, *this); }
+};
+
+}  // namespace actorhost

@@ -1,0 +1,262 @@
+#include "host/mapreduce/tasks/native_ops.hpp"
+
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "host/mapreduce/rows/key.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr std::array<bool, 256> kSpaces = [] {
+  std::array<bool, 256> spaces{};
+  for (const char c : {' ', '\t', '\n', '\v', '\f', '\r'}) spaces[static_cast<unsigned char>(c)] = true;
+  return spaces;
+}();
+
+bool is_space(char c) noexcept { return kSpaces[static_cast<unsigned char>(c)]; }
+
+Error not_a_text(const char* operation, const RowValue& value) {
+  return {Code::bad_argument, std::string(operation) + " takes texts, got " + describe(value)};
+}
+
+/// Goes through a text word by word.
+class WordCutter {
+ public:
+  void begin(std::string_view text) noexcept {
+    at_ = text.data();
+    end_ = at_ + text.size();
+  }
+  /// False at the end.
+  bool next(RowValue& word) noexcept {
+    while (at_ != end_ && is_space(*at_)) ++at_;
+    if (at_ == end_) return false;
+    word.bytes = at_;
+    while (at_ != end_ && !is_space(*at_)) ++at_;
+    word.size = static_cast<uint64_t>(at_ - word.bytes);
+    return true;
+  }
+
+ private:
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
+};
+
+class WordsOfFile final : public RowSource {
+ public:
+  explicit WordsOfFile(std::unique_ptr<TextInput> input) : input_(std::move(input)) {}
+  Status next(RowBatch& batch) override {
+    batch.count = 0;
+    RowValue word;
+    word.tag = static_cast<uint32_t>(RowTag::text);
+    for (;;) {
+      while (batch.count < kBatchRows && cutter_.next(word)) batch.add(word);
+      if (batch.count > 0) return {};
+      auto lines = input_->next();
+      if (!lines) return lines.error();
+      if (lines->empty()) return {};
+      cutter_.begin(*lines);
+    }
+  }
+  uint64_t bytes_read() const noexcept override { return input_->bytes(); }
+  TextInput* input() noexcept { return input_.get(); }
+
+ private:
+  std::unique_ptr<TextInput> input_;
+  WordCutter cutter_;
+};
+
+class WordsOfRows final : public RowSource {
+ public:
+  explicit WordsOfRows(std::unique_ptr<RowSource> rows) : rows_(std::move(rows)) {}
+  Status next(RowBatch& batch) override {
+    batch.count = 0;
+    RowValue word;
+    word.tag = static_cast<uint32_t>(RowTag::text);
+    for (;;) {
+      while (batch.count < kBatchRows && cutter_.next(word)) batch.add(word);
+      if (batch.count == kBatchRows) return {};
+      if (++row_ < texts_.count) {
+        const RowValue& text = texts_.first[row_];
+        if (text.kind() != RowTag::text) return not_a_text("words", text);
+        cutter_.begin(text.text());
+        continue;
+      }
+      if (batch.count > 0) {  // these point into the present batch
+        --row_;
+        return {};
+      }
+      AH_TRY(rows_->next(texts_));
+      if (texts_.count == 0) return {};
+      row_ = 0;
+      if (texts_.first[0].kind() != RowTag::text) return not_a_text("words", texts_.first[0]);
+      cutter_.begin(texts_.first[0].text());
+    }
+  }
+  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
+
+ private:
+  std::unique_ptr<RowSource> rows_;
+  RowBatch texts_;
+  uint32_t row_ = 0;
+  WordCutter cutter_;
+};
+
+class InCase final : public RowSource {
+ public:
+  InCase(std::unique_ptr<RowSource> rows, LetterCase letters)
+      : rows_(std::move(rows)), first_(letters == LetterCase::lower ? 'A' : 'a') {}
+  Status next(RowBatch& batch) override {
+    AH_TRY(rows_->next(batch));
+    size_t total = 0;
+    for (uint32_t i = 0; i < batch.count; ++i) {
+      if (batch.first[i].kind() != RowTag::text) return not_a_text(first_ == 'A' ? "lower" : "upper", batch.first[i]);
+      total += batch.first[i].size;
+    }
+    if (bytes_.size() < total) bytes_.resize(2 * total);
+    char* at = bytes_.data();
+    for (uint32_t i = 0; i < batch.count; ++i) {
+      RowValue& text = batch.first[i];
+      const char* const from = std::exchange(text.bytes, at);
+      for (uint64_t k = 0; k < text.size; ++k) {
+        const char c = from[k];
+        *at++ = static_cast<char>(static_cast<unsigned char>(c - first_) < 26 ? c ^ 0x20 : c);
+      }
+      batch.pair[i] = 0;  // as string.lower, which looks at its first argument only
+    }
+    return {};
+  }
+  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
+
+ private:
+  std::unique_ptr<RowSource> rows_;
+  const char first_;
+  std::string bytes_;
+};
+
+/// Binary digits behind "0b", as LuaJIT takes them; false for others.
+bool parse_binary(std::string_view digits, double& number) {
+  if (digits.empty() || digits.find_first_not_of("01") != std::string_view::npos) return false;
+  number = 0;
+  for (const char c : digits) number = 2 * number + (c - '0');
+  return true;
+}
+
+/// Beyond what a double holds: infinite or 0.
+double beyond(std::string_view text) { return std::strtod(std::string(text).c_str(), nullptr); }
+
+/// As LuaJIT's tonumber reads a text.
+bool parse_lua_number(std::string_view text, double& number) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text.empty() || text.front() == '-' || text.back() == ')') return false;
+  const char kind = text.size() > 2 && text.front() == '0' ? static_cast<char>(text[1] | 0x20) : '\0';
+  std::string_view digits = text;
+  if (kind == 'x' || kind == 'b') digits.remove_prefix(2);
+  if (kind == 'b') {
+    if (!parse_binary(digits, number)) return false;
+  } else {
+    const char* const end = digits.data() + digits.size();
+    const auto format = kind == 'x' ? std::chars_format::hex : std::chars_format::general;
+    if (kind == 'x' && !std::isxdigit(static_cast<unsigned char>(digits.front())) && digits.front() != '.')
+      return false;
+    const auto [last, error] = std::from_chars(digits.data(), end, number, format);
+    if (last != end || error == std::errc::invalid_argument) return false;
+    if (error == std::errc::result_out_of_range) number = beyond(text);
+  }
+  if (negative) number = -number;
+  return true;
+}
+
+/// Of a row's value: as tonumber has it.
+bool lua_number(const RowValue& value, double& number) {
+  if (value.kind() == RowTag::text) return parse_lua_number(value.text(), number);
+  if (value.kind() != RowTag::value || value.size != 1 + sizeof(int64_t)) return false;
+  int64_t whole = 0;
+  std::memcpy(&whole, value.bytes + 1, sizeof whole);
+  number = *value.bytes == 0x10 ? static_cast<double>(whole) : static_cast<double>(static_cast<uint64_t>(whole));
+  return *value.bytes == 0x10 || *value.bytes == 0x11;
+}
+
+class AsNumbers final : public RowSource {
+ public:
+  explicit AsNumbers(std::unique_ptr<RowSource> rows) : rows_(std::move(rows)) {}
+  Status next(RowBatch& batch) override {
+    AH_TRY(rows_->next(batch));
+    for (uint32_t i = 0; i < batch.count; ++i) {
+      RowValue& value = batch.first[i];
+      if (batch.pair[i] != 0) return Error{Code::bad_argument, "tonumber takes single values here, got a pair"};
+      if (value.kind() == RowTag::number) continue;
+      double number = 0;
+      if (!lua_number(value, number)) {
+        return Error{Code::bad_argument,
+                     "tonumber gives nothing for " + describe(value) + " (filter and flatmap leave rows out)"};
+      }
+      value.tag = static_cast<uint32_t>(RowTag::number);
+      value.number = number;
+    }
+    return {};
+  }
+  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
+
+ private:
+  std::unique_ptr<RowSource> rows_;
+};
+
+class WithOne final : public RowSource {
+ public:
+  explicit WithOne(std::unique_ptr<RowSource> rows) : rows_(std::move(rows)) {}
+  Status next(RowBatch& batch) override {
+    AH_TRY(rows_->next(batch));
+    RowValue one;
+    one.tag = static_cast<uint32_t>(RowTag::number);
+    one.number = 1;
+    for (uint32_t i = 0; i < batch.count; ++i) {
+      batch.second[i] = one;
+      batch.pair[i] = 1;
+    }
+    return {};
+  }
+  RowSource& rows() noexcept { return *rows_; }
+  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
+  bool only_pairs() const noexcept override { return true; }
+
+ private:
+  std::unique_ptr<RowSource> rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowSource> words_of(std::unique_ptr<RowSource> rows) {
+  if (auto* lines = dynamic_cast<LineSource*>(rows.get())) {
+    return std::make_unique<WordsOfFile>(std::move(*lines).take_input());
+  }
+  return std::make_unique<WordsOfRows>(std::move(rows));
+}
+
+std::unique_ptr<RowSource> in_case(std::unique_ptr<RowSource> rows, LetterCase letters) {
+  return std::make_unique<InCase>(std::move(rows), letters);
+}
+
+std::unique_ptr<RowSource> as_numbers(std::unique_ptr<RowSource> rows) {
+  return std::make_unique<AsNumbers>(std::move(rows));
+}
+
+std::unique_ptr<RowSource> with_one(std::unique_ptr<RowSource> rows) {
+  return std::make_unique<WithOne>(std::move(rows));
+}
+
+TextInput* text_of_counted_words(RowSource& rows) noexcept {
+  auto* pairs = dynamic_cast<WithOne*>(&rows);
+  auto* words = pairs != nullptr ? dynamic_cast<WordsOfFile*>(&pairs->rows()) : nullptr;
+  return words != nullptr ? words->input() : nullptr;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,55 @@
+#pragma once
+// A part of a checkpoint: rows as they are in memory, in blocks that are compressed and checked. It is on
+// disk (fsync) when it is complete. What is read back is what was written, or an error with
+// the file and the place in it. A sink or source belongs to the thread that works on the task; calls block on the disk.
+//
+//   file  = head block* end                               numbers are little-endian
+//   head  = "AHROWS1\n" id:u64 part:u64 check:u64         id: XXH3 of the checkpoint's, so that no other one's part is
+//                                                         taken for it
+//   block = stored:u64 raw:u64 rows:u64 check:u64 bytes   stored > 0 bytes, as pack_block has them
+//   end   = 0:u64 blocks:u64 rows:u64 check:u64           and nothing behind it
+//   check = XXH3 of what follows it in the block (nothing in head and end), seeded with XXH3 of its place in the file
+//           and what stands before it
+
+#include <memory>
+#include <string>
+
+#include "host/data/files.hpp"
+#include "host/mapreduce/rows/bucket_blocks.hpp"
+#include "host/mapreduce/tasks/file_sink.hpp"
+
+namespace actorhost {
+
+class RowFileSink final : public PartSink {
+ public:
+  /// As FileSink::open. Buffers are counted in `budget`.
+  static Result<std::unique_ptr<RowFileSink>> open(const SaveFolder& save, uint32_t part, MemoryBudget* budget);
+  ~RowFileSink() override;
+
+  Status put(const RowValue& first, const RowValue* second) override;
+  Status finish() override;
+  SavedPart saved() const override { return {name_, rows_, at_}; }
+
+ protected:
+  bool takes_blocks() const noexcept override { return true; }
+  Status put_block(RowBlock&& block) override;
+
+ private:
+  RowFileSink(std::filesystem::path path, MemoryBudget* budget);
+  Status write(const RowBlock& block);
+
+  std::filesystem::path path_;  // "/dev/null": it goes nowhere, or is complete
+  std::string name_;            // of the file, when it is complete
+  Fd file_;
+  BucketBlocks blocks_;
+  uint64_t at_ = 0;       // bytes written
+  uint64_t written_ = 0;  // blocks
+  uint64_t rows_ = 0;
+};
+
+/// The rows of part number `part` of the checkpoint `id` in `folder`. Code::io when there is no such file;
+/// Code::bad_data, here or while it is read, when it is damaged, cut short or another checkpoint's.
+Result<std::unique_ptr<BlockSource>> open_row_file(const std::filesystem::path& folder, const std::string& id,
+                                                   uint32_t part);
+
+}  // namespace actorhost

@@ -1,0 +1,233 @@
+#include "host/mapreduce/tasks/task_client.hpp"
+
+#include <array>
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kAhead = 8;                  // outputs of other processes that are asked for before they are read
+constexpr uint32_t kBlocksAtOnce = 16;        // of one output
+constexpr size_t kMaxLost = size_t{1} << 16;  // in one message; what is not told now fails again later
+
+}  // namespace
+
+/// The rows of outputs, one after the other. Those of other processes are asked for some outputs ahead, so that their
+/// way is not waited for each time.
+class TaskClient::OutputSource final : public BlockSource {
+ public:
+  struct Place {
+    OutputId output;
+    ProcessId process;
+    uint32_t question = 0;  // of the answers that are under way; 0: not asked
+  };
+  OutputSource(TaskClient& client, std::vector<Place> places) : client_(client), places_(std::move(places)) {}
+
+  Status next(RowBatch& batch) override {
+    batch.count = 0;
+    RowReader::Row row;
+    for (;;) {
+      while (batch.count < kBatchRows && reader_.next(row)) batch.add(row);
+      if (batch.count > 0) return {};  // views into one block only
+      if (!reader_.ok()) return Error{Code::bad_data, "a block of rows is damaged"};
+      if (at_ == places_.size()) return {};
+      AH_TRY(fetch());
+    }
+  }
+  Status next_block(RowBlock& block) override {
+    block = {};
+    while (block.rows == 0 && at_ != places_.size()) {
+      AH_TRY(fetch());
+      block = std::move(block_);
+    }
+    return {};
+  }
+  uint64_t bytes_read() const noexcept override { return bytes_; }
+
+ private:
+  /// The next block, which may have no rows, into block_ and reader_.
+  Status fetch() {
+    AH_TRY(ask_ahead());
+    Place& place = places_[at_];
+    uint32_t of = 0;
+    auto block = place.question == 0 ? client_.own_block(place.output, index_, of)
+                                     : client_.far_block(place.output, place.process, place.question, of);
+    if (!block) return client_.lose(place.output, place.process, block.error());
+    if (++index_ >= of) {
+      ++at_;
+      index_ = 0;
+    } else if (place.question != 0 && index_ % kBlocksAtOnce == 0) {
+      AH_TRY(ask(place, index_));
+    }
+    block_ = std::move(*block);
+    bytes_ += block_.bytes.size();
+    reader_ = RowReader(block_.bytes.view());
+    return {};
+  }
+
+  Status ask_ahead() {
+    for (; asked_ < places_.size() && asked_ < at_ + kAhead; ++asked_) {
+      Place& place = places_[asked_];
+      if (place.process == client_.service_.process()) continue;
+      AH_TRY(ask(place, 0));
+    }
+    return {};
+  }
+
+  /// Who is gone cannot even be asked.
+  Status ask(Place& place, uint32_t first) {
+    const Status asked = client_.ask(place.output, place.process, first, kBlocksAtOnce, place.question);
+    if (!asked) return client_.lose(place.output, place.process, asked.error());
+    return {};
+  }
+
+  TaskClient& client_;
+  std::vector<Place> places_;
+  size_t at_ = 0;
+  size_t asked_ = 0;  // places before it have been asked for
+  uint32_t index_ = 0;
+  uint64_t bytes_ = 0;
+  RowBlock block_;
+  RowReader reader_;
+};
+
+const PlanStage* TaskClient::stage(StageId id) const noexcept {
+  for (const PlanStage& each : plan_.stages) {
+    if (each.id == id) return &each;
+  }
+  return nullptr;
+}
+
+Status TaskClient::send(Frame&& frame) {
+  frame.src = node_.address();
+  return node_.port().send(std::move(frame));
+}
+
+Status TaskClient::begin(uint32_t action, Plan plan, const std::string& where) {
+  AH_TRY(plan.check());
+  plan_ = std::move(plan);
+  action_ = action;
+  overs_ = 0;
+  over_ = {};
+  lost_.clear();
+  return send(PlanBegin{where, plan_}.frame(action));
+}
+
+Result<std::optional<TaskOrder>> TaskClient::next() {
+  if (questions_ > 0) AH_TRY(drop_answers());
+  AH_TRY(send(TaskWant{overs_}.frame(action_)));
+  const auto answers = [this](const Frame& frame) {
+    return (frame.kind == mapreduce_kind::task || frame.kind == mapreduce_kind::over) && frame.tag == action_;
+  };
+  auto frame = node_.receive(answers, {}, "a task of map-reduce");
+  if (!frame) return frame.error();
+  if (frame->kind == mapreduce_kind::task) {
+    auto order = read_message<TaskOrder>(*frame);
+    if (!order) return malformed(*frame, order.error().message);
+    AH_TRY(places_.complete(action_, *order));
+    if (stage(order->task.stage) == nullptr) return Error{Code::bad_data, "a task of no stage of the plan"};
+    order_ = *order;
+    return std::optional(std::move(*order));
+  }
+  ++overs_;
+  auto over = read_message<ActionOver>(*frame);
+  if (!over) return malformed(*frame, over.error().message);
+  over_ = std::move(*over);
+  if (!over_.ok) return Error{over_.code, over_.message};
+  return std::optional<TaskOrder>();
+}
+
+Status TaskClient::done(TaskReport report) { return send(TaskDone{order_.task, std::move(report)}.frame(action_)); }
+
+Status TaskClient::failed(Error error) {
+  TaskFailed failed{order_.task, std::move(error), std::exchange(lost_, {})};
+  if (failed.lost.size() > kMaxLost) failed.lost.resize(kMaxLost);
+  return send(failed.frame(action_));
+}
+
+Status TaskClient::results_failed(Error error) {
+  order_ = {};
+  return failed(std::move(error));
+}
+
+Status TaskClient::finished() { return send(finished_frame(action_)); }
+
+Result<std::unique_ptr<RowSource>> TaskClient::needed(size_t k, std::optional<uint32_t> bucket) {
+  const PlanStage* own = stage(order_.task.stage);
+  if (own == nullptr || k >= own->needs.size() || k >= order_.inputs.size()) {
+    return Error{Code::bad_argument, "the task has no such input"};
+  }
+  const TaskInput& input = order_.inputs[k];
+  const uint32_t task = order_.task.task;
+  std::vector<OutputSource::Place> places;
+  if (own->needs[k].wide) {
+    const uint32_t from = bucket.value_or(task);
+    for (uint32_t i = 0; i < input.places.size(); ++i) places.push_back({{input.stage, i, from}, input.places[i]});
+  } else if (!input.places.empty()) {
+    places.push_back({{input.stage, task - own->needs[k].first, 0}, input.places[0]});
+  }
+  return std::unique_ptr<RowSource>(std::make_unique<OutputSource>(*this, std::move(places)));
+}
+
+Result<std::unique_ptr<RowSource>> TaskClient::results(std::optional<uint32_t> task) {
+  const PlanStage& last = plan_.stages.back();
+  const auto count = static_cast<uint32_t>(over_.places.size());
+  if (task && *task >= count) return Error{Code::bad_argument, "the action has no such task"};
+  std::vector<OutputSource::Place> places;
+  for (uint32_t i = task.value_or(0); i < (task ? *task + 1 : count); ++i) {
+    places.push_back({{last.id, i, 0}, over_.places[i]});
+  }
+  return std::unique_ptr<RowSource>(std::make_unique<OutputSource>(*this, std::move(places)));
+}
+
+Status TaskClient::ask(const OutputId& output, ProcessId process, uint32_t first, uint32_t count, uint32_t& question) {
+  question = ++questions_;
+  const Status sent = send(FetchBlocks{output, first, count}.frame(process, question));
+  return sent ? sent : Status(lose(output, process, sent.error()));  // a process that is gone takes no questions
+}
+
+/// Notes what could not be had, for `failed`; the run's own end is nobody's loss.
+Error TaskClient::lose(const OutputId& output, ProcessId process, Error error) {
+  if (error.code != Code::interrupted && error.code != Code::aborted) {
+    lost_.push_back({output.stage, output.task, process});
+  }
+  return error;
+}
+
+Result<RowBlock> TaskClient::own_block(const OutputId& output, uint32_t index, uint32_t& of) {
+  const auto count = service_.store().blocks(output);
+  if (!count) return Error{Code::peer_lost, "rows of this process are not where they were"};
+  of = static_cast<uint32_t>(*count);
+  if (index >= *count) return RowBlock();
+  return service_.store().block(output, index);
+}
+
+Result<RowBlock> TaskClient::far_block(const OutputId& output, ProcessId process, uint32_t question, uint32_t& of) {
+  const auto answers = [question](const Frame& frame) {
+    return (frame.kind == mapreduce_kind::block || frame.kind == mapreduce_kind::missing) && frame.tag == question;
+  };
+  const std::array<Address, 1> from = {data_address(process)};
+  auto frame = node_.receive(answers, from, "rows of another process");
+  if (!frame) return frame.error();
+  if (frame->kind == mapreduce_kind::missing) {
+    auto missing = read_message<BlocksMissing>(*frame);
+    if (!missing) return malformed(*frame, missing.error().message);
+    return Error{Code::peer_lost, "rows of another process cannot be had: " + missing->why};
+  }
+  auto fetched = read_message<FetchedBlock>(*frame);
+  if (!fetched) return malformed(*frame, fetched.error().message);
+  if (fetched->output != output) return Error{Code::bad_data, "rows of another output than was asked for"};
+  of = fetched->of;
+  return std::move(fetched->block);
+}
+
+/// Answers to what nobody waits for any more: those of a task that failed while rows were on their way.
+Status TaskClient::drop_answers() {
+  std::vector<Frame> dropped;
+  const auto answers = [](const Frame& frame) {
+    return frame.kind == mapreduce_kind::block || frame.kind == mapreduce_kind::missing;
+  };
+  return node_.port().receive_all(answers, node_.clock().now(), dropped);
+}
+
+}  // namespace actorhost

@@ -1,0 +1,498 @@
+#include "host/mapreduce/tasks/tracker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "host/base/clock.hpp"
+#include "host/base/printable.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kWho = "map-reduce";
+constexpr size_t kMaxEarly = 4096;
+
+}  // namespace
+
+Tracker::Tracker(Log& log, MembershipPtr membership)
+    : log_(log), membership_(std::move(membership)), wake_at_(kForever) {
+  for (const Member& member : membership_->workers()) add_worker(member);
+}
+
+void Tracker::add_worker(const Member& member) {
+  if (workers_.contains(member.id)) return;
+  workers_[member.id].process = member.process;
+  next_worker_ = std::max(next_worker_, uint64_t{member.id} + 1);
+}
+
+void Tracker::ignore(const Frame& frame, const std::string& why) const {
+  log_.debug(kWho, "ignored a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
+                       address_name(frame.src) + ": " + why);
+}
+
+// ---- what arrives ----
+
+void Tracker::handle(Frame&& frame, double now) {
+  if (!is_worker(frame.src)) return ignore(frame, "it is not from a worker");
+  const auto worker = workers_.find(frame.src);
+  if (worker != workers_.end()) {
+    worker->second.spoke = now;
+    dispatch(frame.src, worker->second, frame, now);
+    return settle(now);
+  }
+  // A joiner may know the table that has it in before we do; ids are never used again.
+  const bool early = frame.src >= next_worker_ && early_.size() < kMaxEarly;
+  if (!early) return ignore(frame, "the worker is not of this run any more");
+  early_.push_back(std::move(frame));
+}
+
+void Tracker::dispatch(NodeId id, Worker& worker, const Frame& frame, double now) {
+  if (frame.kind == mapreduce_kind::begin) return on_begin(id, worker, frame, now);
+  if (frame.kind == mapreduce_kind::finished && !worker.action) return on_skipped(worker, frame);
+  if (!worker.action || *worker.action != frame.tag) return ignore(frame, "the worker is not in that action");
+  if (frame.kind == mapreduce_kind::want) return on_want(id, worker, frame, now);
+  if (frame.kind == mapreduce_kind::done) return on_done(worker, frame, now);
+  if (frame.kind == mapreduce_kind::failed) return on_failed(id, worker, frame, now);
+  if (frame.kind == mapreduce_kind::finished) return on_finished(worker, frame.tag);
+  ignore(frame, "nobody says that to the tracker");
+}
+
+void Tracker::on_begin(NodeId id, Worker& worker, const Frame& frame, double now) {
+  const uint32_t number = frame.tag;
+  if (number < worker.through || worker.action == number) return ignore(frame, "the worker has begun that action");
+  auto begin = read_message<PlanBegin>(frame);
+  if (!begin) return refuse(id, number, malformed(frame, begin.error().message));
+  leave(worker);
+  const std::vector<StageId> unused = begin->plan.forget;
+  ActionRun* run = open(number, std::move(*begin), id, now);
+  if (run == nullptr) return;
+  unusable_.insert(unused.begin(), unused.end());
+  for (const StageId stage : unused) to_release_.try_emplace(stage, number);
+  worker.action = number;
+  worker.through = number;
+  worker.overs = worker.overs_seen = 0;
+  worker.told.clear();
+  look_again(*run, now);
+  if (run->over()) send_over(number, *run, id, worker);
+}
+
+/// Before somebody is told how an action has ended: since it has, some of the result may be gone, or lie elsewhere.
+void Tracker::look_again(ActionRun& run, double now) {
+  if (!run.outdated()) return;
+  if (run.board().complete()) return run.end_well(now);
+  log_.info(kWho, "some of the result is gone before everybody had it, and is made again");
+  run.reopen();
+}
+
+/// The action of that number, or nullptr: the worker has been told why it cannot be in it.
+ActionRun* Tracker::open(uint32_t number, PlanBegin&& begin, NodeId id, double now) {
+  const std::string who = membership_->describe(id);
+  if (const auto known = actions_.find(number); known != actions_.end()) {
+    ActionRun& run = known->second;
+    if (run.plan().hash == begin.plan.hash) return &run;
+    const Error error{Code::mismatch,
+                      "nodes disagree on what to compute: " + run.opened_by() + " at " + run.where() + ", " + who +
+                          " at " + begin.where +
+                          "; every worker must define the same datasets from the same functions and values, in the "
+                          "same order (the order of pairs() differs between nodes: use actor.pairs)"};
+    refuse(id, number, error);
+    if (!run.over()) end(number, run, error, now);
+    return nullptr;
+  }
+  for (const PlanStage& stage : begin.plan.stages) {
+    if (const Status opened = places_.open(stage.id, stage.tasks); !opened.ok()) {
+      refuse(id, number, opened.error());
+      return nullptr;
+    }
+  }
+  return &actions_.try_emplace(number, std::move(begin), who, places_, now).first->second;
+}
+
+void Tracker::on_want(NodeId id, Worker& worker, const Frame& frame, double now) {
+  const auto want = read_message<TaskWant>(frame);
+  if (!want) return ignore(frame, want.error().message);
+  ActionRun& run = actions_.at(frame.tag);
+  if (worker.running) {  // what it has said about its task was not to be read
+    const Error error{Code::bad_data, "the worker has asked for another task without a word on this one"};
+    on_task_failed(id, run, *std::exchange(worker.running, std::nullopt), {{}, error, {}}, frame.tag, now);
+  }
+  worker.overs_seen = std::min(want->overs, worker.overs);
+  if (worker.overs > worker.overs_seen) return;  // it will find one
+  look_again(run, now);
+  if (run.over()) return send_over(frame.tag, run, id, worker);
+  worker.idle = true;
+}
+
+/// What the worker is doing, which is over for it now; nothing when it was not doing that.
+std::optional<TaskRef> Tracker::take_running(const ActionRun& run, Worker& worker, const TaskName& name) {
+  if (!worker.running) return std::nullopt;
+  const TaskName known{run.plan().stages[worker.running->stage].id, worker.running->task, worker.attempt};
+  return known == name ? std::exchange(worker.running, std::nullopt) : std::nullopt;
+}
+
+void Tracker::on_done(Worker& worker, const Frame& frame, double now) {
+  auto done = read_message<TaskDone>(frame);
+  if (!done) return ignore(frame, done.error().message);
+  ActionRun& run = actions_.at(frame.tag);
+  const auto ref = take_running(run, worker, done->task);
+  if (!ref) return ignore(frame, "the worker was not asked for that");
+  const auto& [stage, task, attempt] = done->task;
+  if (!places_.add(stage, task, worker.process)) {
+    // Another action has made it meanwhile; of two copies in one process the store keeps one.
+    if (places_.stage(stage).at[task] != worker.process) {
+      out_.push_back(ForgetOutputs{{}, {{stage, task}}}.frame(worker.process, frame.tag));
+    }
+    return run.board().give_back(*ref);
+  }
+  run.board().made(*ref);
+  spoil_others(stage, &run);
+  if (run.over()) return;
+  const Status counted = run.count(*ref, std::move(done->report), now);
+  if (!counted.ok()) end(frame.tag, run, counted.error(), now);
+}
+
+void Tracker::on_failed(NodeId id, Worker& worker, const Frame& frame, double now) {
+  const auto failed = read_message<TaskFailed>(frame);
+  if (!failed) return ignore(frame, failed.error().message);
+  ActionRun& run = actions_.at(frame.tag);
+  if (failed->task.stage == 0) return on_result_lost(id, frame.tag, run, *failed, now);
+  const auto ref = take_running(run, worker, failed->task);
+  if (!ref) return ignore(frame, "the worker was not asked for that");
+  on_task_failed(id, run, *ref, *failed, frame.tag, now);
+}
+
+void Tracker::on_task_failed(NodeId id, ActionRun& run, TaskRef ref, const TaskFailed& failed, uint32_t number,
+                             double now) {
+  const std::string who = membership_->describe(id);
+  const ProcessId process = workers_.at(id).process;
+  // Where nobody else could do it either, it is a failure like others.
+  const bool elsewhere = failed.lost.empty() && failed.error.code == Code::full &&
+                         std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+                           return entry.second.process != process && !run.is_short_of_room(entry.second.process);
+                         });
+  std::string message = run.task_text(ref) + ", failed on " + who + ": " + first_line(failed.error.message);
+  if (elsewhere) message += "; this process gets no more tasks of the action, others do them";
+  if (run.is_news(first_line(failed.error.message))) {
+    log_.warn(kWho, message);
+  } else {  // the error that ends the action says how often
+    log_.debug(kWho, message);
+  }
+  std::optional<Error> last;
+  if (elsewhere) {
+    run.short_of_room(ref, process);
+  } else if (failed.lost.empty()) {
+    last = run.failed(ref, failed.error, who);
+  } else {
+    std::vector<StageId> inputs;
+    for (const PlanDependency& need : run.plan().stages[ref.stage].needs) inputs.push_back(need.stage);
+    drop_outputs(inputs, failed.lost, workers_.at(id).seen);
+    last = run.input_lost(ref, failed.error, who, now);
+  }
+  run.board().give_back(ref);
+  if (last && !run.over()) end(number, run, *last, now);
+}
+
+/// Whether tasks go to that process: it has had room for all so far, or no other process is left that has.
+bool Tracker::has_room(const ActionRun& run, ProcessId process) const {
+  return !run.is_short_of_room(process) || std::all_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+    return run.is_short_of_room(entry.second.process);
+  });
+}
+
+/// A worker could not take what the action has made. It will want to know how to go on.
+void Tracker::on_result_lost(NodeId id, uint32_t number, ActionRun& run, const TaskFailed& failed, double now) {
+  if (!drop_outputs({run.plan().stages.back().id}, failed.lost, workers_.at(id).seen)) return;
+  const std::string who = membership_->describe(id);
+  log_.warn(kWho, "some of the result could not be had on " + who + ": " + first_line(failed.error.message));
+  const auto last = run.result_lost(failed.error, who, now);
+  if (last && (run.over_well() || !run.over())) end(number, run, *last, now);
+}
+
+void Tracker::on_finished(Worker& worker, uint32_t number) {
+  leave(worker);
+  worker.through = uint64_t{number} + 1;
+}
+
+/// It was late, and has the action's value without having been in it.
+void Tracker::on_skipped(Worker& worker, const Frame& frame) {
+  worker.through = std::max(worker.through, uint64_t{frame.tag} + 1);
+}
+
+/// Outputs of `stages` that were not to be had where they were said to be. False when that is no news.
+bool Tracker::drop_outputs(const std::vector<StageId>& stages, const std::vector<LostInput>& lost, uint64_t seen) {
+  bool dropped = false;
+  for (const LostInput& input : lost) {
+    if (std::find(stages.begin(), stages.end(), input.stage) == stages.end()) continue;
+    const bool gone = input.task == kEveryTask ? places_.drop_all(input.stage, input.process, seen)
+                                               : places_.drop(input.stage, input.task, input.process, seen);
+    if (gone) spoil_others(input.stage, nullptr);
+    dropped = dropped || gone;
+  }
+  return dropped;
+}
+
+void Tracker::spoil_others(StageId stage, const ActionRun* except) {
+  for (auto& [number, run] : actions_) {
+    if (&run != except && run.board().find(stage)) run.board().spoil();
+  }
+}
+
+// ---- who is there ----
+
+/// Its action goes on without it.
+void Tracker::leave(Worker& worker) {
+  if (worker.action && worker.running) {
+    ActionRun& run = actions_.at(*worker.action);
+    run.lost(*worker.running);
+    run.board().give_back(*worker.running);
+  }
+  worker.action.reset();
+  worker.running.reset();
+  worker.idle = false;
+}
+
+/// It is gone, and its process with it. Gives the action that ends with that, and the error.
+std::optional<std::pair<uint32_t, Error>> Tracker::lose_worker(Worker& worker, const std::string& who) {
+  std::optional<std::pair<uint32_t, Error>> last;
+  if (worker.action && worker.running) {
+    ActionRun& run = actions_.at(*worker.action);
+    if (auto error = run.process_lost(*worker.running, who)) last = {*worker.action, *std::move(error)};
+  }
+  leave(worker);
+  return last;
+}
+
+void Tracker::membership_changed(MembershipPtr newest, double now) {
+  const MembershipPtr before = std::exchange(membership_, std::move(newest));
+  for (const ProcessInfo& info : before->processes()) {
+    if (membership_->process(info.process) != nullptr) continue;
+    const size_t lost = places_.lose(info.process);
+    if (lost == 0) continue;
+    log_.info(kWho, std::to_string(lost) + " outputs are lost with " + info.host + "; what is needed is made again");
+    for (auto& [number, run] : actions_) run.board().spoil();
+  }
+  std::vector<std::pair<uint32_t, Error>> ends;
+  for (auto& [id, worker] : workers_) {
+    if (membership_->alive(id)) continue;
+    if (auto last = lose_worker(worker, before->describe(id))) ends.push_back(*std::move(last));
+  }
+  std::erase_if(workers_, [this](const auto& entry) { return !membership_->alive(entry.first); });
+  for (const auto& [number, error] : ends) {
+    if (ActionRun& run = actions_.at(number); !run.over()) end(number, run, error, now);
+  }
+  for (const Member& member : membership_->workers()) add_worker(member);
+  std::deque<Frame> early;
+  early.swap(early_);
+  for (Frame& frame : early) handle(std::move(frame), now);
+  settle(now);
+}
+
+void Tracker::tick(double now) { settle(now); }
+
+// ---- what follows ----
+
+void Tracker::settle(double now) {
+  wake_at_ = kForever;
+  for (auto& [number, run] : actions_) {
+    if (run.over()) continue;
+    if (run.board().complete()) {
+      run.end_well(now);
+      tell(number, run);
+    } else {
+      serve(number, run, now);
+      complain(number, run, now);
+    }
+  }
+  drop_actions();
+}
+
+/// Each idle worker gets a task of its home; then those left get one without a home; then one of somebody else's.
+void Tracker::serve(uint32_t number, ActionRun& run, double now) {
+  std::vector<NodeId> idle;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.idle && worker.action == number && has_room(run, worker.process)) idle.push_back(id);
+  }
+  const auto round = [&](auto take) {
+    std::erase_if(idle, [&](NodeId id) {
+      Worker& worker = workers_.at(id);
+      const std::optional<TaskRef> ref = take(worker);
+      if (ref) hand_out(number, run, id, worker, *ref, now);
+      return ref.has_value();
+    });
+    return !idle.empty() && run.board().ready() != 0;
+  };
+  if (idle.empty() || run.board().ready() == 0) return;
+  if (!round([&](const Worker& worker) { return run.board().take_at_home(worker.process); })) return;
+  if (!round([&](const Worker&) { return run.board().take_free(); })) return;
+  const auto awaited = workers_to_come(number, run);
+  const auto may = [&](ProcessId home) {
+    const auto until = awaited.find(home);
+    return until == awaited.end() || now >= until->second;
+  };
+  if (!round([&](const Worker&) { return run.board().take_from_others(may); })) return;
+  for (const auto& [home, until] : awaited) {
+    if (until > now) wake_at_ = std::min(wake_at_, until);
+  }
+}
+
+/// Tells what a worker that has been idle for long is waiting for, and who is at it.
+void Tracker::complain(uint32_t number, ActionRun& run, double now) {
+  if (!run.may_complain()) return;
+  double since = kForever;
+  std::string who;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.action != number) continue;
+    if (worker.idle) since = std::min(since, worker.spoke);
+    if (!worker.running) continue;
+    const auto seconds = static_cast<int64_t>(now - worker.handed);
+    who += (who.empty() ? "" : "; ") + membership_->describe(id) + " with " + run.task_text(*worker.running) +
+           ", for " + std::to_string(seconds) + " s";
+  }
+  if (since == kForever || who.empty()) return;
+  if (now < since + kSilentWait) {
+    wake_at_ = std::min(wake_at_, since + kSilentWait);
+  } else if (!run.has_complained()) {
+    log_.info(kWho, "workers wait for a task for over 10 s (" + run.where() + "), for " + who);
+  }
+}
+
+/// Processes with workers that are about to ask for a task, and until when that is to be believed.
+std::map<ProcessId, double> Tracker::workers_to_come(uint32_t number, const ActionRun& run) const {
+  std::map<ProcessId, double> awaited;
+  for (const auto& [id, worker] : workers_) {
+    double& until = awaited[worker.process];
+    if (worker.action != number) {
+      if (worker.through <= number) until = std::max(until, run.began() + kHomePatience);
+    } else if (!worker.idle && !worker.running && worker.overs == worker.overs_seen) {
+      until = std::max(until, worker.spoke + kHomePatience);
+    }
+  }
+  return awaited;
+}
+
+void Tracker::hand_out(uint32_t number, ActionRun& run, NodeId id, Worker& worker, TaskRef ref, double now) {
+  const TaskOrder order = run.hand_out(ref, worker.told, now);
+  worker.running = ref;
+  worker.attempt = order.task.attempt;
+  worker.handed = now;
+  worker.seen = places_.clock();
+  worker.idle = false;
+  out_.push_back(order.frame(worker_address(id), number));
+}
+
+// ---- the end of an action ----
+
+void Tracker::end(uint32_t number, ActionRun& run, const Error& error, double now) {
+  run.end_badly(error, now);
+  tell(number, run);
+}
+
+/// Everybody in the action hears how it has ended, but who has heard something already and not asked again.
+void Tracker::tell(uint32_t number, const ActionRun& run) {
+  for (auto& [id, worker] : workers_) {
+    if (worker.action == number && worker.overs == worker.overs_seen) send_over(number, run, id, worker);
+  }
+}
+
+void Tracker::send_over(uint32_t number, const ActionRun& run, NodeId id, Worker& worker) {
+  worker.idle = false;
+  ++worker.overs;
+  worker.seen = places_.clock();
+  Frame frame = run.over_frame(worker_address(id));
+  frame.tag = number;
+  out_.push_back(std::move(frame));
+}
+
+/// That worker alone cannot be in the action.
+void Tracker::refuse(NodeId id, uint32_t number, const Error& error) {
+  ActionOver over;
+  over.ok = false;
+  over.code = error.code;
+  over.message = error.message;
+  out_.push_back(over.frame(worker_address(id), number));
+}
+
+/// In order: whoever is through with one is through with all before it.
+void Tracker::drop_actions() {
+  while (drop_oldest()) {
+  }
+  release();
+}
+
+bool Tracker::drop_oldest() {
+  const auto oldest = actions_.begin();
+  const auto through = [&](const auto& entry) { return entry.second.through > oldest->first; };
+  if (oldest == actions_.end() || !std::all_of(workers_.begin(), workers_.end(), through)) return false;
+  forget(oldest->first, oldest->second);
+  actions_.erase(oldest);
+  return true;
+}
+
+void Tracker::forget(uint32_t number, const ActionRun& run) {
+  std::vector<StageId> made;
+  std::vector<StageId> unused;  // those that nobody has ever made, too
+  const Plan& plan = run.plan();
+  for (uint32_t i = 0; i < plan.stages.size(); ++i) {
+    const PlanStage& stage = plan.stages[i];
+    if ((stage.keep && !unusable_.contains(stage.id)) || needed_by_others(stage.id, number)) continue;
+    if (run.touched(i) || run.board().outputs(i).here != 0) made.push_back(stage.id);
+    unused.push_back(stage.id);
+  }
+  for (const StageId stage : unused) places_.forget(stage);
+  send_forget(made, number);
+}
+
+/// What is kept and not asked for any more, as soon as nobody can be in an earlier action. Plans that have it among
+/// their ancestors, in case something is lost, keep it until they are dropped.
+void Tracker::release() {
+  std::vector<StageId> released;
+  std::erase_if(to_release_, [&](const auto& entry) {
+    const auto [stage, action] = entry;
+    const auto begun = [action = action](const auto& worker) { return worker.second.through >= action; };
+    if (!std::all_of(workers_.begin(), workers_.end(), begun) || needed_by_others(stage, std::nullopt)) return false;
+    if (places_.knows(stage)) released.push_back(stage);
+    return true;
+  });
+  for (const StageId stage : released) places_.forget(stage);
+  send_forget(released, 0);
+}
+
+void Tracker::send_forget(const std::vector<StageId>& stages, uint32_t number) {
+  if (stages.empty()) return;
+  const ForgetOutputs list{stages, {}};
+  for (const ProcessInfo& info : membership_->processes()) out_.push_back(list.frame(info.process, number));
+}
+
+/// By any action but `number`.
+bool Tracker::needed_by_others(StageId stage, std::optional<uint32_t> number) const {
+  return std::any_of(actions_.begin(), actions_.end(), [&](const auto& entry) {
+    return entry.first != number && entry.second.board().find(stage).has_value();
+  });
+}
+
+// ---- for a bar ----
+
+std::optional<TrackerProgress> Tracker::progress() const {
+  const auto newest = std::find_if(actions_.rbegin(), actions_.rend(), [](const auto& a) { return !a.second.over(); });
+  if (newest == actions_.rend()) return std::nullopt;
+  const ActionRun& run = newest->second;
+  const auto stages = static_cast<uint32_t>(run.plan().stages.size());
+  uint32_t at = 0;
+  while (at + 1 < stages && run.board().running(at) == 0) ++at;
+  const PlanStage& stage = run.plan().stages[at];
+  TrackerProgress now;
+  now.action = newest->first;
+  now.stage = stage.id;
+  now.name = stage.name;
+  now.tasks = stage.tasks;
+  now.done = run.board().outputs(at).here;
+  now.running = run.board().running(at);
+  now.stage_index = at;
+  now.stages = stages;
+  now.rows = run.figures(at).figures.rows_in;
+  now.bytes = run.figures(at).figures.bytes_in;
+  return now;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,64 @@
+#include "bindings/modules/call_watchdog.hpp"
+
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "host/base/clock.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+// What a watchdog says, for a test that waits for it.
+struct Heard {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> late, takes_long;
+
+  CallWatchdog::Late on_late() {
+    return [this](const std::string& message, bool still) {
+      if (!still) note(late, message);
+    };
+  }
+  CallWatchdog::Long on_long() {
+    return [this](const std::string& what) { note(takes_long, what); };
+  }
+  void note(std::vector<std::string>& list, const std::string& text) {
+    std::lock_guard lock(mutex);
+    list.push_back(text);
+    changed.notify_all();
+  }
+  std::string first(const std::vector<std::string>& list) {
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, std::chrono::seconds(20), [&] { return !list.empty(); });
+    return list.empty() ? "" : list.front();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a callback that does not come back is told with its limit, and before that it takes long") {
+  Heard heard;
+  CallWatchdog watchdog({10, 0.05, 0.02}, heard.on_late(), heard.on_long());
+  watchdog.begin_call("schedule (job.lua:12)", true);
+  CHECK(heard.first(heard.takes_long) == "schedule (job.lua:12)");
+  CHECK(heard.first(heard.late) == "schedule (job.lua:12) did not return within 0.05 s (--callback-timeout)");
+  CHECK(watchdog.message() == heard.late.front());
+}
+
+TEST_CASE("Lua without a limit takes long and is never late, and a call is told of once") {
+  Heard heard;
+  CallWatchdog watchdog({10, 0.02, 0.02}, heard.on_late(), heard.on_long());
+  watchdog.begin_call("the script", false);
+  CHECK(heard.first(heard.takes_long) == "the script");
+  watchdog.end();
+  watchdog.end();  // nothing runs
+  watchdog.begin_call("stop", true);
+  CHECK_THAT(heard.first(heard.late), Catch::Contains("stop did not return"));
+  std::lock_guard lock(heard.mutex);
+  CHECK(heard.takes_long.size() <= 2);
+  CHECK(heard.late.size() == 1);
+}

@@ -1,0 +1,122 @@
+#include "tests/bindings/modules/rule_world.hpp"
+
+#include <cstring>
+
+namespace actorhost::testing {
+
+namespace {
+
+constexpr const char* kNotes = R"(
+local spec, file, seed, pulled = ...
+local ffi = require "ffi"
+local barrier = require "actor.barrier"
+
+local notes = {}
+local arrays = { "steps", "ids", "busy", "alive", "started", "durations", "averages", "pulled" }
+if pulled == "no" then arrays[#arrays] = nil end
+
+local function number(value)
+  if type(value) == "boolean" then return value and 1 or 0 end
+  return value
+end
+
+local rule
+
+-- Puts rows of doubles into notes: the scalars, the arrays, the answer.
+local function noted(run)
+  return function(view)
+    local function own(name) return rule.by_step and -1 or view[name] end
+    local row = {
+      #arrays, view.n, view.step, own "id", view.population, view.now, own "waited", own "duration", own "average", view:min(),
+      view:max(), view:behind(1), view:passed(view.step), view:quantile(0.5), view.buffered,
+    }
+    for _, name in ipairs(arrays) do
+      local array = view[name]
+      assert(#array == view.n)
+      for i = 1, #array do row[#row + 1] = number(array[i]) end
+    end
+    local pass, recheck = run(view)
+    row[#row + 1], row[#row + 2] = number(pass), recheck or -1
+    notes[#notes + 1] = ffi.string(ffi.new("double[?]", #row, row), 8 * #row)
+    return pass, recheck
+  end
+end
+
+package.loaded.noted = noted
+rule = barrier.from(spec, { load = function(path) return file, "@" .. path end })
+rule.run = noted(rule.run)
+package.loaded.notes = notes
+package.loaded.evaluator = barrier.evaluator(rule, tonumber(seed))
+)";
+
+VmConfig with_words(std::vector<std::string> words) {
+  VmConfig config;
+  config.args = std::move(words);
+  return config;
+}
+
+constexpr size_t kScalars = 15;
+constexpr const char* kScalarNames[kScalars] = {"arrays", "n",      "step",     "id",       "population",
+                                                "now",    "waited", "duration", "average",  "min",
+                                                "max",    "behind", "passed",   "quantile", "buffered"};
+constexpr const char* kArrayNames[] = {"steps", "ids", "busy", "alive", "started", "durations", "averages", "pulled"};
+
+}  // namespace
+
+std::string Asking::text() const {
+  std::string out;
+  const auto add = [&](const std::string& name, double value) {
+    char number[40];
+    std::snprintf(number, sizeof number, "%.17g", value);
+    out += name + "=" + number + " ";
+  };
+  const auto n = static_cast<size_t>(numbers.at(1));
+  for (size_t i = 0; i < kScalars; ++i) add(kScalarNames[i], numbers.at(i));
+  for (size_t array = 0; array < static_cast<size_t>(numbers[0]); ++array) {
+    for (size_t i = 0; i < n; ++i) {
+      add(std::string(kArrayNames[array]) + "[" + std::to_string(i + 1) + "]", numbers.at(kScalars + array * n + i));
+    }
+  }
+  add("pass", numbers.at(numbers.size() - 2));
+  add("recheck", numbers.back());
+  return out;
+}
+
+RuleWorld::RuleWorld(const std::string& spec, const std::string& file, uint64_t seed, bool pulled)
+    : lua_(with_words({spec, file, std::to_string(seed), pulled ? "yes" : "no"})) {
+  lua_.run(kNotes);
+  const Status status = lua_.vm->load("return package.loaded.evaluator", "@job.lua");
+  REQUIRE(status.ok());
+  REQUIRE(lua_.vm->call(0, 1).ok());
+  auto made = LuaRule::pop(*lua_.vm);
+  REQUIRE(made.ok());
+  rule_ = std::move(*made);
+}
+
+std::vector<Asking> RuleWorld::askings() {
+  lua_State* L = lua_.vm->state();
+  REQUIRE(lua_.vm->load("return package.loaded.notes", "@job.lua").ok());
+  REQUIRE(lua_.vm->call(0, 1).ok());
+  std::vector<Asking> out(lua_objlen(L, -1));
+  for (size_t i = 0; i < out.size(); ++i) {
+    lua_rawgeti(L, -1, static_cast<int>(i) + 1);
+    size_t bytes = 0;
+    const char* row = lua_tolstring(L, -1, &bytes);
+    out[i].numbers.resize(bytes / sizeof(double));
+    std::memcpy(out[i].numbers.data(), row, bytes);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return out;
+}
+
+std::string difference(const std::vector<Asking>& one, const std::vector<Asking>& other) {
+  for (size_t i = 0; i < std::min(one.size(), other.size()); ++i) {
+    if (one[i] == other[i]) continue;
+    return "asking " + std::to_string(i + 1) + ":\n" + one[i].text() + "\n" + other[i].text();
+  }
+  if (one.size() == other.size()) return "";
+  return std::to_string(one.size()) + " askings, " + std::to_string(other.size());
+}
+
+}  // namespace actorhost::testing

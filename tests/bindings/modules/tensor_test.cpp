@@ -1,0 +1,159 @@
+#include <numeric>
+#include <thread>
+
+#include "bindings/modules/lua_tensor.hpp"
+#include "tests/bindings/vm_fixture.hpp"
+
+using namespace actorhost;
+using actorhost::testing::VmFixture;
+using kernel::Dtype;
+
+namespace {
+
+// Leaves the value of a Lua expression on the stack.
+lua_State* push(VmFixture& f, const std::string& expression) {
+  REQUIRE(f.vm->load("local tensor, ffi = require('actor.tensor'), require('ffi') return " + expression, "@value.lua")
+              .ok());
+  const auto status = f.vm->call(0, 1);
+  if (!status.ok()) FAIL(status.error().message);
+  return f.vm->state();
+}
+
+TensorValue floats(std::vector<int64_t> shape) {
+  TensorValue value;
+  value.shape = std::move(shape);
+  value.bytes = Blob::allocate(*tensor_bytes(value.dtype, value.shape));
+  auto* x = reinterpret_cast<float*>(value.bytes.data());
+  std::iota(x, x + value.bytes.size() / sizeof(float), 0.0F);
+  return value;
+}
+
+const float* floats_of(const TensorValue& value) { return reinterpret_cast<const float*>(value.bytes.data()); }
+
+}  // namespace
+
+TEST_CASE("a tensor made in C++ is used by Lua on the same memory") {
+  VmFixture f;
+  lua_State* L = f.vm->state();
+  const TensorValue value = floats({2, 3});
+  push_tensor(L, value);
+  lua_setglobal(L, "given");
+  f.run("assert(given.shape[2] == 3 and given.dtype == 'float32' and given:get(2, 3) == 5) given:set(1, 1, 42)");
+  CHECK(floats_of(value)[0] == 42);
+}
+
+TEST_CASE("C++ reads a tensor of Lua without copying, a view with copying") {
+  VmFixture f;
+  lua_State* L = push(f, "tensor.arange(6):view(2, 3)");
+  const TensorValue first = tensor_at(L, -1);
+  const TensorValue second = tensor_at(L, -1);
+  CHECK(first.shape == std::vector<int64_t>{2, 3});
+  CHECK(first.bytes.data() == second.bytes.data());
+  CHECK(floats_of(first)[5] == 5);
+  CHECK(tensor_at(L, -1, true).bytes.data() != first.bytes.data());
+  push(f, "tensor.arange(6):view(2, 3):transpose()");
+  const TensorValue turned = tensor_at(L, -1);
+  CHECK(turned.shape == std::vector<int64_t>{3, 2});
+  CHECK(floats_of(turned)[1] == 3);
+  push(f, "tensor.arange(6):slice(1, 3, 4)");
+  const TensorValue part = tensor_at(L, -1);
+  REQUIRE(part.bytes.size() == 8);
+  CHECK(floats_of(part)[0] == 2);
+}
+
+TEST_CASE("the bytes outlive the tensor and the state") {
+  TensorValue kept;
+  {
+    VmFixture f;
+    kept = tensor_at(push(f, "tensor.full({1000}, 3)"), -1);
+    f.run("collectgarbage() collectgarbage()");
+  }
+  CHECK(floats_of(kept)[999] == 3);
+  CHECK(kept.bytes.unique());
+}
+
+TEST_CASE("nothing but a tensor is taken for one") {
+  VmFixture f;
+  for (const char* other :
+       {"ffi.new('ah_tensor*[1]')[0]", "ffi.cast('ah_tensor*', tensor.zeros(1))",
+        "ffi.cast('ah_tensor&', tensor.zeros(1))", "ffi.new('ah_tensor[1]')", "ffi.new('ah_optimiser')", "1LL", "{}",
+        "'tensor'", "nil", "3", "io.stdout", "ffi.typeof('ah_tensor')", "tensor"}) {
+    INFO(other);
+    lua_State* L = push(f, other);
+    CHECK_FALSE(is_tensor(L, -1));
+    lua_settop(L, 0);
+  }
+  lua_State* L = push(f, "tensor.zeros(1)");
+  CHECK(is_tensor(L, -1));
+  CHECK(is_tensor(L, 1));
+}
+
+TEST_CASE("an empty tensor value that FFI code made has no elements and no block") {
+  VmFixture f;
+  const TensorValue value = tensor_at(push(f, "tensor.zeros({0, 4})"), -1);
+  CHECK(value.bytes.empty());
+  CHECK(value.shape == std::vector<int64_t>{0, 4});
+  push_tensor(f.vm->state(), value);
+  lua_setglobal(f.vm->state(), "given");
+  f.run("assert(given.shape[2] == 4 and given.size == 0 and given:sum() == 0)");
+}
+
+TEST_CASE("bytes that do not have the claimed shape are refused") {
+  VmFixture f;
+  f.vm->register_module("give", [](lua_State* L) {
+    TensorValue value = floats({2, 3});
+    value.shape = {4, 4};
+    push_tensor(L, std::move(value));
+    return 1;
+  });
+  CHECK(f.first_line_of_error("require('give')").find("a tensor of 24 bytes does not have the shape it claims") !=
+        std::string::npos);
+}
+
+TEST_CASE("shapes from outside are checked before they are used") {
+  CHECK(tensor_bytes(Dtype::f64, std::vector<int64_t>{2, 3}) == 48U);
+  CHECK(tensor_bytes(Dtype::f32, std::vector<int64_t>{}) == 4U);
+  CHECK(tensor_bytes(Dtype::f32, std::vector<int64_t>{0, 5}) == 0U);
+  CHECK_FALSE(tensor_bytes(Dtype::f32, std::vector<int64_t>{-1}));
+  CHECK_FALSE(tensor_bytes(Dtype::f32, std::vector<int64_t>{INT64_MAX, 2}));
+  CHECK_FALSE(tensor_bytes(Dtype::f32, std::vector<int64_t>{0, INT64_MAX, 2}));
+  CHECK_FALSE(tensor_bytes(Dtype::f64, std::vector<int64_t>{INT64_MAX / 4}));
+  CHECK_FALSE(tensor_bytes(Dtype::f32, std::vector<int64_t>(9, 1)));
+}
+
+TEST_CASE("bytes at an odd address are copied to a good one") {
+  VmFixture f;
+  const TensorValue whole = floats({3});
+  Blob shifted = Blob::allocate(13);
+  std::copy_n(whole.bytes.data(), 12, shifted.data() + 1);
+  push_tensor(f.vm->state(), {shifted.slice(1, 12), Dtype::f32, {3}});
+  lua_setglobal(f.vm->state(), "given");
+  f.run("assert(given:get(3) == 2)");
+}
+
+TEST_CASE("states on several threads use tensors side by side") {
+  std::vector<std::thread> threads;
+  std::vector<std::string> hashes(4);
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    threads.emplace_back([&hashes, i] {
+      auto vm = Vm::create({});
+      if (!vm.ok()) return;
+      const auto status = (*vm)->run(R"(
+        local tensor = require("actor.tensor")
+        local a = tensor.normal({200, 200}, {seed = 1})
+        for _ = 1, 20 do a = (a:matmul(a) / 200):tanh() end
+        hash = rawset(_G, "hash", a:hash()).hash
+      )",
+                                     "@job.lua");
+      if (!status.ok()) {
+        hashes[i] = status.error().message;
+        return;
+      }
+      lua_getglobal((*vm)->state(), "hash");
+      hashes[i] = lua_tostring((*vm)->state(), -1);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(hashes[0].size() == 16);
+  for (const std::string& hash : hashes) CHECK(hash == hashes[0]);
+}

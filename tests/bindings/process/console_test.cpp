@@ -1,0 +1,80 @@
+// How lines reach standard output where that is no terminal.
+
+#include "bindings/process/console.hpp"
+
+#include <array>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include <catch2/catch.hpp>
+#include <fcntl.h>
+#include <unistd.h>
+
+using actorhost::Console;
+
+namespace {
+
+/// Standard output as a pipe that keeps apart what was written apart.
+class PacketOutput {
+ public:
+  PacketOutput() : before_(::dup(STDOUT_FILENO)) {
+    std::fflush(stdout);
+    REQUIRE(::pipe2(ends_.data(), O_DIRECT) == 0);
+    REQUIRE(::fcntl(ends_[0], F_SETPIPE_SZ, 1 << 20) > 0);
+    REQUIRE(::dup2(ends_[1], STDOUT_FILENO) >= 0);
+    ::close(ends_[1]);
+  }
+  ~PacketOutput() {
+    restore();
+    ::close(ends_[0]);
+  }
+  PacketOutput(const PacketOutput&) = delete;
+  PacketOutput& operator=(const PacketOutput&) = delete;
+
+  /// Ends the redirection, so that what is read comes to an end.
+  void restore() {
+    if (before_ < 0) return;
+    ::dup2(before_, STDOUT_FILENO);
+    ::close(std::exchange(before_, -1));
+  }
+  /// What one write has put there; empty at the end.
+  std::string next() const {
+    std::array<char, 4096> buffer;
+    const ssize_t got = ::read(ends_[0], buffer.data(), buffer.size());
+    return {buffer.data(), got > 0 ? static_cast<size_t>(got) : 0};
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+  int before_;
+};
+
+}  // namespace
+
+TEST_CASE("lines that come in a burst are written together, whole and in order") {
+  PacketOutput output;
+  std::string expected;
+  {
+    Console console;
+    for (int i = 0; i < 10000; ++i) {
+      console.out("line " + std::to_string(i));
+      expected += "line " + std::to_string(i) + "\n";
+    }
+  }
+  output.restore();
+  std::string all;
+  size_t writes = 0;
+  for (std::string part = output.next(); !part.empty(); part = output.next(), ++writes) all += part;
+  CHECK(all == expected);
+  CHECK(writes < 1000);
+}
+
+TEST_CASE("a line that nobody follows is written without anybody's doing") {
+  const PacketOutput output;
+  Console console;
+  console.out("first");
+  console.out("second");
+  CHECK(output.next() == "first\n");
+  CHECK(output.next() == "second\n");
+}

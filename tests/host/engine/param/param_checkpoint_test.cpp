@@ -1,0 +1,222 @@
+#include <algorithm>
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "host/data/npz.hpp"
+#include "host/engine/param/checkpoint.hpp"
+#include "host/engine/param/checkpoint_file.hpp"
+#include "tests/host/data/scratch.hpp"
+#include "tests/host/engine/param/param_sim.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+const ParamKey kW = key_of("w");
+const ParamKey kSmall = key_of(7);
+const ParamKey kTable = key_of("a table/with spaces");
+
+Tasks fetch_for(const std::vector<NodeId>& ids) {
+  Tasks tasks;
+  for (const NodeId id : ids) tasks[id] = {{kW, ParamFetch{}, 0}, {kSmall, ParamFetch{}, 0}};
+  return tasks;
+}
+
+SimOptions adam_options(uint32_t shards, uint64_t seed) {
+  SimOptions options;
+  options.seed = seed;
+  options.shards = shards;
+  options.update.spec.kind = kernel::OptimiserKind::adam;
+  return options;
+}
+
+// Pushes that depend on the model, the worker and the step, so that a resumed run shows any difference.
+void train(ParamSim& sim, uint64_t steps) {
+  sim.schedule = fetch_for;
+  sim.work = [](ParamSim::Worker& worker, const ParamWorker::Task& task) {
+    Entries out;
+    for (const ParamEntry& entry : task.entries) {
+      std::vector<float> w = values_of(std::get<ParamTensor>(entry.value));
+      for (size_t i = 0; i < w.size(); ++i) {
+        w[i] = std::sin(w[i] * 3 + static_cast<float>(worker.id + task.step) + static_cast<float>(i % 7));
+      }
+      out.push_back({entry.key, tensor_of(w), 0});
+    }
+    return out;
+  };
+  sim.stop = [steps](const StopContext& c) { return c.step >= steps; };
+}
+
+void set_start(ParamSim& sim) {
+  Rng rng(1);
+  sim.set(kW, tensor_of(random_floats(rng, 100003)));
+  sim.set(kSmall, tensor_of(random_floats(rng, 5)));
+  ParamLua table = lua_of("encoded");
+  table.tensors.push_back(tensor_of<double>({1.5, 2.5}));
+  sim.set(kTable, table);
+}
+
+std::vector<float> floats_in(const ParamSim& sim, const ParamKey& key) {
+  return values_of(std::get<ParamTensor>(sim.value(key)));
+}
+
+}  // namespace
+
+TEST_CASE("a run that is resumed from a checkpoint gives the same bits as one that was not interrupted") {
+  ParamSim whole(adam_options(1, 1));
+  set_start(whole);
+  train(whole, 6);
+  REQUIRE(whole.run());
+
+  Scratch scratch;
+  Log log(LogLevel::off);
+  {
+    ParamCheckpointer checkpointer({scratch.path()}, 3, log);
+    SimOptions options = adam_options(3, 2);
+    options.run.checkpoint.steps = 2;
+    options.checkpoints = &checkpointer;
+    ParamSim first(options);
+    set_start(first);
+    train(first, 5);
+    // As if the server were killed in the fifth step.
+    first.stop = [&](const StopContext& c) {
+      if (c.step == 4) first.error = Error{Code::aborted, "killed"};
+      return false;
+    };
+    REQUIRE(first.run());
+    REQUIRE(checkpointer.flush().ok());
+  }
+  const auto loaded = load_newest_checkpoint(scratch.path(), log);
+  REQUIRE(loaded);
+  REQUIRE(loaded->has_value());
+  CHECK((*loaded)->state.updates == 12);
+  CHECK((*loaded)->state.clocks == std::map<NodeId, uint64_t>{{0, 4}, {1, 4}, {2, 4}});
+
+  SimOptions options = adam_options(2, 3);  // onto another number of shards
+  options.run.resumed = (*loaded)->state;
+  ParamSim second(options);
+  second.restore(**loaded);
+  train(second, 6);
+  REQUIRE(second.run());
+  CHECK(second.summary->updates == 18);
+  CHECK(second.summary->seconds > (*loaded)->state.seconds);
+  CHECK(floats_in(second, kW) == floats_in(whole, kW));
+  CHECK(floats_in(second, kSmall) == floats_in(whole, kSmall));
+  const auto table = std::get<ParamLua>(second.value(kTable));
+  CHECK(table.encoded.view() == "encoded");
+  CHECK(values_of<double>(table.tensors.at(0)) == std::vector<double>{1.5, 2.5});
+}
+
+TEST_CASE("a checkpoint is arrays that numpy reads, by the keys' names, and is made at the end too") {
+  Scratch scratch;
+  Log log(LogLevel::off);
+  ParamCheckpointer checkpointer({scratch.path()}, 2, log);
+  SimOptions options = adam_options(2, 2);
+  options.run.checkpoint.seconds = 1e9;  // not before the end
+  options.checkpoints = &checkpointer;
+  ParamSim sim(options);
+  set_start(sim);
+  train(sim, 2);
+  REQUIRE(sim.run());
+  sim.settle();
+  REQUIRE(checkpointer.flush().ok());
+  const auto arrays = read_npz(scratch / "checkpoint-000000000001" / "values.npz");
+  REQUIRE(arrays);
+  std::vector<std::string> names;
+  for (const NamedArray& named : *arrays) names.push_back(named.name);
+  CHECK(std::is_permutation(names.begin(), names.end(),
+                            std::vector<std::string>{"value.w", "state0.w", "state1.w", "value.@0", "state0.@0",
+                                                     "state1.@0", "value.@1", "tensor0.@1"}
+                                .begin()));
+  const auto w = std::find_if(arrays->begin(), arrays->end(), [](const auto& a) { return a.name == "value.w"; });
+  CHECK(w->array.shape == std::vector<size_t>{100003});
+  const auto got = values_of(ParamTensor::whole(ParamType::f32, shape_of({100003}), w->array.data));
+  CHECK(got == floats_in(sim, kW));
+}
+
+TEST_CASE("a damaged checkpoint is skipped with a warning and the next older one is used") {
+  Scratch scratch;
+  std::vector<std::string> lines;
+  Log log(LogLevel::warn, [&](LogLevel, std::string_view line) { lines.emplace_back(line); });
+  {
+    ParamCheckpointer checkpointer({scratch.path()}, 1, log);
+    for (uint64_t i = 1; i <= 4; ++i) {
+      ParamStore store;
+      REQUIRE(store.set({{kW, tensor_of<float>({float(i)}), i}}).ok());
+      checkpointer.begin({i, 9, {{0, i}}, i, double(i)});
+      checkpointer.add(i, 0, store.snapshot());
+      REQUIRE(checkpointer.flush().ok());
+    }
+  }
+  const auto newest = [&] { return load_newest_checkpoint(scratch.path(), log).value(); };
+  CHECK(newest()->state.number == 4);
+  CHECK(lines.empty());
+
+  std::string bytes = slurp(scratch / "checkpoint-000000000004" / "values.npz");
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  scratch.file("checkpoint-000000000004/values.npz", bytes);
+  CHECK(newest()->state.number == 3);
+  REQUIRE(lines.size() == 1);
+  CHECK_THAT(lines[0], Catch::Contains("checkpoint-000000000004") && Catch::Contains("skipped"));
+
+  std::filesystem::remove(scratch / "checkpoint-000000000003" / "state.json");
+  CHECK(newest()->state.number == 2);
+  CHECK_FALSE(std::filesystem::exists(scratch / "checkpoint-000000000001"));  // three are kept
+  std::filesystem::remove_all(scratch / "checkpoint-000000000002");
+  CHECK_FALSE(newest().has_value());
+}
+
+TEST_CASE("changed bytes in a checkpoint's state are refused, whatever they are") {
+  Scratch scratch;
+  Log log(LogLevel::off);
+  {
+    ParamCheckpointer checkpointer({scratch.path()}, 1, log);
+    ParamStore store;
+    REQUIRE(store.set({{kW, tensor_of<float>({1, 2}), 1}, {kTable, lua_of("x"), 0}}).ok());
+    checkpointer.begin({1, 9, {{0, 3}}, 3, 1});
+    checkpointer.add(1, 0, store.snapshot());
+    checkpointer.finished(3, {1, 2, 3, "stop", 0, 0, 0});
+  }
+  const uint64_t seed = 11;
+  CAPTURE(seed);
+  Rng rng(seed);
+  const std::string good = slurp(scratch / "checkpoint-000000000001" / "state.json");
+  for (int i = 0; i < 300; ++i) {
+    scratch.file("checkpoint-000000000001/state.json", mutate(good, rng));
+    (void)read_checkpoint(scratch / "checkpoint-000000000001").ok();  // behind the hash, too, only errors
+    const auto loaded = load_newest_checkpoint(scratch.path(), log);
+    REQUIRE(loaded);
+    if (slurp(scratch / "checkpoint-000000000001" / "state.json") != good) REQUIRE_FALSE(loaded->has_value());
+  }
+}
+
+TEST_CASE("a checkpoint has the summaries of earlier runs, with their filters' bytes where there were filters") {
+  Scratch scratch;
+  Log log(LogLevel::off);
+  const ParamSummary plain{7, 21, 3, "stop", 0, 1, 0};
+  ParamSummary filtered = plain;
+  filtered.traffic = ParamTraffic{{4000, 1000}, {8000, 4000}};
+  {
+    ParamCheckpointer checkpointer({scratch.path()}, 1, log);
+    ParamStore store;
+    checkpointer.finished(1, plain);
+    checkpointer.finished(2, filtered);
+    checkpointer.begin({1, 9, {{0, 3}}, 3, 1});
+    checkpointer.add(1, 0, store.snapshot());
+  }
+  const auto loaded = load_newest_checkpoint(scratch.path(), log);
+  REQUIRE(loaded);
+  REQUIRE(*loaded);
+  CHECK((*loaded)->finished == std::map<RunId, ParamSummary>{{1, plain}, {2, filtered}});
+}
+
+TEST_CASE("a run that was over before the job was resumed ends at once with its summary") {
+  SimOptions options;
+  const ParamSummary before{7, 21, 3, "stop", 0, 1, 0};
+  options.run.finished = before;
+  ParamSim sim(options);
+  sim.summary = before;
+  REQUIRE(sim.run());
+  for (const auto& [id, worker] : sim.workers()) CHECK(worker.summary == before);
+}

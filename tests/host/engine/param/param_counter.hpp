@@ -1,0 +1,35 @@
+#pragma once
+// What runs of ParamSim in tests have in common: a counter to which each worker adds, and what is there at the end.
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/engine/param/param_sim.hpp"
+
+namespace actorhost::test {
+
+inline const ParamKey kW = key_of("w");
+
+inline Tasks fetch_for(const std::vector<NodeId>& ids, const ParamKey& key) {
+  Tasks tasks;
+  for (const NodeId id : ids) tasks[id].push_back({key, ParamFetch{}, 0});
+  return tasks;
+}
+
+inline std::vector<float> floats_in(const ParamSim& sim, const ParamKey& key) {
+  return values_of(std::get<ParamTensor>(sim.value(key)));
+}
+
+// Each worker adds 1 to the only element.
+inline void use_counter(ParamSim& sim) {
+  sim.set(kW, tensor_of<float>({0}));
+  sim.schedule = [](const std::vector<NodeId>& ids) { return fetch_for(ids, kW); };
+  sim.work = [](ParamSim::Worker&, const ParamWorker::Task&) { return Entries{{kW, tensor_of<float>({1}), 0}}; };
+}
+
+inline void check_ok(ParamSim& sim) {
+  INFO((sim.error ? sim.error->message : std::string()));
+  REQUIRE_FALSE(sim.error);
+  REQUIRE(sim.summary);
+}
+
+}  // namespace actorhost::test

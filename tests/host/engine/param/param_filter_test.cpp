@@ -1,0 +1,265 @@
+// Filters in the parameter server: frames, and whole runs on the simulated transport.
+
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/engine/param/param_sim.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+using Values = FilterSpec::Values;
+
+size_t body_bytes(const std::vector<Frame>& frames) {
+  size_t bytes = 0;
+  for (const Frame& frame : frames) bytes += frame.body.size();
+  return bytes;
+}
+
+Frame task_frame(bool filtered) {
+  TaskHead head;
+  head.run = 4;
+  head.filtered = filtered;
+  EntryPacker packer(param_kind::task, worker_address(2), 0, pack(head), true);
+  std::vector<Frame> frames;
+  packer.finish(frames);
+  frames.at(0).src = server_address(0);
+  return frames.at(0);
+}
+
+}  // namespace
+
+TEST_CASE("a push goes through its filter where the task has asked for it, and says what it weighs") {
+  Rng rng(1);
+  const std::vector<ParamEntry> entries = {{key_of("big"), tensor_of(random_floats(rng, 700000)), 0},
+                                           {key_of("bias"), tensor_of(random_floats(rng, 100)), 0},
+                                           {key_of("table"), lua_of("a table"), 0},
+                                           {key_of("gone"), std::monostate{}, 0}};
+  const size_t before = 700000 * 4 + 400 + 7;
+  for (const bool asked : {false, true}) {
+    ParamClient client(3);
+    ParamWorker worker({4, 2, 3, false, false, {.values = Values::levels}}, client);
+    std::vector<Frame> frames;
+    worker.handle(task_frame(asked), frames);
+    REQUIRE(worker.next());
+    REQUIRE(worker.push(entries, frames).ok());
+    const size_t sent = body_bytes(frames);
+    CHECK((asked ? sent * 39 < before * 10 : sent >= before));
+    std::vector<ParamEntry> got;
+    FilterBytes bytes;
+    for (const Frame& frame : frames) {
+      Unpacker in(frame.meta.view());
+      const PushHead head = unpack_head<PushHead>(in).value();
+      CHECK(head.filtered == asked);
+      REQUIRE(read_entries(in, frame.body, false, got, &bytes).ok());
+      if (!asked) continue;
+      CHECK(head.traffic.pushed.before == before);
+      CHECK(head.traffic.pushed.after <= sent);  // the body has padding as well
+      CHECK(head.traffic.pushed.after + 200 >= sent);
+    }
+    CHECK(bytes.before == before);
+    CHECK((asked ? bytes.after <= sent : bytes.after == before));
+    const auto& big = std::get<ParamTensor>(entries[0].value);
+    size_t elements = 0;
+    for (const ParamEntry& entry : got) {
+      const auto* piece = std::get_if<ParamTensor>(&entry.value);
+      if (piece == nullptr || entry.key != entries[0].key) continue;
+      const auto found = values_of<float>(*piece);
+      const float* expected = reinterpret_cast<const float*>(big.data.data()) + piece->first;
+      elements += found.size();
+      for (size_t i = 0; i < found.size(); ++i) {
+        if (std::abs(found[i] - expected[i]) > (asked ? 0.03F : 0)) FAIL("element " << piece->first + i);
+      }
+    }
+    CHECK(elements == 700000);
+  }
+}
+
+TEST_CASE("filtered chunks that claim too much are refused before memory is taken for them") {
+  const std::vector<float> zeros(chunk_elements(ParamType::f32), 0.0F);
+  const Blob few = Filter({.count = 1}).encode(ParamType::f32, zeros.size(), zeros.data());
+  CHECK(few.size() < 20);
+  const ParamTensor chunk = ParamTensor::whole(ParamType::f32, shape_of({zeros.size()}), {});
+  const auto read = [&](const auto& pack) {
+    EntryPacker packer(param_kind::push, server_address(0), 0, "");
+    pack(packer);
+    std::vector<Frame> frames;
+    packer.finish(frames);
+    std::vector<ParamEntry> out;
+    Status status;
+    for (const Frame& frame : frames) {
+      Unpacker in(frame.meta.view());
+      if (status.ok()) status = read_entries(in, frame.body, false, out);
+    }
+    return std::pair(status.ok(), frames.size());
+  };
+  // The packer closes frames in time.
+  const auto many = read([&](EntryPacker& packer) {
+    for (int i = 0; i < 30; ++i) packer.add_filtered(key_of(i), chunk, few);
+  });
+  CHECK(many == std::pair(true, size_t{4}));
+  ParamTensor large = ParamTensor::whole(ParamType::f32, shape_of({zeros.size() + 1}), {});
+  CHECK_FALSE(read([&](EntryPacker& packer) { packer.add_filtered(key_of(1), large, few); }).first);
+  // More in one frame than a packer would put there: its entries behind each other, by hand.
+  Packer meta;
+  meta.put(uint32_t{9});
+  for (int i = 0; i < 9; ++i) {
+    meta.put(key_of(i).canonical()).put(uint8_t{5}).put(uint8_t{0}).put(uint8_t{1}).put(uint64_t{zeros.size()});
+    meta.put(uint64_t{0}).put(uint64_t{zeros.size()}).put(uint64_t{few.size()});
+  }
+  Blob body = Blob::allocate(9 * 64);
+  for (size_t i = 0; i < 9; ++i) std::memcpy(body.data() + i * 64, few.data(), few.size());
+  Unpacker in(meta.bytes());
+  std::vector<ParamEntry> out;
+  const Status status = read_entries(in, body, false, out);
+  REQUIRE_FALSE(status.ok());
+  CHECK(status.error().message == "more filtered parts than a frame may have");
+}
+
+TEST_CASE("mutated frames with filtered entries are bad data or harmless values") {
+  Rng rng(2);
+  const auto values = random_floats(rng, 500);
+  EntryPacker packer(param_kind::push, server_address(0), 0, "");
+  for (const FilterSpec& spec :
+       {FilterSpec{.values = Values::half}, FilterSpec{.count = 40, .values = Values::levels}}) {
+    packer.add_filtered(key_of("w"), ParamTensor::whole(ParamType::f32, shape_of({500}), {}),
+                        Filter(spec).encode(ParamType::f32, 500, values.data()));
+  }
+  std::vector<Frame> frames;
+  packer.finish(frames);
+  REQUIRE(frames.size() == 1);
+  for (int i = 0; i < 20000; ++i) {
+    Frame bad = frames[0];
+    std::string meta(bad.meta.view());
+    if (rng.below(2) == 0) meta[rng.below(meta.size())] = static_cast<char>(rng.below(256));
+    bad.meta.assign(meta.data(), meta.size());
+    bad.body = Blob::copy_of(frames[0].body.view());
+    for (uint64_t n = rng.below(3); n > 0; --n) bad.body.data()[rng.below(bad.body.size())] = std::byte(rng.below(256));
+    std::vector<ParamEntry> out;
+    Unpacker in(bad.meta.view());
+    const Status read = read_entries(in, bad.body, false, out);
+    if (!read.ok()) {
+      REQUIRE(read.error().code == Code::bad_data);
+      continue;
+    }
+    for (const ParamEntry& entry : out) {
+      if (const auto* t = std::get_if<ParamTensor>(&entry.value)) REQUIRE(t->data.size() == t->bytes());
+    }
+  }
+}
+
+TEST_CASE("traffic comes back from stops and pushes, and costs nothing where there is none") {
+  ParamSummary summary{7, 42, 1.5, "stop", 1, 2, 3, {}};
+  const size_t plain = message_frame(param_kind::stop, 3, 0, Stop{9, summary}).meta.size();
+  summary.traffic = ParamTraffic{{100, 25}, {200, 50}};
+  const Frame stop = message_frame(param_kind::stop, 3, 0, Stop{9, summary});
+  CHECK(stop.meta.size() == plain + 32);
+  CHECK(read_message<Stop>(stop).value().summary == summary);
+  PushHead head;
+  head.filtered = true;
+  head.traffic = {{1, 2}, {3, 4}};
+  const std::string bytes = pack(head);
+  Unpacker in(bytes);
+  CHECK(unpack_head<PushHead>(in).value().traffic == head.traffic);
+  Unpacker cut(std::string_view(bytes).substr(0, bytes.size() - 1));
+  CHECK_FALSE(unpack_head<PushHead>(cut).ok());
+  TaskHead task;
+  task.filtered = true;
+  const std::string task_bytes = pack(task);
+  Unpacker task_in(task_bytes);
+  CHECK(unpack_head<TaskHead>(task_in).value().filtered);
+}
+
+// Whole numbers of up to 2,048 are exact as halves, so a run with halves is a run without a filter.
+TEST_CASE("through halves every worker sees the values that it has to, whoever dies and joins") {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    constexpr size_t kSize = 40000;  // more than what is split
+    SimOptions options;
+    options.seed = seed;
+    options.shards = seed % 2 == 0 ? 3 : 1;
+    options.workers = 4;
+    options.deaths = seed % 3 == 0 ? 1 : 0;
+    options.joins = seed % 5 == 0 ? 1 : 0;
+    options.filters = {{.values = Values::half, .feedback = true}, {.values = Values::half, .feedback = true}};
+    ParamSim sim(options);
+    const ParamKey key = key_of("w");
+    sim.set(key, tensor_of(std::vector<double>(kSize)));
+    sim.schedule = [&](const std::vector<NodeId>& ids) {
+      Tasks tasks;
+      for (const NodeId id : ids) tasks[id].push_back({key, ParamFetch{}, 0});
+      return tasks;
+    };
+    sim.work = [&](ParamSim::Worker& worker, const ParamWorker::Task& task) {
+      const auto seen = values_of<double>(std::get<ParamTensor>(task.entries.at(0).value));
+      REQUIRE(seen.at(worker.id) == double(worker.pushes));
+      REQUIRE(seen.at(kSize - 1 - worker.id) == double(worker.pushes));
+      std::vector<double> step(kSize);
+      step.at(worker.id) = step.at(kSize - 1 - worker.id) = 1;
+      return Entries{{key, tensor_of(step), 0}};
+    };
+    REQUIRE(sim.run());
+    REQUIRE_FALSE(sim.error);
+    REQUIRE(sim.summary);
+    REQUIRE(sim.summary->traffic);
+    for (const FilterBytes& bytes : {sim.summary->traffic->pushed, sim.summary->traffic->pulled}) {
+      CHECK(ratio_of(bytes) > 3.99);  // doubles
+      CHECK(bytes.before % (kSize * 8) == 0);
+    }
+    CHECK(sim.summary->traffic->pushed.before >= sim.summary->updates * kSize * 8);
+    const auto values = values_of<double>(std::get<ParamTensor>(sim.value(key)));
+    for (const auto& [id, worker] : sim.workers()) {
+      if (worker.alive) REQUIRE(values.at(id) == double(worker.pushes));
+    }
+  }
+}
+
+TEST_CASE("with error feedback what is stored is what was pushed, but for the rests") {
+  for (const uint32_t shards : {1U, 3U}) {
+    for (const FilterSpec& spec : {FilterSpec{.values = Values::levels, .feedback = true},
+                                   FilterSpec{.fraction = 0.05, .values = Values::half, .feedback = true}}) {
+      INFO(print(spec) << " on " << shards);
+      constexpr size_t kSize = 80000;
+      SimOptions options;
+      options.shards = shards;
+      options.workers = 2;
+      options.filters.push = spec;
+      ParamSim sim(options);
+      const ParamKey key = key_of("w");
+      sim.set(key, tensor_of(std::vector<float>(kSize)));
+      std::vector<double> pushed(kSize, 0);
+      double largest = 0;
+      Rng rng(9);
+      sim.stop = [](const StopContext& c) { return c.step >= 40; };
+      sim.schedule = [&](const std::vector<NodeId>& ids) {
+        Tasks tasks;
+        for (const NodeId id : ids) tasks[id].push_back({key_of("batch"), lua_of("7"), 0});
+        return tasks;
+      };
+      sim.work = [&](ParamSim::Worker&, const ParamWorker::Task&) {
+        std::vector<float> step(kSize);
+        for (size_t i = 0; i < kSize; ++i) {
+          step[i] = static_cast<float>(rng.uniform() * 0.1 + 0.001 * static_cast<double>(i % 7));
+          pushed[i] += double{step[i]};
+          largest = std::max(largest, double{step[i]});
+        }
+        return Entries{{key, tensor_of(step), 0}};
+      };
+      REQUIRE(sim.run());
+      REQUIRE(sim.summary);
+      const auto stored = values_of<float>(std::get<ParamTensor>(sim.value(key)));
+      // Levels: half a step a worker. Top-k: an element waits until it is among the largest, some 20 rounds and more.
+      const double bound = spec.selects() ? 2 * 60 * largest : 2 * largest / 510 * 1.1;
+      double total = 0;
+      double total_pushed = 0;
+      for (size_t i = 0; i < kSize; ++i) {
+        if (std::abs(double{stored[i]} - pushed[i]) > bound) FAIL("element " << i << ": " << stored[i] - pushed[i]);
+        total += double{stored[i]};
+        total_pushed += pushed[i];
+      }
+      CHECK(std::abs(total / total_pushed - 1) < (spec.selects() ? 0.6 : 1e-4));
+    }
+  }
+}

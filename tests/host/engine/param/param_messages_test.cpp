@@ -1,0 +1,224 @@
+#include "host/engine/param/param_messages.hpp"
+
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/engine/engine_values.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+std::vector<Frame> pack(const std::vector<ParamEntry>& entries, bool with_steps) {
+  EntryPacker packer(param_kind::values, 3, 17, "", with_steps);
+  for (const ParamEntry& entry : entries) packer.add(entry);
+  std::vector<Frame> frames;
+  packer.finish(frames);
+  return frames;
+}
+
+std::vector<ParamEntry> unpack(const std::vector<Frame>& frames, bool with_steps) {
+  std::vector<ParamEntry> out;
+  for (const Frame& frame : frames) {
+    Unpacker in(frame.meta.view());
+    const Status read = read_entries(in, frame.body, with_steps, out);
+    REQUIRE(read.ok());
+  }
+  return out;
+}
+
+std::vector<ParamEntry> sample_entries() {
+  ParamLua lua = lua_of("a table");
+  lua.tensors.push_back(tensor_of<double>({1, 2, 3, 4}, {2, 2}));
+  return {{key_of(1), tensor_of<float>({1, 2, 3}), 5},
+          {key_of("w"), tensor_of<double>({4, 5}, {2, 1}), 6},
+          {key_of("gone"), std::monostate{}, 0},
+          {key_of("t"), std::move(lua), 7},
+          {key_of("f"), ParamFetch{}, 8},
+          {key_of("empty"), tensor_of<float>({}, {0, 4}), 9}};
+}
+
+// Changes some bytes of `bytes` in one of several ways.
+std::string mutated(Rng& rng, std::string bytes) {
+  const auto at = [&] { return rng.below(bytes.size() + 1); };
+  switch (rng.below(4)) {
+    case 0: bytes.resize(at()); break;
+    case 1: bytes.insert(at(), 1 + rng.below(9), static_cast<char>(rng.next())); break;
+    default:
+      for (uint64_t n = 1 + rng.below(4); n > 0 && !bytes.empty(); --n) {
+        static const char kLoved[] = {0, 1, 2, 3, 4, 5, '\x7f', '\x80', '\xff'};
+        bytes[rng.below(bytes.size())] =
+            rng.below(2) == 0 ? kLoved[rng.below(sizeof kLoved)] : static_cast<char>(rng.next());
+      }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("entries of every kind come back as they were packed") {
+  const std::vector<ParamEntry> sent = sample_entries();
+  for (const bool with_steps : {false, true}) {
+    const std::vector<Frame> frames = pack(sent, with_steps);
+    REQUIRE(frames.size() == 1);
+    CHECK((frames[0].flags & param::kLast) != 0);
+    CHECK(frames[0].tag == 17);
+    const std::vector<ParamEntry> got = unpack(frames, with_steps);
+    REQUIRE(got.size() == sent.size());
+    for (size_t i = 0; i < sent.size(); ++i) {
+      CHECK(got[i].key == sent[i].key);
+      CHECK(got[i].step == (with_steps ? sent[i].step : 0));
+      CHECK(got[i].value.index() == sent[i].value.index());
+    }
+    CHECK(values_of<float>(std::get<ParamTensor>(got[0].value)) == std::vector<float>{1, 2, 3});
+    CHECK(std::get<ParamTensor>(got[1].value).shape == shape_of({2, 1}));
+    CHECK(std::get<ParamTensor>(got[5].value).shape == shape_of({0, 4}));
+    const auto& lua = std::get<ParamLua>(got[3].value);
+    CHECK(lua.encoded.view() == "a table");
+    CHECK(values_of<double>(lua.tensors.at(0)) == std::vector<double>{1, 2, 3, 4});
+  }
+}
+
+TEST_CASE("a big tensor travels in chunks by reference, small entries share a frame") {
+  const size_t n = 3 * kChunkBytes / 4 + 5;
+  const ParamTensor big = tensor_of(std::vector<float>(n, 2.5F));
+  const std::vector<Frame> frames =
+      pack({{key_of(1), tensor_of<float>({1}), 0}, {key_of(2), big, 0}, {key_of(3), tensor_of<float>({2}), 0}}, false);
+  REQUIRE(frames.size() == 5);
+  CHECK(frames[1].body.data() == big.data.data());
+  CHECK(frames[3].body.data() == big.data.data() + 2 * kChunkBytes);
+  for (size_t i = 0; i < frames.size(); ++i) CHECK(((frames[i].flags & param::kLast) != 0) == (i + 1 == frames.size()));
+  const std::vector<ParamEntry> got = unpack(frames, false);
+  REQUIRE(got.size() == 6);
+  const auto& last = std::get<ParamTensor>(got[4].value);
+  CHECK(last.first == 3 * kChunkBytes / 4);
+  CHECK(last.count == 5);
+  CHECK(last.shape.elements() == n);
+}
+
+TEST_CASE("an empty message is one frame") {
+  const std::vector<Frame> frames = pack({}, false);
+  REQUIRE(frames.size() == 1);
+  CHECK(unpack(frames, false).empty());
+}
+
+TEST_CASE("a hundred floats fit a frame without an allocation for its metadata") {
+  EntryPacker packer(param_kind::push, server_address(0), 1, pack(PushHead{1, 2, false, false}));
+  packer.add(key_of(1), tensor_of(std::vector<float>(100)));
+  std::vector<Frame> frames;
+  packer.finish(frames);
+  REQUIRE(frames.size() == 1);
+  CHECK(frames[0].meta.size() <= SmallBytes::kInline);
+}
+
+TEST_CASE("control messages come back as they were made") {
+  ParamSummary summary{7, 42, 1.5, "stop", 1, 2, 3, 4};
+  CHECK(read_message<Stop>(message_frame(param_kind::stop, 3, 0, Stop{9, summary})).value().summary == summary);
+  CHECK(read_message<Stop>(message_frame(param_kind::stop, 3, 0, Stop{9, summary})).value().run == 9);
+  CHECK(read_message<Ready>(message_frame(param_kind::ready, server_address(0), 0, Ready{4})).value().run == 4);
+  CHECK(read_message<CheckpointCut>(message_frame(param_kind::cut, server_address(1), 0, CheckpointCut{12}))
+            .value()
+            .number == 12);
+  CHECK(read_message<Reject>(message_frame(param_kind::reject, 3, 0, Reject{4, 5, "no"})).value().message == "no");
+  const Commit commit{3, true, {{1, 2, 0.5}, {4, 5, 1}}};
+  const Commit commit_back =
+      read_message<Commit>(message_frame(param_kind::commit, server_address(1), 0, commit)).value();
+  CHECK(commit_back.items == commit.items);
+  CHECK(commit_back.mean);
+  const Discard sent{3, 4, Discard::Extent::rest, 5};
+  const Discard discard = read_message<Discard>(message_frame(param_kind::discard, server_address(1), 0, sent)).value();
+  CHECK((discard.worker == 4 && discard.extent == Discard::Extent::rest && discard.step == 5));
+  CHECK(read_message<ShardReport>(message_frame(param_kind::report, server_address(0), 0, ShardReport{2, 3, "x"}))
+            .value()
+            .step == 3);
+  const Error error = error_of(message_frame(param_kind::failed, 3, 8, ErrorMessage{{Code::timeout, "late"}}));
+  CHECK((error.code == Code::timeout && error.message == "late"));
+  const std::string task_bytes = pack(TaskHead{1, 2, true, false, true});
+  Unpacker task(task_bytes);
+  const TaskHead head = unpack_head<TaskHead>(task).value();
+  CHECK((head.run == 1 && head.step == 2 && head.staged && !head.held && head.local && !head.timed));
+}
+
+TEST_CASE("a push says how long its work took where that was asked for, and only there") {
+  const std::string asking = pack(TaskHead{1, 2, false, false, false, true});
+  Unpacker task(asking);
+  CHECK(unpack_head<TaskHead>(task).value().timed);
+  for (const bool timed : {false, true}) {
+    const PushHead sent{7, 8, true, false, timed, 0.25};
+    const std::string bytes = pack(sent);
+    CHECK(bytes.size() == (timed ? 24 : 16));
+    Unpacker in(bytes);
+    const PushHead got = unpack_head<PushHead>(in).value();
+    CHECK((got.run == 7 && got.step == 8 && got.staged && !got.held && got.timed == timed && in.done()));
+    if (timed) CHECK(got.seconds == 0.25);
+    if (!timed) CHECK(std::isnan(got.seconds));
+  }
+  Unpacker cut(std::string_view(asking).substr(0, 12));
+  CHECK_FALSE(unpack_head<PushHead>(cut).ok());
+}
+
+TEST_CASE("long lists of keys are cut into frames") {
+  std::vector<ParamKey> keys;
+  for (int i = 0; i < 3000; ++i) keys.push_back(ParamKey::of(std::string(1000, 'k') + std::to_string(i)).value());
+  std::vector<Frame> frames;
+  pack_keys(param_kind::key_list, 3, 5, "", keys, frames);
+  CHECK(frames.size() > 5);
+  std::vector<ParamKey> got;
+  for (const Frame& frame : frames) {
+    CHECK(frame.meta.size() < FrameLimits().meta_bytes);
+    Unpacker in(frame.meta.view());
+    REQUIRE(read_keys(in, got).ok());
+  }
+  CHECK(got == keys);
+}
+
+TEST_CASE("hostile bytes are bad data or harmless values, never more") {
+  const uint64_t seed = 20260301;
+  CAPTURE(seed);
+  Rng rng(seed);
+  const Frame good = pack(sample_entries(), true).at(0);
+  size_t refused = 0;
+  for (int i = 0; i < 60000; ++i) {
+    Frame bad = good;
+    const std::string meta = mutated(rng, std::string(good.meta.view()));
+    bad.meta.assign(meta.data(), meta.size());
+    if (rng.below(4) == 0) bad.body = good.body.slice(0, rng.below(good.body.size() + 1));
+    std::vector<ParamEntry> out;
+    Unpacker in(bad.meta.view());
+    const Status read = read_entries(in, bad.body, true, out);
+    if (!read.ok()) {
+      ++refused;
+      REQUIRE(read.error().code == Code::bad_data);
+      continue;
+    }
+    // What was accepted lies within the body: touch all of it.
+    for (const ParamEntry& entry : out) {
+      if (const auto* t = std::get_if<ParamTensor>(&entry.value)) {
+        REQUIRE(t->data.size() == t->bytes());
+        (void)Blob::copy_of(t->data.view());
+      }
+    }
+    std::vector<ParamKey> keys;
+    Unpacker again(bad.meta.view());
+    (void)read_keys(again, keys).ok();
+    (void)read_message<Stop>(bad).ok();
+    (void)read_message<Commit>(bad).ok();
+    (void)read_message<Discard>(bad).ok();
+    (void)read_message<Ready>(bad).ok();
+    (void)read_message<ShardReport>(bad).ok();
+    (void)error_of(bad);
+    Unpacker head(bad.meta.view());
+    (void)unpack_head<PushHead>(head).ok();
+  }
+  CHECK(refused > 30000);
+}
+
+TEST_CASE("a count that promises more than the frame holds takes no memory") {
+  Packer meta;
+  meta.put(uint32_t{0xffffffff});
+  Unpacker in(meta.bytes());
+  std::vector<ParamEntry> out;
+  CHECK_FALSE(read_entries(in, Blob(), false, out).ok());
+  CHECK(out.capacity() < 1000);
+}

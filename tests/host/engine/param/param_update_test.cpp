@@ -1,0 +1,33 @@
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "host/engine/param/update.hpp"
+
+using namespace actorhost;
+
+TEMPLATE_TEST_CASE("infinite values and NaN are found wherever they are, and nothing else is", "", float, double) {
+  using Limits = std::numeric_limits<TestType>;
+  constexpr ParamType kType = sizeof(TestType) == 4 ? ParamType::f32 : ParamType::f64;
+  constexpr size_t kCount = 2500;
+  std::vector<TestType> values(kCount);
+  for (size_t i = 0; i < kCount; ++i) values[i] = static_cast<TestType>(i) - 1000;
+  const auto found = [&] { return has_non_finite(kType, kCount, values.data()); };
+  CHECK_FALSE(found());
+  for (const size_t at : {size_t{0}, size_t{7}, size_t{1023}, size_t{1024}, kCount - 1}) {
+    for (const TestType finite :
+         {Limits::max(), Limits::lowest(), Limits::min(), Limits::denorm_min(), TestType(-0.0)}) {
+      values[at] = finite;
+      CHECK_FALSE(found());
+    }
+    for (const TestType other : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), -Limits::quiet_NaN(),
+                                 Limits::signaling_NaN(), std::nextafter(Limits::max(), Limits::infinity())}) {
+      values[at] = other;
+      CHECK(found());
+    }
+    values[at] = 1;
+  }
+  CHECK_FALSE(has_non_finite(kType, 0, nullptr));
+}

@@ -1,0 +1,183 @@
+#include <atomic>
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/engine/share/courier_place.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+EventMessage message(const std::string& name, uint32_t value) {
+  return {name, {std::to_string(value), Blob::copy_of("body of " + std::to_string(value))}};
+}
+
+uint32_t number_of(const Event& event) { return static_cast<uint32_t>(std::stoul(event.value.head)); }
+
+std::vector<NodeId> all_of(const Node& node) {
+  std::vector<NodeId> ids;
+  for (const Member& member : node.membership().workers()) ids.push_back(member.id);
+  return ids;
+}
+
+}  // namespace
+
+TEST_CASE("events come in order for each sender, by name and by sender, to every node") {
+  for (const std::vector<uint32_t>& nodes : {std::vector<uint32_t>{3}, {2, 1, 1}}) {
+    CourierRun run("tcp", nodes);
+    std::atomic<int> wrong{0};
+    run.run.everywhere([&](Node& node) {
+      EventBox& box = run.events(node);
+      const auto all = all_of(node);
+      for (uint32_t i = 0; i < 100; ++i) {
+        const auto got = box.send(all, message(i % 2 == 0 ? "even" : "odd", i));
+        if (!got || *got != all.size() - 1) ++wrong;
+      }
+      for (const NodeId from : all) {
+        if (from == node.index()) continue;
+        for (uint32_t i = 1; i < 100; i += 2) {
+          const auto event = box.wait({"odd", from});
+          if (!event || event->from != from || event->name != "odd" || number_of(*event) != i) ++wrong;
+        }
+      }
+      std::map<NodeId, uint32_t> next;
+      for (size_t left = 50 * (all.size() - 1); left > 0; --left) {
+        const auto event = box.wait({"even", {}});
+        if (!event || number_of(*event) != std::exchange(next[event->from], number_of(*event) + 2)) ++wrong;
+        if (event && event->value.body.view() != "body of " + event->value.head) ++wrong;
+      }
+      const auto none = box.get({});
+      if (!none || none->has_value()) ++wrong;
+    });
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("nodes that flood each other before they look go on") {
+  CourierRun run("tcp", {2, 1});
+  constexpr uint32_t kEvents = 5 * EventBox::kWindowEvents;
+  std::atomic<int> wrong{0};
+  run.run.everywhere([&](Node& node) {
+    EventBox& box = run.events(node);
+    for (uint32_t i = 0; i < kEvents; ++i) {
+      if (!box.send(all_of(node), message("flood", i))) ++wrong;
+    }
+    for (uint32_t i = 0; i < 2 * kEvents; ++i) {
+      if (!box.wait({"flood", {}})) ++wrong;
+    }
+    if (box.size() != 0) ++wrong;
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("big events that cross go on too") {
+  CourierRun run("tcp", {1, 1});
+  std::atomic<int> wrong{0};
+  const Blob big = Blob::copy_of(std::string(5 << 20, 'b'));
+  run.run.everywhere([&](Node& node) {
+    EventBox& box = run.events(node);
+    for (int i = 0; i < 10; ++i) {
+      if (!box.send(all_of(node), {"big", {"b", big}})) ++wrong;
+    }
+    for (int i = 0; i < 10; ++i) {
+      const auto event = box.wait({});
+      if (!event || event->value.body.size() != big.size()) ++wrong;
+    }
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a sender waits for a node that does not look, and goes on when it does") {
+  for (const std::vector<uint32_t>& nodes : {std::vector<uint32_t>{2}, {1, 1}}) {
+    CourierRun run("tcp", nodes);
+    Node& sender = run.node(0);
+    Node& receiver = nodes.size() == 1 ? run.node(0, 1) : run.node(1);
+    EventBox& box = run.events(sender);
+    for (uint32_t i = 0; i < EventBox::kWindowEvents; ++i) {
+      REQUIRE(box.send({receiver.index()}, message("x", i)).ok());
+    }
+    const auto late = box.send({receiver.index()}, message("x", 0), sender.clock().now() + 0.02);
+    REQUIRE_FALSE(late.ok());
+    CHECK(late.error().code == Code::timeout);
+    CHECK_THAT(late.error().message, Contains("send_event: rank 1 has not taken in"));
+    std::thread reader([&] {
+      for (uint32_t i = 0; i < EventBox::kWindowEvents; ++i) {
+        const auto event = run.events(receiver).wait({});
+        if (!event || number_of(*event) != i) break;
+      }
+    });
+    CHECK(box.send({receiver.index()}, message("x", 0), sender.clock().now() + kPatience).ok());
+    reader.join();
+    CHECK(run.events(receiver).wait({}).ok());
+  }
+}
+
+TEST_CASE("a script that goes through its events one by one lets its senders go on") {
+  CourierRun run("tcp", {1, 1});
+  constexpr uint32_t kEvents = 3 * EventBox::kWindowEvents;
+  run.run.head->launch([&](Node& node) {
+    for (uint32_t i = 0; i < kEvents; ++i) (void)run.events(node).send({1}, message("x", i));
+  });
+  EventBox& box = run.events(run.node(1));
+  const double deadline = run.node(1).clock().now() + kPatience;
+  for (uint32_t i = 0; i < kEvents && run.node(1).clock().now() < deadline;) {
+    const auto event = box.get({});
+    REQUIRE(event.ok());
+    if (!*event) continue;
+    REQUIRE(number_of(**event) == i++);
+    REQUIRE(box.size() < 2 * EventBox::kWindowEvents);  // bounded
+  }
+  run.run.join();
+  CHECK(box.size() == 0);
+}
+
+TEST_CASE("a wait for a sender that is lost ends once what it sent has been taken") {
+  CourierRun run("tcp", {1, 1, 1});
+  REQUIRE(run.events(run.node(2)).send({0}, message("x", 1)).ok());
+  run.run.head->launch([&](Node& node) {
+    const EventBox::Filter from_2{"x", 2};
+    CHECK(run.events(node).wait(from_2).ok());
+    const auto lost = run.events(node).wait(from_2);
+    REQUIRE_FALSE(lost.ok());
+    CHECK(lost.error().code == Code::peer_lost);
+    CHECK(lost.error().message == "wait_event: rank 2 lost while waiting for 'x'");
+  });
+  run.lose(2);
+  run.run.join();
+  const auto late = run.events(run.node(0)).wait({"y", {}}, run.node(0).clock().now() + 0.01);
+  CHECK(late.error().code == Code::timeout);
+  CHECK(late.error().message == "wait_event: timed out while waiting for 'y'");
+  CHECK(run.events(run.node(0)).send({1, 2}, message("x", 2)).value() == 1);
+}
+
+TEST_CASE("who waits for anybody is told when everybody else has gone or has ended") {
+  CourierRun run("tcp", {2, 1});
+  run.run.head->cluster->report_ended(1, 0);
+  Error error;
+  std::thread waiter([&] { error = run.events(run.node(0)).wait({}).error(); });
+  run.lose(1);
+  waiter.join();
+  CHECK(error.code == Code::peer_lost);
+  CHECK(error.message == "wait_event: everybody else has come to the end of its script while waiting for an event");
+  // And a sender to one that has ended and takes nothing in any more.
+  EventBox& box = run.events(run.node(0));
+  size_t sent = 0;
+  for (uint32_t i = 0; i <= EventBox::kWindowEvents; ++i) sent += box.send({1}, message("x", i)).value();
+  CHECK(sent == EventBox::kWindowEvents);
+}
+
+TEST_CASE("a node alone has its own events, and waits for nobody else's") {
+  CourierRun run("tcp", {1});
+  EventBox& box = run.events(run.node(0));
+  box.put("mine", {"1", {}});
+  box.put("other", {"2", {}});
+  CHECK(number_of(*box.wait({"other", {}})) == 2);
+  CHECK(number_of(*box.wait({{}, 0})) == 1);
+  const auto none = box.wait({});
+  REQUIRE_FALSE(none.ok());
+  CHECK(none.error().code == Code::peer_lost);
+  CHECK_THAT(none.error().message, Contains("nobody else is left to send it"));
+  CHECK(box.send({0}, message("x", 1)).value() == 0);
+}

@@ -1,0 +1,119 @@
+#include "host/engine/share/lock_messages.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "host/engine/share/event_messages.hpp"
+#include "tests/host/cluster/hostile_bytes.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+LockAsk sample_ask() {
+  return {7,
+          "job.lua:3",
+          {"\x02w",
+           "\x01"
+           "12345678"},
+          {{{5, -9}, 2}, {{5, 10}, 2}}};
+}
+
+std::vector<PackedValue> sample_values() {
+  return {{"h0", Blob::copy_of("first")}, {"", Blob()}, {"h2", Blob::copy_of(std::string(100, 'x'))}};
+}
+
+Frame with_meta(Frame frame, std::string_view meta) {
+  frame.meta = SmallBytes(meta);
+  return frame;
+}
+
+}  // namespace
+
+TEST_CASE("what nodes and couriers say about locks survives its frames") {
+  const auto frame = sample_ask().frame(4, 2);
+  REQUIRE(frame.ok());
+  CHECK(frame->kind == lock_kind::ask);
+  CHECK(frame->dst == courier_address(2));
+  CHECK(frame->tag == 4);
+  const auto ask = read_message<LockAsk>(*frame);
+  REQUIRE(ask.ok());
+  CHECK(ask->epoch == 7);
+  CHECK(ask->where == "job.lua:3");
+  CHECK(ask->keys == sample_ask().keys);
+  REQUIRE(ask->parts.size() == 2);
+  CHECK(ask->parts[0].part.id == -9);
+  CHECK(ask->parts[1].owner == 2);
+
+  const auto granted = granted_frame({3, 4}, sample_values());
+  REQUIRE(granted.ok());
+  CHECK(granted->dst == worker_address(3));
+  const auto values = read_granted(*granted);
+  REQUIRE(values.ok());
+  REQUIRE(values->size() == 3);
+  CHECK(values->at(0).body.view() == "first");
+  CHECK(values->at(1).body.empty());
+  CHECK(values->at(2).head == "h2");
+  CHECK(values->at(2).body.view() == std::string(100, 'x'));
+
+  SharedWrites writes;
+  for (uint32_t i = 0; const PackedValue& value : sample_values()) writes.emplace_back(2 * i++, value);
+  const auto released = release_frame(4, 2, writes);
+  REQUIRE(released.ok());
+  const auto back = read_release(*released);
+  REQUIRE(back.ok());
+  REQUIRE(back->size() == 3);
+  CHECK(back->at(2).first == 4);
+  CHECK(back->at(2).second.body.view() == std::string(100, 'x'));
+
+  const std::vector<LockTable::Blocker> blockers = {{1, "a.lua:1", true}, {2, "b.lua:2", false}};
+  CHECK(read_message<LockWithdrawn>(LockWithdrawn{blockers}.frame({3, 4})).value().blockers == blockers);
+  const Error error = error_of(message_frame(lock_kind::refused, 3, 4, ErrorMessage{{Code::bad_argument, "no"}}));
+  CHECK(error.code == Code::bad_argument);
+  CHECK(error.message == "no");
+}
+
+TEST_CASE("the bytes of a single value are not copied on their way") {
+  const Blob body = Blob::copy_of("bytes");
+  const auto granted = granted_frame({3, 4}, {{"h", body}});
+  REQUIRE(granted.ok());
+  CHECK(read_granted(*granted)->at(0).body.data() == body.data());
+}
+
+TEST_CASE("more than a frame can carry is refused where it is made") {
+  LockAsk ask = sample_ask();
+  ask.keys.assign(2000, std::string(4000, 'k'));
+  const auto frame = ask.frame(1, 0);
+  REQUIRE_FALSE(frame.ok());
+  CHECK(frame.error().code == Code::bad_argument);
+}
+
+TEST_CASE("hostile bytes about locks and events are refused or read, and nothing else") {
+  const uint64_t seed = 0x10c5;
+  INFO("seed " << seed);
+  const Frame ask = *sample_ask().frame(4, 2);
+  CHECK(test::feed_hostile(ask.meta.view(), seed, 5000, [&](std::string_view bytes) {
+          return read_message<LockAsk>(with_meta(ask, bytes)).ok();
+        }) > 0);
+  const Frame granted = *granted_frame({3, 4}, sample_values());
+  CHECK(test::feed_hostile(granted.meta.view(), seed, 5000, [&](std::string_view bytes) {
+          const auto values = read_granted(with_meta(granted, bytes));
+          for (size_t i = 0; values && i < values->size(); ++i) {
+            REQUIRE(values->at(i).body.size() <= granted.body.size());
+          }
+          return values.ok();
+        }) > 0);
+  const Frame released = *release_frame(4, 2, {{0, sample_values()[0]}, {1, sample_values()[2]}});
+  CHECK(test::feed_hostile(released.meta.view(), seed, 5000,
+                           [&](std::string_view bytes) { return read_release(with_meta(released, bytes)).ok(); }) > 0);
+  const Frame withdrawn = LockWithdrawn{{{1, "a.lua:1", true}}}.frame({3, 4});
+  CHECK(test::feed_hostile(withdrawn.meta.view(), seed, 5000, [&](std::string_view bytes) {
+          return read_message<LockWithdrawn>(with_meta(withdrawn, bytes)).ok();
+        }) > 0);
+  const Frame refused = message_frame(lock_kind::refused, 3, 4, ErrorMessage{{Code::timeout, "late"}});
+  test::feed_hostile(refused.meta.view(), seed, 5000,
+                     [&](std::string_view bytes) { return error_of(with_meta(refused, bytes)).code == Code::timeout; });
+  const Frame event = *EventMessage{"slice", {"head", Blob::copy_of("x")}}.frame(1);
+  CHECK(test::feed_hostile(event.meta.view(), seed, 5000, [&](std::string_view bytes) {
+          return read_message<EventMessage>(with_meta(event, bytes)).ok();
+        }) > 0);
+}

@@ -1,0 +1,216 @@
+#include "host/engine/share/lock_table.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include "host/base/random.hpp"
+
+using namespace actorhost;
+using Request = LockTable::Request;
+using Catch::Contains;
+
+namespace {
+
+constexpr Request kA{1, 1};
+constexpr Request kB{2, 1};
+constexpr Request kC{3, 1};
+
+/// The same in the plainest form: a request is granted once no earlier one that is still there wants one of its keys.
+class PlainLocks {
+ public:
+  void ask(const Request& request, std::set<std::string> keys) { list_.push_back({request, std::move(keys)}); }
+  void remove(const Request& request) {
+    std::erase_if(list_, [&](const Entry& e) { return e.request == request; });
+  }
+  void lost(Address node) {
+    std::erase_if(list_, [&](const Entry& e) { return e.request.node == node; });
+  }
+  bool granted(const Request& request) const {
+    const auto at = std::find_if(list_.begin(), list_.end(), [&](const Entry& e) { return e.request == request; });
+    return std::none_of(list_.begin(), at, [&](const Entry& earlier) {
+      return std::any_of(at->keys.begin(), at->keys.end(), [&](const auto& key) { return earlier.keys.contains(key); });
+    });
+  }
+  std::vector<Request> all() const {
+    std::vector<Request> out;
+    for (const Entry& entry : list_) out.push_back(entry.request);
+    return out;
+  }
+
+ private:
+  struct Entry {
+    Request request;
+    std::set<std::string> keys;
+  };
+  std::vector<Entry> list_;
+};
+
+/// One random schedule: nodes ask for random keys, give back, withdraw and are lost. After each step the table has
+/// granted exactly what the plain form has, and has said so once.
+class Schedule {
+ public:
+  explicit Schedule(uint64_t seed) : rng_(seed) {}
+
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      step();
+      check();
+    }
+    while (!plain_.all().empty()) {  // whoever holds gives back: everybody has his turn
+      const auto all = plain_.all();
+      const auto holder = std::find_if(all.begin(), all.end(), [&](const Request& r) { return table_.holds(r); });
+      REQUIRE(holder != all.end());
+      give_back(*holder);
+      check();
+    }
+    CHECK(table_.empty());
+    CHECK(table_.nodes().empty());
+  }
+
+ private:
+  void step() {
+    const Address node = static_cast<Address>(rng_.below(6));
+    const auto all = plain_.all();
+    const auto own = std::find_if(all.begin(), all.end(), [&](const Request& r) { return r.node == node; });
+    if (own == all.end()) return ask(node);
+    switch (rng_.below(8)) {
+      case 0: return lose(node);
+      case 1: {
+        const bool waits = !table_.holds(*own);
+        CHECK(table_.blockers(*own).empty() != waits);
+        CHECK(table_.withdraw(*own) == waits);
+        if (waits) forget(*own);
+        return;
+      }
+      default: return give_back(*own);
+    }
+  }
+  void ask(Address node) {
+    const Request request{node, ++asked_};
+    std::vector<std::string> keys;
+    for (uint64_t left = 1 + rng_.below(3); left > 0; --left) keys.push_back(std::string(1, 'a' + char(rng_.below(5))));
+    plain_.ask(request, {keys.begin(), keys.end()});
+    const auto granted = table_.ask(request, keys, "job.lua:1");
+    REQUIRE(granted.ok());
+    if (*granted) told_.insert({request.node, request.id});
+  }
+  void give_back(const Request& request) {
+    REQUIRE(table_.release(request));
+    forget(request);
+  }
+  void forget(const Request& request) {
+    plain_.remove(request);
+    told_.erase({request.node, request.id});
+  }
+  void lose(Address node) {
+    table_.lost(node);
+    plain_.lost(node);
+    std::erase_if(told_, [&](const auto& r) { return r.first == node; });
+  }
+  void check() {
+    for (const Request& request : table_.take_granted()) CHECK(told_.insert({request.node, request.id}).second);
+    for (const Request& request : plain_.all()) {
+      REQUIRE(table_.holds(request) == plain_.granted(request));
+      REQUIRE(told_.contains({request.node, request.id}) == plain_.granted(request));
+    }
+  }
+
+  Rng rng_;
+  LockTable table_;
+  PlainLocks plain_;
+  std::set<std::pair<Address, uint32_t>> told_;  // requests that hold their keys and have been told
+  uint32_t asked_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a free key is granted at once and a taken one when it is given back") {
+  LockTable table;
+  CHECK(table.ask(kA, {"w"}, "a.lua:1").value());
+  CHECK_FALSE(table.ask(kB, {"w"}, "b.lua:2").value());
+  CHECK(table.holds(kA));
+  CHECK_FALSE(table.holds(kB));
+  CHECK(table.take_granted().empty());
+  CHECK(table.release(kA));
+  CHECK(table.take_granted() == std::vector<Request>{kB});
+  CHECK(table.take_granted().empty());
+  CHECK(table.holds(kB));
+  CHECK_FALSE(table.release(kA));
+}
+
+TEST_CASE("several keys are granted together, and a later request for one of them stands behind") {
+  LockTable table;
+  REQUIRE(table.ask(kA, {"x"}, "").value());
+  REQUIRE_FALSE(table.ask(kB, {"x", "y"}, "").value());
+  CHECK_FALSE(table.ask(kC, {"y"}, "").value());  // y is free, but the earlier one would wait for ever behind such
+  table.release(kA);
+  CHECK(table.take_granted() == std::vector<Request>{kB});
+  table.release(kB);
+  CHECK(table.take_granted() == std::vector<Request>{kC});
+}
+
+TEST_CASE("a key that is named twice counts once") {
+  LockTable table;
+  CHECK(table.ask(kA, {"x", "x"}, "").value());
+  CHECK_FALSE(table.ask(kB, {"x"}, "").value());
+  table.release(kA);
+  CHECK(table.holds(kB));
+}
+
+TEST_CASE("a node that asks for what it has is told so, with the line") {
+  LockTable table;
+  REQUIRE(table.ask(kA, {"x", "y"}, "job.lua:7").value());
+  const auto again = table.ask({kA.node, 2}, {"y", "z"}, "job.lua:9");
+  REQUIRE_FALSE(again.ok());
+  CHECK(again.error().code == Code::bad_argument);
+  CHECK_THAT(again.error().message, Contains("it holds one of these keys already, since job.lua:7"));
+  CHECK(table.ask({kA.node, 2}, {"z"}, "").value());
+  REQUIRE_FALSE(table.ask(kB, {"x"}, "job.lua:3").value());
+  CHECK_THAT(table.ask({kB.node, 2}, {"x"}, "").error().message, Contains("waits for"));
+  CHECK_FALSE(table.ask(kA, {"other"}, "").ok());
+}
+
+TEST_CASE("what a lost node held or waited for goes to those behind it") {
+  LockTable table;
+  REQUIRE(table.ask(kA, {"x"}, "").value());
+  REQUIRE_FALSE(table.ask(kB, {"x", "y"}, "").value());
+  REQUIRE_FALSE(table.ask(kC, {"y"}, "").value());
+  table.lost(kB.node);
+  CHECK(table.take_granted() == std::vector<Request>{kC});
+  table.lost(kA.node);
+  CHECK(table.take_granted().empty());
+  CHECK(table.ask(kB, {"x"}, "").value());
+  CHECK(table.nodes() == std::vector<Address>{kB.node, kC.node});
+}
+
+TEST_CASE("a grant that is given back before it was told of is not told") {
+  LockTable table;
+  REQUIRE(table.ask(kA, {"x"}, "").value());
+  REQUIRE_FALSE(table.ask(kB, {"x"}, "").value());
+  REQUIRE_FALSE(table.ask(kC, {"x"}, "").value());
+  table.release(kA);
+  CHECK_FALSE(table.withdraw(kB));  // it has it
+  table.release(kB);
+  CHECK(table.take_granted() == std::vector<Request>{kC});
+}
+
+TEST_CASE("who is before a request is named once, whether he holds or waits") {
+  LockTable table;
+  REQUIRE(table.ask(kA, {"x", "y"}, "a.lua:1").value());
+  REQUIRE_FALSE(table.ask(kB, {"y", "z"}, "b.lua:2").value());
+  REQUIRE_FALSE(table.ask(kC, {"x", "y", "z"}, "c.lua:3").value());
+  CHECK(table.blockers(kA).empty());
+  CHECK(table.blockers(kB) == std::vector<LockTable::Blocker>{{kA.node, "a.lua:1", true}});
+  CHECK(table.blockers(kC) == std::vector<LockTable::Blocker>{{kA.node, "a.lua:1", true}, {kB.node, "b.lua:2", false}});
+  CHECK(table.withdraw(kC));
+  CHECK(table.blockers(kC).empty());
+}
+
+TEST_CASE("in random schedules nobody has a key with another, turns come in order and no grant is forgotten") {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    INFO("seed " << seed);
+    Schedule(seed).run(400);
+  }
+}

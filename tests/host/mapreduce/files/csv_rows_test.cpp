@@ -1,0 +1,175 @@
+// Rows of CSV: what fields become, wherever a file is cut, and what is said of records that are none.
+
+#include "host/mapreduce/files/csv_rows.hpp"
+
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "host/mapreduce/files/value_text.hpp"
+#include "host/wire/value_check.hpp"
+#include "tests/integration/process.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+std::string without_folder(const Error& error) {
+  return "error: " + error.message.substr(error.message.rfind('/', error.message.find(".csv, line")) + 1);
+}
+
+/// The rows as JSON, and an error's text as the last one.
+Lines rows_of(RowSource& source) {
+  RowBatch batch;
+  Lines rows;
+  for (;;) {
+    if (const Status status = source.next(batch); !status) {
+      rows.push_back(without_folder(status.error()));
+      return rows;
+    }
+    if (batch.count == 0) return rows;
+    for (uint32_t i = 0; i < batch.count; ++i) {
+      REQUIRE(check_value(batch.first[i].text()));
+      std::string text;
+      const Status written = append_text(text, batch.first[i]);
+      rows.push_back(written ? text : "error: " + written.error().message);
+    }
+  }
+}
+
+Lines read_part(const std::filesystem::path& path, uint64_t begin, uint64_t end, const CsvFormat& format = {},
+                const SkipRow& skip = {}) {
+  const uint64_t size = std::filesystem::file_size(path);
+  auto input = TextInput::open_part(path, begin, end, size);
+  REQUIRE(input);
+  std::unique_ptr<TextInput> start;
+  if (begin > 0) start = *TextInput::open_part(path, 0, size, size);
+  auto rows = csv_rows(std::move(*input), path.string(), format, std::move(start), skip);
+  if (!rows) return {without_folder(rows.error())};
+  return rows_of(**rows);
+}
+
+Lines read_text(const TempDir& dir, const std::string& text, const CsvFormat& format = {}, const SkipRow& skip = {}) {
+  return read_part(dir.write("t.csv", text), 0, text.size(), format, skip);
+}
+
+CsvFormat with_header() {
+  CsvFormat format;
+  format.header = true;
+  return format;
+}
+
+}  // namespace
+
+TEST_CASE("what fields of CSV become") {
+  const TempDir dir;
+  CHECK(read_text(dir, "1,-2.5,+3e2, 4 ,.5,007\n") == Lines{"[1,-2.5,300,4,0.5,7]"});
+  CHECK(read_text(dir, "\"1\",\"\",true,False,TRUE\n") == Lines{R"(["1","",true,false,true])"});
+  CHECK(read_text(dir, "a,,\"say \"\"x\"\"\",\"b,c\"\n") == Lines{R"(["a",null,"say \"x\"","b,c"])"});
+  CHECK(read_text(dir, "nan,NaN\n,inf\n-inf,Inf\n,nanny\n").size() == 4);
+  CHECK(read_text(dir, "nan\n") ==
+        Lines{"error: JSON has no number 'nan'; save it as text or CSV, or change it before"});
+  CHECK(read_text(dir, "9007199254740993,1e999,0x10,1_000,--1,1e,infinity\n") ==
+        Lines{R"(["9007199254740993","1e999","0x10","1_000","--1","1e","infinity"])"});
+  CHECK(read_text(dir,
+                  "\xef\xbb\xbf"
+                  "a\r\n\r\n\n b \r\n\"\"\r\n") == Lines{R"(["a"])", R"([" b "])", R"([""])"});
+  CHECK(read_text(dir, "a,b,\n1,2,\n") == Lines{R"(["a","b",null])", "[1,2,null]"});
+  CHECK(read_text(dir, "a,b\n1,2,\n") == Lines{R"(["a","b"])", "[1,2]"});
+  CHECK(read_text(dir, "a\"b,\"x\ny\"\r\nc,d") == Lines{R"(["a\"b","x\ny"])", R"(["c","d"])"});
+  CHECK(read_text(dir, "").empty());
+  CsvFormat format = with_header();
+  CHECK(read_text(dir, "x,y\n1,\n,2\n", format) == Lines{R"({"x":1})", R"({"y":2})"});
+  CHECK(read_text(dir, "x,y\n", format).empty());
+  CHECK(read_text(dir, "", format).empty());
+  format.missing = std::string("\x06\0\0\0\0", 5);
+  CHECK(read_text(dir, "x,y\n1,\n", format) == Lines{R"({"x":1,"y":0})"});
+  format.names = {"a", "b"};
+  format.separator = ';';
+  CHECK(read_text(dir, "x;y\n1;2,5\n", format) == Lines{R"({"a":1,"b":"2,5"})"});
+  format.header = false;
+  format.kind = CsvKind::text;
+  format.kinds = {{"b", CsvKind::number}};
+  CHECK(read_text(dir, "7;\"8\"\n;nan\n", format)[0] == R"({"a":"7","b":8})");
+  CHECK(read_text(dir, ";3\n", format) == Lines{R"({"a":"","b":3})"});
+}
+
+TEST_CASE("records of CSV that are none name the file and the line, or are left out") {
+  const TempDir dir;
+  const CsvFormat plain;
+  CHECK(read_text(dir, "a,b\n\n\"x\ny\",1\n1,2,3\n").back() ==
+        "error: t.csv, line 5: 3 fields, 2 expected as in the file's first line");
+  CHECK_THAT(read_text(dir, "a\n\"b\nc\n").back(), Catch::Contains("t.csv, line 2: a quote that does not end"));
+  CHECK_THAT(read_text(dir, "a\n\"b\"c\n").back(), Catch::Contains("t.csv, line 2: text behind a closing quote"));
+  CsvFormat format = with_header();
+  CHECK_THAT(read_text(dir, "x,x\n", format).back(), Catch::Contains("t.csv, line 1: two columns have the name 'x'"));
+  format.kinds = {{"y", CsvKind::boolean}, {"x", CsvKind::number}};
+  CHECK(read_text(dir, "x,y\n1,true\nz,true\n", format).back() ==
+        "error: t.csv, line 3: column 1 ('x'): 'z' is not a number");
+  CHECK(read_text(dir, "x,y\n1,2\n", format).back() ==
+        "error: t.csv, line 2: column 2 ('y'): '2' is neither true nor false");
+  CHECK_THAT(read_text(dir, "x,y\n9007199254740993,true\n", format).back(), Catch::Contains("would become"));
+  CHECK_THAT(read_text(dir, "x\n", format).back(), Catch::Contains("`types` has 'y', and there are the columns 'x'"));
+  format.header = false;
+  CHECK_THAT(read_text(dir, "x\n", format).back(), Catch::Contains("there are 1 columns without names"));
+  format.names = {"x"};
+  format.header = true;
+  CHECK_THAT(read_text(dir, "x,y\n", format).back(), Catch::Contains("the header has 2 names, `names` has 1"));
+
+  Lines left_out;
+  const SkipRow skip = [&left_out](const Error& error) {
+    const std::string text = without_folder(error);
+    left_out.push_back(text.substr(7, text.find(": ", 7) - 7));
+    return true;
+  };
+  CHECK(read_text(dir, "1,2\n3\n\"x\"y,4\n5,6\n\"7", plain, skip) == Lines{"[1,2]", "[5,6]"});
+  CHECK(left_out == Lines{"t.csv, line 2", "t.csv, line 3", "t.csv, line 5"});
+}
+
+TEST_CASE("wherever CSV is cut, its parts have each record once, or say that quotes go over the cut") {
+  const TempDir dir;
+  std::mt19937 random(5);
+  int refused = 0;
+  for (int round = 0; round < 200; ++round) {
+    std::string text = "n,t\n";
+    const bool over_lines = round % 4 == 0;
+    for (size_t i = random() % 12; i > 0; --i) {
+      const char* texts[] = {"a", "", "\"b,\"\"c\"", "\"\"", over_lines ? "\"x\ny\"" : "\"x y\"", "\"\"\"\""};
+      text += std::to_string(i) + "," + texts[random() % 6] + (random() % 5 == 0 ? "\r\n" : "\n");
+      if (random() % 6 == 0) text += "\n";
+    }
+    const auto path = dir.write("cut.csv", text);
+    const Lines wanted = read_part(path, 0, text.size(), with_header());
+    for (size_t cut = 0; cut <= text.size(); ++cut) {
+      Lines rows = read_part(path, 0, cut, with_header());
+      const Lines rest = read_part(path, cut, text.size(), with_header());
+      const bool told = !rows.empty() && rows.back().find("multiline = true") != std::string::npos;
+      rows.insert(rows.end(), rest.begin(), rest.end());
+      INFO(round << " " << cut << "\n" << text);
+      if (told) {
+        REQUIRE(over_lines);
+        ++refused;
+      } else {
+        REQUIRE(rows == wanted);
+      }
+    }
+  }
+  CHECK(refused > 0);
+}
+
+TEST_CASE("a line's number is right in a part behind the first, and in quotes longer than a read") {
+  const TempDir dir;
+  std::string text;
+  for (int i = 1; i <= 1000; ++i) text += i == 900 ? "x\n" : std::to_string(i) + ",1\n";
+  const auto path = dir.write("lines.csv", text);
+  const Lines rows = read_part(path, text.size() / 2, text.size());
+  CHECK_THAT(rows.back(), Catch::Contains("lines.csv, line 900: 1 fields, 2 expected"));
+  const std::string long_text = "1,\"" + std::string(3 << 20, 'x') + "\n" + std::string(2 << 20, 'y') + "\"\n2,b\n";
+  const Lines longs = read_text(dir, long_text);
+  REQUIRE(longs.size() == 2);
+  CHECK(longs[0].size() > (5 << 20));
+  CHECK(longs[1] == R"([2,"b"])");
+  CHECK_THAT(read_text(dir, long_text + "3\n").back(), Catch::Contains("line 4: 1 fields"));
+}

@@ -1,0 +1,166 @@
+// Lines of files cut anywhere: each line once, its bytes as they are.
+
+#include "host/mapreduce/files/text_input.hpp"
+
+#include <fstream>
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "host/mapreduce/files/file_list.hpp"
+#include "tests/integration/process.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+Lines read_lines(std::unique_ptr<TextInput> input) {
+  LineSource source(std::move(input));
+  RowBatch batch;
+  Lines lines;
+  for (;;) {
+    const Status status = source.next(batch);
+    if (!status) throw std::runtime_error(status.error().message);
+    if (batch.count == 0) return lines;
+    for (uint32_t i = 0; i < batch.count; ++i) lines.emplace_back(batch.first[i].text());
+  }
+}
+
+Lines read_part(const std::filesystem::path& path, uint64_t begin, uint64_t end, uint64_t size) {
+  auto input = TextInput::open_part(path, begin, end, size);
+  if (!input) throw std::runtime_error(input.error().message);
+  return read_lines(std::move(*input));
+}
+
+Lines lines_of(const std::string& text) {
+  Lines lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+void append(Lines& to, const Lines& lines) { to.insert(to.end(), lines.begin(), lines.end()); }
+
+}  // namespace
+
+TEST_CASE("wherever a text is cut, its parts have each line once") {
+  const TempDir dir;
+  std::mt19937 random(1);
+  for (int round = 0; round < 60; ++round) {
+    std::string text;
+    for (size_t k = random() % 24; k > 0; --k) text += "\n\n\r a\0\xff"[random() % 7];
+    if (round == 0) text.clear();
+    INFO(round);
+    const auto path = dir.write("text", text);
+    const Lines wanted = lines_of(text);
+    for (size_t first = 0; first <= text.size(); ++first) {
+      for (size_t second = first; second <= text.size(); second += 1 + random() % 3) {
+        Lines lines = read_part(path, 0, first, text.size());
+        append(lines, read_part(path, first, second, text.size()));
+        append(lines, read_part(path, second, text.size(), text.size()));
+        REQUIRE(lines == wanted);
+      }
+    }
+  }
+}
+
+TEST_CASE("lines longer than a read, at the border of reads and behind a part's end, come whole") {
+  const TempDir dir;
+  std::mt19937 random(2);
+  std::string text;
+  for (const size_t size :
+       {size_t{3} << 20, size_t{1}, (size_t{1} << 20) - 3, size_t{0}, size_t{5000}, size_t{1} << 20}) {
+    text += std::string(size, static_cast<char>('a' + random() % 26)) + "\n";
+  }
+  text += std::string(10000, 'z');
+  const auto path = dir.write("text", text);
+  const Lines wanted = lines_of(text);
+  for (int round = 0; round < 40; ++round) {
+    const uint64_t first = random() % text.size();
+    const uint64_t second = first + random() % (text.size() - first);
+    Lines lines = read_part(path, 0, first, text.size());
+    append(lines, read_part(path, first, second, text.size()));
+    append(lines, read_part(path, second, text.size(), text.size()));
+    INFO(first << " " << second);
+    REQUIRE(lines == wanted);
+  }
+}
+
+TEST_CASE("a file that has another size than was planned is an error that says so") {
+  const TempDir dir;
+  const auto path = dir.write("text", "one\ntwo\nthree");
+  CHECK_THROWS_WITH(read_part(path, 0, 7, 12), Catch::Contains("had 12 bytes when the job was planned and has 13 now"));
+  // It grows or shrinks after it was opened.
+  auto grown = TextInput::open_part(path, 9, 13, 13);
+  REQUIRE(grown);
+  std::ofstream(path, std::ios::app) << " and more";
+  CHECK_THROWS_WITH(read_lines(std::move(*grown)), Catch::Contains("has 22 now"));
+  auto shrunk = TextInput::open_part(path, 0, 22, 22);
+  REQUIRE(shrunk);
+  std::filesystem::resize_file(path, 5);
+  CHECK_THROWS_WITH(read_lines(std::move(*shrunk)),
+                    Catch::Contains("had 22 bytes when the job was planned and has 5 now"));
+}
+
+TEST_CASE("which files a path names") {
+  const TempDir dir;
+  for (const char* name : {"b.txt", "a.txt", "_SUCCESS", ".hidden", "c.dat", "sub/d.txt"}) dir.write(name, "x");
+  const auto names = [&](const std::string& path) {
+    const auto files = find_input_files(dir.path() / path);
+    Lines out;
+    if (!files) return Lines{"error: " + files.error().message.substr(dir.path().string().size())};
+    for (const InputFile& file : *files) out.push_back(std::filesystem::path(file.path).filename());
+    return out;
+  };
+  CHECK(names("") == Lines{"a.txt", "b.txt", "c.dat"});
+  CHECK(names("*.txt") == Lines{"a.txt", "b.txt"});
+  CHECK(names("?.[dt]*t") == Lines{"a.txt", "b.txt", "c.dat"});
+  CHECK(names("a.txt") == Lines{"a.txt"});
+  CHECK(names("*.csv") == Lines{"error: /*.csv: no file matches"});
+  CHECK(names("none") == Lines{"error: /none: cannot open for reading: No such file or directory"});
+  std::filesystem::create_directory(dir / "empty");
+  CHECK(names("empty") == Lines{"error: /empty: the folder has no files"});
+}
+
+TEST_CASE("patterns find files in folders below, by choices, in order and each once") {
+  const TempDir dir;
+  for (const char* name : {"z.txt", "a/x.txt", "a/b/y.txt", "a/b/c/y.csv", "a/_b/no.txt", "a/.git/no.txt",
+                           "a/b/_SUCCESS", "2023/1.txt", "2024/1.txt", "o{d}d.txt", "{x,y}"}) {
+    dir.write(name, "x");
+  }
+  std::filesystem::create_directory_symlink("..", dir / "a/b/loop");
+  std::filesystem::create_directory_symlink("a/b", dir / "link");
+  const auto names = [&](const std::string& path) {
+    const auto files = find_input_files(dir.path() / path);
+    Lines out;
+    if (!files) return Lines{"error: " + files.error().message.substr(dir.path().string().size())};
+    for (const InputFile& file : *files) out.push_back(file.path.substr(dir.path().string().size() + 1));
+    return out;
+  };
+  CHECK(names("**/*.txt") == Lines{"2023/1.txt", "2024/1.txt", "a/b/y.txt", "a/x.txt", "o{d}d.txt", "z.txt"});
+  CHECK(names("**") ==
+        Lines{"2023/1.txt", "2024/1.txt", "a/b/c/y.csv", "a/b/y.txt", "a/x.txt", "o{d}d.txt", "z.txt", "{x,y}"});
+  CHECK(names("a/**") == Lines{"a/b/c/y.csv", "a/b/y.txt", "a/x.txt"});
+  CHECK(names("**/b/**/y.*") == Lines{"a/b/c/y.csv", "a/b/y.txt"});
+  CHECK(names("**/**/y.txt") == Lines{"a/b/y.txt"});
+  CHECK(names("link/*.txt") == Lines{"link/y.txt"});
+  CHECK(names("a/_*/*") == Lines{"a/_b/no.txt"});
+  CHECK(names("a/b/*") == Lines{"a/b/y.txt"});
+  CHECK(names("{2024,2023}/*.txt") == Lines{"2023/1.txt", "2024/1.txt"});
+  CHECK(names("{a/{x,b/y},z,*}.txt") == Lines{"a/b/y.txt", "a/x.txt", "o{d}d.txt", "z.txt"});
+  CHECK(names("{2023,a/b}") == Lines{"2023/1.txt", "a/b/y.txt"});
+  CHECK(names("**/*.{csv,tsv}") == Lines{"a/b/c/y.csv"});
+  CHECK(names("o{d}d.txt") == Lines{"o{d}d.txt"});
+  CHECK(names("{x,y}") == Lines{"{x,y}"});
+  CHECK(names("{z,none}.txt") == Lines{"error: /none.txt: cannot open for reading: No such file or directory"});
+  CHECK(names("**/*.{a,b}") == Lines{"error: /**/*.{a,b}: no file matches"});
+  CHECK(names("none/**") == Lines{"error: /none/**: no file matches"});
+  std::string many = "x";
+  for (int i = 0; i < 14; ++i) many += "{1,2}";
+  CHECK(names(many) == Lines{"error: /" + many + ": the braces stand for more than 10000 names"});
+}

@@ -1,0 +1,66 @@
+#include "host/mapreduce/rows/memory_budget.hpp"
+
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+
+TEST_CASE("what fits is taken, what does not is refused and leaves nothing behind") {
+  MemoryBudget budget(100, 2);
+  CHECK(budget.share() == 25);
+  CHECK(budget.try_take(60));
+  CHECK_FALSE(budget.try_take(41));
+  CHECK(budget.used() == 60);
+  CHECK(budget.try_take(40));
+  CHECK_FALSE(budget.exceeded());
+  budget.take(50);
+  CHECK(budget.exceeded());
+  CHECK_FALSE(budget.try_take(0));
+  budget.give(150);
+  CHECK(budget.used() == 0);
+  CHECK(budget.peak() == 150);
+  CHECK_FALSE(budget.try_take(SIZE_MAX));
+}
+
+TEST_CASE("a reservation gives back what it holds, once") {
+  MemoryBudget budget(100);
+  {
+    Reservation first(&budget);
+    first.grow(30);
+    CHECK(first.try_grow(20));
+    CHECK_FALSE(first.try_grow(51));
+    first.shrink(10);
+    CHECK(budget.used() == 40);
+    Reservation second = std::move(first);
+    CHECK(budget.used() == 40);
+    second.resize(70);
+    CHECK(budget.used() == 70);
+    Reservation third(&budget);
+    third.grow(5);
+    third = std::move(second);
+    CHECK(budget.used() == 70);
+    CHECK(third.bytes() == 70);
+  }
+  CHECK(budget.used() == 0);
+  Reservation counting;
+  counting.grow(7);
+  CHECK(counting.bytes() == 7);
+}
+
+TEST_CASE("threads that take and give at once never get more than there is") {
+  MemoryBudget budget(1000);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&budget] {
+      for (size_t i = 0; i < 20000; ++i) {
+        if (budget.try_take(i % 400)) budget.give(i % 400);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(budget.used() == 0);
+  CHECK(budget.peak() <= 1000);
+  CHECK(budget.peak() > 0);
+}

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include <catch2/catch.hpp>
+
+#include "host/mapreduce/rows/key_ranges.hpp"
+#include "host/mapreduce/rows/sample.hpp"
+#include "tests/host/mapreduce/rows.hpp"
+
+using namespace actorhost;
+
+namespace {
+
+/// Rows that were put, as a source of them.
+class Kept final : public RowSink, public RowSource {
+ public:
+  Status put(const RowValue& first, const RowValue* second) override {
+    rows.push_back({Plain::from(first), second != nullptr ? std::optional(Plain::from(*second)) : std::nullopt});
+    return {};
+  }
+  Status next(RowBatch& batch) override {
+    batch.count = 0;
+    for (; at_ < rows.size() && batch.count < kBatchRows; ++at_) {
+      const PlainRow& row = rows[at_];
+      batch.first[batch.count] = row.first.view();
+      if (row.second) batch.second[batch.count] = row.second->view();
+      batch.pair[batch.count++] = row.second ? 1 : 0;
+    }
+    return {};
+  }
+
+  std::vector<PlainRow> rows;
+
+ private:
+  size_t at_ = 0;
+};
+
+void sample(const std::vector<Plain>& keys, size_t most, Kept& out) {
+  RowSample sample(most);
+  for (const Plain& key : keys) {
+    std::string bytes;
+    RowWriter(bytes).value(key.view());
+    sample.add(key.view(), row_hash(bytes));
+  }
+  REQUIRE(sample.write(out).ok());
+}
+
+std::vector<Plain> chosen(Kept& samples, uint32_t ranges, SortOrder order) {
+  Kept out;
+  REQUIRE(choose_splitters(samples, ranges, order, out).ok());
+  std::vector<Plain> splitters;
+  for (const PlainRow& row : out.rows) splitters.push_back(row.first);
+  return splitters;
+}
+
+}  // namespace
+
+TEST_CASE("splitters from samples part rows into ranges of about the same size, also from tasks of different sizes") {
+  const SortOrder order = GENERATE(SortOrder::ascending, SortOrder::descending);
+  const bool texts = GENERATE(false, true);
+  constexpr uint32_t kRanges = 8;
+  Rng rng(3, texts ? 1 : 0);
+  std::vector<Plain> all;
+  Kept samples;
+  for (const size_t count : {20000U, 300U, 0U, 3000U}) {
+    std::vector<Plain> keys;
+    for (size_t i = 0; i < count; ++i) {
+      const auto number = static_cast<double>(rng.below(1000000)) + (count == 300 ? 1e7 : 0);
+      keys.push_back(texts ? Plain::of(std::to_string(number)) : Plain::of(number));
+    }
+    sample(keys, 512, samples);
+    all.insert(all.end(), keys.begin(), keys.end());
+  }
+  std::string splitters;
+  for (const Plain& key : chosen(samples, kRanges, order)) RowWriter(splitters).value(key.view());
+  auto ranges = KeyRanges::make(splitters, order);
+  REQUIRE(ranges.ok());
+  REQUIRE(ranges->ranges() == kRanges);
+  std::vector<size_t> sizes(kRanges);
+  for (const Plain& key : all) ++sizes[ranges->range_of(key.view())];
+  const double even = static_cast<double>(all.size()) / kRanges;
+  CHECK(static_cast<double>(*std::max_element(sizes.begin(), sizes.end())) < 1.5 * even);
+  CHECK(static_cast<double>(*std::min_element(sizes.begin(), sizes.end())) > 0.5 * even);
+}
+
+TEST_CASE("a sample does not hang on the order of rows") {
+  Rng rng(5, 0);
+  std::vector<Plain> keys;
+  for (int i = 0; i < 5000; ++i) keys.push_back(Plain::of(static_cast<double>(rng.below(2000))));
+  Kept first;
+  sample(keys, 100, first);
+  std::reverse(keys.begin(), keys.end());
+  Kept second;
+  sample(keys, 100, second);
+  std::sort(first.rows.begin(), first.rows.end());
+  std::sort(second.rows.begin(), second.rows.end());
+  CHECK(first.rows == second.rows);
+  CHECK(first.rows.size() == 101);
+}
+
+TEST_CASE("rows that come often weigh as much as they are, and one key has one range") {
+  std::vector<Plain> keys(9000, Plain::of(5.0));
+  for (int i = 0; i < 1000; ++i) keys.push_back(Plain::of(static_cast<double>(i)));
+  Kept samples;
+  sample(keys, 2000, samples);
+  const auto splitters = chosen(samples, 4, SortOrder::ascending);
+  CHECK(splitters == std::vector<Plain>{Plain::of(6.0)});
+}
+
+TEST_CASE("without rows there are no splitters, with one kind too many an error") {
+  Kept none;
+  sample({}, 10, none);
+  CHECK(chosen(none, 4, SortOrder::ascending).empty());
+  Kept mixed;
+  sample({Plain::of(1.0), Plain::of("x")}, 10, mixed);
+  Kept out;
+  const Status status = choose_splitters(mixed, 4, SortOrder::ascending, out);
+  REQUIRE_FALSE(status.ok());
+  CHECK(status.error().message.find("cannot compare") != std::string::npos);
+}
+
+TEST_CASE("what is no sample is refused") {
+  Kept broken;
+  const Plain key = Plain::of(1.0);
+  REQUIRE(broken.put(key.view(), nullptr).ok());
+  Kept out;
+  CHECK(choose_splitters(broken, 4, SortOrder::ascending, out).error().code == Code::bad_data);
+}

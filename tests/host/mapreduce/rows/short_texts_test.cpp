@@ -1,0 +1,36 @@
+// Short texts with places: one that is found is the one that was kept there.
+
+#include "host/mapreduce/rows/short_texts.hpp"
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+
+TEST_CASE("a short text that is found is the one that was kept in its place") {
+  const auto texts = std::make_unique<ShortTexts>();
+  std::vector<std::string> kept(ShortTexts::kPlaces, "none");
+  std::mt19937 random(1);
+  int found = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    std::string text;
+    for (size_t k = random() % (ShortTexts::kMost + 1); k > 0; --k) text += "\0a\xff"[random() % 3];
+    const int32_t place = texts->find(text.data(), text.size());
+    if (place >= 0) {
+      ++found;
+      REQUIRE(kept[static_cast<size_t>(place)] == text);
+    } else if (random() % 8 != 0) {  // else whoever was to keep it was interrupted
+      kept[static_cast<size_t>(-1 - place)] = text;
+      texts->keep(static_cast<uint32_t>(-1 - place), text.data(), text.size());
+      REQUIRE(texts->find(text.data(), text.size()) == -1 - place);
+    } else {
+      kept[static_cast<size_t>(-1 - place)] = text;
+      REQUIRE(texts->find(text.data(), text.size()) == place);
+    }
+  }
+  CHECK(found > 1000);
+}

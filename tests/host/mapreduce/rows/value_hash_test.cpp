@@ -1,0 +1,55 @@
+#include "host/mapreduce/rows/value_hash.hpp"
+
+#include <initializer_list>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+
+namespace {
+
+uint64_t hash_of(std::initializer_list<int> list) {
+  std::string bytes;
+  for (const int byte : list) bytes += static_cast<char>(byte);
+  return value_hash(bytes);
+}
+
+}  // namespace
+
+TEST_CASE("a table has one hash, in whatever order its keys are written") {
+  // {a = 1, b = {x = true, y = false}}
+  const uint64_t one = hash_of({0x09, 2, 0x21, 'a', 6, 1, 0, 0, 0, 0x21, 'b', 0x09, 2, 0x21, 'x', 2, 0x21, 'y', 1});
+  CHECK(one == hash_of({0x09, 2, 0x21, 'b', 0x09, 2, 0x21, 'y', 1, 0x21, 'x', 2, 0x21, 'a', 6, 1, 0, 0, 0}));
+  CHECK(one != hash_of({0x09, 2, 0x21, 'a', 6, 2, 0, 0, 0, 0x21, 'b', 0x09, 2, 0x21, 'x', 2, 0x21, 'y', 1}));
+  CHECK(one != hash_of({0x09, 2, 0x21, 'b', 6, 1, 0, 0, 0, 0x21, 'a', 0x09, 2, 0x21, 'x', 2, 0x21, 'y', 1}));
+  CHECK(one != hash_of({0x09, 2, 0x21, 'a', 6, 1, 0, 0, 0, 0x21, 'b', 0x09, 2, 0x21, 'x', 1, 0x21, 'y', 2}));
+}
+
+TEST_CASE("an array has one hash, as items or as keys, and its order counts") {
+  const uint64_t items = hash_of({0x0c, 3, 0x21, 'p', 0x21, 'q'});
+  CHECK(items == hash_of({0x09, 2, 6, 2, 0, 0, 0, 0x21, 'q', 6, 1, 0, 0, 0, 0x21, 'p'}));
+  CHECK(items == hash_of({0x0a, 3, 0, 0x21, 'p', 0x21, 'q'}));  // a hole in slot 0
+  CHECK(items != hash_of({0x0c, 3, 0x21, 'q', 0x21, 'p'}));
+  CHECK(hash_of({0x08}) != items);
+}
+
+TEST_CASE("tensors beside a table count by what they hold") {
+  const auto packed = [](int first_key, int second_key, int first, int second) {
+    // {[first_key] = tensor 0, [second_key] = tensor 1}, one byte each
+    return hash_of({0xff, 40, 0, 0, 0, 0x09, 2,      0x21,  first_key, 0x12, 0,     0,    0,          0,    0,
+                    0,    0,  0, 0, 0, 0,    0,      0,     0,         0,    0,     0x21, second_key, 0x12, 0,
+                    0,    0,  0, 0, 0, 0xf0, 0x3f,   0,     0,         0,    0,     0,    0,          0,    0,  //
+                    2,    0,  0, 0,                                                                             //
+                    1,    0,  1, 0, 0, 0,    0,      0,     0,         0,    first, 1,    0,          2,    0,
+                    0,    0,  0, 0, 0, 0,    second, second});
+  };
+  CHECK(packed('a', 'b', 7, 8) != packed('b', 'a', 7, 8));
+  CHECK(packed('a', 'b', 7, 8) != packed('a', 'b', 7, 9));
+}
+
+TEST_CASE("bytes that are no value have some hash, cut anywhere") {
+  const std::string whole("\x0d\x03\x01\x06\x01\x00\x00\x00\x21k\x21v\x22no", 14);
+  for (size_t size = 0; size <= whole.size(); ++size) CHECK(value_hash(whole.substr(0, size)) != 0);
+  CHECK(value_hash(std::string(100000, '\x0c')) != 0);
+}

@@ -1,0 +1,161 @@
+// Which outputs the tracker has forgotten, and when: those of actions that are over, and kept ones that are not asked
+// for.
+
+#include "tests/host/mapreduce/tasks/tracker_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+TEST_CASE("outputs are forgotten everywhere when everybody is through, but for those that are kept") {
+  TrackerWorld world({0, 1});
+  run_alone(world, 0, 1, iteration(2, 2));
+  world.begin(1, 1, iteration(2, 2));
+  world.over(1);
+  world.finished(0, 1);
+  CHECK(world.quiet(data_address(0)));
+  world.finished(1, 1);
+  for (const ProcessId process : {0U, 1U}) CHECK(world.forget(process).stages == std::vector<StageId>{2});
+  CHECK(world.tracker->actions() == 0);
+  // The next action finds what was kept.
+  world.enter(0, 2, iteration(2, 3));
+  CHECK(world.work(0, 2).stage == 3);
+  CHECK(world.work(0, 2).stage == 3);
+  CHECK(world.over(0).stages[0].reused == 2);
+}
+
+TEST_CASE("a worker is through with an action that it never began when it begins a later one, or dies") {
+  TrackerWorld world({0, 1});
+  run_alone(world, 0, 1, word_count());
+  world.finished(0, 1);
+  CHECK(world.quiet(data_address(0)));
+  SECTION("it goes on") {
+    world.begin(1, 2, plan_of({stage_of(7, 1)}, 2));
+    CHECK(world.forget(1).stages == std::vector<StageId>{1, 2});
+  }
+  SECTION("it has the value from elsewhere") {
+    world.finished(1, 1);
+    CHECK(world.forget(1).stages == std::vector<StageId>{1, 2});
+  }
+  SECTION("it dies") {
+    world.lose(1);
+    CHECK(world.quiet(data_address(1)));
+  }
+  CHECK(world.forget(0).stages == std::vector<StageId>{1, 2});
+}
+
+TEST_CASE("what a plan says that nobody asks for any more is forgotten as its action begins") {
+  TrackerWorld world({0});
+  run_alone(world, 0, 1, iteration(2, 2));
+  world.finished(0, 1);
+  world.forget(0);
+  Plan plan = plan_of({stage_of(9, 1)}, 9);
+  plan.forget = {1};
+  world.enter(0, 2, plan);
+  CHECK(world.forget(0).stages == std::vector<StageId>{1});
+  CHECK_FALSE(world.tracker->places().knows(1));
+  world.work(0, 2);
+  world.over(0);
+  world.finished(0, 2);
+  CHECK(world.forget(0).stages == std::vector<StageId>{9});
+}
+
+TEST_CASE("one worker's word is enough to forget what is kept, when all have begun that action") {
+  TrackerWorld world({0, 1});
+  run_alone(world, 0, 1, iteration(2, 2));
+  world.begin(1, 1, iteration(2, 2));
+  world.over(1);
+  world.finished(0, 1);
+  const Plan plain = plan_of({stage_of(9, 1)}, 9);
+  Plan unused = plain;
+  unused.forget = {1, 77};  // the other has not looked for garbage yet
+  world.enter(0, 2, unused);
+  CHECK(world.quiet(data_address(0)));  // worker 1 may need it still
+  SECTION("it begins the action") { world.begin(1, 2, plain); }
+  SECTION("it is lost") { world.lose(1); }
+  if (world.members.size() == 2) CHECK(world.forget(1).stages == std::vector<StageId>{1, 2});
+  CHECK(world.forget(0).stages == std::vector<StageId>{1, 2});
+  CHECK_FALSE(world.tracker->places().knows(1));
+}
+
+TEST_CASE("what is not asked for any more stays as long as a plan has it among its ancestors") {
+  TrackerWorld world({0});
+  Plan both = iteration(2, 2);
+  both.stages[1].keep = true;
+  run_alone(world, 0, 1, both);
+  world.finished(0, 1);
+  Plan next = both;  // the second dataset is used, and the first one is only what it came from
+  next.stages.push_back(stage_of(3, 2, {narrow(2)}));
+  next.hash = 3;
+  next.forget = {1};
+  world.enter(0, 2, next);
+  CHECK(world.quiet(data_address(0)));
+  CHECK(world.work(0, 2).stage == 3);
+  CHECK(world.work(0, 2).stage == 3);
+  world.over(0);
+  world.finished(0, 2);
+  CHECK(world.forget(0).stages == std::vector<StageId>{1, 3});
+  CHECK(world.tracker->places().knows(2));
+}
+
+TEST_CASE("what the next action has in its plan is left to that action") {
+  TrackerWorld world({0, 1});
+  run_alone(world, 0, 1, word_count());
+  world.begin(1, 1, word_count());
+  world.over(1);
+  world.finished(0, 1);
+  Plan next = plan_of({stage_of(1, 2, {}, 2), stage_of(2, 2, {wide(1)}), stage_of(3, 2, {narrow(2)})}, 3);
+  world.enter(0, 2, next);
+  world.finished(1, 1);  // now everybody is through with the first one
+  CHECK(world.quiet(data_address(0)));
+  CHECK(world.work(0, 2) == TaskName{3, 0, 1});
+  CHECK(world.work(0, 2) == TaskName{3, 1, 1});
+  world.over(0);
+  world.finished(0, 2);
+  world.begin(1, 2, next);
+  world.finished(1, 2);
+  CHECK(world.forget(0).stages == std::vector<StageId>{1, 2, 3});
+}
+
+TEST_CASE("a second copy of an output in another process is forgotten there") {
+  TrackerWorld world({0, 1});
+  const Plan failing = plan_of({stage_of(1, 1), stage_of(2, 1), stage_of(3, 1, {narrow(1), narrow(2)})});
+  world.enter(0, 1, failing);
+  world.enter(1, 1, failing);
+  CHECK(world.task(0) == TaskName{1, 0, 1});
+  for (uint32_t i = 1; i <= kMaxFailures; ++i) {
+    world.failed(1, 1, world.task(1), "no");
+    if (i < kMaxFailures) world.want(1, 1);
+  }
+  world.over(1);
+  world.finished(1, 1);
+  // The other is still at its task when the next action makes the same output.
+  const Plan next = plan_of({stage_of(1, 1)}, 2);
+  world.enter(1, 2, next);
+  CHECK(world.task(1) == TaskName{1, 0, 1});
+  world.done(1, 2, {1, 0, 1});
+  CHECK(world.over(1).ok);
+  world.done(0, 1, {1, 0, 1});
+  const ForgetOutputs copy = world.forget(0);
+  CHECK(copy.stages.empty());
+  CHECK(copy.tasks == std::vector<ForgetOutputs::Task>{{1, 0}});
+  CHECK(world.tracker->places().stage(1).at[0] == 1);
+}
+
+TEST_CASE("a worker that comes to an action when all others are through with it has it made again") {
+  TrackerWorld world({0});
+  run_alone(world, 0, 1, word_count());
+  world.finished(0, 1);
+  CHECK(world.tracker->actions() == 0);
+  world.join(1, 1);
+  run_alone(world, 1, 1, word_count());
+  world.finished(1, 1);
+}
+
+TEST_CASE("no wait for who has died in an action: the last worker's death leaves nothing behind") {
+  TrackerWorld world({0, 1});
+  world.enter(1, 1, word_count());
+  world.begin(0, 1, word_count());
+  world.finished(0, 1);
+  world.lose(1);
+  CHECK(world.tracker->actions() == 0);
+}

@@ -1,0 +1,468 @@
+#include "tests/host/mapreduce/tasks/tracker_schedule.hpp"
+
+#include <algorithm>
+
+#include <catch2/catch.hpp>
+
+#include "host/base/clock.hpp"
+
+namespace actorhost::test {
+
+void ScheduleCounts::operator+=(const ScheduleCounts& other) {
+  tasks += other.tasks;
+  failures += other.failures;
+  failed_actions += other.failed_actions;
+  deaths += other.deaths;
+  joins += other.joins;
+  lost_inputs += other.lost_inputs;
+  lost_results += other.lost_results;
+  replays += other.replays;
+  reused += other.reused;
+  as_told += other.as_told;
+}
+
+// ---- the world ----
+
+Schedule::Schedule(uint64_t seed) : rng_(seed, 0x5c4ed), log_(LogLevel::off) {
+  if (rng_.below(4) != 0) {
+    rough_.deaths = pick(4);
+    rough_.joins = pick(3);
+    rough_.vanishing = pick(4);
+    const uint64_t odds[] = {0, 3, 8, 20};
+    rough_.failure_odds = odds[pick(4)];
+    rough_.replay = one_in(2);
+  }
+  job_ = random_job(rng_);
+  for (const Plan& plan : job_) {
+    for (const PlanStage& stage : plan.stages) stages_[stage.id] = &stage;
+  }
+  const uint32_t processes = 1 + pick(4);
+  for (uint32_t i = 0; i < processes; ++i) add_process();
+  publish();
+  known_ = tables_.front();
+  tables_.clear();
+  tracker_ = std::make_unique<Tracker>(log_, known_);
+}
+
+void Schedule::add_process() {
+  const auto id = static_cast<ProcessId>(processes_.size());
+  processes_[id];
+  const uint32_t workers = id == 0 ? 1 + pick(3) : 1 + pick(2);
+  for (uint32_t i = 0; i < workers; ++i) workers_[next_worker_++].process = id;
+}
+
+void Schedule::publish() {
+  std::vector<Member> members;
+  std::vector<ProcessInfo> infos;
+  for (const auto& [id, worker] : workers_) members.push_back({id, worker.process});
+  for (const auto& [id, process] : processes_) {
+    if (process.alive) infos.push_back({id, "host" + std::to_string(id), ""});
+  }
+  tables_.push_back(std::make_shared<const Membership>(++epoch_, members, infos));
+}
+
+void Schedule::die() {
+  if (getenv("DBG")) std::fprintf(stderr, "die\n");
+  std::vector<ProcessId> victims;
+  for (const auto& [id, process] : processes_) {
+    if (id != 0 && process.alive) victims.push_back(id);
+  }
+  if (victims.empty()) return;
+  const ProcessId victim = victims[pick(victims.size())];
+  Process& process = processes_.at(victim);
+  for (const auto& [key, stored] : process.store) ++excuses_[key];
+  process = Process{false, {}, {}};
+  for (auto at = workers_.begin(); at != workers_.end();) {
+    if (at->second.process != victim) {
+      ++at;
+      continue;
+    }
+    // Some of its last words arrive: now, or never.
+    while (!at->second.outbox.empty() && one_in(2)) {
+      deliver(at->first, std::move(at->second.outbox.front()));
+      at->second.outbox.pop_front();
+      collect();
+    }
+    if (const auto told = out_.find(at->first); told != out_.end()) {
+      ++excuses_[told->second.second];
+      out_.erase(told);
+    }
+    at = workers_.erase(at);
+  }
+  ++counts_.deaths;
+  publish();
+}
+
+void Schedule::vanish() {
+  for (auto& [id, process] : processes_) {
+    if (!process.alive || process.store.empty() || one_in(2)) continue;
+    auto at = process.store.begin();
+    std::advance(at, pick(process.store.size()));
+    ++excuses_[at->first];
+    vanished_.insert({at->first, id});
+    process.store.erase(at);
+    return;
+  }
+}
+
+void Schedule::disturb() {
+  if (rough_.deaths != 0 && one_in(60)) {
+    --rough_.deaths;
+    die();
+  }
+  if (rough_.joins != 0 && one_in(60)) {
+    --rough_.joins;
+    ++counts_.joins;
+    add_process();
+    publish();
+  }
+  if (rough_.vanishing != 0 && one_in(40)) {
+    --rough_.vanishing;
+    vanish();
+  }
+}
+
+// ---- what is under way ----
+
+void Schedule::collect() {
+  for (Frame& frame : tracker_->take_frames()) sent(std::move(frame));
+}
+
+/// From the tracker, at the moment at which it says it.
+void Schedule::sent(Frame&& frame) {
+  if (getenv("DBG")) {
+    std::fprintf(stderr, "<- %x kind %x tag %u", frame.dst, (unsigned)frame.kind, frame.tag);
+    if (frame.kind == mapreduce_kind::task) {
+      auto n = read_message<TaskOrder>(frame).value().task;
+      std::fprintf(stderr, " s%u t%u a%u", n.stage, n.task, n.attempt);
+    }
+    std::fprintf(stderr, "\n");
+  }
+  if (is_data(frame.dst)) {
+    Process& process = processes_.at(address_index(frame.dst));
+    const ForgetOutputs list = read_message<ForgetOutputs>(frame).value();
+    for (const StageId stage : list.stages) {
+      for (const auto& [key, stored] : process.store) excuses_[key] += key.first == stage ? 1 : 0;
+    }
+    if (process.alive) process.inbox.emplace_back(now_, std::move(frame));
+    return;
+  }
+  const auto worker = workers_.find(frame.dst);
+  if (frame.kind == mapreduce_kind::over) check_over(read_message<ActionOver>(frame).value(), frame.tag);
+  if (frame.kind == mapreduce_kind::task) {
+    const TaskName name = read_message<TaskOrder>(frame).value().task;
+    const TaskKey key{name.stage, name.task};
+    ++counts_.tasks;
+    ++runs_[key];
+    for (const auto& [other, told] : out_) {
+      if (told.second == key && told.first != frame.tag) ++excuses_[key];  // two actions make it at a time
+      REQUIRE_FALSE((told.second == key && told.first == frame.tag));
+    }
+    if (worker == workers_.end()) {
+      ++excuses_[key];  // told to somebody who has just died
+    } else {
+      REQUIRE(out_.emplace(frame.dst, std::pair(frame.tag, key)).second);
+    }
+    INFO("stage " << key.first << ", task " << key.second);
+    REQUIRE(runs_[key] <= 1 + excuses_[key]);
+  }
+  if (worker != workers_.end()) worker->second.inbox.push_back(std::move(frame));
+}
+
+void Schedule::say(Worker& worker, Frame&& frame) { worker.outbox.push_back(std::move(frame)); }
+
+namespace {
+
+bool is_result(const Frame& failed) { return read_message<TaskFailed>(failed).value().task.stage == 0; }
+
+}  // namespace
+
+void Schedule::deliver(NodeId id, Frame&& frame) {
+  if (getenv("DBG"))
+    std::fprintf(stderr, "-> w%u kind %x tag %u known %d\n", id, (unsigned)frame.kind, frame.tag,
+                 (int)known_->alive(id));
+  frame.src = worker_address(id);
+  if (frame.kind == mapreduce_kind::done || (frame.kind == mapreduce_kind::failed && !is_result(frame))) out_.erase(id);
+  if (frame.kind == mapreduce_kind::failed && known_->alive(id)) {
+    const TaskFailed failed = read_message<TaskFailed>(frame).value();
+    const TaskKey key{failed.task.stage, failed.task.task};
+    if (failed.lost.empty()) errors_[{frame.tag, key}].push_back(failed.error.message);
+  }
+  if (frame.kind == mapreduce_kind::begin && known_->alive(id)) let_go_.insert(frame.tag);
+  tracker_->handle(std::move(frame), now_);
+}
+
+/// One thing happens; false when nothing can but the passing of time.
+bool Schedule::step() {
+  now_ += 1e-4;
+  std::vector<std::function<void()>> possible;
+  if (!tables_.empty()) {
+    possible.emplace_back([this] {
+      known_ = tables_.front();
+      if (getenv("DBG")) std::fprintf(stderr, "table %u\n", (unsigned)known_->size());
+      tables_.pop_front();
+      tracker_->membership_changed(known_, now_);
+    });
+  }
+  for (auto& [id, process] : processes_) {
+    if (!process.alive || process.inbox.empty()) continue;
+    possible.emplace_back([this, id = id, &process = process] {
+      forget(id, process.inbox.front().first, process.inbox.front().second);
+      process.inbox.pop_front();
+    });
+  }
+  for (auto& [id, worker] : workers_) {
+    if (!worker.outbox.empty()) {
+      possible.emplace_back([this, id = id, &worker = worker] {
+        deliver(id, std::move(worker.outbox.front()));
+        worker.outbox.pop_front();
+      });
+    }
+    if (!worker.inbox.empty() && worker.state != Worker::State::working) {
+      possible.emplace_back([this, id = id, &worker = worker] {
+        const Frame frame = std::move(worker.inbox.front());
+        worker.inbox.pop_front();
+        receive(id, worker, frame);
+      });
+    }
+    if (worker.state != Worker::State::waiting && worker.state != Worker::State::through) {
+      possible.emplace_back([this, &worker = worker] { act(worker); });
+    }
+  }
+  if (possible.empty()) return false;
+  possible[pick(possible.size())]();
+  collect();
+  return true;
+}
+
+void Schedule::run() {
+  for (size_t steps = 0;; ++steps) {
+    REQUIRE(steps < 20000);
+    disturb();
+    collect();
+    if (step()) continue;
+    if (tracker_->wake_at() == kForever) break;
+    now_ = std::max(now_, tracker_->wake_at());
+    tracker_->tick(now_);
+    collect();
+  }
+  check_end();
+}
+
+// ---- what a worker does ----
+
+void Schedule::act(Worker& worker) {
+  switch (worker.state) {
+    case Worker::State::outside: return enter(worker);
+    case Worker::State::working: return work(worker);
+    case Worker::State::taking: return take_result(worker);
+    case Worker::State::waiting:
+    case Worker::State::through: return;
+  }
+}
+
+void Schedule::enter(Worker& worker) {
+  const bool last = worker.action + 1 == job_.size();
+  if (rough_.replay && !last && recorded_.contains(worker.action)) {
+    ++counts_.replays;
+    if (one_in(2)) say(worker, finished_frame(worker.action));  // else it stops before it says that it needs nothing
+    ++worker.action;
+    return;
+  }
+  worker.overs = 0;
+  Plan plan = job_[worker.action];
+  if (let_go_.contains(worker.action) && one_in(2)) plan.forget.clear();  // it has not looked for garbage yet
+  say(worker, PlanBegin{"", std::move(plan)}.frame(worker.action));
+  say(worker, TaskWant{0}.frame(worker.action));
+  worker.state = Worker::State::waiting;
+}
+
+void Schedule::receive(NodeId id, Worker& worker, const Frame& frame) {
+  REQUIRE(worker.state == Worker::State::waiting);  // nothing comes that was not asked for
+  REQUIRE(frame.tag == worker.action);
+  if (frame.kind == mapreduce_kind::task) return receive_order(id, worker, frame);
+  REQUIRE(frame.kind == mapreduce_kind::over);
+  ++worker.overs;
+  worker.over = read_message<ActionOver>(frame).value();
+  worker.state = Worker::State::taking;
+}
+
+void Schedule::receive_order(NodeId id, Worker& worker, const Frame& frame) {
+  worker.order = read_message<TaskOrder>(frame).value();
+  for (const TaskInput& input : worker.order.inputs) {
+    if (input.form == TaskInput::Form::as_told) ++counts_.as_told;
+  }
+  REQUIRE(worker.book.complete(frame.tag, worker.order).ok());
+  check_order(id, worker.order);
+  worker.state = Worker::State::working;
+}
+
+/// The output was in that process, but its process is dead or its disk has lost it.
+bool Schedule::gone(const TaskKey& key, ProcessId place) const {
+  const Process& process = processes_.at(place);
+  return !process.alive || !process.store.contains(key);
+}
+
+std::vector<LostInput> Schedule::missing_inputs(const TaskOrder& order) const {
+  std::vector<LostInput> lost;
+  const PlanStage& stage = stage_of(order.task.stage);
+  for (size_t i = 0; i < order.inputs.size(); ++i) {
+    const TaskInput& input = order.inputs[i];
+    for (uint32_t at = 0; at < input.places.size(); ++at) {
+      const uint32_t task = stage.needs[i].wide ? at : order.task.task - stage.needs[i].first;
+      if (gone({input.stage, task}, input.places[at])) lost.push_back({input.stage, task, input.places[at]});
+    }
+  }
+  return lost;
+}
+
+void Schedule::work(Worker& worker) {
+  const TaskName& name = worker.order.task;
+  const TaskKey key{name.stage, name.task};
+  std::vector<LostInput> lost = missing_inputs(worker.order);
+  if (!lost.empty()) {
+    ++counts_.lost_inputs;
+    ++excuses_[key];
+    // What the worker does not come to say is found out the next time; all of a dead process can be told at once.
+    if (one_in(2)) lost.resize(1);
+    for (LostInput& input : lost) {
+      if (!processes_.at(input.process).alive && one_in(2)) input.task = kEveryTask;
+    }
+    say(worker, TaskFailed{name, {Code::peer_lost, "no inputs"}, std::move(lost)}.frame(worker.action));
+  } else if (one_in(rough_.failure_odds)) {
+    ++counts_.failures;
+    ++excuses_[key];
+    const std::string text = "boom " + std::to_string(counts_.failures) + ".";
+    say(worker, TaskFailed{name, {Code::script, text}, {}}.frame(worker.action));
+  } else {
+    Process& process = processes_.at(worker.process);
+    process.store[key] = now_;
+    vanished_.erase({key, worker.process});
+    say(worker, TaskDone{name, {{1, 1, 1, 1, 0.1, 0, 0}, Blob::copy_of("x")}}.frame(worker.action));
+  }
+  say(worker, TaskWant{worker.overs}.frame(worker.action));
+  worker.state = Worker::State::waiting;
+}
+
+void Schedule::take_result(Worker& worker) {
+  if (!worker.over.ok) return go_on(worker, one_in(2));
+  TaskFailed lost;
+  lost.error = {Code::io, "the result is not there"};
+  bool dead = false;
+  const StageId result = job_[worker.action].stages.back().id;
+  for (uint32_t task = 0; task < worker.over.places.size(); ++task) {
+    const ProcessId place = worker.over.places[task];
+    if (!gone({result, task}, place)) continue;
+    dead = dead || !processes_.at(place).alive;
+    lost.lost.push_back({result, task, place});
+  }
+  if (lost.lost.empty()) return go_on(worker, true);
+  ++counts_.lost_results;
+  if (!dead || one_in(2)) say(worker, lost.frame(worker.action));
+  say(worker, TaskWant{worker.overs}.frame(worker.action));
+  worker.state = Worker::State::waiting;
+}
+
+/// After an error a script may go on without saying that it has finished.
+void Schedule::go_on(Worker& worker, bool finished) {
+  if (worker.over.ok) recorded_.insert(worker.action);
+  for (const StageFigures& stage : worker.over.stages) counts_.reused += stage.reused;
+  ++worker.action;
+  if (finished || worker.action == job_.size()) say(worker, finished_frame(worker.action - 1));
+  worker.state = worker.action == job_.size() ? Worker::State::through : Worker::State::outside;
+}
+
+void Schedule::forget(ProcessId id, double sent, const Frame& frame) {
+  const ForgetOutputs list = read_message<ForgetOutputs>(frame).value();
+  for (const StageId stage : list.stages) {
+    const auto listed = [stage](const Plan& plan) {
+      return std::find(plan.forget.begin(), plan.forget.end(), stage) != plan.forget.end();
+    };
+    REQUIRE((!stage_of(stage).keep || std::any_of(job_.begin(), job_.end(), listed)));
+    for (uint32_t task = 0; task < stage_of(stage).tasks; ++task) forget(id, sent, {stage, task});
+  }
+  for (const auto& [stage, task] : list.tasks) forget(id, sent, TaskKey{stage, task});
+}
+
+/// A later action may have made it again before the word to forget it has come: then it is lost as on a broken disk.
+void Schedule::forget(ProcessId id, double sent, const TaskKey& key) {
+  auto& store = processes_.at(id).store;
+  const auto found = store.find(key);
+  if (found == store.end()) return;
+  if (found->second > sent) {
+    ++excuses_[key];
+    vanished_.insert({key, id});
+  }
+  store.erase(found);
+}
+
+// ---- what must hold ----
+
+void Schedule::check_order(NodeId id, const TaskOrder& order) {
+  REQUIRE(out_.at(id).second == TaskKey(order.task.stage, order.task.task));
+  const PlanStage& stage = stage_of(order.task.stage);
+  REQUIRE(order.inputs.size() == stage.needs.size());
+  for (size_t i = 0; i < stage.needs.size(); ++i) {
+    const PlanDependency& need = stage.needs[i];
+    const PlanStage& parent = stage_of(need.stage);
+    const bool part = order.task.task >= need.first && order.task.task - need.first < parent.tasks;
+    REQUIRE(order.inputs[i].stage == need.stage);
+    REQUIRE(order.inputs[i].places.size() == (need.wide ? parent.tasks : part ? 1 : 0));
+    for (uint32_t at = 0; at < order.inputs[i].places.size(); ++at) {
+      const TaskKey key{need.stage, need.wide ? at : order.task.task - need.first};
+      const ProcessId place = order.inputs[i].places[at];
+      REQUIRE(place != kNoProcess);
+      // It is there, unless something has happened that the tracker could not know.
+      if (gone(key, place) && processes_.at(place).alive) REQUIRE(vanished_.contains({key, place}));
+    }
+  }
+}
+
+void Schedule::check_over(const ActionOver& over, uint32_t action) {
+  const PlanStage& result = job_.at(action).stages.back();
+  if (!over.ok) {
+    ++counts_.failed_actions;
+    // Who comes to an action when all others are through with it has it made again, with failures of its own.
+    const auto explains = [&](const auto& entry) {
+      const auto& [name, errors] = entry;
+      if (name.first != action || errors.size() < kMaxFailures) return false;
+      return std::any_of(errors.begin(), errors.end() - (kMaxFailures - 1),
+                         [&](const auto& text) { return over.message.find(text) != std::string::npos; });
+    };
+    INFO(over.message);
+    REQUIRE(std::any_of(errors_.begin(), errors_.end(), explains));
+    return;
+  }
+  REQUIRE(over.places.size() == result.tasks);
+  for (uint32_t task = 0; task < result.tasks; ++task) {
+    const ProcessId place = over.places[task];
+    const TaskKey key{result.id, task};
+    REQUIRE(known_->process(place) != nullptr);
+    if (gone(key, place) && processes_.at(place).alive) REQUIRE(vanished_.contains({key, place}));
+  }
+  std::set<TaskKey> counted;
+  for (const Accumulated& item : over.accumulators) REQUIRE(counted.insert({item.stage, item.task}).second);
+}
+
+void Schedule::check_end() {
+  for (const auto& [id, worker] : workers_) {
+    INFO("worker " << id << " is left at action " << worker.action);
+    REQUIRE(worker.state == Worker::State::through);
+    REQUIRE(worker.inbox.empty());
+  }
+  REQUIRE(out_.empty());
+  REQUIRE(tracker_->actions() == 0);
+  REQUIRE_FALSE(tracker_->progress());
+  for (const auto& [id, process] : processes_) {
+    for (const auto& [key, stored] : process.store) {
+      const auto [stage, task] = key;
+      INFO("stage " << stage << ", task " << task << " is left in process " << id);
+      REQUIRE(stage_of(stage).keep);
+      for (const Plan& plan : job_) {
+        REQUIRE(std::find(plan.forget.begin(), plan.forget.end(), stage) == plan.forget.end());
+      }
+    }
+  }
+}
+
+}  // namespace actorhost::test

@@ -1,0 +1,130 @@
+#pragma once
+// A simulated run of map-reduce: processes with stores, workers that go through the same list of actions, and a
+// tracker, with every frame between them under way for as long as chance has it. Processes die and join, tasks fail,
+// outputs vanish from disks. What happens is checked against what the simulation itself knows of it.
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/base/random.hpp"
+#include "host/mapreduce/tasks/tracker.hpp"
+#include "tests/host/mapreduce/random_job.hpp"
+
+namespace actorhost::test {
+
+using TaskKey = std::pair<StageId, uint32_t>;
+
+/// How rough a run is; drawn from its seed.
+struct Roughness {
+  uint32_t deaths = 0;
+  uint32_t joins = 0;
+  uint32_t vanishing = 0;     // outputs that a disk loses
+  uint64_t failure_odds = 0;  // one task in so many fails; 0: none
+  bool replay = false;        // who comes to an action that somebody has finished takes its recorded value
+};
+
+struct ScheduleCounts {
+  uint64_t tasks = 0;
+  uint64_t failures = 0;
+  uint64_t failed_actions = 0;
+  uint64_t deaths = 0;
+  uint64_t joins = 0;
+  uint64_t lost_inputs = 0;
+  uint64_t lost_results = 0;
+  uint64_t replays = 0;
+  uint64_t reused = 0;
+  uint64_t as_told = 0;
+  void operator+=(const ScheduleCounts& other);
+};
+
+class Schedule {
+ public:
+  explicit Schedule(uint64_t seed);
+  /// Until every live worker has taken all actions and nothing is under way; REQUIREs what must hold.
+  void run();
+  const ScheduleCounts& counts() const noexcept { return counts_; }
+
+ private:
+  struct Worker {
+    ProcessId process = 0;
+    uint32_t action = 0;  // the one that it is in or comes to next
+    enum class State { outside, waiting, working, taking, through } state = State::outside;
+    TaskOrder order;
+    ActionOver over;
+    uint32_t overs = 0;
+    PlaceBook book;
+    std::deque<Frame> inbox;   // from the tracker, under way
+    std::deque<Frame> outbox;  // to it
+  };
+  struct Process {
+    bool alive = true;
+    std::map<TaskKey, double> store;             // and when it was put there
+    std::deque<std::pair<double, Frame>> inbox;  // and when it was sent
+  };
+
+  uint32_t pick(uint64_t bound) { return static_cast<uint32_t>(rng_.below(bound)); }
+  bool one_in(uint64_t bound) { return bound != 0 && rng_.below(bound) == 0; }
+  const PlanStage& stage_of(StageId id) const { return *stages_.at(id); }
+
+  void add_process();
+  void publish();
+  bool step();
+  void disturb();
+  void die();
+  void vanish();
+  void tracker_step();
+  void collect();
+  void sent(Frame&& frame);
+
+  void act(Worker& worker);
+  void enter(Worker& worker);
+  void receive(NodeId id, Worker& worker, const Frame& frame);
+  void receive_order(NodeId id, Worker& worker, const Frame& frame);
+  void work(Worker& worker);
+  std::vector<LostInput> missing_inputs(const TaskOrder& order) const;
+  bool gone(const TaskKey& key, ProcessId place) const;
+  void take_result(Worker& worker);
+  void go_on(Worker& worker, bool finished);
+  void say(Worker& worker, Frame&& frame);
+  void deliver(NodeId id, Frame&& frame);
+  void forget(ProcessId id, double sent, const Frame& frame);
+  void forget(ProcessId id, double sent, const TaskKey& key);
+
+  void check_order(NodeId id, const TaskOrder& order);
+  void check_over(const ActionOver& over, uint32_t action);
+  void check_end();
+
+  Rng rng_;
+  Roughness rough_;
+  ScheduleCounts counts_;
+  std::vector<Plan> job_;
+  std::map<StageId, const PlanStage*> stages_;
+  Log log_;
+  double now_ = 0;
+  uint64_t epoch_ = 0;
+  std::map<ProcessId, Process> processes_;
+  std::map<NodeId, Worker> workers_;
+  NodeId next_worker_ = 0;
+  std::deque<MembershipPtr> tables_;  // on their way to the tracker
+  MembershipPtr known_;               // to it
+  std::unique_ptr<Tracker> tracker_;
+  std::set<uint32_t> recorded_;  // actions that somebody has finished
+  std::set<uint32_t> let_go_;    // actions with which somebody has told what is not asked for any more
+
+  // What the oracle knows.
+  std::map<TaskKey, uint64_t> runs_;
+  std::map<TaskKey, uint64_t> excuses_;  // for running once more
+  std::map<NodeId, std::pair<uint32_t, TaskKey>>
+      out_;  // who has been told what, in which action, until the tracker hears of it
+  std::map<std::pair<uint32_t, TaskKey>, std::vector<std::string>> errors_;  // that the tracker has heard of
+  std::set<std::pair<TaskKey, ProcessId>> vanished_;                         // from the stores of live processes
+};
+
+}  // namespace actorhost::test

@@ -1,0 +1,366 @@
+#include "host/mapreduce/tasks/tracker.hpp"
+
+#include "host/base/clock.hpp"
+#include "host/cluster/cluster_messages.hpp"
+#include "tests/host/mapreduce/tasks/tracker_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+// ---- the run of an action ----
+
+TEST_CASE("an action runs its stages in turn and everybody hears where the result lies") {
+  TrackerWorld world({0, 1});
+  world.enter(0, 3, word_count());
+  world.enter(1, 3, word_count());
+  CHECK(world.task(0) == TaskName{1, 0, 1});
+  const TaskName second = world.task(1);
+  CHECK(second == TaskName{1, 1, 1});
+  world.done(0, 3, {1, 0, 1});
+  world.want(0, 3);
+  CHECK(world.quiet(0));  // a wide stage needs all of the one before it
+  world.done(1, 3, second);
+  const TaskOrder reduce = world.order(0);
+  CHECK(reduce.task == TaskName{2, 0, 1});
+  CHECK(reduce.inputs == std::vector<TaskInput>{{1, TaskInput::Form::wide, {0, 1}}});
+  world.want(1, 3);
+  CHECK(world.task(1) == TaskName{2, 1, 1});
+  world.done(1, 3, {2, 1, 1});
+  world.now += 2;
+  world.done(0, 3, {2, 0, 1});
+  for (const NodeId worker : {0U, 1U}) {
+    const ActionOver over = world.over(worker);
+    CHECK(over.ok);
+    CHECK(over.places == std::vector<ProcessId>{0, 1});
+    CHECK(over.seconds == 2);
+  }
+  CHECK(world.quiet(0));
+  CHECK(world.quiet(1));
+}
+
+TEST_CASE("only what the final stage needs is made") {
+  TrackerWorld world({0});
+  // Stage 3 needs nothing of stage 2.
+  run_alone(world, 0, 1, plan_of({stage_of(1, 1), stage_of(2, 5, {}, 1), stage_of(3, 1, {narrow(1)})}));
+  CHECK(world.tracker->places().stage(2).here == 0);
+  CHECK(world.tracker->places().stage(1).here == 1);
+}
+
+TEST_CASE("a narrow stage's task waits for its own input only, and goes where that lies") {
+  TrackerWorld world({0, 1});
+  const Plan plan = plan_of({stage_of(1, 3), stage_of(2, 3, {narrow(1)})});
+  world.enter(0, 1, plan);
+  world.enter(1, 1, plan);
+  CHECK(world.task(0) == TaskName{1, 0, 1});
+  CHECK(world.task(1) == TaskName{1, 1, 1});
+  world.done(1, 1, {1, 1, 1});
+  world.want(1, 1);
+  const TaskOrder own = world.order(1);  // before task 2 of stage 1, which has no home
+  CHECK(own.task == TaskName{2, 1, 1});
+  CHECK(own.inputs == std::vector<TaskInput>{{1, TaskInput::Form::narrow, {1}}});
+}
+
+TEST_CASE("a union's tasks need each their own part") {
+  TrackerWorld world({0});
+  const Plan plan = plan_of({stage_of(1, 2), stage_of(2, 1), stage_of(3, 4, {narrow(1), narrow(2, 2)})});
+  world.enter(0, 1, plan);
+  std::vector<TaskOrder> orders;
+  while (world.sent[0].front().kind == mapreduce_kind::task) {
+    orders.push_back(world.order(0));
+    world.done(0, 1, orders.back().task);
+    world.want(0, 1);
+  }
+  CHECK(orders.size() == 7);
+  for (const TaskOrder& order : orders) {
+    if (order.task.stage != 3) continue;
+    REQUIRE(order.inputs.size() == 2);
+    CHECK(order.inputs[0].places.size() == (order.task.task < 2 ? 1 : 0));
+    CHECK(order.inputs[1].places.size() == (order.task.task == 2 ? 1 : 0));
+  }
+}
+
+TEST_CASE("a diamond's top is made once") {
+  TrackerWorld world({0});
+  const Plan plan = plan_of({stage_of(1, 2, {}, 2), stage_of(2, 2, {wide(1)}, 2), stage_of(3, 2, {wide(1)}, 2),
+                             stage_of(4, 2, {wide(2), wide(3), narrow(3)})});
+  run_alone(world, 0, 1, plan);
+  world.finished(0, 1);
+  CHECK(world.forget(0).stages == std::vector<StageId>{1, 2, 3, 4});
+}
+
+TEST_CASE("an action of empty datasets ends at once") {
+  TrackerWorld world({0});
+  world.begin(0, 1, plan_of({stage_of(1, 3, {}, 0), stage_of(2, 0, {wide(1)})}));
+  CHECK(world.over(0).places.empty());
+  // An empty stage in the middle holds nobody up.
+  run_alone(world, 0, 2, plan_of({stage_of(3, 0, {}, 2), stage_of(4, 2, {wide(3)})}, 2));
+}
+
+TEST_CASE("a worker is told where a wide stage's inputs lie once, and again when that has changed") {
+  TrackerWorld world({0, 1});
+  const Plan plan = plan_of({stage_of(1, 2, {}, 4), stage_of(2, 4, {wide(1)})});
+  world.enter(0, 1, plan);
+  CHECK(world.work(0, 1) == TaskName{1, 0, 1});
+  CHECK(world.work(0, 1) == TaskName{1, 1, 1});
+  TaskOrder order = world.order(0);
+  CHECK(order.inputs[0].form == TaskInput::Form::wide);
+  world.done(0, 1, order.task);
+  world.want(0, 1);
+  order = world.order(0);
+  CHECK(order.inputs[0].form == TaskInput::Form::as_told);
+  world.failed(0, 1, order.task, "gone", {{1, 1, 0}});
+  world.want(0, 1);
+  CHECK(world.work(0, 1) == TaskName{1, 1, 2});
+  CHECK(world.order(0).inputs[0].form == TaskInput::Form::wide);
+  world.enter(1, 1, plan);
+  CHECK(world.order(1).inputs[0].form == TaskInput::Form::wide);
+}
+
+TEST_CASE("stages say what they have come to, and accumulators are in the order of stages and tasks") {
+  TrackerWorld world({0, 0});
+  const Plan plan = word_count();
+  world.enter(0, 1, plan);
+  world.enter(1, 1, plan);
+  const auto report = [](uint64_t rows, const char* text) {
+    return TaskReport{{rows, 2 * rows, 10, 20, 0.5, 7, 1}, Blob::copy_of(std::string_view(text))};
+  };
+  world.task(0);
+  world.task(1);
+  world.now += 1;
+  world.done(1, 1, {1, 1, 1}, report(4, "b"));
+  world.done(0, 1, {1, 0, 1}, report(3, "a"));
+  world.want(0, 1);
+  world.now += 1;
+  CHECK(world.work(0, 1, report(1, "c")).stage == 2);
+  world.work(0, 1, report(1, ""));
+  const ActionOver over = world.over(0);
+  REQUIRE(over.stages.size() == 2);
+  CHECK(over.stages[0] == StageFigures{1, 2, 0, 2, 0, {7, 14, 20, 40, 1, 14, 2}, 0, 1});
+  CHECK(over.stages[1] == StageFigures{2, 2, 0, 2, 0, {2, 4, 20, 40, 1, 14, 2}, 1, 2});
+  REQUIRE(over.accumulators.size() == 3);
+  std::string text;
+  for (const Accumulated& item : over.accumulators) {
+    text += std::to_string(item.stage) + std::to_string(item.task) + std::string(item.bytes.view()) + " ";
+  }
+  CHECK(text == "10a 11b 20c ");
+}
+
+TEST_CASE("progress follows the running stage") {
+  TrackerWorld world({0});
+  CHECK_FALSE(world.tracker->progress());
+  world.enter(0, 5, word_count());
+  world.work(0, 5, {{100, 0, 1000, 0, 0, 0, 0}, {}});
+  auto progress = world.tracker->progress();
+  REQUIRE(progress);
+  CHECK((progress->action == 5 && progress->stage == 1 && progress->name == "stage1"));
+  CHECK((progress->done == 1 && progress->tasks == 2 && progress->running == 1));
+  CHECK((progress->rows == 100 && progress->bytes == 1000));
+  world.work(0, 5);
+  progress = world.tracker->progress();
+  CHECK((progress->stage == 2 && progress->stage_index == 1 && progress->stages == 2 && progress->done == 0));
+  world.work(0, 5);
+  world.work(0, 5);
+  CHECK_FALSE(world.tracker->progress());
+}
+
+// ---- who begins what ----
+
+TEST_CASE("a worker that comes late is told at once how the action has ended") {
+  TrackerWorld world({0, 1});
+  run_alone(world, 0, 1, word_count());
+  world.finished(0, 1);
+  world.begin(1, 1, word_count());
+  CHECK(world.over(1).places == std::vector<ProcessId>{0, 0});
+  CHECK(world.quiet(data_address(0)));
+  world.finished(1, 1);
+  CHECK(world.forget(0).stages == std::vector<StageId>{1, 2});
+}
+
+TEST_CASE("plans that differ end the action for everybody, naming both workers") {
+  TrackerWorld world({0, 1});
+  world.enter(0, 1, word_count());
+  world.task(0);
+  Plan other = word_count();
+  other.hash = 2;
+  world.begin(1, 1, other);
+  for (const NodeId worker : {0U, 1U}) {
+    const ActionOver over = world.over(worker);
+    CHECK_FALSE(over.ok);
+    CHECK(over.code == Code::mismatch);
+    CHECK_THAT(over.message, Contains("rank 0 (worker 0 on host0) at job.lua:10"));
+    CHECK_THAT(over.message, Contains("rank 1 (worker 1 on host1) at job.lua:11"));
+  }
+}
+
+TEST_CASE("a plan that cannot be read, or gives a stage another shape, is refused to its worker alone") {
+  TrackerWorld world({0, 1});
+  Frame broken = PlanBegin{"", word_count()}.frame(1);
+  broken.body = Blob::copy_of("nonsense");
+  world.say(0, std::move(broken));
+  CHECK(world.over(0).code == Code::bad_data);
+  run_alone(world, 1, 1, iteration(2, 2));
+  world.begin(0, 2, iteration(3, 3));
+  CHECK(world.over(0).code == Code::mismatch);
+}
+
+TEST_CASE("who joins is heard although its first words come before the table that has it") {
+  TrackerWorld world({0});
+  world.enter(5, 1, word_count());
+  CHECK(world.quiet(5));
+  world.join(5, 2);
+  CHECK(world.task(5) == TaskName{1, 0, 1});
+}
+
+TEST_CASE("what a lost worker said, and what makes no sense, is ignored") {
+  TrackerWorld world({0, 1});
+  world.enter(0, 1, word_count());
+  const TaskName name = world.task(0);
+  world.lose(1);
+  world.enter(1, 1, word_count());
+  world.say(0, TaskWant{0}.frame(7));            // of an action that it is not in
+  world.done(0, 1, {name.stage, name.task, 9});  // of an attempt that was not its own
+  world.done(0, 1, {2, 0, 1});                   // of a task that was not
+  world.say(0, make_frame(Kind::test, 0, 0, 1));
+  world.say(kServerBit, finished_frame(1));
+  CHECK(world.quiet(0));
+  CHECK(world.quiet(1));
+  CHECK(world.tracker->places().stage(1).here == 0);
+  world.done(0, 1, name);
+  world.done(0, 1, name);
+  CHECK(world.tracker->places().stage(1).here == 1);
+}
+
+TEST_CASE("a worker that goes on to the next action leaves its task to others") {
+  TrackerWorld world({0, 0});
+  const Plan plan = plan_of({stage_of(1, 1)});
+  world.enter(0, 1, plan);
+  world.enter(1, 1, plan);
+  CHECK(world.task(0) == TaskName{1, 0, 1});
+  world.begin(0, 2, plan_of({stage_of(2, 1)}, 2));
+  CHECK(world.task(1) == TaskName{1, 0, 2});
+}
+
+TEST_CASE("a worker that asks for more without a word on its task has failed in it") {
+  TrackerWorld world({0});
+  world.enter(0, 1, plan_of({stage_of(1, 1)}));
+  for (uint32_t attempt = 1; attempt <= kMaxFailures; ++attempt) {
+    CHECK(world.task(0) == TaskName{1, 0, attempt});
+    world.want(0, 1);
+  }
+  CHECK_THAT(world.over(0).message, Contains("without a word"));
+  CHECK(world.quiet(0));
+}
+
+// ---- who gets what ----
+
+TEST_CASE("tasks go to the process that has their input, others take them when its workers are busy") {
+  TrackerWorld world({0, 1});
+  world.enter(0, 1, iteration(4, 2));
+  world.enter(1, 1, iteration(4, 2));
+  // 0 and 2 are made in process 0, 1 and 3 in process 1; the narrow ones follow them.
+  for (int i = 0; i < 2; ++i) {
+    for (const NodeId worker : {0U, 1U}) world.work(worker, 1);
+  }
+  for (int i = 0; i < 2; ++i) {
+    for (const NodeId worker : {0U, 1U}) world.work(worker, 1);
+  }
+  for (const NodeId worker : {0U, 1U}) {
+    CHECK(world.over(worker).places == std::vector<ProcessId>{0, 1, 0, 1});
+    world.finished(worker, 1);
+  }
+  world.enter(1, 2, iteration(4, 3));
+  world.enter(0, 2, iteration(4, 3));
+  CHECK(world.task(1) == TaskName{3, 1, 1});
+  CHECK(world.work(0, 2) == TaskName{3, 0, 1});
+  CHECK(world.work(0, 2) == TaskName{3, 2, 1});
+  const TaskOrder last = world.order(0);  // worker 1 is still at its first one
+  CHECK(last.task == TaskName{3, 3, 1});
+  CHECK(last.inputs[0].places == std::vector<ProcessId>{1});
+}
+
+TEST_CASE("the tasks of a process whose workers have not come yet wait a moment for them") {
+  TrackerWorld world({0, 1});
+  world.enter(0, 1, iteration(2, 2));
+  world.enter(1, 1, iteration(2, 2));
+  for (int i = 0; i < 2; ++i) {
+    for (const NodeId worker : {0U, 1U}) world.work(worker, 1);
+  }
+  for (const NodeId worker : {0U, 1U}) {
+    world.over(worker);
+    world.finished(worker, 1);
+  }
+  world.enter(0, 2, iteration(2, 3));
+  CHECK(world.work(0, 2) == TaskName{3, 0, 1});
+  CHECK(world.quiet(0));
+  CHECK(world.tracker->wake_at() == world.now + kHomePatience);
+  SECTION("it comes") {
+    world.enter(1, 2, iteration(2, 3));
+    CHECK(world.task(1) == TaskName{3, 1, 1});
+    CHECK(world.tracker->wake_at() == world.now + kSilentWait);
+  }
+  SECTION("it does not") {
+    world.pass(kHomePatience);
+    CHECK(world.task(0) == TaskName{3, 1, 1});
+  }
+  SECTION("it is gone") {
+    world.lose(1);
+    CHECK(world.work(0, 2) == TaskName{1, 1, 1});  // the input is lost with it
+    CHECK(world.task(0) == TaskName{3, 1, 1});
+  }
+}
+
+TEST_CASE("of others' tasks the last one of the longest queue is taken") {
+  TrackerWorld world({0, 1, 2});
+  PlanStage kept = stage_of(1, 7);
+  kept.keep = true;
+  // Worker 1 makes 0, 2, 3, 4 and 5, worker 2 makes 1 and 6.
+  for (const NodeId worker : {1U, 2U}) world.enter(worker, 1, plan_of({kept}));
+  for (const NodeId worker : {1U, 1U, 1U, 1U, 2U, 1U, 2U}) world.work(worker, 1);
+  for (const NodeId worker : {1U, 2U}) CHECK(world.over(worker).places == std::vector<ProcessId>{1, 2, 1, 1, 1, 1, 2});
+  const Plan next = plan_of({kept, stage_of(2, 7, {narrow(1)})}, 2);
+  for (const NodeId worker : {1U, 2U, 0U}) world.enter(worker, 2, next);
+  CHECK(world.task(1).task == 0);
+  CHECK(world.task(2).task == 1);
+  for (const uint32_t task : {5U, 4U, 3U, 2U, 6U}) CHECK(world.work(0, 2).task == task);
+  CHECK(world.quiet(0));
+}
+
+TEST_CASE("a task runs where it has run before if it can") {
+  TrackerWorld world({0, 1});
+  const Plan plan = plan_of({stage_of(1, 2)});
+  world.enter(0, 1, plan);
+  world.enter(1, 1, plan);
+  world.work(0, 1);
+  world.work(1, 1);
+  for (const NodeId worker : {1U, 0U}) {
+    world.over(worker);
+    world.finished(worker, 1);
+  }
+  CHECK(world.forget(0).stages == std::vector<StageId>{1});
+  world.enter(1, 2, plan);
+  CHECK(world.task(1) == TaskName{1, 1, 1});
+  world.enter(0, 2, plan);
+  CHECK(world.task(0) == TaskName{1, 0, 1});
+}
+
+TEST_CASE("a worker that waits for a task for over 10 s is told of with who is at work on what, once a task") {
+  TrackerWorld world({0, 1});
+  const Plan plan = plan_of({stage_of(1, 1, {}, 2), stage_of(2, 2, {wide(1)})});
+  world.enter(0, 1, plan);
+  world.enter(1, 1, plan);
+  CHECK(world.tracker->wake_at() == world.now + kSilentWait);
+  world.pass(kSilentWait - 1);
+  CHECK_FALSE(world.logged("over 10 s"));
+  world.pass(1);
+  CHECK(
+      world.logged("workers wait for a task for over 10 s (job.lua:10), for rank 0 (worker 0 on host0) with stage 1 "
+                   "(stage1), task 1 of 1, for 10 s"));
+  const size_t lines = world.lines.size();
+  world.pass(60);
+  CHECK(world.lines.size() == lines);
+  world.work(0, 1);
+  world.work(0, 1);
+  world.pass(kSilentWait);
+  CHECK(world.lines.size() == lines + 1);
+}

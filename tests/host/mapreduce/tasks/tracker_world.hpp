@@ -1,0 +1,171 @@
+#pragma once
+// A tracker with workers that a test drives by hand: what each says goes in at once, what it is told is kept in order.
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "host/mapreduce/tasks/tracker.hpp"
+
+namespace actorhost::test {
+
+inline PlanStage stage_of(StageId id, uint32_t tasks, std::vector<PlanDependency> needs = {}, uint32_t buckets = 1) {
+  PlanStage stage;
+  stage.id = id;
+  stage.name = "stage" + std::to_string(id);
+  stage.tasks = tasks;
+  stage.buckets = buckets;
+  stage.needs = std::move(needs);
+  return stage;
+}
+
+inline PlanDependency wide(StageId stage) { return {stage, true, 0}; }
+inline PlanDependency narrow(StageId stage, uint32_t first = 0) { return {stage, false, first}; }
+
+inline Plan plan_of(std::vector<PlanStage> stages, uint64_t hash = 1) {
+  Plan plan;
+  plan.stages = std::move(stages);
+  plan.hash = hash;
+  REQUIRE(plan.check().ok());
+  return plan;
+}
+
+/// Two splits, shuffled into two partitions.
+inline Plan word_count() { return plan_of({stage_of(1, 2, {}, 2), stage_of(2, 2, {wide(1)})}); }
+
+/// A kept dataset of `tasks` partitions and a stage over it, as an iteration has it.
+inline Plan iteration(uint32_t tasks, StageId result) {
+  std::vector<PlanStage> stages = {stage_of(1, tasks), stage_of(result, tasks, {narrow(1)})};
+  stages[0].keep = true;
+  return plan_of(std::move(stages), result);
+}
+
+class TrackerWorld {
+ public:
+  /// Worker i lives in process homes[i].
+  explicit TrackerWorld(const std::vector<ProcessId>& homes)
+      : log(LogLevel::debug, [this](LogLevel level, std::string_view line) {
+          lines.emplace_back(line);
+          if (level == LogLevel::warn) ++warnings;
+        }) {
+    for (NodeId id = 0; id < homes.size(); ++id) members.push_back({id, homes[id]});
+    tracker = std::make_unique<Tracker>(log, table());
+  }
+
+  MembershipPtr table() {
+    std::map<ProcessId, ProcessInfo> infos;
+    for (const Member& member : members) infos[member.process] = {member.process, host(member.process), ""};
+    std::vector<ProcessInfo> list;
+    for (const auto& [process, info] : infos) list.push_back(info);
+    return std::make_shared<const Membership>(++epoch_, members, list);
+  }
+  static std::string host(ProcessId process) { return "host" + std::to_string(process); }
+
+  void lose(ProcessId process) {
+    std::erase_if(members, [process](const Member& member) { return member.process == process; });
+    tracker->membership_changed(table(), now);
+    collect();
+  }
+  void join(NodeId id, ProcessId process) {
+    members.push_back({id, process});
+    tracker->membership_changed(table(), now);
+    collect();
+  }
+
+  void say(NodeId worker, Frame frame) {
+    frame.src = worker_address(worker);
+    tracker->handle(std::move(frame), now);
+    collect();
+  }
+  void begin(NodeId worker, uint32_t action, const Plan& plan) {
+    overs[worker] = 0;
+    say(worker, PlanBegin{"job.lua:" + std::to_string(10 + worker), plan}.frame(action));
+  }
+  void want(NodeId worker, uint32_t action) { say(worker, TaskWant{overs[worker]}.frame(action)); }
+  void enter(NodeId worker, uint32_t action, const Plan& plan) {
+    begin(worker, action, plan);
+    want(worker, action);
+  }
+  void done(NodeId worker, uint32_t action, const TaskName& task, const TaskReport& report = {}) {
+    say(worker, TaskDone{task, report}.frame(action));
+  }
+  void failed(NodeId worker, uint32_t action, const TaskName& task, const std::string& text,
+              std::vector<LostInput> lost = {}, Code code = Code::script) {
+    say(worker, TaskFailed{task, {code, text}, std::move(lost)}.frame(action));
+  }
+  void finished(NodeId worker, uint32_t action) { say(worker, finished_frame(action)); }
+  void pass(double seconds) {
+    now += seconds;
+    tracker->tick(now);
+    collect();
+  }
+
+  bool quiet(NodeId worker) { return sent[worker].empty(); }
+  /// The task that the worker has just been told to do.
+  TaskOrder order(NodeId worker) {
+    INFO("worker " << worker);
+    const Frame frame = next(worker_address(worker));
+    REQUIRE(frame.kind == mapreduce_kind::task);
+    return read_message<TaskOrder>(frame).value();
+  }
+  TaskName task(NodeId worker) { return order(worker).task; }
+  ActionOver over(NodeId worker) {
+    INFO("worker " << worker);
+    const Frame frame = next(worker_address(worker));
+    REQUIRE(frame.kind == mapreduce_kind::over);
+    ++overs[worker];
+    return read_message<ActionOver>(frame).value();
+  }
+  ForgetOutputs forget(ProcessId process) {
+    INFO("process " << process);
+    const Frame frame = next(data_address(process));
+    REQUIRE(frame.kind == mapreduce_kind::forget);
+    return read_message<ForgetOutputs>(frame).value();
+  }
+  /// Does the task that it has been told and asks for the next one.
+  TaskName work(NodeId worker, uint32_t action, const TaskReport& report = {}) {
+    const TaskName name = task(worker);
+    done(worker, action, name, report);
+    want(worker, action);
+    return name;
+  }
+  bool logged(const std::string& text) const {
+    return std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return line.find(text) != line.npos; });
+  }
+
+  Log log;
+  std::vector<std::string> lines;
+  int warnings = 0;
+  std::vector<Member> members;
+  double now = 100;
+  std::unique_ptr<Tracker> tracker;
+  std::map<Address, std::deque<Frame>> sent;
+  std::map<NodeId, uint32_t> overs;
+
+ private:
+  void collect() {
+    for (Frame& frame : tracker->take_frames()) sent[frame.dst].push_back(std::move(frame));
+  }
+  Frame next(Address address) {
+    REQUIRE_FALSE(sent[address].empty());
+    Frame frame = std::move(sent[address].front());
+    sent[address].pop_front();
+    return frame;
+  }
+
+  uint64_t epoch_ = 0;
+};
+
+/// One worker carries an action out by itself.
+inline void run_alone(TrackerWorld& world, NodeId worker, uint32_t action, const Plan& plan) {
+  world.enter(worker, action, plan);
+  while (world.sent[worker].front().kind == mapreduce_kind::task) world.work(worker, action);
+  REQUIRE(world.over(worker).ok);
+}
+
+}  // namespace actorhost::test
