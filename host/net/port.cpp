@@ -58,16 +58,13 @@ Result<Frame> Port::receive(const Match& match, double deadline) {
       if (!match(kept_[seen])) continue;
       found = std::move(kept_[seen]);
       kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(seen));
-      ++taken_;
       return found;
     }
     if (last_look) return timed_out("what was waited for did not arrive").error();
     last_look = clock_.now() >= deadline;
-    const uint64_t taken = taken_;
     auto took = wait(deadline, take);
     if (!took.ok()) return took.error();
     if (*took) return found;
-    if (taken != taken_) seen = 0;  // a control handler has received something itself: places have shifted
   }
 }
 
@@ -84,8 +81,6 @@ Status Port::receive_all(const Match& match, double deadline, std::vector<Frame>
   for (bool last_look = false; took.ok() && out.size() == before && !last_look;) {
     last_look = clock_.now() >= deadline;
     took = wait(deadline, take);
-    // Kept by a control handler that has received something itself.
-    if (took.ok() && out.size() == before) take_matching(match, out);
   }
   return took.ok() ? Status() : took.error();
 }
@@ -100,9 +95,7 @@ Status Port::receive_some(const Match& match, double deadline, std::vector<Frame
     out.push_back(std::move(frame));
     return Take::more;
   });
-  if (!took.ok()) return took.error();
-  if (out.size() == before) take_matching(match, out);  // kept by a control handler that has received something itself
-  return {};
+  return took.ok() ? Status() : took.error();
 }
 
 std::function<void()> Port::waker() const {
@@ -121,7 +114,6 @@ void Port::take_matching(const Match& match, std::vector<Frame>& out) {
       ++keep;
     }
   }
-  if (keep != kept_.end()) ++taken_;
   kept_.erase(keep, kept_.end());
 }
 
@@ -161,11 +153,6 @@ Result<bool> Port::examine(Taker take) {
   bool took = false;
   while (next_ < arrived_.size()) {
     Frame& arrived = arrived_[next_++];
-    if (control_ && is_control(arrived.kind)) {
-      Frame frame = std::move(arrived);  // the handler may read more, and so move what has arrived
-      AH_TRY(control_(std::move(frame)));
-      continue;
-    }
     if (guest_ != nullptr && within(arrived.kind, guest_kinds_)) {
       guest_->on_frame(std::move(arrived));
       continue;

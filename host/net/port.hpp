@@ -2,8 +2,7 @@
 // A node's end of the transport: its address, its mailbox, and the frames that have arrived but nobody has
 // asked for yet. Owned and used by the node's thread alone; only `wake` may come from another. Every wait of
 // a node, also the one for room to send, goes through here: it keeps reading the mailbox (so two nodes that
-// send to each other cannot block each other), hands control frames to `on_control` at once, and ends when
-// what it waits for is lost.
+// send to each other cannot block each other), and ends when what it waits for is lost.
 
 #include <deque>
 #include <functional>
@@ -31,10 +30,6 @@ class PortGuest {
 
 class Port {
  public:
-  /// Sees each control frame (cluster kinds) on the node's thread, as soon as the port reads past it; without a handler
-  /// they are kept like others. An error ends the wait that is going on with it. It may use the port, waits included;
-  /// control frames that arrive meanwhile are then handed to it at once, nested.
-  using Control = std::function<Status(Frame&&)>;
   /// True when the frame is one that the caller waits for.
   using Match = std::function<bool(const Frame&)>;
   /// Called before each wait and whenever one is interrupted: an error (a lost peer, a stop request) ends the
@@ -51,9 +46,8 @@ class Port {
 
   Address self() const noexcept { return self_; }
   const Clock& clock() const noexcept { return clock_; }
-  void on_control(Control control) { control_ = std::move(control); }
   void set_check(Check check) { check_ = std::move(check); }
-  /// Frames of `kinds` (not control frames) go to `guest` from now on; before anything has been read. One range only.
+  /// Frames of `kinds` go to `guest` from now on; before anything has been read. One range only.
   void set_guest(const KindRange& kinds, PortGuest& guest) {
     guest_kinds_ = kinds;
     guest_ = &guest;
@@ -68,7 +62,7 @@ class Port {
   Status receive_all(const Match& match, double deadline, std::vector<Frame>& out);
   /// As receive_all, but one wait at most: comes back without a frame also when it is woken.
   Status receive_some(const Match& match, double deadline, std::vector<Frame>& out);
-  /// Reads what has arrived without waiting: serves control frames and keeps the others.
+  /// Reads what has arrived without waiting, and keeps it.
   Status poll();
   /// Reads until `done` holds, which is asked whenever something has come or the wait was ended early. Code::timeout at
   /// `deadline`.
@@ -91,7 +85,7 @@ class Port {
   /// Waits for frames, unless there are some to look at, and gives them to `take`; true when it took any.
   template <typename Taker>
   Result<bool> wait(double deadline, Taker take);
-  /// Gives what has arrived to `take` until it says `last`; keeps what it does not want and serves control frames.
+  /// Gives what has arrived to `take` until it says `last`; keeps what it does not want.
   template <typename Taker>
   Result<bool> examine(Taker take);
   void take_matching(const Match& match, std::vector<Frame>& out);
@@ -102,10 +96,8 @@ class Port {
   const Clock& clock_;
   const std::shared_ptr<Mailbox> inbox_;  // shared with wake-ups for room that may outlive this port
   std::deque<Frame> kept_;
-  uint64_t taken_ = 0;          // changes when frames leave kept_
   std::vector<Frame> arrived_;  // taken from the mailbox; those before next_ are dealt with
   size_t next_ = 0;
-  Control control_;
   Check check_;
   KindRange guest_kinds_ = kKindRanges[0];
   PortGuest* guest_ = nullptr;

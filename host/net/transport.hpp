@@ -1,24 +1,19 @@
 #pragma once
-// How frames get from one address to another. Three implementations behind one contract suite
-// (tests/host/net/transport_contract.hpp): LocalTransport (one process, mailboxes), StreamTransport (NNG byte
-// streams between processes: ipc, tcp, tls+tcp) and SimTransport (virtual time, seeded latency, loss,
-// reordering, partitions).
+// How frames get from one address to another. Two implementations, LocalTransport (one process, mailboxes) and
+// StreamTransport (NNG byte streams between processes: ipc, tcp, tls+tcp), and the tests' SimTransport (virtual time,
+// seeded latency, loss, reordering, partitions) pass one suite, tests/host/net/transport_contract.hpp.
 //
 // Contract, for all of them:
-//  * Frames from one address to another arrive in the order in which they were sent, whole, at most once;
-//  without a
+//  * Frames from one address to another arrive in the order in which they were sent, whole, at most once; without a
 //    lost link exactly once. (SimTransport may be told to break this.)
-//  * More: frames from one *process* to another are put into their mailboxes in the order in which they were
-//  sent,
-//    whatever the addresses. The parameter server's visibility rests on it.
+//  * More: frames from one *process* to another are put into their mailboxes in the order in which they were sent,
+//    whatever the addresses. The parameter server's visibility depends on it.
 //  * try_send never waits. A full receiver or link says Code::full and leaves the frame to the caller.
-//  * Control frames (the cluster's kinds) are few and may go past the bounds of a receiver, so that a node
-//  that is
+//  * Control frames (the cluster's kinds) are few and may go past the bounds of a receiver, so that a node that is
 //    behind with its data still hears them.
 //  * Sending to an address that nobody has attached or routed is Code::peer_lost.
-//  * Closing is safe at every moment, also under traffic. It closes the attached mailboxes (which ends their
-//  readers'
-//    waits); afterwards no callback runs, no mailbox is touched and sending is Code::interrupted.
+//  * Closing is safe at every moment, also under traffic. It closes the attached mailboxes (which ends the waits of
+//    their readers); afterwards no callback runs, no mailbox is touched and sending is Code::interrupted.
 
 #include <cstdint>
 #include <functional>

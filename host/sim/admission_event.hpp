@@ -25,7 +25,6 @@ class EventAdmission final : public Admission {
  private:
   /// -log(1 - p) when `behind` of the nodes are below the threshold.
   double hazard(uint32_t behind);
-  void count_between(int32_t from, int32_t to);
   void reach(int32_t step);
   void try_group(size_t step, std::vector<NodeId>& passed);
   uint32_t behind(size_t step) const noexcept;

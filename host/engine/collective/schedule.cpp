@@ -9,10 +9,4 @@ Span block_of(size_t elements, uint32_t blocks, uint32_t index) noexcept {
   return {start(index), start(index + size_t{1})};
 }
 
-size_t Schedule::elements_sent() const noexcept {
-  size_t sent = 0;
-  for (const Step& step : steps) sent += step.what == Step::What::send ? step.span.size() : 0;
-  return sent;
-}
-
 }  // namespace actorhost

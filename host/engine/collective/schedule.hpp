@@ -51,9 +51,6 @@ struct Schedule {
   void own(Span span) { add({Step::What::own, 0, span}); }
   void finish(Span span) { add({Step::What::finish, 0, span}); }
 
-  /// Elements that this rank sends: for the tests of what an algorithm's header says.
-  size_t elements_sent() const noexcept;
-
  private:
   void add(const Step& step) {
     if (!step.span.empty()) steps.push_back(step);

@@ -35,32 +35,53 @@ inline uint64_t word_bits(const char* bytes) noexcept {
   return ~spaces;
 }
 
-/// Calls `word(text)` for each; stops and returns false when that returns false.
-template <typename Word>
-bool for_each_word(std::string_view text, const Word& word) {
-  const char* const data = text.data();
-  const size_t size = text.size();
-  size_t begin = 0;
-  uint64_t inside = 0;  // 1 while a word is open, which began at `begin`
-  size_t at = 0;
-  for (; at + 64 <= size; at += 64) {
-    const uint64_t bits = word_bits(data + at);
-    // Where a word begins or ends, in turns.
-    for (uint64_t edges = bits ^ (bits << 1 | inside); edges != 0; edges &= edges - 1) {
-      const size_t edge = at + static_cast<size_t>(std::countr_zero(edges));
-      if (inside != 0 && !word(std::string_view(data + begin, edge - begin))) return false;
-      begin = edge;
-      inside ^= 1;
+/// Goes through a text word by word.
+class WordCutter {
+ public:
+  void begin(std::string_view text) noexcept {
+    *this = WordCutter();
+    text_ = text;
+  }
+  /// False at the text's end.
+  bool next(std::string_view& word) noexcept {
+    for (;;) {
+      for (; edges_ != 0; edges_ &= edges_ - 1) {
+        const size_t edge = block_ + static_cast<size_t>(std::countr_zero(edges_));
+        open_ = !open_;
+        if (open_) {
+          word_ = edge;
+          continue;
+        }
+        word = text_.substr(word_, edge - word_);
+        edges_ &= edges_ - 1;
+        return true;
+      }
+      block_ += size_t{64} * started_;
+      started_ = true;
+      if (block_ >= text_.size()) break;
+      const uint64_t bits = bits_here();
+      edges_ = bits ^ (bits << 1 | uint64_t{open_});
     }
+    if (!open_) return false;
+    open_ = false;
+    word = text_.substr(word_);
+    return true;
   }
-  for (; at < size; ++at) {
-    const uint64_t bit = is_space(data[at]) ? 0 : 1;
-    if (bit == inside) continue;
-    if (inside != 0 && !word(std::string_view(data + begin, at - begin))) return false;
-    begin = at;
-    inside = bit;
+
+ private:
+  uint64_t bits_here() const noexcept {
+    if (text_.size() - block_ >= 64) return word_bits(text_.data() + block_);
+    uint64_t bits = 0;  // behind the text there are no words
+    for (size_t i = block_; i < text_.size(); ++i) bits |= uint64_t{!is_space(text_[i])} << (i - block_);
+    return bits;
   }
-  return inside == 0 || word(std::string_view(data + begin, size - begin));
-}
+
+  std::string_view text_;
+  size_t block_ = 0;      // where the 64 bytes begin that are being looked at
+  uint64_t edges_ = 0;    // where a word begins or ends in them, in turns
+  size_t word_ = 0;       // where the last word began
+  bool open_ = false;     // it has not ended yet
+  bool started_ = false;  // a block has been looked at
+};
 
 }  // namespace actorhost

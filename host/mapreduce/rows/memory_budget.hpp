@@ -84,11 +84,6 @@ class Reservation {
     budget_->take(bytes);
     budget_->relieve();
   }
-  bool try_grow(size_t bytes) noexcept {
-    if (budget_ != nullptr && !budget_->try_take(bytes)) return false;
-    bytes_ += bytes;
-    return true;
-  }
   void shrink(size_t bytes) noexcept {
     if (budget_ != nullptr) budget_->give(bytes);
     bytes_ -= bytes;

@@ -107,7 +107,6 @@ Result<SpillRef> SpillFile::append(const RowBlock& block) {
     return failed("cannot write to", error);
   }
   raw_bytes_.fetch_add(ref.raw_bytes, std::memory_order_relaxed);
-  written_bytes_.fetch_add(ref.stored_bytes, std::memory_order_relaxed);
   return ref;
 }
 

@@ -39,9 +39,8 @@ class SpillFile {
   void drop(const SpillRef& ref) noexcept;
 
   const std::string& folder() const noexcept { return folder_; }
-  /// What has gone into the file since it was made, before and after compression.
+  /// What has gone into the file since it was made, before compression.
   uint64_t raw_bytes() const noexcept { return raw_bytes_.load(std::memory_order_relaxed); }
-  uint64_t written_bytes() const noexcept { return written_bytes_.load(std::memory_order_relaxed); }
 
  private:
   Result<int> opened();
@@ -52,7 +51,6 @@ class SpillFile {
   std::atomic<int> file_{-1};
   std::atomic<uint64_t> end_{0};
   std::atomic<uint64_t> raw_bytes_{0};
-  std::atomic<uint64_t> written_bytes_{0};
 };
 
 }  // namespace actorhost

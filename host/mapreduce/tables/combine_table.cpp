@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "host/base/random.hpp"
-#include "host/mapreduce/files/words.hpp"
 
 namespace actorhost {
 
@@ -296,46 +295,6 @@ bool CombineTable::combine(const Key* keys, const double* numbers, size_t count)
     case Combine::max: return combine(keys, numbers, count, [](double a, double b) { return greatest(a, b); });
     default: return fail({Code::internal, "numbers were added to a table that does not combine numbers"});
   }
-}
-
-bool CombineTable::add_texts(const std::string_view* texts, size_t count, double number) {
-  Key keys[kBatch];
-  double numbers[kBatch];
-  std::fill(numbers, numbers + kBatch, number);
-  for (size_t done = 0; done < count;) {
-    size_t n = 0;
-    for (; n < kBatch && done < count; ++n, ++done) {
-      if (texts[done].size() > UINT32_MAX) return fail({Code::bad_argument, "a key is longer than 4 GiB"});
-      keys[n].set(texts[done], tag_of(RowTag::text), text_hash(texts[done]));
-    }
-    if (!combine(keys, numbers, n)) return false;
-  }
-  return true;
-}
-
-bool CombineTable::add_words(std::string_view text, double number) {
-  Key keys[kBatch];
-  double numbers[kBatch];
-  std::fill(numbers, numbers + kBatch, number);
-  size_t n = 0;
-  const char* const end = text.data() + text.size();
-  const bool all = for_each_word(text, [&](std::string_view word) {
-    Key& key = keys[n++];
-    if (word.size() <= 8 && end - word.data() >= 8) {
-      // Most words: no branch on how long they are to load them.
-      std::memcpy(&key.word, word.data(), sizeof key.word);
-      key.word &= ~uint64_t{0} >> (64 - 8 * word.size());
-      key.hash = text_hash(word);
-      key.size = static_cast<uint32_t>(word.size());
-      key.tag = tag_of(RowTag::text);
-    } else {
-      if (word.size() > UINT32_MAX) [[unlikely]]
-        return fail({Code::bad_argument, "a key is longer than 4 GiB"});
-      key.set(word, tag_of(RowTag::text), text_hash(word));
-    }
-    return n < kBatch || combine(keys, numbers, std::exchange(n, 0));
-  });
-  return all && combine(keys, numbers, n);
 }
 
 bool CombineTable::add_batch(const RowValue* values, const double* numbers, size_t count) {

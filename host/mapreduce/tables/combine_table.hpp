@@ -62,10 +62,7 @@ class CombineTable {
   /// Pairs, for Combine::row any rows.
   bool add_rows(std::string_view rows);
   bool add_rows(const RowBatch& batch);
-  /// The same number for each text: words counted with sum and 1. Native combiners of numbers only, as the next three.
-  bool add_texts(const std::string_view* texts, size_t count, double number);
-  /// The same for each word of a text.
-  bool add_words(std::string_view text, double number);
+  /// Native combiners of numbers only, as the next one.
   bool add_batch(const RowValue* keys, const double* numbers, size_t count);
   bool add(const RowValue& key, double number) { return add_batch(&key, &number, 1); }
 

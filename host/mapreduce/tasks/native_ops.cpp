@@ -1,61 +1,41 @@
 #include "host/mapreduce/tasks/native_ops.hpp"
 
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
+#include "host/mapreduce/files/words.hpp"
 #include "host/mapreduce/rows/key.hpp"
 
 namespace actorhost {
 
 namespace {
 
-constexpr std::array<bool, 256> kSpaces = [] {
-  std::array<bool, 256> spaces{};
-  for (const char c : {' ', '\t', '\n', '\v', '\f', '\r'}) spaces[static_cast<unsigned char>(c)] = true;
-  return spaces;
-}();
-
-bool is_space(char c) noexcept { return kSpaces[static_cast<unsigned char>(c)]; }
-
 Error not_a_text(const char* operation, const RowValue& value) {
   return {Code::bad_argument, std::string(operation) + " takes texts, got " + describe(value)};
 }
 
-/// Goes through a text word by word.
-class WordCutter {
- public:
-  void begin(std::string_view text) noexcept {
-    at_ = text.data();
-    end_ = at_ + text.size();
+/// Adds the next words of `cutter` to `batch`, as many as there is room for.
+void add_words(WordCutter& cutter, RowBatch& batch) {
+  RowValue value;
+  value.tag = static_cast<uint32_t>(RowTag::text);
+  std::string_view word;
+  while (batch.count < kBatchRows && cutter.next(word)) {
+    value.bytes = word.data();
+    value.size = word.size();
+    batch.add(value);
   }
-  /// False at the end.
-  bool next(RowValue& word) noexcept {
-    while (at_ != end_ && is_space(*at_)) ++at_;
-    if (at_ == end_) return false;
-    word.bytes = at_;
-    while (at_ != end_ && !is_space(*at_)) ++at_;
-    word.size = static_cast<uint64_t>(at_ - word.bytes);
-    return true;
-  }
-
- private:
-  const char* at_ = nullptr;
-  const char* end_ = nullptr;
-};
+}
 
 class WordsOfFile final : public RowSource {
  public:
   explicit WordsOfFile(std::unique_ptr<TextInput> input) : input_(std::move(input)) {}
   Status next(RowBatch& batch) override {
     batch.count = 0;
-    RowValue word;
-    word.tag = static_cast<uint32_t>(RowTag::text);
     for (;;) {
-      while (batch.count < kBatchRows && cutter_.next(word)) batch.add(word);
+      add_words(cutter_, batch);
       if (batch.count > 0) return {};
       auto lines = input_->next();
       if (!lines) return lines.error();
@@ -64,7 +44,6 @@ class WordsOfFile final : public RowSource {
     }
   }
   uint64_t bytes_read() const noexcept override { return input_->bytes(); }
-  TextInput* input() noexcept { return input_.get(); }
 
  private:
   std::unique_ptr<TextInput> input_;
@@ -76,10 +55,8 @@ class WordsOfRows final : public RowSource {
   explicit WordsOfRows(std::unique_ptr<RowSource> rows) : rows_(std::move(rows)) {}
   Status next(RowBatch& batch) override {
     batch.count = 0;
-    RowValue word;
-    word.tag = static_cast<uint32_t>(RowTag::text);
     for (;;) {
-      while (batch.count < kBatchRows && cutter_.next(word)) batch.add(word);
+      add_words(cutter_, batch);
       if (batch.count == kBatchRows) return {};
       if (++row_ < texts_.count) {
         const RowValue& text = texts_.first[row_];
@@ -224,7 +201,6 @@ class WithOne final : public RowSource {
     }
     return {};
   }
-  RowSource& rows() noexcept { return *rows_; }
   uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
   bool only_pairs() const noexcept override { return true; }
 
@@ -251,12 +227,6 @@ std::unique_ptr<RowSource> as_numbers(std::unique_ptr<RowSource> rows) {
 
 std::unique_ptr<RowSource> with_one(std::unique_ptr<RowSource> rows) {
   return std::make_unique<WithOne>(std::move(rows));
-}
-
-TextInput* text_of_counted_words(RowSource& rows) noexcept {
-  auto* pairs = dynamic_cast<WithOne*>(&rows);
-  auto* words = pairs != nullptr ? dynamic_cast<WordsOfFile*>(&pairs->rows()) : nullptr;
-  return words != nullptr ? words->input() : nullptr;
 }
 
 }  // namespace actorhost

@@ -24,7 +24,4 @@ std::unique_ptr<RowSource> as_numbers(std::unique_ptr<RowSource> rows);
 /// A pair of each row and the number 1.
 std::unique_ptr<RowSource> with_one(std::unique_ptr<RowSource> rows);
 
-/// The text that `rows` are the words of, each with 1, when that is what they are: whoever counts words takes it whole.
-TextInput* text_of_counted_words(RowSource& rows) noexcept;
-
 }  // namespace actorhost

@@ -6,7 +6,6 @@
 
 #include "host/mapreduce/rows/key.hpp"
 #include "host/mapreduce/rows/value_hash.hpp"
-#include "host/mapreduce/tasks/native_ops.hpp"
 
 namespace actorhost {
 
@@ -44,17 +43,6 @@ Status TaskSink::pour(RowSource& source, RowBatch& batch, uint64_t& rows) {
     if (batch.count == 0) return {};
     rows += batch.count;
     AH_TRY(put(batch));
-  }
-}
-
-Status CombineSink::pour(RowSource& source, RowBatch& batch, uint64_t& rows) {
-  TextInput* text = sums_ ? text_of_counted_words(source) : nullptr;
-  if (text == nullptr) return TaskSink::pour(source, batch, rows);
-  for (;;) {
-    auto lines = text->next();
-    if (!lines) return lines.error();
-    if (lines->empty()) return {};
-    if (!table_.add_words(*lines, 1)) return table_.status();
   }
 }
 

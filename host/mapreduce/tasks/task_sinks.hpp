@@ -18,7 +18,7 @@ namespace actorhost {
 class TaskSink : public RowSink {
  public:
   /// All rows of `source`, by way of `batch` or in whole blocks; counts them in `rows`.
-  virtual Status pour(RowSource& source, RowBatch& batch, uint64_t& rows);
+  Status pour(RowSource& source, RowBatch& batch, uint64_t& rows);
   /// All rows have been put; call once.
   virtual Status finish() = 0;
 
@@ -46,7 +46,6 @@ class CombineSink final : public TaskSink {
  public:
   CombineSink(const CombineOptions& options, uint32_t buckets, BlockSink sink)
       : table_(options),
-        sums_(options.combine == Combine::sum),
         numbers_(options.combine != Combine::script),
         rows_(options.combine == Combine::row),
         buckets_(buckets),
@@ -54,8 +53,6 @@ class CombineSink final : public TaskSink {
   /// With a native combiner.
   Status put(const RowValue& first, const RowValue* second) override;
   Status put(const RowBatch& batch) override { return table_.add_rows(batch) ? Status() : table_.status(); }
-  /// Words that are counted are cut and counted in one go.
-  Status pour(RowSource& source, RowBatch& batch, uint64_t& rows) override;
   Status finish() override { return table_.finish(buckets_, sink_); }
   bool takes_blocks() const noexcept override { return numbers_; }
   Status put_block(RowBlock&& block) override {
@@ -78,7 +75,6 @@ class CombineSink final : public TaskSink {
   std::array<CombineSlot*, CombineTable::kMostKeys> slots_;
   size_t taken_ = 0;
   std::string key_bytes_;  // of keys_; or a row
-  bool sums_;
   bool numbers_;
   bool rows_;
   uint32_t buckets_;

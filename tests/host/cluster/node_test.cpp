@@ -189,28 +189,6 @@ TEST_CASE("whereabouts tell who is in which action") {
   CHECK(list->at(1).where == "job.lua:1");
 }
 
-TEST_CASE("a wait inside a control handler does not take the outer wait's peers away") {
-  TestProcess process(TestProcess::alone(2));
-  REQUIRE(process.start().ok());
-  Node& node = *process.nodes[0];
-  bool asked = false;
-  node.port().on_control([&](Frame&& frame) -> Status {
-    if (frame.kind != cluster_kind::want_link) return {};
-    asked = true;
-    auto inner = node.receive(never, {}, "inner", 0);
-    CHECK(inner.error().message == "inner: timed out");
-    return {};
-  });
-  (void)process.nodes[1]->port().send(make_frame(cluster_kind::want_link, 0, worker_address(0), 0));
-  const std::array<Address, 1> nobody = {worker_address(7)};
-  const auto outer = node.receive(never, nobody, "outer", process.clock.now() + kPatience);
-  REQUIRE_FALSE(outer.ok());
-  CHECK(outer.error().code == Code::peer_lost);
-  CHECK(outer.error().message == "outer: worker 7 lost");
-  CHECK_FALSE(node.receive(never, {}, "again", 0).ok());
-  CHECK(asked);
-}
-
 TEST_CASE("what a worker said before it was lost is still received") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());

@@ -72,57 +72,6 @@ TEST_CASE("receive_all takes every matching frame and leaves the others in order
   CHECK(even.empty());
 }
 
-TEST_CASE("control frames go to their handler and never to a receiver") {
-  LocalTransport transport;
-  Port a(transport, 0, steady);
-  std::vector<uint32_t> control;
-  a.on_control([&](Frame&& frame) {
-    control.push_back(frame.tag);
-    return Status();
-  });
-  REQUIRE(a.send(to(0, 1, kControl)).ok());
-  REQUIRE(a.send(to(0, 2)).ok());
-  REQUIRE(a.send(to(0, 3, kControl)).ok());
-  CHECK(a.receive(any).value().tag == 2);
-  REQUIRE(a.poll().ok());
-  CHECK(control == std::vector<uint32_t>{1, 3});
-  CHECK(a.kept() == 0);
-}
-
-TEST_CASE("an error of the control handler ends the wait with it and loses no other frame") {
-  LocalTransport transport;
-  Port a(transport, 0, steady);
-  a.on_control([](Frame&&) -> Status { return Error{Code::aborted, "worker 2 failed"}; });
-  REQUIRE(a.send(to(0, 1, kControl)).ok());
-  REQUIRE(a.send(to(0, 2)).ok());
-  const auto got = a.receive(any);
-  REQUIRE_FALSE(got.ok());
-  CHECK(got.error().code == Code::aborted);
-  CHECK(a.receive(any).value().tag == 2);
-}
-
-TEST_CASE("a control handler may wait for frames itself") {
-  LocalTransport transport;
-  Port a(transport, 0, steady);
-  std::vector<uint32_t> order;
-  a.on_control([&](Frame&& frame) -> Status {
-    order.push_back(frame.tag);
-    if (frame.tag != 100) return {};
-    auto inner = a.receive(tagged(2));
-    if (!inner.ok()) return inner.error();
-    order.push_back(inner->tag);
-    return {};
-  });
-  REQUIRE(a.send(to(0, 1)).ok());
-  REQUIRE(a.send(to(0, 100, kControl)).ok());
-  REQUIRE(a.send(to(0, 101, kControl)).ok());
-  REQUIRE(a.send(to(0, 2)).ok());
-  REQUIRE(a.send(to(0, 3)).ok());
-  CHECK(a.receive(tagged(3)).value().tag == 3);
-  CHECK(order == std::vector<uint32_t>{100, 101, 2});
-  CHECK(a.receive(any).value().tag == 1);
-}
-
 TEST_CASE("check runs before a wait and after a wake, and its error ends the wait") {
   LocalTransport transport;
   Port a(transport, 0, steady);

@@ -1,4 +1,4 @@
-#include "host/net/sim_transport.hpp"
+#include "tests/host/net/sim_transport.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -7,7 +7,7 @@
 
 #include "host/base/random.hpp"
 #include "host/net/local_transport.hpp"
-#include "host/net/sim_transport.hpp"
+#include "tests/host/net/sim_transport.hpp"
 #include "tests/host/net/stream_cluster.hpp"
 
 using namespace actorhost;

@@ -4,10 +4,10 @@
 #include <set>
 
 #include "host/engine/collective/call.hpp"
-#include "host/net/sim_transport.hpp"
 #include "tests/host/cluster/hostile_bytes.hpp"
 #include "tests/host/engine/collective/call_plan.hpp"
 #include "tests/host/engine/collective/collective_ranks.hpp"
+#include "tests/host/net/sim_transport.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;

@@ -144,7 +144,11 @@ size_t check_one(CollectiveKind kind, Algorithm algorithm, uint32_t ranks, size_
 size_t most_sent(CollectiveKind kind, Algorithm algorithm, uint32_t ranks, size_t elements) {
   size_t most = 0;
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    most = std::max(most, make_schedule(kind, algorithm, {rank, ranks, elements}, 0).elements_sent());
+    size_t sent = 0;
+    for (const Step& step : make_schedule(kind, algorithm, {rank, ranks, elements}, 0).steps) {
+      if (step.what == Step::What::send) sent += step.span.size();
+    }
+    most = std::max(most, sent);
   }
   return most;
 }

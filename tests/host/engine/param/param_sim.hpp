@@ -18,8 +18,8 @@
 #include "host/engine/param/client.hpp"
 #include "host/engine/param/server.hpp"
 #include "host/engine/param/worker.hpp"
-#include "host/net/sim_transport.hpp"
 #include "tests/host/engine/engine_values.hpp"
+#include "tests/host/net/sim_transport.hpp"
 
 namespace actorhost {
 

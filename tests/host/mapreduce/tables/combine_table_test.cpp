@@ -5,7 +5,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/mapreduce/files/words.hpp"
 #include "tests/host/data/scratch.hpp"
 #include "tests/host/mapreduce/rows.hpp"
 
@@ -155,11 +154,12 @@ TEST_CASE("distinct rows are those of a set: singles, pairs and nil") {
   CHECK(result == model);
 }
 
-TEST_CASE("words and single pairs are counted as rows are") {
+TEST_CASE("single pairs and batches of them are combined as rows are") {
   World w(Combine::sum);
   CombineTable table(w.options);
-  const std::vector<std::string_view> words = {"a", "bb", "", "a longer word", "a", "12345678", "a longer word", "a"};
-  REQUIRE(table.add_texts(words.data(), words.size(), 1));
+  for (const char* word : {"a", "bb", "longer words", "a", "12345678", "longer words", "a"}) {
+    REQUIRE(table.add(Plain::of(word).view(), 1));
+  }
   const Plain key = Plain::of("bb");
   REQUIRE(table.add(key.view(), 41));
   const RowValue zeros[2] = {number_value(0.0), number_value(-0.0)};
@@ -167,45 +167,12 @@ TEST_CASE("words and single pairs are counted as rows are") {
   REQUIRE(table.add_batch(zeros, numbers, 2));
   std::map<Plain, double> result;
   for (const auto& row : rows_of(finished(table, 1)[0])) result[row.first] = row.second->number;
-  const std::map<Plain, double> expected = {{Plain::of("a"), 3},        {Plain::of("bb"), 42},
-                                            {Plain::of(""), 1},         {Plain::of("a longer word"), 2},
-                                            {Plain::of("12345678"), 1}, {Plain::of(0.0), 3}};
+  const std::map<Plain, double> expected = {{Plain::of("a"), 3},
+                                            {Plain::of("bb"), 42},
+                                            {Plain::of("longer words"), 2},
+                                            {Plain::of("12345678"), 1},
+                                            {Plain::of(0.0), 3}};
   CHECK(result == expected);
-}
-
-TEST_CASE("the words of a text are what a loop over its bytes finds, wherever they begin and end") {
-  Rng rng(5);
-  for (int round = 0; round < 300; ++round) {
-    std::string text(rng.below(round % 3 == 0 ? 1000 : 140), 'x');
-    const uint64_t spaces = 1 + rng.below(10);
-    for (auto& c : text) c = rng.below(10) < spaces ? " \t\n\v\f\r"[rng.below(6)] : static_cast<char>(rng.below(256));
-    // From an own allocation, so that a sanitizer sees a step beyond.
-    const std::vector<char> exact(text.begin(), text.end());
-    std::map<Plain, double> model;
-    std::vector<std::string> in_order;
-    std::string word;
-    for (const char c : text + " ") {
-      if (std::string_view(" \t\n\v\f\r").find(c) == std::string_view::npos) {
-        word += c;
-      } else if (!word.empty()) {
-        ++model[Plain::of(word)];
-        in_order.push_back(std::exchange(word, ""));
-      }
-    }
-    std::vector<std::string> found;
-    const std::string_view view(exact.data(), exact.size());
-    CHECK(for_each_word(view, [&](std::string_view w) {
-      found.emplace_back(w);
-      return true;
-    }));
-    CHECK(found == in_order);
-    World w(Combine::sum);
-    CombineTable table(w.options);
-    REQUIRE(table.add_words(view, 1));
-    std::map<Plain, double> result;
-    for (const auto& row : rows_of(finished(table, 1)[0])) result[row.first] = row.second->number;
-    CHECK(result == model);
-  }
 }
 
 TEST_CASE("a key that cannot be one and a value that a combiner does not take are refused with their names") {
