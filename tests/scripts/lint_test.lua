@@ -17,8 +17,9 @@ local function write(path, text)
   file:close()
 end
 
-local function lint()
-  return sh(("cd '%s' && find . -type f | sed 's,^[.]/,,' | LC_ALL=C sort | luajit '%s/scripts/lint/layers.lua' ."):format(scratch, source))
+local function lint(which)
+  return sh(("cd '%s' && find . -type f | sed 's,^[.]/,,' | LC_ALL=C sort | luajit '%s/scripts/lint/%s.lua' ."):format(scratch, source,
+    which or "layers"))
 end
 
 assert(os.execute(("rm -rf '%s' && mkdir -p '%s'"):format(scratch, scratch)) == 0)
@@ -64,6 +65,18 @@ for _, case in ipairs(breaks) do
   assert(select(2, output:gsub("\n", "")) >= 1)
   os.remove(scratch .. "/" .. path)
 end
+
+-- What nothing but a test names.
+write("host/base/used.hpp", "struct Used {\n  int called() const;\n  int tested() const;\n};\nstruct Idle {};\n")
+write("host/base/used.cpp", "int Used::called() const { return 1; }\nint Used::tested() const { return 2; }\nint x = Used().called();\n")
+write("tests/used_test.cpp", "int y = Used().tested();\nIdle idle;\n")
+status, output = lint("unused")
+assert(status == 1 and output == "host/base/used.hpp:3: nothing outside of tests names 'tested'\n" ..
+  "host/base/used.hpp:5: nothing outside of tests names 'Idle'\n", output)
+os.remove(scratch .. "/host/base/used.hpp")
+status, output = lint("unused")
+assert(status == 0 and output == "", output)
+os.remove(scratch .. "/host/base/used.cpp")
 
 -- Long files are pointed out and accepted.
 write("host/base/long.cpp", ("\n"):rep(501))

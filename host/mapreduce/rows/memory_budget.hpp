@@ -18,16 +18,7 @@ class MemoryBudget {
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  /// False, and nothing taken, when there is not as much left.
-  bool try_take(size_t bytes) noexcept {
-    size_t used = used_.load(std::memory_order_relaxed);
-    do {
-      if (bytes > limit_ || used > limit_ - bytes) return false;
-    } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
-    raise_peak(used + bytes);
-    return true;
-  }
-  /// Also when there is not as much.
+  /// Also when there is not as much left.
   void take(size_t bytes) noexcept { raise_peak(used_.fetch_add(bytes, std::memory_order_relaxed) + bytes); }
   void give(size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
