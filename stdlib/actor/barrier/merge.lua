@@ -1,6 +1,7 @@
 --- Merge policies: how pushes that are late, or more than wanted, are treated. Not barriers, since nobody waits for them;
 --- they complete those that let workers fall behind (ksync, backup, partial, quorum). `param.run { merge = ... }` takes
---- one, as `param.merge.NAME`. What they do is C++ (host/engine/param_coordinator), described here.
+--- one, as `param.merge.NAME`. In the parameter server C++ does what they say (host/engine/param/coordinator); the simulator
+--- asks `weight`.
 local check = require("actor.check")
 
 ---@class actor.param.Merge how late or surplus pushes are treated
@@ -52,9 +53,41 @@ function M.scale_by_staleness(options)
   return { kind = "scale", exponent = options.exponent or 1 }
 end
 
+local makers = {
+  all = M.all,
+  mean = M.mean,
+  drop = function(number) return M.drop { later_than = number } end,
+  buffer = function(number) return M.buffer { k = number } end,
+  scale = function(number) return M.scale_by_staleness { exponent = number } end,
+}
+
+---A policy by its words: "all", "mean", "drop:2", "buffer:8", "scale", "scale:0.5".
+---@param text string
+---@return actor.param.Merge? policy nil: there is none of these words
+local function from(text)
+  local kind, argument = text:match("^(%a+):?(.*)$")
+  local number = tonumber(argument)
+  local maker = makers[kind]
+  local bare = kind == "all" or kind == "mean"
+  if not maker or (argument ~= "" and (bare or not number)) then return nil end
+  local made, policy = pcall(maker, number)
+  return made and policy or nil
+end
+
+---What an update counts that is `staleness` steps behind the newest one; nil: it is dropped.
+---@param policy actor.param.Merge of kind "all", "drop" or "scale"
+---@param staleness integer
+---@return number? weight
+local function weight(policy, staleness)
+  if policy.kind == "drop" and staleness > policy.later_than then return nil end
+  return policy.kind == "scale" and (1 + staleness) ^ -policy.exponent or 1
+end
+
 return {
   ---What users see as param.merge.
   constructors = M,
+  from = from,
+  weight = weight,
   kinds = { all = true, drop = true, buffer = true, scale = true, mean = true },
   policies = {
     {

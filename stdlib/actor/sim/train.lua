@@ -7,8 +7,9 @@
 ---     local result = sim.train.run({ barrier = "asp", nodes = 100, time = 60 }, sim.train.models.linear())
 ---     print(result.training.time[51], result.training.loss[51])
 ---
---- Random numbers of a gradient hang on seed, node and step alone: a node meets the same data under every rule.
+--- Random numbers of a gradient depend on seed, node and step alone: a node meets the same data under every rule.
 local check = require("actor.check")
+local merge = require("actor.barrier.merge")
 local spelling = require("actor.c.names")
 local rng = require("actor.rng")
 local sim = require("actor.sim")
@@ -50,20 +51,6 @@ local default_points = 50
 -- --- merging, as the parameter server does (host/engine/param/coordinator.cpp) ---
 
 -- The weight of an update that is `staleness` steps behind the newest; nil drops it.
-local weights = {}
-
-function weights.all()
-  return 1
-end
-
-function weights.drop(policy, staleness)
-  return staleness <= policy.later_than and 1 or nil
-end
-
-function weights.scale(policy, staleness)
-  return (1 + staleness) ^ -policy.exponent
-end
-
 local function one_by_one(model)
   return function(params, updates, scale)
     for _, update in ipairs(updates) do model.apply(params, update, scale) end
@@ -134,7 +121,7 @@ function State:take(update, step)
     if #self.buffered >= policy.k then self:flush() end
     return
   end
-  local weight = weights[policy.kind](policy, self.newest - step)
+  local weight = merge.weight(policy, self.newest - step)
   if not weight then
     self.dropped = self.dropped + 1
     return
@@ -234,8 +221,7 @@ local function check_plan(plan)
   local fn = "sim.train.run"
   check.options(plan, plan_kinds, fn)
   check.integer(plan.points or default_points, "points", fn, 1, 1e6)
-  local merge = plan.merge
-  if merge and merge.kind ~= "buffer" and merge.kind ~= "mean" and not weights[merge.kind] then
+  if plan.merge and not merge.kinds[plan.merge.kind] then
     check.fail("%s: merge is none of param.merge's", fn)
   end
 end
@@ -313,31 +299,6 @@ function M.falling(rate, every)
   end
 end
 
-local function whole(text, low)
-  local value = tonumber(text)
-  return value and value % 1 == 0 and value >= low and value or nil
-end
-
--- By the words of the command line. As param.merge makes them; a subcommand has no actor.param.
-local merges = {
-  all = function(text) return not text and { kind = "all" } end,
-  mean = function(text) return not text and { kind = "mean" } end,
-  drop = function(text) return whole(text, 0) and { kind = "drop", later_than = whole(text, 0) } end,
-  buffer = function(text) return whole(text, 1) and { kind = "buffer", k = whole(text, 1) } end,
-  scale = function(text)
-    local exponent = tonumber(text or 1)
-    return exponent and exponent >= 0 and { kind = "scale", exponent = exponent }
-  end,
-}
-
-local function merge_of(text)
-  local kind, argument = text:match("^(%a+):(.+)$")
-  local make = merges[kind or text]
-  local made = make and make(argument)
-  if made then return made end
-  return nil, ("merge=%s is none of all, mean, drop:STEPS, buffer:K, scale[:EXPONENT]"):format(text)
-end
-
 local function named_values(words)
   local values = {}
   for i = 2, #words do
@@ -363,9 +324,10 @@ local function plan_of(values)
   if decay and not rate then return nil, "decay wants a rate beside it" end
   plan.rate = decay and M.falling(rate, decay) or rate
   if values.merge then
-    local wrong
-    plan.merge, wrong = merge_of(tostring(values.merge))
-    if wrong then return nil, wrong end
+    plan.merge = merge.from(tostring(values.merge))
+    if not plan.merge then
+      return nil, ("merge=%s is none of all, mean, drop:STEPS, buffer:K, scale[:EXPONENT]"):format(values.merge)
+    end
   end
   values.rate, values.decay, values.points, values.merge = nil, nil, nil, nil
   return plan
