@@ -1,4 +1,4 @@
-#include "bindings/modules/lua_average.hpp"
+#include "bindings/modules/node_modules.hpp"
 
 #include <algorithm>
 #include <map>
@@ -321,6 +321,6 @@ int open_average(lua_State* L) {
 
 }  // namespace
 
-void register_average_module(Vm& vm) { vm.register_module("actor.c.average", open_average); }
+void open_average(Vm& vm) { vm.register_module("actor.c.average", open_average); }
 
 }  // namespace actorhost

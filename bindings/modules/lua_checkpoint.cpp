@@ -1,4 +1,4 @@
-#include "bindings/modules/lua_checkpoint.hpp"
+#include "bindings/modules/node_modules.hpp"
 
 #include <string>
 #include <utility>
@@ -65,6 +65,6 @@ int open_checkpoint(lua_State* L) {
 
 }  // namespace
 
-void register_checkpoint_module(Vm& vm) { vm.register_module("actor.c.checkpoint", open_checkpoint); }
+void open_checkpoint(Vm& vm) { vm.register_module("actor.c.checkpoint", open_checkpoint); }
 
 }  // namespace actorhost

@@ -1,4 +1,4 @@
-#include "bindings/modules/lua_collective.hpp"
+#include "bindings/modules/node_modules.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -458,6 +458,6 @@ int open_collective(lua_State* L) {
 
 }  // namespace
 
-void register_collective_module(Vm& vm) { vm.register_module("actor.c.collective", open_collective); }
+void open_collective(Vm& vm) { vm.register_module("actor.c.collective", open_collective); }
 
 }  // namespace actorhost

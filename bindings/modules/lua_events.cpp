@@ -1,4 +1,4 @@
-#include "bindings/modules/lua_events.hpp"
+#include "bindings/modules/node_modules.hpp"
 
 #include <string>
 #include <utility>
@@ -143,6 +143,6 @@ int open_events(lua_State* L) {
 
 }  // namespace
 
-void register_events_module(Vm& vm) { vm.register_module("actor.c.events", open_events); }
+void open_events(Vm& vm) { vm.register_module("actor.c.events", open_events); }
 
 }  // namespace actorhost

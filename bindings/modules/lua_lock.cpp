@@ -1,4 +1,4 @@
-#include "bindings/modules/lua_lock.hpp"
+#include "bindings/modules/node_modules.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -275,6 +275,6 @@ int open_lock(lua_State* L) {
 
 }  // namespace
 
-void register_lock_module(Vm& vm) { vm.register_module("actor.c.lock", open_lock); }
+void open_lock(Vm& vm) { vm.register_module("actor.c.lock", open_lock); }
 
 }  // namespace actorhost

@@ -1,4 +1,4 @@
-#include "bindings/modules/lua_mapreduce.hpp"
+#include "bindings/modules/node_modules.hpp"
 
 #include <bit>
 #include <memory>
@@ -377,7 +377,7 @@ int open_mapreduce(lua_State* L) {
 
 }  // namespace
 
-void register_mapreduce_module(Vm& vm) {
+void open_mapreduce(Vm& vm) {
   register_mapreduce_api(vm);
   vm.register_module("actor.c.mapreduce", guarded<open_mapreduce>);
 }

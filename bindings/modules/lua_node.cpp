@@ -1,4 +1,4 @@
-#include "bindings/modules/lua_node.hpp"
+#include "bindings/modules/node_modules.hpp"
 
 #include <algorithm>
 #include <string>
@@ -251,6 +251,6 @@ int open_node(lua_State* L) {
 
 }  // namespace
 
-void register_node_module(Vm& vm) { vm.register_module("actor.c.node", open_node); }
+void open_node(Vm& vm) { vm.register_module("actor.c.node", open_node); }
 
 }  // namespace actorhost

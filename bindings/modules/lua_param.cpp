@@ -1,4 +1,6 @@
-#include "bindings/modules/lua_param.hpp"
+// Where the state machines of host/engine/param (client, worker, shard, coordinator) meet a node's port and Lua.
+
+#include "bindings/modules/node_modules.hpp"
 
 #include <memory>
 #include <string>
@@ -485,7 +487,7 @@ int open_param(lua_State* L) {
 
 }  // namespace
 
-void register_param_module(Vm& vm) { vm.register_module("actor.c.param", open_param); }
+void open_param(Vm& vm) { vm.register_module("actor.c.param", open_param); }
 
 Status serve_values(Vm& vm) {
   ParamState state(*static_cast<NodeContext*>(vm.context()));

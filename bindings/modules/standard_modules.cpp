@@ -5,9 +5,8 @@
 #include "bindings/modules/lua_filter.hpp"
 #include "bindings/modules/lua_sim.hpp"
 #include "bindings/modules/lua_tensor.hpp"
+#include "bindings/modules/node_modules.hpp"
 #include "bindings/vm/lua_codec.hpp"
-#include "bindings/vm/lua_core.hpp"
-#include "bindings/vm/lua_files.hpp"
 
 namespace actorhost {
 
@@ -20,6 +19,18 @@ void open_standard_modules(Vm& vm) {
   open_files(vm);
   open_filter(vm);
   open_sim(vm);
+}
+
+void open_node_modules(Vm& vm) {
+  open_node(vm);
+  open_collective(vm);
+  open_average(vm);
+  open_checkpoint(vm);
+  open_lock(vm);
+  open_events(vm);
+  open_host(vm);
+  open_param(vm);
+  open_mapreduce(vm);
 }
 
 }  // namespace actorhost

@@ -5,17 +5,9 @@
 
 #include <lua.hpp>
 
-#include "bindings/modules/lua_average.hpp"
-#include "bindings/modules/lua_checkpoint.hpp"
-#include "bindings/modules/lua_collective.hpp"
 #include "bindings/modules/lua_data.hpp"
-#include "bindings/modules/lua_events.hpp"
-#include "bindings/modules/lua_lock.hpp"
-#include "bindings/modules/lua_mapreduce.hpp"
-#include "bindings/modules/lua_node.hpp"
-#include "bindings/modules/lua_param.hpp"
+#include "bindings/modules/node_modules.hpp"
 #include "bindings/process/process_shared.hpp"
-#include "bindings/run/lua_host.hpp"
 #include "bindings/vm/error_text.hpp"
 #include "host/base/printable.hpp"
 
@@ -137,16 +129,8 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
   config.wake = [this] { node_.wake(); };
   auto vm = Vm::create(std::move(config));
   if (!vm) return vm;
-  register_node_module(**vm);
+  open_node_modules(**vm);
   share_data(**vm, shared_.process.data);
-  register_collective_module(**vm);
-  register_average_module(**vm);
-  register_checkpoint_module(**vm);
-  register_lock_module(**vm);
-  register_events_module(**vm);
-  register_host_module(**vm);
-  register_param_module(**vm);
-  register_mapreduce_module(**vm);
   return vm;
 }
 

@@ -1,4 +1,4 @@
-#include "bindings/vm/lua_core.hpp"
+#include "bindings/vm/standard_modules.hpp"
 
 #include <new>
 #include <type_traits>

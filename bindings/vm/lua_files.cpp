@@ -1,4 +1,4 @@
-#include "bindings/vm/lua_files.hpp"
+#include "bindings/vm/standard_modules.hpp"
 
 #include <cerrno>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "bindings/vm/lua_output.hpp"
+#include "bindings/vm/lua_sandbox.hpp"
 
 #include <string>
 

@@ -7,7 +7,6 @@
 
 #include "bindings/vm/embedded.hpp"
 #include "bindings/vm/lua_names.hpp"
-#include "bindings/vm/lua_output.hpp"
 #include "bindings/vm/lua_support.hpp"
 
 namespace actorhost {

@@ -8,5 +8,8 @@ struct lua_State;
 namespace actorhost {
 
 void open_sandbox(lua_State* L);
+/// Puts `print`, `io.write` and `io.stdout:write`, which end in one sink of whole lines (Vm::write), in place of the
+/// built-in ones; raises what memory runs out for.
+void replace_output(lua_State* L);
 
 }  // namespace actorhost

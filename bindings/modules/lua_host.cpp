@@ -1,4 +1,4 @@
-#include "bindings/run/lua_host.hpp"
+#include "bindings/modules/node_modules.hpp"
 
 #include <string>
 
@@ -82,7 +82,7 @@ int open_host(lua_State* L) {
 
 }  // namespace
 
-void register_host_module(Vm& vm) {
+void open_host(Vm& vm) {
   const auto& context = *static_cast<const NodeContext*>(vm.context());
   if (!context.shared.functions.empty()) vm.register_module("host", open_host);
 }
