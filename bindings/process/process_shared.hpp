@@ -12,6 +12,7 @@
 
 #include "bindings/include/actorhost.hpp"
 #include "bindings/process/console.hpp"
+#include "host/cluster/service_thread.hpp"
 #include "host/data/data_cache.hpp"
 #include "host/engine/average/averages.hpp"
 #include "host/engine/collective/async_calls.hpp"
@@ -19,7 +20,6 @@
 #include "host/engine/param/checkpoint.hpp"
 #include "host/engine/param/param_store.hpp"
 #include "host/engine/param/trace.hpp"
-#include "host/engine/share/courier.hpp"
 #include "host/engine/share/lock_service.hpp"
 #include "host/mapreduce/tasks/data_service.hpp"
 
@@ -28,14 +28,18 @@ namespace actorhost {
 /// The courier of a process with its tasks. A further task is a member behind the courier, added before `start`.
 struct CourierWithTasks {
   CourierWithTasks(Cluster& cluster, const Clock& clock, Log& log)
-      : courier(cluster, clock, log), locks(courier), arbiter(courier), calls(courier, arbiter), averages(courier) {
+      : courier(cluster, clock, log, courier_address(cluster.process())),
+        locks(courier),
+        arbiter(courier),
+        calls(courier, arbiter),
+        averages(courier) {
     courier.start();
   }
   ~CourierWithTasks() { courier.stop(); }
   CourierWithTasks(const CourierWithTasks&) = delete;
   CourierWithTasks& operator=(const CourierWithTasks&) = delete;
 
-  Courier courier;
+  ServiceThread courier;
   LockService locks;
   Arbiter arbiter;
   AsyncCalls calls;

@@ -70,7 +70,7 @@ class Place final : public ClusterEvents {
   void begin() {
     must(cluster_->wait_for_start());
     node_ = std::make_unique<Node>(*cluster_, job_, clock_, log_, worker_address(cluster_->local_workers().at(0)));
-    courier_ = std::make_unique<Courier>(*cluster_, clock_, log_);
+    courier_ = std::make_unique<ServiceThread>(*cluster_, clock_, log_, courier_address(cluster_->process()));
     locks = std::make_unique<LockService>(*courier_);
     client = std::make_unique<LockClient>(*node_, *courier_, *locks);
     courier_->start();
@@ -97,7 +97,7 @@ class Place final : public ClusterEvents {
   JobSource job_;
   std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<Node> node_;
-  std::unique_ptr<Courier> courier_;
+  std::unique_ptr<ServiceThread> courier_;
 
  public:
   std::unique_ptr<LockService> locks;

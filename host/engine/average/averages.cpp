@@ -13,7 +13,7 @@ bool for_lead(Kind kind) {
 
 }  // namespace
 
-Averages::Averages(Courier& courier) : courier_(courier) { courier.add(kAverageKinds, *this); }
+Averages::Averages(ServiceThread& courier) : courier_(courier) { courier.add(kAverageKinds, *this); }
 
 void Averages::report(uint32_t session, const Report& report, const std::shared_ptr<AverageReplica>& replica,
                       const FilterSpec& filter) {

@@ -5,16 +5,16 @@
 #include <map>
 #include <memory>
 
+#include "host/cluster/service_thread.hpp"
 #include "host/engine/average/average_agent.hpp"
 #include "host/engine/average/lead.hpp"
-#include "host/engine/share/courier.hpp"
 
 namespace actorhost {
 
-class Averages final : public CourierTask {
+class Averages final : public ServiceTask {
  public:
   /// Adds itself to the courier, which has not been started.
-  explicit Averages(Courier& courier);
+  explicit Averages(ServiceThread& courier);
 
   /// Says what a worker does; what it waits for comes by its replica. `replica` and `filter` with a join.
   void report(uint32_t session, const Report& report, const std::shared_ptr<AverageReplica>& replica = nullptr,
@@ -31,7 +31,7 @@ class Averages final : public CourierTask {
   AverageAgent& agent_of(uint32_t session);
   AverageLead& lead_of(uint32_t session);
 
-  Courier& courier_;
+  ServiceThread& courier_;
   std::map<uint32_t, std::unique_ptr<AverageAgent>> agents_;
   std::map<uint32_t, std::unique_ptr<AverageLead>> leads_;
 };

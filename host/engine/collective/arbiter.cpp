@@ -7,7 +7,7 @@ namespace actorhost {
 
 namespace {
 
-Arbiter::Wiring wiring_of(Courier& courier) {
+Arbiter::Wiring wiring_of(ServiceThread& courier) {
   return {courier.process(),
           [&courier](ProcessId to, Kind kind, const std::string& meta, Blob body) {
             courier.send(make_frame(kind, courier.address(), courier_address(to), 0, meta, std::move(body)));
@@ -19,7 +19,7 @@ Arbiter::Wiring wiring_of(Courier& courier) {
 
 }  // namespace
 
-Arbiter::Arbiter(Courier& courier) : wiring_(wiring_of(courier)) {
+Arbiter::Arbiter(ServiceThread& courier) : wiring_(wiring_of(courier)) {
   courier.add(KindRange{arbiter_kind::appeal, arbiter_kind::verdict, "calls' ends"}, *this);
 }
 

@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "host/cluster/membership.hpp"
+#include "host/cluster/service_thread.hpp"
 #include "host/engine/collective/arbiter_messages.hpp"
-#include "host/engine/share/courier.hpp"
 
 namespace actorhost {
 
-class Arbiter final : public CourierTask {
+class Arbiter final : public ServiceTask {
  public:
   struct Wiring {
     ProcessId process = 0;
@@ -41,7 +41,7 @@ class Arbiter final : public CourierTask {
 
   explicit Arbiter(Wiring wiring) : wiring_(std::move(wiring)) {}
   /// On a process's courier, whose task it becomes.
-  explicit Arbiter(Courier& courier);
+  explicit Arbiter(ServiceThread& courier);
 
   CallLedger& ledger() noexcept { return ledger_; }
   /// Any thread. The ledger has a verdict for the rank some time later, whoever is lost meanwhile.

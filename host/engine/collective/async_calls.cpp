@@ -11,7 +11,7 @@ constexpr double kForLeader = 0.5;  // seconds past a deadline in which the lead
 
 }  // namespace
 
-AsyncCalls::AsyncCalls(Courier& courier, Arbiter& arbiter) : courier_(courier), arbiter_(arbiter) {
+AsyncCalls::AsyncCalls(ServiceThread& courier, Arbiter& arbiter) : courier_(courier), arbiter_(arbiter) {
   courier.add(KindRange{collective_kind::announce, collective_kind::last, "collectives"}, *this);
 }
 

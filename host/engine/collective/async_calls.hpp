@@ -14,10 +14,10 @@
 #include <tuple>
 #include <vector>
 
+#include "host/cluster/service_thread.hpp"
 #include "host/engine/collective/arbiter.hpp"
 #include "host/engine/collective/call.hpp"
 #include "host/engine/collective/inquiry.hpp"
-#include "host/engine/share/courier.hpp"
 
 namespace actorhost {
 
@@ -63,7 +63,7 @@ class AsyncCall {
   std::optional<Result<CallResult>> outcome_;
 };
 
-class AsyncCalls final : public CourierTask {
+class AsyncCalls final : public ServiceTask {
  public:
   struct Start {
     CallSpec spec;
@@ -73,7 +73,7 @@ class AsyncCalls final : public CourierTask {
     std::function<void()> wake{};  // called on the courier's thread when the call is done
   };
 
-  AsyncCalls(Courier& courier, Arbiter& arbiter);
+  AsyncCalls(ServiceThread& courier, Arbiter& arbiter);
 
   /// Any thread. The input is read until the call is done.
   std::shared_ptr<AsyncCall> start(Start start);
@@ -107,7 +107,7 @@ class AsyncCalls final : public CourierTask {
   void begin(Start start, const std::shared_ptr<AsyncCall>& handle);
   void report_losses(Running& running, const Membership& membership);
 
-  Courier& courier_;
+  ServiceThread& courier_;
   Arbiter& arbiter_;
   std::map<Key, Running> running_;
   std::map<Key, std::vector<Frame>> early_;                 // for calls that this process's nodes have still to start

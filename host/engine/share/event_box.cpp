@@ -12,7 +12,7 @@ constexpr double kAskAtMost = 16;  // seconds between questions where the others
 
 }  // namespace
 
-EventBox::EventBox(Node& node, Courier& courier) : node_(node), courier_(courier) {
+EventBox::EventBox(Node& node, ServiceThread& courier) : node_(node), courier_(courier) {
   node.port().set_guest(kinds_of(Kind::event_first), *this);
 }
 

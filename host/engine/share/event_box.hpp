@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "host/cluster/node.hpp"
-#include "host/engine/share/courier.hpp"
+#include "host/cluster/service_thread.hpp"
 #include "host/engine/share/event_messages.hpp"
 
 namespace actorhost {
@@ -35,7 +35,7 @@ class EventBox final : private PortGuest {
   static constexpr uint64_t kWindowBytes = uint64_t{4} << 20;
 
   /// Before the node's port has read anything. `courier`, of the node's process, outlives it.
-  EventBox(Node& node, Courier& courier);
+  EventBox(Node& node, ServiceThread& courier);
 
   /// Which events a caller wants; each may be left open.
   struct Filter {
@@ -103,7 +103,7 @@ class EventBox final : private PortGuest {
   Error nothing_came(const Filter& filter, Code code, const std::string& why) const;
 
   Node& node_;
-  Courier& courier_;
+  ServiceThread& courier_;
   uint64_t numbers_ = 0;                             // of events, in the order in which they came
   uint64_t rounds_ = 0;                              // how often everything that had come has been taken in
   std::map<uint64_t, Queued> events_;                // by number

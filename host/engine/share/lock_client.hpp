@@ -21,7 +21,7 @@ namespace actorhost {
 class LockClient {
  public:
   /// `courier` and `here` are those of the node's process.
-  LockClient(Node& node, Courier& courier, LockService& here) : node_(node), courier_(courier), here_(here) {}
+  LockClient(Node& node, ServiceThread& courier, LockService& here) : node_(node), courier_(courier), here_(here) {}
   /// Gives back what is held.
   ~LockClient() { (void)release({}); }
   LockClient(const LockClient&) = delete;
@@ -70,7 +70,7 @@ class LockClient {
   bool here(const Share& share) const { return share.process == courier_.process(); }
 
   Node& node_;
-  Courier& courier_;
+  ServiceThread& courier_;
   LockService& here_;
   uint32_t asked_ = 0;  // requests so far
   std::string name_;    // of the newest, as all below

@@ -22,7 +22,7 @@ bool gone(const Membership& membership, Address node, uint64_t epoch) {
 
 }  // namespace
 
-LockService::LockService(Courier& courier) : courier_(courier), membership_(courier.newest_membership()) {
+LockService::LockService(ServiceThread& courier) : courier_(courier), membership_(courier.newest_membership()) {
   courier.add(kinds_of(Kind::lock_first), *this);
 }
 

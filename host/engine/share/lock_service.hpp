@@ -12,17 +12,17 @@
 #include <unordered_map>
 #include <vector>
 
-#include "host/engine/share/courier.hpp"
+#include "host/cluster/service_thread.hpp"
 #include "host/engine/share/lock_messages.hpp"
 #include "host/engine/share/lock_table.hpp"
 #include "host/engine/share/shared_store.hpp"
 
 namespace actorhost {
 
-class LockService final : public CourierTask {
+class LockService final : public ServiceTask {
  public:
   /// Adds itself to the courier, which has not been started.
-  explicit LockService(Courier& courier);
+  explicit LockService(ServiceThread& courier);
 
   using Values = std::vector<PackedValue>;
   /// Asks for everything that `ask` names, at once. The values of its parts when that is granted; nothing when it has
@@ -71,7 +71,7 @@ class LockService final : public CourierTask {
   void on_ask(const Frame& frame);
   void on_release(const Frame& frame);
 
-  Courier& courier_;
+  ServiceThread& courier_;
   mutable std::mutex mutex_;  // guards what follows
   LockTable table_;
   SharedStore store_;

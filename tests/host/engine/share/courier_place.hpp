@@ -17,7 +17,7 @@ namespace actorhost::test {
 class CourierPlace {
  public:
   explicit CourierPlace(TestProcess& process)
-      : courier(*process.cluster, process.clock, process.log),
+      : courier(*process.cluster, process.clock, process.log, courier_address(process.cluster->process())),
         locks(courier),
         arbiter(courier),
         calls(courier, arbiter),
@@ -36,7 +36,7 @@ class CourierPlace {
     courier.stop();
   }
 
-  Courier courier;
+  ServiceThread courier;
   LockService locks;
   Arbiter arbiter;
   AsyncCalls calls;

@@ -1,4 +1,4 @@
-#include "host/engine/share/courier.hpp"
+#include "host/cluster/service_thread.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -10,9 +10,9 @@ using namespace actorhost::test;
 namespace {
 
 /// Sends each frame back with its tag one higher, and keeps count of what it is told.
-class Echo final : public CourierTask {
+class Echo final : public ServiceTask {
  public:
-  explicit Echo(Courier& courier) : courier_(courier) { courier.add(kinds_of(Kind::test), *this); }
+  explicit Echo(ServiceThread& courier) : courier_(courier) { courier.add(kinds_of(Kind::test), *this); }
 
   void on_frame(Frame&& frame, double /*now*/) override {
     frame.dst = frame.src;
@@ -33,15 +33,17 @@ class Echo final : public CourierTask {
   std::atomic<int> ticks{0};
 
  private:
-  Courier& courier_;
+  ServiceThread& courier_;
 };
 
 struct Place {
-  explicit Place(TestProcess& process) : courier(*process.cluster, process.clock, process.log), echo(courier) {
+  explicit Place(TestProcess& process)
+      : courier(*process.cluster, process.clock, process.log, courier_address(process.cluster->process())),
+        echo(courier) {
     courier.start();
   }
   ~Place() { courier.stop(); }
-  Courier courier;
+  ServiceThread courier;
   Echo echo;
 };
 

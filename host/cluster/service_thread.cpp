@@ -1,4 +1,4 @@
-#include "host/engine/share/courier.hpp"
+#include "host/cluster/service_thread.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -11,39 +11,39 @@ constexpr double kFullSeconds = 0.002;  // until frames that found their way ful
 
 }  // namespace
 
-void CourierTask::on_membership(const MembershipPtr& /*membership*/, double /*now*/) {}
+void ServiceTask::on_membership(const MembershipPtr& /*membership*/, double /*now*/) {}
 
-double CourierTask::tick(double /*now*/) { return kForever; }
+double ServiceTask::tick(double /*now*/) { return kForever; }
 
-Courier::Courier(Cluster& cluster, const Clock& clock, Log& log)
+ServiceThread::ServiceThread(Cluster& cluster, const Clock& clock, Log& log, Address self)
     : cluster_(cluster),
       clock_(clock),
       log_(log),
-      process_(cluster.process()),
-      inbox_(cluster.take_mailbox(courier_address(process_))),
+      self_(self),
+      inbox_(cluster.take_mailbox(self)),
       outbox_([this](LinkId, Frame&& frame) { return cluster_.transport().try_send(std::move(frame)); }) {}
 
-Courier::~Courier() {
+ServiceThread::~ServiceThread() {
   stop();
   cluster_.transport().detach(address());
 }
 
-void Courier::stop() {
+void ServiceThread::stop() {
   quit_ = true;
   inbox_->wake();
   if (thread_.joinable()) thread_.join();
 }
 
-void Courier::add(const KindRange& kinds, CourierTask& task) {
+void ServiceThread::add(const KindRange& kinds, ServiceTask& task) {
   routes_.push_back({kinds, &task});
   if (std::find(tasks_.begin(), tasks_.end(), &task) == tasks_.end()) tasks_.push_back(&task);
 }
 
-void Courier::start() {
+void ServiceThread::start() {
   thread_ = std::thread([this] { serve(); });
 }
 
-void Courier::post(std::function<void()> call) {
+void ServiceThread::post(std::function<void()> call) {
   {
     std::lock_guard lock(posted_mutex_);
     posted_.push_back(std::move(call));
@@ -51,12 +51,12 @@ void Courier::post(std::function<void()> call) {
   inbox_->wake();
 }
 
-void Courier::send(Frame&& frame) {
+void ServiceThread::send(Frame&& frame) {
   frame.src = address();
   forward(std::move(frame));
 }
 
-void Courier::forward(Frame&& frame) {
+void ServiceThread::forward(Frame&& frame) {
   bool waits = false;
   {
     std::lock_guard lock(outbox_mutex_);
@@ -66,7 +66,7 @@ void Courier::forward(Frame&& frame) {
   if (waits && std::this_thread::get_id() != thread_.get_id()) inbox_->wake();
 }
 
-void Courier::serve() {
+void ServiceThread::serve() {
   std::vector<Frame> frames;
   double next = 0;
   while (!quit_ && !inbox_->closed()) {
@@ -77,20 +77,20 @@ void Courier::serve() {
     call_posted();
     look_at_membership(now);  // after the frames: who is lost may have said something before
     next = kForever;
-    for (CourierTask* task : tasks_) next = std::min(next, task->tick(now));
+    for (ServiceTask* task : tasks_) next = std::min(next, task->tick(now));
     next = std::min(next, flush());
   }
 }
 
-void Courier::hand_out(Frame&& frame, double now) {
+void ServiceThread::hand_out(Frame&& frame, double now) {
   for (const Route& route : routes_) {
     if (within(frame.kind, route.kinds)) return route.task->on_frame(std::move(frame), now);
   }
-  log_.debug("courier", "ignored a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
-                            address_name(frame.src));
+  log_.debug(address_name(self_), "ignored a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) +
+                                      " from " + address_name(frame.src));
 }
 
-void Courier::call_posted() {
+void ServiceThread::call_posted() {
   std::vector<std::function<void()>> calls;
   {
     std::lock_guard lock(posted_mutex_);
@@ -99,15 +99,15 @@ void Courier::call_posted() {
   for (const auto& call : calls) call();
 }
 
-void Courier::look_at_membership(double now) {
+void ServiceThread::look_at_membership(double now) {
   MembershipPtr newest = cluster_.membership();
   if (membership_ && newest->epoch() == membership_->epoch()) return;
   membership_ = std::move(newest);
-  for (CourierTask* task : tasks_) task->on_membership(membership_, now);
+  for (ServiceTask* task : tasks_) task->on_membership(membership_, now);
 }
 
 /// When to try again, kForever when nothing waits.
-double Courier::flush() {
+double ServiceThread::flush() {
   std::lock_guard lock(outbox_mutex_);
   outbox_.flush();
   return outbox_.empty() ? kForever : clock_.now() + kFullSeconds;

@@ -1,11 +1,12 @@
 #pragma once
-// A process's courier: one thread for engine work that has to go on while the process's nodes compute in Lua (locks,
-// shared partitions, and whatever else registers a task). It has an address of its own, courier_address(process), made
-// before the run starts, so that nobody's frame finds no mailbox; an idle one only sleeps. Everything public may be
-// called from any thread unless said otherwise.
+// A thread for what has to go on while a process's nodes compute in Lua. It has an address of its own, which the
+// cluster makes before the run starts, so that each frame finds a mailbox; an idle thread only sleeps. Each process has
+// two: the courier, courier_address(process), for tasks of the engines (locks, shared partitions, collectives under
+// way, averaging), and that of its map-reduce data, data_address(process), which may wait for the disk. Everything
+// public may be called from any thread unless said otherwise.
 //
-//   Courier courier(cluster, clock, log);
-//   courier.add(kinds_of(Kind::lock_first), service);   // a CourierTask
+//   ServiceThread courier(cluster, clock, log, courier_address(cluster.process()));
+//   courier.add(kinds_of(Kind::lock_first), service);   // a ServiceTask
 //   courier.start();
 //   ...
 //   courier.stop();                                      // before the task goes
@@ -24,13 +25,13 @@
 
 namespace actorhost {
 
-/// Work of one kind that a courier does. All calls come on the courier's thread, one at a time, and must not block.
-class CourierTask {
+/// Work of one kind. All calls come on the service's thread, one at a time. Those of a courier must not block.
+class ServiceTask {
  public:
-  CourierTask() = default;
-  CourierTask(const CourierTask&) = delete;
-  CourierTask& operator=(const CourierTask&) = delete;
-  virtual ~CourierTask() = default;
+  ServiceTask() = default;
+  ServiceTask(const ServiceTask&) = delete;
+  ServiceTask& operator=(const ServiceTask&) = delete;
+  virtual ~ServiceTask() = default;
 
   /// A frame of a kind that the task was added for. It may be from somebody who is gone by now, or from a worker that
   /// only a newer membership knows.
@@ -42,22 +43,22 @@ class CourierTask {
   virtual double tick(double now);
 };
 
-class Courier {
+class ServiceThread {
  public:
-  /// Takes over the mailbox that the cluster has attached for it.
-  Courier(Cluster& cluster, const Clock& clock, Log& log);
-  ~Courier();
-  Courier(const Courier&) = delete;
-  Courier& operator=(const Courier&) = delete;
+  /// Takes over the mailbox that the cluster has attached for `self`.
+  ServiceThread(Cluster& cluster, const Clock& clock, Log& log, Address self);
+  ~ServiceThread();
+  ServiceThread(const ServiceThread&) = delete;
+  ServiceThread& operator=(const ServiceThread&) = delete;
 
   /// Frames of these kinds are `task`'s. Before `start`.
-  void add(const KindRange& kinds, CourierTask& task);
+  void add(const KindRange& kinds, ServiceTask& task);
   void start();
   /// Ends the thread, so that its tasks may go. What had been posted and not done is dropped. Idempotent.
   void stop();
 
-  ProcessId process() const noexcept { return process_; }
-  Address address() const noexcept { return courier_address(process_); }
+  ProcessId process() const noexcept { return cluster_.process(); }
+  Address address() const noexcept { return self_; }
   Log& log() noexcept { return log_; }
   const Clock& clock() const noexcept { return clock_; }
   /// Where the bodies of frames to this address shall be read to.
@@ -65,9 +66,9 @@ class Courier {
   /// The newest membership, whatever the tasks have been told.
   MembershipPtr newest_membership() const { return cluster_.membership(); }
 
-  /// Has `call` called on the courier's thread; ticks follow it.
+  /// Has `call` called on the service's thread; ticks follow it.
   void post(std::function<void()> call);
-  /// Sends in the courier's name without waiting; what finds no room is sent when there is some. In order for each
+  /// Sends in the service's name without waiting; what finds no room is sent when there is some. In order for each
   /// receiver. To somebody who is gone: dropped.
   void send(Frame&& frame);
   /// As `send`, in the name of frame.src, an address of this process: for nodes that must not wait.
@@ -76,7 +77,7 @@ class Courier {
   bool distrust(Address sender, Kind kind, const Error& why) { return cluster_.distrust(sender, kind, why.message); }
   /// The membership may have changed, or a task has something to tick for.
   void look() { inbox_->wake(); }
-  /// `look` for those who may outlive the courier.
+  /// `look` for those who may outlive the service.
   std::function<void()> waker() const {
     return [inbox = std::weak_ptr(inbox_)] {
       if (const auto alive = inbox.lock()) alive->wake();
@@ -86,7 +87,7 @@ class Courier {
  private:
   struct Route {
     KindRange kinds;
-    CourierTask* task;
+    ServiceTask* task;
   };
 
   void serve();
@@ -98,10 +99,10 @@ class Courier {
   Cluster& cluster_;
   const Clock& clock_;
   Log& log_;
-  const ProcessId process_;
+  const Address self_;
   std::shared_ptr<Mailbox> inbox_;  // attached by the cluster
   std::vector<Route> routes_;
-  std::vector<CourierTask*> tasks_;  // each once
+  std::vector<ServiceTask*> tasks_;  // each once
   std::mutex outbox_mutex_;
   Outbox outbox_;
   std::mutex posted_mutex_;
