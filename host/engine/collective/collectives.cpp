@@ -38,15 +38,6 @@ std::vector<NodeId> Collectives::members_of(const CollectiveGroup& group) {
   return ids;
 }
 
-/// "rank 2 lost", by the ranks of those who were there before.
-std::string Collectives::lost_between(const std::vector<NodeId>& before, const std::vector<NodeId>& now) const {
-  std::vector<uint32_t> ranks;
-  for (uint32_t rank = 0; rank < before.size(); ++rank) {
-    if (!std::binary_search(now.begin(), now.end(), before[rank])) ranks.push_back(rank);
-  }
-  return ranks.empty() ? "the membership has changed" : ranks_text(ranks) + " lost";
-}
-
 /// Of the call that goes on, and of those before it: what has come of them too late is to be let go at once, since its
 /// sender cannot go on before what it has lent is back.
 Port::Match Collectives::match(const CollectiveGroup& group) const {
@@ -124,65 +115,44 @@ Result<Collectives::Live> Collectives::look(const CollectiveGroup& group, const 
 
 Result<Collectives::Placing> Collectives::place(CollectiveGroup& group) {
   AH_TRY(come_in());
-  Placing placing;
-  group.placed = members_of(group);
-  const auto self = std::find(group.placed.begin(), group.placed.end(), node_.index());
-  if (self != group.placed.end()) placing.place = static_cast<uint32_t>(self - group.placed.begin());
-  placing.places = static_cast<uint32_t>(group.placed.size());
-  auto untold_loss = untold(group, group.placed);
-  if (!untold_loss) return untold_loss.error();
-  placing.untold = std::move(*untold_loss);
+  AH_TRY(hear_of_flying(group));
+  const std::vector<NodeId> now = members_of(group);
+  group.losses.place(now);
+  Placing placing{{}, static_cast<uint32_t>(now.size()), group.losses.untold(now, node_.actions())};
+  const auto self = std::find(now.begin(), now.end(), node_.index());
+  if (self != now.end()) placing.place = static_cast<uint32_t>(self - now.begin());
   return placing;
 }
 
-/// Members that asynchronous calls have failed for, so that their loss is told. Those that have lost one are over soon.
-Result<std::set<NodeId>> Collectives::told_by_calls(CollectiveGroup& group, const std::vector<NodeId>& now) {
-  std::set<NodeId> told;
-  const auto gone = [&](NodeId id) { return !std::binary_search(now.begin(), now.end(), id); };
+/// Takes note of the losses that asynchronous calls have failed with. Those that have lost a member are over soon.
+Status Collectives::hear_of_flying(CollectiveGroup& group) {
+  const auto gone = [this](NodeId id) { return !node_.newest_membership()->alive(id); };
   for (const auto& call : group.flying) {
     const auto members = call->what().ids;
-    if (std::none_of(members.begin(), members.end(), gone)) continue;
+    const bool loses = std::any_of(members.begin(), members.end(), gone);
     const double give_up = node_.clock().now() + kForNews;
     std::vector<Frame> none;
-    while (!call->done() && node_.clock().now() < give_up) AH_TRY(node_.receive_some(nothing, give_up, none));
+    while (loses && !call->done() && node_.clock().now() < give_up) {
+      AH_TRY(node_.receive_some(nothing, give_up, none));
+    }
     if (!call->done() || !call->told_of_loss()) continue;
     AH_TRY(catch_up(call->news()));
-    if (!call->lost().empty()) {
-      told.insert(call->lost().begin(), call->lost().end());
-    } else {  // the leader's word was quicker than the news here
-      std::copy_if(members.begin(), members.end(), std::inserter(told, told.end()), gone);
-    }
+    std::vector<NodeId> lost = call->lost();
+    // Empty: the leader's word was quicker than the news here.
+    if (lost.empty()) std::copy_if(members.begin(), members.end(), std::back_inserter(lost), gone);
+    group.losses.tell(lost);
   }
-  std::erase_if(group.flying,
-                [&](const auto& call) { return call->done() && (!call->told_of_loss() || group.last == now); });
-  return told;
-}
-
-/// "rank 2 lost", where the script has not been told; an action lets it be known by itself.
-Result<std::string> Collectives::untold(CollectiveGroup& group, const std::vector<NodeId>& now) {
-  auto told = told_by_calls(group, now);
-  if (!told) return told.error();
-  if (group.last.empty() || group.last == now || group.actions != node_.actions()) return std::string();
-  std::vector<uint32_t> ranks;
-  for (uint32_t rank = 0; rank < group.last.size(); ++rank) {
-    const NodeId id = group.last[rank];
-    if (!std::binary_search(now.begin(), now.end(), id) && !told->contains(id)) ranks.push_back(rank);
-  }
-  return ranks.empty() ? std::string() : ranks_text(ranks) + " lost";
+  std::erase_if(group.flying, [](const auto& call) { return call->done(); });
+  return {};
 }
 
 Result<Collectives::Live> Collectives::enter(CollectiveGroup& group, CallSpec& spec) {
+  AH_TRY(hear_of_flying(group));
   auto live = look(group, spec.name);
   if (!live) return live.error();
-  auto lost = untold(group, live->group.ids);
-  if (!lost) return lost.error();
-  if (spec.stale.empty()) spec.stale = std::move(*lost);
-  const std::vector<NodeId> placed = std::exchange(group.placed, {});
-  if (spec.stale.empty() && spec.placed && !placed.empty() && placed != live->group.ids) {
-    spec.stale = lost_between(placed, live->group.ids);
-  }
-  if (group.last != live->group.ids) live->before = std::exchange(group.last, live->group.ids);
-  group.actions = node_.actions();
+  LossLedger::Entry entry = group.losses.enter(live->group.ids, node_.actions(), spec.placed && spec.stale.empty());
+  if (spec.stale.empty()) spec.stale = std::move(entry.untold);
+  live->before = std::move(entry.before);
   return live;
 }
 
@@ -193,7 +163,6 @@ Result<std::shared_ptr<AsyncCall>> Collectives::start(CollectiveGroup& group, Ca
   if (!live) return live.error();
   auto call = calls.start({std::move(spec), std::move(live->group), ++group.async_calls, node_.clock().now() + timeout,
                            node_.port().waker()});
-  std::erase_if(group.flying, [](const auto& old) { return old->done() && !old->told_of_loss(); });
   group.flying.push_back(call);
   return call;
 }
@@ -262,7 +231,7 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
     result->place = live.group.me;
     result->places = live.group.members;
   } else if (result.error().code == Code::peer_lost) {
-    group.last.clear();  // told
+    group.losses.tell_all();
     group.called.clear();
   }
   return result;

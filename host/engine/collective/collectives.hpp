@@ -18,6 +18,7 @@
 #include "host/engine/collective/async_calls.hpp"
 #include "host/engine/collective/call.hpp"
 #include "host/engine/collective/inquiry.hpp"
+#include "host/engine/collective/loss_ledger.hpp"
 #include "host/engine/collective/meeting.hpp"
 
 namespace actorhost {
@@ -29,10 +30,8 @@ struct CollectiveGroup {
   uint32_t id = 0;                     // as frames spell it
   uint32_t async_calls = 0;            // started so far
   uint32_t calls = 0;                  // made so far
-  uint32_t actions = 0;                // entered when the last was made or started
-  std::vector<NodeId> last{};          // who was in it; empty: none, or one that told of a loss
-  std::vector<NodeId> called{};        // as `last`, of the last that was no asynchronous one
-  std::vector<NodeId> placed{};        // as `place` has said last
+  LossLedger losses{};                 // of its members
+  std::vector<NodeId> called{};        // who made the last; empty: none has been made, or it told of a loss
   std::shared_ptr<Meeting> meeting{};  // of `called`, where they all live in this process; shared with them
   std::vector<std::shared_ptr<AsyncCall>> flying{};  // asynchronous ones not known to be over; shared with the courier
   std::map<NodeId, std::string> lines{};             // where each member made its last call: for messages
@@ -90,9 +89,7 @@ class Collectives {
   Result<Live> look(const CollectiveGroup& group, const std::string& name);
   /// The same for a call that is made or started now; marks it as stale where it has to tell of a loss.
   Result<Live> enter(CollectiveGroup& group, CallSpec& spec);
-  Result<std::string> untold(CollectiveGroup& group, const std::vector<NodeId>& now);
-  Result<std::set<NodeId>> told_by_calls(CollectiveGroup& group, const std::vector<NodeId>& now);
-  std::string lost_between(const std::vector<NodeId>& before, const std::vector<NodeId>& now) const;
+  Status hear_of_flying(CollectiveGroup& group);
   Status drop_leftovers(const CollectiveGroup& group);
   Meeting& meeting_of(CollectiveGroup& group, const Live& live);
   Result<CallResult> meet(CollectiveGroup& group, const Live& live, const CallSpec& spec, double deadline,

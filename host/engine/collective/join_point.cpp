@@ -32,9 +32,12 @@ Result<uint32_t> Collectives::join_point(CallSpec spec, double timeout) {
   if (leads) {
     auto late = who_knocks();
     if (!late) return late.error();
-    point = {everybody_.calls + 1, everybody_.async_calls,
-             node_.actions(),      node_.newest_membership()->epoch(),
-             everybody_.placed,    static_cast<uint32_t>(late->size())};
+    point = {everybody_.calls + 1,
+             everybody_.async_calls,
+             node_.actions(),
+             node_.newest_membership()->epoch(),
+             everybody_.losses.placed(),
+             static_cast<uint32_t>(late->size())};
     point.ids.insert(point.ids.end(), late->begin(), late->end());
     const std::string bytes = pack(point);
     spec.parcel = Parcel{"", Blob::copy_of(bytes)};
@@ -69,7 +72,7 @@ Result<std::vector<NodeId>> Collectives::who_knocks() {
 Status Collectives::let_in(const JoinPoint& point) {
   AH_TRY(catch_up(point.epoch));
   joined_ = std::max(joined_, point.ids.back() + 1);
-  everybody_.last = point.ids;
+  everybody_.losses.let_in(point.ids, node_.actions());
   std::erase_if(knocking_, [this](NodeId id) { return id < joined_; });
   const std::string bytes = pack(point);
   const double deadline = node_.clock().now() + kForWord;
@@ -141,8 +144,7 @@ Status Collectives::take_place(const JoinPoint& point) {
   late_ = point.late;
   everybody_.calls = point.calls;
   everybody_.async_calls = point.async_calls;
-  everybody_.actions = node_.actions();
-  everybody_.last = point.ids;
+  everybody_.losses.let_in(point.ids, node_.actions());
   return {};
 }
 
