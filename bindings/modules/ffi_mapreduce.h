@@ -204,11 +204,4 @@ typedef struct ah_mapreduce_api {
   /* As host/mapreduce/rows/short_texts.hpp has them: texts of at most 15 bytes, 16384 places. */
   int32_t (*find_text)(const char* bytes, int64_t size);
   void (*keep_text)(int32_t place, const char* bytes, int64_t size);
-
-  /* As host/kernel/rounds.hpp has them; row-major float64. */
-  int64_t (*nearest_sums)(const double* points, int64_t n, int64_t dims, const double* centroids, int64_t k,
-                          double* sums);
-  void (*link_gifts)(const uint32_t* at, const uint64_t* begin, const uint32_t* to, int64_t pages, const double* ranks,
-                     double* gifts);
-  void (*link_ranks)(const double* const* gifts, int64_t parts, int64_t n, double damping, double* ranks);
 } ah_mapreduce_api;

@@ -12,7 +12,8 @@ enum {
   AH_TENSOR_DTYPE = 2,  /* the operands' element types differ */
   AH_TENSOR_MEMORY = 3, /* out of memory */
   AH_TENSOR_OUT = 4,    /* `out` has another shape or element type than the result */
-  AH_TENSOR_LABEL = 5   /* a label is not a whole number of 1 .. columns: see context->bad_row, bad_value */
+  AH_TENSOR_LABEL = 5,  /* a label is not a whole number of 1 .. columns: see context->bad_row, bad_value */
+  AH_TENSOR_INDEX = 6   /* a position is not a whole number of 1 .. rows: the same */
 };
 
 /* What the tensors of one Lua state share; belongs to the state. */
@@ -91,6 +92,11 @@ typedef struct ah_tensor_api {
   int32_t (*softmax)(ah_tensor* out, const ah_tensor* a);
   /* Mean loss of the rows of scores with labels 1 .. columns; `grad` may be null, empty or the scores. */
   int32_t (*cross_entropy)(double* loss, ah_tensor* grad, const ah_tensor* scores, const ah_tensor* labels);
+  /* As host/kernel/indexed.hpp has them, of contiguous tensors; an index has one dimension. */
+  int32_t (*take_rows)(ah_tensor* out, const ah_tensor* from, const ah_tensor* index);
+  int32_t (*add_rows)(ah_tensor* to, const ah_tensor* index, const ah_tensor* rows);
+  /* AH_TENSOR_INDEX: near to none is point context->bad_row. */
+  int32_t (*nearest_rows)(ah_tensor* out, const ah_tensor* points, const ah_tensor* rows);
   int32_t (*is_finite)(const ah_tensor* a);
   /* Shapes are equal. */
   int32_t (*all_close)(const ah_tensor* a, const ah_tensor* b, double rtol, double atol, int32_t nan_equal);

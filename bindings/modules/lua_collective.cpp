@@ -1,5 +1,3 @@
-#include "bindings/modules/node_modules.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -12,6 +10,7 @@
 #include "bindings/modules/collective_values.hpp"
 #include "bindings/modules/lua_filter.hpp"
 #include "bindings/modules/lua_tensor.hpp"
+#include "bindings/modules/node_modules.hpp"
 #include "bindings/modules/packed_values.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
@@ -105,7 +104,7 @@ uint32_t root_at(lua_State* L, int index, Call& call) {
     call.spec.stale = take(L, CollectiveEngine::of(L).collectives.place(*call.group)).untold;
     if (!call.spec.stale.empty()) return 0;  // the call tells of that, whatever the root is
   }
-  const size_t members = call.group->placed.size();
+  const size_t members = call.group->losses.placed().size();
   const double root = lua_tonumber(L, index);
   if (root < static_cast<double>(members)) return static_cast<uint32_t>(root);
   raise_at_user(L, "bad argument 'root' to collective." + call.spec.name + ": there is no rank " +
@@ -277,7 +276,7 @@ int broadcast(lua_State* L) {
   CallSpec& spec = call.spec;
   spec.root = root_at(L, 3, call);
   spec.signature += " from rank " + std::to_string(spec.root);
-  const bool root = call.group->placed[spec.root] == NodeContext::of(L).node.index();
+  const bool root = call.group->losses.placed()[spec.root] == NodeContext::of(L).node.index();
   if (root) spec.parcel = parcel_at(L, 2, spec.name);
   return run_or_start(L, call, [root](lua_State* state, CallResult&& result) {
     if (root) {
@@ -305,7 +304,8 @@ int exchange(lua_State* L) {
   CallSpec& spec = call.spec;
   spec.signature += " " + std::string(check_text(L, 2, "signature", "collective"));
   const auto n = static_cast<size_t>(number_field(L, 3, "n", 0));
-  if (n != call.group->placed.size()) raise_at_user(L, "collective." + spec.name + ": its arguments are for others");
+  if (n != call.group->losses.placed().size())
+    raise_at_user(L, "collective." + spec.name + ": its arguments are for others");
   spec.gives.resize(n);
   spec.expects.resize(n);
   std::optional<size_t> given;  // the last that gets something

@@ -8,7 +8,6 @@
 #include "bindings/modules/mapreduce_wide.hpp"
 #include "bindings/vm/vm.hpp"
 #include "host/base/out_of_memory.hpp"
-#include "host/kernel/rounds.hpp"
 #include "host/mapreduce/rows/pair_rows.hpp"
 #include "host/mapreduce/rows/sampler.hpp"
 #include "host/mapreduce/tasks/native_ops.hpp"
@@ -310,21 +309,6 @@ void keep_text(int32_t place, const char* bytes, int64_t size) {
   t_streams->texts().keep(static_cast<uint32_t>(place), bytes, static_cast<uint64_t>(size));
 }
 
-int64_t nearest_sums(const double* points, int64_t n, int64_t dims, const double* centroids, int64_t k, double* sums) {
-  const auto width = static_cast<size_t>(dims);
-  return static_cast<int64_t>(
-      kernel::nearest_sums({points, static_cast<size_t>(n), width}, centroids, static_cast<size_t>(k), sums));
-}
-
-void link_gifts(const uint32_t* at, const uint64_t* begin, const uint32_t* to, int64_t pages, const double* ranks,
-                double* gifts) {
-  kernel::link_gifts({at, begin, to, static_cast<size_t>(pages)}, ranks, gifts);
-}
-
-void link_ranks(const double* const* gifts, int64_t parts, int64_t n, double damping, double* ranks) {
-  kernel::link_ranks(gifts, static_cast<size_t>(parts), static_cast<size_t>(n), damping, ranks);
-}
-
 Error error_of(const std::exception& thrown) {
   const bool lacks_memory = dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr;
   const bool told = dynamic_cast<const OutOfMemory*>(&thrown) != nullptr;
@@ -353,55 +337,18 @@ template <auto Function>
 constexpr auto told = &Told<Function>::call;
 
 constexpr ah_mapreduce_api kApi = {
-    told<mapreduce_files::split>,
-    told<range>,
-    told<needed>,
-    told<results>,
-    told<results_of>,
-    told<buffer>,
-    told<buffer_rows>,
-    batch,
-    count_rows,
-    told<next>,
-    told<rows>,
-    told<buckets>,
-    told<put>,
-    told<combine>,
-    told<take>,
-    told<locate>,
-    told<set_slot>,
-    get_slot,
-    told<through>,
-    told<pour>,
-    told<combined>,
-    match,
-    draw,
-    told<sample>,
-    told<mapreduce_files::part>,
-    told<mapreduce_files::finish_part>,
+    told<mapreduce_files::split>, told<range>, told<needed>, told<results>, told<results_of>, told<buffer>,
+    told<buffer_rows>, batch, count_rows, told<next>, told<rows>, told<buckets>, told<put>, told<combine>, told<take>,
+    told<locate>, told<set_slot>, get_slot, told<through>, told<pour>, told<combined>, match, draw, told<sample>,
+    told<mapreduce_files::part>, told<mapreduce_files::finish_part>,
     // Of wide operations.
-    told<mapreduce_wide::needed_of>,
-    told<mapreduce_wide::keyed>,
-    told<mapreduce_wide::placed>,
-    told<mapreduce_wide::into>,
-    told<mapreduce_wide::sampled>,
-    told<mapreduce_wide::splitters>,
-    told<mapreduce_wide::ranges>,
-    told<mapreduce_wide::put_under>,
-    told<mapreduce_wide::sorter>,
-    told<mapreduce_wide::sorted>,
-    told<mapreduce_wide::groups>,
-    told<mapreduce_wide::set_of>,
+    told<mapreduce_wide::needed_of>, told<mapreduce_wide::keyed>, told<mapreduce_wide::placed>,
+    told<mapreduce_wide::into>, told<mapreduce_wide::sampled>, told<mapreduce_wide::splitters>,
+    told<mapreduce_wide::ranges>, told<mapreduce_wide::put_under>, told<mapreduce_wide::sorter>,
+    told<mapreduce_wide::sorted>, told<mapreduce_wide::groups>, told<mapreduce_wide::set_of>,
     // Tables.
-    flat,
-    flat_shape,
-    told<mapreduce_files::row_file>,
-    find_text,
-    keep_text,
+    flat, flat_shape, told<mapreduce_files::row_file>, find_text, keep_text,
     // Rounds.
-    nearest_sums,
-    link_gifts,
-    link_ranks,
 };
 
 }  // namespace

@@ -1,9 +1,10 @@
-// Reductions, matrix products and the softmax family of ffi_tensor.h.
+// Reductions, matrix products, the softmax family and rows by their positions of ffi_tensor.h.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "bindings/modules/tensor_operation.hpp"
+#include "host/kernel/indexed.hpp"
 #include "host/kernel/matmul.hpp"
 
 namespace actorhost::tensor {
@@ -186,6 +187,59 @@ int32_t cross_entropy(double* loss, ah_tensor* grad, const ah_tensor* scores, co
   });
 }
 
+// ---- Rows by their positions ----
+
+/// Tells of a position that is none.
+int32_t check_positions(const ah_tensor& index, int64_t rows) noexcept {
+  const View at = view_of(index);
+  const int64_t bad = kernel::first_bad_position(at, rows);
+  if (bad == at.size()) return AH_TENSOR_OK;
+  index.context_->bad_row = bad + 1;
+  index.context_->bad_value = at.dtype == Dtype::f32 ? static_cast<double>(static_cast<const float*>(at.data)[bad])
+                                                     : static_cast<const double*>(at.data)[bad];
+  return AH_TENSOR_INDEX;
+}
+
+int32_t take_rows(ah_tensor* out, const ah_tensor* from, const ah_tensor* index) noexcept {
+  return guarded_status([&] {
+    const View source = view_of(*from);
+    int32_t status = check_positions(*index, source.shape[0]);
+    if (status != AH_TENSOR_OK) return status;
+    View like = source;
+    like.shape[0] = index->count_;
+    status = prepare(from->context_, *out, like);
+    if (status == AH_TENSOR_OK) kernel::take_rows(source, view_of(*index), view_of(*out));
+    return status;
+  });
+}
+
+int32_t add_rows(ah_tensor* to, const ah_tensor* index, const ah_tensor* rows) noexcept {
+  const View sums = view_of(*to);
+  const View from = view_of(*rows);
+  if (from.dtype != sums.dtype) return AH_TENSOR_DTYPE;
+  const bool alike = from.ndim == sums.ndim && from.shape[0] == index->count_ &&
+                     std::equal(from.shape.begin() + 1, from.shape.begin() + from.ndim, sums.shape.begin() + 1);
+  if (!alike) return AH_TENSOR_SHAPE;
+  const int32_t status = check_positions(*index, sums.shape[0]);
+  if (status == AH_TENSOR_OK) kernel::add_rows(from, view_of(*index), sums);
+  return status;
+}
+
+int32_t nearest_rows(ah_tensor* out, const ah_tensor* points, const ah_tensor* rows) noexcept {
+  return guarded_status([&]() -> int32_t {
+    const View in = view_of(*points);
+    const View centres = view_of(*rows);
+    if (in.dtype != centres.dtype) return AH_TENSOR_DTYPE;
+    if (in.ndim != 2 || centres.ndim != 2 || in.shape[1] != centres.shape[1]) return AH_TENSOR_SHAPE;
+    const View like{.dtype = in.dtype, .ndim = 1, .shape = {in.shape[0]}};
+    const int32_t status = prepare(points->context_, *out, like);
+    if (status != AH_TENSOR_OK) return status;
+    const int64_t done = kernel::nearest_rows(in, centres, view_of(*out));
+    points->context_->bad_row = done + 1;
+    return done == in.shape[0] ? AH_TENSOR_OK : AH_TENSOR_INDEX;
+  });
+}
+
 }  // namespace
 
 void add_algebra(ah_tensor_api& api) noexcept {
@@ -195,6 +249,9 @@ void add_algebra(ah_tensor_api& api) noexcept {
   api.matmul = matmul;
   api.softmax = softmax;
   api.cross_entropy = cross_entropy;
+  api.take_rows = take_rows;
+  api.add_rows = add_rows;
+  api.nearest_rows = nearest_rows;
 }
 
 }  // namespace actorhost::tensor

@@ -118,6 +118,26 @@ local function columns(rows)
   return { x = xs, y = ys }
 end
 
+-- Points, and the same with a 1 behind each, so that sums count them.
+local function points_of(rows)
+  local plain, counted = {}, {}
+  for x, y in rows do
+    plain[#plain + 1], counted[#counted + 1] = { x, y }, { x, y, 1 }
+  end
+  return { plain = tensor.new(plain, float64), counted = tensor.new(counted, float64) }
+end
+
+local function tensor_sums(points, centroids, _, sums)
+  sums = sums or tensor.zeros({ K, 3 }, float64)
+  return sums:index_add_(points.plain:nearest(centroids), points.counted)
+end
+
+local function centroids_of(_, parts)
+  local sums = parts[1]:clone()
+  for i = 2, #parts do sums:add_(parts[i]) end
+  return sums:slice(2, 1, 2) / sums:slice(2, 3, 3)
+end
+
 do
   local points = mr.generate(n, coordinates):cache()
   points:count()
@@ -132,9 +152,9 @@ do
   local plain = alone(function() means_of(nil, { sums_of(all, first) }) end)
   report("a round of k-means, Lua functions", ours, plain)
   local native = round_of(points, {
-    state = tensor.new(corner, float64), prepare = mr.points, step = mr.nearest_sums, fold = true, merge = mr.centroids,
+    state = tensor.new(corner, float64), prepare = points_of, step = tensor_sums, fold = true, merge = centroids_of, shared = true,
   })
-  report("a round of k-means, native functions", native, plain)
+  report("a round of k-means, tensors", native, plain)
 end
 
 local DEGREE = 10
@@ -168,19 +188,42 @@ local function gifts_of(rows, ranks, _, gifts)
   return gifts
 end
 
+-- Links, each with its page's part for it.
+local function edges_of(rows)
+  local from, to, share = {}, {}, {}
+  for page, others in rows do
+    for i = 1, #others do from[#from + 1], to[#to + 1], share[#share + 1] = page, others[i], 1 / #others end
+  end
+  return { from = tensor.new(from, float64), to = tensor.new(to, float64), share = tensor.new(share, float64) }
+end
+
+local function tensor_gifts(edges, ranks, _, gifts)
+  return (gifts or tensor.zeros(pages, float64)):index_add_(edges.to, ranks:take(edges.from) * edges.share)
+end
+
+local DAMPING = 0.85
+
+local function ranks_of(_, gifts)
+  local sum = gifts[1]:clone()
+  for i = 2, #gifts do sum:add_(gifts[i]) end
+  local kept = 1 - sum:sum()
+  return (sum + kept / pages) * DAMPING + (1 - DAMPING) / pages
+end
+
 do
   local links = mr.generate(pages, links_of):cache()
   links:count()
   local ranks = tensor.full(pages, 1 / pages, float64)
-  local merge = mr.ranks()
-  local ours = round_of(links, { state = ranks, prepare = linked, step = gifts_of, fold = true, merge = merge })
+  local ours = round_of(links, { state = ranks, prepare = linked, step = gifts_of, fold = true, merge = ranks_of })
   local all = {}
   for i = 1, actor.rank == 0 and pages or 0 do
     local page, to = links_of(i)
     all[i] = { at = page, to = to }
   end
-  local plain = alone(function() merge(ranks, { gifts_of(all, ranks) }) end)
+  local plain = alone(function() ranks_of(ranks, { gifts_of(all, ranks) }) end)
   report("a round of PageRank, Lua functions", ours, plain)
-  local native = round_of(links, { state = ranks, prepare = mr.links, step = mr.gifts, fold = true, merge = merge })
-  report("a round of PageRank, native functions", native, plain)
+  local native = round_of(links, {
+    state = ranks, prepare = edges_of, step = tensor_gifts, fold = true, merge = ranks_of, shared = true,
+  })
+  report("a round of PageRank, tensors", native, plain)
 end

@@ -13,7 +13,6 @@ local apply = require("actor.mapreduce.apply")
 local broadcasts = require("actor.mapreduce.broadcasts")
 local files = require("actor.mapreduce.files")
 local natives = require("actor.mapreduce.natives")
-local rounds = require("actor.mapreduce.rounds")
 local sources = require("actor.mapreduce.sources")
 local node = require("actor.c.node")
 require("actor.mapreduce.kept")
@@ -38,8 +37,6 @@ M.load, M.whole_files = files.load, files.whole_files
 M.parallelize, M.range, M.generate = sources.parallelize, sources.range, sources.generate
 M.words, M.one, M.sum, M.min, M.max = natives.words, natives.one, natives.sum, natives.min, natives.max
 M.count, M.identity = natives.count, natives.identity
-M.points, M.nearest_sums, M.centroids = rounds.points, rounds.nearest_sums, rounds.centroids
-M.links, M.gifts, M.ranks = rounds.links, rounds.gifts, rounds.ranks
 M.accumulator, M.broadcast, M.get_value = accumulators.new, broadcasts.new, broadcasts.get_value
 
 ---The ids of the workers, in order of ranks.

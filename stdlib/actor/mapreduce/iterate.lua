@@ -17,7 +17,6 @@ local events = require("actor.events")
 local functions = require("actor.mapreduce.functions")
 local node = require("actor.c.node")
 local param = require("actor.param")
-local rounds = require("actor.mapreduce.rounds")
 local run = require("actor.mapreduce.run")
 local tensor = require("actor.tensor")
 local c = require("actor.c.param")
@@ -35,7 +34,7 @@ local c = require("actor.c.param")
 ---@field step fun(rows: any, state: any, partition: integer, folded: any): any a partition's contribution
 ---@field fold? boolean one contribution of all partitions that a worker has in a round: `step` gets what those before have made (nil for the first), returns it with its own, and the last result counts. For contributions that are large
 ---@field merge fun(state: any, contributions: any[]): any the next state, from the newest contributions, in order of partitions; these are not to be changed
----@field shared? boolean `step` and `merge` write neither to a tensor that they got (but for what `fold` gives back) nor, in a later round, to one that they have returned: then tensors need no copies within a process. True without being said for the native functions (rounds.lua)
+---@field shared? boolean `step` and `merge` write neither to a tensor that they got (but for what `fold` gives back) nor, in a later round, to one that they have returned: then tensors need no copies within a process
 ---@field steps? integer how many rounds every partition does
 ---@field stop? fun(ctx: actor.mapreduce.IterateContext): boolean ends it too
 ---@field barrier? string|function who may go on (default bsp), as in param.run; `--barrier` wins over it
@@ -355,12 +354,11 @@ local function checked(options)
   if not options.steps and not options.stop and not seconds then
     check.fail("mapreduce.iterate: without steps= or stop= (or --seconds on the command line) it would never end")
   end
-  local freeze, shared = functions.freeze, options.shared
-  if shared == nil then shared = rounds.is_native(options.step) and rounds.is_native(options.merge) end
+  local freeze = functions.freeze
   return {
     state = options.state, prepare = options.prepare and freeze(options.prepare) or array_of, step = freeze(options.step),
     merge = freeze(options.merge), steps = options.steps, stop = options.stop, seconds = seconds, barrier = options.barrier,
-    fold = options.fold, shared = shared, checkpoint = options.checkpoint,
+    fold = options.fold, shared = options.shared, checkpoint = options.checkpoint,
   }
 end
 

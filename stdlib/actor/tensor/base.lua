@@ -177,6 +177,9 @@ function M.raise(fn, status, a, b, out)
     check.fail("bad argument 'labels' to %s: expected whole numbers from 1 to %d (class d is column d; add 1 to "
       .. "labels that start at 0), got %s at position %d", fn, tonumber(a.extent_[1]), tostring(context.bad_value),
       tonumber(context.bad_row))
+  elseif status == 6 then
+    check.fail("bad argument 'index' to %s: expected whole numbers from 1 to %d, got %s at position %d", fn,
+      tonumber(a.extent_[0]), tostring(context.bad_value), tonumber(context.bad_row))
   end
   error(fn .. ": unknown status " .. tostring(status))
 end
