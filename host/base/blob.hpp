@@ -29,17 +29,16 @@ class Blob {
 
   /// Bytes [offset, offset + size) of this block, sharing it. The range must lie within.
   Blob slice(size_t offset, size_t size) const;
-  /// Makes the bytes of `next` part of this one where they lie right behind it in the same block; false where they
-  /// don't.
+  /// Adds the bytes of `next` to this one if they lie directly behind it in the same block; else returns false.
   bool extend(const Blob& next) noexcept;
-  /// The same bytes for somebody who reads them: `returned` is called, on any thread, when he and all whom he gave
-  /// copies have let go. What is lent is never `unique`.
+  /// The same bytes, lent to a reader: `returned` is called, on any thread, once the reader and all that it gave copies
+  /// to have released them. Lent bytes are never `unique`.
   Blob lent(std::function<void()> returned) const;
   /// True when no other Blob refers to the block.
   bool unique() const noexcept {
     if (lent_ || owner_.use_count() != 1) return false;
-    // The count is read without order. Letting go of one more reference comes after all that let go before, and so do
-    // our writes then come after their reads.
+    // The count is read without order. Releasing one more reference comes after all earlier releases, so our writes
+    // come after the other holders' reads.
     [[maybe_unused]] const std::shared_ptr<std::byte[]> one_more = owner_;
     return true;
   }
@@ -51,7 +50,7 @@ class Blob {
   bool lent_ = false;
 };
 
-/// How much memory of blocks that were let go the process keeps for others, at most; without it as much as is in use.
+/// The most bytes of released blocks that the process keeps for reuse; without a limit it keeps as many as are in use.
 void limit_kept_blocks(size_t bytes) noexcept;
 
 }  // namespace actorhost

@@ -1,6 +1,6 @@
 #pragma once
-// Memory for large blocks of bytes (tensors, frame bodies), used again instead of being handed back: fresh pages cost
-// page faults, and a block that was just let go may still be in the processor's cache. Any thread.
+// Memory for large blocks of bytes (tensors, frame bodies), reused instead of being handed back to the system: fresh
+// pages cost page faults, and a block that was just released may still be in the processor's cache. Any thread.
 
 #include <atomic>
 #include <cstddef>
@@ -15,11 +15,11 @@ class BlockCache {
  public:
   /// Smaller blocks are the allocator's.
   static constexpr size_t kMinBytes = size_t{64} << 10;
-  static constexpr uint32_t kWindow = 256;  // blocks taken, after which what was in use is past
+  static constexpr uint32_t kWindow = 256;  // "lately" means: while the last one or two of so many blocks were taken
 
-  /// Keeps up to `floor_bytes`, or as many as are in use, or as many as make up what was in use lately, while the last
-  /// hundreds of blocks were taken, whichever is most: who lets go of several blocks at a time, as a collector of
-  /// garbage does, gets all of them again.
+  /// Keeps the largest of: `floor_bytes`; as many bytes as are in use; as many as were in use lately, while the last
+  /// hundreds of blocks were taken. So a caller that releases several blocks at a time, as a garbage collector does,
+  /// gets all of them again.
   explicit BlockCache(size_t floor_bytes = size_t{64} << 20) : floor_bytes_(floor_bytes) {}
   ~BlockCache();
   BlockCache(const BlockCache&) = delete;
@@ -32,10 +32,10 @@ class BlockCache {
 
   /// At least `size` uninitialised bytes, 64-byte aligned; throws std::bad_alloc.
   Block take(size_t size);
-  /// A block that `take` gave. The longest unused ones go when there are too many.
+  /// Takes back a block that `take` gave. When there are too many, those that were unused longest are freed.
   void give(Block block) noexcept;
 
-  /// Keeps at most so many from now on, whatever is in use: where memory is meant for something else.
+  /// Keeps at most so many from now on, however many are in use: for processes whose memory is meant for other things.
   void limit(size_t bytes) noexcept { most_bytes_.store(bytes, std::memory_order_relaxed); }
 
   size_t kept_bytes() const;
@@ -50,7 +50,7 @@ class BlockCache {
   std::list<Block> kept_;  // longest unused first
   size_t kept_bytes_ = 0;
   size_t used_bytes_ = 0;
-  // The most in use since every kWindow-th block was taken, and in the time before that.
+  // The most bytes in use since the last kWindow-th block was taken, and in the window before that.
   size_t most_now_ = 0;
   size_t most_before_ = 0;
   uint32_t taken_ = 0;

@@ -1,6 +1,6 @@
 #pragma once
 // Random durations by name, as flags give them: "0.5", "const(0.02)", "exp(1)", "gamma(2,0.5)", "uniform(0,1)",
-// "pareto(2,1)", "lognormal(0,1)", "trace(FILE)", and a constant before any of them: "1+exp(1)". Seconds throughout,
+// "pareto(2,1)", "lognormal(0,1)", "trace(FILE)", each optionally behind a constant: "1+exp(1)". All are in seconds,
 // finite and at least 0. Plain values; draws are the same on every machine.
 
 #include <memory>

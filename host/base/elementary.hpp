@@ -1,8 +1,7 @@
 #pragma once
-// Logarithm, exponential and power that give the same bits on every machine, which those of the C library do not: only
-// + - * / and comparisons, in a fixed order and never contracted to fused multiply-adds (the build says
-// -ffp-contract=off). Pure functions. Within 4 ulp of the true
-// value, or 4e-16 where that is less.
+// Logarithm, exponential and power that give the same bits on every machine, unlike those of the C library: they use
+// + - * / and comparisons only, in a fixed order, never contracted to fused multiply-adds (-ffp-contract=off). Pure
+// functions. The error is at most 4 ulp of the true value, or 4e-16 where that is less.
 
 #include <bit>
 #include <cstdint>
@@ -21,7 +20,7 @@ struct LogTable {
 };
 extern const LogTable kLogTable;
 
-/// Natural logarithm of a normal number above 0; of nothing else (log_of takes everything).
+/// Natural logarithm of a normal number above 0. For any other number use log_of.
 inline double log_of_normal(double x) noexcept {
   const auto bits = std::bit_cast<uint64_t>(x);
   const auto exponent = static_cast<int>(bits >> 52) - 1023;

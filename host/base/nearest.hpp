@@ -1,5 +1,5 @@
 #pragma once
-// The word that a misspelt one may have been meant for: of flags, commands, and of names in Lua. Any thread.
+// The known word (a flag, a command, a name in Lua) that a misspelt word may stand for. Any thread.
 
 #include <optional>
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace actorhost {
 
-/// The word of `words` that is at most two letters away (changed, added or taken away), one for words of up to four
-/// letters, or has the same letters in another order; the last in byte order of several that are as near. Capitals do
-/// not count.
+/// The word of `words` that differs by at most two letters (changed, added or removed; one letter for words of up to
+/// four), or that has the same letters in another order; of several equally near ones the last in byte order. Capitals
+/// do not count.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& words);
 
 /// "; did you mean --barrier?", with `before` and `behind` around the nearest of `words`; empty where there is none.

@@ -1,6 +1,6 @@
 #pragma once
-// Memory that is not to be had, with how much was asked for. Thrown by what maps pages itself and, in the program, by
-// operator new (bindings/commands/main.cpp). Any thread.
+// The exception for memory that cannot be allocated; it says how much was asked for. Code that maps pages itself throws
+// it, and in the program operator new does (bindings/commands/main.cpp). Any thread.
 
 #include <cstddef>
 #include <cstdio>

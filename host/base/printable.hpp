@@ -1,6 +1,6 @@
 #pragma once
-// Text that came from somewhere else, made fit for a terminal and a log: what would move a cursor, change a title or
-// begin a line of its own is shown instead. Any thread.
+// Text from elsewhere, made safe for a terminal and a log: characters that would move the cursor, change a title or
+// begin a line of their own are written as escapes instead. Any thread.
 
 #include <string>
 #include <string_view>

@@ -40,8 +40,8 @@ class Rng : public Variates<Rng> {
   bool has_spare_ = false;
 };
 
-/// The random numbers that belong to one step of one node: a function of (seed, node, step) alone, so that they hang on
-/// neither the order of events nor the barrier. splitmix64 from a hashed start.
+/// The random numbers of one step of one node: a function of (seed, node, step) alone, so they depend neither on the
+/// order of events nor on the barrier. splitmix64 from a hashed start.
 class StepRng : public Variates<StepRng> {
  public:
   StepRng(uint64_t seed, uint64_t node, uint64_t step) noexcept

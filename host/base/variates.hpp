@@ -1,7 +1,7 @@
 #pragma once
-// Random variates over a source of random bits, the same on every machine (elementary.hpp). A source derives from
-// Variates<itself> and has `uint64_t next()`. No distribution of the standard library is used: those differ between
-// implementations.
+// Random variates from a source of random bits, the same on every machine (elementary.hpp). A source derives from
+// Variates<itself> and has `uint64_t next()`. The distributions of the standard library differ between
+// implementations, so none of them is used.
 
 #include <cmath>
 #include <cstdint>
