@@ -1,6 +1,6 @@
 #pragma once
-// From addresses to pointers, null where there is none. Ids are given out from 0 without gaps, so that a lookup, which
-// each frame needs, is an index; what lies far out goes into a hash table. Not locked.
+// A map from addresses to pointers, null for addresses that are not in it. Each frame needs a lookup. Ids are given out
+// from 0 without gaps, so a lookup is an index; addresses far out go into a hash table. Not locked.
 
 #include <array>
 #include <unordered_map>
@@ -21,7 +21,7 @@ class AddressMap {
     const auto found = far_.find(address);
     return found != far_.end() ? found->second : nullptr;
   }
-  /// Null takes it out.
+  /// Null removes the address.
   void set(Address address, T* value) {
     auto& row = dense_[address >> kKindShift];
     const uint32_t index = address_index(address);

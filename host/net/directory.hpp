@@ -1,8 +1,8 @@
 #pragma once
-// Which mailbox of this process belongs to which address; the local half of every transport. Any thread may
-// call. A delivery holds the lock shared until the frame is in the mailbox, so that `remove` can promise that
-// the mailbox is not touched afterwards; writers go first, otherwise steady traffic could keep `remove`
-// waiting for ever.
+// Which mailbox of this process belongs to which address; the local half of every transport. Any thread may call. A
+// delivery holds the lock shared until the frame is in the mailbox, so `remove` can promise that the mailbox is not
+// touched afterwards. Threads that change the directory go first; else steady traffic could keep `remove` waiting for
+// ever.
 
 #include <atomic>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
-// Turns the bytes of one connection into frames: a state machine without sockets. Asks where the next bytes shall go,
-// so that all of a large body but its first bytes is read straight into its block, or to where it belongs. Used by one
-// thread at a time.
+// Turns the bytes of one connection into frames: a state machine without sockets. It says where the next bytes go, so
+// that a large body, but for its first bytes, is read straight into its block or into the room that its receiver has
+// named (landings.hpp). Used by one thread at a time.
 
 #include <array>
 #include <cstddef>

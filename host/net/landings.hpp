@@ -1,8 +1,8 @@
 #pragma once
-// Where the bodies of frames that a mailbox's owner expects shall be read to, when they come over a connection:
-// straight to where they belong instead of into a block of their own. Nothing depends on it: a frame that comes sooner
-// than it is expected, from within the process, or with another size has a body of its own, and whoever takes it looks
-// where it lies. Any thread.
+// Room for the bodies of frames that a mailbox's owner expects: when such a frame comes over a connection, its body is
+// read straight into that room instead of into a block of its own. This saves a copy, and nothing else depends on it: a
+// frame that comes before it is expected, from within the process, or with another size has a body of its own, so the
+// receiver looks where the body lies. Any thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace actorhost {
 
 class Landings {
  public:
-  /// Smaller bodies are not worth it: nobody asks for their room.
+  /// Smaller bodies are not worth the effort: they always get blocks of their own.
   static constexpr size_t kMinBytes = size_t{64} << 10;
 
   Landings() = default;
@@ -26,9 +26,9 @@ class Landings {
   /// The body of the next frame of this kind and tag whose meta begins so goes to `room`, if it has just that size. Its
   /// bytes may be written until the frame has come, so `whose` result they are must not be used before.
   void expect(const void* whose, Kind kind, uint32_t tag, std::string_view meta, Blob room);
-  /// Takes all of somebody's back. A body that is being read there already goes on: its block stays alive meanwhile.
+  /// Withdraws all room of that owner. A body that is being read into it already goes on; its block stays alive.
   void forget(const void* whose);
-  /// How many are expected, and how many bodies have ever got their room.
+  /// How many bodies are expected, and how many have ever been read into their room.
   size_t size() const;
   uint64_t taken() const;
   /// Room for the body of the frame whose head this is, once; empty where none is expected.

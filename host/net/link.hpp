@@ -50,7 +50,7 @@ class Link : public std::enable_shared_from_this<Link> {
   /// Called from inside `take`: waits until `dst` may have room. False when the link is closed.
   bool wait_for_room(const Directory& directory, Address dst);
 
-  /// Ends the link, soon and without waiting; the first reason is the one that counts.
+  /// Ends the link soon, without waiting; of several reasons the first one counts.
   void close(const std::string& reason);
   /// Says farewell behind what is queued; the other end then closes. Closes after `seconds` all the same.
   void finish(double seconds);
@@ -59,7 +59,7 @@ class Link : public std::enable_shared_from_this<Link> {
   void set_over() noexcept { over_.store(true); }
   bool over() const noexcept { return over_.load(); }
 
-  /// On the steady clock. While it is not read because a mailbox is full: now.
+  /// When bytes last came, on the steady clock; the present while the link is not read because a mailbox is full.
   double heard() const noexcept;
   uint64_t frames_received() const noexcept { return frames_received_.load(std::memory_order_relaxed); }
   uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }

@@ -24,16 +24,17 @@ class LinkTable {
     std::shared_ptr<Link> write;    // its writer has to be called, now that no lock is held
     ProcessId wanted = kNoProcess;  // the first frame was parked for this process: a link to it is wanted
   };
-  /// To the link of frame.dst's process, or parked.
+  /// Gives the frame to the link that leads to frame.dst's process, or parks it where there is none yet.
   Outcome send(Frame&& frame);
   void when_room(Address dst, std::function<void()> told);
 
   void set_route(Address address, ProcessId process);
   /// Makes `link` the one to `process` and queues what was parked. Returns false when there is one already.
   bool assign(const std::shared_ptr<Link>& link, ProcessId process);
-  /// Nothing leads to `process` any more; returns its link, if it had one.
+  /// Removes all ways to `process`; returns its link, if it had one.
   std::shared_ptr<Link> forget(ProcessId process);
-  /// Frames for `process` are refused from now on and parked ones dropped; a link that it has stays for last words.
+  /// Refuses frames for `process` from now on and drops parked ones; a link that it has stays open for what it still
+  /// has to say.
   void refuse(ProcessId process);
   /// The link is over.
   void remove(const Link& link);

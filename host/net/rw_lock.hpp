@@ -1,7 +1,7 @@
 #pragma once
-// A lock for tables that are read for each frame and changed rarely: std::shared_lock and std::unique_lock take it. Who
-// wants to change goes first; with std::shared_mutex steady traffic could keep a detach or a close waiting for ever.
-// Reading costs two atomic additions. A reader must not take it again.
+// A lock for tables that are read for each frame and changed rarely: std::shared_lock and std::unique_lock take it.
+// Writers go first; with std::shared_mutex steady traffic could keep a detach or a close waiting for ever. Reading
+// costs two atomic additions. A reader must not take the lock again.
 
 #include <atomic>
 #include <cstdint>

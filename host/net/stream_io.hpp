@@ -2,10 +2,10 @@
 // The only door to NNG: byte streams over tcp, ipc and tls+tcp. No protocol of ours in here.
 //
 // A Stream has one reader, which starts a receive and waits for it, and one writer at a time, which either writes what
-// goes at once on its own thread or starts a send whose end is told on a thread of NNG. `close` may come from any
-// thread at any moment, also from that telling; destroying waits for it. Measured against sockets of NNG's own
-// protocols this closes safely under traffic, and waiting for a receive takes one thread switch less than having it
-// told.
+// goes at once on its own thread or starts a send; a thread of NNG calls back when that send has ended. `close` may
+// come from any thread at any moment, also from such a callback; destroying waits for the callback. Unlike sockets of
+// NNG's own protocols a Stream closes safely under traffic, and waiting for a receive takes one thread switch less than
+// a callback would.
 
 #include <cstddef>
 #include <functional>

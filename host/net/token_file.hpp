@@ -10,7 +10,7 @@
 
 namespace actorhost {
 
-/// Fewer characters than this are refused as a token; one that we make has 64 (32 random bytes in hex).
+/// A token of fewer characters is refused; a token made here has 64 (32 random bytes in hex).
 inline constexpr size_t kMinTokenLength = 16;
 
 /// Where the token is unless --token-file says otherwise: XDG_CONFIG_HOME/actorhost/token, or

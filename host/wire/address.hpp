@@ -1,13 +1,14 @@
 #pragma once
-// Who a frame is from and for: a worker, a parameter-server shard, the service of a process, the one of its map-reduce
-// data, or its courier. One 32-bit number, the same on every host of a run; the top three bits tell the kind.
+// The sender and the receiver of a frame: a worker, a parameter-server shard, the service of a process, the service of
+// its map-reduce data, or its courier. An address is a 32-bit number, the same on every host of a run; its top three
+// bits tell the kind.
 
 #include <cstdint>
 #include <string>
 
 namespace actorhost {
 
-/// A worker's permanent id; never reused within a run, ranks are dense in id order.
+/// A worker's permanent id, never reused within a run. Ranks number the live workers in the order of their ids.
 using NodeId = uint32_t;
 /// A process's place in the run: 0 is the rendezvous host. Never reused within a run.
 using ProcessId = uint32_t;
@@ -35,11 +36,11 @@ constexpr bool is_server(Address a) noexcept { return (a & kKindBits) == kServer
 constexpr bool is_service(Address a) noexcept { return (a & kKindBits) == kServiceBit; }
 constexpr bool is_data(Address a) noexcept { return (a & kKindBits) == kDataBits; }
 constexpr bool is_courier(Address a) noexcept { return (a & kKindBits) == kCourierBits; }
-/// A service of a process, whichever it is: the index is the process.
+/// Whether the address is one of a process's services; its index is then the process.
 constexpr bool is_of_process(Address a) noexcept { return is_service(a) || is_data(a) || is_courier(a); }
 constexpr uint32_t address_index(Address a) noexcept { return a & kAddressMask; }
 
-/// "worker 3", "server 0", "host 1", "data 1", "courier 1"; "nobody" for what is of no kind.
+/// "worker 3", "server 0", "host 1", "data 1", "courier 1"; "nobody" for an address of no kind.
 std::string address_name(Address address);
 
 }  // namespace actorhost

@@ -24,8 +24,8 @@ inline constexpr uint8_t kWireVersion = 2;
 inline constexpr size_t kHeaderBytes = 32;
 inline constexpr size_t kBodyAlignment = 64;
 
-/// What a frame means. A layer names its own kinds, as numbers of its range; frames of the transport alone have names
-/// here.
+/// What a frame means. Each layer names its own kinds, which are numbers of its range; only the transport's kinds have
+/// names here.
 enum class Kind : uint16_t {
   heartbeat = 0x0001,
   link_hello = 0x0002,  // first frame on a connection between two hosts that already belong to the run
@@ -45,8 +45,8 @@ struct KindRange {
   const char* layer;  // as in the table of PROTOCOL.md, which a test compares with this one
 };
 
-/// Every range of kinds there is, and who owns it. A layer asks for its own by `kinds_of`, which does not compile for
-/// one that is not in here; a kind that is in none of them closes the connection that it comes over.
+/// Every range of kinds, and the layer that owns it. A layer gets its own by `kinds_of`, which does not compile for a
+/// range that is not listed here. A frame whose kind is in no range closes the connection over which it comes.
 inline constexpr std::array kKindRanges = {
     KindRange{Kind::heartbeat, Kind::farewell, "transport"},
     KindRange{Kind::cluster_first, Kind{0x01ff}, "cluster"},  // host/cluster/cluster_messages.hpp

@@ -54,7 +54,7 @@ ReadableField<Text> lines(Text& text) {
   return {text, Lines::kept};
 }
 
-/// A code that this version does not know is an error all the same.
+/// A code that this version does not know is read as this one: an error stays an error.
 constexpr Code last_of(Code) { return Code::internal; }
 
 template <typename M>
@@ -162,7 +162,7 @@ class FieldUnpacker {
   }
   template <typename T>
   void get(std::vector<T>& list) {
-    // Grows with what is there: a count is not believed.
+    // The list grows item by item: the count that was read may be a lie.
     for (auto left = in_.get<uint32_t>(); left > 0 && in_.ok(); --left) get(list.emplace_back());
   }
   template <typename K, typename V>
@@ -191,7 +191,7 @@ class FieldUnpacker {
   const Blob* whole_;
 };
 
-/// The fields of all of them behind each other.
+/// The fields of all messages, one message behind the other.
 template <typename... M>
 std::string pack(const M&... messages) {
   Packer out;
@@ -211,7 +211,7 @@ Result<M> unpack(std::string_view bytes) {
   return message;
 }
 
-/// The message that `in` begins with; more follows.
+/// The message at the beginning of `in`; more bytes may follow it.
 template <typename M>
 Result<M> unpack_head(Unpacker& in) {
   M message{};
@@ -258,15 +258,15 @@ Result<M> read_message(const Frame& frame) {
   return message;
 }
 
-/// The frame, unless it is more than one can carry: then an Error of this code and text.
+/// The frame; if it is larger than a frame may be, an Error of this code and text.
 Result<Frame> fitting(Frame frame, Code code, const char* what);
 
-/// An answer that is an error.
+/// An answer that says what went wrong.
 struct ErrorMessage {
   Error error;
   static void fields(auto& m, auto&& field) { field(m.error); }
 };
-/// The error that such a frame carries, or that it cannot be read.
+/// The error that such a frame carries; if it cannot be read, an error that says so.
 Error error_of(const Frame& frame);
 
 }  // namespace actorhost

@@ -52,9 +52,9 @@ class Unpacker {
     if (!take(size)) return {};
     return {taken_, size};
   }
-  /// A text for people to read, whatever the other end has put into it: one line, without control characters.
+  /// A text for people to read: whatever the other end has put into it, it becomes one line without control characters.
   std::string words() { return printable(text()); }
-  /// The same of what may have a script's traceback: newlines stay.
+  /// The same for a text that may hold a script's traceback: newlines stay.
   std::string lines() { return printable(text(), Lines::kept); }
   /// A count of items that take at least `item_bytes` each; fails when the rest cannot hold them.
   uint32_t count(size_t item_bytes) {
@@ -63,7 +63,7 @@ class Unpacker {
     return ok_ ? n : 0;
   }
 
-  /// What was read cannot be what it is meant to be.
+  /// The decoder has found a value that its field cannot have.
   void fail() noexcept { ok_ = false; }
   bool ok() const noexcept { return ok_; }
   /// True when everything was read and nothing failed.
