@@ -1,7 +1,7 @@
 #pragma once
 // The numbered actions of a run and the values that they returned, kept by the rendezvous host. It answers a node that
-// enters an action: go on live, or take the recorded value (a node that started late), or: you are somewhere else than
-// the others. Pure state, one thread.
+// enters an action: take part in it; or take its recorded value (a node that started late); or an error, since the node
+// is at another action than the others. Pure state, one thread.
 
 #include <cstdint>
 #include <deque>
@@ -32,13 +32,13 @@ class ActionLog {
   void finish(uint32_t index, std::string_view value);
 
   bool over_bound() const noexcept { return bytes_ > max_bytes_; }
-  /// Drops the oldest actions until the rest is within the bound, but none from `needed` on: those some live worker has
-  /// still to enter. After the first drop nobody can start late any more.
+  /// Drops the oldest actions until the rest is within the bound, but none from `needed` on, which some live worker has
+  /// yet to enter. After the first drop no node can start late any more.
   void trim(uint32_t needed);
 
   uint32_t size() const noexcept { return dropped_ + static_cast<uint32_t>(actions_.size()); }
   bool finished(uint32_t index) const noexcept;
-  /// Nothing when it has not begun or is no longer kept.
+  /// Nothing when the action has not begun or is no longer kept.
   const ActionEnter* at(uint32_t index) const noexcept;
   /// Who entered it first; empty when `at` has nothing.
   std::string opened_by(uint32_t index) const;

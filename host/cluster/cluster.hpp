@@ -1,7 +1,8 @@
 #pragma once
-// A process's part in the run: its transport, its service thread, and on process 0 the Head. Nodes talk to it through
-// Node (node.hpp); the host runtime starts it, waits for the start and hears of changes. Everything public may be
-// called from any thread unless said otherwise; callbacks come on the service thread and must not block.
+// A process's part in the run: its transport, a thread of its own (below: the service thread), and on process 0 the
+// Head. Nodes use it through Node (node.hpp); the host runtime starts it, waits for the start and is told of changes.
+// Everything public may be called from any thread unless said otherwise; callbacks come on the service thread and must
+// not block.
 
 #include <atomic>
 #include <condition_variable>
@@ -51,8 +52,8 @@ class ClusterEvents {
   virtual ~ClusterEvents() = default;
   /// The membership or the end has changed: nodes that wait should look.
   virtual void cluster_changed() = 0;
-  /// Process 0 only: when true, shards that can serve action `action` are attached to the transport on return. When
-  /// false, those of an earlier action have still to end: asked again after `Cluster::servers_ended`.
+  /// Process 0 only. True: shards that can serve action `action` are attached to the transport on return. False: the
+  /// shards of an earlier action have yet to end; called again after `Cluster::servers_ended`.
   virtual Result<bool> start_servers(uint32_t action) = 0;
 };
 
@@ -80,9 +81,9 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   uint64_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
   /// Ids of this process's workers, in order.
   std::vector<NodeId> local_workers() const;
-  /// The mailbox that has been attached for a worker of this process, its data service or its courier, since it has
-  /// been in the table, with what has arrived since: other processes may send before its thread is there. Once; then,
-  /// and for servers, nullptr.
+  /// The mailbox of a worker of this process, of its data service or its courier. It has been attached since the
+  /// process has been in the table, and holds what has arrived since, because other processes may send before the
+  /// receiver's thread is there. Once for each address; after that, and for servers, nullptr.
   std::shared_ptr<Mailbox> take_mailbox(Address address);
   /// How the run ended, once it has.
   std::optional<EndMessage> end() const;
@@ -102,12 +103,13 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void report_ended(NodeId node, uint32_t actions);
   /// A server of this process has ended: there may be room for those of the next action.
   void servers_ended();
-  /// What has come from another process is no message that an actorhost makes, so nothing that comes from there can be
-  /// trusted: says who sent it, and closes the link to its process. Any thread. False: the sender is of this process.
+  /// A process has sent what no actorhost sends, so nothing from it can be trusted: logs the sender and closes the link
+  /// to its process. Any thread. False: the sender is of this process.
   bool distrust(Address sender, Kind kind, const std::string& why);
   /// This process stops taking part (Ctrl-C): on the head the run ends for everybody. Also ends `open`.
   void stop(const EndMessage& end);
-  /// Says goodbye: what is queued for others has been read by them on return, or a second has passed. Idempotent.
+  /// Says farewell on all links. On return the others have read what was queued for them, or a second has passed.
+  /// Idempotent.
   void close();
 
  private:

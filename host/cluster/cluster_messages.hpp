@@ -1,6 +1,5 @@
 #pragma once
-// What the service threads of the processes, and nodes with the rendezvous host's service, say to each other (kinds
-// 0x01xx).
+// The messages between the processes' clusters, and between nodes and the rendezvous host (kinds 0x01xx).
 
 #include <cstdint>
 #include <map>
@@ -115,8 +114,8 @@ struct ModuleReply {
   static void fields(auto& m, auto&& field) { field(m.ok, m.code, words(m.chunk), words(m.message)); }
 };
 
-/// What a worker waits in until others come, for as long as that takes: told to the head with the question where they
-/// are, so that workers that wait for each other can find out.
+/// A call in which a worker waits for others without a limit. The worker tells the head of it when it asks where the
+/// others are, so that workers that wait for each other in a circle find out.
 struct LongWait {
   uint32_t number = 0;              // of the worker's waits; 0: it has told of none
   std::string what = {};            // "allreduce sum float32[3] at job.lua:7"

@@ -12,8 +12,8 @@ namespace actorhost {
 struct DetectorTimes {
   double heartbeat = 0.5;  // a process says something at least this often
   double suspect = 1.25;   // silence that makes it suspected
-  // Silence that makes it dead. A partition of 2.5 s has to be survived, and makes a silence of up to 3.7 s: a tick
-  // before it begins, and after it TCP sends again only when its back-off, which doubles from 0.2 s, is over.
+  // Silence that makes it dead. A partition of 2.5 s has to be survived. It makes a silence of up to 3.7 s: the last
+  // heartbeat may come a tick before it, and after it TCP sends again only when its back-off is over (0.2 s, doubling).
   double dead = 4;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
-// The rendezvous host's mind: who belongs to the run, which actions it has taken, what its modules are, when it is
-// over. A state machine on the service thread of process 0: frames, link losses and the time go in, frames go out
-// through HeadOutput. It owns no socket and no thread, so tests drive it by hand.
+// What the rendezvous host decides: who belongs to the run, which actions the run has taken, what its modules are, when
+// it is over. A state machine on the cluster's thread of process 0: frames, link losses and the time go in, frames go
+// out through HeadOutput. It owns no socket and no thread, so tests drive it by hand.
 
 #include <map>
 #include <set>
@@ -56,18 +56,18 @@ class Head {
 
   /// The rendezvous host's own process takes place 0.
   Status join_self(const JoinMessage& join, double now);
-  /// From a process's link, or from a node of this process (link 0). What a link says in the name of somebody who does
-  /// not live behind it is ignored: a process that was dropped goes on talking for a while.
+  /// A frame from a process's link, or from a node of this process (link 0). A frame whose sender does not live behind
+  /// its link is ignored: a process that was dropped goes on sending for a while.
   void on_frame(LinkId link, Frame&& frame, double now);
-  /// A link is gone: death at once for the process that it belonged to. `stood_still`: this host has just not run for
-  /// so long that the process may have taken it for dead. When all have, there is nobody to go on with.
+  /// A link is gone, and with it, at once, the process that it belonged to. `stood_still`: this host has just been
+  /// stopped for so long that the process may have taken it for dead. If all have, the run ends here too.
   void on_link_down(LinkId link, const std::string& reason, bool stood_still = false);
   void heard(ProcessId process, double when) { detector_.heard(process, when); }
   /// To be called every fraction of a second; `late` as FailureDetector::check's `checked_late`.
   void tick(double now, double late);
-  /// Servers of an earlier action have ended: those that wait for the next ones may get them.
+  /// Servers of an earlier action have ended, so nodes that wait for the next action's servers may get them.
   void servers_ended() { start_waiting_servers(); }
-  /// A member has sent what no actorhost makes, so nothing that comes over its link can be trusted: it is lost.
+  /// A member has sent what no actorhost sends, so nothing from it can be trusted: it is lost.
   void distrust(ProcessId process, const std::string& what);
   /// The run is over by this process's own decision (Ctrl-C).
   void stop(const EndMessage& end);

@@ -34,7 +34,7 @@ class Membership {
   Membership(uint64_t epoch, std::vector<Member> workers, std::vector<ProcessInfo> processes, NodeId founders = 0);
 
   uint64_t epoch() const noexcept { return epoch_; }
-  /// The workers that the run began with have the ids below; those above have joined late.
+  /// Workers that the run began with have ids below this one; the others have joined late.
   NodeId founders() const noexcept { return founders_; }
   /// Live workers in id order; a worker's place here is its rank.
   const std::vector<Member>& workers() const noexcept { return workers_; }
@@ -48,8 +48,8 @@ class Membership {
   /// The process of this table that hosts an address (a live worker, a server, a service of a process); kNoProcess
   /// when there is none.
   ProcessId home_of(Address address) const noexcept;
-  /// The machine of an address, for errors of a run that has several: "alpha". Empty where all processes are on one,
-  /// and for who is gone.
+  /// The machine of an address, for errors of a run on several machines: "alpha". Empty where all processes are on one
+  /// machine, and for an address that is gone.
   std::string machine_of(Address address) const;
   /// "rank 3 (worker 3 on alpha:4711)" for a live worker, "data 1 (alpha:4711)" for the data of a live process, its
   /// courier likewise; for others, gone or not, their plain name: "worker 3".

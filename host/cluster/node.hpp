@@ -1,6 +1,6 @@
 #pragma once
-// What one VM's thread has of the cluster: who it is, its port, the membership as it last looked, and the calls that
-// speak to the rendezvous host. Owned and used by that thread; `request_stop` and `wake` may come from any other.
+// The cluster as the thread of one VM uses it: its identity, its port, the membership as of its last look, and the
+// calls to the rendezvous host. Owned and used by that thread; `request_stop` and `wake` may come from any other.
 //
 // Every wait goes through here. It ends with Code::interrupted when the run is asked to stop, Code::aborted (or the
 // run's own error) when it has failed elsewhere, and Code::peer_lost when one of the awaited addresses is gone.
@@ -22,7 +22,7 @@ enum class Role { worker, server };
 
 class Node {
  public:
-  /// Seconds after which a wait says for whom.
+  /// Seconds after which a wait logs for whom it waits.
   static constexpr double kLongWait = 10;
 
   Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Address self);
@@ -61,8 +61,8 @@ class Node {
 
   /// Waits for a frame; ends with peer_lost when one of `awaited` is gone and no frame that matches is left in the
   /// mailbox. A server that is awaited lives as long as the run: losing it is the run's end. May be nested.
-  /// `what` speaks in messages and in the line that is logged when a wait takes more than 10 s.
-  /// `who` says there for whom, where it is not for `awaited`.
+  /// `what` names the wait in messages, and in the line that is logged when it takes more than 10 s; `who` names there
+  /// for whom it is, if not for `awaited`.
   Result<Frame> receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
                         double deadline = kForever, const std::function<std::string()>& who = {});
 
@@ -91,7 +91,7 @@ class Node {
   /// Records an action's value for those who start late.
   void finish_action(uint32_t index, Blob value);
   uint32_t actions() const noexcept { return actions_; }
-  /// This worker has joined late and goes on where the others are: it takes no action that they are past.
+  /// This worker has joined late and goes on where the others are: it skips the actions that they have left behind.
   void skip_actions(uint32_t entered) noexcept { actions_ = std::max(actions_, entered); }
 
   /// This worker has joined too late to take part: its script may end where it is, as if it had come to its end.
@@ -105,8 +105,8 @@ class Node {
   /// A module or file of the job: this machine's copy if the rendezvous host's is the same, else the text from there.
   Result<SourceText> find_source(const std::string& name);
 
-  /// The live workers of a membership, in id order, without those that have joined late and wait outside of the others'
-  /// collectives: they take no action before they are let in.
+  /// The live workers of a membership, in id order, without those that have joined late and have not been let into the
+  /// others' collectives yet: these take no action before that.
   Result<std::vector<NodeId>> at_work(const Membership& membership);
 
   /// Where the others are, for a wait that has become long; with `waiting` the others hear of that wait when they ask.

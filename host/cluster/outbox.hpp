@@ -1,6 +1,6 @@
 #pragma once
-// Control frames that found their way full, kept until there is room: one queue for each way, so that a process that
-// does not read holds up nobody else, and what goes to one place stays in order. Owned by the service thread.
+// Control frames for which a link or a mailbox had no room, kept until it has. Each way has a queue of its own, so a
+// process that does not read holds up nobody else, and frames to one place stay in order. Owned by one thread.
 
 #include <deque>
 #include <functional>
@@ -20,7 +20,8 @@ class Outbox {
 
   explicit Outbox(Send send) : send_(std::move(send)) {}
 
-  /// Sends at once, or later behind what waits for the same way. A frame whose receiver is gone is dropped.
+  /// Sends the frame at once, or later, behind the frames that wait for the same way. A frame whose receiver is gone is
+  /// dropped.
   void put(LinkId link, Frame&& frame);
   /// Tries again.
   void flush();

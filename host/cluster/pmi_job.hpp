@@ -1,6 +1,6 @@
 #pragma once
-// The job's name where a launcher that speaks PMI-1 (MPICH's Hydra, Intel MPI) tells it only when asked, over the
-// socket PMI_FD: in no variable is anything that two jobs at once on one machine would differ in.
+// The job's name under a launcher that speaks PMI-1 (MPICH's Hydra, Intel MPI). Such a launcher sets no variable in
+// which two jobs at once on one machine would differ; it tells the name only when asked, over the socket PMI_FD.
 
 #include <string>
 

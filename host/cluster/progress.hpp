@@ -1,9 +1,9 @@
 #pragma once
-// The clocks of the workers as a barrier rule sees them. Owned by whoever decides who may go on (a parameter
-// server, a peer, the simulator) and used by that thread alone; time is passed in, nothing here waits or
-// draws. The *counted* workers (alive or merely suspected, not parked) sit in dense arrays, one entry per
-// slot; a slot is valid until the next change of layout() (a worker removed, parked or added), an id for
-// ever. Every call on one worker is O(1) amortised. A call about a worker that is not counted changes nothing
+// The clocks of the workers as a barrier rule sees them. A worker's clock is the number of steps that it has completed.
+// The owner is whoever decides which workers may go on (a parameter server, a peer, the simulator), on one thread; time
+// is passed in, nothing here waits or draws. The *counted* workers (alive or merely suspected, not parked) lie in dense
+// arrays, one entry per slot. A slot is valid until the next change of layout() (a worker removed, parked or added), an
+// id for ever. Every call on one worker is O(1) amortised. A call about a worker that is not counted changes nothing
 // and returns false, so late frames of lost workers need no care.
 
 #include <cstdint>
@@ -71,7 +71,7 @@ class Progress {
   /// Counts worker `id` from now on, with `step` completed steps. Fails on an id that is known or out of
   /// range.
   Status add(NodeId id, int32_t step);
-  /// The same for one that is heard of when it has worked already.
+  /// The same for a worker that is already at work when it is first heard of.
   Status add(NodeId id, const WorkerState& state);
   /// Counts a worker that joins a run: at the smallest clock of the counted ones, or at `first` when there
   /// are none.
@@ -95,7 +95,7 @@ class Progress {
 
   /// The worker asks to go on and waits from now on; asking again while waiting changes nothing.
   bool ask(NodeId id, double now);
-  /// It need not wait any longer (it passed, or gave up).
+  /// The worker no longer waits (it passed, or gave up).
   bool pass(NodeId id);
 
   uint32_t size() const noexcept { return static_cast<uint32_t>(ids_.size()); }
@@ -120,7 +120,7 @@ class Progress {
   uint64_t events() const noexcept { return events_; }
   /// Goes up when slots move: workers added, removed, parked, unparked.
   uint64_t layout() const noexcept { return layout_; }
-  /// Goes up with every event, change of layout and change of suspicion: what an answer may hang on.
+  /// Rises with every event, change of layout and change of suspicion: the answer of a rule may depend on any of these.
   uint64_t changes() const noexcept { return changes_; }
 
   // One entry per slot; valid until the layout changes.

@@ -1,8 +1,7 @@
 #pragma once
-// Who may go on: the interface of a barrier rule, and the gate that asks it. A Gate holds the workers that
-// wait, asks the rule about those whose answer may have changed since last time, and says when to ask again
-// if nothing happens. It belongs to the thread that owns the Progress; it never waits and takes the time as
-// an argument.
+// Which workers may go on: the interface of a barrier rule, and the gate that asks it. A Gate holds the workers that
+// wait, asks the rule about those whose answer may have changed since last time, and says when to ask again if nothing
+// happens. It belongs to the thread that owns the Progress, never waits, and takes the time as an argument.
 
 #include <span>
 #include <unordered_map>
@@ -22,7 +21,7 @@ struct Decision {
   int32_t step = 0;                   // completed so many steps
 };
 
-/// What a rule's answer hangs on. Re-check times and changes of membership count for every rule.
+/// What a rule's answer depends on. Re-check times and changes of membership count for every rule.
 enum class Watch : uint8_t {
   floor,  // the smallest clock: bsp, ssp
   event,  // any completion or suspicion
@@ -48,25 +47,26 @@ class BarrierRule {
   /// An error (a rule that raised) is final: the run cannot go on with this rule.
   virtual Status decide(const Progress& progress, std::span<const Slot> asking, double now,
                         std::span<Decision> out) = 0;
-  /// The same about one worker that sees no more than `sight`. `progress` holds it and those seen, and is no guide to
-  /// how many there are. Fails with Code::unsupported unless the rule can do that; an error is final here too.
+  /// The same about one worker that sees no more than `sight`. `progress` holds that worker and those that it sees, so
+  /// it does not tell how many there are. Code::unsupported for a rule that cannot answer so; an error is final here
+  /// too.
   virtual Status decide_partly(const Progress& progress, Slot asking, const PartialSight& sight, double now,
                                Decision& out);
   /// The bound on how far a passing worker may be ahead; 0 is BSP (updates are merged in order and become
   /// visible at the barrier), -1 that the rule promises none.
   virtual int staleness() const { return -1; }
   virtual Watch watch() const { return Watch::event; }
-  /// Goes up when the rule has become another one: everybody who waits is asked about again.
+  /// Rises when the rule has become another one: then all workers that wait are asked about again.
   virtual uint64_t version() const { return 0; }
-  /// Whether workers of equal steps that are asked about in one decide are sure to get the same answer, without a
-  /// re-check time, whoever of them is asked about and how often. Of the rule as it is now; may take a while to tell.
+  /// Whether all workers at one step that are asked about in one `decide` get the same answer, without a re-check time,
+  /// whichever of them is asked about and how often. Holds for the rule as it is now; may take a while to tell.
   virtual bool by_step() const { return false; }
 };
 
-/// The list of those who wait, and whom to ask about when: the part of a Gate that needs no rule.
+/// The workers that wait, and about whom to ask when: the part of a Gate that needs no rule.
 class Waiting {
  public:
-  /// A rule that asks to be asked again at once is asked after this many seconds.
+  /// A rule that wants to be asked again at once is asked after this many seconds.
   static constexpr double kMinRecheck = 1e-4;
 
   /// `progress` must outlive it, and nobody else may call its ask.
@@ -125,7 +125,7 @@ class Gate {
   /// Both must outlive the gate.
   Gate(Progress& progress, BarrierRule& rule)
       : progress_(progress), rule_(&rule), rule_version_(rule.version()), waiting_(progress) {}
-  /// Puts another rule in charge, which must outlive the gate; everybody who waits is asked about again.
+  /// Takes another rule, which must outlive the gate; all workers that wait are asked about again.
   void set_rule(BarrierRule& rule);
   BarrierRule& rule() const { return *rule_; }
 

@@ -1,10 +1,9 @@
 #pragma once
-// The sampling primitive of PSP (Wang, Catterall, Mortier 2017): what a worker sees is beta of the others'
-// clocks, drawn without replacement from all counted workers, itself possibly among them. When a waiting
-// worker draws again decides the result, so it is an explicit policy. Each worker draws from its own stream
-// of the seed, and the permutation behind a draw is put back, so an answer does not hang on the order in
-// which workers are asked about. One Sampler serves one sampling rule over one Progress, on its owner's
-// thread.
+// The sampling primitive of PSP (Wang, Catterall, Mortier 2017): a worker sees the clocks of beta workers, drawn
+// without replacement from all counted ones, itself possibly among them. The result depends on when a waiting worker
+// draws again, so that is an explicit policy. Each worker draws from its own stream of the seed, and the permutation
+// behind a draw is restored, so an answer does not depend on the order in which workers are asked about. One Sampler
+// serves one sampling rule over one Progress, on its owner's thread.
 
 #include <limits>
 #include <span>
@@ -28,7 +27,7 @@ struct Resample {
 /// What a worker sees. The layout is shared with Lua (bindings/modules/ffi_barrier.h).
 struct Seen {
   const Slot* slots = nullptr;                              // n of them, valid until the next look or change of layout
-  uint64_t version = 0;                                     // goes up with each draw of this worker's sample
+  uint64_t version = 0;                                     // rises with each draw of this worker's sample
   double lowest = std::numeric_limits<double>::infinity();  // smallest completed step seen
   double highest = -std::numeric_limits<double>::infinity();         // and greatest
   double recheck_seconds = std::numeric_limits<double>::infinity();  // poll: until the next draw
@@ -45,8 +44,8 @@ class Sampler {
   /// in `salt` are independent.
   Sampler(uint32_t beta, Resample resample, uint64_t seed, uint64_t salt);
 
-  /// What the worker in slot `asker` sees now of `from`, which is everybody or its sample of an enclosing
-  /// rule; the enclosing sample's redraw draws again here too. Valid until the next call.
+  /// What the worker in slot `asker` now sees of `from`: everybody, or its sample of an enclosing rule. When that
+  /// sample is drawn again, so is this one. Valid until the next call.
   void look(const Progress& progress, Slot asker, double now, const Seen& from, Seen& seen);
 
  private:

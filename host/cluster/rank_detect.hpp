@@ -14,20 +14,18 @@
 //   PMI              PMI_RANK PMI_SIZE [MPI_LOCALRANKID MPI_LOCALNRANKS] [PMI_JOBID, or PMI_FD to ask]
 //   Slurm            SLURM_PROCID SLURM_NTASKS [SLURM_LOCALID] SLURM_STEP_NODELIST or SLURM_JOB_NODELIST
 //                    [SLURM_JOB_ID [SLURM_STEP_ID]]
-//   Kubernetes       JOB_COMPLETION_INDEX with --nnodes or ACTORHOST_NNODES, and ACTORHOST_SERVICE (the headless
-//   service;
-//                    pod 0 is then JOB-0.SERVICE) where no endpoint is given
+//   Kubernetes       JOB_COMPLETION_INDEX with --nnodes or ACTORHOST_NNODES; where no endpoint is given also
+//                    ACTORHOST_SERVICE, the headless service: pod 0 is then JOB-0.SERVICE
 //   single host      nothing of the above
 //
 // A Slurm batch script carries SLURM_PROCID=0 and the job's size itself: start hosts in it with srun. Launchers start
 // one process a rank, so each of them is a host with one node unless -n says otherwise. MPI names no meeting point: on
 // one machine it is loopback, inside Slurm the first machine of the job, else --rdzv-endpoint is needed.
 //
-// Runs that are started at once on one machine must not meet: the launcher's id of the job (Open MPI, PMI, Slurm) is
-// the run id, and where the launcher names the machine only, the port follows from it. That port may be somebody
-// else's: then the next of the run's kPortsOfARun is tried, by host 0 to listen, by the others to join, again and
-// again, until they meet. A host of another run, or of another user, that is met there sends whoever comes on to the
-// next one.
+// Runs that are started at once on one machine must not meet. The launcher's id of the job (Open MPI, PMI, Slurm) is
+// the run id, and where the launcher names the machine only, the port follows from that id. Another program may have
+// that port: then host 0 listens at the next of the run's kPortsOfARun, and the others try one after the other, again
+// and again, until they meet host 0. A host of another run, or of another user, refuses them, and they try the next.
 
 #include <cstdint>
 #include <functional>

@@ -31,16 +31,16 @@ class Rendezvous {
   /// Takes a process in. Code::refused with the reason when it cannot belong (full, started and not elastic, place or
   /// node rank taken, no nodes).
   Status add(ProcessId process, const JoinMessage& join, double now);
-  /// A process is gone, before or after the start. Returns the other processes of its host if the host had not been
-  /// admitted: it cannot become complete any more, and its place is free again.
+  /// A process is gone, before or after the start. If its host had not been admitted, returns the host's other
+  /// processes: the host can no longer become complete, and its place is free again.
   std::vector<ProcessId> remove(ProcessId process);
 
   struct Admission {
     std::vector<Member> workers;       // with new ids
     std::vector<ProcessId> processes;  // also those without workers
   };
-  /// Hosts that are complete and have no ids yet become part of the run; nothing while there is nothing to admit. Ids
-  /// follow the node rank where one was given, then arrival, then the place in the host.
+  /// Takes complete hosts that have no ids yet into the run; nothing when there are none. Ids follow the node rank
+  /// where one was given, then arrival, then the place in the host.
   std::optional<Admission> admit(double now);
   /// The error once too few hosts have come in time.
   std::optional<Error> overdue(double now) const;

@@ -33,13 +33,13 @@ class ServiceTask {
   ServiceTask& operator=(const ServiceTask&) = delete;
   virtual ~ServiceTask() = default;
 
-  /// A frame of a kind that the task was added for. It may be from somebody who is gone by now, or from a worker that
-  /// only a newer membership knows.
+  /// A frame of a kind that the task was added for. Its sender may be gone by now, or be a worker that only a newer
+  /// membership knows.
   virtual void on_frame(Frame&& frame, double now) = 0;
-  /// At the start, and when the membership has changed. What had come from those who are lost has been handed over.
+  /// Called at the start, and when the membership has changed. All frames of lost senders have been handed over before.
   virtual void on_membership(const MembershipPtr& membership, double now);
-  /// Called after each of the others and at the time that it returned last: when to be called at the latest next
-  /// (kForever: whenever something happens).
+  /// Called after each of the others, and at the time that it has returned: that is when it wants to be called at the
+  /// latest (kForever: only when something happens).
   virtual double tick(double now);
 };
 
