@@ -6,8 +6,7 @@
 //                     algorithms of collectives. A ring moves 2 (p-1)/p of a model over each of p processes' links,
 //                     whatever the number of workers in them
 //   AverageExchange   neighbours, pairs: each model's copy goes once to each process that has a partner of it, through
-//   a
-//                     filter where there is one
+//                     the filter if there is one
 //   AverageCoded      everybody, through a filter: each process sends all others how its models differ from the mean of
 //                     the last round, once. With a filter that makes r times less, (p-1)/r models; less than a sum does
 //                     while p < 2 r

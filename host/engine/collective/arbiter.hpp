@@ -1,12 +1,11 @@
 #pragma once
-// Ends calls that their leader cannot end: because it is lost, or because it does not listen while a rank has to give
-// up. One in each process, on the courier's thread, so it answers also while the ranks compute in Lua. README.md ("How
-// a call ends") has the protocol and why all ranks come to the same end.
+// Ends calls that their leader cannot end: because the leader is lost, or because it does not answer a rank that has to
+// give up. Each process has one Arbiter, on the courier's thread, so it answers also while the ranks compute in Lua.
+// README.md ("How a call ends") has the protocol, NOTES.md says why all ranks come to the same end.
 //
-// The arbiter of a call is the process of its lowest living rank. It asks the processes of all living ranks, and who
-// answers for a rank that has not decided promises that the rank listens to no lower ballot any more. If one has
-// decided all are told so, else the call has failed. An arbiter that is lost is followed by the next one, which asks
-// again.
+// The arbiter of a call is the process of its lowest living rank. It asks the processes of all living ranks. A process
+// that answers for an undecided rank promises that the rank accepts no lower ballot from then on. If any rank has
+// decided, its decision is the verdict; else the call has failed. When an arbiter is lost, the next one asks again.
 
 #include <functional>
 #include <map>
@@ -28,15 +27,15 @@ class Arbiter final : public ServiceTask {
         send;                                         // to another process's arbiter
     std::function<MembershipPtr()> membership;        // the newest
     std::function<void(std::function<void()>)> post;  // has it called on the arbiter's thread
-    /// What has come from there cannot be read; may be empty.
+    /// Told of senders whose frames cannot be read; may be empty.
     std::function<void(Address, Kind, const Error&)> distrust = {};
   };
-  /// What a rank needs an end of.
+  /// A call of which a rank needs an end.
   struct Appeal {
     CallKey call;
     NodeId rank = 0;
     std::vector<NodeId> members{};  // of the call, as the rank sees it
-    Error error{};                  // how it shall end where nobody has decided it
+    Error error{};                  // how it ends if no rank has decided it
   };
 
   explicit Arbiter(Wiring wiring) : wiring_(std::move(wiring)) {}
@@ -44,7 +43,7 @@ class Arbiter final : public ServiceTask {
   explicit Arbiter(ServiceThread& courier);
 
   CallLedger& ledger() noexcept { return ledger_; }
-  /// Any thread. The ledger has a verdict for the rank some time later, whoever is lost meanwhile.
+  /// Any thread. Some time later the ledger has a verdict for the rank, whichever ranks are lost meanwhile.
   void appeal(Appeal appeal);
 
   void on_frame(Frame&& frame, double now) override;

@@ -1,10 +1,10 @@
 #pragma once
-// What arbiters tell each other of calls, courier to courier.
+// The messages between arbiters, from courier to courier.
 //
-//   appeal   AppealFrame; the rank needs an end of the call, which fails so where nobody has decided; epoch: of the
-//            membership that its process knows
-//   ask      CaseFrame, undecided: how has the call ended for the rank? It listens to nobody with a lower ballot now
-//   answer   CaseFrame; body: what everybody gets alike, where the call has worked
+//   appeal   AppealFrame: the rank needs an end of the call; if no rank has decided, the call fails with this error.
+//            epoch: of the membership that the rank's process knows
+//   ask      CaseFrame, undecided: how has the call ended for the rank? It accepts no lower ballot from now on
+//   answer   CaseFrame; body: the result that all ranks get alike, where the call has worked
 //   verdict  CaseFrame, decided; body likewise
 
 #include <string>

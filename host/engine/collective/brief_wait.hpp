@@ -1,9 +1,9 @@
 #pragma once
-// A wait for other threads that mostly takes less than a sleep and its waking do: looks again and again, first keeping
-// the processor, which is quickest when the others have their own, then offering it, since who is waited for may be
-// next on this very one. Keeps for a while to what has worked: where offering was what helped it begins with that, and
-// where it has cost long, because others want the processor who have nothing to do with us, it is left out. Of one
-// thread.
+// A wait for other threads that mostly takes less time than going to sleep and waking up. It looks again and again:
+// first it keeps the processor, which is quickest when the others have processors of their own; then it offers the
+// processor (yields), since the awaited thread may be next on this very one. It remembers for a while what has worked:
+// where offering helped, it begins with that; where offering took long, because other programs want the processor, it
+// leaves that out. Used by one thread.
 
 #include <chrono>
 #include <cstdint>

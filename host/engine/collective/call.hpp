@@ -3,15 +3,15 @@
 // process's courier (asynchronous ones) and a simulated network drive the same code.
 //
 // The lowest rank of the group leads: it says how the call ends, so the end is the same on all ranks that live to see
-// it. Small calls are a star: everybody announces itself with its input, the leader answers with the results (2
-// messages a rank; the latency of a round trip). In large ones the data goes by a schedule, straight between ranks.
-// When a rank has all that it is owed it tells the leader (`done`), and when all have, the leader commits. A barrier
-// after the data costs what a round trip does, and is what makes "it worked" mean "it worked everywhere". A small call
-// that gives every rank the same needs none: who has the result can give it to the others if the leader is lost.
+// it. Small calls are a star: each rank announces itself with its input, and the leader answers with the results (2
+// messages a rank; the latency of a round trip). In large calls the data goes by a schedule, straight between ranks. A
+// rank that has all that it is owed tells the leader (`done`); when all have, the leader commits. This round trip after
+// the data makes "it worked" mean "it worked everywhere". A small call that gives every rank the same needs none: a
+// rank that has the result can give it to the others if the leader is lost.
 //
-// The leader compares the announcements: ranks that do not make the same call hear of it, with both lines. A lost rank
-// ends the call everywhere unless all that was needed of it had arrived. A lost leader's place is taken by an arbiter
-// (arbiter.hpp); README.md ("How a call ends") says why all ranks come to the same end.
+// The leader compares the announcements: ranks that do not make the same call get an error with both lines. A lost rank
+// ends the call everywhere, unless all that was needed of it has arrived. If the leader is lost, an arbiter takes its
+// place (arbiter.hpp); README.md ("How a call ends") has the protocol.
 
 #include <functional>
 #include <memory>
@@ -44,10 +44,10 @@ struct CallSpec {
   kernel::Dtype dtype = kernel::Dtype::f32;
   size_t unit = 1;  // reduce_scatter: elements of a row
   Blob input;       // not written by anybody until the call is over
-  /// allreduce: what travels goes through it. Claimed by whoever makes the call; released when that is over.
+  /// allreduce: data goes through this filter on its way. The caller claims it; the call releases it at its end.
   std::shared_ptr<FilterStream> filter{};
-  /// Not empty: a loss that the script has not been told of, "rank 2 lost", so that what it calls with may not suit who
-  /// is there. The call fails on all ranks with that.
+  /// Not empty: a loss of which the script has not been told, "rank 2 lost", so its arguments may not suit the members
+  /// that are left. The call fails on all ranks with that loss.
   std::string stale{};
   bool placed = false;  // its arguments are made for CollectiveGroup::placed
 
@@ -57,8 +57,8 @@ struct CallSpec {
   // exchange: what this rank gives each member, itself included, and whom it gets something from
   std::vector<std::optional<Parcel>> gives{};
   std::vector<bool> expects{};
-  /// What it gets will be put together, in the order of the members: where that can be known beforehand it comes so, in
-  /// one block; elsewhere what it gives itself may come as it is instead of as a copy.
+  /// The caller will put the parts that it gets together, in the order of the members. Where sizes are known beforehand
+  /// the parts come together already, in one block; elsewhere its own part may come as it is instead of as a copy.
   bool joined = false;
 };
 
@@ -105,7 +105,7 @@ class CollectiveCall {
   struct Wiring {
     /// Sends a frame of this call to a member. A member that is gone is no error.
     std::function<Status(uint32_t to, Kind kind, std::string_view meta, Blob body)> send;
-    /// All that was lent to frames is back; any thread, must not block.
+    /// Called when all frames have given back what they had borrowed; any thread, must not block.
     std::function<void()> returned;
     /// The leader's, when ranks do not agree on who is in the group: "rank 2 lost".
     std::function<std::string()> who_is_lost;
@@ -116,9 +116,10 @@ class CollectiveCall {
     CallKey key{};
     NodeId self = 0;
     NodeId leader = 0;
-    /// The leader cannot end the call: has an arbiter do it, with this error where nobody has decided.
+    /// The leader cannot end the call: asks an arbiter to end it, with this error if no rank has decided.
     std::function<void(const Error&)> appeal;
-    /// A member has sent what cannot be read. True: the link to it is closed, so that it or this rank will be lost.
+    /// A member has sent something that cannot be read. True: the link to it is closed, so it or this rank will be
+    /// lost.
     std::function<bool(uint32_t from, Kind kind, const std::string& why)> distrust{};
     /// Of the mailbox that the frames of this call come to, and their tag.
     Landings* landings = nullptr;
@@ -138,20 +139,20 @@ class CollectiveCall {
   Status take(uint32_t from, Frame&& frame);
   /// A member is gone. `message` as in "rank 2 lost".
   Status lost(uint32_t member, const std::string& message);
-  /// This rank cannot wait any longer or has failed: the leader ends the call everywhere, another asks it to.
+  /// This rank cannot wait any longer or has failed: a leader ends the call everywhere, another rank asks it to.
   Status give_up(const Error& error);
-  /// Of one that has given up and hears nothing of its leader.
+  /// This rank has given up, and its leader does not answer: an arbiter is to end the call.
   void appeal(const Error& error);
   /// An arbiter's verdict.
   void adopt(const Verdict& verdict);
-  /// While it is held a leader takes reports, and does not end the call: who complains is heard before.
+  /// While the call is held a leader takes reports and does not end the call, so that a complaint is heard first.
   Status hold(bool held);
 
-  /// The call has ended here, and nothing of its buffers is under way any more.
+  /// The call has ended here, and no frame refers to its buffers any more.
   bool over() const noexcept { return outcome_.has_value() && loans_.all_returned(); }
   bool decided() const noexcept { return outcome_.has_value(); }
-  /// It has failed on all ranks, by the leader's word: what others still have of this rank's buffers they will never
-  /// use. Who has it may not look for long, or never again, so nobody waits for it for more than kForLoans seconds.
+  /// The leader has failed the call for all ranks, so no rank will use what it still has of this rank's buffers. A rank
+  /// that has some may look at its frames late or never again, so this one waits at most kForLoans seconds for them.
   bool failed_for_all() const noexcept { return failed_for_all_; }
   static constexpr double kForLoans = 0.5;
   const Status& outcome() const { return *outcome_; }
@@ -162,8 +163,8 @@ class CollectiveCall {
   CallResult& result() noexcept { return result_; }
   /// Asks the leader whom the call waits for.
   Status ask();
-  /// Whom the call waits for as far as this rank knows: another than the leader what that has told last, and without an
-  /// answer the leader itself.
+  /// For whom the call waits, as far as this rank knows: a member other than the leader gives the leader's last answer,
+  /// or, without one, the leader itself.
   Missing missing() const;
   /// This rank has waited for too long for those that are missing.
   Error timed_out() const;

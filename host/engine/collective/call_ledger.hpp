@@ -1,11 +1,11 @@
 #pragma once
-// How each call of this process's ranks has ended: the one place where a rank decides that, by whoever's word. A rank
-// has decided once `decide` has returned true or `take_settled` has given it a verdict, and nothing changes it then.
-// One object a process; any thread; nothing here blocks. README.md ("How a call ends") says why all ranks agree.
+// How each call of this process's ranks has ended: the one place where a rank decides that, whether a leader or an
+// arbiter has told it. A rank has decided once `decide` has returned true or `take_settled` has given it a verdict;
+// nothing changes that afterwards. One object a process; any thread; nothing here blocks. README.md ("How a call ends")
+// has the protocol, NOTES.md says why all ranks agree.
 //
-// A word has a ballot: a leader's is `leader_ballot` of its id, that of an arbiter which has taken a lost leader's
-// place is `arbiter_ballot` of the lowest living id. A rank that an arbiter has asked accepts no word with a lower
-// ballot.
+// Each decision that a rank is told has a ballot: a leader's is `leader_ballot` of its id, an arbiter's is
+// `arbiter_ballot` of the lowest living id. A rank that an arbiter has asked accepts no lower ballot.
 
 #include <cstdint>
 #include <functional>

@@ -25,7 +25,7 @@ constexpr std::array<const char*, 9> kNames = {
 constexpr size_t kWideBroadcast = size_t{4} << 20;  // bytes from which crossing the network once a process counts most
 
 // The tables: the first row that has as many ranks and bytes holds. Measured with tests/bench/algorithms.lua for 2, 3,
-// 4 and 8 ranks and 4 B to 100 MB; the figures are in this folder's README. Rows for more than 8 ranks are reckoned.
+// 4 and 8 ranks and 4 B to 100 MB; the figures are in NOTES.md. Rows for more than 8 ranks are reckoned.
 constexpr uint32_t kAnyRanks = std::numeric_limits<uint32_t>::max();
 constexpr size_t kAnyBytes = std::numeric_limits<size_t>::max();
 constexpr size_t kKiB = 1024;

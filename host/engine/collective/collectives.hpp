@@ -2,9 +2,9 @@
 // A worker's blocking collectives, on its own thread: numbers the calls of each group, finds the group's live members,
 // and drives a call to its end, in shared memory where all members live in this process, else over frames.
 //
-// A call in which the group loses a member fails on all of them with Code::peer_lost ("allreduce: rank 2 lost"); so
-// does the first call after a loss that neither an action has come after nor an asynchronous call has failed with. The
-// next one is made by those who are left. A call that failed leaves its inputs as they were and nothing behind for
+// A call in which the group loses a member fails on all members with Code::peer_lost ("allreduce: rank 2 lost"). So
+// does the first call after a loss, unless an action lies between or an asynchronous call has failed with that loss.
+// The members that are left make the next call. A failed call leaves its inputs as they were, and nothing behind for
 // later calls.
 
 #include <map>
@@ -35,7 +35,7 @@ struct CollectiveGroup {
   std::shared_ptr<Meeting> meeting{};  // of `called`, where they all live in this process; shared with them
   std::vector<std::shared_ptr<AsyncCall>> flying{};  // asynchronous ones not known to be over; shared with the courier
   std::map<NodeId, std::string> lines{};             // where each member made its last call: for messages
-  // Of the calls that worked here, for whoever wants to know.
+  // Statistics of the calls that worked here.
   uint64_t worked = 0;
   uint64_t bytes_sent = 0;
   FilterBytes filtered{};
@@ -47,7 +47,7 @@ class Collectives {
   Collectives(Node& node, Meetings& meetings, Arbiter& arbiter);
 
   CollectiveGroup& everybody() noexcept { return everybody_; }
-  /// The live members of a group as of now; what a script's `root` and results are counted by. Looks for a new
+  /// The live members of a group as of now: a script's `root` and the places of results count these. Looks for a new
   /// membership first.
   std::vector<NodeId> members_of(const CollectiveGroup& group);
 
@@ -64,9 +64,10 @@ class Collectives {
   /// Starts the call beside this thread. The input must not be written before it is done.
   Result<std::shared_ptr<AsyncCall>> start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
                                            double timeout = kForever);
-  /// Everybody's call that lets in who has joined late and waits for it, in id order; how many these are. A worker that
-  /// has joined late makes no collective before that: its first one, whichever it is, waits for the others' join_point,
-  /// and is then the next that everybody makes; if it is this one, it is that of the others.
+  /// A call of everybody that lets in, in id order, the workers that have joined late and wait for it; returns how
+  /// many. A worker that has joined late makes no collective before that: its first one, whichever it is, waits for the
+  /// others' join_point and is then the next call of everybody. If its first one is a join_point, it is the others'
+  /// own.
   Result<uint32_t> join_point(CallSpec spec, double timeout = kForever);
   /// Until the call is done, for up to `seconds` (Code::timeout; it goes on then). The result may be taken once.
   Result<CallResult> wait(AsyncCalls& calls, const std::shared_ptr<AsyncCall>& call, double seconds);
@@ -103,7 +104,7 @@ class Collectives {
   void appeal(const CollectiveGroup& group, uint32_t number, const std::vector<NodeId>& members, const Error& error);
   Status report_losses(CollectiveCall& call, const Live& live, const Membership& membership);
   Status send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body, double deadline);
-  /// After a loss: until this rank knows of it too, so that its next call is made with those who are left.
+  /// After a loss: waits until this rank knows of it too, so that its next call is made with the members that are left.
   Status catch_up(uint64_t epoch);
   Result<CallResult> fail_alone(CollectiveGroup& group, const Live& live, const Error& error);
   Port::Match match(const CollectiveGroup& group) const;

@@ -1,10 +1,11 @@
 #pragma once
-// A wait of one rank for others that asks, once it has become long, whether they will ever come: a member may have
-// ended its script, be in an action, or wait itself for somebody who waits for this one. On the node's thread.
+// A rank's wait for others that has become long asks whether they will ever come: a member may have ended its script,
+// be in an action, or itself wait, over other ranks, for this one. On the node's thread.
 //
-// What the rendezvous host says may overtake what was sent before, so nothing is believed at once: that a member has
-// ended or is in an action when it is told twice, and that ranks wait for each other in a circle when each of the
-// others has said twice that it still waits, in the same call and for the same one, since this rank first saw it.
+// The rendezvous host's answer may overtake frames that were sent before it, so nothing is believed at once. That a
+// member has ended or is in an action is believed when it is told twice. That ranks wait for each other in a circle is
+// believed when each of the others has said twice, since this rank first saw the circle, that it still waits in the
+// same call for the same rank.
 
 #include <span>
 #include <string>
@@ -15,7 +16,7 @@
 
 namespace actorhost {
 
-/// What is waited in, for messages and for the others. Refers to what whoever waits keeps.
+/// The call in which a rank waits, for messages and for the others. Refers to memory of the waiting rank.
 struct WaitingCall {
   std::string_view name;            // "allreduce"
   std::string_view signature;       // "allreduce sum float32[3]"

@@ -1,19 +1,18 @@
 #pragma once
-// Collectives of ranks that live in one process, in shared memory: everybody lays down what he brings, and when all
-// have, each takes what it needs straight out of the others' buffers.
+// Collectives of ranks that live in one process, in shared memory: each rank shows its input, and when all have, each
+// takes what it needs straight out of the others' buffers.
 //
-//   allreduce       each rank combines one block of all inputs and writes it into every rank's result: every byte is
-//   read
-//                   and written once for each rank, nothing is copied twice. Up to 4 KiB everybody combines everything
-//                   by himself, from copies, which saves the second meeting
-//   reduce_scatter, reduce, broadcast, exchange   each byte that a rank gets is read once and written once; of a large
-//                   broadcast each rank copies pieces for whoever still lacks some, so the root does not stand by
+//   allreduce       each rank combines one block of all inputs and writes it into every rank's result: for each rank,
+//                   every byte is read and written once, nothing is copied twice. Up to 4 KiB each rank combines
+//                   everything itself, from copies, which saves the second meeting
+//   reduce_scatter, reduce, broadcast, exchange   each byte that a rank gets is read once and written once; in a large
+//                   broadcast each rank copies pieces for ranks that still lack some, so the root does not stand by
 //
-// In rank order throughout, so the bits are those of a loop over the ranks.
+// Ranks are combined in rank order, so the bits are those of a loop over the ranks.
 //
-// A round that has not been entered by all can be called off (a timeout, a stop), for all of them at once; one that has
-// been is carried to its end, which takes no longer than its copying. So nobody's buffer is read after he has left.
-// `run` is called by each rank's own thread; the meeting outlives all of them.
+// A round that not all ranks have entered can be called off (a timeout, a stop), for all of them at once. A round that
+// all have entered is carried to its end, which takes no longer than its copying. So no buffer is read after its rank
+// has left. Each rank's own thread calls `run`; the meeting outlives all of them.
 
 #include <array>
 #include <atomic>
@@ -32,35 +31,36 @@ class Meeting {
  public:
   explicit Meeting(uint32_t ranks);
 
-  /// What a wait that takes long has an eye on; an error ends it.
+  /// What a long wait looks at now and then; an error ends it.
   struct Waiting {
     const std::vector<uint32_t>& ranks;                                    // of the members, for messages
     std::function<Status(const std::vector<uint32_t>& missing)> patience;  // now and then
-    Port::Match stray;  // a frame of the call, which somebody makes with frames, so that all have to; or of one before
-    std::vector<Frame>& strays;  // what has come of them
+    Port::Match stray;  // a frame of this call (a rank makes it with frames, so all have to), or of an earlier one
+    std::vector<Frame>& strays;  // those that have come
   };
 
   /// The `number`-th call, counted from 1, of place `me`. Blocks until all have made it, up to `deadline` on the node's
   /// clock; serves control frames meanwhile. Code::unsupported: one of them has called it off to make it with frames.
   Result<CallResult> run(Node& node, uint32_t me, uint32_t number, uint32_t actions, const CallSpec& spec,
                          double deadline, const Waiting& waiting);
-  /// Place `me` makes that call with frames, so all have to, whether they mean to or not: frames then tell them what
-  /// does not fit. Before the first of its frames.
+  /// Place `me` makes that call with frames, so all ranks have to, and learn by frames what does not fit. To be called
+  /// before the first of its frames.
   void call_off_for_frames(uint32_t me, uint32_t number);
 
  private:
   static constexpr size_t kRounds = 4;  // that may be in use at a time
   static constexpr size_t kSmallBytes = 4096;
 
-  /// What a rank lays down. Written before it arrives, read by others between the last arrival and its leaving.
+  /// What a rank shows the others. It writes this before it arrives; the others read it between the last arrival and
+  /// its leaving.
   struct alignas(128) Place {
     const CallSpec* spec = nullptr;
     uint64_t fits = 0;  // hash of what has to be the same on all ranks
     uint32_t actions = 0;
     std::byte* result = nullptr;
     std::array<std::byte, kSmallBytes> small;
-    // Of a broadcast, which the root and whoever is done helps to copy: the round for which `result` is there to be
-    // written, and how many bytes of it somebody has taken upon himself.
+    // For a broadcast, which the root and ranks that are done help to copy: the round for which `result` may be
+    // written, and how many of its bytes are done or being copied by some rank.
     std::atomic<uint32_t> to_fill{0};
     std::atomic<size_t> taken{0};
   };
