@@ -1,7 +1,7 @@
 #pragma once
-// A process's part in a session of averaging: the models of its workers, and what its rounds ask of them. A passive
-// machine: frames, reports and the time come in, frames go out. Owned and used by the courier's thread; of a model's
-// worker it only touches the replica.
+// A process's part in a session of averaging: the models of its workers, and what rounds ask of them. A passive
+// machine: frames, reports and the time come in, frames go out. Owned and used by the courier's thread; it touches the
+// workers' replicas and nothing else of the workers.
 
 #include <functional>
 #include <map>

@@ -2,14 +2,14 @@
 // Decides the rounds of a session of averaging: a passive machine on the rendezvous host, which does not die without
 // the run's end, so every survivor hears the same of every round. Frames, membership and time come in, frames go out.
 //
-// A round: the lead opens it for the workers that train; each of their processes tells whose models it has copied; when
-// all have answered, or the deadline has passed, the lead says who takes part; their processes exchange data and tell
-// when they have all; when all have, the round is applied, by everybody. A process that is lost before breaks it for
-// all. Nobody waits for a round but who waits for all: in `start`, in steps of the warm-up, and in `abort`.
+// A round: the lead opens it for the workers that train. Each of their processes says whose models it has copied. When
+// all have answered, or the deadline has passed, the lead says which workers take part. Their processes exchange data
+// and say when they have all of it; when all have, each applies the round. A process that is lost before that breaks
+// the round for all. Workers wait for a round only in `start`, in steps of the warm-up, and in `abort`.
 //
-// Full rounds, which leave the same bits everywhere, are those of the warm-up, among all who are in one of its steps
-// once nobody else is to come to one, and that of an abort, among all live workers, which begins when all of them wait
-// in it. Until then they take part in rounds as before.
+// Full rounds leave the same bits everywhere. Those of the warm-up are among all workers that are in one of its steps,
+// once no other worker can come to one. That of an abort is among all live workers, and begins when all of them wait in
+// it; until then they take part in rounds as before.
 //
 // A worker that has joined late brings no weight to its first round: it takes the others' mean, in every pattern.
 

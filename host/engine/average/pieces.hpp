@@ -1,5 +1,6 @@
 #pragma once
-// What the movers of averaging share: models cut into pieces, and how each mover is made. For average_*.cpp only.
+// What the movers of averaging share: models cut into pieces, and how each mover is made. Used by the .cpp files of
+// this folder only.
 
 #include <memory>
 #include <vector>

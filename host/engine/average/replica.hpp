@@ -3,10 +3,9 @@
 // does to them, a copy at its beginning and the change at its end. Both happen between steps only, so a copy is
 // consistent and a change meets no half of an update.
 //
-// Shared by the worker's thread and its process's courier. Neither ever waits for the other's work but for the memory
-// to be copied: what is asked for while a step goes on is left for the worker, which does it when the step ends; what
-// is asked for between steps the courier does by itself. So rounds cannot starve, and a step waits for one copy at
-// most.
+// Shared by the worker's thread and its process's courier. Neither ever waits for more of the other than one copy of
+// the memory: what a round asks for during a step the worker does when the step ends; what it asks for between steps
+// the courier does itself. So rounds cannot starve, and a step waits for one copy at most.
 //
 // Workers whose steps are long copy their model before each, and answer rounds out of that: a round then need not wait
 // for the step's end.
@@ -75,7 +74,7 @@ class AverageReplica {
   Status lock();
   /// Gives it back, and does what rounds have asked for meanwhile. Fails as `lock` does.
   Status unlock();
-  /// Both within one step: between its gradient and its update, where rounds may want to come in.
+  /// Unlocks and locks within one step, between its gradient and its update, so that rounds may copy or change there.
   Status pause();
   bool held() const;
   Stats stats() const;
@@ -83,7 +82,7 @@ class AverageReplica {
   /// Until the next round there is nothing to compare the model with: the copy's memory goes back.
   void rest();
 
-  /// Before the worker says that it waits for something that all do: a round's end is then kept for it.
+  /// To be called before the worker waits for a round of all: the round's end is then kept for it.
   void expect();
   bool settled() const;
   /// How it ended; once.

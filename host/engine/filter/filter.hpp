@@ -4,8 +4,8 @@
 // and instruction set, and the same elements back. A Filter belongs to one thread at a time (it keeps scratch memory);
 // decoding is a pure function that trusts no byte.
 //
-// A filter is a selection (all elements, or the k of largest magnitude: filter_topk.hpp) and then a form of the values
-// (as they are, halves: filter_half.hpp, 256 levels a block: filter_minmax.hpp). Little-endian, `T` an element:
+// A filter is a selection (all elements, or the k of largest magnitude: topk.hpp) and then a form of the values (as
+// they are; halves: half.hpp; 256 levels a block: minmax.hpp). Little-endian, `T` an element:
 //
 //   filtered  = version:u8 (1) type:u8 (0 float32, 1 float64) selection:u8 values:u8 [chosen] zeros payload
 //   selection = 0: all `count` elements | 1: chosen as gaps | 2: chosen as a bitmap

@@ -1,6 +1,5 @@
 #pragma once
-// What tensors of the parameter server are put together with where their pieces arrive: in workers, and in shards for a
-// Lua pull.
+// Puts tensors of the parameter server together from their pieces: in workers, and in shards for a Lua `pull`.
 
 #include "host/engine/param/value.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// A checkpoint's files, as param_checkpoint.hpp describes them. Used by param_checkpoint.cpp and its tests. Any thread;
+// A checkpoint's files, as checkpoint.hpp describes them. Used by checkpoint.cpp and its tests. Any thread;
 // calls block on the disk.
 
 #include <filesystem>

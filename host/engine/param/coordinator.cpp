@@ -260,7 +260,7 @@ std::optional<ServerRequest> ParamCoordinator::next(double now) {
 }
 
 std::optional<ServerRequest> ParamCoordinator::run(double now) {
-  // BSP begins with everybody, so that the first schedule does not hang on who came first.
+  // BSP begins with all workers, so that the first schedule does not depend on which worker came first.
   if (was_bsp_ && !absent_.empty()) return std::nullopt;
   if (const Status polled = gate_.poll(now, passed_); !polled.ok()) return fail(polled.error());
   if (trace_ != nullptr) record_passed(now);

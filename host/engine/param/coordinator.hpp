@@ -1,11 +1,12 @@
 #pragma once
-// What shard 0 does beyond a shard's work: it knows how far each worker is, asks the barrier rule who may go on, asks
-// the policy (schedule, stop) what for, decides when staged pushes are merged, and ends the run. A passive state
-// machine: arrivals and the time are handed in, `next` says what the policy has to decide, frames go to `out`. Used by
-// the thread of server 0.
+// What shard 0 does beyond a shard's work: it knows how far each worker is, asks the barrier rule which workers may go
+// on, asks the policy (`stop`, `schedule`) whether and with which tasks, decides when staged pushes are merged, and
+// ends the run. A passive state machine: arrivals and the time are handed in, `next` says what the policy has to
+// decide, frames go to `out`. Used by the thread of server 0.
 //
-// One decision:  somebody passes the barrier -> staged pushes are committed on all shards (BSP) -> checkpoint, if due
-// -> stop? -> schedule -> tasks. A worker without an entry is parked: nobody waits for it, and it is offered again.
+// One decision:  workers pass the barrier -> staged pushes are committed on all shards (BSP) -> checkpoint, if due
+// -> stop? -> schedule -> tasks. A worker for which `schedule` has no task is parked: nobody waits for it, and
+// `schedule` is asked about it again.
 //
 // Visibility. A worker sends its parts to other shards before the last part to shard 0; all shards live in one process,
 // and frames from one process to another arrive in order. So when shard 0 has a push complete, every shard has its
@@ -28,7 +29,7 @@
 
 namespace actorhost {
 
-/// How late or surplus pushes are treated, beside the update itself.
+/// What becomes of pushes that are late or more than are wanted, beside the update itself.
 struct MergePolicy {
   enum class Kind : uint8_t {
     all,
@@ -104,23 +105,23 @@ class ParamCoordinator {
  public:
   ParamCoordinator(const CoordinatorConfig& config, BarrierRule& rule, ParamShard& own, Log& log,
                    std::vector<Frame>& out);
-  /// What is recorded of the run is in the file then.
+  /// Writes what has been recorded of the run to its file.
   ~ParamCoordinator();
   ParamCoordinator(const ParamCoordinator&) = delete;
   ParamCoordinator& operator=(const ParamCoordinator&) = delete;
 
   void on_ready(NodeId id, double now);
-  /// The worker's push of that clock is complete; it says that it worked for so many seconds and what it sent and got.
+  /// The worker's push of step `step` is complete. The worker says that it worked for so many seconds, and what it sent
+  /// and got.
   void on_done(NodeId id, uint64_t step, double seconds, double now, const ParamTraffic& traffic = {});
   void on_report(const ShardReport& report);
-  /// Ends the run when its seconds are over; to be called before a frame is handled, so that none that comes later is
-  /// merged.
+  /// Ends the run when its seconds are over. Called before each frame is handled, so that no later frame is merged.
   void look(double now);
   void lost(NodeId id, double now);
   void joined(NodeId id);
   void suspect(NodeId id, bool suspected) { progress_.suspect(id, suspected); }
-  /// Another rule from the next decision on; it has to outlive the run or the next set_rule. (A rule may also turn into
-  /// another one by itself, as its version() says.)
+  /// Takes another rule from the next decision on, which has to outlive the run or the next set_rule. (A rule may also
+  /// become another one by itself, as its version() tells.)
   void set_rule(BarrierRule& rule) { gate_.set_rule(rule); }
   /// Ends the run as if `stop` had said so.
   void stop(const std::string& reason) { begin_stop(reason); }
@@ -129,7 +130,7 @@ class ParamCoordinator {
   std::optional<ServerRequest> next(double now);
   double next_time() const;
   void answer_stop(bool stop);
-  /// Tasks by worker. Error when nobody has anything to do and nothing can change that.
+  /// Tasks by worker. An error when no worker has anything to do and nothing can change that.
   Status answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now);
 
   const Progress& progress() const noexcept { return progress_; }

@@ -3,7 +3,7 @@
 // (filter.hpp). A ParamFilter is one end's sending side for one direction, with the rests of error feedback for each
 // worker and key: a worker has its own pushes, a shard has its answers to all workers. Passive, of one thread.
 //
-// Filters apply whatever the place of the nodes, also where frames are passed by reference: results do not hang on it.
+// Filters apply wherever the nodes are, also where frames are passed by reference: results do not depend on that.
 
 #include <map>
 #include <tuple>

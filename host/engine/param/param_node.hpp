@@ -1,7 +1,7 @@
 #pragma once
-// A VM's parameter-server calls, waiting included: get, set, keys and update for everybody, the worker's loop for
-// workers, the server's loop for servers. Feeds the passive machines from a channel, sends what they say, and serves
-// this VM's shard while it waits for other shards. Used by the node's thread.
+// A VM's parameter-server calls, waiting included: get, set, keys and update for all nodes, the worker's loop for
+// workers, the server's loop for servers. It hands the passive machines the frames of a channel, sends the frames that
+// they return, and serves this VM's own shard while it waits for other shards. Used by the node's thread.
 
 #include <memory>
 #include <optional>

@@ -1,8 +1,8 @@
 #pragma once
 // One shard's values: key -> tensor or Lua value, the step of its last writer, and the optimiser's state, which lives
-// with the parameter. It outlives runs and the server VMs that serve it, and belongs to one thread at a time. Tensors
-// are kept in chunks; whoever reads shares the chunks' bytes, and a chunk that somebody still holds is copied before it
-// is written (so a reader keeps what it was given).
+// with the parameter. The store outlives runs and the server VMs that serve it, and belongs to one thread at a time.
+// Tensors are kept in chunks. A reader shares the chunks' bytes; a chunk that a reader still holds is copied before it
+// is written, so a reader's values do not change.
 //
 // Of a tensor that is large enough to be split (splits()), a shard holds its split_range; of any other, the owner of
 // the key holds all. Every function that takes pieces takes them in those chunks and no others.

@@ -1,6 +1,6 @@
 #pragma once
-// A server VM's machine for one run: a shard, and on shard 0 the coordinator. Frames and the time go in; what the
-// policy has to decide, and frames to send, come out:
+// The state machine of a server VM for one run: a shard, and on shard 0 the coordinator. Frames and the time go in;
+// what the policy has to decide, and frames to send, come out:
 //
 //   handle(frame, now)*; while (request = next(now)) answer it; send frames(); sleep until a frame or next_time()
 //

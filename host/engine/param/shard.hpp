@@ -7,8 +7,8 @@
 // (or a discard drops it), so that every shard applies the same pushes in the same order. For replace and Lua pulls a
 // push is always completed before it is looked at.
 //
-// While a batch is with the Lua `pull`, frames wait in order, so that nobody reads values of before it who is
-// entitled to those of after it. Frames flagged kNow come from inside a pull of a shard and don't wait.
+// While a Lua `pull` has a batch, frames wait in order, so that a reader that is to see the values after that batch
+// does not get those before it. Frames flagged kNow come from inside a `pull` and do not wait.
 
 #include <deque>
 #include <map>
@@ -80,8 +80,8 @@ class ParamShard {
   /// The batch that waits for answer_pull; nullptr when none does.
   bool in_pull() const noexcept { return !batches_.empty(); }
   std::vector<PullEntry>* pull() noexcept { return batches_.empty() ? nullptr : &batches_.front(); }
-  /// Writes what the Lua `pull` returned (values whole; those of other shards are sent there), then goes on with the
-  /// frames that have waited. An error names the key that cannot be set; the batch is over all the same.
+  /// Writes the values that the Lua `pull` returned (whole ones; those of other shards are sent there), then handles
+  /// the frames that have waited. An error names the key that cannot be set; the batch is over all the same.
   Status answer_pull(const std::vector<ParamEntry>& values);
 
   struct Done {

@@ -1,11 +1,11 @@
 #pragma once
-// The trace of --record: what each worker did when, one CSV row an event (README.md has the format). Made by the host
+// The trace of --record: what each worker did when, one CSV row an event (TRACE.md has the format). Made by the host
 // that runs shard 0, before any of its nodes; from then on only the thread of server 0 uses it, one run's coordinator
 // after the other, so there is nothing to lock. Rows are collected and written in one go: at the latest kFlushSeconds
 // after the oldest of them, if `poll` is called by then, which is what next_time() is for.
 //
-// Times are points on the caller's clock; in the file they count from the first run's beginning. A file that cannot be
-// written to any more is said once in the log and ends the recording, never the run.
+// Times are points on the caller's clock; in the file they count from the first run's beginning. When the file cannot
+// be written any more the log says so once, and the recording ends, never the run.
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 #pragma once
 // A worker's side of the loop: ready, then task and push in turn, then stop. A passive state machine of the worker's
-// thread, on top of its ParamClient (which gets the frames that it wants). What is pushed goes by reference: its memory
-// must not be written to before the next task or the stop has been taken, by when all shards are done with it.
+// thread, over its ParamClient, which gets the frames of its own requests. A push goes by reference: its memory must
+// not be written to before the next task or the stop has been taken; by then all shards are done with it.
 
 #include <optional>
 #include <variant>

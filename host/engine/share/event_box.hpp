@@ -1,7 +1,7 @@
 #pragma once
-// A node's events: those that have come and nobody has asked for yet, by name and sender, and what may still be sent to
-// whom. Owned and used by the node's thread, for the node's whole life, so that events find it whether its script has
-// asked for any or not.
+// A node's events: those that have come and that the script has not asked for yet, by name and sender, and how much may
+// still be sent to each node. Owned and used by the node's thread, for the node's whole life, so that events arrive
+// whether the script has asked for any or not.
 //
 // Back-pressure: a sender has at most kWindowEvents events, or a little more than kWindowBytes, on their way to a node
 // that the node has not taken in; then it waits. An event is taken in when the script gets it, or when the node waits
@@ -45,8 +45,9 @@ class EventBox final : private PortGuest {
 
   /// Puts an event into this node's own queue.
   void put(const std::string& name, PackedValue value);
-  /// Sends to each of `to` but this node, waiting where one is behind: first to those who are not. Who is gone or has
-  /// come to the end of its script gets none. Returns how many got it. Code::timeout; bad_argument for a value too big.
+  /// Sends to each of `to` but this node; waits for nodes that are behind, after it has sent to the others. A node that
+  /// is gone or has come to the end of its script gets none. Returns how many got it. Code::timeout; bad_argument for a
+  /// value that is too big.
   Result<size_t> send(const std::vector<NodeId>& to, const EventMessage& message, double deadline = kForever);
   /// The first event that matches, without waiting.
   Result<std::optional<Event>> get(const Filter& filter);
@@ -77,8 +78,8 @@ class EventBox final : private PortGuest {
     TakenMessage told;
     bool owed = false;  // listed in owing_
   };
-  /// Asks the rendezvous host whether workers have come to the end of their scripts; believes it when told so twice,
-  /// since the news may overtake what they sent before.
+  /// Asks the rendezvous host whether workers have come to the end of their scripts. The answer may overtake events
+  /// that they sent before, so it is believed when it has come twice.
   struct EndWatch {
     double since;  // when the wait began
     double interval = 1;

@@ -1,12 +1,12 @@
 #pragma once
-// A node's end of the locks: asks for them, waits, gives them back. Owned and used by the node's thread. One lock is
-// held at a time: two that are taken one after the other could be waited for in a circle, while several keys that are
-// asked for together cannot. Partitions at several owners are asked for process by process in the order of their
-// numbers, on all nodes the same, which makes no circle either.
+// A node's end of the locks: asks for them, waits, gives them back. Owned and used by the node's thread. A node holds
+// one lock at a time: nodes that take two one after the other could wait for each other in a circle, nodes that ask for
+// several keys together cannot. Partitions at several owners are asked for process by process, in the order of the
+// processes' numbers, the same on all nodes, which makes no circle either.
 //
 // Uncontended it takes one round trip for each process that owns something, none for those of this node's own process
-// (LockService is called directly), and one message each to give back. Nothing waits for that message: the next who
-// asks there stands behind it.
+// (LockService is called directly), and one message each to give back. Nothing waits for that message: the next request
+// there stands behind it.
 
 #include <optional>
 #include <span>
@@ -35,12 +35,12 @@ class LockClient {
     std::optional<double> timeout = {};     // seconds
     SharedAccess access = SharedAccess::exclusive;
   };
-  /// Waits until this node has all of it, and gives the newest values of the parts. Code::timeout names who was before;
-  /// peer_lost an owner that is gone; bad_argument a lock that is held already, and a part that is not published.
-  /// However it fails, nothing is held then.
+  /// Waits until this node has all of it, and gives the newest values of the parts. Code::timeout names the nodes that
+  /// were before it; peer_lost an owner that is gone; bad_argument a lock that is held already, or a part that is not
+  /// published. After a failure nothing is held.
   Result<LockService::Values> lock(Wanted wanted);
-  /// Gives back what is held, with new values for some of its parts, by their places. They are written before anybody
-  /// else is granted them; code unsupported when they are too many bytes for a message, and then nothing is written.
+  /// Gives back what is held, with new values for some of its parts, by their places. These are written before another
+  /// node is granted them. Code::unsupported when they are too many bytes for a message; then nothing is written.
   Status release(SharedWrites writes);
   bool holds() const noexcept { return !held_.empty(); }
   /// How many parts the newest lock was asked for with.

@@ -3,8 +3,8 @@
 // of other processes ask by frames; those of this process call it directly, which takes no message where a lock is
 // free. Everybody stands in the same queues. All calls are short and take one lock; any thread.
 //
-// The values of a request are read when it is granted and written when it is released, so whoever is granted next has
-// them; a holder that dies before leaves the old ones.
+// The values of a request are read when it is granted and written when it is released, so the next holder gets them. A
+// holder that dies before its release leaves the old values.
 
 #include <map>
 #include <mutex>
@@ -29,7 +29,8 @@ class LockService final : public ServiceTask {
   /// to wait: a frame (granted or refused, with the request's number) then comes to the node, and after a grant
   /// `collect` gives the values. Code::bad_argument as LockTable::ask and for a part that is not published.
   Result<std::optional<Values>> ask(const LockTable::Request& request, LockAsk ask);
-  /// Of a request that has been granted. bad_argument when one was withdrawn by its owner meanwhile.
+  /// The values of a request that has been granted. bad_argument when an owner has withdrawn one of its parts
+  /// meanwhile.
   Result<Values> collect(const LockTable::Request& request);
   /// Writes the values and gives the lock back; also takes back a request that still waits. One that is not there (its
   /// node was taken for lost) writes nothing.

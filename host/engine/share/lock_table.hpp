@@ -1,10 +1,10 @@
 #pragma once
-// Who may use which keys now and who waits for them: the state behind `lock(keys, fn)`, without threads, clocks or
+// Which requests hold which keys, and which wait: the state behind `lock(keys, fn)`, without threads, clocks or
 // messages. Each key has a queue. A request stands in the queues of all its keys at once and is granted when it is
-// first in each: so it never passes an earlier request that wants one of its keys (first come, first served, nobody
-// starves), and since all requests entered their queues in one order, the oldest of those that wait for each other is
-// always granted next: no deadlock. O(keys) for each call, but for a request that is taken out of the middle of long
-// queues. Used under its owner's lock.
+// first in each. So it never passes an earlier request that wants one of its keys: first come, first served, none
+// starves. All requests enter their queues in one order, so of requests that wait for each other the oldest is granted
+// next: there is no deadlock. O(keys) for each call, but for a request that is taken out of the middle of long queues.
+// Used under its owner's lock.
 
 #include <cstdint>
 #include <deque>
