@@ -1,13 +1,16 @@
 #pragma once
 // Rows from CSV (RFC 4180, or with another separator): an array of its fields for each record, or with names of columns
-// a table by name. A record may go over lines within quotes. A file that is read in parts is cut at line ends, so
-// quotes must not go over a part's end; that is an error, never other rows, since of two parts that meet the first one
-// sees it.
+// a table by name. A record may go over several lines within quotes. A file that is read in parts is cut at line ends.
+// Quotes that go over the end of a part are an error, never other rows: the task of the part before the cut sees them.
 //
-// A field is, unless its column's kind says otherwise (`any`): in quotes a text; empty `missing`, or nil, which a table
-// has not; `true` and `false` (also True, TRUE, ...) a boolean; `nan`, `NaN`, `inf`, `Inf` and what is a number as a
-// whole, with blanks around it, a number, but for one whose digits a double does not hold, such as a long id; else a
-// text.
+// What a field becomes, unless its column's kind says otherwise (`any`):
+//
+//   in quotes                                a text
+//   empty                                    `missing`, or nil, which a table does not hold
+//   true, True, TRUE, false, ...             a boolean
+//   nan, NaN, inf, Inf, or a whole number    a number; but a text where a double does not hold its digits (a long id)
+//   or fraction, with blanks around it
+//   anything else                            a text
 
 #include <cstdint>
 #include <memory>
@@ -31,7 +34,7 @@ struct CsvFormat {
   bool whole = false;                                  // files are not cut: a part is a whole one
 };
 
-/// Whether a field without quotes is something else than a text: what has to be quoted to stay one.
+/// Whether a field without quotes would be read as something other than a text, so that a text has to be quoted.
 bool is_csv_value(std::string_view field);
 
 /// The rows of a part of a file that begins at byte `from`, or of a whole text (0). `start` opens the file from its

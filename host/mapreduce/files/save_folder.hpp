@@ -1,10 +1,10 @@
 #pragma once
 // The folder that a `save` or a `checkpoint` makes: there completely or not at all. Parts are written into a hidden
 // folder beside it; a commit links those that count into a folder of its own, which gets the final name in one step, so
-// a kill at any moment leaves the older folder or the new one. Steps may run again after a worker was lost, on another
-// one: beginning gives the same, also when the folder is complete by then, each attempt at a part has a name of its
-// own, and committing twice is once. Whoever has been given up may still be at one of the steps: it takes nothing from
-// the others, since it writes under names that are its own. Any thread; calls block on the disk, which all hosts see.
+// a kill at any moment leaves the older folder or the new one. After a worker was lost, steps may run again on another
+// worker: `begin` gives the same result, also when the folder is complete by then, each attempt at a part has a name of
+// its own, and a second commit changes nothing. A worker that was given up may still be at one of the steps; it harms
+// nobody, since it writes under names of its own. Any thread; calls block on the disk, which all hosts see.
 //
 //   TARGET                  the final folder: part-00000[.csv|.jsonl][.gz|...], ..., _SUCCESS
 //   .NAME.saving-ID         beside it, meanwhile; in it attempts, .part-00000-RANDOM
@@ -48,7 +48,7 @@ struct SaveMark {
   std::string fingerprint;
 };
 
-/// The whole path of a folder to be made. Code::bad_argument when it cannot be one's.
+/// The whole path of a folder that is to be made. Code::bad_argument when no folder can have that path.
 Result<std::filesystem::path> save_target(const std::string& path);
 
 /// Code::bad_data when no save has been completed there.
@@ -62,11 +62,11 @@ Result<SaveFolder> begin_save(const std::string& path, bool overwrite, const std
 /// Whether the target is there already as this save has made it.
 bool is_committed(const SaveFolder& save);
 
-/// `parts` are all there is; what else was attempted goes. Gives what the target holds. A checkpoint is on disk then,
-/// whatever happens to the machine (its parts are synced when they are complete).
+/// Completes the folder with `parts`; other attempts are removed. Returns what the target holds. A checkpoint is then
+/// on disk, whatever happens to the machine (its parts are synced when they are complete).
 Result<SaveFigures> commit_save(const SaveFolder& save, const std::vector<SavedPart>& parts);
 
-/// Removes the hidden folders. Only for who knows that the save is over for everybody.
+/// Removes the hidden folders. To be called only when the save is over for all workers.
 void abandon_save(const SaveFolder& save);
 
 }  // namespace actorhost

@@ -69,7 +69,7 @@ class LineSource final : public RowSource {
   explicit LineSource(std::unique_ptr<TextInput> input) : input_(std::move(input)) {}
   Status next(RowBatch& batch) override;
   uint64_t bytes_read() const noexcept override { return input_->bytes(); }
-  /// For who wants the lines in one piece; before the first `next`.
+  /// For callers that want the lines in one piece; before the first `next`.
   std::unique_ptr<TextInput> take_input() && { return std::move(input_); }
 
  private:

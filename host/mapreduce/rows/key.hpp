@@ -1,8 +1,7 @@
 #pragma once
-// What rows are grouped, partitioned and compared by: the first value of a row, or the whole row. As keys 0 and -0 are
-// one number, and so is every NaN. Hashes are the same
-// on every machine, so that a partition is. They are XXH3: of the text for text, of the bytes with the tag as the seed
-// for the rest.
+// Keys, by which rows are grouped, partitioned and compared: the first value of a row, or the whole row. As keys, 0 and
+// -0 are one number, and all NaNs are one. Hashes, and so partitions, are the same on every machine: XXH3 of a text's
+// bytes, or of the other values' bytes with the tag as the seed.
 
 #define XXH_INLINE_ALL
 #include <cstdint>

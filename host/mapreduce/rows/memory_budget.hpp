@@ -1,7 +1,7 @@
 #pragma once
 // How much of `--memory` a process's map-reduce data takes. One per process, handed to whoever keeps rows; any thread,
-// never blocks. Nothing is refused that cannot be done otherwise: who takes more than there is gives some back by
-// spilling (BlockStore), or takes no more than its share to begin with (tables and sorters).
+// never blocks. It refuses nothing that cannot be done otherwise: a caller that takes more than there is gives some
+// back by spilling (BlockStore), or takes no more than its share to begin with (tables and sorters).
 
 #include <atomic>
 #include <cstddef>

@@ -1,6 +1,7 @@
 #pragma once
-// One row as bytes: a value or a pair of values. README.md has the grammar. RowReader goes through bytes that this
-// process or another one has written and believes nothing: what does not fit ends the reading with `ok() == false`.
+// One row as bytes: a value or a pair of values. README.md of this folder has the grammar. RowReader goes through bytes
+// that this process or another one has written and believes nothing: what does not fit ends the reading with `ok() ==
+// false`.
 
 #include <bit>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
-// A sample of rows for a sort's splitters: those with the smallest hashes, each with how often it came. Which rows are
-// in it hangs neither on their order nor on chance, so a task that runs again finds the same, and the samples of tasks
-// of different sizes can be brought to one rate: that of the largest. One thread at a time.
+// A sample of rows for a sort's splitters: the rows with the smallest hashes, each with how often it came. The choice
+// depends neither on the order of rows nor on chance, so a task that runs again finds the same sample, and the samples
+// of tasks of different sizes can be brought to one rate: that of the largest. One thread at a time.
 
 #include <cstdint>
 #include <queue>

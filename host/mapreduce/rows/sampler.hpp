@@ -1,6 +1,6 @@
 #pragma once
-// Which rows a sample has: a function of the seed, a row's task and its place there, so that it is the same on
-// whichever node the task runs, and when it runs again. Plain values.
+// Which rows are in a sample: a function of the seed, a row's task and its place there. So the sample is the same on
+// every node, and when a task runs again. Plain values.
 
 #include <cstdint>
 #include <memory>

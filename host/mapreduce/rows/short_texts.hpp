@@ -1,5 +1,5 @@
 #pragma once
-// Which short texts a Vm has as Lua strings already, each with a place in a table of its: so that a word that comes
+// The short texts that a Vm already has as Lua strings, each with its place in a table of the Vm. A word that comes
 // again costs a look at 16 bytes here instead of LuaJIT's search among all its strings, whose chains are spread over
 // its heap. One for each Vm, used on its thread.
 
@@ -14,8 +14,8 @@ class ShortTexts {
   static constexpr uint64_t kMost = 15;       // bytes of a text
   static constexpr uint32_t kPlaces = 16384;  // as Lua's table has them
 
-  /// The place of a text of at most kMost bytes; where it is not there, -1 - the place that it is to have, which is
-  /// empty until `keep`.
+  /// The place of a text of at most kMost bytes. For a text that is not here: -1 - the place that it is to get, which
+  /// stays empty until `keep`.
   int32_t find(const char* bytes, uint64_t size) noexcept {
     const Text text = text_of(bytes, size);
     const auto place = static_cast<uint32_t>((text.low ^ text.high * 0x9e3779b97f4a7c15U) * 0xd6e8feb86659fd93U >> 50);

@@ -1,6 +1,6 @@
 #pragma once
-// A large array of zeroed slots: pages come when they are touched, in huge ones where the system has them, since
-// lookups go to random places. A power of two of them.
+// A large array of zeroed slots, their number a power of two. Memory is taken when it is touched, in huge pages where
+// the system has them, since lookups go to random places.
 
 #include <cstddef>
 #include <cstdlib>

@@ -1,7 +1,6 @@
 #pragma once
 // The order of keys: numbers by value (NaN is greater than all others), texts by their bytes, false before true. Keys
-// of different kinds cannot be compared. `rank` is the order in 64 bits as far as they go, which is nearly always
-// enough.
+// of different kinds cannot be compared. `rank` gives 64 bits in that order, which nearly always decide.
 
 #include <bit>
 #include <cstdint>

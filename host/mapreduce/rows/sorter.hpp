@@ -1,7 +1,7 @@
 #pragma once
-// Rows sorted by their key, the first value: ascending, descending, or by hash, which brings equal keys of any kinds
-// together. Stable: rows of equal keys stay in the order in which they came. Beyond its share of memory what there is
-// goes to disk as a sorted run, and the runs are merged at the end. One thread at a time.
+// Sorts rows by their key, the first value: ascending, descending, or by hash, which brings equal keys of any kinds
+// together. Stable: rows of equal keys stay in the order in which they came. When its share of memory is full, the rows
+// in memory go to disk as a sorted run; at the end the runs are merged. One thread at a time.
 //
 // In memory a row is an entry of 16 bytes: the rank of its key, which decides nearly always, and where the row lies in
 // the blocks that were put in. Blocks are kept as they came, not copied.
@@ -93,7 +93,7 @@ class RowSorter final : public RowSink {
   Status put(const RowBatch& batch) override;
   Status put(RowBlock block);
 
-  /// No more rows: the sorted ones. The sorter is good for nothing afterwards.
+  /// Ends the input and gives the sorted rows. The sorter must not be used afterwards.
   Result<std::unique_ptr<SortedRows>> finish();
 
   uint64_t rows() const noexcept { return rows_; }

@@ -1,7 +1,7 @@
 #pragma once
 // Blocks of rows on disk: one temporary file for each process, without a name, so that it is gone whatever ends the
-// process. What is written stays where it is until it is dropped; the bytes that say whether it is still whole are kept
-// in memory, in its SpillRef. Any thread; calls block for as long as the disk does.
+// process. A block stays where it was written until it is dropped; its SpillRef, in memory, has its checksum. Any
+// thread; calls block for as long as the disk does.
 
 #include <atomic>
 #include <cstddef>

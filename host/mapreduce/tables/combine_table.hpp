@@ -1,7 +1,8 @@
 #pragma once
-// Key -> value combined from all rows of that key: open addressing with stored hashes, keys of up to 8 bytes inside
-// their slot, longer ones and values that are no numbers in an arena. Beyond its share of memory the entries go out as
-// a run sorted by (hash, key) and the table begins anew; at the end the runs are merged. One thread at a time.
+// A map from keys to values, each combined from all rows of its key: open addressing with stored hashes; keys of up to
+// 8 bytes lie inside their slot, longer keys and values that are no numbers in an arena. When its share of memory is
+// full, the entries go to disk as a run sorted by (hash, key) and the table begins anew; at the end the runs are
+// merged. One thread at a time.
 //
 // Native combiners do all of it here. For a combiner in Lua (Combine::script) the caller looks keys up, combines and
 // sets values itself; then equal keys of different runs come one after the other from `merge`.
@@ -68,8 +69,8 @@ class CombineTable {
 
   /// The slot of a key; valid until the next call of any kind. A fresh one has the value nil.
   CombineSlot* find_or_insert(const RowValue& key, bool& fresh);
-  /// The slots of up to kMostKeys keys, found together, which hides their way from memory; the same key has the same
-  /// slot, and one without a value yet is nil.
+  /// The slots of up to kMostKeys keys. They are found together, so that their cache misses overlap. Equal keys have
+  /// the same slot; a slot without a value yet is nil.
   bool find_batch(const RowValue* keys, size_t count, CombineSlot** slots);
   static constexpr size_t kMostKeys = 64;
   /// Replaces a value; `value` may point into this table.

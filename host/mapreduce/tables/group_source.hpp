@@ -11,8 +11,8 @@
 
 namespace actorhost {
 
-/// The rows of a batch until it is full, with what `RowBatch::pair` is to be for each: rows of a merge are gone with
-/// their next one, a batch keeps them until it is read.
+/// Copies of the rows of a batch until it is full, each with its `RowBatch::pair`: a merge's row is valid only until
+/// the next one, a batch's rows until it has been read.
 class BatchCopy {
  public:
   void begin();

@@ -15,12 +15,12 @@
 
 namespace actorhost {
 
-/// A task that fails so often ends the action.
+/// A task that has failed so many times ends the action.
 inline constexpr uint32_t kMaxFailures = 3;
-/// So does one while which so many processes ended: it may well be what ends them.
+/// So does a task during which so many processes were lost: it may be the task that ends them.
 inline constexpr uint32_t kMaxProcesses = 3;
-/// One whose inputs could not be had so often and for so many seconds as well: somebody has a broken disk. (A broken
-/// link takes one of its ends out of the run much sooner.)
+/// So does a task whose inputs could not be read so many times, for at least so many seconds: some process has a broken
+/// disk. (A broken link takes one of its ends out of the run much sooner.)
 inline constexpr uint32_t kMaxLostInputs = 20;
 inline constexpr double kLostInputsPatience = 10;
 
@@ -44,10 +44,11 @@ class ActionRun {
   Status count(TaskRef ref, TaskReport report, double now);
   /// Its worker does not work on it any more.
   void lost(TaskRef ref) { ++figures_[ref.stage].failures; }
-  /// The error that ends the action, once it does. `who` ran it. A process that is lost is `lost` beside.
+  // What has gone wrong on `who`. Each returns the error that ends the action, once it does. Where a process is lost,
+  // `lost` is called for its task as well.
   std::optional<Error> process_lost(TaskRef ref, const std::string& who);
   std::optional<Error> failed(TaskRef ref, const Error& error, const std::string& who);
-  /// A process has no room for a task: nothing that the task is to blame for.
+  /// A process has no room for a task, which is no failure of the task.
   void short_of_room(TaskRef ref, ProcessId process) {
     ++figures_[ref.stage].failures;
     short_of_room_.insert(process);
@@ -64,12 +65,12 @@ class ActionRun {
   void end_badly(const Error& error, double now);
   /// It has ended well, but the final stage's outputs have changed since.
   bool outdated() const;
-  /// Outputs of the final stage are gone, and somebody has still to take them.
+  /// Outputs of the final stage are gone, and some worker has yet to fetch them.
   void reopen() { over_.reset(); }
   /// How it has ended, for that worker.
   Frame over_frame(Address worker) const;
 
-  /// False the first time after a task was handed out: that somebody waits for long is worth a line then.
+  /// False the first time after a task was handed out: then a long wait is worth a line in the log.
   bool has_complained() { return std::exchange(complained_, true); }
   bool may_complain() const noexcept { return !complained_; }
 

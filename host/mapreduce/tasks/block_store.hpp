@@ -3,9 +3,9 @@
 // in memory as long as the budget allows; beyond that the oldest large ones go to the spill file, then the oldest small
 // ones. A block that was spilled is read from there each time: putting it back would only push out another.
 //
-// A task writes through an Attempt: what it has put out can be spilled from the start, or lies on disk from the start,
-// but is nobody's until it is committed, and is gone when the task fails. The disk is never waited for with the lock
-// held.
+// A task writes through an Attempt. Its blocks can be spilled from the start, or lie on disk from the start, but no
+// output has them before the attempt is committed; they are dropped when the task fails. The lock is never held while
+// the disk is waited for.
 
 #include <cstdint>
 #include <list>

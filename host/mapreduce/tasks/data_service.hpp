@@ -1,7 +1,7 @@
 #pragma once
 // A process's end of the exchange: its store, and a service that hands out blocks to other processes while the nodes
 // are busy in Lua. On the rendezvous host it also drives the tracker. Tasks of this process use the store directly.
-// What is not of ServiceTask: any thread.
+// Any thread may call what is public.
 
 #include <atomic>
 #include <functional>

@@ -1,8 +1,8 @@
 #pragma once
 // What workers, the tracker and the data services say to each other, kinds 0x04xx. The tracker is at data_address(0).
 // Numbers, texts and lists are as Packer writes them; everything that is read is checked against the bytes that are
-// there, and a frame that is not what it claims to be is Code::bad_data. The tag is the action's number; in the frames
-// of fetching it is the asker's own, and comes back. `src` is filled in by whoever sends.
+// there, and a frame that is not what it claims to be is Code::bad_data. The tag is the action's number; in fetch,
+// block and missing it is a number of the asker's own, which comes back. The sender fills in `src`.
 //
 //   worker to tracker:
 //     begin    0400  where:text                                body = the plan (plan.cpp)
@@ -77,7 +77,7 @@ struct TaskName {
   friend bool operator==(const TaskName&, const TaskName&) = default;
 };
 
-/// A worker's claim: any bits may come.
+/// What a worker claims; any bits may come.
 struct TaskFigures {
   uint64_t rows_in = 0;
   uint64_t rows_out = 0;
@@ -117,7 +117,7 @@ struct TaskDone {
   Frame frame(uint32_t action) const { return message_frame(mapreduce_kind::done, kTrackerAddress, action, *this); }
 };
 
-/// Where an input was looked for in vain.
+/// An output, and the process in which it was looked for in vain.
 struct LostInput {
   StageId stage = 0;
   uint32_t task = kEveryTask;
@@ -173,8 +173,8 @@ struct TaskOrder {
   }
 };
 
-/// A worker's memory of where the inputs of wide needs are: 10,000 tasks that all read 10,000 outputs are not told
-/// 10,000 places each.
+/// A worker remembers where the inputs of wide needs lie, so that 10,000 tasks that all read 10,000 outputs are not
+/// each told 10,000 places.
 class PlaceBook {
  public:
   /// Fills in what the tracker has left out. Code::bad_data when it has never told.

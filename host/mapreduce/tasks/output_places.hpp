@@ -1,6 +1,6 @@
 #pragma once
-// Which process holds which outputs, over all actions of a job; and of each task where it has last run and whether its
-// accumulators have counted, which outlive its output. The tracker's own, one thread.
+// Which process holds which outputs, over all actions of a job. Also, for longer than the outputs, where each task has
+// last run and whether its accumulators have counted. The tracker's own, one thread.
 
 #include <cstdint>
 #include <map>
@@ -22,7 +22,7 @@ class OutputPlaces {
     bool has(uint32_t task) const noexcept { return at[task] != kNoProcess; }
   };
 
-  /// Makes the stage known. Code::mismatch when it is, with another number of tasks.
+  /// Makes the stage known. Code::mismatch when it is known with another number of tasks.
   Status open(StageId id, uint32_t tasks);
   /// Of a stage that is open. The reference holds until it is forgotten.
   const Stage& stage(StageId id) const { return stages_.at(id); }
@@ -32,8 +32,8 @@ class OutputPlaces {
   bool add(StageId id, uint32_t task, ProcessId process);
   /// Counts the outputs that have come.
   uint64_t clock() const noexcept { return clock_; }
-  /// Somebody who knew the places as they were at `seen` has not found the output there. False when that is no news: we
-  /// knew, or it has come there since.
+  /// A worker that was told the places as of `seen` has not found the output there. False when that is no news: the
+  /// output is known to be gone, or it has come there since.
   bool drop(StageId id, uint32_t task, ProcessId process, uint64_t seen);
   /// The same for all of a stage there.
   bool drop_all(StageId id, ProcessId process, uint64_t seen);
@@ -41,8 +41,8 @@ class OutputPlaces {
   size_t lose(ProcessId process);
   void forget(StageId id);
 
-  /// The process where the task has last been done, if it is still there; of stages that nobody has used for long it is
-  /// no longer known.
+  /// The process where the task was last done, if it is still there. Not known any more for stages that have not been
+  /// used for long.
   ProcessId last_run(StageId id, uint32_t task) const;
   /// True the first time.
   bool count_once(StageId id, uint32_t task);

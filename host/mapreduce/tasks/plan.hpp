@@ -1,5 +1,5 @@
 #pragma once
-// The stages of one action, as the tracker sees them; what a task does is Lua's business. Plain values.
+// The stages of one action, as the tracker sees them; only Lua knows what a task does. Plain values.
 
 #include <cstdint>
 #include <string>
@@ -29,7 +29,7 @@ struct PlanDependency {
   static void fields(auto& m, auto&& field) { field(m.stage, m.wide, m.first); }
 };
 
-/// The most tasks of a plan: who is handed one keeps a few bytes for each.
+/// The most tasks of a plan: the tracker keeps a few bytes for each.
 inline constexpr uint32_t kMaxPlanTasks = 1U << 20;
 
 struct PlanStage {

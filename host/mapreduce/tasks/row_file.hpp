@@ -1,7 +1,7 @@
 #pragma once
-// A part of a checkpoint: rows as they are in memory, in blocks that are compressed and checked. It is on
-// disk (fsync) when it is complete. What is read back is what was written, or an error with
-// the file and the place in it. A sink or source belongs to the thread that works on the task; calls block on the disk.
+// A part of a checkpoint: rows as they are in memory, in blocks that are compressed and checked. A complete part is on
+// disk (fsync). Reading gives what was written, or an error with the file and the place in it. A sink or source belongs
+// to the thread that works on the task; calls block on the disk.
 //
 //   file  = head block* end                               numbers are little-endian
 //   head  = "AHROWS1\n" id:u64 part:u64 check:u64         id: XXH3 of the checkpoint's, so that no other one's part is

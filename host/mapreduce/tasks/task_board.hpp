@@ -40,9 +40,9 @@ class TaskBoard {
 
   /// The output of a task, that ran for this action, is there.
   void made(TaskRef ref);
-  /// A running task is none any more; it may run again if it is still wanted.
+  /// The task no longer runs; it may run again if it is still wanted.
   void give_back(TaskRef ref);
-  /// Outputs have come or gone otherwise.
+  /// Outputs have come or gone in other ways.
   void spoil() noexcept { spoilt_ = true; }
 
   /// How many tasks are ready.

@@ -1,6 +1,6 @@
 #pragma once
-// A worker's side of an action: its next task, what the task needs of others, and what came of it. Owned by the node
-// and used on its thread; every wait ends when the run does.
+// A worker's side of an action: its next task, the rows that the task needs from other tasks, and the task's outcome.
+// Owned by the node and used on its thread; every wait ends when the run does.
 
 #include <memory>
 #include <optional>
@@ -24,15 +24,15 @@ class TaskClient {
   Result<std::optional<TaskOrder>> next();
   /// The task that `next` gave last is done, with what it has put out.
   Status done(TaskReport report);
-  /// It is not: `error` is why.
+  /// The task that `next` gave last has failed with `error`.
   Status failed(Error error);
   /// Taking the results has failed: `next` goes on.
   Status results_failed(Error error);
   /// Whether inputs could not be had since the last task or failure.
   bool has_lost() const noexcept { return !lost_.empty(); }
-  /// This node has what it needs of the results.
+  /// Tells the tracker that this node has what it needs of the results.
   Status finished();
-  /// It has those of an action that it does not enter.
+  /// Tells the tracker that this node has the results of an action that it does not enter.
   Status skipped(uint32_t action) { return send(finished_frame(action)); }
 
   /// The rows that the present task needs of its k-th dependency. Of a wide one it may name another bucket than its

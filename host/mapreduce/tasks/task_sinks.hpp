@@ -81,8 +81,8 @@ class CombineSink final : public TaskSink {
   BlockSink sink_;
 };
 
-/// Rows that a task puts aside and reads itself: in the store under a name that nobody asks for, so that they are
-/// spilled when memory is short.
+/// Rows that a task puts aside and reads again itself. They lie in the store, under a name that no other task asks for,
+/// so that they are spilled when memory is short.
 class ScratchRows {
  public:
   explicit ScratchRows(BlockStore& store);

@@ -1,15 +1,17 @@
 #pragma once
-// Which task may run, who runs it, what is lost with whom: the mind of map-reduce, once in a run, beside the data
-// service of the rendezvous host. A passive state machine: frames, memberships and the time go in, frames come out of
-// `take_frames`, with `src` left to whoever sends them. One thread.
+// Decides which tasks may run, which worker runs each, and what has to be made again when a process is lost. There is
+// one in a run, beside the data service of the rendezvous host. A passive state machine: frames, memberships and the
+// time go in, frames come out of `take_frames`; the sender fills in `src`. One thread.
 //
-// An action begins with the first `begin` for its number and is over when the final stage's outputs are all there, or
+// An action begins with the first `begin` for its number. It is over when all outputs of the final stage are there, or
 // with an error; every worker that has begun it is told, and so is each that begins it later. Several actions may be
-// known at a time, since a worker that has its result goes on while others still fetch theirs. An action is dropped,
-// and what it has made is forgotten everywhere but for what is kept, when every live worker is through with it: it has
-// said so, or it has begun a later one. A worker that only comes to it after that brings the plan along, and what it
-// needs is made again. What is kept is forgotten when one worker has said, as it began an action, that its script does
-// not ask for it any more (scripts are the same, so nobody's does), and all others have begun that action too.
+// known at a time, since a worker that has its result goes on while others still fetch theirs.
+//
+// A worker is through with an action when it has said so or has begun a later one. When all live workers are through,
+// the action is dropped, and all that it has made is forgotten everywhere, except what is kept. A worker that comes to
+// the action after that brings the plan along, and what it needs is made again. Kept outputs are forgotten when one
+// worker has said, as it began an action, that its script no longer asks for them (all scripts are the same), and all
+// others have begun that action too.
 
 #include <deque>
 #include <map>
@@ -24,15 +26,15 @@
 
 namespace actorhost {
 
-/// For how many seconds tasks wait for a worker of their home that is about to ask for one, while others have nothing
-/// to do: since the action began for one that has not begun it (those that come out of the same action are milliseconds
-/// apart), since its last word for one that is between two tasks.
+/// For how many seconds a task waits for a worker of its home that is about to ask for one, while other workers have
+/// nothing to do. For a worker that has not begun the action the time counts from the action's beginning (workers leave
+/// an action within milliseconds of each other); for a worker between two tasks, from its last message.
 inline constexpr double kHomePatience = 0.1;
 
-/// For how many seconds workers wait for a task in silence.
+/// For how many seconds workers wait for a task before the log says so.
 inline constexpr double kSilentWait = 10;
 
-/// For a bar.
+/// How far an action is, for a status line.
 struct TrackerProgress {
   uint32_t action = 0;
   StageId stage = 0;  // the first one of which a task runs, else the final one
@@ -60,7 +62,7 @@ class Tracker {
   std::vector<Frame> take_frames() { return std::exchange(out_, {}); }
   /// Of the newest action that is not over.
   std::optional<TrackerProgress> progress() const;
-  /// Actions that somebody is not through with.
+  /// How many actions some live worker is not through with.
   size_t actions() const noexcept { return actions_.size(); }
   const OutputPlaces& places() const noexcept { return places_; }
 
