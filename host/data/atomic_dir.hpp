@@ -7,8 +7,7 @@
 //
 //   final name     = PREFIX "-" number:12 digits
 //   temporary name = "." final-name ".tmp-" pid "-" attempt
-//   manifest.json  = {"format": 1, "files": [{"name", "bytes", "xxh3"}, ...]}, written last, in each
-//   directory
+//   manifest.json  = {"format": 1, "files": [{"name", "bytes", "xxh3"}, ...]}   in each directory, written last
 //
 // An AtomicDir belongs to one thread at a time; the free functions may be called from any. Calls block on the
 // disk.

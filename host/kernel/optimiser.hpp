@@ -4,8 +4,9 @@
 // the caller owns and guards (one thread at a time per parameter; different parameters and pieces of one are
 // independent).
 //
-//   spec = {kind = adam, lr = 1e-3}; parts = state_parts(spec) = 2 zero-filled arrays of the parameter's
-//   size; for step = 0, 1, ...: apply_update(kernels(), spec, dtype, n, step, gradient, state, weights)
+//   spec = {kind = adam, lr = 1e-3}
+//   state = state_parts(spec) = 2 zero-filled arrays of the parameter's size
+//   for step = 0, 1, ...: apply_update(kernels(), spec, dtype, n, step, gradient, state, weights)
 
 #include <cstddef>
 #include <cstdint>

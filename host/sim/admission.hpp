@@ -1,8 +1,9 @@
 #pragma once
-// Who may go on, on virtual time: one Admission for each way to answer that. The simulation owns the clocks and tells
-// of every change; the admission remembers who waits and names those who pass. `make_admission` chooses: the classic
-// rules have forms that cost O(1) an event instead of an answer for each waiter, all others are asked through the gate
-// that the parameter server uses (admission_rule.hpp). One thread; nothing waits; time never goes back.
+// Which nodes may go on, on virtual time: one Admission for each way to decide that. The simulation owns the clocks and
+// tells the admission of every change; the admission remembers which nodes wait and names those that pass.
+// `make_admission` chooses: the classic rules have forms that cost O(1) an event instead of an answer for each waiter;
+// all others are asked through the gate that the parameter server uses (admission_rule.hpp). One thread; nothing waits;
+// time never goes back.
 
 #include <cstdint>
 #include <limits>
@@ -31,7 +32,7 @@ class Admission {
   virtual bool asks_first() const noexcept { return false; }
   /// `id`, which has joined, asks to begin its first step. Only where asks_first().
   virtual void asks(NodeId /*id*/, double /*now*/) {}
-  /// `id` is let go to its next step, with a model that has seen `version` updates.
+  /// `id` goes on to its next step, with a model that has seen `version` updates.
   virtual void started(NodeId /*id*/, double /*now*/, uint64_t /*version*/) {}
   /// The clocks have advanced `id`, which asks to go on.
   virtual void completed(NodeId id, double now) = 0;
@@ -42,7 +43,8 @@ class Admission {
   virtual double next_time() { return std::numeric_limits<double>::infinity(); }
 
   uint32_t waiting() const noexcept { return waiting_; }
-  /// Answers that the rule has given, or would have when asked about each waiter whenever its answer may have changed.
+  /// How many answers the rule has given, or would have given if it had been asked about each waiter whenever the
+  /// answer may have changed.
   uint64_t checks() const noexcept { return checks_; }
 
  protected:
@@ -51,7 +53,7 @@ class Admission {
   uint64_t checks_ = 0;
 };
 
-/// A classic rule: nobody of the seen has completed fewer than the asker's steps less `staleness`.
+/// A classic rule: a node passes when none of the nodes that it sees is more than `staleness` steps behind it.
 struct NativeRule {
   static constexpr int32_t kFree = -1;  // no bound: asp
   static constexpr uint32_t kAll = std::numeric_limits<uint32_t>::max();

@@ -1,5 +1,6 @@
 #pragma once
-// bsp, ssp and asp: those who wait are kept by their step, and go when the slowest has come near enough. O(1) an event.
+// bsp, ssp and asp: waiting nodes are kept by their step, and pass when the slowest node has come near enough. O(1) an
+// event.
 
 #include <deque>
 

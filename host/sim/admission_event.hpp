@@ -1,10 +1,11 @@
 #pragma once
-// pbsp and pssp that draw again at every event, exactly in distribution without drawing: a waiter whose threshold b of
-// P nodes have not reached passes at an event with probability p(b) = C(P-b, beta) / C(P, beta), independently of the
-// others and of the past, since each event brings a fresh sample. Waiters of one step share p, so the next one to pass
-// is found by counting failed trials against an exponential fuse: n trials fail with probability exp(n log(1-p)). An
-// event costs O(distinct steps of waiters); a number is drawn for each pass only. The decisions are not those of the
-// redrawing rule for the same seed, but their distribution is (tests/host/sim).
+// pbsp and pssp that draw again at every event: the same distribution of decisions, without drawing samples. When b of
+// P nodes have not reached a waiter's threshold, it passes at an event with probability p(b) = C(P-b, beta) / C(P,
+// beta), independently of the other waiters and of the past, since each event brings a fresh sample. Waiters of one
+// step share p, so the next one to pass is found by counting failed trials until an exponentially distributed number of
+// them is used up: n trials fail with probability exp(n log(1-p)). An event costs O(distinct steps of waiters); a
+// number is drawn for each pass only. For one seed the decisions differ from those of the redrawing rule, but their
+// distribution is the same (tests/host/sim).
 
 #include <vector>
 

@@ -7,8 +7,8 @@
 
 namespace actorhost {
 
-/// Keeps the clocks as the parameter server does. `asks_first`: as the interface says. Classic rules, which let
-/// everybody begin, go without, as their forms at O(1) do.
+/// Keeps the clocks as the parameter server does. `asks_first`: see Admission. It is false for classic rules, which let
+/// every node begin at once, as their forms at O(1) do.
 class ProgressAdmission : public Admission {
  public:
   ProgressAdmission(const Clocks& clocks, bool asks_first) : Admission(clocks), asks_first_(asks_first) {}

@@ -1,6 +1,6 @@
 #pragma once
-// pbsp and pssp whose waiters keep their sample (`sticky`) or draw every so many seconds (`poll`). They draw the very
-// samples that Sampler does for the same seed while nobody leaves, so their decisions are those of the rule in Lua.
+// pbsp and pssp whose waiters keep their sample (`sticky`) or draw every so many seconds (`poll`). While no node leaves
+// they draw the very samples that Sampler draws for the same seed, so their decisions are those of the rule in Lua.
 
 #include <vector>
 
@@ -30,8 +30,8 @@ class SampleStreams {
   std::vector<uint32_t> permutation_;  // the identity between draws
 };
 
-/// Each waiter hangs on one member of its sample that is behind, and is looked at again only when that one has come far
-/// enough: O(1) an event beside the O(beta) of each pass.
+/// Each waiter is listed at one member of its sample that is behind, and is looked at again only when that member has
+/// come far enough: O(1) an event beside the O(beta) of each pass.
 class StickyAdmission final : public Admission {
  public:
   StickyAdmission(const Clocks& clocks, uint32_t beta, int32_t staleness, uint64_t seed)
@@ -54,7 +54,7 @@ class StickyAdmission final : public Admission {
   int32_t staleness_;
   SampleStreams streams_;
   std::vector<Waiter> waiters_;               // by id
-  std::vector<std::vector<NodeId>> hanging_;  // by id: the waiters that hang on it
+  std::vector<std::vector<NodeId>> hanging_;  // by id: the waiters that are listed at it
   std::vector<NodeId> ready_;
   bool changed_ = false;
   uint64_t tickets_ = 0;

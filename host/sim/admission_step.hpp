@@ -1,7 +1,7 @@
 #pragma once
-// A rule that gives waiters of equal steps the same answer (BarrierRule::by_step) and may change it with any event:
-// asked about one waiter of each step, for all of them. Who passes when, in which order, and how many checks that
-// counts as, are those of RuleAdmission.
+// A rule that gives all waiters at one step the same answer (BarrierRule::by_step) and may change it with any event. It
+// is asked about one waiter of each step, for all of them. Which nodes pass when, in which order, and the count of
+// checks are those of RuleAdmission.
 
 #include "host/sim/admission_rule.hpp"
 

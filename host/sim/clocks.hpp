@@ -1,5 +1,5 @@
 #pragma once
-// Where the nodes of a simulation stand: their completed steps, and who is counted. One thread.
+// The clocks of a simulation: how many steps each node has completed, and which nodes are counted. One thread.
 
 #include <cstdint>
 #include <vector>
@@ -29,7 +29,7 @@ class Clocks {
   int32_t max() const noexcept { return counts_.max(); }
   /// How many have completed fewer than `step` steps; O(step - min()).
   uint32_t below(int64_t step) const noexcept { return counts_.below(step); }
-  /// Goes up when nodes come or go.
+  /// Rises when nodes come or go.
   uint64_t layout() const noexcept { return layout_; }
 
  private:

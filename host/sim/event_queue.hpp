@@ -2,8 +2,8 @@
 // The future of a simulation: events by time, those of one time in the order in which they were added. A calendar queue
 // (Brown 1988): time is cut into buckets of equal width, an event goes into its bucket at O(1), and only the bucket of
 // the present is kept as a heap. Width and number of buckets follow the events that are there, so an operation costs
-// O(1) on average. Where no width suits (many events at one time), the heap of the present bears them at O(log n). One
-// thread.
+// O(1) on average. Where no width suits (many events at one time), they lie in the heap of the present, at O(log n).
+// One thread.
 
 #include <array>
 #include <cassert>
@@ -62,8 +62,8 @@ class EventQueue {
     SimEvent event;
     uint32_t next = kNone;  // in its slot's list, or in the free list
   };
-  // Of a large calendar: a cache line. Slots lie in the order of time, so the present comes to lines that the processor
-  // has fetched already.
+  // A slot of a large calendar: a cache line. Slots lie in the order of time, so the processor has usually fetched the
+  // next line already.
   struct alignas(64) Slot {
     SimEvent first[2];
     uint32_t count = 0;     // of first
@@ -77,8 +77,8 @@ class EventQueue {
   };
   static constexpr size_t kLate = 8;
 
-  // All of it in a near cache if it is small: slots are lists only, and what hides the memory's time would only cost
-  // some.
+  // A small calendar lies in a near cache: its slots are lists only, since hiding the memory's latency would cost more
+  // than it saves.
   bool near() const noexcept { return count_ <= kNear; }
   static constexpr size_t kNear = 4096;
 
@@ -99,7 +99,7 @@ class EventQueue {
       add_to_list(event, slot.more);
     }
   }
-  // Its slot comes from memory while the next few events are dealt with.
+  // Its slot is fetched from memory while the next few events are handled.
   void add_later(const SimEvent& event, uint64_t bucket) {
     __builtin_prefetch(&slots_[bucket & (count_ - 1)], 1);
     Late& late = late_[lates_++ % kLate];

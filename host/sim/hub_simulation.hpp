@@ -1,7 +1,7 @@
 #pragma once
 // Nodes around a hub that knows all clocks: the central oracle, and the parameter server with its shards. A node works;
-// its update travels to the hub (delay, loss, the shards' queues), which counts the step and asks the barrier; those
-// who pass get the model back and work again. What simulate_hub runs; one thread.
+// its update travels to the hub (delay, loss, the shards' queues), which counts the step and asks the barrier; nodes
+// that pass get the model and work again. simulate_hub runs it; one thread.
 
 #include <memory>
 #include <string>

@@ -40,7 +40,7 @@ class PeerProtocol {
   PeerProtocol& operator=(const PeerProtocol&) = delete;
   virtual ~PeerProtocol() = default;
 
-  /// The clock that a node starts with which joins now.
+  /// The clock with which a node that joins now starts.
   virtual int32_t first_step() const;
   /// The node has joined, with that clock; at the start of the run, or `later`.
   virtual void joined(NodeId id, double now, bool later) = 0;
@@ -51,7 +51,7 @@ class PeerProtocol {
   /// A time has come that was given to PeerWorld::wake.
   virtual void woken(NodeId id, double now) = 0;
   virtual void arrived(const PeerMessage& message, double now) = 0;
-  /// Nobody knows the node any longer: it has left, or its crash has been noticed.
+  /// All nodes have forgotten this one: it has left, or its crash has been noticed.
   virtual void left(NodeId id, double now) = 0;
 
  protected:

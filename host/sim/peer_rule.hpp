@@ -1,7 +1,7 @@
 #pragma once
-// A barrier rule as one peer asks it: not over everybody's clocks, which nobody knows, but over what messages have told
-// the asker. A sampling rule gets the states that the sampled peers have answered with; any other rule the smallest
-// clock that the asker has been told of. One thread.
+// A barrier rule as one peer asks it: over what messages have told that peer, since no peer knows all clocks. A
+// sampling rule gets the states that the sampled peers have answered; any other rule gets the smallest clock that the
+// asker has been told of. One thread.
 
 #include <memory>
 #include <span>

@@ -1,9 +1,9 @@
 #pragma once
 // Peers that ask others. A node that has completed a step draws beta of the live nodes, sends each a query, and decides
-// when all have answered, by clocks that may have moved on meanwhile. Held, it draws again after a while (`poll`), or
-// the members tell it of each step that they complete until it passes (`sticky`). A query or an answer that is lost
-// shows after `retry` seconds; after two silent tries another peer is drawn instead, since it may be dead. What is
-// drawn without loss is what PollAdmission and StickyAdmission draw for the same seed.
+// when all have answered, by clocks that may have moved on meanwhile. A node that is held draws again after a while
+// (`poll`), or the members tell it of each step that they complete until it passes (`sticky`). A lost query or answer
+// is noticed after `retry` seconds; after two silent tries another peer is drawn, since this one may be dead. Without
+// loss the samples are those that PollAdmission and StickyAdmission draw for the same seed.
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
-// Fully distributed barrier control, as in Wang, Catterall and Mortier 2017: nobody knows all clocks, and who has
-// completed a step decides by what messages tell it. The world with nodes that come, leave and crash; what
-// simulate_peers runs. One thread.
+// Fully distributed barrier control, as in Wang, Catterall and Mortier 2017: no node knows all clocks, and a node that
+// has completed a step decides by what messages tell it. Nodes come, leave and crash. simulate_peers runs it. One
+// thread.
 
 #include "host/sim/peer_world.hpp"
 #include "host/sim/simulation.hpp"

@@ -1,13 +1,13 @@
 #pragma once
-// Peers that go by the smallest clock, which a binary tree over the live nodes tells them: whenever the minimum of a
-// subtree rises, one message takes it a hop up; whenever the root's rises, messages take it down to everybody. What a
-// node believes is old news, and an old minimum is a smaller one, so a bound on the spread holds whatever the delays
-// are. A completed step costs O(1) unless it raises a minimum, and then a message for each hop.
+// Peers that decide by the smallest clock, which a binary tree over the live nodes carries: whenever the minimum of a
+// subtree rises, a message takes it one hop up; whenever the root's rises, messages take it down to all nodes. What a
+// node believes is old, and an older minimum is smaller, so a bound on the spread holds whatever the delays are. A
+// completed step costs O(1) unless it raises a minimum; then it costs a message for each hop.
 //
-// Nodes sit in the order in which they came; the last one takes the place of one that goes. To keep beliefs below the
-// truth when that happens, its new ancestors learn of its clock at once (and a message each is counted) before its old
-// ones forget it. A joiner starts at the minimum that its parent has reported, and asks before its first step: so no
-// minimum ever falls.
+// Nodes sit in the tree in the order in which they came. When one goes, the last node takes its place. To keep beliefs
+// below the truth, that node's new ancestors learn of its clock at once (a message each is counted) before its old
+// ancestors forget it. A joiner starts at the minimum that its parent has reported, and asks before its first step. So
+// no minimum ever falls.
 
 #include <vector>
 

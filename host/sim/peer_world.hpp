@@ -1,6 +1,6 @@
 #pragma once
-// The world that peers live in: nodes that work and crash, messages that take time and get lost, and the rule. It moves
-// nobody on by itself; a PeerProtocol does, by what its methods say. Owned by a PeerSimulation; one thread.
+// The world of the peers: nodes that work and crash, messages that take time and get lost, and the rule. It lets no
+// node go on by itself; a PeerProtocol does that, as its methods say. Owned by a PeerSimulation; one thread.
 
 #include <memory>
 #include <optional>
@@ -43,7 +43,7 @@ class PeerWorld {
   void deliver(double time, double now, const PeerMessage& message);
   /// Calls woken then.
   void wake(double time, NodeId id) { queue_.push(time, id, kWake); }
-  /// The node is held, and what it waits for are messages under way.
+  /// The node is held, and waits for messages that are under way.
   void asks(NodeId id, double now) { record_.enter(id, State::travelling, now); }
   /// Asks the rule. A node that passes starts its next step; else returns the seconds until the rule wants to be asked
   /// again. `seen` or `lowest`, as PeerView has them.

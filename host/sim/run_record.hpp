@@ -32,7 +32,7 @@ class RunRecord {
   /// `scenario` must outlive it.
   explicit RunRecord(const Scenario& scenario) : scenario_(scenario) {}
 
-  /// Its first model is that of now.
+  /// The node's first model is the present one.
   NodeId add(int32_t step, double now);
   void remove(NodeId id, double now);
   void enter(NodeId id, State state, double now) {
@@ -51,7 +51,7 @@ class RunRecord {
     node.state = state;
     node.since = now;
   }
-  /// The model that its next step works on is that of now.
+  /// The node's next step works on the present model.
   void pull(NodeId id, double now) {
     nodes_[id].version = result_.updates;
     trace(SimTraceEvent::Kind::release, id, now);
@@ -64,7 +64,7 @@ class RunRecord {
     result_.last_progress = now;
     return nodes_[id].started++;
   }
-  /// Its work is done; the update may still have to travel.
+  /// The node's work is done; its update may still have to travel.
   void finish_work(NodeId id, double now) { trace(SimTraceEvent::Kind::finish, id, now); }
   /// Completes the step: its update is in the model, and it waits, unless it has crashed meanwhile.
   void apply(NodeId id, double now) {
@@ -81,12 +81,13 @@ class RunRecord {
   }
   /// Ends the record; call once.
   SimResult finish(double ended);
-  /// Everybody waits, for ever: says who. `idle` is what else there is not: "nobody works and no re-check is due".
+  /// The error when all nodes wait for ever; it names them. `idle` says what else does not happen: "nobody works and no
+  /// re-check is due".
   Error deadlock(double now, const char* idle) const;
 
   const Clocks& clocks() const noexcept { return clocks_; }
   const Node& node(NodeId id) const noexcept { return nodes_[id]; }
-  /// Asks for what an event of the node needs, before it is needed.
+  /// Prefetches the memory that an event of the node will need.
   void fetch(NodeId id) const noexcept {
     __builtin_prefetch(&nodes_[id]);
     __builtin_prefetch(&nodes_[id].state);  // in the next cache line, half of the time

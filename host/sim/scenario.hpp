@@ -1,5 +1,5 @@
 #pragma once
-// What is simulated, as plain values: nodes, their work, what goes wrong, and how far a barrier's knowledge is away.
+// What is simulated, as plain values: nodes, their work, what goes wrong, and the delays between nodes and the barrier.
 // Times in seconds. `check` says what cannot be simulated.
 
 #include <cstdint>
@@ -54,8 +54,8 @@ struct Topology {
   static Result<Topology> parse(const std::string& text);
 };
 
-/// Measured steps to be run again: of each node, in the order in which they joined; nodes beyond take the first ones'
-/// again.
+/// Measured steps to be run again, of each node in the order in which they joined. Further nodes repeat the steps of
+/// the first ones.
 struct Replay {
   struct Step {
     double work;     // at the node

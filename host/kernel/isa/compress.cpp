@@ -60,7 +60,7 @@ inline T from_half_one(uint16_t half) noexcept {
 }
 
 // The smallest and the largest element into range[0] and range[1]; false when one is infinite or not a number. Lanes
-// as in reduce.cpp, so that which of 0 and -0 is found does not hang on the width of a register.
+// as in reduce.cpp, so that which of 0 and -0 is found does not depend on the width of a register.
 template <typename T>
 inline bool range_of(int64_t n, const T* a, T* range) noexcept {
   T low[kLanes];
