@@ -1,9 +1,9 @@
 #pragma once
-// Looks after Lua that others wait for and that may not come back: rounds of a barrier rule's answers, the loading of a
-// rule's file, callbacks on a server. A thread looks now and then whether one has taken too long, and then tells so,
-// with what it is. Who is told ends it: by stopping the Vm, which raises in the rule, and where that does not help (a
-// compiled loop runs no hooks) with the process. Made and let go on the Vm's thread, or before it starts and after it
-// has ended.
+// Watches Lua that others wait for and that may not come back: rounds of a barrier rule's answers, the loading of a
+// rule's file, callbacks on a server. A thread looks now and then whether such a call takes too long, and then reports
+// what it is. The receiver of the report ends the call: by stopping the Vm, which raises in the rule, or, where that
+// does not help (a compiled loop runs no hooks), with the process. Made and destroyed on the Vm's thread, or before it
+// starts and after it has ended.
 
 #include <atomic>
 #include <condition_variable>
@@ -19,9 +19,10 @@ namespace actorhost {
 
 class CallWatchdog {
  public:
-  /// Told on the watchdog's thread when a call is late, and `still` so every look after a second of grace.
+  /// Called on the watchdog's thread when a call is late, and again, with `still`, at every look after a second of
+  /// grace.
   using Late = std::function<void(const std::string& message, bool still)>;
-  /// Told there once about a call that has gone on for Limits::seems_long, whatever else its limit is.
+  /// Called there once for a call that has gone on for Limits::seems_long, whatever its limit is.
   using Long = std::function<void(const std::string& what)>;
   struct Limits {
     double rule = 0;      // seconds of a round of answers, or of loading a rule's file
@@ -40,8 +41,8 @@ class CallWatchdog {
   void name(const std::string& label);
   /// Around each round of the rule's answers over `asking`.
   void begin(const ah_asking* asking);
-  /// Around the loading of the rule file `path`. False where it looks on already: a rule that loads another one while
-  /// it answers; then there is nothing to end.
+  /// Around the loading of the rule file `path`. False when something is watched already, since a rule loads another
+  /// one while it answers; then there is nothing to end.
   bool begin_loading(const std::string& path);
   /// Around a callback, "schedule (job.lua:12)", or other Lua that may take as long as it likes. Ends what was begun.
   void begin_call(std::string_view what, bool limited);

@@ -1,5 +1,5 @@
 #pragma once
-// What lua_collective.cpp keeps for each Vm. On its thread.
+// The state of lua_collective.cpp for one Vm, used on its thread.
 
 #include <map>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace actorhost {
 
-/// One for each Vm, so that its calls are numbered, and its groups; 0 is everybody.
+/// One for each Vm, since its calls and its groups are numbered; group 0 is everybody.
 struct CollectiveEngine {
   CollectiveEngine(Node& node, Meetings& meetings, Arbiter& arbiter) : collectives(node, meetings, arbiter) {}
 

@@ -1,5 +1,5 @@
 #pragma once
-// Values of Lua as what collectives carry, and back. On the Vm's thread.
+// Converts Lua values to what collectives carry, and back. On the Vm's thread.
 
 #include <string>
 
@@ -13,8 +13,8 @@ namespace actorhost {
 Parcel parcel_at(lua_State* L, int index, const std::string& name);
 void push_parcel(lua_State* L, Parcel parcel);
 
-/// Pushes what an exchange has given, and returns how many values: an array with a field `n` and nothing where a member
-/// gave nothing; joined, one tensor of the rows of all.
+/// Pushes the result of an exchange and returns how many values that is: an array with a field `n`, without an element
+/// where a member gave nothing; joined, one tensor of the rows of all members.
 int push_gets(lua_State* L, CallResult result);
 int push_joined(lua_State* L, CallResult result);
 

@@ -31,9 +31,9 @@ std::optional<size_t> tensor_bytes(kernel::Dtype dtype, std::span<const int64_t>
 bool is_tensor(lua_State* L, int index);
 
 /// The tensor at `index`, which has to be one. Shares its memory when it is contiguous, else copies. Lua may write into
-/// shared memory later: who keeps the bytes beyond the call or hands them to another thread sets `copy`.
+/// shared memory later: a caller that keeps the bytes beyond the call or hands them to another thread sets `copy`.
 TensorValue tensor_at(lua_State* L, int index, bool copy = false);
-/// The same of what may be something else.
+/// The same for a value that may be no tensor.
 std::optional<TensorValue> find_tensor(lua_State* L, int index, bool copy = false);
 
 /// Pushes a tensor on `value.bytes`, which it shares: the caller hands over the only right to write. Bytes whose

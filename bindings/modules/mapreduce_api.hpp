@@ -1,6 +1,6 @@
 #pragma once
-// The rows of a node's present task for Lua, as bindings/modules/ffi_mapreduce.h has them. One TaskStreams for each Vm,
-// used on its thread, where the functions of the FFI table find it.
+// The rows of a node's present task, as bindings/modules/ffi_mapreduce.h gives them to Lua. One TaskStreams for each
+// Vm, used on its thread; the functions of the FFI table find it by that thread.
 
 #include <memory>
 #include <optional>

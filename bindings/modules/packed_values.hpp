@@ -20,8 +20,8 @@ struct lua_State;
 
 namespace actorhost {
 
-/// Copies the value at `index`; with `share` a contiguous tensor's bytes are shared instead, for who has sent them
-/// before the script runs on. Code::bad_argument for one that cannot travel; `what` stands before its path.
+/// Copies the value at `index`; with `share` a contiguous tensor's bytes are shared instead, for callers that send them
+/// before the script goes on. Code::bad_argument for a value that cannot travel; `what` stands before its path.
 Result<PackedValue> pack_value(lua_State* L, int index, const std::string& what, bool share = false);
 
 /// Pushes the value. A tensor takes over the bytes where nobody else holds them, else they are copied. Code::bad_data,

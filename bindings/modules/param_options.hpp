@@ -17,8 +17,8 @@ UpdateRule update_at(lua_State* L, int options);
 MergePolicy merge_at(lua_State* L, int options);
 /// `filter`, which param.lua has checked: {push=, pull=}, or nothing.
 ParamFilterSpecs filters_at(lua_State* L, int options);
-/// When to write checkpoints: the job's plan; with --checkpoint alone every half minute. `directory` stays empty when
-/// there are none to write.
+/// When to write checkpoints: by the job's plan, or with --checkpoint alone every half minute. `directory` stays empty
+/// when none are to be written.
 CheckpointPlan checkpoint_at(lua_State* L, int options, std::string& directory);
 
 }  // namespace actorhost

@@ -1,6 +1,6 @@
 #pragma once
-// Keys, values and lists of entries of the parameter server between Lua and C++. Tensors share memory, so a list that
-// outlives the call that made it has to be asked for with copies. On the Vm's thread.
+// Converts keys, values and lists of entries of the parameter server between Lua and C++. Tensors share memory, so a
+// list that outlives the call that made it needs `copies`. On the Vm's thread.
 
 #include <map>
 #include <string>
@@ -13,8 +13,8 @@ struct lua_State;
 
 namespace actorhost {
 
-/// Copies of Lua's tensors, one of each, by the address of the Lua object. For one call from Lua, since addresses are
-/// used again.
+/// Copies of Lua's tensors, one of each, by the address of the Lua object. For one call from Lua only, since addresses
+/// are reused.
 using TensorCopies = std::map<const void*, ParamTensor>;
 
 /// The key at `index`: a string or a number. The error says what is there instead, behind `what` ("key").

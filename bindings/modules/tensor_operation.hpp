@@ -1,5 +1,5 @@
 #pragma once
-// What the operations of tensor_api.cpp and tensor_algebra.cpp are written with. Not for others. On the Vm's thread.
+// Helpers for the operations of tensor_api.cpp and tensor_algebra.cpp only. On the Vm's thread.
 
 #include <memory>
 #include <new>

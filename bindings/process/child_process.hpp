@@ -1,7 +1,7 @@
 #pragma once
-// This program started again as a child of this process, which it does not outlive. Between fork and exec the child
-// does only what is safe while other threads of the parent hold locks (of the allocator, of the environment): all
-// memory is taken before. The child ends with the thread that started it. Blocks for the fork only.
+// Starts this program again as a child, which does not outlive this process. Between fork and exec the child does only
+// what is safe while other threads of the parent hold locks (of the allocator, of the environment): all memory is
+// allocated before. The child ends with the thread that started it. Blocks for the fork only.
 
 #include <string>
 #include <vector>

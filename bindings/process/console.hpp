@@ -25,17 +25,17 @@ class Console {
   void out(std::string_view line);
   /// Errors and the log: control characters are shown, newlines kept.
   void err(std::string_view line);
-  /// What has kept lines of `out` from standard output so far: "No space left on device". Empty when nothing has.
+  /// Why lines of `out` have not reached standard output: "No space left on device". Empty when all have.
   std::string out_failure();
   /// Shows `text` on the status line of standard error, or removes it when empty. Nothing where that is no terminal.
   void status(std::string_view text);
-  /// Removes the status line for good and writes what is left: before the last words. Where the process ends under
-  /// threads that still run it does not wait for one that is writing.
+  /// Removes the status line for good and writes the lines that are left; called before the process says its last
+  /// lines. A process that ends while threads still run does not wait for one that is writing.
   void finish(bool may_wait = true);
   /// Other processes of this run draw on the same terminal: lines make room for what they have there. Before other
   /// threads use it.
   void share_terminal() { shared_ = status_columns() > 0; }
-  /// How many a status line may have in the terminal that standard error goes to; 0 when it is none.
+  /// How many columns a status line may have in the terminal of standard error; 0 when it is no terminal.
   static int status_columns();
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// What the C functions of a node's VM find behind Vm::context: the node, the flags, what the process shares. Made by
-// the host runtime for each VM and used on its thread; the VM does not outlive it.
+// The object behind Vm::context, for the C functions of a node's VM: the node, the flags, what the process shares. Made
+// by the host runtime for each VM and used on its thread; the VM does not outlive it.
 
 #include <cstdint>
 #include <functional>

@@ -5,8 +5,9 @@
 
 namespace actorhost {
 
-/// Joins whatever run is at the endpoint, takes part, and waits for the next, each time for up to the start timeout.
-/// Returns the exit code: of the job with `--once`, 0 when at least one job was served, 3 when none ever came, 130.
+/// Joins the run at the endpoint, whichever it is, takes part, and waits for the next one, each time for up to the
+/// start timeout. Returns the exit code: of the job with `--once`, 0 when at least one job was served, 3 when none ever
+/// came, 130.
 int run_agent(const RunOptions& options);
 
 }  // namespace actorhost

@@ -1,5 +1,5 @@
 #pragma once
-// --barrier, judged before anybody is met. Main thread.
+// Checks --barrier before this host meets any other. Main thread.
 
 #include <string>
 

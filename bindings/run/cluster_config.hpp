@@ -15,18 +15,17 @@ namespace actorhost {
 /// The secret of this run: the token file's content, empty with --insecure (which is logged).
 Result<std::string> load_token(const RunOptions& options, Log& log);
 
-/// May this host listen there? Any address but loopback needs a token that others can have too (DESIGN section 9), and
-/// tls+tcp:// needs certificate and key.
+/// May this host listen there? tls+tcp:// needs certificate and key.
 Status may_listen_at(const Endpoint& endpoint, const RunOptions& options);
 
-/// The files of --tls-cert, --tls-key and --tls-ca as far as they can be judged before anybody is met.
+/// Checks the files of --tls-cert, --tls-key and --tls-ca as far as that goes before this host meets any other.
 Status check_tls_files(const RunOptions& options);
 /// May this host join there? tls+tcp:// needs certificates to check the rendezvous host's against.
 Status may_join_at(const Endpoint& endpoint, const RunOptions& options);
 /// Why joining failed, with what to do about it where the cause is a token's or a certificate's.
 Error with_hint(Error error, const Endpoint& endpoint);
 
-/// What every way has in common: who we are, what we bring, security.
+/// What all ways to take part have in common: identity, what this host brings, security.
 ClusterConfig base_config(const RunOptions& options, const Placement& placement, const JobSource& job,
                           const std::string& token, uint32_t nodes);
 /// The rendezvous host, listening at `url`; alone and without sockets when it is empty.

@@ -36,8 +36,7 @@ class HostRuntime final : private ClusterEvents {
   HostRuntime(RunOptions options, Setup setup);
   ~HostRuntime() override;
 
-  /// Runs the job to its end. Returns the exit code of DESIGN section 4; everything that has to be said has been
-  /// printed.
+  /// Runs the job to its end, prints its messages, and returns the exit code (README.md has the list).
   int run();
   /// As Ctrl-C: nodes stop at their next engine call or hook. One that does not within a second (a loop compiled by the
   /// JIT) takes the process with it: `run` then ends by _exit.
@@ -110,7 +109,7 @@ class HostRuntime final : private ClusterEvents {
   bool no_checkpoints_ = false;  // they cannot be written
 };
 
-/// The exit code of DESIGN section 4 for a failure.
+/// The exit code of a failure.
 int exit_code_of(Code code) noexcept;
 
 }  // namespace actorhost

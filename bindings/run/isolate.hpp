@@ -26,7 +26,7 @@ struct ChildPlace {
   /// From ACTORHOST_CHILD, which is removed from the environment, and the pipe that it names; nothing when this process
   /// is no child.
   static Result<std::optional<ChildPlace>> take_from_environment();
-  /// The run has started: the parent, which may have no link to the rendezvous host of its own, hears of it. Once.
+  /// Tells the parent that the run has started: it may have no link of its own to the rendezvous host. Once.
   void tell_started();
 };
 
@@ -47,7 +47,8 @@ class ChildSupervisor {
   /// "local node 1 (process 77) was killed by signal 9": one that `reap` has collected; nothing while all run.
   std::optional<std::string> first_ended() const;
   void signal_all(int signal);
-  /// 0 when all that ended by themselves said 0; else the first other code; 3 when none ended by itself.
+  /// 0 when all children that ended by themselves did so with 0; else the first other code; 3 when none ended by
+  /// itself.
   int exit_code() const;
 
  private:

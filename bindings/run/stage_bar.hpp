@@ -1,6 +1,5 @@
 #pragma once
-// The status line of a map-reduce action: the stage that runs, how far it is, rows and bytes a second. Owned by who
-// shows it; one thread.
+// The status line of a map-reduce action: the stage that runs, how far it is, rows and bytes a second. One thread.
 
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// How errors are told: values that are no text by their contents, tracebacks by the frames that are the user's.
+// The text of errors: an error value that is no text is shown by its contents, a traceback by the user's frames only.
 
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 #pragma once
-// Names that are not there: reading one is an error at the user's line that names the nearest there is, for the fields
-// of the standard library's modules, the methods of its objects and undefined globals.
+// Unknown names: reading one (a field of a module of the standard library, a method of its objects, a global) is an
+// error at the user's line that names the nearest known name.
 
 #include <string>
 #include <string_view>

@@ -1,8 +1,7 @@
 #pragma once
-// What C functions of the bindings are written with: the exception guard, argument checks, errors at the
-// user's line, registry references. Everything here runs on the Vm's thread, and whatever is said to raise
-// leaves by a Lua error, which runs C++ destructors on its way. Never write catch (...) around a Lua call: it
-// would swallow such an error.
+// Helpers for C functions of the bindings: the exception guard, argument checks, errors at the user's line, registry
+// references. Everything here runs on the Vm's thread. A function that raises leaves by a Lua error, which runs C++
+// destructors on its way. Never write catch (...) around a Lua call: it would swallow such an error.
 
 #include <cstdint>
 #include <cstdio>
@@ -36,7 +35,8 @@ std::string user_position(lua_State* L);
 /// Raises what an engine call failed with.
 void expect(lua_State* L, const Status& status);
 
-/// What an engine call gave, or raises: a wrong call or result is the user's own, so it has no code of the engine's.
+/// The result of an engine call; raises its error. A wrong call or result is the user's own, so it has no engine's
+/// code.
 template <typename T>
 T take(lua_State* L, Result<T> result) {
   if (!result) {
@@ -73,8 +73,8 @@ double number_field(lua_State* L, int index, const char* name, double otherwise 
 bool boolean_field(lua_State* L, int index, const char* name);
 std::string text_field(lua_State* L, int index, const char* name);
 
-/// Wraps a C function: a std::exception becomes a Lua error with its text. Every C function that can meet one
-/// (whatever allocates) is registered through this: lua_pushcfunction(L, guarded<my_function>).
+/// Wraps a C function: a std::exception becomes a Lua error with its text. Every C function in which one can be thrown
+/// (any that allocates) is registered through this: lua_pushcfunction(L, guarded<my_function>).
 template <int (*F)(lua_State*)>
 int guarded(lua_State* L) {
   char text[512];
