@@ -1,7 +1,7 @@
---- Asynchronous model averaging: every worker trains its own copy of a model, and the copies are averaged beside that, in
---- C++, while Lua computes. Nobody waits for a round: a worker adds, between two of its steps, the difference between the
---- mean and what its model was when the round began, so what it has learned meanwhile is kept, and the sum of all models
---- is what the steps alone have made of it.
+--- Asynchronous model averaging: every worker trains its own copy of a model, and the copies are averaged in the background,
+--- in C++, while Lua computes. No worker waits for a round: between two of its steps it adds the difference between the
+--- mean and what its model was when the round began. So what it has learned meanwhile is kept, and rounds do not change the
+--- sum of all models.
 ---
 ---     local handle = average.start(net.params, { sync_interval_ms = 500 })
 ---     for i = 1, steps do
@@ -78,7 +78,7 @@ local function parts_of(tensors)
   return parts
 end
 
--- What has to be the same on all workers, as the action is called.
+-- What has to be the same on all workers: the name of the action.
 local function description(parts, options)
   local list = {}
   for i, part in ipairs(parts) do list[i] = ("%s %s"):format(tostring(part.key), layout(part.tensor)) end
@@ -115,11 +115,11 @@ local function checked(options)
   return out
 end
 
----Begins to average `tensors` with those of all other workers, and returns once all have come here. An action: every
+---Begins to average `tensors` with those of all other workers, and returns once all workers have called it. An action: every
 ---worker calls it, with tensors of the same names, types and shapes and the same options. Several may go on at a time.
 ---
----A worker that joins a running job takes part from the next round on, in which it takes over the others' mean: it has no
----weight in that one, and no warm-up.
+---A worker that joins a running job takes part from the next round on. In that round it takes over the others' mean and
+---has no weight itself; it has no warm-up.
 ---@param tensors actor.Tensor|table<any, actor.Tensor> the model: contiguous, of either type, changed in place only, and under the handle's lock; read without it they may be seen in the middle of a round's change
 ---@param options? actor.AverageOptions
 ---@return actor.Averaging
@@ -167,14 +167,14 @@ end
 
 local function step_of_two(self, fn, update, ...) return update_with(self, update, fn(...)) end
 
----Calls `fn` while it holds the lock, and returns what it returns: for the gradient and the update by it, since a change
----between the two would be one of a model that the gradient is not of. Rounds wait for its end, not the other way round.
----In the warm-up it returns when all workers have averaged. When `fn` raises, the lock is given back and the error goes
----on. `fn` must not yield out of it.
+---Calls `fn` while it holds the lock, and returns what `fn` returns. `fn` computes a gradient and updates the model by it:
+---without the lock a round could change the model between the two. Rounds wait for the step's end, steps do not wait for
+---rounds. In the warm-up a step returns when all workers have averaged. When `fn` raises, the lock is given back and the
+---error goes on. `fn` must not yield.
 ---
----With two functions the first is for the gradient and `update` gets what it returns. Both are under the lock; with the
----option lock = "gradient" it is given back between them, so that a round may change the model there, and `update` has it
----again for itself: nobody sees half an update.
+---With two functions the first computes the gradient, and `update` gets what it returns. Both hold the lock. With the
+---option lock = "gradient" the lock is given back between them, so that a round may change the model there; `update` holds
+---it again, so no round sees half an update.
 ---@generic T
 ---@param fn fun(...): T
 ---@param update? fun(...): T
@@ -192,23 +192,23 @@ function Averaging:step(fn, update, ...)
   return c.step(raw, fn, update, ...)
 end
 
----Takes the lock, for what is no function: between `lock` and `unlock` no round changes the model.
+---Takes the lock, for steps that are no function: between `lock` and `unlock` no round changes the model.
 function Averaging:lock()
   local raw = checked_handle(self, "average.lock")
   if self.gate then self.gate:pass() end
   c.lock(raw)
 end
 
----Gives the lock back; the end of a step. Raises when the model holds what is not finite.
+---Gives the lock back; the end of a step. Raises when the model holds numbers that are not finite.
 function Averaging:unlock()
   if not self.raw then checked_handle(self, "average.unlock") end
   c.unlock(self.raw)
 end
 
----Stops averaging: waits until all live workers have come here, averages over all of them whatever the `peers`, and leaves
----the same bits on each; nothing changes the model after that. An action: every worker calls it. Calling it again before
----any has resumed changes nothing. A worker that is lost meanwhile is not waited for; raises on all workers when the model
----of one is not finite.
+---Stops averaging: waits until all live workers have called it, averages over all of them whatever `peers` says, and leaves
+---the same bits on each; nothing changes the model after that. An action: every worker calls it. A second call before any
+---worker has resumed changes nothing. A worker that is lost meanwhile is not waited for. Raises on all workers when the
+---model of one is not finite.
 function Averaging:abort()
   if self.raw then
     local held = c.locked_at(self.raw)
@@ -223,8 +223,8 @@ function Averaging:abort()
   node.finish_action(index, "")
 end
 
----Goes on after an abort; without one it does nothing. Not an action: this worker takes part from the next round on, with
----those who have resumed as well.
+---Goes on after an abort; without one it does nothing. Not an action: from the next round on this worker takes part, with
+---the others that have resumed.
 function Averaging:resume()
   c.resume(checked_handle(self, "average.resume"))
 end

@@ -1,6 +1,6 @@
 --- Checkpoints of jobs that keep their state themselves: in collective jobs, in averaging, in plain loops. `--checkpoint DIR`
---- says where, `--resume` that the job goes on from the newest; without them `save` costs next to nothing and `load` gives
---- nil. Files are those of the parameter server's checkpoints (npz and JSON), there completely or not at all.
+--- says where they go, `--resume` lets the job go on from the newest one; without these flags `save` costs next to nothing
+--- and `load` gives nil. The files are those of the parameter server's checkpoints (npz and JSON), complete or not there.
 ---
 ---     local keeper = actor.checkpoint.new { steps = 100 }
 ---     local state = keeper:load() or { step = 0, x = tensor.zeros { n } }
@@ -67,7 +67,7 @@ end
 
 -- ---- in this VM, for engines that keep the state in one place ----
 
----For engines that write by themselves: counts a call, and tells whether it is one to write at. `save` does so itself.
+---For engines that write by themselves: counts a call, and returns whether it is time to write. `save` does so itself.
 ---@return boolean
 function Checkpoint:due()
   self.calls = self.calls + 1
@@ -112,8 +112,8 @@ end
 
 -- ---- for scripts ----
 
----Saves the state if it is time to: of rank 0, or with `ranks = "all"` of every rank, which all make the call together then.
----Returns when it is on disk. A checkpoint that cannot be written is an error.
+---Saves the state if it is time to: that of rank 0, or with `ranks = "all"` that of every rank; then all ranks make the call
+---together. Returns when the state is on disk. A checkpoint that cannot be written is an error.
 ---@param state table<string, any> values by name: tensors, and whatever can travel
 ---@return string|nil path of what has been saved, on rank 0
 ---@return string? message "gather: rank 2 lost", with `ranks = "all"`: nothing was saved
@@ -154,8 +154,8 @@ local function found_by(self, parts)
   return states, { calls = self.calls }
 end
 
----Gives the state that the run goes on from, the same that `save` was given; nil where it begins anew. Every worker makes
----the call, like any collective. With `ranks = "all"` each rank gets its own, so there have to be as many as have saved.
+---Gives the state that the run goes on from, as `save` was given it; nil where the run begins anew. Every worker makes the
+---call, like any collective. With `ranks = "all"` each rank gets its own, so there have to be as many ranks as have saved.
 ---@param options? {parts?: boolean} with `ranks = "all"`: an array of all ranks' states, from rank 0's on, for any number of ranks
 ---@return table<string, any>|nil state
 ---@return string? message

@@ -37,7 +37,7 @@ function M.deliver()
   return change
 end
 
----As `deliver`, for calls that leave the ranks of a script as they are unless it wants to be told.
+---As `deliver`, for calls that leave a script's ranks as they are, unless the script listens to on_membership.
 function M.tell()
   if #membership_callbacks > 0 then M.deliver() end
 end

@@ -58,7 +58,7 @@ local M = {}
 ---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to write one; `--checkpoint` says where. false: never, and `--resume` runs it again from its beginning
 ---@field lost? fun(id: integer, entries: actor.param.Entry[]) on shard 0: a worker is lost, with the entries it was working on
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
----@field shared? boolean tensors that are scheduled, pushed and pulled need no copies within a process, because nobody writes to one that he has given or got
+---@field shared? boolean tensors that are scheduled, pushed and pulled need no copies within a process, because no function writes to a tensor that it has given or got
 ---@field seconds? boolean false: `stop` alone ends it, `--seconds` does not
 ---@field filter? {push?: actor.Filter|string, pull?: actor.Filter|string} compression of what workers send and of the values that they get to work on (actor.filter): "topk:0.01+fp16", "int8", "fp16". Tensors of 1 KiB and more go through it, all else, param.get and checkpoints do not. Results do not depend on where nodes are. What error feedback has kept is lost when a worker is, and on --resume
 
@@ -358,8 +358,8 @@ function M.worker_num()
   return node.size
 end
 
----Puts another barrier rule in charge of the run that is going on; from the next decision on. For callbacks on shard 0
----(schedule, stop, on_membership).
+---Gives the run that is going on another barrier rule, from the next decision on. For callbacks on shard 0 (schedule, stop,
+---on_membership).
 ---@param rule string|function|table
 function M.set_barrier(rule)
   if not current then check.fail("param.set_barrier works on server 0 while param.run runs: call it in schedule or stop") end

@@ -13,7 +13,7 @@
 --- the sums before those roundings. The printed mean is never below its sum. The printed second moment is, for r >= 2 and
 --- a below `second_moment_crossing(r)` (0.136 for r = 4): by 0.6 % at most for r = 4, 0.8 % for r = 3, where the miss is
 --- greatest. For a near 1 it is (r^2 + 4) / 2 times the sum. It bounds the second moment all the same, since the f(s) add
---- up to F(r) < 1 and not to r + 1. The figures are in stdlib/README.md.
+--- up to F(r) < 1 and not to r + 1. The figures are in stdlib/NOTES.md.
 ---
 ---     psp.best_a{beta = 4, r = 4, T = 10000}.value        -- 11.39
 ---     psp.smallest_beta{bound = 14, r = 4, T = 10000, F = 0.75}

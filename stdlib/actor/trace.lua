@@ -1,5 +1,5 @@
---- Traces of `--record`: reads them, sums them up, and shows them in a trace viewer. The format of the file is in the
---- README of host/engine. A trace is read into plain tables; times are seconds since their run began.
+--- Traces of `--record`: reads them, sums them up, and shows them in a trace viewer. The format of the file is in
+--- host/engine/param/TRACE.md. A trace is read into plain tables; times are seconds since their run began.
 ---
 ---     local trace = require("actor").trace
 ---     local recorded = trace.read("run.csv")

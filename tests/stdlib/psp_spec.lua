@@ -177,7 +177,7 @@ test("the second moment's bound holds for the worst distribution of the lags up 
   end
 end)
 
-test("the figures of stdlib/README.md", function()
+test("the figures of stdlib/NOTES.md", function()
   local function miss(r, a, beta)
     local o = { beta = beta, r = r, T = T, a = a }
     return 1 - psp.second_moment_bound(o) / psp.exact_second_moment(o)

@@ -1,5 +1,5 @@
---- Asks a rule about all workers that wait, in one go. Deterministic for a seed and a sequence of events: each worker
---- has its own random streams (by id), so an answer does not hang on who was asked about before, unless the rule itself
+--- Asks a rule about all workers that wait, in one call. Deterministic for a seed and a sequence of events: each worker has
+--- its own random streams (by id), so an answer does not depend on the workers asked about before, unless the rule itself
 --- keeps something in view.shared.
 local ffi = require("ffi")
 local check = require("actor.check")
@@ -115,7 +115,7 @@ function Evaluator.new(rule, seed)
   return self
 end
 
----Puts another rule in charge: everybody who waits is asked about again, and what the old one remembered is gone.
+---Takes another rule: all workers that wait are asked about again, and what the old rule has kept is forgotten.
 ---@param rule actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
 function Evaluator:set(rule)
   rule = rules.of(rule, "evaluator:set")
@@ -130,8 +130,8 @@ function Evaluator:set(rule)
   self.asking.version = self.asking.version + 1
 end
 
----For one of several evaluators that each answer a worker of its own: a rule that needs `view.shared` fails, and says that
----it cannot be honoured.
+---For an evaluator that answers one worker only, where each worker has its own: a rule that needs `view.shared` fails and
+---says why.
 function Evaluator:answer_alone()
   self._context.shared = setmetatable({}, {
     __index = function()

@@ -42,7 +42,8 @@ for name, description in pairs(library.rules) do M[name] = library.constructor(d
 M.list = library.list
 
 ---@type fun(path: string): string?, string? Reads a rule's file: its text and the name errors show, or nil and a message.
----Whoever runs jobs puts its own in here, so that the file may come over the network; the default opens a local file.
+---How a rule file is loaded. A host that runs jobs puts its own function in here, so that the file may come over the
+---network; the default opens a local file.
 M.loader = files.read
 
 ---@type fun(chunk: function, path: string): boolean, any Runs the chunk of a rule's file, as pcall does. Whoever has to
@@ -62,7 +63,7 @@ function M.from(spec, options)
   return files.parse(spec, { resample = options.resample, load = options.load or M.loader, runner = M.runner })
 end
 
----Asks a rule about all that wait in one go; `set` puts another rule in charge.
+---Asks a rule about all workers that wait, in one call; `set` takes another rule.
 ---@param rule string|actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
 ---@param seed? number|integer default 0; one seed and one sequence of events give the same answers
 ---@return actor.barrier.Evaluator
@@ -72,10 +73,10 @@ function M.evaluator(rule, seed)
 end
 
 ---A rule of your own with what it promises. With `staleness = 0` it is treated as bsp is: updates are merged in (step, id)
----order and seen once the barrier is passed. `run` has to keep the promise: nobody who is more than `staleness` steps ahead
----of the slowest may pass. With `by_step = true` the simulator asks once for all who wait at a step, which is many times
----faster with many workers: `run` then depends on nothing of the asking worker but `view.step`, draws no random numbers and
----keeps nothing.
+---order and become visible once the barrier is passed. `run` has to keep the promise: no worker that is more than
+---`staleness` steps ahead of the slowest may pass. With `by_step = true` the simulator asks once for all workers that wait at
+---a step, which is many times faster with many workers: then the answer of `run` depends on nothing of the asking worker but
+---`view.step`, and `run` draws no random numbers and keeps nothing.
 ---
 ---    return barrier.rule { staleness = 0, run = function(view) return view:min() >= view.step end }
 ---    return barrier.rule { by_step = true, run = function(view) return view.step <= view:quantile(0.5) + 2 end }

@@ -1,5 +1,5 @@
---- The rules that there are, each described by its file in rules/: constructors, texts and lists are made from these
---- descriptions. To add a rule, write its file and name it here.
+--- All barrier rules, each described by its file in rules/. Constructors, texts and lists are made from these descriptions.
+--- To add a rule, write its file and name it here.
 local check = require("actor.check")
 local merge = require("actor.barrier.merge")
 local parameters = require("actor.barrier.parameter")

@@ -1,7 +1,7 @@
---- Merge policies: how pushes that are late, or more than wanted, are treated. Not barriers, since nobody waits for them;
---- they complete those that let workers fall behind (ksync, backup, partial, quorum). `param.run { merge = ... }` takes
---- one, as `param.merge.NAME`. In the parameter server C++ does what they say (host/engine/param/coordinator); the simulator
---- asks `weight`.
+--- Merge policies: what becomes of pushes that are late, or more than wanted. They are no barriers, since no worker waits for
+--- them; they complete barriers that let workers fall behind (ksync, backup, partial, quorum). `param.run { merge = ... }`
+--- takes one, as `param.merge.NAME`. In the parameter server C++ applies them (host/engine/param/coordinator.cpp); the
+--- simulator asks `weight`.
 local check = require("actor.check")
 
 ---@class actor.param.Merge how late or surplus pushes are treated

@@ -1,5 +1,5 @@
---- The clocks of the workers, for Lua code that decides who may go on: the simulator, peers, tests of rules. The
---- parameter server keeps its own in C++.
+--- The clocks of the workers, for Lua code that decides which workers may go on: the simulator, peers, tests of rules. A
+--- worker's clock is the number of steps that it has completed. The parameter server keeps its own clocks in C++.
 local ffi = require("ffi")
 local check = require("actor.check")
 local api = require("actor.ffi")("barrier")

@@ -1,4 +1,4 @@
---- What a barrier rule is: a callable value, `rule(view) -> pass`, that knows its name and what its answer hangs on.
+--- A barrier rule is a callable value, `rule(view) -> pass`, that knows its name and what its answer depends on.
 local check = require("actor.check")
 
 ---@class actor.barrier.Native
@@ -12,7 +12,7 @@ local check = require("actor.check")
 ---@field name string "ssp(4)", "rule.lua:halfway"
 ---@field run fun(view: actor.barrier.View): boolean, number?, integer?, integer? true, false, or false and seconds until the next asking (nil: none); with `watches` "worker" also the id and the step of a worker
 ---@field staleness? number bound on how far a passing worker may be ahead; 0 is BSP, nil that there is none
----@field watches "floor"|"event"|"timer"|"worker" what its answer hangs on: the smallest clock, any completion, re-check times only; "worker": a `false` that names a worker and a step holds until that worker has completed so many, a `false` that names none until any completion
+---@field watches "floor"|"event"|"timer"|"worker" what its answer depends on: the smallest clock, any completion, re-check times only; "worker": a `false` that names a worker and a step holds until that worker has completed so many, a `false` that names none until any completion
 ---@field resample? "event"|"sticky"|{poll: number} of a sampling rule
 ---@field native? actor.barrier.Native how an evaluator in C++ (host/cluster/progress_rules.hpp) may run it instead
 ---@field where? string "rule.lua:3", where a user's function is defined
@@ -30,10 +30,10 @@ end
 
 local M = {}
 
--- A share of a count that is a whole number in decimal may be a bit more in binary: 0.07 * 100 > 7.
+-- A share of a count that is a whole number in decimal may be slightly more in binary: 0.07 * 100 > 7.
 M.rounding = 1e-9
 
----The sooner of two re-check times, either nil. What is no time goes on as it is, to be refused by who asked.
+---The earlier of two re-check times; either may be nil. A value that is no time is passed on, for the caller to refuse.
 ---@param seconds any
 ---@param other? number
 ---@return any
@@ -55,7 +55,7 @@ function M.is(value)
   return type(value) == "table" and getmetatable(value) == Rule
 end
 
----A rule as it is; a plain function as a rule that any completion may change the answer of.
+---A rule as it is; a plain function as a rule whose answer any completion may change.
 ---@param value actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
 ---@param fn string the function that was called, for the error message
 ---@param name? string

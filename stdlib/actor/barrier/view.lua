@@ -1,5 +1,5 @@
---- What a barrier rule is shown: the clocks of the workers that the asking one sees. The arrays read the owner's
---- memory in place, so a view costs nothing per worker and is valid only while its rule runs.
+--- A view is what a barrier rule is shown: the clocks of the workers that the asking worker sees. Its arrays read the
+--- owner's memory in place, so a view costs nothing per worker and is valid only while its rule runs.
 local ffi = require("ffi")
 local api = require("actor.ffi")("barrier")
 local new_rng = require("actor.rng")
@@ -37,7 +37,7 @@ local function stale()
   error("a view can be used only while its rule runs", 3)
 end
 
--- Where nobody sees everybody, a view without a sample has no clocks in its arrays, only their minimum.
+-- Where no worker sees all clocks (peers), a view without a sample has no clocks in its arrays, only their minimum.
 local function unsampled(what)
   error(("use sample: nobody here knows everybody's clocks, so %s can be had of a sample only (without one: min() and n)")
     :format(what), 3)
@@ -166,7 +166,7 @@ local function known_fields()
   return table.concat(names, ", ")
 end
 
--- What is the asking worker's own, besides its step, or kept between answers.
+-- Fields that are the asking worker's own, besides its step, or that a rule keeps between answers.
 local own_fields = { id = true, waited = true, shared = true, memory = true, rng = true, duration = true, average = true }
 
 local metatable = {
@@ -206,8 +206,8 @@ end
 
 local kinds = { event = 0, sticky = 1, poll = 2 }
 
----The view that sampling rule `rule` shows to its inner rule, when it is itself shown `view`; made when first needed,
----with a stream of its own that hangs on how many samplings the evaluation met before.
+---The view that the sampling rule `rule`, when it is shown `view`, shows to its inner rule. Made when first needed, with a
+---random stream of its own that depends on how many samplings the evaluation has met before.
 local function new_sample(view, rule)
   local context = view._context
   context.samplings = context.samplings + 1
@@ -221,7 +221,7 @@ local function new_sample(view, rule)
   return sample
 end
 
----The view that the worker who is being answered has of `view` through sampling rule `rule`.
+---What the worker that is being answered sees of `view` through the sampling rule `rule`.
 ---@param view actor.barrier.View
 ---@param rule actor.barrier.Rule
 ---@return actor.barrier.View sample
@@ -229,8 +229,8 @@ function M.open_sample(view, rule)
   return view._samples[rule] or new_sample(view, rule)
 end
 
----Draws, where that is due, what the worker that is being answered sees of `view`; tells whether there is anything new
----to look at (there is not between two polls).
+---Draws, if that is due, the sample that the worker being answered sees of `view`; returns whether there is anything new to
+---look at (there is not between two polls).
 ---@param sample actor.barrier.View
 ---@param view actor.barrier.View that it was opened from
 ---@return boolean fresh, number recheck_seconds until the next poll, else infinite

@@ -1,6 +1,6 @@
---- Whether a table may be handed to LuaJIT's own encoder: only numbers, strings, booleans and tables of them, without
---- metatables and without the key 0, which that writes as an array's. A loop that is compiled; bindings/vm/lua_codec.cpp calls
---- it for large arrays, map-reduce for its rows.
+--- Whether a table may be handed to LuaJIT's own encoder: it holds only numbers, strings, booleans and tables of them,
+--- without metatables and without the key 0, which that encoder writes as an array's. A loop that the JIT compiles;
+--- bindings/vm/lua_codec.cpp calls it for large arrays, map-reduce for its rows.
 local type, next, getmetatable = type, next, getmetatable
 
 ---@param t table

@@ -1,5 +1,5 @@
---- What every collective does before it calls: checks its options, tells of membership changes, and makes the table that
---- bindings/modules/lua_collective.cpp reads.
+--- The part that all collectives share before they call C++: it checks options, tells of membership changes, and makes the
+--- table that bindings/modules/lua_collective.cpp reads.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local events = require("actor.events")

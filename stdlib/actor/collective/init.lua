@@ -134,15 +134,14 @@ end
 local join_point = { prefix = "collective.", kinds = { timeout = "number?" } }
 
 ---Lets in the workers that have joined the run late (`--nnodes MIN:MAX`). Every worker makes this call, like any
----collective; where nobody is waiting it costs what a barrier does. Until then `rank`, `size` and all collectives are of
----those who are in; from the call on they count the new ones too, whose ranks follow behind, and the script sees to it
----that these get what the others have: `if join_point() > 0 then model = broadcast(model) end`.
+---collective; when no late worker waits, it costs as much as a barrier. Before the call `rank`, `size` and all collectives
+---count only the workers that are in; from the call on they count the new ones too, whose ranks come last. The script has
+---to give these what the others have: `if join_point() > 0 then model = broadcast(model) end`.
 ---
----A worker that has joined late runs the script from its beginning. Actions that are over give it their recorded values;
----its first collective, whatever it is, waits for the others' next join_point. If it is this function itself, it returns
----with theirs; another one is the first that all make together after it, and from there on the late worker takes the
----actions that the others take. When they come to their end without another join_point it is not needed: its script ends
----there.
+---A worker that has joined late runs the script from its beginning. Actions that are over give it their recorded values.
+---Its first collective waits for the others' next join_point. If that collective is join_point itself, it returns together
+---with the others'; any other one is the next that all workers make together. From there on the late worker takes part in
+---the others' actions. If the others end without another join_point, the late worker's script ends where it waits.
 ---@param options? {timeout?: number} seconds for the call; a late worker waits as long as the others go on
 ---@return integer|nil late how many have come in, the same on every rank
 ---@return string? message "join_point: rank 2 lost"

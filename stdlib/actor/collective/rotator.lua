@@ -119,9 +119,9 @@ local function arrive(self, slices, sources)
   end
 end
 
--- A round that fails goes on to its end without the user's function, since all ranks have to start the same calls. What
--- is under way then is not waited for long. Who is lost, as a call that is waited for later tells it, is better news than
--- that there are fewer.
+-- A round that fails goes on to its end without the user's function, since all ranks have to start the same calls. Calls
+-- that are under way then are not waited for long. An error that names the lost rank, which a later wait may give, is better
+-- than one that says that there are fewer ranks.
 local fewer = "rotator: the membership has changed"
 
 local function fail(round, message, code)
@@ -178,7 +178,7 @@ local function finish_travel(round, pending, slice)
   end
 end
 
--- How a visit that has a bound goes through its slice: from where this rank's last one was cut off until the time is up.
+-- How a visit with a bound goes through its slice: from where this rank's last visit was cut off until the time is up.
 local function bounded(self, about)
   local key = about.home * self.slices + about.slice
   return function(ids)

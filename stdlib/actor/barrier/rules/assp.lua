@@ -1,7 +1,7 @@
---- SSP whose bound follows the measured spread of speeds: as many steps as the fastest worker makes while the slowest makes
---- one, less that one, kept between `lower` and `upper`. Equal workers are held together, where that costs little; in a
---- mixed cluster the fast ones get room. Durations are the workers' averages; suspected and unmeasured workers do not
---- count, and before two are measured the bound is `lower`. It is set when the smallest clock moves.
+--- SSP whose bound follows the measured spread of speeds: the number of steps that the fastest worker makes while the
+--- slowest makes one, less one, kept between `lower` and `upper`. Equal workers are held together, which costs little; in a
+--- mixed cluster fast workers get room. Durations are the workers' averages; suspected and unmeasured workers do not count,
+--- and before two are measured the bound is `lower`. The bound is set when the smallest clock moves.
 ---
 --- Not of a paper: ABS and DSSP choose a bound at run time too, from a convergence bound and per worker. The slowest
 --- worker's lead is 0, so it always passes.

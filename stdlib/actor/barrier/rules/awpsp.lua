@@ -5,7 +5,7 @@
 --- its weight and one that is gone for long loses it. With everybody up it is pssp(beta, s), but for chance.
 ---
 --- The paper also weighs in correlated failures, freshness and utility, which a view does not show. A fresh sample is drawn
---- at each asking. Nobody waits for one who is not behind, so the slowest always passes.
+--- at each asking. A worker waits only for workers that are behind it, so the slowest always passes.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
@@ -25,8 +25,8 @@ local function new_state()
   return { at = {}, was_up = {}, up = {}, stayed = {}, down = {}, returned = {}, drawn = {}, look = 0 }
 end
 
--- The chance that the i-th worker is up at the next look; never 0. Who has not been looked at counts as up nine times of ten,
--- so that few looks hardly set the weights of those who are always up apart.
+-- The chance that the i-th worker is up at the next look; never 0. A worker that has not been looked at counts as up nine
+-- times of ten, so that after a few looks the weights of workers that are always up hardly differ.
 local function availability(view, state, i)
   local id, is_up = view.ids[i], view.alive[i]
   local was_up, up, stayed, down, returned = state.was_up[id], state.up, state.stayed, state.down, state.returned

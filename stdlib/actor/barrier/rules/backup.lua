@@ -1,5 +1,5 @@
---- Like bsp, but nobody waits for the `k` slowest; backup(0) is bsp, merging in order included. The slowest is behind
---- nobody and passes.
+--- Like bsp, but no worker waits for the `k` slowest; backup(0) is bsp, merging in order included. The slowest worker waits
+--- for none and passes.
 ---
 --- The paper also drops the gradients of the k slowest. That is the merge policy's business:
 --- `param.merge.drop { later_than = 0 }` completes this rule; with `param.merge.all()` late pushes count as any other.

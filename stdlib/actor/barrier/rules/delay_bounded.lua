@@ -1,4 +1,4 @@
---- Waits as `rule` says, but no longer than `seconds`. Everybody passes in the end, whatever `rule` says.
+--- Waits as `rule` says, but no longer than `seconds`. So every worker passes in the end, whatever `rule` says.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

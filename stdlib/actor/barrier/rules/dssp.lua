@@ -1,15 +1,15 @@
---- SSP with a threshold that is chosen at run time. A worker within `lower` steps of the slowest passes. One that is
---- further ahead looks how its next finish times and those of the slowest would fall, from the latest duration of each,
---- and goes on if making r > 0 further steps, up to `upper` ahead, would bring it closer to a finish of the slowest than
---- stopping now. When it stops it waits until it is within `lower` again.
+--- SSP with a threshold that is chosen at run time. A worker within `lower` steps of the slowest passes. A worker that is
+--- further ahead predicts its next finish times and those of the slowest, from the latest duration of each. It goes on if
+--- r > 0 further steps, up to `upper` ahead, would bring it closer to a finish of the slowest than stopping now. When it
+--- stops it waits until it is within `lower` again.
 ---
---- Departures from the paper. There the controller's r is kept and only the fastest worker may ask for it; here everybody
---- may, and it is found anew at each step, which gives the same r as long as speeds last and better ones when they change.
---- There a new r may be granted on top of the last, and the lead can outgrow the range; here nobody passes with more than
+--- Departures from the paper. There the controller keeps r, and only the fastest worker may ask for it; here every worker
+--- may, and r is found anew at each step, which gives the same r while speeds last and better ones when they change. There
+--- a new r may be granted on top of the last, so the lead can outgrow the range; here no worker passes with more than
 --- `upper`. Durations are of the work alone, there of the whole interval between two pushes. Until the worker and the
 --- slowest have both been measured the threshold is `lower`.
 ---
---- The slowest worker's lead is 0, so it always passes; so does anybody else when the slowest has come near enough.
+--- The slowest worker's lead is 0, so it always passes; every other worker passes when the slowest has come near enough.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

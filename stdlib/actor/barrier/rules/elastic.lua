@@ -1,7 +1,7 @@
---- BSP with barriers where they cost least. At a barrier, when everybody has arrived, the finish times of each worker's next
---- `lookahead` steps are predicted from its average, and the next barrier is put where one finish of each worker lie closest
---- together (ZipLine: the narrowest window over all predicted times that holds one of each). Each worker runs to its own step
---- of that barrier, so fast ones make more steps than slow ones between two barriers, and everybody makes at least one.
+--- BSP with barriers where they cost least. At a barrier, when all workers have arrived, the finish times of each worker's
+--- next `lookahead` steps are predicted from its average. The next barrier is put where finish times, one of each worker, lie
+--- closest together (ZipLine: the narrowest window over all predicted times that holds one of each worker). Each worker runs
+--- to its own step of that barrier, so between two barriers fast workers make more steps than slow ones, and each at least one.
 ---
 --- Departures from the paper: its predictor is replaced by the smoothed duration; suspected workers and those not measured
 --- yet are given one step and do not shift the window. A worker that joins takes part with one step if nobody has reached

@@ -1,11 +1,11 @@
---- SSP within groups of similar speed: a worker waits for those whose average step takes at most `ratio` times as long or
---- as short as its own, when they are more than `s` steps behind; others it waits for only when `between` is given and they
---- are more than that behind.
+--- SSP within groups of similar speed. A worker's group are the workers whose average step takes at most `ratio` times as
+--- long or as short as its own. A worker waits for members of its group that are more than `s` steps behind; for others it
+--- waits only when `between` is given and they are more than that behind.
 ---
 --- The paper cuts the workers into groups beforehand, each with a server of its own, and lets the groups exchange models
 --- asynchronously (as here without `between`). Here a group is taken anew from the asker's point of view, so a worker that
 --- becomes slow changes its group, and one that lies between two speeds belongs to both. Workers without a measured step
---- belong to every group. Nobody waits for one who is not behind, so the slowest always passes.
+--- belong to every group. A worker waits only for workers that are behind it, so the slowest always passes.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

@@ -1,5 +1,5 @@
---- Waits for the `k` workers that complete the step first; of fewer than k, for all. Everybody has completed as many steps
---- as the slowest, so that one passes.
+--- Waits for the `k` workers that complete the step first; where there are fewer than k, for all. Every worker has completed
+--- at least as many steps as the slowest, so the slowest passes.
 ---
 --- In the paper the other workers drop what they are doing and start afresh from the new model. A barrier cannot cancel
 --- work: here they finish it, late, and `param.merge.drop { later_than = 0 }` discards what they send then; with

@@ -1,6 +1,7 @@
---- A partial barrier: once the fraction `fraction` has completed the step, it opens at the knee of the arrivals, that is
---- when nobody has come for longer than the arrivals so far let expect: mean + knee * deviation of the times between two
---- of them, both smoothed exponentially (as TCP estimates its timeout). Once open, whoever comes late passes at once.
+--- A partial barrier: once the fraction `fraction` of the workers has completed the step, it opens at the knee of the
+--- arrivals, that is when no worker has come for longer than the arrivals so far let expect: mean + knee * deviation of the
+--- times between two arrivals, both smoothed exponentially (as TCP estimates its timeout). Once it is open, late workers pass
+--- at once.
 ---
 --- The paper's barrier is entered once; here there is one for each step, and a single arrival has no knee yet: it
 --- waits for another. Without a knee the barrier opens at the fraction: that is quorum. Nobody waits for ever: when the

@@ -1,6 +1,6 @@
 --- Goes on when at least the fraction `fraction` of the workers has completed `step - s` steps. quorum(1, s) is ssp(s), and
 --- quorum(1) bsp, merging in order included; sampled it is PSP's general form, a threshold on the estimated share that has
---- passed a step. Everybody has completed as many steps as the slowest, so that one passes.
+--- passed a step. Every worker has completed at least as many steps as the slowest, so the slowest passes.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

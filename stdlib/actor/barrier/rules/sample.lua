@@ -1,5 +1,5 @@
 --- The sampling primitive of probabilistic synchronous parallel: `rule` is shown `beta` workers drawn without replacement
---- from all (the asking one may be among them; all, when there are fewer) instead of everybody. In a sample of a sample
+--- from all (the asking one may be among them; all, when there are fewer) instead of all workers. In a sample of a sample
 --- the inner one is drawn from the outer one. A sampled quorum is the paper's general form: the share of a sample that
 --- has completed a step estimates that of all.
 ---
@@ -7,7 +7,8 @@
 --- worker completes a step, joins or leaves; "sticky", not before it passes, but members that leave are replaced;
 --- {poll = seconds}, every so many seconds, and it looks at each sample once.
 ---
---- Who passes everybody's eyes passes a sample's, if the rule only waits for those who are behind: the slowest goes on.
+--- If the rule waits only for workers that are behind the asking one, a worker that passes when it sees all workers also
+--- passes when it sees a sample: so the slowest passes.
 local check = require("actor.check")
 local rules = require("actor.barrier.rule")
 local views = require("actor.barrier.view")

@@ -1,4 +1,4 @@
---- bsp for a worker's first `steps` steps, asp afterwards. Nobody waits for ever: the slowest passes under either.
+--- bsp for a worker's first `steps` steps, asp afterwards. No worker waits for ever: the slowest passes under either.
 ---
 --- The paper switches at a point found from earlier runs of a recurring job (here: `steps`), and has a second policy that
 --- goes over to asynchronous work while a straggler lasts; for that one see assp. Our form switches worker by worker; as a
