@@ -43,8 +43,8 @@ function Accumulator:add(x)
   if before == nil then adding[self.number] = x else adding[self.number] = self.combine(before, x) end
 end
 
----What has been added by all actions so far, with `zero`. For the script, not for functions of operations, which know
----only of their own task.
+---The sum of `zero` and all that actions have added so far. For the script, not for functions of operations, which know only
+---their own task.
 ---@return any
 function Accumulator:value()
   if adding then check.fail("the value of an accumulator is known after the action") end

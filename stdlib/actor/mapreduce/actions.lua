@@ -1,5 +1,5 @@
---- Actions: what runs a pipeline and gives a value, the same on every node. What collects rows in each node's memory says
---- so; the others send little more than their result.
+--- Actions run a pipeline and give a value, the same on every node. Actions that collect rows in each node's memory say so;
+--- the others send little more than their result.
 local best = require("actor.mapreduce.best")
 local check = require("actor.check")
 local codec = require("actor.codec")
@@ -248,7 +248,7 @@ function Dataset:count_by_key()
   return counts_of(self:keys():map(natives.one):reduce_by_key(natives.sum), "count_by_key")
 end
 
----Calls `fn` with each row (a pair as two arguments), on whichever node has it. A task that runs again after a node was
+---Calls `fn` with each row (a pair as two arguments), on the node that has the row. A task that runs again after a node was
 ---lost calls it again.
 ---@param fn fun(row: any, second: any)
 function Dataset:foreach(fn)

@@ -1,5 +1,5 @@
---- `mr.apply`: a stage of the user's own, with named inputs and named outputs. Its task i gets partition i of each input.
---- What comes out is one dataset of rows that say which output they are of; each output is a filter of that.
+--- `mr.apply`: a stage of the user's own, with named inputs and named outputs. Its task i gets partition i of each input. It
+--- makes one dataset of rows, each with the output that it belongs to; each output is a filter of that dataset.
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")

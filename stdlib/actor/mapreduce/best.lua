@@ -11,7 +11,7 @@ local M = {}
 -- NaN is greater than all other numbers.
 local function greater(x, y) return x > y or (x ~= x and y == y) end
 
--- Of what rows are compared by.
+-- The type of a sort key: a number or a text.
 local function kind_of(key)
   local found = type(key)
   if found ~= "number" and found ~= "string" then error("rows are compared by numbers or texts, got a " .. found, 0) end

@@ -1,5 +1,5 @@
---- Rows that are safe: `dataset:checkpoint(dir)` writes them into a folder that all hosts see and gives a dataset that
---- reads them there. What made them is not needed any more, whoever is lost.
+--- `dataset:checkpoint(dir)` writes rows into a folder that all hosts see and gives a dataset that reads them there. The
+--- operations that made the rows are not needed any more, whichever node is lost.
 local check = require("actor.check")
 local datasets = require("actor.mapreduce.dataset")
 local fingerprint = require("actor.mapreduce.fingerprint")
@@ -26,9 +26,9 @@ end
 ---functions, numbers, texts and booleans that they capture, broadcasts, sizes of files; else it is an error
 
 ---Runs the pipeline and writes its rows into a folder, each partition as a file in a format of our own, checked when it is
----read. All hosts have to see the folder. It is there when all of it is on disk, and not before; one that exists is refused
----unless `resume` or `overwrite` says what to do. The dataset that comes back reads the folder: what was before it never
----runs again.
+---read. All hosts have to see the folder. It appears once all of it is on disk. A folder that exists is refused unless
+---`resume` or `overwrite` says what to do. The dataset that comes back reads the folder: the operations before it never run
+---again.
 ---@param url string `file://PATH` or a path
 ---@param options? actor.mapreduce.CheckpointOptions
 ---@return actor.mapreduce.Dataset

@@ -24,8 +24,8 @@ end
 
 -- ---- string.gmatch ----
 
--- The iterator of text:gmatch("%S+") is not called: patterns that are one class, repeated, are looked for in C++, which
--- keeps the loop compiled.
+-- The iterator of text:gmatch("%S+") is never called: C++ looks for patterns that are one class, repeated, which keeps the
+-- loop compiled.
 
 local function class_of(pattern)
   local class = pattern:match("^(%%[^%dbf])%+$") or pattern:match("^(%[%^?[^%]]+%])%+$")
@@ -57,8 +57,8 @@ end
 
 local changes = { lower = 1, upper = 2 }
 
--- Whether what the i-th operation spreads only changes its case next: how, as ah_mr_matches has it. What follows that is
--- in the loop's text twice, so it must not spread again.
+-- If the operation behind the i-th, which spreads texts, only changes their case: how, as ah_mr_matches has it. The text of
+-- the operations behind that one is in the loop twice, so they must not spread again.
 local function changes_case(ops, i)
   local op = ops[i + 1]
   local change = op and op.op == "map" and changes[op.native]
@@ -88,7 +88,7 @@ local function behind(ops, i, texts)
       else
         named("next", rest("a", "b"))
       end
-      -- What C++ has found it has changed the case of, too.
+      -- C++ has already changed the case of the matches that it has found.
       local changed = op.op ~= "flatmap_values" and changes_case(ops, i + 1)
       named("matched", changed and behind(ops, i + 2, texts)("a", "b") or ("next%d(a, b)"):format(i + 1))
     end
@@ -96,7 +96,8 @@ local function behind(ops, i, texts)
   end
 end
 
--- What every chunk begins with: `state` is what faults.lua and who stops a loop early look at, `task` the task's number.
+-- The beginning of every chunk: faults.lua, and operations that stop a loop early, look at `state`; `task` is the task's
+-- number.
 local head = [[
 local put, fs, state, combine, iterate, parts = ...
 local api, get, text_at, matches_of, each, fail = parts.api, parts.get, parts.text_at, parts.matches_of, parts.each, parts.fail
@@ -109,7 +110,7 @@ LOCALS
 TEXTS
 ]]
 
--- What becomes of a row, where more than one place has one.
+-- The operations on a row as a local function, for loops that get rows at more than one place.
 local of_row = [[
 local function rest(a, b)
   ROW
@@ -127,7 +128,7 @@ local batched = opened .. [[
   state.batch = batch
 ]]
 
--- Rows of which those of equal keys follow each other, combined by `combine` before the operations see them.
+-- Rows in which equal keys follow each other; `combine` combines their values before the operations see them.
 local grouped = head .. of_row .. batched .. [[
   local any, key, value = false, nil, nil
   while true do
@@ -171,7 +172,7 @@ local plain = head .. batched .. [[
 end
 ]]
 
--- Rows to who takes them as they lie in a batch.
+-- Rows for a function that takes them as they lie in a batch.
 local raw = head .. batched .. [[
   while true do
     local n = api.next(source)

@@ -88,7 +88,7 @@ Dataset.flat_map_values = Dataset.flatmap_values
 Dataset.key_by = narrow("key_by") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 
 ---The checked `partitions` of an operation's options. Their `barrier` is that of the stage's end, which every row has to
----have passed: bsp is the one rule that loses none.
+---pass: bsp is the only rule that loses no row.
 ---@param options? {partitions?: integer, barrier?: "bsp"}
 ---@param operation string
 ---@return integer?

@@ -18,8 +18,8 @@ function emitters.filter(i, a, b, rest)
     end]]):gsub("%u+", { I = i, A = a, B = b, REST = rest(a, b) })
 end
 
--- What a function returned, whatever it was, row by row to one local function, which the JIT inlines. Not a function
--- itself: a trace ends where a loop's function returns.
+-- Gives what a function returned, whatever it was, row by row to one local function, which the JIT inlines. This is text and
+-- not a function: a trace ends where a loop's function returns.
 local spread = [[
     local r1, r2, r3, r4, more = four(fI(ARGUMENTS)) --fI
     if type(r1) == "function" then
@@ -70,7 +70,7 @@ function emitters.flatten(i, a, b)
     end]]):gsub("%u+", { I = i, A = a, B = b })
 end
 
--- How often a row comes hangs on the seed, its task and how many came before it in this task.
+-- How often a row comes depends on the seed, its task and how many rows came before it in this task.
 function emitters.sample(i, a, b, rest)
   return ([[
     local nI = api.draw(fI, task, sI)
@@ -123,7 +123,7 @@ function emitters.output(i, a, b, rest)
     end]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("a" .. i, "b" .. i) })
 end
 
--- What has its rows in a local function behind it.
+-- Operations whose rows go to a local function behind them.
 local spreads = { flatmap = true, flatmap_values = true, flatten = true, map_partition = true }
 
 return { by_op = emitters, spreads = spreads }

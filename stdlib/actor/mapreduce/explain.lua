@@ -55,8 +55,8 @@ local function figures_text(figures)
   return text
 end
 
----The stages that an action on this dataset has, with the operations that each runs in one pass; after an action what it
----took: rows, bytes, seconds, spilled bytes.
+---The stages that an action on this dataset has, with the operations that each runs in one pass; after an action also its
+---rows, bytes, seconds and spilled bytes.
 ---@return string
 function Dataset:explained()
   local last = self.last_run

@@ -91,7 +91,7 @@ local function record_of(state)
   return text
 end
 
--- "; record: ..." of what a loop is working on; nothing where that is not to blame.
+-- "; record: ...", the row that a loop is working on; nothing where no row is to blame.
 local function blamed(chunk)
   if debug.getinfo(3, "f").func == c.fail then return "" end -- of files and memory, or it names the row itself
   local ok, record = pcall(record_of, chunk.state)

@@ -12,7 +12,7 @@ local M = {}
 local LEAST_SPLIT, MOST_SPLIT = 1024 * 1024, 64 * 1024 * 1024 -- bytes
 local SILENT_SECONDS = 30
 
--- The size that a file keeps while the job runs; nothing for what has none.
+-- The size of a file, which must not change while the job runs; nothing for inputs without a size.
 local function size_of(file) return not file.stream and file.bytes or nil end
 
 local function cut(file, size, splits)

@@ -1,6 +1,6 @@
---- What rows a pipeline makes, as a hash that a later run of the job can compare: the operations, the text of their
---- functions (without comments, wherever it stands) with the numbers, texts and booleans that these capture, broadcasts, and
---- the input. Tables that functions capture are not looked at.
+--- A hash of a pipeline, by which a later run of the job can tell that the pipeline makes the same rows. It covers the
+--- operations, the text of their functions (without comments, wherever it stands) with the numbers, texts and booleans that
+--- they capture, broadcasts, and the input; not the tables that functions capture.
 local broadcasts = require("actor.mapreduce.broadcasts")
 local codec = require("actor.codec")
 local function_texts = require("actor.mapreduce.function_texts")

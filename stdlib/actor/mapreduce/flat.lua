@@ -38,7 +38,7 @@ local function constructor(shape, at, count)
   return "{ " .. table.concat(parts, ", ") .. " }", at + 1, count
 end
 
----What gives the table of an encoded value, or nothing for one that is the codec's to decode.
+---A function that gives the table of an encoded value, or nothing for a value that only the codec can decode.
 ---@param text_at fun(bytes: ffi.cdata*, size: integer): string
 ---@return fun(v: ffi.cdata*): table?
 function M.reader(text_at)

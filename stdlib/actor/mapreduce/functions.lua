@@ -20,8 +20,8 @@ end
 
 local is_users = M.is_users
 
--- A copied function's code has lost what makes `{ x = a, y = b }` quick: the keys without a constant value in the table
--- that the constructor begins with. Without them each table is made by growing it key by key. The two opcodes are found
+-- A copied function's code has lost what makes `{ x = a, y = b }` quick: the constructor begins with a table that has its
+-- keys, and the copy's table lacks those without a constant value, so each table grows key by key. The two opcodes are found
 -- by looking at a small function; where that looks different from what is expected, copies stay as they are.
 local DUPLICATE, SET_FIELD
 
@@ -80,8 +80,8 @@ local function freeze(fn, done)
   end
 end
 
----A copy of `fn` with the variables that it captures as they are now, those of captured functions too: what is assigned
----to them later changes nothing, so a task that runs again does the same. Tables are shared.
+---A copy of `fn` with the variables that it captures as they are now, those of captured functions too: later assignments
+---change nothing, so a task that runs again does the same. Tables are shared.
 ---@param fn function
 ---@return function
 function M.freeze(fn)
@@ -118,8 +118,8 @@ end
 
 local marks = setmetatable({}, { __mode = "k" }) -- by what closures of one function share
 
----What tells a function from others, also from those on the same lines, and is the same on every node: where it stands and
----what the compiler made of it. Not what it captures.
+---A text that tells a function from all others, also on the same line, and is the same on every node: its place in the script
+---and what the compiler made of it. Not what it captures.
 ---@param fn function
 ---@return string
 function M.mark(fn)

@@ -5,9 +5,9 @@
 --- a state may lack what the others have found in the last s rounds, under asp it lacks whatever is still under way
 --- (chaotic relaxation: Chazan and Miranker 1969; SSP: Ho et al., NIPS 2013).
 ---
---- It runs on the parameter server (actor.param): shard 0 has the state and the contributions. Whose partitions are those
---- of a worker that is lost? Those of the others, who read the rows, or have them made, again; no state is made before
---- their contributions are there, so under bsp the result is that of a run in which nobody was lost.
+--- It runs on the parameter server (actor.param): shard 0 has the state and the contributions. The partitions of a lost worker
+--- go to the others, which read the rows, or have them made, again. No state is made before their contributions are there, so
+--- under bsp the result is that of a run without losses.
 local check = require("actor.check")
 local checkpoints = require("actor.checkpoint")
 local codec = require("actor.codec")
@@ -96,7 +96,7 @@ function Master:contributions()
   return out
 end
 
--- The next state, if there is what makes one.
+-- The next state, if all contributions for it are there.
 function Master:advance()
   if not self.fresh or next(self.awaited) then return end
   local merge = self.options.merge
@@ -128,7 +128,7 @@ function Master:resume()
   for p = 1, self.partitions do self.rounds[p] = saved.rounds end
 end
 
--- Some of a contribution's partitions have moved and have newer ones: what it has of the others nobody can take apart.
+-- Some partitions of a contribution have moved and have newer contributions; the rest of it cannot be separated from these.
 function Master:drop(contribution)
   for _, p in ipairs(contribution.partitions) do
     if self.newest[p] == contribution then
@@ -156,7 +156,7 @@ function Master:take(id, version, partitions, value)
   self.fresh = true
 end
 
--- A worker is lost. What it has made of the newest state counts; for what it has not, others are awaited.
+-- A worker is lost. What it has made of the newest state counts; the rest is awaited from other workers.
 function Master:lose(id)
   self.lost[id], self.uneven = true, true
   self.pushes[id], self.tensors[id] = nil, nil
@@ -218,8 +218,8 @@ function Master:share()
   end
 end
 
--- Takes note of the live workers. One that comes late counts from when it asks: before, nobody would wait for its
--- contributions. It may do so before the membership names it.
+-- Takes note of the live workers. A late worker counts from its first request on, which may come before the membership
+-- names it.
 function Master:meet(asking)
   local members, here, ids = {}, {}, {}
   for _, id in ipairs(node.workers()) do members[id] = true end
@@ -392,8 +392,8 @@ local function record(master, reason)
   node.finish_action(index, compile.to_bytes({ state = master.state, summary = summary }))
 end
 
----Repeats `step` on each partition and `merge` on what comes of them until there is an end: `steps`, `stop` or --seconds.
----All nodes get the last state. A worker that comes late takes partitions over.
+---Repeats `step` on each partition and `merge` on their contributions until `steps`, `stop` or --seconds ends it. All nodes
+---get the last state. A worker that comes late takes partitions over.
 ---
 ---     local centroids = points:iterate {
 ---       state = first, steps = 10, barrier = "ssp:2",

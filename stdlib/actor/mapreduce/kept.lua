@@ -1,5 +1,5 @@
---- Datasets whose rows stay when they have been made, so that later actions find them: in memory or on disk. They lie where
---- they were made; those of a node that is lost are made again.
+--- Datasets whose rows stay in memory or on disk once they have been made, so that later actions find them. The rows lie
+--- where they were made; those of a node that is lost are made again.
 local check = require("actor.check")
 local datasets = require("actor.mapreduce.dataset")
 local releases = require("actor.mapreduce.releases")
@@ -33,8 +33,8 @@ end
 ---@return actor.mapreduce.Dataset self
 function Dataset:cache() return keep(self, "cache", "memory") end
 
----Lets the kept rows go, on every node, as the next action begins. The dataset can be used on: its rows are made again. A
----dataset that is garbage lets go by itself.
+---Frees the kept rows, on every node, as the next action begins. The dataset can still be used: its rows are made again. The
+---rows of a dataset that is garbage are freed by themselves.
 ---@return actor.mapreduce.Dataset self
 function Dataset:unpersist()
   datasets.check(self, "unpersist")

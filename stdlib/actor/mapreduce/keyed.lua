@@ -34,8 +34,8 @@ function Dataset:reduce_by_key(fn, options)
   })
 end
 
----For each key `seq` takes its values into a state that begins as `zero`, and `comb` makes one of the states of different
----tasks. How many states begin with `zero` is open, so it has to be neutral for `comb`: 0 for a sum, {} for a list.
+---For each key `seq` adds its values to a state that begins as `zero`, and `comb` combines the states of different tasks.
+---The number of states that begin with `zero` is open, so `zero` has to be neutral for `comb`: 0 for a sum, {} for a list.
 ---@param zero any
 ---@param seq fun(state: any, value: any): any
 ---@param comb fun(a: any, b: any): any
@@ -54,9 +54,9 @@ function Dataset:aggregate_by_key(zero, seq, comb, options)
   })
 end
 
----For each key `create` makes a state of its first value, `merge_value` takes further ones into it, and `merge_states` makes
----one of the states of different tasks. Which values come first, and in how many tasks, is open. A state may be anything,
----and the functions may change it: as Spark's combineByKey.
+---For each key `create` makes a state of its first value, `merge_value` adds further values to it, and `merge_states` combines
+---the states of different tasks. Which values come first, and in how many tasks, is open. A state may be anything, and the
+---functions may change it: as Spark's combineByKey.
 ---@param create fun(value: any): any
 ---@param merge_value fun(state: any, value: any): any
 ---@param merge_states fun(a: any, b: any): any
@@ -94,8 +94,8 @@ function Dataset:group_by_key(options)
   return keyed("group_by_key", { self }, options, { output = "keyed", input = "groups", reader = readers.grouped })
 end
 
----Pairs spread by the hash of their key, so that keyed operations with as many partitions need not move them again: for a
----dataset that is joined time after time, before cache().
+---Pairs spread by the hash of their key, so that keyed operations with as many partitions need not move them again. Use it
+---before cache() for a dataset that is joined again and again.
 ---@param partitions? integer
 ---@return actor.mapreduce.Dataset
 function Dataset:partition_by(partitions)

@@ -36,7 +36,7 @@ local function samples_before(dataset)
 end
 
 ---A random part of the rows: each with probability `fraction`, or with `replacement` as often as Poisson of that mean says.
----What is drawn hangs on the seed, a row's partition and its place in it, so it is the same for every number of nodes.
+---The choice depends on the seed, a row's partition and its place in it, so it is the same for every number of nodes.
 ---@param fraction number at least 0, at most 1 without replacement
 ---@param options? {seed?: integer, replacement?: boolean} default the run's seed, false
 ---@return actor.mapreduce.Dataset

@@ -29,7 +29,7 @@ function M.max(a, b) return (b > a or b ~= b) and b or a end
 ---@return integer
 function M.count(n) return n + 1 end
 
----The row itself: what sort_by may go by.
+---The row itself, for sort_by.
 ---@param ... any
 ---@return any ...
 function M.identity(...) return ... end

@@ -44,7 +44,7 @@ function outputs.summarised(stage)
   end
 end
 
--- What is in the boxes of a source, which may be nothing; and how many there are.
+-- The contents of the boxes of a source, each of which may be nothing; and how many boxes there are.
 local function read_boxes(source)
   local out, n = {}, 0
   local result = readers.each(required(source), function(box)

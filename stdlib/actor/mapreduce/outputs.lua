@@ -1,6 +1,6 @@
---- What becomes of a stage's rows, by the kind of its output. Each gives `put`, which gets each row, `open(task)`, which
---- begins a task, and, where there are such, `finish`, which ends it, `sink`, which tells where rows may go that have not been
---- in Lua, and whether those have to be pairs. They get the stage and the state of its loop.
+--- What becomes of a stage's rows, by the kind of its output. Each function gets the stage and the state of its loop, and
+--- returns `put`, which takes each row; `open(task)`, which begins a task; and, where they are needed, `finish`, which ends
+--- it, `sink`, which gives the place for rows that need no Lua, and whether those rows have to be pairs.
 local best_rows = require("actor.mapreduce.best")
 local compile = require("actor.mapreduce.compile")
 local api = require("actor.ffi")("mapreduce")
@@ -76,7 +76,7 @@ function M.shared(stage)
   return M.written(function() return api.placed(stage.buckets) end)
 end
 
--- At most one row: what `step` has made of all rows, from what `start` gives; `close` makes the row of that.
+-- At most one row: `step` folds all rows into a state that begins as `start` gives it; `close` makes the row of the state.
 function M.folded(stage)
   local put, open = M.rows()
   local output = stage.output

@@ -28,8 +28,8 @@ local M = {}
 
 local stages_made = 0
 
----How many partitions there are where nobody says. The same for 1 to 8 nodes, so that results do not hang on how many
----there are; a slow node leaves some of its share to the others.
+---How many partitions there are by default. The same for 1 to 8 nodes, so that results do not depend on the number of nodes;
+---a slow node leaves some of its share to the others.
 ---@return integer
 function M.default_partitions()
   local partitions = 16
@@ -47,7 +47,7 @@ end
 ---@field parallelism integer
 ---@field shown boolean the plan is only looked at: nothing of it stays
 
--- Of a stage. Its loop is one Lua function, which may have 60 upvalues and 200 local variables, up to 4 of an operation.
+-- Of a stage, whose loop is one Lua function: that may have 60 upvalues and 200 local variables, up to 4 of an operation.
 local MOST_OPERATIONS = 20
 
 local Planner = {}
@@ -196,8 +196,8 @@ local function signature_of_rows(input, ops)
 end
 
 -- What has to be the same on every node: which operations, with which functions and arguments, where they stand in the
--- script, how much each has to do, all broadcasts. Not what functions capture: that may well be a node's own, a clock or a
--- rank for a log line.
+-- script, how much each has to do, all broadcasts. Not what functions capture: that may be the node's own, such as a clock or
+-- a rank for a log line.
 local function signature(stages, output)
   local out = { signature_of(output.label or {}), signature_of(output), broadcasts.all() }
   for _, stage in ipairs(stages) do

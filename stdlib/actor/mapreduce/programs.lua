@@ -11,7 +11,7 @@ local M = {}
 
 local required = compile.required
 
--- Whether rows come out of Lua anyway: of tables with tensors in them only Lua finds the two elements.
+-- Whether rows come out of Lua anyway. (Of tables with tensors in them only Lua finds the two elements.)
 local function is_array(input) return input.kind == "source" and input.dataset.source.kind == "array" end
 
 local splits_tables = { keys = true, values = true }
@@ -24,8 +24,8 @@ local function native_ones(input, ops)
   return #ops
 end
 
--- How a loop of `ops` can go through the rows itself, where they are a range's or an array's: the kind of the loop, and
--- what opens a task.
+-- For rows of a range or an array, through which a loop of `ops` can go by itself: the kind of the loop, and a function that
+-- opens a task.
 local function counted(input, ops)
   local source = input.kind == "source" and input.dataset.source
   if not source or not compile.counts(ops) then return nil end
@@ -102,7 +102,7 @@ local function of_its_own(stage)
   end
 end
 
----What runs the tasks of `stage` on this node.
+---A function that runs the tasks of `stage` on this node.
 ---@param stage actor.mapreduce.Stage
 ---@return fun(task: integer)
 function M.of(stage)

@@ -1,6 +1,6 @@
---- Readers: how the rows of a source become the rows that a wide operation gives to those behind it. `read(source, rest)`
---- calls `rest` with each and returns 0, or below it when the source has failed. A reader is made once for a stage on a
---- node; what it remembers of a task is set before it reads.
+--- Readers turn the rows of a source into the rows that a wide operation gives to the operations behind it.
+--- `read(source, rest)` calls `rest` with each of these and returns 0, or a number below 0 when the source has failed. A
+--- reader is made once for a stage on a node; what it remembers of a task is set before it reads.
 local compile = require("actor.mapreduce.compile")
 local api = require("actor.ffi")("mapreduce")
 local c = require("actor.c.mapreduce")

@@ -147,8 +147,8 @@ local function named(list)
   return { seconds = list[1], stages = stages }
 end
 
--- What is recorded of an action; its error where it has failed. A worker that comes when it is over has to have meant the
--- same; not so one that joins later and catches up, whose plan may go by how many there are now.
+-- What is recorded of an action; its error where it has failed. A worker that comes when the action is over must have had
+-- the same plan; not so a worker that joins later and catches up, whose plan may depend on the present number of workers.
 local function past_of(bytes, signature)
   local past = compile.from_bytes(bytes)
   if past.failed then error(past.failed, 0) end
@@ -164,7 +164,8 @@ end
 -- Which plan an action had, for `past_of`.
 local function plan_mark(signature) return { hash = signature, rank = node.rank, where = node.position() } end
 
--- Runs an action. What it raises is recorded, too: a script may catch it and go on, and servers, which come late, with it.
+-- Runs an action. Its error is recorded, too: a script may catch the error and go on, and servers, which come late, must then
+-- get the same.
 local function recorded_if_failed(index, fn)
   local ok, result = pcall(fn)
   if ok then return result end

@@ -49,8 +49,8 @@ local function commit(save)
   end
 end
 
----Begins a save on one node, before anything runs: what `start` gives there, which has to be a table, or nil and a message.
----That node may be lost, and then another one begins it, perhaps when all is written: it has to be the same then.
+---Begins a save on one node, before anything runs, and gives what `start` returns there: a table, or nil and a message. If
+---that node is lost another one begins the save, perhaps when all is written; `start` has to return the same then.
 ---@param op string "save"
 ---@param signature any[] what has to be the same on every node
 ---@param start fun(): table?, string?
@@ -83,7 +83,7 @@ function M.write(dataset, op, save, texts)
   local ok, result = pcall(run.act, committed, op, { kind = "rows" }, run.read_all)
   dataset.last_run = committed.last_run
   if ok then return result[1] end
-  -- Who has been given up, or has lost the others, is not who may say that it is over: they go on with the same folder.
+  -- A node that was given up, or has lost the others, may not end the save: the others go on with the same folder.
   if c.has_failed() then
     c.abandon_save(save)
   else

@@ -1,4 +1,4 @@
---- Rows that a script makes itself: arrays, ranges. Those of files: files.lua.
+--- Rows that a script makes itself: arrays, ranges. Rows of files: files.lua.
 local check = require("actor.check")
 local codec = require("actor.codec")
 local dataset = require("actor.mapreduce.dataset")

@@ -1,4 +1,4 @@
---- What takes rows from Lua to C++: into a sink as they are, under keys, or combined by key.
+--- Functions that take rows from Lua to C++: into a sink as they are, under keys, or combined by key.
 local ffi = require("ffi")
 local values = require("actor.mapreduce.values")
 local api = require("actor.ffi")("mapreduce")
@@ -27,8 +27,8 @@ function M.is_object(value) return object_types[type(value)] or false end
 ---@field objects? boolean what `first` gives is, or may be, a table or a tensor
 ---@field own? boolean values are nobody else's: the function may change them
 
----What combines pairs by key with `fn` in a sink of api.combine(""). Pairs are collected, so that the table's memory is on
----its way when they are combined.
+---A function that combines pairs by key with `fn` in a sink of api.combine(""). Pairs are collected, so that the table's
+---memory is being fetched when they are combined.
 ---@param fn fun(a: any, b: any): any
 ---@param how? actor.mapreduce.Combining
 ---@return fun(key: any, value: any) put
@@ -109,7 +109,7 @@ function M.combiner(fn, how)
     for i = 1, count do wait(keys[i], states[keys[i]], STATE) end
   end
 
-  -- What is kept must not be what somebody else has: the function may change it.
+  -- A value that is kept must be nobody else's: the function may change it.
   local function kept(state, v)
     if state == v and not own and object_types[type(v)] then return from_bytes(to_bytes(v)) end
     return state

@@ -196,7 +196,7 @@ local function sweeps_of(values, barriers)
   return vary
 end
 
----Puts the defaults in that hang on other flags: a replay brings its own nodes, time and work.
+---Adds the defaults that depend on other flags: a replay brings its own nodes, time and work.
 ---@param values table<string, any>
 function M.fill(values)
   values["repeat"] = values["repeat"] or 1
@@ -205,7 +205,7 @@ function M.fill(values)
   values.work = values.work or sim.default_work
 end
 
--- What a replay brings itself, so that a flag for it would do nothing.
+-- Flags that would do nothing, since a replay brings these things itself.
 local of_a_scenario = {
   "nodes", "work", "speed", "straggler", "topology", "delay", "loss", "retry", "service", "bytes", "bandwidth", "churn",
   "failures", "detect",
@@ -237,7 +237,7 @@ local function serverless(values, vary)
   end
 end
 
--- What would run, and mean something else than it says.
+-- Flags that would work together, but with another meaning than they seem to have.
 local function misleading(values, barriers, vary)
   local double = first_double(barriers)
   if double then return ("the rule %s is given twice: copies are no repeats"):format(double) end
@@ -292,7 +292,7 @@ function M.sweep(values, barriers)
   return { tasks = tasks, names = names, values = vary[1] and vary[1][2] or {} }
 end
 
----The files that the rows hang on: of rules, a job and their modules, a trace.
+---The files that the rows depend on: of rules, a job and their modules, a trace.
 ---@param values table<string, any>
 ---@param barriers string[]
 ---@return string[]
@@ -311,7 +311,7 @@ function M.files(values, barriers)
   return out
 end
 
----The header of a table: what the rows hang on, nothing else.
+---The header of a table: the flags that the rows depend on, nothing else.
 ---@param values table<string, any>
 ---@param barriers string[]
 ---@return string[]

@@ -1,4 +1,4 @@
---- Modules of rule files under `actorhost sim`: what `require` finds there, and which files a rule hangs on. On a cluster
+--- Modules of rule files under `actorhost sim`: what `require` finds there, and which files a rule depends on. On a cluster
 --- modules lie beside the job's script; here there may be none, so they are looked for beside the rule file, then in the
 --- current folder, where a job would be started.
 local files = require("actor.c.files")

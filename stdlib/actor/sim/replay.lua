@@ -69,7 +69,7 @@ function M.barrier(run)
   return text ~= "" and text or nil
 end
 
----Steps are completed ones here: a run that stops lets nobody begin another, where the simulator counts it as begun.
+---Counts completed steps: a run that stops lets no worker begin another step, where the simulator counts that as begun.
 ---@param run actor.trace.Run
 ---@return {mean_completed: number, seconds: number, barrier: string?, workers: integer}
 function M.measured(run)

@@ -59,7 +59,7 @@ local function when(rows)
   return ("; the last one was gone at %.6g%s s"):format(first, last > first and (" to %.6g"):format(last) or "")
 end
 
----What the figures of some groups do not say by themselves: that nobody lived to the end, so that the steps are 0.
+---A note about groups whose figures mislead: where no node lived to the end, steps are 0.
 ---@param groups {barrier: string, varied: table, rows: table[]}[] of M.groups
 ---@return string[] a line for each such group
 function M.remarks(groups)

@@ -43,7 +43,7 @@ function M.points(vary)
   return combine(vary, 1, {}, {})
 end
 
----A rule's text at a point: `{beta}` in it stands for what varies under that name. Other braces stay.
+---A rule's text at a point: `{beta}` in it is replaced by the value of the sweep's `beta` there. Other braces stay.
 ---@param template string
 ---@param point table<string, string|number>
 ---@return string

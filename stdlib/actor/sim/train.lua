@@ -1,8 +1,8 @@
---- Trains a model inside a simulation: what a rule costs in loss, not in steps alone. A model has no say in who may go on,
---- so the simulation runs first and its trace is replayed: at `start` a node pulls the parameters as they are then (its
---- update is computed from them there and then, which equals a copy), at `apply` that update is merged, a leaver's is gone.
---- Order and staleness are those of the simulation; only where a model travels for a while, the simulation's staleness
---- counts from when it was sent, and here a node gets the parameters of when it arrives.
+--- Trains a model inside a simulation: what a rule costs in loss, not in steps alone. The model does not decide which nodes
+--- go on, so the simulation runs first and its trace is replayed: at `start` a node pulls the present parameters and computes
+--- its update from them at once, which equals a copy; at `apply` that update is merged; the update of a node that has left is
+--- dropped. Order and staleness are those of the simulation, with one exception: where a model takes time to travel, the
+--- simulation counts staleness from its sending, and here a node gets the parameters of the time when it arrives.
 ---
 ---     local result = sim.train.run({ barrier = "asp", nodes = 100, time = 60 }, sim.train.models.linear())
 ---     print(result.training.time[51], result.training.loss[51])

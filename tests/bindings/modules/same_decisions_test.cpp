@@ -202,7 +202,7 @@ struct Tally {
 void compare(const Trial& trial, uint32_t nodes, uint64_t seed, Tally& seen) {
   INFO(trial.spec << ", " << nodes << " nodes, seed " << seed);
   const Scenario world = scenario(nodes, seed);
-  // Under BSP the two worlds count updates of an open round differently when somebody joins (host/sim/README.md).
+  // Under BSP the two worlds count updates of an open round differently when somebody joins (host/sim/NOTES.md).
   const bool pulled = trial.spec != "bsp";
   RuleWorld simulated(trial.spec, trial.file, seed, pulled);
   RuleWorld served(trial.spec, trial.file, seed, pulled);

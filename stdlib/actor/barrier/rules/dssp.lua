@@ -33,9 +33,9 @@ local function expected(view, i)
   return finish > view.now and finish or view.now
 end
 
--- When the smallest clock will move, and by how many seconds after that again: the last of those who hold it back. The
--- interval is 0 when one of them has not been measured. The third result is which one it is. (One thing found per loop: this
--- JIT gives up a loop that carries both from round to round.)
+-- When the smallest clock will move, and how many seconds later it will move again: by the last of the workers at that
+-- clock. The interval is 0 when one of them has not been measured. The third result is which worker that is. (One thing is
+-- found per loop: the JIT gives up a loop that carries both from round to round.)
 local function slowest(view)
   local steps, durations, least, finish = view.steps, view.durations, view:min(), 0
   for i = 1, view.n do

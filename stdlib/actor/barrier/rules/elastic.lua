@@ -8,7 +8,7 @@
 --- the barrier yet, and otherwise waits for it. Clocks drift apart by up to lookahead - 1 steps from one barrier to the
 --- next, so there is no bound on the lead. The plan is everybody's: under a sample it is made of whoever is seen.
 ---
---- Nobody waits for ever: who has not reached its step passes, so the barrier is reached, and lost workers are not seen.
+--- No worker waits for ever: one that has not reached its step passes, so the barrier is reached; lost workers are not seen.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
