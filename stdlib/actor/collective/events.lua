@@ -1,5 +1,5 @@
---- Events: named values that one node sends to another, to all, or to itself, and that wait there until they are asked
---- for. In order for each sender. A sender waits while its receiver has many of them that it has not taken in.
+--- Events: named values that one node sends to another, to all, or to itself, and that wait there until the script asks for
+--- them. Events of one sender come in order. A sender waits while its receiver has many of them that it has not taken in.
 ---
 ---     collective.send_event("slice", tensor, { to = 2 })
 ---     local event = collective.wait_event("slice", { from = 1, timeout = 5 })
@@ -24,8 +24,8 @@ local function check_role(fn)
   end
 end
 
--- The worker that the caller means: ranks hold still between collectives and actions, and for a script that listens to
--- on_membership until that has told it.
+-- The worker that the caller means: ranks do not change between collectives and actions, and, for a script that listens to
+-- on_membership, before that has told it.
 local function id_of(rank, name, fn)
   most = math.max(most, node.size)
   if type(rank) ~= "number" or rank < 0 or rank >= most or rank ~= math.floor(rank) then

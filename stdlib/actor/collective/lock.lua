@@ -1,5 +1,5 @@
---- Exclusive access to named things. Requests are served first come, first served; several keys are asked for together
---- and got together, so nobody can wait in a circle. A node that dies gives back what it held.
+--- Exclusive access to named things. Requests are granted in the order in which they come; several keys of one call are
+--- granted together, so nodes cannot wait for each other in a circle. A node that is lost gives back what it held.
 ---
 ---     collective.lock({ "weights", 7 }, function() ... end, { timeout = 5 })
 local check = require("actor.check")

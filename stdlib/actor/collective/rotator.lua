@@ -66,7 +66,7 @@ function M.new(options)
   }, Rotator)
 end
 
--- The slices of this rank as tables of their own. What they are made of is empty while they are under way.
+-- The slices of this rank as tables of their own. The tables that they are made of are empty while they are under way.
 local function take_slices(self)
   local slices = {}
   for k = 1, self.slices do
@@ -256,7 +256,7 @@ end
 ---@field time_left fun(): number seconds that this visit has left of the round's bound; infinite without one
 
 ---Collective: each slice visits each rank once and comes home, where `fn` may change its partitions in place, set, add and
----remove. A tensor that has been visited is empty afterwards, since it has gone on: `clone` what is to be kept. The tables are
+---remove. A tensor that has been visited is empty afterwards, since it has gone on: `clone` values that you keep. The tables are
 ---empty while it lasts, and then (unless restore = false) have the same tensors again, with new contents. With `rounds` it goes round so many times without a break in between, where all wait
 ---for the last slices to come home; what fails then fails all of them. When `fn` raises on a rank it raises on all, and as when a rank is lost
 ---each rank has again what it had before the round (unless restore = false: then what was with it).

@@ -1,6 +1,6 @@
---- A slice of a rotator under way as one tensor: all of its partitions behind each other, with what they are before them.
---- It is lent to the network instead of being packed, and where it arrives the partitions are views of it, so a visit
---- costs no copy. For slices of tensors of one type; others travel as parcels of tables do.
+--- A slice of a rotator on its way as one tensor: a description of its partitions, and then all partitions, one behind the
+--- other. The tensor is lent to the network instead of being packed, and where it arrives the partitions are views of it, so
+--- a visit costs no copy. For slices of tensors of one type; others travel as parcels of tables do.
 ---
 ---   flat   = size:u64 length:u64 text[length] padding *elements
 ---   text   = encoding of { ids, shapes }; the elements begin `size` bytes after the beginning
@@ -54,7 +54,7 @@ local function flatten(slice)
   return flat
 end
 
----Has the slice's partitions be those of the tensor.
+---Makes the slice's partitions views of the tensor.
 ---@param slice actor.Table
 ---@param flat actor.Tensor as `flatten` made it
 function M.open(slice, flat)
@@ -92,8 +92,8 @@ local function untouched(slice)
   return true
 end
 
----Has the slice's partitions lie in a tensor of their own, if they can; those that it had stay as they are. Where they
----are still the views that a round has left there, they go on to be.
+---Copies the slice's partitions into one tensor, if they can lie in one; the partitions that it had stay as they are.
+---Partitions that are still the views that a round has left there stay these views.
 ---@param slice actor.Table
 ---@param left? {flat: actor.Tensor, given: table<integer, actor.Tensor>}
 ---@return boolean
@@ -108,7 +108,7 @@ function M.lay_flat(slice, left)
   return flat ~= nil
 end
 
----What the slice is sent as, if it can go as a tensor; to be lent, so nobody may change its partitions any more.
+---The tensor as which the slice is sent, if it can go as one. It is lent, so its partitions must not be changed any more.
 ---@param slice actor.Table
 ---@return actor.Tensor|nil
 function M.close(slice)
@@ -116,7 +116,7 @@ function M.close(slice)
   return flatten(slice)
 end
 
----Has the partitions that `open` gave be empty: they are somebody else's now, and their memory is free for what comes.
+---Empties the partitions that `open` gave: they are another rank's now, and their memory is free for the next slice.
 ---@param slice actor.Table
 function M.leave(slice)
   if slice.given then
@@ -126,7 +126,7 @@ function M.leave(slice)
   slice.parts, slice.weights, slice.flat, slice.given = {}, {}, nil, nil
 end
 
----A slice has come home for good: what it has goes into the tensors that it was made of, where they still fit.
+---A slice has come home for good: its contents go into the tensors that it was made of, where they still fit.
 ---@param slice actor.Table
 ---@param parts table<integer, any> what it was made of
 function M.settle(slice, parts)

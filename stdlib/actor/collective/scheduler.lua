@@ -1,10 +1,10 @@
---- Schedulers: items of work handed out to the ranks. Dynamic: one queue, and whoever is free takes the next. Static: the
---- same items always at the same rank, dealt out in turn.
+--- Schedulers hand out items of work to the ranks. Dynamic: there is one queue, and a rank that is free takes the next item.
+--- Static: each rank always gets the same items, dealt out in turn.
 ---
 --- The queue is a number, that of the next item, in the store of the first rank's process, taken under its lock
---- (table_sharing.lua says how): so it is served while that rank computes, there is no rank that only hands out, and
---- taking an item costs a round trip at most two, for ranks of that process no message at all. Events would need the
---- first rank to answer between its own items. Items do not travel: every rank has them all.
+--- (table_sharing.lua says how). So it is served while that rank computes, no rank only hands out, and taking an item costs
+--- one or two round trips, for ranks of that process no message at all. With events the first rank would have to answer
+--- between its own items. Items do not travel: every rank has them all.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local events = require("actor.events")
@@ -136,8 +136,8 @@ function Scheduler:next()
   return self.list[index], index
 end
 
----The items for this rank: `for item, index in scheduler:items() do`. Raises when the queue is lost. Static: all of this
----rank's; dynamic: what is left, so `restart` first for another time.
+---The items for this rank: `for item, index in scheduler:items() do`. Raises when the queue is lost. Static: all items of
+---this rank; dynamic: those that are left, so call `restart` before another pass.
 ---@return fun(): any, integer
 function Scheduler:items()
   if self.static then self.at = 0 end
@@ -148,7 +148,7 @@ function Scheduler:items()
   end
 end
 
--- Works on the items that this rank gets. What went wrong, if something did.
+-- Works on the items that this rank gets. Returns what went wrong, if something did.
 local function work(self, fn, done)
   while true do
     local item, index, code = self:next()
@@ -184,7 +184,8 @@ local function gather(self, done, failed)
   return all
 end
 
--- Works until nothing is left to take, and finds out together whose results there are; a loss is no failure then.
+-- Works until no item is left, and finds out together with the other ranks whose results are there; a loss is no failure
+-- here.
 local function round(self, fn, done)
   local worked, failed, code = work(self, fn, done)
   if not worked then return nil, failed, code end

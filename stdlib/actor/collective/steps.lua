@@ -1,7 +1,8 @@
---- Iterations of collective jobs, and of averaging, under a barrier rule: the same rules as everywhere, each worker asking
---- for itself. What workers have completed stands on a board in rank 0's process (a shared table), which costs a round
---- trip to write and read; who has to wait looks at it again and again. A collective within a step still waits for all: a
---- rule that is looser than bsp is for steps that use locks, updates of shared tables, events or averaging.
+--- Iterations of collective jobs, and of averaging, under a barrier rule: the rules are the same as everywhere, and each
+--- worker asks for itself. A board in rank 0's process (a shared table) has the number of steps that each worker has
+--- completed; to write and read it costs a round trip, and a worker that has to wait reads it again and again. A collective
+--- within a step still waits for all: a rule that is looser than bsp is for steps that use locks, updates of shared tables,
+--- events or averaging.
 local barrier = require("actor.barrier")
 local check = require("actor.check")
 local clock = require("actor.ffi")("core")
@@ -26,7 +27,7 @@ local function now() return clock.now(clock.clock) end
 local Gate = {}
 Gate.__index = Gate
 
----Collective: where all begin to ask. `--barrier` wins over `spec`.
+---Collective: makes the board and the rule. `--barrier` wins over `spec`.
 ---@param spec string|function|table|nil
 ---@param fn string as the user calls it
 ---@return actor.StepGate
@@ -59,7 +60,7 @@ function M.gate(spec, fn)
   return self
 end
 
--- Writes what `change` makes of this worker's row, and reads everybody's. The owner of the board is lost: an error.
+-- Writes what `change` makes of this worker's row, and reads all rows. An error when the owner of the board is lost.
 function Gate:exchange(change)
   local all, message = self.board:update(0, function(values)
     local rows = values[0]
@@ -148,7 +149,7 @@ function Gate:pass()
   self.began = now()
 end
 
----This worker makes no more steps for now: nobody waits for it until it passes again.
+---This worker makes no more steps for now: no worker waits for it until it passes again.
 function Gate:leave()
   local began = self.began
   self.began = nil
@@ -165,8 +166,9 @@ end
 ---@field barrier? string|function who may begin the next one (default bsp), as in param.run; `--barrier` wins over it. A rule that keeps something for all workers together (view.shared: elastic, dssp, ...) is refused
 
 ---The steps of a loop under a barrier rule: `for step in collective.steps { count = 100, barrier = "ssp:4" } do ... end`.
----Collective where it begins; then a worker waits before each step until the rule lets it, for no worker that has come to
----the end of its steps or is lost. A loop that is left by `break` holds the others back: give the steps a count.
+---Collective at its beginning; then a worker waits before each step until the rule lets it go on. It does not wait for
+---workers that have come to the end of their steps or are lost. A loop that is left by `break` holds the others back: give
+---the steps a count.
 ---@param options actor.StepsOptions
 ---@return fun(): integer|nil step from 1, or from + 1
 function M.steps(options)

@@ -67,7 +67,7 @@ function M.is_table(value)
   return type(value) == "table" and getmetatable(value) == Table
 end
 
--- What is shared is changed under locks only.
+-- Partitions of a table that is shared are changed under locks only.
 local function check_own(self, fn)
   if self.sharing then
     check.fail("%s: the table is shared since its regroup(); use lock(), or unshare() it first", fn)
@@ -150,8 +150,8 @@ local function in_order(ids)
   end
 end
 
----This rank's partitions in the order of their ids, as of now: what is added meanwhile is not seen. In a visit of a
----rotator with a bound the loop ends when the time is up; the next one begins there.
+---Iterates over this rank's partitions in the order of their ids, as of now: partitions that are added meanwhile are not
+---seen. In a visit of a rotator with a bound the loop ends when the time is up; the next visit begins there.
 ---@return fun(): integer, any
 function Table:pairs()
   local next_id = (self.bounded or in_order)(self:ids())

@@ -59,8 +59,8 @@ local function for_sharing(tbl, gives, me)
   return gives
 end
 
--- The end of an operation that combines: the table gets what came of it when all ranks could. With `got`, what came from
--- each, partitions are at their owners and may be shared.
+-- The end of an operation that combines: if all ranks could combine, the table gets the result. With `got`, the parcels of
+-- all ranks, partitions are at their owners and may be shared.
 local function conclude(call, tbl, values, weights, got)
   local shared
   if values and got and tbl.shared then shared = sharing.publish(values, got) end
@@ -220,14 +220,14 @@ local function check_global(self, global, fn)
   end
 end
 
--- Both tables free of changes that are on their way.
+-- Waits until no changes of either table are on their way.
 local function settle_both(self, global, call)
   local settled, message, code = sharing.settle(self, call)
   if settled then settled, message, code = sharing.settle(global, call) end
   return settled, message, code
 end
 
--- Copies of what this rank gives to itself, which two tables would share otherwise.
+-- Copies of the partitions that this rank gives to itself, which two tables would share otherwise.
 local function with_copies(parcel)
   local values = {}
   for i, value in ipairs(parcel.values) do values[i] = combine.copy(value) end
@@ -268,8 +268,8 @@ function Table:push(global, options)
   return self
 end
 
--- What the owner answers to each rank that asks: its partitions of those ids. With `strict` an id that it has not is a
--- failure, told to all.
+-- The owner's answer to each rank that asks: its partitions of those ids. With `strict` an id that the owner does not have
+-- is a failure, which all ranks are told.
 local function answers(global, asked, n, strict)
   local values, weights = sharing.newest(global)
   local replies = {}
@@ -325,8 +325,8 @@ function Table:pull(global, options)
   return self
 end
 
----Moves whole tables: to the next rank, or as the permutation says. One that is none is an error on every rank that says
----why; where ranks give different ones the error names both.
+---Moves whole tables: to the next rank, or as the permutation says. If it is no permutation, every rank raises an error that
+---says why; if ranks give different ones, the error names both.
 ---@param permutation? integer[]|table<integer, integer>|fun(rank: integer, n: integer): integer where each rank sends its
 ---table: a table by rank from 0, an array in rank order, or a function
 ---@param options? actor.TableCallOptions

@@ -1,6 +1,6 @@
---- What the collective operations of tables are made of: partitions as parcels, exchanges whose arguments depend on who
---- is there, and ends that are the same on every rank. A rank that cannot go on (its partitioner fails, two partitions
---- do not fit) tells the others in place of its partitions, so that all raise and nobody waits.
+--- The parts of the collective operations of tables: partitions as parcels, exchanges whose arguments depend on the live
+--- ranks, and ends that are the same on every rank. A rank that cannot go on (its partitioner fails, two partitions do not
+--- fit) sends the reason in place of its partitions, so that all ranks raise and none waits.
 local check = require("actor.check")
 local c = require("actor.c.collective")
 local tensor = require("actor.tensor")
@@ -98,7 +98,7 @@ function M.absorb(fold, parcel, received)
   for i, id in ipairs(parcel.ids) do fold:add(id, parcel.values[i], M.weight(parcel, i), received) end
 end
 
----The rank that a partitioner gives an id to; nil and the reason when that is none.
+---The rank to which a partitioner gives an id; nil and the reason when that is no rank.
 ---@param partitioner fun(id: integer, n: integer): integer
 ---@param id integer
 ---@param n integer
@@ -139,7 +139,7 @@ function M.everywhere(n, value)
   return list
 end
 
--- Calls c.exchange with arguments for who is there: its result, this rank's place, n, and what it has for itself.
+-- Calls c.exchange with arguments for the live ranks: its result, this rank's place, n, and the parcel for itself.
 local function enter(call, build)
   local me, n = calls.place(call)
   if not n then return calls.tell_raw(call) end
@@ -153,7 +153,7 @@ local function enter(call, build)
   return got, me, n, own
 end
 
----Moves parcels between the ranks. What a rank has for itself does not travel: it is in the result as it is.
+---Moves parcels between the ranks. A rank's parcel for itself does not travel: it is in the result as it is.
 ---@param call table
 ---@param build fun(me: integer, n: integer): string, table, table the signature, what is for each place (from 1), and
 ---whether something comes from each
@@ -167,7 +167,7 @@ function M.exchange(call, build)
   return got, me, n
 end
 
----As exchange, but goes on in the background. What was given may be changed when it returns.
+---As exchange, but goes on in the background. The given values may be changed once it has returned.
 ---@param call table
 ---@param build fun(me: integer, n: integer): string, table, table
 ---@return userdata|nil pending for `finish`
@@ -191,7 +191,7 @@ function M.finish(pending)
   return c.wait(pending)
 end
 
----The first rank that has failed, of which every rank has a parcel, and how.
+---The first rank that has failed, and how; every rank has a parcel of each rank.
 ---@param parcels actor.TableParcel[]
 ---@param n integer
 ---@return integer|nil place from 0
@@ -202,7 +202,7 @@ function M.first_failed(parcels, n)
   end
 end
 
----Raises on every rank what has failed on one.
+---Raises the error of one rank on every rank.
 ---@param call table
 ---@param parcels actor.TableParcel[]
 ---@param n integer

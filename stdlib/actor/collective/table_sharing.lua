@@ -60,8 +60,8 @@ function M.ranks()
   return ranks
 end
 
--- What this rank has written under locks may still be on its way. Who gets a lock on something of that owner now stands
--- behind it.
+-- What this rank has written under locks may still be on its way to an owner. A lock that this rank gets at that owner now
+-- is granted behind these writes.
 local function flush(sharing)
   local ranks = M.ranks()
   for place, id in pairs(sharing.changed) do
@@ -184,7 +184,7 @@ local function release(handle, held, values, ...)
   return ...
 end
 
--- Makes values what has been added to them since they were `before`, and gives that back.
+-- Turns values into what has been added to them since they were `before`, and gives the lock back with that.
 local function release_changes(handle, held, values, before, ...)
   for id, old in pairs(before) do
     local new = values[id]
@@ -220,10 +220,10 @@ function Table:lock(ids, fn, options)
   return release(handle, held, values, l.shared_under(handle, fn, values))
 end
 
----Calls `fn` with copies of the newest values of these partitions, wherever they are, which have to be tensors. What it
----changes is added to them at their owners when it returns: others may do the same at that time, so nobody waits and no
----change is lost, but those who did not know of each other's are added up. When `fn` raises nothing is added. Not within
----a lock or another update, and no collective within `fn`.
+---Calls `fn` with copies of the newest values of these partitions, wherever they are; they have to be tensors. When `fn`
+---returns, its changes are added to the partitions at their owners. Other ranks may do the same at that time: no rank waits
+---and no change is lost, but changes that were made without knowledge of each other are added up. When `fn` raises nothing
+---is added. Not within a lock or another update, and no collective within `fn`.
 ---@param ids integer|integer[] of partitions that their owners have since the last regroup()
 ---@param fn fun(values: table<integer, actor.Tensor>): ... by id; one that it sets to nil stays as it is
 ---@param options? {timeout?: number} seconds to wait for the owners' answers

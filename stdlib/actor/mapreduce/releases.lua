@@ -1,9 +1,9 @@
---- Which kept rows the script cannot ask for any more: those that it has let go (unpersist), and those of datasets that are
---- garbage. The next action tells the tracker. One node's word is enough, since an action that asks for a dataset is
---- entered by all; nothing is lost by an error here but time, since what is missing is made again.
+--- Which kept rows the script cannot ask for any more: those that it has freed (unpersist), and those of datasets that are
+--- garbage. The next action tells the tracker. One node's word is enough, since all nodes enter an action that asks for a
+--- dataset. An error here costs only time, since rows that are missing are made again.
 local M = {}
 
--- Garbage is only found when somebody looks, and rows that lie outside of Lua give its collector no reason to.
+-- Lua's collector finds garbage only when it runs, and rows that lie outside of Lua give it no reason to run.
 local MOST_KEPT = 8 -- new kept stages until it has to look
 local PART = 8 -- and so does it when they take an eighth of the memory
 

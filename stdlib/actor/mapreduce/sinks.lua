@@ -1,5 +1,6 @@
---- Files that a pipeline writes: `dataset:save(url, options)`; checkpoint.lua uses the same steps. Each partition becomes a part, written on whichever node has
---- it; one task at the end gives the folder its name (host/mapreduce/files/save_folder.hpp).
+--- Files that a pipeline writes: `dataset:save(url, options)`; checkpoint.lua uses the same steps. Each partition becomes a
+--- part, written on the node that has it; one task at the end gives the folder its name
+--- (host/mapreduce/files/save_folder.hpp).
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
@@ -123,9 +124,10 @@ end
 ---in that order
 
 ---Writes the rows into a folder: a file `part-00000` for each partition, with `.csv` or `.jsonl` and `.gz`, ... behind it,
----and `_SUCCESS`, which load leaves out. The folder is there when all is, and not before; one that exists is refused unless
+---and `_SUCCESS`, which load leaves out. The folder appears once all of it is written; a folder that exists is refused unless
 ---`overwrite` is given. Text is a line for each row, a pair with a tab between; CSV (RFC 4180) two columns for a pair, one
----for each element of an array, with `header` one for each name of a table; JSON lines `[k, v]` for a pair. All hosts have to see the same folder.
+---for each element of an array, with `header` one for each name of a table; JSON lines `[k, v]` for a pair. All hosts have to
+---see the same folder.
 ---@param url string `file://PATH` or a path
 ---@param options? actor.mapreduce.SaveOptions
 ---@return {files: integer, rows: integer, bytes: integer} what was written
