@@ -255,11 +255,13 @@ end
 ---@field round integer from 1
 ---@field time_left fun(): number seconds that this visit has left of the round's bound; infinite without one
 
----Collective: each slice visits each rank once and comes home, where `fn` may change its partitions in place, set, add and
----remove. A tensor that has been visited is empty afterwards, since it has gone on: `clone` values that you keep. The tables are
----empty while it lasts, and then (unless restore = false) have the same tensors again, with new contents. With `rounds` it goes round so many times without a break in between, where all wait
----for the last slices to come home; what fails then fails all of them. When `fn` raises on a rank it raises on all, and as when a rank is lost
----each rank has again what it had before the round (unless restore = false: then what was with it).
+---Collective: each slice visits each rank once and comes home, where `fn` may change its partitions in place, set, add
+---and remove. A tensor that has been visited is empty afterwards, since it has gone on: `clone` values that you keep.
+---The tables are empty while it lasts, and then (unless restore = false) have the same tensors again, with new contents.
+---With `rounds` the slices go round so many times without a break, in which all ranks would wait for the last slices to
+---come home; a failure then fails all these rounds. When `fn` raises on a rank, or a rank is lost, the call raises or
+---fails on all ranks, and each rank has again what it had before the round (with restore = false: what was with it at
+---that time).
 ---@param fn fun(slice: actor.Table, visit: actor.RotatorVisit)
 ---@param options? {timeout?: number, rounds?: integer} seconds that a slice may travel; how many rounds, default 1
 ---@return true|nil
