@@ -8,8 +8,8 @@
 //   in quotes                                a text
 //   empty                                    `missing`, or nil, which a table does not hold
 //   true, True, TRUE, false, ...             a boolean
-//   nan, NaN, inf, Inf, or a whole number    a number; but a text where a double does not hold its digits (a long id)
-//   or fraction, with blanks around it
+//   nan, NaN, inf, Inf, or a number and      a number; but a text where a double does not hold its digits (a long id)
+//   nothing else but blanks around it
 //   anything else                            a text
 
 #include <cstdint>
