@@ -49,7 +49,7 @@ struct CallSpec {
   /// Not empty: a loss of which the script has not been told, "rank 2 lost", so its arguments may not suit the members
   /// that are left. The call fails on all ranks with that loss.
   std::string stale{};
-  bool placed = false;  // its arguments are made for CollectiveGroup::placed
+  bool placed = false;  // its arguments are made for LossLedger::placed
 
   uint32_t root = 0;               // broadcast, reduce: its place in the group
   std::optional<Parcel> parcel{};  // broadcast: at the root

@@ -2,9 +2,9 @@
 // The folder that a `save` or a `checkpoint` makes: there completely or not at all. Parts are written into a hidden
 // folder beside it; a commit links those that count into a folder of its own, which gets the final name in one step, so
 // a kill at any moment leaves the older folder or the new one. After a worker was lost, steps may run again on another
-// worker: `begin` gives the same result, also when the folder is complete by then, each attempt at a part has a name of
-// its own, and a second commit changes nothing. A worker that was given up may still be at one of the steps; it harms
-// nobody, since it writes under names of its own. Any thread; calls block on the disk, which all hosts see.
+// worker: `begin_save` gives the same result, also when the folder is complete by then, each attempt at a part has a
+// name of its own, and a second commit changes nothing. A worker that was given up may still be at one of the steps; it
+// harms nobody, since it writes under names of its own. Any thread; calls block on the disk, which all hosts see.
 //
 //   TARGET                  the final folder: part-00000[.csv|.jsonl][.gz|...], ..., _SUCCESS
 //   .NAME.saving-ID         beside it, meanwhile; in it attempts, .part-00000-RANDOM
