@@ -49,7 +49,7 @@ typedef struct ah_asking {
   uint32_t live;       /* 1 while the pointers are good: a view that a rule has kept is refused afterwards */
   /* Set by the evaluator whenever its rule changes: */
   int32_t staleness;
-  uint32_t watch; /* 0 floor, 1 event, 2 timer, 3 worker */
+  uint32_t watch;   /* 0 floor, 1 event, 2 timer, 3 worker */
   uint32_t by_step; /* 1 where workers of equal steps get the same answer */
   uint64_t version;
 } ah_asking;

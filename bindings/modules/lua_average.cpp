@@ -1,5 +1,3 @@
-#include "bindings/modules/node_modules.hpp"
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -10,6 +8,7 @@
 
 #include "bindings/modules/lua_filter.hpp"
 #include "bindings/modules/lua_tensor.hpp"
+#include "bindings/modules/node_modules.hpp"
 #include "bindings/modules/tensor_api.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"

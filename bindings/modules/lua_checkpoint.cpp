@@ -1,8 +1,7 @@
-#include "bindings/modules/node_modules.hpp"
-
 #include <string>
 #include <utility>
 
+#include "bindings/modules/node_modules.hpp"
 #include "bindings/modules/param_values.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/vm/lua_support.hpp"

@@ -1,9 +1,8 @@
-#include "bindings/modules/node_modules.hpp"
-
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bindings/modules/node_modules.hpp"
 #include "bindings/modules/packed_values.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/vm/lua_support.hpp"

@@ -1,7 +1,6 @@
-#include "bindings/modules/node_modules.hpp"
-
 #include <string>
 
+#include "bindings/modules/node_modules.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"

@@ -1,11 +1,10 @@
-#include "bindings/modules/node_modules.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bindings/modules/node_modules.hpp"
 #include "bindings/modules/packed_values.hpp"
 #include "bindings/modules/param_values.hpp"
 #include "bindings/process/node_context.hpp"

@@ -1,11 +1,10 @@
-#include "bindings/modules/node_modules.hpp"
-
 #include <bit>
 #include <memory>
 #include <string>
 
 #include "bindings/modules/mapreduce_api.hpp"
 #include "bindings/modules/mapreduce_files.hpp"
+#include "bindings/modules/node_modules.hpp"
 #include "bindings/modules/row_values.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"

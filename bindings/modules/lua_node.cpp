@@ -1,8 +1,7 @@
-#include "bindings/modules/node_modules.hpp"
-
 #include <algorithm>
 #include <string>
 
+#include "bindings/modules/node_modules.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"

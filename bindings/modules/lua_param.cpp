@@ -1,11 +1,10 @@
 // Where the state machines of host/engine/param (client, worker, shard, coordinator) meet a node's port and Lua.
 
-#include "bindings/modules/node_modules.hpp"
-
 #include <memory>
 #include <string>
 
 #include "bindings/modules/barrier_api.hpp"
+#include "bindings/modules/node_modules.hpp"
 #include "bindings/modules/param_injection.hpp"
 #include "bindings/modules/param_options.hpp"
 #include "bindings/modules/param_values.hpp"

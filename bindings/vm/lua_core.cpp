@@ -1,5 +1,3 @@
-#include "bindings/vm/standard_modules.hpp"
-
 #include <new>
 #include <type_traits>
 
@@ -7,6 +5,7 @@
 #include "bindings/vm/ffi_core.h"
 #include "bindings/vm/lua_names.hpp"
 #include "bindings/vm/lua_support.hpp"
+#include "bindings/vm/standard_modules.hpp"
 #include "host/base/random.hpp"
 
 namespace actorhost {

@@ -1,5 +1,3 @@
-#include "bindings/vm/standard_modules.hpp"
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +8,7 @@
 #include <unistd.h>
 
 #include "bindings/vm/lua_support.hpp"
+#include "bindings/vm/standard_modules.hpp"
 
 namespace actorhost {
 

@@ -1,9 +1,8 @@
-#include "bindings/vm/lua_sandbox.hpp"
-
 #include <string>
 
 #include <lua.hpp>
 
+#include "bindings/vm/lua_sandbox.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/vm.hpp"
 

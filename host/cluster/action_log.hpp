@@ -40,7 +40,7 @@ class ActionLog {
   bool finished(uint32_t index) const noexcept;
   /// Nothing when the action has not begun or is no longer kept.
   const ActionEnter* at(uint32_t index) const noexcept;
-  /// Who entered it first; empty when `at` has nothing.
+  /// The node that entered it first; empty when `at` has nothing.
   std::string opened_by(uint32_t index) const;
   /// False once an action had to be dropped: a late start could not catch up.
   bool can_catch_up() const noexcept { return dropped_ == 0; }

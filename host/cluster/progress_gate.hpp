@@ -74,7 +74,7 @@ class Waiting {
 
   /// Worker `id` has completed its step and wants to go on. False when it is not counted.
   bool ask(NodeId id, double now);
-  /// The next begin picks everybody.
+  /// The next begin picks all waiting workers.
   void ask_everybody() noexcept { ask_all_ = true; }
   /// The workers whose answers are due, in the order in which they asked; their slots are valid until finish, which
   /// must follow before anything else happens to the progress (or another begin, which starts again).

@@ -21,7 +21,7 @@ class ClockRule final : public BarrierRule {
   int staleness_;
 };
 
-/// Everybody passes.
+/// Every worker passes.
 class FreeRule final : public BarrierRule {
  public:
   Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override;

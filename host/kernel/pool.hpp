@@ -1,5 +1,5 @@
 #pragma once
-// A few threads for large kernels. Owned by whoever runs kernels (one VM, one server shard); `run` is called from one
+// A few threads for large kernels. Owned by the user of kernels (one VM, one server shard); `run` is called from one
 // thread at a time, which works along and returns when all tasks are done. Threads start with the first `run` that has
 // work for them, so a pool that is never used costs nothing.
 

@@ -1,6 +1,6 @@
 #pragma once
 // The proof at the start of each connection that both ends know the token, before any frame is decoded. A state machine
-// over fixed-size messages without sockets or clocks: whoever drives it moves `output` out, and gives `input` exactly
+// over fixed-size messages without sockets or clocks: its owner sends `output` out, and gives `input` exactly
 // `wanted` bytes. PROTOCOL.md gives the bytes; in short, all numbers little-endian:
 //
 //   dialler:   hello  = "ACTORHST" version:u16 zero[6] nonce[32]

@@ -59,7 +59,7 @@ class LinkWriter {
   double last_written_ = 0;
   std::vector<std::function<void()>> want_room_;
   std::atomic<size_t> in_flight_{0};  // bytes of flying_
-  SendBatch flying_;                  // belongs to whoever has set writing_
+  SendBatch flying_;                  // belongs to the thread that has set writing_
   bool at_once_ = false;              // as flying_
   Counters counters_;
 };

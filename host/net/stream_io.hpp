@@ -68,7 +68,7 @@ class Stream {
   bool can_send_now() const noexcept { return !tls_; }
   /// Writes as much as goes without waiting.
   IoResult send_now(const Piece* pieces, size_t count);
-  /// Who is told the ends of start_send; to be set before the first one.
+  /// What is called at the end of each start_send; to be set before the first one.
   void on_sent(Sent sent) { sent_ = std::move(sent); }
   /// False when the stream is closed; then nothing is told.
   bool start_send(const Piece* pieces, size_t count);

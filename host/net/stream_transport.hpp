@@ -44,8 +44,7 @@ class LinkEvents {
   /// A frame whose dst is kNoAddress or this process's service address, or any frame on a link that is not
   /// assigned to a process yet.
   virtual void on_service_frame(LinkId link, Frame&& frame) = 0;
-  /// Somebody wants to send to `process` and there is no link: dial it or ask it to dial; frames are parked
-  /// meanwhile.
+  /// There are frames for `process` and no link: dial it or ask it to dial; the frames are parked meanwhile.
   virtual void on_link_wanted(ProcessId process) = 0;
 };
 

@@ -51,7 +51,7 @@ class PeerTree final : public PeerProtocol {
   void decide(NodeId id, double now);
 
   std::vector<Place> places_;
-  uint32_t life_ = 0;  // how often everybody has gone: messages of an earlier life are not for those who came since
+  uint32_t life_ = 0;  // how often all nodes have gone: messages of an earlier life are not for nodes that came since
   std::vector<Node> nodes_;  // by id
 };
 

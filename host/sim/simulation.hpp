@@ -27,8 +27,8 @@ struct SimWatch {
 
 using MakeAdmission = std::function<std::unique_ptr<Admission>(const Clocks&)>;
 
-/// Oracle and server topologies. Fails with the rule's error, when everybody waits for ever (the message says who
-/// waits, at which step, and who is slowest), and when `watch` says stop. `watch` may be null.
+/// Oracle and server topologies. Fails with the rule's error, when all nodes wait for ever (the message says which
+/// nodes wait, at which step, and which is slowest), and when `watch` says stop. `watch` may be null.
 Result<SimResult> simulate_hub(const Scenario& scenario, const MakeAdmission& admission, SimWatch* watch);
 
 /// Topology peers, however the scenario calls it; else as simulate_hub. Refuses a replay, and a rule that samples again

@@ -226,7 +226,7 @@ Error malformed(const Frame& frame, std::string_view why = {});
 /// A frame of small metadata.
 Frame make_frame(Kind kind, Address src, Address dst, uint32_t tag, std::string_view meta = {}, Blob body = {});
 
-/// The frame of a message with its body. Whoever sends it fills in `src`.
+/// The frame of a message with its body. The sender fills in `src`.
 template <Message M>
 Frame message_frame(Kind kind, Address dst, uint32_t tag, const M& message) {
   Frame frame = make_frame(kind, kNoAddress, dst, tag, pack(message));

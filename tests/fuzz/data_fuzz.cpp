@@ -1,11 +1,11 @@
 // A file of bytes as each format of host/data; the first byte says as which. It is read or refused, within the memory
 // that its size allows.
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <string>
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "host/data/csv.hpp"
 #include "host/data/idx.hpp"

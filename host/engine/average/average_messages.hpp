@@ -36,7 +36,7 @@ inline constexpr auto verdict = Kind{0x0247};
 /// A part of those of collectives.
 inline constexpr KindRange kAverageKinds{average_kind::report, average_kind::verdict, "collectives"};
 
-/// Who averages with whom in a round.
+/// Which workers average with each other in a round.
 enum class AveragePattern : uint8_t {
   all,   // everybody
   ring,  // each with the one before and the one behind it
@@ -128,7 +128,7 @@ struct RoundVerdict {
   enum class Outcome : uint8_t { applied, broken, empty, failed };
   uint32_t round = 0;
   Outcome outcome = Outcome::applied;
-  RoundWhy why = RoundWhy::interval;  // the others set free who waits for them
+  RoundWhy why = RoundWhy::interval;  // the end of a round for another reason lets waiting workers go on
   std::string message;                // failed
   friend constexpr Outcome last_of(Outcome) { return Outcome::failed; }
   static void fields(auto& m, auto&& field) { field(m.round, m.outcome, m.why, words(m.message)); }

@@ -27,9 +27,9 @@ class AsyncCall {
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }
   /// How it has ended; once done, by the node, once.
   Result<CallResult> take() { return std::move(*outcome_); }
-  /// What it is, and who its members are.
+  /// The call and its members.
   WaitingCall what() const noexcept { return {name_, signature_, where_, ids_, ranks_}; }
-  /// Once done: it has failed since members are lost, and who these are, as far as this process knew then.
+  /// Once done: the lost members with which the call has failed, as far as this process knew then.
   bool told_of_loss() const noexcept { return told_of_loss_; }
   const std::vector<NodeId>& lost() const noexcept { return lost_; }
   /// Once done: the epoch in which all ranks know of a loss; 0 if there was none.
@@ -77,7 +77,7 @@ class AsyncCalls final : public ServiceTask {
 
   /// Any thread. The input is read until the call is done.
   std::shared_ptr<AsyncCall> start(Start start);
-  /// Any thread: has the call find out who is absent.
+  /// Any thread: lets the call find out which members are absent.
   void ask(const std::shared_ptr<AsyncCall>& call);
   /// Any thread: this rank sees that the call will not come to an end. Its leader ends it everywhere.
   void give_up(const std::shared_ptr<AsyncCall>& call, const Error& error);

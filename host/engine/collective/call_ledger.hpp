@@ -32,7 +32,7 @@ struct CallKey {
 
 struct Verdict {
   Status outcome{};
-  uint64_t epoch = 0;  // of a failure: the membership in which everybody knows of the loss
+  uint64_t epoch = 0;  // of a failure: the membership in which all ranks know of the loss
   Blob kept{};         // what the call gives every rank alike, where the leader alone has sent it
 
   static void fields(auto& m, auto&& field) { field(m.outcome, m.epoch); }  // `kept` is a frame's body
@@ -72,7 +72,7 @@ class CallLedger {
     std::map<uint32_t, Open> open;
     std::map<uint32_t, uint32_t> failed;  // ranges of numbers, first -> last; the others worked
     Verdict failure;                      // the newest one
-    uint32_t kept_number = 0;             // the newest call that everybody gets the same of, and
+    uint32_t kept_number = 0;             // the newest call whose result is the same for all ranks, and
     Blob kept;                            // what that is
   };
   using Key = std::tuple<uint32_t, bool, NodeId>;

@@ -8,7 +8,7 @@
 //                               everybody gets the same; else the rank tells that it is done, and waits for the commit
 //   go        leader -> member  Go; all have announced: the large inputs may travel
 //   commit    leader -> member  -; all are done: the call has worked
-//   failed    leader -> member  Failure; the call has failed, on every rank. Who is told that somebody is lost makes no
+//   failed    leader -> member  Failure; the call has failed, on every rank. A rank that is told of a loss makes no
 //                               further call before it knows of the epoch
 //   piece     any -> any        PieceHead; body: elements of a schedule's buffer
 //   parcel    any -> any        ParcelHead; body: bytes of what one gives another
@@ -111,7 +111,7 @@ struct ParcelHead {
   static void fields(auto& m, auto&& field) { field(m.world, m.offset, m.total, m.about); }
 };
 
-/// Whom a call waits for: places of members, in order.
+/// The members for which a call waits: their places, in order.
 struct Missing {
   std::vector<uint32_t> absent;      // have not announced
   std::vector<uint32_t> unfinished;  // all are here, these are not done
@@ -125,7 +125,7 @@ struct Failure {
   static void fields(auto& m, auto&& field) { field(m.epoch, m.error, m.joined); }
 };
 
-/// What join_point gives everybody, and tells those whom it lets in.
+/// The result of join_point, which is also sent to the workers that it lets in.
 struct JoinPoint {
   uint32_t calls = 0;        // of everybody, made and
   uint32_t async_calls = 0;  // started before
@@ -144,7 +144,7 @@ inline std::optional<Route> route_of(const Frame& frame) {
   return route ? std::optional(*route) : std::nullopt;
 }
 
-/// What a frame's meta says behind its route, which whoever picked the frame out has read.
+/// The message behind the route in a frame's meta; the caller has read the route.
 template <Message M>
 Result<M> read_behind_route(const Frame& frame) {
   Unpacker in(frame.meta.view());

@@ -1,15 +1,15 @@
 #pragma once
 // An all-reduce whose data travels through a compression filter (filter.hpp): a passive machine of one rank, which gets
-// and gives coded parcels. Everybody codes its input once, block by block, and sends block j straight to rank j; that
-// decodes all of them (its own too), combines them in rank order, codes the total, and sends these bytes to all, which
-// decode the same bytes: all ranks end with the same bits, whatever the timing.
+// and gives coded parcels. Each rank codes its input once, block by block, and sends block j straight to rank j. Rank j
+// decodes all blocks j (its own too), combines them in rank order, codes the total, and sends these bytes to all. All
+// ranks decode the same bytes, so all end with the same bits, whatever the timing.
 //
 //   2 steps, 2 C (n-1)/n bytes sent by each rank, where C are the coded bytes of a whole buffer
 //
 // Two roundings lie between inputs and result: each input's, and the total's. An element of a sum is off by the sum of
-// its inputs' errors and that of the total. With error feedback both are kept, for the next call of the same stream:
-// what an input lost by the rank that gave it, what a total lost by the rank that combined it. A call that fails leaves
-// what is kept as it was. When ranks come or go totals have other blocks, and what was kept of them is dropped.
+// its inputs' errors and that of the total. With error feedback both errors are kept for the next call of the same
+// stream: an input's by the rank that gave it, a total's by the rank that combined it. A call that fails leaves the
+// kept errors as they were. When ranks come or go totals have other blocks, and the errors kept of totals are dropped.
 
 #include <atomic>
 #include <functional>

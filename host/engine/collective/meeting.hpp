@@ -115,7 +115,7 @@ class Meeting {
 /// The meetings of a process, by group. Any thread.
 class Meetings {
  public:
-  /// The one of the group with these members, made by whoever comes first.
+  /// The meeting of the group with these members; the first rank that asks makes it.
   std::shared_ptr<Meeting> find(uint32_t group, uint64_t world, uint32_t ranks);
 
  private:

@@ -1,8 +1,8 @@
 #pragma once
-// Everybody sends block j of its input straight to rank j, which combines them in rank order, so that the result has
+// Each rank sends block j of its input straight to rank j, which combines the blocks in rank order. So the result has
 // the bits of ((x0 op x1) op x2) ... whatever the timing, as a loop over the ranks would give. For {reproducible=true},
-// and for alltoall's traffic pattern in general. The bytes of the ring, in n-1 messages at once instead of one after
-// the other.
+// and for alltoall's traffic pattern in general. It moves the bytes of the ring, in n-1 messages at once instead of one
+// after the other.
 //
 //   reduce_scatter  1 step, S (n-1)/n bytes sent by each rank
 //   allreduce       2 steps, 2 S (n-1)/n bytes

@@ -57,9 +57,9 @@ struct Schedule {
   }
 };
 
-/// Who makes a schedule: place `rank` of `ranks`, how many elements the buffer has, and who lives where. Blocks are cut
-/// between multiples of `unit` elements, which divides `elements`: the rows of a matrix stay whole where ranks keep a
-/// block each.
+/// The rank for which a schedule is made: place `rank` of `ranks`, the elements of the buffer, and the processes of the
+/// ranks. Blocks are cut between multiples of `unit` elements, which divides `elements`: so the rows of a matrix stay
+/// whole where ranks keep a block each.
 struct Place {
   uint32_t rank = 0;
   uint32_t ranks = 1;

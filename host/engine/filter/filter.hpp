@@ -20,7 +20,7 @@
 //   range     = low:T high:T                   finite: a byte q for each element of the block, which is
 //                                              low + q * (high - low) / 255; both NaN: its elements as they are
 //
-// The type and `count` are known to whoever decodes: they travel in the message around it. What cannot be told in the
+// The decoder knows the type and `count`: they travel in the message around it. What cannot be told in the
 // form asked for goes as it is, so that a finite element stays finite and an infinite one or a NaN is not lost: a piece
 // with an element beyond the halves (65,520 and up), a block of levels with an infinite element or a NaN.
 //

@@ -1,7 +1,7 @@
 #pragma once
 // The elements of largest magnitude: exactly k of them, of equal ones those that come first, in time proportional to
-// the size of the tensor. Elements that are 0 are never chosen, since whoever decodes has zeros anyway, so there may be
-// fewer. NaN counts as larger than infinity: what went wrong is not kept back. Belongs to one thread at a time; it
+// the size of the tensor. Elements that are 0 are never chosen, since decoding begins with zeros anyway, so there may
+// be fewer. NaN counts as larger than infinity: what went wrong is not kept back. Belongs to one thread at a time; it
 // keeps its memory for the next tensor: a bit an element.
 //
 // How: one pass counts magnitudes by their first 12 bits, which gives the span of magnitudes that the k-th largest lies

@@ -24,7 +24,7 @@ class ParamNode {
 
   ParamNode(ParamChannel& channel, uint32_t shards);
 
-  // For everybody. Code::timeout at the deadline (a point on the channel's clock); every error says what was waited
+  // For all nodes. Code::timeout at the deadline (a point on the channel's clock); every error says what was waited
   // for.
 
   /// In the order of the keys; nil where there is nothing.

@@ -35,8 +35,8 @@ inline constexpr auto withdrawn = Kind{0x0511};
 inline constexpr auto refused = Kind{0x0512};
 }  // namespace lock_kind
 
-/// Whether who has asked for parts is the only one that has them until it gives them back. Where it is not it gives
-/// back changes, tensors, which are added to what the parts are then.
+/// Exclusive: a node that has parts is the only one that has them until it gives them back. Adding: several nodes may
+/// have them; each gives back changes, which are tensors, and these are added to what the parts are then.
 enum class SharedAccess : uint8_t { exclusive, adding };
 constexpr SharedAccess last_of(SharedAccess) { return SharedAccess::adding; }
 

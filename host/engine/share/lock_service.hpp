@@ -1,7 +1,7 @@
 #pragma once
 // The locks that a process looks after, and the partitions that its nodes have published: a task of its courier. Nodes
 // of other processes ask by frames; those of this process call it directly, which takes no message where a lock is
-// free. Everybody stands in the same queues. All calls are short and take one lock; any thread.
+// free. All nodes stand in the same queues. All calls are short and take one lock; any thread.
 //
 // The values of a request are read when it is granted and written when it is released, so the next holder gets them. A
 // holder that dies before its release leaves the old values.

@@ -29,7 +29,7 @@ class LockTable {
     uint32_t id = 0;
     friend bool operator==(const Request&, const Request&) = default;
   };
-  /// Who stands before a request.
+  /// A request that stands before another one.
   struct Blocker {
     Address node = kNoAddress;
     std::string where;   // the script line of its call
@@ -53,8 +53,8 @@ class LockTable {
   /// Requests that have been granted since the last call by what others gave back, in the order in which they were.
   std::vector<Request> take_granted() { return std::exchange(granted_, {}); }
   bool holds(const Request& request) const;
-  /// Who is first in the queues in which this request waits: who holds the keys, or waits for others of its own. Each
-  /// once.
+  /// The requests that are first in the queues in which this request waits: they hold the keys, or wait for other keys
+  /// of their own. Each once.
   std::vector<Blocker> blockers(const Request& request) const;
   /// Every node with a request, each once.
   std::vector<Address> nodes() const;

@@ -27,7 +27,7 @@ class SharedStore {
   void withdraw(uint32_t table, NodeId owner);
   /// Nothing when it is not published, or by another node.
   const PackedValue* find(const SharedPart& part, NodeId owner) const;
-  /// Whoever has published it.
+  /// The same, whichever node has published it.
   const PackedValue* find(const SharedPart& part) const;
   /// Replaces a value that is published; false when it is not (any more).
   bool write(const SharedPart& part, PackedValue value);

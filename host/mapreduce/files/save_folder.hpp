@@ -8,7 +8,7 @@
 //
 //   TARGET                  the final folder: part-00000[.csv|.jsonl][.gz|...], ..., _SUCCESS
 //   .NAME.saving-ID         beside it, meanwhile; in it attempts, .part-00000-RANDOM
-//   .NAME.saving-ID-RANDOM  of one who commits
+//   .NAME.saving-ID-RANDOM  of a worker that commits
 //   _SUCCESS                {"id": ID, "files": n, "rows": n, "bytes": n[, "checkpoint": FINGERPRINT]}
 
 #include <cstdint>

@@ -24,7 +24,7 @@ class MemoryBudget {
 
   /// What gives memory back when a task's tables and sorts need it: the store. Before other threads use the budget.
   void set_relief(std::function<void()> relief) { relief_ = std::move(relief); }
-  /// Called by who has taken more than there is, on its thread; may wait for the disk.
+  /// Called by a user of memory that has taken more than there is, on its thread; may wait for the disk.
   void relieve() noexcept {
     if (relief_ && exceeded()) relief_();
   }

@@ -26,7 +26,7 @@ inline constexpr double kLostInputsPatience = 10;
 
 class ActionRun {
  public:
-  /// All stages of the plan are open in `places`, which outlives this. `who` brought the plan.
+  /// All stages of the plan are open in `places`, which outlives this. `who` is the worker that brought the plan.
   ActionRun(PlanBegin begin, std::string who, OutputPlaces& places, double now);
   ActionRun(const ActionRun&) = delete;
   ActionRun& operator=(const ActionRun&) = delete;
@@ -111,7 +111,7 @@ class ActionRun {
   size_t accumulator_bytes_ = 0;
   std::map<TaskRef, FirstError> errors_;
   std::map<TaskRef, FirstError> input_errors_;
-  std::map<TaskRef, std::string> victims_;  // who was lost with that task
+  std::map<TaskRef, std::string> victims_;  // the worker that was lost with that task
   std::set<std::string> messages_;
   std::set<ProcessId> short_of_room_;
   uint32_t lost_results_ = 0;

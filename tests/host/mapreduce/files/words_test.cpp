@@ -1,3 +1,5 @@
+#include "host/mapreduce/files/words.hpp"
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -5,7 +7,6 @@
 #include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
-#include "host/mapreduce/files/words.hpp"
 
 using namespace actorhost;
 
