@@ -3,18 +3,18 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/modules/packed_values.hpp"
+#include "bindings/modules/carried_values.hpp"
 #include "bindings/vm/lua_support.hpp"
 
 namespace actorhost {
 
 Parcel parcel_at(lua_State* L, int index, const std::string& name) {
-  PackedValue packed = take(L, pack_value(L, index, "collective." + name, true));
+  PackedValue packed = take(L, pack_value_at(L, index, "collective." + name, true));
   return {std::move(packed.head), std::move(packed.body)};
 }
 
 void push_parcel(lua_State* L, Parcel parcel) {
-  expect(L, push_packed(L, {std::move(parcel.about), std::move(parcel.body)}));
+  expect(L, push_packed(L, PackedValue{std::move(parcel.about), std::move(parcel.body)}));
 }
 
 int push_gets(lua_State* L, CallResult result) {

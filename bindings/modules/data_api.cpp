@@ -38,11 +38,11 @@ void fetch(const void* row, int64_t bytes) noexcept {
 }
 
 int64_t gather_rows(const ah_rows* rows, const void* positions, int32_t type, void* out) noexcept {
-  const auto dtype = static_cast<kernel::Dtype>(type);
+  const auto dtype = static_cast<Dtype>(type);
   const kernel::Kernels& kernels = kernel::kernels();
   const int64_t width = rows->width;
   auto* to = static_cast<std::byte*>(out);
-  const auto step = static_cast<size_t>(width) * kernel::dtype_size(dtype);
+  const auto step = static_cast<size_t>(width) * dtype_size(dtype);
   const auto numbers = numbers_of(positions);
   int64_t at = 0;
   for (const int32_t position : numbers) {

@@ -146,9 +146,9 @@ std::optional<std::string> read_parts(lua_State* L, int tensors, int names, std:
       return "average.start: tensor '" + part.name +
              "' is not contiguous; give one whose elements lie one behind the other";
     }
-    TensorValue value = tensor_at(L, tensor);
+    Tensor value = tensor_at(L, tensor);
     part.dtype = value.dtype;
-    part.bytes = std::move(value.bytes);
+    part.bytes = std::move(value.data);
     lua_pop(L, 2);
     parts.push_back(std::move(part));
   }

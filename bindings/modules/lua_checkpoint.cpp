@@ -23,7 +23,7 @@ int write(lua_State* L) {
   for (ParamEntry& entry : take(L, param_entries_at(L, 4, nullptr, false, kSave))) {
     checkpoint.values.emplace_back();
     checkpoint.values.back().key = std::move(entry.key);
-    checkpoint.values.back().value = std::move(entry.value);
+    checkpoint.values.back().value = carried(std::move(entry.value));
   }
   checkpoint.state.updates = static_cast<uint64_t>(check_number(L, 5, "updates", kSave));
   const auto ranks = static_cast<NodeId>(check_integer(L, 6, "ranks", kSave, 0, UINT32_MAX));
@@ -47,7 +47,7 @@ int read(lua_State* L) {
   lua_createtable(L, 0, static_cast<int>(found->values.size()));
   for (ParamCheckpoint::Value& value : found->values) {
     push_param_key(L, value.key);
-    expect(L, push_param_value(L, std::move(value.value)));
+    expect(L, push_carried(L, std::move(value.value)));
     lua_rawset(L, -3);
   }
   lua_pushnumber(L, static_cast<lua_Number>(found->state.updates));

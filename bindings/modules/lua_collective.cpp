@@ -6,12 +6,12 @@
 
 #include <xxhash.h>
 
+#include "bindings/modules/carried_values.hpp"
 #include "bindings/modules/collective_engine.hpp"
 #include "bindings/modules/collective_values.hpp"
 #include "bindings/modules/lua_filter.hpp"
 #include "bindings/modules/lua_tensor.hpp"
 #include "bindings/modules/node_modules.hpp"
-#include "bindings/modules/packed_values.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
@@ -84,13 +84,13 @@ Call call_at(lua_State* L, int table, CollectiveKind kind) {
   return call;
 }
 
-std::string layout_of(const TensorValue& tensor) {
-  std::string text = tensor.dtype == kernel::Dtype::f32 ? "float32[" : "float64[";
-  for (size_t i = 0; i < tensor.shape.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(tensor.shape[i]);
+std::string layout_of(const Tensor& tensor) {
+  std::string text = std::string(dtype_name(tensor.dtype)) + "[";
+  for (size_t i = 0; i < tensor.shape.rank; ++i) text += (i > 0 ? "," : "") + std::to_string(tensor.shape[i]);
   return text + "]";
 }
 
-void add_operands(std::string& signature, CollectiveOp op, const TensorValue& tensor) {
+void add_operands(std::string& signature, CollectiveOp op, const Tensor& tensor) {
   signature += ' ';
   signature += collective_op_name(op);
   signature += ' ';
@@ -205,7 +205,7 @@ void set_filter(lua_State* L, Call& call, const std::string& layout) {
     raise_at_user(L, wrong + "it goes with sum and mean, not with " + collective_op_name(spec.op));
   }
   if (spec.choice.forced != Algorithm::automatic) raise_at_user(L, wrong + "it has an algorithm of its own");
-  if (spec.input.size() / kernel::dtype_size(spec.dtype) > Filter::kMaxElements) {
+  if (spec.input.size() / dtype_size(spec.dtype) > Filter::kMaxElements) {
     raise_at_user(L, wrong + "a tensor of more than 2^32 - 1 elements; reduce its parts");
   }
   const std::string what = " through " + print(filter) + (filter.feedback ? " with feedback" : "");
@@ -240,29 +240,28 @@ int reduction(lua_State* L) {
                          ": expected one of sum, mean, min, max, prod or a function, got '" +
                          std::string(check_text(L, 4, "op", "collective")) + "'");
   }
-  TensorValue value = tensor_at(L, 3);
+  Tensor value = tensor_at(L, 3);
   add_operands(spec.signature, spec.op, value);
   spec.dtype = value.dtype;
-  spec.input = std::move(value.bytes);
+  spec.input = std::move(value.data);
   if (kind == CollectiveKind::allreduce) set_filter(L, call, layout_of(value));
   if (kind == CollectiveKind::reduce) {
     spec.root = root_at(L, 5, call);
     spec.signature += " to rank " + std::to_string(spec.root);
   }
-  const size_t elements = spec.input.size() / kernel::dtype_size(spec.dtype);
-  const auto rows = value.shape.empty() ? int64_t{1} : value.shape[0];
+  const size_t elements = spec.input.size() / dtype_size(spec.dtype);
+  const auto rows = value.shape.rank == 0 ? int64_t{1} : value.shape[0];
   if (kind == CollectiveKind::reduce_scatter && rows > 0)
     spec.unit = std::max<size_t>(1, elements / static_cast<size_t>(rows));
   const uint32_t root = spec.root;
-  value.bytes = Blob();
-  return run_or_start(L, call, [kind, root, rows, value](lua_State* state, CallResult&& result) {
+  return run_or_start(L, call, [kind, root, rows, layout = TensorLayout(value)](lua_State* state, CallResult&& result) {
     if (kind == CollectiveKind::reduce && result.place != root) {
       lua_pushboolean(state, 1);
       return 1;
     }
-    TensorValue out{std::move(result.buffer), value.dtype, value.shape};
+    Tensor out{layout, std::move(result.buffer)};
     if (kind == CollectiveKind::reduce_scatter) {
-      if (out.shape.empty()) out.shape.push_back(1);
+      if (out.shape.rank == 0) out.shape = {1};
       out.shape[0] = static_cast<int64_t>(block_of(static_cast<size_t>(rows), result.places, result.place).size());
     }
     push_tensor(state, std::move(out));
@@ -353,11 +352,11 @@ int allreduce(lua_State* L) {
   add_group(spec.signature, group);
   add_operands(spec.signature, spec.op, *value);
   spec.dtype = value->dtype;
-  spec.input = std::exchange(value->bytes, {});
+  spec.input = std::exchange(value->data, {});
   auto result = CollectiveEngine::of(L).collectives.run(group, std::move(spec));
   if (!result) return failure(L, result.error());
   count(group, *result);
-  value->bytes = std::move(result->buffer);
+  value->data = std::move(result->buffer);
   fill_tensor(L, 4, std::move(*value));
   lua_pushboolean(L, 1);
   return 1;

@@ -156,38 +156,22 @@ Blob widened(lua_State* L, const Blob& from, size_t count, const std::string& wh
 
 Blob bytes_to_float(const Blob& from) {
   Blob out = Blob::allocate(from.size() * sizeof(float));
-  kernel::kernels().from_bytes(kernel::Dtype::f32, static_cast<int64_t>(from.size()), out.data(),
+  kernel::kernels().from_bytes(Dtype::f32, static_cast<int64_t>(from.size()), out.data(),
                                reinterpret_cast<const uint8_t*>(from.data()), 1, 0);
   return out;
 }
 
 /// Pushes an array as a tensor: whole numbers become float64, bytes float32. `where` names it in an error.
-void push_array(lua_State* L, NpyArray array, const std::string& where) {
-  const size_t count = array.view().elements();
-  if (array.shape.size() > kernel::kMaxDims) {
-    raise_error(
-        L, {Code::bad_data, where + ": " + std::to_string(array.shape.size()) + " dimensions, tensors have at most 8"});
+void push_array(lua_State* L, Tensor array, const std::string& where) {
+  const auto count = static_cast<size_t>(array.shape.elements());
+  switch (array.dtype) {
+    case Dtype::f32:
+    case Dtype::f64: break;
+    case Dtype::i32: array = {{Dtype::f64, array.shape}, widened<int32_t>(L, array.data, count, where)}; break;
+    case Dtype::i64: array = {{Dtype::f64, array.shape}, widened<int64_t>(L, array.data, count, where)}; break;
+    case Dtype::u8: array = {{Dtype::f32, array.shape}, bytes_to_float(array.data)}; break;
   }
-  TensorValue value;
-  value.shape.assign(array.shape.begin(), array.shape.end());
-  value.dtype = array.type == NpyType::f4 || array.type == NpyType::u1 ? kernel::Dtype::f32 : kernel::Dtype::f64;
-  switch (array.type) {
-    case NpyType::f4:
-    case NpyType::f8: value.bytes = std::move(array.data); break;
-    case NpyType::i4: value.bytes = widened<int32_t>(L, array.data, count, where); break;
-    case NpyType::i8: value.bytes = widened<int64_t>(L, array.data, count, where); break;
-    case NpyType::u1: value.bytes = bytes_to_float(array.data); break;
-  }
-  push_tensor(L, std::move(value));
-}
-
-NpyArray array_at(lua_State* L, int index) {
-  TensorValue value = tensor_at(L, index);
-  NpyArray array;
-  array.type = value.dtype == kernel::Dtype::f32 ? NpyType::f4 : NpyType::f8;
-  array.shape.assign(value.shape.begin(), value.shape.end());
-  array.data = std::move(value.bytes);
-  return array;
+  push_tensor(L, std::move(array));
 }
 
 /// idx(path) -> tensor
@@ -207,7 +191,7 @@ int npy_load(lua_State* L) {
 /// npy_save(path, tensor)
 int npy_save(lua_State* L) {
   const fs::path path = check_path(L, 1, "data.npy.save");
-  need(L, write_npy(path, array_at(L, 2).view()));
+  need(L, write_npy(path, tensor_at(L, 2)));
   return 0;
 }
 
@@ -234,15 +218,15 @@ int npz_save(lua_State* L) {
   for (int i = 1; i <= count; ++i) {
     lua_rawgeti(L, 2, i);
     lua_rawgeti(L, 3, i);
-    need(L, writer.add(check_text(L, -2, "name", "data.npz.save"), array_at(L, -1).view()));
+    need(L, writer.add(check_text(L, -2, "name", "data.npz.save"), tensor_at(L, -1)));
     lua_pop(L, 2);
   }
   need(L, writer.close());
   return 0;
 }
 
-NpyType type_at(lua_State* L, int index, const char* function) {
-  return check_text(L, index, "dtype", function) == "float64" ? NpyType::f8 : NpyType::f4;
+Dtype type_at(lua_State* L, int index, const char* function) {
+  return check_text(L, index, "dtype", function) == "float64" ? Dtype::f64 : Dtype::f32;
 }
 
 /// An array of names and numbers from 1.
@@ -268,7 +252,7 @@ int load_csv(lua_State* L) {
   options.delimiter = check_text(L, 2, "delimiter", "data.csv").at(0);
   options.header = check_boolean(L, 3, "header", "data.csv");
   if (!lua_isnil(L, 4)) options.missing = check_number(L, 4, "missing", "data.csv");
-  options.type = type_at(L, 5, "data.csv");
+  options.dtype = type_at(L, 5, "data.csv");
   options.skip = static_cast<size_t>(check_integer(L, 6, "skip", "data.csv", 0, INT64_C(1) << 53));
   if (const auto comment = check_text(L, 7, "comment", "data.csv"); !comment.empty()) options.comment = comment[0];
   options.columns = columns_at(L, 8);
@@ -289,7 +273,7 @@ int load_libsvm(lua_State* L) {
   LibsvmOptions options;
   options.features = static_cast<size_t>(check_integer(L, 2, "features", "data.libsvm", 0, INT32_MAX));
   options.zero_based = check_boolean(L, 3, "zero_based", "data.libsvm");
-  options.type = type_at(L, 4, "data.libsvm");
+  options.dtype = type_at(L, 4, "data.libsvm");
   options.sparse = check_boolean(L, 5, "sparse", "data.libsvm");
   options.max_bytes = cache_of(L).most_bytes();
   LibsvmData data = need(L, read_libsvm(path, options));

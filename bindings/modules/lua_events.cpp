@@ -2,8 +2,8 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/modules/carried_values.hpp"
 #include "bindings/modules/node_modules.hpp"
-#include "bindings/modules/packed_values.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/engine/share/event_box.hpp"
@@ -41,7 +41,7 @@ int id_of(lua_State* L) {
 EventMessage message_at(lua_State* L) {
   EventMessage message;
   message.name = check_text(L, 1, "name", "collective.send_event");
-  auto value = pack_value(L, 2, "collective.send_event");
+  auto value = pack_value_at(L, 2, "collective.send_event");
   if (!value) raise_at_user(L, value.error().message);
   message.value = std::move(*value);
   return message;

@@ -46,18 +46,13 @@ int collect(lua_State* L) {
   return 0;
 }
 
-/// encode(state, tensor, key) -> string, bytes of the tensor. The string: type:u8 rank:u8 dim:u64*rank filtered.
+/// encode(state, tensor, key) -> string, bytes of the tensor. The string: layout filtered, the layout as in
+/// host/base/tensor.hpp.
 int encode(lua_State* L) {
   FilterState& state = state_at(L, 1);
-  const TensorValue tensor = tensor_at(L, 2);
-  uint64_t count = 1;
-  Packer head;
-  head.put(static_cast<uint8_t>(tensor.dtype)).put(static_cast<uint8_t>(tensor.shape.size()));
-  for (const int64_t dim : tensor.shape) {
-    head.put(static_cast<uint64_t>(dim));
-    count *= static_cast<uint64_t>(dim);
-  }
-  if (tensor.bytes.size() > kMaxBytes) {
+  const Tensor tensor = tensor_at(L, 2);
+  const auto count = static_cast<uint64_t>(tensor.shape.elements());
+  if (tensor.data.size() > kMaxBytes) {
     raise_at_user(L, "filter:encode: a tensor of more than 1 GiB; encode its parts");
   }
   void* rest = nullptr;
@@ -66,28 +61,23 @@ int encode(lua_State* L) {
     if (!lua_isnoneornil(L, 3)) key = take(L, param_key_at(L, 3, "filter:encode: key"));
     rest = state.rests[key].fit(tensor.dtype, count);
   }
-  const Blob filtered = state.filter.encode(tensor.dtype, count, tensor.bytes.data(), rest);
-  std::string bytes = std::move(head).bytes();
+  const Blob filtered = state.filter.encode(tensor.dtype, count, tensor.data.data(), rest);
+  std::string bytes = pack(static_cast<const TensorLayout&>(tensor));
   bytes.append(filtered.view());
   lua_pushlstring(L, bytes.data(), bytes.size());
-  lua_pushnumber(L, static_cast<lua_Number>(tensor.bytes.size()));
+  lua_pushnumber(L, static_cast<lua_Number>(tensor.data.size()));
   return 2;
 }
 
-Result<TensorValue> decoded(std::string_view bytes) {
+Result<Tensor> decoded(std::string_view bytes) {
   const Error bad{Code::bad_data, "filter.decode: not what a filter has encoded"};
   Unpacker in(bytes);
-  TensorValue tensor;
-  const auto type = in.get<uint8_t>();
-  const auto rank = in.get<uint8_t>();
-  if (!in.ok() || type > 1 || rank > kernel::kMaxDims) return bad;
-  tensor.dtype = static_cast<kernel::Dtype>(type);
-  for (int i = 0; i < rank; ++i) tensor.shape.push_back(static_cast<int64_t>(in.get<uint64_t>()));
-  const auto size = tensor_bytes(tensor.dtype, tensor.shape);
-  if (!in.ok() || !size || *size > kMaxBytes) return bad;
-  tensor.bytes = Blob::allocate(*size);
-  const uint64_t count = *size / dtype_size(tensor.dtype);
-  AH_TRY(decode_filtered(in.rest(), tensor.dtype, count, tensor.bytes.data()));
+  Tensor tensor;
+  FieldUnpacker{in}(static_cast<TensorLayout&>(tensor));
+  if (!in.ok() || tensor.bytes() > kMaxBytes) return bad;
+  tensor.data = Blob::allocate(tensor.bytes());
+  const auto count = static_cast<uint64_t>(tensor.shape.elements());
+  AH_TRY(decode_filtered(in.rest(), tensor.dtype, count, tensor.data.data()));
   return tensor;
 }
 

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/modules/carried_values.hpp"
 #include "bindings/modules/node_modules.hpp"
-#include "bindings/modules/packed_values.hpp"
 #include "bindings/modules/param_values.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
@@ -131,7 +131,7 @@ SharedPart part_at(lua_State* L, int table, int id, const char* function) {
 /// shared_publish(table, id, value): any value that can travel; copied
 int shared_publish(lua_State* L) {
   const SharedPart part = part_at(L, 1, 2, "shared_publish");
-  auto value = pack_value(L, 3, "shared_publish");
+  auto value = pack_value_at(L, 3, "shared_publish");
   if (!value) raise_at_user(L, value.error().message);
   service_of(L).publish(part, NodeContext::of(L).node.index(), std::move(*value));
   return 0;
@@ -227,7 +227,7 @@ Result<SharedWrites> read_writes(lua_State* L, int index, size_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     lua_rawgeti(L, index, static_cast<int>(i) + 1);
     if (!lua_isnil(L, -1)) {
-      auto value = pack_value(L, lua_gettop(L), "shared_release: value " + std::to_string(i + 1));
+      auto value = pack_value_at(L, lua_gettop(L), "shared_release: value " + std::to_string(i + 1));
       if (!value) return value.error();
       writes.emplace_back(i, std::move(*value));
     }

@@ -2,10 +2,10 @@
 #include <memory>
 #include <string>
 
+#include "bindings/modules/carried_values.hpp"
 #include "bindings/modules/mapreduce_api.hpp"
 #include "bindings/modules/mapreduce_files.hpp"
 #include "bindings/modules/node_modules.hpp"
-#include "bindings/modules/row_values.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
@@ -361,8 +361,8 @@ int open_mapreduce(lua_State* L) {
       {"commit_save", guarded<mapreduce_files::commit_save>},
       {"abandon_save", guarded<mapreduce_files::abandon_save>},
       {"fail", guarded<fail>},
-      {"pack", guarded<pack_value>},
-      {"unpack", guarded<unpack_value>},
+      {"pack", guarded<pack_row>},
+      {"unpack", guarded<unpack_row>},
       {"figures", guarded<figures>},
       {"clone", guarded<clone>},
       {"gmatch_of", guarded<gmatch_of>},

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <limits>
 #include <string>
 
 #include "bindings/modules/tensor_api.hpp"
@@ -11,7 +10,6 @@
 
 namespace actorhost {
 
-using kernel::Dtype;
 using kernel::View;
 
 namespace {
@@ -67,36 +65,20 @@ int open_module(lua_State* L) {
 constexpr int kCdata = 10;  // LuaJIT's own type, which lua.h does not name
 
 // Raises where the bytes are not as many as the shape says.
-void check_bytes(lua_State* L, const TensorValue& value) {
-  const auto bytes = tensor_bytes(value.dtype, value.shape);
-  if (bytes && *bytes == value.bytes.size()) return;
-  raise_at_user(L, "a tensor of " + std::to_string(value.bytes.size()) + " bytes does not have the shape it claims");
+void check_bytes(lua_State* L, const Tensor& value) {
+  if (value.bytes() == value.data.size()) return;
+  raise_at_user(L, "a tensor of " + std::to_string(value.data.size()) + " bytes does not have the shape it claims");
 }
 
-void adopt(lua_State* L, ah_tensor& out, TensorValue value) {
-  if (reinterpret_cast<uintptr_t>(value.bytes.data()) % dtype_size(value.dtype) != 0) {
-    value.bytes = Blob::copy_of(value.bytes.view());
+void adopt(lua_State* L, ah_tensor& out, Tensor value) {
+  if (reinterpret_cast<uintptr_t>(value.data.data()) % dtype_size(value.dtype) != 0) {
+    value.data = Blob::copy_of(value.data.view());
   }
-  const View geometry =
-      kernel::row_major(value.bytes.data(), value.dtype, static_cast<int>(value.shape.size()), value.shape.data());
-  adopt(tensor_state(L), out, std::move(value.bytes), geometry);
+  const View geometry = kernel::row_major(value.data.data(), value.dtype, value.shape);
+  adopt(tensor_state(L), out, std::move(value.data), geometry);
 }
 
 }  // namespace
-
-std::optional<size_t> tensor_bytes(Dtype dtype, std::span<const int64_t> shape) {
-  if (shape.size() > kernel::kMaxDims) return std::nullopt;
-  int64_t count = 1;
-  // A 0 makes the product 0 but does not excuse the others: steps are products too.
-  int64_t room = 1;
-  for (int64_t n : shape) {
-    if (n < 0 || __builtin_mul_overflow(count, n, &count)) return std::nullopt;
-    if (__builtin_mul_overflow(room, std::max<int64_t>(n, 1), &room)) return std::nullopt;
-  }
-  int64_t bytes = 0;
-  if (__builtin_mul_overflow(room, static_cast<int64_t>(dtype_size(dtype)), &bytes)) return std::nullopt;
-  return static_cast<size_t>(count) * dtype_size(dtype);
-}
 
 bool is_tensor(lua_State* L, int index) {
   if (lua_type(L, index) != kCdata) return false;
@@ -109,33 +91,33 @@ bool is_tensor(lua_State* L, int index) {
   return is;
 }
 
-TensorValue tensor_at(lua_State* L, int index, bool copy) {
+Tensor tensor_at(lua_State* L, int index, bool copy) {
   auto value = find_tensor(L, index, copy);
   if (!value) raise_bad_argument(L, index, "tensor", "tensor_at", "tensor");
   return std::move(*value);
 }
 
-std::optional<TensorValue> find_tensor(lua_State* L, int index, bool copy) {
+std::optional<Tensor> find_tensor(lua_State* L, int index, bool copy) {
   if (!is_tensor(L, index)) return std::nullopt;
   const ah_tensor& t = *static_cast<const ah_tensor*>(lua_topointer(L, index));
   const View view = view_of(t);
-  TensorValue value;
+  Tensor value;
   value.dtype = view.dtype;
-  value.shape.assign(view.shape.begin(), view.shape.begin() + view.ndim);
-  const size_t size = static_cast<size_t>(view.size()) * dtype_size(view.dtype);
+  value.shape = view.shape;
+  const size_t size = value.bytes();
   if (size == 0) return value;
   if (!copy && view.contiguous()) {
     const Blob& block = block_of(t);
-    value.bytes = block.slice(static_cast<size_t>(static_cast<std::byte*>(view.data) - block.data()), size);
+    value.data = block.slice(static_cast<size_t>(static_cast<std::byte*>(view.data) - block.data()), size);
     return value;
   }
-  value.bytes = Blob::allocate(size);
-  const View packed = kernel::row_major(value.bytes.data(), view.dtype, view.ndim, view.shape.data());
+  value.data = Blob::allocate(size);
+  const View packed = kernel::row_major(value.data.data(), view.dtype, view.shape);
   kernel::copy(*tensor_state(L).kernels, packed, view);
   return value;
 }
 
-void push_tensor(lua_State* L, TensorValue value) {
+void push_tensor(lua_State* L, Tensor value) {
   check_bytes(L, value);
   push_function(L, kAdopt);
   ah_tensor made{};
@@ -146,7 +128,7 @@ void push_tensor(lua_State* L, TensorValue value) {
   if (status != 0) lua_error(L);
 }
 
-void fill_tensor(lua_State* L, int index, TensorValue value) {
+void fill_tensor(lua_State* L, int index, Tensor value) {
   check_bytes(L, value);
   assert(lua_type(L, index) == kCdata);
   auto& tensor = *static_cast<ah_tensor*>(const_cast<void*>(lua_topointer(L, index)));

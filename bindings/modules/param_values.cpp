@@ -1,7 +1,5 @@
 #include "bindings/modules/param_values.hpp"
 
-#include "bindings/modules/lua_tensor.hpp"
-#include "bindings/vm/lua_codec.hpp"
 #include "bindings/vm/lua_support.hpp"
 
 namespace actorhost {
@@ -12,28 +10,6 @@ Error wrong(const std::string& what, const std::string& why) { return {Code::bad
 
 int absolute(lua_State* L, int index) {
   return index > 0 || index <= LUA_REGISTRYINDEX ? index : lua_gettop(L) + index + 1;
-}
-
-ParamTensor to_param(TensorValue tensor) {
-  ParamShape shape;
-  shape.rank = static_cast<uint8_t>(tensor.shape.size());
-  for (size_t i = 0; i < tensor.shape.size(); ++i) shape.dims[i] = static_cast<uint64_t>(tensor.shape[i]);
-  return ParamTensor::whole(tensor.dtype, shape, std::move(tensor.bytes));
-}
-
-ParamTensor param_tensor_at(lua_State* L, int index, TensorCopies* copies) {
-  if (copies == nullptr) return to_param(tensor_at(L, index));
-  const auto [at, missing] = copies->try_emplace(lua_topointer(L, index));
-  if (missing) at->second = to_param(tensor_at(L, index, true));
-  return at->second;
-}
-
-TensorValue to_tensor(ParamTensor tensor, bool shared) {
-  TensorValue out{std::move(tensor.data), tensor.type, {}};
-  for (size_t i = 0; i < tensor.shape.rank; ++i) out.shape.push_back(static_cast<int64_t>(tensor.shape.dims[i]));
-  if (!shared && !out.bytes.empty() && !out.bytes.unique())
-    out.bytes = Blob::copy_of(out.bytes.data(), out.bytes.size());
-  return out;
 }
 
 }  // namespace
@@ -62,39 +38,22 @@ void push_param_key(lua_State* L, const ParamKey& key) {
 }
 
 Result<ParamValue> param_value_at(lua_State* L, int index, TensorCopies* copies, const std::string& what) {
-  if (lua_isnoneornil(L, index)) return ParamValue();
-  if (is_tensor(L, index)) return ParamValue(param_tensor_at(L, index, copies));
-  auto encoded = encode_value(L, index, "value");
-  if (!encoded) return wrong(what, encoded.error().message);
-  ParamLua out{Blob::copy_of(encoded->bytes), {}};
-  for (uint32_t i = 1; i <= encoded->tensors; ++i) {
-    lua_rawgeti(L, -1, static_cast<int>(i));
-    out.tensors.push_back(param_tensor_at(L, -1, copies));
-    lua_pop(L, 1);
-  }
-  lua_pop(L, 1);
-  return ParamValue(std::move(out));
+  auto value = carried_value_at(L, index, copies, what);
+  if (!value) return value.error();
+  if (auto* tensor = std::get_if<Tensor>(&*value))
+    return ParamValue(ParamTensor::whole(*tensor, std::move(tensor->data)));
+  if (auto* lua = std::get_if<LuaValue>(&*value)) return ParamValue(std::move(*lua));
+  return ParamValue();
+}
+
+CarriedValue carried(ParamValue value) {
+  if (auto* tensor = std::get_if<ParamTensor>(&value)) return Tensor{*tensor, std::move(tensor->data)};
+  if (auto* lua = std::get_if<LuaValue>(&value)) return std::move(*lua);
+  return {};
 }
 
 Status push_param_value(lua_State* L, ParamValue value, bool shared) {
-  if (auto* tensor = std::get_if<ParamTensor>(&value)) {
-    push_tensor(L, to_tensor(std::move(*tensor), shared));
-    return {};
-  }
-  auto* lua = std::get_if<ParamLua>(&value);
-  if (lua == nullptr) {
-    lua_pushnil(L);
-    return {};
-  }
-  lua_createtable(L, static_cast<int>(lua->tensors.size()), 0);
-  for (size_t i = 0; i < lua->tensors.size(); ++i) {
-    push_tensor(L, to_tensor(std::move(lua->tensors[i]), shared));
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
-  const int tensors = lua_gettop(L);
-  auto decoded = decode_value(L, lua->encoded.view(), tensors);
-  lua_remove(L, tensors);
-  return decoded;
+  return push_carried(L, carried(std::move(value)), shared);
 }
 
 Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, TensorCopies* copies, bool fetches,

@@ -2,10 +2,10 @@
 // Converts keys, values and lists of entries of the parameter server between Lua and C++. Tensors share memory, so a
 // list that outlives the call that made it needs `copies`. On the Vm's thread.
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "bindings/modules/carried_values.hpp"
 #include "host/base/result.hpp"
 #include "host/engine/param/value.hpp"
 
@@ -13,19 +13,14 @@ struct lua_State;
 
 namespace actorhost {
 
-/// Copies of Lua's tensors, one of each, by the address of the Lua object. For one call from Lua only, since addresses
-/// are reused.
-using TensorCopies = std::map<const void*, ParamTensor>;
-
 /// The key at `index`: a string or a number. The error says what is there instead, behind `what` ("key").
 Result<ParamKey> param_key_at(lua_State* L, int index, const std::string& what);
 void push_param_key(lua_State* L, const ParamKey& key);
 
-/// Any value that can travel; nil is an empty one. Tensors share their memory unless there is `copies`. `what` stands
-/// before the path in errors ("push: value of \"w\"").
+/// As carried_value_at and push_carried; nil is an empty value.
 Result<ParamValue> param_value_at(lua_State* L, int index, TensorCopies* copies, const std::string& what);
-/// Takes the value: a tensor's bytes become the Lua tensor's where nobody else holds them, or `shared`, else they are
-/// copied. What does not decode is an error and pushes nothing.
+/// A whole tensor or a Lua value; nil for anything else.
+CarriedValue carried(ParamValue value);
 Status push_param_value(lua_State* L, ParamValue value, bool shared = false);
 
 /// The array {{k, v}, ...} at `index`. An entry {k} without a value is a fetch where `fetches`, else nil. Errors name

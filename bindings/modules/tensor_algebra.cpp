@@ -9,8 +9,6 @@
 
 namespace actorhost::tensor {
 
-using kernel::Dtype;
-
 namespace {
 
 // ---- Reductions ----
@@ -29,7 +27,7 @@ int32_t along(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t keep, F f
     View like = kept;
     if (keep == 0) {
       std::copy(kept.shape.begin() + dim + 1, kept.shape.end(), like.shape.begin() + dim);
-      --like.ndim;
+      --like.shape.rank;
     }
     const int32_t status = prepare(a->context_, *out, like);
     if (status != AH_TENSOR_OK) return status;
@@ -71,8 +69,8 @@ View transposed(View v) noexcept {
 // The operand as a matrix: a vector becomes one row, or one column.
 View as_matrix(const ah_tensor& t, bool column, bool transpose) noexcept {
   View v = view_of(t);
-  if (v.ndim == 1) {
-    v.ndim = 2;
+  if (v.shape.rank == 1) {
+    v.shape.rank = 2;
     v.shape[1] = column ? 1 : v.shape[0];
     v.steps[1] = column ? 1 : v.steps[0];
     if (!column) {
@@ -92,13 +90,13 @@ int32_t matmul(ah_tensor* out, const ah_tensor* a, const ah_tensor* b, int32_t t
     if (left.dtype != right.dtype) return AH_TENSOR_DTYPE;
     if (left.shape[1] != right.shape[0]) return AH_TENSOR_SHAPE;
     View like{.dtype = left.dtype};
-    if (a->ndim_ == 2) like.shape[static_cast<size_t>(like.ndim++)] = left.shape[0];
-    if (b->ndim_ == 2) like.shape[static_cast<size_t>(like.ndim++)] = right.shape[1];
+    if (a->ndim_ == 2) like.shape[like.shape.rank++] = left.shape[0];
+    if (b->ndim_ == 2) like.shape[like.shape.rank++] = right.shape[1];
     const int32_t status = prepare(a->context_, *out, like);
     if (status != AH_TENSOR_OK) return status;
     View to = view_of(*out);
     const auto steps = to.steps;
-    to.ndim = 2;
+    to.shape.rank = 2;
     to.shape = {left.shape[0], right.shape[1]};
     to.steps = {a->ndim_ == 2 ? steps[0] : right.shape[1], b->ndim_ == 2 ? steps[a->ndim_ == 2 ? 1 : 0] : 1};
     TensorState& state = state_of(a->context_);
@@ -118,14 +116,13 @@ int32_t matmul(ah_tensor* out, const ah_tensor* a, const ah_tensor* b, int32_t t
 // The tensor as rows of its last dimension, contiguous within a row; copied into `keep` where it is not.
 View rows_of(const kernel::Kernels& k, const ah_tensor& t, std::unique_ptr<Copied>& keep) {
   View v = view_of(t);
-  if (v.ndim != 2 || (v.steps[1] != 1 && v.shape[1] != 1)) {
+  if (v.shape.rank != 2 || (v.steps[1] != 1 && v.shape[1] != 1)) {
     if (!v.contiguous()) {
       keep = std::make_unique<Copied>(k, v);
       v = keep->view;
     }
-    const int64_t columns = v.ndim == 0 ? 1 : v.shape[static_cast<size_t>(v.ndim - 1)];
-    const std::array<int64_t, 2> shape{columns == 0 ? 0 : v.size() / columns, columns};
-    return kernel::row_major(v.data, v.dtype, 2, shape.data());
+    const int64_t columns = v.shape.rank == 0 ? 1 : v.shape[v.shape.rank - size_t{1}];
+    return kernel::row_major(v.data, v.dtype, {columns == 0 ? 0 : v.size() / columns, columns});
   }
   return v;
 }
@@ -217,8 +214,8 @@ int32_t add_rows(ah_tensor* to, const ah_tensor* index, const ah_tensor* rows) n
   const View sums = view_of(*to);
   const View from = view_of(*rows);
   if (from.dtype != sums.dtype) return AH_TENSOR_DTYPE;
-  const bool alike = from.ndim == sums.ndim && from.shape[0] == index->count_ &&
-                     std::equal(from.shape.begin() + 1, from.shape.begin() + from.ndim, sums.shape.begin() + 1);
+  const bool alike = from.shape.rank == sums.shape.rank && from.shape[0] == index->count_ &&
+                     std::equal(from.shape.begin() + 1, from.shape.begin() + from.shape.rank, sums.shape.begin() + 1);
   if (!alike) return AH_TENSOR_SHAPE;
   const int32_t status = check_positions(*index, sums.shape[0]);
   if (status == AH_TENSOR_OK) kernel::add_rows(from, view_of(*index), sums);
@@ -230,8 +227,8 @@ int32_t nearest_rows(ah_tensor* out, const ah_tensor* points, const ah_tensor* r
     const View in = view_of(*points);
     const View centres = view_of(*rows);
     if (in.dtype != centres.dtype) return AH_TENSOR_DTYPE;
-    if (in.ndim != 2 || centres.ndim != 2 || in.shape[1] != centres.shape[1]) return AH_TENSOR_SHAPE;
-    const View like{.dtype = in.dtype, .ndim = 1, .shape = {in.shape[0]}};
+    if (in.shape.rank != 2 || centres.shape.rank != 2 || in.shape[1] != centres.shape[1]) return AH_TENSOR_SHAPE;
+    const View like{.dtype = in.dtype, .shape = {in.shape[0]}};
     const int32_t status = prepare(points->context_, *out, like);
     if (status != AH_TENSOR_OK) return status;
     const int64_t done = kernel::nearest_rows(in, centres, view_of(*out));

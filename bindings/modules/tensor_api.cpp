@@ -15,7 +15,6 @@
 
 namespace actorhost {
 
-using kernel::Dtype;
 using kernel::View;
 
 using tensor::Copied, tensor::apart, tensor::guarded_status, tensor::kernels_of, tensor::prepare, tensor::state_of;
@@ -29,17 +28,22 @@ Blob& block(ah_tensor& t) noexcept { return *std::launder(reinterpret_cast<Blob*
 void set_geometry(ah_tensor& t, const View& view) noexcept {
   t.data_ = view.data;
   t.type_ = static_cast<int32_t>(view.dtype);
-  t.ndim_ = view.ndim;
+  t.ndim_ = view.shape.rank;
   t.count_ = view.size();
   std::copy(view.shape.begin(), view.shape.end(), t.extent_);
   std::copy(view.steps.begin(), view.steps.end(), t.step_);
+}
+
+void set_shape(Shape& shape, int32_t ndim, const int64_t* extent) noexcept {
+  shape.rank = static_cast<uint8_t>(ndim);
+  std::copy_n(extent, ndim, shape.begin());
 }
 
 // A new block for the shape and type of `like`. Throws std::bad_alloc.
 void allocate_like(ah_tensor_context* context, ah_tensor& out, const View& like) {
   const auto count = static_cast<size_t>(like.size());
   Blob bytes = Blob::allocate(count * dtype_size(like.dtype));
-  const View geometry = kernel::row_major(bytes.data(), like.dtype, like.ndim, like.shape.data());
+  const View geometry = kernel::row_major(bytes.data(), like.dtype, like.shape);
   adopt(state_of(context), out, std::move(bytes), geometry);
 }
 
@@ -48,7 +52,9 @@ void allocate_like(ah_tensor_context* context, ah_tensor& out, const View& like)
 int32_t allocate(ah_tensor_context* context, ah_tensor* out, int32_t type, int32_t ndim,
                  const int64_t* extent) noexcept {
   return guarded_status([&] {
-    allocate_like(context, *out, kernel::row_major(nullptr, static_cast<Dtype>(type), ndim, extent));
+    View like{.dtype = static_cast<Dtype>(type)};
+    set_shape(like.shape, ndim, extent);
+    allocate_like(context, *out, like);
     return AH_TENSOR_OK;
   });
 }
@@ -64,8 +70,7 @@ void view(ah_tensor* out, const ah_tensor* base, int64_t offset, int32_t ndim, c
           const int64_t* step) noexcept {
   View geometry = view_of(*base);
   geometry.data = geometry.at(offset);
-  geometry.ndim = ndim;
-  std::copy_n(extent, ndim, geometry.shape.begin());
+  set_shape(geometry.shape, ndim, extent);
   std::copy_n(step, ndim, geometry.steps.begin());
   new (out->block_) Blob(block_of(*base));
   out->context_ = base->context_;
@@ -103,7 +108,7 @@ int32_t binary(int32_t op, ah_tensor* out, const ah_tensor* a, const ah_tensor* 
     const View right = view_of(*b);
     if (left.dtype != right.dtype) return AH_TENSOR_DTYPE;
     View like{.dtype = left.dtype};
-    if (!kernel::broadcast_shapes(left, right, like)) return AH_TENSOR_SHAPE;
+    if (!kernel::broadcast_shapes(left.shape, right.shape, like.shape)) return AH_TENSOR_SHAPE;
     const int32_t status = prepare(a->context_, *out, like);
     if (status != AH_TENSOR_OK) return status;
     const auto& k = kernels_of(a);
@@ -127,7 +132,7 @@ int32_t binary_scalar(int32_t op, ah_tensor* out, const ah_tensor* a, double val
     if (status != AH_TENSOR_OK) return status;
     const auto& k = kernels_of(a);
     auto single = static_cast<float>(value);
-    View scalar{.data = &value, .dtype = in.dtype, .ndim = in.ndim, .shape = in.shape};
+    View scalar{.data = &value, .dtype = in.dtype, .shape = in.shape};
     if (in.dtype == Dtype::f32) scalar.data = &single;
     std::unique_ptr<Copied> keep;
     const View to = view_of(*out);
@@ -165,8 +170,7 @@ int32_t copy(ah_tensor* out, const ah_tensor* a) noexcept {
 int32_t give(ah_tensor* out, ah_tensor* from) noexcept {
   const View to = view_of(*out);
   const View given = view_of(*from);
-  const bool alike = to.dtype == given.dtype && to.ndim == given.ndim &&
-                     std::equal(out->extent_, out->extent_ + out->ndim_, from->extent_);
+  const bool alike = to.dtype == given.dtype && to.shape == given.shape;
   const bool own =
       alike && to.contiguous() && given.contiguous() && block_of(*out).unique() && block_of(*from).unique();
   if (own) {
@@ -265,8 +269,8 @@ void set_threads(ah_tensor_context* context, int32_t threads) noexcept {
 }  // namespace
 
 View view_of(const ah_tensor& t) noexcept {
-  View view{.data = t.data_, .dtype = static_cast<Dtype>(t.type_), .ndim = t.ndim_};
-  std::copy_n(t.extent_, t.ndim_, view.shape.begin());
+  View view{.data = t.data_, .dtype = static_cast<Dtype>(t.type_)};
+  set_shape(view.shape, t.ndim_, t.extent_);
   std::copy_n(t.step_, t.ndim_, view.steps.begin());
   return view;
 }
@@ -294,7 +298,7 @@ int32_t prepare(ah_tensor_context* context, ah_tensor& out, const View& like) {
     return AH_TENSOR_OK;
   }
   const View view = view_of(out);
-  return kernel::same_shape(view, like) && view.dtype == like.dtype ? AH_TENSOR_OK : AH_TENSOR_OUT;
+  return view.shape == like.shape && view.dtype == like.dtype ? AH_TENSOR_OK : AH_TENSOR_OUT;
 }
 
 View apart(const kernel::Kernels& k, const View& out, const View& in, std::unique_ptr<Copied>& keep) {

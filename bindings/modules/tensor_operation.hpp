@@ -21,7 +21,7 @@ struct Copied {
 
   Copied(const kernel::Kernels& k, const View& source)
       : bytes(Blob::allocate(static_cast<size_t>(source.size()) * dtype_size(source.dtype))),
-        view(kernel::row_major(bytes.data(), source.dtype, source.ndim, source.shape.data())) {
+        view(kernel::row_major(bytes.data(), source.dtype, source.shape)) {
     kernel::copy(k, view, source);
   }
 };

@@ -127,7 +127,8 @@ class CsvParser {
     for (size_t i = 0; i < (names_.empty() ? 0 : width()); ++i) {
       table.names.push_back(names_[chosen_.empty() ? i : chosen_[i]]);
     }
-    table.values = {options_.type, {rows_, width()}, Blob::copy_of(values_.data(), values_.size() * sizeof(T))};
+    table.values = {{options_.dtype, {static_cast<int64_t>(rows_), static_cast<int64_t>(width())}},
+                    Blob::copy_of(values_.data(), values_.size() * sizeof(T))};
     return table;
   }
 
@@ -255,7 +256,7 @@ Result<CsvTable> read_csv(const std::filesystem::path& path, const CsvOptions& o
   }
   auto file = read_file(path, options.read);
   if (!file) return std::move(file).error();
-  if (options.type == NpyType::f8) return CsvParser<double>(path, options, file->view()).parse();
+  if (options.dtype == Dtype::f64) return CsvParser<double>(path, options, file->view()).parse();
   return CsvParser<float>(path, options, file->view()).parse();
 }
 

@@ -30,13 +30,13 @@ struct CsvOptions {
   size_t skip = 0;                      // lines before the header or the first row, whatever is in them
   char comment = '\0';                  // what begins with it, outside of quotes, is skipped up to the end of its line
   std::vector<CsvColumn> columns = {};  // those that are read, in this order; none: all. The others may hold any text
-  NpyType type = NpyType::f4;           // f4 or f8
+  Dtype dtype = Dtype::f32;             // float32 or float64
   ReadOptions read = {};
 };
 
 struct CsvTable {
   std::vector<std::string> names;  // of the columns that were read; empty without a header
-  NpyArray values;                 // {rows, columns}
+  Tensor values;                   // {rows, columns}
 };
 
 /// Code::bad_data names file, line, column (1-based, in fields) and the text that is no number, or not one that the

@@ -59,15 +59,15 @@ constexpr ShapeStroke k7c[] = {{false, k7Hook}, {true, k7Tail}};
 constexpr ShapeStroke k8a[] = {{true, k8Two}}, k8b[] = {{true, k8Cross}};
 constexpr ShapeStroke k9a[] = {{true, k9Head}, {true, k9Stem}}, k9b[] = {{true, k9Head}, {true, k9Hook}};
 
-constexpr Shape k0[] = {k0a, k0b, k0c}, k1[] = {k1a, k1b, k1c, k1a}, k2[] = {k2a, k2b}, k3[] = {k3a, k3b};
-constexpr Shape k4[] = {k4a, k4b, k4c}, k5[] = {k5a, k5b}, k6[] = {k6a, k6b}, k7[] = {k7a, k7b, k7c};
-constexpr Shape k8[] = {k8a, k8b}, k9[] = {k9a, k9b};
+constexpr DigitShape k0[] = {k0a, k0b, k0c}, k1[] = {k1a, k1b, k1c, k1a}, k2[] = {k2a, k2b}, k3[] = {k3a, k3b};
+constexpr DigitShape k4[] = {k4a, k4b, k4c}, k5[] = {k5a, k5b}, k6[] = {k6a, k6b}, k7[] = {k7a, k7b, k7c};
+constexpr DigitShape k8[] = {k8a, k8b}, k9[] = {k9a, k9b};
 // clang-format on
 
 }  // namespace
 
-std::span<const Shape> digit_shapes(unsigned digit) noexcept {
-  static constexpr std::array<std::span<const Shape>, 10> kAll = {k0, k1, k2, k3, k4, k5, k6, k7, k8, k9};
+std::span<const DigitShape> digit_shapes(unsigned digit) noexcept {
+  static constexpr std::array<std::span<const DigitShape>, 10> kAll = {k0, k1, k2, k3, k4, k5, k6, k7, k8, k9};
   return kAll.at(digit);
 }
 

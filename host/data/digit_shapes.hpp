@@ -18,9 +18,9 @@ struct ShapeStroke {
   std::span<const ShapePoint> points;
 };
 
-using Shape = std::span<const ShapeStroke>;
+using DigitShape = std::span<const ShapeStroke>;
 
 /// The ways to write `digit` (0..9), at least two.
-std::span<const Shape> digit_shapes(unsigned digit) noexcept;
+std::span<const DigitShape> digit_shapes(unsigned digit) noexcept;
 
 }  // namespace actorhost

@@ -197,7 +197,7 @@ void expose(const std::array<float, kPixels>& image, float noise, Rng& rng, std:
 unsigned draw_digit(Rng rng, const DigitStyle& style, std::byte* out) {
   const auto digit = static_cast<unsigned>(rng.below(10));
   const auto shapes = digit_shapes(digit);
-  const Shape shape = shapes[rng.below(shapes.size())];
+  const DigitShape shape = shapes[rng.below(shapes.size())];
   const Placement placement(style, rng);
   const float half = between(rng, style.thin, style.thick);
   std::array<float, kPixels> image{};

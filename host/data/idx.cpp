@@ -13,7 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxRank = 8;
 constexpr uint64_t kMaxBytes = uint64_t{16} << 30;
 
 Error bad(const fs::path& path, const std::string& what) { return {Code::bad_data, path.string() + ": " + what}; }
@@ -30,31 +29,31 @@ uint32_t big32(const std::byte* p) {
   return value;
 }
 
-std::string shape_text(const std::vector<size_t>& shape) {
+std::string text_of(std::span<const int64_t> sizes) {
   std::string text;
-  for (size_t dim : shape) text += (text.empty() ? "" : " x ") + std::to_string(dim);
+  for (const int64_t dim : sizes) text += (text.empty() ? "" : " x ") + std::to_string(dim);
   return text;
 }
 
 struct IdxType {
-  NpyType type;
+  Dtype type;
   size_t file_bytes;
 };
 
 std::optional<IdxType> type_of(unsigned code) {
   switch (code) {
-    case 0x08: return IdxType{NpyType::u1, 1};
-    case 0x0b: return IdxType{NpyType::i4, 2};
-    case 0x0c: return IdxType{NpyType::i4, 4};
-    case 0x0d: return IdxType{NpyType::f4, 4};
-    case 0x0e: return IdxType{NpyType::f8, 8};
+    case 0x08: return IdxType{Dtype::u8, 1};
+    case 0x0b: return IdxType{Dtype::i32, 2};
+    case 0x0c: return IdxType{Dtype::i32, 4};
+    case 0x0d: return IdxType{Dtype::f32, 4};
+    case 0x0e: return IdxType{Dtype::f64, 8};
     default: return {};
   }
 }
 
 /// `count` big-endian numbers of `size` bytes, reversed; two-byte ones are widened with their sign.
 Blob swapped(const std::byte* from, size_t count, const IdxType& type) {
-  Blob out = Blob::allocate(count * npy_item_bytes(type.type));
+  Blob out = Blob::allocate(count * dtype_size(type.type));
   std::byte* to = out.data();
   for (size_t i = 0; i < count; ++i, from += type.file_bytes) {
     if (type.file_bytes == 2) {
@@ -70,9 +69,8 @@ Blob swapped(const std::byte* from, size_t count, const IdxType& type) {
 
 struct IdxHeader {
   IdxType type;
-  std::vector<size_t> shape;
+  Shape shape;
   size_t data_at;
-  size_t count;
 };
 
 Result<IdxHeader> parse_header(const fs::path& path, const Blob& file) {
@@ -80,37 +78,35 @@ Result<IdxHeader> parse_header(const fs::path& path, const Blob& file) {
   const uint32_t magic = big32(file.data());
   const auto type = type_of(magic >> 8 & 0xff);
   const size_t rank = magic & 0xff;
-  if (magic >> 16 != 0 || !type || rank > kMaxRank) {
+  if (magic >> 16 != 0 || !type || rank > Shape::kMaxRank) {
     return bad(path, "not an IDX file: magic " + hex(magic) +
                          " found, 0x00000803 (images), 0x00000801 (labels) or another of types 8, b, c, d, e and at "
                          "most 8 dimensions expected");
   }
-  IdxHeader header{*type, {}, 4 + 4 * rank, 1};
+  IdxHeader header{*type, {}, 4 + 4 * rank};
   if (file.size() < header.data_at) {
     return bad(path, "truncated: " + std::to_string(rank) + " dimensions need " + std::to_string(header.data_at) +
                          " bytes of header, " + std::to_string(file.size()) + " found");
   }
-  bool fits = true;
-  for (size_t i = 0; i < rank; ++i) {
-    header.shape.push_back(big32(file.data() + 4 + 4 * i));
-    fits = fits && !__builtin_mul_overflow(header.count, header.shape.back(), &header.count);
-  }
-  uint64_t bytes = 0;
-  fits = fits && !__builtin_mul_overflow(header.count, type->file_bytes, &bytes);
-  const uint64_t found = file.size() - header.data_at;
-  if (fits && bytes == found) return header;
-  return bad(path, std::string(!fits || bytes > found ? "truncated" : "too long") + ": the dimensions " +
-                       shape_text(header.shape) + " need " + (fits ? std::to_string(bytes) : "more than 2^64") +
-                       " bytes of data, " + std::to_string(found) + " found");
+  std::vector<int64_t> sizes;
+  for (size_t i = 0; i < rank; ++i) sizes.push_back(big32(file.data() + 4 + 4 * i));
+  const auto shape = Shape::of(sizes);
+  if (!shape) return bad(path, "the dimensions " + text_of(sizes) + " cannot be: " + shape.error().message);
+  header.shape = *shape;
+  const size_t bytes = static_cast<size_t>(shape->elements()) * type->file_bytes;
+  const size_t found = file.size() - header.data_at;
+  if (bytes == found) return header;
+  return bad(path, std::string(bytes > found ? "truncated" : "too long") + ": the dimensions " + text_of(sizes) +
+                       " need " + std::to_string(bytes) + " bytes of data, " + std::to_string(found) + " found");
 }
 
-Result<NpyArray> read_of_rank(const fs::path& path, size_t rank, const char* what) {
+Result<Tensor> read_of_rank(const fs::path& path, size_t rank, const char* what) {
   auto array = read_idx(path);
   if (!array) return array;
-  if (array->type == NpyType::u1 && array->shape.size() == rank) return array;
+  if (array->dtype == Dtype::u8 && array->shape.rank == rank) return array;
   return bad(path, std::string(what) + " have magic " + hex(0x0800 + static_cast<uint32_t>(rank)) +
                        " (unsigned bytes, " + std::to_string(rank) + " dimensions), this file holds " +
-                       npy_descr(array->type) + " with " + std::to_string(array->shape.size()) + " dimensions");
+                       dtype_name(array->dtype) + " with " + std::to_string(array->shape.rank) + " dimensions");
 }
 
 /// DIR/PART-images-idx3-ubyte in one of its spellings; nothing when none is there.
@@ -147,14 +143,15 @@ Result<ImageSet> read_part(const fs::path& dir, const std::string& part) {
 
 }  // namespace
 
-Result<NpyArray> read_idx(const fs::path& path) {
+Result<Tensor> read_idx(const fs::path& path) {
   auto file = read_file(path, {.max_bytes = kMaxBytes});
   if (!file) return std::move(file).error();
   auto header = parse_header(path, *file);
   if (!header) return std::move(header).error();
-  NpyArray array{header->type.type, std::move(header->shape), {}};
-  array.data = header->type.file_bytes == 1 ? file->slice(header->data_at, header->count)
-                                            : swapped(file->data() + header->data_at, header->count, header->type);
+  Tensor array{{header->type.type, header->shape}, {}};
+  const auto count = static_cast<size_t>(array.shape.elements());
+  array.data = header->type.file_bytes == 1 ? file->slice(header->data_at, count)
+                                            : swapped(file->data() + header->data_at, count, header->type);
   return array;
 }
 
@@ -163,12 +160,13 @@ Result<ImageSet> read_idx_images(const fs::path& images, const fs::path& labels)
   if (!pixels) return std::move(pixels).error();
   auto classes = read_of_rank(labels, 1, "labels");
   if (!classes) return std::move(classes).error();
-  const size_t n = pixels->shape[0];
+  const int64_t n = pixels->shape[0];
   if (classes->shape[0] != n) {
     return bad(labels, std::to_string(classes->shape[0]) + " labels found, " + std::to_string(n) +
                            " expected, as many as images in " + images.string());
   }
-  return ImageSet{n, pixels->shape[1], pixels->shape[2], std::move(pixels->data), std::move(classes->data)};
+  const auto size = [&](size_t dim) { return static_cast<size_t>(pixels->shape[dim]); };
+  return ImageSet{size(0), size(1), size(2), std::move(pixels->data), std::move(classes->data)};
 }
 
 Result<Mnist> read_mnist(const fs::path& dir) {

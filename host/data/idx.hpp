@@ -17,9 +17,9 @@
 
 namespace actorhost {
 
-/// Any IDX file whose type NpyType has (i2 becomes i4), bytes in this machine's order. The file must hold exactly what
+/// Any IDX file (two-byte numbers become int32), bytes in this machine's order. The file must hold exactly what
 /// its dimensions say.
-Result<NpyArray> read_idx(const std::filesystem::path& path);
+Result<Tensor> read_idx(const std::filesystem::path& path);
 
 /// Labelled images of one size, as bytes: pixel 0..255, label 0..255.
 struct ImageSet {

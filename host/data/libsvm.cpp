@@ -11,8 +11,8 @@ namespace actorhost {
 namespace {
 
 template <typename T>
-NpyArray array_of(NpyType type, const std::vector<T>& values) {
-  return {type, {values.size()}, Blob::copy_of(values.data(), values.size() * sizeof(T))};
+Tensor array_of(Dtype dtype, const std::vector<T>& values) {
+  return {{dtype, {static_cast<int64_t>(values.size())}}, Blob::copy_of(values.data(), values.size() * sizeof(T))};
 }
 
 template <typename T>
@@ -44,7 +44,7 @@ class LibsvmParser {
     out.rows = labels_.size();
     out.width = options_.features != 0 ? options_.features : width_;
     AH_TRY(options_.sparse ? sparse(out) : dense(out));
-    out.labels = array_of(options_.type, labels_);
+    out.labels = array_of(options_.dtype, labels_);
     return out;
   }
 
@@ -131,7 +131,8 @@ class LibsvmParser {
     }
     AH_TRY(check_room(all, std::to_string(out.rows) + " rows of " + std::to_string(out.width) +
                                " features (sparse = true keeps only those that the file has) need"));
-    out.features = {options_.type, {out.rows, out.width}, Blob::allocate(bytes)};
+    out.features = {{options_.dtype, {static_cast<int64_t>(out.rows), static_cast<int64_t>(out.width)}},
+                    Blob::allocate(bytes)};
     if (bytes != 0) std::memset(out.features.data.data(), 0, bytes);
     T* values = reinterpret_cast<T*>(out.features.data.data());
     size_t cell = 0;
@@ -145,15 +146,15 @@ class LibsvmParser {
     const size_t bytes = values_.size() * (sizeof(T) + sizeof(double)) + starts_.size() * sizeof(double);
     AH_TRY(check_room(kept() + bytes,
                       std::to_string(values_.size()) + " values in " + std::to_string(out.rows) + " rows need"));
-    out.features = array_of(options_.type, values_);
+    out.features = array_of(options_.dtype, values_);
     out.columns = positions(columns_);
     out.starts = positions(starts_);
     return {};
   }
 
   template <typename I>
-  static NpyArray positions(const std::vector<I>& from_0) {
-    NpyArray out{NpyType::f8, {from_0.size()}, Blob::allocate(from_0.size() * sizeof(double))};
+  static Tensor positions(const std::vector<I>& from_0) {
+    Tensor out{{Dtype::f64, {static_cast<int64_t>(from_0.size())}}, Blob::allocate(from_0.size() * sizeof(double))};
     auto* to = reinterpret_cast<double*>(out.data.data());
     for (size_t i = 0; i < from_0.size(); ++i) to[i] = static_cast<double>(from_0[i] + 1);
     return out;
@@ -195,7 +196,7 @@ Result<LibsvmData> read_from(ByteSource& source, const std::filesystem::path& pa
 Result<LibsvmData> read_libsvm(const std::filesystem::path& path, const LibsvmOptions& options) {
   auto source = open_source(path, options.read);
   if (!source) return std::move(source).error();
-  if (options.type == NpyType::f8) return read_from<double>(**source, path, options);
+  if (options.dtype == Dtype::f64) return read_from<double>(**source, path, options);
   return read_from<float>(**source, path, options);
 }
 

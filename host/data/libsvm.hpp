@@ -19,18 +19,18 @@ struct LibsvmOptions {
   size_t features = 0;                  // columns of the matrix; 0 takes the largest index that occurs
   bool zero_based = false;              // the first index is 0 instead of 1
   bool sparse = false;                  // only what the file has, no dense matrix
-  NpyType type = NpyType::f4;           // f4 or f8
+  Dtype dtype = Dtype::f32;             // float32 or float64
   size_t max_bytes = size_t{16} << 30;  // of all that is kept at once: one large index makes a huge matrix
   ReadOptions read = {};
 };
 
 struct LibsvmData {
   size_t rows = 0;
-  size_t width = 0;   // columns
-  NpyArray features;  // {rows, width}, or with `sparse` the values {cells} of all rows one after the other
-  NpyArray labels;    // {rows}
-  NpyArray columns;   // sparse: f8 {cells}, the column of each value from 1, rising within a row
-  NpyArray starts;    // sparse: f8 {rows + 1}, row r has the values starts[r] .. starts[r + 1] - 1, from 1
+  size_t width = 0;  // columns
+  Tensor features;   // {rows, width}, or with `sparse` the values {cells} of all rows one after the other
+  Tensor labels;     // {rows}
+  Tensor columns;    // sparse: float64 {cells}, the column of each value from 1, rising within a row
+  Tensor starts;     // sparse: float64 {rows + 1}, row r has the values starts[r] .. starts[r + 1] - 1, from 1
 };
 
 /// Code::bad_data names file, line, column (1-based, in characters) and the text that is wrong; a number that the

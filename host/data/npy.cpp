@@ -32,21 +32,6 @@ Status read_part(ByteSource& source, void* out, size_t size, const std::string& 
                  std::to_string(*got) + " found");
 }
 
-/// Bytes of an array of this shape; false when no machine could hold it.
-bool checked_bytes(const NpyHeader& header, uint64_t& bytes) {
-  uint64_t all = header.stored.bytes;  // with zero dimensions left out, so that no later product overflows
-  bool is_empty = false;
-  for (size_t dim : header.shape) {
-    if (dim == 0) {
-      is_empty = true;
-    } else if (__builtin_mul_overflow(all, static_cast<uint64_t>(dim), &all) || all >> 62 != 0) {
-      return false;
-    }
-  }
-  bytes = is_empty ? 0 : all;
-  return true;
-}
-
 /// Reads magic, version and header text; returns the offset of the data.
 Result<uint64_t> read_header(ByteSource& source, const std::string& where, NpyHeader& header) {
   std::array<unsigned char, 12> start{};
@@ -73,39 +58,23 @@ Result<uint64_t> read_header(ByteSource& source, const std::string& where, NpyHe
 
 }  // namespace
 
-size_t npy_item_bytes(NpyType type) noexcept {
-  switch (type) {
-    case NpyType::f4: return 4;
-    case NpyType::f8: return 8;
-    case NpyType::i4: return 4;
-    case NpyType::i8: return 8;
-    case NpyType::u1: return 1;
-  }
-  return 0;
-}
-
-const char* npy_descr(NpyType type) noexcept {
-  switch (type) {
-    case NpyType::f4: return "<f4";
-    case NpyType::f8: return "<f8";
-    case NpyType::i4: return "<i4";
-    case NpyType::i8: return "<i8";
-    case NpyType::u1: return "|u1";
+const char* npy_descr(Dtype dtype) noexcept {
+  switch (dtype) {
+    case Dtype::f32: return "<f4";
+    case Dtype::f64: return "<f8";
+    case Dtype::i32: return "<i4";
+    case Dtype::i64: return "<i8";
+    case Dtype::u8: return "|u1";
   }
   return "";
 }
 
-size_t NpyView::elements() const noexcept {
-  size_t n = 1;
-  for (size_t dim : shape) n *= dim;
-  return n;
-}
-
-std::string npy_header(NpyType type, const std::vector<size_t>& shape) {
-  std::string text = std::string("{'descr': '") + npy_descr(type) + "', 'fortran_order': False, 'shape': (";
-  for (size_t i = 0; i < shape.size(); ++i) {
+std::string npy_header(const TensorLayout& layout) {
+  const Shape& shape = layout.shape;
+  std::string text = std::string("{'descr': '") + npy_descr(layout.dtype) + "', 'fortran_order': False, 'shape': (";
+  for (size_t i = 0; i < shape.rank; ++i) {
     text += std::to_string(shape[i]);
-    if (i == 0 || i + 1 < shape.size()) text += i + 1 < shape.size() ? ", " : ",";
+    if (i == 0 || i + 1 < shape.rank) text += i + 1 < shape.rank ? ", " : ",";
   }
   text += "), }";
   const size_t fixed = kMagic.size() + 4;
@@ -116,12 +85,11 @@ std::string npy_header(NpyType type, const std::vector<size_t>& shape) {
   return out + text;
 }
 
-Result<NpyArray> decode_npy(ByteSource& source, const std::string& where, uint64_t available) {
+Result<Tensor> decode_npy(ByteSource& source, const std::string& where, uint64_t available) {
   NpyHeader header;
   auto data_at = read_header(source, where, header);
   if (!data_at) return std::move(data_at).error();
-  uint64_t bytes = 0;
-  if (!checked_bytes(header, bytes)) return bad(where, *data_at, "the shape needs more bytes than can exist");
+  const uint64_t bytes = static_cast<uint64_t>(header.shape.elements()) * header.stored.bytes;
   const uint64_t left = available > *data_at ? available - *data_at : 0;
   if (bytes > left) {
     return bad(where, *data_at,
@@ -142,7 +110,7 @@ Result<NpyArray> decode_npy(ByteSource& source, const std::string& where, uint64
   return from_stored(header, std::move(data), where);
 }
 
-Result<NpyArray> read_npy(const std::filesystem::path& path) {
+Result<Tensor> read_npy(const std::filesystem::path& path) {
   auto file = open_for_reading(path);
   if (!file) return std::move(file).error();
   const uint64_t available = file->regular ? file->size : UINT64_MAX;
@@ -150,12 +118,12 @@ Result<NpyArray> read_npy(const std::filesystem::path& path) {
   return decode_npy(source, path.string(), available);
 }
 
-Status write_npy(const std::filesystem::path& path, const NpyView& array) {
+Status write_npy(const std::filesystem::path& path, const Tensor& array) {
   auto fd = open_for_writing(path);
   if (!fd) return std::move(fd).error();
-  const std::string header = npy_header(array.type, array.shape);
+  const std::string header = npy_header(array);
   AH_TRY(write_all(fd->get(), std::as_bytes(std::span(header)), path));
-  AH_TRY(write_all(fd->get(), {static_cast<const std::byte*>(array.data), array.bytes()}, path));
+  AH_TRY(write_all(fd->get(), {array.data.data(), array.bytes()}, path));
   return fd->close(path);
 }
 

@@ -7,57 +7,33 @@
 //
 // Written headers are padded so that the data starts at a multiple of 64 bytes. Decoding never trusts a
 // number: what a header claims is compared with the bytes that can be there before memory is taken. Any
-// thread; calls block on the disk. An array is either a value that owns its bytes (NpyArray) or a view of
-// somebody's memory (NpyView).
+// thread; calls block on the disk.
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "host/base/blob.hpp"
 #include "host/base/result.hpp"
+#include "host/base/tensor.hpp"
 #include "host/data/byte_source.hpp"
 
 namespace actorhost {
 
-enum class NpyType : uint8_t { f4, f8, i4, i8, u1 };
-
-size_t npy_item_bytes(NpyType type) noexcept;
 /// "<f4", "<f8", "<i4", "<i8", "|u1".
-const char* npy_descr(NpyType type) noexcept;
-
-/// Memory of somebody else, C order; it must outlive the call that it is given to.
-struct NpyView {
-  NpyType type = NpyType::f4;
-  std::vector<size_t> shape;
-  const void* data = nullptr;
-
-  /// Product of the shape; 1 for a scalar (empty shape).
-  size_t elements() const noexcept;
-  size_t bytes() const noexcept { return elements() * npy_item_bytes(type); }
-};
-
-struct NpyArray {
-  NpyType type = NpyType::f4;
-  std::vector<size_t> shape;
-  Blob data;
-
-  NpyView view() const { return {type, shape, data.data()}; }
-};
+const char* npy_descr(Dtype dtype) noexcept;
 
 /// The bytes that precede the data.
-std::string npy_header(NpyType type, const std::vector<size_t>& shape);
+std::string npy_header(const TensorLayout& layout);
 
 /// Decodes one array that must end where `source` ends. `where` opens every message ("FILE" or "FILE: array
 /// 'w'"); `available` is the most bytes that `source` can hold. Code::bad_data with the offset, or the
 /// source's error. A number that fits none of the types, a uint64 beyond int64, is bad_data too.
-Result<NpyArray> decode_npy(ByteSource& source, const std::string& where, uint64_t available);
+Result<Tensor> decode_npy(ByteSource& source, const std::string& where, uint64_t available);
 
-Result<NpyArray> read_npy(const std::filesystem::path& path);
+Result<Tensor> read_npy(const std::filesystem::path& path);
 /// Creates or truncates. Not synced: AtomicDir does that.
-Status write_npy(const std::filesystem::path& path, const NpyView& array);
+Status write_npy(const std::filesystem::path& path, const Tensor& array);
 
 }  // namespace actorhost

@@ -79,40 +79,40 @@ Blob widened(const Blob& from) {
 constexpr int letter(char kind, int bytes) { return kind * 16 + bytes; }
 
 /// Changes `array.data` from how it is stored to one of the types; false where a value fits none.
-bool to_type(const NpyStored& stored, NpyArray& array) {
+bool to_type(const NpyStored& stored, Tensor& array) {
   Blob& data = array.data;
   switch (letter(stored.kind, stored.bytes)) {
-    case letter('f', 8): array.type = NpyType::f8; return true;
-    case letter('f', 4): array.type = NpyType::f4; return true;
-    case letter('i', 8): array.type = NpyType::i8; return true;
-    case letter('i', 4): array.type = NpyType::i4; return true;
-    case letter('u', 1): array.type = NpyType::u1; return true;
+    case letter('f', 8): array.dtype = Dtype::f64; return true;
+    case letter('f', 4): array.dtype = Dtype::f32; return true;
+    case letter('i', 8): array.dtype = Dtype::i64; return true;
+    case letter('i', 4): array.dtype = Dtype::i32; return true;
+    case letter('u', 1): array.dtype = Dtype::u8; return true;
     case letter('b', 1):
-      array.type = NpyType::u1;
+      array.dtype = Dtype::u8;
       data = each<uint8_t, uint8_t>(data, [](uint8_t value) { return static_cast<uint8_t>(value != 0); });
       return true;
     case letter('f', 2):
-      array.type = NpyType::f4;
+      array.dtype = Dtype::f32;
       data = each<uint16_t, float>(data, half_value);
       return true;
     case letter('i', 1):
-      array.type = NpyType::i4;
+      array.dtype = Dtype::i32;
       data = widened<int8_t, int32_t>(data);
       return true;
     case letter('i', 2):
-      array.type = NpyType::i4;
+      array.dtype = Dtype::i32;
       data = widened<int16_t, int32_t>(data);
       return true;
     case letter('u', 2):
-      array.type = NpyType::i4;
+      array.dtype = Dtype::i32;
       data = widened<uint16_t, int32_t>(data);
       return true;
     case letter('u', 4):
-      array.type = NpyType::i8;
+      array.dtype = Dtype::i64;
       data = widened<uint32_t, int64_t>(data);
       return true;
     default: {  // uint64
-      array.type = NpyType::i8;
+      array.dtype = Dtype::i64;
       const auto* values = reinterpret_cast<const uint64_t*>(data.data());
       return std::none_of(values, values + data.size() / sizeof(uint64_t), [](uint64_t v) { return v >> 63 != 0; });
     }
@@ -121,11 +121,11 @@ bool to_type(const NpyStored& stored, NpyArray& array) {
 
 }  // namespace
 
-Result<NpyArray> from_stored(const NpyHeader& header, Blob data, const std::string& where) {
-  NpyArray array{NpyType::f4, header.shape, std::move(data)};
+Result<Tensor> from_stored(const NpyHeader& header, Blob data, const std::string& where) {
+  Tensor array{{Dtype::f32, header.shape}, std::move(data)};
   if (header.stored.swapped) swap_bytes(array.data, header.stored.bytes);
-  if (header.fortran && header.shape.size() > 1 && !array.data.empty()) {
-    array.data = to_c_order(array.data, header.shape, header.stored.bytes);
+  if (header.fortran && header.shape.rank > 1 && !array.data.empty()) {
+    array.data = to_c_order(array.data, {header.shape.begin(), header.shape.end()}, header.stored.bytes);
   }
   if (to_type(header.stored, array)) return array;
   return Error{Code::bad_data, where + ": a uint64 of 2^63 or more, which no type here holds"};

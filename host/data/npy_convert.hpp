@@ -1,6 +1,6 @@
 #pragma once
-// From how a .npy file holds an array to how this build does: little-endian, C order, one of NpyType. bool becomes u1,
-// float16 f4, int8, int16 and uint16 i4, uint32 and uint64 i8: no value changes. Used by npy.cpp only.
+// From how a .npy file holds an array to how this build does: little-endian, C order, of a Dtype. bool becomes u8,
+// float16 f32, int8, int16 and uint16 i32, uint32 and uint64 i64: no value changes. Used by npy.cpp only.
 
 #include <string>
 
@@ -9,6 +9,6 @@
 namespace actorhost {
 
 /// `data` has the bytes that the header claims. `where` opens the message.
-Result<NpyArray> from_stored(const NpyHeader& header, Blob data, const std::string& where);
+Result<Tensor> from_stored(const NpyHeader& header, Blob data, const std::string& where);
 
 }  // namespace actorhost

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <vector>
 
 namespace actorhost {
 
 namespace {
-
-constexpr size_t kMaxRank = 32;  // NumPy's own limit
 
 class HeaderParser {
  public:
@@ -68,23 +67,25 @@ class HeaderParser {
 
   bool shape() {
     if (!expect('(')) return false;
-    header_.shape.clear();
+    std::vector<int64_t> sizes;
     while (!accept(')')) {
-      size_t dim = 0;
-      if (!number(dim)) return false;
-      if (header_.shape.size() == kMaxRank) return fail("more than 32 dimensions");
-      header_.shape.push_back(dim);
+      int64_t size = 0;
+      if (!number(size)) return false;
+      sizes.push_back(size);
       if (!accept(',') && !peek(')')) return fail("',' or ')' expected in the shape");
     }
+    auto shape = Shape::of(sizes);
+    if (!shape) return fail(shape.error().message);
+    header_.shape = *shape;
     return true;
   }
 
-  bool number(size_t& value) {
+  bool number(int64_t& value) {
     skip_space();
     const char* first = text_.data() + at_;
     const auto [end, error] = std::from_chars(first, text_.data() + text_.size(), value);
     if (error == std::errc::result_out_of_range) return fail("dimension is too large");
-    if (error != std::errc()) return fail("a dimension (digits) expected");
+    if (error != std::errc() || value < 0) return fail("a dimension (digits) expected");
     at_ += static_cast<size_t>(end - first);
     if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2 wrote 3L
     return true;

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "host/data/npy.hpp"
 
@@ -20,7 +19,7 @@ struct NpyStored {
 struct NpyHeader {
   NpyStored stored;
   bool fortran = false;  // the first dimension is the fastest
-  std::vector<size_t> shape;
+  Shape shape;
 };
 
 /// What is wrong and where in `text`.

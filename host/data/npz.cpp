@@ -132,13 +132,13 @@ Result<NpzWriter> NpzWriter::create(const std::filesystem::path& path) {
   return NpzWriter(std::move(impl));
 }
 
-Status NpzWriter::add(std::string_view name, const NpyView& array) {
+Status NpzWriter::add(std::string_view name, const Tensor& array) {
   AH_TRY(check_name(name));
   const auto [at, fresh] = impl_->names.emplace(name);
   if (!fresh) {
     return Error{Code::bad_argument, impl_->path.string() + ": array '" + *at + "' is written twice"};
   }
-  const std::string header = npy_header(array.type, array.shape);
+  const std::string header = npy_header(array);
   const EntryPtr entry(archive_entry_new());
   archive_entry_set_pathname(entry.get(), (*at + std::string(kSuffix)).c_str());
   archive_entry_set_filetype(entry.get(), AE_IFREG);
@@ -146,7 +146,7 @@ Status NpzWriter::add(std::string_view name, const NpyView& array) {
   archive_entry_set_size(entry.get(), static_cast<la_int64_t>(header.size() + array.bytes()));
   AH_TRY(impl_->outcome(archive_write_header(impl_->zip.get(), entry.get()), "starting array '" + *at + "'"));
   AH_TRY(impl_->put(std::as_bytes(std::span(header)), *at));
-  AH_TRY(impl_->put({static_cast<const std::byte*>(array.data), array.bytes()}, *at));
+  AH_TRY(impl_->put({array.data.data(), array.bytes()}, *at));
   return impl_->outcome(archive_write_finish_entry(impl_->zip.get()), "ending array '" + *at + "'");
 }
 
@@ -234,7 +234,7 @@ Result<std::vector<NamedArray>> read_npz(const std::filesystem::path& path) {
 Status write_npz(const std::filesystem::path& path, const std::vector<NamedArray>& arrays) {
   auto writer = NpzWriter::create(path);
   if (!writer) return std::move(writer).error();
-  for (const NamedArray& item : arrays) AH_TRY(writer->add(item.name, item.array.view()));
+  for (const NamedArray& item : arrays) AH_TRY(writer->add(item.name, item.array));
   return writer->close();
 }
 

@@ -22,7 +22,7 @@ namespace actorhost {
 
 struct NamedArray {
   std::string name;
-  NpyArray array;
+  Tensor array;
 };
 
 /// Writes arrays one by one straight from the caller's memory; a file without `close()` is not a valid
@@ -36,7 +36,7 @@ class NpzWriter {
   ~NpzWriter();
 
   /// Code::bad_argument for a name that is malformed or was used already.
-  Status add(std::string_view name, const NpyView& array);
+  Status add(std::string_view name, const Tensor& array);
   /// Writes the directory and closes the file.
   Status close();
 

@@ -16,7 +16,7 @@ T* elements(const View& view) noexcept {
 
 int64_t row_size(const View& view) noexcept {
   int64_t size = 1;
-  for (int d = 1; d < view.ndim; ++d) size *= view.shape[static_cast<size_t>(d)];
+  for (int d = 1; d < view.shape.rank; ++d) size *= view.shape[static_cast<size_t>(d)];
   return size;
 }
 

@@ -10,17 +10,14 @@
 // results are the same bits on every instruction set, at every alignment and step. A gemm result depends on the
 // instruction set, the shape and the transposes only. pow of float64 is the C library's.
 //
-// This header is compiled for every instruction set, so it includes nothing that has inline
-// functions, and its own are always inlined.
+// This header is compiled for every instruction set, so what is inline in it and in what it includes is always inlined.
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/base/dtype.hpp"
+
 namespace actorhost::kernel {
-
-enum class Dtype : int32_t { f32 = 0, f64 = 1 };
-
-[[gnu::always_inline]] inline constexpr size_t dtype_size(Dtype dtype) noexcept { return dtype == Dtype::f32 ? 4 : 8; }
 
 enum class Unary : int32_t { neg, exp, log, sqrt, tanh, sigmoid, relu, abs, square, sign };
 

@@ -16,7 +16,7 @@ struct Packed {
 
   Packed(const Kernels& k, const View& source)
       : bytes(Blob::allocate(static_cast<size_t>(source.size()) * dtype_size(source.dtype))),
-        view(row_major(bytes.data(), source.dtype, source.ndim, source.shape.data())) {
+        view(row_major(bytes.data(), source.dtype, source.shape)) {
     copy(k, view, source);
   }
 };
@@ -83,7 +83,7 @@ void run(const Kernels& k, const Operand& a, const Operand& b, const View& c, in
 
 void matmul(const Kernels& k, const View& a, const View& b, const View& c, double alpha, bool accumulate,
             ThreadPool* pool) {
-  assert(a.ndim == 2 && b.ndim == 2 && c.ndim == 2 && a.shape[1] == b.shape[0]);
+  assert(a.shape.rank == 2 && b.shape.rank == 2 && c.shape.rank == 2 && a.shape[1] == b.shape[0]);
   assert(c.shape[0] == a.shape[0] && c.shape[1] == b.shape[1]);
   if (c.size() == 0) return;
   Operand target{};

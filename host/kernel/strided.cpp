@@ -8,16 +8,9 @@
 
 namespace actorhost::kernel {
 
-int64_t View::size() const noexcept {
-  int64_t n = 1;
-  for (int d = 0; d < ndim; ++d) n *= shape[static_cast<size_t>(d)];
-  return n;
-}
-
 bool View::contiguous() const noexcept {
   int64_t step = 1;
-  for (int d = ndim - 1; d >= 0; --d) {
-    const auto i = static_cast<size_t>(d);
+  for (size_t i = shape.rank; i-- > 0;) {
     if (shape[i] == 0) return true;
     if (shape[i] != 1 && steps[i] != step) return false;
     step *= shape[i];
@@ -25,41 +18,34 @@ bool View::contiguous() const noexcept {
   return true;
 }
 
-View row_major(void* data, Dtype dtype, int ndim, const int64_t* shape) noexcept {
-  View view{.data = data, .dtype = dtype, .ndim = ndim};
+View row_major(void* data, Dtype dtype, const Shape& shape) noexcept {
+  View view{.data = data, .dtype = dtype, .shape = shape};
   int64_t step = 1;
-  for (int d = ndim - 1; d >= 0; --d) {
-    const auto i = static_cast<size_t>(d);
-    view.shape[i] = shape[d];
+  for (size_t i = shape.rank; i-- > 0;) {
     view.steps[i] = step;
-    step *= std::max<int64_t>(shape[d], 1);
+    step *= std::max<int64_t>(shape[i], 1);
   }
   return view;
 }
 
-bool same_shape(const View& a, const View& b) noexcept {
-  return a.ndim == b.ndim && std::equal(a.shape.begin(), a.shape.begin() + a.ndim, b.shape.begin());
-}
-
-bool broadcast_shapes(const View& a, const View& b, View& out) noexcept {
-  out.ndim = std::max(a.ndim, b.ndim);
-  for (int d = 0; d < out.ndim; ++d) {
-    const int in_a = d - (out.ndim - a.ndim);
-    const int in_b = d - (out.ndim - b.ndim);
-    const int64_t x = in_a < 0 ? 1 : a.shape[static_cast<size_t>(in_a)];
-    const int64_t y = in_b < 0 ? 1 : b.shape[static_cast<size_t>(in_b)];
+bool broadcast_shapes(const Shape& a, const Shape& b, Shape& out) noexcept {
+  out.rank = std::max(a.rank, b.rank);
+  for (size_t d = 0; d < out.rank; ++d) {
+    const size_t from_end = out.rank - d;
+    const int64_t x = from_end > a.rank ? 1 : a[a.rank - from_end];
+    const int64_t y = from_end > b.rank ? 1 : b[b.rank - from_end];
     if (x != y && x != 1 && y != 1) return false;
-    out.shape[static_cast<size_t>(d)] = x == 1 ? y : x;
+    out[d] = x == 1 ? y : x;
   }
   return true;
 }
 
 bool broadcast_to(const View& a, const View& like, View& out) noexcept {
-  const int missing = like.ndim - a.ndim;
+  const int missing = like.shape.rank - a.shape.rank;
   if (missing < 0) return false;
   out = a;
-  out.ndim = like.ndim;
-  for (int d = 0; d < like.ndim; ++d) {
+  out.shape.rank = like.shape.rank;
+  for (int d = 0; d < like.shape.rank; ++d) {
     const auto to = static_cast<size_t>(d);
     const auto from = static_cast<size_t>(std::max(d - missing, 0));
     const bool stretched = d < missing || (a.shape[from] == 1 && like.shape[to] != 1);
@@ -72,10 +58,10 @@ bool broadcast_to(const View& a, const View& like, View& out) noexcept {
 
 bool overlaps(const View& out, const View& in) noexcept {
   if (out.size() == 0 || in.size() == 0) return false;
-  if (out.data == in.data && same_shape(out, in) && out.steps == in.steps && out.dtype == in.dtype) return false;
+  if (out.data == in.data && out.shape == in.shape && out.steps == in.steps && out.dtype == in.dtype) return false;
   auto last = [](const View& v) {
     int64_t offset = 1;
-    for (size_t d = 0; d < static_cast<size_t>(v.ndim); ++d) offset += (v.shape[d] - 1) * v.steps[d];
+    for (size_t d = 0; d < static_cast<size_t>(v.shape.rank); ++d) offset += (v.shape[d] - 1) * v.steps[d];
     return static_cast<const char*>(v.at(offset));
   };
   return static_cast<const char*>(out.data) < last(in) && static_cast<const char*>(in.data) < last(out);
@@ -88,23 +74,23 @@ namespace {
 template <size_t N>
 struct Walk {
   int ndim = 0;
-  std::array<int64_t, kMaxDims> shape = {};
-  std::array<std::array<int64_t, kMaxDims>, N> steps = {};
+  std::array<int64_t, Shape::kMaxRank> shape = {};
+  std::array<std::array<int64_t, Shape::kMaxRank>, N> steps = {};
   std::array<void*, N> data = {};
   std::array<int64_t, N> widths = {};
 
   explicit Walk(const std::array<const View*, N>& views) noexcept {
-    std::array<int, kMaxDims> order{};
+    std::array<int, Shape::kMaxRank> order{};
     const View& out = *views[0];
     int used = 0;
-    for (int d = 0; d < out.ndim; ++d) {
+    for (int d = 0; d < out.shape.rank; ++d) {
       if (out.shape[static_cast<size_t>(d)] != 1) order[static_cast<size_t>(used++)] = d;
     }
     std::stable_sort(order.begin(), order.begin() + used, [&](int x, int y) {
       return std::abs(out.steps[static_cast<size_t>(x)]) > std::abs(out.steps[static_cast<size_t>(y)]);
     });
     for (size_t v = 0; v < N; ++v) {
-      assert(same_shape(*views[v], out));
+      assert(views[v]->shape == out.shape);
       data[v] = views[v]->data;
       widths[v] = static_cast<int64_t>(dtype_size(views[v]->dtype));
     }
@@ -127,7 +113,7 @@ struct Walk {
   /// Calls f(pointers) for each index of the dimensions 0 .. end-1, none of which is empty.
   template <typename F>
   void outer(int end, const F& f) const noexcept {
-    std::array<int64_t, kMaxDims> index{};
+    std::array<int64_t, Shape::kMaxRank> index{};
     std::array<void*, N> at = data;
     for (;;) {
       f(at);
@@ -226,7 +212,7 @@ View dropped(const View& view, int dim) noexcept {
   View rest = view;
   std::copy(view.shape.begin() + dim + 1, view.shape.end(), rest.shape.begin() + dim);
   std::copy(view.steps.begin() + dim + 1, view.steps.end(), rest.steps.begin() + dim);
-  --rest.ndim;
+  --rest.shape.rank;
   return rest;
 }
 
@@ -298,7 +284,7 @@ void reduce_columns(const Kernels& k, Reduce op, const View& from, std::array<in
   const auto [n, row_step] = rows;
   std::array<double, kChunk> totals;
   const bool choice = op == Reduce::max || op == Reduce::min;  // takes no wider type
-  const View kept = row_major(totals.data(), choice ? from.dtype : Dtype::f64, 1, &kChunk);
+  const View kept = row_major(totals.data(), choice ? from.dtype : Dtype::f64, {kChunk});
   for (int64_t i0 = 0; i0 < count; i0 += kChunk) {
     const int64_t chunk = std::min(kChunk, count - i0);
     k.fill(kept.dtype, chunk, kept.data, 1, start_of(op));

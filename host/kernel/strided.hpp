@@ -7,20 +7,18 @@
 #include <array>
 #include <cstdint>
 
+#include "host/base/tensor.hpp"
 #include "host/kernel/kernels.hpp"
 
 namespace actorhost::kernel {
 
-inline constexpr int kMaxDims = 8;
-
 struct View {
   void* data = nullptr;
   Dtype dtype = Dtype::f32;
-  int ndim = 0;
-  std::array<int64_t, kMaxDims> shape = {};
-  std::array<int64_t, kMaxDims> steps = {};  // in elements
+  Shape shape = {};
+  std::array<int64_t, Shape::kMaxRank> steps = {};  // in elements
 
-  int64_t size() const noexcept;
+  int64_t size() const noexcept { return shape.elements(); }
   /// Row-major without gaps.
   bool contiguous() const noexcept;
   /// Address of the element `offset` elements from the first.
@@ -30,13 +28,11 @@ struct View {
 };
 
 /// The row-major view of `data`.
-View row_major(void* data, Dtype dtype, int ndim, const int64_t* shape) noexcept;
-
-bool same_shape(const View& a, const View& b) noexcept;
+View row_major(void* data, Dtype dtype, const Shape& shape) noexcept;
 
 /// The common shape of a and b by NumPy's rules (aligned at the last dimension, 1 stretches); false when they don't
-/// fit. Only `ndim` and `shape` of `out` are set.
-bool broadcast_shapes(const View& a, const View& b, View& out) noexcept;
+/// fit.
+bool broadcast_shapes(const Shape& a, const Shape& b, Shape& out) noexcept;
 
 /// `a` stretched to the shape of `like` with steps of 0; false when it doesn't fit.
 bool broadcast_to(const View& a, const View& like, View& out) noexcept;

@@ -54,8 +54,7 @@ std::vector<float> uniform(int64_t n) {
 }
 
 View matrix(std::vector<float>& data, int64_t rows, int64_t columns) {
-  const int64_t shape[] = {rows, columns};
-  return row_major(data.data(), Dtype::f32, 2, shape);
+  return row_major(data.data(), Dtype::f32, {rows, columns});
 }
 
 View turned(View v) {

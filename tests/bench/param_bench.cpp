@@ -61,7 +61,7 @@ ParamKey key_of(double number) { return must(ParamKey::of(number)); }
 ParamTensor floats(size_t n, float value) {
   Blob data = Blob::allocate(n * 4);
   std::fill_n(reinterpret_cast<float*>(data.data()), n, value);
-  return ParamTensor::whole(ParamType::f32, must(ParamShape::of(std::vector<uint64_t>{n})), std::move(data));
+  return ParamTensor::whole({Dtype::f32, {static_cast<int64_t>(n)}}, std::move(data));
 }
 
 // --- raw sockets

@@ -10,7 +10,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace actorhost;
   if (size < 3) return 0;
-  const auto dtype = static_cast<kernel::Dtype>(data[0] & 1);
+  const auto dtype = static_cast<Dtype>(data[0] & 1);
   const uint64_t count = data[1] | static_cast<uint64_t>(data[2]) << 8;
   std::vector<std::byte> out(count * dtype_size(dtype));  // the sanitizer watches its ends
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 3, size - 3);

@@ -84,7 +84,7 @@ class AverageCoded final : public AverageMover {
   uint64_t bytes_sent() const override { return bytes_sent_; }
 
  private:
-  kernel::Dtype dtype_of(const AveragePart& part) const { return layout_.segments[part.segment].dtype; }
+  Dtype dtype_of(const AveragePart& part) const { return layout_.segments[part.segment].dtype; }
 
   /// How this process's models differ from the mean, into `target_`.
   void compare(const AveragePart& part) {
@@ -101,7 +101,7 @@ class AverageCoded final : public AverageMover {
                     reinterpret_cast<const T*>(old_.sum.data() + offset), part.elements, static_cast<T>(models),
                     static_cast<T>(old_.count));
     };
-    dtype_of(part) == kernel::Dtype::f32 ? go(0.0F) : go(0.0);
+    dtype_of(part) == Dtype::f32 ? go(0.0F) : go(0.0);
   }
 
   void send_piece(size_t index) {
@@ -143,7 +143,7 @@ class AverageCoded final : public AverageMover {
                 reinterpret_cast<const T*>(one), part.elements, static_cast<T>(old_.count), static_cast<T>(all_),
                 static_cast<T>(inputs_.size()));
     };
-    dtype_of(part) == kernel::Dtype::f32 ? go(0.0F) : go(0.0);
+    dtype_of(part) == Dtype::f32 ? go(0.0F) : go(0.0);
   }
 
   const AverageLayout layout_;

@@ -162,7 +162,7 @@ class AverageExchange final : public AverageMover {
   Status give_coded(const Waiting& from) {
     const AveragePart& part = pieces_[from.piece];
     const size_t offset = offset_of(layout_, part);
-    const kernel::Dtype dtype = layout_.segments[part.segment].dtype;
+    const Dtype dtype = layout_.segments[part.segment].dtype;
     std::byte* theirs = room_.data();
     std::byte* own = room_.data() + kAveragePieceBytes;
     AH_TRY(decode_filtered(from.body.view(), dtype, part.elements, theirs));
@@ -177,7 +177,7 @@ class AverageExchange final : public AverageMover {
         const auto as = [](const std::byte* bytes) { return reinterpret_cast<const T*>(bytes); };
         add_seen(reinterpret_cast<T*>(sum), as(before), as(copy), as(theirs), as(own), part.elements);
       };
-      dtype == kernel::Dtype::f32 ? go(0.0F) : go(0.0);
+      dtype == Dtype::f32 ? go(0.0F) : go(0.0);
       target.written[from.piece] = true;
       --target.missing;
     }

@@ -9,7 +9,7 @@ std::vector<AveragePart> pieces_of(const AverageLayout& layout) {
   std::vector<AveragePart> parts;
   for (size_t i = 0; i < layout.segments.size(); ++i) {
     const AverageLayout::Segment& segment = layout.segments[i];
-    const size_t most = kAveragePieceBytes / kernel::dtype_size(segment.dtype);
+    const size_t most = kAveragePieceBytes / dtype_size(segment.dtype);
     for (size_t at = 0; at < segment.elements; at += most) {
       parts.push_back({i, at, std::min(most, segment.elements - at)});
     }

@@ -24,11 +24,11 @@ std::vector<AveragePart> pieces_of(const AverageLayout& layout);
 
 inline size_t offset_of(const AverageLayout& layout, const AveragePart& part) {
   const AverageLayout::Segment& segment = layout.segments[part.segment];
-  return segment.begin + part.begin * kernel::dtype_size(segment.dtype);
+  return segment.begin + part.begin * dtype_size(segment.dtype);
 }
 
 inline size_t bytes_of(const AverageLayout& layout, const AveragePart& part) {
-  return part.elements * kernel::dtype_size(layout.segments[part.segment].dtype);
+  return part.elements * dtype_size(layout.segments[part.segment].dtype);
 }
 
 /// to = a + b, of one piece.

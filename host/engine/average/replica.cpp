@@ -28,7 +28,7 @@ void replace_by(T* x, const T* sum, size_t count, T divisor) {
 /// The sum of the terms from byte `at` on, in their order; in `room` if there are several.
 template <typename T>
 const T* sum_of(const std::vector<Blob>& terms, size_t at, size_t count, T* room) {
-  const kernel::Dtype dtype = sizeof(T) == 4 ? kernel::Dtype::f32 : kernel::Dtype::f64;
+  const Dtype dtype = sizeof(T) == 4 ? Dtype::f32 : Dtype::f64;
   const std::byte* sum = terms[0].data() + at;
   for (size_t i = 1; i < terms.size(); ++i) {
     combine(CollectiveOp::sum, dtype, count, room, sum, terms[i].data() + at);
@@ -66,7 +66,7 @@ size_t first_not_finite(const std::byte* bytes, size_t count) {
 AverageReplica::AverageReplica(const std::vector<Part>& parts, double long_step, const Clock& clock,
                                std::function<void()> look)
     : long_step_(long_step), clock_(clock), look_(std::move(look)) {
-  for (const kernel::Dtype dtype : {kernel::Dtype::f32, kernel::Dtype::f64}) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
     AverageLayout::Segment segment{dtype, aligned(layout_.bytes), 0};
     size_t at = segment.begin;
     for (const Part& part : parts) {
@@ -74,7 +74,7 @@ AverageReplica::AverageReplica(const std::vector<Part>& parts, double long_step,
       parts_.push_back({part, at});
       at += part.bytes.size();
     }
-    segment.elements = (at - segment.begin) / kernel::dtype_size(dtype);
+    segment.elements = (at - segment.begin) / dtype_size(dtype);
     if (segment.elements == 0) continue;
     layout_.segments.push_back(segment);
     layout_.bytes = at;
@@ -165,15 +165,14 @@ void AverageReplica::make_copy() {
 
 bool AverageReplica::finite_copy(const Piece& piece) {
   const Blob& from = piece.part.bytes;
-  const size_t size = kernel::dtype_size(piece.part.dtype);
+  const size_t size = dtype_size(piece.part.dtype);
   for (size_t at = 0; at < from.size(); at += kChunkBytes) {
     const size_t bytes = std::min(kChunkBytes, from.size() - at);
     std::byte* to = copy_.data() + piece.at + at;
     std::memcpy(to, from.data() + at, bytes);
     if (kernel::kernels().is_finite(piece.part.dtype, static_cast<int64_t>(bytes / size), to, 1)) continue;
-    const size_t element =
-        at / size + (piece.part.dtype == kernel::Dtype::f32 ? first_not_finite<float>(to, bytes / size)
-                                                            : first_not_finite<double>(to, bytes / size));
+    const size_t element = at / size + (piece.part.dtype == Dtype::f32 ? first_not_finite<float>(to, bytes / size)
+                                                                       : first_not_finite<double>(to, bytes / size));
     fault_ = "tensor '" + piece.part.name + "' holds what is not finite at element " + std::to_string(element + 1) +
              ", so it cannot be averaged";
     told_ = false;
@@ -184,7 +183,7 @@ bool AverageReplica::finite_copy(const Piece& piece) {
 
 void AverageReplica::change(const Change& what) {
   for (Piece& piece : parts_) {
-    if (piece.part.dtype == kernel::Dtype::f32) {
+    if (piece.part.dtype == Dtype::f32) {
       change_part<float>(piece.part.bytes, piece.at, what.result, what.copy);
     } else {
       change_part<double>(piece.part.bytes, piece.at, what.result, what.copy);

@@ -26,11 +26,11 @@ namespace actorhost {
 /// How a model's tensors lie in one buffer: those of one element type one behind the other.
 struct AverageLayout {
   struct Segment {
-    kernel::Dtype dtype = kernel::Dtype::f32;
+    Dtype dtype = Dtype::f32;
     size_t begin = 0;     // byte, aligned as a block is
     size_t elements = 0;  // not 0
 
-    size_t bytes() const noexcept { return elements * kernel::dtype_size(dtype); }
+    size_t bytes() const noexcept { return elements * dtype_size(dtype); }
   };
   std::vector<Segment> segments;
   size_t bytes = 0;
@@ -47,7 +47,7 @@ class AverageReplica {
  public:
   struct Part {
     std::string name;
-    kernel::Dtype dtype = kernel::Dtype::f32;
+    Dtype dtype = Dtype::f32;
     Blob bytes;  // the tensor's own
   };
   struct Stats {

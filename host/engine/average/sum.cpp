@@ -89,7 +89,7 @@ class AverageSum final : public AverageMover {
       const Algorithm algorithm = choose_algorithm(CollectiveKind::allreduce, segment.bytes(), ranks, ranks, {});
       const ScheduleRun::Buffers buffers{CollectiveOp::sum,
                                          segment.dtype,
-                                         kernel::dtype_size(segment.dtype),
+                                         dtype_size(segment.dtype),
                                          ranks,
                                          sum_.slice(segment.begin, segment.bytes()),
                                          total_.slice(segment.begin, segment.bytes())};

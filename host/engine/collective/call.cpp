@@ -255,7 +255,7 @@ Status CollectiveCall::answer_reduction(std::vector<Blob>& results, uint32_t& at
     combine(spec_.op, spec_.dtype, count, total.data(), total.data(), inputs_[member].data());
   }
   actorhost::finish(spec_.op, spec_.dtype, count, total.data(), group_.members);
-  const size_t size = kernel::dtype_size(spec_.dtype);
+  const size_t size = dtype_size(spec_.dtype);
   for (uint32_t member = 0; member < group_.members; ++member) {
     const Span span = result_span(member);
     results[member] = total.slice(span.begin * size, span.size() * size);
@@ -308,7 +308,7 @@ Status CollectiveCall::read_result(const Blob& body) {
   const Error malformed{Code::bad_data,
                         spec_.name + ": a malformed result of " + std::to_string(body.size()) + " bytes"};
   if (reduces()) {
-    if (body.size() != result_span(group_.me).size() * kernel::dtype_size(spec_.dtype)) return malformed;
+    if (body.size() != result_span(group_.me).size() * dtype_size(spec_.dtype)) return malformed;
     result_.buffer = own_copy(body);
     return {};
   }

@@ -41,7 +41,7 @@ struct CallSpec {
 
   // What is combined: allreduce, reduce, reduce_scatter.
   CollectiveOp op = CollectiveOp::sum;
-  kernel::Dtype dtype = kernel::Dtype::f32;
+  Dtype dtype = Dtype::f32;
   size_t unit = 1;  // reduce_scatter: elements of a row
   Blob input;       // not written by anybody until the call is over
   /// allreduce: data goes through this filter on its way. The caller claims it; the call releases it at its end.
@@ -181,7 +181,7 @@ class CollectiveCall {
   bool reduces() const noexcept;
   bool inlined() const;
   size_t own_cost() const;
-  size_t elements() const noexcept { return spec_.input.size() / kernel::dtype_size(spec_.dtype); }
+  size_t elements() const noexcept { return spec_.input.size() / dtype_size(spec_.dtype); }
   Route route(uint32_t from, uint32_t to) const noexcept { return {group_.id, group_.ids[from], group_.ids[to]}; }
   Route route_to(uint32_t to) const noexcept { return route(group_.me, to); }
   static Blob own_copy(Blob bytes);

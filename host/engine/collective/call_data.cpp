@@ -26,7 +26,7 @@ Status CollectiveCall::start_reduction() {
   algorithm_ = algorithm_name(algorithm);
   const Place place{group_.me, group_.members, elements(), spec_.unit, group_.homes};
   return start(make_schedule(spec_.kind, algorithm, place, spec_.root),
-               {spec_.op, spec_.dtype, kernel::dtype_size(spec_.dtype), group_.members, spec_.input,
+               {spec_.op, spec_.dtype, dtype_size(spec_.dtype), group_.members, spec_.input,
                 Blob::allocate(spec_.input.size())});
 }
 
@@ -243,7 +243,7 @@ void CollectiveCall::collect_result() {
     result_.parcel.body = group_.me == spec_.root ? spec_.parcel->body : run_->result();
     return;
   }
-  const size_t size = kernel::dtype_size(spec_.dtype);
+  const size_t size = dtype_size(spec_.dtype);
   const Span span = result_span(group_.me);
   if (span.size() < elements()) {  // a part would keep the whole
     result_.buffer = Blob::copy_of(run_->result().data() + span.begin * size, span.size() * size);

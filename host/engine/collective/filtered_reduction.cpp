@@ -12,8 +12,8 @@ constexpr const char* kTotal = "t";
 
 }  // namespace
 
-FilteredReduction::FilteredReduction(const Place& place, CollectiveOp op, kernel::Dtype dtype, Blob input,
-                                     FilterStream& stream, Give give)
+FilteredReduction::FilteredReduction(const Place& place, CollectiveOp op, Dtype dtype, Blob input, FilterStream& stream,
+                                     Give give)
     : place_(place),
       op_(op),
       dtype_(dtype),
@@ -32,7 +32,7 @@ FilteredReduction::FilteredReduction(const Place& place, CollectiveOp op, kernel
 /// A copy of what was kept, or zeros; null without error feedback.
 void* FilteredReduction::rest_of(Blob& kept, const Blob& before, size_t count) const {
   if (!stream_.spec.feedback) return nullptr;
-  const size_t size = count * kernel::dtype_size(dtype_);
+  const size_t size = count * dtype_size(dtype_);
   if (before.size() == size) {
     kept = Blob::copy_of(before.data(), size);
   } else {

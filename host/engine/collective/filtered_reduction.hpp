@@ -44,8 +44,7 @@ class FilteredReduction {
   /// Sends a coded parcel to a rank of the group.
   using Give = std::function<Status(uint32_t to, Parcel parcel)>;
 
-  FilteredReduction(const Place& place, CollectiveOp op, kernel::Dtype dtype, Blob input, FilterStream& stream,
-                    Give give);
+  FilteredReduction(const Place& place, CollectiveOp op, Dtype dtype, Blob input, FilterStream& stream, Give give);
 
   Status start();
   /// A parcel from a rank of the group; Code::bad_data for one that is not due.
@@ -63,11 +62,11 @@ class FilteredReduction {
   Status take_total(uint32_t from, const Blob& coded);
   Status combine_inputs();
   void* rest_of(Blob& kept, const Blob& before, size_t count) const;
-  size_t size_of(const Span& span) const noexcept { return span.size() * kernel::dtype_size(dtype_); }
+  size_t size_of(const Span& span) const noexcept { return span.size() * dtype_size(dtype_); }
 
   const Place place_;
   const CollectiveOp op_;
-  const kernel::Dtype dtype_;
+  const Dtype dtype_;
   const Blob input_;
   FilterStream& stream_;
   const Give give_;

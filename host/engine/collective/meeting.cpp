@@ -257,7 +257,7 @@ Status Meeting::check(const Round& round, const CallSpec& spec, const Waiting& w
 }
 
 void Meeting::combine_span(const Round& round, const CallSpec& spec, Span span, std::byte* out) const {
-  const size_t size = kernel::dtype_size(spec.dtype);
+  const size_t size = dtype_size(spec.dtype);
   const bool small = spec.input.size() <= kSmallBytes;
   const auto input = [&](uint32_t rank) {
     const Place& place = round.places[rank];
@@ -332,7 +332,7 @@ void Meeting::broadcast(Round& round, uint32_t number, uint32_t me, const CallSp
 }
 
 void Meeting::take_part(Round& round, uint32_t number, uint32_t me, const CallSpec& spec, CallResult& result) {
-  const size_t size = kernel::dtype_size(spec.dtype);
+  const size_t size = dtype_size(spec.dtype);
   const actorhost::Place place{me, ranks_, spec.input.size() / size, spec.unit};
   switch (spec.kind) {
     case CollectiveKind::barrier: return;

@@ -31,15 +31,15 @@ bool parse_collective_op(std::string_view name, CollectiveOp& op) noexcept {
 
 const char* collective_op_name(CollectiveOp op) noexcept { return kOpNames[static_cast<size_t>(op)]; }
 
-void combine(CollectiveOp op, kernel::Dtype dtype, size_t count, void* out, const void* a, const void* b) noexcept {
+void combine(CollectiveOp op, Dtype dtype, size_t count, void* out, const void* a, const void* b) noexcept {
   kernel::kernels().binary(binary_of(op), dtype, static_cast<int64_t>(count), out, 1, a, 1, b, 1);
 }
 
-void finish(CollectiveOp op, kernel::Dtype dtype, size_t count, void* values, size_t ranks) noexcept {
+void finish(CollectiveOp op, Dtype dtype, size_t count, void* values, size_t ranks) noexcept {
   if (op != CollectiveOp::mean) return;
   const auto n = static_cast<double>(ranks);
   const auto n32 = static_cast<float>(n);
-  const void* divisor = dtype == kernel::Dtype::f32 ? static_cast<const void*>(&n32) : &n;
+  const void* divisor = dtype == Dtype::f32 ? static_cast<const void*>(&n32) : &n;
   kernel::kernels().binary(kernel::Binary::div, dtype, static_cast<int64_t>(count), values, 1, values, 1, divisor, 0);
 }
 

@@ -16,9 +16,9 @@ bool parse_collective_op(std::string_view name, CollectiveOp& op) noexcept;
 const char* collective_op_name(CollectiveOp op) noexcept;
 
 /// out = a op b over `count` elements; `out` may be `a` or `b`. A mean adds, and is divided once at its end.
-void combine(CollectiveOp op, kernel::Dtype dtype, size_t count, void* out, const void* a, const void* b) noexcept;
+void combine(CollectiveOp op, Dtype dtype, size_t count, void* out, const void* a, const void* b) noexcept;
 
 /// What follows the last combination of `ranks` inputs: the division of a mean, nothing for others.
-void finish(CollectiveOp op, kernel::Dtype dtype, size_t count, void* values, size_t ranks) noexcept;
+void finish(CollectiveOp op, Dtype dtype, size_t count, void* values, size_t ranks) noexcept;
 
 }  // namespace actorhost

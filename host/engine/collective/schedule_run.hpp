@@ -41,7 +41,7 @@ class ScheduleRun {
  public:
   struct Buffers {
     CollectiveOp op = CollectiveOp::sum;
-    kernel::Dtype dtype = kernel::Dtype::f32;
+    Dtype dtype = Dtype::f32;
     size_t element_bytes = 4;  // of the dtype; anything where nothing is combined
     uint32_t ranks = 1;
     Blob input;   // only read; empty where the schedule begins with receiving everything

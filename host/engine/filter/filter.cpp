@@ -11,7 +11,6 @@ namespace actorhost {
 
 namespace {
 
-using kernel::Dtype;
 using kernel::Kernels;
 using Values = FilterSpec::Values;
 

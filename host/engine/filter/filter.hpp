@@ -101,11 +101,11 @@ inline double ratio_of(const FilterBytes& bytes) noexcept {
 class FilterRest {
  public:
   /// The rest for a tensor of that type and size: what was kept, or zeros when it had another.
-  void* fit(kernel::Dtype dtype, uint64_t count);
+  void* fit(Dtype dtype, uint64_t count);
   const Blob& bytes() const noexcept { return bytes_; }
 
  private:
-  kernel::Dtype dtype_ = kernel::Dtype::f32;
+  Dtype dtype_ = Dtype::f32;
   Blob bytes_;
 };
 
@@ -119,11 +119,11 @@ class Filter {
 
   /// A tensor of at most kMaxElements elements. `values`, and `rest` unless it is null, stay as they are until the last
   /// piece is made; they do not overlap.
-  void begin(kernel::Dtype dtype, uint64_t count, const void* values, void* rest = nullptr);
+  void begin(Dtype dtype, uint64_t count, const void* values, void* rest = nullptr);
   /// Elements [first, first + count) of it.
   Blob piece(uint64_t first, uint64_t count);
   /// All in one.
-  Blob encode(kernel::Dtype dtype, uint64_t count, const void* values, void* rest = nullptr) {
+  Blob encode(Dtype dtype, uint64_t count, const void* values, void* rest = nullptr) {
     begin(dtype, count, values, rest);
     return piece(0, count);
   }
@@ -140,7 +140,7 @@ class Filter {
   const kernel::Kernels* kernels_;
   FilterBytes bytes_;
   // Of the tensor that was begun.
-  kernel::Dtype dtype_ = kernel::Dtype::f32;
+  Dtype dtype_ = Dtype::f32;
   const std::byte* values_ = nullptr;
   std::byte* rest_ = nullptr;
   // Scratch.
@@ -152,7 +152,7 @@ class Filter {
 
 /// Writes the `count` elements that `bytes` stands for to `out`. Code::bad_data, and `out` undefined, when they are not
 /// what a Filter makes of so many elements of that type. Takes memory in proportion to `count` at most.
-Status decode_filtered(std::string_view bytes, kernel::Dtype dtype, uint64_t count, void* out,
+Status decode_filtered(std::string_view bytes, Dtype dtype, uint64_t count, void* out,
                        const kernel::Kernels& kernels = kernel::kernels());
 
 }  // namespace actorhost

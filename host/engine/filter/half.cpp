@@ -16,7 +16,7 @@ void for_each_block(uint64_t count, Visit&& visit) {
 
 }  // namespace
 
-bool write_halves(const kernel::Kernels& k, kernel::Dtype dtype, uint64_t n, const void* values, void* rest,
+bool write_halves(const kernel::Kernels& k, Dtype dtype, uint64_t n, const void* values, void* rest,
                   FilterWriter& out) {
   const size_t before = out.size();
   auto* halves = reinterpret_cast<uint16_t*>(out.take(n * sizeof(uint16_t)));
@@ -39,7 +39,7 @@ bool write_halves(const kernel::Kernels& k, kernel::Dtype dtype, uint64_t n, con
   return true;
 }
 
-Status read_halves(const kernel::Kernels& k, FilterReader& in, kernel::Dtype dtype, uint64_t n, void* out) {
+Status read_halves(const kernel::Kernels& k, FilterReader& in, Dtype dtype, uint64_t n, void* out) {
   if (n > in.left() / sizeof(uint16_t)) return Error{Code::bad_data, "filtered: fewer halves than elements"};
   const std::byte* bytes = in.take(n * sizeof(uint16_t));
   uint16_t halves[kBlock];  // whatever the alignment of the bytes

@@ -10,9 +10,8 @@ namespace actorhost {
 
 /// False, and nothing is written, when a finite element would become infinite. Unless `rest` is null it is `values`
 /// itself, and what the halves leave out is left there.
-bool write_halves(const kernel::Kernels& k, kernel::Dtype dtype, uint64_t n, const void* values, void* rest,
-                  FilterWriter& out);
+bool write_halves(const kernel::Kernels& k, Dtype dtype, uint64_t n, const void* values, void* rest, FilterWriter& out);
 
-Status read_halves(const kernel::Kernels& k, FilterReader& in, kernel::Dtype dtype, uint64_t n, void* out);
+Status read_halves(const kernel::Kernels& k, FilterReader& in, Dtype dtype, uint64_t n, void* out);
 
 }  // namespace actorhost

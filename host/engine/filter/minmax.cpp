@@ -10,7 +10,6 @@ namespace actorhost {
 
 namespace {
 
-using kernel::Dtype;
 using kernel::Kernels;
 
 Error bad(const char* what) { return {Code::bad_data, std::string("filtered: ") + what}; }

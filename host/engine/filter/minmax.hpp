@@ -10,9 +10,9 @@
 namespace actorhost {
 
 /// Unless `rest` is null it is `values` itself, and what the levels leave out is left there.
-void write_levels(const kernel::Kernels& k, kernel::Dtype dtype, uint64_t n, uint32_t block, const void* values,
-                  void* rest, FilterWriter& out);
+void write_levels(const kernel::Kernels& k, Dtype dtype, uint64_t n, uint32_t block, const void* values, void* rest,
+                  FilterWriter& out);
 
-Status read_levels(const kernel::Kernels& k, FilterReader& in, kernel::Dtype dtype, uint64_t n, void* out);
+Status read_levels(const kernel::Kernels& k, FilterReader& in, Dtype dtype, uint64_t n, void* out);
 
 }  // namespace actorhost

@@ -28,13 +28,13 @@ size_t bitmap_bytes(uint64_t count) noexcept { return static_cast<size_t>((count
 
 }  // namespace
 
-void TopkChoice::choose(const kernel::Kernels& k, kernel::Dtype dtype, uint64_t n, const void* values, uint64_t keep) {
-  if (dtype == kernel::Dtype::f32) return choose_of(k, dtype, n, static_cast<const float*>(values), keep);
+void TopkChoice::choose(const kernel::Kernels& k, Dtype dtype, uint64_t n, const void* values, uint64_t keep) {
+  if (dtype == Dtype::f32) return choose_of(k, dtype, n, static_cast<const float*>(values), keep);
   choose_of(k, dtype, n, static_cast<const double*>(values), keep);
 }
 
 template <typename T>
-void TopkChoice::choose_of(const kernel::Kernels& k, kernel::Dtype dtype, uint64_t n, const T* values, uint64_t keep) {
+void TopkChoice::choose_of(const kernel::Kernels& k, Dtype dtype, uint64_t n, const T* values, uint64_t keep) {
   constexpr int kShift = static_cast<int>(8 * sizeof(T)) - 1 - kMagnitudeBits;
   constexpr int kExponentBits = sizeof(T) == 4 ? 8 : 11;
   constexpr uint64_t kInfinite = ((uint64_t{1} << kExponentBits) - 1) << (kMagnitudeBits - kExponentBits);

@@ -21,7 +21,7 @@ namespace actorhost {
 class TopkChoice {
  public:
   /// Chooses among n < 2^32 elements.
-  void choose(const kernel::Kernels& k, kernel::Dtype dtype, uint64_t n, const void* values, uint64_t keep);
+  void choose(const kernel::Kernels& k, Dtype dtype, uint64_t n, const void* values, uint64_t keep);
 
   /// True when there were more infinite elements and NaN than were to be chosen.
   bool left_non_finite() const noexcept { return left_non_finite_; }
@@ -40,7 +40,7 @@ class TopkChoice {
 
  private:
   template <typename T>
-  void choose_of(const kernel::Kernels& k, kernel::Dtype dtype, uint64_t n, const T* values, uint64_t keep);
+  void choose_of(const kernel::Kernels& k, Dtype dtype, uint64_t n, const T* values, uint64_t keep);
 
   std::vector<uint64_t> marks_;
   std::vector<uint32_t> counts_;

@@ -9,21 +9,21 @@ namespace {
 
 // A whole tensor like that of which this is a piece, its elements not set.
 ParamTensor room_for(const ParamTensor& piece) {
-  ParamTensor whole = ParamTensor::whole(piece.type, piece.shape, {});
+  ParamTensor whole = ParamTensor::whole(piece, {});
   whole.data = Blob::allocate(whole.bytes());
   return whole;
 }
 
 void put(ParamTensor& whole, const ParamTensor& piece) {
   if (piece.data.empty()) return;
-  std::memcpy(whole.data.data() + piece.first * item_bytes(whole.type), piece.data.data(), piece.data.size());
+  std::memcpy(whole.data.data() + piece.first * dtype_size(whole.dtype), piece.data.data(), piece.data.size());
 }
 
 }  // namespace
 
 bool ParamAssembler::Partial::complete() const {
   const auto* tensor = std::get_if<ParamTensor>(&entry.value);
-  return !conflict && (tensor == nullptr || have == tensor->shape.elements());
+  return !conflict && (tensor == nullptr || have == tensor->elements());
 }
 
 void ParamAssembler::own(Blob& bytes) {
@@ -36,13 +36,13 @@ void ParamAssembler::add(Partial& to, ParamEntry&& from, bool shared) {
   if (piece == nullptr) {
     to.conflict = to.conflict || to.is_tensor();
     to.entry = std::move(from);
-    if (auto* lua = std::get_if<ParamLua>(&to.entry.value); lua != nullptr && !shared) {
-      for (ParamTensor& t : lua->tensors) own(t.data);
+    if (auto* lua = std::get_if<LuaValue>(&to.entry.value); lua != nullptr && !shared) {
+      for (Tensor& t : lua->tensors) own(t.data);
     }
     return;
   }
   if (!to.is_tensor()) {
-    to.conflict = to.conflict || std::holds_alternative<ParamLua>(to.entry.value);
+    to.conflict = to.conflict || std::holds_alternative<LuaValue>(to.entry.value);
     to.entry.step = from.step;
     if (piece->is_whole() || shared) {
       if (!shared) own(piece->data);
@@ -53,7 +53,7 @@ void ParamAssembler::add(Partial& to, ParamEntry&& from, bool shared) {
     to.entry.value = room_for(*piece);
   }
   auto& whole = std::get<ParamTensor>(to.entry.value);
-  if (whole.type != piece->type || whole.shape != piece->shape) {
+  if (static_cast<const TensorLayout&>(whole) != *piece) {
     to.conflict = true;
     return;
   }

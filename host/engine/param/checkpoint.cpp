@@ -14,14 +14,13 @@ namespace {
 
 // Joins what the shards hold of one tensor: the chunks of `pick` from each part that has the key.
 template <typename Pick>
-Result<ParamTensor> join(const std::vector<const StoredTensor*>& parts, Pick&& pick) {
+Result<Tensor> join(const std::vector<const StoredTensor*>& parts, Pick&& pick) {
   const StoredTensor& like = *parts.front();
-  ParamTensor whole = ParamTensor::whole(like.type, like.shape, {});
-  whole.data = Blob::allocate(whole.bytes());
+  Tensor whole{like, Blob::allocate(like.bytes())};
   uint64_t have = 0;
   for (const StoredTensor* part : parts) {
-    if (part->type != like.type || part->shape != like.shape) continue;  // of an earlier value of the key
-    size_t at = part->range.first * item_bytes(like.type);
+    if (static_cast<const TensorLayout&>(*part) != like) continue;  // of an earlier value of the key
+    size_t at = part->range.first * dtype_size(like.dtype);
     for (const StoredChunk& chunk : part->chunks) {
       const Blob& bytes = pick(chunk);
       if (bytes.size() > whole.data.size() - at) return Error{Code::internal, "parts that don't fit together"};
@@ -40,7 +39,7 @@ Result<ParamCheckpoint::Value> joined(const ParamKey& key, const Stored& owner,
   value.key = key;
   value.step = owner.step;
   value.version = owner.version;
-  if (const auto* lua = std::get_if<ParamLua>(&owner.value)) {
+  if (const auto* lua = std::get_if<LuaValue>(&owner.value)) {
     value.value = *lua;
     return value;
   }
@@ -64,10 +63,10 @@ Result<ParamCheckpoint::Value> joined(const ParamKey& key, const Stored& owner,
 
 Status ParamCheckpoint::restore(ParamStore& store) const {
   for (const Value& value : values) {
-    if (const auto* lua = std::get_if<ParamLua>(&value.value)) {
+    if (const auto* lua = std::get_if<LuaValue>(&value.value)) {
       AH_TRY(store.restore(value.key, *lua, value.step, value.version));
     } else {
-      AH_TRY(store.restore(value.key, std::get<ParamTensor>(value.value), value.state, value.state_of, value.made,
+      AH_TRY(store.restore(value.key, std::get<Tensor>(value.value), value.state, value.state_of, value.made,
                            value.step, value.version));
     }
   }

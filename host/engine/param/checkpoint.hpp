@@ -33,8 +33,8 @@ namespace actorhost {
 struct ParamCheckpoint {
   struct Value {
     ParamKey key;
-    ParamValue value;  // a whole tensor or a Lua value
-    std::vector<ParamTensor> state;
+    CarriedValue value;  // a tensor or a Lua value
+    std::vector<Tensor> state;
     std::optional<kernel::OptimiserKind> state_of;
     uint64_t made = 0;
     uint64_t step = 0;

@@ -49,23 +49,6 @@ std::string array_name(const ParamKey& key, size_t number) {
   return fits ? std::string(text) : "@" + std::to_string(number);
 }
 
-NpyView view_of(const ParamTensor& tensor) {
-  NpyView view;
-  view.type = tensor.type == ParamType::f32 ? NpyType::f4 : NpyType::f8;
-  view.shape.assign(tensor.shape.dims.begin(), tensor.shape.dims.begin() + tensor.shape.rank);
-  view.data = tensor.data.data();
-  return view;
-}
-
-Result<ParamTensor> tensor_of(NpyArray&& array) {
-  if (array.type != NpyType::f4 && array.type != NpyType::f8) return Error{Code::bad_data, "not a float array"};
-  const std::vector<uint64_t> dims(array.shape.begin(), array.shape.end());
-  auto shape = ParamShape::of(dims);
-  if (!shape) return shape.error();
-  const ParamType type = array.type == NpyType::f4 ? ParamType::f32 : ParamType::f64;
-  return ParamTensor::whole(type, *shape, std::move(array.data));
-}
-
 constexpr std::pair<kernel::OptimiserKind, const char*> kOptimisers[] = {{kernel::OptimiserKind::add, "add"},
                                                                          {kernel::OptimiserKind::sgd, "sgd"},
                                                                          {kernel::OptimiserKind::adagrad, "adagrad"},
@@ -106,19 +89,19 @@ Result<json> write_value(NpzWriter& arrays, const ParamCheckpoint::Value& value,
                  {"array", "value." + name},
                  {"step", value.step},
                  {"version", value.version}};
-  if (const auto* lua = std::get_if<ParamLua>(&value.value)) {
+  if (const auto* lua = std::get_if<LuaValue>(&value.value)) {
     record["kind"] = "lua";
     record["tensors"] = json::array();
-    AH_TRY(arrays.add("value." + name, NpyView{NpyType::u1, {lua->encoded.size()}, lua->encoded.data()}));
+    AH_TRY(arrays.add("value." + name, Tensor{{Dtype::u8, {static_cast<int64_t>(lua->encoded.size())}}, lua->encoded}));
     for (size_t i = 0; i < lua->tensors.size(); ++i) {
       const std::string part = "tensor" + std::to_string(i) + "." + name;
       record["tensors"].push_back(part);
-      AH_TRY(arrays.add(part, view_of(lua->tensors[i])));
+      AH_TRY(arrays.add(part, lua->tensors[i]));
     }
     return record;
   }
   record["kind"] = "tensor";
-  AH_TRY(arrays.add("value." + name, view_of(std::get<ParamTensor>(value.value))));
+  AH_TRY(arrays.add("value." + name, std::get<Tensor>(value.value)));
   if (!value.state_of) return record;
   record["made"] = value.made;
   record["state"] = json::array();
@@ -128,10 +111,12 @@ Result<json> write_value(NpzWriter& arrays, const ParamCheckpoint::Value& value,
   for (size_t i = 0; i < value.state.size(); ++i) {
     const std::string part = "state" + std::to_string(i) + "." + name;
     record["state"].push_back(part);
-    AH_TRY(arrays.add(part, view_of(value.state[i])));
+    AH_TRY(arrays.add(part, value.state[i]));
   }
   return record;
 }
+
+Error not_float() { return {Code::bad_data, "not a float array"}; }
 
 class Reader {
  public:
@@ -153,15 +138,14 @@ class Reader {
     auto array = take(record.at("array"));
     if (!array) return array.error();
     if (lua) {
-      if (array->type != NpyType::u1) return Error{Code::bad_data, "a Lua value that is not an array of bytes"};
-      ParamLua out{std::move(array->data), {}};
+      if (array->dtype != Dtype::u8) return Error{Code::bad_data, "a Lua value that is not an array of bytes"};
+      LuaValue out{std::move(array->data), {}};
       AH_TRY(take_tensors(record.at("tensors"), out.tensors));
       value.value = std::move(out);
       return value;
     }
-    auto tensor = tensor_of(*std::move(array));
-    if (!tensor) return tensor.error();
-    value.value = *std::move(tensor);
+    if (!is_floating(array->dtype)) return not_float();
+    value.value = *std::move(array);
     if (!record.contains("optimiser")) return value;
     value.made = record.at("made");
     for (const auto& [kind, text] : kOptimisers) {
@@ -172,22 +156,21 @@ class Reader {
   }
 
  private:
-  Result<NpyArray> take(const std::string& name) {
+  Result<Tensor> take(const std::string& name) {
     auto node = arrays_.extract(name);
     if (node.empty()) return Error{Code::bad_data, "array '" + name + "' is missing in " + kValuesFile};
     return std::move(node.mapped());
   }
-  Status take_tensors(const json& names, std::vector<ParamTensor>& out) {
+  Status take_tensors(const json& names, std::vector<Tensor>& out) {
     for (const json& name : names) {
       auto array = take(name);
       if (!array) return array.error();
-      auto tensor = tensor_of(*std::move(array));
-      if (!tensor) return tensor.error();
-      out.push_back(*std::move(tensor));
+      if (!is_floating(array->dtype)) return not_float();
+      out.push_back(*std::move(array));
     }
     return {};
   }
-  std::unordered_map<std::string, NpyArray> arrays_;
+  std::unordered_map<std::string, Tensor> arrays_;
 };
 
 Result<std::string> read_text(const std::filesystem::path& path) {

@@ -3,16 +3,16 @@
 namespace actorhost {
 
 bool ParamFilter::takes(const ParamTensor& tensor) const noexcept {
-  const uint64_t elements = tensor.shape.elements();
-  return filter_.spec().any() && elements * item_bytes(tensor.type) >= kFilterLeastBytes &&
+  const uint64_t elements = tensor.elements();
+  return filter_.spec().any() && elements * dtype_size(tensor.dtype) >= kFilterLeastBytes &&
          elements <= Filter::kMaxElements;
 }
 
 void ParamFilter::begin(NodeId worker, const ParamKey& key, const ParamTensor& tensor) {
   first_ = tensor.first;
   void* rest =
-      filter_.spec().feedback ? rests_[Name(worker, key, tensor.first)].fit(tensor.type, tensor.count) : nullptr;
-  filter_.begin(tensor.type, tensor.count, tensor.data.data(), rest);
+      filter_.spec().feedback ? rests_[Name(worker, key, tensor.first)].fit(tensor.dtype, tensor.count) : nullptr;
+  filter_.begin(tensor.dtype, tensor.count, tensor.data.data(), rest);
 }
 
 Blob ParamFilter::piece(const ParamTensor& chunk) { return filter_.piece(chunk.first - first_, chunk.count); }

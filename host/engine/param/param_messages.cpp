@@ -37,25 +37,15 @@ class EntryReader {
   const FilterBytes& bytes() const noexcept { return bytes_; }
 
  private:
-  Status layout(ParamTensor& out) {
-    const auto type = in_.get<uint8_t>();
-    if (type > 1) return bad("unknown element type");
-    out.type = static_cast<ParamType>(type);
-    const auto rank = in_.get<uint8_t>();
-    if (rank > ParamShape::kMaxRank) return bad("too many dimensions");
-    std::array<uint64_t, ParamShape::kMaxRank> dims{};
-    for (size_t i = 0; i < rank; ++i) dims.at(i) = in_.get<uint64_t>();
-    auto shape = ParamShape::of(std::span(dims).first(rank));
-    if (!shape) return bad("impossible shape");
-    out.shape = *shape;
-    return {};
+  Status layout(TensorLayout& out) {
+    FieldUnpacker{in_}(out);
+    return in_.ok() ? Status() : Status(bad("an impossible type or shape of a tensor"));
   }
 
   Status tensor(ParamValue& out, bool part) {
     ParamTensor t;
     AH_TRY(layout(t));
-    const uint64_t elements = t.shape.elements();
-    t.count = elements;
+    t.count = t.elements();
     if (part) AH_TRY(range(t));
     AH_TRY(payload(t.bytes(), t.data));
     out = std::move(t);
@@ -74,30 +64,29 @@ class EntryReader {
   Status filtered(ParamValue& out) {
     ParamTensor t;
     AH_TRY(layout(t));
-    t.count = t.shape.elements();
+    t.count = t.elements();
     AH_TRY(range(t));
     const auto size = in_.get<uint64_t>();
-    if (!in_.ok() || t.count > chunk_elements(t.type)) return bad("a filtered part that is more than a chunk");
+    if (!in_.ok() || t.count > chunk_elements(t.dtype)) return bad("a filtered part that is more than a chunk");
     decoded_ += t.bytes();
     if (decoded_ > kDecoded) return bad("more filtered parts than a frame may have");
     Blob bytes;
     AH_TRY(payload(size, bytes));
     t.data = Blob::allocate(t.bytes());
-    AH_TRY(decode_filtered(bytes.view(), t.type, t.count, t.data.data()));
+    AH_TRY(decode_filtered(bytes.view(), t.dtype, t.count, t.data.data()));
     bytes_.before += t.bytes() - size;
     out = std::move(t);
     return {};
   }
 
   Status lua(ParamValue& out) {
-    ParamLua value;
+    LuaValue value;
     const auto size = in_.get<uint64_t>();
     AH_TRY(payload(size, value.encoded));
     const uint32_t n = in_.count(2);
     for (uint32_t i = 0; i < n; ++i) {
-      ParamTensor t;
+      Tensor t;
       AH_TRY(layout(t));
-      t.count = t.shape.elements();
       AH_TRY(payload(t.bytes(), t.data));
       value.tensors.push_back(std::move(t));
     }
@@ -137,9 +126,9 @@ EntryPacker::EntryPacker(Kind kind, Address dst, uint32_t tag, std::string_view 
 
 void EntryPacker::add(const ParamKey& key, const ParamValue& value, uint64_t step) {
   if (const auto* tensor = std::get_if<ParamTensor>(&value)) return add_tensor(key, *tensor, step);
-  if (const auto* lua = std::get_if<ParamLua>(&value)) {
+  if (const auto* lua = std::get_if<LuaValue>(&value)) {
     size_t size = lua->encoded.size();
-    for (const ParamTensor& t : lua->tensors) size += t.bytes();
+    for (const Tensor& t : lua->tensors) size += t.bytes();
     if (body_bytes_ + size > kChunkBytes) close_frame();
     begin_entry(key, step);
     put_lua(*lua);
@@ -186,15 +175,12 @@ void EntryPacker::begin_entry(const ParamKey& key, uint64_t step) {
   if (with_steps_) entries_.put(step);
 }
 
-void EntryPacker::put_layout(const ParamTensor& tensor) {
-  entries_.put(static_cast<uint8_t>(tensor.type)).put(tensor.shape.rank);
-  for (size_t i = 0; i < tensor.shape.rank; ++i) entries_.put(tensor.shape.dims[i]);
-}
+void EntryPacker::put_layout(const TensorLayout& tensor) { FieldPacker{entries_}(tensor); }
 
-void EntryPacker::put_lua(const ParamLua& lua) {
+void EntryPacker::put_lua(const LuaValue& lua) {
   entries_.put(Tag::lua).put(static_cast<uint64_t>(lua.encoded.size())).put(static_cast<uint32_t>(lua.tensors.size()));
   add_payload(lua.encoded);
-  for (const ParamTensor& t : lua.tensors) {
+  for (const Tensor& t : lua.tensors) {
     put_layout(t);
     add_payload(t.data);
   }

@@ -13,7 +13,7 @@
 //           | 5 layout first:u64 count:u64 bytes:u64   one chunk of a tensor; payload: filtered (filter.hpp). Only in
 //                                              answers to a get with kFiltered, in pushes that say so, and in tasks
 //                                              that ask for it
-//   layout  = type:u8 (0 float32, 1 float64) rank:u8 dim:u64*rank
+//   layout  = dtype:u8 rank:u8 dim:i64*rank (host/base/tensor.hpp)
 //
 // A tensor of more than kChunkBytes travels as several values 2, in order. One message may take several frames; the
 // last has kLast in its flags. Heads by kind:
@@ -210,9 +210,9 @@ class EntryPacker {
 
  private:
   void begin_entry(const ParamKey& key, uint64_t step);
-  void put_layout(const ParamTensor& tensor);
+  void put_layout(const TensorLayout& tensor);
   void put_chunk(const ParamKey& key, const ParamTensor& chunk, uint64_t step);
-  void put_lua(const ParamLua& lua);
+  void put_lua(const LuaValue& lua);
   void add_payload(const Blob& bytes);
   void close_frame();
 

@@ -20,8 +20,8 @@ std::string key_list(std::span<const ParamEntry> entries) {
 ParamEntry copy_of(const ParamEntry& entry) {
   ParamEntry copy = entry;
   if (auto* tensor = std::get_if<ParamTensor>(&copy.value)) tensor->data = Blob::copy_of(tensor->data.view());
-  if (auto* lua = std::get_if<ParamLua>(&copy.value)) {
-    for (ParamTensor& t : lua->tensors) t.data = Blob::copy_of(t.data.view());
+  if (auto* lua = std::get_if<LuaValue>(&copy.value)) {
+    for (Tensor& t : lua->tensors) t.data = Blob::copy_of(t.data.view());
   }
   return copy;
 }

@@ -19,13 +19,8 @@ Error misfit(const ParamKey& key, const std::string& what) {
 }  // namespace
 
 ParamTensor StoredTensor::chunk(size_t i) const {
-  ParamTensor piece;
-  piece.type = type;
-  piece.shape = shape;
-  piece.first = range.first + i * chunk_elements(type);
-  piece.count = chunks[i].value.size() / item_bytes(type);
-  piece.data = chunks[i].value;
-  return piece;
+  const Blob& bytes = chunks[i].value;
+  return {*this, range.first + i * chunk_elements(dtype), bytes.size() / dtype_size(dtype), bytes};
 }
 
 // Entries [first, first + count) of a message are the pieces of one tensor, or one other value.
@@ -51,20 +46,20 @@ std::vector<ParamKey> ParamStore::keys() const {
 void ParamStore::pack(const ParamKey& key, EntryPacker& reply) const {
   const Stored* stored = find(key);
   if (stored == nullptr) return reply.add(key, std::monostate{});
-  if (const auto* lua = std::get_if<ParamLua>(&stored->value)) return reply.add(key, *lua, stored->step);
+  if (const auto* lua = std::get_if<LuaValue>(&stored->value)) return reply.add(key, *lua, stored->step);
   const auto& tensor = std::get<StoredTensor>(stored->value);
   for (size_t i = 0; i < tensor.chunks.size(); ++i) reply.add_tensor(key, tensor.chunk(i), stored->step);
 }
 
 ElementRange ParamStore::held_range(const ParamTensor& tensor) const noexcept {
-  const uint64_t elements = tensor.shape.elements();
-  if (!splits(elements * item_bytes(tensor.type), shards_)) return {0, elements};
+  const uint64_t elements = tensor.elements();
+  if (!splits(elements * dtype_size(tensor.dtype), shards_)) return {0, elements};
   return split_range(elements, shard_, shards_);
 }
 
 Status ParamStore::check_piece(const ParamKey& key, const ParamTensor& piece) const {
   const ElementRange range = held_range(piece);
-  const uint64_t chunk = chunk_elements(piece.type);
+  const uint64_t chunk = chunk_elements(piece.dtype);
   const uint64_t at = piece.first - range.first;
   const bool fits = piece.first >= range.first && at <= range.count && at % chunk == 0 &&
                     piece.count == std::min(chunk, range.count - at) && piece.data.size() == piece.bytes() &&
@@ -88,7 +83,8 @@ Status ParamStore::group(std::vector<ParamEntry>& entries, std::vector<Group>& o
         const auto* piece = i + n < entries.size() && entries[i + n].key == entry.key
                                 ? std::get_if<ParamTensor>(&entries[i + n].value)
                                 : nullptr;
-        if (piece == nullptr || piece->first != next || piece->type != tensor->type || piece->shape != tensor->shape) {
+        if (piece == nullptr || piece->first != next || piece->dtype != tensor->dtype ||
+            piece->shape != tensor->shape) {
           return Error{Code::bad_data, "key " + entry.key.print() + ": the pieces of " + tensor->print() +
                                            " are not complete and in order"};
         }
@@ -114,8 +110,8 @@ Status ParamStore::set(std::vector<ParamEntry> entries) {
     Stored& stored = values_[entry.key];
     stored.step = entry.step;
     ++stored.version;
-    if (auto* lua = std::get_if<ParamLua>(&entry.value)) {
-      for (ParamTensor& t : lua->tensors) t.data = Blob::copy_of(t.data.view());
+    if (auto* lua = std::get_if<LuaValue>(&entry.value)) {
+      for (Tensor& t : lua->tensors) t.data = Blob::copy_of(t.data.view());
       stored.value = std::move(*lua);
     } else {
       set_tensor(stored, g);
@@ -127,10 +123,9 @@ Status ParamStore::set(std::vector<ParamEntry> entries) {
 void ParamStore::set_tensor(Stored& stored, Group& group) {
   const auto& like = std::get<ParamTensor>(group.first->value);
   auto* old = std::get_if<StoredTensor>(&stored.value);
-  if (old == nullptr || old->type != like.type || old->shape != like.shape) {
+  if (old == nullptr || static_cast<const TensorLayout&>(*old) != like) {
     StoredTensor fresh;
-    fresh.type = like.type;
-    fresh.shape = like.shape;
+    static_cast<TensorLayout&>(fresh) = like;
     fresh.range = held_range(like);
     fresh.chunks.resize(group.count);
     stored.value = std::move(fresh);
@@ -152,9 +147,9 @@ Status ParamStore::check_update(const ParamEntry& entry, const UpdateRule& rule,
     return misfit(entry.key, "an update" + by + " of a key that has no value: set it first, in init");
   const auto* tensor = std::get_if<StoredTensor>(&stored->value);
   if (tensor == nullptr) return misfit(entry.key, "an update" + by + " of a value that is not a tensor");
-  if (tensor->type != piece->type || tensor->shape != piece->shape) {
+  if (tensor->dtype != piece->dtype || tensor->shape != piece->shape) {
     return misfit(entry.key, "an update" + by + " is " + piece->print() + ", the value is " +
-                                 ParamTensor{tensor->type, tensor->shape, 0, 0, {}}.print() + "; nothing is changed");
+                                 ParamTensor{tensor->dtype, tensor->shape, 0, 0, {}}.print() + "; nothing is changed");
   }
   return check_piece(entry.key, *piece);
 }
@@ -168,23 +163,23 @@ bool ParamStore::update(const ParamEntry& entry, const UpdateRule& rule, const U
   stored.step = context.clock + 1;
   if (piece.count == 0) return false;
 
-  StoredChunk& chunk = tensor.chunks[(piece.first - tensor.range.first) / chunk_elements(tensor.type)];
+  StoredChunk& chunk = tensor.chunks[(piece.first - tensor.range.first) / chunk_elements(tensor.dtype)];
   make_writable(chunk.value);
   for (int i = 0; i < tensor.state_parts; ++i) make_writable(chunk.state[i]);
-  const size_t item = item_bytes(tensor.type);
+  const size_t item = dtype_size(tensor.dtype);
   scratch_.resize(kBlockBytes);
   bool non_finite = false;
   for (uint64_t at = 0; at < piece.count; at += kBlockBytes / item) {
     const uint64_t n = std::min<uint64_t>(kBlockBytes / item, piece.count - at);
     const void* values = piece.data.data() + at * item;
-    non_finite = non_finite || has_non_finite(tensor.type, n, values);
+    non_finite = non_finite || has_non_finite(tensor.dtype, n, values);
     if (context.scale != 1) {
-      scale_into(tensor.type, n, context.scale, values, scratch_.data());
+      scale_into(tensor.dtype, n, context.scale, values, scratch_.data());
       values = scratch_.data();
     }
     void* state[kernel::kMaxStateParts] = {};
     for (int i = 0; i < tensor.state_parts; ++i) state[i] = chunk.state[i].data() + at * item;
-    apply_native(rule.spec, tensor.type, n, context.clock, chunk.made, values, state, chunk.value.data() + at * item);
+    apply_native(rule.spec, tensor.dtype, n, context.clock, chunk.made, values, state, chunk.value.data() + at * item);
   }
   ++chunk.made;
   return non_finite;
@@ -197,11 +192,11 @@ void ParamStore::prepare_state(StoredTensor& tensor, const kernel::OptimiserSpec
   for (StoredChunk& chunk : tensor.chunks) {
     chunk.made = 0;
     for (Blob& state : chunk.state) state = {};
-    const uint64_t n = chunk.value.size() / item_bytes(tensor.type);
+    const uint64_t n = chunk.value.size() / dtype_size(tensor.dtype);
     for (int i = 0; i < parts && n != 0; ++i) {
       chunk.state[i] = Blob::allocate(chunk.value.size());
       void* to = chunk.state[i].data();
-      if (tensor.type == ParamType::f32) {
+      if (tensor.dtype == Dtype::f32) {
         std::fill_n(static_cast<float*>(to), n, static_cast<float>(fill));
       } else {
         std::fill_n(static_cast<double*>(to), n, fill);
@@ -223,14 +218,14 @@ std::vector<std::pair<ParamKey, Stored>> ParamStore::snapshot() const {
   return out;
 }
 
-Status ParamStore::restore(const ParamKey& key, const ParamTensor& whole, const std::vector<ParamTensor>& state,
+Status ParamStore::restore(const ParamKey& key, const Tensor& value, const std::vector<Tensor>& state,
                            std::optional<kernel::OptimiserKind> state_of, uint64_t made, uint64_t step,
                            uint64_t version) {
+  const auto whole = ParamTensor::whole(value, value.data);
   const ElementRange range = held_range(whole);
   if (!splits(whole.bytes(), shards_) && owner_of(key, shards_) != shard_) return {};
   StoredTensor tensor;
-  tensor.type = whole.type;
-  tensor.shape = whole.shape;
+  static_cast<TensorLayout&>(tensor) = value;
   tensor.range = range;
   for_each_chunk(cut(whole, range), [&](const ParamTensor& piece) {
     StoredChunk& chunk = tensor.chunks.emplace_back();
@@ -238,11 +233,11 @@ Status ParamStore::restore(const ParamKey& key, const ParamTensor& whole, const 
     chunk.made = made;
   });
   for (size_t part = 0; part < state.size(); ++part) {
-    if (part >= kernel::kMaxStateParts || state[part].type != whole.type || state[part].shape != whole.shape) {
+    if (part >= kernel::kMaxStateParts || static_cast<const TensorLayout&>(state[part]) != value) {
       return Error{Code::bad_data, "key " + key.print() + ": optimiser state that does not fit the value"};
     }
     size_t i = 0;
-    for_each_chunk(cut(state[part], range), [&](const ParamTensor& piece) {
+    for_each_chunk(cut(ParamTensor::whole(state[part], state[part].data), range), [&](const ParamTensor& piece) {
       tensor.chunks[i++].state[part] = Blob::copy_of(piece.data.view());
     });
   }
@@ -252,7 +247,7 @@ Status ParamStore::restore(const ParamKey& key, const ParamTensor& whole, const 
   return {};
 }
 
-Status ParamStore::restore(const ParamKey& key, const ParamLua& value, uint64_t step, uint64_t version) {
+Status ParamStore::restore(const ParamKey& key, const LuaValue& value, uint64_t step, uint64_t version) {
   if (owner_of(key, shards_) == shard_) values_[key] = Stored{value, step, version};
   return {};
 }

@@ -27,9 +27,7 @@ struct StoredChunk {
   uint64_t made = 0;  // native updates of this chunk by the optimiser that the state belongs to
 };
 
-struct StoredTensor {
-  ParamType type = ParamType::f32;
-  ParamShape shape;
+struct StoredTensor : TensorLayout {
   ElementRange range;  // of the tensor; chunk i starts at range.first + i * chunk_elements(type)
   std::vector<StoredChunk> chunks;
   std::optional<kernel::OptimiserKind> state_of;
@@ -39,7 +37,7 @@ struct StoredTensor {
 };
 
 struct Stored {
-  std::variant<StoredTensor, ParamLua> value;
+  std::variant<StoredTensor, LuaValue> value;
   uint64_t step = 0;     // completed by its last writer with this write; 0 for set
   uint64_t version = 0;  // writes so far
 };
@@ -79,9 +77,9 @@ class ParamStore {
   std::vector<std::pair<ParamKey, Stored>> snapshot() const;
   /// Puts back what snapshot gave on a store of any shard and number of shards: whole tensors, of which this shard
   /// takes what it holds. `state` has as many whole tensors as `state_of` needs, `made` the count of its updates.
-  Status restore(const ParamKey& key, const ParamTensor& whole, const std::vector<ParamTensor>& state,
+  Status restore(const ParamKey& key, const Tensor& whole, const std::vector<Tensor>& state,
                  std::optional<kernel::OptimiserKind> state_of, uint64_t made, uint64_t step, uint64_t version);
-  Status restore(const ParamKey& key, const ParamLua& value, uint64_t step, uint64_t version);
+  Status restore(const ParamKey& key, const LuaValue& value, uint64_t step, uint64_t version);
 
   /// What this shard holds of a tensor.
   ElementRange held_range(const ParamTensor& tensor) const noexcept;

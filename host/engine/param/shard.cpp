@@ -17,14 +17,14 @@ Status join_pieces(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& ou
     ParamEntry& entry = entries[i++];
     auto* tensor = std::get_if<ParamTensor>(&entry.value);
     if (tensor != nullptr && !tensor->is_whole()) {
-      const ParamTensor whole = ParamTensor::whole(tensor->type, tensor->shape, {});
+      const ParamTensor whole = ParamTensor::whole(*tensor, {});
       ParamAssembler::Partial joined{{entry.key, {}, entry.step}};
       uint64_t next = 0;
       for (--i; next < whole.count; ++i) {
         const auto* piece = i < entries.size() && entries[i].key == joined.entry.key
                                 ? std::get_if<ParamTensor>(&entries[i].value)
                                 : nullptr;
-        if (piece == nullptr || piece->type != whole.type || piece->shape != whole.shape || piece->first != next ||
+        if (piece == nullptr || piece->dtype != whole.dtype || piece->shape != whole.shape || piece->first != next ||
             piece->count == 0) {
           return Error{Code::bad_data, "key " + joined.entry.key.print() + ": the pieces of " + whole.print() +
                                            " are not complete and in order"};
@@ -46,8 +46,8 @@ void own_bytes(ParamValue& value) {
     if (!bytes.empty() && !bytes.unique()) bytes = Blob::copy_of(bytes.view());
   };
   if (auto* tensor = std::get_if<ParamTensor>(&value)) own(tensor->data);
-  if (auto* lua = std::get_if<ParamLua>(&value)) {
-    for (ParamTensor& t : lua->tensors) own(t.data);
+  if (auto* lua = std::get_if<LuaValue>(&value)) {
+    for (Tensor& t : lua->tensors) own(t.data);
   }
 }
 
@@ -345,11 +345,11 @@ void ParamShard::commit_mean(const Commit& commit) {
       if (fresh) {
         ParamTensor sum = piece;
         sum.data = Blob::allocate(piece.data.size());
-        scale_into(piece.type, piece.count, item.scale, piece.data.data(), sum.data.data());
+        scale_into(piece.dtype, piece.count, item.scale, piece.data.data(), sum.data.data());
         sums.push_back({entry.key, std::move(sum), 0});
       } else {
         Blob& sum = std::get<ParamTensor>(sums[place->second].value).data;
-        add_scaled(piece.type, piece.count, item.scale, piece.data.data(), sum.data());
+        add_scaled(piece.dtype, piece.count, item.scale, piece.data.data(), sum.data());
       }
     }
     pushes_.erase(name);

@@ -43,7 +43,7 @@ const char* update_name(const UpdateRule& rule) noexcept {
   return "native";
 }
 
-void apply_native(const kernel::OptimiserSpec& spec, ParamType type, uint64_t count, uint64_t clock, uint64_t made,
+void apply_native(const kernel::OptimiserSpec& spec, Dtype type, uint64_t count, uint64_t clock, uint64_t made,
                   const void* update, void* const* state, void* value) noexcept {
   // The kernel has one count for both; here the rate goes by the worker's clock and Adam's correction by updates.
   kernel::OptimiserSpec now = spec;
@@ -53,24 +53,28 @@ void apply_native(const kernel::OptimiserSpec& spec, ParamType type, uint64_t co
                        state, value);
 }
 
-void scale_into(ParamType type, uint64_t count, double scale, const void* in, void* out) noexcept {
-  std::memset(out, 0, count * item_bytes(type));
+void scale_into(Dtype type, uint64_t count, double scale, const void* in, void* out) noexcept {
+  std::memset(out, 0, count * dtype_size(type));
   add_scaled(type, count, scale, in, out);
 }
 
-void add_scaled(ParamType type, uint64_t count, double scale, const void* in, void* out) noexcept {
+void add_scaled(Dtype type, uint64_t count, double scale, const void* in, void* out) noexcept {
   kernel::kernels().axpy(type, static_cast<int64_t>(count), scale, in, 1, out, 1);
 }
 
-bool has_non_finite(ParamType type, uint64_t count, const void* data) noexcept {
-  return type == ParamType::f32 ? any_non_finite<uint32_t, 0x7f800000U>(count, data)
-                                : any_non_finite<uint64_t, 0x7ff0000000000000U>(count, data);
+bool has_non_finite(Dtype type, uint64_t count, const void* data) noexcept {
+  return type == Dtype::f32 ? any_non_finite<uint32_t, 0x7f800000U>(count, data)
+                            : any_non_finite<uint64_t, 0x7ff0000000000000U>(count, data);
 }
 
 bool has_non_finite(const ParamValue& value) noexcept {
-  const auto bad = [](const ParamTensor& t) { return has_non_finite(t.type, t.count, t.data.data()); };
-  if (const auto* tensor = std::get_if<ParamTensor>(&value)) return bad(*tensor);
-  if (const auto* lua = std::get_if<ParamLua>(&value)) {
+  const auto bad = [](const Tensor& t) {
+    return has_non_finite(t.dtype, static_cast<uint64_t>(t.shape.elements()), t.data.data());
+  };
+  if (const auto* tensor = std::get_if<ParamTensor>(&value)) {
+    return has_non_finite(tensor->dtype, tensor->count, tensor->data.data());
+  }
+  if (const auto* lua = std::get_if<LuaValue>(&value)) {
     return std::any_of(lua->tensors.begin(), lua->tensors.end(), bad);
   }
   return false;

@@ -30,16 +30,16 @@ const char* update_name(const UpdateRule& rule) noexcept;
 
 /// One native update of `count` elements. `clock` is the push's; `made` counts the updates that these elements have
 /// had (Adam's bias correction).
-void apply_native(const kernel::OptimiserSpec& spec, ParamType type, uint64_t count, uint64_t clock, uint64_t made,
+void apply_native(const kernel::OptimiserSpec& spec, Dtype type, uint64_t count, uint64_t clock, uint64_t made,
                   const void* update, void* const* state, void* value) noexcept;
 
 /// out = scale * in
-void scale_into(ParamType type, uint64_t count, double scale, const void* in, void* out) noexcept;
+void scale_into(Dtype type, uint64_t count, double scale, const void* in, void* out) noexcept;
 /// out += scale * in
-void add_scaled(ParamType type, uint64_t count, double scale, const void* in, void* out) noexcept;
+void add_scaled(Dtype type, uint64_t count, double scale, const void* in, void* out) noexcept;
 
 /// True when an element is infinite or not a number.
-bool has_non_finite(ParamType type, uint64_t count, const void* data) noexcept;
+bool has_non_finite(Dtype type, uint64_t count, const void* data) noexcept;
 /// The same for a value: its elements, or those of the tensors in a Lua value.
 bool has_non_finite(const ParamValue& value) noexcept;
 

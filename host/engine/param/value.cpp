@@ -77,54 +77,16 @@ std::string ParamKey::print() const {
 
 uint64_t ParamKey::hash() const noexcept { return XXH3_64bits(bytes_.data(), bytes_.size()); }
 
-const char* type_name(ParamType type) noexcept { return type == ParamType::f32 ? "float32" : "float64"; }
-
-Result<ParamShape> ParamShape::of(std::span<const uint64_t> dims) {
-  if (dims.size() > kMaxRank) {
-    return Error{Code::bad_argument, "a tensor of " + std::to_string(dims.size()) + " dimensions, the limit is " +
-                                         std::to_string(kMaxRank)};
-  }
-  ParamShape shape;
-  uint64_t elements = 1;
-  for (const uint64_t dim : dims) {
-    if (dim != 0 && elements > kMaxElements / dim) {
-      return Error{Code::bad_argument, "a tensor of more than " + std::to_string(kMaxElements) + " elements"};
-    }
-    elements *= dim;
-    shape.dims.at(shape.rank++) = dim;
-  }
-  // A zero hides the other dimensions from the product above; they have to be sane on their own.
-  for (const uint64_t dim : dims) {
-    if (dim > kMaxElements) return Error{Code::bad_argument, "a dimension of " + std::to_string(dim)};
-  }
-  return shape;
+ParamTensor ParamTensor::whole(const TensorLayout& layout, Blob data) {
+  return {layout, 0, static_cast<uint64_t>(layout.shape.elements()), std::move(data)};
 }
-
-uint64_t ParamShape::elements() const noexcept {
-  uint64_t n = 1;
-  for (size_t i = 0; i < rank; ++i) n *= dims[i];
-  return n;
-}
-
-std::string ParamShape::print() const {
-  if (rank == 0) return "scalar";
-  std::string out;
-  for (size_t i = 0; i < rank; ++i) out += (i == 0 ? "" : "x") + std::to_string(dims[i]);
-  return out;
-}
-
-ParamTensor ParamTensor::whole(ParamType type, const ParamShape& shape, Blob data) {
-  return {type, shape, 0, shape.elements(), std::move(data)};
-}
-
-std::string ParamTensor::print() const { return std::string(type_name(type)) + " " + shape.print(); }
 
 size_t payload_bytes(const ParamValue& value) noexcept {
   if (const auto* tensor = std::get_if<ParamTensor>(&value)) return tensor->bytes();
-  const auto* lua = std::get_if<ParamLua>(&value);
+  const auto* lua = std::get_if<LuaValue>(&value);
   if (lua == nullptr) return 0;
   size_t bytes = lua->encoded.size();
-  for (const ParamTensor& t : lua->tensors) bytes += t.bytes();
+  for (const Tensor& t : lua->tensors) bytes += t.bytes();
   return bytes;
 }
 
@@ -144,7 +106,7 @@ ParamTensor cut(const ParamTensor& part, const ElementRange& range) {
   ParamTensor out = part;
   out.first = range.first;
   out.count = range.count;
-  if (!part.data.empty()) out.data = part.data.slice((range.first - part.first) * item_bytes(part.type), out.bytes());
+  if (!part.data.empty()) out.data = part.data.slice((range.first - part.first) * dtype_size(part.dtype), out.bytes());
   return out;
 }
 

@@ -7,18 +7,15 @@
 //
 // Byte order of canonical keys is therefore the order of keys: numbers before strings.
 
-#include <array>
 #include <compare>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "host/base/blob.hpp"
 #include "host/base/result.hpp"
-#include "host/kernel/kernels.hpp"
+#include "host/wire/carried_value.hpp"
 
 namespace actorhost {
 
@@ -51,53 +48,24 @@ class ParamKey {
   std::string bytes_;
 };
 
-using ParamType = kernel::Dtype;
-
-constexpr size_t item_bytes(ParamType type) noexcept { return kernel::dtype_size(type); }
-const char* type_name(ParamType type) noexcept;
-
-struct ParamShape {
-  static constexpr size_t kMaxRank = 8;
-  static constexpr uint64_t kMaxElements = uint64_t{1} << 33;
-
-  uint8_t rank = 0;
-  std::array<uint64_t, kMaxRank> dims{};
-
-  /// Code::bad_argument for more than kMaxRank dimensions or more than kMaxElements elements.
-  static Result<ParamShape> of(std::span<const uint64_t> dims);
-  /// 1 for a scalar.
-  uint64_t elements() const noexcept;
-  /// "784x128", "scalar".
-  std::string print() const;
-  friend bool operator==(const ParamShape&, const ParamShape&) = default;
-};
-
 /// Elements [first, first + count) of a tensor of that shape, row-major. `data` holds exactly these, or nothing when
 /// only the layout is meant.
-struct ParamTensor {
-  ParamType type = ParamType::f32;
-  ParamShape shape;
+struct ParamTensor : TensorLayout {
   uint64_t first = 0;
   uint64_t count = 0;
   Blob data;
 
-  static ParamTensor whole(ParamType type, const ParamShape& shape, Blob data);
-  bool is_whole() const noexcept { return first == 0 && count == shape.elements(); }
-  size_t bytes() const noexcept { return count * item_bytes(type); }
-  /// "float32 784x128".
-  std::string print() const;
-};
-
-/// A value that only Lua understands: its encoding, and the tensors in it, which travel beside it.
-struct ParamLua {
-  Blob encoded;
-  std::vector<ParamTensor> tensors;
+  static ParamTensor whole(const TensorLayout& layout, Blob data);
+  bool is_whole() const noexcept { return first == 0 && count == elements(); }
+  /// Of the tensor that this is a part of.
+  uint64_t elements() const noexcept { return static_cast<uint64_t>(shape.elements()); }
+  size_t bytes() const noexcept { return count * dtype_size(dtype); }
 };
 
 /// In a task: the worker's host fetches the value from the shards.
 struct ParamFetch {};
 
-using ParamValue = std::variant<std::monostate, ParamTensor, ParamLua, ParamFetch>;
+using ParamValue = std::variant<std::monostate, ParamTensor, LuaValue, ParamFetch>;
 
 /// Bytes of a value's elements and encoding, without keys and layouts.
 size_t payload_bytes(const ParamValue& value) noexcept;
@@ -114,7 +82,7 @@ inline constexpr size_t kChunkBytes = size_t{1} << 20;
 /// A tensor of more bytes is split over all shards.
 inline constexpr size_t kSplitBytes = size_t{256} << 10;
 
-constexpr uint64_t chunk_elements(ParamType type) noexcept { return kChunkBytes / item_bytes(type); }
+constexpr uint64_t chunk_elements(Dtype dtype) noexcept { return kChunkBytes / dtype_size(dtype); }
 
 struct ElementRange {
   uint64_t first = 0;
@@ -132,13 +100,13 @@ constexpr bool splits(uint64_t bytes, uint32_t shards) noexcept { return shards 
 /// Cuts [part.first, part.first + part.count) into the chunks in which it travels, sharing its bytes.
 template <typename Visit>
 void for_each_chunk(const ParamTensor& part, Visit&& visit) {
-  const uint64_t step = chunk_elements(part.type);
+  const uint64_t step = chunk_elements(part.dtype);
   uint64_t at = 0;
   do {
     ParamTensor piece = part;
     piece.first = part.first + at;
     piece.count = part.count - at < step ? part.count - at : step;
-    if (!part.data.empty()) piece.data = part.data.slice(at * item_bytes(part.type), piece.bytes());
+    if (!part.data.empty()) piece.data = part.data.slice(at * dtype_size(part.dtype), piece.bytes());
     at += piece.count;
     visit(std::move(piece));
   } while (at < part.count);

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "host/base/result.hpp"
-#include "host/engine/share/packed_value.hpp"
+#include "host/wire/carried_value.hpp"
 #include "host/wire/message.hpp"
 
 namespace actorhost {

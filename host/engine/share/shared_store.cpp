@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "host/kernel/kernels.hpp"
+
 namespace actorhost {
 
 void SharedStore::publish(const SharedPart& part, NodeId owner, PackedValue value) {
@@ -37,12 +39,12 @@ bool SharedStore::add(const SharedPart& part, const PackedValue& change) {
   const auto at = parts_.find(part);
   if (at == parts_.end()) return false;
   auto& [head, body] = at->second.value;
-  const auto dtype = tensor_type(change);
-  if (!dtype || head != change.head || body.size() != change.body.size()) return false;
+  const auto given = unpack_value(change);
+  const auto* tensor = given ? std::get_if<Tensor>(&*given) : nullptr;
+  if (tensor == nullptr || head != change.head || body.size() != change.body.size()) return false;
   if (body.empty()) return true;
   if (!body.unique()) body = Blob::copy_of(body.data(), body.size());
-  const auto count = static_cast<int64_t>(body.size() / kernel::dtype_size(*dtype));
-  kernel::kernels().axpy(*dtype, count, 1.0, change.body.data(), 1, body.data(), 1);
+  kernel::kernels().axpy(tensor->dtype, tensor->shape.elements(), 1.0, change.body.data(), 1, body.data(), 1);
   return true;
 }
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <map>
 
-#include "host/engine/share/packed_value.hpp"
 #include "host/wire/address.hpp"
+#include "host/wire/carried_value.hpp"
 
 namespace actorhost {
 

@@ -319,7 +319,7 @@ Status append_json(std::string& out, const RowValue& value) {
     case RowTag::number: return append_json_number(out, value.number);
     case RowTag::text: return append_json_text(out, value.text());
     case RowTag::value: {
-      constexpr char kPacked = '\xff';  // before a value with tensors (bindings/modules/row_values.hpp)
+      constexpr char kPacked = '\xff';  // before a value with tensors (bindings/modules/carried_values.hpp)
       if (value.size > 0 && *value.bytes == kPacked) {
         return Error{Code::unsupported, "a tensor cannot be written as text"};
       }

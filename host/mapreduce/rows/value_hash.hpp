@@ -1,6 +1,6 @@
 #pragma once
-// A hash of an encoded value (bindings/vm/lua_codec.cpp, row_values.hpp) that is the same for equal values, also where
-// their bytes differ: each VM writes the keys of a table in the order of its own `pairs`.
+// A hash of an encoded value (bindings/vm/lua_codec.cpp, bindings/modules/carried_values.hpp) that is the same for
+// equal values, also where their bytes differ: each VM writes the keys of a table in the order of its own `pairs`.
 
 #include <cstdint>
 #include <string_view>

@@ -14,9 +14,9 @@ using namespace actorhost;
 namespace {
 
 template <typename T = float>
-std::vector<T> values_of(const NpyArray& array) {
+std::vector<T> values_of(const Tensor& array) {
   const auto* values = reinterpret_cast<const T*>(array.data.data());
-  return {values, values + array.view().elements()};
+  return {values, values + array.shape.elements()};
 }
 
 std::string csv_failure(const Scratch& scratch, const std::string& text, const CsvOptions& options = {}) {
@@ -89,15 +89,15 @@ TEST_CASE("a time stamp is read as float64 or refused with its place") {
         ", line 2, column 2: '1700000037' would become 1700000000 in float32; ask for dtype = \"float64\"; `columns` "
         "reads "
         "some columns only");
-  auto csv = read_csv(scratch.file("t.csv", "1,1700000037\n"), {.type = NpyType::f8});
+  auto csv = read_csv(scratch.file("t.csv", "1,1700000037\n"), {.dtype = Dtype::f64});
   REQUIRE(csv.ok());
   CHECK(values_of<double>(csv->values) == std::vector<double>{1, 1700000037});
-  CHECK(contains(csv_failure(scratch, "9007199254740993\n", {.type = NpyType::f8}),
+  CHECK(contains(csv_failure(scratch, "9007199254740993\n", {.dtype = Dtype::f64}),
                  "'9007199254740993' would become 9007199254740992 in float64;"));
   CHECK(svm_failure(scratch, "1 1:2\n1700000037 1:3\n") ==
         ", line 2, column 1: '1700000037' would become 1700000000 in float32; ask for dtype = \"float64\"");
   CHECK(contains(svm_failure(scratch, "1 1:2 4:16777217\n"), ", line 1, column 7: '16777217' would become 16777216"));
-  auto svm = read_libsvm(scratch.file("t.svm", "16777217 2:1700000037\n"), {.type = NpyType::f8});
+  auto svm = read_libsvm(scratch.file("t.svm", "16777217 2:1700000037\n"), {.dtype = Dtype::f64});
   REQUIRE(svm.ok());
   CHECK(values_of<double>(svm->features) == std::vector<double>{0, 1700000037});
   CHECK(values_of<double>(svm->labels) == std::vector<double>{16777217});
@@ -110,7 +110,7 @@ TEST_CASE("a CSV file becomes a matrix, with or without header, quotes, CRLF and
     auto table = read_csv(scratch.file("t.csv", bytes), {.header = true});
     REQUIRE(table.ok());
     CHECK(table->names == std::vector<std::string>{"a", "b", "c"});
-    CHECK(table->values.shape == std::vector<size_t>{2, 3});
+    CHECK(table->values.shape == Shape{2, 3});
     CHECK(values_of(table->values) == std::vector<float>{1, 2, 3, -4.5F, 50, 6});
   }
   auto blanks = read_csv(scratch.file("t.txt", "  1 \t 2\n3    4  \n"), {.delimiter = ' '});
@@ -133,7 +133,7 @@ TEST_CASE("some columns of a CSV file are read, in the order in which they are a
   auto numbered = read_csv(path, {.skip = 1, .columns = {size_t{3}}});
   REQUIRE(numbered.ok());
   CHECK(numbered->names.empty());
-  CHECK(numbered->values.shape == std::vector<size_t>{2, 1});
+  CHECK(numbered->values.shape == Shape{2, 1});
   CHECK(values_of(numbered->values) == std::vector<float>{3, 6});
   const auto failure = [&](const CsvOptions& options) {
     return read_csv(path, options).error().message.substr(path.string().size());
@@ -199,7 +199,7 @@ TEST_CASE("a LIBSVM file becomes dense rows and labels") {
   for (const std::string& bytes : {text, packed(text, "bzip2")}) {
     auto data = read_libsvm(scratch.file("t.svm", bytes));
     REQUIRE(data.ok());
-    CHECK(data->features.shape == std::vector<size_t>{3, 3});
+    CHECK(data->features.shape == Shape{3, 3});
     CHECK(values_of(data->features) == std::vector<float>{0.5F, 0, -2, 0, 10, 0, 0, 0, 0});
     CHECK(values_of(data->labels) == std::vector<float>{1, -1, 0});
   }
@@ -223,7 +223,7 @@ TEST_CASE("a LIBSVM file with one large index is kept sparse, whatever the lengt
   CHECK(std::vector<double>(columns.begin(), columns.begin() + 4) == std::vector<double>{2, 4294967295, 1, 2});
   CHECK(columns.back() == 200000);
   CHECK(values_of(data->features)[1] == -2);
-  CHECK(data->features.shape == std::vector<size_t>{200002});
+  CHECK(data->features.shape == Shape{200002});
 }
 
 TEST_CASE("what is wrong in a LIBSVM file is named by line, column and text") {
@@ -253,7 +253,7 @@ TEST_CASE("mutated tables never crash") {
   Rng rng(seed);
   for (int round = 0; round < 2000; ++round) {
     auto csv = read_csv(scratch.file("m.csv", mutate("1,2.5,-3e4\n\"4\",,6\r\n7,8,9\n", rng)), {.missing = 0.0F});
-    if (csv.ok()) CHECK(csv->values.data.size() == csv->values.view().bytes());
+    if (csv.ok()) CHECK(csv->values.data.size() == csv->values.bytes());
     auto svm = read_libsvm(scratch.file("m.svm", mutate("1 1:2 3:4.5\n-1 2:1e3 # x\n", rng)), {.max_bytes = 1 << 20});
     if (svm.ok()) CHECK(svm->features.data.size() <= 1 << 20);
   }

@@ -14,17 +14,18 @@ namespace actorhost {
 inline ParamKey key_of(double number) { return ParamKey::of(number).value(); }
 inline ParamKey key_of(const char* text) { return ParamKey::of(std::string_view(text)).value(); }
 
-inline ParamShape shape_of(std::vector<uint64_t> dims) { return ParamShape::of(dims).value(); }
+inline Shape shape_of(const std::vector<int64_t>& dims) { return Shape::of(dims).value(); }
 
 template <typename T>
-ParamTensor tensor_of(const std::vector<T>& values, std::vector<uint64_t> dims = {}) {
-  if (dims.empty()) dims = {values.size()};
-  return ParamTensor::whole(sizeof(T) == 4 ? ParamType::f32 : ParamType::f64, shape_of(std::move(dims)),
+ParamTensor tensor_of(const std::vector<T>& values, std::vector<int64_t> dims = {}) {
+  if (dims.empty()) dims = {static_cast<int64_t>(values.size())};
+  return ParamTensor::whole({sizeof(T) == 4 ? Dtype::f32 : Dtype::f64, shape_of(dims)},
                             Blob::copy_of(values.data(), values.size() * sizeof(T)));
 }
 
+/// Of a Tensor or a ParamTensor.
 template <typename T = float>
-std::vector<T> values_of(const ParamTensor& tensor) {
+std::vector<T> values_of(const auto& tensor) {
   std::vector<T> out(tensor.data.size() / sizeof(T));
   if (!out.empty()) std::memcpy(out.data(), tensor.data.data(), tensor.data.size());
   return out;
@@ -36,7 +37,10 @@ inline std::vector<float> random_floats(Rng& rng, size_t n) {
   return out;
 }
 
-inline ParamLua lua_of(const char* encoded) { return {Blob::copy_of(std::string_view(encoded)), {}}; }
+/// A whole tensor, for what has no parts.
+inline Tensor plain(ParamTensor whole) { return {whole, std::move(whole.data)}; }
+
+inline LuaValue lua_of(const char* encoded) { return {Blob::copy_of(std::string_view(encoded)), {}}; }
 
 /// The pieces in which `tensor` is sent to a shard.
 inline std::vector<ParamEntry> pieces_of(const ParamKey& key, const ParamTensor& tensor, const ElementRange& range) {

@@ -25,8 +25,8 @@ struct Matrix {
 template <typename T>
 Matrix<T> matrix(Rng& rng, int64_t rows, int64_t columns, uint64_t layout) {
   Matrix<T> m;
-  const int64_t shape[] = {rows, columns};
-  m.view = row_major(nullptr, dtype_of<T>, 2, shape);
+  const Shape shape = {rows, columns};
+  m.view = row_major(nullptr, dtype_of<T>, shape);
   if (layout == 1) m.view.steps = {1, std::max<int64_t>(rows, 1)};
   if (layout == 2) m.view.steps = {columns + 3, 1};
   if (layout == 3) m.view.steps = {2 * columns + 1, 2};
@@ -128,9 +128,9 @@ TEST_CASE("a product does not depend on where its operands lie in memory") {
   Rng rng(3);
   const auto a = normals<float>(rng, 40 * 50 + 16);
   const auto b = normals<float>(rng, 50 * 30);
-  const int64_t sa[] = {40, 50};
-  const int64_t sb[] = {50, 30};
-  const int64_t sc[] = {40, 30};
+  const Shape sa = {40, 50};
+  const Shape sb = {50, 30};
+  const Shape sc = {40, 30};
   for (const Kernels* table : tables()) {
     std::vector<float> first;
     for (size_t shift = 0; shift < 16; ++shift) {
@@ -138,8 +138,8 @@ TEST_CASE("a product does not depend on where its operands lie in memory") {
       std::copy_n(a.begin(), 2000, moved.begin() + static_cast<int64_t>(shift));
       std::vector<float> c(1200 + shift);
       auto right = b;
-      matmul(*table, row_major(moved.data() + shift, Dtype::f32, 2, sa), row_major(right.data(), Dtype::f32, 2, sb),
-             row_major(c.data() + shift, Dtype::f32, 2, sc));
+      matmul(*table, row_major(moved.data() + shift, Dtype::f32, sa), row_major(right.data(), Dtype::f32, sb),
+             row_major(c.data() + shift, Dtype::f32, sc));
       const std::vector<float> got(c.begin() + static_cast<int64_t>(shift), c.end());
       if (first.empty()) first = got;
       CHECK(got == first);
@@ -154,11 +154,11 @@ TEST_CASE("NaN and infinity reach the product") {
     std::vector<float> c(9);
     a[0] = NAN;
     a[4] = INFINITY;
-    const int64_t sa[] = {3, 4};
-    const int64_t sb[] = {4, 3};
-    const int64_t sc[] = {3, 3};
-    matmul(*table, row_major(a.data(), Dtype::f32, 2, sa), row_major(b.data(), Dtype::f32, 2, sb),
-           row_major(c.data(), Dtype::f32, 2, sc));
+    const Shape sa = {3, 4};
+    const Shape sb = {4, 3};
+    const Shape sc = {3, 3};
+    matmul(*table, row_major(a.data(), Dtype::f32, sa), row_major(b.data(), Dtype::f32, sb),
+           row_major(c.data(), Dtype::f32, sc));
     CHECK(std::isnan(c[0]));
     CHECK(c[3] == INFINITY);
     CHECK(c[6] == 4);

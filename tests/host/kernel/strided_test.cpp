@@ -20,13 +20,13 @@ struct Sample {
   View view;
 };
 
-Sample sample_of(Rng& rng, int ndim, const int64_t* shape) {
+Sample sample_of(Rng& rng, const Shape& shape) {
   Sample s;
-  std::vector<uint32_t> order(static_cast<size_t>(ndim));
+  std::vector<uint32_t> order(shape.rank);
   std::vector<uint32_t> permutation(order.size());
   std::iota(permutation.begin(), permutation.end(), 0U);
-  rng.sample(permutation, static_cast<uint32_t>(ndim), order.data());
-  s.view = row_major(nullptr, Dtype::f64, ndim, shape);
+  rng.sample(permutation, shape.rank, order.data());
+  s.view = row_major(nullptr, Dtype::f64, shape);
   auto step = static_cast<int64_t>(1 + rng.below(2));
   for (uint32_t d : order) {
     s.view.steps[d] = step;
@@ -37,10 +37,10 @@ Sample sample_of(Rng& rng, int ndim, const int64_t* shape) {
   return s;
 }
 
-std::array<int64_t, kMaxDims> random_shape(Rng& rng, int ndim) {
-  std::array<int64_t, kMaxDims> shape{};
+Shape random_shape(Rng& rng, int ndim) {
+  Shape shape;
   for (int d = 0; d < ndim; ++d) {
-    shape[static_cast<size_t>(d)] = rng.below(20) == 0 ? 0 : static_cast<int64_t>(1 + rng.below(6));
+    shape[shape.rank++] = rng.below(20) == 0 ? 0 : static_cast<int64_t>(1 + rng.below(6));
   }
   return shape;
 }
@@ -48,10 +48,10 @@ std::array<int64_t, kMaxDims> random_shape(Rng& rng, int ndim) {
 // Calls f(index) for each index of the shape.
 template <typename F>
 void each(const View& v, F f) {
-  std::array<int64_t, kMaxDims> index{};
+  std::array<int64_t, Shape::kMaxRank> index{};
   for (int64_t i = 0; i < v.size(); ++i) {
     f(index);
-    for (int d = v.ndim - 1; d >= 0; --d) {
+    for (int d = v.shape.rank - 1; d >= 0; --d) {
       const auto at = static_cast<size_t>(d);
       if (++index[at] < v.shape[at]) break;
       index[at] = 0;
@@ -59,9 +59,9 @@ void each(const View& v, F f) {
   }
 }
 
-double& element(const View& v, const std::array<int64_t, kMaxDims>& index) {
+double& element(const View& v, const std::array<int64_t, Shape::kMaxRank>& index) {
   int64_t offset = 0;
-  for (size_t d = 0; d < static_cast<size_t>(v.ndim); ++d) offset += index[d] * v.steps[d];
+  for (size_t d = 0; d < static_cast<size_t>(v.shape.rank); ++d) offset += index[d] * v.steps[d];
   return *static_cast<double*>(v.at(offset));
 }
 
@@ -73,13 +73,13 @@ TEST_CASE("elementwise operations on random strided and broadcast views agree wi
     INFO("seed " << seed);
     const auto ndim = static_cast<int>(rng.below(6));
     const auto shape = random_shape(rng, ndim);
-    const Sample out = sample_of(rng, ndim, shape.data());
-    Sample a = sample_of(rng, ndim, shape.data());
+    const Sample out = sample_of(rng, shape);
+    Sample a = sample_of(rng, shape);
     auto thin = shape;
     for (int d = 0; d < ndim; ++d) {
       if (rng.below(3) == 0) thin[static_cast<size_t>(d)] = 1;
     }
-    const Sample b = sample_of(rng, ndim, thin.data());
+    const Sample b = sample_of(rng, thin);
     View wide;
     REQUIRE(broadcast_to(b.view, out.view, wide));
     for (const Kernels* table : tables()) {
@@ -101,8 +101,8 @@ TEST_CASE("elementwise operations on random strided and broadcast views agree wi
 
 TEST_CASE("writing a view leaves its gaps alone") {
   Rng rng(5);
-  const int64_t shape[] = {4, 5};
-  Sample s = sample_of(rng, 2, shape);
+  const Shape shape = {4, 5};
+  Sample s = sample_of(rng, shape);
   s.view.steps = {12, 2};
   s.storage.assign(60, 7);
   s.view.data = s.storage.data();
@@ -119,8 +119,8 @@ TEST_CASE("reductions along any dimension of random views agree with plain loops
     const auto dim = static_cast<int>(rng.below(static_cast<uint64_t>(ndim)));
     auto reduced = shape;
     reduced[static_cast<size_t>(dim)] = 1;
-    const Sample a = sample_of(rng, ndim, shape.data());
-    const Sample out = sample_of(rng, ndim, reduced.data());
+    const Sample a = sample_of(rng, shape);
+    const Sample out = sample_of(rng, reduced);
     const int64_t n = shape[static_cast<size_t>(dim)];
     auto along = [&](auto index, auto f) {
       for (index[static_cast<size_t>(dim)] = 0; index[static_cast<size_t>(dim)] < n;
@@ -163,7 +163,7 @@ TEST_CASE("reductions of whole views agree with plain loops, gaps or not") {
     INFO("seed " << seed);
     const auto ndim = static_cast<int>(rng.below(4));
     const auto shape = random_shape(rng, ndim);
-    const Sample a = sample_of(rng, ndim, shape.data());
+    const Sample a = sample_of(rng, shape);
     double sum = 0;
     double squares = 0;
     double least = std::numeric_limits<double>::infinity();
@@ -241,41 +241,39 @@ TEMPLATE_TEST_CASE("argmax is the first of the largest wherever that lies, along
   }
   constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
   std::vector<T> rows = {1, 5, kNan, 2, 5, 7, 2, kNan, kNan, 0, 9, 1};  // 4 rows of 3
-  const int64_t shape[] = {4, 3};
-  const int64_t one_row[] = {1, 3};
+  const Shape shape = {4, 3};
+  const Shape one_row = {1, 3};
   std::vector<T> at(3);
   for (const Kernels* table : tables()) {
-    arg_max_dim(*table, row_major(rows.data(), dtype_of<T>, 2, shape), 0, false,
-                row_major(at.data(), dtype_of<T>, 2, one_row));
+    arg_max_dim(*table, row_major(rows.data(), dtype_of<T>, shape), 0, false,
+                row_major(at.data(), dtype_of<T>, one_row));
     CHECK(at == std::vector<T>{1, 2, 0});
-    arg_max_dim(*table, row_major(rows.data(), dtype_of<T>, 2, shape), 0, true,
-                row_major(at.data(), dtype_of<T>, 2, one_row));
+    arg_max_dim(*table, row_major(rows.data(), dtype_of<T>, shape), 0, true,
+                row_major(at.data(), dtype_of<T>, one_row));
     CHECK(at == std::vector<T>{3, 2, 0});
   }
 }
 
 TEST_CASE("shapes broadcast as NumPy's do") {
-  auto of = [](std::vector<int64_t> shape) {
-    return row_major(nullptr, Dtype::f32, static_cast<int>(shape.size()), shape.data());
-  };
-  View out;
-  REQUIRE(broadcast_shapes(of({8, 1, 6, 1}), of({7, 1, 5}), out));
-  CHECK(same_shape(out, of({8, 7, 6, 5})));
-  REQUIRE(broadcast_shapes(of({}), of({3}), out));
-  CHECK(same_shape(out, of({3})));
-  REQUIRE(broadcast_shapes(of({0}), of({1}), out));
-  CHECK(same_shape(out, of({0})));
-  CHECK_FALSE(broadcast_shapes(of({2}), of({3}), out));
-  CHECK_FALSE(broadcast_shapes(of({0}), of({3}), out));
-  CHECK_FALSE(broadcast_to(of({2, 3}), of({3}), out));
+  Shape out;
+  REQUIRE(broadcast_shapes({8, 1, 6, 1}, {7, 1, 5}, out));
+  CHECK(out == Shape{8, 7, 6, 5});
+  REQUIRE(broadcast_shapes({}, {3}, out));
+  CHECK(out == Shape{3});
+  REQUIRE(broadcast_shapes({0}, {1}, out));
+  CHECK(out == Shape{0});
+  CHECK_FALSE(broadcast_shapes({2}, {3}, out));
+  CHECK_FALSE(broadcast_shapes({0}, {3}, out));
+  View wide;
+  CHECK_FALSE(broadcast_to(row_major(nullptr, Dtype::f32, {2, 3}), row_major(nullptr, Dtype::f32, {3}), wide));
 }
 
 TEST_CASE("views that share memory without being the same are told apart") {
   std::vector<double> storage(20);
-  const int64_t shape[] = {5};
-  const View a = row_major(storage.data(), Dtype::f64, 1, shape);
-  const View shifted = row_major(storage.data() + 1, Dtype::f64, 1, shape);
-  const View apart = row_major(storage.data() + 5, Dtype::f64, 1, shape);
+  const Shape shape = {5};
+  const View a = row_major(storage.data(), Dtype::f64, shape);
+  const View shifted = row_major(storage.data() + 1, Dtype::f64, shape);
+  const View apart = row_major(storage.data() + 5, Dtype::f64, shape);
   CHECK_FALSE(overlaps(a, a));
   CHECK(overlaps(a, shifted));
   CHECK_FALSE(overlaps(a, apart));
@@ -284,9 +282,9 @@ TEST_CASE("views that share memory without being the same are told apart") {
 TEST_CASE("closeness treats infinities and NaN as documented") {
   std::vector<double> x{1, INFINITY, NAN};
   std::vector<double> y{1.001, INFINITY, NAN};
-  const int64_t two[] = {2};
-  const int64_t three[] = {3};
-  auto view = [](std::vector<double>& v, const int64_t* shape) { return row_major(v.data(), Dtype::f64, 1, shape); };
+  const Shape two = {2};
+  const Shape three = {3};
+  auto view = [](std::vector<double>& v, const Shape& shape) { return row_major(v.data(), Dtype::f64, shape); };
   const Kernels* k = &kernels();
   CHECK(all_close(*k, view(x, two), view(y, two), 0, 0.01, false));
   CHECK_FALSE(all_close(*k, view(x, two), view(y, two), 0, 0.0001, false));
@@ -296,10 +294,10 @@ TEST_CASE("closeness treats infinities and NaN as documented") {
   CHECK_FALSE(all_close(*k, view(x, two), view(y, two), 1, 1, false));
   CHECK_FALSE(all_close(*k, view(y, two), view(x, two), 1, 1, false));
   std::vector<float> narrow{1.001F, 5};
-  CHECK(all_close(*k, view(y, two), row_major(narrow.data(), Dtype::f32, 1, two), 0, 1e-6, false));
-  CHECK_FALSE(all_close(*k, view(y, two), row_major(narrow.data(), Dtype::f32, 1, two), 0, 0, false));
+  CHECK(all_close(*k, view(y, two), row_major(narrow.data(), Dtype::f32, two), 0, 1e-6, false));
+  CHECK_FALSE(all_close(*k, view(y, two), row_major(narrow.data(), Dtype::f32, two), 0, 0, false));
   std::vector<double> many(10001, 1);
-  const int64_t all[] = {10001};
+  const Shape all = {10001};
   auto changed = many;
   CHECK(all_close(*k, view(many, all), view(changed, all), 0, 0, false));
   changed[10000] = 1 + 1e-15;

@@ -154,11 +154,10 @@ TEST_CASE("the filtered push in PROTOCOL.md is what a worker sends and is read a
   head.traffic = {{16, 20}, {800, 216}};
   const std::array<float, 4> values = {0.5F, -3, 1, 2};
   const ParamKey key = ParamKey::of("w").value();
-  const std::array<uint64_t, 1> dims = {4};
-  const ParamTensor layout = ParamTensor::whole(ParamType::f32, ParamShape::of(dims).value(), {});
+  const ParamTensor layout = ParamTensor::whole({Dtype::f32, {4}}, {});
   Filter filter({.count = 2, .values = FilterSpec::Values::half});
   EntryPacker packer(param_kind::push, server_address(0), 0, pack(head));
-  packer.add_filtered(key, layout, filter.encode(ParamType::f32, 4, values.data()));
+  packer.add_filtered(key, layout, filter.encode(Dtype::f32, 4, values.data()));
   std::vector<Frame> frames;
   packer.finish(frames);
   REQUIRE(frames.size() == 1);

@@ -16,7 +16,7 @@ namespace {
 struct Model {
   explicit Model(std::vector<double> values, double long_step = 1e9)
       : bytes(Blob::copy_of(values.data(), values.size() * sizeof(double))),
-        replica({{"w", kernel::Dtype::f64, bytes}}, long_step, clock, [this] { ++looks; }) {}
+        replica({{"w", Dtype::f64, bytes}}, long_step, clock, [this] { ++looks; }) {}
 
   double& at(size_t i) { return reinterpret_cast<double*>(bytes.data())[i]; }
   double copied(size_t i) { return reinterpret_cast<const double*>(replica.copy().data())[i]; }
@@ -128,10 +128,10 @@ TEST_CASE("tensors of both types lie in one buffer, one type behind the other") 
   const SteadyClock clock;
   const float f[3] = {1, 2, 3};
   const double d[2] = {4, 5};
-  AverageReplica replica({{"a", kernel::Dtype::f32, Blob::copy_of(f, 4)},
-                          {"b", kernel::Dtype::f64, Blob::copy_of(d, 16)},
-                          {"c", kernel::Dtype::f32, Blob::copy_of(f + 1, 8)},
-                          {"empty", kernel::Dtype::f64, Blob()}},
+  AverageReplica replica({{"a", Dtype::f32, Blob::copy_of(f, 4)},
+                          {"b", Dtype::f64, Blob::copy_of(d, 16)},
+                          {"c", Dtype::f32, Blob::copy_of(f + 1, 8)},
+                          {"empty", Dtype::f64, Blob()}},
                          1, clock, [] {});
   const AverageLayout& layout = replica.layout();
   REQUIRE(layout.segments.size() == 2);

@@ -152,8 +152,7 @@ class AverageWorld {
     worker.warm_left = plan_.warmup;
     worker.stop_at = rng_.exponential(plan_.between);
     const auto look = [this, process] { look_at(process); };
-    std::vector<AverageReplica::Part> parts{{"f", kernel::Dtype::f32, worker.floats},
-                                            {"d", kernel::Dtype::f64, worker.doubles}};
+    std::vector<AverageReplica::Part> parts{{"f", Dtype::f32, worker.floats}, {"d", Dtype::f64, worker.doubles}};
     worker.replica = std::make_shared<AverageReplica>(std::move(parts), plan_.interval / 2, clock_, look);
     worker.replica->set_wake([this, id] { in(0, [this, id] { go_on(id); }); });
   }
@@ -327,7 +326,7 @@ class AverageWorld {
       for (const auto& segment : worker.replica->layout().segments) {
         for (size_t i = 0; i < segment.elements; ++i) {
           const std::byte* at = copy.data() + segment.begin;
-          worker.copied.push_back(segment.dtype == kernel::Dtype::f32
+          worker.copied.push_back(segment.dtype == Dtype::f32
                                       ? static_cast<double>(reinterpret_cast<const float*>(at)[i])
                                       : reinterpret_cast<const double*>(at)[i]);
         }

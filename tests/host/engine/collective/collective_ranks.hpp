@@ -24,7 +24,7 @@ inline void demand(bool there, const char* what) {
 }
 
 template <typename T>
-constexpr kernel::Dtype dtype_of = std::is_same_v<T, float> ? kernel::Dtype::f32 : kernel::Dtype::f64;
+constexpr Dtype dtype_of = std::is_same_v<T, float> ? Dtype::f32 : Dtype::f64;
 
 template <typename T>
 Blob bytes_of(const std::vector<T>& values) {
@@ -98,14 +98,14 @@ class Caller {
     return values_of<T>(*result);
   }
 
-  Result<Blob> allreduce(Blob input, kernel::Dtype dtype, CollectiveOp op, const std::string& where,
+  Result<Blob> allreduce(Blob input, Dtype dtype, CollectiveOp op, const std::string& where,
                          double timeout = kForever) {
     CallSpec spec;
     spec.kind = CollectiveKind::allreduce;
     spec.name = "allreduce";
     spec.signature = std::string("allreduce ") + collective_op_name(op) +
-                     (dtype == kernel::Dtype::f32 ? " float32[" : " float64[") +
-                     std::to_string(input.size() / kernel::dtype_size(dtype)) + "]";
+                     (dtype == Dtype::f32 ? " float32[" : " float64[") +
+                     std::to_string(input.size() / dtype_size(dtype)) + "]";
     spec.where = where;
     spec.op = op;
     spec.dtype = dtype;

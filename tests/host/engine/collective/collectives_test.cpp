@@ -77,8 +77,7 @@ TEST_CASE("a result is each rank's own and the input is left alone") {
       const Blob input = bytes_of(ones(count));
       std::vector<Blob> results(3);
       process.launch([&](Node& node) {
-        results[node.index()] =
-            *callers[node.index()].allreduce(input, kernel::Dtype::f32, CollectiveOp::sum, "job.lua:1");
+        results[node.index()] = *callers[node.index()].allreduce(input, Dtype::f32, CollectiveOp::sum, "job.lua:1");
       });
       process.join();
       for (size_t i = 0; i < 3; ++i) {
@@ -282,7 +281,7 @@ std::vector<std::vector<std::string>> rounds_with_a_loss(uint32_t lost, bool los
     const Blob input = bytes_of(ones(count));
     for (size_t round = 0; round < kMostRounds; ++round) {
       if (id == lost && lost_stays_away && round == kBefore) return;
-      auto got = caller.allreduce(input, kernel::Dtype::f32, CollectiveOp::sum, "job.lua:1", kPatience);
+      auto got = caller.allreduce(input, Dtype::f32, CollectiveOp::sum, "job.lua:1", kPatience);
       const std::vector<float> values = got ? values_of<float>(*got) : std::vector<float>(count);
       const bool same = std::all_of(values.begin(), values.end(), [&](float value) { return value == values[0]; });
       outcomes[id].push_back(!got ? got.error().message : same ? std::to_string(std::lround(values[0])) : "a mixture");

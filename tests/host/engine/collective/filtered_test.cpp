@@ -29,8 +29,8 @@ class Round {
       : ranks_(static_cast<uint32_t>(inputs.size())), way_(ranks_ * ranks_) {
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
       const Place place{rank, ranks_, inputs[rank].size(), 1, {}};
-      all_.push_back(std::make_unique<FilteredReduction>(place, op, kernel::Dtype::f32, bytes_of(inputs[rank]),
-                                                         *streams[rank], [this, rank](uint32_t to, Parcel parcel) {
+      all_.push_back(std::make_unique<FilteredReduction>(place, op, Dtype::f32, bytes_of(inputs[rank]), *streams[rank],
+                                                         [this, rank](uint32_t to, Parcel parcel) {
                                                            way_[rank * ranks_ + to].push_back(std::move(parcel));
                                                            return Status();
                                                          }));
@@ -133,7 +133,7 @@ TEST_CASE("what is not due to a filtered all-reduce is refused") {
   FilterStream stream{FilterSpec{}};
   const auto nobody = [](uint32_t, const Parcel&) { return Status(); };
   const auto open = [&] {
-    auto one = std::make_unique<FilteredReduction>(Place{0, 3, 2, 1, {}}, CollectiveOp::sum, kernel::Dtype::f32,
+    auto one = std::make_unique<FilteredReduction>(Place{0, 3, 2, 1, {}}, CollectiveOp::sum, Dtype::f32,
                                                    bytes_of(std::vector<float>(2)), stream, nobody);
     REQUIRE(one->start().ok());
     return one;

@@ -30,9 +30,12 @@ class Network {
       const auto expect = [this, rank](uint32_t peer, size_t begin, Blob room) {
         rooms_[{peer * ranks_ + rank, begin}] = std::move(room);
       };
-      const ScheduleRun::Buffers buffers{
-          op,     kernel::Dtype::f32,     sizeof(float),
-          ranks_, bytes_of(inputs[rank]), Blob::allocate(inputs[0].size() * sizeof(float))};
+      const ScheduleRun::Buffers buffers{op,
+                                         Dtype::f32,
+                                         sizeof(float),
+                                         ranks_,
+                                         bytes_of(inputs[rank]),
+                                         Blob::allocate(inputs[0].size() * sizeof(float))};
       runs_.push_back(std::make_unique<ScheduleRun>(make_schedule(kind, algorithm, place, root), buffers, send, loans_,
                                                     piece_bytes, expect));
     }
@@ -305,8 +308,7 @@ TEST_CASE("pieces that nobody has asked for are told from those that are due") {
   const auto run = [&] {
     return std::make_unique<ScheduleRun>(
         make_schedule(CollectiveKind::allreduce, Algorithm::ring, {0, 2, 10}, 0),
-        ScheduleRun::Buffers{CollectiveOp::sum, kernel::Dtype::f32, 4, 2, bytes_of(input), Blob::allocate(40)}, send,
-        loans);
+        ScheduleRun::Buffers{CollectiveOp::sum, Dtype::f32, 4, 2, bytes_of(input), Blob::allocate(40)}, send, loans);
   };
   auto wrong_place = run();
   REQUIRE(wrong_place->start().ok());

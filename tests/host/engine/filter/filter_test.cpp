@@ -12,7 +12,6 @@
 #include "host/base/random.hpp"
 
 using namespace actorhost;
-using kernel::Dtype;
 using Values = FilterSpec::Values;
 
 namespace {

@@ -52,8 +52,8 @@ void set_start(ParamSim& sim) {
   Rng rng(1);
   sim.set(kW, tensor_of(random_floats(rng, 100003)));
   sim.set(kSmall, tensor_of(random_floats(rng, 5)));
-  ParamLua table = lua_of("encoded");
-  table.tensors.push_back(tensor_of<double>({1.5, 2.5}));
+  LuaValue table = lua_of("encoded");
+  table.tensors.push_back(plain(tensor_of<double>({1.5, 2.5})));
   sim.set(kTable, table);
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("a run that is resumed from a checkpoint gives the same bits as one th
   CHECK(second.summary->seconds > (*loaded)->state.seconds);
   CHECK(floats_in(second, kW) == floats_in(whole, kW));
   CHECK(floats_in(second, kSmall) == floats_in(whole, kSmall));
-  const auto table = std::get<ParamLua>(second.value(kTable));
+  const auto table = std::get<LuaValue>(second.value(kTable));
   CHECK(table.encoded.view() == "encoded");
   CHECK(values_of<double>(table.tensors.at(0)) == std::vector<double>{1.5, 2.5});
 }
@@ -130,8 +130,8 @@ TEST_CASE("a checkpoint is arrays that numpy reads, by the keys' names, and is m
                                                      "state1.@0", "value.@1", "tensor0.@1"}
                                 .begin()));
   const auto w = std::find_if(arrays->begin(), arrays->end(), [](const auto& a) { return a.name == "value.w"; });
-  CHECK(w->array.shape == std::vector<size_t>{100003});
-  const auto got = values_of(ParamTensor::whole(ParamType::f32, shape_of({100003}), w->array.data));
+  CHECK(w->array.shape == Shape{100003});
+  const auto got = values_of(ParamTensor::whole({Dtype::f32, shape_of({100003})}, w->array.data));
   CHECK(got == floats_in(sim, kW));
 }
 

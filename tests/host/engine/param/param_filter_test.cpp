@@ -78,10 +78,10 @@ TEST_CASE("a push goes through its filter where the task has asked for it, and s
 }
 
 TEST_CASE("filtered chunks that claim too much are refused before memory is taken for them") {
-  const std::vector<float> zeros(chunk_elements(ParamType::f32), 0.0F);
-  const Blob few = Filter({.count = 1}).encode(ParamType::f32, zeros.size(), zeros.data());
+  const std::vector<float> zeros(chunk_elements(Dtype::f32), 0.0F);
+  const Blob few = Filter({.count = 1}).encode(Dtype::f32, zeros.size(), zeros.data());
   CHECK(few.size() < 20);
-  const ParamTensor chunk = ParamTensor::whole(ParamType::f32, shape_of({zeros.size()}), {});
+  const ParamTensor chunk = ParamTensor::whole({Dtype::f32, shape_of({static_cast<int64_t>(zeros.size())})}, {});
   const auto read = [&](const auto& pack) {
     EntryPacker packer(param_kind::push, server_address(0), 0, "");
     pack(packer);
@@ -100,7 +100,7 @@ TEST_CASE("filtered chunks that claim too much are refused before memory is take
     for (int i = 0; i < 30; ++i) packer.add_filtered(key_of(i), chunk, few);
   });
   CHECK(many == std::pair(true, size_t{4}));
-  ParamTensor large = ParamTensor::whole(ParamType::f32, shape_of({zeros.size() + 1}), {});
+  ParamTensor large = ParamTensor::whole({Dtype::f32, shape_of({static_cast<int64_t>(zeros.size()) + 1})}, {});
   CHECK_FALSE(read([&](EntryPacker& packer) { packer.add_filtered(key_of(1), large, few); }).first);
   // More in one frame than a packer would put there: its entries behind each other, by hand.
   Packer meta;
@@ -124,8 +124,8 @@ TEST_CASE("mutated frames with filtered entries are bad data or harmless values"
   EntryPacker packer(param_kind::push, server_address(0), 0, "");
   for (const FilterSpec& spec :
        {FilterSpec{.values = Values::half}, FilterSpec{.count = 40, .values = Values::levels}}) {
-    packer.add_filtered(key_of("w"), ParamTensor::whole(ParamType::f32, shape_of({500}), {}),
-                        Filter(spec).encode(ParamType::f32, 500, values.data()));
+    packer.add_filtered(key_of("w"), ParamTensor::whole({Dtype::f32, shape_of({500})}, {}),
+                        Filter(spec).encode(Dtype::f32, 500, values.data()));
   }
   std::vector<Frame> frames;
   packer.finish(frames);

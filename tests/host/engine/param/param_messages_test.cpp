@@ -29,8 +29,8 @@ std::vector<ParamEntry> unpack(const std::vector<Frame>& frames, bool with_steps
 }
 
 std::vector<ParamEntry> sample_entries() {
-  ParamLua lua = lua_of("a table");
-  lua.tensors.push_back(tensor_of<double>({1, 2, 3, 4}, {2, 2}));
+  LuaValue lua = lua_of("a table");
+  lua.tensors.push_back(plain(tensor_of<double>({1, 2, 3, 4}, {2, 2})));
   return {{key_of(1), tensor_of<float>({1, 2, 3}), 5},
           {key_of("w"), tensor_of<double>({4, 5}, {2, 1}), 6},
           {key_of("gone"), std::monostate{}, 0},
@@ -74,7 +74,7 @@ TEST_CASE("entries of every kind come back as they were packed") {
     CHECK(values_of<float>(std::get<ParamTensor>(got[0].value)) == std::vector<float>{1, 2, 3});
     CHECK(std::get<ParamTensor>(got[1].value).shape == shape_of({2, 1}));
     CHECK(std::get<ParamTensor>(got[5].value).shape == shape_of({0, 4}));
-    const auto& lua = std::get<ParamLua>(got[3].value);
+    const auto& lua = std::get<LuaValue>(got[3].value);
     CHECK(lua.encoded.view() == "a table");
     CHECK(values_of<double>(lua.tensors.at(0)) == std::vector<double>{1, 2, 3, 4});
   }

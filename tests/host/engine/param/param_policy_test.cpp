@@ -312,7 +312,7 @@ TEST_CASE("a pull in Lua gets whole values in (step, worker) order under BSP, an
       const auto w = values_of(std::get<ParamTensor>(task.entries.at(0).value));
       REQUIRE(w.size() == n);
       REQUIRE(std::all_of(w.begin(), w.end(), [&](float x) { return x == float(3 * task.step); }));
-      REQUIRE(std::get<ParamLua>(task.entries.at(1).value).encoded.view() == std::to_string(task.step));
+      REQUIRE(std::get<LuaValue>(task.entries.at(1).value).encoded.view() == std::to_string(task.step));
       return Entries{{kW, tensor_of(std::vector<float>(n, 1)), 0},
                      {key_of(1), lua_of(std::to_string(worker.id).c_str()), 0}};
     };
@@ -329,7 +329,7 @@ TEST_CASE("a pull in Lua gets whole values in (step, worker) order under BSP, an
           auto& w = model[kW.canonical()];
           for (size_t i = 0; i < n; ++i) w[i] += u[i];
         } else {
-          CHECK(std::get<ParamLua>(entry.value).encoded.view() == std::to_string(entry.worker));
+          CHECK(std::get<LuaValue>(entry.value).encoded.view() == std::to_string(entry.worker));
         }
       }
       if (!order.empty()) {

@@ -103,7 +103,7 @@ ParamValue ParamSim::value(const ParamKey& key) const {
   for (const Shard& shard : shards_) {
     const Stored* stored = shard.store->find(key);
     if (stored == nullptr) continue;
-    if (const auto* lua = std::get_if<ParamLua>(&stored->value)) return *lua;
+    if (const auto* lua = std::get_if<LuaValue>(&stored->value)) return *lua;
     const auto& tensor = std::get<StoredTensor>(stored->value);
     for (size_t i = 0; i < tensor.chunks.size(); ++i) ParamAssembler::add(all, {key, tensor.chunk(i), stored->step});
   }

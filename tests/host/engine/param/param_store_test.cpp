@@ -14,13 +14,13 @@ namespace {
 
 ParamTensor read_back(const ParamStore& store, const ParamKey& key) {
   const auto& tensor = std::get<StoredTensor>(store.find(key)->value);
-  Blob all = Blob::allocate(tensor.range.count * item_bytes(tensor.type));
+  Blob all = Blob::allocate(tensor.range.count * dtype_size(tensor.dtype));
   size_t at = 0;
   for (const StoredChunk& chunk : tensor.chunks) {
     std::memcpy(all.data() + at, chunk.value.data(), chunk.value.size());
     at += chunk.value.size();
   }
-  return {tensor.type, tensor.shape, tensor.range.first, tensor.range.count, all};
+  return {tensor.dtype, tensor.shape, tensor.range.first, tensor.range.count, all};
 }
 
 bool update_all(ParamStore& store, const ParamKey& key, const ParamTensor& update, const UpdateRule& rule,
@@ -57,7 +57,7 @@ TEST_CASE("a value is set, read, replaced and removed") {
   CHECK(values_of(read_back(store, key)) == std::vector<float>{1, 2});
   CHECK(store.find(key)->version == 1);
   REQUIRE(store.set({{key, lua_of("x"), 3}}).ok());
-  CHECK(std::get<ParamLua>(store.find(key)->value).encoded.view() == "x");
+  CHECK(std::get<LuaValue>(store.find(key)->value).encoded.view() == "x");
   CHECK(store.find(key)->step == 3);
   CHECK(store.keys() == std::vector<ParamKey>{key});
   REQUIRE(store.set({{key, std::monostate{}, 0}}).ok());
@@ -257,12 +257,12 @@ TEST_CASE("a snapshot stays as it was and restores onto any number of shards") {
   const auto join = [&](auto bytes_of) {
     std::string all;
     for (const StoredChunk& chunk : kept.chunks) all += bytes_of(chunk).view();
-    return ParamTensor::whole(kept.type, kept.shape, Blob::copy_of(all));
+    return Tensor{kept, Blob::copy_of(all)};
   };
-  const ParamTensor value = join([](const StoredChunk& c) { return c.value; });
+  const Tensor value = join([](const StoredChunk& c) { return c.value; });
   CHECK(values_of(value) == then);
-  const std::vector<ParamTensor> state = {join([](const StoredChunk& c) { return c.state[0]; }),
-                                          join([](const StoredChunk& c) { return c.state[1]; })};
+  const std::vector<Tensor> state = {join([](const StoredChunk& c) { return c.state[0]; }),
+                                     join([](const StoredChunk& c) { return c.state[1]; })};
   std::vector<float> resumed;
   size_t tables = 0;
   for (uint32_t k = 0; k < 3; ++k) {

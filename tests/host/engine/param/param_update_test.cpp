@@ -10,7 +10,7 @@ using namespace actorhost;
 
 TEMPLATE_TEST_CASE("infinite values and NaN are found wherever they are, and nothing else is", "", float, double) {
   using Limits = std::numeric_limits<TestType>;
-  constexpr ParamType kType = sizeof(TestType) == 4 ? ParamType::f32 : ParamType::f64;
+  constexpr Dtype kType = sizeof(TestType) == 4 ? Dtype::f32 : Dtype::f64;
   constexpr size_t kCount = 2500;
   std::vector<TestType> values(kCount);
   for (size_t i = 0; i < kCount; ++i) values[i] = static_cast<TestType>(i) - 1000;

@@ -1,4 +1,4 @@
-#include "bindings/modules/packed_values.hpp"
+#include "bindings/modules/carried_values.hpp"
 
 #include "bindings/modules/lua_tensor.hpp"
 #include "tests/bindings/vm_fixture.hpp"
@@ -29,7 +29,7 @@ void push(VmFixture& f, const std::string& expression) {
 
 PackedValue packed(VmFixture& f, const std::string& expression) {
   push(f, expression);
-  auto value = pack_value(f.vm->state(), -1, "value");
+  auto value = pack_value_at(f.vm->state(), -1, "value");
   if (!value.ok()) FAIL(value.error().message);
   REQUIRE(lua_gettop(f.vm->state()) == 1);
   lua_settop(f.vm->state(), 0);
@@ -76,7 +76,7 @@ TEST_CASE("what is packed is a copy, and what comes out is nobody else's") {
   push(f, "tensor.ones(3)");
   lua_pushvalue(L, -1);
   lua_setglobal(L, "t");
-  auto value = pack_value(L, -1, "value");
+  auto value = pack_value_at(L, -1, "value");
   REQUIRE(value.ok());
   lua_settop(L, 0);
   f.run("t:fill_(5)");
@@ -92,7 +92,7 @@ TEST_CASE("what is packed is a copy, and what comes out is nobody else's") {
 TEST_CASE("a value that cannot travel is named with its path") {
   VmFixture f;
   push(f, "{a = {print}}");
-  const auto value = pack_value(f.vm->state(), -1, "send_event");
+  const auto value = pack_value_at(f.vm->state(), -1, "send_event");
   REQUIRE_FALSE(value.ok());
   CHECK(value.error().code == Code::bad_argument);
   CHECK_THAT(value.error().message, Contains("send_event: value.a[1] is a function"));
@@ -128,7 +128,7 @@ TEST_CASE("rows are put together: copied, or as they lie where they lie so and n
     const Blob other = shared ? whole.body : Blob();
     whole.body = Blob();
     REQUIRE(push_rows(L, std::move(parts)).ok());
-    CHECK((tensor_at(L, -1).bytes.data() == bytes) == !shared);
+    CHECK((tensor_at(L, -1).data.data() == bytes) == !shared);
     CHECK(shown(f) == as_text("tensor.arange(12):reshape(6, 2)"));
   }
 }

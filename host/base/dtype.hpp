@@ -1,0 +1,22 @@
+#pragma once
+// The element types of tensors. Included by what is compiled for every instruction set (host/kernel/kernels.hpp), so
+// nothing here is inline that is not always inlined.
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace actorhost {
+
+/// The numbers travel. Arithmetic, and tensors in Lua, have the floating-point types; files have all of them.
+enum class Dtype : uint8_t { f32 = 0, f64 = 1, i32 = 2, i64 = 3, u8 = 4 };
+
+/// Bytes of one element.
+[[gnu::always_inline]] inline constexpr size_t dtype_size(Dtype dtype) noexcept {
+  return dtype == Dtype::u8 ? 1 : dtype == Dtype::f32 || dtype == Dtype::i32 ? 4 : 8;
+}
+
+[[gnu::always_inline]] inline constexpr bool is_floating(Dtype dtype) noexcept {
+  return dtype == Dtype::f32 || dtype == Dtype::f64;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,78 @@
+#pragma once
+// What a tensor is, for all layers: type and shape of its elements, and one that owns them. Kernels look at elements
+// through a strided View (host/kernel/strided.hpp) of the same types. Plain values; any thread.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include "host/base/blob.hpp"
+#include "host/base/dtype.hpp"
+#include "host/base/result.hpp"
+
+namespace actorhost {
+
+/// "float32".
+const char* dtype_name(Dtype dtype) noexcept;
+constexpr Dtype last_of(Dtype) noexcept { return Dtype::u8; }
+
+/// The sizes of at most kMaxRank dimensions, the last of which runs fastest. Without dimensions: one element.
+struct Shape {
+  static constexpr size_t kMaxRank = 8;
+  /// No dimension of 0 excuses the others: the elements are counted with 1 in its place.
+  static constexpr int64_t kMaxElements = int64_t{1} << 48;
+
+  uint8_t rank = 0;
+  std::array<int64_t, kMaxRank> dims{};
+
+  Shape() = default;
+  /// Not checked: for shapes that the program knows.
+  Shape(std::initializer_list<int64_t> sizes) noexcept;
+  /// Code::bad_argument for more dimensions or elements than may be, or a negative one: for shapes from elsewhere.
+  static Result<Shape> of(std::span<const int64_t> sizes);
+
+  int64_t operator[](size_t dim) const noexcept { return dims[dim]; }
+  int64_t& operator[](size_t dim) noexcept { return dims[dim]; }
+  const int64_t* data() const noexcept { return dims.data(); }
+  const int64_t* begin() const noexcept { return dims.data(); }
+  const int64_t* end() const noexcept { return dims.data() + rank; }
+  int64_t* begin() noexcept { return dims.data(); }
+  int64_t* end() noexcept { return dims.data() + rank; }
+
+  int64_t elements() const noexcept;
+  /// "784x128", "scalar".
+  std::string print() const;
+  friend bool operator==(const Shape& a, const Shape& b) noexcept;
+
+  /// rank:u8 *dim:i64
+  static void fields(auto& m, auto&& field) {
+    field(m.rank);
+    for (size_t d = 0; d < m.rank && d < kMaxRank; ++d) field(m.dims[d]);
+  }
+  bool sound() const noexcept;
+};
+
+/// Type and shape of a tensor whose elements lie in row-major order without gaps.
+struct TensorLayout {
+  Dtype dtype = Dtype::f32;
+  Shape shape;
+
+  size_t bytes() const noexcept { return static_cast<size_t>(shape.elements()) * dtype_size(dtype); }
+  /// "float32 784x128".
+  std::string print() const;
+  friend bool operator==(const TensorLayout&, const TensorLayout&) = default;
+
+  /// dtype:u8 shape. Only floating-point tensors travel.
+  static void fields(auto& m, auto&& field) { field(m.dtype, m.shape); }
+  bool sound() const noexcept { return is_floating(dtype); }
+};
+
+/// A Blob that is shared is read-only.
+struct Tensor : TensorLayout {
+  Blob data;  // of bytes()
+};
+
+}  // namespace actorhost

@@ -1,0 +1,53 @@
+#pragma once
+// A Lua value or a tensor on its way between nodes: nil, a tensor, or what bindings/vm/lua_codec.hpp wrote with the
+// tensors beside it. Engines carry it and look into no part, but to add tensors up. Packed it is a small head and one
+// block of bytes:
+//
+//   head   = 0                                    nil
+//          | 1 layout                             a tensor; body: its elements
+//          | 2 encoding                           a small Lua value without tensors; no body
+//          | 3 size:u64 count:u32 *layout         any other; body: its encoding of that size, then its tensors
+//   layout = dtype:u8 rank:u8 *dim:i64            (host/base/tensor.hpp)
+//
+// In a body each part begins at a multiple of 8 bytes. Any thread.
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "host/base/tensor.hpp"
+
+namespace actorhost {
+
+/// A value that only Lua understands.
+struct LuaValue {
+  Blob encoded;
+  std::vector<Tensor> tensors;
+};
+
+/// The first is nil.
+using CarriedValue = std::variant<std::monostate, Tensor, LuaValue>;
+
+struct PackedValue {
+  std::string head;
+  Blob body;
+};
+
+/// A tensor's elements become the body as they are; those of a LuaValue are copied.
+PackedValue pack_value(CarriedValue value);
+/// Of a small Lua value without tensors: its encoding alone.
+PackedValue pack_small(std::string_view encoded);
+/// Whether an encoding of so many bytes is small.
+constexpr bool is_small(size_t bytes) noexcept { return bytes <= 1024; }
+
+/// Code::bad_data when the bytes are no value. Blobs are slices of `whole`, whose bytes `body` are, or copies where
+/// there is none.
+Result<CarriedValue> unpack_value(std::string_view head, std::string_view body, const Blob* whole);
+inline Result<CarriedValue> unpack_value(const PackedValue& value) {
+  return unpack_value(value.head, value.body.view(), &value.body);
+}
+/// The encoding of what pack_small made, else nothing.
+std::string_view small_encoding(const PackedValue& value) noexcept;
+
+}  // namespace actorhost
