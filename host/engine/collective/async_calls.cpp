@@ -5,12 +5,6 @@
 
 namespace actorhost {
 
-namespace {
-
-constexpr double kForLeader = 0.5;  // seconds past a deadline in which the leader may say who is missing
-
-}  // namespace
-
 AsyncCalls::AsyncCalls(ServiceThread& courier, Arbiter& arbiter) : courier_(courier), arbiter_(arbiter) {
   courier.add(KindRange{collective_kind::announce, collective_kind::last, "collectives"}, *this);
 }
@@ -40,11 +34,7 @@ void AsyncCalls::ask(const std::shared_ptr<AsyncCall>& call) {
 
 void AsyncCalls::give_up(const std::shared_ptr<AsyncCall>& call, const Error& error) {
   courier_.post([this, call, error] {
-    Running* running = find(*call);
-    if (running == nullptr || running->given_up) return;
-    running->given_up = error;
-    running->deadline = std::min(running->deadline, courier_.clock().now());
-    (void)running->call->give_up(error);
+    if (Running* running = find(*call)) (void)running->call->give_up(error);
   });
 }
 
@@ -89,7 +79,7 @@ void AsyncCalls::wire(Running& running, Start& start, const Membership& membersh
   wiring.landings = &courier_.landings();
   wiring.tag = start.number;
   wiring.ledger->enter(wiring.key, wiring.self);
-  running.call = std::make_unique<CollectiveCall>(std::move(start.spec), start.group, wiring);
+  running.call = std::make_unique<CollectiveCall>(std::move(start.spec), start.group, wiring, start.clock);
 }
 
 void AsyncCalls::begin(Start start, const std::shared_ptr<AsyncCall>& handle) {
@@ -97,7 +87,6 @@ void AsyncCalls::begin(Start start, const std::shared_ptr<AsyncCall>& handle) {
   newest_[{start.group.id, start.group.ids[start.group.me]}] = start.number;
   Running& running = running_[key];
   running.handle = handle;
-  running.deadline = start.deadline;
   const MembershipPtr membership = courier_.newest_membership();
   wire(running, start, *membership);
   (void)running.call->begin();
@@ -108,7 +97,7 @@ void AsyncCalls::begin(Start start, const std::shared_ptr<AsyncCall>& handle) {
                           [](const Frame& frame) { return frame.kind == collective_kind::announce; });
     for (Frame& frame : frames) deliver(running, std::move(frame));
   }
-  report_losses(running, *membership);
+  (void)running.call->on_membership(*membership);
 }
 
 void AsyncCalls::on_frame(Frame&& frame, double /*now*/) {
@@ -147,35 +136,7 @@ void AsyncCalls::deliver(Running& running, Frame&& frame) {
 }
 
 void AsyncCalls::on_membership(const MembershipPtr& membership, double /*now*/) {
-  for (auto& [key, running] : running_) report_losses(running, *membership);
-}
-
-void AsyncCalls::report_losses(Running& running, const Membership& membership) {
-  const std::vector<NodeId>& ids = running.handle->ids_;
-  for (uint32_t member = 0; member < ids.size() && !running.call->decided(); ++member) {
-    if (membership.alive(ids[member])) continue;
-    (void)running.call->lost(member, "rank " + std::to_string(running.call->group().ranks[member]) + " lost");
-  }
-}
-
-void AsyncCalls::look_at_time(Running& running, double now) {
-  CollectiveCall& call = *running.call;
-  if (call.decided() || now < running.deadline) return;
-  if (!running.given_up) {
-    running.given_up = call.timed_out();
-    (void)call.give_up(*running.given_up);
-  } else if (now >= running.deadline + kForLeader) {
-    call.appeal(*running.given_up);
-  }
-}
-
-void AsyncCalls::adopt_settled(Running& running) {
-  CollectiveCall& call = *running.call;
-  if (call.decided()) return;
-  const CallKey key{call.group().id, true, std::get<1>(running.handle->key_)};
-  if (const auto verdict = arbiter_.ledger().take_settled(key, running.handle->ids_[call.group().me])) {
-    call.adopt(*verdict);
-  }
+  for (auto& [key, running] : running_) (void)running.call->on_membership(*membership);
 }
 
 void AsyncCalls::finish(Running& running) {
@@ -203,22 +164,14 @@ void AsyncCalls::finish(Running& running) {
 double AsyncCalls::tick(double now) {
   double next = kForever;
   for (auto it = running_.begin(); it != running_.end();) {
-    Running& running = it->second;
-    adopt_settled(running);
-    look_at_time(running, now);
-    if (running.call->failed_for_all()) {
-      running.last_loan = std::min(running.last_loan, now + CollectiveCall::kForLoans);
-      next = std::min(next, running.last_loan);
-    }
-    if (running.call->over() || now >= running.last_loan) {
-      finish(running);
+    CollectiveCall& call = *it->second.call;
+    (void)call.tick(now);
+    if (call.over()) {
+      finish(it->second);
       it = running_.erase(it);
       continue;
     }
-    if (!running.call->decided()) {
-      const double end = running.given_up ? running.deadline + kForLeader : running.deadline;
-      if (now < end) next = std::min(next, end);  // past it an arbiter's verdict comes
-    }
+    next = std::min(next, call.clock().due());
     ++it;
   }
   return next;

@@ -69,7 +69,7 @@ class AsyncCalls final : public ServiceTask {
     CallSpec spec;
     CollectiveCall::Group group;
     uint32_t number = 0;  // of the rank's asynchronous calls of this group, from 1
-    double deadline = kForever;
+    CallClock clock{};
     std::function<void()> wake{};  // called on the courier's thread when the call is done
   };
 
@@ -92,20 +92,14 @@ class AsyncCalls final : public ServiceTask {
     std::shared_ptr<AsyncCall> handle;
     std::vector<Address> couriers;  // of the members
     std::unique_ptr<CollectiveCall> call;
-    double deadline = kForever;
-    double last_loan = kForever;  // of one that has failed
-    std::optional<Error> given_up{};
   };
 
   Running* find(const AsyncCall& call);
-  void adopt_settled(Running& running);
   void wire(Running& running, Start& start, const Membership& membership);
   void deliver(Running& running, Frame&& frame);
   void answer_late(const Route& route, const Frame& frame, std::vector<NodeId> members);
-  void look_at_time(Running& running, double now);
   void finish(Running& running);
   void begin(Start start, const std::shared_ptr<AsyncCall>& handle);
-  void report_losses(Running& running, const Membership& membership);
 
   ServiceThread& courier_;
   Arbiter& arbiter_;

@@ -21,8 +21,8 @@ void ChoiceLog::log(Log& log, const std::string& who, const std::string& choice)
   if (said_.size() < kMost && said_.insert(choice).second) log.debug(who, choice);
 }
 
-CollectiveCall::CollectiveCall(CallSpec spec, const Group& group, Wiring wiring)
-    : spec_(std::move(spec)), group_(group), wiring_(std::move(wiring)), loans_(wiring_.returned) {
+CollectiveCall::CollectiveCall(CallSpec spec, const Group& group, Wiring wiring, const CallClock& clock)
+    : spec_(std::move(spec)), group_(group), wiring_(std::move(wiring)), clock_(clock), loans_(wiring_.returned) {
   holds_filter_ = spec_.filter != nullptr;
   if (!leads()) return;
   announced_.resize(group_.members);
@@ -369,13 +369,43 @@ Status CollectiveCall::lost(uint32_t member, const std::string& message) {
   return {};
 }
 
+Status CollectiveCall::on_membership(const Membership& membership) {
+  for (uint32_t member = 0; member < group_.members && !outcome_; ++member) {
+    if (membership.alive(group_.ids[member])) continue;
+    AH_TRY(lost(member, "rank " + std::to_string(group_.ranks[member]) + " lost"));
+  }
+  return {};
+}
+
 Status CollectiveCall::give_up(const Error& error) {
   if (outcome_ || given_up_) return {};
+  given_up_ = error;
   if (leads()) return fail(error);
-  given_up_ = true;
   return wiring_.send(0, collective_kind::trouble, pack(route_to(0), Failure{group_.epoch, error}), {});
 }
 
+Status CollectiveCall::tick(double now) {
+  if (!outcome_) {
+    if (const auto verdict = wiring_.ledger->take_settled(wiring_.key, wiring_.self)) adopt(*verdict);
+  }
+  if (!outcome_ && !given_up_ && clock_.out_of_time(now)) {
+    AH_TRY(give_up(timed_out()));
+    return tick(now);  // the send may have taken the wake of a verdict
+  }
+  if (outcome_) {
+    clock_.end(now, failed_for_all_);
+  } else if (given_up_) {
+    clock_.give_up(now);
+  }
+  if (clock_.leader_is_late(now)) {
+    clock_.appeal();
+    appeal(*given_up_);
+  }
+  loans_are_late_ = clock_.loans_are_late(now);
+  return {};
+}
+
+/// To an arbiter, which is to end the call in the leader's place.
 void CollectiveCall::appeal(const Error& error) {
   if (!outcome_ && !std::exchange(appealed_, true)) wiring_.appeal(error);
 }

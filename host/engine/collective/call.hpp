@@ -22,6 +22,8 @@
 #include <vector>
 
 #include "host/base/log.hpp"
+#include "host/cluster/membership.hpp"
+#include "host/engine/collective/call_clock.hpp"
 #include "host/engine/collective/call_ledger.hpp"
 #include "host/engine/collective/choice.hpp"
 #include "host/engine/collective/collective_messages.hpp"
@@ -126,7 +128,7 @@ class CollectiveCall {
     uint32_t tag = 0;
   };
 
-  CollectiveCall(CallSpec spec, const Group& group, Wiring wiring);
+  CollectiveCall(CallSpec spec, const Group& group, Wiring wiring, const CallClock& clock = CallClock());
   ~CollectiveCall() {
     release_filter();
     expect_nothing();
@@ -139,22 +141,20 @@ class CollectiveCall {
   Status take(uint32_t from, Frame&& frame);
   /// A member is gone. `message` as in "rank 2 lost".
   Status lost(uint32_t member, const std::string& message);
+  /// The same for each member that is not there any more.
+  Status on_membership(const Membership& membership);
   /// This rank cannot wait any longer or has failed: a leader ends the call everywhere, another rank asks it to.
   Status give_up(const Error& error);
-  /// This rank has given up, and its leader does not answer: an arbiter is to end the call.
-  void appeal(const Error& error);
-  /// An arbiter's verdict.
-  void adopt(const Verdict& verdict);
+  /// What is due: adopts an arbiter's verdict, gives up when the call is out of time, and appeals to an arbiter if the
+  /// leader does not answer then. To be called after whatever has happened, and when the clock says so.
+  Status tick(double now);
   /// While the call is held a leader takes reports and does not end the call, so that a complaint is heard first.
   Status hold(bool held);
 
-  /// The call has ended here, and no frame refers to its buffers any more.
-  bool over() const noexcept { return outcome_.has_value() && loans_.all_returned(); }
+  /// The call has ended here, and no frame refers to its buffers any more, or to those of a failed call for too long.
+  bool over() const noexcept { return outcome_.has_value() && (loans_.all_returned() || loans_are_late_); }
   bool decided() const noexcept { return outcome_.has_value(); }
-  /// The leader has failed the call for all ranks, so no rank will use what it still has of this rank's buffers. A rank
-  /// that has some may look at its frames late or never again, so this one waits at most kForLoans seconds for them.
-  bool failed_for_all() const noexcept { return failed_for_all_; }
-  static constexpr double kForLoans = 0.5;
+  CallClock& clock() noexcept { return clock_; }
   const Status& outcome() const { return *outcome_; }
   /// When somebody is lost: the epoch in which all ranks know of it.
   uint64_t news() const noexcept { return news_; }
@@ -232,12 +232,15 @@ class CollectiveCall {
   Status look_if_done();
   Status commit_if_done();
   Status fail(const Error& error);
+  void appeal(const Error& error);
+  void adopt(const Verdict& verdict);
   void collect_result();
   void end(Status outcome);
 
   CallSpec spec_;
   const Group group_;
   Wiring wiring_;
+  CallClock clock_;
   Loans loans_;
   std::unique_ptr<ScheduleRun> run_;
   std::unique_ptr<FilteredReduction> filtered_;
@@ -254,10 +257,13 @@ class CollectiveCall {
   bool appealed_ = false;
   bool held_ = false;
   bool all_came_ = false;  // while it was held
-  bool given_up_ = false;
+  std::optional<Error> given_up_;
   uint64_t news_ = 0;
   NodeId joined_ = 0;
+  /// No rank will use what it still has of this rank's buffers. A rank that has some may look at its frames late or
+  /// never again, so this one waits for them for a moment only.
   bool failed_for_all_ = false;
+  bool loans_are_late_ = false;
   std::optional<Status> outcome_;
   CallResult result_;
   const char* algorithm_ = "";

@@ -11,9 +11,6 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kForLeader = 0.5;  // seconds past the deadline in which the leader may say who is missing
-constexpr double kForNews = 5;      // seconds that a new membership may be later than the word of who knows it
-
 uint64_t world_of(const std::vector<NodeId>& ids) { return XXH3_64bits(ids.data(), ids.size() * sizeof(NodeId)); }
 
 bool nothing(const Frame& /*frame*/) { return false; }
@@ -130,11 +127,7 @@ Status Collectives::hear_of_flying(CollectiveGroup& group) {
   for (const auto& call : group.flying) {
     const auto members = call->what().ids;
     const bool loses = std::any_of(members.begin(), members.end(), gone);
-    const double give_up = node_.clock().now() + kForNews;
-    std::vector<Frame> none;
-    while (loses && !call->done() && node_.clock().now() < give_up) {
-      AH_TRY(node_.receive_some(nothing, give_up, none));
-    }
+    if (loses) AH_TRY(wait_for_news([&call] { return call->done(); }));
     if (!call->done() || !call->told_of_loss()) continue;
     AH_TRY(catch_up(call->news()));
     std::vector<NodeId> lost = call->lost();
@@ -146,46 +139,45 @@ Status Collectives::hear_of_flying(CollectiveGroup& group) {
   return {};
 }
 
-Result<Collectives::Live> Collectives::enter(CollectiveGroup& group, CallSpec& spec) {
+Result<Collectives::Live> Collectives::enter(CollectiveGroup& group, CallSpec& spec, double timeout) {
   AH_TRY(hear_of_flying(group));
   auto live = look(group, spec.name);
   if (!live) return live.error();
   LossLedger::Entry entry = group.losses.enter(live->group.ids, node_.actions(), spec.placed && spec.stale.empty());
   if (spec.stale.empty()) spec.stale = std::move(entry.untold);
   live->before = std::move(entry.before);
+  live->clock = CallClock(node_.clock().now(), timeout);
   return live;
 }
 
 Result<std::shared_ptr<AsyncCall>> Collectives::start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
                                                       double timeout) {
   AH_TRY(come_in());
-  auto live = enter(group, spec);
+  auto live = enter(group, spec, timeout);
   if (!live) return live.error();
-  auto call = calls.start({std::move(spec), std::move(live->group), ++group.async_calls, node_.clock().now() + timeout,
-                           node_.port().waker()});
+  auto call =
+      calls.start({std::move(spec), std::move(live->group), ++group.async_calls, live->clock, node_.port().waker()});
   group.flying.push_back(call);
   return call;
 }
 
 Result<CallResult> Collectives::wait(AsyncCalls& calls, const std::shared_ptr<AsyncCall>& call, double seconds) {
-  const double deadline = node_.clock().now() + seconds;
-  Inquiry inquiry(node_, call->what(), ++waits_, deadline);
+  CallClock clock(node_.clock().now(), seconds);
+  Inquiry inquiry(node_, call->what(), ++waits_, clock);
   std::vector<Frame> none;
-  bool given_up = false;
   while (!call->done()) {
-    if (node_.clock().now() >= deadline) {
-      return Error{Code::timeout, std::string(call->what().name) + ": timed out"};
-    }
-    if (!given_up) {
-      if (inquiry.wants_news()) calls.ask(call);
+    const double now = node_.clock().now();
+    if (clock.out_of_time(now)) return Error{Code::timeout, std::string(call->what().name) + ": timed out"};
+    if (clock.asks_for_news(now)) calls.ask(call);
+    if (clock.looks(now)) {
       if (Status there = inquiry.look(call->absent()); !there.ok()) {
         if (there.error().code != Code::mismatch) return there.error();
-        given_up = true;
+        clock.look_no_more();
         calls.give_up(call, there.error());
-        continue;
       }
+      continue;
     }
-    AH_TRY(node_.receive_some(nothing, given_up ? deadline : std::min(deadline, inquiry.soonest()), none));
+    AH_TRY(node_.receive_some(nothing, clock.next(), none));
   }
   AH_TRY(catch_up(call->news()));
   return call->take();
@@ -194,11 +186,10 @@ Result<CallResult> Collectives::wait(AsyncCalls& calls, const std::shared_ptr<As
 Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, double timeout) {
   AH_TRY(come_in());
   ++group.calls;
-  auto entered = enter(group, spec);
+  auto entered = enter(group, spec, timeout);
   if (!entered) return entered.error();
-  const Live& live = *entered;
+  Live& live = *entered;
   AH_TRY(drop_leftovers(group));
-  const double deadline = node_.clock().now() + timeout;
   const bool first = group.called.empty();
   const bool changed = group.called != live.group.ids;
   if (changed) {
@@ -212,12 +203,12 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
                         (first || !changed);
     std::vector<Frame> early;
     if (shared) {
-      auto met = meet(group, live, spec, deadline, early);
+      auto met = meet(group, live, spec, early);
       if (met || met.error().code != Code::unsupported) return met;
     } else if (together) {
       meeting_of(group, live).call_off_for_frames(live.group.me, group.calls);
     }
-    return call(group, live, std::move(spec), deadline, std::move(early));
+    return call(group, live, std::move(spec), std::move(early));
   };
   const std::string name = spec.name;
   auto result = [&]() -> Result<CallResult> {
@@ -259,17 +250,13 @@ Meeting& Collectives::meeting_of(CollectiveGroup& group, const Live& live) {
   return *group.meeting;
 }
 
-Result<CallResult> Collectives::meet(CollectiveGroup& group, const Live& live, const CallSpec& spec, double deadline,
+Result<CallResult> Collectives::meet(CollectiveGroup& group, Live& live, const CallSpec& spec,
                                      std::vector<Frame>& strays) {
   const WaitingCall what{spec.name, spec.signature, spec.where, live.group.ids, live.group.ranks};
-  std::optional<Inquiry> inquiry;  // few waits are long
-  Meeting::Waiting waiting{live.group.ranks, {}, match(group), strays};
-  waiting.patience = [&](const std::vector<uint32_t>& missing) {
-    if (!inquiry) inquiry.emplace(node_, what, ++waits_, deadline);
-    return inquiry->look(missing);
-  };
-  auto met =
-      meeting_of(group, live).run(node_, live.group.me, group.calls, live.group.actions, spec, deadline, waiting);
+  Inquiry inquiry(node_, what, ++waits_, live.clock);
+  const auto patience = [&inquiry](const std::vector<uint32_t>& missing) { return inquiry.look(missing); };
+  const Meeting::Waiting waiting{live.group.ranks, live.clock, patience, match(group), strays};
+  auto met = meeting_of(group, live).run(node_, live.group.me, group.calls, live.group.actions, spec, waiting);
   for (const Frame& stray : strays) {  // what came at the last moment changes nothing any more
     if (met) answer_late(group, stray);
   }
@@ -280,27 +267,31 @@ Result<CallResult> Collectives::meet(CollectiveGroup& group, const Live& live, c
 }
 
 Status Collectives::send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body,
-                         double deadline) {
+                         double until) {
   Status sent = node_.port().send(
-      make_frame(kind, node_.address(), worker_address(to), group.calls, meta, std::move(body)), deadline);
+      make_frame(kind, node_.address(), worker_address(to), group.calls, meta, std::move(body)), until);
   // Who is lost needs nothing, and who waits for it in vain hears so from the leader.
   return !sent.ok() && sent.error().code == Code::peer_lost ? Status() : sent;
 }
 
-Status Collectives::catch_up(uint64_t epoch) {
-  const double give_up = node_.clock().now() + kForNews;
+Status Collectives::wait_for_news(const std::function<bool()>& there) {
+  const CallClock clock(node_.clock().now(), CallClock::kForNews);
   std::vector<Frame> none;
-  while (node_.newest_membership()->epoch() < epoch && node_.clock().now() < give_up) {
-    AH_TRY(node_.receive_some(nothing, give_up, none));
+  while (!there() && !clock.out_of_time(node_.clock().now())) {
+    AH_TRY(node_.receive_some(nothing, clock.due(), none));
   }
   return {};
 }
 
-Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, CallSpec spec, double deadline,
+Status Collectives::catch_up(uint64_t epoch) {
+  return wait_for_news([this, epoch] { return node_.newest_membership()->epoch() >= epoch; });
+}
+
+Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, CallSpec spec,
                                      std::vector<Frame> early) {
   CollectiveCall::Wiring wiring;
   wiring.send = [&](uint32_t to, Kind kind, std::string_view meta, Blob body) {
-    return send(group, live.group.ids[to], kind, meta, std::move(body), deadline + kForLeader);
+    return send(group, live.group.ids[to], kind, meta, std::move(body), live.clock.last_word());
   };
   wiring.returned = node_.port().waker();
   wiring.who_is_lost = [&] {
@@ -328,8 +319,8 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
   if (members.me == 0 && !group.lines.empty()) {
     for (const NodeId id : live.group.ids) members.lines.push_back(group.lines[id]);
   }
-  CollectiveCall call(std::move(spec), members, wiring);
-  AH_TRY(drive(call, group, live, deadline, std::move(early)));
+  CollectiveCall call(std::move(spec), members, wiring, live.clock);
+  AH_TRY(drive(call, group, live, std::move(early)));
   for (uint32_t member = 0; member < call.lines().size(); ++member) {
     if (!call.lines()[member].empty()) group.lines[live.group.ids[member]] = call.lines()[member];
   }
@@ -344,64 +335,42 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
 }
 
 /// `frames`: what has come of it already.
-Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, double deadline,
+Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live,
                           std::vector<Frame> frames) {
   const CallSpec& spec = call.spec();
   const WaitingCall what{spec.name, spec.signature, spec.where, live.group.ids, live.group.ranks};
-  Inquiry inquiry(node_, what, ++waits_, deadline);
+  CallClock& clock = call.clock();
+  Inquiry inquiry(node_, what, ++waits_, clock);
   const Port::Match wanted = match(group);
   uint64_t epoch = node_.membership().epoch();
-  std::optional<Error> given_up;
-  double last_moment = kForever;  // until when the leader may say how the call has ended after that
-  const CallKey key{group.id, false, group.calls};
-  double last_loan = kForever;  // until when what has been lent to a call that has failed is waited for
   AH_TRY(call.begin());
   AH_TRY(take_frames(call, group, live, frames));
-  while (!call.over()) {
+  for (;;) {
     const double now = node_.clock().now();
-    if (!call.decided()) {
-      if (const auto verdict = arbiter_.ledger().take_settled(key, node_.index())) {
-        call.adopt(*verdict);
-        continue;
-      }
+    AH_TRY(call.tick(now));
+    if (call.over()) return {};
+    if (clock.asks_for_news(now)) {
+      AH_TRY(call.ask());
+      continue;
     }
-    if (given_up && now >= last_moment) {
-      last_moment = kForever;
-      call.appeal(*given_up);
-    }
-    if (!call.decided() && !given_up) {
-      if (inquiry.wants_news()) AH_TRY(call.ask());
-      if (now >= deadline) {
-        given_up = call.timed_out();
-      } else if (now >= inquiry.next()) {
-        if (Status there = inquiry.look(call.missing().absent); !there.ok()) {
-          if (there.error().code != Code::mismatch) return there;
-          given_up = there.error();
-        }
+    if (clock.looks(now)) {
+      if (Status there = inquiry.look(call.missing().absent); !there.ok()) {
+        if (there.error().code != Code::mismatch) return there;
+        AH_TRY(call.give_up(there.error()));
       }
-      if (given_up) {
-        last_moment = node_.clock().now() + kForLeader;
-        AH_TRY(call.give_up(*given_up));
-        continue;
-      }
+      continue;
     }
     // Looked at after whatever may have taken a wake, and before the next wait.
     const MembershipPtr newest = node_.newest_membership();
-    if (call.failed_for_all()) {
-      if (now >= last_loan) break;
-      last_loan = std::min(last_loan, now + CollectiveCall::kForLoans);
-    }
-    const double until = given_up ? last_moment : std::min(deadline, inquiry.soonest());
     frames.clear();
     // What was sent before its sender was lost is here when the loss is known, and counts.
     const bool changed = newest->epoch() != epoch;
-    AH_TRY(node_.receive_some(wanted, changed ? now : call.decided() ? last_loan : until, frames));
+    AH_TRY(node_.receive_some(wanted, changed ? now : clock.next(), frames));
     AH_TRY(take_frames(call, group, live, frames));
-    if (!changed || call.decided()) continue;
+    if (!changed) continue;
     epoch = newest->epoch();
-    AH_TRY(report_losses(call, live, *newest));
+    AH_TRY(call.on_membership(*newest));
   }
-  return {};
 }
 
 /// Announcements first, which each sends before anything else: one that waits in vain is not to hide who has come. But
@@ -422,14 +391,6 @@ Status Collectives::take_frames(CollectiveCall& call, const CollectiveGroup& gro
     }
   }
   return complaints ? call.hold(false) : Status();
-}
-
-Status Collectives::report_losses(CollectiveCall& call, const Live& live, const Membership& membership) {
-  for (uint32_t member = 0; member < live.group.ids.size() && !call.decided(); ++member) {
-    if (membership.alive(live.group.ids[member])) continue;
-    AH_TRY(call.lost(member, "rank " + std::to_string(live.group.ranks[member]) + " lost"));
-  }
-  return {};
 }
 
 }  // namespace actorhost

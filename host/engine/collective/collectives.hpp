@@ -7,6 +7,7 @@
 // The members that are left make the next call. A failed call leaves its inputs as they were, and nothing behind for
 // later calls.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -76,6 +77,7 @@ class Collectives {
   struct Live {
     std::vector<NodeId> before;  // where others made the call before this one
     CollectiveCall::Group group;
+    CallClock clock{};
   };
 
   bool outside() const noexcept { return node_.role() == Role::worker && node_.index() >= joined_; }
@@ -89,21 +91,19 @@ class Collectives {
 
   Result<Live> look(const CollectiveGroup& group, const std::string& name);
   /// The same for a call that is made or started now; marks it as stale where it has to tell of a loss.
-  Result<Live> enter(CollectiveGroup& group, CallSpec& spec);
+  Result<Live> enter(CollectiveGroup& group, CallSpec& spec, double timeout);
   Status hear_of_flying(CollectiveGroup& group);
   Status drop_leftovers(const CollectiveGroup& group);
   Meeting& meeting_of(CollectiveGroup& group, const Live& live);
-  Result<CallResult> meet(CollectiveGroup& group, const Live& live, const CallSpec& spec, double deadline,
-                          std::vector<Frame>& strays);
-  Result<CallResult> call(CollectiveGroup& group, const Live& live, CallSpec spec, double deadline,
-                          std::vector<Frame> early);
-  Status drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, double deadline,
-               std::vector<Frame> frames);
+  Result<CallResult> meet(CollectiveGroup& group, Live& live, const CallSpec& spec, std::vector<Frame>& strays);
+  Result<CallResult> call(CollectiveGroup& group, const Live& live, CallSpec spec, std::vector<Frame> early);
+  Status drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, std::vector<Frame> frames);
   Status take_frames(CollectiveCall& call, const CollectiveGroup& group, const Live& live, std::vector<Frame>& frames);
   void answer_late(const CollectiveGroup& group, const Frame& frame);
   void appeal(const CollectiveGroup& group, uint32_t number, const std::vector<NodeId>& members, const Error& error);
-  Status report_losses(CollectiveCall& call, const Live& live, const Membership& membership);
-  Status send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body, double deadline);
+  Status send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body, double until);
+  /// Until `there` holds, which another rank knows already; but not for long.
+  Status wait_for_news(const std::function<bool()>& there);
   /// After a loss: waits until this rank knows of it too, so that its next call is made with the members that are left.
   Status catch_up(uint64_t epoch);
   Result<CallResult> fail_alone(CollectiveGroup& group, const Live& live, const Error& error);

@@ -10,30 +10,12 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kAskAfter = 1;    // seconds of waiting before the rendezvous host is asked where the others are
-constexpr double kAskAtMost = 4;   // it is asked again, at intervals that double up to this
-constexpr double kLongWait = 10;   // then the log says for whom this rank waits
 constexpr uint32_t kConfirms = 2;  // so often has each rank of a circle to say that it still waits
 
 }  // namespace
 
-Inquiry::Inquiry(Node& node, const WaitingCall& call, uint32_t number, double deadline)
-    : node_(node),
-      call_(call),
-      number_(number),
-      for_ever_(deadline == kForever),
-      since_(node.clock().now()),
-      next_(since_ + kAskAfter),
-      interval_(kAskAfter) {}
-
-bool Inquiry::wants_news() {
-  if (asked_for_news_ || node_.clock().now() < next_ - kNewsBefore) return false;
-  asked_for_news_ = true;
-  return true;
-}
-
-void Inquiry::log_long_wait(const std::vector<uint32_t>& absent, double now) {
-  if (logged_ || absent.empty() || now - since_ < kLongWait) return;
+void Inquiry::log_long_wait(const std::vector<uint32_t>& absent) {
+  if (logged_ || absent.empty() || !clock_.waits_long(node_.clock().now())) return;
   logged_ = true;
   std::vector<uint32_t> ranks;
   for (const uint32_t member : absent) ranks.push_back(call_.ranks[member]);
@@ -41,21 +23,17 @@ void Inquiry::log_long_wait(const std::vector<uint32_t>& absent, double now) {
 }
 
 Status Inquiry::look(const std::vector<uint32_t>& absent) {
-  const double now = node_.clock().now();
-  if (now < next_) return {};
-  log_long_wait(absent, now);
+  log_long_wait(absent);
   std::vector<NodeId> ids;
   for (const uint32_t member : absent) ids.push_back(call_.ids[member]);
   const LongWait waiting{number_, call_text(), ids};
-  auto list = node_.whereabouts(for_ever_ ? &waiting : nullptr);
+  auto list = node_.whereabouts(clock_.limited() ? nullptr : &waiting);
   if (!list) return list.error();
   Status there = judge(*list, absent);
   if (!there.ok() && astray_) return there;
   astray_ = !there.ok();
-  if (for_ever_) AH_TRY(judge_circle(*list, ids));
-  interval_ = astray_ || !circle_.empty() ? kAskAfter : std::min(2 * interval_, kAskAtMost);
-  next_ = node_.clock().now() + interval_;
-  asked_for_news_ = false;
+  if (!clock_.limited()) AH_TRY(judge_circle(*list, ids));
+  clock_.looked(node_.clock().now(), astray_ || !circle_.empty());
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "host/cluster/node.hpp"
+#include "host/engine/collective/call_clock.hpp"
 
 namespace actorhost {
 
@@ -27,20 +28,15 @@ struct WaitingCall {
 
 class Inquiry {
  public:
-  /// `number` tells the node's waits apart. One that has a `deadline` ends by itself, so nobody is stuck behind it.
-  Inquiry(Node& node, const WaitingCall& call, uint32_t number, double deadline);
+  /// `number` tells the node's waits apart. One whose clock is limited ends by itself, so nobody is stuck behind it.
+  Inquiry(Node& node, const WaitingCall& call, uint32_t number, CallClock& clock)
+      : node_(node), call_(call), number_(number), clock_(clock) {}
 
-  /// When `look` has something to do next.
-  double next() const noexcept { return next_; }
-  /// True once before each look: time to find out who is absent.
-  bool wants_news();
-  /// When `wants_news` or `look` has something to do next.
-  double soonest() const noexcept { return asked_for_news_ ? next_ : next_ - kNewsBefore; }
-  /// `absent`: places of those that have not come. An error (Code::mismatch, or the run's) ends the wait.
+  /// When the clock `looks`. `absent`: places of those that have not come. An error (Code::mismatch, or the run's) ends
+  /// the wait.
   Status look(const std::vector<uint32_t>& absent);
 
  private:
-  static constexpr double kNewsBefore = 0.5;
   struct Link {
     NodeId id;
     uint32_t number;  // of its wait
@@ -49,7 +45,7 @@ class Inquiry {
     bool same_wait(const Link& other) const noexcept { return id == other.id && number == other.number; }
   };
 
-  void log_long_wait(const std::vector<uint32_t>& absent, double now);
+  void log_long_wait(const std::vector<uint32_t>& absent);
   Status judge(const std::vector<Whereabouts>& list, const std::vector<uint32_t>& absent) const;
   std::vector<Link> find_circle(const std::vector<Whereabouts>& list, const std::vector<NodeId>& absent) const;
   Status judge_circle(const std::vector<Whereabouts>& list, const std::vector<NodeId>& absent);
@@ -59,11 +55,7 @@ class Inquiry {
   Node& node_;
   const WaitingCall call_;
   const uint32_t number_;
-  const bool for_ever_;
-  const double since_;
-  double next_;
-  double interval_;
-  bool asked_for_news_ = false;
+  CallClock& clock_;
   bool astray_ = false;
   bool logged_ = false;
   std::vector<Link> circle_;  // as first seen: from this rank's absent one to the last, which waits for this rank

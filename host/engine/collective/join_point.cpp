@@ -9,9 +9,6 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kAsk = 1;      // seconds between questions whether those inside have ended
-constexpr double kForWord = 5;  // seconds that a way to one who is let in may be full
-
 bool is_let_in(const Frame& frame) { return frame.kind == collective_kind::let_in; }
 
 }  // namespace
@@ -75,9 +72,9 @@ Status Collectives::let_in(const JoinPoint& point) {
   everybody_.losses.let_in(point.ids, node_.actions());
   std::erase_if(knocking_, [this](NodeId id) { return id < joined_; });
   const std::string bytes = pack(point);
-  const double deadline = node_.clock().now() + kForWord;
+  const double until = node_.clock().now() + CallClock::kForNews;
   for (size_t i = point.ids.size() - point.late; i < point.ids.size(); ++i) {
-    AH_TRY(send(everybody_, point.ids[i], collective_kind::let_in, {}, Blob::copy_of(bytes), deadline));
+    AH_TRY(send(everybody_, point.ids[i], collective_kind::let_in, {}, Blob::copy_of(bytes), until));
   }
   return {};
 }
@@ -88,7 +85,7 @@ Status Collectives::wait_outside() {
   std::optional<NodeId> asked;
   bool ended = false;
   bool told = false;
-  double next = node_.clock().now() + kAsk;
+  CallClock clock(node_.clock().now());
   std::vector<Frame> words;
   while (words.empty()) {
     AH_TRY(node_.check());
@@ -102,11 +99,11 @@ Status Collectives::wait_outside() {
       AH_TRY(send(everybody_, leader, collective_kind::knock, pack(Route{0, node_.index(), 0}), {}, kForever));
       asked = leader;
     }
-    AH_TRY(node_.receive_some(is_let_in, next, words));
-    if (!words.empty() || node_.clock().now() < next) continue;
+    AH_TRY(node_.receive_some(is_let_in, clock.next_look(), words));
+    if (!words.empty() || !clock.looks(node_.clock().now())) continue;
     AH_TRY(look_for_an_end(what, ended));
     told = true;
-    next = node_.clock().now() + kAsk;
+    clock.looked(node_.clock().now(), true);
   }
   auto point = unpack<JoinPoint>(words.front().body.view());
   if (!point) return point.error();

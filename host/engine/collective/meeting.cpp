@@ -128,7 +128,7 @@ void Meeting::wait_until_left(uint32_t number) {
 }
 
 Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32_t actions, const CallSpec& spec,
-                                double deadline, const Waiting& waiting) {
+                                const Waiting& waiting) {
   CallResult result;
   Round& round = round_of(number);
   Rank& self = members_[me];
@@ -155,7 +155,7 @@ Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32
     return why(number, spec);
   }
   wake_others(me);
-  const Status all_here = wait_for_all(node, round, number, spec, deadline, me, waiting);
+  const Status all_here = wait_for_all(node, round, number, spec, me, waiting);
   if (!all_here.ok()) {
     self.left.store(number, std::memory_order_release);
     return all_here.error();
@@ -184,8 +184,8 @@ Status Meeting::all_had_memory(const Round& round, uint32_t number, const CallSp
                spec.name + ": rank " + std::to_string(waiting.ranks[count_of(failed)]) + " is out of memory"};
 }
 
-Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const CallSpec& spec, double deadline,
-                             uint32_t me, const Waiting& waiting) {
+Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const CallSpec& spec, uint32_t me,
+                             const Waiting& waiting) {
   Rank& self = members_[me];
   int seen = 0;
   if (!self.brief.until([&] { return (seen = look(round, number)) != 0; }, ranks_)) {
@@ -194,7 +194,7 @@ Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const Ca
       if (!self.wake) self.wake = node.port().waker();
     }
     self.asleep.store(true, std::memory_order_seq_cst);
-    const Status going = sleep_until_all_here(node, round, number, spec, deadline, waiting);
+    const Status going = sleep_until_all_here(node, round, number, spec, waiting);
     self.asleep.store(false, std::memory_order_relaxed);
     // Where the last one has come at the last moment the round takes place.
     if (!going.ok() && call_off(round, number, going.error())) {
@@ -207,17 +207,16 @@ Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const Ca
 }
 
 /// Until all are here or the round is called off; an error when this rank cannot wait any longer.
-Status Meeting::sleep_until_all_here(Node& node, Round& round, uint32_t number, const CallSpec& spec, double deadline,
+Status Meeting::sleep_until_all_here(Node& node, Round& round, uint32_t number, const CallSpec& spec,
                                      const Waiting& waiting) {
   while (look(round, number) == 0) {
-    const double now = node.clock().now();
-    if (now >= deadline) return timed_out(number, spec, waiting);
-    AH_TRY(node.receive_some(waiting.stray, std::min(deadline, now + 1), waiting.strays));
+    if (waiting.clock.out_of_time(node.clock().now())) return timed_out(number, spec, waiting);
+    AH_TRY(node.receive_some(waiting.stray, waiting.clock.next_look(), waiting.strays));
     if (look(round, number) != 0) break;
     const bool takes_frames = std::any_of(waiting.strays.begin(), waiting.strays.end(),
                                           [number](const Frame& frame) { return frame.tag == number; });
     if (takes_frames) return frames_instead();
-    AH_TRY(waiting.patience(missing(number)));
+    if (waiting.clock.looks(node.clock().now())) AH_TRY(waiting.patience(missing(number)));
   }
   return {};
 }

@@ -31,18 +31,18 @@ class Meeting {
  public:
   explicit Meeting(uint32_t ranks);
 
-  /// What a long wait looks at now and then; an error ends it.
   struct Waiting {
     const std::vector<uint32_t>& ranks;                                    // of the members, for messages
-    std::function<Status(const std::vector<uint32_t>& missing)> patience;  // now and then
+    CallClock& clock;                                                      // by that of the node
+    std::function<Status(const std::vector<uint32_t>& missing)> patience;  // when the clock looks; an error ends it
     Port::Match stray;  // a frame of this call (a rank makes it with frames, so all have to), or of an earlier one
     std::vector<Frame>& strays;  // those that have come
   };
 
-  /// The `number`-th call, counted from 1, of place `me`. Blocks until all have made it, up to `deadline` on the node's
-  /// clock; serves control frames meanwhile. Code::unsupported: one of them has called it off to make it with frames.
+  /// The `number`-th call, counted from 1, of place `me`. Blocks until all have made it or the clock is out of time;
+  /// serves control frames meanwhile. Code::unsupported: one of them has called it off to make it with frames.
   Result<CallResult> run(Node& node, uint32_t me, uint32_t number, uint32_t actions, const CallSpec& spec,
-                         double deadline, const Waiting& waiting);
+                         const Waiting& waiting);
   /// Place `me` makes that call with frames, so all ranks have to, and learn by frames what does not fit. To be called
   /// before the first of its frames.
   void call_off_for_frames(uint32_t me, uint32_t number);
@@ -86,10 +86,9 @@ class Meeting {
   void remember(uint32_t number, const Error& error);
   /// 0: not yet, 1: all are here, -1: called off.
   int look(const Round& round, uint32_t number) const;
-  Status wait_for_all(Node& node, Round& round, uint32_t number, const CallSpec& spec, double deadline, uint32_t me,
+  Status wait_for_all(Node& node, Round& round, uint32_t number, const CallSpec& spec, uint32_t me,
                       const Waiting& waiting);
-  Status sleep_until_all_here(Node& node, Round& round, uint32_t number, const CallSpec& spec, double deadline,
-                              const Waiting& waiting);
+  Status sleep_until_all_here(Node& node, Round& round, uint32_t number, const CallSpec& spec, const Waiting& waiting);
   Error timed_out(uint32_t number, const CallSpec& spec, const Waiting& waiting);
   void wake_others(uint32_t me);
   void wait_until_left(uint32_t number);

@@ -117,11 +117,7 @@ class World {
   }
 
   void adopt(uint32_t rank) {
-    for (auto& [number, call] : calls_[rank]) {
-      if (call->decided()) continue;
-      if (const auto verdict = arbiters_[rank]->ledger().take_settled({0, true, number + 1}, rank))
-        call->adopt(*verdict);
-    }
+    for (auto& [number, call] : calls_[rank]) REQUIRE(call->tick(clock_.now()).ok());
   }
 
   void begin(uint32_t rank, uint32_t number, const CallSpec& spec) {

@@ -156,12 +156,7 @@ void OrderWorld::learn(uint32_t who) {
     arbiter_frames_[{other, who}].clear();
   }
   rank.arbiter->on_membership(now, 0);
-  if (!rank.call || rank.call->decided()) return;
-  for (uint32_t place = 0; place < rank.last.size() && !rank.call->decided(); ++place) {
-    if (!now->alive(rank.last[place])) {
-      (void)rank.call->lost(place, "rank " + std::to_string(rank.last[place]) + " lost");
-    }
-  }
+  if (rank.call) (void)rank.call->on_membership(*now);
 }
 
 CallSpec OrderWorld::spec_of(const Rank& rank, uint32_t place, uint32_t members) const {
@@ -263,11 +258,8 @@ void OrderWorld::give(uint32_t who, Frame&& frame) {
 void OrderWorld::advance(uint32_t who) {
   Rank& rank = ranks_[who];
   for (;;) {
-    if (!rank.call->decided()) {
-      const auto verdict = rank.arbiter->ledger().take_settled({0, false, rank.number}, who);
-      if (!verdict) return;
-      rank.call->adopt(*verdict);
-    }
+    (void)rank.call->tick(0);
+    if (!rank.call->decided()) return;
     if (rank.outcomes.size() < rank.number) {
       const Status& outcome = rank.call->outcome();
       rank.call->result().place = rank.call->group().me;
