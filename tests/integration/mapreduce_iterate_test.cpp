@@ -344,7 +344,8 @@ print("centroids " .. tostring(centroids:allclose(tensor.new(first, f64), { rtol
 local links = { { 1, { 2, 3 } }, { 2, { 3 } }, { 3, { 1 } }, { 4, {} }, { 5, { 4, 4, 1 } } }
 local function edges_of(all)
   local from, to, share = {}, {}, {}
-  for page, others in all do
+  for row in all do
+    local page, others = row[1], row[2]
     for _, other in ipairs(others) do from[#from + 1], to[#to + 1], share[#share + 1] = page, other, 1 / #others end
   end
   return { from = tensor.new(from, f64), to = tensor.new(to, f64), share = tensor.new(share, f64) }
