@@ -10,26 +10,8 @@ using Catch::Contains;
 
 namespace {
 
-constexpr const char* kJob = R"(
-local actor = require "actor"
-local words, deep = require "words", require "lib.deep"
-actor.log.info("%s %d", words.greeting, deep.value)
-local summary = actor.param.run {
-  schedule = function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-    return tasks
-  end,
-  push = function(id) return { { id, deep.value } } end,
-  stop = function(ctx) return ctx.step >= 10 end,
-}
-local sum = 0
-for _, key in ipairs(actor.param.keys()) do sum = sum + actor.param.get(key) end
-print(("sum of %d workers: %d, args: %s"):format(actor.size, sum, table.concat(actor.args, " ")))
-)";
-
 void write_job(const JobFolder& folder, const std::string& at) {
-  folder.write(at + "/job.lua", kJob);
+  folder.write(at + "/job.lua", job_text("agent.lua"));
   folder.write(at + "/words.lua", "return { greeting = 'hello' }");
   folder.write(at + "/lib/deep.lua", "local words = require 'words'\nreturn { value = #words.greeting }");
   folder.write(at + "/rules/mine.lua", "return { mine = function(view) return view.step <= view:min() + 1 end }");
@@ -124,7 +106,7 @@ TEST_CASE("a host whose copy of a module differs is refused") {
 TEST_CASE("a host without a module gets it from the rendezvous host") {
   const JobFolder folder;
   write_job(folder, "job");
-  folder.write("bare/job.lua", kJob);
+  folder.write("bare/job.lua", job_text("agent.lua"));
   const FreePort port;
   const Words words = {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "job.lua"};
   Process head = start_in(folder, "job", words);
@@ -157,8 +139,6 @@ TEST_CASE("a module that is nowhere is an error that says where it was looked fo
   const JobFolder folder;
   folder.write("job.lua", "local m = require 'nowhere.at.all'");
   const std::string place = GENERATE(as<std::string>(), "threads", "hosts");
-  const Finished run = run_at(place, folder, {"job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(run_at(place, folder, {"job.lua"}), 1);
   CHECK_THAT(run.err, Contains("job.lua:1: module 'nowhere.at.all' not found"));
 }

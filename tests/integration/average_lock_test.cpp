@@ -9,47 +9,9 @@ using namespace actorhost::test;
 
 TEST_CASE("with lock = 'gradient' a round may change the model between gradient and update, by default none does") {
   const JobFolder folder;
-  folder.write("job.lua", R"lua(
-local actor = require "actor"
-local lock = ...
-local x = actor.tensor.full({ 1000 }, actor.rank, { dtype = "float64" })
-local handle = actor.average.start(x, { sync_interval_ms = 0, lock = lock })
-local between, steps = 0, 0
-local function gradient()
-  steps = steps + 1
-  x:add_(0.25) -- so that there is always something to average
-  local till = actor.now() + 1e-4
-  while actor.now() < till do end
-  return x:clone(), "second"
-end
-local function update(seen, second)
-  assert(second == "second")
-  if x:get(1) ~= seen:get(1) then between = between + 1 end
-  assert(x:max() - x:min() < 1e-9, "half a change is seen") -- sums are made in an order that differs by element
-  x:add_(0.25)
-  return steps
-end
-while handle:stats().rounds < 20 or (lock == "gradient" and between == 0) do
-  assert(handle:step(gradient, update) == steps)
-end
-assert(handle:stats().steps == steps)
-if lock == "gradient" then
-  local worked, why = pcall(handle.step, handle, gradient)
-  assert(not worked and why:find("it takes two functions"), why)
-end
-handle:abort()
-local all, made = actor.collective.allgather(x, { list = true }), 0
-for r = 1, all.n do assert(all[r]:get(1) == x:get(1)) end
-for _, count in ipairs(actor.collective.allgather(actor.tensor { steps }):totable()) do made = made + count end
-local due = (actor.size - 1) / 2 + 0.5 * made / actor.size
-assert(math.abs(x:get(1) - due) < 1e-6 * due, "the sum is not kept")
-print(between > 0 and "between" or "not between")
-)lua");
   const auto [lock, found] =
       GENERATE(table<std::string, std::string>({{"gradient", "between\n"}, {"step", "not between\n"}}));
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
-  const Finished run = run_at(place, folder, {"job.lua", lock});
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(run_at(place, folder, {"jobs/average_lock.lua", lock}));
   CHECK(run.out == found);
 }

@@ -10,17 +10,9 @@ using namespace actorhost::test;
 TEST_CASE("a LIBSVM file whose dense matrix goes beyond a node's part of --memory is refused, and read sparse") {
   const JobFolder folder;
   folder.write("t.svm", "1 1:1\n-1 90000000:2\n");
-  folder.write("job.lua", R"(
-local data = require("actor").data
-local x, y = data.libsvm("t.svm", { sparse = true })
-print(tostring(x), y[2])
-data.libsvm("t.svm")
-)");
-  const Finished run = folder.run({"-n", "1", "--memory", "1G", "job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(folder.run({"-n", "1", "--memory", "1G", "jobs/data_memory.lua"}), 1);
   CHECK(run.out == "sparse(2 x 90000000, 2 values)\t-1\n");
-  CHECK(run.err.find("job.lua:5: t.svm: 2 rows of 90000000 features (sparse = true keeps only those") !=
+  CHECK(run.err.find("data_memory.lua:6: t.svm: 2 rows of 90000000 features (sparse = true keeps only those") !=
         std::string::npos);
   CHECK(run.err.find("bytes that a node may use (--memory)") != std::string::npos);
 }

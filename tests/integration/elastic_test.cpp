@@ -11,36 +11,6 @@ using Catch::Contains;
 
 namespace {
 
-// Ends when `workers` have done ten pieces of work each; the joiners say when they have begun.
-constexpr const char* kJob = R"(
-local actor = require "actor"
-local param = actor.param
-local opt = actor.options { workers = 2 }
-local mine = 0
-actor.on_membership(function(change)
-  for _, id in ipairs(change.joined) do print(("worker %d joined, now %d"):format(id, actor.size)) end
-  for _, id in ipairs(change.lost) do print(("worker %d lost, now %d"):format(id, actor.size)) end
-end)
-local summary = param.run {
-  schedule = function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-    return tasks
-  end,
-  push = function(id)
-    mine = mine + 1
-    if mine == 1 then actor.log.info("worker %d works.", id) end
-    return { { id, mine } }
-  end,
-  stop = function()
-    local enough = 0
-    for _, id in ipairs(param.keys()) do enough = enough + (param.get(id) >= 10 and 1 or 0) end
-    return enough >= opt.workers
-  end,
-}
-print(("ended with %d workers, %d keys"):format(actor.size, #param.keys()))
-)";
-
 Words elastic(const FreePort& port, const Words& job) {
   return with({"-n", "1", "--nnodes", "1:3", "--rdzv-endpoint", port.endpoint()}, job);
 }
@@ -49,9 +19,8 @@ Words elastic(const FreePort& port, const Words& job) {
 
 TEST_CASE("hosts that join late get work") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   const FreePort port;
-  const Words words = elastic(port, {"job.lua", "--workers", "3"});
+  const Words words = elastic(port, {"jobs/elastic.lua", "--workers", "3"});
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("worker 0 works.", 20));
   Process second = folder.start(words);
@@ -68,9 +37,8 @@ TEST_CASE("hosts that join late get work") {
 
 TEST_CASE("a host may leave an elastic run and another come, under a new id") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   const FreePort port;
-  const Words words = elastic(port, {"job.lua", "--workers", "100"});
+  const Words words = elastic(port, {"jobs/elastic.lua", "--workers", "100"});
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("worker 0 works.", 20));
   Process second = folder.start(words);
@@ -106,9 +74,8 @@ TEST_CASE("late_join runs elastically and counts the late worker's updates") {
 
 TEST_CASE("a fourth host of 1:3 is refused") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   const FreePort port;
-  const Words words = elastic(port, {"job.lua", "--workers", "100"});
+  const Words words = elastic(port, {"jobs/elastic.lua", "--workers", "100"});
   std::vector<Process> hosts;
   for (int i = 0; i < 3; ++i) {
     hosts.push_back(folder.start(words));

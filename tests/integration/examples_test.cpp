@@ -53,18 +53,14 @@ TEST_CASE("the example on the first page of README.md trains") {
   ProcessOptions options = folder.options();
   options.cwd = folder.path() / "run";
   std::filesystem::create_directory(options.cwd);
-  const Finished run = run_program(actorhost_binary(), {"-n", "2", "--seed", "1", "../job.lua"}, 30, options);
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(run_program(actorhost_binary(), {"-n", "2", "--seed", "1", "../job.lua"}, 30, options));
   CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 80);
 }
 
 TEST_CASE("hello speaks once and adds up its ranks") {
   const JobFolder folder;
   const int n = GENERATE(1, 2, 3);
-  const Finished run = folder.run(with(nodes(n), {example("hello.lua")}));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(nodes(n), {example("hello.lua")})));
   CHECK(run.out == "hello from rank 0 of " + std::to_string(n) + "\nsum over the ranks of rank + 1:\t" +
                        std::to_string(n * (n + 1) / 2) + "\n");
 }
@@ -90,9 +86,7 @@ TEST_CASE("the power iteration finds the eigenvalue, and goes on from its checkp
 
 TEST_CASE("with --print all every rank of hello speaks") {
   const JobFolder folder;
-  const Finished run = folder.run({"-n", "3", "--print", "all", example("hello.lua")});
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run({"-n", "3", "--print", "all", example("hello.lua")}));
   for (const std::string rank : {"0", "1", "2"}) {
     CHECK_THAT(run.out, Contains("[rank " + rank + "] hello from rank " + rank + " of 3\n"));
     CHECK_THAT(run.out, Contains("[rank " + rank + "] sum over the ranks of rank + 1:\t6\n"));
@@ -102,9 +96,7 @@ TEST_CASE("with --print all every rank of hello speaks") {
 TEST_CASE("wordcount counts the words of README.md, or of what it is given") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);
-  const Finished own = folder.run(with(nodes(n), {example("wordcount.lua")}));
-  INFO(own.description);
-  CHECK(own.status == 0);
+  const Ended own(folder.run(with(nodes(n), {example("wordcount.lua")})));
   CHECK_THAT(own.out, Matches("[0-9]+ different words\n( +[0-9]+  [^ ]+\n){10}"));
   folder.write("text", "one two TWO\nthree Three three\n");
   const Finished given = folder.run(with(nodes(n), {example("wordcount.lua"), "text", "2"}));
@@ -125,9 +117,7 @@ TEST_CASE("inverted_index says which files of a tree have a word, from the index
   folder.write("tree/deep/it's here.txt", "three");
   const int n = GENERATE(1, 3);
   const Words flags = {example("inverted_index.lua"), "tree", "index", "one", "Three", "four"};
-  const Finished run = folder.run(with(nodes(n), flags));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(nodes(n), flags)));
   CHECK(run.out ==
         "3 words of 3 files are in index\n"
         "one\ttree/a.txt\ttree/deep/er/b.txt\n"
@@ -137,9 +127,7 @@ TEST_CASE("inverted_index says which files of a tree have a word, from the index
 TEST_CASE("kmeans finds the centres that its points are around") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);
-  const Finished run = folder.run(with(nodes(n), {"--seed", "1", example("kmeans.lua")}));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(nodes(n), {"--seed", "1", example("kmeans.lua")})));
   CHECK(run.out ==
         "  -7.08   -7.07  5000 points\n"
         "   7.07   -7.04  5000 points\n"
@@ -152,18 +140,14 @@ TEST_CASE("pagerank gives the ranks of a small web, which add up also with pages
   folder.write("links", "a b\nb c\nc a\nd c\nd c\ne d\nc z\n");
   const int n = GENERATE(1, 3);
   const Words flags = {"--links", "links", "--iterations", "100", "--top", "3"};
-  const Finished run = folder.run(with(with(nodes(n), {example("pagerank.lua")}), flags));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(with(nodes(n), {example("pagerank.lua")}), flags)));
   CHECK_THAT(run.out, StartsWith("6 pages, their ranks add up to 1.000000\n0.300182  c\n0.201278  b\n0.177760  "));
 }
 
 TEST_CASE("pagerank ranks the same for any number of nodes") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);
-  const Finished run = folder.run(with(nodes(n), {"--seed", "1", example("pagerank.lua")}));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(nodes(n), {"--seed", "1", example("pagerank.lua")})));
   CHECK(run.out ==
         "1000 pages, their ranks add up to 1.000000\n0.006876  1\n0.006439  10\n0.006125  5\n0.005234  12\n"
         "0.005229  3\n");
@@ -183,9 +167,7 @@ TEST_CASE("terasort puts the records of a file in order") {
   folder.write("input", input);
   std::sort(records.begin(), records.end());
   const int n = GENERATE(1, 3);
-  const Finished run = folder.run(with(nodes(n), {example("terasort.lua"), "--input", "input", "--output", "sorted"}));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(nodes(n), {example("terasort.lua"), "--input", "input", "--output", "sorted"})));
   CHECK_THAT(run.out, Matches("20000 records in [0-9]+ parts, 2000000 bytes\n20000 records read back, in order\n"));
   std::vector<std::filesystem::path> parts;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "sorted")) {
@@ -204,9 +186,7 @@ TEST_CASE("terasort makes records of its own, and sorts over its last output") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);
   for (int i = 0; i < 2; ++i) {
-    const Finished run = folder.run(with(nodes(n), {example("terasort.lua"), "--records", "5000"}));
-    INFO(run.description);
-    CHECK(run.status == 0);
+    const Ended run(folder.run(with(nodes(n), {example("terasort.lua"), "--records", "5000"})));
     CHECK_THAT(run.out, Matches("5000 records in [0-9]+ parts, 500000 bytes\n5000 records read back, in order\n"));
   }
 }
@@ -214,9 +194,7 @@ TEST_CASE("terasort makes records of its own, and sorts over its last output") {
 TEST_CASE("join shows the three ways") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);
-  const Finished run = folder.run(with(nodes(n), {example("join.lua")}));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(nodes(n), {example("join.lua")})));
   CHECK(run.out ==
         "join: what each person ordered\n  1  Ada     tea\n  1  Ada     paper\n  3  Edsger  chess\n"
         "left_outer_join: also people without orders\n"
@@ -233,9 +211,7 @@ TEST_CASE("log_report says what is in a log") {
                           "07:59:59 +0000] \"POST /a?x=1 HTTP/1.1\" 200 - \"-\" \"b\" 0.200\n" + start +
                           "23:00:00 +0000] \"GET /a HTTP/1.1\" 200 10 \"-\" \"b\" 0.300\n\nnot a request\n");
   const int n = GENERATE(1, 3);
-  const Finished run = folder.run(with(nodes(n), {example("log_report.lua"), "--log", "log", "--report", "report"}));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(nodes(n), {example("log_report.lua"), "--log", "log", "--report", "report"})));
   CHECK_THAT(run.out, StartsWith("4 requests, 2 lines that are none\nrequests by status:\n"
                                  "  200        3\n  404        1\nmost wanted:\n  /a                  2\n"));
   CHECK_THAT(run.out, EndsWith("slowest percentile: 0.750 s and more, the slowest 0.750 s for /b\n"
@@ -246,9 +222,7 @@ TEST_CASE("log_report says what is in a log") {
 TEST_CASE("log_report has a log of its own") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);
-  const Finished run = folder.run(with(nodes(n), {"--seed", "1", example("log_report.lua")}));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(nodes(n), {"--seed", "1", example("log_report.lua")})));
   CHECK(run.out ==
         "20000 requests, 0 lines that are none\nrequests by status:\n"
         "  200    17022\n  304      991\n  404     1026\n  500      961\n"
@@ -260,9 +234,7 @@ TEST_CASE("log_report has a log of its own") {
 TEST_CASE("param_server loses none of its updates") {
   const JobFolder folder;
   const int n = GENERATE(1, 2, 3);
-  const Finished run = folder.run(with(nodes(n), {example("param_server.lua")}));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(nodes(n), {example("param_server.lua")})));
   // Under BSP it ends after a whole round.
   const std::string updates = std::to_string((1000 + n - 1) / n * n);
   CHECK(run.out == updates + " updates by " + std::to_string(n) + " workers, sum of all values " + updates + "\n");
@@ -271,9 +243,7 @@ TEST_CASE("param_server loses none of its updates") {
 TEST_CASE("custom_barrier keeps to its rule") {
   const JobFolder folder;
   const int n = GENERATE(1, 2, 3);
-  const Finished run = folder.run(with(nodes(n), {example("custom_barrier.lua")}));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(nodes(n), {example("custom_barrier.lua")})));
   CHECK(line_after(run.out, "every worker made 200 steps or more: ") == "true");
   CHECK_THAT(run.out, Contains("steps ahead of the slowest"));
 }
@@ -286,9 +256,7 @@ TEST_CASE("logistic_regression separates the classes, and its rule is swapped wh
   folder.write("rows.txt", rows);
   const bool given = GENERATE(false, true);
   const Words job = given ? Words{"--data", "rows.txt", "--updates", "100"} : Words{};
-  const Finished run = folder.run(with(with(nodes(n), {"--seed", "1", example("logistic_regression.lua")}), job));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(with(nodes(n), {"--seed", "1", example("logistic_regression.lua")}), job)));
   CHECK(count_of(run.out, "[server 0] from here on under ssp:4\n") == 1);
   CHECK(std::stod(line_after(run.out.substr(run.out.find(" updates, ")), " updates, accuracy ")) >= 97);
 }
@@ -297,9 +265,7 @@ TEST_CASE("elastic_training finds the line on any number of nodes") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);
   const Words flags = GENERATE(Words{}, Words{"--isolate"});
-  const Finished run = folder.run(with(with(nodes(n), flags), {example("elastic_training.lua")}));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(with(nodes(n), flags), {example("elastic_training.lua")})));
   CHECK(run.out == std::to_string(n) + " workers from step 0 on\ny = 3.00 x + 1.00\n");
 }
 
@@ -323,10 +289,8 @@ TEST_CASE("mnist_ps learns a small set of images and says how well as its last l
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 300);
   const int n = GENERATE(1, 2, 3);
-  const Finished run = folder.run(with(
-      nodes(n), {example("mnist_ps.lua"), "--data", "images", "--hidden", "32", "--epochs", "4", "--batch", "20"}));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(
+      nodes(n), {example("mnist_ps.lua"), "--data", "images", "--hidden", "32", "--epochs", "4", "--batch", "20"})));
   CHECK(line_after(run.out, "data: ") == "MNIST from images, 600 images to train, 300 to test");
   CHECK(line_after(run.out, "epoch 1: ").starts_with("loss "));
   CHECK(line_after(run.out, "120 updates in ").ends_with(" a second"));
@@ -338,12 +302,10 @@ TEST_CASE("async_average trains both ways to its target and says how long each t
   const JobFolder folder;
   write_images(folder.path() / "images", 2000, 200);
   const std::string peers = GENERATE("all", "ring", "random");
-  const Finished run =
+  const Ended run(
       folder.run(with(nodes(3), {example("async_average.lua"), "--data", "images", "--hidden", "32", "--batch", "20",
                                  "--target", "90", "--straggler", "3", "--interval", "20", "--peers", peers}),
-                 120);
-  INFO(run.description);
-  CHECK(run.status == 0);
+                 120));
   for (const std::string way : {"synchronous: ", "averaging: "}) {
     const std::string line = line_after(run.out, way);
     CHECK_THAT(line, Matches("[0-9.]+ s to 90 %, then [0-9.]+ %; steps of each worker: [0-9]+ [0-9]+ [0-9]+"));
@@ -355,10 +317,8 @@ TEST_CASE("async_average trains both ways to its target and says how long each t
 TEST_CASE("async_average says when its time was over before its target") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 100);
-  const Finished run = folder.run({"-n", "2", example("async_average.lua"), "--data", "images", "--hidden", "16",
-                                   "--batch", "20", "--straggler", "1", "--target", "101", "--seconds", "0.1"});
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run({"-n", "2", example("async_average.lua"), "--data", "images", "--hidden", "16", "--batch",
+                              "20", "--straggler", "1", "--target", "101", "--seconds", "0.1"}));
   CHECK_THAT(line_after(run.out, "synchronous: "), Contains(" s without 101 %, then "));
   CHECK_THAT(line_after(run.out, "averaging: "), Contains(" s without 101 %, then "));
 }
@@ -373,9 +333,7 @@ TEST_CASE("async_average runs the algorithm that is asked for, and names those t
                        "gradient",    "--algorithm"};
   const auto [algorithm, way, other] = GENERATE(table<std::string, std::string, std::string>(
       {{"async", "averaging: ", "synchronous: "}, {"allreduce", "synchronous: ", "averaging: "}}));
-  const Finished run = folder.run(with(words, {algorithm}), 60);
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with(words, {algorithm}), 60));
   CHECK_THAT(run.out, Contains(way) && !Contains(other));
   CHECK_THAT(folder.run(with(words, {"neither"})).err, Contains("--algorithm is one of async, allreduce, both"));
 }
@@ -384,10 +342,8 @@ TEST_CASE("mnist_ps trains a softmax under each barrier") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 300);
   const std::string rule = GENERATE(as<std::string>(), "bsp", "ssp:4", "asp", "pbsp:2", "pssp:2:4");
-  const Finished run = folder.run({"-n", "3", "--barrier", rule, example("mnist_ps.lua"), "--data", "images", "--model",
-                                   "softmax", "--epochs", "4", "--batch", "20"});
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run({"-n", "3", "--barrier", rule, example("mnist_ps.lua"), "--data", "images", "--model",
+                              "softmax", "--epochs", "4", "--batch", "20"}));
   CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 90);
 }
 
@@ -395,10 +351,8 @@ TEST_CASE("matrix factorisation finds the matrix again under each model of compu
   const JobFolder folder;
   const Words model = GENERATE(Words{"locking.lua"}, Words{"rotation.lua"}, Words{"allreduce.lua"}, Words{"async.lua"},
                                Words{"allreduce.lua", "--way", "regroup"}, Words{"allreduce.lua", "--way", "push"});
-  const Finished run = folder.run(
-      with({"-n", "3", "--seed", "3", example("models/" + model[0])}, Words(model.begin() + 1, model.end())), 60);
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(
+      with({"-n", "3", "--seed", "3", example("models/" + model[0])}, Words(model.begin() + 1, model.end())), 60));
   if (model[0] != "async.lua") CHECK(std::stod(line_after(run.out, "epoch  1  rmse ")) > 0.4);
   CHECK(std::stod(line_after(run.out, "rmse in the end: ")) < 0.005);
 }

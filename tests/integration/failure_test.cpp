@@ -11,123 +11,11 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-namespace {
-
-// Counts how often each batch is merged. Worker 2 stays in its first push and says in which process; nobody is done
-// with a batch before, so that there is one for it.
-constexpr const char* kOneStops = R"(
-local actor = require "actor"
-local param, data, tensor = actor.param, actor.data, actor.tensor
-local batches = data.batches { n = 60, size = 2 }
-local process = io.open("/proc/self/stat"):read("*n")
-
-local summary = param.run {
-  init = function() return { counts = tensor.zeros(batches:count()) } end,
-  schedule = function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do
-      batches:done(id)
-      local number = batches:next(id)
-      if number then tasks[id] = { { "batch", number } } end
-    end
-    return tasks
-  end,
-  push = function(id, entries)
-    if id == 2 then
-      tell("worker 2 stays")
-      actor.log.info("stays in process %d.", process)
-      while true do end
-    end
-    await("worker 2 stays")
-    local one = tensor.zeros(batches:count())
-    one:set(entries[1][2], 1)
-    return { { "counts", one } }
-  end,
-  pull = actor.optim.add(),
-  lost = function(id, entries)
-    if #entries > 0 then batches:lost(id) else batches:done(id) end
-  end,
-  stop = function(ctx) return ctx.updates >= batches:count() end,
-}
-local counts = param.get("counts")
-print(("merged: %d to %d times, %d updates, %d lost"):format(counts:min(), counts:max(), summary.updates, summary.lost))
-)";
-
-// Runs until it is ended; every worker says in which process it is once the engine runs.
-constexpr const char* kEndless = R"(
-local actor = require "actor"
-local process = io.open("/proc/self/stat"):read("*n")
-local started = false
-actor.param.run {
-  schedule = function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-    return tasks
-  end,
-  push = function(id)
-    if not started then actor.log.info("worker %d works in process %d.", id, process) end
-    started = true
-    return { { id, true } }
-  end,
-  stop = function() return false end,
-}
-)";
-
-// One kind of trouble each, by the job's first argument.
-constexpr const char* kTrouble = R"(
-local actor = require "actor"
-local what = actor.args[1]
-
-local function run(push)
-  return actor.param.run {
-    schedule = function(workers)
-      local tasks = {}
-      for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-      return tasks
-    end,
-    push = push or function(id) return { { id, true } } end,
-    stop = function(ctx) return ctx.step >= 10 end,
-  }
-end
-
-if what == "push" then
-  run(function(id)
-    if id == 1 then error("spilt milk") end
-    return { { id, true } }
-  end)
-elseif what == "top" then
-  if actor.rank == 1 then error("spilt milk") end
-  actor.collective.barrier()
-elseif what == "ends early" then
-  if actor.rank == 1 then return end
-  run()
-elseif what == "ends before a barrier" then
-  if actor.rank == 1 then return end
-  actor.collective.barrier()
-elseif what == "another operation" then
-  if actor.rank == 1 then actor.collective.barrier()
-  else actor.collective.allreduce(actor.tensor.zeros(3)) end
-elseif what == "another shape" then
-  actor.collective.allreduce(actor.tensor.zeros(actor.rank == 1 and 4 or 3))
-elseif what == "an action against a collective" then
-  if actor.rank == 1 then actor.collective.barrier()
-  else run() end
-elseif what == "one action more" then
-  run()
-  if actor.role == "server" or actor.rank ~= 1 then run() end
-else
-  print("nothing is wrong")
-end
-)";
-
-}  // namespace
-
 TEST_CASE("a killed worker process is not waited for and its batch is done by others") {
   const JobFolder folder;
-  folder.write("job.lua", std::string(kMeeting) + kOneStops);
   const std::string rule =
       GENERATE(as<std::string>(), "bsp", "ssp:1", "asp", "pbsp:2", "pssp:2:4", "quorum:0.8:1", "backup:1");
-  Process run = folder.start({"-n", "3", "--isolate", "--barrier", rule, "job.lua"});
+  Process run = folder.start({"-n", "3", "--isolate", "--barrier", rule, "jobs/failure.lua", "one_stops"});
   ::kill(process_of(run, "stays"), SIGKILL);
   const double killed = now();
   const auto status = run.wait(20);
@@ -139,8 +27,7 @@ TEST_CASE("a killed worker process is not waited for and its batch is done by ot
 
 TEST_CASE("a killed host is not waited for and its batch is done by others") {
   const JobFolder folder;
-  folder.write("job.lua", std::string(kMeeting) + kOneStops);
-  Hosts hosts(folder, 3, {"-n", "1", "job.lua"});
+  Hosts hosts(folder, 3, {"-n", "1", "jobs/failure.lua", "one_stops"});
   size_t stays = 0;  // which host has worker 2 is the arrivals' order
   REQUIRE(hosts[0].wait_for_output("3 of 3 hosts", 20));
   const double started = now();
@@ -160,8 +47,7 @@ TEST_CASE("a killed host is not waited for and its batch is done by others") {
 
 TEST_CASE("when the rendezvous host is killed the others end with 3 and name server 0") {
   const JobFolder folder;
-  folder.write("job.lua", kEndless);
-  Hosts hosts(folder, 3, {"-n", "1", "job.lua"});
+  Hosts hosts(folder, 3, {"-n", "1", "jobs/failure.lua", "endless"});
   for (size_t host = 0; host < 3; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
   hosts[0].signal(SIGKILL);
   const double killed = now();
@@ -176,16 +62,10 @@ TEST_CASE("when the rendezvous host is killed the others end with 3 and name ser
 
 TEST_CASE("when the rendezvous host is killed the others end also while their Lua spins") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
-local actor = require "actor"
-if actor.rank > 0 then
-  io.stderr:write("spins\n")
-  while true do end
-end
-actor.collective.barrier()
-)");
   const bool isolate = GENERATE(false, true);
-  Hosts hosts(folder, 2, with(isolate ? Words{"--isolate"} : Words{}, {"-n", "1", "job.lua"}));
+  Hosts hosts(folder, 2,
+              with(isolate ? Words{"--isolate"} : Words{},
+                   {"-n", "1", "jobs/failure.lua", "when_rendezvous_host_is_killed_others"}));
   REQUIRE(hosts[1].wait_for_output("spins", 20));
   hosts[0].signal(SIGKILL);
   const double killed = now();
@@ -219,8 +99,7 @@ TEST_CASE("an isolated worker that dies before the run has started ends its host
 
 TEST_CASE("when the parent of isolated workers is killed they all end") {
   const JobFolder folder;
-  folder.write("job.lua", kEndless);
-  Process run = folder.start({"-n", "2", "--isolate", "job.lua"});
+  Process run = folder.start({"-n", "2", "--isolate", "jobs/failure.lua", "endless"});
   const pid_t workers[] = {process_of(run, "worker 0 works"), process_of(run, "worker 1 works")};
   run.signal(SIGKILL);
   CHECK(run.wait(20) == 128 + SIGKILL);
@@ -229,22 +108,19 @@ TEST_CASE("when the parent of isolated workers is killed they all end") {
 
 TEST_CASE("an error on one rank ends all nodes with 1 and is shown once") {
   const JobFolder folder;
-  folder.write("job.lua", kTrouble);
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
   const std::string what = GENERATE(as<std::string>(), "push", "top");
-  const Finished run = run_at(place, folder, {"job.lua", what});
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(run_at(place, folder, {"jobs/failure.lua", "trouble", what}), 1);
   CHECK(count_of(run.err, "stack traceback:") == 1);
-  CHECK_THAT(run.err, Contains(what == "push" ? "rank 1: job.lua:19: spilt milk" : "rank 1: job.lua:23: spilt milk"));
+  CHECK_THAT(run.err,
+             Contains(what == "push" ? "rank 1: failure.lua:84: spilt milk" : "rank 1: failure.lua:88: spilt milk"));
   CHECK_THAT(run.err, Contains("in main chunk"));
 }
 
 TEST_CASE("an error on one host ends all hosts with 1 and its traceback is shown once") {
   const JobFolder folder;
-  folder.write("job.lua", kTrouble);
   const std::string what = GENERATE(as<std::string>(), "push", "top");
-  Hosts hosts(folder, 3, {"-n", "1", "job.lua", what});
+  Hosts hosts(folder, 3, {"-n", "1", "jobs/failure.lua", "trouble", what});
   const auto codes = hosts.wait(20);
   INFO(hosts.describe());
   CHECK(codes == std::vector<int>{1, 1, 1});
@@ -254,21 +130,20 @@ TEST_CASE("an error on one host ends all hosts with 1 and its traceback is shown
 
 TEST_CASE("ranks that do different things are an error that names both and their lines") {
   const JobFolder folder;
-  folder.write("job.lua", kTrouble);
   struct Case {
     std::string what, other_line, line;
   };
   const std::vector<Case> cases = {
-      {"ends early", "job.lua:27", "come to the end of its script"},
-      {"ends before a barrier", "job.lua:30", "come to the end of its script"},
-      {"another operation", "job.lua:33", "job.lua:32"},
-      {"another shape", "float32[3] at job.lua:35", "float32[4] at job.lua:35"},
-      {"an action against a collective", "param.run at job.lua:38", "barrier at job.lua:37"},
-      {"one action more", "job.lua:41", "come to the end of its script"},
+      {"ends early", "failure.lua:92", "come to the end of its script"},
+      {"ends before a barrier", "failure.lua:95", "come to the end of its script"},
+      {"another operation", "failure.lua:98", "failure.lua:97"},
+      {"another shape", "float32[3] at failure.lua:100", "float32[4] at failure.lua:100"},
+      {"an action against a collective", "param.run at failure.lua:103", "barrier at failure.lua:102"},
+      {"one action more", "failure.lua:106", "come to the end of its script"},
   };
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
   const auto runs = run_together(cases.size(), [&](size_t i) {
-    return run_at(place, folder, {"job.lua", cases[i].what});
+    return run_at(place, folder, {"jobs/failure.lua", "trouble", cases[i].what});
   });
   for (size_t i = 0; i < cases.size(); ++i) {
     INFO(runs[i].description);
@@ -281,30 +156,10 @@ TEST_CASE("ranks that do different things are an error that names both and their
 
 TEST_CASE("an error of a callback of param.run ends the run on all nodes also where the script catches it") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
-local actor = require "actor"
-local at = ...
-local function boom(where) if where == at then error("boom in " .. where) end end
-local ok = pcall(actor.param.run, {
-  init = function() boom "init" return { w = 0 } end,
-  schedule = function(workers)
-    boom "schedule"
-    local out = {}
-    for _, id in ipairs(workers) do out[id] = { { "w" } } end
-    return out
-  end,
-  push = function() if actor.rank == 1 then boom "push" end return { { "w", 1 } } end,
-  pull = function() boom "pull" return { { "w", 1 } } end,
-  barrier = function() boom "rule" return true end,
-  stop = function() boom "stop" return false end,
-})
-print("caught", ok)
-)");
   const std::string at = GENERATE("init", "schedule", "push", "pull", "rule", "stop");
   const Words flags = at == "pull" ? Words{"--isolate"} : Words{};
-  const Finished run = folder.run(with(flags, {"-n", "2", "job.lua", at}), 10);
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(
+      folder.run(with(flags, {"-n", "2", "jobs/failure.lua", "error_of_callback_of_param_run_ends_run", at}), 10), 1);
   CHECK_THAT(run.err, Contains("boom in " + at) && Contains("in main chunk"));
 }
 

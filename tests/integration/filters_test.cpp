@@ -10,74 +10,6 @@ using namespace actorhost::test;
 
 namespace {
 
-constexpr const char* kJob = R"(
-local actor = require "actor"
-local param, tensor, optim = actor.param, actor.tensor, actor.optim
-local opt = actor.options { push = "", pull = "", steps = 200, wide = 300, pull_in_lua = false }
-local rows, width = 1000, 400
-local data
-
-local function problem()
-  if not data then
-    local x = tensor.normal({ rows, width }, { seed = 100 + actor.id })
-    local noise = tensor.normal(rows, { seed = 200 + actor.id }) * 0.1
-    data = { x = x, y = x:matmul(tensor.normal(width, { seed = 5 })) + noise }
-  end
-  return data
-end
-
-local function residuals(w)
-  return problem().x:matmul(w) - problem().y
-end
-
-local function descend(updates)
-  local new, out = {}, {}
-  for _, update in ipairs(updates) do
-    local key = update[1]
-    if not new[key] then
-      new[key] = param.get(key)
-      out[#out + 1] = { key, new[key] }
-    end
-    new[key]:add_(update[2] * -0.05)
-  end
-  return out
-end
-
-local summary = param.run {
-  init = function()
-    return { w = tensor.zeros(width), wide = tensor.zeros(opt.wide), small = tensor.zeros(10), plain = { 1 } }
-  end,
-  schedule = function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "w" }, { "wide" }, { "small" }, { "plain" } } end
-    return tasks
-  end,
-  push = function(id, entries)
-    local w, wide = entries[1][2], entries[2][2]
-    return {
-      { "w", problem().x:transpose():matmul(residuals(w)) / rows },
-      { "wide", wide - tensor.normal(opt.wide, { seed = id }) },
-      { "small", tensor.ones(10) },
-    }
-  end,
-  pull = opt.pull_in_lua and descend or optim.sgd { lr = 0.05 },
-  stop = function(ctx) return ctx.step >= opt.steps end,
-  filter = (opt.push ~= "" or opt.pull ~= "") and
-    { push = opt.push ~= "" and opt.push or nil, pull = opt.pull ~= "" and opt.pull or nil } or nil,
-}
-print(("loss: %.8f"):format(residuals(param.get("w")):square():mean()))
-print("hash: " .. actor.hash { param.get("w"), param.get("wide") })
-print(("small: %.3f"):format(param.get("small"):get(1)))
-if summary.filter then
-  for _, way in ipairs { "push", "pull" } do
-    local bytes = summary.filter[way]
-    print(("%s: %d"):format(way .. " before", bytes.before))
-    print(("%s: %d"):format(way .. " after", bytes.after))
-    print(("%s: %.4f"):format(way .. " ratio", bytes.ratio))
-  end
-end
-)";
-
 struct Outcome {
   double loss = 0;
   std::string hash;
@@ -87,10 +19,7 @@ struct Outcome {
 
 Outcome outcome(const std::string& place, const Words& words) {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
-  const Finished run = run_at(place, folder, with({"--seed", "3"}, with(words, {})), 100);
-  INFO(run.description);
-  REQUIRE(run.status == 0);
+  const Ended run(run_at(place, folder, with({"--seed", "3"}, with(words, {})), 100));
   return {std::stod(line_after(run.out, "loss: ")), line_after(run.out, "hash: "), run.out};
 }
 
@@ -104,7 +33,7 @@ TEST_CASE("a job with filters reaches the loss that it has without, with fewer b
     double push_ratio;
     double pull_ratio;
   };
-  const double plain = outcome("threads", {"job.lua"}).loss;
+  const double plain = outcome("threads", {"jobs/filters.lua"}).loss;
   CHECK(plain < 0.01);
   for (const Case& c : {Case{"none", "none", 0, 1, 1},
                         {"fp16", "", 1e-3, 1.9, 1},
@@ -113,7 +42,7 @@ TEST_CASE("a job with filters reaches the loss that it has without, with fewer b
                         {"topk:0.25+fp16", "fp16", 0.02, 4, 1.9},
                         {"int8", "int8", 0.1, 3.2, 3.2}}) {
     INFO(c.push << " and " << c.pull);
-    Words words = {"job.lua", "--push", c.push};
+    Words words = {"jobs/filters.lua", "--push", c.push};
     if (*c.pull != '\0') words = with(words, {"--pull", c.pull});
     const Outcome found = outcome("threads", words);
     CHECK(found.loss <= plain * (1 + c.tolerance) + 1e-8);
@@ -131,8 +60,8 @@ TEST_CASE("a job with filters reaches the loss that it has without, with fewer b
 TEST_CASE("with filters one seed gives the same bits in threads, processes and hosts") {
   const std::string servers = GENERATE(as<std::string>(), "1", "3");
   CAPTURE(servers);
-  const Words words = {"--servers", servers,  "job.lua",        "--steps", "12",  "--wide",
-                       "300000",    "--push", "topk:0.05+int8", "--pull",  "int8"};
+  const Words words = {"--servers", servers,  "jobs/filters.lua", "--steps", "12",  "--wide",
+                       "300000",    "--push", "topk:0.05+int8",   "--pull",  "int8"};
   const Outcome threads = outcome("threads", words);
   CHECK(threads.number("push ratio") > 35);
   CHECK(threads.number("pull ratio") > 3.9);
@@ -141,7 +70,7 @@ TEST_CASE("with filters one seed gives the same bits in threads, processes and h
 }
 
 TEST_CASE("a pull in Lua gets updates as they came through the filter") {
-  const Words words = {"--servers", "2", "job.lua", "--steps", "10", "--wide", "300000", "--push", "fp16"};
+  const Words words = {"--servers", "2", "jobs/filters.lua", "--steps", "10", "--wide", "300000", "--push", "fp16"};
   // Both ways the same arithmetic, but for the order of additions.
   const Outcome native = outcome("threads", words);
   const Outcome lua = outcome("threads", with(words, {"--pull_in_lua"}));
@@ -156,9 +85,7 @@ TEST_CASE("filters that param.run cannot use end the job with what to do instead
                  "require('actor').param.run { schedule = function() return {} end, push = function() return {} "
                  "end, stop = function() return true end, " +
                      options + " }");
-    const Finished run = folder.run({"-n", "1", "job.lua"});
-    INFO(run.description);
-    CHECK(run.status == 1);
+    const Ended run(folder.run({"-n", "1", "job.lua"}), 1);
     CHECK(run.err.find(message) != std::string::npos);
   };
   refused("filter = { push = 'topk:0.1' }", "filter.push: topk sends parts of updates, but without pull=");

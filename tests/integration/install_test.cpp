@@ -47,17 +47,13 @@ TEST_CASE("what is installed runs jobs and is embedded in a program outside the 
   elsewhere.cwd = folder.path() / "elsewhere";
   const auto installed = folder.path() / "prefix/bin/actorhost";
   for (const Words& words : {Words{"-n", "2", "hello.lua"}, Words{"-n", "2", "--isolate", "hello.lua"}}) {
-    const Finished hello = run_program(installed.string(), words, 20, elsewhere);
-    INFO(hello.description);
-    CHECK(hello.status == 0);
+    const Ended hello(run_program(installed.string(), words, 20, elsewhere));
     CHECK_THAT(hello.out, Contains("hello from rank 0 of 2\n"));
   }
 
   const auto doc = folder.path() / "prefix/share/doc/actorhost";
   CHECK(read_text(doc / "LICENSE") == read_text(source_dir() / "LICENSE"));
-  const Finished example = run_program(installed.string(), {"-n", "2", (doc / "examples/wordcount.lua").string()}, 20);
-  INFO(example.description);
-  CHECK(example.status == 0);
+  const Ended example(run_program(installed.string(), {"-n", "2", (doc / "examples/wordcount.lua").string()}, 20));
   CHECK_THAT(example.out, Contains(" different words\n"));
   const auto settings = nlohmann::json::parse(read_text(doc / "examples/.luarc.json"));
   const std::string library = settings.at("workspace.library").at(0);
@@ -79,22 +75,16 @@ TEST_CASE("what is installed runs jobs and is embedded in a program outside the 
     return run_program("build/embed", {job}, 30, options);
   };
 
-  const Finished right = embed("job.lua");
-  INFO(right.description);
-  CHECK(right.status == 0);
+  const Ended right(embed("job.lua"));
   CHECK(right.out == "6171 takes 261 steps\nC++ was called 9999 times\n");
 
   folder.write("embed/type.lua", kWrongType);
-  const Finished type = embed("type.lua");
-  INFO(type.description);
-  CHECK(type.status == 1);
+  const Ended type(embed("type.lua"), 1);
   CHECK_THAT(type.err, Contains("rank 1: type.lua:3: bad argument 1 to host.collatz: expected number, got string"));
   CHECK(type.out == "C++ was called 0 times\n");
 
   folder.write("embed/throws.lua", kThrows);
-  const Finished throws = embed("throws.lua");
-  INFO(throws.description);
-  CHECK(throws.status == 1);
+  const Ended throws(embed("throws.lua"), 1);
   CHECK_THAT(throws.out, Contains("false\t") && Contains("there is no Collatz sequence below 1"));
   CHECK_THAT(throws.err, Contains("rank 2: throws.lua:4: there is no Collatz sequence below 1"));
   CHECK_THAT(throws.out, Contains("C++ was called 5 times"));

@@ -4,29 +4,33 @@
 #include <chrono>
 #include <future>
 #include <stdexcept>
-
-#include <catch2/catch.hpp>
+#include <thread>
+#include <utility>
 
 namespace actorhost::test {
-
-const char* const kMeeting = R"(
-local function tell(name) assert(io.open(name, "w")):close() end
-local ffi = require "ffi"
-ffi.cdef "int usleep(unsigned);"
-local function await(name)
-  local file = io.open(name)
-  while not file do
-    ffi.C.usleep(1000)
-    file = io.open(name)
-  end
-  file:close()
-end
-)";
 
 Words with(Words first, const Words& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
+
+namespace {
+
+std::filesystem::path jobs_dir() { return source_dir() / "tests/integration/jobs"; }
+
+}  // namespace
+
+std::string job_text(const std::string& name) { return read_text(jobs_dir() / name); }
+
+std::string place_in(const std::string& name, std::string_view text) {
+  const std::string all = job_text(name);
+  const size_t at = all.find(text);
+  REQUIRE(at != std::string::npos);
+  const auto line = 1 + std::count(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  return name + ":" + std::to_string(line);
+}
+
+JobFolder::JobFolder() { std::filesystem::create_directory_symlink(jobs_dir(), dir_ / "jobs"); }
 
 ProcessOptions JobFolder::options() const {
   return {.env = {{"XDG_CONFIG_HOME", (dir_ / "config").string()}}, .cwd = path()};
@@ -51,6 +55,12 @@ CertificateFolder::CertificateFolder(const std::string& names) {
   make(with(request, {"-keyout", "host.key", "-out", "host.csr", "-subj", "/CN=host"}));
   make({"x509", "-req", "-in", "host.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "host.pem",
         "-extfile", "names"});
+}
+
+Ended::Ended(Finished run, std::optional<int> wanted)
+    : Finished(std::move(run)),
+      said_(Catch::MessageBuilder("INFO", CATCH_INTERNAL_LINEINFO, Catch::ResultWas::Info) << description) {
+  CHECK(status == wanted);
 }
 
 Hosts::Hosts(const JobFolder& folder, size_t count, const Words& words) {
@@ -112,6 +122,14 @@ std::vector<Finished> run_together(size_t count, const std::function<Finished(si
   std::vector<Finished> all;
   for (auto& one : runs) all.push_back(one.get());
   return all;
+}
+
+bool wait_until(const std::function<bool()>& reached, double seconds) {
+  for (const double deadline = now() + seconds * patience(); !reached();) {
+    if (now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // a file can be looked at only
+  }
+  return true;
 }
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }

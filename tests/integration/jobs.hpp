@@ -3,14 +3,16 @@
 // and used by the thread of the test; what was started ends with its object.
 //
 //   const JobFolder folder;
-//   folder.write("job.lua", "print 'hello'");
-//   const Finished run = folder.run({"-n", "2", "job.lua"});
-//   Hosts hosts(folder, 3, {"job.lua"});
+//   const Ended run(folder.run({"-n", "2", "jobs/steps.lua", "steps"}));
+//   CHECK(run.out == "hello\n");
+//   Hosts hosts(folder, 3, {"jobs/elastic.lua"});
 
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "tests/integration/process.hpp"
 
@@ -18,16 +20,20 @@ namespace actorhost::test {
 
 using Words = std::vector<std::string>;
 
-/// Lua that goes before a job whose nodes wait for each other: `tell(name)` makes a file in the folder that they run
-/// in, and `await(name)` comes back once it is there. Who comes first, and how far, is then no matter of time.
-extern const char* const kMeeting;
-
 /// The words of both, one behind the other.
 Words with(Words first, const Words& second);
 
-/// A temporary folder that programs run in, with a token of its own: nothing of the user's is read or written.
+/// The text of a file of tests/integration/jobs, for tests that need it under another name or changed.
+std::string job_text(const std::string& name);
+
+/// "NAME:LINE" of the line of that file that has `text`, as messages name it.
+std::string place_in(const std::string& name, std::string_view text);
+
+/// A temporary folder that programs run in, with a token of its own: nothing of the user's is read or written. "jobs"
+/// in it is tests/integration/jobs.
 class JobFolder {
  public:
+  JobFolder();
   std::filesystem::path write(const std::string& name, std::string_view text) const { return dir_.write(name, text); }
   std::filesystem::path path() const { return dir_.path(); }
   /// What programs of this folder are started with.
@@ -47,6 +53,16 @@ class JobFolder {
 class CertificateFolder : public JobFolder {
  public:
   explicit CertificateFolder(const std::string& names);
+};
+
+/// A run that has come to its end, which has to be with `status`. As long as this lives, each check that fails says
+/// what the run was and wrote.
+class Ended : public Finished {
+ public:
+  explicit Ended(Finished run, std::optional<int> wanted = 0);
+
+ private:
+  Catch::ScopedMessage said_;
 };
 
 /// Hosts of one run: the same command line for each, besides `--nnodes` and the endpoint. Host 0 is the rendezvous
@@ -80,6 +96,10 @@ Finished run_at(const std::string& place, const JobFolder& folder, const Words& 
 /// Does `count` runs at once, for those that wait more than they compute: `run(i)` makes the i-th, on a thread of its
 /// own, so it must not check anything itself.
 std::vector<Finished> run_together(size_t count, const std::function<Finished(size_t)>& run);
+
+/// Asks again and again, for what tells of nothing by itself (files): whether `reached` held within `seconds`, which
+/// are `patience` times longer.
+bool wait_until(const std::function<bool()>& reached, double seconds);
 
 /// Seconds on the steady clock.
 double now();

@@ -16,15 +16,15 @@ Words elastic(const FreePort& port, const char* nodes, const char* hosts, const 
   return with({"-n", nodes, "--nnodes", hosts, "--rdzv-endpoint", port.endpoint()}, job);
 }
 
-/// Runs "job.lua" on a first host, and once that says "begun" on `late` more, one behind the other; all have to end
-/// with 0. What they wrote.
+/// Runs a job of jobs/join_point.lua on a first host, and once that says "begun" on `late` more, one behind the other;
+/// all have to end with 0. What they wrote.
 struct Late {
   std::string out, err;
 };
-Late run_late(const JobFolder& folder, const char* nodes, int late, const Words& flags = {}, const Words& args = {}) {
+Late run_late(const JobFolder& folder, const char* nodes, int late, const Words& job, const Words& flags = {}) {
   const FreePort port;
   const std::string hosts = "1:" + std::to_string(late + 1);
-  const Words words = elastic(port, nodes, hosts.c_str(), with(with(flags, {"job.lua"}), args));
+  const Words words = elastic(port, nodes, hosts.c_str(), with(with(flags, {"jobs/join_point.lua"}), job));
   std::vector<Process> all;
   all.push_back(folder.start(words));
   REQUIRE(all[0].wait_for_output("begun", 20));
@@ -45,66 +45,22 @@ Late run_late(const JobFolder& folder, const char* nodes, int late, const Words&
 TEST_CASE("who joins late is let in at a join_point and goes on with the others") {
   const JobFolder folder;
   // All steps are counted by everybody's sums; a late worker gets the count from rank 0.
-  folder.write("job.lua", R"lua(
-local actor = require "actor"
-local co = actor.collective
-local step, late = 0, 0
-local mine = actor.tensor.ones(3)
-while late < 2 or step % 5 > 0 do
-  local new = co.join_point()
-  late = late + new
-  if new > 0 then step, late = unpack(co.broadcast({ step, late })) end
-  assert(co.size() == actor.size or late < 2)
-  local sum = co.allreduce(mine)
-  assert(sum:get(1) == co.size(), "a sum of others")
-  step = step + 1
-  if step == 1 then actor.log.info("begun") end
-end
-local ranks = co.allgather(co.rank())
-local steps = co.allgather(step)
-for i, other in ipairs(steps) do assert(other == step and ranks[i] == i - 1) end
-print(("%d workers, %d late"):format(co.size(), late))
-)lua");
   const char* nodes = GENERATE("1", "2");
   const Words flags = GENERATE(Words{}, Words{"--isolate"});
   if (std::string(nodes) == "1") {
-    CHECK_THAT(run_late(folder, nodes, 2, flags).out, Contains("3 workers, 2 late\n"));
+    CHECK_THAT(run_late(folder, nodes, 2, {"who_joins_late_is_let_in_at_join_point"}, flags).out,
+               Contains("3 workers, 2 late\n"));
   } else {
-    CHECK_THAT(run_late(folder, nodes, 1, flags).out, Contains("4 workers, 2 late\n"));
+    CHECK_THAT(run_late(folder, nodes, 1, {"who_joins_late_is_let_in_at_join_point"}, flags).out,
+               Contains("4 workers, 2 late\n"));
   }
 }
 
 TEST_CASE("any first collective of a late worker waits for the join_point, and is the next that all make") {
   const JobFolder folder;
-  folder.write("job.lua", R"lua(
-local actor = require "actor"
-local co = actor.collective
-local late = actor.rank > 0
-local handle
-if not late then
-  actor.log.info("begun")
-  co.allreduce(actor.tensor.ones(70000))
-  co.allreduce(actor.tensor.ones(2), "sum", { async = true }):wait()
-  repeat until co.join_point() > 0
-end
-local how = ...
-local value = actor.tensor.full(40000, actor.rank + 1)
-if how == "async" then
-  handle = co.allreduce(value, "sum", { async = true })
-  print(handle:wait():get(40000))
-elseif how == "table" then
-  local sums = co.table { combiner = "sum" }
-  sums:add(7, actor.rank + 1)
-  sums:allreduce()
-  print(sums:get(7))
-else
-  print(co.allreduce(value):get(40000))
-end
-print(co.allreduce(actor.tensor.ones(1)):sum())
-)lua");
   const char* how = GENERATE("blocking", "async", "table");
   const FreePort port;
-  const Words words = elastic(port, "1", "1:2", {"job.lua", how});
+  const Words words = elastic(port, "1", "1:2", {"jobs/join_point.lua", "any_first_collective_of_late_worker", how});
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("begun", 20));
   Process second = folder.start(words);
@@ -119,21 +75,7 @@ print(co.allreduce(actor.tensor.ones(1)):sum())
 
 TEST_CASE("a late worker that no join_point comes for ends with the others") {
   const JobFolder folder;
-  folder.write("job.lua", std::string(kMeeting) + R"lua(
-local actor = require "actor"
-local co = actor.collective
-if actor.rank == 0 then
-  actor.log.info("begun")
-  await "late"
-  print("alone", co.size(), co.allreduce(actor.tensor.ones(1)):sum())
-else
-  tell "late"
-  assert(co.rank() == nil)
-  co.barrier()
-  print("not reached")
-end
-)lua");
-  const Late got = run_late(folder, "1", 1);
+  const Late got = run_late(folder, "1", 1, {"late_worker_that_no_join_point_comes"});
   CHECK(got.out == "alone\t1\t1\n");
   CHECK_THAT(got.err, Contains("rank 1 has joined late: the others have come to the end of their scripts without "
                                "another collective.join_point()"));
@@ -142,70 +84,15 @@ end
 TEST_CASE("actions do not wait for a late worker that waits for a join_point") {
   const JobFolder folder;
   // The late worker stays at its barrier while the others take an action; then it is let in, and skips that action.
-  folder.write("job.lua", std::string(kMeeting) + R"lua(
-local actor = require "actor"
-local co, param = actor.collective, actor.param
-local mr = actor.mapreduce
-local actions = {}
-function actions.mapreduce() assert(mr.range(1, 1000):reduce(function(a, b) return a + b end) == 500500) end
-function actions.iterate()
-  local sum = mr.range(1, 1000):iterate {
-    state = 0, steps = 3,
-    step = function(part, state) return part[1] and state + 1 or state end,
-    merge = function(state, parts) return state + #parts end,
-  }
-  assert(sum)
-end
-function actions.param()
-  return param.run {
-    init = function() return { w = actor.tensor.zeros(2) } end,
-    schedule = function(workers)
-      local tasks = {}
-      for _, id in ipairs(workers) do tasks[id] = { { "w", param.get "w" } } end
-      return tasks
-    end,
-    push = function() return { { "w", actor.tensor.ones(2) } } end,
-    stop = function(ctx) return ctx.updates >= 3 end,
-  }
-end
-if actor.role == "worker" then
-  if actor.rank == 0 then
-    actor.log.info("begun")
-    await "late"
-  else
-    tell "late"
-    co.barrier()
-    print(co.allreduce(actor.tensor.ones(1)):sum())
-    return
-  end
-end
-actions[...]()
-repeat until co.join_point() > 0
-co.barrier()
-print(co.allreduce(actor.tensor.ones(1)):sum())
-)lua");
   const char* action = GENERATE("param", "mapreduce", "iterate");
   INFO(action);
-  CHECK(run_late(folder, "1", 1, {}, {action}).out == "2\n");
+  CHECK(run_late(folder, "1", 1, {"actions_do_not_wait_for_late_worker", action}).out == "2\n");
 }
 
 TEST_CASE("a late worker that is let in and lost is told of once") {
   const JobFolder folder;
-  folder.write("job.lua", std::string(kMeeting) + R"lua(
-local actor = require "actor"
-local co = actor.collective
-if actor.rank == 0 then actor.log.info("begun") end
-repeat until co.join_point() > 0
-if actor.rank == 1 then
-  ffi.cdef "int getpid(void); int kill(int, int);"
-  ffi.C.kill(ffi.C.getpid(), 9)
-end
-local sum, message, code = co.allreduce(actor.tensor.ones(1))
-print(sum, message, code)
-print(co.join_point(), co.allreduce(actor.tensor.ones(1)):sum(), co.size())
-)lua");
   const FreePort port;
-  const Words words = elastic(port, "1", "1:2", {"job.lua"});
+  const Words words = elastic(port, "1", "1:2", {"jobs/join_point.lua", "late_worker_that_is_let_in_and_lost_is"});
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("begun", 20));
   Process second = folder.start(words);
@@ -217,21 +104,8 @@ print(co.join_point(), co.allreduce(actor.tensor.ones(1)):sum(), co.size())
 
 TEST_CASE("a late worker that is lost while it waits is not let in") {
   const JobFolder folder;
-  folder.write("job.lua", R"lua(
-local actor = require "actor"
-local co = actor.collective
-if actor.rank == 0 then
-  actor.log.info("begun")
-  repeat co.barrier() until actor.size == 2
-  actor.log.info("seen")
-  repeat co.barrier() until actor.size == 1
-  print(co.join_point(), co.size())
-else
-  co.join_point()
-end
-)lua");
   const FreePort port;
-  const Words words = elastic(port, "1", "1:2", {"job.lua"});
+  const Words words = elastic(port, "1", "1:2", {"jobs/join_point.lua", "late_worker_that_is_lost_while_it_waits"});
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("begun", 20));
   Process second = folder.start(words);

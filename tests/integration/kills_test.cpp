@@ -142,7 +142,7 @@ TEST_CASE("a process is killed at a random moment: the others see the same end o
                                                                           {"table", "100"},
                                                                           {"rotator", "1000"}}));
   const JobFolder folder;
-  const std::string job = (source_dir() / "tests/integration/kills.lua").string();
+  const std::string job = (source_dir() / "tests/integration/jobs/kills.lua").string();
   const uint64_t seed = seed_of(kind + elements);
   Rng rng(seed);
   for (size_t run = 0; run < kills(); ++run) {
@@ -176,6 +176,6 @@ TEST_CASE("a link that is cut at a random moment: the others see the same end of
   for (size_t run = 0; run < kills(); ++run) {
     const Cut& cut = kCuts.at(rng.below(kCuts.size()));
     INFO(cut.kind << " of " << cut.elements << ", seed " << seed << ", run " << run);
-    cut_off(cut.what, {(source_dir() / "tests/integration/kills.lua").string(), cut.kind, cut.elements}, rng);
+    cut_off(cut.what, {(source_dir() / "tests/integration/jobs/kills.lua").string(), cut.kind, cut.elements}, rng);
   }
 }

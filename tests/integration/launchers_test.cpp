@@ -12,14 +12,6 @@ using namespace actorhost::test;
 
 namespace {
 
-/// Each worker brings its job's number, so a rank of the other job shows in the sum.
-constexpr const char* kJob = R"(
-local actor = require "actor"
-local mine = tonumber(actor.args[1])
-local sum = actor.collective.allreduce(actor.tensor.new { 1, mine }, "sum")
-print(("job %d: %d of %d"):format(mine, sum[2] / mine, sum[1]))
-)";
-
 bool installed(const std::string& program) {
   const bool found = run_program("sh", {"-c", "command -v " + program}, 10).status == 0;
   if (!found) WARN("skipped: " << program << " is not installed");
@@ -29,7 +21,7 @@ bool installed(const std::string& program) {
 /// Six times two jobs of three workers at once, each started by `launch(program)`.
 void start_pairs(const std::function<Finished(const Words&)>& launch) {
   const std::vector<Finished> runs = run_together(12, [&](size_t i) {
-    return launch({actorhost_binary(), "--log-level", "warn", "job.lua", std::to_string(i + 1)});
+    return launch({actorhost_binary(), "--log-level", "warn", "jobs/launchers.lua", std::to_string(i + 1)});
   });
   for (size_t i = 0; i < runs.size(); ++i) {
     INFO(runs[i].description);
@@ -87,7 +79,6 @@ TEST_CASE("jobs of one script that mpirun starts at once keep their ranks apart"
       GENERATE(table<std::string, Words>({{"mpirun.openmpi", {"--oversubscribe"}}, {"mpirun.mpich", {}}}));
   if (!installed(program)) return;
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   const Words start = with(flags, {"-n", "3"});
   start_pairs([&, launcher = std::string(program)](const Words& words) {
     ProcessOptions options = folder.options();
@@ -101,7 +92,6 @@ TEST_CASE("jobs of one script that mpirun starts at once keep their ranks apart"
 TEST_CASE("jobs of one script that srun starts at once keep their ranks apart") {
   if (!installed("srun") || !installed("slurmctld") || !installed("slurmd")) return;
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   const Slurm slurm(folder);
   if (!slurm.ready()) {
     WARN("skipped: no Slurm can run here\n" << slurm.describe());

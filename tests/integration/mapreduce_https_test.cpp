@@ -15,18 +15,10 @@ using Catch::Contains;
 
 namespace {
 
-constexpr const char* kJob = R"(
-local mr = require "actor.mapreduce"
-local at, ca_file = ...
-local rows = mr.load({ at .. "/a", at .. "/b.gz" }, { ca_file = ca_file, timeout = 10 })
-print("rows " .. rows:count())
-)";
-
 /// A web server of OpenSSL's over the files of a folder.
 class HttpsFolder : public CertificateFolder {
  public:
   HttpsFolder() : CertificateFolder("IP:127.0.0.1") {
-    write("job.lua", kJob);
     std::string lines;
     for (int i = 0; i < 20000; ++i) lines += "a line of some length\n";
     write("a", lines);
@@ -46,7 +38,7 @@ class HttpsFolder : public CertificateFolder {
     ProcessOptions all = options();
     for (const char* name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) all.env[name] = std::nullopt;
     for (const auto& [name, value] : env) all.env[name] = value;
-    return run_program(actorhost_binary(), with({"-n", "2", "job.lua", url()}, words), 60, all);
+    return run_program(actorhost_binary(), with({"-n", "2", "jobs/mapreduce_https.lua", url()}, words), 60, all);
   }
 
  private:

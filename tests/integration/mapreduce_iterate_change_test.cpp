@@ -11,32 +11,15 @@ using Catch::Contains;
 
 TEST_CASE("a host that comes late takes partitions of an iterate over") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
-local actor = require "actor"
-local mr = require "actor.mapreduce"
-local rows = mr.range(1, 100, 1, 4):cache()
-print("rows " .. rows:count())
-local began = false
-local who = rows:iterate {
-  state = {},
-  step = function(part, state)
-    if not began then
-      began = true
-      actor.log.info("worker %d works on %d rows.", actor.id, #part)
-    end
-    return { by = actor.id, rows = #part }
-  end,
-  merge = function(_, parts)
-    local who = {}
-    for _, part in ipairs(parts) do who[part.by] = (who[part.by] or 0) + part.rows end
-    return who
-  end,
-  stop = function(ctx) return ctx.state[1] ~= nil and ctx.state[0] ~= nil end,
-}
-print(("rows of 0: %d, of 1: %d"):format(who[0], who[1]))
-)");
   const FreePort port;
-  const Words words = {"-n", "1", "--nnodes", "1:2", "--rdzv-endpoint", port.endpoint(), "job.lua"};
+  const Words words = {"-n",
+                       "1",
+                       "--nnodes",
+                       "1:2",
+                       "--rdzv-endpoint",
+                       port.endpoint(),
+                       "jobs/mapreduce_iterate_change.lua",
+                       "host_that_comes_late_takes_partitions"};
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("worker 0 works on 25 rows.", 20));
   Process second = folder.start(words);
@@ -48,51 +31,11 @@ print(("rows of 0: %d, of 1: %d"):format(who[0], who[1]))
 
 TEST_CASE("a host that comes in the middle of a round works from the next one on, and bsp mixes no rounds") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
-local actor = require "actor"
-local mr = require "actor.mapreduce"
-local late = actor.options { late = false }.late
-local function is_there(name)
-  local file = io.open(name)
-  return file and file:close()
-end
-local function await(name)
-  while not is_there(name) do os.execute("sleep 0.02") end
-end
-local function make(name) io.open(name, "w"):close() end
-
-local rows = mr.range(1, 100, 1, 4):cache()
-print("rows " .. rows:count())
-if actor.id == 1 then
-  make("come") -- in the middle of the first round, in which all partitions are being worked on
-  if late then await("went_on") end
-end
-local state = rows:iterate {
-  state = { round = 0 },
-  step = function(_, state)
-    if actor.id == 0 and not is_there("come") then
-      actor.log.info("worker 0 works.")
-      await("come")
-      os.execute("sleep 0.2")
-    end
-    if state.round == 3 then make("went_on") end
-    return { by = actor.id, of = state.round }
-  end,
-  merge = function(state, parts)
-    local new = { round = state.round + 1 }
-    for _, part in ipairs(parts) do
-      if part.of ~= state.round then error("a contribution of another round") end
-      new["of" .. part.by] = (new["of" .. part.by] or 0) + 1
-    end
-    return new
-  end,
-  stop = function(ctx) return ctx.state.of1 ~= nil end,
-}
-print(("of 0: %d, of 1: %d"):format(state.of0, state.of1))
-)");
   const FreePort port;
   const Words flags = GENERATE(Words{}, Words{"--late"});
-  const Words words = with({"-n", "1", "--nnodes", "1:2", "--rdzv-endpoint", port.endpoint(), "job.lua"}, flags);
+  const Words words = with({"-n", "1", "--nnodes", "1:2", "--rdzv-endpoint", port.endpoint(),
+                            "jobs/mapreduce_iterate_change.lua", "host_that_comes_in_middle_of_round"},
+                           flags);
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("worker 0 works.", 20));
   Process second = folder.start(words);
@@ -104,29 +47,7 @@ print(("of 0: %d, of 1: %d"):format(state.of0, state.of1))
 
 TEST_CASE("a worker that dies at the barrier of an iterate has its contributions counted") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
-local actor = require "actor"
-local mr = require "actor.mapreduce"
-local calls = 0
-local _, summary = mr.range(1, 40, 1, 4):iterate {
-  state = 0, steps = 6, barrier = "ssp:1",
-  step = function(rows)
-    calls = calls + 1
-    -- While worker 0 is in its second round, the third one is as far as worker 1 gets.
-    if actor.id == 0 and calls == 3 then os.execute("until [ -e dead ]; do sleep 0.02; done") end
-    if actor.id == 1 and calls == 5 then os.execute("(sleep 0.2; kill -9 $PPID; touch dead) > log 2>&1 &") end
-    return #rows
-  end,
-  merge = function(_, counts)
-    local sum = 0
-    for _, n in ipairs(counts) do sum = sum + n end
-    return sum
-  end,
-}
-print(("%s %d"):format(summary.reason, summary.steps))
-)");
-  const Finished run = folder.run({"-n", "2", "--isolate", "job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(
+      {"-n", "2", "--isolate", "jobs/mapreduce_iterate_change.lua", "worker_that_dies_at_barrier_of_iterate"}));
   CHECK(run.out == "steps 6\n");
 }

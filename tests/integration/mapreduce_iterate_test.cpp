@@ -11,65 +11,7 @@ using Catch::Contains;
 
 namespace {
 
-// A contraction of a vector of sums, so that any rule comes to the same end; the model is a loop over all rows.
-constexpr const char* kJob = R"(
-local actor = require "actor"
-local mr = require "actor.mapreduce"
-local opt = actor.options {
-  rows = 500, partitions = 7, steps = 60, kill = -1, at = 0, fold = false, cached = false, joins = 0, tensors = false,
-}
-local tensor = actor.tensor
-local rows = mr.range(1, opt.rows, 1, opt.partitions):map(function(i) return i % 5 + 1, i / 7 end)
-if opt.cached then rows = rows:cache() end
-
-local function zeros()
-  return opt.tensors and tensor.zeros(5, { dtype = "float64" }) or { 0, 0, 0, 0, 0 }
-end
-
--- What rows add to each of five sums that hang on the state.
-local function add(sums, key, value, state)
-  sums[key] = sums[key] + value * (1 + math.sin(state[key] + 0.1 * state[key % 5 + 1]) / 40)
-end
-
-local function next_state(_, all)
-  local state = zeros()
-  for i = 1, 5 do
-    for _, sums in ipairs(all) do state[i] = state[i] + sums[i] end
-    state[i] = state[i] / opt.rows
-  end
-  return state
-end
-
-local calls = 0
-local step = function(part, state, p, folded)
-  calls = calls + 1
-  if actor.id == opt.kill and calls > opt.at then os.execute("kill -9 $PPID") end
-  local sums = folded or zeros()
-  for _, row in ipairs(part) do add(sums, row[1], row[2], state) end
-  return sums
-end
-
-local state, summary = rows:iterate {
-  state = zeros(), step = step, merge = next_state, steps = opt.steps, fold = opt.fold or nil,
-}
-local digits = {}
-for i = 1, 5 do digits[i] = ("%.17g"):format(state[i]) end
-print("state " .. table.concat(digits, " "))
-print("rounds " .. summary.steps .. " " .. summary.reason)
-print("updates " .. summary.updates)
-
-local model = zeros()
-for _ = 1, opt.steps do
-  local sums = zeros()
-  for i = 1, opt.rows do add(sums, i % 5 + 1, i / 7, model) end
-  model = next_state(nil, { sums })
-end
-local off = 0
-for i = 1, 5 do off = math.max(off, math.abs(state[i] - model[i])) end
-print("off " .. off)
-)";
-
-Words job(const Words& flags) { return with({"job.lua"}, flags); }
+Words job(const Words& flags) { return with({"jobs/mapreduce_iterate.lua", "job"}, flags); }
 
 double number_after(const Finished& run, const std::string& start) { return std::stod(line_after(run.out, start)); }
 
@@ -83,36 +25,29 @@ void check_like_model(const Finished& run, double off) {
 
 TEST_CASE("iterate under bsp is the plain loop, to the bit the same wherever it runs") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   const Words flags = GENERATE(Words{}, Words{"--cached"}, Words{"--tensors"}, Words{"--partitions", "1"},
                                Words{"--rows", "3", "--partitions", "16"});
   const Finished one = folder.run(with({"-n", "1"}, job(flags)));
   INFO(one.description);
   check_like_model(one, 1e-12);
   for (const char* n : {"2", "3", "8"}) {
-    const Finished run = folder.run(with({"-n", n}, job(flags)));
-    INFO(run.description);
-    CHECK(run.status == 0);
+    const Ended run(folder.run(with({"-n", n}, job(flags))));
     CHECK(run.out == one.out);
   }
 }
 
 TEST_CASE("iterate runs in threads, processes and hosts") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   const Finished one = folder.run(with({"-n", "1"}, job({})));
   REQUIRE(one.status == 0);
   for (const std::string& place : places()) {
-    const Finished run = run_at(place, folder, job({}));
-    INFO(run.description);
-    CHECK(run.status == 0);
+    const Ended run(run_at(place, folder, job({})));
     CHECK(line_after(run.out, "state ") == line_after(one.out, "state "));
   }
 }
 
 TEST_CASE("iterate folds the contributions of a worker") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   const std::string n = GENERATE("1", "3", "8");
   const Words flags = GENERATE(Words{"--fold"}, Words{"--fold", "--tensors"});
   const Finished run = folder.run(with({"-n", n}, job(flags)));
@@ -122,111 +57,62 @@ TEST_CASE("iterate folds the contributions of a worker") {
 
 TEST_CASE("iterate comes to the same end under any rule, with any number of servers") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   folder.write("rule.lua", "return function(view) return view.step <= view:quantile(0.5) + 2 end");
   const std::string rule = GENERATE("ssp:2", "asp", "pbsp:2", "pssp:2:3", "rule.lua");
   const Words flags = GENERATE(Words{}, Words{"--fold"});
-  const Finished run =
-      folder.run(with({"-n", "4", "--servers", "3", "--barrier", rule, "--inject", "straggler=0.25:4x"}, job(flags)));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(
+      folder.run(with({"-n", "4", "--servers", "3", "--barrier", rule, "--inject", "straggler=0.25:4x"}, job(flags))));
   CHECK(std::stoi(line_after(run.out, "rounds ")) >= 60);
   CHECK(number_after(run, "off ") < 1e-9);
 }
 
 TEST_CASE("a worker that dies in iterate changes nothing") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   const Finished whole = folder.run(with({"-n", "3"}, job({})));
   REQUIRE(whole.status == 0);
   const std::string at = GENERATE("0", "1", "4", "50");
   const Words kept = GENERATE(Words{}, Words{"--cached"});
-  const Finished run = folder.run(with({"-n", "3", "--isolate"}, job(with({"--kill", "2", "--at", at}, kept))));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(with({"-n", "3", "--isolate"}, job(with({"--kill", "2", "--at", at}, kept)))));
   CHECK_THAT(run.err, Contains("(workers 2)"));
   CHECK(line_after(run.out, "state ") == line_after(whole.out, "state "));
 }
 
 TEST_CASE("a worker that dies in iterate with folded contributions or under another rule is made up for") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   const std::string rule = GENERATE("bsp", "ssp:1", "asp");
-  const Finished run = folder.run(
-      with({"-n", "3", "--isolate", "--barrier", rule}, job({"--fold", "--kill", "2", "--at", "10", "--cached"})));
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run(
+      with({"-n", "3", "--isolate", "--barrier", rule}, job({"--fold", "--kill", "2", "--at", "10", "--cached"}))));
   CHECK(number_after(run, "off ") < 1e-9);
 }
 
 TEST_CASE("an iterate over no rows at all has its rounds") {
   const JobFolder folder;
   folder.write("empty.txt", "");
-  folder.write("job.lua", R"(
-local state, summary = require("actor.mapreduce").load("empty.txt"):iterate {
-  state = 0, steps = 3,
-  step = function(rows) return #rows end,
-  merge = function(state, counts) return state + 1 + counts[1] end,
-}
-print(state, summary.steps, summary.reason)
-)");
   const std::string n = GENERATE("1", "3");
-  const Finished run = folder.run({"-n", n, "job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run({"-n", n, "jobs/mapreduce_iterate.lua", "iterate_over_no_rows_at_all_has_its"}));
   CHECK(run.out == "3\t3\tsteps\n");
 }
 
 TEST_CASE("what is wrong with an iterate is said") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
-local mr = require "actor.mapreduce"
-local case = ...
-local rows = mr.range(1, 10, 1, 2)
-local step = function(part, state, p) return #part + state end
-local merge = function(state) return state end
-local options = { state = 0, step = step, merge = merge, steps = 3 }
-if case == "step" then
-  options.step = function(_, _, p) if p == 2 then error("no luck") end return 1 end
-elseif case == "nothing" then
-  options.step = function() end
-elseif case == "prepare" then
-  options.prepare = function() end
-elseif case == "merge" then
-  options.merge = function() end
-elseif case == "endless" then
-  options.steps = nil
-elseif case == "stop" then
-  options.stop = function() return 1 end
-elseif case == "unknown" then
-  options.step_size = 1
-elseif case == "state" then
-  options.state = print
-elseif case == "row" then
-  rows = rows:map(function(i) return i < 5 and i or nil end)
-elseif case == "barrier" then
-  options.barrier = "bps"
-elseif case == "wide" then
-  rows:key_by(mr.identity):reduce_by_key(mr.sum, { barrier = "ssp:2" })
-end
-rows:iterate(options)
-)");
   const auto [name, wanted] = GENERATE(table<const char*, const char*>({
-      {"step", "iterate (job.lua:31), partition 2: job.lua:9: no luck"},
-      {"nothing", "step (job.lua:11) returned nothing (is a 'return' missing?)"},
-      {"prepare", "prepare (job.lua:13) returned nothing (is a 'return' missing?)"},
-      {"merge", "mapreduce.iterate: merge (job.lua:15) returned nothing (is a 'return' missing?)"},
-      {"endless", "job.lua:31: mapreduce.iterate: without steps= or stop= (or --seconds on the command line)"},
-      {"stop", "mapreduce.iterate: stop (job.lua:19) returned number, expected a boolean"},
+      {"step", "iterate (mapreduce_iterate.lua:101), partition 2: mapreduce_iterate.lua:79: no luck"},
+      {"nothing", "step (mapreduce_iterate.lua:81) returned nothing (is a 'return' missing?)"},
+      {"prepare", "prepare (mapreduce_iterate.lua:83) returned nothing (is a 'return' missing?)"},
+      {"merge", "mapreduce.iterate: merge (mapreduce_iterate.lua:85) returned nothing (is a 'return' missing?)"},
+      {"endless",
+       "mapreduce_iterate.lua:101: mapreduce.iterate: without steps= or stop= (or --seconds on the command line)"},
+      {"stop", "mapreduce.iterate: stop (mapreduce_iterate.lua:89) returned number, expected a boolean"},
       {"unknown",
-       "job.lua:31: unknown option 'step_size' to mapreduce.iterate (known: barrier, checkpoint, fold, merge,"},
-      {"state", "job.lua:31: mapreduce.iterate: state "},
-      {"row", "map (job.lua:25) failed: it returned nothing"},
+       "mapreduce_iterate.lua:101: unknown option 'step_size' to mapreduce.iterate (known: barrier, checkpoint, fold, "
+       "merge,"},
+      {"state", "mapreduce_iterate.lua:101: mapreduce.iterate: state "},
+      {"row", "map (mapreduce_iterate.lua:95) failed: it returned nothing"},
       {"barrier", "'bps'"},
-      {"wide", "job.lua:29: mapreduce.reduce_by_key cannot honour barrier 'ssp:2'"},
+      {"wide", "mapreduce_iterate.lua:99: mapreduce.reduce_by_key cannot honour barrier 'ssp:2'"},
   }));
   const std::string n = GENERATE("1", "3");
-  const Finished run = folder.run({"-n", n, "job.lua", name});
+  const Finished run = folder.run({"-n", n, "jobs/mapreduce_iterate.lua", "what_is_wrong_with_iterate_is_said", name});
   INFO(name << "\n" << run.description);
   CHECK(run.status == 1);
   CHECK_THAT(run.err, Contains(wanted));
@@ -234,227 +120,42 @@ rows:iterate(options)
 
 TEST_CASE("an iterate ends after --seconds, and an action and another iterate behind it go on") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
-local mr = require "actor.mapreduce"
-local rows = mr.range(1, 100)
-local function step(part) return #part end
-local n, first = rows:iterate { state = 0, step = step, merge = function(n) return n + 1 end }
-print("count " .. rows:count())
-local m, second = rows:iterate { state = n, step = step, merge = function(n) return n + 1 end, steps = 5 }
-print(first.reason .. " " .. second.reason .. " " .. tostring(m - n == second.steps))
-)");
-  const Finished run = folder.run({"-n", "2", "--seconds", "2", "job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(
+      folder.run({"-n", "2", "--seconds", "2", "jobs/mapreduce_iterate.lua", "iterate_ends_after_seconds_and_action"}));
   CHECK(run.out == "count 100\nseconds steps true\n");
 }
 
 TEST_CASE("map-reduce and the parameter server go together in one job") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
-local actor = require "actor"
-local mr = require "actor.mapreduce"
-local n = mr.range(1, 100):count()
-actor.param.run {
-  init = function() return { a = n } end,
-  schedule = function(ids)
-    local tasks = {}
-    for _, id in ipairs(ids) do tasks[id] = { { "a" } } end
-    return tasks
-  end,
-  push = function(_, entries) return { { "a", entries[1][2] + 1 } } end,
-  stop = function(ctx) return ctx.updates >= 10 end,
-}
-print(("%d %s %d"):format(n, actor.param.get("a") > n, mr.range(1, 50):count()))
-)");
   for (const std::string& place : places()) {
-    const Finished run = run_at(place, folder, {"job.lua"});
-    INFO(run.description);
-    CHECK(run.status == 0);
+    const Ended run(run_at(place, folder, {"jobs/mapreduce_iterate.lua", "map_reduce_and_parameter_server_go"}));
     CHECK_THAT(run.out, Contains("100 true 50\n"));
   }
 }
 
 TEST_CASE("k-means and PageRank on tensors do what plain Lua does") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
-local actor = require "actor"
-local mr = require "actor.mapreduce"
-local tensor = actor.tensor
-local dims, n = tonumber((...)), 200
-local f64 = { dtype = "float64" }
-local rng = actor.rng(7)
-local points = {}
-for i = 1, n do
-  points[i] = {}
-  for d = 1, dims do points[i][d] = rng:normal() + 5 * (i % 3) end
-end
-local first = { points[1], points[2], points[3], points[4] }
-
-local rows = mr.parallelize(points, 6)
-if dims == 1 then rows = rows:map(function(p) return p[1] end) end
-if dims == 2 then rows = rows:map(function(p) return p[1], p[2] end) end
-local function points_of(all)
-  local plain, counted = {}, {}
-  for a, b in all do
-    local point = type(a) == "table" and a or { a, b }
-    plain[#plain + 1], counted[#counted + 1] = point, { unpack(point) }
-    table.insert(counted[#counted], 1)
-  end
-  return { plain = tensor.new(plain, f64), counted = tensor.new(counted, f64) }
-end
-local centroids = rows:iterate {
-  state = tensor.new(first, f64), prepare = points_of, fold = true, shared = true, steps = 6,
-  step = function(part, state, _, sums)
-    return (sums or tensor.zeros({ 4, dims + 1 }, f64)):index_add_(part.plain:nearest(state), part.counted)
-  end,
-  merge = function(before, parts)
-    local sums, after = parts[1]:clone(), before:clone()
-    for i = 2, #parts do sums:add_(parts[i]) end
-    for i = 1, 4 do
-      local count = sums:get(i, dims + 1)
-      if count > 0 then after:select(1, i):copy_(sums:select(1, i):slice(1, 1, dims) / count) end
-    end
-    return after
-  end,
-}
-for _ = 1, 6 do
-  local sums = {}
-  for _, point in ipairs(points) do
-    local best, least = nil, math.huge
-    for i, c in ipairs(first) do
-      local apart = 0
-      for d = 1, dims do apart = apart + (point[d] - c[d]) ^ 2 end
-      if apart < least then best, least = i, apart end
-    end
-    local sum = sums[best] or { n = 0 }
-    sums[best], sum.n = sum, sum.n + 1
-    for d = 1, dims do sum[d] = (sum[d] or 0) + point[d] end
-  end
-  local after = {}
-  for i, c in ipairs(first) do
-    after[i] = {}
-    for d = 1, dims do after[i][d] = sums[i] and sums[i][d] / sums[i].n or c[d] end
-  end
-  first = after
-end
-print("centroids " .. tostring(centroids:allclose(tensor.new(first, f64), { rtol = 1e-12, atol = 0 })))
-
--- Page 4 links to nothing, page 5 is linked to by nobody.
-local links = { { 1, { 2, 3 } }, { 2, { 3 } }, { 3, { 1 } }, { 4, {} }, { 5, { 4, 4, 1 } } }
-local function edges_of(all)
-  local from, to, share = {}, {}, {}
-  for row in all do
-    local page, others = row[1], row[2]
-    for _, other in ipairs(others) do from[#from + 1], to[#to + 1], share[#share + 1] = page, other, 1 / #others end
-  end
-  return { from = tensor.new(from, f64), to = tensor.new(to, f64), share = tensor.new(share, f64) }
-end
-local ranks = mr.parallelize(links, 3):iterate {
-  state = tensor.full(5, 0.2, f64), prepare = edges_of, fold = true, shared = true, steps = 30,
-  step = function(edges, state, _, gifts)
-    return (gifts or tensor.zeros(5, f64)):index_add_(edges.to, state:take(edges.from) * edges.share)
-  end,
-  merge = function(_, gifts)
-    local sum = gifts[1]:clone()
-    for i = 2, #gifts do sum:add_(gifts[i]) end
-    return (sum + (1 - sum:sum()) / 5) * 0.9 + 0.1 / 5
-  end,
-}
-local r = { 0.2, 0.2, 0.2, 0.2, 0.2 }
-for _ = 1, 30 do
-  local gifts, kept = { 0, 0, 0, 0, 0 }, 0
-  for _, link in ipairs(links) do
-    for _, to in ipairs(link[2]) do gifts[to] = gifts[to] + r[link[1]] / #link[2] end
-    if #link[2] == 0 then kept = kept + r[link[1]] end
-  end
-  for i = 1, 5 do r[i] = 0.9 * (gifts[i] + kept / 5) + 0.1 / 5 end
-end
-print("ranks " .. tostring(ranks:allclose(tensor.new(r, f64), { rtol = 1e-12, atol = 0 })))
-)");
   const std::string dims = GENERATE("1", "2", "3", "7");
   const std::string n = GENERATE("1", "3");
-  const Finished run = folder.run({"-n", n, "job.lua", dims});
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run({"-n", n, "jobs/mapreduce_iterate.lua", "k_means_and_pagerank_on_tensors_do_what", dims}));
   CHECK(run.out == "centroids true\nranks true\n");
 }
 
 TEST_CASE("rounds with tensors that are not copied have the bits of those with copies") {
   const JobFolder folder;
   // Two chunks of ranks and some.
-  folder.write("job.lua", R"(
-local actor = require "actor"
-local mr = require "actor.mapreduce"
-local n, f64 = 300000, { dtype = "float64" }
-local links = mr.generate(3000, function(i) return i * 100, { (i * 7919) % n + 1, (i * 104729) % n + 1, 5 } end, 7):cache()
-local function edges_of(rows)
-  local from, to = {}, {}
-  for page, others in rows do
-    for _, other in ipairs(others) do from[#from + 1], to[#to + 1] = page, other end
-  end
-  return { from = actor.tensor.new(from, f64), to = actor.tensor.new(to, f64) }
-end
-local function ranks_of(shared)
-  local ranks, summary = links:iterate {
-    state = actor.tensor.full(n, 1 / n, f64), prepare = edges_of, fold = true, steps = 5, shared = shared,
-    step = function(edges, state, _, gifts)
-      return (gifts or actor.tensor.zeros(n, f64)):index_add_(edges.to, state:take(edges.from) / 3)
-    end,
-    merge = function(_, gifts)
-      local sum = gifts[1]:clone()
-      for i = 2, #gifts do sum:add_(gifts[i]) end
-      return (sum + (1 - sum:sum()) / n) * 0.85 + 0.15 / n
-    end,
-  }
-  assert(summary.steps == 5)
-  return ranks
-end
-local shared = ranks_of(true)
-print(("%s %.6f"):format(shared:equal(ranks_of(false)), shared:sum()))
-)");
   for (const std::string& place : places()) {
-    const Finished run = run_at(place, folder, {"job.lua"});
-    INFO(run.description);
-    CHECK(run.status == 0);
+    const Ended run(run_at(place, folder, {"jobs/mapreduce_iterate.lua", "rounds_with_tensors_that_are_not_copied"}));
     CHECK_THAT(run.out, Contains("true 1.000000\n"));
   }
 }
 
 TEST_CASE("an iterate before a checkpointed run is done again when the job is resumed") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
-local actor = require "actor"
-local mr = require "actor.mapreduce"
-local start = mr.range(1, 10):iterate {
-  state = 0, step = function(part) return #part end, steps = 3,
-  merge = function(state, parts)
-    for _, n in ipairs(parts) do state = state + n end
-    return state
-  end,
-}
-local summary = actor.param.run {
-  init = function() return { a = start } end,
-  schedule = function(ids)
-    local tasks = {}
-    for _, id in ipairs(ids) do tasks[id] = { { "a" } } end
-    return tasks
-  end,
-  push = function(_, entries) return { { "a", entries[1][2] + 1 } } end,
-  stop = function(ctx) return ctx.step >= 5 end,
-  checkpoint = { steps = 2 },
-}
-local again = mr.range(1, 10):iterate {
-  state = start, step = function() return 1 end, merge = function(state) return state + 1 end, steps = 2,
-}
-print(("%d %d %d %d"):format(start, summary.steps, actor.param.get("a"), again))
-)");
-  const Finished whole = folder.run({"-n", "1", "--checkpoint", "saved", "job.lua"});
-  INFO(whole.description);
-  CHECK(whole.status == 0);
+  const Ended whole(folder.run(
+      {"-n", "1", "--checkpoint", "saved", "jobs/mapreduce_iterate.lua", "iterate_before_checkpointed_run_is_done"}));
   CHECK(whole.out == "30 5 35 32\n");
-  const Finished resumed = folder.run({"-n", "1", "--checkpoint", "saved", "--resume", "saved", "job.lua"});
-  INFO(resumed.description);
-  CHECK(resumed.status == 0);
+  const Ended resumed(folder.run({"-n", "1", "--checkpoint", "saved", "--resume", "saved", "jobs/mapreduce_iterate.lua",
+                                  "iterate_before_checkpointed_run_is_done"}));
   CHECK(resumed.out == whole.out);
 }

@@ -14,6 +14,11 @@ namespace {
 const std::string kUse = "local mr = require 'actor.mapreduce'\n";
 
 Finished run_job(const JobFolder& folder, const std::string& job, const Words& words = {}) {
+  return folder.run(with({"-n", "2", "jobs/mapreduce_load.lua", job}, words));
+}
+
+/// A script of one line or two behind `kUse`.
+Finished run_text(const JobFolder& folder, const std::string& job, const Words& words = {}) {
   folder.write("job.lua", kUse + job);
   return folder.run(with({"-n", "2", "job.lua"}, words));
 }
@@ -46,7 +51,7 @@ TEST_CASE("files, folders, globs and lists of them are read once, packed or not"
   folder.write("in/e.bz2", packed(folder, numbers(401, 500), FilePacking::bzip2));
   folder.write("in/empty", "");
   const auto sum = [&](const std::string& url) {
-    const Finished run = run_job(folder, kSum, {url});
+    const Finished run = run_text(folder, kSum, {url});
     INFO(run.description);
     return line_after(run.out, "sum ");
   };
@@ -54,12 +59,12 @@ TEST_CASE("files, folders, globs and lists of them are read once, packed or not"
   CHECK(sum("unix://in/*.?z*") == "95150");
   CHECK(sum("file://in/e.bz2") == "45050");
   CHECK(sum("**/{a,{b,e}*}") == "65150");
-  const Finished list = run_job(folder,
-                                "print('sum ' .. mr.load { 'in/a', 'file://in/[bc]*' }:map(tonumber):sum())\n"
-                                "print('rows ' .. mr.load('in/empty'):count())\n"
-                                "print('fold ' .. mr.load('in/empty'):fold(7, function(a, x) return a + x end))\n"
-                                "print('whole ' .. mr.whole_files('in/[ab]*'):map(function(path, text) "
-                                "return path:match('[^/]*$') .. #text end):reduce(function(a, b) return a .. b end))");
+  const Finished list = run_text(folder,
+                                 "print('sum ' .. mr.load { 'in/a', 'file://in/[bc]*' }:map(tonumber):sum())\n"
+                                 "print('rows ' .. mr.load('in/empty'):count())\n"
+                                 "print('fold ' .. mr.load('in/empty'):fold(7, function(a, x) return a + x end))\n"
+                                 "print('whole ' .. mr.whole_files('in/[ab]*'):map(function(path, text) "
+                                 "return path:match('[^/]*$') .. #text end):reduce(function(a, b) return a .. b end))");
   INFO(list.description);
   CHECK(line_after(list.out, "sum ") == "45150");
   CHECK(line_after(list.out, "rows ") == "0");
@@ -71,16 +76,7 @@ TEST_CASE("bytes of lines go through as they are, however many") {
   const JobFolder folder;
   const std::string strange("\0\xff\xc3(\r\0", 6);
   folder.write("text", strange + "\n\n" + std::string(100'000'000, 'x') + "\n" + strange);
-  const Finished run = run_job(folder, R"(
-local actor = require "actor"
-local long, strange = 0, 0
-for _, pair in ipairs(mr.load("text"):map(function(line)
-  if #line > 1000 then return #line, line:sub(-1) end
-  return #line, line
-end):collect()) do
-  print(("%d %q"):format(pair[1], pair[2]))
-end
-)");
+  const Finished run = run_job(folder, "bytes_of_lines_go_through_as_they_are");
   INFO(run.err);
   CHECK(run.status == 0);
   CHECK(count_of(run.out, "100000000 \"x\"") == 1);
@@ -104,31 +100,8 @@ TEST_CASE(
   folder.write("bad/a.csv", csv + "w,x\n");
   folder.write("bad/b.csv", csv + "w,x,1\n");
   folder.write("bad/a.jsonl", json + "{\"word\":\n");
-  const std::string job = kUse + R"(
-local function total(rows) return rows:map(function(row) return row.count end):sum() end
-local csv = { format = "csv", header = true, types = { count = "number" } }
-print("csv " .. total(mr.load("in/*.csv", csv)))
-print("packed " .. total(mr.load("in/{a.csv,b.csv.gz}", csv)))
-print("one piece " .. total(mr.load("in/a.csv", { format = "csv", names = { "word", "count", "share" }, header = true, multiline = true })))
-print("json " .. total(mr.load("in/a.jsonl", { format = "jsonl" })))
-local top = mr.load("in/a.csv", csv):top(1, function(row) return row.count end)[1]
-assert(top.word == "w100000" and top.share == 0.5)
-assert(mr.load("in/a.csv", csv).partitions > 1)
-local _, few = pcall(function() mr.load("bad/a.csv", csv):count() end)
-print("few " .. few:match("bad/a.csv, line .*expected"))
-local _, kind = pcall(function() mr.load("bad/b.csv", csv):count() end)
-print("kind " .. kind:match("bad/b.csv, line .*number"))
-local _, cut = pcall(function() mr.load("bad/a.jsonl", { format = "jsonl" }):count() end)
-print("cut " .. cut:match("bad/a.jsonl, line .*"))
-csv.on_error = "skip"
-local rows = mr.load("bad/{a,b}.csv", csv)
-print("left " .. rows:count() .. rows:explained():match(" %d+ records skipped"))
-)";
-  folder.write("job.lua", job);
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
-  const Finished run = run_at(place, folder, {"job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(run_at(place, folder, {"jobs/mapreduce_load.lua", "csv_and_json"}));
   CHECK(line_after(run.out, "csv ") == "5000050000");
   CHECK(line_after(run.out, "packed ") == "10000100000");
   CHECK(line_after(run.out, "one piece ") == "5000050000");
@@ -149,16 +122,12 @@ TEST_CASE("a damaged file fails the job, or its rest is left out and counted") {
   gz[gz.size() / 2 + 1] = static_cast<char>(gz[gz.size() / 2 + 1] ^ 0x55);
   folder.write("in/damaged.gz", gz);
   folder.write("in/good", numbers(1, 10));
-  const Finished failed = run_job(folder, "mr.load('in'):count()");
-  INFO(failed.description);
-  CHECK(failed.status == 1);
+  const Ended failed(run_text(folder, "mr.load('in'):count()"), 1);
   CHECK_THAT(failed.err, Catch::Contains("has failed 3 times") && Catch::Contains("in/damaged.gz, byte "));
 
-  const Finished skipped = run_job(folder,
-                                   "local rows = mr.load('in', { on_error = 'skip' })\nprint('rows ' .. rows:count())\n"
-                                   "print('explained ' .. rows:explained():match('%d+ records skipped'))");
-  INFO(skipped.description);
-  CHECK(skipped.status == 0);
+  const Ended skipped(run_text(folder,
+                               "local rows = mr.load('in', { on_error = 'skip' })\nprint('rows ' .. rows:count())\n"
+                               "print('explained ' .. rows:explained():match('%d+ records skipped'))"));
   const int rows = std::stoi(line_after(skipped.out, "rows "));
   CHECK(rows >= 10);
   CHECK(rows < 200010);
@@ -170,21 +139,7 @@ TEST_CASE("a damaged file fails the job, or its rest is left out and counted") {
 TEST_CASE("a file that changes while the job runs is an error that says so") {
   const JobFolder folder;
   folder.write("text", numbers(1, 1000));
-  const Finished run = run_job(folder, R"(
-local actor = require "actor"
-local rows = mr.load("text")
-rows:count()
-actor.collective.barrier() -- only now has everybody planned: an action may end before a node has entered it
-if actor.rank == 0 then
-  local file = assert(io.open("text", "a"))
-  file:write("more\n")
-  file:close()
-end
-actor.collective.barrier()
-rows:count()
-)");
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(run_job(folder, "file_that_changes_while_job_runs_is"), 1);
   CHECK_THAT(run.err, Catch::Contains("text: had 3893 bytes when the job was planned and has 3898 now"));
 }
 
@@ -200,15 +155,7 @@ TEST_CASE("URLs are fetched, each once, packed or not, and with what comes of re
                            {"/large", {200, {}, large}}});
   const std::string at = server.url();
   folder.write("file", numbers(1001, 1002));
-  const Finished run = run_job(folder, R"(
-local at = ...
-print("sum " .. mr.load { at .. "/a", at .. "/b.gz", at .. "/c.bz2", at .. "/empty", "file" }:map(tonumber):sum())
-print("moved " .. mr.load(at .. "/moved"):count())
-print("large " .. mr.load(at .. "/large"):count())
-)",
-                               {at});
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(run_job(folder, "urls_are_fetched_each_once_packed_or", {at}));
   CHECK(line_after(run.out, "sum ") == "47153");
   CHECK(line_after(run.out, "moved ") == "100");
   CHECK(line_after(run.out, "large ") == "400000");
@@ -234,16 +181,12 @@ TEST_CASE("what cannot be fetched is an error with the URL, and no half of it co
   std::string url = server.url() + path;
   url.insert(7, "user:secret@");
   const std::string timeout = path == "/silent" ? "1" : "30";
-  const Finished failed = run_job(folder, "mr.load({ ..., nil }, { timeout = " + timeout + " }):count()", {url});
-  INFO(failed.description);
-  CHECK(failed.status == 1);
+  const Ended failed(run_text(folder, "mr.load({ ..., nil }, { timeout = " + timeout + " }):count()", {url}), 1);
   CHECK_THAT(failed.err, Catch::Contains(message));
   CHECK(failed.err.find("secret") == std::string::npos);
-  const Finished skipped =
-      run_job(folder, "print('rows ' .. mr.load({ ... }, { timeout = " + timeout + ", on_error = 'skip' }):count())",
-              {url, server.url() + "/good"});
-  INFO(skipped.description);
-  CHECK(skipped.status == 0);
+  const Ended skipped(
+      run_text(folder, "print('rows ' .. mr.load({ ... }, { timeout = " + timeout + ", on_error = 'skip' }):count())",
+               {url, server.url() + "/good"}));
   const int rows = std::stoi(line_after(skipped.out, "rows "));
   CHECK(rows == (path == "/cut" ? 105 : 5));
 }
@@ -251,9 +194,7 @@ TEST_CASE("what cannot be fetched is an error with the URL, and no half of it co
 TEST_CASE("a server that cannot be reached is an error") {
   const JobFolder folder;
   const FreePort nobody;
-  const Finished run = run_job(folder, "mr.load(...):count()", {"http://" + nobody.endpoint() + "/x"});
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(run_text(folder, "mr.load(...):count()", {"http://" + nobody.endpoint() + "/x"}), 1);
   CHECK_THAT(run.err, Catch::Contains("http://" + nobody.endpoint() + "/x: cannot be fetched: "));
 }
 
@@ -280,8 +221,6 @@ TEST_CASE("what load cannot begin with is an error at the user's line") {
       {"mr.load('a.txt', { format = 'csv', types = { x = 1 } })", "bad argument 'types' to mapreduce.load"},
       {"mr.load('a.txt', { format = 'csv', names = { 1 } })", "the names in 'names' have to be strings"},
   }));
-  const Finished run = run_job(folder, job);
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(run_text(folder, job), 1);
   CHECK_THAT(run.err, Catch::Contains("job.lua:2: ") && Catch::Contains(message));
 }

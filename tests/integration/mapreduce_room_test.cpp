@@ -23,21 +23,14 @@ TEST_CASE("a host whose temporary folder is full leaves its tasks to the others"
   const JobFolder folder;
   const auto [job, sum] = GENERATE(table<std::string, std::string>({
       // while rows are put out
-      {R"(
-local pad = ("x"):rep(300)
-local rows = mr.range(1, 160000, 1, 24):map(function(i) return ("%06d%s"):format(i * 7919 % 160000, pad), i end)
-local numbers = rows:sort_by_key({ partitions = 6 }):values())",
-       "sum 12800080000\n"},
+      {"sorted", "sum 12800080000\n"},
       // when the last of them have been
-      {R"(
-local pad = ("x"):rep(60)
-local rows = mr.range(1, 400000, 1, 24):map(function(i) return ("%06d%s"):format(i * 7919 % 400000, pad), i end)
-local numbers = rows:group_by_key():map(function(_, values) return values[1] end))",
-       "sum 80000200000\n"},
+      {"grouped", "sum 80000200000\n"},
   }));
-  folder.write("job.lua", "local mr = require 'actor.mapreduce'" + job + "\nprint('sum ' .. numbers:sum())");
   const FreePort port;
-  const Words words = {"--nnodes", "3", "--rdzv-endpoint", port.endpoint(), "-n", "1", "--memory", "16M", "job.lua"};
+  const Words words = {
+      "--nnodes", "3", "--rdzv-endpoint", port.endpoint(), "-n", "1", "--memory", "16M", "jobs/mapreduce_room.lua",
+      job};
   Process first = folder.start(words);
   Process second = folder.start(words);
   Process full = start_limited(folder, "trap '' XFSZ; ulimit -f 1", words);
@@ -53,12 +46,8 @@ local numbers = rows:group_by_key():map(function(_, values) return values[1] end
 #ifndef ACTORHOST_SANITIZED  // whose shadow memory needs the address space
 TEST_CASE("lack of memory in a sort says how much was asked for") {
   const JobFolder folder;
-  folder.write("job.lua", R"(
-local mr = require "actor.mapreduce"
-local pad = ("x"):rep(1000)
-print(mr.range(1, 3e6, 1, 1):map(function(i) return i .. pad end):sort_by(tostring):count())
-)");
-  Process run = start_limited(folder, "ulimit -v 700000", {"-n", "1", "--memory", "8G", "job.lua"});
+  Process run =
+      start_limited(folder, "ulimit -v 700000", {"-n", "1", "--memory", "8G", "jobs/mapreduce_room.lua", "wide"});
   const auto status = run.wait(60);
   INFO(run.describe());
   CHECK(status == 1);

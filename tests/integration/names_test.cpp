@@ -33,9 +33,7 @@ TEST_CASE("an unknown field, method or field of a context names the nearest at t
       {"actor.mapreduce.accumulator(0):valu()", "there is no accumulator:valu; did you mean accumulator:value?"},
   }));
   folder.write("job.lua", "local actor = require 'actor'\n" + code + "\n");
-  const Finished run = folder.run({"-n", "1", "job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(folder.run({"-n", "1", "job.lua"}), 1);
   CHECK_THAT(run.err, Contains("rank 0: job.lua:2: " + message));
 }
 
@@ -48,9 +46,7 @@ TEST_CASE("a field that a callback's context does not have names the nearest") {
   char text[512];
   std::snprintf(text, sizeof text, kStop, local.c_str(), stop.c_str());
   folder.write("job.lua", text);
-  const Finished run = folder.run({"-n", "1", "job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(folder.run({"-n", "1", "job.lua"}), 1);
   CHECK_THAT(run.err, Contains(message));
 }
 
@@ -67,9 +63,7 @@ TEST_CASE("an unknown flag or command names the nearest") {
       {{"xyzzy"}, "'xyzzy' is neither a Lua file here nor a command (run, agent, help, sim)"},
       {{"sim", "--nods", "3"}, "unknown flag '--nods'; did you mean --nodes?"},
   }));
-  const Finished run = folder.run(words);
-  INFO(run.description);
-  CHECK(run.status == 2);
+  const Ended run(folder.run(words), 2);
   CHECK_THAT(run.err, Contains(": " + message));
 }
 
@@ -80,9 +74,7 @@ TEST_CASE("a job's --help prints its flags and ends with 0") {
       "local opt = require('actor').options { 'PATH', epochs = 5, data = '', fast = false }\nprint('ran', opt.epochs)");
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
   const std::string flag = place == "threads" ? "-h" : "--help";
-  const Finished run = run_at(place, folder, {"job.lua", flag});
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(run_at(place, folder, {"job.lua", flag}));
   CHECK(run.out == "arguments of this job, with their defaults:\n  PATH\n  --data TEXT\n  --epochs 5\n  --fast\n");
   CHECK(count_of(run.err, "error") == 0);
 }
@@ -98,9 +90,7 @@ TEST_CASE("an error that comes of a server's missing rank says so") {
                "local actor = require 'actor'\n" + code +
                    "\nactor.param.run { schedule_local = function() return {} end, push = function() return {} "
                    "end, stop = function() return true end }\n");
-  const Finished run = folder.run({"-n", "1", "job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(folder.run({"-n", "1", "job.lua"}), 1);
   CHECK_THAT(run.err, Contains("server 0: job.lua:2: " + message +
                                " (this is a server, which runs the script too: "
                                "actor.rank and actor.id are nil here"));
@@ -113,8 +103,6 @@ TEST_CASE("an error on a server that has nothing to do with its rank is left alo
       "local actor = require 'actor'\nlocal nothing\nif actor.role == 'server' then nothing() end\nactor.param.run "
       "{ schedule_local = function() return {} end, push = function() return {} end, stop = function() return true "
       "end }\n");
-  const Finished run = folder.run({"-n", "1", "job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(folder.run({"-n", "1", "job.lua"}), 1);
   CHECK_THAT(run.err, Contains("server 0: job.lua:3: attempt to call") && !Contains("this is a server"));
 }

@@ -10,63 +10,11 @@ using Catch::Contains;
 
 namespace {
 
-// Draws a bar six times, which takes as long as that is worth, and speaks in between.
-constexpr const char* kJob = R"(
-local actor = require "actor"
-local bar = actor.progress.new { total = 6, label = "training" }
-for i = 1, 6 do
-  local began = actor.now()
-  while actor.now() - began < 0.11 do end
-  bar:update(i, "epoch " .. i)
-  if i == 3 then print("a line") end
-end
-bar:finish()
-print("the end")
-)";
-
-// Draws a bar and does what is asked for with the bar on the terminal.
-constexpr const char* kEnds = R"(
-local actor = require "actor"
-local bar = actor.progress.new { total = 6, label = "training" }
-bar:update(1, "epoch 1")
-local shell = "kill -INT $PPID"
-if actor.args[1] == "error" then error("broken", 0) end
-if actor.args[1] == "narrower" then shell = "stty cols 30 </dev/tty" end
-if actor.rank == 0 and actor.args[1] ~= "end" then os.execute(shell) end
-if actor.args[1] == "interrupt" then actor.sleep(100) end
-if actor.args[1] == "narrower" then bar:finish() end
-)";
-
-// Server 0 draws, in another process than the one that speaks.
-constexpr const char* kIsolated = R"(
-local actor = require "actor"
-local bar = actor.progress.new { total = 4, label = "training" }
-local steps = 0
-actor.param.run {
-  schedule = function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-    steps = steps + 1
-    bar:update(steps, "epoch")
-    return tasks
-  end,
-  push = function(id)
-    local began = actor.now()
-    while actor.now() - began < 0.11 do end
-    steps = steps + 1
-    print("step " .. steps)
-    return { { id, true } }
-  end,
-  stop = function(ctx) return ctx.step >= 4 end,
-}
-bar:finish()
-print("the end")
-)";
-
-/// Runs it in a terminal; what the terminal got.
-Finished run_in_terminal(const JobFolder& folder, int columns, const std::string& flags, const std::string& how = "") {
+/// Runs a job of jobs/progress_bar.lua in a terminal; what the terminal got.
+Finished run_in_terminal(const JobFolder& folder, int columns, const std::string& flags, const std::string& job) {
   const std::string command = "stty cols " + std::to_string(columns) + " rows 24; exec " +
-                              shell_word(actorhost_binary()) + " -n 2 --log-level warn " + flags + " job.lua " + how;
+                              shell_word(actorhost_binary()) + " -n 2 --log-level warn " + flags +
+                              " jobs/progress_bar.lua " + job;
   return run_program("script", {"-qec", command, "/dev/null"}, 20, folder.options());
 }
 
@@ -85,16 +33,13 @@ Words drawn(const std::string& text) {
 
 TEST_CASE("the progress bar fits the terminal and leaves nothing behind") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   const auto [columns, first] = GENERATE(table<int, std::string>({
       {80, "training [####........................]  17 %"},
       {40, "training [#........]  17 %"},
       {28, "training [#.......]  17 %"},
       {17, "training  17 %"},
   }));
-  const Finished run = run_in_terminal(folder, columns, "");
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(run_in_terminal(folder, columns, "", "job"));
   const Words lines = drawn(run.out);
   REQUIRE(lines.size() > 4);
   CHECK(lines[0].substr(0, first.size()) == first);
@@ -104,10 +49,7 @@ TEST_CASE("the progress bar fits the terminal and leaves nothing behind") {
 
 TEST_CASE("isolated nodes speak on lines of their own while server 0 draws the bar") {
   const JobFolder folder;
-  folder.write("job.lua", kIsolated);
-  const Finished run = run_in_terminal(folder, 80, "--isolate");
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(run_in_terminal(folder, 80, "--isolate", "isolated"));
   CHECK_THAT(run.out, Contains("\r\x1b[Kstep 1\r\n") && Contains("\r\x1b[Kstep 3\r\n"));
   // The worker may speak its last words before the server, another process, takes the bar away.
   const std::string end = "\r\x1b[Kthe end\r\n";
@@ -117,27 +59,21 @@ TEST_CASE("isolated nodes speak on lines of their own while server 0 draws the b
 
 TEST_CASE("there is no progress bar with --no-progress, for a dumb pipe or where only errors go to a file") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   const std::string how = GENERATE(as<std::string>(), "--no-progress", "pipe", "2>errors");
-  const Finished run =
-      how == "pipe" ? folder.run({"-n", "2", "--log-level", "warn", "job.lua"}) : run_in_terminal(folder, 80, how);
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(how == "pipe" ? folder.run({"-n", "2", "--log-level", "warn", "jobs/progress_bar.lua", "job"})
+                                : run_in_terminal(folder, 80, how, "job"));
   CHECK_THAT(run.out + run.err, !Contains("training") && !Contains("\x1b"));
   CHECK_THAT(run.out, Contains("a line") && Contains("the end"));
 }
 
 TEST_CASE("nothing is left of the progress bar when the run ends, by Ctrl-C, by an error or without the bar's end") {
   const JobFolder folder;
-  folder.write("job.lua", kEnds);
   const auto [how, status, words] = GENERATE(table<std::string, int, std::string>({
       {"interrupt", 130, "actorhost: interrupted\r\n"},
       {"error", 1, ": broken\r\n"},
       {"end", 0, ""},
   }));
-  const Finished run = run_in_terminal(folder, 80, "", how);
-  INFO(run.description);
-  CHECK(run.status == status);
+  const Ended run(run_in_terminal(folder, 80, "", "ends " + how), status);
   const size_t bar = run.out.rfind("training [");
   REQUIRE(bar != std::string::npos);
   const size_t cleared = run.out.find("\r\x1b[K", bar);
@@ -148,9 +84,6 @@ TEST_CASE("nothing is left of the progress bar when the run ends, by Ctrl-C, by 
 
 TEST_CASE("a progress bar that a narrower window has put on several lines is cleared from all of them") {
   const JobFolder folder;
-  folder.write("job.lua", kEnds);
-  const Finished run = run_in_terminal(folder, 80, "", "narrower");
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(run_in_terminal(folder, 80, "", "ends narrower"));
   CHECK_THAT(run.out, Catch::EndsWith("epoch 1\r\x1b[2A\x1b[J"));
 }

@@ -2,10 +2,8 @@
 // actor.trace, which refuses what cannot be (steps that are not consecutive, times that go back).
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <regex>
-#include <thread>
 
 #include <catch2/catch.hpp>
 
@@ -17,90 +15,20 @@ using Catch::Contains;
 
 namespace {
 
-// Work that takes no time of its own, for some steps in some runs, or until worker `until_worker` has done a piece.
-// Push number `stay` of each worker takes `seconds`.
-constexpr const char* kJob = R"(
-local actor = require "actor"
-local opt = actor.options { steps = 5, runs = 1, stay = 0, seconds = 0, until_worker = -1 }
-local pushes = 0
-
-local function has_worked(wanted)
-  for _, id in ipairs(actor.param.keys()) do
-    if id == wanted then return true end
-  end
-  return false
-end
-
-for run = 1, opt.runs do
-  local summary = actor.param.run {
-    schedule = function(workers)
-      local tasks = {}
-      for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-      return tasks
-    end,
-    push = function(id)
-      pushes = pushes + 1
-      if pushes == 1 then actor.log.info("worker %d works.", id) end
-      if pushes == opt.stay then require("actor.c.node").sleep(opt.seconds) end
-      return { { id, true } }
-    end,
-    stop = function(ctx) return opt.steps > 0 and ctx.step >= opt.steps or has_worked(opt.until_worker) end,
-  }
-  print(("run %d: %d updates"):format(run, summary.updates))
-end
-)";
-
-// Says what a trace holds, a line for the file, for each run and for each worker.
-constexpr const char* kShow = R"(
-local actor = require "actor"
-local recorded = actor.trace.read(actor.args[1])
-local h = recorded.header
-print(("file: job %s, seed %s, servers %s, resample '%s', note %s"):format(h.job, h.seed, h.servers, h.resample, recorded.note))
-local viewer = actor.trace.chrome(recorded)
-print(("viewer: %s, %d spans"):format(viewer:match('^{"displayTimeUnit":"ms","traceEvents":%[\n.*\n%]}\n$') ~= nil,
-  select(2, viewer:gsub('"ph":"X"', ""))))
-for _, run in ipairs(recorded.runs) do
-  local summary = actor.trace.summary(run)
-  print(("run %d: barrier %s, %s workers, %d completed, mean step %.2f, stop %s"):format(run.index, run.header.barrier,
-    run.header.workers, summary.completed, summary.mean_step, run.stop and ("%.3f"):format(run.stop)))
-  local barrier = true -- nobody was in a step before all had completed the one before
-  for _, worker in ipairs(run.workers) do
-    for i, step in ipairs(worker.steps) do
-      for _, other in ipairs(run.workers) do
-        barrier = barrier and (step == 1 or (other.time[i - 1] or math.huge) <= worker.released[i])
-      end
-    end
-  end
-  print("run " .. run.index .. ": in lockstep " .. tostring(barrier))
-  for i, worker in ipairs(run.workers) do
-    local least = math.huge
-    for _, seconds in ipairs(worker.compute) do least = math.min(least, seconds) end
-    print(("worker %d: joined %.3f at %d, %d completed, %d started, least work %.4f, open %s, left %s"):format(worker.id,
-      worker.joins[1].time, worker.joins[1].step, #worker.steps, summary.workers[i].started, least,
-      worker.open and worker.open.step, worker.leaves[1] and worker.leaves[1].step))
-  end
-end
-)";
-
 struct Folder : JobFolder {
-  Folder() {
-    write("job.lua", kJob);
-    write("show.lua", kShow);
-  }
   std::string trace() const { return read_text(path() / "trace.csv"); }
   std::string show() const {
-    const Finished shown = run({"-n", "1", "show.lua", "trace.csv"});
+    const Finished shown = run({"-n", "1", "jobs/record.lua", "show", "trace.csv"});
     INFO(shown.description << trace());
     REQUIRE(shown.status == 0);
     return shown.out;
   }
   /// Waits until the trace has `text`.
   void await(const std::string& text) const {
-    const double deadline = now() + 20 * patience();
-    while (now() < deadline) {
-      if (std::filesystem::exists(path() / "trace.csv") && trace().find(text) != std::string::npos) return;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    const auto has = [&] {
+      return std::filesystem::exists(path() / "trace.csv") && trace().find(text) != std::string::npos;
+    };
+    if (wait_until(has, 20)) return;
     FAIL("the trace does not come to '" + text + "':\n" + trace());
   }
 };
@@ -120,14 +48,12 @@ std::vector<double> numbers(const std::string& text, const std::string& pattern)
 TEST_CASE("a run is recorded with its barrier, its stragglers and all its steps, wherever the workers are") {
   const Folder folder;
   const std::string place = GENERATE(from_range(places()));
-  const Finished run =
-      run_at(place, folder,
-             {"--record", "trace.csv", "--seed", "3", "--inject", "straggler=0.34:4x,delay=const(0.05)", "job.lua"});
-  INFO(run.description);
-  REQUIRE(run.status == 0);
+  const Ended run(run_at(place, folder,
+                         {"--record", "trace.csv", "--seed", "3", "--inject", "straggler=0.34:4x,delay=const(0.05)",
+                          "jobs/record.lua", "job"}));
   const std::string shown = folder.show();
   INFO(shown);
-  CHECK_THAT(shown, Contains("file: job job.lua, seed 3, servers 1, resample '', note nil\n"));
+  CHECK_THAT(shown, Contains("file: job record.lua, seed 3, servers 1, resample '', note nil\n"));
   CHECK_THAT(shown, Contains("viewer: true, ") && Contains("run 1: barrier bsp, 3 workers, 15 completed"));
   CHECK(numbers(shown, "mean step 5.00, stop ([0-9.]+)").at(0) >= 5 * 0.2);
   CHECK_THAT(shown, Contains("run 1: in lockstep true\n"));
@@ -144,19 +70,16 @@ TEST_CASE("a run is recorded with its barrier, its stragglers and all its steps,
 TEST_CASE("several shards and a Lua barrier are recorded too") {
   const Folder folder;
   folder.write("rule.lua", "return function(view) return view.step <= view:min() + 1 end");
-  const Finished run = folder.run(
-      {"-n", "3", "--servers", "3", "--barrier", "rule.lua", "--resample", "sticky", "--record=trace.csv", "job.lua"});
-  INFO(run.description);
-  REQUIRE(run.status == 0);
+  const Ended run(folder.run({"-n", "3", "--servers", "3", "--barrier", "rule.lua", "--resample", "sticky",
+                              "--record=trace.csv", "jobs/record.lua", "job"}));
   CHECK_THAT(folder.show(),
              Contains("servers 3, resample 'sticky', note nil") && Contains("barrier rule.lua, 3 workers"));
 }
 
 TEST_CASE("each run of a job is a section of its trace") {
   const Folder folder;
-  const Finished run = folder.run({"-n", "2", "--record", "trace.csv", "job.lua", "--runs", "3", "--steps", "2"});
-  INFO(run.description);
-  REQUIRE(run.status == 0);
+  const Ended run(
+      folder.run({"-n", "2", "--record", "trace.csv", "jobs/record.lua", "job", "--runs", "3", "--steps", "2"}));
   const std::string shown = folder.show();
   INFO(shown);
   for (const char* index : {"1", "2", "3"}) {
@@ -168,10 +91,8 @@ TEST_CASE("each run of a job is a section of its trace") {
 
 TEST_CASE("a run that is stopped in the middle of steps says who was in one") {
   const Folder folder;
-  const Finished run = folder.run({"-n", "3", "--barrier", "asp", "--seconds", "1", "--record", "trace.csv", "job.lua",
-                                   "--steps", "0", "--stay", "3", "--seconds", "3"});
-  INFO(run.description);
-  REQUIRE(run.status == 0);
+  const Ended run(folder.run({"-n", "3", "--barrier", "asp", "--seconds", "1", "--record", "trace.csv",
+                              "jobs/record.lua", "job", "--steps", "0", "--stay", "3", "--seconds", "3"}));
   const std::string shown = folder.show();
   INFO(shown);
   const double stop = numbers(shown, "stop ([0-9.]+)").at(0);
@@ -185,28 +106,7 @@ TEST_CASE("a run that is stopped in the middle of steps says who was in one") {
 
 TEST_CASE("a worker that is killed leaves the trace with its step open") {
   const Folder folder;
-  folder.write("stays.lua", R"(
-local actor = require "actor"
-local process = io.open("/proc/self/stat"):read("*n")
-local pushes = 0
-actor.param.run {
-  schedule = function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-    return tasks
-  end,
-  push = function(id)
-    pushes = pushes + 1
-    if id == 1 and pushes == 3 then
-      actor.log.info("stays in process %d.", process)
-      while true do end
-    end
-    return { { id, true } }
-  end,
-  stop = function(ctx) return ctx.step >= 5 end,
-}
-)");
-  Process run = folder.start({"-n", "3", "--isolate", "--record", "trace.csv", "stays.lua"});
+  Process run = folder.start({"-n", "3", "--isolate", "--record", "trace.csv", "jobs/record.lua", "stays"});
   ::kill(process_of(run, "stays"), SIGKILL);
   const auto status = run.wait(20);
   INFO(run.describe());
@@ -222,7 +122,7 @@ TEST_CASE("a worker that joins late is in the trace from then on, at the slowest
   const FreePort port;
   const Words meeting = {"-n", "1", "--nnodes", "1:2", "--rdzv-endpoint", port.endpoint()};
   const Words record = {"--inject", "delay=const(0.01)", "--record", "trace.csv"};
-  const Words words = with(with(meeting, record), {"job.lua", "--steps", "0", "--until_worker", "1"});
+  const Words words = with(with(meeting, record), {"jobs/record.lua", "job", "--steps", "0", "--until_worker", "1"});
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("worker 0 works.", 20));
   folder.await("step,0,10,");
@@ -241,8 +141,8 @@ TEST_CASE("a worker that joins late is in the trace from then on, at the slowest
 
 TEST_CASE("a killed run leaves what it had recorded until a second before") {
   const Folder folder;
-  Process run =
-      folder.start({"-n", "2", "--inject", "delay=const(0.05)", "--record", "trace.csv", "job.lua", "--steps", "0"});
+  Process run = folder.start(
+      {"-n", "2", "--inject", "delay=const(0.05)", "--record", "trace.csv", "jobs/record.lua", "job", "--steps", "0"});
   folder.await("step,1,20,");
   run.signal(SIGKILL);
   CHECK(run.wait(20) == 128 + SIGKILL);
@@ -251,16 +151,16 @@ TEST_CASE("a killed run leaves what it had recorded until a second before") {
 
 TEST_CASE("a run of slow steps has each of them in its trace before the next one ends") {
   const Folder folder;
-  Process run =
-      folder.start({"-n", "1", "--record", "trace.csv", "job.lua", "--steps", "0", "--stay", "2", "--seconds", "1000"});
+  Process run = folder.start({"-n", "1", "--record", "trace.csv", "jobs/record.lua", "job", "--steps", "0", "--stay",
+                              "2", "--seconds", "1000"});
   folder.await("step,0,1,");
   CHECK(run.running());
 }
 
 TEST_CASE("an interrupted run has all of its steps but no stop") {
   const Folder folder;
-  Process run =
-      folder.start({"-n", "2", "--inject", "delay=const(0.05)", "--record", "trace.csv", "job.lua", "--steps", "0"});
+  Process run = folder.start(
+      {"-n", "2", "--inject", "delay=const(0.05)", "--record", "trace.csv", "jobs/record.lua", "job", "--steps", "0"});
   folder.await("step,1,5,");
   run.signal(SIGINT);
   CHECK(run.wait(20) == 130);
@@ -271,9 +171,7 @@ TEST_CASE("a trace that cannot be written is refused at the start, with its name
   const Folder folder;
   const std::string file = GENERATE(as<std::string>(), "missing/trace.csv", ".");
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
-  const Finished run = run_at(place, folder, {"--record", file, "job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 2);
+  const Ended run(run_at(place, folder, {"--record", file, "jobs/record.lua", "job"}), 2);
   CHECK_THAT(run.err, Contains("actorhost: --record: cannot write to '" + file + "': "));
   CHECK(run.out.empty());
 }
@@ -282,9 +180,9 @@ TEST_CASE("only the rendezvous host takes notice of --record") {
   const Folder folder;
   const FreePort port;
   const Words meeting = {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--record"};
-  Process first = folder.start(with(meeting, {"trace.csv", "job.lua"}));
+  Process first = folder.start(with(meeting, {"trace.csv", "jobs/record.lua", "job"}));
   REQUIRE(first.wait_for_output("info] seed", 20));
-  Process second = folder.start(with(meeting, {"missing/trace.csv", "job.lua"}));
+  Process second = folder.start(with(meeting, {"missing/trace.csv", "jobs/record.lua", "job"}));
   CHECK(first.wait(20) == 0);
   CHECK(second.wait(20) == 0);
   INFO(first.describe() << second.describe());
@@ -293,9 +191,7 @@ TEST_CASE("only the rendezvous host takes notice of --record") {
 
 TEST_CASE("a disk that is full ends the recording and not the run") {
   const Folder folder;
-  const Finished run = folder.run({"-n", "2", "--record", "/dev/full", "job.lua", "--runs", "2"});
-  INFO(run.description);
-  CHECK(run.status == 0);
+  const Ended run(folder.run({"-n", "2", "--record", "/dev/full", "jobs/record.lua", "job", "--runs", "2"}));
   CHECK_THAT(run.out, Contains("run 2: 10 updates"));
   CHECK(count_of(run.err, "cannot write to '/dev/full': No space left on device") == 1);
 }

@@ -19,34 +19,6 @@ using namespace actorhost::test;
 
 namespace {
 
-// Counts its own updates until there is a file "enough".
-constexpr const char* kCounts = R"(
-local actor = require "actor"
-local param, tensor = actor.param, actor.tensor
-local said = false
-local summary = param.run {
-  init = function() return { count = tensor.zeros({ 1 }, { dtype = "float64" }) } end,
-  schedule = function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "count" } } end
-    return tasks
-  end,
-  push = function()
-    return { { "count", tensor.ones({ 1 }, { dtype = "float64" }) } }
-  end,
-  pull = actor.optim.add(),
-  stop = function(ctx)
-    if ctx.updates > 200 and not said then
-      actor.log.info("well under way")
-      said = true
-    end
-    return said and io.open("enough") ~= nil
-  end,
-}
-print(("updates: %d"):format(summary.updates))
-print(("not counted: %d, lost: %d"):format(summary.updates - param.get("count"):get(1), summary.lost))
-)";
-
 /// Resident memory of a process in MB; 0 where a sanitizer makes it meaningless.
 double resident_mb([[maybe_unused]] pid_t process) {
 #ifdef ACTORHOST_SANITIZED
@@ -147,8 +119,7 @@ TEST_CASE("thousands of random strings at the port while a job runs change neith
   const char* wanted = std::getenv("ACTORHOST_RANDOM_STRINGS");
   const int each = (wanted != nullptr ? std::atoi(wanted) : 2000) / kThreads;
   const JobFolder folder;
-  folder.write("job.lua", kCounts);
-  Hosts hosts(folder, 2, {"-n", "1", "--print", "all", "--inject", "delay=const(0.001)", "job.lua"});
+  Hosts hosts(folder, 2, {"-n", "1", "--print", "all", "--inject", "delay=const(0.001)", "jobs/siege.lua"});
   REQUIRE(hosts[0].wait_for_output("well under way", 20));
   INFO("seed " << kSeed);
 

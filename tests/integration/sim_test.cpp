@@ -7,9 +7,10 @@
 #include <catch2/catch.hpp>
 #include <sys/stat.h>
 
-#include "tests/integration/process.hpp"
+#include "tests/integration/jobs.hpp"
 
 using namespace actorhost;
+using namespace actorhost::test;
 using Catch::Contains;
 
 namespace {
@@ -109,7 +110,7 @@ TEST_CASE("an interrupted sweep leaves its rows beside the table, and goes on fr
   const auto rows = [&dir] {
     return std::filesystem::exists(dir / "out.csv.part") ? lines_of(read_text(dir / "out.csv.part")).size() : 0;
   };
-  for (int i = 0; i < 12000 && cut.running() && rows() <= 15; ++i) usleep(5000);
+  wait_until([&] { return !cut.running() || rows() > 15; }, 60);
   cut.signal(SIGINT);
   INFO(cut.describe());
   REQUIRE(cut.wait(20) == 130);
@@ -195,25 +196,25 @@ TEST_CASE("a rule that misbehaves ends the simulation with its name and what it 
     const char* text;
     const char* expected;
   };
-  // Those that do not come back are given half a second, the others the time that they need.
+  // Those that do not come back are given a fifth of a second, the others the time that they need.
   const Case cases[] = {
       {"return function(view) error('boom') end", "rule.lua:1: boom"},
       {"return function(view) end", "returned nil, expected true, false"},
       {"return function(view) return view.step < 3 end", "deadlock at"},
       {"return function(view", "rule.lua:1"},
       {"return 7", "has to return a rule or a table of named rules"},
-      {"return function(view) while true do end end", "did not return within 0.5 s; it was shown view.id = "},
-      {"return function(view) local n = 0 while true do n = n + view:min() end end", "did not return within 0.5 s"},
-      {"jit.off() return function(view) while true do end end", "did not return within 0.5 s"},
-      {"while true do end", "barrier rule file 'rule.lua' did not come back within 0.5 s while loading"},
-      {"jit.off() while true do end", "barrier rule file 'rule.lua' did not come back within 0.5 s while loading"},
+      {"return function(view) while true do end end", "did not return within 0.2 s; it was shown view.id = "},
+      {"return function(view) local n = 0 while true do n = n + view:min() end end", "did not return within 0.2 s"},
+      {"jit.off() return function(view) while true do end end", "did not return within 0.2 s"},
+      {"while true do end", "barrier rule file 'rule.lua' did not come back within 0.2 s while loading"},
+      {"jit.off() while true do end", "barrier rule file 'rule.lua' did not come back within 0.2 s while loading"},
   };
   for (const Case& bad : cases) {
     dir.write("rule.lua", bad.text);
     for (const char* jobs : {"1", "2"}) {
-      const bool hangs = std::string(bad.expected).find("within 0.5 s") != std::string::npos;
+      const bool hangs = std::string(bad.expected).find("within 0.2 s") != std::string::npos;
       const Finished run =
-          sim(dir, {"rule.lua", "--nodes", "5", "--repeat", "2", "-j", jobs, "--rule-timeout", hangs ? "0.5" : "30"});
+          sim(dir, {"rule.lua", "--nodes", "5", "--repeat", "2", "-j", jobs, "--rule-timeout", hangs ? "0.2" : "30"});
       INFO(run.description);
       CHECK(run.status == 1);
       CHECK_THAT(run.err, Contains(bad.expected));
@@ -355,25 +356,16 @@ TEST_CASE("a run in which nobody is left says so beside the table") {
 
 TEST_CASE("a recorded run is simulated under its own rule and under others") {
   const TempDir dir;
-  dir.write("job.lua", R"(
-local actor = require "actor"
-actor.param.run {
-  schedule_local = function() return { "x" } end,
-  init = function() return { x = 0 } end,
-  push = function() return { { "x", 1 } } end,
-  stop = function(ctx) return false end,
-}
-)");
   ProcessOptions options;
   options.cwd = dir.path();
   double percent = 100;
   // The goal is 10 on a quiet machine; one that stands still for a moment measures something else.
   for (int attempt = 0; attempt < 4 && std::abs(percent) >= 20; ++attempt) {
-    const Finished job =
-        run_program(actorhost_binary(),
-                    {"-n", "4", "--seed", "1", "--seconds", "2", "--barrier", "ssp:2", "--record", "run.csv",
-                     "--inject", "delay=exp(0.03),straggler=0.25:3x", "--no-progress", "job.lua"},
-                    60, options);
+    const Finished job = run_program(actorhost_binary(),
+                                     {"-n", "4", "--seed", "1", "--seconds", "2", "--barrier", "ssp:2", "--record",
+                                      "run.csv", "--inject", "delay=exp(0.03),straggler=0.25:3x", "--no-progress",
+                                      (source_dir() / "tests/integration/jobs/sim.lua").string()},
+                                     60, options);
     INFO(job.description);
     REQUIRE(job.status == 0);
     const Finished run = sim(dir, {"--replay", "run.csv", "--barrier", "ssp:2,asp", "--chrome", "run.json"});

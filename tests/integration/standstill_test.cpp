@@ -14,34 +14,6 @@ using Catch::Contains;
 
 namespace {
 
-// Runs until there is a file "finish". Every worker says in which process it works, and who was lost.
-constexpr const char* kJob = R"(
-local actor = require "actor"
-local process = io.open("/proc/self/stat"):read("*n")
-local started = false
-actor.on_membership(function(change)
-  for _, id in ipairs(change.lost) do actor.log.info("worker %d lost, now %d", id, actor.size) end
-end)
-actor.param.run {
-  schedule = function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-    return tasks
-  end,
-  push = function(id)
-    if not started then actor.log.info("worker %d works in process %d.", id, process) end
-    started = true
-    return { { id, true } }
-  end,
-  stop = function()
-    local file = io.open("finish")
-    if file then file:close() end
-    return file ~= nil
-  end,
-}
-print(("ended with %d workers"):format(actor.size))
-)";
-
 /// The number of the process that worker `id` works in.
 pid_t process_of_worker(Process& run, int id) { return process_of(run, "worker " + std::to_string(id) + " works"); }
 
@@ -56,8 +28,7 @@ std::vector<pid_t> processes_of(Process& run, int workers) {
 TEST_CASE("an isolated worker that was stopped until it was given up ends with an error, and the others go on") {
   const bool late = GENERATE(false, true);  // is its connection closed for good when it wakes?
   const JobFolder folder;
-  folder.write("job.lua", kJob);
-  Process run = folder.start({"-n", "3", "--isolate", "--log-level", "debug", "job.lua"});
+  Process run = folder.start({"-n", "3", "--isolate", "--log-level", "debug", "jobs/standstill.lua"});
   const auto workers = processes_of(run, 3);
   ::kill(workers[2], SIGSTOP);
   REQUIRE(run.wait_for_output("rank 0: worker 2 lost, now 2", 20));
@@ -78,8 +49,7 @@ TEST_CASE("an isolated worker that was stopped until it was given up ends with a
 
 TEST_CASE("a run does not wait for an isolated worker that is still stopped, and leaves nothing behind") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
-  Process run = folder.start({"-n", "3", "--isolate", "job.lua"});
+  Process run = folder.start({"-n", "3", "--isolate", "jobs/standstill.lua"});
   const auto workers = processes_of(run, 3);
   ::kill(workers[1], SIGSTOP);
   REQUIRE(run.wait_for_output("rank 0: worker 1 lost, now 2", 20));
@@ -92,8 +62,7 @@ TEST_CASE("a run does not wait for an isolated worker that is still stopped, and
 
 TEST_CASE("a host that was stopped until it was given up ends with 3 and says why, and the others go on") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
-  Hosts hosts(folder, 3, {"-n", "1", "job.lua"});
+  Hosts hosts(folder, 3, {"-n", "1", "jobs/standstill.lua"});
   for (size_t host = 0; host < 3; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
   hosts[2].signal(SIGSTOP);
   for (const size_t host : {0, 1}) REQUIRE(hosts[host].wait_for_output("lost, now 2", 20));
@@ -112,20 +81,7 @@ TEST_CASE("a host that was stopped until it was given up ends with 3 and says wh
 
 TEST_CASE("a rule sees that a worker is suspected, and that it is heard again") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
-  folder.write("watch.lua", R"(
-return function(view)
-  for i = 1, view.n do
-    local id = view.ids[i]
-    if view.alive[i] == (view.shared[id] or false) then
-      view.shared[id] = not view.alive[i]
-      print(("worker %d is %s"):format(id, view.alive[i] and "back" or "silent"))
-    end
-  end
-  return view:min() >= view.step
-end
-)");
-  Hosts hosts(folder, 2, {"-n", "1", "--barrier", "watch.lua", "job.lua"});
+  Hosts hosts(folder, 2, {"-n", "1", "--barrier", "jobs/standstill_watch.lua", "jobs/standstill.lua"});
   for (size_t host = 0; host < 2; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
   hosts[1].signal(SIGSTOP);
   CHECK(hosts[0].wait_for_output("[server 0] worker 1 is silent", 20));
@@ -138,8 +94,7 @@ end
 
 TEST_CASE("when the rendezvous host is stopped the others end with 3 and name it, and it ends too when it goes on") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
-  Hosts hosts(folder, 3, {"-n", "1", "job.lua"});
+  Hosts hosts(folder, 3, {"-n", "1", "jobs/standstill.lua"});
   for (size_t host = 0; host < 3; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
   hosts[0].signal(SIGSTOP);
   const double stopped = now();
@@ -161,8 +116,7 @@ TEST_CASE("when the rendezvous host is stopped the others end with 3 and name it
 
 TEST_CASE("a run that is stopped as a whole goes on as if nothing had been") {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
-  Process run = folder.start({"-n", "3", "--isolate", "job.lua"});
+  Process run = folder.start({"-n", "3", "--isolate", "jobs/standstill.lua"});
   processes_of(run, 3);
   run.signal_group(SIGSTOP);
   CHECK_FALSE(run.wait(4 / patience()).has_value());

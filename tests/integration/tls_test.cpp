@@ -11,14 +11,9 @@ using Catch::Contains;
 
 namespace {
 
-constexpr const char* kJob = R"(
-local actor = require "actor"
-print("sum: " .. actor.collective.allreduce(actor.tensor.ones(3)):sum())
-)";
-
 class TlsFolder : public CertificateFolder {
  public:
-  TlsFolder() : CertificateFolder("DNS:127.0.0.1, DNS:localhost") { write("job.lua", kJob); }
+  TlsFolder() : CertificateFolder("DNS:127.0.0.1, DNS:localhost") {}
 };
 
 const Words kHost = {"--tls-cert", "host.pem", "--tls-key", "host.key", "--tls-ca", "ca.pem"};
@@ -36,7 +31,7 @@ TEST_CASE("hosts meet over TLS by the same command") {
   Words words = meeting(port);
   if (GENERATE(false, true)) words[5] = port.endpoint();
   if (GENERATE(false, true)) words.insert(words.begin(), "--isolate");
-  words = with(with(words, kHost), {"job.lua"});
+  words = with(with(words, kHost), {"jobs/tls.lua"});
   Process first = folder.start(words);
   Process second = folder.start(words);
   const auto one = first.wait(20);
@@ -52,7 +47,7 @@ TEST_CASE("an agent joins over TLS with no certificate of its own") {
   const FreePort port;
   Process agent =
       folder.start({"agent", "-n", "1", "--once", "--join", "tls+tcp://" + port.endpoint(), "--tls-ca", "ca.pem"});
-  Process head = folder.start(with(with(meeting(port), kHost), {"job.lua"}));
+  Process head = folder.start(with(with(meeting(port), kHost), {"jobs/tls.lua"}));
   const auto one = head.wait(20);
   const auto other = agent.wait(20);
   INFO(head.describe() << agent.describe());
@@ -68,18 +63,18 @@ TEST_CASE("a host that does not trust the rendezvous host's certificate says so 
   const auto [mine, trusted] =
       GENERATE(table<std::string, std::string>({{"host", "other.pem"}, {"other", "other.pem"}}));
   Words words = meeting(port);
-  words.back() = "6";
+  words.back() = "3";
   Process head = folder.start(
-      with(words, {"--tls-cert", mine + ".pem", "--tls-key", mine + ".key", "--node-rank", "0", "job.lua"}));
+      with(words, {"--tls-cert", mine + ".pem", "--tls-key", mine + ".key", "--node-rank", "0", "jobs/tls.lua"}));
   REQUIRE(head.wait_for_output("info] seed", 20));
-  const Finished other = folder.run(with(words, {"--tls-ca", trusted, "--node-rank", "1", "job.lua"}));
+  const Finished other = folder.run(with(words, {"--tls-ca", trusted, "--node-rank", "1", "jobs/tls.lua"}));
   CHECK(head.wait(10) == 3);
   INFO(head.describe() << other.description);
   CHECK(other.status == 3);
   CHECK_THAT(other.err, Contains("does not answer as an actorhost") && Contains("signed by one of --tls-ca") &&
                             Contains("issued to '127.0.0.1'"));
   CHECK_THAT(head.err(), Contains("connection refused") && Contains("TLS failed: a certificate is not trusted") &&
-                             Contains("1 of 2 hosts after 6 s"));
+                             Contains("1 of 2 hosts after 3 s"));
 }
 
 TEST_CASE("files for TLS that are missing or wrong end with 2 and are named") {
@@ -89,15 +84,14 @@ TEST_CASE("files for TLS that are missing or wrong end with 2 and are named") {
       {{"--tls-cert", "host.pem", "--tls-key", "missing.key", "--tls-ca", "ca.pem"},
        "--tls-key: cannot read 'missing.key': No such file"},
       {{"--tls-cert", "host.pem", "--tls-ca", "ca.pem"}, "--tls-cert and --tls-key belong together"},
-      {{"--tls-cert", "host.pem", "--tls-key", "job.lua", "--tls-ca", "ca.pem"}, "--tls-key: 'job.lua' is no PEM file"},
+      {{"--tls-cert", "host.pem", "--tls-key", "jobs/tls.lua", "--tls-ca", "ca.pem"},
+       "--tls-key: 'jobs/tls.lua' is no PEM file"},
       {{"--tls-ca", "missing.pem"}, "--tls-ca: cannot read 'missing.pem'"},
       {{"--tls-ca", "ca.pem"}, "needs --tls-cert and --tls-key"},
       {{"--tls-cert", "host.pem", "--tls-key", "host.key", "--node-rank", "1"}, "needs --tls-ca"},
       {Words{}, "needs --tls-cert and --tls-key"},
   }));
-  const Finished run = folder.run(with(with(meeting(port), words), {"job.lua"}));
-  INFO(run.description);
-  CHECK(run.status == 2);
+  const Ended run(folder.run(with(with(meeting(port), words), {"jobs/tls.lua"})), 2);
   CHECK_THAT(run.err, Contains(message));
   CHECK(run.out.empty());
 }
@@ -105,7 +99,7 @@ TEST_CASE("files for TLS that are missing or wrong end with 2 and are named") {
 TEST_CASE("clients without TLS at a TLS port neither hold up nor harm the run") {
   const TlsFolder folder;
   const FreePort port;
-  const Words words = with(with(meeting(port), kHost), {"job.lua"});
+  const Words words = with(with(meeting(port), kHost), {"jobs/tls.lua"});
   Process head = folder.start(words);
   REQUIRE(head.wait_for_output("info] seed", 20));
   RawSocket silent = RawSocket::connect_to(port.endpoint());
@@ -116,7 +110,7 @@ TEST_CASE("clients without TLS at a TLS port neither hold up nor harm the run") 
   Words plain = meeting(port);
   plain[5] = port.endpoint();
   plain.back() = "3";  // it is not told what is wrong, so it tries again
-  const Finished without = folder.run(with(plain, {"--node-rank", "1", "job.lua"}));
+  const Finished without = folder.run(with(plain, {"--node-rank", "1", "jobs/tls.lua"}));
   Process second = folder.start(words);
   CHECK(head.wait(20) == 0);
   CHECK(second.wait(20) == 0);

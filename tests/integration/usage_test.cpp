@@ -21,27 +21,6 @@ namespace {
 
 constexpr const char* kToken[] = {"0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"};
 
-// Returns something else from the callback that the first argument names.
-constexpr const char* kWrong = R"(
-local actor = require "actor"
-local name, value = actor.args[1], actor.args[2]
-local values = { number = 7, text = "seven", flat = { "a", 1 }, fn = { { "a", print } }, key = { { {}, 1 } },
-  stranger = { [9] = { { "work", 1 } } }, nothing = {} }
-local function wrong() return values[value] end
-local run = {
-  schedule = function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-    return tasks
-  end,
-  push = function(id) return { { id, true } } end,
-  stop = function(ctx) return ctx.step >= 10 end,
-}
-run[name] = wrong
-if name == "schedule_local" then run.schedule = nil end
-actor.param.run(run)
-)";
-
 /// A server that is none of ours: accepts connections and says nothing.
 class Listener {
  public:
@@ -121,9 +100,7 @@ TEST_CASE("a wrong command line ends with 2 and says which word is wrong") {
       {{"--seed"}, "--seed wants a value"},
       {{"repl"}, "'repl' is neither a Lua file here nor a command (run, agent, help, sim)"},
   }));
-  const Finished run = folder.run(words);
-  INFO(run.description);
-  CHECK(run.status == 2);
+  const Ended run(folder.run(words), 2);
   CHECK_THAT(run.err, Contains("actorhost: ") && Contains(message));
   CHECK(run.out.empty());
 }
@@ -133,9 +110,7 @@ TEST_CASE("more nodes than the machine has threads for end with 3 and say so") {
   const JobFolder folder;
   folder.write("job.lua", "require('actor').collective.barrier()");
   const std::string few = "ulimit -s 1000000 && ulimit -v 12000000 && exec \"$0\" \"$@\"";  // 1 GB a thread, 12 GB
-  const Finished run = run_program("sh", {"-c", few, actorhost_binary(), "-n", "32", "job.lua"}, 30, folder.options());
-  INFO(run.description);
-  CHECK(run.status == 3);
+  const Ended run(run_program("sh", {"-c", few, actorhost_binary(), "-n", "32", "job.lua"}, 30, folder.options()), 3);
   CHECK_THAT(run.err, Contains("this machine has no thread left for it (") && Contains("); choose a smaller -n\n"));
 }
 #endif
@@ -172,18 +147,14 @@ TEST_CASE("a job that does not parse ends with 1, its file and line") {
   const JobFolder folder;
   folder.write("job.lua", "local x = 1\nlocal = 2\n");
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
-  const Finished run = run_at(place, folder, {"job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(run_at(place, folder, {"job.lua"}), 1);
   CHECK_THAT(run.err, Contains("job.lua:2: "));
 }
 
 TEST_CASE("compiled Lua is not taken for a job") {
   const JobFolder folder;
   folder.write("job.lua", std::string("\x1bLJ\x02\x00", 5));
-  const Finished run = folder.run({"job.lua"});
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(folder.run({"job.lua"}), 1);
   CHECK_THAT(run.err, Contains("job.lua"));
 }
 
@@ -194,9 +165,7 @@ TEST_CASE("a port that something else listens on ends with 3 and names it") {
   const bool forced = GENERATE(false, true);
   Words words = {"--nnodes", "2", "--rdzv-endpoint", listener.endpoint(), "--start-timeout", "1", "job.lua"};
   if (forced) words = with({"--node-rank", "0"}, words);
-  const Finished run = folder.run(words);
-  INFO(run.description);
-  CHECK(run.status == 3);
+  const Ended run(folder.run(words), 3);
   CHECK_THAT(run.err, Contains("cannot listen at tcp://" + listener.endpoint() + ": address in use"));
   if (!forced) CHECK_THAT(run.err, Contains(listener.endpoint() + " does not answer as an actorhost"));
 }
@@ -213,9 +182,7 @@ TEST_CASE("a rendezvous that nobody answers at ends with 3 at the deadline") {
       {{"agent", "--join", endpoint, "--start-timeout", "1"},
        "no rendezvous host at tcp://" + endpoint + " within 1 s"},
   }));
-  const Finished run = folder.run(words);
-  INFO(run.description);
-  CHECK(run.status == 3);
+  const Ended run(folder.run(words), 3);
   CHECK_THAT(run.err, Contains(message) && Contains("--start-timeout"));
   CHECK(run.out.empty());
 }
@@ -229,7 +196,7 @@ TEST_CASE("a host with another token is refused") {
     const auto token = folder.write("token" + std::to_string(i), kToken[i]);
     std::filesystem::permissions(token, std::filesystem::perms::owner_read);
     hosts.push_back(folder.start({"--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--token-file", token.string(),
-                                  "--start-timeout", "6", "job.lua"}));
+                                  "--start-timeout", "3", "job.lua"}));
     if (i == 0) REQUIRE(hosts[0].wait_for_output("info] seed", 20));
   }
   CHECK(hosts[1].wait(10) == 3);
@@ -237,7 +204,7 @@ TEST_CASE("a host with another token is refused") {
   INFO(hosts[0].describe() << hosts[1].describe());
   CHECK_THAT(hosts[1].err(), Contains("the token of " + port.endpoint() +
                                       " differs from ours; give all hosts of a run the same --token-file"));
-  CHECK_THAT(hosts[0].err(), Contains("connection refused: the token of ") && Contains("1 of 2 hosts after 6 s"));
+  CHECK_THAT(hosts[0].err(), Contains("connection refused: the token of ") && Contains("1 of 2 hosts after 3 s"));
   CHECK(hosts[0].out() + hosts[1].out() == "");
 }
 
@@ -246,7 +213,7 @@ TEST_CASE("a host with another job is refused and says so on both sides") {
   folder.write("a/job.lua", "print 'ran'");
   folder.write("b/job.lua", "print 'another one'");
   const FreePort port;
-  const Words meeting = {"--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--start-timeout", "6"};
+  const Words meeting = {"--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--start-timeout", "3"};
   Process head = folder.start(with(meeting, {"a/job.lua"}));
   REQUIRE(head.wait_for_output("info] seed", 20));
   Process other = folder.start(with(meeting, {"b/job.lua"}));
@@ -261,7 +228,6 @@ TEST_CASE("a host with another job is refused and says so on both sides") {
 
 TEST_CASE("a callback that returns something else is named with its line") {
   const JobFolder folder;
-  folder.write("job.lua", kWrong);
   const auto [name, value, message] = GENERATE(table<std::string, std::string, std::string>({
       {"schedule", "number", "returned number, expected a table {[id] = {{key, value}, ...}}"},
       {"schedule", "text", "returned string, expected a table"},
@@ -281,11 +247,9 @@ TEST_CASE("a callback that returns something else is named with its line") {
       {"pull", "flat", "entry 1: expected {key, value}, got string"},
       {"init", "number", "returned number, expected a table {key = value}"},
   }));
-  const Finished run = folder.run({"-n", "2", "job.lua", name, value});
-  INFO(run.description);
-  CHECK(run.status == 1);
-  CHECK_THAT(run.err, Contains(message) && Contains("job.lua:18: "));
-  if (value != "nothing") CHECK_THAT(run.err, Contains(name + " (job.lua:6)"));
+  const Ended run(folder.run({"-n", "2", "jobs/usage.lua", name, value}), 1);
+  CHECK_THAT(run.err, Contains(message) && Contains("usage.lua:20: "));
+  if (value != "nothing") CHECK_THAT(run.err, Contains(name + " (usage.lua:8)"));
   CHECK(count_of(run.err, "stack traceback:") == 1);
 }
 
@@ -300,9 +264,7 @@ TEST_CASE("data files that are cut off or of another kind are named") {
   if (damage == 2) overwrite(file, 2, 0x0d);
   if (damage == 3) std::filesystem::remove(file);
   const auto script = source_dir() / "examples/mnist_ps.lua";
-  const Finished run = folder.run({"-n", "2", script.string(), "--data", "images", "--epochs", "1"});
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(folder.run({"-n", "2", script.string(), "--data", "images", "--epochs", "1"}), 1);
   const std::string place = "mnist_ps.lua:" + std::to_string(line_of(read_text(script), "data.mnist(")) + ": ";
   CHECK_THAT(run.err, Contains(file.filename().string()) && Contains(place));
   CHECK(run.out.empty());

@@ -16,58 +16,6 @@ namespace {
 
 constexpr int kSteps = 25;
 
-// `wide` is more than what is split over servers: a row per worker, whose elements must all say the same.
-constexpr const char* kJob = R"(
-local actor = require "actor"
-local param, tensor = actor.param, actor.tensor
-local opt = actor.options { ["local"] = false, lua_pull = false, width = 40000 }
-local keys = { "a", "b", "wide" }
-local clock = 0
-
-local function add_in_lua(updates)
-  local sums = {}
-  for _, update in ipairs(updates) do
-    local key, value = update[1], update[2]
-    sums[key] = (sums[key] or param.get(key)) + value
-  end
-  local out = {}
-  for _, key in ipairs(keys) do
-    if sums[key] then out[#out + 1] = { key, sums[key] } end
-  end
-  return out
-end
-
-param.run {
-  init = function()
-    return { a = tensor.zeros(actor.size), b = tensor.zeros(actor.size), wide = tensor.zeros { actor.size, opt.width } }
-  end,
-  schedule = not opt["local"] and function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "a" }, { "b" }, { "wide" } } end
-    return tasks
-  end or nil,
-  schedule_local = opt["local"] and function() return keys end or nil,
-  push = function(id, entries)
-    local a, b, wide = entries[1][2], entries[2][2], entries[3][2]
-    local row = tensor.zeros(actor.size)
-    for j = 1, actor.size do
-      local seen = wide[j]
-      print(("worker %d clock %d saw %d of %d"):format(id, clock, a:get(j), j - 1))
-      print(("worker %d clock %d saw %d of %d"):format(id, clock, b:get(j), j - 1))
-      print(("worker %d clock %d saw %d of %d"):format(id, clock, seen:min(), j - 1))
-      print(("worker %d clock %d saw %d of %d"):format(id, clock, seen:max(), j - 1))
-    end
-    clock = clock + 1
-    row:set(id + 1, 1)
-    local mine = tensor.zeros { actor.size, opt.width }
-    mine[id + 1]:fill_(1)
-    return { { "a", row }, { "b", row }, { "wide", mine } }
-  end,
-  pull = opt.lua_pull and add_in_lua or actor.optim.add(),
-  stop = function(ctx) return ctx.step >= 25 end,
-}
-)";
-
 struct Seen {
   int worker, clock, updates, of;
 };
@@ -98,11 +46,16 @@ std::string violations(const std::vector<Seen>& all, int s) {
 
 void check_visibility(const std::string& rule, int s, const std::string& servers, const Words& options) {
   const JobFolder folder;
-  folder.write("job.lua", kJob);
   for (const std::string place : {"threads", "isolate"}) {
-    const Words flags = {"--print",   "all",   "--barrier", rule,
-                         "--servers", servers, "--inject",  "straggler=0.34:3x,delay=uniform(0,0.002)",
-                         "job.lua"};
+    const Words flags = {"--print",
+                         "all",
+                         "--barrier",
+                         rule,
+                         "--servers",
+                         servers,
+                         "--inject",
+                         "straggler=0.34:3x,delay=uniform(0,0.002)",
+                         "jobs/visibility.lua"};
     const Finished run = run_at(place, folder, with(flags, options));
     INFO(place << ", " << servers << " servers\n" << run.err);
     REQUIRE(run.status == 0);

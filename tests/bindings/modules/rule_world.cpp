@@ -2,52 +2,11 @@
 
 #include <cstring>
 
+#include "tests/integration/process.hpp"
+
 namespace actorhost::testing {
 
 namespace {
-
-constexpr const char* kNotes = R"(
-local spec, file, seed, pulled = ...
-local ffi = require "ffi"
-local barrier = require "actor.barrier"
-
-local notes = {}
-local arrays = { "steps", "ids", "busy", "alive", "started", "durations", "averages", "pulled" }
-if pulled == "no" then arrays[#arrays] = nil end
-
-local function number(value)
-  if type(value) == "boolean" then return value and 1 or 0 end
-  return value
-end
-
-local rule
-
--- Puts rows of doubles into notes: the scalars, the arrays, the answer.
-local function noted(run)
-  return function(view)
-    local function own(name) return rule.by_step and -1 or view[name] end
-    local row = {
-      #arrays, view.n, view.step, own "id", view.population, view.now, own "waited", own "duration", own "average", view:min(),
-      view:max(), view:behind(1), view:passed(view.step), view:quantile(0.5), view.buffered,
-    }
-    for _, name in ipairs(arrays) do
-      local array = view[name]
-      assert(#array == view.n)
-      for i = 1, #array do row[#row + 1] = number(array[i]) end
-    end
-    local pass, recheck = run(view)
-    row[#row + 1], row[#row + 2] = number(pass), recheck or -1
-    notes[#notes + 1] = ffi.string(ffi.new("double[?]", #row, row), 8 * #row)
-    return pass, recheck
-  end
-end
-
-package.loaded.noted = noted
-rule = barrier.from(spec, { load = function(path) return file, "@" .. path end })
-rule.run = noted(rule.run)
-package.loaded.notes = notes
-package.loaded.evaluator = barrier.evaluator(rule, tonumber(seed))
-)";
 
 VmConfig with_words(std::vector<std::string> words) {
   VmConfig config;
@@ -84,7 +43,7 @@ std::string Asking::text() const {
 
 RuleWorld::RuleWorld(const std::string& spec, const std::string& file, uint64_t seed, bool pulled)
     : lua_(with_words({spec, file, std::to_string(seed), pulled ? "yes" : "no"})) {
-  lua_.run(kNotes);
+  lua_.run(read_text(source_dir() / "tests/bindings/modules/rule_notes.lua"));
   const Status status = lua_.vm->load("return package.loaded.evaluator", "@job.lua");
   REQUIRE(status.ok());
   REQUIRE(lua_.vm->call(0, 1).ok());

@@ -12,6 +12,7 @@
 #include "host/sim/admission_rule.hpp"
 #include "host/sim/simulation.hpp"
 #include "tests/bindings/modules/rule_world.hpp"
+#include "tests/integration/process.hpp"
 
 using namespace actorhost;
 using actorhost::testing::Asking;
@@ -239,57 +240,21 @@ std::vector<std::string> library_rules() {
   return lua.lines;
 }
 
+std::string rule_text(const std::string& name) { return read_text(source_dir() / "tests/bindings/modules" / name); }
+
 constexpr const char* kMedian = "return function(view) return view.step <= view:quantile(0.5) + 2 end";
 
-constexpr const char* kPatient = R"(
-return function(view)
-  local memory = view.memory
-  memory.asked = (memory.asked or 0) + 1
-  if view:min() >= view.step or memory.asked > 4 then return true end
-  return false, 0.25
-end
-)";
-
-constexpr const char* kChance = R"(
-return function(view)
-  if view:min() >= view.step or view.rng:uniform() < 0.1 then return true end
-  return false
-end
-)";
-
-constexpr const char* kSampled = R"(
-local barrier = require "actor.barrier"
-return { some = barrier.sample(3, require("noted")(function(view)
-  local slow = 0
-  for i = 1, view.n do
-    if view.steps[i] < view.step and view.alive[i] and view.durations[i] <= 2 * view.average then slow = slow + 1 end
-  end
-  return slow == 0
-end), { resample = { poll = 0.3 } }) }
-)";
-
-// Everybody passes once somebody has waited for a second; uses what the server knows about each worker.
-constexpr const char* kSignals = R"(
-return function(view)
-  local shared, oldest = view.shared, view.now
-  for i = 1, view.n do
-    if view.busy[i] and view.alive[i] and view.started[i] < oldest then oldest = view.started[i] end
-  end
-  shared.times = (shared.times or 0) + 1
-  if view.now - oldest > 1 + shared.times % 3 or view:behind(1) == 0 then return true end
-  return false, 1 - view.waited / 10
-end
-)";
-
-const std::vector<Trial> kUsers = {
-    {"median.lua", kMedian},
-    {"patient.lua", kPatient},
-    {"chance.lua", kChance},
-    {"sampled.lua:some", kSampled},
-    {"signals.lua", kSignals},
-    {"delay_bounded:0.7:chance.lua", kChance},
-    {"sample:4:patient.lua@sticky", kPatient},
-};
+std::vector<Trial> users_rules() {
+  return {
+      {"median.lua", kMedian},
+      {"patient.lua", rule_text("patient_rule.lua")},
+      {"chance.lua", rule_text("chance_rule.lua")},
+      {"sampled.lua:some", rule_text("sampled_rule.lua")},
+      {"signals.lua", rule_text("signals_rule.lua")},
+      {"delay_bounded:0.7:chance.lua", rule_text("chance_rule.lua")},
+      {"sample:4:patient.lua@sticky", rule_text("patient_rule.lua")},
+  };
+}
 
 }  // namespace
 
@@ -311,7 +276,7 @@ TEST_CASE("samples that are kept or polled are the same in the simulator and in 
 
 TEST_CASE("a user's rule file is shown and says the same in the simulator and in the parameter server") {
   size_t rechecks = 0;
-  for (const Trial& trial : kUsers) {
+  for (const Trial& trial : users_rules()) {
     const Tally seen = compare_everywhere(trial);
     INFO(trial.spec);
     CHECK(seen.holds > 100);
@@ -331,12 +296,12 @@ TEST_CASE("another seed, another rule or a lost event shows in the comparison of
     CHECK(same == (followed == happenings.size()));
     return !same;
   };
-  const Trial chance{"chance.lua", kChance};
+  const Trial chance{"chance.lua", rule_text("chance_rule.lua")};
   CHECK_FALSE(parts(chance, chance, 7));
   CHECK(parts(chance, chance, 8));
   CHECK(parts({"pbsp:2", ""}, {"pbsp:2", ""}, 8));
   CHECK(parts({"ssp:4", ""}, {"ssp:3", ""}, 7));
-  CHECK(parts({"median.lua", kMedian}, {"chance.lua", kChance}, 7));
+  CHECK(parts({"median.lua", kMedian}, {"chance.lua", rule_text("chance_rule.lua")}, 7));
 
   RuleWorld simulated("median.lua", kMedian, 7);
   Record record_of_median = record(world, simulated.rule());

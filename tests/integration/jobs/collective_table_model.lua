@@ -1,6 +1,6 @@
 -- Random operations on random tables against a model: the tables of all ranks as plain Lua arrays.
 --
---     actorhost -n 3 tests/integration/collective_table_model.lua SEED CASES
+--     actorhost -n 3 tests/integration/jobs/collective_table_model.lua SEED CASES
 --
 -- All nodes have the same random numbers, so each knows what every rank does and has. After each operation every rank
 -- compares its own tables with the model's.

@@ -2,7 +2,7 @@
 -- (mapreduce_model_operations.lua). For each case a line with a hash of its rows in order, which is the same for whatever
 -- number of nodes, threads, processes or hosts. Now and then a plan differs on one rank, which has to be refused.
 --
---     actorhost -n 3 tests/integration/mapreduce_model.lua SEED CASES [FIRST] [shuffled]
+--     actorhost -n 3 tests/integration/jobs/mapreduce_model.lua SEED CASES [FIRST] [shuffled]
 --
 -- "shuffled": `pairs` has another order each time. A case is a tree: operations with their arguments over sources with their rows. One that goes wrong is made smaller as
 -- long as it still does, and printed with its seed. All nodes make the same cases, since they have the same random numbers.

@@ -1,0 +1,102 @@
+-- Jobs of events_test.cpp; the first word says which.
+local actor = require "actor"
+
+local jobs = {}
+
+function jobs.events()
+  local c, tensor = actor.collective, actor.tensor
+  local rank, n = actor.rank, actor.size
+
+  -- To all: every value that travels, this node's own too.
+  local values = { 1.5, "text", true, { 1, { a = "b" } }, tensor.arange(6):reshape(2, 3),
+    { w = tensor.full({ 3 }, rank), b = tensor.zeros(0), name = "model" }, string.rep("long", 1000) }
+  for i = 1, #values do c.send_event("all", values[i]) end
+  c.send_event("all", nil)
+  for from = 0, n - 1 do
+    local function next_value() return c.wait_event("all", { from = from }).value end
+    assert(next_value() == 1.5 and next_value() == "text" and next_value() == true)
+    assert(next_value()[2].a == "b")
+    local t = next_value()
+    assert(t:sum() == 15 and t.shape[2] == 3)
+    local mixed = next_value()
+    assert(mixed.name == "model" and mixed.b.shape[1] == 0)
+    assert(mixed.w:sum() == 3 * from)
+    assert(next_value() == values[7] and next_value() == nil)
+  end
+
+  -- Point to point, around the ring; what is sent is a copy.
+  local slice = tensor.full({ 4 }, rank)
+  c.send_event("slice", slice, { to = (rank + 1) % n })
+  slice:fill_(-1)
+  local event = c.wait_event("slice")
+  assert(event.name == "slice" and event.from == (rank - 1) % n and event.id == event.from)
+  assert(event.value:sum() == 4 * event.from)
+
+  c.barrier()
+  -- Its own queue, by name and in order; without waiting.
+  assert(c.get_event() == nil)
+  for i = 1, 3 do c.send_event(i == 2 and "two" or "odd", i, { to = "local" }) end
+  assert(c.get_event("none") == nil)
+  assert(c.get_event("two").value == 2 and c.get_event().value == 1 and c.wait_event("odd").value == 3)
+  assert(c.get_event() == nil)
+
+  c.barrier()
+  -- Everybody floods everybody before anybody looks.
+  for i = 1, 3000 do c.send_event("flood", i) end
+  c.barrier()
+  local last = {}
+  for _ = 1, 3000 * n do
+    local e = c.wait_event("flood")
+    assert(e.value == (last[e.from] or 0) + 1)
+    last[e.from] = e.value
+  end
+  local got, message, code = c.wait_event("flood", { timeout = 0.01 })
+  assert(got == nil and code == (n == 1 and "peer_lost" or "timeout"), message)
+  c.barrier()
+  print("all is well")
+end
+
+function jobs.lost()
+  local c = actor.collective
+  local process = io.open("/proc/self/stat"):read("*n")
+  if actor.rank == 1 then
+    c.send_event("last word", 5, { to = 0 })
+    c.wait_event("heard")
+    actor.log.info("stays in process %d.", process)
+    while true do end
+  elseif actor.rank == 0 then
+    print("word: " .. c.wait_event("last word", { from = 1 }).value)
+    c.send_event("heard", true, { to = 1 })
+    print("lost:", c.wait_event("more", { from = 1 }))
+  end
+end
+
+function jobs.ends()
+  local c = actor.collective
+  if actor.rank == 1 then c.send_event("bye", 1, { to = 0 }) end
+  if actor.rank == 0 then
+    print("bye: " .. c.wait_event("bye").from)
+    print("anybody:", c.wait_event())
+    print("rank 1:", c.wait_event("x", { from = 1 }))
+  end
+end
+
+function jobs.wrong()
+  local c = actor.collective
+  local what = actor.args[2]
+  if what == "value" then
+    c.send_event("x", { f = print })
+  elseif what == "name" then
+    c.send_event(5, 1)
+  elseif what == "to" then
+    c.send_event("x", 1, { to = actor.size })
+  elseif what == "word" then
+    c.send_event("x", 1, { to = "everybody" })
+  elseif what == "from" then
+    c.wait_event("x", { from = -1 })
+  elseif what == "option" then
+    c.wait_event("x", { form = 1 })
+  end
+end
+
+jobs[(...)](select(2, ...))

@@ -1,0 +1,139 @@
+-- Jobs of failure_test.cpp; the first word says which.
+local actor = require "actor"
+local meeting = require "meeting"
+local tell, await = meeting.tell, meeting.await
+
+local jobs = {}
+
+-- Counts how often each batch is merged. Worker 2 stays in its first push and says in which process; nobody is done
+-- with a batch before, so that there is one for it.
+function jobs.one_stops()
+  local param, data, tensor = actor.param, actor.data, actor.tensor
+  local batches = data.batches { n = 60, size = 2 }
+  local process = io.open("/proc/self/stat"):read("*n")
+
+  local summary = param.run {
+    init = function() return { counts = tensor.zeros(batches:count()) } end,
+    schedule = function(workers)
+      local tasks = {}
+      for _, id in ipairs(workers) do
+        batches:done(id)
+        local number = batches:next(id)
+        if number then tasks[id] = { { "batch", number } } end
+      end
+      return tasks
+    end,
+    push = function(id, entries)
+      if id == 2 then
+        tell("worker 2 stays")
+        actor.log.info("stays in process %d.", process)
+        while true do end
+      end
+      await("worker 2 stays")
+      local one = tensor.zeros(batches:count())
+      one:set(entries[1][2], 1)
+      return { { "counts", one } }
+    end,
+    pull = actor.optim.add(),
+    lost = function(id, entries)
+      if #entries > 0 then batches:lost(id) else batches:done(id) end
+    end,
+    stop = function(ctx) return ctx.updates >= batches:count() end,
+  }
+  local counts = param.get("counts")
+  print(("merged: %d to %d times, %d updates, %d lost"):format(counts:min(), counts:max(), summary.updates, summary.lost))
+end
+
+-- Runs until it is ended; every worker says in which process it is once the engine runs.
+function jobs.endless()
+  local process = io.open("/proc/self/stat"):read("*n")
+  local started = false
+  actor.param.run {
+    schedule = function(workers)
+      local tasks = {}
+      for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+      return tasks
+    end,
+    push = function(id)
+      if not started then actor.log.info("worker %d works in process %d.", id, process) end
+      started = true
+      return { { id, true } }
+    end,
+    stop = function() return false end,
+  }
+end
+
+-- One kind of trouble each, by the job's first argument.
+function jobs.trouble()
+  local what = actor.args[2]
+
+  local function run(push)
+    return actor.param.run {
+      schedule = function(workers)
+        local tasks = {}
+        for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+        return tasks
+      end,
+      push = push or function(id) return { { id, true } } end,
+      stop = function(ctx) return ctx.step >= 10 end,
+    }
+  end
+
+  if what == "push" then
+    run(function(id)
+      if id == 1 then error("spilt milk") end
+      return { { id, true } }
+    end)
+  elseif what == "top" then
+    if actor.rank == 1 then error("spilt milk") end
+    actor.collective.barrier()
+  elseif what == "ends early" then
+    if actor.rank == 1 then return end
+    run()
+  elseif what == "ends before a barrier" then
+    if actor.rank == 1 then return end
+    actor.collective.barrier()
+  elseif what == "another operation" then
+    if actor.rank == 1 then actor.collective.barrier()
+    else actor.collective.allreduce(actor.tensor.zeros(3)) end
+  elseif what == "another shape" then
+    actor.collective.allreduce(actor.tensor.zeros(actor.rank == 1 and 4 or 3))
+  elseif what == "an action against a collective" then
+    if actor.rank == 1 then actor.collective.barrier()
+    else run() end
+  elseif what == "one action more" then
+    run()
+    if actor.role == "server" or actor.rank ~= 1 then run() end
+  else
+    print("nothing is wrong")
+  end
+end
+
+function jobs.when_rendezvous_host_is_killed_others()
+  if actor.rank > 0 then
+    io.stderr:write("spins\n")
+    while true do end
+  end
+  actor.collective.barrier()
+end
+
+function jobs.error_of_callback_of_param_run_ends_run(...)
+  local at = ...
+  local function boom(where) if where == at then error("boom in " .. where) end end
+  local ok = pcall(actor.param.run, {
+    init = function() boom "init" return { w = 0 } end,
+    schedule = function(workers)
+      boom "schedule"
+      local out = {}
+      for _, id in ipairs(workers) do out[id] = { { "w" } } end
+      return out
+    end,
+    push = function() if actor.rank == 1 then boom "push" end return { { "w", 1 } } end,
+    pull = function() boom "pull" return { { "w", 1 } } end,
+    barrier = function() boom "rule" return true end,
+    stop = function() boom "stop" return false end,
+  })
+  print("caught", ok)
+end
+
+jobs[(...)](select(2, ...))

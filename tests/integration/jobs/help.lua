@@ -1,0 +1,52 @@
+-- The job of help_test.cpp.
+local actor = require "actor"
+
+-- Names what help does not find: the functions of modules as scripts see them, and the methods of all objects whose
+-- unknown names are errors.
+local core, help = require "actor.c.core", require "actor.help"
+
+local function documented(name)
+  for _, entry in ipairs(help.find(name)) do
+    if #entry.text > 0 then return true end
+  end
+end
+
+local modules, functions, methods, classes, texts = 0, 0, 0, {}, {}
+for module in actor.pairs(core.library()) do
+  local text = module:find("^actor") and core.library_text(module)
+  if text then
+    texts[#texts + 1] = text
+    for class in text:gmatch("setmetatable%((%u%w*), check%.strict") do classes[class] = true end
+  end
+  local name = module:match("^actor%.([%w_]+)$")
+  local value = name and name ~= "iteration" and require(module)
+  if type(value) == "function" and not documented(name) then print("no docstring: " .. name) end
+  if type(value) == "table" then
+    modules = modules + 1
+    for key, member in actor.pairs(value) do
+      if type(member) == "function" then
+        functions = functions + 1
+        if not documented(name .. "." .. key) then print("no docstring: " .. name .. "." .. key) end
+      elseif type(member) == "table" and not getmetatable(member) then
+        for inner, of_table in actor.pairs(member) do -- data.npy.load
+          local full = ("%s.%s.%s"):format(name, key, inner)
+          if type(of_table) == "function" and not documented(full) then print("no docstring: " .. full) end
+        end
+      end
+    end
+  end
+end
+for class, object in actor.pairs { dataset = actor.mapreduce.range(1, 2), table = actor.collective.table { combiner = "sum" } } do
+  for key, member in actor.pairs(getmetatable(object).__index) do -- also those that are made elsewhere
+    if type(member) == "function" and not key:find("^__") and #help.find(class .. ":" .. key) == 0 then print("no docstring: " .. class .. ":" .. key) end
+  end
+end
+for _, text in ipairs(texts) do
+  for class, name in text:gmatch("\nfunction (%u%w*)[:.]([%w_]+)") do
+    if classes[class] and not name:find("^__") then
+      methods = methods + 1
+      if not documented(class:lower() .. ":" .. name) then print("no docstring: " .. class .. ":" .. name) end
+    end
+  end
+end
+print(modules > 15, functions > 250, methods > 100)

@@ -1,0 +1,54 @@
+-- Jobs of mapreduce_operations_test.cpp; the first word says which.
+local actor = require "actor"
+local mr = require "actor.mapreduce"
+local meeting = require "meeting"
+local tell, await = meeting.tell, meeting.await
+
+local jobs = {}
+
+-- Worker 2 stays in the first row that it sees behind a wide operation until it is killed: with it go rows that were
+-- laid aside, and what was worked out from them, some of which others have used by then. Nobody is done with such a
+-- task before.
+function jobs.one_stays(...)
+  local process = io.open("/proc/self/stat"):read("*n")
+  local met = false
+  local function stay()
+    if actor.id ~= 2 then
+      if not met then await("worker 2 stays") end
+      met = true
+      return true
+    end
+    tell("worker 2 stays")
+    actor.log.info("stays in process %d.", process)
+    while true do end
+  end
+  local N = 20000
+  local rows = mr.range(1, N, 1, 30):map(function(i) return i * 7919 % N, i end)
+  local behind = {
+    sort = function() return rows:sort_by_key():filter(stay):keys() end,
+    zip_with_index = function() return rows:zip_with_index():filter(stay):values():map(function(i) return i - 1 end) end,
+    zip = function() return rows:zip(rows:coalesce(7)):filter(stay):zip_with_index():values():map(function(i) return i - 1 end) end,
+    join = function() return rows:join(rows):filter(stay):sort_by_key():keys() end,
+  }
+  local result = behind[...]():collect()
+  assert(#result == N)
+  for i, value in ipairs(result) do assert(value == i - 1, "place " .. i .. " has " .. tostring(value)) end
+  print("all there")
+end
+
+function jobs.iterations_that_begin_with_different()
+  local me = actor.rank
+  local log = me == 0 and function(x) return x end or function(x) return x, me end
+  assert(mr.range(1, 10):map(function(x) return (log(x)) end):sum() == 55)
+  local function one() return 1 end
+  mr.range(1, 10):iterate { state = me, steps = 3, step = one, merge = one }
+end
+
+function jobs.map_reduces_readme_lists_all_that()
+  for name in pairs(mr) do print("mr." .. name) end
+  for name in pairs(getmetatable(mr.range(1, 1)).__index) do
+    if not name:find("^__") then print("d:" .. name) end
+  end
+end
+
+jobs[(...)](select(2, ...))

@@ -1,0 +1,36 @@
+-- Jobs of output_test.cpp; the first word says which.
+local actor = require "actor"
+
+local jobs = {}
+
+function jobs.writes()
+  io.write("one ", 1)
+  io.write("\n", "two")
+  io.stdout:write(" and"):write(" a half\nthree")
+  print(" and more")
+  io.stderr:write("errors\n")
+  local file = io.open("own", "w")
+  file:write("mine")
+  file:close()
+  io.write("the end")
+end
+
+function jobs.sleep_lasts_as_long_as_it_should_and()
+  local began = actor.now()
+  actor.sleep(0.05)
+  print(actor.now() - began >= 0.05, pcall(actor.sleep, -1))
+  actor.collective.barrier()
+  if actor.rank == 1 then error("broken") end
+  actor.sleep(1000)
+end
+
+function jobs.traceback_has_users_frames_and_librarys()
+  local function broken(x) error("no " .. x) end
+  local function count()
+    local n = actor.mapreduce.range(1, 3):map(function(x) broken(x) return x end):count()
+    return n
+  end
+  local n = count()
+end
+
+jobs[(...)](select(2, ...))

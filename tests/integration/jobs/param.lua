@@ -1,0 +1,95 @@
+-- Jobs of param_test.cpp; the first word says which.
+local actor = require "actor"
+
+local jobs = {}
+
+-- What the jobs run, some of it changed: two steps, of which every worker adds 1 to x.
+local param, tensor = actor.param, actor.tensor
+local run = {
+  init = function() return { x = tensor.zeros(1), name = "counter" } end,
+  schedule_local = function() return { "x" } end,
+  push = function() return { { "x", tensor.ones(1) } } end,
+  pull = actor.optim.add(),
+  stop = function(ctx) return ctx.step >= 2 end,
+}
+
+function jobs.what_callbacks_on_server_print_reaches()
+  print("everybody's line")
+  function run.init() print "init" return { x = tensor.zeros(1) } end
+  function run.stop(ctx) print(("stop %d"):format(ctx.step)) return ctx.step >= 2 end
+  function run.barrier(view) if view.id == 0 then print("rule", view.step) end return view:min() >= view.step end
+  function run.pull(updates)
+    print "pull"
+    local sum = param.get("x")
+    for _, update in ipairs(updates) do sum = sum + update[2] end
+    return { { "x", sum } }
+  end
+  param.run(run)
+  print("over")
+end
+
+function jobs.param_get_of_several_keys_gives_their()
+  param.run(run)
+  local values, steps = param.get { "x", "missing", "name" }
+  print(values[1]:get(1), steps[1], values[2], steps[2], values[3], steps[3])
+  print(#param.get {})
+  print(select(2, pcall(param.get, { "x", {} })))
+end
+
+function jobs.param_start_takes_barrier_as_seeds_does()
+  param.register_schedule(function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+    return tasks
+  end)
+  param.register_push(function(id) return { { id, true } } end)
+  param.register_stop(run.stop)
+  param.register_barrier(function() error("not this one") end)
+  print(select(2, pcall(param.start, "bsp", "job", "url")))
+  print(select(2, pcall(param.start, "bps")))
+  print(param.start("bsp").steps)
+end
+
+function jobs.log_writes_what_its_format_does_not()
+  actor.log.info("text", 7, nil, true)
+  actor.log.info("%d of %s%%", 3, "ten", "more", 1)
+  actor.log.info("100%")
+  actor.log.info(7, "text")
+end
+
+function jobs.param_train_refuses_what_it_makes()
+  local net = actor.nn.sequential { actor.nn.linear(2, 2, { init = "zeros" }) }
+  local train = {
+    net = net,
+    batch = function(id) return "of worker", id end,
+    loss = function(model, what, id)
+      assert(model == net and what == "of worker" and id == actor.id)
+      for _, gradient in pairs(net.grads) do gradient:fill_(-1) end
+    end,
+    pull = actor.optim.add { scale = -1 }, merge = param.merge.mean(),
+    stop = function(ctx) return ctx.step >= 3 end,
+  }
+  print(param.train(train).updates, net.params["1.weight"]:mean(), net.params["1.bias"]:mean())
+  train.push = print
+  print(select(2, pcall(param.train, train)))
+  print(select(2, pcall(param.train, { net = {}, batch = print })))
+end
+
+-- A callback of this name that does not come back; all of them do with "none".
+function jobs.stuck(callback)
+  if callback ~= "none" then
+    run[callback] = function() while true do end end
+  end
+  param.run(run)
+end
+
+function jobs.runs() param.run(run) end
+
+function jobs.waits() actor.collective.barrier() end
+
+function jobs.mean()
+  run.merge = param.merge.mean()
+  print(param.run(run).updates, param.get("x"):get(1))
+end
+
+jobs[(...)](select(2, ...))

@@ -1,0 +1,91 @@
+-- Jobs of record_test.cpp; the first word says which.
+local actor = require "actor"
+
+local jobs = {}
+
+-- Work that takes no time of its own, for some steps in some runs, or until worker `until_worker` has done a piece.
+-- Push number `stay` of each worker takes `seconds`.
+function jobs.job()
+  local opt = actor.options { "JOB", steps = 5, runs = 1, stay = 0, seconds = 0, until_worker = -1 }
+  local pushes = 0
+
+  local function has_worked(wanted)
+    for _, id in ipairs(actor.param.keys()) do
+      if id == wanted then return true end
+    end
+    return false
+  end
+
+  for run = 1, opt.runs do
+    local summary = actor.param.run {
+      schedule = function(workers)
+        local tasks = {}
+        for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+        return tasks
+      end,
+      push = function(id)
+        pushes = pushes + 1
+        if pushes == 1 then actor.log.info("worker %d works.", id) end
+        if pushes == opt.stay then require("actor.c.node").sleep(opt.seconds) end
+        return { { id, true } }
+      end,
+      stop = function(ctx) return opt.steps > 0 and ctx.step >= opt.steps or has_worked(opt.until_worker) end,
+    }
+    print(("run %d: %d updates"):format(run, summary.updates))
+  end
+end
+
+-- Says what a trace holds, a line for the file, for each run and for each worker.
+function jobs.show()
+  local recorded = actor.trace.read(actor.args[2])
+  local h = recorded.header
+  print(("file: job %s, seed %s, servers %s, resample '%s', note %s"):format(h.job, h.seed, h.servers, h.resample, recorded.note))
+  local viewer = actor.trace.chrome(recorded)
+  print(("viewer: %s, %d spans"):format(viewer:match('^{"displayTimeUnit":"ms","traceEvents":%[\n.*\n%]}\n$') ~= nil,
+    select(2, viewer:gsub('"ph":"X"', ""))))
+  for _, run in ipairs(recorded.runs) do
+    local summary = actor.trace.summary(run)
+    print(("run %d: barrier %s, %s workers, %d completed, mean step %.2f, stop %s"):format(run.index, run.header.barrier,
+      run.header.workers, summary.completed, summary.mean_step, run.stop and ("%.3f"):format(run.stop)))
+    local barrier = true -- nobody was in a step before all had completed the one before
+    for _, worker in ipairs(run.workers) do
+      for i, step in ipairs(worker.steps) do
+        for _, other in ipairs(run.workers) do
+          barrier = barrier and (step == 1 or (other.time[i - 1] or math.huge) <= worker.released[i])
+        end
+      end
+    end
+    print("run " .. run.index .. ": in lockstep " .. tostring(barrier))
+    for i, worker in ipairs(run.workers) do
+      local least = math.huge
+      for _, seconds in ipairs(worker.compute) do least = math.min(least, seconds) end
+      print(("worker %d: joined %.3f at %d, %d completed, %d started, least work %.4f, open %s, left %s"):format(worker.id,
+        worker.joins[1].time, worker.joins[1].step, #worker.steps, summary.workers[i].started, least,
+        worker.open and worker.open.step, worker.leaves[1] and worker.leaves[1].step))
+    end
+  end
+end
+
+-- Worker 1 stays in its third push and says in which process.
+function jobs.stays()
+  local process = io.open("/proc/self/stat"):read("*n")
+  local pushes = 0
+  actor.param.run {
+    schedule = function(workers)
+      local tasks = {}
+      for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+      return tasks
+    end,
+    push = function(id)
+      pushes = pushes + 1
+      if id == 1 and pushes == 3 then
+        actor.log.info("stays in process %d.", process)
+        while true do end
+      end
+      return { { id, true } }
+    end,
+    stop = function(ctx) return ctx.step >= 5 end,
+  }
+end
+
+jobs[(...)](select(2, ...))

@@ -1,0 +1,23 @@
+-- The job of server_change_test.cpp.
+local actor = require "actor"
+
+-- The first run's servers take four seconds to end: longer than it takes to be given up.
+actor.on_error(function()
+  if actor.role ~= "server" then return end
+  local over = actor.now() + 4
+  repeat until actor.now() > over
+  actor.log.info("has ended at last")
+end)
+local function run()
+  return actor.param.run {
+    schedule = function(workers)
+      local tasks = {}
+      for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
+      return tasks
+    end,
+    push = function(id) return { { id, true } } end,
+    stop = function(ctx) return ctx.step >= 3 end,
+  }
+end
+local first, second = run(), run()
+print(("steps: %d %d"):format(first.steps, second.steps))

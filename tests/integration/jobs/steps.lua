@@ -1,0 +1,71 @@
+-- Jobs of steps_test.cpp; the first word says which.
+local actor = require "actor"
+local ffi = require "ffi"
+local meeting = require "meeting"
+local tell, await = meeting.tell, meeting.await
+
+local jobs = {}
+
+-- Rank 0 stands in its fourth step until the others have come as far as the rule lets them, and they try to go on.
+function jobs.steps(...)
+  local co, tensor = actor.collective, actor.tensor
+  local way, rule, lead = ..., select(2, ...)
+  lead = tonumber(lead)
+  local handle, x
+  if way == "average" then
+    x = tensor.full({ 3 }, actor.rank)
+    handle = actor.average.start(x, { sync_interval_ms = 1, barrier = rule })
+  end
+  local function steps(count)
+    if way == "steps" then return co.steps { count = count, barrier = rule } end
+    local step = 0
+    return function()
+      step = step + 1
+      if step <= count then return step end
+    end
+  end
+  local function work(step)
+    tell(("rank %d in step %d"):format(actor.rank, step))
+    if actor.rank == 0 and step == 4 then
+      for other = 1, actor.size - 1 do await(("rank %d in step %d"):format(other, 4 + lead)) end
+      local till = actor.now() + 0.02 -- nothing tells that somebody goes on to wait
+      while actor.now() < till do end
+      for other = 1, actor.size - 1 do
+        assert(not io.open(("rank %d in step %d"):format(other, 4 + lead + 1)), "passed too early")
+      end
+    end
+  end
+  local made = 0
+  for step in steps(actor.rank == 0 and 12 or 10) do
+    if handle then handle:step(work, step) else work(step) end
+    made = step
+  end
+  if handle then
+    handle:abort()
+    assert(x:min() == x:max())
+  end
+  print("made " .. made)
+end
+
+function jobs.nobody_waits_for_worker_that_is_lost()
+  ffi.cdef "int getpid();"
+  for step in actor.collective.steps { count = 20, barrier = "ssp:1" } do
+    if actor.rank == 2 and step == 5 and actor.size == 3 then
+      print(("stays in process %d."):format(ffi.C.getpid()))
+      await("never")
+    end
+  end
+  print("the end of " .. actor.size)
+end
+
+function jobs.job_of_collectives_honours_barrier_by()
+  local keeper = actor.checkpoint.new { steps = 2 }
+  local state = keeper:load() or { step = 0 }
+  for step in actor.collective.steps { count = state.step + 2, from = state.step } do
+    state.step = step
+    keeper:save(state)
+  end
+  if actor.rank == 0 then print("step " .. state.step) end
+end
+
+jobs[(...)](select(2, ...))

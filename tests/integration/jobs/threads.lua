@@ -1,0 +1,14 @@
+-- The job of threads_test.cpp.
+local actor = require "actor"
+
+-- How many threads a large product has added to the process, and what it gives.
+local tensor = actor.tensor
+local function running()
+  return tonumber(io.open("/proc/self/status"):read("*a"):match('Threads:%s*(%d+)'))
+end
+local a = tensor.normal({ 600, 600 }, { seed = 1 })
+local before = running()
+local product = a:matmul(a)
+print("threads: " .. tensor.threads())
+print("added: " .. running() - before)
+print("product: " .. product:hash())
