@@ -89,9 +89,9 @@ TEST_CASE("cached datasets that are garbage or not wanted any more let their row
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   const std::string how = GENERATE(as<std::string>(), "garbage", "unpersist", "held");
-  // 400 MB in all, 4 MB at a time: what stays is spilled.
+  // 200 MB in all, 4 MB at a time: what stays is spilled.
   const Ended run(folder.run(
-      with(nodes, {"--memory", "256M", "jobs/mapreduce_kept.lua", "cached_datasets_that_are_garbage_or_not", how})));
+      with(nodes, {"--memory", "128M", "jobs/mapreduce_kept.lua", "cached_datasets_that_are_garbage_or_not", how})));
   CHECK(line_after(run.out, "spilled ") == (how == "held" ? "true" : "false"));
 }
 
