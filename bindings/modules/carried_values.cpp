@@ -9,7 +9,6 @@
 #include "bindings/vm/lua_codec.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/base/copy.hpp"
-#include "host/wire/packer.hpp"
 
 namespace actorhost {
 
@@ -141,21 +140,13 @@ int pack_row(lua_State* L) {
   lua_settop(L, 1);
   auto value = carried_value_at(L, 1, nullptr, "row");
   if (!value) raise_at_user(L, value.error().message);
-  const PackedValue packed = pack_value(*std::move(value));
-  Packer out;
-  out.put(kPackedMark).put(packed.head);
-  std::string bytes = std::move(out).bytes();
-  bytes.append(packed.body.view());
+  const std::string bytes = pack_row(pack_value(*std::move(value)));
   lua_pushlstring(L, bytes.data(), bytes.size());
   return 1;
 }
 
 int unpack_row(lua_State* L) {
-  Unpacker in(check_text(L, 1, "bytes", "unpack"));
-  const bool marked = in.get<uint8_t>() == kPackedMark;
-  const std::string_view head = in.text();
-  if (!marked || !in.ok()) return push_failure(L, {Code::bad_data, "a packed value is damaged"});
-  auto value = unpack_value(head, in.rest(), nullptr);
+  auto value = unpack_row(check_text(L, 1, "bytes", "unpack"));
   if (!value) return push_failure(L, value.error());
   if (auto pushed = push_carried(L, *std::move(value)); !pushed) return push_failure(L, pushed.error());
   return 1;

@@ -34,12 +34,9 @@ Status push_packed(lua_State* L, PackedValue value);
 /// result as they are, others are copied.
 Status push_rows(lua_State* L, std::vector<PackedValue> parts);
 
-/// pack(value) -> bytes: a row with tensors in it: kPackedMark, the head as a text, the body. Nothing that the codec
-/// writes for a table begins with the mark. Raises what the codec refuses.
+/// pack(value) -> bytes: a row with tensors in it. Raises what the codec refuses.
 int pack_row(lua_State* L);
 /// unpack(bytes) -> value; nil and a message when the bytes are no packed row.
 int unpack_row(lua_State* L);
-
-inline constexpr unsigned char kPackedMark = 0xff;
 
 }  // namespace actorhost

@@ -112,6 +112,22 @@ PackedValue pack_value(CarriedValue value) {
   return pack_mixed(*lua);
 }
 
+std::string pack_row(const PackedValue& value) {
+  Packer out;
+  out.put('\xff').put(value.head);
+  std::string row = std::move(out).bytes();
+  row.append(value.body.view());
+  return row;
+}
+
+Result<CarriedValue> unpack_row(std::string_view row) {
+  if (!is_packed_row(row)) return malformed_value();
+  Unpacker in(row.substr(1));
+  const std::string_view head = in.text();
+  if (!in.ok()) return malformed_value();
+  return unpack_value(head, in.rest(), nullptr);
+}
+
 Result<CarriedValue> unpack_value(std::string_view head, std::string_view body, const Blob* whole) {
   Unpacker in(head);
   BodyReader parts(body, whole);

@@ -9,7 +9,11 @@
 //          | 3 size:u64 count:u32 *layout         any other; body: its encoding of that size, then its tensors
 //   layout = dtype:u8 rank:u8 *dim:i64            (host/base/tensor.hpp)
 //
-// In a body each part begins at a multiple of 8 bytes. Any thread.
+// In a body each part begins at a multiple of 8 bytes. A row of map-reduce with tensors in it has all in one text:
+//
+//   row    = 0xff head:text body                  nothing that the codec writes for a value begins with that byte
+//
+// Any thread.
 
 #include <string>
 #include <string_view>
@@ -47,6 +51,11 @@ Result<CarriedValue> unpack_value(std::string_view head, std::string_view body, 
 inline Result<CarriedValue> unpack_value(const PackedValue& value) {
   return unpack_value(value.head, value.body.view(), &value.body);
 }
+std::string pack_row(const PackedValue& value);
+constexpr bool is_packed_row(std::string_view row) noexcept { return !row.empty() && row.front() == '\xff'; }
+/// Copies of what is in the row. Code::bad_data when it is no packed one.
+Result<CarriedValue> unpack_row(std::string_view row);
+
 /// The encoding of what pack_small made, else nothing.
 std::string_view small_encoding(const PackedValue& value) noexcept;
 

@@ -10,6 +10,7 @@
 
 #include "host/mapreduce/files/csv_rows.hpp"
 #include "host/mapreduce/files/utf8.hpp"
+#include "host/wire/carried_value.hpp"
 
 namespace actorhost {
 
@@ -319,8 +320,7 @@ Status append_json(std::string& out, const RowValue& value) {
     case RowTag::number: return append_json_number(out, value.number);
     case RowTag::text: return append_json_text(out, value.text());
     case RowTag::value: {
-      constexpr char kPacked = '\xff';  // before a value with tensors (bindings/modules/carried_values.hpp)
-      if (value.size > 0 && *value.bytes == kPacked) {
+      if (is_packed_row(value.text())) {
         return Error{Code::unsupported, "a tensor cannot be written as text"};
       }
       Encoded encoded(value.text());

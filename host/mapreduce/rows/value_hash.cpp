@@ -1,16 +1,19 @@
 #include "host/mapreduce/rows/value_hash.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "host/mapreduce/rows/key.hpp"
+#include "host/wire/carried_value.hpp"
+#include "host/wire/message.hpp"
 
 namespace actorhost {
 
 namespace {
 
-constexpr unsigned char kPacked = 0xff;  // in front of a value with tensors
 constexpr unsigned char kTensor = 0x12;
 constexpr unsigned char kFirstText = 0x20;
 constexpr uint64_t kTableSeed = 0x7461626c65;
@@ -28,19 +31,15 @@ uint64_t number_hash(double number) noexcept {
   return key_hash(value);
 }
 
+uint64_t tensor_hash(const Tensor& tensor) {
+  return both(row_hash(pack(static_cast<const TensorLayout&>(tensor))), row_hash(tensor.data.view()));
+}
+
 class Walk {
  public:
-  explicit Walk(std::string_view bytes) : bytes_(bytes) {}
+  explicit Walk(std::string_view bytes, std::vector<uint64_t> tensors = {})
+      : bytes_(bytes), tensors_(std::move(tensors)) {}
 
-  uint64_t packed() {
-    bytes_.remove_prefix(1);
-    const auto size = take<uint32_t>();
-    const std::string_view encoded = take_bytes(size);
-    const auto count = take<uint32_t>();
-    for (uint32_t i = 0; i < count && ok_; ++i) tensors_.push_back(tensor());
-    bytes_ = encoded;
-    return value();
-  }
   uint64_t value(int depth = 0);
   bool ok() const noexcept { return ok_ && bytes_.empty(); }
 
@@ -67,21 +66,12 @@ class Walk {
     if (first == 0xff) return take<uint32_t>();
     return 0xe0U + ((first & 0x1fU) << 8) + take<uint8_t>();
   }
-  uint64_t tensor();
   uint64_t table(unsigned char tag, int depth);
 
   std::string_view bytes_;
   std::vector<uint64_t> tensors_;
   bool ok_ = true;
 };
-
-uint64_t Walk::tensor() {
-  const std::string_view all = bytes_;
-  take<uint8_t>();
-  take_bytes(sizeof(int64_t) * take<uint8_t>());
-  take_bytes(take<uint64_t>());
-  return row_hash(all.substr(0, all.size() - bytes_.size()));
-}
 
 uint64_t Walk::value(int depth) {
   if (bytes_.empty() || depth > kDepth) {
@@ -130,9 +120,15 @@ uint64_t Walk::table(unsigned char tag, int depth) {
 }  // namespace
 
 uint64_t value_hash(std::string_view encoded) noexcept {
-  if (encoded.empty()) return row_hash(encoded);
-  Walk walk(encoded);
-  const uint64_t hash = static_cast<unsigned char>(encoded.front()) == kPacked ? walk.packed() : walk.value();
+  const auto carried = is_packed_row(encoded) ? unpack_row(encoded) : CarriedValue();
+  if (!carried) return row_hash(encoded);
+  if (const auto* tensor = std::get_if<Tensor>(&*carried)) return tensor_hash(*tensor);
+  std::vector<uint64_t> tensors;
+  const auto* lua = std::get_if<LuaValue>(&*carried);
+  if (lua != nullptr)
+    std::transform(lua->tensors.begin(), lua->tensors.end(), std::back_inserter(tensors), tensor_hash);
+  Walk walk(lua != nullptr ? lua->encoded.view() : encoded, std::move(tensors));
+  const uint64_t hash = walk.value();
   return walk.ok() ? hash : row_hash(encoded);
 }
 

@@ -28,7 +28,7 @@ local function text_at(bytes, size)
   return text
 end
 
-local PACKED = 0xff -- the first byte of a value with tensors (bindings/modules/carried_values.hpp)
+local PACKED = 0xff -- the first byte of a value with tensors (host/wire/carried_value.hpp)
 
 ---The bytes of any value that can travel, tensors included.
 ---@param value any

@@ -2,8 +2,11 @@
 
 #include <initializer_list>
 #include <string>
+#include <utility>
 
 #include <catch2/catch.hpp>
+
+#include "host/wire/carried_value.hpp"
 
 using namespace actorhost;
 
@@ -35,15 +38,22 @@ TEST_CASE("an array has one hash, as items or as keys, and its order counts") {
 }
 
 TEST_CASE("tensors beside a table count by what they hold") {
-  const auto packed = [](int first_key, int second_key, int first, int second) {
-    // {[first_key] = tensor 0, [second_key] = tensor 1}, one byte each
-    return hash_of({0xff, 40, 0, 0, 0, 0x09, 2,      0x21,  first_key, 0x12, 0,     0,    0,          0,    0,
-                    0,    0,  0, 0, 0, 0,    0,      0,     0,         0,    0,     0x21, second_key, 0x12, 0,
-                    0,    0,  0, 0, 0, 0xf0, 0x3f,   0,     0,         0,    0,     0,    0,          0,    0,  //
-                    2,    0,  0, 0,                                                                             //
-                    1,    0,  1, 0, 0, 0,    0,      0,     0,         0,    first, 1,    0,          2,    0,
-                    0,    0,  0, 0, 0, 0,    second, second});
+  // {[first_key] = tensor 0, [second_key] = tensor 1}, of one element each
+  const auto packed = [](int first_key, int second_key, double first, double second) {
+    std::string encoded("\x09\x02", 2);
+    for (const auto& [key, place] : {std::pair{first_key, 0.0}, {second_key, 1.0}}) {
+      const double unused = 0;
+      encoded += {'\x21', static_cast<char>(key), '\x12'};
+      encoded.append(reinterpret_cast<const char*>(&place), sizeof place);
+      encoded.append(reinterpret_cast<const char*>(&unused), sizeof unused);
+    }
+    LuaValue value{Blob::copy_of(encoded), {}};
+    for (const double element : {first, second}) {
+      value.tensors.push_back({{Dtype::f64, {1}}, Blob::copy_of(&element, sizeof element)});
+    }
+    return value_hash(pack_row(pack_value(std::move(value))));
   };
+  CHECK(packed('a', 'b', 7, 8) == packed('b', 'a', 8, 7));
   CHECK(packed('a', 'b', 7, 8) != packed('b', 'a', 7, 8));
   CHECK(packed('a', 'b', 7, 8) != packed('a', 'b', 7, 9));
 }
