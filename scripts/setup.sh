@@ -20,6 +20,17 @@ else
   build_root=${XDG_CACHE_HOME:-$HOME/.cache}/actorhost/$(printf '%s' "$root" | cksum | cut -d ' ' -f 1)
 fi
 
+# timed NAME COMMAND...: runs it, and says how long that took; its status is the command's.
+timed() {
+  timed_name=$1
+  timed_begun=$(date +%s)
+  timed_status=0
+  shift
+  "$@" || timed_status=$?
+  say "$timed_name: $(($(date +%s) - timed_begun)) s"
+  return $timed_status
+}
+
 say() { printf 'actorhost: %s\n' "$*" >&2; }
 
 # Those of the given packages that are not installed.

@@ -8,22 +8,13 @@
 
 namespace actorhost {
 
-Parcel parcel_at(lua_State* L, int index, const std::string& name) {
-  PackedValue packed = take(L, pack_value_at(L, index, "collective." + name, true));
-  return {std::move(packed.head), std::move(packed.body)};
-}
-
-void push_parcel(lua_State* L, Parcel parcel) {
-  expect(L, push_packed(L, PackedValue{std::move(parcel.about), std::move(parcel.body)}));
-}
-
 int push_gets(lua_State* L, CallResult result) {
   const auto n = static_cast<int>(result.gets.size());
   lua_createtable(L, n, 1);
   for (int i = 0; i < n; ++i) {
     auto& got = result.gets[static_cast<size_t>(i)];
     if (!got) continue;
-    push_parcel(L, std::move(*got));
+    expect(L, push_packed(L, std::move(*got)));
     lua_rawseti(L, -2, i + 1);
   }
   lua_pushinteger(L, static_cast<lua_Integer>(n));
@@ -34,7 +25,7 @@ int push_gets(lua_State* L, CallResult result) {
 int push_joined(lua_State* L, CallResult result) {
   std::vector<PackedValue> parts;
   for (auto& got : std::exchange(result.gets, {})) {
-    if (got) parts.push_back({std::move(got->about), std::move(got->body)});
+    if (got) parts.push_back(std::move(*got));
   }
   expect(L, push_rows(L, std::move(parts)));
   return 1;

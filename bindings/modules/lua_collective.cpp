@@ -84,6 +84,11 @@ Call call_at(lua_State* L, int table, CollectiveKind kind) {
   return call;
 }
 
+/// What a rank gives in `collective.name`; raises where it cannot travel.
+PackedValue value_of(lua_State* L, int index, const std::string& name) {
+  return take(L, pack_value_at(L, index, "collective." + name, true));
+}
+
 std::string layout_of(const Tensor& tensor) {
   std::string text = std::string(dtype_name(tensor.dtype)) + "[";
   for (size_t i = 0; i < tensor.shape.rank; ++i) text += (i > 0 ? "," : "") + std::to_string(tensor.shape[i]);
@@ -276,12 +281,12 @@ int broadcast(lua_State* L) {
   spec.root = root_at(L, 3, call);
   spec.signature += " from rank " + std::to_string(spec.root);
   const bool root = call.group->losses.placed()[spec.root] == NodeContext::of(L).node.index();
-  if (root) spec.parcel = parcel_at(L, 2, spec.name);
+  if (root) spec.parcel = value_of(L, 2, spec.name);
   return run_or_start(L, call, [root](lua_State* state, CallResult&& result) {
     if (root) {
       lua_pushboolean(state, 1);
     } else {
-      push_parcel(state, std::move(result.parcel));
+      expect(state, push_packed(state, std::move(result.parcel)));
     }
     return 1;
   });
@@ -313,7 +318,7 @@ int exchange(lua_State* L) {
     if (!lua_isnil(L, -1)) {
       // What is for several is packed once.
       const bool as_before = given && same_element(L, 3, *given);
-      spec.gives[i] = as_before ? spec.gives[*given] : parcel_at(L, lua_gettop(L), spec.name);
+      spec.gives[i] = as_before ? spec.gives[*given] : value_of(L, lua_gettop(L), spec.name);
       given = i;
     }
     lua_rawgeti(L, 4, static_cast<int>(i + 1));

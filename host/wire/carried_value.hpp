@@ -36,6 +36,9 @@ using CarriedValue = std::variant<std::monostate, Tensor, LuaValue>;
 struct PackedValue {
   std::string head;
   Blob body;
+
+  size_t bytes() const noexcept { return head.size() + body.size(); }
+  static void fields(auto& m, auto&& field) { field(m.head, m.body); }
 };
 
 /// A tensor's elements become the body as they are; those of a LuaValue are copied.

@@ -13,7 +13,7 @@ constexpr size_t kKeptBytes = size_t{256} << 10;  // every rank keeps up to so m
 
 std::string choice_text(const CallSpec& spec, const CallResult& result, uint32_t ranks, const char* choice) {
   size_t bytes = spec.input.size() + result.parcel.body.size();
-  for (const auto& parcel : spec.gives) bytes += parcel ? parcel->cost() : 0;
+  for (const auto& parcel : spec.gives) bytes += parcel ? parcel->bytes() : 0;
   return spec.name + " of " + std::to_string(bytes) + " bytes among " + std::to_string(ranks) + " ranks: " + choice;
 }
 
@@ -38,8 +38,8 @@ bool CollectiveCall::reduces() const noexcept {
 
 size_t CollectiveCall::own_cost() const {
   if (reduces()) return spec_.input.size();
-  size_t cost = spec_.parcel ? spec_.parcel->cost() : 0;
-  for (const auto& parcel : spec_.gives) cost += parcel ? parcel->cost() : 0;
+  size_t cost = spec_.parcel ? spec_.parcel->bytes() : 0;
+  for (const auto& parcel : spec_.gives) cost += parcel ? parcel->bytes() : 0;
   return cost;
 }
 
@@ -76,7 +76,7 @@ Status CollectiveCall::begin() {
   const bool small = inlined() || !spec_.stale.empty();
   if (!small && spec_.joined) expect_parts();  // before anybody hears that it may send them
   Go root_sends;
-  if (!small && spec_.parcel) root_sends = {spec_.parcel->body.size(), spec_.parcel->about};
+  if (!small && spec_.parcel) root_sends = {spec_.parcel->body.size(), spec_.parcel->head};
   if (leads()) {
     announced_[0] = true;
     ++announcements_;
@@ -272,7 +272,7 @@ Span CollectiveCall::result_span(uint32_t member) const noexcept {
 
 /// What each has given each, turned around.
 Status CollectiveCall::answer_exchange(std::vector<Blob>& results, uint32_t& at) {
-  std::vector<std::vector<std::optional<Parcel>>> gets(group_.members);
+  std::vector<std::vector<std::optional<PackedValue>>> gets(group_.members);
   for (uint32_t from = 0; from < group_.members; ++from) {
     auto parcels = unpack_parcels(inputs_[from].view(), group_.members);
     if (!parcels) {

@@ -53,11 +53,11 @@ struct CallSpec {
   std::string stale{};
   bool placed = false;  // its arguments are made for LossLedger::placed
 
-  uint32_t root = 0;               // broadcast, reduce: its place in the group
-  std::optional<Parcel> parcel{};  // broadcast: at the root
+  uint32_t root = 0;                    // broadcast, reduce: its place in the group
+  std::optional<PackedValue> parcel{};  // broadcast: at the root
 
   // exchange: what this rank gives each member, itself included, and whom it gets something from
-  std::vector<std::optional<Parcel>> gives{};
+  std::vector<std::optional<PackedValue>> gives{};
   std::vector<bool> expects{};
   /// The caller will put the parts that it gets together, in the order of the members. Where sizes are known beforehand
   /// the parts come together already, in one block; elsewhere its own part may come as it is instead of as a copy.
@@ -67,11 +67,11 @@ struct CallSpec {
 struct CallResult {
   uint32_t place = 0;  // of this rank among the `places` of the group
   uint32_t places = 1;
-  Blob buffer;                                // allreduce; reduce at the root; reduce_scatter: this rank's block
-  Parcel parcel;                              // broadcast
-  std::vector<std::optional<Parcel>> gets{};  // exchange
-  uint64_t bytes_sent = 0;                    // of data, by this rank in frames
-  FilterBytes filtered{};                     // of these, what went through a filter
+  Blob buffer;                                     // allreduce; reduce at the root; reduce_scatter: this rank's block
+  PackedValue parcel;                              // broadcast
+  std::vector<std::optional<PackedValue>> gets{};  // exchange
+  uint64_t bytes_sent = 0;                         // of data, by this rank in frames
+  FilterBytes filtered{};                          // of these, what went through a filter
 };
 
 /// "allreduce of 4000 bytes among 3 ranks: ring", of a call that has worked: for the log.
@@ -215,7 +215,7 @@ class CollectiveCall {
   Status start_broadcast(const Go& go);
   Status start_exchange();
   Status start_filtered();
-  Status take_parcel(uint32_t from, Parcel parcel);
+  Status take_parcel(uint32_t from, PackedValue parcel);
   void release_filter() noexcept {
     if (std::exchange(holds_filter_, false)) spec_.filter->release();
   }
@@ -227,7 +227,7 @@ class CollectiveCall {
   void expect_nothing() noexcept {
     if (wiring_.landings != nullptr) wiring_.landings->forget(this);
   }
-  Status give(uint32_t to, Parcel& parcel);
+  Status give(uint32_t to, PackedValue& parcel);
   Status take_early();
   Status look_if_done();
   Status commit_if_done();
@@ -249,8 +249,8 @@ class CollectiveCall {
   std::vector<std::pair<uint32_t, Frame>> early_;  // data that came before this rank knew what to do with it
   bool exchanging_ = false;
   size_t parcels_due_ = 0;
-  std::vector<Parcel> coming_in_;  // by rank: parcels of several frames
-  Blob whole_;                     // what an exchange gets, joined, if every part of it has `part_` bytes
+  std::vector<PackedValue> coming_in_;  // by rank: parcels of several frames
+  Blob whole_;                          // what an exchange gets, joined, if every part of it has `part_` bytes
   size_t part_ = 0;
   bool done_ = false;        // this rank has all that it is owed
   bool has_result_ = false;  // of a small call, which only comes true with the leader's commit

@@ -34,7 +34,7 @@ Status CollectiveCall::start_broadcast(const Go& go) {
   const bool root = group_.me == spec_.root;
   const Algorithm algorithm = choose(go.bytes);
   algorithm_ = algorithm_name(algorithm);
-  result_.parcel.about = go.about;
+  result_.parcel.head = go.about;
   // The root keeps what it has; it only sends.
   auto room = root ? Result<Blob>(spec_.parcel->body) : allocate(go.bytes);
   if (!room) return give_up(room.error());
@@ -123,18 +123,18 @@ Status CollectiveCall::start_exchange() {
     } else {
       body = spec_.joined ? mine->body : Blob::copy_of(mine->body.data(), mine->body.size());
     }
-    result_.gets[group_.me] = Parcel{mine->about, std::move(body)};
+    result_.gets[group_.me] = PackedValue{mine->head, std::move(body)};
   }
   AH_TRY(take_early());
   return look_if_done();
 }
 
-Status CollectiveCall::give(uint32_t to, Parcel& parcel) {
+Status CollectiveCall::give(uint32_t to, PackedValue& parcel) {
   const size_t total = parcel.body.size();
   size_t offset = 0;
   do {
     const size_t size = std::min(kParcelBytes, total - offset);
-    const ParcelHead head{group_.world, offset, total, offset == 0 ? parcel.about : ""};
+    const ParcelHead head{group_.world, offset, total, offset == 0 ? parcel.head : ""};
     Blob body;
     if (size == total && parcel.body.unique()) {
       body = std::move(parcel.body);  // nobody reads it any more, so who gets it may have it
@@ -153,7 +153,7 @@ Status CollectiveCall::start_filtered() {
   coming_in_.resize(group_.members);
   filtered_ = std::make_unique<FilteredReduction>(Place{group_.me, group_.members, elements(), 1, {}}, spec_.op,
                                                   spec_.dtype, spec_.input, *spec_.filter,
-                                                  [this](uint32_t to, Parcel parcel) { return give(to, parcel); });
+                                                  [this](uint32_t to, PackedValue parcel) { return give(to, parcel); });
   AH_TRY(filtered_->start());
   AH_TRY(take_early());
   return look_if_done();
@@ -192,7 +192,7 @@ Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
     early_.emplace_back(from, std::move(frame));
     return {};
   }
-  Parcel& coming = coming_in_[from];
+  PackedValue& coming = coming_in_[from];
   const size_t bytes = frame.body.size();
   const bool whole = head->total == bytes;
   const bool due = filtered_ || (!result_.gets[from] && spec_.expects[from]);
@@ -202,7 +202,7 @@ Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
   }
   bool in_place = false;
   if (head->offset == 0) {
-    coming.about = std::move(head->about);
+    coming.head = std::move(head->about);
     coming.body = place_of_part(from, head->total);
     if (coming.body.empty() && whole) {
       coming.body = own_copy(std::move(frame.body));
@@ -222,7 +222,7 @@ Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
   return {};
 }
 
-Status CollectiveCall::take_parcel(uint32_t from, Parcel parcel) {
+Status CollectiveCall::take_parcel(uint32_t from, PackedValue parcel) {
   if (!filtered_) {
     result_.gets[from] = std::move(parcel);
     --parcels_due_;

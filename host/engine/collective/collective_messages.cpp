@@ -13,10 +13,10 @@ Error late_error(const std::string& name, const std::vector<uint32_t>& late, con
                              " not answered in time" + (lines.empty() ? "" : " (last collective: " + lines + ")")};
 }
 
-Blob pack_parcels(const std::vector<std::optional<Parcel>>& parcels) { return Blob::copy_of(pack(parcels)); }
+Blob pack_parcels(const std::vector<std::optional<PackedValue>>& parcels) { return Blob::copy_of(pack(parcels)); }
 
-Result<std::vector<std::optional<Parcel>>> unpack_parcels(std::string_view bytes, size_t count) {
-  auto parcels = unpack<std::vector<std::optional<Parcel>>>(bytes);
+Result<std::vector<std::optional<PackedValue>>> unpack_parcels(std::string_view bytes, size_t count) {
+  auto parcels = unpack<std::vector<std::optional<PackedValue>>>(bytes);
   if (parcels && parcels->size() == count) return parcels;
   return Error{Code::bad_data, "what the ranks have given is not what it claims to be"};
 }

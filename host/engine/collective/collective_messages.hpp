@@ -25,6 +25,7 @@
 
 #include "host/base/blob.hpp"
 #include "host/base/result.hpp"
+#include "host/wire/carried_value.hpp"
 #include "host/wire/message.hpp"
 #include "host/wire/packer.hpp"
 
@@ -57,15 +58,6 @@ struct Route {
   NodeId to = 0;
 
   static void fields(auto& m, auto&& field) { field(m.group, m.from, m.to); }
-};
-
-/// What a rank gives another: bytes, and what they are in a few words of the layer above (dtype and shape, ...).
-struct Parcel {
-  std::string about;
-  Blob body;
-
-  size_t cost() const noexcept { return about.size() + body.size(); }
-  static void fields(auto& m, auto&& field) { field(m.about, m.body); }
 };
 
 struct Announce {
@@ -163,7 +155,7 @@ std::string ranks_text(const std::vector<uint32_t>& ranks);
 Error late_error(const std::string& name, const std::vector<uint32_t>& late, const std::string& lines);
 
 /// Small parcels, some of which may not be there, as one block.
-Blob pack_parcels(const std::vector<std::optional<Parcel>>& parcels);
-Result<std::vector<std::optional<Parcel>>> unpack_parcels(std::string_view bytes, size_t count);
+Blob pack_parcels(const std::vector<std::optional<PackedValue>>& parcels);
+Result<std::vector<std::optional<PackedValue>>> unpack_parcels(std::string_view bytes, size_t count);
 
 }  // namespace actorhost

@@ -63,9 +63,9 @@ Status FilteredReduction::give(uint32_t to, const char* about, const Blob& coded
   return give_(to, {about, coded});
 }
 
-Status FilteredReduction::take(uint32_t from, const Parcel& parcel) {
-  if (from < place_.ranks && parcel.about == kInput) return take_input(from, parcel.body);
-  if (from < place_.ranks && parcel.about == kTotal) return take_total(from, parcel.body);
+Status FilteredReduction::take(uint32_t from, const PackedValue& parcel) {
+  if (from < place_.ranks && parcel.head == kInput) return take_input(from, parcel.body);
+  if (from < place_.ranks && parcel.head == kTotal) return take_total(from, parcel.body);
   return Error{Code::bad_data, "what was not due from it"};
 }
 

@@ -42,13 +42,13 @@ struct FilterStream {
 class FilteredReduction {
  public:
   /// Sends a coded parcel to a rank of the group.
-  using Give = std::function<Status(uint32_t to, Parcel parcel)>;
+  using Give = std::function<Status(uint32_t to, PackedValue parcel)>;
 
   FilteredReduction(const Place& place, CollectiveOp op, Dtype dtype, Blob input, FilterStream& stream, Give give);
 
   Status start();
   /// A parcel from a rank of the group; Code::bad_data for one that is not due.
-  Status take(uint32_t from, const Parcel& parcel);
+  Status take(uint32_t from, const PackedValue& parcel);
   bool done() const noexcept { return started_ && inputs_due_ == 0 && totals_due_ == 0; }
   const Blob& result() const noexcept { return result_; }
   /// The call has worked: what error feedback keeps is that of the stream from now on.

@@ -37,7 +37,7 @@ Result<uint32_t> Collectives::join_point(CallSpec spec, double timeout) {
              static_cast<uint32_t>(late->size())};
     point.ids.insert(point.ids.end(), late->begin(), late->end());
     const std::string bytes = pack(point);
-    spec.parcel = Parcel{"", Blob::copy_of(bytes)};
+    spec.parcel = PackedValue{"", Blob::copy_of(bytes)};
   }
   auto made = run(everybody_, std::move(spec), timeout);
   if (!made) return made.error();

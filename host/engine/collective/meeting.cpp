@@ -284,7 +284,7 @@ void Meeting::exchange(const Round& round, uint32_t me, bool joined, CallResult&
     const auto& given = round.places[rank].spec->gives[me];
     if (!given) continue;
     const size_t size = given->body.size();
-    result.gets[rank] = Parcel{given->about, joined ? whole.slice(at, size) : Blob::allocate(size)};
+    result.gets[rank] = PackedValue{given->head, joined ? whole.slice(at, size) : Blob::allocate(size)};
     at += size;
   }
   for (uint32_t i = 0; i < ranks_; ++i) {
@@ -306,16 +306,16 @@ bool Meeting::help_to_fill(Place& place, uint32_t number, const Blob& given) con
 }
 
 void Meeting::broadcast(Round& round, uint32_t number, uint32_t me, const CallSpec& spec, CallResult& result) {
-  const Parcel& given = *round.places[spec.root].spec->parcel;
+  const PackedValue& given = *round.places[spec.root].spec->parcel;
   const size_t bytes = given.body.size();
   const bool shared = bytes >= kSharedFrom;
   if (me == spec.root) {
     result.parcel = given;
   } else if (!shared) {
-    result.parcel = {given.about, Blob::copy_of(given.body.data(), bytes)};
+    result.parcel = {given.head, Blob::copy_of(given.body.data(), bytes)};
   } else {
     Place& mine = round.places[me];
-    result.parcel = {given.about, Blob::allocate(bytes)};
+    result.parcel = {given.head, Blob::allocate(bytes)};
     mine.result = result.parcel.body.data();
     mine.taken.store(0, std::memory_order_relaxed);
     mine.to_fill.store(number, std::memory_order_release);

@@ -1,8 +1,8 @@
-#include "host/base/tensor.hpp"
-
 #include <vector>
 
 #include <catch2/catch.hpp>
+
+#include "host/base/tensor.hpp"
 
 using namespace actorhost;
 

@@ -51,9 +51,9 @@ inline CallSpec spec_of(const Plan& plan, uint32_t me, uint32_t ranks) {
   const Blob mine = bytes_of(plan.inputs[me]);
   spec.input = mine;
   if (plan.filtered) spec.filter = std::make_shared<FilterStream>(FilterSpec{});
-  if (plan.kind == CollectiveKind::broadcast && me == plan.root) spec.parcel = Parcel{"x", mine};
+  if (plan.kind == CollectiveKind::broadcast && me == plan.root) spec.parcel = PackedValue{"x", mine};
   if (plan.kind == CollectiveKind::exchange) {
-    spec.gives.assign(ranks, Parcel{std::to_string(me), mine});
+    spec.gives.assign(ranks, PackedValue{std::to_string(me), mine});
     spec.expects.assign(ranks, true);
   }
   return spec;
@@ -76,7 +76,7 @@ inline bool is_right(const Plan& plan, uint32_t me, uint32_t ranks, const CallRe
   }
   for (uint32_t from = 0; from < ranks; ++from) {
     const auto& parcel = result.gets[from];
-    if (!parcel || parcel->about != std::to_string(from)) return false;
+    if (!parcel || parcel->head != std::to_string(from)) return false;
     if (values_of<float>(parcel->body) != plan.inputs[from]) return false;
   }
   return true;

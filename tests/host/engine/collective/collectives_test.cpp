@@ -353,9 +353,9 @@ TEST_CASE("every kind of call gives between hosts what it gives in one process")
         broadcast.kind = CollectiveKind::broadcast;
         broadcast.name = broadcast.signature = "broadcast";
         broadcast.root = ranks - 1;
-        if (me == broadcast.root) broadcast.parcel = Parcel{"about", bytes_of(inputs[me])};
+        if (me == broadcast.root) broadcast.parcel = PackedValue{"about", bytes_of(inputs[me])};
         auto given = caller.run(broadcast);
-        good = good && given.ok() && given->parcel.about == "about" &&
+        good = good && given.ok() && given->parcel.head == "about" &&
                values_of<float>(given->parcel.body) == inputs[ranks - 1];
 
         CallSpec exchange;
@@ -365,7 +365,7 @@ TEST_CASE("every kind of call gives between hosts what it gives in one process")
         exchange.expects.resize(ranks);
         for (uint32_t to = 0; to < ranks; ++to) {  // to higher ranks only, and to itself
           if (to >= me)
-            exchange.gives[to] = Parcel{std::to_string(me) + ">" + std::to_string(to), bytes_of(inputs[me])};
+            exchange.gives[to] = PackedValue{std::to_string(me) + ">" + std::to_string(to), bytes_of(inputs[me])};
           exchange.expects[to] = to <= me;
         }
         auto gets = caller.run(exchange);
@@ -373,7 +373,7 @@ TEST_CASE("every kind of call gives between hosts what it gives in one process")
         for (uint32_t from = 0; good && from < ranks; ++from) {
           good = gets->gets[from].has_value() == (from <= me);
           if (!good || from > me) continue;
-          good = gets->gets[from]->about == std::to_string(from) + ">" + std::to_string(me) &&
+          good = gets->gets[from]->head == std::to_string(from) + ">" + std::to_string(me) &&
                  values_of<float>(gets->gets[from]->body) == inputs[from];
         }
         right += good;

@@ -168,10 +168,11 @@ CallSpec OrderWorld::spec_of(const Rank& rank, uint32_t place, uint32_t members)
   const std::vector<float> values = {1, static_cast<float>(rank.round), 1, static_cast<float>(rank.round)};
   const Blob mine = Blob::copy_of(values.data(), values.size() * sizeof(float));
   spec.input = mine;
-  if (plan_.kind == CollectiveKind::broadcast && place == 0) spec.parcel = Parcel{std::to_string(rank.round), mine};
+  if (plan_.kind == CollectiveKind::broadcast && place == 0)
+    spec.parcel = PackedValue{std::to_string(rank.round), mine};
   if (plan_.kind == CollectiveKind::exchange) {
     for (uint32_t to = 0; to < members; ++to) {
-      spec.gives.push_back(Parcel{std::to_string(rank.round) + " for " + std::to_string(to), mine});
+      spec.gives.push_back(PackedValue{std::to_string(rank.round) + " for " + std::to_string(to), mine});
     }
     spec.expects.assign(members, true);
   }
@@ -182,11 +183,11 @@ CallSpec OrderWorld::spec_of(const Rank& rank, uint32_t place, uint32_t members)
 std::string OrderWorld::result_text(const Rank& rank, CallResult& result) const {
   std::string round = std::to_string(rank.round);
   if (plan_.kind == CollectiveKind::barrier) return round;
-  if (plan_.kind == CollectiveKind::broadcast) return result.parcel.about == round ? round : "mixed";
+  if (plan_.kind == CollectiveKind::broadcast) return result.parcel.head == round ? round : "mixed";
   if (plan_.kind == CollectiveKind::exchange) {
     const bool right = std::all_of(result.gets.begin(), result.gets.end(),
                                    [&, mine = round + " for " + std::to_string(result.place)](const auto& parcel) {
-                                     return parcel && parcel->about == mine;
+                                     return parcel && parcel->head == mine;
                                    });
     return right ? round + " of " + std::to_string(result.gets.size()) : "mixed";
   }

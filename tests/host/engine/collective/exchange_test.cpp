@@ -28,7 +28,7 @@ TEST_CASE("within a process a parcel that nobody else holds changes hands withou
       exchange.name = exchange.signature = "exchange";
       exchange.gives.resize(kRanks);
       exchange.expects.resize(kRanks);
-      exchange.gives[(me + 1) % kRanks] = Parcel{"about", std::move(mine)};
+      exchange.gives[(me + 1) % kRanks] = PackedValue{"about", std::move(mine)};
       const uint32_t from = (me + kRanks - 1) % kRanks;
       exchange.expects[from] = true;
       auto gets = caller.run(std::move(exchange));
@@ -63,7 +63,7 @@ TEST_CASE("over connections parts of one size come in one block, others by thems
           exchange.joined = true;
           exchange.expects.assign(ranks, true);
           for (uint32_t to = 0; to < ranks; ++to) {
-            exchange.gives.push_back(Parcel{"about", bytes_of(std::vector<float>(count(me), value(me, to)))});
+            exchange.gives.push_back(PackedValue{"about", bytes_of(std::vector<float>(count(me), value(me, to)))});
           }
           auto gets = caller.run(std::move(exchange));
           if (!gets.ok() || node.port().landings().size() != 0) return;
@@ -102,7 +102,8 @@ TEST_CASE("within a process what is to be put together comes so, in one block th
       exchange.joined = true;
       exchange.expects.assign(ranks, true);
       for (uint32_t to = 0; to < ranks; ++to) {
-        exchange.gives.push_back(Parcel{"about", bytes_of(std::vector<float>(count(me, to), static_cast<float>(me)))});
+        exchange.gives.push_back(
+            PackedValue{"about", bytes_of(std::vector<float>(count(me, to), static_cast<float>(me)))});
       }
       auto gets = callers[me].run(std::move(exchange));
       if (!gets.ok()) return;

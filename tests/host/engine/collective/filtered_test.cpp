@@ -30,7 +30,7 @@ class Round {
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
       const Place place{rank, ranks_, inputs[rank].size(), 1, {}};
       all_.push_back(std::make_unique<FilteredReduction>(place, op, Dtype::f32, bytes_of(inputs[rank]), *streams[rank],
-                                                         [this, rank](uint32_t to, Parcel parcel) {
+                                                         [this, rank](uint32_t to, PackedValue parcel) {
                                                            way_[rank * ranks_ + to].push_back(std::move(parcel));
                                                            return Status();
                                                          }));
@@ -46,7 +46,7 @@ class Round {
       }
       if (open.empty()) return;
       const size_t way = open[rng.below(open.size())];
-      const Parcel parcel = std::move(way_[way].front());
+      const PackedValue parcel = std::move(way_[way].front());
       way_[way].pop_front();
       REQUIRE(all_[way % ranks_]->take(static_cast<uint32_t>(way / ranks_), parcel).ok());
     }
@@ -56,7 +56,7 @@ class Round {
 
  private:
   const uint32_t ranks_;
-  std::vector<std::deque<Parcel>> way_;
+  std::vector<std::deque<PackedValue>> way_;
   std::vector<std::unique_ptr<FilteredReduction>> all_;
 };
 
@@ -131,7 +131,7 @@ TEST_CASE("halves of a sum are off by what two roundings can be, and take half o
 
 TEST_CASE("what is not due to a filtered all-reduce is refused") {
   FilterStream stream{FilterSpec{}};
-  const auto nobody = [](uint32_t, const Parcel&) { return Status(); };
+  const auto nobody = [](uint32_t, const PackedValue&) { return Status(); };
   const auto open = [&] {
     auto one = std::make_unique<FilteredReduction>(Place{0, 3, 2, 1, {}}, CollectiveOp::sum, Dtype::f32,
                                                    bytes_of(std::vector<float>(2)), stream, nobody);
