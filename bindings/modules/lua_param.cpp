@@ -12,7 +12,6 @@
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
-#include "host/cluster/progress_rules.hpp"
 #include "host/engine/param/param_node.hpp"
 
 namespace actorhost {
@@ -24,11 +23,22 @@ constexpr const char* kState = "actor.param";
 /// The number of the run that action `index` is; 0 stands for no run yet.
 RunId run_of(uint32_t action) { return action + 1; }
 
+/// Every worker passes (ASP): the rule of a server without one.
+class FreeRule final : public BarrierRule {
+ public:
+  Status decide(const Progress& /*progress*/, std::span<const Slot> /*asking*/, double /*now*/,
+                std::span<Decision> out) override {
+    for (Decision& decision : out) decision.pass = true;
+    return {};
+  }
+  Watch watch() const override { return Watch::timer; }
+};
+
 /// Of one Vm; kept alive by it.
 struct ParamState {
   explicit ParamState(NodeContext& c)
-      : context(c), channel(c.node), node(channel, c.options.servers), asp(native_asp()) {
-    if (c.node.role() == Role::server) serve({}, *asp);
+      : context(c), channel(c.node), node(channel, c.options.servers) {
+    if (c.node.role() == Role::server) serve({}, asp);
   }
 
   /// Before its run a server answers get, set and keys as the server of a run without workers.
@@ -57,7 +67,7 @@ struct ParamState {
   NodeChannel channel;
   ParamNode node;
   bool opened = false;
-  std::unique_ptr<BarrierRule> asp;
+  FreeRule asp;
   std::unique_ptr<LuaRule> rule;
   std::unique_ptr<WatchedRule> watched;
   std::map<std::string, std::string> places;  // of callbacks: "schedule" -> "schedule (job.lua:12)"
@@ -385,7 +395,7 @@ int server_start(lua_State* L) {
         &state.context.shared.checkpointer(directory, state.context.options.servers, state.context.node.log());
   }
   state.context.speaks = true;
-  BarrierRule& rule = state.watched ? *state.watched : *state.asp;
+  BarrierRule& rule = state.watched ? static_cast<BarrierRule&>(*state.watched) : state.asp;
   state.serve(config, rule, checkpoints);
   watch_callbacks(L, state);
   lua_createtable(L, 0, 2);

@@ -38,6 +38,9 @@ struct Seen {
 /// Everything, as an unsampled rule sees it.
 Seen see_all(const Progress& progress) noexcept;
 
+/// The salt of the first sampling rule that an evaluation meets, in C++ and in Lua.
+inline constexpr uint64_t kFirstSalt = 1;
+
 class Sampler {
  public:
   /// Samples of `beta` workers (all of them when there are not that many). Samplers of one seed that differ

@@ -231,11 +231,4 @@ Result<std::vector<NamedArray>> read_npz(const std::filesystem::path& path) {
   }
 }
 
-Status write_npz(const std::filesystem::path& path, const std::vector<NamedArray>& arrays) {
-  auto writer = NpzWriter::create(path);
-  if (!writer) return std::move(writer).error();
-  for (const NamedArray& item : arrays) AH_TRY(writer->add(item.name, item.array));
-  return writer->close();
-}
-
 }  // namespace actorhost

@@ -64,6 +64,5 @@ class NpzReader {
 };
 
 Result<std::vector<NamedArray>> read_npz(const std::filesystem::path& path);
-Status write_npz(const std::filesystem::path& path, const std::vector<NamedArray>& arrays);
 
 }  // namespace actorhost

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "host/cluster/progress_rules.hpp"
+#include "host/cluster/progress_gate.hpp"
 #include "host/cluster/progress_sample.hpp"
 #include "host/sim/clocks.hpp"
 

@@ -23,7 +23,7 @@ local skip = { main = true, ["return"] = true, sizeof = true, alignof = true, de
   unlock_shared = true, munmap = true, madvise = true }
 
 local named = {}    -- how often the product names it
-local defined = {}  -- of these: how often as "Class::name(" at the start of a definition
+local defined = {}  -- of these: how often at the start of a definition, as "Class::name(" or, in a source, as "name("
 local declared = {} -- in order: { name, file, line }
 
 local function count(list, name) list[name] = (list[name] or 0) + 1 end
@@ -47,6 +47,9 @@ for file in io.lines() do
     local code = code_of(file, text_of(file))
     for word in code:gmatch("[%a_][%w_]*") do count(named, word) end
     for definition in ("\n" .. code):gmatch("\n[%a_][^\n;={}]-[%w_]+::([%w_]+)%(") do count(defined, definition) end
+    if file:match("%.cpp$") then
+      for definition in ("\n" .. code):gmatch("\n[%a_][^\n;=%(%)]-[%s&*]([%l_][%w_]*)%(") do count(defined, definition) end
+    end
     if file:match("%.hpp$") and not file:match("/include/") then declarations(file, code) end
   end
 end

@@ -17,9 +17,10 @@
 #include "bindings/modules/barrier_api.hpp"
 #include "bindings/vm/vm.hpp"
 #include "host/base/random.hpp"
-#include "host/cluster/progress_rules.hpp"
+#include "tests/host/cluster/progress_rules.hpp"
 
 using namespace actorhost;
+using namespace actorhost::test;
 
 namespace {
 

@@ -103,52 +103,11 @@ ParamClient::Request ParamClient::fence(const std::vector<uint32_t>& shards, std
   return number;
 }
 
-void ParamClient::update(std::span<const ParamEntry> entries, std::vector<Frame>& out) {
-  const uint32_t number = next_++;
-  const auto pack = [&](uint32_t shard) {
-    updates_[shard].sent.push_back(number);
-    return EntryPacker(param_kind::update, server_address(shard), number, {});
-  };
-  if (shards_ == 1) {
-    EntryPacker packer = pack(0);
-    for (const ParamEntry& entry : entries) packer.add(entry.key, entry.value);
-    return packer.finish(out);
-  }
-  std::map<uint32_t, EntryPacker> packers;
-  for (const ParamEntry& entry : entries) {
-    for_each_home(entry.key, entry.value, shards_, !whole_, [&](uint32_t shard, const ParamValue& value) {
-      auto at = packers.find(shard);
-      if (at == packers.end()) at = packers.emplace(shard, pack(shard)).first;
-      at->second.add(entry.key, value);
-    });
-  }
-  for (auto& [shard, packer] : packers) packer.finish(out);
-}
-
-size_t ParamClient::unacknowledged() const noexcept {
-  size_t most = 0;
-  for (const UpdateLine& line : updates_) most = std::max(most, line.sent.size());
-  return most;
-}
-
-void ParamClient::acknowledge(uint32_t shard, uint32_t number) {
-  std::deque<uint32_t>& sent = updates_[shard].sent;
-  // Numbers wrap around: earlier means less than half the circle behind.
-  while (!sent.empty() && static_cast<int32_t>(number - sent.front()) >= 0) sent.pop_front();
-}
-
 void ParamClient::handle(Frame&& frame, std::vector<Frame>& out) {
   const uint32_t shard = address_index(frame.src);
   if (!is_server(frame.src) || shard >= shards_) return;
   const auto found = requests_.find(frame.tag);
-  if (found == requests_.end()) {
-    if (frame.kind == param_kind::done) acknowledge(shard, frame.tag);
-    if (frame.kind == param_kind::failed && !updates_[shard].sent.empty()) {
-      if (update_failure_.ok()) update_failure_ = error_of(frame);
-      acknowledge(shard, frame.tag);
-    }
-    return;
-  }
+  if (found == requests_.end()) return;
   Pending& pending = found->second;
   const bool last =
       (frame.flags & param::kLast) != 0 || frame.kind == param_kind::done || frame.kind == param_kind::failed;

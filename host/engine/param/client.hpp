@@ -1,13 +1,12 @@
 #pragma once
-// What a worker, or a server's Lua, asks the shards for: get, set, keys, and native updates outside of the loop. A
-// passive state machine of one thread: a call begins a request and adds its frames to `out`, answers are handed in, the
-// result is taken when it is finished. (param_node.hpp waits.)
+// What a worker, or a server's Lua, asks the shards for: get, set and keys. A passive state machine of one
+// thread: a call begins a request and adds its frames to `out`, answers are handed in, the result is taken when it is
+// finished. (param_node.hpp waits.)
 //
 // Values that come out are the caller's own memory; values that go in are sent by reference and must not be written to
 // before the request is finished.
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -24,9 +23,9 @@ class ParamClient {
  public:
   using Request = uint32_t;
 
-  explicit ParamClient(uint32_t shards) : shards_(shards), updates_(shards) {}
+  explicit ParamClient(uint32_t shards) : shards_(shards) {}
 
-  /// Updates go whole to the keys' owners, and reads ask the owner first: for runs whose pull is in Lua.
+  /// Reads ask a key's owner first: for runs whose pull is in Lua, where pushes go whole to the owners.
   void set_whole(bool whole) { whole_ = whole; }
   /// Requests are answered even while a shard is in a Lua pull: for calls from inside one.
   void set_now(bool now) { now_ = now; }
@@ -40,12 +39,6 @@ class ParamClient {
   Request keys(std::vector<Frame>& out);
   /// A request to shards without content: when it is finished they have dealt with all that was sent to them before.
   Request fence(const std::vector<uint32_t>& shards, std::vector<Frame>& out);
-
-  /// Updates in a row: acknowledged together, `unacknowledged` says how far the shards are behind.
-  void update(std::span<const ParamEntry> entries, std::vector<Frame>& out);
-  size_t unacknowledged() const noexcept;
-  /// The first failure of an update, once.
-  Status take_update_failure() { return std::exchange(update_failure_, Status()); }
 
   /// values, key_list, done, failed. Frames that belong to no request of ours are ignored.
   void handle(Frame&& frame, std::vector<Frame>& out);
@@ -77,9 +70,6 @@ class ParamClient {
     int rounds = 0;
     bool filtered = false;
   };
-  struct UpdateLine {
-    std::deque<uint32_t> sent;  // numbers without an acknowledgement
-  };
 
   uint8_t flags() const noexcept { return now_ ? param::kNow : uint8_t{0}; }
   Pending& begin(Request& number);
@@ -87,7 +77,6 @@ class ParamClient {
            std::vector<Frame>& out);
   void on_values(Frame&& frame, Pending& pending);
   void after_round(Request number, Pending& pending, std::vector<Frame>& out);
-  void acknowledge(uint32_t shard, uint32_t number);
 
   uint32_t shards_;
   bool whole_ = false;
@@ -95,9 +84,7 @@ class ParamClient {
   Request next_ = 1;
   std::map<Request, Pending> requests_;
   std::unordered_set<ParamKey> split_;  // keys that were split when last read: all shards are asked at once
-  std::vector<UpdateLine> updates_;
   FilterBytes pulled_;
-  Status update_failure_;
 };
 
 }  // namespace actorhost

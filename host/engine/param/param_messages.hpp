@@ -24,9 +24,8 @@
 //     set     0302  entries as in values                                    -> done
 //     keys    0303  - (no entries)                                          -> key_list
 //     key_list 0304 count:u32 key*
-//     update  0305  -  a native update outside of the loop                  -> done, once for several (see below)
-//     done    0306  nothing: the request `tag`; for updates all up to and with number `tag` of this sender
-//     failed  0307  ErrorMessage
+//     done    0305  nothing: the request `tag`
+//     failed  0306  ErrorMessage
 //   worker and shard 0:
 //     ready   0310  Ready
 //     task    0311  TaskHead
@@ -57,9 +56,8 @@ inline constexpr Kind values{0x0301};
 inline constexpr Kind set{0x0302};
 inline constexpr Kind keys{0x0303};
 inline constexpr Kind key_list{0x0304};
-inline constexpr Kind update{0x0305};
-inline constexpr Kind done{0x0306};
-inline constexpr Kind failed{0x0307};
+inline constexpr Kind done{0x0305};
+inline constexpr Kind failed{0x0306};
 inline constexpr Kind ready{0x0310};
 inline constexpr Kind task{0x0311};
 inline constexpr Kind push{0x0312};

@@ -140,44 +140,6 @@ Result<std::vector<ParamKey>> ParamNode::keys(double deadline) {
   return client_.take_keys(request);
 }
 
-Status ParamNode::update(std::span<const ParamEntry> entries, double deadline) {
-  if (deadline != kForever) {
-    AH_TRY(update_async(entries, deadline));
-  } else {
-    client_.update(entries, out_);
-  }
-  return flush(deadline);
-}
-
-Status ParamNode::update_async(std::span<const ParamEntry> entries, double deadline) {
-  std::vector<ParamEntry> copies;
-  copies.reserve(entries.size());
-  for (const ParamEntry& entry : entries) {
-    async_bytes_ += payload_bytes(entry.value);
-    copies.push_back(copy_of(entry));
-  }
-  client_.update(copies, out_);
-  const size_t open = client_.unacknowledged();
-  const bool full = open >= kMaxUpdates || async_bytes_ >= kMaxUpdateBytes;
-  if (!full && open % 64 != 0) return flush_out(deadline);
-  AH_TRY(flush_out(deadline));
-  if (!full) {
-    AH_TRY(receive(channel_.now()));  // takes the acknowledgements that are here
-  } else {
-    const size_t bytes = async_bytes_;
-    AH_TRY(wait_until([&] { return client_.unacknowledged() <= (bytes >= kMaxUpdateBytes ? 0 : kMaxUpdates / 2); },
-                      deadline, "updates of " + key_list(entries)));
-  }
-  if (client_.unacknowledged() == 0) async_bytes_ = 0;
-  return client_.take_update_failure();
-}
-
-Status ParamNode::flush(double deadline) {
-  AH_TRY(wait_until([&] { return client_.unacknowledged() == 0; }, deadline, "updates to be applied"));
-  async_bytes_ = 0;
-  return client_.take_update_failure();
-}
-
 Status ParamNode::begin(const ParamWorker::Config& config) {
   client_.set_whole(config.whole);
   worker_ = std::make_unique<ParamWorker>(config, client_);

@@ -1,5 +1,5 @@
 #pragma once
-// A VM's parameter-server calls, waiting included: get, set, keys and update for all nodes, the worker's loop for
+// A VM's parameter-server calls, waiting included: get, set and keys for all nodes, the worker's loop for
 // workers, the server's loop for servers. It hands the passive machines the frames of a channel, sends the frames that
 // they return, and serves this VM's own shard while it waits for other shards. Used by the node's thread.
 
@@ -18,10 +18,6 @@ namespace actorhost {
 
 class ParamNode {
  public:
-  /// Updates under way before update_async waits.
-  static constexpr size_t kMaxUpdates = 4096;
-  static constexpr size_t kMaxUpdateBytes = size_t{32} << 20;
-
   ParamNode(ParamChannel& channel, uint32_t shards);
 
   // For all nodes. Code::timeout at the deadline (a point on the channel's clock); every error says what was waited
@@ -32,12 +28,6 @@ class ParamNode {
   /// Values are sent by reference; they are free again on return, also after a failure.
   Status set(std::span<const ParamEntry> entries, uint64_t step = 0, double deadline = kForever);
   Result<std::vector<ParamKey>> keys(double deadline = kForever);
-  /// A native update outside of the loop; applied on return.
-  Status update(std::span<const ParamEntry> entries, double deadline = kForever);
-  /// Without waiting for the shards; the values are copied. A failure is told by a later update_async or flush.
-  Status update_async(std::span<const ParamEntry> entries, double deadline = kForever);
-  /// Waits until all updates are applied.
-  Status flush(double deadline = kForever);
 
   // A worker's loop.
 
@@ -78,7 +68,6 @@ class ParamNode {
   std::vector<Frame> out_;
   std::vector<Frame> in_;
   std::vector<Frame> early_;  // for a server that is not there yet
-  size_t async_bytes_ = 0;    // since all updates were acknowledged last
 };
 
 }  // namespace actorhost

@@ -95,9 +95,6 @@ Status ParamServer::answer_schedule(std::map<NodeId, std::vector<ParamEntry>> ta
   return coordinator_ ? coordinator_->answer_schedule(std::move(tasks), now) : Status();
 }
 
-std::vector<Frame> ParamServer::take_frames() {
-  shard_.flush_acks();
-  return std::exchange(out_, {});
-}
+std::vector<Frame> ParamServer::take_frames() { return std::exchange(out_, {}); }
 
 }  // namespace actorhost

@@ -67,7 +67,6 @@ void ParamShard::handle(Frame&& frame) {
 
 void ParamShard::act(Frame&& frame) {
   if (frame.kind == param_kind::push) return on_push(std::move(frame));
-  if (frame.kind == param_kind::update) return on_update(std::move(frame));
   if (frame.kind == param_kind::get) return on_get(frame);
   if (frame.kind == param_kind::set) return on_set(std::move(frame));
   if (frame.kind == param_kind::keys) return on_keys(frame);
@@ -126,11 +125,11 @@ void ParamShard::on_keys(const Frame& frame) {
 }
 
 // Adds the entries of a frame to those of its message; true when that was the last one.
-bool ParamShard::collect(Frame&& frame, bool with_steps, std::vector<ParamEntry>& complete) {
+bool ParamShard::collect(Frame&& frame, std::vector<ParamEntry>& complete) {
   const auto name = std::make_pair(frame.src, frame.tag);
   std::vector<ParamEntry> entries;
   Unpacker in(frame.meta.view());
-  if (const Status read = read_entries(in, frame.body, with_steps, entries); !read.ok()) {
+  if (const Status read = read_entries(in, frame.body, true, entries); !read.ok()) {
     collecting_.erase(name);
     fail(frame, malformed(frame, read.error().message));
     return false;
@@ -157,7 +156,7 @@ void ParamShard::on_set(Frame&& frame) {
   const Address from = frame.src;
   const uint32_t tag = frame.tag;
   std::vector<ParamEntry> entries;
-  if (!collect(std::move(frame), true, entries)) return;
+  if (!collect(std::move(frame), entries)) return;
   const Status set = store_.set(std::move(entries));
   Frame reply;
   reply.kind = param_kind::done;
@@ -165,45 +164,6 @@ void ParamShard::on_set(Frame&& frame) {
   reply.dst = from;
   reply.tag = tag;
   out_.push_back(std::move(reply));
-}
-
-void ParamShard::on_update(Frame&& frame) {
-  const Address from = frame.src;
-  const uint32_t tag = frame.tag;
-  const bool last = (frame.flags & param::kLast) != 0;
-  const PushName name{is_worker(from) ? address_index(from) : kNoAddress, 0};
-  Frame sender;  // for a failure, once the frame itself is used up
-  sender.kind = frame.kind;
-  sender.src = from;
-  sender.tag = tag;
-  std::vector<ParamEntry> entries;
-  if (!update_.is_native()) {
-    if (!collect(std::move(frame), false, entries)) return;
-    std::vector<PullEntry> batch;
-    const Status applied = update_.is_lua() ? to_pull(entries, 0, name.first, batch) : store_.set(std::move(entries));
-    if (!applied.ok()) return fail(sender, applied.error());
-    if (!batch.empty()) batches_.push_back(std::move(batch));
-  } else {
-    Unpacker in(frame.meta.view());
-    Status fits = read_entries(in, frame.body, false, entries);
-    for (size_t i = 0; fits.ok() && i < entries.size(); ++i) {
-      fits = store_.check_update(entries[i], update_, address_name(from));
-    }
-    if (!fits.ok()) return fail(sender, fits.error());
-    for (const ParamEntry& entry : entries) store_.update(entry, update_, {});
-  }
-  if (last) acks_[from] = tag;
-}
-
-void ParamShard::flush_acks() {
-  for (const auto& [to, tag] : acks_) {
-    Frame ack;
-    ack.kind = param_kind::done;
-    ack.dst = to;
-    ack.tag = tag;
-    out_.push_back(std::move(ack));
-  }
-  acks_.clear();
 }
 
 void ParamShard::on_push(Frame&& frame) {
@@ -370,7 +330,6 @@ void ParamShard::discard(const Discard& discard) {
   filter_.forget(discard.worker);
   const Address from = worker_address(discard.worker);
   collecting_.erase(collecting_.lower_bound({from, 0}), collecting_.lower_bound({from + 1, 0}));
-  acks_.erase(from);
 }
 
 void ParamShard::cut(uint64_t number) {

@@ -1,5 +1,5 @@
 #pragma once
-// What every shard does: answers get, set, keys and update, takes pushes, and applies them, at once or when shard 0
+// What every shard does: answers get, set and keys, takes pushes, and applies them, at once or when shard 0
 // commits them. A passive state machine: frames go in, frames come out in `out`, and what a Lua `pull` has to decide is
 // handed out as batches. Used by its server's thread.
 //
@@ -52,7 +52,7 @@ class CheckpointSink {
 struct PullEntry {
   ParamKey key;
   ParamValue value;
-  uint64_t step = 0;  // completed by the worker with this push; 0 for an update from outside of the loop
+  uint64_t step = 0;  // completed by the worker with this push
   NodeId worker = 0;
 };
 
@@ -95,9 +95,6 @@ class ParamShard {
   /// Pushes that held infinite values or NaN, since the last call; each once.
   std::vector<ShardReport> take_reports() { return std::exchange(reports_, {}); }
 
-  /// Acknowledges the updates that were applied since the last call, one frame a sender.
-  void flush_acks();
-
   /// Pushes that are kept: incomplete, or not committed yet.
   size_t kept() const noexcept { return pushes_.size(); }
   ParamStore& store() noexcept { return store_; }
@@ -113,11 +110,10 @@ class ParamShard {
   void on_get(const Frame& frame);
   void on_keys(const Frame& frame);
   void on_set(Frame&& frame);
-  void on_update(Frame&& frame);
   void on_push(Frame&& frame);
   void resume();
 
-  bool collect(Frame&& frame, bool with_steps, std::vector<ParamEntry>& complete);
+  bool collect(Frame&& frame, std::vector<ParamEntry>& complete);
   void apply_at_once(const PushName& name, Frame& frame, std::vector<ParamEntry>& entries);
   Status finish_push(const PushName& name, Push& push, double scale, std::vector<PullEntry>& batch);
   Status apply_all(std::vector<ParamEntry>& entries, const UpdateContext& context, const PushName& name);
@@ -138,14 +134,13 @@ class ParamShard {
   ParamFilter filter_;
   std::map<PushName, Push> pushes_;
   std::map<std::pair<Address, uint32_t>, std::vector<ParamEntry>>
-      collecting_;                             // set and update messages by sender and tag
+      collecting_;                             // set messages by sender and tag
   std::unordered_map<NodeId, uint64_t> gone_;  // first step that is ignored
   std::deque<std::vector<PullEntry>> batches_;
   std::deque<Frame> waiting_;
   std::vector<Done> done_;
   std::vector<ShardReport> reports_;
   std::unordered_map<NodeId, uint64_t> reported_;  // the step after the last one reported
-  std::map<Address, uint32_t> acks_;
 };
 
 }  // namespace actorhost

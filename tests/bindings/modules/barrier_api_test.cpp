@@ -7,10 +7,11 @@
 
 #include "bindings/vm/vm.hpp"
 #include "host/base/random.hpp"
-#include "host/cluster/progress_rules.hpp"
 #include "tests/bindings/vm_fixture.hpp"
+#include "tests/host/cluster/progress_rules.hpp"
 
 using namespace actorhost;
+using namespace actorhost::test;
 using actorhost::testing::VmFixture;
 
 namespace {

@@ -7,9 +7,10 @@
 #include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
-#include "host/cluster/progress_rules.hpp"
+#include "tests/host/cluster/progress_rules.hpp"
 
 using namespace actorhost;
+using namespace actorhost::test;
 
 namespace {
 

@@ -26,6 +26,13 @@ Tensor counting(const Shape& shape) {
   return array;
 }
 
+Status write_npz(const std::filesystem::path& path, const std::vector<NamedArray>& arrays) {
+  auto writer = NpzWriter::create(path);
+  if (!writer) return std::move(writer).error();
+  for (const NamedArray& item : arrays) AH_TRY(writer->add(item.name, item.array));
+  return writer->close();
+}
+
 std::string npy_file(const std::string& dict, const std::string& data) {
   std::string head("\x93NUMPY\x01\x00", 8);
   head.push_back(static_cast<char>(dict.size() & 0xff));

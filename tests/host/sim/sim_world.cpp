@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/host/cluster/progress_rules.hpp"
+
 using namespace actorhost;
 
 namespace sim_test {
@@ -46,11 +48,11 @@ SimResult run_general(const Scenario& scenario, const NativeRule& rule) {
   const uint64_t seed = sim_seed(scenario.seed, SimStream::admission);
   std::unique_ptr<BarrierRule> general;
   if (rule.staleness == NativeRule::kFree) {
-    general = native_asp();
+    general = test::native_asp();
   } else if (rule.beta == NativeRule::kAll) {
-    general = native_ssp(rule.staleness);
+    general = test::native_ssp(rule.staleness);
   } else {
-    general = native_pssp(rule.beta, rule.staleness, rule.resample, seed);
+    general = test::native_pssp(rule.beta, rule.staleness, rule.resample, seed);
   }
   return finished(scenario, [&](const Clocks& clocks) { return std::make_unique<RuleAdmission>(clocks, *general); });
 }

@@ -7,6 +7,7 @@
 #include "tests/host/engine/param/param_sim.hpp"
 
 using namespace actorhost;
+using namespace actorhost::test;
 
 namespace {
 

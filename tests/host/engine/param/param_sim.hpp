@@ -13,11 +13,11 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
-#include "host/cluster/progress_rules.hpp"
 #include "host/engine/param/checkpoint.hpp"
 #include "host/engine/param/client.hpp"
 #include "host/engine/param/server.hpp"
 #include "host/engine/param/worker.hpp"
+#include "tests/host/cluster/progress_rules.hpp"
 #include "tests/host/engine/engine_values.hpp"
 #include "tests/host/net/sim_transport.hpp"
 
@@ -38,7 +38,7 @@ struct SimOptions {
   bool whole = false;                     // Lua pull
   std::optional<NodeId> stays_away = {};  // never comes to the run
   UpdateRule update = UpdateRule::native({kernel::OptimiserKind::add});
-  std::function<std::unique_ptr<BarrierRule>()> rule = [] { return native_bsp(); };
+  std::function<std::unique_ptr<BarrierRule>()> rule = [] { return test::native_bsp(); };
   CoordinatorConfig run;  // run, shards and members are filled in
   CheckpointSink* checkpoints = nullptr;
   ParamFilterSpecs filters = {};

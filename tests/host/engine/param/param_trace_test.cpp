@@ -14,6 +14,7 @@
 #include "tests/host/engine/param/param_sim.hpp"
 
 using namespace actorhost;
+using namespace actorhost::test;
 
 namespace {
 
