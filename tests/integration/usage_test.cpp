@@ -213,7 +213,7 @@ TEST_CASE("a host with another job is refused and says so on both sides") {
   folder.write("a/job.lua", "print 'ran'");
   folder.write("b/job.lua", "print 'another one'");
   const FreePort port;
-  const Words meeting = {"--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--start-timeout", "3"};
+  const Words meeting = {"--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--start-timeout", "5"};
   Process head = folder.start(with(meeting, {"a/job.lua"}));
   REQUIRE(head.wait_for_output("info] seed", 20));
   Process other = folder.start(with(meeting, {"b/job.lua"}));
