@@ -23,21 +23,9 @@ constexpr const char* kState = "actor.param";
 /// The number of the run that action `index` is; 0 stands for no run yet.
 RunId run_of(uint32_t action) { return action + 1; }
 
-/// Every worker passes (ASP): the rule of a server without one.
-class FreeRule final : public BarrierRule {
- public:
-  Status decide(const Progress& /*progress*/, std::span<const Slot> /*asking*/, double /*now*/,
-                std::span<Decision> out) override {
-    for (Decision& decision : out) decision.pass = true;
-    return {};
-  }
-  Watch watch() const override { return Watch::timer; }
-};
-
 /// Of one Vm; kept alive by it.
 struct ParamState {
-  explicit ParamState(NodeContext& c)
-      : context(c), channel(c.node), node(channel, c.options.servers) {
+  explicit ParamState(NodeContext& c) : context(c), channel(c.node), node(channel, c.options.servers) {
     if (c.node.role() == Role::server) serve({}, asp);
   }
 
@@ -67,7 +55,7 @@ struct ParamState {
   NodeChannel channel;
   ParamNode node;
   bool opened = false;
-  FreeRule asp;
+  FreeRule asp;  // of a server outside of a run
   std::unique_ptr<LuaRule> rule;
   std::unique_ptr<WatchedRule> watched;
   std::map<std::string, std::string> places;  // of callbacks: "schedule" -> "schedule (job.lua:12)"

@@ -63,6 +63,17 @@ class BarrierRule {
   virtual bool by_step() const { return false; }
 };
 
+/// Every worker passes (ASP).
+class FreeRule final : public BarrierRule {
+ public:
+  Status decide(const Progress& /*progress*/, std::span<const Slot> /*asking*/, double /*now*/,
+                std::span<Decision> out) override {
+    for (Decision& decision : out) decision.pass = true;
+    return {};
+  }
+  Watch watch() const override { return Watch::timer; }
+};
+
 /// The workers that wait, and about whom to ask when: the part of a Gate that needs no rule.
 class Waiting {
  public:

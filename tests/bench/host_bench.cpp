@@ -84,57 +84,19 @@ double milliseconds(const std::function<void()>& body) {
   return std::chrono::duration<double>(Clock::now() - start).count() * 1e3;
 }
 
-/// Job files, in a folder of their own.
-class Jobs {
- public:
-  Jobs() {
-    if (::mkdtemp(folder_) == nullptr) die("no folder for job files");
-  }
-  ~Jobs() {
-    for (const std::string& file : files_) ::unlink(file.c_str());
-    ::rmdir(folder_);
-  }
-  std::string write(const std::string& name, const std::string& text) {
-    files_.push_back(std::string(folder_) + "/" + name);
-    std::ofstream(files_.back()) << text;
-    return files_.back();
-  }
-
- private:
-  char folder_[32] = "/tmp/host_bench.XXXXXX";
-  std::vector<std::string> files_;
-};
-
-// Says so in the first call of `schedule`.
-const char* const kFirstCallback = R"(
-local actor = require "actor"
-local said = false
-actor.param.run {
-  schedule = function(workers)
-    if not said then io.write("x") io.flush() said = true end
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { 1, 0 } } end
-    return tasks
-  end,
-  push = function(id, task) return task end,
-  pull = function(updates) return updates end,
-  stop = function(ctx) return ctx.updates > 0 end,
+/// What runs the job of host_jobs.lua.
+std::vector<std::string> command(std::vector<std::string> flags, const std::string& job) {
+  std::vector<std::string> words{actorhost::actorhost_binary(), "--no-progress", "--log-level", "warn"};
+  words.insert(words.end(), flags.begin(), flags.end());
+  words.push_back((actorhost::source_dir() / "tests/bench/host_jobs.lua").string());
+  words.push_back(job);
+  return words;
 }
-)";
 
-// All nodes wait for the first one, which waits for us.
-const char* const kIdle = R"(
-local actor = require "actor"
-actor.collective.barrier()
-if actor.rank == 0 then io.write("x") io.flush() io.read() end
-actor.collective.barrier()
-)";
-
-double start_ms(const std::string& job, int nodes) {
+double start_ms(int nodes) {
   Program* program = nullptr;
   const double took = milliseconds([&] {
-    program = new Program(
-        {actorhost::actorhost_binary(), "--no-progress", "--log-level", "warn", "-n", std::to_string(nodes), job});
+    program = new Program(command({"-n", std::to_string(nodes)}, "first_callback"));
     program->wait_for_output();
   });
   delete program;
@@ -183,9 +145,8 @@ double cpu_seconds(pid_t pid) {
   return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-double idle_kib(const std::string& job, int nodes) {
-  Program program(
-      {actorhost::actorhost_binary(), "--no-progress", "--log-level", "warn", "-n", std::to_string(nodes), job});
+double idle_kib(int nodes) {
+  Program program(command({"-n", std::to_string(nodes)}, "idle"));
   program.wait_for_output();
   return resident_kib(program.pid());
 }
@@ -203,11 +164,8 @@ double lua_state_kib() {
   return (after - before) / kStates;
 }
 
-double idle_cpu_percent(const std::string& job, std::vector<std::string> flags, double seconds) {
-  std::vector<std::string> words{actorhost::actorhost_binary(), "--no-progress", "--log-level", "warn"};
-  words.insert(words.end(), flags.begin(), flags.end());
-  words.push_back(job);
-  Program program(words);
+double idle_cpu_percent(const std::vector<std::string>& flags, double seconds) {
+  Program program(command(flags, "idle"));
   program.wait_for_output();
   std::this_thread::sleep_for(std::chrono::seconds(1));
   const double before = cpu_seconds(program.pid());
@@ -220,28 +178,25 @@ double idle_cpu_percent(const std::string& job, std::vector<std::string> flags, 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 9;
   ::signal(SIGPIPE, SIG_IGN);
-  Jobs jobs;
-  const std::string first = jobs.write("first.lua", kFirstCallback);
-  const std::string idle = jobs.write("idle.lua", kIdle);
 
   std::printf("%-52s %10s %10s\n", "", "ours", "yardstick");
   for (const auto& [nodes, goal] : {std::pair(1, 50), std::pair(8, 150), std::pair(64, 1000)}) {
     std::vector<double> ours;
     std::vector<double> yard;
     for (int i = 0; i < rounds; ++i) {
-      ours.push_back(start_ms(first, nodes));
+      ours.push_back(start_ms(nodes));
       yard.push_back(luajit_ms());
     }
     std::printf("start to first callback, -n %-2d / luajit -e ''         %8.1f   %8.1f ms      (goal < %d ms)\n", nodes,
                 median(ours), median(yard), goal);
   }
   constexpr int kMany = 33;
-  const double one = idle_kib(idle, 1);
-  const double many = idle_kib(idle, kMany);
+  const double one = idle_kib(1);
+  const double many = idle_kib(kMany);
   std::printf("resident memory of a further idle node / LuaJIT state %7.0f   %8.0f KiB     (goal < 2048 KiB)\n",
               (many - one) / (kMany - 1), lua_state_kib());
-  const double threads = idle_cpu_percent(idle, {"-n", "8"}, 10);
-  const double processes = idle_cpu_percent(idle, {"-n", "8", "--isolate"}, 10);
+  const double threads = idle_cpu_percent({"-n", "8"}, 10);
+  const double processes = idle_cpu_percent({"-n", "8", "--isolate"}, 10);
   std::printf("processor time of 8 idle nodes: %.2f %% of a core as threads, %.2f %% as processes (goal < 1 %%)\n",
               threads, processes);
   return 0;

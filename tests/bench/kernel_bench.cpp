@@ -10,7 +10,6 @@
 #include <ctime>
 #include <vector>
 
-#include "bindings/vm/vm.hpp"
 #include "host/base/random.hpp"
 #include "host/engine/filter/filter.hpp"
 #include "host/kernel/matmul.hpp"
@@ -186,32 +185,6 @@ struct Mlp {
   }
 };
 
-// The same step in Lua, with the best kernels: best of 10 runs of 100 steps, by the process's CPU time.
-void mlp_in_lua() {
-  auto vm = Vm::create({});
-  if (!vm.ok()) return;
-  const auto status = (*vm)->run(R"(
-    local nn, optim, tensor = require("actor.nn"), require("actor.optim"), require("actor.tensor")
-    local model = nn.sequential{ nn.linear(784, 128, {seed = 1}), nn.relu(), nn.linear(128, 10, {seed = 2}) }
-    local x, labels = tensor.uniform({128, 784}, {seed = 3}), tensor.ones(128)
-    local opt, best = optim.sgd{lr = 1e-3}, math.huge
-    for _ = 1, 10 do
-      local start = os.clock()
-      for _ = 1, 100 do
-        model:loss(x, labels)
-        opt:step(model.params, model.grads)
-      end
-      best = math.min(best, (os.clock() - start) / 100)
-    end
-    print(("%-5s MLP step of 128 in Lua: %.0f us, %.0f images/s"):format(tensor.isa, best * 1e6, 128 / best))
-    local small, count, start = tensor.ones(16), 200000, os.clock()
-    for _ = 1, count do small:mul_(1) end
-    print(("%-5s one operation on 16 elements from Lua: %.0f ns"):format(tensor.isa, (os.clock() - start) / count * 1e9))
-  )",
-                                 "@kernel_bench.lua");
-  if (!status.ok()) std::puts(status.error().message.c_str());
-}
-
 void mlp(const Kernels& k) {
   Mlp model;
   const double step = seconds([&] { model.step(k); });
@@ -231,6 +204,5 @@ int main() {
     filters(*k);
     mlp(*k);
   }
-  mlp_in_lua();
   return 0;
 }

@@ -1,6 +1,6 @@
 // The parameter server from C++, each figure beside its yardstick, in turns: a 26 MB model pushed (the server adds) and
-// pulled again, between processes over loopback TCP and between threads; a model of 100 floats; two workers at once; operations
-// on small keys. Usage: param_bench [rounds]
+// pulled again, between processes over loopback TCP and between threads; a model of 100 floats; two workers at once;
+// operations on small keys. Usage: param_bench [rounds]
 
 #include <algorithm>
 #include <atomic>

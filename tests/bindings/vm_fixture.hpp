@@ -11,6 +11,7 @@
 
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/vm.hpp"
+#include "tests/integration/process.hpp"
 
 namespace actorhost::testing {
 
@@ -25,6 +26,11 @@ class TableModules final : public ModuleSource {
   }
   std::map<std::string, std::string> files;
 };
+
+/// A script of tests/bindings/lua.
+inline std::string text_of_script(const std::string& name) {
+  return read_text(source_dir() / "tests/bindings/lua" / name);
+}
 
 struct VmFixture {
   explicit VmFixture(VmConfig config = {}) {

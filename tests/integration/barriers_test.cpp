@@ -85,11 +85,8 @@ TEST_CASE("a rule can be swapped while the job runs") {
 TEST_CASE("a rule comes from a file, or by its name from a file of several") {
   const JobFolder folder;
   folder.write("one.lua", "return function(view) return view:passed(view.step) == view.n end");
-  folder.write("rules/two.lua", R"(
-local barrier = require "actor.barrier"
-return { close = function(view) return view.step <= view:min() + 2 end, far = barrier.ssp(30) }
-)");
-  const std::string rule = GENERATE(as<std::string>(), "one.lua", "rules/two.lua:close", "rules/two.lua:far");
+  const std::string rule =
+      GENERATE(as<std::string>(), "one.lua", "jobs/barrier_rules.lua:close", "jobs/barrier_rules.lua:far");
   const Ended run(run_short(folder, rule));
   CHECK(std::stoi(run.out) >= 10);
 }
@@ -109,10 +106,8 @@ TEST_CASE("a rule file may stand within other rules") {
 // wait: he may come when the others have pushed.
 TEST_CASE("under rules that are BSP by definition a round's updates come together and in order, when all have pushed") {
   const JobFolder folder;
-  folder.write("declared.lua", R"(return require("actor.barrier").rule {
-    staleness = 0, run = function(view) return view:passed(view.step) == view.n end,
-  })");
-  const std::string rule = GENERATE(as<std::string>(), "bsp", "backup:0", "quorum:1", "partial:1", "declared.lua");
+  const std::string rule =
+      GENERATE(as<std::string>(), "bsp", "backup:0", "quorum:1", "partial:1", "jobs/barrier_rules.lua:strict");
   const Finished run =
       run_at("threads", folder, {"--barrier", rule, "jobs/barriers.lua", "under_rules_that_are_bsp_by_definition"});
   INFO(rule << "\n" << run.description);

@@ -12,20 +12,6 @@ using Catch::Contains;
 
 namespace {
 
-// Each call of the C++ function that fails, by the job's name.
-constexpr const char* kWrongType = R"(local actor, host = require "actor", require "host"
-if actor.rank == 1 then
-  host.collatz("seven")
-end
-actor.collective.barrier()
-)";
-constexpr const char* kThrows = R"(local actor, host = require "actor", require "host"
-print(pcall(host.collatz, 0))
-actor.collective.barrier()
-if actor.rank == 2 then print(host.collatz(-1)) end
-actor.collective.barrier()
-)";
-
 Finished cmake(const JobFolder& folder, const Words& words) {
   ProcessOptions options = folder.options();
   options.env["CCACHE_BASEDIR"] = folder.path().string();  // the folder has another name each time
@@ -78,14 +64,13 @@ TEST_CASE("what is installed runs jobs and is embedded in a program outside the 
   const Ended right(embed("job.lua"));
   CHECK(right.out == "6171 takes 261 steps\nC++ was called 9999 times\n");
 
-  folder.write("embed/type.lua", kWrongType);
-  const Ended type(embed("type.lua"), 1);
-  CHECK_THAT(type.err, Contains("rank 1: type.lua:3: bad argument 1 to host.collatz: expected number, got string"));
+  const Ended type(embed("../jobs/install_type.lua"), 1);
+  CHECK_THAT(type.err,
+             Contains("rank 1: install_type.lua:3: bad argument 1 to host.collatz: expected number, got string"));
   CHECK(type.out == "C++ was called 0 times\n");
 
-  folder.write("embed/throws.lua", kThrows);
-  const Ended throws(embed("throws.lua"), 1);
+  const Ended throws(embed("../jobs/install_throws.lua"), 1);
   CHECK_THAT(throws.out, Contains("false\t") && Contains("there is no Collatz sequence below 1"));
-  CHECK_THAT(throws.err, Contains("rank 2: throws.lua:4: there is no Collatz sequence below 1"));
+  CHECK_THAT(throws.err, Contains("rank 2: install_throws.lua:5: there is no Collatz sequence below 1"));
   CHECK_THAT(throws.out, Contains("C++ was called 5 times"));
 }

@@ -8,17 +8,6 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-namespace {
-
-constexpr const char* kStop = R"(local actor = require "actor"
-actor.param.run {
-  schedule_local = function(ctx) return { ctx.%s } end,
-  push = function() return { { "k", 1 } } end,
-  stop = function(ctx) return ctx.%s >= 3 end,
-})";
-
-}  // namespace
-
 TEST_CASE("an unknown field, method or field of a context names the nearest at the script's line") {
   const JobFolder folder;
   const auto [code, message] = GENERATE(table<std::string, std::string>({
@@ -40,13 +29,10 @@ TEST_CASE("an unknown field, method or field of a context names the nearest at t
 TEST_CASE("a field that a callback's context does not have names the nearest") {
   const JobFolder folder;
   const auto [local, stop, message] = GENERATE(table<std::string, std::string, std::string>({
-      {"id", "update", "server 0: job.lua:5: there is no ctx.update; did you mean ctx.updates?"},
-      {"di", "updates", "rank 0: job.lua:3: there is no ctx.di; did you mean ctx.id?"},
+      {"id", "update", "server 0: names.lua:7: there is no ctx.update; did you mean ctx.updates?"},
+      {"di", "updates", "rank 0: names.lua:5: there is no ctx.di; did you mean ctx.id?"},
   }));
-  char text[512];
-  std::snprintf(text, sizeof text, kStop, local.c_str(), stop.c_str());
-  folder.write("job.lua", text);
-  const Ended run(folder.run({"-n", "1", "job.lua"}), 1);
+  const Ended run(folder.run({"-n", "1", "jobs/names.lua", local, stop}), 1);
   CHECK_THAT(run.err, Contains(message));
 }
 

@@ -133,9 +133,8 @@ class ParamShard {
   CheckpointSink* checkpoints_;
   ParamFilter filter_;
   std::map<PushName, Push> pushes_;
-  std::map<std::pair<Address, uint32_t>, std::vector<ParamEntry>>
-      collecting_;                             // set messages by sender and tag
-  std::unordered_map<NodeId, uint64_t> gone_;  // first step that is ignored
+  std::map<std::pair<Address, uint32_t>, std::vector<ParamEntry>> collecting_;  // set messages by sender and tag
+  std::unordered_map<NodeId, uint64_t> gone_;                                   // first step that is ignored
   std::deque<std::vector<PullEntry>> batches_;
   std::deque<Frame> waiting_;
   std::vector<Done> done_;

@@ -5,6 +5,7 @@
 #include "tests/host/cluster/hostile_bytes.hpp"
 
 using namespace actorhost;
+using actorhost::testing::text_of_script;
 using actorhost::testing::VmFixture;
 using Catch::Contains;
 
@@ -40,14 +41,7 @@ PackedValue packed(VmFixture& f, const std::string& expression) {
 std::string shown(VmFixture& f) {
   lua_setglobal(f.vm->state(), "value");
   f.lines.clear();
-  f.run(R"(
-    local function text(v)
-      if type(v) ~= "table" then return type(v) .. " " .. tostring(v) end
-      local parts = {}
-      for key, item in require("actor.util").pairs(v) do parts[#parts + 1] = tostring(key) .. "=" .. text(item) end
-      return "{" .. table.concat(parts, ",") .. "}"
-    end
-    print(text(value)))");
+  f.run(text_of_script("carried_value.lua"));
   return f.lines.at(0);
 }
 

@@ -5,6 +5,7 @@
 #include "tests/bindings/vm_fixture.hpp"
 
 using namespace actorhost;
+using actorhost::testing::text_of_script;
 using actorhost::testing::VmFixture;
 
 namespace {
@@ -126,13 +127,7 @@ TEST_CASE("states on several threads use tensors side by side") {
     threads.emplace_back([&hashes, i] {
       auto vm = Vm::create({});
       if (!vm.ok()) return;
-      const auto status = (*vm)->run(R"(
-        local tensor = require("actor.tensor")
-        local a = tensor.normal({200, 200}, {seed = 1})
-        for _ = 1, 20 do a = (a:matmul(a) / 200):tanh() end
-        hash = rawset(_G, "hash", a:hash()).hash
-      )",
-                                     "@job.lua");
+      const auto status = (*vm)->run(text_of_script("tensor_threads.lua"), "@job.lua");
       if (!status.ok()) {
         hashes[i] = status.error().message;
         return;

@@ -8,6 +8,7 @@ using actorhost::Code;
 using actorhost::guarded;
 using actorhost::Vm;
 using actorhost::VmConfig;
+using actorhost::testing::text_of_script;
 using actorhost::testing::VmFixture;
 using Catch::Contains;
 
@@ -91,25 +92,13 @@ TEST_CASE("a stop request ends an interpreted loop and says where it was") {
 TEST_CASE("a pcall in a loop cannot swallow a stop request") {
   Meeting meeting;
   VmFixture f(config_for(meeting));
-  check_interrupted(stopped(f, meeting, R"(
-    jit.off(true, true)
-    begin()
-    while true do
-      pcall(function() local n = 0 while true do n = n + #tostring(n) end end)
-    end)"));
+  check_interrupted(stopped(f, meeting, text_of_script("endless_pcall.lua")));
 }
 
 TEST_CASE("a stop request ends loops in coroutines and protected calls with handlers") {
   Meeting meeting;
   VmFixture f(config_for(meeting));
-  check_interrupted(stopped(f, meeting, R"(
-    jit.off(true, true)
-    begin()
-    while true do
-      coroutine.resume(coroutine.create(function()
-        xpcall(function() local n = 0 while true do n = n + #tostring(n) end end, function(m) return m end)
-      end))
-    end)"));
+  check_interrupted(stopped(f, meeting, text_of_script("endless_coroutine.lua")));
 }
 
 TEST_CASE("a stop request wakes a blocked engine call") {

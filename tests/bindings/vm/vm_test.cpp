@@ -9,6 +9,7 @@ using actorhost::Error;
 using actorhost::guarded;
 using actorhost::LuaRef;
 using actorhost::Vm;
+using actorhost::testing::text_of_script;
 using actorhost::testing::VmFixture;
 using Catch::Contains;
 using Catch::Equals;
@@ -119,33 +120,13 @@ TEST_CASE("bytecode is refused wherever it comes in") {
   CHECK_THAT(f.error_of("require 'evil'"), Contains("module 'evil' (evil.lua) is LuaJIT bytecode"));
   lua_pushlstring(f.vm->state(), bytecode.data(), bytecode.size());
   lua_setglobal(f.vm->state(), "bytecode");
-  f.run(R"(
-    local loaders = {
-      function() return load(bytecode) end, function() return load(bytecode, 'x', 'b') end,
-      function() return load(bytecode, 'x', 'bt') end, function() return loadstring(bytecode) end,
-      function() local given = false return load(function() if not given then given = true return bytecode end end) end,
-    }
-    for i, try in ipairs(loaders) do
-      local chunk, message = try()
-      print(chunk, message)
-      assert(chunk == nil and message:find('bytecode'))
-    end
-    print(string.dump))");
+  f.run(text_of_script("load_bytecode.lua"));
   CHECK(f.lines.back() == "nil");
 }
 
 TEST_CASE("load takes text, a reader function, an environment and a mode that allows text") {
   VmFixture f;
-  f.run(R"(
-    print(load('return 1 + 1')())
-    print(load('return x', 'chunk', 't', {x = 'from env'})())
-    print(load('return 3', 'chunk', 'bt')())
-    print(loadstring('return ...')(4))
-    local parts = {'return ', '5'}
-    print(load(function() return table.remove(parts, 1) end)())
-    print(load('return ='))
-    print(loadfile('/nonexistent.lua'))
-    print(pcall(dofile, '/nonexistent.lua')))");
+  f.run(text_of_script("load_text.lua"));
   CHECK(Lines(f.lines.begin(), f.lines.begin() + 5) == Lines{"2", "from env", "3", "4", "5"});
   CHECK_THAT(f.lines[5], Contains("nil\t[string \"return =\"]:1: unexpected symbol"));
   CHECK_THAT(f.lines[6], Contains("cannot open /nonexistent.lua"));

@@ -27,17 +27,6 @@ class ClockRule final : public BarrierRule {
   int staleness_;
 };
 
-/// Every worker passes.
-class FreeRule final : public BarrierRule {
- public:
-  Status decide(const Progress& /*progress*/, std::span<const Slot> /*asking*/, double /*now*/,
-                std::span<Decision> out) override {
-    for (Decision& decision : out) decision.pass = true;
-    return {};
-  }
-  Watch watch() const override { return Watch::timer; }
-};
-
 /// ClockRule over a sample of beta workers.
 class SampledRule final : public BarrierRule {
  public:

@@ -264,4 +264,10 @@ function jobs.frozen_function_makes_tables_as_its()
   print("ok")
 end
 
+function jobs.broadcasts_differ()
+  local b = mr.broadcast { actor.rank }
+  local function inner(x) return b:get_value()[1] + x end
+  mr.range(1, 20):map(function(x) return inner(x) end):count()
+end
+
 jobs[(...)](select(2, ...))

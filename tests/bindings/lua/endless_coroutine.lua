@@ -1,0 +1,8 @@
+-- A loop of coroutines whose protected calls, with handlers, never end by themselves.
+jit.off(true, true)
+begin()
+while true do
+  coroutine.resume(coroutine.create(function()
+    xpcall(function() local n = 0 while true do n = n + #tostring(n) end end, function(m) return m end)
+  end))
+end

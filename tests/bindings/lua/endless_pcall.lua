@@ -1,0 +1,6 @@
+-- A loop whose protected calls never end by themselves.
+jit.off(true, true)
+begin()
+while true do
+  pcall(function() local n = 0 while true do n = n + #tostring(n) end end)
+end
