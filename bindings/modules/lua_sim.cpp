@@ -371,18 +371,14 @@ int sim_load_rule(lua_State* L) {
 
 int open_module(lua_State* L) {
   lua_newtable(L);
-  lua_pushcfunction(L, guarded<sim_load_rule>);
-  lua_setfield(L, -2, "load_rule");
-  lua_pushcfunction(L, guarded<sim_rule_limit>);
-  lua_setfield(L, -2, "rule_limit");
-  lua_pushcfunction(L, guarded<sim_run>);
-  lua_setfield(L, -2, "run");
-  lua_pushcfunction(L, guarded<sim_check>);
-  lua_setfield(L, -2, "check");
-  lua_pushcfunction(L, guarded<sim_rule_seed>);
-  lua_setfield(L, -2, "rule_seed");
-  lua_pushcfunction(L, guarded<sim_student_t>);
-  lua_setfield(L, -2, "student_t");
+  static const luaL_Reg kFunctions[] = {{"load_rule", guarded<sim_load_rule>},
+                                        {"rule_limit", guarded<sim_rule_limit>},
+                                        {"run", guarded<sim_run>},
+                                        {"check", guarded<sim_check>},
+                                        {"rule_seed", guarded<sim_rule_seed>},
+                                        {"student_t", guarded<sim_student_t>},
+                                        {nullptr, nullptr}};
+  luaL_register(L, nullptr, kFunctions);
   return 1;
 }
 

@@ -121,14 +121,12 @@ int open_core_module(lua_State* L) {
   lua_setfield(L, -2, "args");
   lua_pushliteral(L, ACTORHOST_VERSION);
   lua_setfield(L, -2, "version");
-  lua_pushcfunction(L, guarded<log_write>);
-  lua_setfield(L, -2, "log");
-  lua_pushcfunction(L, guarded<log_enabled>);
-  lua_setfield(L, -2, "log_enabled");
-  lua_pushcfunction(L, guarded<library>);
-  lua_setfield(L, -2, "library");
-  lua_pushcfunction(L, guarded<library_text>);
-  lua_setfield(L, -2, "library_text");
+  static const luaL_Reg kFunctions[] = {{"log", guarded<log_write>},
+                                        {"log_enabled", guarded<log_enabled>},
+                                        {"library", guarded<library>},
+                                        {"library_text", guarded<library_text>},
+                                        {nullptr, nullptr}};
+  luaL_register(L, nullptr, kFunctions);
   return 1;
 }
 

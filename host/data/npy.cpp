@@ -56,8 +56,6 @@ Result<uint64_t> read_header(ByteSource& source, const std::string& where, NpyHe
   return text_at + length;
 }
 
-}  // namespace
-
 const char* npy_descr(Dtype dtype) noexcept {
   switch (dtype) {
     case Dtype::f32: return "<f4";
@@ -68,6 +66,8 @@ const char* npy_descr(Dtype dtype) noexcept {
   }
   return "";
 }
+
+}  // namespace
 
 std::string npy_header(const TensorLayout& layout) {
   const Shape& shape = layout.shape;

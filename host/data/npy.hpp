@@ -21,9 +21,6 @@
 
 namespace actorhost {
 
-/// "<f4", "<f8", "<i4", "<i8", "|u1".
-const char* npy_descr(Dtype dtype) noexcept;
-
 /// The bytes that precede the data.
 std::string npy_header(const TensorLayout& layout);
 

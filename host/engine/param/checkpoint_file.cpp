@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>
+#include <sodium.h>
 
 #include "host/data/files.hpp"
 #include "host/data/npz.hpp"
@@ -20,21 +21,17 @@ constexpr const char* kStateFile = "state.json";
 constexpr const char* kValuesFile = "values.npz";
 
 std::string hex_of(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  for (const char c : bytes) {
-    out += kDigits[static_cast<uint8_t>(c) >> 4];
-    out += kDigits[static_cast<uint8_t>(c) & 15];
-  }
+  std::string out(2 * bytes.size() + 1, '\0');
+  sodium_bin2hex(out.data(), out.size(), reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  out.pop_back();
   return out;
 }
 
 Result<ParamKey> key_from_hex(const std::string& hex) {
-  std::string bytes;
-  const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
-    if (digit(hex[i]) < 0 || digit(hex[i + 1]) < 0) return Error{Code::bad_data, "a key that is not hexadecimal"};
-    bytes += static_cast<char>(digit(hex[i]) * 16 + digit(hex[i + 1]));
+  std::string bytes(hex.size() / 2, '\0');
+  auto* at = reinterpret_cast<unsigned char*>(bytes.data());
+  if (sodium_hex2bin(at, bytes.size(), hex.data(), hex.size(), nullptr, nullptr, nullptr) != 0) {
+    return Error{Code::bad_data, "a key that is not hexadecimal"};
   }
   return ParamKey::from_canonical(bytes);
 }
