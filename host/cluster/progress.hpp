@@ -61,7 +61,7 @@ class Progress {
  public:
   static constexpr NodeId kMaxId = (1U << 24) - 1;  // the index from ids to slots is an array
   static constexpr int32_t kMaxSpread = 1 << 24;    // and so are the counts per step
-  /// What a step's duration counts in the worker's average: half of an average is of the last 2 or 3 steps.
+  /// The weight of the newest step in the worker's running average; the last 2 or 3 steps make up half of it.
   static constexpr double kNewest = 0.25;
   /// That average, once another step's is counted.
   static double averaged(double average, double duration) noexcept {

@@ -49,8 +49,8 @@ struct KindRange {
 /// range that is not listed here. A frame whose kind is in no range closes the connection over which it comes.
 inline constexpr std::array kKindRanges = {
     KindRange{Kind::heartbeat, Kind::farewell, "transport"},
-    KindRange{Kind::cluster_first, Kind{0x01ff}, "cluster"},  // host/cluster/cluster_messages.hpp
-    KindRange{Kind::collective_first, Kind{0x02ff}, "collectives"},
+    KindRange{Kind::cluster_first, Kind{0x01ff}, "cluster"},         // host/cluster/cluster_messages.hpp
+    KindRange{Kind::collective_first, Kind{0x02ff}, "collectives"},  // host/engine/collective, host/engine/average
     KindRange{Kind::param_first, Kind{0x03ff}, "parameter server"},  // host/engine/param/param_messages.hpp
     KindRange{Kind::mapreduce_first, Kind{0x04ff}, "map-reduce"},    // host/mapreduce/tasks/mapreduce_messages.hpp
     KindRange{Kind::lock_first, Kind{0x05ff}, "locks"},              // host/engine/share/lock_messages.hpp

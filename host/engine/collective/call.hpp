@@ -102,7 +102,7 @@ class CollectiveCall {
     std::vector<std::string> lines{};
     std::vector<uint32_t> homes{};  // the process of each member; empty: each has its own
     uint32_t processes = 0;         // how many these are; 0 where `homes` is empty
-    NodeId joined = 0;              // all workers with ids below make everybody's calls, as far as this rank knows
+    NodeId joined = 0;  // as far as this rank knows, all workers with ids below take part in the calls of all workers
   };
   struct Wiring {
     /// Sends a frame of this call to a member. A member that is gone is no error.
@@ -260,8 +260,8 @@ class CollectiveCall {
   std::optional<Error> given_up_;
   uint64_t news_ = 0;
   NodeId joined_ = 0;
-  /// No rank will use what it still has of this rank's buffers. A rank that has some may look at its frames late or
-  /// never again, so this one waits for them for a moment only.
+  /// The call has failed on all ranks, so none uses the buffers that this rank has lent. A rank may give them back late
+  /// or never, so this rank waits only briefly.
   bool failed_for_all_ = false;
   bool loans_are_late_ = false;
   std::optional<Status> outcome_;

@@ -1,6 +1,6 @@
 #pragma once
-// Which algorithm a call takes, by what it does, bytes and ranks, as a table of measurements says, or as the user
-// forces it. All ranks of a call know the same of it and so choose the same. Plain values.
+// Chooses a call's algorithm from its kind, bytes and ranks by a table of measurements, unless the user forces one. All
+// ranks of a call have the same inputs and so choose the same. Plain values.
 
 #include <cstddef>
 #include <cstdint>

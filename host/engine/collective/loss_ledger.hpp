@@ -17,8 +17,8 @@ std::string lost_between(const std::vector<NodeId>& before, const std::vector<No
 
 class LossLedger {
  public:
-  /// "rank 2 lost", by the ranks of the last call, where the next one, which `now` make after so many actions, has to
-  /// fail with that; else empty.
+  /// "rank 2 lost", numbered as in the last call, if the next call has to fail with that; else empty. The next call is
+  /// that of the members `now`, made after `actions` actions.
   std::string untold(const std::vector<NodeId>& now, uint32_t actions) const;
   /// The arguments of the next call are made for `now`.
   void place(std::vector<NodeId> now) { placed_ = std::move(now); }

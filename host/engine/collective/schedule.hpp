@@ -34,8 +34,7 @@ struct Step {
   What what;
   uint32_t peer;  // its place in the group
   Span span;
-  /// send: this rank writes the span again, and not because of what the peer makes of it, so the bytes may not be
-  /// lent to it.
+  /// send: this rank writes to the span later without waiting until the peer has used it, so a copy is sent.
   bool copy = false;
 };
 
