@@ -24,11 +24,6 @@ size_t Landings::size() const {
   return places_.size();
 }
 
-uint64_t Landings::taken() const {
-  std::lock_guard lock(mutex_);
-  return taken_;
-}
-
 Blob Landings::take(const Frame& head, size_t bytes) {
   std::lock_guard lock(mutex_);
   const auto found = std::find_if(places_.begin(), places_.end(), [&](const Place& place) {
@@ -37,7 +32,6 @@ Blob Landings::take(const Frame& head, size_t bytes) {
   if (found == places_.end() || found->room.size() != bytes) return {};
   Blob room = std::move(found->room);
   places_.erase(found);
-  ++taken_;
   return room;
 }
 

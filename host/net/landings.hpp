@@ -28,9 +28,8 @@ class Landings {
   void expect(const void* whose, Kind kind, uint32_t tag, std::string_view meta, Blob room);
   /// Withdraws all room of that owner. A body that is being read into it already goes on; its block stays alive.
   void forget(const void* whose);
-  /// How many bodies are expected, and how many have ever been read into their room.
+  /// How many bodies are expected.
   size_t size() const;
-  uint64_t taken() const;
   /// Room for the body of the frame whose head this is, once; empty where none is expected.
   Blob take(const Frame& head, size_t bytes);
 
@@ -45,7 +44,6 @@ class Landings {
 
   mutable std::mutex mutex_;
   std::vector<Place> places_;  // few: those of the next pieces of the calls under way
-  uint64_t taken_ = 0;
 };
 
 }  // namespace actorhost

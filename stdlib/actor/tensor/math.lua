@@ -100,45 +100,36 @@ end
 
 local needs_elements = { max = true, min = true }
 
-local function reduce(name, code, fn, t, dim, keepdim)
+-- What is left of t when `along(out, t, dimension, keep)` has reduced one dimension, or `whole(t)` all of them.
+local function reduce(fn, needs, whole, along, t, dim, keepdim)
   base.arg(t, "t", fn)
   if dim == nil then
-    if needs_elements[name] and t.count_ == 0 then check.fail("bad argument 't' to %s: it has no elements", fn) end
-    return api.reduce_all(code, t)
+    if needs and t.count_ == 0 then check.fail("bad argument 't' to %s: it has no elements", fn) end
+    return whole(t)
   end
   check.optional(keepdim, "boolean", "keepdim", fn)
   local d = base.dim(t, dim, fn)
-  if needs_elements[name] and t.extent_[d] == 0 then
+  if needs and t.extent_[d] == 0 then
     check.fail("bad argument 'dim' to %s: dimension %d of %s is empty", fn, dim, base.shape_text(t))
   end
   local out = Tensor()
-  local status = api.reduce(code, out, t, d, keepdim and 1 or 0)
+  local status = along(out, t, d, keepdim and 1 or 0)
   if status ~= 0 then raise(fn, status, t) end
   settle()
   return out
 end
 
 for name, code in pairs(reductions) do
-  local fn = "tensor." .. name
-  methods[name] = function(t, dim, keepdim) return reduce(name, code, fn, t, dim, keepdim) end
+  local fn, needs = "tensor." .. name, needs_elements[name]
+  local function whole(t) return api.reduce_all(code, t) end
+  local function along(out, t, d, keep) return api.reduce(code, out, t, d, keep) end
+  methods[name] = function(t, dim, keepdim) return reduce(fn, needs, whole, along, t, dim, keepdim) end
 end
 
 local function arg_max(fn, smallest, t, dim, keepdim)
-  base.arg(t, "t", fn)
-  if dim == nil then
-    if t.count_ == 0 then check.fail("bad argument 't' to %s: it has no elements", fn) end
-    return methods.item(arg_max(fn, smallest, methods.flatten(t), 1, false))
-  end
-  check.optional(keepdim, "boolean", "keepdim", fn)
-  local d = base.dim(t, dim, fn)
-  if t.extent_[d] == 0 then
-    check.fail("bad argument 'dim' to %s: dimension %d of %s is empty", fn, dim, base.shape_text(t))
-  end
-  local out = Tensor()
-  local status = api.arg_max(out, t, d, smallest, keepdim and 1 or 0)
-  if status ~= 0 then raise(fn, status, t) end
-  settle()
-  return out
+  local function along(out, source, d, keep) return api.arg_max(out, source, d, smallest, keep) end
+  local function whole(source) return methods.item(reduce(fn, true, nil, along, methods.flatten(source), 1)) end
+  return reduce(fn, true, whole, along, t, dim, keepdim)
 end
 
 ---Position (from 1) of the largest element along a dimension, as a tensor of t's type; without `dim` the position in

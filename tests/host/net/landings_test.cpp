@@ -33,7 +33,6 @@ TEST_CASE("a body that is expected gets its room once") {
   CHECK(landings.take(head_of(Kind::test, 3, "route and more"), kBytes).data() == room.data());
   CHECK(landings.take(head_of(Kind::test, 3, "route and more"), kBytes).empty());
   CHECK(landings.size() == 0);
-  CHECK(landings.taken() == 1);
   CHECK(room.unique());
 }
 

@@ -47,7 +47,6 @@ TEST_CASE("over connections parts of one size come in one block, others by thems
     const uint32_t ranks = std::accumulate(nodes.begin(), nodes.end(), 0U);
     for (const bool even : {true, false}) {
       std::atomic<uint32_t> right{0};
-      std::atomic<uint64_t> landed{0};
       run.everywhere([&](Node& node) {
         Meetings meetings;
         Caller caller(node, meetings);
@@ -77,9 +76,7 @@ TEST_CASE("over connections parts of one size come in one block, others by thems
           if (in_one != even || !whole.unique()) return;
         }
         right += 1;
-        landed += node.port().landings().taken();
       });
-      if (even) CHECK(landed > 0);  // nearly all, but who is late finds them in blocks of their own
       INFO(nodes.size() << " processes, " << ranks << " ranks, " << (even ? "" : "un") << "even");
       CHECK(right == ranks);
     }
