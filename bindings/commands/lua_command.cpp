@@ -110,21 +110,13 @@ int command_reply(lua_State* L) {
 
 int open_module(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
-      {"err", guarded<command_error>},
-      {"status", guarded<command_status>},
-      {"cores", guarded<command_cores>},
-      {"status_columns", guarded<command_columns>},
-      {"spawn", guarded<command_spawn>},
-      {"send", guarded<command_send>},
-      {"receive", guarded<command_receive>},
-      {"next_task", guarded<command_next_task>},
-      {"reply", guarded<command_reply>},
-      {"usage", guarded<command_usage>},
-      {nullptr, nullptr},
+      {"err", guarded<command_error>},       {"status", guarded<command_status>},
+      {"cores", guarded<command_cores>},     {"status_columns", guarded<command_columns>},
+      {"spawn", guarded<command_spawn>},     {"send", guarded<command_send>},
+      {"receive", guarded<command_receive>}, {"next_task", guarded<command_next_task>},
+      {"reply", guarded<command_reply>},     {"usage", guarded<command_usage>},
   };
-  lua_newtable(L);
-  luaL_register(L, nullptr, kFunctions);
-  return 1;
+  return push_functions(L, kFunctions);
 }
 
 }  // namespace

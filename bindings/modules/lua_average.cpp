@@ -311,11 +311,9 @@ int open_average(lua_State* L) {
       {"start", guarded<start>},     {"lock", guarded<lock>},   {"unlock", guarded<unlock>},
       {"step", guarded<step>},       {"abort", guarded<abort>}, {"resume", guarded<resume>},
       {"release", guarded<release>}, {"rest", guarded<rest>},   {"locked_at", guarded<locked_at>},
-      {"stats", guarded<stats>},     {"pause", guarded<pause>}, {nullptr, nullptr},
+      {"stats", guarded<stats>},     {"pause", guarded<pause>},
   };
-  lua_newtable(L);
-  luaL_register(L, nullptr, kFunctions);
-  return 1;
+  return push_functions(L, kFunctions);
 }
 
 }  // namespace

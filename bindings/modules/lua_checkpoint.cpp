@@ -56,10 +56,11 @@ int read(lua_State* L) {
 }
 
 int open_checkpoint(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {{"write", guarded<write>}, {"read", guarded<read>}, {nullptr, nullptr}};
-  lua_newtable(L);
-  luaL_register(L, nullptr, kFunctions);
-  return 1;
+  static const luaL_Reg kFunctions[] = {
+      {"write", guarded<write>},
+      {"read", guarded<read>},
+  };
+  return push_functions(L, kFunctions);
 }
 
 }  // namespace

@@ -437,27 +437,18 @@ int group(lua_State* L) {
 int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   CollectiveEngine::keep(L, context.node, context.shared.meetings, context.shared.courier->arbiter);
-  static const luaL_Reg kFunctions[] = {{"barrier", guarded<barrier>},
-                                        {"leave", guarded<leave>},
-                                        {"join_point", guarded<join_point>},
-                                        {"reduction", guarded<reduction>},
-                                        {"allreduce", guarded<allreduce>},
-                                        {"broadcast", guarded<broadcast>},
-                                        {"exchange", guarded<exchange>},
-                                        {"test", guarded<test>},
-                                        {"wait", guarded<wait>},
-                                        {"place", guarded<place>},
-                                        {"members", guarded<members>},
-                                        {"group", guarded<group>},
-                                        {"stats", guarded<stats>},
-                                        {nullptr, nullptr}};
+  static const luaL_Reg kFunctions[] = {
+      {"barrier", guarded<barrier>},     {"leave", guarded<leave>},         {"join_point", guarded<join_point>},
+      {"reduction", guarded<reduction>}, {"allreduce", guarded<allreduce>}, {"broadcast", guarded<broadcast>},
+      {"exchange", guarded<exchange>},   {"test", guarded<test>},           {"wait", guarded<wait>},
+      {"place", guarded<place>},         {"members", guarded<members>},     {"group", guarded<group>},
+      {"stats", guarded<stats>},
+  };
   luaL_newmetatable(L, kPending);
   lua_pushcfunction(L, let_go);
   lua_setfield(L, -2, "__gc");
   lua_pop(L, 1);
-  lua_newtable(L);
-  luaL_register(L, nullptr, kFunctions);
-  return 1;
+  return push_functions(L, kFunctions);
 }
 
 }  // namespace

@@ -134,10 +134,8 @@ int open_events(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
       {"put", guarded<put>}, {"send_to", guarded<send_to>}, {"send_all", guarded<send_all>},
       {"get", guarded<get>}, {"wait", guarded<wait>},       {"id_of", guarded<id_of>},
-      {nullptr, nullptr}};
-  lua_newtable(L);
-  luaL_register(L, nullptr, kFunctions);
-  return 1;
+  };
+  return push_functions(L, kFunctions);
 }
 
 }  // namespace

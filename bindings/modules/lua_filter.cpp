@@ -101,12 +101,12 @@ int open_module(lua_State* L) {
   lua_setfield(L, -2, "__gc");
   lua_pop(L, 1);
   static const luaL_Reg kFunctions[] = {
-      {"open", guarded<open>},   {"encode", guarded<encode>}, {"decode", guarded<decode>},
-      {"reset", guarded<reset>}, {nullptr, nullptr},
+      {"open", guarded<open>},
+      {"encode", guarded<encode>},
+      {"decode", guarded<decode>},
+      {"reset", guarded<reset>},
   };
-  lua_newtable(L);
-  luaL_register(L, nullptr, kFunctions);
-  return 1;
+  return push_functions(L, kFunctions);
 }
 
 }  // namespace

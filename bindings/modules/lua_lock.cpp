@@ -265,11 +265,8 @@ int open_lock(lua_State* L) {
       {"shared_lock", guarded<shared_lock>},
       {"shared_under", guarded<shared_under>},
       {"shared_release", guarded<shared_release>},
-      {nullptr, nullptr},
   };
-  lua_newtable(L);
-  luaL_register(L, nullptr, kFunctions);
-  return 1;
+  return push_functions(L, kFunctions);
 }
 
 }  // namespace

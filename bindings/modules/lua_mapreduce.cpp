@@ -367,11 +367,8 @@ int open_mapreduce(lua_State* L) {
       {"clone", guarded<clone>},
       {"gmatch_of", guarded<gmatch_of>},
       {"find_files", guarded<find_files>},
-      {nullptr, nullptr},
   };
-  lua_newtable(L);
-  luaL_register(L, nullptr, kFunctions);
-  return 1;
+  return push_functions(L, kFunctions);
 }
 
 }  // namespace

@@ -237,10 +237,8 @@ int open_node(lua_State* L) {
       {"honour", guarded<honour>},
       {"status", guarded<status>},
       {"status_columns", guarded<status_columns>},
-      {nullptr, nullptr},
   };
-  lua_newtable(L);
-  luaL_register(L, nullptr, kFunctions);
+  push_functions(L, kFunctions);
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, guarded<index>);
   lua_setfield(L, -2, "__index");

@@ -474,10 +474,8 @@ int open_param(lua_State* L) {
       {"answer_stop", guarded<answer_stop>},
       {"answer_schedule", guarded<answer_schedule>},
       {"answer_pull", guarded<answer_pull>},
-      {nullptr, nullptr},
   };
-  lua_newtable(L);
-  luaL_register(L, nullptr, kFunctions);
+  push_functions(L, kFunctions);
   add_injection(L);
   return 1;
 }

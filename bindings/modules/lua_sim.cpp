@@ -370,16 +370,15 @@ int sim_load_rule(lua_State* L) {
 }
 
 int open_module(lua_State* L) {
-  lua_newtable(L);
-  static const luaL_Reg kFunctions[] = {{"load_rule", guarded<sim_load_rule>},
-                                        {"rule_limit", guarded<sim_rule_limit>},
-                                        {"run", guarded<sim_run>},
-                                        {"check", guarded<sim_check>},
-                                        {"rule_seed", guarded<sim_rule_seed>},
-                                        {"student_t", guarded<sim_student_t>},
-                                        {nullptr, nullptr}};
-  luaL_register(L, nullptr, kFunctions);
-  return 1;
+  static const luaL_Reg kFunctions[] = {
+      {"load_rule", guarded<sim_load_rule>},
+      {"rule_limit", guarded<sim_rule_limit>},
+      {"run", guarded<sim_run>},
+      {"check", guarded<sim_check>},
+      {"rule_seed", guarded<sim_rule_seed>},
+      {"student_t", guarded<sim_student_t>},
+  };
+  return push_functions(L, kFunctions);
 }
 
 }  // namespace

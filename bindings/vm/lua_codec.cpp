@@ -327,14 +327,13 @@ int take_type(lua_State* L, int ffi, const char* name) {
 }
 
 int open_codec_module(lua_State* L) {
-  lua_newtable(L);
-  const luaL_Reg functions[] = {{"encode", guarded<codec_encode>},
-                                {"decode", guarded<codec_decode>},
-                                {"hash", guarded<codec_hash>},
-                                {"register_tensor", guarded<codec_register_tensor>},
-                                {nullptr, nullptr}};
-  luaL_register(L, nullptr, functions);
-  return 1;
+  static const luaL_Reg kFunctions[] = {
+      {"encode", guarded<codec_encode>},
+      {"decode", guarded<codec_decode>},
+      {"hash", guarded<codec_hash>},
+      {"register_tensor", guarded<codec_register_tensor>},
+  };
+  return push_functions(L, kFunctions);
 }
 
 void require(lua_State* L, const char* name) {

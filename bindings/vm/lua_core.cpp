@@ -107,7 +107,13 @@ int library_text(lua_State* L) {
 
 int open_core_module(lua_State* L) {
   const VmConfig& config = Vm::from(L).config();
-  lua_newtable(L);
+  static const luaL_Reg kFunctions[] = {
+      {"log", guarded<log_write>},
+      {"log_enabled", guarded<log_enabled>},
+      {"library", guarded<library>},
+      {"library_text", guarded<library_text>},
+  };
+  push_functions(L, kFunctions);
   lua_createtable(L, static_cast<int>(config.args.size()), 0);
   int i = 0;
   for (const std::string& arg : config.args) {
@@ -121,12 +127,6 @@ int open_core_module(lua_State* L) {
   lua_setfield(L, -2, "args");
   lua_pushliteral(L, ACTORHOST_VERSION);
   lua_setfield(L, -2, "version");
-  static const luaL_Reg kFunctions[] = {{"log", guarded<log_write>},
-                                        {"log_enabled", guarded<log_enabled>},
-                                        {"library", guarded<library>},
-                                        {"library_text", guarded<library_text>},
-                                        {nullptr, nullptr}};
-  luaL_register(L, nullptr, kFunctions);
   return 1;
 }
 

@@ -77,11 +77,8 @@ int open_module(lua_State* L) {
       {"regular", guarded<files_regular>},
       {"writable", guarded<files_writable>},
       {"make_directory", guarded<files_make_directory>},
-      {nullptr, nullptr},
   };
-  lua_newtable(L);
-  luaL_register(L, nullptr, kFunctions);
-  return 1;
+  return push_functions(L, kFunctions);
 }
 
 }  // namespace

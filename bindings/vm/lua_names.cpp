@@ -117,11 +117,8 @@ int open_names(lua_State* L) {
       {"suggestion", guarded<suggestion_text>},
       {"unknown", guarded<unknown>},
       {"strict", guarded<strict>},
-      {nullptr, nullptr},
   };
-  lua_newtable(L);
-  luaL_register(L, nullptr, kFunctions);
-  return 1;
+  return push_functions(L, kFunctions);
 }
 
 void push_strict_loader(lua_State* L) { lua_pushcclosure(L, guarded<load_strict>, 1); }

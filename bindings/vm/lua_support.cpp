@@ -56,6 +56,15 @@ void expect(lua_State* L, const Status& status) {
   if (!status) raise_error(L, status.error());
 }
 
+int push_functions(lua_State* L, std::span<const luaL_Reg> functions) {
+  lua_createtable(L, 0, static_cast<int>(functions.size()));
+  for (const luaL_Reg& function : functions) {
+    lua_pushcfunction(L, function.func);
+    lua_setfield(L, -2, function.name);
+  }
+  return 1;
+}
+
 int push_failure(lua_State* L, const Error& error) {
   lua_pushnil(L);
   lua_pushlstring(L, error.message.data(), error.message.size());

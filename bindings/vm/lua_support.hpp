@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,6 +50,9 @@ T take(lua_State* L, Result<T> result) {
 /// Pushes nil, message, code: how expected failures reach Lua. Returns 3, for `return push_failure(L,
 /// error);`.
 int push_failure(lua_State* L, const Error& error);
+
+/// Pushes a new table of the functions and returns 1: how a module opens.
+int push_functions(lua_State* L, std::span<const luaL_Reg> functions);
 
 /// "cdata", "userdata", ... as type() spells it, and "nil" for an absent argument.
 const char* type_of(lua_State* L, int index);
