@@ -286,27 +286,16 @@ int load_libsvm(lua_State* L) {
   return 5;
 }
 
-template <int (*F)(lua_State*)>
-void add(lua_State* L, const char* name) {
-  lua_pushcfunction(L, guarded<F>);
-  lua_setfield(L, -2, name);
-}
-
 int open_module(lua_State* L) {
-  lua_newtable(L);
-  add<load_mnist>(L, "mnist");
-  add<drawn_mnist>(L, "drawn_mnist");
-  add<find_mnist>(L, "find_mnist");
-  add<digits>(L, "digits");
-  add<load_images>(L, "images");
-  add<load_idx>(L, "idx");
-  add<npy_load>(L, "npy_load");
-  add<npy_save>(L, "npy_save");
-  add<npz_load>(L, "npz_load");
-  add<npz_save>(L, "npz_save");
-  add<load_csv>(L, "csv");
-  add<load_libsvm>(L, "libsvm");
-  return 1;
+  static const luaL_Reg kFunctions[] = {
+      {"mnist", guarded<load_mnist>},      {"drawn_mnist", guarded<drawn_mnist>},
+      {"find_mnist", guarded<find_mnist>}, {"digits", guarded<digits>},
+      {"images", guarded<load_images>},    {"idx", guarded<load_idx>},
+      {"npy_load", guarded<npy_load>},     {"npy_save", guarded<npy_save>},
+      {"npz_load", guarded<npz_load>},     {"npz_save", guarded<npz_save>},
+      {"csv", guarded<load_csv>},          {"libsvm", guarded<load_libsvm>},
+  };
+  return push_functions(L, kFunctions);
 }
 
 }  // namespace

@@ -216,6 +216,8 @@ class CollectiveCall {
   Status start_exchange();
   Status start_filtered();
   Status take_parcel(uint32_t from, PackedValue parcel);
+  /// What follows when bytes of a member have been taken in, or are such as it cannot have sent.
+  Status look_after(uint32_t from, const Status& taken);
   void release_filter() noexcept {
     if (std::exchange(holds_filter_, false)) spec_.filter->release();
   }

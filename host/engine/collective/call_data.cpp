@@ -167,6 +167,15 @@ Status CollectiveCall::take_early() {
   return {};
 }
 
+Status CollectiveCall::look_after(uint32_t from, const Status& taken) {
+  if (!taken.ok() && taken.error().code == Code::bad_data) {
+    return give_up({Code::bad_data,
+                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent " + taken.error().message});
+  }
+  AH_TRY(taken);
+  return look_if_done();
+}
+
 Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
   auto head = read_behind_route<PieceHead>(frame);
   if (!head) return malformed(from, frame.kind, head.error());
@@ -175,13 +184,7 @@ Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
     early_.emplace_back(from, std::move(frame));
     return {};
   }
-  const Status taken = run_->take(from, head->begin, std::move(frame.body));
-  if (!taken.ok() && taken.error().code == Code::bad_data) {
-    return give_up({Code::bad_data,
-                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent " + taken.error().message});
-  }
-  AH_TRY(taken);
-  return look_if_done();
+  return look_after(from, run_->take(from, head->begin, std::move(frame.body)));
 }
 
 Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
@@ -228,13 +231,7 @@ Status CollectiveCall::take_parcel(uint32_t from, PackedValue parcel) {
     --parcels_due_;
     return look_if_done();
   }
-  const Status taken = filtered_->take(from, parcel);
-  if (!taken.ok() && taken.error().code == Code::bad_data) {
-    return give_up({Code::bad_data,
-                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent " + taken.error().message});
-  }
-  AH_TRY(taken);
-  return look_if_done();
+  return look_after(from, filtered_->take(from, parcel));
 }
 
 /// What the schedule has left in its buffer.

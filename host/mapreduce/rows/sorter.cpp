@@ -169,6 +169,12 @@ RowValue RowSorter::key_at(const Entry& entry) const noexcept {
   return row.first;
 }
 
+bool RowSorter::before(const Entry& a, const Entry& b) const noexcept {
+  if (a.rank != b.rank) return a.rank < b.rank;
+  const int compared = compare_ties(key_at(a), key_at(b), options_.order);
+  return compared != 0 ? compared < 0 : a.where < b.where;
+}
+
 void RowSorter::sort() {
   auto& entries = sorted_->entries_;
   const auto by_place = [](const Entry& a, const Entry& b) { return a.where < b.where; };
@@ -181,11 +187,7 @@ void RowSorter::sort() {
         [&](Entry* first, size_t count) { std::sort(first, first + count, by_place); });
     return;
   }
-  const auto less = [this](const Entry& a, const Entry& b) {
-    if (a.rank != b.rank) return a.rank < b.rank;
-    const int compared = compare_ties(key_at(a), key_at(b), options_.order);
-    return compared != 0 ? compared < 0 : a.where < b.where;
-  };
+  const auto less = [this](const Entry& a, const Entry& b) { return before(a, b); };
   radix_sort(entries.data(), entries.size(), rank, less,
              [this](Entry* first, size_t count) { sort_texts(first, count, sizeof(uint64_t)); });
 }
@@ -205,11 +207,7 @@ void RowSorter::sort_texts(Entry* first, size_t count, size_t depth) {
     std::sort(first, first + count, [](const Entry& a, const Entry& b) { return a.where < b.where; });
     return;
   }
-  const auto less = [this](const Entry& a, const Entry& b) {
-    if (a.rank != b.rank) return a.rank < b.rank;
-    const int compared = compare_ties(key_at(a), key_at(b), options_.order);
-    return compared != 0 ? compared < 0 : a.where < b.where;
-  };
+  const auto less = [this](const Entry& a, const Entry& b) { return before(a, b); };
   if (longest <= depth || options_.order == SortOrder::hash) {
     std::sort(first, first + count, less);
     return;

@@ -105,6 +105,7 @@ class RowSorter final : public RowSink {
   Status take(RowBlock block);
   bool write(const RowValue& first, const RowValue* second);
   RowValue key_at(const Entry& entry) const noexcept;
+  bool before(const Entry& a, const Entry& b) const noexcept;
   void sort();
   void sort_texts(Entry* first, size_t count, size_t depth);
   Status spill();

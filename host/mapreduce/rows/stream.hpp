@@ -50,8 +50,14 @@ class RowSource {
 /// A source whose rows lie in whole blocks. Either `next` or `next_block` is called.
 class BlockSource : public RowSource {
  public:
+  /// Views into one block only. Code::bad_data for a block that is no rows.
+  Status next(RowBatch& batch) final;
   /// The next block; one without rows at the end only.
   virtual Status next_block(RowBlock& block) = 0;
+
+ private:
+  RowBlock block_;
+  RowReader reader_;
 };
 
 class RowSink {

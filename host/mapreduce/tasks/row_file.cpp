@@ -66,19 +66,6 @@ class RowFileSource final : public BlockSource {
     return bad(0, "belongs to another checkpoint, which has been written over the one that is needed here");
   }
 
-  Status next(RowBatch& batch) override {
-    batch.count = 0;
-    RowReader::Row row;
-    for (;;) {
-      while (batch.count < kBatchRows && reader_.next(row)) batch.add(row);
-      if (batch.count > 0) return {};
-      if (!reader_.ok()) return bad(begin_, "has a block that is no rows");
-      AH_TRY(next_block(block_));
-      if (block_.rows == 0) return {};
-      reader_ = RowReader(block_.bytes.view());
-    }
-  }
-
   Status next_block(RowBlock& block) override {
     block = {};
     if (ended_) return {};
@@ -132,8 +119,6 @@ class RowFileSource final : public BlockSource {
   uint64_t blocks_ = 0;
   uint64_t rows_ = 0;
   bool ended_ = false;
-  RowBlock block_;
-  RowReader reader_;
 };
 
 }  // namespace

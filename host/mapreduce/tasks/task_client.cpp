@@ -23,30 +23,18 @@ class TaskClient::OutputSource final : public BlockSource {
   };
   OutputSource(TaskClient& client, std::vector<Place> places) : client_(client), places_(std::move(places)) {}
 
-  Status next(RowBatch& batch) override {
-    batch.count = 0;
-    RowReader::Row row;
-    for (;;) {
-      while (batch.count < kBatchRows && reader_.next(row)) batch.add(row);
-      if (batch.count > 0) return {};  // views into one block only
-      if (!reader_.ok()) return Error{Code::bad_data, "a block of rows is damaged"};
-      if (at_ == places_.size()) return {};
-      AH_TRY(fetch());
-    }
-  }
   Status next_block(RowBlock& block) override {
     block = {};
     while (block.rows == 0 && at_ != places_.size()) {
-      AH_TRY(fetch());
-      block = std::move(block_);
+      AH_TRY(fetch(block));
     }
     return {};
   }
   uint64_t bytes_read() const noexcept override { return bytes_; }
 
  private:
-  /// The next block, which may have no rows, into block_ and reader_.
-  Status fetch() {
+  /// The next block, which may have no rows.
+  Status fetch(RowBlock& into) {
     AH_TRY(ask_ahead());
     Place& place = places_[at_];
     uint32_t of = 0;
@@ -59,9 +47,8 @@ class TaskClient::OutputSource final : public BlockSource {
     } else if (place.question != 0 && index_ % kBlocksAtOnce == 0) {
       AH_TRY(ask(place, index_));
     }
-    block_ = std::move(*block);
-    bytes_ += block_.bytes.size();
-    reader_ = RowReader(block_.bytes.view());
+    into = std::move(*block);
+    bytes_ += into.bytes.size();
     return {};
   }
 
@@ -87,8 +74,6 @@ class TaskClient::OutputSource final : public BlockSource {
   size_t asked_ = 0;  // places before it have been asked for
   uint32_t index_ = 0;
   uint64_t bytes_ = 0;
-  RowBlock block_;
-  RowReader reader_;
 };
 
 const PlanStage* TaskClient::stage(StageId id) const noexcept {

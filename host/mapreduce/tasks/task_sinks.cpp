@@ -81,31 +81,23 @@ CombineSlot** CombineSink::locate() {
 
 // ---- rows put aside ----
 
-class ScratchRows::Source final : public RowSource {
+class ScratchRows::Source final : public BlockSource {
  public:
   explicit Source(std::unique_ptr<ScratchRows> rows)
       : rows_(std::move(rows)), blocks_(rows_->store_.blocks(rows_->id_).value_or(0)) {}
-  Status next(RowBatch& batch) override {
-    batch.count = 0;
-    RowReader::Row row;
-    for (;;) {
-      while (batch.count < kBatchRows && reader_.next(row)) batch.add(row);
-      if (batch.count > 0) return {};
-      if (!reader_.ok()) return Error{Code::bad_data, "a block of rows is damaged"};
-      if (at_ == blocks_) return {};
-      auto block = rows_->store_.block(rows_->id_, at_++);
-      if (!block) return block.error();
-      block_ = std::move(*block);
-      reader_ = RowReader(block_.bytes.view());
-    }
+  Status next_block(RowBlock& block) override {
+    block = {};
+    if (at_ == blocks_) return {};
+    auto got = rows_->store_.block(rows_->id_, at_++);
+    if (!got) return got.error();
+    block = std::move(*got);
+    return {};
   }
 
  private:
   std::unique_ptr<ScratchRows> rows_;
   size_t blocks_;
   size_t at_ = 0;
-  RowBlock block_;
-  RowReader reader_;
 };
 
 ScratchRows::ScratchRows(BlockStore& store) : store_(store) {

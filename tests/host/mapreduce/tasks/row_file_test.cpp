@@ -93,7 +93,6 @@ TEST_CASE("whole blocks go into a part as they are, in their place among rows") 
   const SaveFolder save = begun(scratch);
   class Blocks final : public BlockSource {
    public:
-    Status next(RowBatch&) override { return Error{Code::internal, "by blocks"}; }
     Status next_block(RowBlock& block) override {
       block = given_++ < 2 ? block_of({{Plain::of(1.0), {}}, {Plain::of(2.0), {}}}) : RowBlock();
       return {};
