@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "bindings/process/child_process.hpp"
+#include "host/base/transfer.hpp"
 
 namespace actorhost {
 
@@ -24,25 +25,11 @@ constexpr uint32_t kLongest = 1U << 30;
 Error failure(const char* what) { return {Code::io, std::string(what) + ": " + std::strerror(errno)}; }
 
 bool write_all(int fd, const char* bytes, size_t size) {
-  while (size > 0) {
-    const ssize_t n = ::send(fd, bytes, size, MSG_NOSIGNAL);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes += n;
-    size -= static_cast<size_t>(n);
-  }
-  return true;
+  return transfer(bytes, size, [fd](auto* at, size_t left) { return ::send(fd, at, left, MSG_NOSIGNAL); }) == 0;
 }
 
 bool read_all(int fd, char* bytes, size_t size) {
-  while (size > 0) {
-    const ssize_t n = ::recv(fd, bytes, size, 0);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes += n;
-    size -= static_cast<size_t>(n);
-  }
-  return true;
+  return transfer(bytes, size, [fd](auto* at, size_t left) { return ::recv(fd, at, left, 0); }) == 0;
 }
 
 bool write_message(int fd, const std::string& message) {

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/base/transfer.hpp"
+
 namespace actorhost {
 
 Fd& Fd::operator=(Fd&& other) noexcept {
@@ -59,13 +61,9 @@ Result<Fd> open_for_writing(const std::filesystem::path& path) {
 }
 
 Status write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& path) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return file_error(path, "writing", errno);
-    bytes = bytes.subspan(static_cast<size_t>(n));
-  }
-  return {};
+  const auto write = [fd](const std::byte* at, size_t left) { return ::write(fd, at, left); };
+  const int error = transfer(bytes.data(), bytes.size(), write);
+  return error == 0 ? Status() : file_error(path, "writing", error);
 }
 
 Status exchange_names(const std::filesystem::path& from, const std::filesystem::path& to) {

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/base/transfer.hpp"
+
 namespace actorhost {
 
 namespace {
@@ -58,14 +60,13 @@ Status check_owner(const std::string& path, const struct stat& info) {
 Result<std::string> read_all(const std::string& path, int fd) {
   std::string text(kMaxFileBytes + 1, '\0');
   size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::read(fd, text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failed(path, "cannot be read", errno);
-    if (got == 0) break;
-    size += static_cast<size_t>(got);
-  }
-  if (size > kMaxFileBytes) return refused(path, "it is longer than a token may be (4096 bytes)");
+  const int error = transfer(text.data(), text.size(), [&](char* at, size_t left) {
+    const ssize_t got = ::read(fd, at, left);
+    if (got > 0) size += static_cast<size_t>(got);
+    return got;
+  });
+  if (error == 0) return refused(path, "it is longer than a token may be (4096 bytes)");
+  if (error != kNoMore) return failed(path, "cannot be read", error);
   text.resize(size);
   return text;
 }
@@ -104,13 +105,8 @@ Status make_directories(const std::string& path) {
 }
 
 Status write_synced(const std::string& path, int fd, const std::string& text) {
-  size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t put = ::write(fd, text.data() + written, text.size() - written);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return failed(path, "cannot be written", errno);
-    written += static_cast<size_t>(put);
-  }
+  const auto write = [fd](const char* at, size_t left) { return ::write(fd, at, left); };
+  if (const int error = transfer(text.data(), text.size(), write)) return failed(path, "cannot be written", error);
   if (::fsync(fd) != 0) return failed(path, "cannot be written", errno);
   return {};
 }

@@ -11,23 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/base/transfer.hpp"
+
 namespace actorhost {
 
 namespace {
 
 constexpr const char* kFirstLine = "# actorhost trace 1\n";
 constexpr const char* kColumns = "event,id,step,time,released,compute\n";
-
-/// The error number of what could not be written, or 0.
-int write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(file, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return 0;
-}
 
 Error unwritable(const std::string& path, const std::string& why) {
   return {Code::bad_argument, "--record: cannot write to '" + path + "': " + why};
@@ -178,7 +169,8 @@ void ParamTrace::poll(double now) {
 
 void ParamTrace::flush() {
   if (file_ >= 0 && !buffer_.empty()) {
-    if (const int error = write_all(file_, buffer_); error != 0) {
+    const auto write = [this](const char* bytes, size_t size) { return ::write(file_, bytes, size); };
+    if (const int error = transfer(buffer_.data(), buffer_.size(), write); error != 0) {
       log_.error("record", "cannot write to '" + path_ + "': " + std::strerror(error) +
                                "; the recording ends here, the run goes on");
       ::close(std::exchange(file_, -1));

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "host/base/transfer.hpp"
 #include "host/mapreduce/rows/block_packing.hpp"
 
 namespace actorhost {
@@ -31,31 +32,12 @@ int open_nameless(const std::string& folder) {
   return named;
 }
 
-/// 0, or the error.
-int write_all(int file, const char* bytes, size_t size, uint64_t offset) {
-  while (size > 0) {
-    const ssize_t done = ::pwrite(file, bytes, size, static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return done == 0 ? ENOSPC : errno;
-    bytes += done;
-    size -= static_cast<size_t>(done);
-    offset += static_cast<uint64_t>(done);
-  }
-  return 0;
-}
-
-/// 0, or the error; a file that is too short reads as zeros, which no checksum takes.
-int read_all(int file, char* bytes, size_t size, uint64_t offset) {
-  while (size > 0) {
-    const ssize_t done = ::pread(file, bytes, size, static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return errno;
-    if (done == 0) return EIO;
-    bytes += done;
-    size -= static_cast<size_t>(done);
-    offset += static_cast<uint64_t>(done);
-  }
-  return 0;
+/// Calls pread or pwrite from `offset` on: 0, or the error.
+template <typename Byte, typename Io>
+int transfer_at(int file, Byte* bytes, size_t size, uint64_t offset, const Io& io) {
+  const Byte* const begin = bytes;
+  return transfer(bytes, size,
+                  [&](Byte* at, size_t left) { return io(file, at, left, static_cast<off_t>(offset) + (at - begin)); });
 }
 
 char* chars(Blob& blob) { return reinterpret_cast<char*>(blob.data()); }
@@ -103,7 +85,7 @@ Result<SpillRef> SpillFile::append(const RowBlock& block) {
   ref.rows = block.rows;
   ref.checksum = XXH3_64bits(stored.data(), stored.size());
   ref.offset = end_.fetch_add(ref.stored_bytes, std::memory_order_relaxed);
-  if (const int error = write_all(*file, chars(stored), stored.size(), ref.offset); error != 0) {
+  if (const int error = transfer_at(*file, chars(stored), stored.size(), ref.offset, ::pwrite); error != 0) {
     return failed("cannot write to", error);
   }
   raw_bytes_.fetch_add(ref.raw_bytes, std::memory_order_relaxed);
@@ -112,7 +94,8 @@ Result<SpillRef> SpillFile::append(const RowBlock& block) {
 
 Result<RowBlock> SpillFile::read(const SpillRef& ref) const {
   Blob stored = Blob::allocate(ref.stored_bytes);
-  if (const int error = read_all(file_.load(std::memory_order_acquire), chars(stored), stored.size(), ref.offset);
+  if (const int error =
+          transfer_at(file_.load(std::memory_order_acquire), chars(stored), stored.size(), ref.offset, ::pread);
       error != 0) {
     return Error{Code::io, failed("cannot read back from", error).message};
   }

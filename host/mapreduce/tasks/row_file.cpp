@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "host/base/transfer.hpp"
 #include "host/mapreduce/rows/block_packing.hpp"
 #include "host/mapreduce/rows/key.hpp"
 
@@ -96,16 +97,13 @@ class RowFileSource final : public BlockSource {
   }
 
   Status read(char* to, size_t size) {
-    while (size > 0) {
-      const ssize_t got = ::read(file_.fd.get(), to, size);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return file_error(path_, "reading", errno);
-      if (got == 0) return bad(at_, "is cut short");
-      to += got;
-      size -= static_cast<size_t>(got);
-      at_ += static_cast<uint64_t>(got);
-    }
-    return {};
+    const int error = transfer(to, size, [&](char* at, size_t left) {
+      const ssize_t got = ::read(file_.fd.get(), at, left);
+      if (got > 0) at_ += static_cast<uint64_t>(got);
+      return got;
+    });
+    if (error == kNoMore) return bad(at_, "is cut short");
+    return error == 0 ? Status() : file_error(path_, "reading", error);
   }
 
   Error bad(uint64_t place, const std::string& what) const {
