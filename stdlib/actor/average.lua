@@ -27,19 +27,19 @@ local M = {}
 
 ---@class actor.AverageOptions
 ---@field sync_interval_ms? number milliseconds from the beginning of one round to that of the next, default 500; a round that takes longer is followed by the next at once
----@field warmup_steps? integer so many first steps end with an average that all workers wait for, as in synchronous training; default 0
----@field peers? "all"|"ring"|"random" who averages with whom: everybody (default), each with its neighbours in rank order, or pairs drawn for each round by the run's seed
----@field filter? actor.Filter|string compression of what travels between processes (actor.filter): "fp16", "int8", "topk:0.01+fp16". With peers = "all" processes send how their models differ from the last round's mean, each to all others: with p of them fewer bytes when it makes more than p / 2 times less; a round with other workers than the last goes without it. With "ring" and "random" the models themselves are sent, so there is no topk, and models come together to within the filter's rounding of them. What it leaves out stays in the models and is sent in a later round; warm-up and abort go without it
----@field lock? "step"|"gradient" how long a step of two functions holds the lock: over the gradient and the update by it (default), or as the algorithm is written over the gradient, with the update after its release: a round may change the model in between, so the update may be by the gradient of another model than it changes
----@field barrier? string|function who may begin its next step (actor.barrier; `--barrier` wins over it). Without both nobody waits for anybody. A rule that keeps something for all workers together (elastic, dssp, ...) is refused, and so are workers that join late
----@field deadline_ms? number milliseconds that a round waits for a worker in the middle of a step before it goes without it; default 5000
+---@field warmup_steps? integer how many of the first steps end with an average that all workers wait for, as in synchronous training; default 0
+---@field peers? "all"|"ring"|"random" which workers average with each other: all (default), each with its neighbours in rank order, or pairs drawn for each round by the run's seed
+---@field filter? actor.Filter|string compression of what travels between processes (actor.filter): "fp16", "int8", "topk:0.01+fp16". With peers = "all" each process sends all others how its model differs from the last round's mean; with p processes this saves bytes when the filter divides the size by more than p / 2. A round with other workers than the last one is not filtered. With "ring" and "random" the models themselves are sent: topk is refused, and models agree only to within the filter's rounding. What a filter leaves out stays in the model and is sent in a later round. Warm-up and abort are not filtered
+---@field lock? "step"|"gradient" how long a step of two functions holds the lock. "step" (default): from the gradient to the end of the update. "gradient", as the paper has it: the lock is given back between the two, so a round may change the model there, and the gradient may be that of an older model
+---@field barrier? string|function which workers may begin their next step (actor.barrier; `--barrier` wins over it). Without a rule no worker waits for another. Rules that keep something for all workers together (elastic, dssp, ...) are refused, and with a rule so are workers that join late
+---@field deadline_ms? number milliseconds that a round waits for a worker in the middle of a step before it goes on without that worker; default 5000
 
 ---@class actor.AverageStats of this worker
----@field rounds integer that have changed its model
----@field missed integer that went without it
----@field broken integer that nobody applied, since a worker was lost in them
+---@field rounds integer rounds that have changed its model
+---@field missed integer rounds that went on without it
+---@field broken integer rounds that no worker applied, since one was lost during them
 ---@field bytes integer sent to other processes by this one, in rounds of this worker
----@field steps integer times that the lock was held
+---@field steps integer how often it held the lock
 ---@field waiting number seconds that it waited for the lock
 ---@field copying number seconds that it spent between steps on copying its model and changing it
 ---@field staleness integer steps that it made during the last round, from the copy to the change
@@ -115,12 +115,13 @@ local function checked(options)
   return out
 end
 
----Begins to average `tensors` with those of all other workers, and returns once all workers have called it. An action: every
----worker calls it, with tensors of the same names, types and shapes and the same options. Several may go on at a time.
+---Begins to average `tensors` with those of all other workers, and returns once all workers have called it. Every
+---worker makes the call, with tensors of the same names, types and shapes and the same options. Several averages may
+---run at a time.
 ---
 ---A worker that joins a running job takes part from the next round on. In that round it takes over the others' mean and
 ---has no weight itself; it has no warm-up.
----@param tensors actor.Tensor|table<any, actor.Tensor> the model: contiguous, of either type, changed in place only, and under the handle's lock; read without it they may be seen in the middle of a round's change
+---@param tensors actor.Tensor|table<any, actor.Tensor> the model: contiguous, float32 or float64. Change it in place only, and while you hold the handle's lock; a reader without the lock may see it in the middle of a round's change
 ---@param options? actor.AverageOptions
 ---@return actor.Averaging
 function M.start(tensors, options)
@@ -192,7 +193,7 @@ function Averaging:step(fn, update, ...)
   return c.step(raw, fn, update, ...)
 end
 
----Takes the lock, for steps that are no function: between `lock` and `unlock` no round changes the model.
+---Takes the lock, for steps that are not written as a function: between `lock` and `unlock` no round changes the model.
 function Averaging:lock()
   local raw = checked_handle(self, "average.lock")
   if self.gate then self.gate:pass() end
@@ -206,9 +207,9 @@ function Averaging:unlock()
 end
 
 ---Stops averaging: waits until all live workers have called it, averages over all of them whatever `peers` says, and leaves
----the same bits on each; nothing changes the model after that. An action: every worker calls it. A second call before any
+---the same bits on each; no round changes the model after that. Every worker makes the call. A second call before any
 ---worker has resumed changes nothing. A worker that is lost meanwhile is not waited for. Raises on all workers when the
----model of one is not finite.
+---model of one holds an infinite value or NaN.
 function Averaging:abort()
   if self.raw then
     local held = c.locked_at(self.raw)
@@ -223,13 +224,13 @@ function Averaging:abort()
   node.finish_action(index, "")
 end
 
----Goes on after an abort; without one it does nothing. Not an action: from the next round on this worker takes part, with
----the others that have resumed.
+---Goes on after an abort; without an abort it does nothing. Each worker calls it by itself, and from the next round on
+---it takes part with the others that have resumed.
 function Averaging:resume()
   c.resume(checked_handle(self, "average.resume"))
 end
 
----What averaging has done and cost so far, for this worker.
+---Returns what averaging has done and cost this worker so far.
 ---@return actor.AverageStats
 function Averaging:stats()
   return c.stats(checked_handle(self, "average.stats"))

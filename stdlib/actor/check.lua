@@ -17,7 +17,7 @@ local function user_level()
   end
 end
 
----Raises `message`, formatted with the other arguments, at the user's line.
+---Raises an error with `message`, formatted with the other arguments, at the user's line.
 ---@param message string
 ---@param ... any
 function M.fail(message, ...)

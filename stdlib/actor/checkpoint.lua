@@ -1,6 +1,7 @@
 --- Checkpoints of jobs that keep their state themselves: in collective jobs, in averaging, in plain loops. `--checkpoint DIR`
 --- says where they go, `--resume` lets the job go on from the newest one; without these flags `save` costs next to nothing
---- and `load` gives nil. The files are those of the parameter server's checkpoints (npz and JSON), complete or not there.
+--- and `load` gives nil. The files have the format of the parameter server's checkpoints (npz and JSON). A checkpoint
+--- that was not written completely is not there at all.
 ---
 ---     local keeper = actor.checkpoint.new { steps = 100 }
 ---     local state = keeper:load() or { step = 0, x = tensor.zeros { n } }
@@ -18,12 +19,12 @@ local util = require("actor.util")
 local c = require("actor.c.checkpoint")
 
 ---@class actor.CheckpointOptions
----@field name? string default "state"; things that are saved apart need a name each
----@field ranks? "first"|"all" whose state is saved: rank 0's (default), as of all that have the same, or that of each rank
----@field steps? integer save at every so many-th call
----@field seconds? number save when so much time has passed; without `steps` too it is half a minute
----@field dir? string the folder where there is no --checkpoint; without both nothing is saved
----@field keep? integer how many to keep, default 3
+---@field name? string default "state"; a job with several checkpoints gives each its own name
+---@field ranks? "first"|"all" which ranks' states are saved: rank 0's (default), for a state that is the same on all, or each rank's
+---@field steps? integer save at every `steps`-th call
+---@field seconds? number save when so many seconds have passed since the last time; default 30 where `steps` is not given either
+---@field dir? string the folder, when --checkpoint is not given; without both nothing is saved
+---@field keep? integer how many checkpoints to keep, default 3
 
 ---@class actor.Checkpoint
 ---@field private name string
@@ -42,6 +43,7 @@ local M = {}
 
 local kinds = { name = "string?", ranks = "string?", steps = "number?", seconds = "number?", dir = "string?", keep = "number?" }
 
+---Makes a keeper of checkpoints: it decides when to save, and finds the newest checkpoint again.
 ---@param options? actor.CheckpointOptions
 ---@return actor.Checkpoint
 function M.new(options)
@@ -67,7 +69,7 @@ end
 
 -- ---- in this VM, for engines that keep the state in one place ----
 
----For engines that write by themselves: counts a call, and returns whether it is time to write. `save` does so itself.
+---Counts a call, and returns whether it is time to write. For engines that call `write`; `save` calls this itself.
 ---@return boolean
 function Checkpoint:due()
   self.calls = self.calls + 1
@@ -76,8 +78,8 @@ function Checkpoint:due()
   return self.seconds ~= nil and require("actor").now() - self.last >= self.seconds
 end
 
----Writes the state, or those of so many ranks; raises where it cannot.
----@param states table<string, any>[] one, or with `ranks = "all"` one of each rank
+---Writes a checkpoint now; raises when it cannot.
+---@param states table<string, any>[] one state, or with `ranks = "all"` one for each rank
 ---@return string path
 function Checkpoint:write(states)
   local entries, all = {}, self.ranks == "all"
@@ -90,9 +92,9 @@ function Checkpoint:write(states)
   return c.write(self.dir, self.name, self.keep, entries, self.calls, all and #states or 0)
 end
 
----Reads the newest where the run is to be resumed.
+---Reads the newest checkpoint if the run is a resumed one (`--resume`).
 ---@return table<string, any>[]|nil states
----@return integer? ranks that have saved their own, 0 where it was rank 0 alone
+---@return integer? ranks how many ranks have saved their own, 0 when rank 0 alone has saved
 function Checkpoint:read()
   local flags = node.flags()
   node.honour("resume")
@@ -112,10 +114,10 @@ end
 
 -- ---- for scripts ----
 
----Saves the state if it is time to: that of rank 0, or with `ranks = "all"` that of every rank; then all ranks make the call
----together. Returns when the state is on disk. A checkpoint that cannot be written is an error.
----@param state table<string, any> values by name: tensors, and whatever can travel
----@return string|nil path of what has been saved, on rank 0
+---Saves the state if it is time to: rank 0's, or with `ranks = "all"` every rank's, in which case all ranks make the
+---call together. Returns when the state is on disk. Raises when the checkpoint cannot be written.
+---@param state table<string, any> values by name: tensors and other values that can travel (actor.codec)
+---@return string|nil path of the checkpoint, on rank 0, if one was saved
 ---@return string? message "gather: rank 2 lost", with `ranks = "all"`: nothing was saved
 ---@return string? code
 function Checkpoint:save(state)
@@ -154,9 +156,10 @@ local function found_by(self, parts)
   return states, { calls = self.calls }
 end
 
----Gives the state that the run goes on from, as `save` was given it; nil where the run begins anew. Every worker makes the
----call, like any collective. With `ranks = "all"` each rank gets its own, so there have to be as many ranks as have saved.
----@param options? {parts?: boolean} with `ranks = "all"`: an array of all ranks' states, from rank 0's on, for any number of ranks
+---Returns the state that the run goes on from, as it was given to `save`; nil when the run begins anew. Every worker
+---makes the call, like any collective. With `ranks = "all"` each rank gets its own state, so there have to be as many
+---ranks as have saved.
+---@param options? {parts?: boolean} with `ranks = "all"`: true gives every rank an array of all ranks' states, rank 0's first, for any number of ranks
 ---@return table<string, any>|nil state
 ---@return string? message
 ---@return string? code

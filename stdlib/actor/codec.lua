@@ -1,20 +1,20 @@
---- Lua values as bytes and back: what engines use when values travel, for scripts that want it themselves. Numbers,
---- strings, booleans, nil, 64-bit integers, tensors and tables of them; no cycles, functions, userdata or metatables.
+--- Lua values as bytes and back, as the engines encode what they send. Values that can travel are numbers, strings,
+--- booleans, nil, 64-bit integers, tensors and tables of these; not cycles, functions, userdata or metatables.
 local check = require("actor.check")
 local core = require("actor.c.codec")
 
 ---@class actor.codec
 local M = {}
 
----Encodes a value. What cannot travel is an error with its path: "value.layers[3].activation is a function".
+---Encodes a value. Raises for what cannot travel, with its path: "value.layers[3].activation is a function".
 ---@param value any
 ---@return string bytes
----@return any[]|nil tensors the tensors of the value in order, nil when it has none; they belong beside the bytes
+---@return any[]|nil tensors the tensors of the value in order, nil when it has none: `decode` needs them beside the bytes
 function M.encode(value)
   return core.encode(value)
 end
 
----Decodes bytes that may come from anywhere.
+---Decodes bytes that `encode` has made. Safe for bytes of any origin.
 ---@param bytes string
 ---@param tensors? any[] as encode returned them
 ---@return any value nil, message, "bad_data" when the bytes are no encoding
@@ -24,7 +24,7 @@ function M.decode(bytes, tensors)
   return core.decode(bytes, tensors)
 end
 
----A hash of a value: 16 hexadecimal digits (xxh64), the same for equal values in every VM and on every machine, whatever
+---Hashes a value: 16 hexadecimal digits (XXH64), the same for equal values in every VM and on every machine, whatever
 ---the order of `pairs`.
 ---@param value any
 ---@return string

@@ -1,4 +1,4 @@
---- Data sets: MNIST (IDX), CSV, LIBSVM, npy and npz files, plain or compressed, digits drawn here, small synthetic sets,
+--- Data sets: MNIST (IDX), CSV, LIBSVM, npy and npz files, plain or compressed; generated digits, small synthetic sets,
 --- and batches. Files are read on the node that asks, in C++; a file that cannot be read or is damaged raises an error
 --- that names it, the place, what was found and what was expected. Samples, positions and classes count from 1.
 ---
@@ -39,7 +39,7 @@ local Set = {}
 Set.__index = Set
 setmetatable(Set, check.strict("set:"))
 
----The images and the classes of some samples.
+---Returns the images and the classes of the samples at these positions.
 ---@param positions integer[]|actor.data.Positions
 ---@return actor.Tensor images {count, width}, 0..1
 ---@return actor.Tensor classes {count}, 1..10 for digits
@@ -53,7 +53,7 @@ local function new_set(images, labels)
   return setmetatable({ n = images.n, images = images, labels = labels }, Set)
 end
 
----The positions first .. last, for `batch`.
+---Returns the positions first .. last, for `batch`.
 ---@param first integer
 ---@param last integer
 ---@return actor.data.Positions
@@ -90,8 +90,8 @@ local function check_out(out, shape, dtype)
   end
 end
 
--- The result for rows of bytes, given or new. Without loops over dimensions: they would not become part of the training
--- loop's trace.
+-- The tensor that rows of bytes are written to: `out`, or a new one. It has no loop over dimensions, since the JIT
+-- would not compile that into the training loop's trace.
 local extents = ffi.new("int64_t[2]")
 
 local function rows_out(rows, count, out)
@@ -157,8 +157,8 @@ local function batch_of_sparse(source, positions, out)
   return out
 end
 
----The rows at some positions, as a new tensor or into `out`. Of images: {count, width}, 0..1. Of labels: {count}, classes.
----Of a tensor: its rows, with its other dimensions. Of sparse rows: dense ones.
+---Returns the rows at some positions, as a new tensor or in `out`. Images give {count, width}, 0..1; labels {count},
+---classes from 1; a tensor its rows, with its other dimensions; sparse rows give dense ones.
 ---@param source actor.data.Rows|actor.data.Sparse|actor.Tensor
 ---@param positions integer[]|actor.data.Positions in any order, repeated ones too
 ---@param out? actor.Tensor of the result's shape, contiguous; float32, or the tensor's type
@@ -178,12 +178,13 @@ end
 
 local mnist_options = { train = "number?", test = "number?", seed = "number?" }
 
----MNIST: from `dir` (the four IDX files, plain or .gz), or where no directory is given from shared/data/mnist near the
----current directory or the program, or else digits that are drawn here, `options.train` and `options.test` of them
----(60,000 and 10,000) from `options.seed` (1). `source` says which. Nodes of one process share one copy.
+---Returns MNIST. It is read from `dir` (the four IDX files, plain or .gz). Without `dir` it is looked for in
+---shared/data/mnist near the current directory and the program; if it is not there either, digits are generated,
+---`options.train` and `options.test` of them (60,000 and 10,000) from `options.seed` (1). Nodes of one process share
+---one copy.
 ---@param dir? string
----@param options? {train?: integer, test?: integer, seed?: integer} of drawn digits
----@return {train: actor.data.Set, test: actor.data.Set, source: string}
+---@param options? {train?: integer, test?: integer, seed?: integer} of generated digits
+---@return {train: actor.data.Set, test: actor.data.Set, source: string} source: where they come from
 function M.mnist(dir, options)
   local fn = "data.mnist"
   check.optional(dir, "string", "dir", fn)
@@ -203,8 +204,8 @@ function M.mnist(dir, options)
   return { train = new_set(rows[1], rows[2]), test = new_set(rows[3], rows[4]), source = source }
 end
 
----Digits that are drawn here, 28 x 28: the same for a seed on every machine, sample by sample.
----@param options {n: integer, seed?: integer, first?: integer} `first`, default 1: the number of the first one in the
+---Generates images of handwritten-looking digits, 28 x 28 pixels. A seed gives the same images on every machine.
+---@param options {n: integer, seed?: integer, first?: integer} `first`, default 1: the number of the first image in the
 ---  seed's endless sequence
 ---@return actor.data.Set
 function M.digits(options)
@@ -216,7 +217,8 @@ function M.digits(options)
   return new_set(images, labels)
 end
 
----Images (unsigned bytes, three dimensions) and labels (unsigned bytes, one) from a pair of IDX files; class = label + 1.
+---Reads labelled images from a pair of IDX files of unsigned bytes: images of three dimensions, labels of one. A class
+---is the label in the file plus 1.
 ---@param images string path, plain or compressed
 ---@param labels string path
 ---@return actor.data.Set
@@ -228,7 +230,7 @@ function M.images(images, labels)
   return new_set(rows, classes)
 end
 
----Any IDX file as a tensor: float32 for bytes (0..255) and floats, float64 for doubles and integers.
+---Reads any IDX file as a tensor: float32 for bytes (0..255) and floats, float64 for doubles and integers.
 ---@param path string plain or compressed
 ---@return actor.Tensor
 function M.idx(path)
@@ -255,9 +257,10 @@ local function check_columns(columns)
   if #columns == 0 then check.fail("bad argument 'columns' to data.csv: expected names or numbers of columns, got none") end
 end
 
----A table of numbers as a tensor {rows, columns}. A number that is written out keeps the digits before its point, or it
----is an error that names line and column: a time stamp in float32 asks for `dtype = "float64"`. Fields in quotes may
----hold delimiters and ends of lines (what `save` writes); a delimiter at the end of a line is not a further field.
+---Reads a CSV file of numbers as a tensor {rows, columns}. A number whose whole part the element type cannot hold
+---exactly, such as a time stamp in float32, is an error that names line and column and asks for `dtype = "float64"`.
+---Fields in quotes may hold delimiters and ends of lines; a delimiter at the end of a line does not begin another
+---field.
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", columns?: (integer|string)[], header?: boolean, delimiter?: string,
 ---  missing?: number, skip?: integer, comment?: string} `dtype` default "float32"; `columns`: the columns to read, by
@@ -280,7 +283,8 @@ function M.csv(path, options)
     options.columns or {})
 end
 
----Labelled rows in LIBSVM's format. Numbers as in `data.csv`. More than a node's part of `--memory` is an error.
+---Reads labelled rows in LIBSVM's format, with numbers as in `data.csv`. Raises when they need more than a node's part
+---of `--memory`.
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", features?: integer, zero_based?: boolean, sparse?: boolean} `features`:
 ---  columns, default as many as occur; `sparse`: no dense matrix but sparse rows, for `data.batch`
@@ -304,8 +308,8 @@ end
 ---Arrays in NumPy's format: `npy.load`, `npy.save`.
 M.npy = {}
 
----One array, of a file in any byte and element order. float32 and float64 come as they are, float16, bool and uint8 as
----float32, other integers as float64; one beyond 2^53 that float64 does not hold is an error.
+---Reads one array, in any byte and element order. float32 and float64 stay as they are; float16, bool and uint8 become
+---float32, other integers float64. An integer that float64 cannot hold exactly is an error.
 ---@param path string
 ---@return actor.Tensor
 function M.npy.load(path)
@@ -313,7 +317,7 @@ function M.npy.load(path)
   return c.npy_load(path)
 end
 
----Writes one array.
+---Writes a tensor as one array.
 ---@param path string
 ---@param t actor.Tensor
 function M.npy.save(path, t)
@@ -325,7 +329,7 @@ end
 ---Named arrays in NumPy's format, as numpy.savez writes them: `npz.load`, `npz.save`.
 M.npz = {}
 
----All arrays of a file by name.
+---Reads all arrays of a file, by name.
 ---@param path string
 ---@return table<string, actor.Tensor>
 function M.npz.load(path)
@@ -333,7 +337,7 @@ function M.npz.load(path)
   return c.npz_load(path)
 end
 
----Writes arrays by name.
+---Writes tensors as named arrays.
 ---@param path string
 ---@param tensors table<string, actor.Tensor> names are printable ASCII
 function M.npz.save(path, tensors)
@@ -351,7 +355,7 @@ function M.npz.save(path, tensors)
   c.npz_save(path, names, values)
 end
 
----Points around the centres of classes: x = centre of its class + spread * normal.
+---Generates points around the centres of classes: x = centre of its class + spread * normal.
 ---@param options {n: integer, classes?: integer, dims?: integer, spread?: number, seed?: integer} defaults 3 classes, 2
 ---  dimensions, spread 1 (centres lie in -10 .. 10), seed 1
 ---@return {x: actor.Tensor, labels: actor.Tensor, n: integer} x {n, dims}, labels {n} with classes from 1
@@ -374,7 +378,7 @@ function M.blobs(options)
   return { x = x, labels = labels, n = n }
 end
 
----A linear model's data: y = x . weights + bias + noise * normal, x standard normal.
+---Generates the data of a linear model: y = x . weights + bias + noise * normal, x standard normal.
 ---@param options {n: integer, dims?: integer, noise?: number, seed?: integer} defaults 10 dimensions, noise 0.1, seed 1
 ---@return {x: actor.Tensor, y: actor.Tensor, weights: actor.Tensor, bias: number, n: integer} x {n, dims}, y {n}
 function M.regression(options)

@@ -12,22 +12,22 @@ local membership_callbacks, error_callbacks = {}, {}
 ---@field joined integer[] ids of new workers
 ---@field lost integer[] ids of workers that are gone
 
----Calls `fn` at each change of the membership that this node takes notice of (ranks and size change only then).
+---Calls `fn` at each change of the membership that this node takes notice of; its rank and size change only then.
 ---@param fn fun(change: actor.MembershipChange)
 function M.on_membership(fn)
   check.arg(fn, "function", "fn", "actor.on_membership")
   membership_callbacks[#membership_callbacks + 1] = fn
 end
 
----Calls `fn` with the message when the run fails, here or on another node, before this node's script ends. It gets what
----is left of the second in which a stopping node has to end.
+---Calls `fn` with the message when the run fails, here or on another node, before this node's script ends. A stopping
+---node has one second to end, and `fn` gets what is left of it.
 ---@param fn fun(message: string)
 function M.on_error(fn)
   check.arg(fn, "function", "fn", "actor.on_error")
   error_callbacks[#error_callbacks + 1] = fn
 end
 
----Looks for a new membership and tells the callbacks. Engine calls make it.
+---Looks for a new membership and tells the callbacks. Engine calls do this.
 ---@return actor.MembershipChange|nil
 function M.deliver()
   local change = node.refresh()

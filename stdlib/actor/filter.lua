@@ -1,6 +1,7 @@
---- Compression filters: tensors as fewer bytes and back, with loss. They are made for updates and gradients on their way
---- (`param.run { filter = ... }`), and work by themselves: `encode` gives a string, `decode` a tensor. A filter is plain
---- data beside its methods; what it does is C++ (host/engine/filter/filter.hpp), the same bits on every machine.
+--- Compression filters: tensors as fewer bytes and back, with loss. They are made for updates and gradients that are
+--- sent (`param.run { filter = ... }`), and can be used alone: `encode` gives a string, `decode` a tensor. A filter is
+--- plain data with methods; its work is done in C++ (host/engine/filter/filter.hpp), with the same bits on every
+--- machine.
 ---
 --- Error feedback: what was not sent of a tensor, since it was rounded or not chosen, is kept and added to the next one
 --- of the same key, so that over many rounds nothing is lost. Sources: Seide et al., 1-bit stochastic gradient descent,
@@ -24,7 +25,7 @@ local M = {}
 ---@field count? integer top-k: how many elements are sent
 ---@field values "raw"|"fp16"|"int8" how they are sent
 ---@field block? integer int8: elements of a block
----@field feedback? boolean nil: if the filter leaves much out (topk, int8)
+---@field feedback? boolean error feedback; nil: if the filter leaves much out (topk, int8)
 local Filter = {}
 Filter.__index = Filter
 setmetatable(Filter, check.strict("filter:", "count", "fraction", "block", "feedback", "values"))
@@ -35,14 +36,14 @@ local function make(description)
   return setmetatable(description, Filter)
 end
 
----Changes nothing.
+---A filter that changes nothing.
 ---@return actor.Filter
 function M.none()
   return make { values = "raw" }
 end
 
----Halves: 2 bytes an element, relative error 2^-11 at most. A chunk (1 MiB) with an element of 65,520 and up, which a half
----cannot tell, goes as it is.
+---A filter that sends elements as half-precision floats: 2 bytes each, relative error 2^-11 at most. A chunk (1 MiB)
+---with an element of 65,520 or more, which a half cannot hold, is sent as it is.
 ---@param options? {feedback?: boolean} default false
 ---@return actor.Filter
 function M.fp16(options)
@@ -51,8 +52,9 @@ function M.fp16(options)
   return make { values = "fp16", feedback = options.feedback }
 end
 
----A byte an element: 256 levels between the smallest and the largest element of a block. The error is half a step at most,
----and equal elements are exact; a block with an infinite element or NaN goes as it is.
+---A filter that sends a byte for each element: 256 levels between the smallest and the largest element of a block. The
+---error is at most half a level, 0 where all elements are equal; a block with an infinite element or NaN is sent as it
+---is.
 ---@param options? {feedback?: boolean, block?: integer} feedback: default true; block: elements, 16 .. 65536, default 1024
 ---@return actor.Filter
 function M.int8(options)
@@ -62,7 +64,8 @@ function M.int8(options)
   return make { values = "int8", feedback = options.feedback, block = options.block or 1024 }
 end
 
----The elements of largest magnitude (of equal ones the first), the others are 0 where they arrive.
+---A filter that sends the elements of largest magnitude (of equal ones the first); the others arrive as 0. Give
+---`fraction` or `count`.
 ---@param options {fraction?: number, count?: integer, feedback?: boolean} fraction: above 0, at most 1, rounded up to whole elements; feedback: default true
 ---@return actor.Filter
 function M.topk(options)
@@ -79,7 +82,7 @@ function M.topk(options)
   return make { fraction = fraction, count = count, values = "raw", feedback = options.feedback }
 end
 
----Whether the value is a filter made here.
+---Returns whether the value is a filter.
 ---@param value any
 ---@return boolean
 function M.is_filter(value)
@@ -90,7 +93,7 @@ local function selects(filter)
   return filter.fraction ~= nil or filter.count ~= nil
 end
 
--- The two as one, which first lets `a` and then `b` have the tensor.
+-- The two filters as one, which gives the tensor first to `a` and then to `b`.
 local function joined(a, b)
   if selects(b) and a.values ~= "raw" then
     check.fail("filter.chain: topk comes before %s: filter.chain(filter.topk{...}, filter.%s())", a.values, a.values)
@@ -106,8 +109,8 @@ local function joined(a, b)
     feedback = feedback }
 end
 
----One after the other: `chain(topk{...}, fp16())` sends the chosen elements as halves. There may be a topk, then fp16 or
----int8. Feedback is kept when one of them asks for it.
+---A filter of several, one after the other: `chain(topk{...}, fp16())` sends the chosen elements as halves. A chain has
+---at most a topk and then an fp16 or int8. It uses error feedback when one of them asks for it.
 ---@param ... actor.Filter|string
 ---@return actor.Filter
 function M.chain(...)
@@ -161,8 +164,9 @@ local function stage(text, part)
     "then @feedback or @plain%s", text, name, spelling.suggestion(name, { "none", "fp16", "int8", "topk" }))
 end
 
----A filter from its text: `none`, `fp16`, `int8`, `int8:256`, `topk:0.01` (a share), `topk:100` (a number of elements),
----chains `topk:0.01+fp16`; then `@feedback` or `@plain` to have error feedback or not. A filter is returned as it is.
+---Reads a filter from its text: `none`, `fp16`, `int8`, `int8:256`, `topk:0.01` (a share), `topk:100` (a number of
+---elements), a chain `topk:0.01+fp16`; then `@feedback` or `@plain` for or against error feedback. A filter is returned
+---as it is.
 ---@param text string|actor.Filter
 ---@return actor.Filter
 function M.from(text)
@@ -190,9 +194,9 @@ function Filter:__tostring()
   return (#parts == 0 and "none" or table.concat(parts, "+")) .. policy
 end
 
--- --- for those who send ---
+-- --- for the engines that send ---
 
----The description with all decided, for the C side: `feedback` where nothing was said is `otherwise`.
+---The description with all defaults filled in, for the C side: `feedback` is `otherwise` if the user has not chosen it.
 ---@param filter actor.Filter
 ---@param otherwise boolean
 ---@return table
@@ -204,12 +208,12 @@ local function settled(filter, otherwise)
     feedback = feedback and (selects(filter) or filter.values ~= "raw") }
 end
 
--- Whether updates that go through it want error feedback, where nothing was said.
+-- Whether updates that go through the filter use error feedback if the user has not chosen.
 local function leaves_much(filter)
   return selects(filter) or filter.values == "int8"
 end
 
----A filter of updates that collectives combine, checked and decided.
+---A filter of updates that collectives combine, checked, with its defaults filled in.
 ---@param filter actor.Filter|string
 ---@return table
 function M.of_updates(filter)
@@ -230,18 +234,19 @@ function M.of_param(filters, replaces)
   if selects(pull) then
     check.fail("param.run, filter.pull: with topk all elements of a value but the largest would be 0; give fp16 or int8")
   end
-  -- Values too: one that is off by less than a step is so now up and then down, and gradients there cancel out.
+  -- Values use feedback too: an error of less than a level then is now positive, now negative, and its gradients cancel
+  -- out.
   return { push = settled(push, not replaces and leaves_much(push)), pull = settled(pull, leaves_much(pull)) }
 end
 
----The filter of average.start, checked. What it leaves out stays in the models, so it keeps no rest of its own.
+---The filter of average.start, checked. What it leaves out stays in the models, so it needs no error feedback.
 ---@param text actor.Filter|string
 ---@return table
 function M.of_average(text)
   return settled(M.from(text), false)
 end
 
--- What is not plain data: the C side's state and what was counted, of filters that have encoded something.
+-- The part of a filter that is not plain data, if it has encoded something: the C side's state, and the counts.
 local states = setmetatable({}, { __mode = "k" })
 
 local function state_of(filter)
@@ -253,10 +258,10 @@ local function state_of(filter)
   return state
 end
 
----The tensor as a string of fewer bytes. With error feedback (the default of topk and int8) what is left out is kept under
----`key` and added to the next tensor of that key; a tensor of another size or type begins anew.
+---Encodes a tensor as a string of fewer bytes. With error feedback (the default of topk and int8) what is left out is
+---kept under `key` and added to the next tensor of that key; a tensor of another size or type begins anew.
 ---@param tensor actor.Tensor
----@param key? string|number default: one for all tensors without a key
+---@param key? string|number all tensors without a key share one
 ---@return string
 function Filter:encode(tensor, key)
   base.arg(tensor, "tensor", "filter:encode")
@@ -267,7 +272,7 @@ function Filter:encode(tensor, key)
   return bytes
 end
 
----The tensor that a filter has made `bytes` of: the string says how, so any filter decodes those of all.
+---Decodes a string that a filter has encoded. The string says how it was made, so no filter is needed.
 ---@param bytes string
 ---@return actor.Tensor? tensor of the same shape and type
 ---@return string? message what is wrong with the bytes
@@ -277,7 +282,7 @@ function M.decode(bytes)
   return c.decode(bytes)
 end
 
----As M.decode.
+---As `filter.decode`.
 ---@param bytes string
 ---@return actor.Tensor?
 ---@return string? message
@@ -287,14 +292,14 @@ function Filter:decode(bytes) -- luacheck: ignore self
   return c.decode(bytes)
 end
 
----What this filter has encoded.
+---Returns how many bytes this filter has encoded, and what became of them.
 ---@return actor.filter.Stats
 function Filter:stats()
   local state = states[self] or { before = 0, after = 0 }
   return { before = state.before, after = state.after, ratio = state.after == 0 and 1 or state.before / state.after }
 end
 
----Forgets what error feedback has kept, and what was counted.
+---Forgets what error feedback has kept, and the counts of `stats`.
 function Filter:reset()
   local state = states[self]
   if not state then return end

@@ -1,5 +1,5 @@
 --- The command line of actorhost's subcommands: a list of flags gives the parser, its error messages and the help.
---- Errors are returned as nil, message: whoever runs the command says them and leaves with code 2.
+--- Errors are returned as nil, message: the command prints the message and leaves with code 2.
 local spelling = require("actor.c.names")
 
 local M = {}

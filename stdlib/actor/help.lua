@@ -34,7 +34,7 @@ local objects = {} -- classes that scripts see: those whose unknown names are er
 
 local function short(module) return (module:gsub("^actor%.", "")) end
 
--- Where a file's text is: what is documented is appended to `entries`.
+-- Reads a file's text, line by line, and appends what is documented there to `entries`.
 local Reader = {}
 Reader.__index = Reader
 
@@ -43,7 +43,7 @@ function Reader:add(fields)
   self.entries[#self.entries + 1] = fields
 end
 
--- `---@field name type what` of a class: each is a name of its own.
+-- Adds the lines `---@field name type what` of a class: each field has a name of its own.
 function Reader:fields(block)
   local owner, text = block.class:match("([%w_]+)$"):lower(), nil
   for _, line in ipairs(block) do
@@ -73,7 +73,7 @@ function Reader:defined(block, line)
   }
 end
 
--- `M.load, M.words = files.load, natives.words`: other names of what is documented where it is made.
+-- Adds the names of a line `M.load, M.words = files.load, natives.words`: what they stand for is documented elsewhere.
 function Reader:aliases(line)
   local left, right = line:match("^([%w_., ]+) = (.+)$")
   if not left or not left:find("%.") then return end
@@ -139,7 +139,7 @@ local function within(module, path)
   return module == path or module:sub(1, #path + 1) == path .. "."
 end
 
--- Those named `name` in a module and below it; where the module says itself which of them it offers, that one alone.
+-- The entries named `name` in a module and below it. If the module itself says which of them it offers, that one alone.
 local function collect(found, module, owner, name)
   local fitting = {}
   for _, entry in ipairs(entries()) do
@@ -155,7 +155,8 @@ local function collect(found, module, owner, name)
   return found
 end
 
----What is documented under a name: `param.run`, `dataset:map`, `barrier.pssp`, `mapreduce`, or a last part (`lock`).
+---Finds what is documented under a name: `param.run`, `dataset:map`, `barrier.pssp`, `mapreduce`, or a last part
+---(`lock`).
 ---@param name string
 ---@return actor.help.Entry[]
 function M.find(name)
@@ -168,7 +169,7 @@ end
 
 local of_options = { options = true, run = true, train = true } -- parameters that are tables of options
 
--- The fields of the table that a parameter's line names, behind it.
+-- Adds the fields of the class that a parameter's line names, behind that line.
 local function add_fields(lines, line)
   local name, class = line:match("^@param ([%w_]+)%?? ([%w_.]+)")
   for _, entry in ipairs(of_options[name] and entries() or {}) do
@@ -178,7 +179,7 @@ local function add_fields(lines, line)
   end
 end
 
----An entry as lines of text.
+---Returns an entry as lines of text.
 ---@param entry actor.help.Entry
 ---@return string
 function M.text(entry)
@@ -190,7 +191,7 @@ function M.text(entry)
   return table.concat(lines, "\n")
 end
 
----What a module offers: its functions, "param.get", then the methods of its objects, "dataset:map".
+---Lists what a module offers: its functions, "param.get", then the methods of its objects, "dataset:map".
 ---@param module string "actor.param"
 ---@return string[]
 function M.contents(module)
@@ -212,7 +213,7 @@ function M.contents(module)
   return names
 end
 
----All names that `find` knows by themselves, for suggestions.
+---Lists all documented names, without their modules, for suggestions.
 ---@return string[]
 function M.names()
   local names = {}
@@ -220,7 +221,7 @@ function M.names()
   return names
 end
 
----The modules that scripts use, each with the first sentence about it.
+---Lists the modules that scripts use, each with the first sentence about it.
 ---@return {name: string, summary: string}[]
 function M.topics()
   local topics = {}

@@ -1,6 +1,7 @@
 --- The standard library. `actor.NAME` requires the module "actor.NAME" when it is first used; the members below are
---- always there. A node's identity (rank, size, id, role, epoch, seed, on_membership, on_error) comes from the host's
---- module "actor.c.node", asked at each use since membership changes; without a host reading it is an error.
+--- always there. A node's identity (rank, size, id, role, epoch, seed) and its events (on_membership, on_error) come
+--- from the host: each use asks it, since membership changes. In a Lua state that is not a node of a run, using them is
+--- an error.
 local check = require("actor.check")
 local core = require("actor.c.core")
 local clock = require("actor.ffi")("core")
@@ -29,16 +30,16 @@ local util = require("actor.util")
 ---@field tensor actor.tensor
 ---@field trace actor.trace
 ---@field options fun(defaults: table<string|integer, string|number|boolean>, args?: string[]): table<string|integer, any> a job's own flags
----@field rank integer|nil this worker's place among the live ones, from 0; nil on a server
+---@field rank integer|nil this worker's place among the live workers, from 0; nil on a server
 ---@field size integer how many live workers there are
----@field id integer|nil this worker's own number, never another's; nil on a server
----@field role "worker"|"server"
----@field shard integer|nil of a server, from 0
----@field epoch integer number of the membership
+---@field id integer|nil this worker's permanent number, which no other worker ever has; nil on a server
+---@field role "worker"|"server" what this node is
+---@field shard integer|nil a server's number, from 0; nil on a worker
+---@field epoch integer number of the membership, higher after each change
 ---@field seed integer of the run, the same on every node
----@field on_membership fun(fn: fun(change: actor.MembershipChange)) see actor.events
----@field on_error fun(fn: fun(message: string))
----@field rng fun(seed: number, stream?: number): actor.Rng
+---@field on_membership fun(fn: fun(change: actor.MembershipChange)) calls `fn` when workers join or are lost; see actor.events
+---@field on_error fun(fn: fun(message: string)) calls `fn` when the run fails; see actor.events
+---@field rng fun(seed: number, stream?: number): actor.Rng a generator of random numbers
 local M = {
   args = core.args,
   version = core.version,
@@ -57,20 +58,20 @@ local function the_node(name)
   return node
 end
 
----A hash of a value, the same in every VM and on every machine; see actor.codec.
+---Hashes a value: 16 hexadecimal digits, the same in every VM and on every machine; see actor.codec.
 ---@param value any
 ---@return string
 function M.hash(value)
   return require("actor.c.codec").hash(value)
 end
 
----Does nothing for so long; ends with the run.
+---Waits for so many seconds. Ends early when the run ends.
 ---@param seconds number
 function M.sleep(seconds)
   the_node("sleep").sleep(seconds)
 end
 
----Seconds of the run's clock (its zero means nothing).
+---Returns the time of the run's clock, in seconds. Only differences mean something: its zero is arbitrary.
 ---@return number
 function M.now()
   return clock.now(clock.clock)

@@ -30,15 +30,17 @@ local function writer(level)
   end
 end
 
----Each takes a format and its arguments as string.format does, or any values; what the format does not take follows it as
----tostring has it.
----Costs next to nothing below the log level.
+---Logs a line at level "debug". Takes a format and its arguments as string.format does, or any values: arguments that
+---the format does not use follow as tostring writes them. Costs next to nothing below the log level (`--log-level`).
 ---@type fun(format: any, ...: any)
 M.debug = writer(1)
+---Logs a line at level "info"; arguments as for `log.debug`.
 ---@type fun(format: any, ...: any)
 M.info = writer(2)
+---Logs a line at level "warn"; arguments as for `log.debug`.
 ---@type fun(format: any, ...: any)
 M.warn = writer(3)
+---Logs a line at level "error"; arguments as for `log.debug`. The script goes on.
 ---@type fun(format: any, ...: any)
 M.error = writer(4)
 

@@ -49,9 +49,10 @@ local linear_options = {
   seed = "number|cdata?", rng = "cdata?", init = "string?", bias = "boolean?", dtype = "string?",
 }
 
----y = x weight + bias. Weights are drawn from a normal distribution of deviation sqrt(2 / inputs) ("he", for relu; source:
----He et al., Delving deep into rectifiers, ICCV 2015) or sqrt(2 / (inputs + outputs)) ("glorot"; source: Glorot, Bengio,
----Understanding the difficulty of training deep feedforward networks, AISTATS 2010) or are "zeros"; biases start at 0.
+---A fully connected layer, y = x weight + bias. Weights are drawn from a normal distribution of deviation sqrt(2 /
+---inputs) ("he", the default, for relu; source: He et al., Delving deep into rectifiers, ICCV 2015) or sqrt(2 / (inputs
+---+ outputs)) ("glorot"; source: Glorot, Bengio, Understanding the difficulty of training deep feedforward networks,
+---AISTATS 2010), or are "zeros"; biases start at 0.
 ---@param inputs integer
 ---@param outputs integer
 ---@param options? {seed?: integer, rng?: actor.Rng, init?: "he"|"glorot"|"zeros", bias?: boolean, dtype?: string}
@@ -77,6 +78,7 @@ function M.linear(inputs, outputs, options)
   return setmetatable({ params = params, grads = grads }, Linear)
 end
 
+---Computes the layer's output for a batch.
 ---@param x actor.Tensor rows x inputs
 ---@return actor.Tensor rows x outputs
 function Linear:forward(x)
@@ -95,9 +97,10 @@ function Linear:forward(x)
   return y
 end
 
----@param dy actor.Tensor rows x outputs
----@param first? boolean whether nobody needs the slope of the input
----@return actor.Tensor? rows x inputs
+---Computes the gradients of the batch that `forward` got last; leaves those of the parameters in `grads`.
+---@param dy actor.Tensor rows x outputs: the gradient of the output
+---@param first? boolean true: the layer is the first one, so the gradient of the input is not computed
+---@return actor.Tensor? dx rows x inputs
 function Linear:backward(dy, first)
   base.arg(dy, "dy", "linear:backward")
   local x, params, grads = self.x, self.params, self.grads
@@ -119,6 +122,7 @@ local Function = {}
 Function.__index = Function
 setmetatable(Function, check.strict("layer:"))
 
+---Applies the function to each element.
 ---@param x actor.Tensor
 ---@return actor.Tensor
 function Function:forward(x)
@@ -131,8 +135,9 @@ function Function:forward(x)
   return y
 end
 
----@param dy actor.Tensor
----@return actor.Tensor
+---Computes the gradient of the input that `forward` got last.
+---@param dy actor.Tensor the gradient of the output
+---@return actor.Tensor dx
 function Function:backward(dy)
   base.arg(dy, "dy", self.name .. ":backward")
   local y = self.y
@@ -149,12 +154,13 @@ local function a_function(name, unary, slope)
   return setmetatable({ name = name, unary = unary, slope = slope, params = {}, grads = {} }, Function)
 end
 
----max(x, 0)
+---A layer that computes max(x, 0) of each element.
 ---@return actor.nn.Layer
 function M.relu()
   return a_function("relu", 6, 13)
 end
 
+---A layer that computes the hyperbolic tangent of each element.
 ---@return actor.nn.Layer
 function M.tanh()
   return a_function("tanh", 4, 14)
@@ -164,12 +170,12 @@ end
 
 local loss_out = ffi.new("double[1]")
 
----Mean over the rows of -log(softmax(scores)[label]), and its slope.
+---Computes the softmax cross-entropy, the mean over the rows of -log(softmax(scores)[label]), and its gradient.
 ---@param scores actor.Tensor rows x classes
 ---@param labels actor.Tensor rows, whole numbers from 1 to classes
----@param out? actor.Tensor takes the slope; may be the scores
+---@param out? actor.Tensor takes the gradient; may be `scores` itself
 ---@return number loss
----@return actor.Tensor slope rows x classes
+---@return actor.Tensor gradient of the scores, rows x classes
 function M.cross_entropy(scores, labels, out)
   local fn = "nn.cross_entropy"
   base.arg(scores, "scores", fn)
@@ -193,7 +199,8 @@ local Sequential = {}
 Sequential.__index = Sequential
 setmetatable(Sequential, check.strict("layer:"))
 
----Layers one after the other. Parameters get the names "1.weight", "1.bias", ... by their layer's position.
+---Makes a model of layers that follow each other. Parameters are named "1.weight", "1.bias", ... by their layer's
+---position.
 ---@param layers actor.nn.Layer[]
 ---@return actor.nn.Sequential
 function M.sequential(layers)
@@ -213,6 +220,7 @@ function M.sequential(layers)
   return setmetatable({ layers = layers, params = params, grads = grads }, Sequential)
 end
 
+---Computes the last layer's output for a batch.
 ---@param x actor.Tensor
 ---@return actor.Tensor
 function Sequential:forward(x)
@@ -221,16 +229,18 @@ function Sequential:forward(x)
   return x
 end
 
----@param dy actor.Tensor
----@param first? boolean whether nobody needs the slope of the input
----@return actor.Tensor?
+---Computes the gradients of all layers for the batch that `forward` got last; leaves those of the parameters in
+---`grads`.
+---@param dy actor.Tensor the gradient of the output
+---@param first? boolean true: the gradient of the input is not computed
+---@return actor.Tensor? dx
 function Sequential:backward(dy, first)
   local layers = self.layers
   for i = #layers, 1, -1 do dy = layers[i]:backward(dy, first and i == 1) end
   return dy
 end
 
----Forward and backward pass with softmax cross-entropy; leaves the gradients in `grads`.
+---Does a forward and a backward pass with softmax cross-entropy; leaves the gradients in `grads`.
 ---@param x actor.Tensor rows x inputs
 ---@param labels actor.Tensor rows, from 1
 ---@return number loss
@@ -241,7 +251,7 @@ function Sequential:loss(x, labels)
   return loss
 end
 
----Share of rows whose largest score is at their label.
+---Returns the share of rows whose largest score is at their label.
 ---@param x actor.Tensor rows x inputs
 ---@param labels actor.Tensor rows, from 1
 ---@return number from 0 to 1
@@ -270,8 +280,9 @@ end
 
 -- ---- Gradient checking ----
 
----Compares the gradients of a layer with differences of its output: d(sum(y * weights))/d(each parameter and input),
----`weights` being fixed random numbers. Use float64 parameters and input; the error of a right gradient is near 1e-9.
+---Compares the gradients of a layer with finite differences of its output, of d(sum(y * weights)) / d(each parameter
+---and input), where `weights` are fixed random numbers. Use float64 parameters and input: a correct gradient then has
+---an error near 1e-9.
 ---@param layer actor.nn.Layer
 ---@param x actor.Tensor
 ---@param options? {step?: number, seed?: integer} default 1e-5, 1

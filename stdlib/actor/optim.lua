@@ -59,19 +59,19 @@ local function with_rate(kind, highest)
   end
 end
 
----lr * rate ^ floor(t / every)
+---A learning rate that falls in steps: lr * rate ^ floor(t / every).
 ---@type fun(options: {rate: number, every: number}): actor.Decay
 M.decay.step = with_rate("step", 1)
 
----lr * rate ^ (t / every)
+---A learning rate that falls exponentially: lr * rate ^ (t / every).
 ---@type fun(options: {rate: number, every: number}): actor.Decay
 M.decay.exponential = with_rate("exponential", 1)
 
----lr / (1 + rate * t / every)
+---A learning rate that falls as 1 / t in the end: lr / (1 + rate * t / every).
 ---@type fun(options: {rate: number, every: number}): actor.Decay
 M.decay.inverse_time = with_rate("inverse_time")
 
----From lr to floor * lr along half a cosine over `every` updates, and floor * lr from then on.
+---A learning rate that falls from lr to floor * lr along half a cosine over `every` updates, and stays there.
 ---@param options {every: number, floor?: number} floor 0 .. 1, default 0
 ---@return actor.Decay
 function M.decay.cosine(options)
@@ -80,7 +80,7 @@ function M.decay.cosine(options)
   return { kind = "cosine", every = positive(options, "every", fn), floor = number(options, "floor", fn, 0, 0, 1) }
 end
 
--- A decay is plain data, so one that was written by hand is checked by making it again.
+-- A decay is plain data and may have been written by hand, so it is checked: by making it again.
 local function checked_decay(decay, fn)
   if decay == nil then return nil end
   if type(decay) ~= "table" or not decay_kinds[decay.kind] then
@@ -102,7 +102,7 @@ local function boolean(options, name, fn)
   return options[name] or false
 end
 
----weights += scale * gradient (with scale = 1 the "gradient" is the update itself).
+---Adds what is pushed: weights += scale * gradient. With scale = 1 the "gradient" is the update itself.
 ---@param options? {scale?: number} default 1
 ---@return actor.Optimiser
 function M.add(options)
@@ -130,7 +130,8 @@ function M.sgd(options)
   return make(made)
 end
 
----Adagrad. Source: Duchi, Hazan, Singer, Adaptive subgradient methods, JMLR 2011.
+---Adagrad: each weight's rate is divided by the root of its squared gradients' sum. Source: Duchi, Hazan, Singer,
+---Adaptive subgradient methods, JMLR 2011.
 ---@param options {lr: number, epsilon?: number, initial?: number, weight_decay?: number, decay?: actor.Decay}
 ---`initial` is what the sum of squares starts from
 ---@return actor.Optimiser
@@ -167,7 +168,7 @@ function M.adam(options)
   }
 end
 
----Whether the value is a description made here.
+---Returns whether the value is an optimiser's description.
 ---@param value any
 ---@return boolean
 function M.is_optimiser(value)
@@ -176,7 +177,7 @@ end
 
 local fields = { "lr", "scale", "momentum", "weight_decay", "beta1", "beta2", "epsilon", "initial" }
 
----The description as a C value, for the engines.
+---Converts the description to a C value, for the engines.
 ---@param opt actor.Optimiser
 ---@return ffi.cdata* ah_optimiser
 function M.to_c(opt)
@@ -206,7 +207,7 @@ local function memory_of(opt)
   return memory
 end
 
----The learning rate of update number `t`, 0 being the first.
+---Returns the learning rate of update number `t`, where the first update is number 0.
 ---@param t integer
 ---@return number
 function Optimiser:learning_rate(t)
@@ -230,7 +231,7 @@ local function check_pair(name, param, grad)
   end
 end
 
--- The state of one parameter, made at its first update and again when it has another shape or type than then.
+-- The state of one parameter. It is made at the first update, and again when the parameter's shape or type has changed.
 local function state_of(memory, name, param)
   local state = memory.of[name]
   if not state or state.count ~= param.count_ or state.type ~= param.type_ then
@@ -244,7 +245,7 @@ local function state_of(memory, name, param)
   return state
 end
 
----Updates the parameters in place. Momentum and the like are kept with the optimiser, by name.
+---Updates the parameters in place. What the optimiser remembers (momentum, squares) it keeps by the parameter's name.
 ---@param params table<any, actor.Tensor>
 ---@param grads table<any, actor.Tensor> of the same names and shapes; a parameter without one is left alone
 function Optimiser:step(params, grads)

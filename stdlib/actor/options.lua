@@ -18,7 +18,7 @@ local function usage(defaults)
   return "arguments of this job: [" .. table.concat(known(defaults), "] [") .. "]"
 end
 
--- `--help`: every node runs the script, so every node leaves it here, and the run ends well.
+-- Does `--help`: every node runs the script, so every node leaves it here, and the run succeeds.
 local function help(defaults)
   local text = "arguments of this job, with their defaults:\n  " .. table.concat(known(defaults), "\n  ")
   if not package.preload["actor.c.node"] then check.fail("%s", text) end
@@ -35,7 +35,7 @@ local function value_of(name, text, default, defaults)
   return number
 end
 
--- The flag that a word is, as `defaults` spells it, and what stands behind its "=".
+-- Returns the flag that a word names, as `defaults` spells it, and what stands behind its "=".
 local function flag_of(word, defaults)
   local given, text = word:match("^%-%-([%w_-]+)=(.*)$")
   given = given or word:match("^%-%-([%w_-]+)$")
@@ -44,10 +44,10 @@ local function flag_of(word, defaults)
   return defaults[given] ~= nil and given or name, text
 end
 
----Reads `--name value`, `--name=value` and, where the default is a boolean, `--name`; `-` is taken for `_`. The default of
----a flag gives its type; an unknown flag or a value of another type is an error that lists the flags. `--help` prints them
----and ends the run. Words that are no flags are taken when they are named: { "PATH", "TOP", epochs = 5 } gives
----the first two as opt[1] and opt[2], nil where they are left out.
+---Reads the script's own flags: `--name value`, `--name=value` and, where the default is a boolean, `--name`; `-` is
+---taken for `_`. The default of a flag gives its type; an unknown flag or a value of another type is an error that
+---lists the flags. `--help` prints them and ends the run. Words that are not flags have to be named: { "PATH", "TOP",
+---epochs = 5 } takes two of them as opt[1] and opt[2], which are nil where they are left out.
 ---@param defaults table<string|integer, string|number|boolean>
 ---@param args? string[] default actor.args
 ---@return table<string|integer, any>

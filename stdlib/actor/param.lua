@@ -1,7 +1,7 @@
---- The parameter server. `run` is one numbered action: the server schedules keys to workers, workers turn them into
---- updates, the server merges these; a barrier rule says who may go on, `stop` when it is over. Values are tensors or any
---- Lua value that can travel (actor.codec). Sources: Li et al., Scaling distributed machine learning with the parameter
---- server, OSDI 2014; the callbacks are those of Owl's Actor system.
+--- The parameter server. In `run` the server schedules keys to workers, the workers turn them into updates, and the
+--- server merges these. A barrier rule decides which workers may go on, `stop` when the run is over. Values are tensors
+--- or other Lua values that can travel (actor.codec). Sources: Li et al., Scaling distributed machine learning with the
+--- parameter server, OSDI 2014; the callbacks are those of Owl's Actor system.
 ---
 ---     param.run {
 ---       init = function() return { w = tensor.zeros { 10 } } end,
@@ -28,7 +28,7 @@ local M = {}
 ---@class actor.param.StopContext
 ---@field step integer steps that the slowest live worker has completed
 ---@field updates integer pushes merged so far
----@field seconds number since the first worker came
+---@field seconds number since the first worker arrived
 ---@field workers integer live workers
 
 ---@class actor.param.LocalContext
@@ -39,28 +39,28 @@ local M = {}
 ---@field steps integer completed by the slowest live worker
 ---@field updates integer pushes merged
 ---@field seconds number from the first worker's arrival to the stop
----@field reason string "stop", "seconds", ...
+---@field reason string why it ended: "stop", "seconds", ...
 ---@field dropped integer pushes that the merge policy refused
 ---@field lost integer workers lost on the way
 ---@field non_finite integer pushes that held an infinite value or NaN
 ---@field in_flight integer pushes that were under way when the time of `--seconds` was over: they are not merged
----@field filter? {push: actor.filter.Stats, pull: actor.filter.Stats} with `filter`: bytes of the values that workers sent, and got in the loop, before filtering and as they travelled; since the run was begun or resumed
+---@field filter? {push: actor.filter.Stats, pull: actor.filter.Stats} of a run with `filter`: bytes of the values that workers sent (push) and got (pull), before filtering and as they travelled, since the run was begun or resumed
 
 ---@class actor.param.Run
----@field schedule? fun(workers: integer[]): table<integer, actor.param.Entry[]> on shard 0: what each of these workers, which have passed the barrier, works on. An entry {k} stands for the stored value of k. A worker without entries rests: nobody waits for it, and it is offered again
----@field schedule_local? fun(ctx: actor.param.LocalContext): actor.param.Key[] instead of `schedule`: on the worker, the keys that it wants
----@field push fun(id: integer, entries: actor.param.Entry[]): actor.param.Entry[] on the worker: from what it got to the updates that it sends
----@field pull? actor.Optimiser|fun(updates: table[]): actor.param.Entry[] how updates change values: a native optimiser, or on the key's owner a function of {{k, v, step, id}, ...} that returns new values; without it an update is the new value
----@field barrier? string|function who may go on (default bsp); `--barrier` wins over it
----@field stop? fun(ctx: actor.param.StopContext): boolean on shard 0; needed unless `--seconds` is given
----@field init? fun(from: {updates: integer}): table<actor.param.Key, any> on shard 0, before anybody works: values for keys that are not there yet; `from.updates` have been merged already when a run is resumed
----@field merge? actor.param.Merge default M.merge.all()
----@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to write one; `--checkpoint` says where. false: never, and `--resume` runs it again from its beginning
----@field lost? fun(id: integer, entries: actor.param.Entry[]) on shard 0: a worker is lost, with the entries it was working on
+---@field schedule? fun(workers: integer[]): table<integer, actor.param.Entry[]> runs on shard 0: says what each of these workers, which have passed the barrier, works on. An entry {k} stands for the stored value of k. A worker without entries rests: no other waits for it, and it is offered again
+---@field schedule_local? fun(ctx: actor.param.LocalContext): actor.param.Key[] instead of `schedule`, runs on the worker: says which keys it wants
+---@field push fun(id: integer, entries: actor.param.Entry[]): actor.param.Entry[] runs on the worker: computes updates from the entries that it got
+---@field pull? actor.Optimiser|fun(updates: table[]): actor.param.Entry[] how updates change values: a native optimiser, or a function that runs on the key's server and returns new values for {{k, v, step, id}, ...}; without it an update is the new value
+---@field barrier? string|function which workers may go on (actor.barrier, default bsp); `--barrier` wins over it
+---@field stop? fun(ctx: actor.param.StopContext): boolean runs on shard 0: says when the run is over; needed unless `--seconds` is given
+---@field init? fun(from: {updates: integer}): table<actor.param.Key, any> runs on shard 0 before any worker begins: gives values for keys that have none yet; in a resumed run `from.updates` updates have been merged already
+---@field merge? actor.param.Merge what becomes of late pushes, default param.merge.all()
+---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to write a checkpoint; `--checkpoint` says where. false: never, and `--resume` runs it again from its beginning
+---@field lost? fun(id: integer, entries: actor.param.Entry[]) runs on shard 0 when a worker is lost, with the entries that it was working on
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
----@field shared? boolean tensors that are scheduled, pushed and pulled need no copies within a process, because no function writes to a tensor that it has given or got
+---@field shared? boolean true: tensors are not copied within a process. Promise that no function writes to a tensor that it has given or got
 ---@field seconds? boolean false: `stop` alone ends it, `--seconds` does not
----@field filter? {push?: actor.Filter|string, pull?: actor.Filter|string} compression of what workers send and of the values that they get to work on (actor.filter): "topk:0.01+fp16", "int8", "fp16". Tensors of 1 KiB and more go through it, all else, param.get and checkpoints do not. Results do not depend on where nodes are. What error feedback has kept is lost when a worker is, and on --resume
+---@field filter? {push?: actor.Filter|string, pull?: actor.Filter|string} compression of what workers send and of the values that they get to work on (actor.filter): "topk:0.01+fp16", "int8", "fp16". Only tensors of 1 KiB and more are filtered, and neither param.get nor checkpoints are. Results do not depend on where nodes are. What error feedback has kept is lost with a worker, and on --resume
 
 local kinds = {
   schedule = "function?", schedule_local = "function?", push = "function", pull = "function|table?",
@@ -116,7 +116,8 @@ local function check_run(run, flags)
   check_checkpoint(run.checkpoint)
 end
 
--- The rule in charge: the command line's before the job's. Files come through the host, so they may come over the network.
+-- The rule in charge is the command line's, or else the job's. A rule's file is read by the host, which may fetch it
+-- over the network.
 local function load_source(path)
   local text, chunk = node.find_source(path)
   return text, text and "@" .. chunk or chunk
@@ -186,7 +187,8 @@ end
 
 -- ---- the server's side ----
 
--- What the callbacks decide, by the name of the request. Each gets the run, what is asked about, and its answer function.
+-- By the name of a request: the function that asks the callbacks. It gets the run, what the request is about, and how
+-- to answer.
 local answers = {}
 
 function answers.stop(run, context)
@@ -214,11 +216,11 @@ function answers.lost(run, id, entries)
 end
 
 function answers.finished(_, summary, index)
-  node.status("") -- the bar that schedule may have drawn: it does not get to remove it
+  node.status("") -- removes the bar that `schedule` may have drawn, which it has no occasion to remove
   node.finish_action(index, codec.encode(summary))
 end
 
--- Where the callbacks are, for messages about one that does not come back.
+-- Where the callbacks are defined, for messages about one that does not return.
 local function places_of(run)
   local places = {}
   for _, name in ipairs { "init", "schedule", "push", "pull", "stop", "lost" } do
@@ -259,8 +261,9 @@ local function serve(run, index, flags, filters)
   end
 end
 
----Runs the engine until `stop` says so: on workers it returns the summary, the same everywhere; on a server it serves and
----does not return. Errors of callbacks end the run on all nodes, also where the script catches them.
+---Runs the parameter server until `stop` returns true. Every node makes the call: on workers it returns the summary,
+---the same on each; on a server it serves and does not return. An error in a callback ends the run on all nodes, even
+---if the script catches it.
 ---@param run actor.param.Run
 ---@return actor.param.Summary
 function M.run(run)
@@ -277,7 +280,7 @@ function M.run(run)
   return node.call_for_all(work, run, index, filters)
 end
 
----The run of a job that trains one model: each worker fetches all parameters of `net`, takes a batch, and pushes the
+---Trains one model on the parameter server: each worker fetches all parameters of `net`, takes a batch, and pushes the
 ---gradients. On return `net` has the final parameters, on every worker.
 ---
 ---     param.train { net = net, batch = next_batch, pull = optim.sgd { lr = 0.1 }, stop = ... }
@@ -298,24 +301,24 @@ local function register(name)
   end
 end
 
----As `schedule` of `run`, for `start`.
+---Sets the `schedule` of the run that `param.start` begins (the original name; see `param.run`).
 M.register_schedule = register("schedule") ---@type fun(fn: function)
----As `push` of `run`, for `start`.
+---Sets the `push` of the run that `param.start` begins.
 M.register_push = register("push") ---@type fun(fn: function)
----As `pull` of `run`, for `start`.
+---Sets the `pull` of the run that `param.start` begins.
 M.register_pull = register("pull") ---@type fun(fn: function)
----As `stop` of `run`, for `start`.
+---Sets the `stop` of the run that `param.start` begins.
 M.register_stop = register("stop") ---@type fun(fn: function)
 
----As `barrier` of `run`, for `start`.
+---Sets the `barrier` of the run that `param.start` begins. Raises when there is no such rule.
 ---@param rule string|function|table
 function M.register_barrier(rule)
   barrier.from(rule, { load = load_source }) -- complains here about what is none
   registered.barrier = rule
 end
 
----Runs what the register_ functions were given.
----@param rule? string|function|table a barrier, instead of register_barrier's
+---Runs the parameter server with the functions that the register_ functions were given; see `param.run`.
+---@param rule? string|function|table a barrier rule, instead of register_barrier's
 ---@return actor.param.Summary
 function M.start(rule, ...)
   if select("#", ...) > 0 then check.fail("param.start takes a barrier or nothing, got %d arguments", 1 + select("#", ...)) end
@@ -330,8 +333,9 @@ end
 
 -- ---- values, from anywhere ----
 
----The value of `key` and the step of its last writer; nil when there is none. Of an array of keys: the array of their
----values and that of their steps, in one request, nil where there is none. Works before, during and after `run`.
+---Fetches the value of `key` and the step of its last writer; nil when there is no such key. For an array of keys it
+---gives an array of values and one of steps, in one request, with nil for keys that are not there. Works before, during
+---and after `run`.
 ---@param key actor.param.Key|actor.param.Key[]
 ---@return any value
 ---@return integer|table<integer, integer>|nil step
@@ -339,26 +343,26 @@ function M.get(key)
   return c.get(key)
 end
 
----Sets `key` on its server and waits until it is there. nil removes it.
+---Sets the value of `key` on its server, and waits until it is there.
 ---@param key actor.param.Key
----@param value any
+---@param value any nil removes the key
 function M.set(key, value)
   c.set(key, value)
 end
 
----All keys, in order.
+---Fetches all keys, in order.
 ---@return actor.param.Key[]
 function M.keys()
   return c.keys()
 end
 
----The number of live workers.
+---Returns the number of live workers.
 ---@return integer
 function M.worker_num()
   return node.size
 end
 
----Gives the run that is going on another barrier rule, from the next decision on. For callbacks on shard 0 (schedule, stop,
+---Changes the barrier rule of the current run, from the next decision on. For callbacks on shard 0 (schedule, stop,
 ---on_membership).
 ---@param rule string|function|table
 function M.set_barrier(rule)

@@ -2,9 +2,9 @@
 local check = require("actor.check")
 local util = require("actor.util")
 
----@class actor.param.Train: actor.param.Run what param.run takes, but for init, schedule, schedule_local and push
+---@class actor.param.Train: actor.param.Run what param.run takes, without init, schedule, schedule_local and push
 ---@field net actor.nn.Sequential or another table with `params` and `grads` by the same names and `load(self, values)`
----@field batch fun(id: integer): ... on a worker: what it works on next, the arguments of the loss: inputs, labels
+---@field batch fun(id: integer): ... runs on a worker: returns its next batch, as the arguments of the loss: inputs, labels
 ---@field loss? fun(net: actor.nn.Sequential, ...: any): any leaves the gradients in `net.grads`; default `net:loss(...)`
 
 local fn = "param.train"

@@ -2,7 +2,7 @@
 --- elsewhere, so that output to files stays clean.
 local check = require("actor.check")
 
--- A node's terminal, or a subcommand's.
+-- The terminal of a subcommand; nil on a node.
 local command = package.preload["actor.c.command"] and require("actor.c.command")
 local terminal = command or require("actor.c.node")
 
@@ -22,7 +22,7 @@ local REDRAW_SECONDS = 0.1
 local BAR_COLUMNS = 28 -- at most; a narrow terminal gets fewer
 local LEAST_COLUMNS = 8
 
----A bar for `total` units of work. Only the first live rank (or the caller of a server's shard 0) shows it.
+---Makes a bar for `total` units of work. Only the first live rank, or a callback on the server's shard 0, shows it.
 ---@param options {total: number, label?: string, quiet?: boolean}
 ---@return actor.Progress
 function M.new(options)
@@ -45,7 +45,7 @@ local function seconds_text(seconds)
   return ("%d:%02d"):format(math.floor(seconds / 60), math.floor(seconds % 60))
 end
 
--- The line for a terminal of so many columns: where they don't suffice, the text goes first, then the time, then the bar.
+-- The line for a terminal of so many columns. In a narrow one the text is left out first, then the time, then the bar.
 local function line(columns, label, share, left, text)
   local percent = ("%3.0f %%"):format(share * 100)
   local time = ("  %4s left"):format(seconds_text(left))
@@ -59,7 +59,7 @@ local function line(columns, label, share, left, text)
   return label .. " " .. percent
 end
 
----Draws the bar at `done` of the total, with a short text behind it; cheap when it was drawn a moment ago.
+---Draws the bar at `done` of the total, with a short text behind it. Cheap when it was drawn a moment ago.
 ---@param done number
 ---@param text? string
 function Progress:update(done, text)

@@ -1,7 +1,7 @@
 --- Convergence bounds of probabilistic synchronous parallel (Wang, Catterall, Mortier: "Probabilistic Synchronous
---- Parallel", 2017): how far behind, in mean and second moment, the updates may be that a step works on. gamma_t is the
---- lag at step t, r the staleness that the rule allows (pBSP: 0), T the steps, F(r) the probability that a lag is at most
---- r, beta the sample size and a = F(r)^beta.
+--- Parallel", 2017): the mean and the second moment of the lag of the updates that a step works on. gamma_t is the lag
+--- at step t, r the staleness that the rule allows (pBSP: 0), T the number of steps, F(r) the probability that a lag is
+--- at most r, beta the sample size, and a = F(r)^beta.
 ---
 --- The lag s has the probability S f(s) for s <= r, where the f(s) add up to F(r), and S a^(s-r) for s = r+1 .. T, so
 ---
@@ -132,21 +132,21 @@ end
 ---@field a? number F(r)^beta, in (0, 1); F(r) is then a^(1/beta), as in the published figure
 ---@field F? number F(r), in (0, 1), instead of a
 
----The printed bound of the mean of gamma_t, in steps.
+---Computes the printed bound of the mean of gamma_t, in steps.
 ---@param o actor.psp.Setting
 ---@return number
 function M.mean_bound(o)
   return bounds[1](point_of(o, "psp.mean_bound"), o.r, o.T)
 end
 
----The printed bound of the mean of gamma_t^2, in steps^2.
+---Computes the printed bound of the mean of gamma_t^2, in steps^2.
 ---@param o actor.psp.Setting
 ---@return number
 function M.second_moment_bound(o)
   return bounds[2](point_of(o, "psp.second_moment_bound"), o.r, o.T)
 end
 
----a = F(r)^beta: the probability that all of `beta` sampled workers have a lag of at most r.
+---Computes a = F(r)^beta, the probability that all of `beta` sampled workers have a lag of at most r.
 ---@param F number in (0, 1)
 ---@param beta integer at least 1
 ---@return number
@@ -199,23 +199,24 @@ end
 ---@class actor.psp.ExactSetting : actor.psp.Setting
 ---@field f? number[] f[s + 1] is the probability of the lag s (0 .. r) without sampling; they add up to F(r)
 
----The sum that the bound of the mean was made from: S (sum of s f(s) over s <= r + sum of s a^(s-r) over r < s <= T).
----With `f` it is the mean of gamma_t; without, f(s) = 1 as in the bound. Costs log T.
+---Computes the sum that the bound of the mean was made from: S (sum of s f(s) over s <= r + sum of s a^(s-r) over r < s
+---<= T). With `f` it is the mean of gamma_t; without, f(s) = 1 as in the bound. Takes a time that grows with log T.
 ---@param o actor.psp.ExactSetting
 ---@return number
 function M.exact_mean(o)
   return exact(o, 1, "psp.exact_mean")
 end
 
----As `exact_mean`, with s^2 for s.
+---Computes the same sum as `exact_mean` with s^2 in place of s.
 ---@param o actor.psp.ExactSetting
 ---@return number
 function M.exact_second_moment(o)
   return exact(o, 2, "psp.exact_second_moment")
 end
 
----Below which a the printed bound of the second moment is smaller than `exact_second_moment` without f, for T that is
----large against r: where r^2 (1-a)^2 + 2r (1-a) + 1 + a = r^2 + 4. nil for r = 0 and 1, where it never is.
+---Returns the a below which the printed bound of the second moment is smaller than `exact_second_moment` without f, for
+---T that is large against r: there r^2 (1-a)^2 + 2r (1-a) + 1 + a = r^2 + 4. nil for r = 0 and 1, where it never is
+---smaller.
 ---@param r integer
 ---@return number?
 function M.second_moment_crossing(r)
@@ -232,7 +233,7 @@ local curve_options = {
   beta = "number", r = "number", T = "number", moment = "number?", points = "number?", from = "number?", to = "number?",
 }
 
----The bound over a, as the published figure shows it: a series for `actor.plot.line`.
+---Computes the bound over a, as the published figure shows it: a series for `actor.plot.line`.
 ---@param o {beta: integer, r: integer, T: integer, moment?: 1|2, points?: integer, from?: number, to?: number} moment
 ---  default 1; points (200) of a, evenly from `from` (0.005) to `to` (0.995)
 ---@return {name: string, x: number[], y: number[]} x is a, y the bound
@@ -255,7 +256,7 @@ end
 
 local golden = (math.sqrt(5) - 1) / 2
 
--- The place in low .. high where f is least; f falls, then rises.
+-- The place in low .. high where f, which first falls and then rises, is least.
 local function golden_section(f, low, high)
   local x1, x2 = high - golden * (high - low), low + golden * (high - low)
   local y1, y2 = f(x1), f(x2)
@@ -274,10 +275,10 @@ local function golden_section(f, low, high)
   return x, f(x)
 end
 
----The a at which the bound is least, F(r) being a^(1/beta). Either bound first falls and then rises over a: in powers of
----a, the coefficients of the numerator's derivative over those of the denominator's grow with the power, so that the
----quotient's derivative changes sign once at most. For r = 0 it only rises: then `attained` is false, `a` 0 and `value`
----the limit there.
+---Finds the a at which the bound is least, where F(r) is a^(1/beta). Either bound first falls and then rises over a: in
+---powers of a, the coefficients of the numerator's derivative over those of the denominator's grow with the power, so
+---the quotient's derivative changes sign at most once. For r = 0 the bound only rises: then `attained` is false, `a` is
+---0 and `value` the limit there.
 ---@param o {beta: integer, r: integer, T: integer, moment?: 1|2} moment default 1
 ---@return {a: number, F: number, value: number, attained: boolean}
 function M.best_a(o)
@@ -322,11 +323,11 @@ local function first_that(holds, last)
   return high
 end
 
----The smallest sample size for which the bound, at the F(r) that is given, is at most `bound`. A larger one need not be
+---Finds the smallest sample size for which the bound, at the given F(r), is at most `bound`. A larger one need not be
 ---better: at a fixed F(r) the bound falls to a least value and from there may rise towards its limit.
 ---@param o {bound: number, r: integer, T: integer, F: number, moment?: 1|2} moment default 1
----@return integer? beta nil where no sample size does
----@return number|string value the bound at beta; else a message with the least bound there is
+---@return integer? beta nil when no sample size is enough
+---@return number|string value the bound at beta; else a message with the least possible bound
 ---@return string? code "unreachable"
 function M.smallest_beta(o)
   local fn = "psp.smallest_beta"

@@ -7,7 +7,7 @@ local core = require("actor.ffi")("core")
 ---@class actor.Rng
 local Rng = {}
 
----Uniform in [low, high), by default [0, 1).
+---Draws a number uniformly from [low, high), by default [0, 1).
 ---@param low? number
 ---@param high? number
 ---@return number
@@ -18,7 +18,7 @@ function Rng:uniform(low, high)
   return low + (high - low) * core.rng_uniform(self)
 end
 
----A whole number from 0 to bound-1, each as likely.
+---Draws a whole number from 0 to bound - 1, each with the same probability.
 ---@param bound number 1 .. 2^53
 ---@return number
 function Rng:below(bound)
@@ -26,7 +26,8 @@ function Rng:below(bound)
   return core.rng_below(self, bound)
 end
 
----A whole number from `low` to `high`, each as likely; from 1 when only one is given, as math.random.
+---Draws a whole number from `low` to `high`, each with the same probability; with one argument from 1 to it, as
+---math.random.
 ---@param low number
 ---@param high? number
 ---@return number
@@ -37,8 +38,9 @@ function Rng:int(low, high)
   return low + core.rng_below(self, high - low + 1)
 end
 
+---Draws from a normal distribution.
 ---@param mean? number default 0
----@param deviation? number default 1
+---@param deviation? number standard deviation, default 1
 ---@return number
 function Rng:normal(mean, deviation)
   if mean == nil then return core.rng_normal(self) end
@@ -47,6 +49,7 @@ function Rng:normal(mean, deviation)
   return mean + (deviation or 1) * core.rng_normal(self)
 end
 
+---Draws from an exponential distribution.
 ---@param mean? number default 1
 ---@return number
 function Rng:exponential(mean)
@@ -55,6 +58,7 @@ function Rng:exponential(mean)
   return core.rng_exponential(self, mean)
 end
 
+---Draws from a gamma distribution, whose mean is shape * scale.
 ---@param shape number above 0
 ---@param scale? number default 1
 ---@return number
@@ -79,8 +83,8 @@ function Rng:shuffle(array)
   return array
 end
 
----`count` different elements of an array, or different whole numbers of 1 .. n when a number is given, in random order.
----All of them when there are fewer. The cost goes with `count`, not with n.
+---Draws `count` different elements of an array, or, for a number n, `count` different whole numbers of 1 .. n, in
+---random order; all of them when there are fewer. The cost depends on `count`, not on n.
 ---@param population any[]|number
 ---@param count number
 ---@return any[]
@@ -102,7 +106,7 @@ end
 Rng.__index = setmetatable(Rng, check.strict("rng:"))
 local new = ffi.metatype("struct ah_rng", Rng)
 
----The generator of `stream` of `seed`; different streams are independent.
+---Makes the generator of stream `stream` of a seed; different streams are independent.
 ---@param seed number|integer whole number from 0, or a 64-bit cdata
 ---@param stream? number|integer default 0
 ---@return actor.Rng

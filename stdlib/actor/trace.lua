@@ -12,7 +12,7 @@ local M = {}
 
 local max = math.max
 
----@class actor.trace.Count when a worker began to be counted by the barrier, or ended to be
+---@class actor.trace.Count when the barrier began or ceased to count a worker
 ---@field time number
 ---@field step integer its completed steps then
 
@@ -22,16 +22,16 @@ local max = math.max
 
 ---@class actor.trace.Worker
 ---@field id integer
----@field joins actor.trace.Count[] more than one where it was without work for a while
----@field leaves actor.trace.Count[] lost, or without work; the last one is final when it has no later join
+---@field joins actor.trace.Count[] more than one when it was without work for a while
+---@field leaves actor.trace.Count[] when it was lost or without work; the last one is final if no join follows
 ---@field step integer its completed steps at the end
 ---@field counted boolean whether it was there at the end
----@field steps integer[] number of each completed step, from 1; one more than the one before but for a later join
----@field ready number[] when it was done with what came before that step, or joined
+---@field steps integer[] number of each completed step, from 1; each is one more than the last, except after a later join
+---@field ready number[] when it had finished the step before, or joined
 ---@field released number[] when the barrier let it begin the step
 ---@field time number[] when its push had arrived
 ---@field compute number[] seconds that it worked, by its own clock; the rest of time - released is network and server
----@field waits {from: number, to: number}[] those that no completed step came after: until it left or the trace ended, and
+---@field waits {from: number, to: number}[] waits without a completed step after them: until it left or the trace ended, and
 ---before an open step
 ---@field open? actor.trace.Open
 
@@ -83,7 +83,7 @@ function Reader:worker(id)
   return worker
 end
 
--- The worker of a row about somebody who is counted and, but for a step's, has completed `step` steps.
+-- The worker of a row. It has to be counted and, unless the row completes a step, to have completed `step` steps.
 function Reader:counted(id, step, event)
   local worker = self:worker(id)
   if not worker.counted then self:fail("%s of worker %d, who has not joined", event, id) end
@@ -107,7 +107,7 @@ local function wait_until(reader, worker, time)
   worker.waits[#worker.waits + 1] = { from = reader.since[worker], to = time }
 end
 
--- Each row's event: reader, id, step, time since the run began, released, compute; nil where the field is empty.
+-- What a row's event does: gets reader, id, step, time since the run began, released, compute; nil for an empty field.
 local events = {}
 
 function events.join(reader, id, step, time)
@@ -153,7 +153,7 @@ local function in_id_order(a, b)
   return a.id < b.id
 end
 
--- Ends the run that was read: `stop` is when it did, nil when the file does not say.
+-- Ends the run that is being read: `stop` is when it stopped, nil when the file does not say.
 function Reader:end_run(stop)
   local run = self.run
   if not run then return end
@@ -204,7 +204,7 @@ function Reader:key(line)
   header[key] = value
 end
 
--- The lines of a file; the last one is left out, and `cut` is called, when it does not end with a newline.
+-- Iterates over the lines of a file. A last line without a newline is left out, and `cut` is called.
 local function whole_lines(file, cut)
   return function()
     local line = file:read("*L")
@@ -241,8 +241,8 @@ function Reader:read(file)
   if #notes > 0 then self.trace.note = table.concat(notes, "; ") end
 end
 
----Reads the file of `--record`. What is no trace, or no possible one, is an error that names the file and the line; that
----a killed run's file ends in the middle is not, but told in `note`.
+---Reads a file of `--record`. A file that is not a trace, or contradicts itself, is an error that names file and line.
+---A file that ends in the middle, as that of a killed run, is fine: `note` says so.
 ---@param path string
 ---@return actor.trace.Trace
 function M.read(path)
@@ -263,7 +263,7 @@ end
 ---@class actor.trace.WorkerSummary
 ---@field id integer
 ---@field completed integer steps completed within the trace
----@field started integer its clock counted by begun steps: those completed at the end, and the one it is in
+---@field started integer steps that it has begun: those completed at the end, and the one that it is in
 ---@field counted boolean whether it was there at the end
 ---@field compute number mean seconds of work in a step; NaN without one
 ---@field rest number mean seconds of network and server in a step; NaN without one
@@ -297,7 +297,7 @@ local function shares(worker, last)
   return compute, rest, waiting, open
 end
 
----What a run came to, at its stop.
+---Sums up a run, as it was at its stop.
 ---@param run actor.trace.Run
 ---@return actor.trace.Summary
 function M.summary(run)
@@ -335,8 +335,8 @@ local function quoted(text)
   end) .. '"'
 end
 
--- Adds the spans of a worker to `out`. Work is drawn first and network and server behind it: how these are spread over
--- a step nobody has measured.
+-- Adds the spans of a worker to `out`. Each step shows its work first, then network and server: a trace does not record
+-- how these are spread over the step.
 local function add_worker(out, run, worker)
   local pid, tid = run.index, worker.id
   local function span(name, from, to, step)
@@ -363,8 +363,8 @@ local function add_worker(out, run, worker)
   end
 end
 
----The trace as JSON text of the Chrome trace-event format, for chrome://tracing and Perfetto: a process for each run, a
----track for each worker with spans `compute`, `network+server` and `wait at barrier`.
+---Converts a trace to JSON text of the Chrome trace-event format, for chrome://tracing and Perfetto: a process for each
+---run, a track for each worker with spans `compute`, `network+server` and `wait at barrier`.
 ---@param trace actor.trace.Trace
 ---@return string
 function M.chrome(trace)

@@ -3,7 +3,7 @@ local check = require("actor.check")
 
 local M = {}
 
----The keys of a table: numbers in order, then strings in byte order, then false and true.
+---Returns the keys of a table: numbers in order, then strings in byte order, then false and true.
 ---@param t table
 ---@return any[]
 function M.sorted_keys(t)
@@ -31,8 +31,8 @@ function M.sorted_keys(t)
   return numbers
 end
 
----As `pairs`, but in key order, which is the same in every VM (that of `pairs` is not). Keys that are added while
----iterating are not seen, removed ones are skipped.
+---Iterates as `pairs` does, but in key order, which is the same in every VM (that of `pairs` is not). Keys that are
+---added meanwhile are not seen, removed ones are skipped.
 ---@generic K, V
 ---@param t table<K, V>
 ---@return fun(): K, V
