@@ -1,6 +1,6 @@
---- Whether a table may be handed to LuaJIT's own encoder: it holds only numbers, strings, booleans and tables of them,
---- without metatables and without the key 0, which that encoder writes as an array's. A loop that the JIT compiles;
---- bindings/vm/lua_codec.cpp calls it for large arrays, map-reduce for its rows.
+--- Tells whether a table may be handed to LuaJIT's own encoder: it has to hold only numbers, strings, booleans and
+--- tables of these, without metatables and without the key 0, which that encoder writes as an array's. The JIT compiles
+--- the loop. bindings/vm/lua_codec.cpp calls it for large arrays, map-reduce for its rows.
 local type, next, getmetatable = type, next, getmetatable
 
 ---@param t table

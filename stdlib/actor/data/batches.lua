@@ -1,4 +1,4 @@
---- The scheduler's side of training on batches: which batch comes next, who works on which, what a lost worker left
+--- The scheduler's side of training on batches: which batch comes next, which worker has which, what a lost worker left
 --- undone. A batch is a number from 1 to `count()`; its samples follow from the number alone on every node that made the
 --- same batches, so nothing else has to travel.
 local ffi = require("ffi")
@@ -43,7 +43,7 @@ local kinds = {
   n = "number", size = "number", epochs = "number?", seed = "number?", shuffle = "boolean?", drop_last = "boolean?",
 }
 
----Batches over samples 1 .. n.
+---Divides the samples 1 .. n into batches.
 ---@param options {n: integer, size: integer, epochs?: integer, seed?: integer, shuffle?: boolean, drop_last?: boolean}
 ---  `epochs` default 1, math.huge for no end; `shuffle` default true: another order in each epoch, from `seed` (default
 ---  0); `drop_last` leaves out the batch of an epoch that is smaller than `size`
@@ -68,7 +68,7 @@ local function batches(options)
   }, Batches)
 end
 
----How many batches there are in all epochs.
+---Returns how many batches there are in all epochs.
 ---@return number
 function Batches:count()
   return self.per_epoch * self.epochs
@@ -78,8 +78,8 @@ local function check_number(self, number, fn)
   check.integer(number, "number", fn, 1, min(self:count(), 2 ^ 53))
 end
 
----What a batch consists of: its epoch (from 1), its place in the epoch (from 1), the first position in the epoch's order
----and how many samples it has.
+---Returns what a batch consists of: its epoch (from 1), its place in the epoch (from 1), its first position in the
+---epoch's order, and how many samples it has.
 ---@param number integer
 ---@return {epoch: integer, place: integer, first: integer, size: integer}
 function Batches:where(number)
@@ -90,7 +90,7 @@ function Batches:where(number)
   return { epoch = epoch + 1, place = place + 1, first = first, size = min(self.size, self.n - first + 1) }
 end
 
----The samples of a batch: their positions, the same on every node.
+---Returns the positions of a batch's samples, the same on every node.
 ---@param number integer
 ---@return actor.data.Positions
 function Batches:positions(number)
@@ -111,8 +111,9 @@ local function check_worker(worker, fn)
   if worker == nil or worker ~= worker then check.wrong("worker", fn, "a worker's id", worker) end
 end
 
----The number of the batch that `worker` shall work on next, nil when there is none to hand out now. More may come: what
----others have not done yet is handed out again when they are lost. Only `finished` is final. A worker may hold several.
+---Hands out a batch: returns the number of the one that `worker` works on next, nil when there is none now. More may
+---come, since batches of a worker that is lost are handed out again; only `finished` is final. A worker may hold
+---several.
 ---@param worker any its id
 ---@return integer|nil
 function Batches:next(worker)
@@ -133,8 +134,8 @@ function Batches:next(worker)
   return number
 end
 
----`worker` has done a batch: the given one, or the one it holds longest. False when it does not hold it (any more): it was
----taken for lost meanwhile, and the batch belongs to somebody else or is done.
+---Notes that `worker` has done a batch: the given one, or the one that it has held longest. Returns false when the
+---worker does not hold it any more: it was taken for lost meanwhile, and the batch is another worker's or done.
 ---@param worker any its id
 ---@param number? integer
 ---@return boolean
@@ -154,7 +155,7 @@ function Batches:done(worker, number)
   return true
 end
 
----`worker` is gone: what it holds is handed out again, before anything new.
+---Notes that `worker` is gone: the batches that it holds are handed out again, before new ones.
 ---@param worker any its id
 ---@return integer number of batches that come back
 function Batches:lost(worker)
@@ -169,14 +170,14 @@ function Batches:lost(worker)
   return #held
 end
 
----The first `count` batches have been done before: for a run that goes on from a checkpoint. Before the first `next`.
+---Takes the first `count` batches for done, in a run that goes on from a checkpoint. Call it before the first `next`.
 ---@param count integer
 function Batches:skip(count)
   check.integer(count, "count", "batches:skip", 0)
   self._next = math.min(count, self:count()) + 1
 end
 
----The numbers that `worker` holds, in the order they were handed out.
+---Returns the numbers of the batches that `worker` holds, in the order they were handed out.
 ---@param worker any its id
 ---@return integer[]
 function Batches:held(worker)
@@ -184,7 +185,7 @@ function Batches:held(worker)
   return copied(self._held[worker] or {})
 end
 
----Every batch is done.
+---Returns whether every batch is done.
 ---@return boolean
 function Batches:finished()
   return self._next > self:count() and #self._back == 0 and next(self._holder) == nil
@@ -205,14 +206,14 @@ local function unfinished(self)
   return numbers
 end
 
----The epoch (from 1) of the first batch that is not done; epochs + 1 when all are.
+---Returns the epoch (from 1) of the first batch that is not done; epochs + 1 when all are done.
 ---@return integer
 function Batches:epoch()
   local first = unfinished(self)[1] or self._next
   return floor((first - 1) / self.per_epoch) + 1
 end
 
----Which part of all samples is done, 0 .. 1.
+---Returns the share of all samples that is done, 0 .. 1.
 ---@return number
 function Batches:fraction()
   local done = samples_below(self, self._next)
@@ -224,7 +225,7 @@ end
 
 local described = { "n", "size", "epochs", "seed", "shuffle", "drop_last" }
 
----What a checkpoint has to keep: a plain table. Batches that are being worked on count as not done.
+---Returns what a checkpoint has to keep, as a plain table. Batches that are being worked on count as not done.
 ---@return table
 function Batches:state()
   local state = { next = self._next, unfinished = unfinished(self) }
@@ -232,7 +233,7 @@ function Batches:state()
   return state
 end
 
----Goes on from a state of batches with the same options; whoever held a batch holds it no more.
+---Goes on from what `state` returned for batches with the same options. No worker holds a batch then.
 ---@param state table
 ---@return actor.data.Batches itself
 function Batches:restore(state)

@@ -26,7 +26,7 @@ end
 ---@field high number
 ---@field ticks {at: number, label: string}[] `at` is 0 .. 1 along the axis
 ---@field minor number[] 0 .. 1
----@field place fun(value: number): number? 0 .. 1 between the ends; nil for a value that has no place
+---@field place fun(value: number): number? 0 .. 1 between the ends; nil for a value that the axis cannot show
 ---@field factor string "" or what the labels are multiplied with, "×10³"
 
 -- --- linear ---

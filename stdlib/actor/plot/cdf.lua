@@ -50,7 +50,7 @@ local function points_of(pairs_of)
   return points
 end
 
--- Where the curve crosses the quartiles: its markers, which every step would be too many of.
+-- Where the curve crosses the quartiles: markers stand there, since a marker at every step would be too many.
 local function quartiles(points)
   local out, i = {}, 1
   for _, share in ipairs({ 0.25, 0.5, 0.75 }) do

@@ -62,7 +62,7 @@ local function create_beside(target)
     if file then return file, name end
     if not message:find("exists") then break end
   end
-  return nil, (message:gsub("^.*%.part: ", "")) -- the reason alone: nobody asked for that file
+  return nil, (message:gsub("^.*%.part: ", "")) -- the reason alone: the user did not ask for that file
 end
 
 local function replace(path, target, bytes, mode)

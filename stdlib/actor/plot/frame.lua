@@ -151,7 +151,7 @@ function M.render(o, chart)
   local plan = legend.plan(chart.entries, width, max(least_height, height - y - 70))
   local notes = note_lines(chart.notes, width)
 
-  -- The y axis wants to know the height, the height what stands above and below.
+  -- The y axis depends on the height, the height on what stands above and below.
   local y_words = axis_words(chart.y_options, chart.y(5))
   if y_words ~= "" then y = y + 18 end
   local top = y + 8

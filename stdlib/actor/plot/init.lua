@@ -50,6 +50,7 @@ local M = {}
 ---@field series? actor.plot.Series[]
 ---@field references? {name?: string, x?: number[], y: number[]}[] hollow markers, for published figures
 
+---Draws lines, steps or points over x, with confidence bands or error bars.
 ---@param options actor.plot.LineOptions
 ---@return string svg
 function M.line(options)
@@ -61,7 +62,7 @@ end
 ---  histogram with how often each occurs
 ---@field references? {name?: string, x?: number[], y: number[]}[] y is 0 .. 1
 
----Cumulative distributions: the share of samples at or below x. Markers stand at the quartiles.
+---Draws cumulative distributions: the share of samples at or below x. Markers stand at the quartiles.
 ---@param options actor.plot.CdfOptions
 ---@return string svg
 function M.cdf(options)
@@ -75,14 +76,15 @@ end
 ---@field references? {name?: string, y: number[], series?: string}[] hollow markers, over the bars of that series
 ---@field values? boolean|string each bar's value on top of it, where it has room; a string is its format ("%.1f")
 
+---Draws bars over categories, several series beside each other, with error bars.
 ---@param options actor.plot.BarOptions
 ---@return string svg
 function M.bars(options)
   return bars.bars(options)
 end
 
----Writes a figure. A regular file is replaced at once, after everything was written beside it, and stays as it was when
----that fails; anything else (/dev/stdout, a pipe) is written in place.
+---Writes a figure to a file. A regular file is replaced in one step, once all bytes are written beside it, and stays as
+---it was when that fails; anything else (/dev/stdout, a pipe) is written in place.
 ---@param path string
 ---@param svg string
 ---@return true? saved
@@ -94,7 +96,7 @@ function M.save(path, svg)
   return file.write(path, svg)
 end
 
----Writes a figure as PNG. Needs librsvg at run time.
+---Writes a figure as a PNG file. Needs librsvg at run time.
 ---@param path string
 ---@param svg string
 ---@param options? {width?: integer, scheme?: "light"|"dark", loader?: fun(): any} width in pixels, default twice the

@@ -155,7 +155,7 @@ function M.draw(o, all, references, notes, kind)
   for _, s in ipairs(references) do everything[#everything + 1] = s end
   local x_low, x_high = series.range(everything, { "x" })
   local y_low, y_high = series.range(everything, { "y", "low", "high" })
-  -- Zero belongs to the picture when it is near: a third of the range or less below the data.
+  -- The axis includes zero where that less than doubles its range.
   local y_options = o.y
   if o.y.zero == nil and y_low and y_low > 0 and y_low < y_high * 0.5 then
     y_options = setmetatable({ zero = true }, { __index = o.y })

@@ -6,7 +6,7 @@ local max, min, floor, cos, sin, pi = math.max, math.min, math.floor, math.cos, 
 
 local M = {}
 
-local far = 20000 -- pixels: nobody sees what is further off, and renderers do not like large numbers
+local far = 20000 -- pixels: what is further off cannot be seen, and renderers do not like large numbers
 
 ---@param value number
 ---@return string
@@ -105,7 +105,7 @@ function M.band(points, step)
       local forth = run_path(upper, 1, #upper, step)
       local other = {}
       for i, p in ipairs(back) do
-        -- Backwards, a step first falls to the earlier value and then goes there.
+        -- On the way back a step first changes to the earlier value and then goes to that point.
         other[i] = (step and i > 1) and ("V%sH%s"):format(px(p.y), px(p.x)) or ("L%s %s"):format(px(p.x), px(p.y))
       end
       parts[#parts + 1] = forth .. table.concat(other) .. "Z"

@@ -30,7 +30,7 @@ void cairo_destroy(actor_cairo *cr);
 void *dlopen(const char *path, int flags);
 ]]
 
--- Now, and for good: the library keeps state of threads, which must not be unloaded when this Lua state ends.
+-- RTLD_NOW and RTLD_NODELETE: the library keeps state of threads, so it must not be unloaded when this Lua state ends.
 local now_and_for_good = 2 + 0x1000
 
 -- librsvg, through which its own libraries (cairo, glib) are found as well.
@@ -104,7 +104,8 @@ function M.drawn(svg, options, use, load)
   return use(lib, surface, width, height)
 end
 
--- The image as the bytes of a PNG file. cairo's way without a file is a callback, which the FFI had better not take.
+-- The image as the bytes of a PNG file. It goes through a file: without one cairo needs a callback, which the FFI
+-- should not make.
 local function png_bytes(lib, surface)
   local name = os.tmpname()
   local status = lib.cairo_surface_write_to_png(surface, name)

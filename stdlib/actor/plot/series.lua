@@ -1,5 +1,5 @@
---- What users give, checked and made even: series with x, y, low and high of the same length, and a count of what cannot
---- be shown.
+--- Checks what users give and makes it uniform: series with x, y, low and high of the same length, and a count of what
+--- cannot be shown.
 local check = require("actor.check")
 
 local M = {}

@@ -1,5 +1,5 @@
 --- Text in a figure: XML escapes, widths, lines. Widths are estimated from classes of characters, a little above those of
---- the common sans-serif fonts, since nobody knows which font the reader has: nothing may be cut where it is wide.
+--- the common sans-serif fonts, since the reader's font is not known and may be a wide one: no text may be cut.
 local M = {}
 
 local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&apos;" }

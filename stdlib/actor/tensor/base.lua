@@ -26,8 +26,9 @@ M.max_dims = 8
 M.dtypes = { float32 = 0, float64 = 1 }
 M.dtype_names = { [0] = "float32", [1] = "float64" }
 
--- Garbage. A tensor is a small value for LuaJIT's collector, whatever its block weighs, so blocks are counted here and
--- a full collection is made once as much was taken as is in use (at least this much): the waste stays proportional.
+-- Garbage. LuaJIT's collector sees a tensor as a small value, whatever the size of its block. So blocks are counted
+-- here, and a full collection is made once as many bytes were taken as are in use (at least this many): the waste stays
+-- proportional.
 local least_garbage = 32 * 2 ^ 20
 
 local function collect()
@@ -36,13 +37,13 @@ local function collect()
   context.limit = max(least_garbage, tonumber(context.live) + collectgarbage("count") * 1024)
 end
 
----Makes room when many bytes were taken; to be called after an operation that may have allocated.
+---Collects garbage when many bytes were taken. Called after every operation that may have allocated.
 local function settle()
   if context.fresh > context.limit then collect() end
 end
 M.settle = settle
 
----Moves the elements of `t`, which is nobody else's and empty afterwards, into `target`, of the same shape.
+---Moves the elements of `t` into `target`, of the same shape. No other code may use `t`, which is empty afterwards.
 function M.give(target, t)
   local status = api.give(target, t)
   if status ~= 0 then M.raise("tensor.copy_", status, target, t) end
@@ -121,6 +122,7 @@ local Tensor = ffi.metatype("ah_tensor", meta)
 ---An empty tensor, for the C side to fill.
 M.new = Tensor
 
+---Returns whether the value is a tensor.
 ---@param value any
 ---@return boolean
 local function is_tensor(value)
@@ -131,8 +133,8 @@ M.is_tensor = is_tensor
 local tensor_id = tonumber(Tensor)
 local tensor_pointer = ffi.typeof("ah_tensor*")
 
----Whether the value is a tensor itself: what FFI code may have besides, pointers and references to one and the type
----(whose number tonumber gives), is not.
+---Returns whether the value is a tensor itself, and not a pointer or reference to one or the type, which FFI code may
+---have (tonumber of the type gives its number).
 ---@param value any
 ---@return boolean
 function M.is_own(value)

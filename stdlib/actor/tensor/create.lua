@@ -25,6 +25,7 @@ local function filled(shape, value, options, fn)
   return out
 end
 
+---A tensor of zeros; float32 by default, as for all functions that make tensors.
 ---@param shape integer|integer[]
 ---@param options? {dtype?: "float32"|"float64"}
 ---@return actor.Tensor
@@ -32,6 +33,7 @@ function M.zeros(shape, options)
   return filled(shape, 0, options, "tensor.zeros")
 end
 
+---A tensor of ones.
 ---@param shape integer|integer[]
 ---@param options? {dtype?: "float32"|"float64"}
 ---@return actor.Tensor
@@ -39,6 +41,7 @@ function M.ones(shape, options)
   return filled(shape, 1, options, "tensor.ones")
 end
 
+---A tensor whose elements all have one value.
 ---@param shape integer|integer[]
 ---@param value number
 ---@param options? {dtype?: "float32"|"float64"}
@@ -48,7 +51,7 @@ function M.full(shape, value, options)
   return filled(shape, value, options, "tensor.full")
 end
 
----Elements of any value, for results that are written whole.
+---A tensor whose elements are not set: for results that are written completely.
 ---@param shape integer|integer[]
 ---@param options? {dtype?: "float32"|"float64"}
 ---@return actor.Tensor
@@ -57,7 +60,7 @@ function M.empty(shape, options)
   return base.allocate(base.shape(shape, fn), dtype_of(options, fn), fn)
 end
 
----Zeros with the shape and type of another.
+---A tensor of zeros with the shape and type of another one.
 ---@param t actor.Tensor
 ---@return actor.Tensor
 function M.zeros_like(t)
@@ -67,7 +70,7 @@ function M.zeros_like(t)
   return out
 end
 
----start, start + step, ... below (above, for a negative step) `stop`; arange(n) is 0 .. n-1.
+---The numbers start, start + step, ... below `stop` (above it for a negative step); arange(n) gives 0 .. n-1.
 ---@param start number
 ---@param stop? number
 ---@param step? number default 1
@@ -150,7 +153,7 @@ local function write_nested(elements, values, shape, depth, at)
   return at
 end
 
----A tensor of numbers in nested tables, all rows of one length, or of one number (no dimensions).
+---A tensor of the numbers in nested tables, whose rows all have one length; a number gives a tensor without dimensions.
 ---@param values number|table
 ---@param options? {dtype?: "float32"|"float64"}
 ---@return actor.Tensor
@@ -170,7 +173,7 @@ function M.new(values, options)
   return out
 end
 
----Elements from raw bytes (row-major, little-endian), which are copied.
+---A tensor of a copy of raw bytes (row-major, little-endian).
 ---@param bytes string
 ---@param shape integer|integer[]
 ---@param options? {dtype?: "float32"|"float64"}
@@ -192,8 +195,8 @@ end
 
 local u8_options = { dtype = "string?", scale = "number?", shift = "number?" }
 
----Elements byte * scale + shift of unsigned bytes: images. `bytes` is a string or a pointer to enough of them.
----@param bytes string|ffi.cdata*
+---A tensor with the elements byte * scale + shift of unsigned bytes, such as an image's.
+---@param bytes string|ffi.cdata* a string, or a pointer to as many bytes as `shape` has elements
 ---@param shape integer|integer[]
 ---@param options? {dtype?: "float32"|"float64", scale?: number, shift?: number} default scale 1, shift 0
 ---@return actor.Tensor
@@ -216,7 +219,7 @@ end
 
 local default_rng
 
--- The generator to draw from: one that was given, one of a seed, or this VM's, whose seed is the run's.
+-- The generator to draw from: the given one, one of the given seed, or this VM's, whose seed is the run's.
 local function generator(options, fn)
   if options.rng ~= nil then
     if not ffi.istype("struct ah_rng", options.rng) then check.wrong("rng", fn, "a generator of actor.rng", options.rng) end
@@ -237,7 +240,8 @@ end
 local uniform_options = { dtype = "string?", low = "number?", high = "number?", rng = "cdata?", seed = "number|cdata?" }
 local normal_options = { dtype = "string?", mean = "number?", std = "number?", rng = "cdata?", seed = "number|cdata?" }
 
----Random elements, uniform in [low, high), by default [0, 1).
+---A tensor of random elements, uniform in [low, high), by default [0, 1). Without `seed` and `rng` they depend on the
+---run's seed.
 ---@param shape integer|integer[]
 ---@param options? {low?: number, high?: number, seed?: integer, rng?: actor.Rng, dtype?: "float32"|"float64"}
 ---@return actor.Tensor
@@ -251,7 +255,7 @@ function M.uniform(shape, options)
   return random(fn, shape, options, 0, low, high)
 end
 
----Random elements of a normal distribution, by default of mean 0 and deviation 1.
+---A tensor of random elements of a normal distribution, by default of mean 0 and standard deviation 1.
 ---@param shape integer|integer[]
 ---@param options? {mean?: number, std?: number, seed?: integer, rng?: actor.Rng, dtype?: "float32"|"float64"}
 ---@return actor.Tensor
@@ -265,7 +269,7 @@ function M.normal(shape, options)
   return random(fn, shape, options, 1, mean, std)
 end
 
----A copy in row-major order.
+---Makes a copy in row-major order.
 ---@return actor.Tensor
 function methods.clone(t)
   base.arg(t, "t", "tensor.clone")
@@ -274,7 +278,7 @@ function methods.clone(t)
   return out
 end
 
----The tensor itself when it is contiguous, else a copy in row-major order.
+---Returns the tensor itself when it is contiguous, else a copy in row-major order.
 ---@return actor.Tensor
 function methods.contiguous(t)
   base.arg(t, "t", "tensor.contiguous")
@@ -282,7 +286,7 @@ function methods.contiguous(t)
   return methods.clone(t)
 end
 
----The tensor in another element type; itself when it has that already, unless `copy`.
+---Converts to an element type. A tensor that has the type already is returned itself, unless `copy` is true.
 ---@param dtype "float32"|"float64"
 ---@param copy? boolean
 ---@return actor.Tensor
@@ -296,7 +300,7 @@ function methods.to(t, dtype, copy)
   return out
 end
 
----Writes `source`, stretched to t's shape and converted to its type, into t.
+---Writes `source` into t, stretched to t's shape and converted to its type.
 ---@param source actor.Tensor
 ---@return actor.Tensor t
 function methods.copy_(t, source)
@@ -307,6 +311,7 @@ function methods.copy_(t, source)
   return t
 end
 
+---Sets all elements to a value.
 ---@param value number
 ---@return actor.Tensor t
 function methods.fill_(t, value)
@@ -316,12 +321,13 @@ function methods.fill_(t, value)
   return t
 end
 
+---Sets all elements to 0.
 ---@return actor.Tensor t
 function methods.zero_(t)
   return methods.fill_(t, 0)
 end
 
----The element of a tensor that has just one.
+---Returns the element of a tensor that has only one; raises when it has more or none.
 ---@return number
 function methods.item(t)
   base.arg(t, "t", "tensor.item")
@@ -337,7 +343,7 @@ local function nested(elements, shape, depth, at)
   return out, at
 end
 
----The elements as nested tables (a number when there are no dimensions).
+---Returns the elements as nested tables, or a number when there are no dimensions.
 ---@return table|number
 function methods.totable(t)
   base.arg(t, "t", "tensor.totable")
@@ -345,8 +351,8 @@ function methods.totable(t)
   return (nested(packed.type_ == 0 and packed.f32_ or packed.f64_, t.shape, 1, 0))
 end
 
----Pointer to the elements (float* or double*) of a contiguous tensor, from 0 on, for FFI code. It does not keep the
----tensor alive.
+---Returns a pointer to the elements (float* or double*) of a contiguous tensor, for FFI code; elements count from 0.
+---The pointer does not keep the tensor alive.
 ---@return ffi.cdata*
 function methods.data(t)
   base.arg(t, "t", "tensor.data")
@@ -357,7 +363,7 @@ function methods.data(t)
   return t.f64_
 end
 
----The elements as raw bytes in row-major order, little-endian.
+---Returns the elements as raw bytes in row-major order, little-endian.
 ---@return string
 function methods.bytes(t)
   base.arg(t, "t", "tensor.bytes")
@@ -365,7 +371,7 @@ function methods.bytes(t)
   return ffi.string(packed.data_, tonumber(packed.count_) * (packed.type_ == 0 and 4 or 8))
 end
 
----XXH64 of element type, shape and elements, as 16 hexadecimal digits.
+---Hashes element type, shape and elements (XXH64): 16 hexadecimal digits.
 ---@return string
 function methods.hash(t)
   base.arg(t, "t", "tensor.hash")

@@ -1,5 +1,5 @@
---- Rows by their positions. A row is what lies behind one index of the first dimension; positions count from 1 and are whole
---- numbers in a tensor of one dimension, of either element type (float32 holds them up to 2^24).
+--- Rows by their positions. A row is t[i], the part at one position of the first dimension. Positions count from 1 and
+--- are whole numbers in a tensor of one dimension, of either element type (float32 holds them up to 2^24).
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 
@@ -18,7 +18,7 @@ local function check_rows(t, name, fn)
   if t.ndim_ == 0 then check.fail("bad argument '%s' to %s: a tensor without dimensions has no rows", name, fn) end
 end
 
----The rows at these positions: NumPy's take along the first dimension, PyTorch's index_select.
+---Copies the rows at these positions: NumPy's take along the first dimension, PyTorch's index_select.
 ---
 ---     tensor.new({ 10, 20, 30 }):take(tensor.new { 3, 1, 3 }) -- 30, 10, 30
 ---@param index actor.Tensor [n], whole numbers from 1 to the number of rows
@@ -34,8 +34,8 @@ function methods.take(t, index)
   return out
 end
 
----Adds row i of `rows` to t's row at index[i], for all i, in place; rows at one position add up. With an index of segments
----that gives the sums over segments.
+---Adds row i of `rows` to t's row at index[i], for all i, in place. Rows with the same position add up, so with an
+---index of segments t gets the sums over segments.
 ---
 ---     tensor.zeros(2):index_add_(tensor.new { 1, 2, 1 }, tensor.new { 5, 6, 7 }) -- 12, 6
 ---@param index actor.Tensor [n], whole numbers from 1 to the number of t's rows
@@ -53,8 +53,8 @@ function methods.index_add_(t, index, rows)
   return t
 end
 
----For each point the position of the row that is nearest to it by Euclidean distance, the first of those that are equally
----near.
+---Finds for each point (row of t) the position of the row of `rows` that is nearest by Euclidean distance; of equally
+---near ones the first.
 ---
 ---     tensor.new({ { 1, 1 }, { 9, 9 } }):nearest(tensor.new { { 0, 0 }, { 10, 10 } }) -- 1, 2
 ---@param rows actor.Tensor [k, d]

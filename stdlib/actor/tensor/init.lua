@@ -19,7 +19,7 @@ local create = require("actor.tensor.create")
 local ffi = require("ffi")
 
 ---@class actor.Tensor
----@field shape integer[] a fresh table
+---@field shape integer[] a new table at each use
 ---@field dtype "float32"|"float64"
 ---@field ndim integer
 ---@field size integer number of elements
@@ -73,11 +73,11 @@ local ffi = require("ffi")
 ---@field tanh_grad fun(g: actor.Tensor, y: actor.Tensor, out?: actor.Tensor): actor.Tensor g * (1 - y^2)
 ---@field relu_grad_ fun(g: actor.Tensor, y: actor.Tensor): actor.Tensor relu_grad in place, gives g
 ---@field tanh_grad_ fun(g: actor.Tensor, y: actor.Tensor): actor.Tensor tanh_grad in place, gives g
----@field sum fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number of the elements along `dim`; a number without
----@field mean fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number of the elements along `dim`; a number without
----@field max fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number greatest element along `dim`; a number without
----@field min fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number smallest element along `dim`; a number without
----@field norm fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number root of the sum of squares along `dim`; a number without
+---@field sum fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number sum of the elements along `dim`; without `dim` of all, as a number. `keepdim` keeps the dimension, with size 1
+---@field mean fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number mean of the elements along `dim`; without `dim` of all, as a number
+---@field max fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number greatest element along `dim`; without `dim` of all, as a number
+---@field min fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number smallest element along `dim`; without `dim` of all, as a number
+---@field norm fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number root of the sum of squares along `dim`; without `dim` of all, as a number
 ---@operator add(actor.Tensor|number): actor.Tensor
 ---@operator sub(actor.Tensor|number): actor.Tensor
 ---@operator mul(actor.Tensor|number): actor.Tensor
@@ -94,26 +94,27 @@ for name, f in pairs(base.methods) do
 end
 for name, f in pairs(create) do M[name] = f end
 
+---Returns whether the value is a tensor.
 ---@param value any
 ---@return boolean
 function M.is_tensor(value)
   return base.is_own(value)
 end
 
----Threads that large products of this VM run on: `--threads-per-node` at first. Results are the same for any number.
+---Sets how many threads large products of this VM run on: `--threads-per-node` at first. Results do not depend on it.
 ---@param threads integer 1 .. 256
 function M.set_threads(threads)
   check.integer(threads, "threads", "tensor.set_threads", 1, 256)
   base.api.set_threads(base.api.context, threads)
 end
 
----Threads that large products of this VM run on.
+---Returns how many threads large products of this VM run on.
 ---@return integer
 function M.threads()
   return base.api.context.threads
 end
 
----Bytes that this VM's tensors hold, views not counted.
+---Returns how many bytes this VM's tensors hold. Views are not counted.
 ---@return integer
 function M.memory()
   return tonumber(base.api.context.live)

@@ -65,7 +65,7 @@ end
 
 local power = methods.pow
 
----a ^ b; the exponents 2, 0.5 and -1 are done as square, square root and division.
+---Computes a ^ b, element by element; for the exponents 2, 0.5 and -1 as square, square root and division.
 function methods.pow(a, b, out)
   if b == 2 then return unary(unary_codes.square, "tensor.pow", a, out) end
   if b == 0.5 then return unary(unary_codes.sqrt, "tensor.pow", a, out) end
@@ -73,7 +73,7 @@ function methods.pow(a, b, out)
   return power(a, b, out)
 end
 
----t += alpha * x in place, x stretched to t's shape.
+---Adds alpha * x to t in place, with x stretched to t's shape.
 ---@param alpha number
 ---@param x actor.Tensor
 ---@return actor.Tensor t
@@ -86,7 +86,7 @@ function methods.axpy_(t, alpha, x)
   return t
 end
 
----Every element limited to low .. high (either may be nil).
+---Limits every element to low .. high; either may be nil.
 ---@return actor.Tensor
 function methods.clamp(t, low, high)
   base.arg(t, "t", "tensor.clamp")
@@ -132,8 +132,8 @@ local function arg_max(fn, smallest, t, dim, keepdim)
   return reduce(fn, true, whole, along, t, dim, keepdim)
 end
 
----Position (from 1) of the largest element along a dimension, as a tensor of t's type; without `dim` the position in
----the flattened tensor, as a number. The first of equals; a NaN counts as largest.
+---Finds the position (from 1) of the largest element along a dimension, as a tensor of t's type; without `dim` the
+---position in the flattened tensor, as a number. Of equal elements it is the first; a NaN counts as largest.
 ---@param dim? integer
 ---@param keepdim? boolean
 ---@return actor.Tensor|number
@@ -141,13 +141,13 @@ function methods.argmax(t, dim, keepdim)
   return arg_max("tensor.argmax", 0, t, dim, keepdim)
 end
 
----As `argmax`, for the smallest.
+---Finds the position of the smallest element, as `argmax` does for the largest.
 ---@return actor.Tensor|number
 function methods.argmin(t, dim, keepdim)
   return arg_max("tensor.argmin", 1, t, dim, keepdim)
 end
 
--- Shapes as they enter a product, for its error.
+-- The shapes of a product's operands, for its error.
 local function product_text(a, b, options)
   local function text(t, turned)
     return base.shape_text(t) .. (turned and " transposed" or "")
@@ -158,12 +158,12 @@ end
 local no_options = {}
 local matmul_options = { ta = "boolean?", tb = "boolean?", out = "cdata?", alpha = "number?", accumulate = "boolean?" }
 
----Matrix product of tensors of 1 or 2 dimensions; a vector is a row on the left, a column on the right, and its
----dimension is gone in the result.
+---Multiplies two matrices. A vector counts as a row on the left and as a column on the right, and the result lacks its
+---dimension.
 ---@param a actor.Tensor m x k (k x m with ta)
 ---@param b actor.Tensor k x n (n x k with tb)
 ---@param options? {ta?: boolean, tb?: boolean, out?: actor.Tensor, alpha?: number, accumulate?: boolean}
----`out` takes the result, `accumulate` adds it to `out`, `alpha` scales it
+---`ta`, `tb`: take a or b transposed; `out` takes the result, `accumulate` adds it to `out`, `alpha` scales it
 ---@return actor.Tensor m x n
 function methods.matmul(a, b, options)
   local fn = "tensor.matmul"
@@ -199,7 +199,7 @@ local function same_shape(a, b)
   return true
 end
 
----Sum of the products of all elements of two tensors of one shape.
+---Computes the sum of the products of all elements of two tensors of one shape.
 ---@param b actor.Tensor
 ---@return number
 function methods.dot(a, b)
@@ -212,7 +212,7 @@ function methods.dot(a, b)
   return methods.item(methods.matmul(methods.reshape(a, n), methods.reshape(b, n)))
 end
 
----exp(x) / sum of exp(x) along the last dimension, safe for any finite x.
+---Computes exp(x) / (sum of exp(x) along the last dimension), without overflow for any finite x.
 ---@param out? actor.Tensor
 ---@return actor.Tensor
 function methods.softmax(t, out)
@@ -225,14 +225,14 @@ function methods.softmax(t, out)
   return result
 end
 
----Whether no element is NaN or infinite.
+---Returns whether no element is NaN or infinite.
 ---@return boolean
 function methods.is_finite(t)
   base.arg(t, "t", "tensor.is_finite")
   return api.is_finite(t) ~= 0
 end
 
----Whether shapes, element types and all elements are equal (NaN is not equal to NaN).
+---Returns whether shapes, element types and all elements are equal (NaN is not equal to NaN).
 ---@param b actor.Tensor
 ---@return boolean
 function methods.equal(a, b)
@@ -243,7 +243,7 @@ end
 
 local close_options = { rtol = "number?", atol = "number?", nan = "boolean?" }
 
----Whether shapes are equal and |a - b| <= atol + rtol * |b| for all elements.
+---Returns whether shapes are equal and |a - b| <= atol + rtol * |b| for all elements.
 ---@param b actor.Tensor
 ---@param options? {rtol?: number, atol?: number, nan?: boolean} default 1e-5 and 1e-8; `nan` makes NaN equal NaN
 ---@return boolean

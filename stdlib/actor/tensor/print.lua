@@ -67,7 +67,7 @@ local function lines_of(t, short, format, width, indent)
   return "[" .. table.concat(parts, separator) .. "]"
 end
 
----The tensor as text; what tostring and print give.
+---Writes the tensor as text: what tostring and print show.
 ---@return string
 function methods.tostring(t)
   base.arg(t, "t", "tensor.tostring")

@@ -57,8 +57,8 @@ local function range(n, from, to, by, fn)
   return from - 1, max(0, floor((to - from) / by) + 1), by
 end
 
----Elements `from` to `to` of a dimension, both included; every `step`-th. Negative positions count from the end. An
----empty range (to = from - 1) gives a view with 0 elements there.
+---A view of the positions `from` to `to` of a dimension, both included; of every `step`-th. Negative positions count
+---from the end. An empty range (to = from - 1) gives a view with 0 elements there.
 ---@param dim integer
 ---@param from? integer default 1
 ---@param to? integer default the last
@@ -75,7 +75,7 @@ function methods.slice(t, dim, from, to, step)
   return view(t, offset, t.ndim_)
 end
 
----`length` elements of a dimension from position `start` on.
+---A view of `length` positions of a dimension, from `start` on.
 ---@param dim integer
 ---@param start integer
 ---@param length integer
@@ -92,7 +92,7 @@ function methods.narrow(t, dim, start, length)
   return view(t, offset, t.ndim_)
 end
 
----Position `i` of a dimension, which is gone in the result.
+---A view of position `i` of a dimension; the view does not have that dimension.
 ---@param dim integer
 ---@param i integer
 ---@return actor.Tensor view
@@ -151,7 +151,7 @@ local function offset_of(t, fn, i, j, ...)
   return offset
 end
 
----One element.
+---Returns one element, as a number.
 ---@param i? integer position in the first dimension, from 1
 ---@param j? integer and so on, one for each dimension
 ---@return number
@@ -190,8 +190,8 @@ function methods.set(t, i, j, value, ...)
   put_at(t, offset, value)
 end
 
----What t[key] is: a number selects in the first dimension (an element when there is only one), a table is one entry a
----dimension: t[{ {1, 10}, 3 }] is column 3 of the first ten rows.
+---Returns t[key]. A number selects in the first dimension (an element when there is only one). A table has an entry for
+---each dimension: t[{ {1, 10}, 3 }] is column 3 of the first ten rows.
 function methods.at(t, key)
   if type(key) == "number" then
     if t.ndim_ == 0 then check.fail("a tensor without dimensions cannot be indexed") end
@@ -206,7 +206,7 @@ function methods.at(t, key)
   spelling.unknown("tensor:", tostring(key), methods)
 end
 
----What t[key] = value does: writes a number, or a tensor that is stretched, to the part that t[key] is.
+---Does t[key] = value: writes a number, or a tensor that is stretched to fit, to the part that t[key] is.
 function methods.put(t, key, value)
   if type(key) == "number" and t.ndim_ == 1 then
     check.arg(value, "number", "value", "tensor")
@@ -233,14 +233,14 @@ function methods.iter(t)
   end, t, 0
 end
 
----Whether the elements lie in row-major order without gaps.
+---Returns whether the elements lie in row-major order without gaps.
 ---@return boolean
 function methods.is_contiguous(t)
   base.arg(t, "t", "tensor.is_contiguous")
   return api.contiguous(t) ~= 0
 end
 
--- The sizes given as one table or as arguments, with at most one -1 worked out.
+-- The sizes, which are given as one table or as arguments. One of them may be -1 and is computed.
 local function sizes(t, fn, first, ...)
   local given = type(first) == "table" and first or { first, ... }
   local shape, open, known = {}, nil, 1
@@ -278,7 +278,8 @@ local function viewed(t, shape)
   return view(t, 0, #shape)
 end
 
----The same elements in another shape, shared; one size may be -1. Only of contiguous tensors: t:view(2, -1).
+---A view of the same elements in another shape: t:view(2, -1). One size may be -1 and is computed. Raises when the
+---tensor is not contiguous.
 ---@param ... integer|integer[] sizes, or one table of them
 ---@return actor.Tensor view
 function methods.view(t, ...)
@@ -290,7 +291,7 @@ function methods.view(t, ...)
   return viewed(t, shape)
 end
 
----As `view`, but copies when the tensor is not contiguous.
+---The same elements in another shape: a view when the tensor is contiguous, else a copy.
 ---@param ... integer|integer[]
 ---@return actor.Tensor
 function methods.reshape(t, ...)
@@ -299,13 +300,13 @@ function methods.reshape(t, ...)
   return viewed(methods.contiguous(t), shape)
 end
 
----All elements as one dimension; a view where it can be.
+---All elements in one dimension: a view when the tensor is contiguous, else a copy.
 ---@return actor.Tensor
 function methods.flatten(t)
   return methods.reshape(t, -1)
 end
 
----Two dimensions exchanged, by default the last two.
+---A view with two dimensions exchanged, by default the last two.
 ---@param dim1? integer
 ---@param dim2? integer
 ---@return actor.Tensor view
@@ -318,7 +319,7 @@ function methods.transpose(t, dim1, dim2)
   return view(t, 0, t.ndim_)
 end
 
----A dimension of size 1 put in before `dim` (at the end: ndim + 1 or -1).
+---A view with a new dimension of size 1 in front of `dim` (at the end: ndim + 1 or -1).
 ---@param dim integer
 ---@return actor.Tensor view
 function methods.unsqueeze(t, dim)
@@ -337,7 +338,7 @@ function methods.unsqueeze(t, dim)
   return view(t, 0, n + 1)
 end
 
----A dimension of size 1 taken out; without `dim` all of them.
+---A view without dimension `dim`, whose size is 1; without `dim` a view without all dimensions of size 1.
 ---@param dim? integer
 ---@return actor.Tensor view
 function methods.squeeze(t, dim)
