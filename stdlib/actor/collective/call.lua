@@ -6,10 +6,10 @@ local events = require("actor.events")
 local c = require("actor.c.collective")
 
 ---@class actor.CollectiveOptions
----@field timeout? number seconds; without it a live rank is waited for as long as it takes
----@field algorithm? "star"|"ring"|"recursive_doubling"|"halving_doubling"|"tree"|"chain"|"ordered"|"hierarchical" instead of the one that suits size and ranks
----@field reproducible? boolean the bits of a loop over the ranks, whatever the timing and the algorithm
----@field async? boolean start it and go on: the result is an actor.PendingCollective. The tensors given are not to be changed before it is done
+---@field timeout? number seconds; without it the call waits for a live rank as long as it takes
+---@field algorithm? "star"|"ring"|"recursive_doubling"|"halving_doubling"|"tree"|"chain"|"ordered"|"hierarchical" default: chosen by the size of the data and the number of ranks
+---@field reproducible? boolean combine in rank order, so that the result has the same bits whatever the timing and the algorithm
+---@field async? boolean return at once, while the call goes on in the background: the result is an actor.PendingCollective. Do not change the given tensors before it is done
 
 local common = { timeout = "number?", algorithm = "string?", reproducible = "boolean?", async = "boolean?" }
 
@@ -19,13 +19,13 @@ local collective = { prefix = "collective.", kinds = common }
 
 local newest -- the call that has been prepared last, until it has failed
 
----Checks the options and says what is called.
----@param group integer number of the group; 0 is everybody
+---Checks the options, and makes the description of a call.
+---@param group integer number of the group; 0 is all workers
 ---@param name string "allreduce"
 ---@param options? table
 ---@param more? table<string, string> further options and their kinds
----@param family? {prefix: string, kinds: table<string, string>} what stands before the name in errors, and the options
----that all of its calls have; default those of tensors
+---@param family? {prefix: string, kinds: table<string, string>} the prefix of the name in errors, and the options that all
+---calls of the family have; default those of tensors
 ---@return table call
 function M.prepare(group, name, options, more, family)
   family = family or collective
@@ -51,7 +51,8 @@ function M.prepare(group, name, options, more, family)
   return call
 end
 
----Whether this is what LuaJIT, C++ or a tensor raises where there is no memory; not what a collective says of a rank.
+---Returns whether LuaJIT, C++ or a tensor has raised this error for lack of memory here; false for a collective's
+---message about a rank.
 ---@param message any
 ---@return boolean
 function M.lacks_memory(message)
@@ -64,15 +65,15 @@ local function ended(worked, ...)
   local message, call = ..., newest
   newest = nil
   if call and M.lacks_memory(message) then
-    call.algorithm = nil -- it is of another kind
+    call.algorithm = nil -- names an algorithm of another kind of call
     pcall(c.leave, call)
     check.fail("%s: not enough memory", call.fn)
   end
   error(message, 0)
 end
 
----Makes an operation of collective calls one that tells the other ranks when this one has no memory for it: they are in it,
----or will come, and would wait. What the engine itself cannot hold, it tells by itself.
+---Wraps an operation of collective calls so that it tells the other ranks when this one has no memory for it: they take
+---part in it, now or later, and would wait. The engine tells them by itself of what it cannot hold.
 ---@param operation function which calls `prepare`
 ---@return function
 function M.together(operation)
@@ -82,10 +83,10 @@ function M.together(operation)
   end
 end
 
----This worker's place in the call's group and how many there are, for the arguments of the call. Nothing when a loss has
----still to be told: then the call can only fail, see `tell`.
+---This worker's place in the call's group and the group's size, for the arguments of the call. Nothing when the others
+---have yet to be told of a loss: then the call can only fail, see `tell`.
 ---@param call table
----@return integer|nil place from 0; nil where this worker is not in the group
+---@return integer|nil place from 0; nil when this worker is not in the group
 ---@return integer|nil n
 function M.place(call)
   local me, n, untold = c.place(call.group)
@@ -117,19 +118,19 @@ function M.tell(call)
   return M.finish(call, function(result) return result end, M.tell_raw(call))
 end
 
----@class actor.PendingCollective a collective that goes on while the script does
+---@class actor.PendingCollective a collective that goes on in the background, while the script runs
 local Pending = {}
 Pending.__index = Pending
 setmetatable(Pending, check.strict("pending:"))
 
----Whether `wait` would come back at once.
+---Returns whether the collective is done, so that `wait` would return at once.
 ---@return boolean
 function Pending:test()
   return self.ended ~= nil or c.test(self.raw)
 end
 
----Waits until it is done, and returns what the blocking call would; again and again the same.
----@param options? {timeout?: number} seconds; when they have passed it gives nil, message, "timeout" and goes on
+---Waits until the collective is done, and returns what the blocking call would return. Further calls return the same.
+---@param options? {timeout?: number} seconds; when they have passed it returns nil, message, "timeout", and the collective goes on
 ---@return any|nil result
 ---@return string? message
 ---@return string? code
@@ -146,7 +147,7 @@ function Pending:wait(options)
   return self.ended[1], self.ended[2], self.ended[3]
 end
 
----What a collective returns: `post` of the C function's result, or what it failed with, or what waits for it.
+---What a collective returns: `post` of the C function's result, or its failure, or a handle that waits for it.
 ---@param call table
 ---@param post fun(result: any): any
 ---@param result any of the C function

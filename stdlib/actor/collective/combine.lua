@@ -1,6 +1,6 @@
---- How a table's partitions of one id become one: the built-in combiners on numbers and tensors, or a function of the
---- user's. Values are folded in the order in which they are given, so the same values in the same order give the same
---- bits. What is folded is never changed: a fold that fails leaves all values as they were.
+--- Combines a table's partitions of one id: with a built-in combiner for numbers and tensors, or with the user's
+--- function. Values are folded in the order in which they are given, so the same values in the same order give the same
+--- bits. A fold never changes the given values, so one that fails leaves them as they were.
 local check = require("actor.check")
 local tensor = require("actor.tensor")
 
@@ -13,7 +13,7 @@ local M = {}
 ---@field fn? fun(a: any, b: any): any the user's
 ---@field weighted boolean a mean: each partition counts as many values
 
--- On numbers, and the names of the tensors' methods.
+-- By name, which is also that of the tensors' method: the combiner of numbers.
 local numbers = {
   sum = function(a, b) return a + b end,
   prod = function(a, b) return a * b end,
@@ -65,7 +65,7 @@ local function fits(name, a, b)
   return nil, ("the combiner '%s' is for tensors and numbers, not for a %s"):format(name, left)
 end
 
--- `total` with `value`; into `total` when it is a tensor of the fold's own.
+-- Combines `total` with `value`; in place when `total` is a tensor that the fold has made.
 local function step(name, total, value, own)
   if type(total) == "number" then return numbers[name](total, value) end
   return total[own and methods[name] .. "_" or methods[name]](total, value)
@@ -81,11 +81,11 @@ Fold.__index = Fold
 ---@param combiner actor.Combiner
 ---@return actor.Fold
 function M.fold(combiner)
-  -- folded[id]: made of several; free[id]: nobody else has it, so it may be changed.
+  -- folded[id]: the value is made of several; free[id]: only the fold has the value, so it may be changed.
   return setmetatable({ combiner = combiner, values = {}, weights = {}, folded = {}, free = {} }, Fold)
 end
 
--- Whether both were combined; the error text when not.
+-- Combines the value of an id with another. Returns whether that worked, and the error's text when not.
 function Fold:combine(id, value, weight, received)
   local combiner, total = self.combiner, self.values[id]
   local own = self.free[id]
@@ -100,7 +100,7 @@ function Fold:combine(id, value, weight, received)
   local fit, why = fits(combiner.name, total, value)
   if not fit then return nil, why end
   if combiner.weighted then
-    -- Sums until the end.
+    -- A mean is kept as a sum until the end.
     local before = self.weights[id] or 1
     if not self.folded[id] and before ~= 1 then total, own = total * before, true end
     if weight ~= 1 then value = value * weight end
@@ -110,11 +110,11 @@ function Fold:combine(id, value, weight, received)
   return true
 end
 
----Adds a partition. After one that could not be combined the others are passed over.
+---Adds a partition. Once one could not be combined, the others are ignored.
 ---@param id integer
 ---@param value any
 ---@param weight? number
----@param received? boolean it is nobody else's, so the fold may change it
+---@param received? boolean only the fold has the value, so it may change it
 function Fold:add(id, value, weight, received)
   if self.wrong then return end
   if self.values[id] == nil then

@@ -1,49 +1,50 @@
---- Collective operations: every worker of the group calls the same one, in the same order, and gets what MPI's would give
---- on its rank. Calls that do not fit together are errors that name both ranks and both lines. A lost rank or a passed
---- timeout gives nil, message, code ("allreduce: rank 2 lost", "peer_lost") on all others, in the same call, and leaves
---- their inputs as they were; the next call is made by those who are left.
+--- Collective operations: every worker of the group calls the same ones in the same order, and gets what MPI would give
+--- on its rank. Calls that do not fit together are errors that name both ranks and both lines. When a rank is lost or a
+--- timeout has passed, the same call returns nil, message, code ("allreduce: rank 2 lost", "peer_lost") on all other
+--- ranks, and leaves their inputs as they were; the remaining ranks make the next call.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local c = require("actor.c.collective")
 local calls = require("actor.collective.call")
 local tensors = require("actor.collective.tensors")
 
----@class actor.Collectives operations of one group; those of `actor.collective` itself are everybody's
+---@class actor.Collectives operations of one group; those of `actor.collective` itself are for all workers
 local Group = {}
 Group.__index = Group
 setmetatable(Group, check.strict("group:"))
 
----Waits until every live worker is here.
+---Waits until every live worker has made this call.
 ---@param options? actor.CollectiveOptions
 ---@return boolean|nil passed
 ---@return string? message "barrier: rank 2 lost"
 ---@return string? code "peer_lost" or "timeout"
 function Group:barrier(options) return tensors.barrier(self.number, options) end
 
----Gives the root's value to all: a tensor, or any value that can travel. Only the root's `value` is looked at, others
----may pass nil.
+---Gives the root's value to all ranks: a tensor, or any value that can travel. Only the root's `value` is used; the
+---others may pass nil.
 ---@param value any
 ---@param root? integer rank, default 0
----@param options? actor.CollectiveOptions|{out?: actor.Tensor, inplace?: boolean} `inplace`: into `value`; `out`: into that one
----@return any|nil value at the root the one that it gave
+---@param options? actor.CollectiveOptions|{out?: actor.Tensor, inplace?: boolean} where the result goes: `inplace`: into `value`; `out`: into that tensor
+---@return any|nil value on the root the one that it gave
 ---@return string? message
 ---@return string? code
 function Group:broadcast(value, root, options) return tensors.broadcast(self.number, value, root, options) end
 
----Combines the ranks' tensors element by element; every rank gets the same bits. With a function as `op` whole values
----are combined, in rank order, on the lowest rank: `op(a, b)` gives a new one.
----@param value actor.Tensor the same dtype and shape everywhere; with a function any value
+---Combines the ranks' tensors element by element; every rank gets the result, with the same bits. With a function as
+---`op` the lowest rank combines whole values, in rank order: `op(a, b)` returns a new value.
+---@param value actor.Tensor of the same dtype and shape on every rank; with a function any value
 ---@param op? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any default "sum"
 ---@param options? actor.CollectiveOptions|{out?: actor.Tensor, inplace?: boolean, filter?: actor.Filter|string, stream?: string}
----`filter` (actor.filter): what travels is compressed, with loss: each rank's input once and the result once; every rank
----gets the same bits, also on threads. Error feedback (the default of topk and int8) keeps what was lost for the next call
----of the same `stream` and layout: give tensors of one layout that are different things a name each. Sum and mean only
+---`filter` (actor.filter): what is sent is compressed, with loss: each rank's input once and the result once; every
+---rank gets the same bits, also on threads. Error feedback (the default of topk and int8) keeps what was lost for the
+---next call with the same `stream` and layout: give different tensors of one layout a stream's name each. For sum and
+---mean only
 ---@return actor.Tensor|any|nil result a new one unless `out` or `inplace` is given
 ---@return string? message
 ---@return string? code
 function Group:allreduce(value, op, options) return tensors.allreduce(self.number, value, op, options) end
 
----As allreduce, for one rank only: the others get true.
+---Combines as `allreduce` does, but only the root gets the result; the others get true.
 ---@param value actor.Tensor
 ---@param op? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any
 ---@param root? integer rank, default 0
@@ -53,18 +54,18 @@ function Group:allreduce(value, op, options) return tensors.allreduce(self.numbe
 ---@return string? code
 function Group:reduce(value, op, root, options) return tensors.reduce(self.number, value, op, root, options) end
 
----Combines as allreduce does and leaves each rank its part of the rows (the first dimension). With a function as `op` the
----lowest rank combines whole values in rank order, as in allreduce: what comes of it is cut as `scatter` cuts.
----@param value actor.Tensor the same dtype and shape everywhere; with a function any value that it makes a tensor, or an array of n values, of
+---Combines as `allreduce` does, and gives each rank its part of the rows (the first dimension). With a function as `op`
+---the lowest rank combines whole values in rank order, and the result is cut as `scatter` cuts.
+---@param value actor.Tensor of the same dtype and shape on every rank; with a function any values of which it makes a tensor, or an array of n values
 ---@param op? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any
 ---@param options? actor.CollectiveOptions|{out?: actor.Tensor}
----@return actor.Tensor|any|nil part of d rows rank r has d div n, one more for r < d mod n
+---@return actor.Tensor|any|nil part of d rows rank r gets d div n, and one more if r < d mod n
 ---@return string? message
 ---@return string? code
 function Group:reduce_scatter(value, op, options) return tensors.reduce_scatter(self.number, value, op, options) end
 
----The ranks' tensors one below the other, in rank order, on every rank: [d0,...] and [d1,...] give [d0+d1,...]. Other
----values, and tensors with {list=true}, give an array with a field n.
+---Gives every rank the tensors of all ranks as one, joined along the first dimension in rank order: [d0,...] and
+---[d1,...] give [d0+d1,...]. Other values, and tensors with {list=true}, give an array with a field n.
 ---@param value any
 ---@param options? actor.CollectiveOptions|{out?: actor.Tensor, list?: boolean}
 ---@return actor.Tensor|any[]|nil all
@@ -72,7 +73,7 @@ function Group:reduce_scatter(value, op, options) return tensors.reduce_scatter(
 ---@return string? code
 function Group:allgather(value, options) return tensors.allgather(self.number, value, options) end
 
----As allgather, for one rank only: the others get true.
+---Joins the ranks' values as `allgather` does, but only the root gets them; the others get true.
 ---@param value any
 ---@param root? integer rank, default 0
 ---@param options? actor.CollectiveOptions|{out?: actor.Tensor, list?: boolean}
@@ -81,8 +82,8 @@ function Group:allgather(value, options) return tensors.allgather(self.number, v
 ---@return string? code
 function Group:gather(value, root, options) return tensors.gather(self.number, value, root, options) end
 
----Gives each rank its part of the rows of the root's tensor, or its one of the root's array of n values.
----@param value? actor.Tensor|any[] at the root; not looked at elsewhere
+---Gives each rank its part of the rows of the root's tensor, or its element of the root's array of n values.
+---@param value? actor.Tensor|any[] on the root; ignored on the others
 ---@param root? integer rank, default 0
 ---@param options? actor.CollectiveOptions|{out?: actor.Tensor}
 ---@return any|nil part
@@ -90,31 +91,31 @@ function Group:gather(value, root, options) return tensors.gather(self.number, v
 ---@return string? code
 function Group:scatter(value, root, options) return tensors.scatter(self.number, value, root, options) end
 
----Part r of each rank's rows goes to rank r, which gets them one below the other in rank order; an array of n values is
----dealt out likewise and gives an array.
----@param value actor.Tensor|any[] tensors that agree in all but the first dimension
+---Sends part r of each rank's rows to rank r, which gets these parts joined in rank order. An array of n values is
+---dealt out in the same way and gives an array.
+---@param value actor.Tensor|any[] tensors that agree in all dimensions but the first
 ---@param options? actor.CollectiveOptions|{out?: actor.Tensor}
 ---@return actor.Tensor|any[]|nil parts
 ---@return string? message
 ---@return string? code
 function Group:alltoall(value, options) return tensors.alltoall(self.number, value, options) end
 
----This worker's place in the group, from 0; nil when it is not in it.
+---Returns this worker's place in the group, from 0; nil when it is not a member.
 ---@return integer|nil
 function Group:rank()
   return (c.members(self.number))
 end
 
----How many live workers the group has.
+---Returns how many live workers the group has.
 ---@return integer
 function Group:size()
   local _, n = c.members(self.number)
   return n
 end
 
----What this rank has sent in collectives of the group that worked.
----@return {calls: integer, sent: number, filter: actor.filter.Stats} stats sent: bytes of data in messages, nothing for
----what goes through shared memory; filter: those that went through filters, as elements and as they travelled
+---Returns what this rank has sent in the group's collectives that succeeded.
+---@return {calls: integer, sent: number, filter: actor.filter.Stats} stats sent: bytes of data in messages, without those
+---that go through shared memory; filter: bytes of filtered data, before filtering and as they were sent
 function Group:stats()
   local calls, sent, before, after = c.stats(self.number)
   return { calls = calls, sent = sent, filter = { before = before, after = after, ratio = after > 0 and before / after or 1 } }
@@ -156,11 +157,11 @@ M.steps = require("actor.collective.steps").steps
 M.rotator = require("actor.collective.rotator").new
 M.scheduler = require("actor.collective.scheduler").new
 
----A part of the workers under a name, with the same operations as methods: `group:allreduce(t)`. Members are fixed by
----id; ranks within it are places, from 0 in rank order, and close up when one is lost. Costs no communication: each
----member makes it by itself, with the same name and ranks.
+---Makes a group of some of the workers, with all collective operations as methods: `group:allreduce(t)`. Its members
+---never change, except that lost ones leave; ranks in the group count from 0, in rank order, and close up when a member
+---is lost. Costs no communication: each member makes the group by itself, with the same name and ranks.
 ---@param name string
----@param ranks integer[] of the whole cluster, as they are now
+---@param ranks integer[] the members' ranks in the whole cluster, as they are now
 ---@return actor.Collectives
 function M.group(name, ranks)
   local fn = "collective.group"

@@ -1,5 +1,5 @@
 --- Exclusive access to named things. Requests are granted in the order in which they come; several keys of one call are
---- granted together, so nodes cannot wait for each other in a circle. A node that is lost gives back what it held.
+--- granted together, so nodes cannot wait for each other in a circle. The locks of a lost node are given back.
 ---
 ---     collective.lock({ "weights", 7 }, function() ... end, { timeout = 5 })
 local check = require("actor.check")
@@ -31,11 +31,11 @@ end
 
 ---Calls `fn` while this node is the only one of the run that holds any of `keys`, and returns what it returns. When `fn`
 ---raises, the lock is given back and the error goes on. A lock within a lock is an error, since two nodes could then wait
----for each other: ask for all keys in one call. `fn` must not yield out of the lock.
+---for each other: name all keys in one call. `fn` must not yield out of the lock.
 ---@generic T
 ---@param keys actor.LockKey|actor.LockKey[] compared by value: 1 and "1" are two
 ---@param fn fun(): T
----@param options? {timeout?: number} seconds to wait; 0: only if it is free now
+---@param options? {timeout?: number} seconds to wait; 0: take the lock only if it is free now
 ---@return T|nil result
 ---@return string? message "lock: \"w\" not granted within 0.5 s (held by rank 2 at job.lua:12)"
 ---@return string? code "timeout"

@@ -9,7 +9,7 @@ local function target_of(permutation, place, n)
   return permutation[place + 1]
 end
 
--- The ranks that have an entry which is no rank's of n.
+-- An entry that belongs to none of the n ranks, if there is one.
 local function surplus(permutation, n)
   if type(permutation) ~= "table" then return nil end
   local first = permutation[0] ~= nil and 0 or 1
@@ -18,11 +18,11 @@ local function surplus(permutation, n)
   end
 end
 
----Where each of n ranks sends to, and what is wrong with it if it is no permutation.
+---Works out to which rank each of n ranks sends, or what is wrong when this is no permutation.
 ---@param permutation nil|table|fun(rank: integer, n: integer): integer nil: the next one
 ---@param n integer
----@return integer[]|nil targets targets[i] is that of rank i - 1; nil when there is something wrong
----@return string text the permutation as a text that is the same for the same one; or what is wrong
+---@return integer[]|nil targets targets[i] is the target of rank i - 1; nil when something is wrong
+---@return string text the permutation as text, for comparison between ranks; or what is wrong
 function M.targets(permutation, n)
   local key = surplus(permutation, n)
   if key ~= nil then return nil, ("it has an entry [%s], and there are %d ranks"):format(tostring(key), n) end

@@ -1,4 +1,4 @@
---- Rotation of a model: its slices go round the ranks, so that each parameter is worked on by one rank at a time and every
+--- Rotation of a model: its slices go round the ranks, so that one rank at a time works on each parameter and every
 --- rank sees all of them. While a rank computes on one slice the others travel, in the background.
 ---
 ---     local rotator = collective.rotator{ table = model, slices = 2 }
@@ -15,7 +15,7 @@ local tables = require("actor.collective.table")
 local tensor = require("actor.tensor")
 
 ---@class actor.Rotator
----@field tables actor.Table[] internal: what it was made of
+---@field tables actor.Table[] internal: the tables that it was made of
 ---@field slices integer
 ---@field bound number|nil seconds
 local Rotator = {}
@@ -27,17 +27,18 @@ local M = {}
 local function now() return clock.now(clock.clock) end
 
 ---@class actor.RotatorOptions
----@field table? actor.Table cut into slices by its ids, the i-th in order into slice i mod `slices`
----@field tables? actor.Table[] or the slices themselves; `table` or `tables` is there, not both
----@field slices? integer how many, default 2; 1: nothing travels while a rank computes
----@field bound? number seconds that the work of a round may take. Each visit has its share of them: a loop over
----`slice:pairs()` ends when it is up, and this rank's next visit of that slice begins there. An item that has been begun is
----finished; what loops over other things asks `visit.time_left()`
----@field restore? boolean whether a round that fails gives each rank what it had before it; default true, for which there
----is a copy before and after each round. With false the tables have other tensors after a round, and those from before it
+---@field table? actor.Table the model: cut into slices by its ids, the i-th in order into slice i mod `slices`
+---@field tables? actor.Table[] the slices themselves, instead of `table`
+---@field slices? integer how many, default 2; with 1 nothing travels while a rank computes
+---@field bound? number seconds that the work of a round may take. Each visit has an equal share: a loop over `slice:pairs()`
+---ends when the share is used up, and this rank's next visit of that slice goes on there. An item that has been begun
+---is finished; loops over other things ask `visit.time_left()`
+---@field restore? boolean whether a round that fails gives each rank what it had before the round; default true, which costs
+---a copy before and after each round. With false the tables have other tensors after a round, and those from before it
 ---are empty
 
----A rotator of what the ranks have of a model; each makes one of a table of its own. Costs no communication.
+---Makes a rotator of the parts of a model that the ranks have: each rank makes one of its own table. Costs no
+---communication.
 ---@param options actor.RotatorOptions
 ---@return actor.Rotator
 function M.new(options)
@@ -66,7 +67,7 @@ function M.new(options)
   }, Rotator)
 end
 
--- The slices of this rank as tables of their own. The tables that they are made of are empty while they are under way.
+-- This rank's slices as tables of their own. The tables that they are made of are empty while the slices are under way.
 local function take_slices(self)
   local slices = {}
   for k = 1, self.slices do
@@ -93,8 +94,8 @@ local function put_back(self, slices)
   end
 end
 
--- Slices that travel as one tensor are made so. Returns what they were made of, by slice, and what each rank gets back
--- when a round fails.
+-- Lays slices that travel as one tensor into one. Returns the partitions that they were made of, by slice, and those
+-- that this rank gets back when a round fails.
 local function prepare(self, slices, n)
   local sources, before = {}, {}
   for k, slice in ipairs(slices) do
@@ -108,7 +109,7 @@ local function prepare(self, slices, n)
   return sources, before
 end
 
--- Slices that have come home: into the tensors that they were made of, or, without copies, left as they are.
+-- Copies slices that have come home into the tensors that they were made of; without `restore` they stay as they are.
 local function arrive(self, slices, sources)
   for k, slice in ipairs(slices) do
     if self.restore then
@@ -119,9 +120,9 @@ local function arrive(self, slices, sources)
   end
 end
 
--- A round that fails goes on to its end without the user's function, since all ranks have to start the same calls. Calls
--- that are under way then are not waited for long. An error that names the lost rank, which a later wait may give, is better
--- than one that says that there are fewer ranks.
+-- A round that fails goes on to its end without the user's function, since all ranks have to start the same calls. It
+-- does not wait long for calls that are under way. A later wait may give an error that names the lost rank; that one
+-- replaces an error which only says that there are fewer ranks.
 local fewer = "rotator: the membership has changed"
 
 local function fail(round, message, code)
@@ -129,7 +130,7 @@ local function fail(round, message, code)
   if not round.failure or better then round.failure, round.call.timeout = { message, code }, 0.1 end
 end
 
--- Calls it, and takes note when this rank has no memory for it: that is told to the others like what `fn` raises.
+-- Calls `fn`, and takes note when this rank has no memory for it: the others are told of that as of any error in `fn`.
 local function within_memory(round, fn, ...)
   local worked, result, message, code = pcall(fn, ...)
   if worked then return true, result, message, code end
@@ -138,7 +139,7 @@ local function within_memory(round, fn, ...)
   return false
 end
 
--- Sends a slice to the next rank, and gets that of the one before; both in the background.
+-- Sends a slice to the next rank and receives one from the rank before, both in the background.
 local function begin_travel(round, slice, about)
   local parcel, changed
   local function start()
@@ -151,7 +152,7 @@ local function begin_travel(round, slice, about)
     end)
   end
   local worked, pending, message, code = within_memory(round, start)
-  if not worked then pending, message, code = start() end -- says so, in place of the slice
+  if not worked then pending, message, code = start() end -- now sends the failure in place of the slice
   slices_flat.leave(slice)
   if not pending then
     fail(round, message, code)
@@ -178,7 +179,7 @@ local function finish_travel(round, pending, slice)
   end
 end
 
--- How a visit with a bound goes through its slice: from where this rank's last visit was cut off until the time is up.
+-- Iterates over a slice in a visit with a bound: from where this rank's last visit was cut off until the time is up.
 local function bounded(self, about)
   local key = about.home * self.slices + about.slice
   return function(ids)
@@ -197,7 +198,7 @@ local function bounded(self, about)
   end
 end
 
--- One call of the user's function. What it raises is told to the others in place of the slices.
+-- Calls the user's function once. An error of it is sent to the others in place of the slices.
 local function visit(self, round, fn, slice, about)
   if round.failed or round.failure then return end
   local since = now()
@@ -208,7 +209,7 @@ local function visit(self, round, fn, slice, about)
   if not worked then round.failed = ("rank %d: %s"):format(round.me, tostring(message)) end
 end
 
--- The k-th slice's visit here after `step` steps, those of all rounds.
+-- Describes the visit of the k-th slice here after `step` steps, counted over all rounds.
 local function visit_of(self, round, step, k)
   local share = (step * self.slices + k) / (round.n * self.slices)
   local deadline = self.bound and round.began + self.bound * share
@@ -219,7 +220,7 @@ local function visit_of(self, round, step, k)
   }
 end
 
--- All slices round the ranks, so many times.
+-- Sends all slices round the ranks, `times` times.
 local function go_round(self, round, fn, slices, times)
   local travelling = {}
   for step = 0, times * round.n - 1 do
@@ -235,12 +236,12 @@ local function go_round(self, round, fn, slices, times)
   end
 end
 
--- How a round has ended, the same on all ranks: as parcels.verdict.
+-- Returns how a round has ended, the same on all ranks: as parcels.verdict.
 local function verdict(round, call)
   if not round.failure then return parcels.verdict(call, round.failed) end
   local message, code = round.failure[1], round.failure[2]
   if code == "peer_lost" then
-    -- The blocking calls have to be told of the loss too, and say who it was.
+    -- The blocking calls have to hear of the loss too, and name the lost rank.
     local _, lost, why = c.barrier(call)
     if why == "peer_lost" then message = lost end
   end
@@ -248,20 +249,20 @@ local function verdict(round, call)
 end
 
 ---@class actor.RotatorVisit
----@field slice integer which of the slices, from 1
----@field step integer 0 .. n-1: how far it has come
+---@field slice integer number of the slice, from 1
+---@field step integer 0 .. n-1: how many ranks it has visited before in this round
 ---@field home integer rank whose slice it is
----@field rank integer this one
+---@field rank integer this worker's rank
 ---@field round integer from 1
 ---@field time_left fun(): number seconds that this visit has left of the round's bound; infinite without one
 
----Collective: each slice visits each rank once and comes home, where `fn` may change its partitions in place, set, add
----and remove. A tensor that has been visited is empty afterwards, since it has gone on: `clone` values that you keep.
----The tables are empty while it lasts, and then (unless restore = false) have the same tensors again, with new contents.
----With `rounds` the slices go round so many times without a break, in which all ranks would wait for the last slices to
----come home; a failure then fails all these rounds. When `fn` raises on a rank, or a rank is lost, the call raises or
----fails on all ranks, and each rank has again what it had before the round (with restore = false: what was with it at
----that time).
+---Sends each slice to each rank once and home again, and calls `fn` at each visit. Every worker makes the call. `fn`
+---may change partitions in place, set, add and remove them. A tensor is empty after its visit, since it has moved on:
+---`clone` values that you keep. During the call the tables are empty; afterwards (unless restore = false) they have the
+---same tensors again, with new contents. With `rounds` the slices go round several times, which saves the wait for the
+---last slices between two rounds; a failure then fails all these rounds. When `fn` raises on a rank, or a rank is lost,
+---the call raises or fails on all ranks, and each rank has again what it had before (with restore = false: what was
+---with it at that time).
 ---@param fn fun(slice: actor.Table, visit: actor.RotatorVisit)
 ---@param options? {timeout?: number, rounds?: integer} seconds that a slice may travel; how many rounds, default 1
 ---@return true|nil
@@ -275,7 +276,7 @@ function Rotator:round(fn, options)
   for _, tbl in ipairs(self.tables) do
     if tbl.sharing then check.fail("rotator:round: the table is shared since its regroup(); unshare() it first") end
   end
-  -- Who is in it, and that all are in the same.
+  -- Agrees with the others on the members, and checks that all are in the same call.
   local agreed, me, n = parcels.exchange(call, function()
     local until_round = times > 1 and (" to %d"):format(self.rounds + times) or ""
     return ("round %d%s of %d slices %s"):format(self.rounds + 1, until_round, self.slices, parcels.about(self.tables[1])),
@@ -299,11 +300,12 @@ function Rotator:round(fn, options)
 end
 
 ---@class actor.RotatorStats
----@field rounds integer that were finished
+---@field rounds integer rounds that were finished
 ---@field visits integer calls of the function here
----@field computed number seconds in them
+---@field computed number seconds in these calls
 ---@field waited number seconds of waiting for slices
 
+---Returns what this rank has done in all rounds so far.
 ---@return actor.RotatorStats
 function Rotator:stats()
   return { rounds = self.rounds, visits = self.visits, computed = self.computed, waited = self.waited }

@@ -29,7 +29,7 @@ local function layout_of(slice)
   return ids, shapes, dtype
 end
 
----The slice's partitions as one tensor with copies of them; nil for a slice that cannot be one.
+---Makes one tensor with copies of the slice's partitions; nil for a slice that cannot be one tensor.
 ---@param slice actor.Table
 ---@return actor.Tensor|nil
 local function flatten(slice)
@@ -92,8 +92,8 @@ local function untouched(slice)
   return true
 end
 
----Copies the slice's partitions into one tensor, if they can lie in one; the partitions that it had stay as they are.
----Partitions that are still the views that a round has left there stay these views.
+---Copies the slice's partitions into one tensor, if one can hold them; the old partitions stay as they are. A partition
+---that still is a view which a round has left there stays that view.
 ---@param slice actor.Table
 ---@param left? {flat: actor.Tensor, given: table<integer, actor.Tensor>}
 ---@return boolean
@@ -108,7 +108,8 @@ function M.lay_flat(slice, left)
   return flat ~= nil
 end
 
----The tensor as which the slice is sent, if it can go as one. It is lent, so its partitions must not be changed any more.
+---Returns the tensor as which the slice is sent, if it can be sent as one. The tensor is lent: do not change its
+---partitions any more.
 ---@param slice actor.Table
 ---@return actor.Tensor|nil
 function M.close(slice)
@@ -116,7 +117,8 @@ function M.close(slice)
   return flatten(slice)
 end
 
----Empties the partitions that `open` gave: they are another rank's now, and their memory is free for the next slice.
+---Empties the partitions that `open` gave: they belong to another rank now, and their memory is free for the next
+---slice.
 ---@param slice actor.Table
 function M.leave(slice)
   if slice.given then
@@ -126,9 +128,10 @@ function M.leave(slice)
   slice.parts, slice.weights, slice.flat, slice.given = {}, {}, nil, nil
 end
 
----A slice has come home for good: its contents go into the tensors that it was made of, where they still fit.
+---Ends the travel of a slice that is home: copies its contents into the tensors that it was made of, where they still
+---fit.
 ---@param slice actor.Table
----@param parts table<integer, any> what it was made of
+---@param parts table<integer, any> the tensors that it was made of
 function M.settle(slice, parts)
   if not slice.flat then return end
   local settled, weights = {}, slice.weights

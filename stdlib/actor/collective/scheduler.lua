@@ -1,10 +1,10 @@
---- Schedulers hand out items of work to the ranks. Dynamic: there is one queue, and a rank that is free takes the next item.
---- Static: each rank always gets the same items, dealt out in turn.
+--- Schedulers hand out items of work to the ranks. A dynamic one has a queue: a rank that is free takes the next item.
+--- A static one deals the items out in turn, so each rank always gets the same.
 ---
---- The queue is a number, that of the next item, in the store of the first rank's process, taken under its lock
---- (table_sharing.lua says how). So it is served while that rank computes, no rank only hands out, and taking an item costs
---- one or two round trips, for ranks of that process no message at all. With events the first rank would have to answer
---- between its own items. Items do not travel: every rank has them all.
+--- The queue is the number of the next item, kept in the store of the first rank's process and taken under a lock
+--- (table_sharing.lua says how). The store is served while that rank computes, so the first rank works as the others
+--- do. Taking an item costs one or two round trips, and no message for ranks of that process. Items are not sent: every
+--- rank has all of them.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local events = require("actor.events")
@@ -21,13 +21,14 @@ setmetatable(Scheduler, check.strict("scheduler:"))
 local M = {}
 
 ---@class actor.SchedulerOptions
----@field dynamic? any[] items; the same on every rank
----@field static? any[] items; `dynamic` or `static` is there, not both
----@field chunk? integer dynamic: how many are taken at a time, default 1
----@field group? actor.Collectives default everybody
----@field timeout? number seconds that a rank waits for the others where they meet
+---@field dynamic? any[] items of a dynamic scheduler; the same on every rank
+---@field static? any[] items of a static scheduler; give `dynamic` or `static`, not both
+---@field chunk? integer dynamic: how many items a rank takes at a time, default 1
+---@field group? actor.Collectives default: all workers
+---@field timeout? number seconds that a rank waits for the others in collective calls
 
--- Makes a new queue of these indices; the first rank's number for it goes to all. Nil, message, code.
+-- Makes a new queue of these indices, and tells all ranks the number that the first rank gave it. Or nil, message,
+-- code.
 local function open_queue(self, indices)
   self.indices, self.at, self.last = indices, 0, 0
   local call = parcels.begin(self, "scheduler", { timeout = self.timeout })
@@ -52,7 +53,7 @@ local function open_queue(self, indices)
   return true
 end
 
----A scheduler, ready to hand out. Collective for a dynamic one.
+---Makes a scheduler. For a dynamic one every worker makes the call together.
 ---@param options actor.SchedulerOptions
 ---@return actor.Scheduler|nil
 ---@return string? message "scheduler: rank 2 lost"
@@ -77,7 +78,7 @@ function M.new(options)
   return self
 end
 
----Begins from the first item again. Collective for a dynamic one.
+---Begins from the first item again. For a dynamic scheduler every worker makes the call together.
 ---@return actor.Scheduler|nil self
 ---@return string? message
 ---@return string? code
@@ -113,9 +114,9 @@ local function take(self)
   return true
 end
 
----The next item for this rank.
+---Takes the next item for this rank.
 ---@return any|nil item nil when there are no more
----@return integer|string? index its place among all; or the message when the queue is lost
+---@return integer|string? index the item's place among all, from 1; or the message when the queue is lost
 ---@return string? code "peer_lost" or "timeout"
 function Scheduler:next()
   local at
@@ -136,8 +137,8 @@ function Scheduler:next()
   return self.list[index], index
 end
 
----The items for this rank: `for item, index in scheduler:items() do`. Raises when the queue is lost. Static: all items of
----this rank; dynamic: those that are left, so call `restart` before another pass.
+---Iterates over this rank's items: `for item, index in scheduler:items() do`. Raises when the queue is lost. A dynamic
+---scheduler gives the items that are left, so call `restart` before another pass.
 ---@return fun(): any, integer
 function Scheduler:items()
   if self.static then self.at = 0 end
@@ -148,7 +149,7 @@ function Scheduler:items()
   end
 end
 
--- Works on the items that this rank gets. Returns what went wrong, if something did.
+-- Works on the items that this rank gets. Returns the error, if there was one.
 local function work(self, fn, done)
   while true do
     local item, index, code = self:next()
@@ -162,7 +163,7 @@ local function work(self, fn, done)
   end
 end
 
--- All ranks' results, to all.
+-- Gives all ranks' results to every rank.
 local function gather(self, done, failed)
   local call = parcels.begin(self, "scheduler", { timeout = self.timeout })
   local parcel = { indices = {}, values = {}, failed = failed }
@@ -184,7 +185,7 @@ local function gather(self, done, failed)
   return all
 end
 
--- Works until no item is left, and finds out together with the other ranks whose results are there; a loss is no failure
+-- Works until no item is left, and finds out with the other ranks which results are there. A lost rank is not a failure
 -- here.
 local function round(self, fn, done)
   local worked, failed, code = work(self, fn, done)
@@ -195,9 +196,10 @@ local function round(self, fn, done)
   end
 end
 
----Collective: calls `fn` for every item on one rank or another and gives all results to every rank, in the order of the
----items. Items of a rank that is lost are worked on again by the others. When `fn` raises, every rank raises.
----@param fn fun(item: any, index: integer): any a result that can travel
+---Calls `fn` for every item, each on one of the ranks, and gives all results to every rank, in the order of the items.
+---Every worker makes the call. Items of a rank that is lost are done again by the others. When `fn` raises, every rank
+---raises.
+---@param fn fun(item: any, index: integer): any returns a result that can travel
 ---@return any[]|nil results with a field n
 ---@return string? message
 ---@return string? code "timeout"

@@ -1,8 +1,8 @@
---- Iterations of collective jobs, and of averaging, under a barrier rule: the rules are the same as everywhere, and each
---- worker asks for itself. A board in rank 0's process (a shared table) has the number of steps that each worker has
---- completed; to write and read it costs a round trip, and a worker that has to wait reads it again and again. A collective
---- within a step still waits for all: a rule that is looser than bsp is for steps that use locks, updates of shared tables,
---- events or averaging.
+--- Steps of collective jobs, and of averaging, under a barrier rule: the rules are those of actor.barrier, and each
+--- worker asks the rule for itself. A board in rank 0's process (a shared table) has the number of steps that each
+--- worker has completed. Writing and reading it costs a round trip, and a worker that waits reads it repeatedly. A
+--- collective within a step still waits for all workers: a rule that is looser than bsp is for steps that use locks,
+--- updates of shared tables, events or averaging.
 local barrier = require("actor.barrier")
 local check = require("actor.check")
 local clock = require("actor.ffi")("core")
@@ -15,8 +15,8 @@ local util = require("actor.util")
 local M = {}
 
 local DONE, BUSY, SECONDS, AWAY = 1, 2, 3, 4 -- columns of the board, which has a row for each worker
-local FIRST_LOOK, LAST_LOOK = 2e-5, 5e-4 -- seconds until who waits looks at the board again: more each time
-local PATIENCE = 10 -- seconds of waiting that are worth a word
+local FIRST_LOOK, LAST_LOOK = 2e-5, 5e-4 -- seconds until a waiting worker reads the board again: more each time
+local PATIENCE = 10 -- seconds of waiting after which the log says so
 
 local function now() return clock.now(clock.clock) end
 
@@ -27,7 +27,7 @@ local function now() return clock.now(clock.clock) end
 local Gate = {}
 Gate.__index = Gate
 
----Collective: makes the board and the rule. `--barrier` wins over `spec`.
+---Makes the board and the rule. Every worker makes the call. `--barrier` wins over `spec`.
 ---@param spec string|function|table|nil
 ---@param fn string as the user calls it
 ---@return actor.StepGate
@@ -60,12 +60,12 @@ function M.gate(spec, fn)
   return self
 end
 
--- Writes what `change` makes of this worker's row, and reads all rows. An error when the owner of the board is lost.
+-- Writes what `change` makes of this worker's row, and reads all rows. Raises when the owner of the board is lost.
 function Gate:exchange(change)
   local all, message = self.board:update(0, function(values)
     local rows = values[0]
     if not change then
-      values[0] = nil -- only looks
+      values[0] = nil -- reads only
       return rows
     end
     change(rows, self.rows[node.id])
@@ -95,7 +95,7 @@ function Gate:learn(rows)
   for id, row in util.pairs(self.rows) do
     if live[id] then
       self:learn_of(id, row, rows, at)
-    else -- nobody waits for it any longer
+    else -- no worker waits for it any longer
       self.progress:remove(id)
       self.rows[id], self.seen[id] = nil, nil
     end
@@ -122,7 +122,7 @@ local function slowest(self)
   return table.concat(ranks, ", "), least
 end
 
----Completes the step that this worker is in, if it is in one, and waits until the rule lets it begin the next.
+---Completes the step that this worker is in, if there is one, and waits until the rule lets it begin the next.
 function Gate:pass()
   local began = self.began
   self:exchange(function(rows, row)
@@ -149,7 +149,7 @@ function Gate:pass()
   self.began = now()
 end
 
----This worker makes no more steps for now: no worker waits for it until it passes again.
+---Says that this worker makes no more steps for now: no worker waits for it until it passes again.
 function Gate:leave()
   local began = self.began
   self.began = nil
@@ -162,13 +162,13 @@ end
 
 ---@class actor.StepsOptions
 ---@field count integer how many steps this worker makes
----@field from? integer how many it has made before, in a run that is resumed; default 0
----@field barrier? string|function who may begin the next one (default bsp), as in param.run; `--barrier` wins over it. A rule that keeps something for all workers together (view.shared: elastic, dssp, ...) is refused
+---@field from? integer how many steps it has made before, in a run that is resumed; default 0
+---@field barrier? string|function which workers may begin the next step (default bsp), as in param.run; `--barrier` wins over it. A rule that keeps something for all workers together (view.shared: elastic, dssp, ...) is refused
 
----The steps of a loop under a barrier rule: `for step in collective.steps { count = 100, barrier = "ssp:4" } do ... end`.
----Collective at its beginning; then a worker waits before each step until the rule lets it go on. It does not wait for
----workers that have come to the end of their steps or are lost. A loop that is left by `break` holds the others back: give
----the steps a count.
+---Iterates over steps under a barrier rule: `for step in collective.steps { count = 100, barrier = "ssp:4" } do ...
+---end`. Every worker makes the call; then a worker waits before each step until the rule lets it go on. It does not
+---wait for workers that have reached the end of their steps or are lost. Do not leave the loop by `break`, which would
+---hold the other workers back: give the steps a count.
 ---@param options actor.StepsOptions
 ---@return fun(): integer|nil step from 1, or from + 1
 function M.steps(options)

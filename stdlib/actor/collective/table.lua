@@ -1,6 +1,6 @@
---- Tables: partitions (tensors or other values) by integer id, a part of them at each rank, and a combiner that makes
---- one of two with the same id. What is local is here; the collective operations are in table_operations.lua, shared
---- access in table_sharing.lua.
+--- Tables: partitions (tensors or other values) by integer id, some of them on each rank, and a combiner that makes one
+--- partition of two with the same id. Local operations are here; the collective ones are in table_operations.lua,
+--- shared access is in table_sharing.lua.
 ---
 ---     local counts = collective.table{ combiner = "sum" }
 ---     counts:add(7, 1)
@@ -13,10 +13,10 @@ local M = {}
 local largest_id = 2 ^ 53
 
 ---@class actor.Table
----@field group actor.Collectives|nil whose table it is; nil: everybody's
+---@field group actor.Collectives|nil the group that has the table; nil: all workers
 ---@field name string|nil
----@field parts table<integer, any> internal: this rank's partitions; those of a table that is being shared are old
----@field weights table<integer, number> internal: of a mean, how many values a partition stands for where not 1
+---@field parts table<integer, any> internal: this rank's partitions; out of date while the table is shared
+---@field weights table<integer, number> internal: of a mean, how many values a partition stands for, if not 1
 ---@field combiner actor.Combiner internal
 ---@field partitioner fun(id: integer, n: integer): integer internal
 ---@field bounded? fun(ids: integer[]): fun(): integer? internal: how a rotator's visit goes through its ids
@@ -35,11 +35,11 @@ end
 ---@field combiner? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any default "sum". A function gives the combined
 ---value and may change `a` and `b`. "mean" is the mean of all values that were ever set or added, each counting once
 ---@field partitioner? fun(id: integer, n: integer): integer the rank, 0 .. n-1, that an id belongs to; default id mod n
----@field group? actor.Collectives default everybody
----@field name? string for messages; every rank gives the same
----@field shared? boolean after `regroup` its partitions may be used under `lock` by every rank
+---@field group? actor.Collectives default: all workers
+---@field name? string for messages; the same on every rank
+---@field shared? boolean true: after `regroup` every rank may use its partitions, under `lock`
 
----An empty table. Costs no communication: each rank makes its own, with the same options.
+---Makes an empty table. Costs no communication: each rank makes its own, with the same options.
 ---@param options? actor.TableOptions
 ---@return actor.Table
 function M.new(options)
@@ -67,16 +67,16 @@ function M.is_table(value)
   return type(value) == "table" and getmetatable(value) == Table
 end
 
--- Partitions of a table that is shared are changed under locks only.
+-- Refuses to change a shared table, whose partitions are changed under locks only.
 local function check_own(self, fn)
   if self.sharing then
     check.fail("%s: the table is shared since its regroup(); use lock(), or unshare() it first", fn)
   end
 end
 
----Puts a partition there, whatever was there before. The table keeps the value itself, not a copy.
+---Sets a partition, in place of one that was there before. The table keeps the value itself, not a copy.
 ---@param id integer
----@param value any what can travel: a tensor, a number, a plain Lua value; not nil
+---@param value any a value that can travel: a tensor, a number, a plain Lua value; not nil
 function Table:set(id, value)
   check_id(id, "table:set")
   if value == nil then check.wrong("value", "table:set", "a value (see remove)", value) end
@@ -84,7 +84,7 @@ function Table:set(id, value)
   self.parts[id], self.weights[id] = value, nil
 end
 
----Adds a partition: where there is one of that id already the combiner makes one of both. Neither is changed.
+---Adds a partition. If there is one of that id already, the combiner makes one of both; neither value is changed.
 ---@param id integer
 ---@param value any
 function Table:add(id, value)
@@ -104,7 +104,7 @@ function Table:add(id, value)
   self.parts[id], self.weights[id] = values[id], weights[id]
 end
 
----This rank's partition of that id; nil when it has none. Of a table that is shared: a copy of the newest value.
+---Returns this rank's partition of that id; nil when it has none. For a shared table it is a copy of the newest value.
 ---@param id integer
 ---@return any|nil
 function Table:get(id)
@@ -114,9 +114,9 @@ function Table:get(id)
   return self.sharing.read(id)
 end
 
----Takes a partition away.
+---Removes a partition.
 ---@param id integer
----@return any|nil value the one that was there
+---@return any|nil value the removed one
 function Table:remove(id)
   check_id(id, "table:remove")
   check_own(self, "table:remove")
@@ -125,7 +125,7 @@ function Table:remove(id)
   return value
 end
 
----The ids of this rank's partitions, in order.
+---Returns the ids of this rank's partitions, in order.
 ---@return integer[]
 function Table:ids()
   local ids = {}
@@ -134,7 +134,7 @@ function Table:ids()
   return ids
 end
 
----How many partitions this rank has.
+---Returns how many partitions this rank has.
 ---@return integer
 function Table:size()
   local count = 0
@@ -150,8 +150,8 @@ local function in_order(ids)
   end
 end
 
----Iterates over this rank's partitions in the order of their ids, as of now: partitions that are added meanwhile are not
----seen. In a visit of a rotator with a bound the loop ends when the time is up; the next visit begins there.
+---Iterates over this rank's partitions, in the order of their ids. Partitions that are added meanwhile are not seen. In
+---a visit of a rotator with a bound the loop ends when the time is up, and the next visit goes on there.
 ---@return fun(): integer, any
 function Table:pairs()
   local next_id = (self.bounded or in_order)(self:ids())
@@ -165,7 +165,7 @@ function Table:pairs()
   end
 end
 
----A table of its own with copies of this rank's partitions; not shared.
+---Makes another table, with copies of this rank's partitions. It is not shared.
 ---@return actor.Table
 function Table:copy()
   local other = setmetatable({}, Table)
@@ -177,7 +177,7 @@ function Table:copy()
   return other
 end
 
----Takes all of this rank's partitions away.
+---Removes all of this rank's partitions.
 ---@return actor.Table self
 function Table:clear()
   check_own(self, "table:clear")

@@ -1,8 +1,8 @@
---- The collective operations of tables. Every rank of the group calls the same one with a table made alike; a rank's
---- table may be empty. Partitions of one id are combined in rank order, so results are the same bits whatever the
---- timing. Each operation gives the table itself, or nil, message, code when a rank is lost or the time is up; then, and
---- when it raises, the tables of all ranks are as they were. After one that succeeds a partition may be another tensor
---- than before: `get` it again.
+--- The collective operations of tables. Every rank of the group calls the same one, with a table that was made with the
+--- same options; a rank's table may be empty. Partitions of one id are combined in rank order, so results have the same
+--- bits whatever the timing. Each operation returns the table itself, or nil, message, code when a rank is lost or the
+--- time is up; then, and when it raises, the tables of all ranks are as they were. After an operation that succeeds a
+--- partition may be another tensor than before: `get` it again.
 ---
 --- n ranks, tables of S bytes each. broadcast: S from the root to each. reduce: S from each to the root. allgather: S
 --- from each to each. regroup, push: at most S from each. allreduce: at most 2S from each, or one all-reduce of tensors
@@ -21,7 +21,7 @@ local tensors = require("actor.collective.table_tensors")
 local Table = {}
 
 ---@class actor.TableCallOptions
----@field timeout? number seconds; without it a live rank is waited for as long as it takes
+---@field timeout? number seconds; without it the call waits for a live rank as long as it takes
 
 local begin, about, exchange, everywhere = parcels.begin, parcels.about, parcels.exchange, parcels.everywhere
 
@@ -31,7 +31,8 @@ local function checked_root(root, fn)
   return root
 end
 
--- All parcels combined, in rank order; `before` (of the table itself) come first. Nil and the reason when two do not fit.
+-- Combines all parcels in rank order, behind `before`, the table's own partitions. Nil and the reason when two do not
+-- fit.
 local function combined(tbl, got, me, n, before)
   local fold = combine.fold(tbl.combiner)
   for place = 0, n - 1 do
@@ -59,8 +60,8 @@ local function for_sharing(tbl, gives, me)
   return gives
 end
 
--- The end of an operation that combines: if all ranks could combine, the table gets the result. With `got`, the parcels of
--- all ranks, partitions are at their owners and may be shared.
+-- Ends an operation that combines: if all ranks could combine, the table gets the result. `got`, the parcels of all
+-- ranks, is given when partitions now are at their owners and may be shared.
 local function conclude(call, tbl, values, weights, got)
   local shared
   if values and got and tbl.shared then shared = sharing.publish(values, got) end
@@ -72,7 +73,7 @@ local function conclude(call, tbl, values, weights, got)
   return true
 end
 
----Gives the root's whole table to all, in place of theirs.
+---Gives the root's whole table to all ranks, in place of theirs.
 ---@param root? integer rank, default 0
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
@@ -94,7 +95,7 @@ function Table:broadcast(root, options)
   return self
 end
 
----Combines all ranks' tables at the root; those of the others stay as they are.
+---Combines all ranks' tables into the root's; the tables of the others stay as they are.
 ---@param root? integer rank, default 0
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
@@ -126,8 +127,8 @@ local function spread(id, n)
   return math.min(n - 1, math.floor((x - math.floor(x)) * n))
 end
 
----Gives every rank the union of all tables, partitions of one id combined. Each part of the ids is combined by one rank:
----for tables that have much in common.
+---Gives every rank the union of all tables, with partitions of one id combined. Each rank combines some of the ids,
+---which suits tables that have many ids in common; otherwise see `allgather`.
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
 ---@return string? message
@@ -163,8 +164,8 @@ function Table:allreduce(options)
   return self
 end
 
----As allreduce, by another way: every rank sends its whole table to each and combines by itself. For tables that have
----little in common.
+---Gives every rank the union of all tables, as `allreduce` does, but every rank sends its whole table to each other,
+---which combines by itself. This suits tables that have few ids in common.
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
 ---@return string? message
@@ -185,8 +186,8 @@ function Table:allgather(options)
   return self
 end
 
----Moves each partition to the rank that the partitioner names, which combines what it gets. A table made with `shared`
----is shared from then on: see `lock`.
+---Moves each partition to the rank that the partitioner names, which combines partitions of one id. A table that was
+---made with `shared` is shared from then on: see `lock`.
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
 ---@return string? message
@@ -227,7 +228,7 @@ local function settle_both(self, global, call)
   return settled, message, code
 end
 
--- Copies of the partitions that this rank gives to itself, which two tables would share otherwise.
+-- Copies the partitions that this rank gives to itself, which otherwise would be in two tables.
 local function with_copies(parcel)
   local values = {}
   for i, value in ipairs(parcel.values) do values[i] = combine.copy(value) end
@@ -235,8 +236,8 @@ local function with_copies(parcel)
     number = parcel.number }
 end
 
----Sends this rank's partitions to the owners that the global table's partitioner names; there its combiner adds them to
----what the global table has. This table stays as it is.
+---Adds this rank's partitions to a global table: sends them to the ranks that the global table's partitioner names,
+---where its combiner combines them with what is there. This table stays as it is.
 ---@param global actor.Table of the same group
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
@@ -268,8 +269,8 @@ function Table:push(global, options)
   return self
 end
 
--- The owner's answer to each rank that asks: its partitions of those ids. With `strict` an id that the owner does not have
--- is a failure, which all ranks are told.
+-- An owner's answer to each rank that asks: its partitions of those ids. With `strict` an id that the owner does not
+-- have is a failure, which is sent to all ranks.
 local function answers(global, asked, n, strict)
   local values, weights = sharing.newest(global)
   local replies = {}
@@ -286,10 +287,11 @@ local function answers(global, asked, n, strict)
   return replies
 end
 
----Fetches the global table's partitions of the ids that this table has, in place of its own.
+---Replaces this table's partitions by those that the global table has under the same ids.
 ---@param global actor.Table of the same group
----@param options? actor.TableCallOptions|{missing?: "error"|"skip"} what an id is that its owner in the global table does
----not have: an error on every rank that names both (the default), or one that keeps its partition
+---@param options? actor.TableCallOptions|{missing?: "error"|"skip"} missing: what happens with an id that the global table
+---does not have: every rank raises an error that names the rank and the id (the default), or the partition stays as it
+---is
 ---@return actor.Table|nil self
 ---@return string? message
 ---@return string? code
@@ -325,8 +327,8 @@ function Table:pull(global, options)
   return self
 end
 
----Moves whole tables: to the next rank, or as the permutation says. If it is no permutation, every rank raises an error that
----says why; if ranks give different ones, the error names both.
+---Moves each rank's whole table to the next rank, or as the permutation says. If it is not a permutation, every rank
+---raises an error that says why; if ranks give different ones, the error names both.
 ---@param permutation? integer[]|table<integer, integer>|fun(rank: integer, n: integer): integer where each rank sends its
 ---table: a table by rank from 0, an array in rank order, or a function
 ---@param options? actor.TableCallOptions
@@ -362,23 +364,24 @@ end
 
 for name, operation in pairs(Table) do Table[name] = calls.together(operation) end
 
--- What tensors have and tables have under another name.
+-- An operation that tensors have and tables have under another name.
 local function instead(name, what)
   return function() check.fail("a table has no %s: %s", name, what) end
 end
 
 local SENDS = "regroup() sends each partition to the rank that the partitioner names"
 
----An error: tables have `reduce`, which brings all partitions to one rank, and `allgather`, to every rank.
+---Raises an error: tables have `reduce`, which brings all partitions to one rank, and `allgather`, to every rank.
 Table.gather = instead("gather", "reduce(root) brings all partitions to one rank, allgather() to every rank")
 
----An error: tables have `regroup`, which sends each partition to the rank that the partitioner names.
+---Raises an error: tables have `regroup`, which sends each partition to the rank that the partitioner names.
 Table.scatter = instead("scatter", SENDS)
 
----An error: tables have `regroup`, which sends each partition to the rank that the partitioner names.
+---Raises an error: tables have `regroup`, which sends each partition to the rank that the partitioner names.
 Table.alltoall = instead("alltoall", SENDS)
 
----An error: tables have `regroup`, which combines the partitions of an id at the rank that the partitioner names.
+---Raises an error: tables have `regroup`, which combines the partitions of an id at the rank that the partitioner
+---names.
 Table.reduce_scatter =
   instead("reduce_scatter", "regroup() combines the partitions of an id at the rank that the partitioner names")
 

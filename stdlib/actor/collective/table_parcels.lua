@@ -1,6 +1,6 @@
---- The parts of the collective operations of tables: partitions as parcels, exchanges whose arguments depend on the live
---- ranks, and ends that are the same on every rank. A rank that cannot go on (its partitioner fails, two partitions do not
---- fit) sends the reason in place of its partitions, so that all ranks raise and none waits.
+--- What the collective operations of tables are made of: partitions as parcels, exchanges whose arguments depend on the
+--- live ranks, and ends that are the same on every rank. A rank that cannot go on (its partitioner fails, two
+--- partitions do not fit) sends the reason in place of its partitions, so that all ranks raise and none waits.
 local check = require("actor.check")
 local c = require("actor.c.collective")
 local tensor = require("actor.tensor")
@@ -15,11 +15,11 @@ local table_options = { prefix = "table:", kinds = { timeout = "number?" } }
 ---@field ids integer[]
 ---@field values any[]
 ---@field weights number[]|nil of a mean
----@field failed string|nil instead of all that: why there is nothing
----@field number integer|nil from the first rank, when the table is to be shared: its number
+---@field failed string|nil instead of the other fields: why there are no partitions
+---@field number integer|nil from the first rank, when the table is to be shared: the table's number
 ---@field id integer|nil the giver's permanent id, when the table is to be shared
 
----Checks the options of an operation, and says what is called.
+---Checks the options of an operation, and makes the description of its call.
 ---@param tbl actor.Table
 ---@param name string "regroup"
 ---@param options? table
@@ -29,7 +29,7 @@ function M.begin(tbl, name, options, more)
   return calls.prepare(tbl.group and tbl.group.number or 0, name, options, more, table_options)
 end
 
----What has to be the same on every rank, as mismatches tell it: "of table 'w' (sum)".
+---What has to be the same on every rank, as the error about a mismatch shows it: "of table 'w' (sum)".
 ---@param tbl actor.Table
 ---@return string
 function M.about(tbl)
@@ -113,7 +113,7 @@ function M.owner(partitioner, id, n)
   return place
 end
 
----Partitions dealt out by a partitioner: a parcel for each of n ranks, by place from 1.
+---Deals partitions out as a partitioner says: a parcel for each of n ranks, by place from 1.
 ---@param partitioner fun(id: integer, n: integer): integer
 ---@param values table<integer, any>
 ---@param weights table<integer, number>
@@ -153,7 +153,7 @@ local function enter(call, build)
   return got, me, n, own
 end
 
----Moves parcels between the ranks. A rank's parcel for itself does not travel: it is in the result as it is.
+---Moves parcels between the ranks. A rank's parcel for itself is not sent: it is in the result as it is.
 ---@param call table
 ---@param build fun(me: integer, n: integer): string, table, table the signature, what is for each place (from 1), and
 ---whether something comes from each
@@ -182,7 +182,7 @@ function M.start(call, build)
   return pending
 end
 
----Waits for what `start` has begun.
+---Waits for the exchange that `start` has begun.
 ---@param pending userdata
 ---@return table|nil parcels by place from 1; nothing for this rank itself
 ---@return string? message
@@ -191,7 +191,7 @@ function M.finish(pending)
   return c.wait(pending)
 end
 
----The first rank that has failed, and how; every rank has a parcel of each rank.
+---The first rank that has failed, and its reason. Every rank has a parcel of each rank, so all find the same.
 ---@param parcels actor.TableParcel[]
 ---@param n integer
 ---@return integer|nil place from 0
@@ -211,7 +211,7 @@ function M.raise_failed(call, parcels, n)
   if place then check.fail("table:%s: rank %d: %s", call.name, place, failed) end
 end
 
----Whether something went wrong on any rank, agreed on by all.
+---Finds out, with all ranks, whether something went wrong on any of them.
 ---@param call table
 ---@param wrong string|nil what went wrong here
 ---@return boolean|nil fine
@@ -228,10 +228,10 @@ function M.verdict(call, wrong)
   return false, M.first_failed(parcels, n --[[@as integer]])
 end
 
----The end of an operation: true on every rank when nothing went wrong on any, else an error on all.
+---Ends an operation: returns true on every rank when nothing went wrong on any, else raises on all.
 ---@param call table
 ---@param wrong string|nil what went wrong here
----@param undo? fun() called before it ends otherwise than well
+---@param undo? fun() called before it raises or fails
 ---@return true|nil
 ---@return string? message
 ---@return string? code

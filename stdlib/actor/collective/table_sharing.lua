@@ -1,6 +1,6 @@
---- Tables whose partitions are used under locks: after a regroup() of a table that was made with `shared` each rank's
---- part of it lies in a store of its process, which serves the other ranks while the rank computes. Each regroup makes a
---- new generation there, under a number of its own, so one that fails leaves the old in place.
+--- Tables whose partitions are used under locks. After a regroup() of a table that was made with `shared`, each rank's
+--- part of it lies in a store of its process, which serves the other ranks while the rank computes. Each regroup makes
+--- a new generation there, under its own number, so a regroup that fails leaves the old one in place.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local events = require("actor.events")
@@ -15,7 +15,7 @@ local M = {}
 
 local counter, in_use = 0, {}
 
----A number that no other shared table of the run has. The group's first rank draws it for all.
+---Draws a number that no other shared table of the run has. The group's first rank does so for all.
 ---@return integer
 function M.draw_number()
   repeat
@@ -60,8 +60,8 @@ function M.ranks()
   return ranks
 end
 
--- What this rank has written under locks may still be on its way to an owner. A lock that this rank gets at that owner now
--- is granted behind these writes.
+-- Waits until what this rank has written under locks is at its owners: an owner grants a lock only behind earlier
+-- writes, so this rank takes one at each.
 local function flush(sharing)
   local ranks = M.ranks()
   for place, id in pairs(sharing.changed) do
@@ -72,7 +72,8 @@ local function flush(sharing)
   sharing.changed = {}
 end
 
----Waits until nobody changes the table any more and all changes have arrived; nothing to do for one that is not shared.
+---Waits until no rank changes the table any more and all changes have arrived. Does nothing for a table that is not
+---shared.
 ---@param tbl actor.Table
 ---@param call table
 ---@return true|nil
@@ -95,7 +96,7 @@ function M.newest(tbl)
   return values, tbl.weights
 end
 
----Gives the table new contents; the end of its sharing, or of the old generation.
+---Gives the table new contents, and ends its sharing or its old generation.
 ---@param tbl actor.Table
 ---@param values table<integer, any>
 ---@param weights table<integer, number>
@@ -126,7 +127,7 @@ local function list_of(ids, fn)
   return list
 end
 
--- The places of the ids' owners, and their ranks. When one is gone: nil, message, code.
+-- The places of the ids' owners, and their ranks; nil, message, code when one is gone.
 local function owners_of(tbl, list, fn)
   local sharing = tbl.sharing
   local places, ranks, now = {}, {}, M.ranks()
@@ -140,8 +141,8 @@ local function owners_of(tbl, list, fn)
   return places, ranks
 end
 
--- A handle for the partitions, their values by id and the places of their owners; or nil, message, code. With `adding`
--- others may have them at the same time.
+-- Locks the partitions: a handle, their values by id and the places of their owners; or nil, message, code. With
+-- `adding` other ranks may have them at the same time.
 local function acquire(tbl, ids, fn, options, adding)
   local list = list_of(ids, fn)
   options = options or {}
@@ -167,7 +168,7 @@ local function acquire(tbl, ids, fn, options, adding)
   return handle, values, { list = list, places = places, fn = fn, sharing = sharing }
 end
 
--- Writes back and gives back.
+-- Writes the values back and gives the lock back.
 local function release(handle, held, values, ...)
   local writes, locked = {}, {}
   for i, id in ipairs(held.list) do
@@ -184,7 +185,7 @@ local function release(handle, held, values, ...)
   return ...
 end
 
--- Turns values into what has been added to them since they were `before`, and gives the lock back with that.
+-- Turns values into the differences from `before`, and gives the lock back with these.
 local function release_changes(handle, held, values, before, ...)
   for id, old in pairs(before) do
     local new = values[id]
@@ -204,11 +205,12 @@ end
 local Table = {}
 M.methods = Table
 
----Calls `fn` with the newest values of these partitions, wherever they are, while no other rank has any of them; what
----it changes in place or assigns is written back before the next gets them. Returns what `fn` returns. When `fn` raises
----nothing is written back, and the error goes on. Not within another lock, and no collective within `fn`.
----@param ids integer|integer[] of partitions that their owners have since the last regroup()
----@param fn fun(values: table<integer, any>): ... by id; one that it sets to nil stays as it was
+---Calls `fn` with the newest values of these partitions, on whatever rank they are, while no other rank has any of
+---them. What `fn` changes in place or assigns is written back before another rank gets them. Returns what `fn` returns.
+---When `fn` raises, nothing is written back and the error goes on. An error within another lock; `fn` must not call a
+---collective.
+---@param ids integer|integer[] of partitions that were in the table at the last regroup()
+---@param fn fun(values: table<integer, any>): ... gets the values by id; a value that it sets to nil stays as it was
 ---@param options? {timeout?: number} seconds to wait
 ---@return any|nil result
 ---@return string? message "lock: rank 2 lost", "lock: id 3 of table 65537 not granted within 0.5 s (held by ...)"
@@ -220,12 +222,12 @@ function Table:lock(ids, fn, options)
   return release(handle, held, values, l.shared_under(handle, fn, values))
 end
 
----Calls `fn` with copies of the newest values of these partitions, wherever they are; they have to be tensors. When `fn`
----returns, its changes are added to the partitions at their owners. Other ranks may do the same at that time: no rank waits
----and no change is lost, but changes that were made without knowledge of each other are added up. When `fn` raises nothing
----is added. Not within a lock or another update, and no collective within `fn`.
----@param ids integer|integer[] of partitions that their owners have since the last regroup()
----@param fn fun(values: table<integer, actor.Tensor>): ... by id; one that it sets to nil stays as it is
+---Calls `fn` with copies of the newest values of these partitions, which have to be tensors, on whatever rank they are.
+---When `fn` returns, its changes are added to the partitions at their owners. Other ranks may do the same at that time:
+---no rank waits and no change is lost, but changes that were computed from the same values add up. When `fn` raises,
+---nothing is added. An error within a lock or another update; `fn` must not call a collective.
+---@param ids integer|integer[] of partitions that were in the table at the last regroup()
+---@param fn fun(values: table<integer, actor.Tensor>): ... gets the values by id; a value that it sets to nil stays as it is
 ---@param options? {timeout?: number} seconds to wait for the owners' answers
 ---@return any|nil result what `fn` returns
 ---@return string? message "update: rank 2 lost"
@@ -245,9 +247,9 @@ function Table:update(ids, fn, options)
   return release_changes(handle, held, values, before, l.shared_under(handle, fn, values))
 end
 
----Collective: comes back when every rank has called it, and then `get` and `pairs` at the owners see all that was
----written under locks before. The table stays shared.
----@param options? {timeout?: number}
+---Waits until every rank has made this call and everything that was written under locks before is at its owner, where
+---`get` and `pairs` then see it. The table stays shared.
+---@param options? {timeout?: number} seconds
 ---@return actor.Table|nil self
 ---@return string? message
 ---@return string? code
@@ -259,8 +261,8 @@ function Table:sync(options)
   return self
 end
 
----Collective: ends the sharing. Each rank has its partitions to itself again, with the newest values.
----@param options? {timeout?: number}
+---Ends the sharing: each rank has its partitions to itself again, with the newest values. Every rank makes the call.
+---@param options? {timeout?: number} seconds
 ---@return actor.Table|nil self
 ---@return string? message
 ---@return string? code

@@ -1,6 +1,6 @@
---- All-reduce of tables that have the same ids with tensors of the same layouts on all ranks, a model's or gradients: all
---- of one element type become one tensor, for one all-reduce of tensors with its algorithms. 2S bytes from each rank, as
---- the general way, but not through encodings, and combined where the bytes are.
+--- All-reduce of tables that have the same ids with tensors of the same layouts on all ranks, such as a model or
+--- gradients: the tensors of one element type become one, for one all-reduce of tensors with its algorithms. Each rank
+--- sends 2S bytes, as in the general way, but they are not encoded, and are combined in place.
 local tensor = require("actor.tensor")
 local codec = require("actor.codec")
 local c = require("actor.c.collective")
@@ -9,7 +9,7 @@ local parcels = require("actor.collective.table_parcels")
 
 local M = {}
 
-local words = 4  -- of the hash that stands for a table's layout
+local words = 4  -- that the hash of a table's layout is divided into
 
 -- A text that is the same for tables that can be combined in this way; nil when this one cannot.
 local function layout(tbl, ids, values, weights)
@@ -23,7 +23,7 @@ local function layout(tbl, ids, values, weights)
   return table.concat(parts, "; ")
 end
 
--- Whether all ranks have the same text: of each word of its hash the largest is the smallest.
+-- Whether all ranks have the same text: then the largest of each word of its hash is also the smallest.
 local function agree(call, text)
   local asked = { text and 0 or 1 }
   local digits = text and codec.hash(text) or ("0"):rep(4 * words)

@@ -1,6 +1,6 @@
 --- The collectives on tensors and plain Lua values. Each takes the number of a group first; init.lua gives them their
---- public form. Ranks are places in the group, from 0. The first dimension of a tensor is what is cut and put together:
---- part r of d rows has d div n of them, one more for the first d mod n ranks. A tensor without dimensions counts as one
+--- public form. Ranks are places in the group, from 0. Tensors are cut and joined along their first dimension: part r
+--- of d rows has d div n of them, and one more for the first d mod n ranks. A tensor without dimensions counts as one
 --- row.
 local check = require("actor.check")
 local c = require("actor.c.collective")
@@ -26,7 +26,7 @@ local function checked_root(root, fn)
   return root
 end
 
--- The result, when it is a tensor, into the one that the options name, if they do.
+-- Copies a result that is a tensor into the one that the options name, if they do.
 local function deliver(result, input, options)
   if not options or not tensor.is_tensor(result) then return result end
   local target = options.inplace and input or options.out
@@ -35,7 +35,7 @@ local function deliver(result, input, options)
   return give(target, result)
 end
 
--- Whether the options only say where the result goes.
+-- Whether the options say nothing else than where the result goes.
 local function only_targets(options)
   for key, value in next, options do
     if not (key == "inplace" and value == true or key == "out" and tensor.is_tensor(value)) then return false end
@@ -113,8 +113,8 @@ function M.broadcast(group, value, root, options)
   return finish(call, post, c.broadcast(call, value, root))
 end
 
--- Gathers at the lowest rank, which folds in rank order, so that `fn` is asked once, and tells the others. With `cut` each
--- rank gets its part of what has come of it.
+-- Gathers at the lowest rank, which folds in rank order, so that only one rank calls `fn`, and sends the result to the
+-- others. With `cut` each rank gets its part of it.
 local function fold_by_function(call, value, fn, cut_result)
   if call.async then
     check.fail("collective.%s: a function as op runs in Lua, so the call cannot go on beside it; leave out async", call.name)
