@@ -13,7 +13,7 @@ local M = {}
 ---@field fn? fun(a: any, b: any): any the user's
 ---@field weighted boolean a mean: each partition counts as many values
 
--- By name, which is also that of the tensors' method: the combiner of numbers.
+-- The combiners of numbers, and the names of the tensors' methods that combine.
 local numbers = {
   sum = function(a, b) return a + b end,
   prod = function(a, b) return a * b end,

@@ -19,7 +19,8 @@ setmetatable(Accumulator, check.strict("accumulator:"))
 
 local function plus(a, b) return a + b end
 
----An accumulator that begins with `zero`. Functions of operations add to it; its value is that of all actions so far.
+---Makes an accumulator that begins with `zero`. Functions of operations add to it; the script reads its value after
+---actions.
 ---@param zero any
 ---@param combine? fun(a: any, b: any): any default a + b; associative and commutative
 ---@return actor.mapreduce.Accumulator
@@ -34,7 +35,7 @@ function M.new(zero, combine)
   return new
 end
 
----Adds `x`; for functions of operations.
+---Adds `x` to the sum. For functions of operations.
 ---@param x any
 function Accumulator:add(x)
   if not adding then check.fail("accumulators are added to by functions of operations, while an action runs") end
@@ -43,8 +44,8 @@ function Accumulator:add(x)
   if before == nil then adding[self.number] = x else adding[self.number] = self.combine(before, x) end
 end
 
----The sum of `zero` and all that actions have added so far. For the script, not for functions of operations, which know only
----their own task.
+---Returns the sum of `zero` and all that actions have added so far. For the script, not for functions of operations,
+---which know only their own task.
 ---@return any
 function Accumulator:value()
   if adding then check.fail("the value of an accumulator is known after the action") end
@@ -54,13 +55,13 @@ Accumulator.get = Accumulator.value
 
 function Accumulator:__tostring() return ("accumulator (%s)"):format(tostring(self.sum)) end
 
----Before a task.
+---Begins a task's sums.
 function M.begin_task() adding = {} end
 
----After it, however it ended.
+---Ends a task's sums, whether the task has succeeded or not.
 function M.end_task() adding = nil end
 
----What the present task has added, as text; nothing when that is nothing.
+---Returns what the present task has added, as text; nil when it has added nothing.
 ---@return string?
 function M.added()
   if not next(adding) then return nil end

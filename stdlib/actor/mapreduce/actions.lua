@@ -1,5 +1,5 @@
---- Actions run a pipeline and give a value, the same on every node. Actions that collect rows in each node's memory say so;
---- the others send little more than their result.
+--- Actions run a pipeline and return a value, the same on every node. Actions that collect rows in each node's memory
+--- say so; the others send little more than their result.
 local best = require("actor.mapreduce.best")
 local check = require("actor.check")
 local codec = require("actor.codec")
@@ -13,7 +13,7 @@ local c = require("actor.c.mapreduce")
 
 local Dataset, act, as_value, some, read_all = datasets.Dataset, run.act, compile.as_value, compile.some, run.read_all
 
-local ROW_BYTES = 16 -- in an array, beside its own
+local ROW_BYTES = 16 -- that a row takes in an array, beside its own bytes
 
 -- Refuses results that would not fit into a node's memory, before they come.
 local function check_size(name)
@@ -25,8 +25,8 @@ local function check_size(name)
     name, explain.short(bytes), explain.short(memory))
 end
 
----All rows, in order of partitions; a pair is {k, v}. Every node gets them in its memory: refused when --memory says that
----they do not fit.
+---Returns all rows as an array, in order of partitions; a pair is {k, v}. Every node gets them in its memory; raises
+---when they are more than --memory allows.
 ---@return any[]
 function Dataset:collect()
   return act(self, "collect", { kind = "rows" }, function(source)
@@ -41,7 +41,7 @@ local function folded(self, name, output, read)
   return act(self, name, output, function(source) return read(read_all(source)) end)
 end
 
----How many rows there are.
+---Counts the rows.
 ---@return integer
 function Dataset:count()
   return folded(self, "count", { start = function() return 0 end, step = function(n) return n + 1 end }, function(parts)
@@ -63,7 +63,7 @@ local function from_left(name, fn)
   end
 end
 
--- All rows combined by `fn`, first those of each partition.
+-- Combines all rows by `fn`, first those of each partition.
 local function reduced(self, name, fn, check_row)
   local nothing = {}
   local function step(sum, a, b)
@@ -78,7 +78,8 @@ local function reduced(self, name, fn, check_row)
   return folded(self, name, { start = function() return nothing end, step = step, close = close, fn = fn }, from_left(name, fn))
 end
 
----All rows combined by `fn(a, b)`, which has to be associative; within partitions first, in order. nil without rows.
+---Combines all rows by `fn(a, b)`, which has to be associative, first the rows of each partition, in order. Returns nil
+---when there are no rows.
 ---@param fn fun(a: any, b: any): any
 ---@return any
 function Dataset:reduce(fn)
@@ -86,9 +87,9 @@ function Dataset:reduce(fn)
   return reduced(self, "reduce", fn)
 end
 
----fn(...fn(fn(zero, row 1), row 2)..., row n) over all rows in order of partitions; a pair comes as two arguments. All
----rows go through one task, so `fn` and `zero` may be anything; with mr.sum, mr.min or mr.max partitions are combined
----first, side by side.
+---Folds all rows, in order of partitions: fn(...fn(fn(zero, row 1), row 2)..., row n); a pair comes as two arguments.
+---All rows go through one task, so `fn` need not be associative. With mr.sum, mr.min or mr.max partitions are combined
+---first, in parallel.
 ---@param zero any
 ---@param fn fun(value: any, row: any, second: any): any
 ---@return any
@@ -106,8 +107,9 @@ function Dataset:fold(zero, fn)
   return result
 end
 
----The rows of each partition folded by `seq(value, row)` from `zero` (a pair comes as two arguments), then those values by
----`comb(a, b)` in order of partitions; `zero` has to be neutral. `zero` itself without rows.
+---Folds the rows of each partition by `seq(value, row)` from `zero` (a pair comes as two arguments), then the results
+---by `comb(a, b)`, in order of partitions. `zero` has to be neutral for `comb`; it is the result when there are no
+---rows.
 ---@param zero any
 ---@param seq fun(value: any, row: any, second: any): any
 ---@param comb fun(a: any, b: any): any
@@ -129,8 +131,8 @@ end
 
 local FIRST_PARTITIONS, GROWTH = 1, 8
 
----The first `n` rows, in order of partitions, as an array; a pair is {k, v}. Where no rows have to travel first, only as
----many partitions are looked at as it takes: one, then 8, 64...
+---Returns the first `n` rows, in order of partitions, as an array; a pair is {k, v}. A pipeline without wide operations
+---is run on as few partitions as it takes: on one, then on 8, 64...
 ---@param n integer
 ---@return any[]
 function Dataset:take(n)
@@ -149,14 +151,14 @@ function Dataset:take(n)
   return rows
 end
 
----The first row; nil when there is none.
+---Returns the first row; nil when there is none.
 ---@return any
 function Dataset:first()
   return self:take(1)[1]
 end
 
----The `n` greatest rows, greatest first, of equal ones those that come first. They are compared by `key(row)` (a pair comes
----as two arguments), by default the row itself: numbers or texts.
+---Returns the `n` greatest rows, greatest first; of equal rows the earlier ones. They are compared by `key(row)` (a
+---pair comes as two arguments), by default the row itself: numbers or texts.
 ---@param n integer
 ---@param key? fun(row: any, second: any): number|string
 ---@return any[]
@@ -182,25 +184,25 @@ local function check_number(name)
   end
 end
 
----The sum of rows that are numbers; 0 without rows.
+---Returns the sum of rows that are numbers; 0 when there are no rows.
 ---@return number
 function Dataset:sum()
   return reduced(self, "sum", natives.sum, check_number("sum")) or 0
 end
 
----The least of rows that are numbers; nil without rows.
+---Returns the least of rows that are numbers; nil when there are no rows.
 ---@return number?
 function Dataset:min()
   return reduced(self, "min", natives.min, check_number("min"))
 end
 
----The greatest of rows that are numbers; nil without rows.
+---Returns the greatest of rows that are numbers; nil when there are no rows.
 ---@return number?
 function Dataset:max()
   return reduced(self, "max", natives.max, check_number("max"))
 end
 
----The mean of rows that are numbers; nil without rows.
+---Returns the mean of rows that are numbers; nil when there are no rows.
 ---@return number?
 function Dataset:mean()
   local check_row = check_number("mean")
@@ -232,7 +234,8 @@ local function counts_of(counted, name)
   return out
 end
 
----How often each row occurs: a table from row (a number, text or boolean) to count, in each node's memory.
+---Counts how often each row occurs: returns a table from row (a number, text or boolean) to count, in each node's
+---memory.
 ---@return table<any, integer>
 function Dataset:count_by_value()
   local function one(a, b)
@@ -242,7 +245,7 @@ function Dataset:count_by_value()
   return counts_of(self:map(one):reduce_by_key(natives.sum), "count_by_value")
 end
 
----How many pairs each key has: a table from key to count, in each node's memory.
+---Counts the pairs of each key: returns a table from key to count, in each node's memory.
 ---@return table<any, integer>
 function Dataset:count_by_key()
   return counts_of(self:keys():map(natives.one):reduce_by_key(natives.sum), "count_by_key")

@@ -1,5 +1,5 @@
---- `mr.apply`: a stage of the user's own, with named inputs and named outputs. Its task i gets partition i of each input. It
---- makes one dataset of rows, each with the output that it belongs to; each output is a filter of that dataset.
+--- `mr.apply`: a stage of the user's own, with named inputs and named outputs. Task i gets partition i of each input.
+--- The stage makes one dataset, whose rows say to which output they belong; each output is a filter of that dataset.
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
@@ -12,7 +12,7 @@ local M = {}
 
 local required = compile.required
 
--- A reader's puller as an iterator for `for`.
+-- Makes an iterator for `for` of a reader's puller.
 local function rows_of(pull)
   return function()
     local there, a, b = pull()
@@ -48,7 +48,7 @@ local function named(i, rest)
   end
 end
 
--- What opens the inputs of a task and reads what the function makes of them.
+-- Returns what opens the inputs of a task, and reads the rows that the function makes of them.
 local function open(dataset)
   local sources, task = {}, nil
   local names, outputs, fn = dataset.names, dataset.outputs, dataset.fn
@@ -101,15 +101,15 @@ local function check_outputs(outputs)
   return numbers
 end
 
----A stage of your own: `fn(inputs, i)` gets iterators over partition i of each input, by name, and returns for each output
----an array of rows or an iterator over them, in a table by name. Pairs come as two values. The inputs need as many
----partitions as each other.
+---Makes a stage of your own. `fn(inputs, i)` gets a table with an iterator over partition i of each input, by name, and
+---returns a table with the rows of each output, an array or an iterator, by name. Pairs come as two values. All inputs
+---need the same number of partitions.
 ---
 ---     local out = mr.apply(split, { lines = mr.load("in") }, { "good", "bad" })
 ---     out.good:save("good")
 ---@param fn fun(inputs: table<string, fun(): any, any>, partition: integer): any
 ---@param inputs table<string, actor.mapreduce.Dataset>
----@param outputs? string[] without names `fn` returns the rows of the one output, and so does apply
+---@param outputs? string[] names of the outputs; without them `fn` returns the rows of the only output, which apply returns
 ---@return table<string, actor.mapreduce.Dataset>|actor.mapreduce.Dataset
 function M.apply(fn, inputs, outputs)
   fn = functions.given(fn, "fn", "apply")

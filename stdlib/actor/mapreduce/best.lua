@@ -23,7 +23,7 @@ end
 ---@return actor.mapreduce.Best
 function M.of(most, key_of)
   local rows, kind, arrived = {}, nil, 0
-  local least -- what a key has to be greater than, once there are enough rows
+  local least -- once there are enough rows, keys have to be greater than this one
   local function before(x, y)
     if greater(x.key, y.key) then return true end
     return not greater(y.key, x.key) and x.arrived < y.arrived

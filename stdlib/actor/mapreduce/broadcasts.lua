@@ -14,8 +14,8 @@ local M = {}
 
 local all = "" -- see M.all
 
----A handle of `value` (anything that travels: numbers, texts, tables of these, tensors), which is not to be changed any
----more.
+---Makes a handle of `value`, which has to be the same on every node and must not be changed any more: a value that can
+---travel, such as a number, a text, a table of these or a tensor.
 ---@param value any
 ---@return actor.mapreduce.Broadcast
 function M.new(value)
@@ -25,7 +25,7 @@ function M.new(value)
   return setmetatable({ content = value, hash = hash }, Broadcast)
 end
 
----The hash of all contents so far: every node makes the same broadcasts in the same order, whoever captures them.
+---The hash of all contents so far. Every node makes the same broadcasts in the same order.
 ---@return string
 function M.all() return all end
 
@@ -35,7 +35,7 @@ function M.is(value)
   return type(value) == "table" and getmetatable(value) == Broadcast
 end
 
----The value.
+---Returns the value of the handle.
 ---@return any
 function Broadcast:get_value()
   return self.content
@@ -44,7 +44,7 @@ Broadcast.value = Broadcast.get_value
 
 function Broadcast:__tostring() return ("broadcast (%s)"):format(self.hash) end
 
----The value of a handle.
+---Returns the value of a handle.
 ---@param handle actor.mapreduce.Broadcast
 ---@return any
 function M.get_value(handle)

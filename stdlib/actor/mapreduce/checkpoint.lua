@@ -1,5 +1,5 @@
---- `dataset:checkpoint(dir)` writes rows into a folder that all hosts see and gives a dataset that reads them there. The
---- operations that made the rows are not needed any more, whichever node is lost.
+--- `dataset:checkpoint(dir)` writes rows into a folder that all hosts see, and returns a dataset that reads them there.
+--- The operations that made the rows never run again, even when nodes are lost.
 local check = require("actor.check")
 local datasets = require("actor.mapreduce.dataset")
 local fingerprint = require("actor.mapreduce.fingerprint")
@@ -22,13 +22,13 @@ end
 
 ---@class actor.mapreduce.CheckpointOptions
 ---@field overwrite? boolean replaces a folder that a checkpoint or a save has made
----@field resume? boolean reads a checkpoint that is there, when its rows are the same as these: operations, texts of
----functions, numbers, texts and booleans that they capture, broadcasts, sizes of files; else it is an error
+---@field resume? boolean reads a checkpoint that is there already. Raises unless it was made by the same pipeline: the same
+---operations, texts of functions, numbers, texts and booleans that they capture, broadcasts, and sizes of files
 
----Runs the pipeline and writes its rows into a folder, each partition as a file in a format of our own, checked when it is
----read. All hosts have to see the folder. It appears once all of it is on disk. A folder that exists is refused unless
----`resume` or `overwrite` says what to do. The dataset that comes back reads the folder: the operations before it never run
----again.
+---Runs the pipeline, writes its rows into a folder, and returns a dataset that reads this folder: the operations before
+---it never run again. Each partition is a file with a checksum, in a format of actorhost's. All hosts have to see the
+---folder, which appears once all of it is on disk. A folder that exists is refused unless `resume` or `overwrite` is
+---given.
 ---@param url string `file://PATH` or a path
 ---@param options? actor.mapreduce.CheckpointOptions
 ---@return actor.mapreduce.Dataset

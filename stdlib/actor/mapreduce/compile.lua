@@ -24,8 +24,8 @@ end
 
 -- ---- string.gmatch ----
 
--- The iterator of text:gmatch("%S+") is never called: C++ looks for patterns that are one class, repeated, which keeps the
--- loop compiled.
+-- The iterator of text:gmatch("%S+") is never called: C++ searches for patterns that repeat one class, so the loop
+-- stays compiled.
 
 local function class_of(pattern)
   local class = pattern:match("^(%%[^%dbf])%+$") or pattern:match("^(%[%^?[^%]]+%])%+$")
@@ -37,7 +37,7 @@ end
 
 local classes = {} -- by pattern; false for those that are none
 
--- Prepares `matches` for a fresh iterator of gmatch; nil for other iterators.
+-- Prepares `matches` for an iterator of gmatch that was not called yet; nil for other iterators.
 local function matches_of(iterator, matches)
   local text, pattern = c.gmatch_of(iterator)
   if not text then return nil end
@@ -57,8 +57,8 @@ end
 
 local changes = { lower = 1, upper = 2 }
 
--- If the operation behind the i-th, which spreads texts, only changes their case: how, as ah_mr_matches has it. The text of
--- the operations behind that one is in the loop twice, so they must not spread again.
+-- How the operation behind the i-th, which spreads texts, changes their case (as in ah_mr_matches), if it does nothing
+-- else. The operations behind that one are in the loop's text twice, so they must not spread again.
 local function changes_case(ops, i)
   local op = ops[i + 1]
   local change = op and op.op == "map" and changes[op.native]
@@ -69,8 +69,8 @@ local function changes_case(ops, i)
   return change
 end
 
--- The text of the operations behind the i-th, as a function of the names of its row's variables. What follows an operation
--- that spreads is a local function of its own, whose text goes into `texts`.
+-- Gives the text of the operations behind the i-th, as a function of the names of its row's variables. The operations
+-- behind one that spreads are a local function, whose text goes into `texts`.
 local function behind(ops, i, texts)
   return function(a, b)
     local op = ops[i + 1]
@@ -96,7 +96,7 @@ local function behind(ops, i, texts)
   end
 end
 
--- The beginning of every chunk: faults.lua, and operations that stop a loop early, look at `state`; `task` is the task's
+-- The beginning of every chunk. faults.lua, and operations that stop a loop early, read `state`; `task` is the task's
 -- number.
 local head = [[
 local put, fs, state, combine, iterate, parts = ...
@@ -117,7 +117,7 @@ local function rest(a, b)
 end
 ]]
 
--- How the function of each chunk begins, and that of one which reads the source's batches itself.
+-- The beginning of each chunk's function, and that of a function which reads the source's batches itself.
 local opened = [[
 return function(source, number)
   task = number
@@ -216,7 +216,7 @@ local partition = head .. opened .. [[
 end
 ]]
 
--- Rows to be pulled: what comes of one of the source's waits until it is asked for.
+-- An iterator over rows: the rows that come of one of the source's wait until they are asked for.
 local pulled = head:gsub("local put, ", "local _, ", 1):gsub("local task\n", [[
 local task
 local firsts, seconds, count = {}, {}, 0
@@ -252,7 +252,7 @@ end
 end
 ]]
 
--- The same where no operation stands between.
+-- The same iterator when there are no operations.
 local drawn = head .. [[
 return function(source)
   local batch = api.batch(source)
@@ -339,7 +339,7 @@ local function last_partition_function(ops)
   end
 end
 
----What opens an iterator over the rows that `ops` make of a source.
+---Returns what opens an iterator over the rows that `ops` make of a source.
 ---@param ops {op: string, fn: function}[]
 ---@param combine any as `loop` takes it
 ---@param labels table
@@ -397,8 +397,8 @@ function M.array(array, from, to)
   return { array = array, element = element, from = from, to = to, batch = one_number() }
 end
 
----The loop of a stage's tasks: the rows of a source through the operations, what comes out into `put`. Made once for all
----tasks of a stage on a node, since what the JIT compiles belongs to it.
+---The loop of a stage's tasks, which takes the rows of a source through the operations and gives the results to `put`.
+---It is made once for all tasks of a stage on a node, so that the JIT compiles it once.
 ---@param ops {op: string, fn: function}[]
 ---@param put fun(a: any, b: any)
 ---@param combine? (fun(a: any, b: any): any)|{read: function} of values of equal keys that follow each other; or a reader

@@ -63,32 +63,34 @@ local function narrow(op)
   end
 end
 
----Each row through `fn`: what it returns is the new row, two results are a pair.
+---Replaces each row by what `fn(row)` returns; two results are a pair. A function gets a pair as two arguments.
 Dataset.map = narrow("map") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 
----The rows for which `fn` returns something true.
+---Keeps the rows for which `fn(row)` returns something true.
 Dataset.filter = narrow("filter") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 
----Each row becomes any number of rows: `fn` returns an iterator, an array, or the rows as results.
+---Replaces each row by any number of rows: `fn(row)` returns an iterator, an array, or the rows as results.
 Dataset.flatmap = narrow("flatmap") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 Dataset.flat_map = Dataset.flatmap
 
----`fn` gets an iterator over a partition's rows and its number (from 1), and returns rows as flatmap's function does.
+---Replaces the rows of each partition: `fn` gets an iterator over them and the partition's number (from 1), and returns
+---rows as flatmap's function does.
 Dataset.map_partition = narrow("map_partition") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 Dataset.map_partitions = Dataset.map_partition
 
----Each pair with `fn(value)` instead of its value; keys stay where they are.
+---Replaces the value of each pair by `fn(value)`. Keys, and so where rows lie, do not change.
 Dataset.map_values = narrow("map_values") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 
----Each pair becomes any number of pairs of its key: `fn` gets the value and returns values as flatmap's function does rows.
+---Replaces each pair by any number of pairs with the same key: `fn(value)` returns values as flatmap's function returns
+---rows.
 Dataset.flatmap_values = narrow("flatmap_values") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 Dataset.flat_map_values = Dataset.flatmap_values
 
----Pairs of `fn(row)` and the row.
+---Makes a pair of each row, with `fn(row)` as key and the row as value.
 Dataset.key_by = narrow("key_by") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 
----The checked `partitions` of an operation's options. Their `barrier` is that of the stage's end, which every row has to
----pass: bsp is the only rule that loses no row.
+---Returns the checked `partitions` of an operation's options. Their `barrier` is the rule at the stage's end, which
+---every row has to pass: bsp is the only rule that loses no row.
 ---@param options? {partitions?: integer, barrier?: "bsp"}
 ---@param operation string
 ---@return integer?

@@ -18,8 +18,8 @@ function emitters.filter(i, a, b, rest)
     end]]):gsub("%u+", { I = i, A = a, B = b, REST = rest(a, b) })
 end
 
--- Gives what a function returned, whatever it was, row by row to one local function, which the JIT inlines. This is text and
--- not a function: a trace ends where a loop's function returns.
+-- Gives what a function has returned, row by row, to one local function, which the JIT inlines. This is text and not a
+-- function, since a trace ends where a loop's function returns.
 local spread = [[
     local r1, r2, r3, r4, more = four(fI(ARGUMENTS)) --fI
     if type(r1) == "function" then
@@ -80,7 +80,7 @@ function emitters.sample(i, a, b, rest)
     end]]):gsub("%u+", { I = i, REST = rest(a, b) })
 end
 
--- Of pairs; a table of two stands for one.
+-- The key and the value of a pair; a table of two elements stands for a pair.
 local pair_of = [[
     local kI, wI = A, B
     if wI == nil then kI, wI = as_pair(kI, wI) end --fI
@@ -113,7 +113,7 @@ function emitters.key_by(i, a, b, rest)
     REST]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("k" .. i, "w" .. i) })
 end
 
--- Of rows as apply.lua has them: those of output number fI, a pair as a negative number and a table.
+-- Keeps the rows of output number fI, in the form of apply.lua: a pair is a negative number and a table.
 function emitters.output(i, a, b, rest)
   return ([[
     if A == fI or A == -fI then

@@ -1,4 +1,4 @@
---- What an action does, in words: its stages before it runs, and what came of them afterwards.
+--- Describes an action in words: its stages before it runs, and their figures afterwards.
 local datasets = require("actor.mapreduce.dataset")
 local plans = require("actor.mapreduce.plan")
 
@@ -55,8 +55,8 @@ local function figures_text(figures)
   return text
 end
 
----The stages that an action on this dataset has, with the operations that each runs in one pass; after an action also its
----rows, bytes, seconds and spilled bytes.
+---Describes the stages of an action on this dataset, with the operations that each runs in one pass; after an action
+---also the rows, bytes, seconds and spilled bytes of each.
 ---@return string
 function Dataset:explained()
   local last = self.last_run
@@ -80,7 +80,7 @@ local LONG_SECONDS = 1
 
 ---One line about an action: "mapreduce.collect: 2 stages, 48 tasks, 12.3 M rows, 256 MB in 3.21 s".
 ---@param run {name: string, figures: table}
----@return string? nothing for an action that nobody waited for
+---@return string? nil for an action that no node has waited for
 function M.summary(run)
   local figures = run.figures
   if figures.seconds < LONG_SECONDS then return nil end

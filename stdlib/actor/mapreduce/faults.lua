@@ -91,9 +91,9 @@ local function record_of(state)
   return text
 end
 
--- "; record: ...", the row that a loop is working on; nothing where no row is to blame.
+-- "; record: ...", the row that a loop is working on; "" when the row is not the cause.
 local function blamed(chunk)
-  if debug.getinfo(3, "f").func == c.fail then return "" end -- of files and memory, or it names the row itself
+  if debug.getinfo(3, "f").func == c.fail then return "" end -- an error of files or memory, or one that names the row
   local ok, record = pcall(record_of, chunk.state)
   return ok and record and "; record: " .. record or ""
 end
@@ -105,7 +105,7 @@ local Explained = {}
 ---@return table
 function M.explained(text) return setmetatable({ text = text }, Explained) end
 
----What runs outside of loops: the operation to name where an error comes from none of them.
+---The operation that runs outside of loops: errors that come from no loop name it.
 ---@type actor.mapreduce.Label?
 M.doing = nil
 

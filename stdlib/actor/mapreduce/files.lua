@@ -12,7 +12,7 @@ local M = {}
 local LEAST_SPLIT, MOST_SPLIT = 1024 * 1024, 64 * 1024 * 1024 -- bytes
 local SILENT_SECONDS = 30
 
--- The size of a file, which must not change while the job runs; nothing for inputs without a size.
+-- The size of a file, which must not change while the job runs; nil for inputs without a size.
 local function size_of(file) return not file.stream and file.bytes or nil end
 
 local function cut(file, size, splits)
@@ -25,7 +25,7 @@ local function cut(file, size, splits)
   end
 end
 
--- Cuts files into splits of about the same size; compressed ones and URLs stay whole, with `uncut` all.
+-- Cuts files into splits of about the same size. Compressed files and URLs stay whole; with `uncut` all do.
 local function splits_of(files, uncut)
   local total = 0
   for _, file in ipairs(files) do total = total + (file.bytes or 0) end
@@ -53,7 +53,7 @@ local function contents_of(files, operation)
   return splits
 end
 
--- All that one URL, or a list of them, names.
+-- All files that a URL, or a list of URLs, names.
 local function files_of(url, operation)
   if type(url) ~= "string" and type(url) ~= "table" then check.wrong("url", operation, "a string or an array of them", url) end
   local out = {}
@@ -140,11 +140,12 @@ local function source(op, url, options, make, csv)
 end
 
 ---@class actor.mapreduce.ReadOptions
----@field on_error? "fail"|"skip" what cannot be read (damaged, gone, changed, a server's error, a row that is not of the
----format) fails the job (default), or it is left out (of a damaged file the rest), counted as skipped and warned about
----@field timeout? number seconds without a byte from a server until that is an error, default 30
----@field ca_file? string PEM certificates that those of https servers are checked against; default: the file that
----CURL_CA_BUNDLE or SSL_CERT_FILE names in the environment, else the system's
+---@field on_error? "fail"|"skip" what happens with what cannot be read (a file that is damaged, gone or changed, a server's
+---error, a row that is not of the format): it fails the job (default), or it is left out (of a damaged file the rest),
+---counted as skipped and warned about
+---@field timeout? number seconds without a byte from a server after which reading fails, default 30
+---@field ca_file? string file of PEM certificates, for checking https servers; default: the file that CURL_CA_BUNDLE or
+---SSL_CERT_FILE names in the environment, else the system's
 
 ---@class actor.mapreduce.LoadOptions: actor.mapreduce.ReadOptions
 ---@field format? "text"|"csv"|"jsonl" default "text"
@@ -153,21 +154,23 @@ end
 ---@field separator? string of CSV: one character, default comma
 ---@field types? string|table<string|integer, string> of CSV: "any" (default), "text", "number" or "boolean" for all
 ---columns, or by a column's name or number; what is no number (or true, false) in such a column is an error
----@field missing? number|string|boolean of CSV: in place of empty fields, default nil
----@field multiline? boolean of CSV: fields in quotes may go over lines, so each file is read in one piece
+---@field missing? number|string|boolean of CSV: the value of empty fields, default nil
+---@field multiline? boolean of CSV: fields in quotes may have several lines, so each file is read in one piece
 
----The lines of files and URLs, without their ends. A file is `file://` or `unix://` and a path, or a path; so are a folder
----(the files right in it) and a pattern: `*`, `?` and `[...]` within a name, `**` for any number of folders ("logs/**/*.gz";
----"logs/**" is all files below), `{a,b}` for a choice. What a pattern finds comes in the order of paths, each file once;
----names that begin with `.` or `_` have to be named, and `**` does not follow links to folders. Files are cut on line
----borders and shared; gzip, Zstandard, xz and bzip2 are unpacked. Every node has to see the same files, and they must not
----change while the job runs. `http://` and `https://` are fetched, each by one node.
+---Reads files and URLs: each line, without its end, is a row. `url` is a path, or `file://` or `unix://` and a path, of
+---a file, of a folder (the files directly in it) or a pattern: `*`, `?` and `[...]` within a name, `**` for any number
+---of folders ("logs/**/*.gz"; "logs/**" is all files below), `{a,b}` for a choice. A pattern gives its files in the
+---order of paths, each once; it leaves out names that begin with `.` or `_` unless it spells these out, and `**` does
+---not follow links to folders. Files are cut on line borders and shared by the nodes; gzip, Zstandard, xz and bzip2 are
+---unpacked. Every node has to see the same files, and they must not change while the job runs. Each `http://` or
+---`https://` URL is fetched by one node.
 ---
 ---With `format = "jsonl"` each line is a value of JSON: arrays and objects are tables, null in them is nil. With "csv" each
----record is an array of its fields, or with `header` or `names` a table by name. A field without quotes that is a number as a
----whole is one (so 007 is 7: `types` keeps texts), but not where digits would be lost; nan, inf, true and false are what they
----say, an empty field is nil, and all others, those in quotes too, are texts. What save has written as CSV or JSON lines comes
----back as the same rows: of CSV as arrays, pairs too. Errors name the file and the line.
+---record is an array of its fields, or with `header` or `names` a table by name. A field without quotes that is a
+---number becomes one (so 007 becomes 7: `types` keeps texts), unless digits would be lost; nan, inf, true and false
+---become these values, an empty field is nil, and all other fields, those in quotes too, are texts. What `save` has
+---written as CSV or JSON lines is read back as the same rows; pairs in CSV become arrays. Errors name the file and the
+---line.
 ---@param url string|string[]
 ---@param options? actor.mapreduce.LoadOptions
 ---@return actor.mapreduce.Dataset
@@ -179,7 +182,7 @@ function M.load(url, options)
   return source("load", url, options, function(files) return splits_of(files, csv and csv.multiline) end, csv)
 end
 
----A pair for each file: its path and its whole content, unpacked. One file has to fit into a node's memory.
+---Reads whole files: a pair for each, of its path and its content, unpacked. Each file has to fit into a node's memory.
 ---@param url string|string[]
 ---@param options? actor.mapreduce.ReadOptions
 ---@return actor.mapreduce.Dataset

@@ -19,7 +19,7 @@ local function texts_of(chunk)
   return files[chunk] or {}
 end
 
--- Of a function of a text that was loaded, the text; of one without any, its place.
+-- The text of a function; of one without a source, its place.
 local function text_of(fn)
   local info = debug.getinfo(fn, "S")
   local place = info.linedefined .. "-" .. info.lastlinedefined

@@ -10,8 +10,8 @@ local new = require("table.new")
 local flat = ffi.new("ah_mr_flat")
 local items_type = ffi.typeof("const ah_mr_value*")
 
--- The Lua text that makes the item which begins at `at` of a shape; `count` values come before it. Gives the next place
--- and the next count.
+-- Returns the Lua text that makes the item at place `at` of a shape, where `count` values come before it; and the next
+-- place and count.
 local function constructor(shape, at, count)
   local kind = shape:sub(at, at)
   at = at + 1

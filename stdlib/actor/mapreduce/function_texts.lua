@@ -20,7 +20,7 @@ local function string_end(text, at)
   return i
 end
 
--- Where what is in long brackets from `at` on ends; nothing when there are none.
+-- Where the long brackets that begin at `at` end; nil when there are none.
 local function long_end(text, at)
   local level = text:match("^%[(=*)%[", at)
   if not level then return nil end

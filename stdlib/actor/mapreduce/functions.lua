@@ -41,10 +41,11 @@ do
   end
 end
 
--- Puts the keys of constructors of the code `fn`, a copy's own, and of the functions in it, back into their tables.
+-- Puts the keys of table constructors back into their tables, in the code `fn`, which is a copy, and in the functions
+-- in it.
 local function mend_constructors(fn)
   if not DUPLICATE then return end
-  local made, added = {}, {} -- made: by register, the table that the constructor which is being read begins with
+  local made, added = {}, {} -- made: by register, the table with which the present constructor begins
   for pc = 1, math.huge do
     local op, a, key_index, register, table_index = operands(fn, pc)
     if not op then break end
@@ -80,8 +81,8 @@ local function freeze(fn, done)
   end
 end
 
----A copy of `fn` with the variables that it captures as they are now, those of captured functions too: later assignments
----change nothing, so a task that runs again does the same. Tables are shared.
+---Returns a copy of `fn` whose captured variables, and those of captured functions, keep their present values: later
+---assignments do not change them, so a task that runs again does the same. Tables are shared.
 ---@param fn function
 ---@return function
 function M.freeze(fn)
@@ -116,10 +117,10 @@ local function compiled(fn)
   return out
 end
 
-local marks = setmetatable({}, { __mode = "k" }) -- by what closures of one function share
+local marks = setmetatable({}, { __mode = "k" }) -- by prototype, which closures of one function share
 
----A text that tells a function from all others, also on the same line, and is the same on every node: its place in the script
----and what the compiler made of it. Not what it captures.
+---Returns a text that differs for any two functions, also on the same line, and is the same on every node: the
+---function's place in the script and its bytecode, without what it captures.
 ---@param fn function
 ---@return string
 function M.mark(fn)
@@ -130,7 +131,7 @@ function M.mark(fn)
   return marks[proto]
 end
 
----What argument `name` of operation `operation` is given: a function, or the name of one that has a native twin.
+---Returns the function that argument `name` of operation `operation` is: given itself, or as the name of a native one.
 ---@param fn any
 ---@param name string
 ---@param operation string

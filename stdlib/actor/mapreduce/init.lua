@@ -1,6 +1,6 @@
 --- Map-reduce: pipelines over datasets that are spread over the cluster's nodes. Transformations are lazy, actions run
---- them; every node runs the same script and an action returns the same value on each. Names and meanings are Spark's
---- where there are any (Zaharia et al., Resilient distributed datasets, NSDI 2012), and those of Owl's map-reduce engine.
+--- them; every node runs the same script and an action returns the same value on each. Operations have the names and
+--- meanings of Spark (Zaharia et al., Resilient distributed datasets, NSDI 2012) or else of Owl's map-reduce engine.
 ---
 ---     local mr = require "actor.mapreduce"
 ---     local counts = mr.load("file://corpus/*.txt")
@@ -39,7 +39,7 @@ M.words, M.one, M.sum, M.min, M.max = natives.words, natives.one, natives.sum, n
 M.count, M.identity = natives.count, natives.identity
 M.accumulator, M.broadcast, M.get_value = accumulators.new, broadcasts.new, broadcasts.get_value
 
----The ids of the workers, in order of ranks.
+---Returns the ids of the live workers, in order of ranks.
 ---@return integer[]
 function M.workers()
   return node.workers()

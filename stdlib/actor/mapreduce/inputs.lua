@@ -16,7 +16,7 @@ local split_kinds = { part = 0, whole = 1, url = 2, content = 3 }
 local formats = { text = 0, csv = 1, jsonl = 2 }
 local csv_kinds = { any = 0, text = 1, number = 2, boolean = 3 }
 
--- How the lines of a file are read; what it has the addresses of is kept beside it.
+-- How the lines of a file are read, as a C struct; the texts to which it points are kept beside it.
 local function csv_of(csv)
   local names, typed, kinds = csv.names, {}, {}
   for i, column in ipairs(csv.types) do typed[i], kinds[i] = column[1], csv_kinds[column[2]] end
@@ -57,9 +57,9 @@ function sources.checkpoint(source, task)
   return required(api.row_file(source.folder, source.id, task - 1))
 end
 
--- Each kind of input makes, for a stage's `input` of which the first need is the k-th (from 0) of the stage, what opens the
--- rows of a task, and what else is to be done with them in the loop: a function that combines values of equal keys that
--- follow each other, or a reader.
+-- By the kind of a stage's `input`: makes what opens the rows of a task, and what the loop does with them first: a
+-- function that combines values of equal keys that follow each other, or a reader. The input's first need is the k-th
+-- (from 0) of the stage.
 local kinds = {}
 
 function kinds.source(input)
@@ -71,12 +71,12 @@ function kinds.rows(_, _, k)
   return function() return required(api.needed(k)) end
 end
 
--- All rows of the k-th need into `sink`.
+-- Puts all rows of the k-th need into `sink`.
 local function pour(sink, k)
   if api.pour(sink, required(api.needed(k))) < 0 then c.fail() end
 end
 
--- Combined natively, once more where the tasks before have combined already.
+-- Combines rows natively; again, if the tasks before have combined them already.
 local function combined_natively(native)
   return function()
     local sink = required(api.combine(native, 0))
@@ -145,7 +145,7 @@ end
 -- A reader that its operation makes (ordered.lua): it opens what it needs itself.
 function kinds.own(input) return input.open() end
 
----What opens the rows of a task of a stage, or of one branch of it.
+---Returns what opens the rows of a task of a stage, or of one branch of it.
 ---@param input table
 ---@param stage actor.mapreduce.Stage
 ---@param k integer the first of the stage's needs that is the input's, from 0

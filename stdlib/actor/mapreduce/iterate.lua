@@ -1,7 +1,7 @@
---- `dataset:iterate`: a step over each partition, again and again, under any barrier rule. A worker keeps its partitions in
---- Lua, the way `prepare` made them. A round of it: the worker gets the state, `step` makes a contribution of each of its
---- partitions from it, and `merge` makes the next state of the newest contribution of every partition. Under bsp these are
---- all of one round, and with the same partitions the states are the same for any number of nodes, to the bit. Under ssp:s
+--- `dataset:iterate`: repeats a step over each partition, under any barrier rule. A worker keeps its partitions in Lua,
+--- as `prepare` made them. In a round the worker gets the state, `step` makes a contribution of the state and each of
+--- its partitions, and `merge` makes the next state of the newest contribution of every partition. Under bsp these all
+--- belong to one round, and with the same partitions the states have the same bits for any number of nodes. Under ssp:s
 --- a state may lack what the others have found in the last s rounds, under asp it lacks whatever is still under way
 --- (chaotic relaxation: Chazan and Miranker 1969; SSP: Ho et al., NIPS 2013).
 ---
@@ -25,20 +25,20 @@ local c = require("actor.c.param")
 ---@field step integer rounds that every partition has done
 ---@field updates integer contributions so far
 ---@field seconds number
----@field workers integer live ones
+---@field workers integer how many are alive
 ---@field state any the newest state
 
 ---@class actor.mapreduce.Iterate
----@field state any what the first round starts from; any value that can travel
----@field prepare? fun(rows: (fun(): any, any), partition: integer): any once for each partition on the worker that has it: from an iterator over its rows to what `step` gets; an array of the rows without it, pairs as {k, v}
----@field step fun(rows: any, state: any, partition: integer, folded: any): any a partition's contribution
----@field fold? boolean one contribution of all partitions that a worker has in a round: `step` gets what those before have made (nil for the first), returns it with its own, and the last result counts. For contributions that are large
----@field merge fun(state: any, contributions: any[]): any the next state, from the newest contributions, in order of partitions; these are not to be changed
----@field shared? boolean `step` and `merge` write neither to a tensor that they got (but for what `fold` gives back) nor, in a later round, to one that they have returned: then tensors need no copies within a process
+---@field state any the first round's state; any value that can travel
+---@field prepare? fun(rows: (fun(): any, any), partition: integer): any runs once for each partition, on the worker that has it: makes what `step` gets of an iterator over the rows. Without it `step` gets an array of the rows, pairs as {k, v}
+---@field step fun(rows: any, state: any, partition: integer, folded: any): any returns a partition's contribution
+---@field fold? boolean true: a worker makes one contribution of all its partitions in a round. `step` gets the contribution of the partitions before as `folded` (nil for the first), and returns it with its own added. For contributions that are large
+---@field merge fun(state: any, contributions: any[]): any returns the next state, made of the newest contributions, in order of partitions; it must not change them
+---@field shared? boolean true: tensors are not copied within a process. Promise that `step` and `merge` do not write to a tensor that they got (except `folded`) nor, in a later round, to one that they have returned
 ---@field steps? integer how many rounds every partition does
----@field stop? fun(ctx: actor.mapreduce.IterateContext): boolean ends it too
----@field barrier? string|function who may go on (default bsp), as in param.run; `--barrier` wins over it
----@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to save the state, in states that were made or in seconds (default: every half minute where `--checkpoint` says where, and the last one); `--resume` goes on from the newest, with any number of nodes and partitions. false: never
+---@field stop? fun(ctx: actor.mapreduce.IterateContext): boolean returns true to end the iteration
+---@field barrier? string|function which workers may go on (default bsp), as in param.run; `--barrier` wins over it
+---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to save the state: every so many states or seconds (default: every 30 s, if `--checkpoint` is given), and the last one; `--resume` goes on from the newest, with any number of nodes and partitions. false: never
 
 ---@class actor.mapreduce.IterateSummary
 ---@field steps integer rounds that every partition has done
@@ -51,24 +51,24 @@ local c = require("actor.c.param")
 
 ---@class actor.mapreduce.Contribution
 ---@field value any
----@field partitions integer[] whose it is: one, or with `fold` those that a worker had in one round
+---@field partitions integer[] those that it was made of: one, or with `fold` all that a worker had in one round
 
 ---@class actor.mapreduce.Master
 ---@field state any
 ---@field version integer of the state: how many merges made it
 ---@field newest table<integer, actor.mapreduce.Contribution> by partition
----@field rounds integer[] by partition: how many states it has made a contribution of
----@field counted integer[] by partition: the newest of these states' versions
----@field seen integer[] by partition: the version that its newest contribution was made of
----@field given table<integer, integer> by partition: the worker that has it in its hands
+---@field rounds integer[] by partition: to how many states it has made a contribution
+---@field counted integer[] by partition: the newest version among these states
+---@field seen integer[] by partition: the version of the state from which its newest contribution was made
+---@field given table<integer, integer> by partition: the worker that works on it now
 ---@field owner table<integer, integer> by partition
 ---@field awaited table<integer, boolean> partitions without whose contribution there is no next state
----@field workers integer[] those who share the partitions: the members at the beginning, and whoever asks later
+---@field workers integer[] those that share the partitions: the members at the beginning, and workers that ask later
 ---@field members table<integer, boolean> those of them that the membership has named
----@field pushes table<integer, table> by worker: what has come of a push whose tensor has not
----@field tensors table<integer, actor.Tensor> the other way round
----@field keeper actor.Checkpoint? of the states
----@field uneven boolean? somebody has none or too few, since the others were working on theirs
+---@field pushes table<integer, table> by worker: the table of a push whose tensor has not arrived
+---@field tensors table<integer, actor.Tensor> by worker: the tensor of a push whose table has not arrived
+---@field keeper actor.Checkpoint? saves the states
+---@field uneven boolean? true: a worker has none or too few partitions, since the others were working on theirs
 local Master = {}
 Master.__index = Master
 
@@ -96,7 +96,7 @@ function Master:contributions()
   return out
 end
 
--- The next state, if all contributions for it are there.
+-- Makes the next state, if all contributions for it are there.
 function Master:advance()
   if not self.fresh or next(self.awaited) then return end
   local merge = self.options.merge
@@ -119,7 +119,7 @@ function Master:save()
   self.keeper:write { { state = self.state, version = self.version, rounds = self:least(), updates = self.updates } }
 end
 
--- Goes on where a saved run was, if this one is to.
+-- Goes on from a saved state, in a run that is resumed.
 function Master:resume()
   local saved = self.keeper:read()
   if not saved then return end
@@ -128,7 +128,8 @@ function Master:resume()
   for p = 1, self.partitions do self.rounds[p] = saved.rounds end
 end
 
--- Some partitions of a contribution have moved and have newer contributions; the rest of it cannot be separated from these.
+-- Drops a contribution, since some of its partitions have moved and have newer ones; the rest cannot be separated from
+-- these.
 function Master:drop(contribution)
   for _, p in ipairs(contribution.partitions) do
     if self.newest[p] == contribution then
@@ -137,7 +138,7 @@ function Master:drop(contribution)
   end
 end
 
----A worker has made this of these partitions from that version of the state.
+---Takes in a worker's contribution, which it made of these partitions and that version of the state.
 ---@param id integer
 ---@param version integer
 ---@param partitions integer[]
@@ -156,7 +157,7 @@ function Master:take(id, version, partitions, value)
   self.fresh = true
 end
 
--- A worker is lost. What it has made of the newest state counts; the rest is awaited from other workers.
+-- Removes a lost worker. Its contributions to the newest state count; the missing ones come from other workers.
 function Master:lose(id)
   self.lost[id], self.uneven = true, true
   self.pushes[id], self.tensors[id] = nil, nil
@@ -169,7 +170,7 @@ function Master:lose(id)
   end
 end
 
----An update under one of the keys has come; a push with a tensor beside it has two.
+---Takes in an update of one of the keys. A push with a tensor beside it comes as two updates.
 ---@param id integer the worker
 ---@param key string
 ---@param value any
@@ -190,8 +191,8 @@ local function fewest(counts, ids)
   return best
 end
 
--- Partitions without an owner go to those with the fewest; then those with the most give some away, but none that they are
--- working on: then it is tried again.
+-- Shares the partitions: those without an owner go to the workers with the fewest; then workers with the most give some
+-- away, except those that they are working on, for which this is tried again later.
 function Master:share()
   local counts, ids = {}, self.workers
   for _, id in ipairs(ids) do counts[id] = 0 end
@@ -239,7 +240,7 @@ function Master:meet(asking)
   if self.uneven and #ids > 0 then self:share() end
 end
 
--- Each of these workers has those of its partitions that have not seen the newest state.
+-- Gives each of these workers those of its partitions that have not seen the newest state.
 function Master:schedule(asking)
   self:advance()
   self:meet(asking)
@@ -261,7 +262,7 @@ function Master:schedule(asking)
   return tasks
 end
 
--- Why it ends now, if it does.
+-- Returns why the iteration ends now, if it does.
 function Master:reason(ctx)
   self:advance()
   local options, least = self.options, self:least()
@@ -291,7 +292,7 @@ local function array_of(rows)
   return out
 end
 
--- What gives the contributions of some partitions; `where` is the script's line.
+-- Returns what makes the contributions of some partitions; `where` is the script's line.
 local function worker(options, held, where)
   local open = compile.iterator({}, nil, nil, {})
   local prepared, partition = {}, nil
@@ -301,7 +302,7 @@ local function worker(options, held, where)
   local function contribution(p, state, folded)
     if prepared[p] == nil then
       local value
-      if p > held.partitions then -- of a dataset without partitions
+      if p > held.partitions then -- the dataset has no partitions
         value = options.prepare(function() return nil end, p)
       else
         value = held.read(p, function(source) return options.prepare(open(source, p), p) end)
@@ -373,17 +374,18 @@ local function keys_of_shard_0()
   return { made = keys[1], tensor = keys[2] }
 end
 
--- A push: one tensor travels beside the table, where it need not be copied.
+-- Makes a push. One tensor is sent beside the table, since it is not copied there.
 local function pushed(keys, version, made)
   local beside = #made == 1 and tensor.is_tensor(made[1].value) and made[1].value or nil
   if beside then made[1].value = nil end
   return { { keys.made, { version = version, made = made, beside = beside ~= nil } }, beside and { keys.tensor, beside } }
 end
 
--- The result is an action of its own, which shard 0 records before the run's end is told: workers find it done.
+-- The result is a separate action, which shard 0 records before it tells the workers that the run has ended: they find
+-- it done.
 local RESULT = "mapreduce.iterate.result"
 
-local count = 0 -- calls of iterate: whose checkpoint is whose, the same in every run of a script
+local count = 0 -- calls of iterate: each has its own checkpoint, by a number that is the same in every run of a script
 
 local function record(master, reason)
   if master.keeper and master.keeper.dir then master:save() end -- a run that is resumed behind it finds it done
@@ -392,8 +394,8 @@ local function record(master, reason)
   node.finish_action(index, compile.to_bytes({ state = master.state, summary = summary }))
 end
 
----Repeats `step` on each partition and `merge` on their contributions until `steps`, `stop` or --seconds ends it. All nodes
----get the last state. A worker that comes late takes partitions over.
+---Repeats `step` on each partition and `merge` on their contributions until `steps`, `stop` or --seconds ends the
+---iteration. Returns the last state, on all nodes. A worker that joins late takes over some partitions.
 ---
 ---     local centroids = points:iterate {
 ---       state = first, steps = 10, barrier = "ssp:2",

@@ -1,5 +1,5 @@
---- Datasets whose rows stay in memory or on disk once they have been made, so that later actions find them. The rows lie
---- where they were made; those of a node that is lost are made again.
+--- Datasets whose rows stay in memory or on disk once they have been made, so that later actions find them. Rows stay
+--- on the node that made them; those of a lost node are made again.
 local check = require("actor.check")
 local datasets = require("actor.mapreduce.dataset")
 local releases = require("actor.mapreduce.releases")
@@ -17,10 +17,10 @@ local function keep(self, op, place)
 end
 
 ---@class actor.mapreduce.PersistOptions
----@field disk? boolean on disk from the start: a temporary file, compressed, in $TMPDIR; nothing of --memory is used
+---@field disk? boolean true: on disk from the start, in a compressed temporary file in $TMPDIR; uses nothing of --memory
 
----Keeps the rows when an action makes them, for later ones. In memory, of which the oldest go to disk when --memory is
----full, or on disk. Nothing runs before an action.
+---Keeps the rows for later actions, once an action has made them: in memory, from where the oldest go to disk when
+-----memory is full, or on disk. Nothing runs before an action.
 ---@param options? actor.mapreduce.PersistOptions
 ---@return actor.mapreduce.Dataset self
 function Dataset:persist(options)
@@ -29,12 +29,12 @@ function Dataset:persist(options)
   return keep(self, "persist", options.disk and "disk" or "memory")
 end
 
----As persist().
+---Keeps the rows in memory, as `persist()` does.
 ---@return actor.mapreduce.Dataset self
 function Dataset:cache() return keep(self, "cache", "memory") end
 
----Frees the kept rows, on every node, as the next action begins. The dataset can still be used: its rows are made again. The
----rows of a dataset that is garbage are freed by themselves.
+---Frees the kept rows, on every node, when the next action begins. The dataset can still be used: its rows are made
+---again. The kept rows of a dataset that is collected as garbage are freed, too.
 ---@return actor.mapreduce.Dataset self
 function Dataset:unpersist()
   datasets.check(self, "unpersist")

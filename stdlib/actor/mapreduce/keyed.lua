@@ -1,6 +1,6 @@
---- Operations on pairs by key. Rows of equal keys meet in one task; a key is a text, a number or a boolean, and a row that is
---- a table of two elements counts as a pair. Datasets that are spread by key already, by as many partitions, stay where they
---- are: a join behind reduce_by_key moves nothing of that side.
+--- Operations on pairs by key. One task gets all rows of a key, which is a text, a number or a boolean; a row that is a
+--- table of two elements counts as a pair. Rows that are spread by key already, over as many partitions, are not moved:
+--- a join behind reduce_by_key moves only the rows of its other side.
 local check = require("actor.check")
 local codec = require("actor.codec")
 local compile = require("actor.mapreduce.compile")
@@ -24,7 +24,7 @@ end
 
 ---Combines the values of each key with `fn(a, b)`, first within each task, then across them. `fn` has to be associative
 ---and commutative.
----@param fn fun(a: any, b: any): any or, for numbers, mr.sum, mr.min, mr.max or their names, "sum" ...
+---@param fn fun(a: any, b: any): any for numbers also mr.sum, mr.min, mr.max or their names: "sum", ...
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:reduce_by_key(fn, options)
@@ -34,8 +34,9 @@ function Dataset:reduce_by_key(fn, options)
   })
 end
 
----For each key `seq` adds its values to a state that begins as `zero`, and `comb` combines the states of different tasks.
----The number of states that begin with `zero` is open, so `zero` has to be neutral for `comb`: 0 for a sum, {} for a list.
+---Makes a state of each key's values: `seq` adds a value to a state that begins as `zero`, and `comb` combines the
+---states of different tasks. The number of these states varies, so `zero` has to be neutral for `comb`: 0 for a sum, {}
+---for a list.
 ---@param zero any
 ---@param seq fun(state: any, value: any): any
 ---@param comb fun(a: any, b: any): any
@@ -54,9 +55,9 @@ function Dataset:aggregate_by_key(zero, seq, comb, options)
   })
 end
 
----For each key `create` makes a state of its first value, `merge_value` adds further values to it, and `merge_states` combines
----the states of different tasks. Which values come first, and in how many tasks, is open. A state may be anything, and the
----functions may change it: as Spark's combineByKey.
+---Makes a state of each key's values: `create` makes it of the first value, `merge_value` adds further values, and
+---`merge_states` combines the states of different tasks. Which value is the first in how many tasks varies. A state may
+---be any value that can travel, and the functions may change it. As Spark's combineByKey.
 ---@param create fun(value: any): any
 ---@param merge_value fun(state: any, value: any): any
 ---@param merge_states fun(a: any, b: any): any
@@ -72,7 +73,7 @@ function Dataset:combine_by_key(create, merge_value, merge_states, options)
   })
 end
 
----As reduce_by_key, with `zero` in front of each key's values, once.
+---Combines the values of each key as reduce_by_key does, with `zero` once in front of them.
 ---@param zero any
 ---@param fn fun(a: any, b: any): any associative and commutative
 ---@param options? {partitions?: integer}
@@ -86,16 +87,16 @@ function Dataset:fold_by_key(zero, fn, options)
   return folded
 end
 
----The values of each key together: `key, {value, ...}`, in the order of the rows. The values of one key have to fit in
----memory; where they are only to be combined, reduce_by_key and aggregate_by_key move less.
+---Collects the values of each key: `key, {value, ...}`, in the order of the rows. The values of one key have to fit in
+---memory. To combine values, use reduce_by_key or aggregate_by_key, which move less data.
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:group_by_key(options)
   return keyed("group_by_key", { self }, options, { output = "keyed", input = "groups", reader = readers.grouped })
 end
 
----Pairs spread by the hash of their key, so that keyed operations with as many partitions need not move them again. Use it
----before cache() for a dataset that is joined again and again.
+---Spreads pairs by the hash of their key, so that keyed operations with as many partitions need not move them again.
+---Use it before cache() for a dataset that is joined repeatedly.
 ---@param partitions? integer
 ---@return actor.mapreduce.Dataset
 function Dataset:partition_by(partitions)
@@ -110,35 +111,36 @@ local function join(op, keep_left, keep_right)
   end
 end
 
----`key, {a, b}` for each value a of this dataset and b of the other one that have the same key. The values of one key of
----this dataset have to fit in memory, not those of the other one.
+---Joins two datasets by key: gives `key, {a, b}` for each value a of this dataset and each b of the other one that have
+---the same key. The values that one key has in this dataset have to fit in memory; those of the other one need not.
 ---@type fun(self: actor.mapreduce.Dataset, other: actor.mapreduce.Dataset, options?: {partitions?: integer}): actor.mapreduce.Dataset
 Dataset.join = join("join", false, false)
 
----As join; a value whose key the other dataset has not gives `key, {a}`.
+---Joins as `join` does; a value of this dataset whose key the other one does not have gives `key, {a}`.
 ---@type fun(self: actor.mapreduce.Dataset, other: actor.mapreduce.Dataset, options?: {partitions?: integer}): actor.mapreduce.Dataset
 Dataset.left_outer_join = join("left_outer_join", true, false)
 
----As join; a value of the other dataset whose key this one has not gives `key, {nil, b}`.
+---Joins as `join` does; a value of the other dataset whose key this one does not have gives `key, {nil, b}`.
 ---@type fun(self: actor.mapreduce.Dataset, other: actor.mapreduce.Dataset, options?: {partitions?: integer}): actor.mapreduce.Dataset
 Dataset.right_outer_join = join("right_outer_join", false, true)
 
----Both of left_outer_join and right_outer_join.
+---Joins as `left_outer_join` and `right_outer_join` together do.
 ---@type fun(self: actor.mapreduce.Dataset, other: actor.mapreduce.Dataset, options?: {partitions?: integer}): actor.mapreduce.Dataset
 Dataset.full_outer_join = join("full_outer_join", true, true)
 
----The pairs whose key the other dataset has not, doubles included.
+---Keeps the pairs whose key the other dataset does not have, repeated ones too.
 ---@param other actor.mapreduce.Dataset of pairs
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:subtract_by_key(other, options)
   datasets.check(self, "subtract_by_key")
   if not datasets.is(other) then check.wrong("other", "mapreduce.subtract_by_key", "a dataset", other) end
-  -- The other one's pairs of a key come first, so nothing is kept until it is known.
+  -- The other dataset's pairs of a key come first, so whether this one's stay is known when they come.
   return keyed("subtract_by_key", { other, self }, options, { output = "keyed", input = "groups", reader = readers.without })
 end
 
----`key, {{values here, ...}, {values in the other, ...}, ...}` for each key that any of the datasets has.
+---Collects values from several datasets: gives `key, {{values here, ...}, {values in the other, ...}, ...}` for each
+---key that any of them has.
 ---@param ... actor.mapreduce.Dataset|{partitions?: integer} other datasets, options last
 ---@return actor.mapreduce.Dataset
 function Dataset:cogroup(...)

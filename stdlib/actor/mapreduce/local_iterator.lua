@@ -9,7 +9,7 @@ local Dataset, required = datasets.Dataset, compile.required
 
 local function plan_view(planner, dataset) return planner:open(dataset.parents[1]) end
 
--- The rows of a dataset, kept for as long as they are looked at.
+-- A view of a dataset's rows, which are kept as long as the view is used.
 local function view_of(dataset)
   return datasets.new { kind = "wide", op = "to_local_iterator", parents = { dataset }, plan = plan_view, kept = "memory" }
 end
@@ -24,9 +24,9 @@ local function read_part(view, partition)
   end)
 end
 
----An iterator over all rows, in order of partitions; a pair is {k, v}. Each node has one partition in its memory at a time.
----The first step makes all rows, which stay where they were made (as persist() keeps them) until the last one; each
----partition is an action, so every node has to go through the rows, and may stop at the same one.
+---Iterates over all rows, in order of partitions; a pair is {k, v}. Each node has one partition in its memory at a
+---time. The first step makes all rows, which stay where they were made (as with persist()) until the loop is over. Each
+---partition is an action, so every node has to go through the rows; all nodes may stop at the same row.
 ---
 ---     for row in dataset:to_local_iterator() do ... end
 ---@return fun(): any

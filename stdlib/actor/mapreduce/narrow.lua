@@ -1,4 +1,5 @@
---- Narrow operations beyond those with one function (dataset.lua): each partition comes from one of the parent.
+--- Narrow operations, whose partitions each come from one of the parent's; those that take one function are in
+--- dataset.lua.
 local check = require("actor.check")
 local datasets = require("actor.mapreduce.dataset")
 local ffi = require("ffi")
@@ -7,21 +8,21 @@ require("actor.ffi")("mapreduce")
 
 local Dataset = datasets.Dataset
 
----Rows that are arrays: each element becomes a row.
+---Makes a row of each element of rows that are arrays.
 ---@return actor.mapreduce.Dataset
 function Dataset:flatten()
   if not datasets.is(self) then check.fail("call flatten with a colon: dataset:flatten()") end
   return datasets.new { kind = "narrow", op = "flatten", parents = { self } }
 end
 
----The keys of pairs.
+---Keeps the keys of pairs.
 ---@return actor.mapreduce.Dataset
 function Dataset:keys()
   datasets.check(self, "keys")
   return datasets.new { kind = "narrow", op = "keys", parents = { self }, native = "keys" }
 end
 
----The values of pairs.
+---Keeps the values of pairs.
 ---@return actor.mapreduce.Dataset
 function Dataset:values()
   datasets.check(self, "values")
@@ -35,8 +36,9 @@ local function samples_before(dataset)
   return count + (dataset.op == "sample" and 1 or 0)
 end
 
----A random part of the rows: each with probability `fraction`, or with `replacement` as often as Poisson of that mean says.
----The choice depends on the seed, a row's partition and its place in it, so it is the same for every number of nodes.
+---Keeps a random part of the rows: each with probability `fraction`, or with `replacement` as many times as a Poisson
+---distribution of mean `fraction` says. The choice depends on the seed, a row's partition and its place there, so it is
+---the same for every number of nodes.
 ---@param fraction number at least 0, at most 1 without replacement
 ---@param options? {seed?: integer, replacement?: boolean} default the run's seed, false
 ---@return actor.mapreduce.Dataset

@@ -1,47 +1,47 @@
---- Functions that have a native twin: given by name or value, an operation runs them in C++ on the rows' bytes, without a
---- Lua value for each row. Called from Lua they do the same.
+--- Functions that also exist in C++: an operation that is given one, by name or value, runs it there on the rows'
+--- bytes, without a Lua value for each row. Called from Lua they do the same.
 local M = {}
 
----Splits text at white space (as C's isspace), as `text:gmatch("%S+")` does.
+---Splits a text at white space (C's isspace), as `text:gmatch("%S+")` does: for `flatmap(mr.words)`.
 ---@param text string
 ---@return fun(): string?
 function M.words(text)
   return text:gmatch("%S+")
 end
 
----A pair of the row and 1, for counting.
+---Makes a pair of the row and 1: for `map(mr.one)`, to count rows.
 ---@param row any
 ---@return any row
 ---@return integer one
 function M.one(row) return row, 1 end
 
----The sum of both: for `reduce_by_key(mr.sum)`.
+---Returns the sum of both numbers: for `reduce_by_key(mr.sum)`.
 function M.sum(a, b) return a + b end
 
----The smaller of both; NaN is greater than all other numbers, as in a sort.
+---Returns the smaller of both numbers; NaN is greater than all others, as in a sort.
 function M.min(a, b) return (b < a or a ~= a) and b or a end
 
----The greater of both, where NaN is the greatest.
+---Returns the greater of both numbers, where NaN is the greatest.
 function M.max(a, b) return (b > a or b ~= b) and b or a end
 
----A count and one more: for `aggregate_by_key(0, mr.count, mr.sum)`, `fold(0, mr.count)`.
+---Adds 1 to a count: for `aggregate_by_key(0, mr.count, mr.sum)`, `fold(0, mr.count)`.
 ---@param n integer
 ---@return integer
 function M.count(n) return n + 1 end
 
----The row itself, for sort_by.
+---Returns the row itself: for `sort_by(mr.identity)`.
 ---@param ... any
 ---@return any ...
 function M.identity(...) return ... end
 
--- By value: what an operation that is given it does natively.
+-- By function: what an operation that is given this function does natively.
 local by_value = {
   [M.words] = "words", [M.sum] = "sum", [M.min] = "min", [M.max] = "max",
   [M.one] = "one", [string.lower] = "lower", [string.upper] = "upper",
   [tonumber] = "tonumber",
 }
 
--- By native operation on rows: the operation that it is one for.
+-- By native function on rows: the operation that takes it.
 M.operations = {
   words = "flatmap", one = "map", lower = "map", upper = "map", tonumber = "map", sample = "sample", keys = "keys",
   values = "values",
@@ -52,7 +52,7 @@ local by_name = {
   tonumber = tonumber, upper = string.upper, words = M.words,
 }
 
----The function of that name, which operations take instead of it; nothing and the names that there are.
+---Returns the function that operations take by this name; for an unknown name nil and the known names.
 ---@param name string
 ---@return function?
 ---@return string? names
@@ -71,7 +71,7 @@ function M.of(fn)
   return by_value[fn]
 end
 
----Whether `fn` is one of those that combine two values into one.
+---Returns whether `fn` is a native function that combines two values into one.
 ---@param fn any
 ---@return boolean
 function M.combines(fn)

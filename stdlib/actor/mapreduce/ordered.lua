@@ -1,4 +1,4 @@
---- Operations that go by the order of all rows, over the borders of partitions: numbering, prefix sums, windows, zipping.
+--- Operations that depend on the order of all rows, across partitions: numbering, prefix sums, windows, zipping.
 --- Tasks put their rows aside with a summary (how many there are, their sum, the last ones); one task carries the summaries
 --- from each partition to those behind it; then each task goes through its rows knowing what was before them.
 local check = require("actor.check")
@@ -27,7 +27,7 @@ local function into(sink, bucket)
   if api.into(sink, bucket) ~= 0 then c.fail() end
 end
 
--- Rows into bucket 0, the summary, boxed, into bucket 1.
+-- Puts rows into bucket 0, and the summary, boxed, into bucket 1.
 function outputs.summarised(stage)
   local put, open, _, sink = outputs.written(function() return api.placed(2) end)
   local begin = stage.output.begin
@@ -44,7 +44,7 @@ function outputs.summarised(stage)
   end
 end
 
--- The contents of the boxes of a source, each of which may be nothing; and how many boxes there are.
+-- The contents of a source's boxes, each of which may be nil; and how many boxes there are.
 local function read_boxes(source)
   local out, n = {}, 0
   local result = readers.each(required(source), function(box)
@@ -55,8 +55,7 @@ local function read_boxes(source)
   return out, n
 end
 
--- The stages before that of a scan: the one that has put the rows aside, and the one that tells each task what it has to
--- know.
+-- The two stages before that of a scan: one puts the rows aside, the other tells each task what it has to know.
 local function plan_carried(planner, dataset, scan)
   local before = planner:close(planner:open(dataset.parents[1]), { kind = "summarised", begin = scan.begin, label = dataset }, 2)
   local function carry(stage)
@@ -119,7 +118,7 @@ local function offsets(counts)
   return out, sum
 end
 
----Pairs of each row and its number, from 1, in the order of partitions.
+---Makes a pair of each row and its number, from 1, in the order of partitions.
 ---@return actor.mapreduce.Dataset
 function Dataset:zip_with_index()
   return scanned("zip_with_index", self, {
@@ -137,8 +136,8 @@ end
 
 local function add(a, b) return a + b end
 
----In place of each row all rows up to it, with it, combined by `fn`.
----@param fn? fun(a: any, b: any): any associative; a sum without
+---Replaces each row by the combination, by `fn`, of all rows up to and including it.
+---@param fn? fun(a: any, b: any): any associative; default the sum
 ---@return actor.mapreduce.Dataset
 function Dataset:prefix_sum(fn)
   fn = functions.freeze(fn == nil and add or functions.given(fn, "fn", "prefix_sum"))
@@ -179,8 +178,8 @@ local function last_rows(most, rows)
   return out
 end
 
----An array of each `n` rows that follow each other: the first n, then those from the second one on, and so on. Less than n
----rows have none.
+---Makes an array of every `n` consecutive rows: of the rows 1 to n, of 2 to n + 1, and so on. With fewer than n rows
+---there is none.
 ---@param n integer
 ---@return actor.mapreduce.Dataset
 function Dataset:window(n)
@@ -218,7 +217,7 @@ end
 
 -- ---- zip ----
 
--- Rows of the second dataset into the bucket of that partition of the first one that has the row of the same number.
+-- Puts each row of the second dataset into the bucket of the first one's partition that has the row of the same number.
 function outputs.by_number(stage)
   local put, open, _, sink = outputs.written(function() return api.placed(math.max(1, stage.buckets)) end)
   local i, bucket, ends
@@ -288,7 +287,7 @@ local function plan_zip(planner, dataset)
   }
 end
 
----Pairs of the first rows of both datasets, the second ones, and so on. Both have to have as many rows.
+---Makes pairs of the first rows of both datasets, of the second ones, and so on. Both need the same number of rows.
 ---@param other actor.mapreduce.Dataset
 ---@return actor.mapreduce.Dataset
 function Dataset:zip(other)

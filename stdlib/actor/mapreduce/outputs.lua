@@ -9,7 +9,7 @@ local M = {}
 
 local required, as_pair, some = compile.required, compile.as_pair, compile.some
 
----Into a sink that `make` opens for each task.
+---Writes rows into a sink that `make` opens for each task.
 ---@param make fun(task: integer): ffi.cdata*
 function M.written(make)
   local put, bind = compile.writer()
@@ -21,7 +21,7 @@ function M.written(make)
   return put, open, nil, function() return present end
 end
 
----The same, of pairs.
+---Writes pairs into a sink that `make` opens for each task.
 ---@param make fun(task: integer): ffi.cdata*
 function M.written_pairs(make)
   local put, open, finish, sink = M.written(make)
@@ -36,17 +36,17 @@ function M.rows()
   return M.written(function() return api.rows() end)
 end
 
--- Any rows, spread by their first value.
+-- Spreads rows by their first value.
 function M.buckets(stage)
   return M.written(function() return api.buckets(stage.buckets) end)
 end
 
--- Pairs by key.
+-- Spreads pairs by key.
 function M.keyed(stage)
   return M.written_pairs(function() return api.keyed(stage.buckets) end)
 end
 
--- Pairs by key, combined.
+-- Combines pairs by key.
 function M.combine(stage)
   local dataset = stage.output.dataset
   local function make() return api.combine(dataset.native or "", stage.buckets) end
@@ -57,12 +57,12 @@ function M.combine(stage)
   return put, function() bind(required(make())) end, finish
 end
 
--- One of each row.
+-- Keeps one of each row.
 function M.distinct(stage)
   return M.written(function() return api.combine("row", stage.buckets) end)
 end
 
--- All rows of a task into one bucket: neighbours share one.
+-- Puts all rows of a task into one bucket; neighbouring tasks share a bucket.
 function M.merged(stage)
   return M.written(function(task)
     local sink = required(api.placed(stage.buckets))
@@ -71,12 +71,12 @@ function M.merged(stage)
   end)
 end
 
--- All rows into bucket 0, which every task behind reads.
+-- Puts all rows into bucket 0, which every later task reads.
 function M.shared(stage)
   return M.written(function() return api.placed(stage.buckets) end)
 end
 
--- At most one row: `step` folds all rows into a state that begins as `start` gives it; `close` makes the row of the state.
+-- Makes at most one row: `step` folds all rows into a state that `start` gives; `close` makes the row of the state.
 function M.folded(stage)
   local put, open = M.rows()
   local output = stage.output
@@ -92,12 +92,12 @@ function M.folded(stage)
   end
 end
 
--- No rows: each goes to a function.
+-- Gives each row to a function, and makes no rows.
 function M.foreach(stage)
   return stage.output.fn, function() required(api.rows()) end
 end
 
--- The first rows of each task.
+-- Keeps the first rows of each task.
 function M.first(stage, state)
   local put, open = M.rows()
   local most, n = stage.output.most, 0
@@ -112,7 +112,7 @@ function M.first(stage, state)
   end
 end
 
--- The greatest rows of each task.
+-- Keeps the greatest rows of each task.
 function M.top(stage)
   local put, open = M.rows()
   local output, best = stage.output, nil

@@ -1,6 +1,6 @@
---- From a dataset to the stages of an action. A stage is what one task can do without rows of other tasks: a source, the
---- narrow operations behind it (fused into one loop), and what becomes of the rows. It ends at wide operations, at
---- datasets that are kept, and where more than one consumer waits for the same rows.
+--- Plans the stages of an action on a dataset. A stage is what a task can do without rows of other tasks: a source, the
+--- narrow operations behind it (fused into one loop), and an output. It ends at wide operations, at datasets that are
+--- kept, and where several later stages read the same rows.
 local broadcasts = require("actor.mapreduce.broadcasts")
 local functions = require("actor.mapreduce.functions")
 local releases = require("actor.mapreduce.releases")
@@ -17,7 +17,7 @@ local node = require("actor.c.node")
 ---@field input table where the rows come from: `kind` as in inputs.lua, `dataset` whose rows they are
 ---@field ops actor.mapreduce.Dataset[] narrow operations, in order
 ---@field output table what becomes of the rows: `kind` as in outputs.lua
----@field program? fun(stage: actor.mapreduce.Stage): fun(task: integer) what tasks do instead of all that
+---@field program? fun(stage: actor.mapreduce.Stage): fun(task: integer) what tasks do instead of input, ops and output
 
 ---@class actor.mapreduce.Need
 ---@field stage actor.mapreduce.Stage
@@ -28,8 +28,8 @@ local M = {}
 
 local stages_made = 0
 
----How many partitions there are by default. The same for 1 to 8 nodes, so that results do not depend on the number of nodes;
----a slow node leaves some of its share to the others.
+---How many partitions there are by default. The number is the same for 1 to 8 nodes, so results do not depend on the
+---number of nodes; the others take over a part of a slow node's share.
 ---@return integer
 function M.default_partitions()
   local partitions = 16
@@ -45,9 +45,10 @@ end
 
 ---@class actor.mapreduce.Planner
 ---@field parallelism integer
----@field shown boolean the plan is only looked at: nothing of it stays
+---@field shown boolean the plan is only shown, and nothing of it is kept
 
--- Of a stage, whose loop is one Lua function: that may have 60 upvalues and 200 local variables, up to 4 of an operation.
+-- In a stage, since its loop is one Lua function, which may have 60 upvalues and 200 local variables; an operation has
+-- up to 4.
 local MOST_OPERATIONS = 20
 
 local Planner = {}
@@ -65,7 +66,7 @@ function Planner:stage(fields)
   return fields
 end
 
----No more operations go into `stage`.
+---Closes `stage`: no more operations go into it.
 ---@param stage actor.mapreduce.Stage
 ---@param output table
 ---@param buckets integer
@@ -134,7 +135,7 @@ end
 -- Narrow operations that leave keys as they are.
 local keeps_keys = { filter = true, sample = true, map_values = true, flatmap_values = true }
 
----How many partitions the pairs of `dataset` are spread over by the hash of their key; nothing when they are not.
+---How many partitions the pairs of `dataset` are spread over by the hash of their key; nil when they are not.
 ---@param dataset actor.mapreduce.Dataset
 ---@return integer?
 function Planner:partitioning(dataset)
@@ -157,9 +158,9 @@ function Planner:partitions(dataset)
   return known
 end
 
----The stage that reads the rows of a wide operation's parents by buckets. Those that are spread by key as they should be
----stay where they are.
----@param dataset actor.mapreduce.Dataset with `output` and `input`: the kinds before and behind the exchange
+---The stage that reads the rows of a wide operation's parents by buckets. Parents that are spread by key as needed
+---already are not moved.
+---@param dataset actor.mapreduce.Dataset with `output` and `input`: the kinds of the stages before and after the exchange
 ---@return actor.mapreduce.Stage
 function Planner:exchange(dataset)
   local partitions, needs = self:partitions(dataset), {}
@@ -195,9 +196,9 @@ local function signature_of_rows(input, ops)
   return out
 end
 
--- What has to be the same on every node: which operations, with which functions and arguments, where they stand in the
--- script, how much each has to do, all broadcasts. Not what functions capture: that may be the node's own, such as a clock or
--- a rank for a log line.
+-- What has to be the same on every node: the operations with their functions and arguments, their lines in the script,
+-- their numbers of tasks, and all broadcasts. What functions capture may differ, such as a clock or the rank for a log
+-- line.
 local function signature(stages, output)
   local out = { signature_of(output.label or {}), signature_of(output), broadcasts.all() }
   for _, stage in ipairs(stages) do
@@ -218,7 +219,7 @@ local function with_needed(stage, out, seen)
   return out
 end
 
--- As many partitions as `output` wants, of those that come right from a source; else all.
+-- As many partitions as `output` wants, if they come directly from a source; else all.
 local function limit(final, output)
   output.all = not output.partitions or #final.needs > 0 or output.partitions >= final.tasks
   if not output.all then final.tasks = output.partitions end
@@ -234,7 +235,7 @@ end
 ---them, in case they are lost.
 ---@param dataset actor.mapreduce.Dataset
 ---@param output table what becomes of the rows
----@param parallelism integer partitions of wide operations that don't say
+---@param parallelism integer partitions of wide operations that do not name a number
 ---@return actor.mapreduce.Stage[] stages
 ---@return any signature
 function M.make(dataset, output, parallelism)
@@ -258,7 +259,7 @@ function M.spread(dataset)
   return new_planner(dataset, M.default_partitions()):partitioning(dataset)
 end
 
----The stages of `dataset` to be looked at. Any node may do that by itself: nothing of it stays.
+---The stages of `dataset`, to be shown. Any node may call this by itself: nothing of the plan is kept.
 ---@param dataset actor.mapreduce.Dataset
 ---@param parallelism integer
 ---@return actor.mapreduce.Stage[] stages

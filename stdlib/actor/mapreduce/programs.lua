@@ -11,7 +11,7 @@ local M = {}
 
 local required = compile.required
 
--- Whether rows come out of Lua anyway. (Of tables with tensors in them only Lua finds the two elements.)
+-- Whether the rows come from Lua anyway. (Only Lua finds the two elements of a table that has tensors in it.)
 local function is_array(input) return input.kind == "source" and input.dataset.source.kind == "array" end
 
 local splits_tables = { keys = true, values = true }
@@ -24,7 +24,7 @@ local function native_ones(input, ops)
   return #ops
 end
 
--- For rows of a range or an array, through which a loop of `ops` can go by itself: the kind of the loop, and a function that
+-- For rows of a range or an array, which a loop of `ops` can read by itself: the kind of the loop, and a function that
 -- opens a task.
 local function counted(input, ops)
   local source = input.kind == "source" and input.dataset.source
@@ -39,13 +39,14 @@ local function counted(input, ops)
   end
 end
 
--- `source` through an operation that needs no Lua.
+-- Puts an operation that needs no Lua behind `source`.
 local function natively(source, op, task)
   if op.op == "sample" then return required(api.sample(source, op.fn, task)) end
   return required(api.through(source, op.native))
 end
 
--- What runs a task from its rows to its output: the operations that need no Lua on the way in, the others as one loop.
+-- Returns what runs a task from its rows to its output: first the operations that need no Lua, then the others as one
+-- loop.
 local function runner(stage, input, k, ops, output)
   local open_rows, combine = inputs.of(input, stage, k)
   local native = combine and 0 or native_ones(input, ops)
@@ -92,7 +93,7 @@ local function branched(stage, output)
   end
 end
 
--- Of a stage that is one function.
+-- The program of a stage that is one function.
 local function of_its_own(stage)
   local run = stage.program(stage)
   return function(task)

@@ -47,7 +47,7 @@ function M.puller(source)
   end
 end
 
--- Of a source of api.groups: `begin` gets each key, `add` each of its values and the number of the input that it is of.
+-- Reads a source of api.groups: `begin` gets each key, `add` each of its values and the number of the value's input.
 local function groups(source, begin, add)
   local batch = api.batch(source)
   while true do
@@ -101,7 +101,7 @@ function M.cogrouped(inputs)
   return { read = read }
 end
 
----key, value of the second input where the first has not the key.
+---key, value of the second input, for keys that the first does not have.
 function M.without()
   local function read(source, rest)
     local key, met = nil, false
@@ -115,8 +115,8 @@ function M.without()
 end
 
 ---key, {left, right} for each left with each right of a key: the left ones are kept in memory, the right ones pass by.
----@param keep_left boolean key, {left} for keys that the right has not
----@param keep_right boolean key, {nil, right} for keys that the left has not
+---@param keep_left boolean give key, {left} for keys that the right does not have
+---@param keep_right boolean give key, {nil, right} for keys that the left does not have
 function M.joined(keep_left, keep_right)
   local function read(source, rest)
     local key, lefts, n, met = nil, {}, 0, true

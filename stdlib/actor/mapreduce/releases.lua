@@ -4,11 +4,11 @@
 local M = {}
 
 -- Lua's collector finds garbage only when it runs, and rows that lie outside of Lua give it no reason to run.
-local MOST_KEPT = 8 -- new kept stages until it has to look
-local PART = 8 -- and so does it when they take an eighth of the memory
+local MOST_KEPT = 8 -- new kept stages after which the collector has to run
+local PART = 8 -- it also runs when new kept rows take an eighth of the memory
 
 local unused = {} -- stages' ids
-local kept, kept_bytes = 0, 0 -- since it last looked
+local kept, kept_bytes = 0, 0 -- since the collector last ran
 
 ---Holds the kept rows of a stage for as long as the hold is not garbage.
 ---@param stage integer
@@ -20,7 +20,7 @@ function M.hold(stage)
   return hold
 end
 
----The rows are not asked for any more.
+---Lets the rows of a hold go: the script does not ask for them any more.
 ---@param hold userdata
 function M.let_go(hold)
   local meta = getmetatable(hold)
@@ -28,11 +28,11 @@ function M.let_go(hold)
   meta.__gc = nil
 end
 
----So many bytes of rows have come to be kept.
+---Counts bytes of rows that are kept from now on.
 ---@param bytes number
 function M.count(bytes) kept_bytes = kept_bytes + bytes end
 
----Looks for datasets that are garbage, when there may be enough of them.
+---Runs the collector, to find datasets that are garbage, when there may be enough of them.
 ---@param memory number bytes that all nodes may use
 function M.look(memory)
   if kept < MOST_KEPT and kept_bytes * PART < memory then return end
@@ -40,7 +40,7 @@ function M.look(memory)
   collectgarbage()
 end
 
----What has been let go since the last time.
+---Returns the stages whose rows were let go since the last call.
 ---@return integer[] stages
 function M.take()
   local ids = unused

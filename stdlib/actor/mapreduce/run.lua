@@ -1,5 +1,5 @@
---- How an action runs: every worker enters it with the same plan, works on the tasks that the tracker gives it until the
---- action is over, and then has the same result. What actions there are: actions.lua.
+--- Runs actions: every worker enters an action with the same plan, works on the tasks that the tracker gives it until
+--- the action is over, and then has the same result. The actions are in actions.lua.
 local accumulators = require("actor.mapreduce.accumulators")
 local check = require("actor.check")
 local codec = require("actor.codec")
@@ -37,7 +37,7 @@ end
 
 local within = false -- a function of an operation may be running
 
--- As xpcall; actions are refused meanwhile, since the process works on one at a time.
+-- As xpcall, but refuses actions meanwhile, since a process works on one at a time.
 local function guarded(fn, handler)
   within = true
   local ok, result = xpcall(fn, handler)
@@ -45,7 +45,7 @@ local function guarded(fn, handler)
   return ok, result
 end
 
--- One task.
+-- Runs a task.
 local function try(program, task)
   faults.doing = nil
   accumulators.begin_task()
@@ -89,7 +89,7 @@ end
 
 local function as_it_is(message) return message end
 
--- What `read` makes of the results. Where a process is lost with some of them meanwhile, there is work again.
+-- Returns what `read` makes of the results. If a process with some of them is lost meanwhile, works on tasks again.
 local function with_results(action, read)
   while true do
     local ok, result = guarded(read, as_it_is)
@@ -99,7 +99,7 @@ local function with_results(action, read)
   end
 end
 
--- What has to be right before an action is planned.
+-- Checks what has to hold before an action is planned.
 local function check_place(dataset, name)
   if not datasets.is(dataset) then check.fail("call %s with a colon: dataset:%s(...)", name, name) end
   if within then
@@ -115,7 +115,8 @@ local function plan(dataset, name, output)
   return stages, codec.hash(signature)
 end
 
--- Enters action `name`; its recorded bytes where it is over already, as it always is for a server, which comes late.
+-- Enters action `name`. Returns its recorded bytes if it is over already, as it always is for a server, which comes
+-- late.
 local function enter(name)
   local index, replayed, bytes = events.enter_action("mapreduce." .. name)
   if not replayed and node.role == "server" then
@@ -128,7 +129,7 @@ local figure_names = {
   "id", "tasks", "reused", "runs", "failures", "rows_in", "rows_out", "bytes_in", "bytes_out", "spilled", "skipped", "seconds",
 }
 
--- Figures without their names, which would be most of what is kept of an action, and back.
+-- Removes the names from figures, since they would be most of an action's record, and puts them back.
 local function bare(figures)
   local out = { figures.seconds }
   for _, stage in ipairs(figures.stages) do
@@ -147,8 +148,8 @@ local function named(list)
   return { seconds = list[1], stages = stages }
 end
 
--- What is recorded of an action; its error where it has failed. A worker that comes when the action is over must have had
--- the same plan; not so a worker that joins later and catches up, whose plan may depend on the present number of workers.
+-- Returns what is recorded of an action, or raises its error. A worker that comes when the action is over must have the
+-- same plan, unless it has joined late and catches up: its plan may depend on the present number of workers.
 local function past_of(bytes, signature)
   local past = compile.from_bytes(bytes)
   if past.failed then error(past.failed, 0) end
@@ -173,7 +174,7 @@ local function recorded_if_failed(index, fn)
   error(result, 0)
 end
 
--- What has come to be kept.
+-- Counts the rows that a run keeps.
 local function count_kept(run)
   for i, stage in ipairs(run.stages) do
     local figures = run.figures.stages[i]
@@ -181,7 +182,7 @@ local function count_kept(run)
   end
 end
 
--- This node has the action's value without having been in it.
+-- Notes that this node has the action's value without having taken part in the action.
 local function skip(index)
   if node.role ~= "server" then c.skipped(index) end
 end

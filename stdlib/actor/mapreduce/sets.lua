@@ -14,7 +14,7 @@ end
 
 -- ---- union ----
 
--- What a stage's rows come from, as branches of a union: its own ones, or it as a whole.
+-- The inputs of a stage as branches of a union: its own branches, or the whole stage as one.
 local function branches_of(stage)
   if stage.input.branches then return stage.input.branches end
   return { { input = stage.input, ops = {}, first = 0, tasks = stage.tasks, need = 0 } }
@@ -47,7 +47,7 @@ local function plan_union(planner, dataset)
   return planner:stage { tasks = first, input = { kind = "union", branches = branches, dataset = dataset }, needs = needs }
 end
 
----The rows of this dataset and of the others, one after the other.
+---Gives the rows of this dataset and then those of the others.
 ---@param ... actor.mapreduce.Dataset
 ---@return actor.mapreduce.Dataset
 function Dataset:union(...)
@@ -65,7 +65,7 @@ local function set_operation(op, parents, input, options)
   }
 end
 
----One of each row. Rows with tables cannot be compared, and are an error.
+---Keeps one of each row. Raises for rows with tables, which cannot be compared.
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:distinct(options)
@@ -73,7 +73,7 @@ function Dataset:distinct(options)
   return set_operation("distinct", { self }, "distinct", options)
 end
 
----One of each row that both datasets have.
+---Keeps one of each row that both datasets have.
 ---@param other actor.mapreduce.Dataset
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
@@ -82,7 +82,7 @@ function Dataset:intersection(other, options)
   return set_operation("intersection", { self, other }, "set", options)
 end
 
----One of each row of this dataset that the other one has not.
+---Keeps one of each row that the other dataset does not have.
 ---@param other actor.mapreduce.Dataset
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
@@ -93,7 +93,7 @@ end
 
 -- ---- each with each ----
 
-local HELD = 4096 -- rows of this dataset that are in memory while the other one's pass by
+local HELD = 4096 -- rows of this dataset that are in memory while a task goes through the other one's
 
 local function open_cartesian()
   local as_value = compile.as_value
@@ -132,7 +132,7 @@ local function plan_cartesian(planner, dataset)
   }
 end
 
----Each row of this dataset with each of the other one, as a pair.
+---Makes a pair of each row of this dataset with each row of the other one.
 ---@param other actor.mapreduce.Dataset the smaller one: every task goes through all of it
 ---@return actor.mapreduce.Dataset
 function Dataset:cartesian(other)
@@ -142,7 +142,7 @@ end
 
 -- ---- how rows are spread ----
 
----Spreads the rows anew over `partitions` partitions, by the hash of a pair's key or else of the row.
+---Spreads the rows again, over `partitions` partitions, by the hash of a pair's key or else of the row.
 ---@param partitions? integer
 ---@return actor.mapreduce.Dataset
 function Dataset:shuffle(partitions)
@@ -163,7 +163,7 @@ local function plan_coalesce(planner, dataset)
   }
 end
 
----Fewer partitions: neighbours become one, and rows stay in order.
+---Joins neighbouring partitions, so that there are only `partitions` of them. Rows stay in order.
 ---@param partitions integer
 ---@return actor.mapreduce.Dataset
 function Dataset:coalesce(partitions)

@@ -19,7 +19,8 @@ local M = {}
 local formats = { text = 0, csv = 1, jsonl = 2, rows = 3 }
 local extensions = { none = "", gz = ".gz", zst = ".zst", xz = ".xz", bz2 = ".bz2" }
 
--- The rows of a stage into a part; its one row, a pair, says under which name, and how many rows and bytes that is.
+-- Writes the rows of a stage into a part. The stage gives one row, a pair: the part's name, and its numbers of rows and
+-- bytes.
 function outputs.part(stage)
   local save, texts = stage.output.dataset.save, stage.output.dataset.save_texts
   local put_row, bind = compile.writer()
@@ -29,7 +30,7 @@ function outputs.part(stage)
     target = save.target, staging = save.staging, id = save.id, extension = texts.extension, names = names, names_count = #texts.names,
     overwrite = save.overwrite and 1 or 0, format = formats[texts.format], separator = texts.separator:byte(),
   })
-  stage.output.kept = names -- as long as `spec` has its address
+  stage.output.kept = names -- keeps it alive, since `spec` has its address
   local part
   return put_row, function(task)
     part = required(api.part(spec, task - 1))
@@ -41,7 +42,7 @@ function outputs.part(stage)
   end, function() return part end
 end
 
--- Of all attempts at parts those that count, and their folder gets its name.
+-- Picks the attempts at parts that count, and gives the folder its name.
 local function commit(save)
   return function(parts)
     local made = {}
@@ -50,8 +51,9 @@ local function commit(save)
   end
 end
 
----Begins a save on one node, before anything runs, and gives what `start` returns there: a table, or nil and a message. If
----that node is lost another one begins the save, perhaps when all is written; `start` has to return the same then.
+---Begins a save on one node, before anything runs, and returns what `start` returns there: a table, or nil and a
+---message. If that node is lost, another one begins the save, perhaps when all is written; `start` has to return the
+---same then.
 ---@param op string "save"
 ---@param signature any[] what has to be the same on every node
 ---@param start fun(): table?, string?
@@ -119,15 +121,15 @@ end
 ---@field format? "text"|"csv"|"jsonl" default "text"
 ---@field overwrite? boolean replaces a folder that a save has made
 ---@field compress? "none"|"gz"|"zst"|"xz"|"bz2" default: by the url's extension
----@field separator? string between the two of a pair in text (default tab), between fields of CSV (default comma)
----@field header? string[] of CSV: names of columns, the first line of each part; a row that is a table by name has its fields
----in that order
+---@field separator? string between key and value of a pair in text (default tab), between fields of CSV (default comma)
+---@field header? string[] of CSV: names of columns, the first line of each part; rows that are tables by name are written in
+---this order
 
 ---Writes the rows into a folder: a file `part-00000` for each partition, with `.csv` or `.jsonl` and `.gz`, ... behind it,
 ---and `_SUCCESS`, which load leaves out. The folder appears once all of it is written; a folder that exists is refused unless
----`overwrite` is given. Text is a line for each row, a pair with a tab between; CSV (RFC 4180) two columns for a pair, one
----for each element of an array, with `header` one for each name of a table; JSON lines `[k, v]` for a pair. All hosts have to
----see the same folder.
+---`overwrite` is given. Text has a line for each row, with a tab in a pair. CSV (RFC 4180) has two columns for a pair,
+---one for each element of an array, or with `header` one for each name. JSON lines have `[k, v]` for a pair. All hosts
+---have to see the same folder.
 ---@param url string `file://PATH` or a path
 ---@param options? actor.mapreduce.SaveOptions
 ---@return {files: integer, rows: integer, bytes: integer} what was written

@@ -1,7 +1,8 @@
---- Sorting: a sample sort. Tasks put their rows aside with a sample of the keys; one task chooses from the samples what parts
---- the keys into ranges of about the same size; then rows go to the task of their range, which sorts them, on disk where
---- they do not fit into memory. Equal keys stay in the order of the rows. Keys are numbers, texts or booleans, all of one
---- kind: NaN is greater than all other numbers, texts go by their bytes, false before true.
+--- Sorting: a sample sort. Tasks put their rows aside with a sample of the keys; one task chooses splitters from the
+--- samples, which divide the keys into ranges of about the same size; then rows go to the task of their range, which
+--- sorts them, on disk if they do not fit into memory. Equal keys stay in the order of the rows. Keys are numbers,
+--- texts or booleans, all of one kind: NaN is greater than all other numbers, texts are compared by their bytes, false
+--- comes before true.
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
@@ -13,14 +14,14 @@ local c = require("actor.c.mapreduce")
 
 local Dataset = datasets.Dataset
 
--- Samples of a range, on average, and at least of a task: a range then is some 12 % longer or shorter than the others.
+-- How many samples a range has on average, and a task at least: ranges then differ in length by some 12 %.
 local SAMPLES_OF_RANGE, SAMPLES_OF_TASK = 64, 256
 
 local some = compile.some
 
 -- ---- what tasks put out ----
 
--- Each row under the key that `fn` gives, into a sink that `make` opens for each task.
+-- Writes each row, under the key that `fn` gives, into a sink that `make` opens for each task.
 local function written_under(make, fn)
   local put_under, bind = compile.keyed_writer()
   local function put(a, b)
@@ -29,7 +30,7 @@ local function written_under(make, fn)
   return put, function() bind(compile.required(make())) end
 end
 
--- Rows as they are, sorted by their first value; or under the key that the operation's function gives.
+-- Writes rows as they are, to be sorted by their first value; or under the key that the operation's function gives.
 local function keyed_rows(dataset, make)
   if not dataset.fn then return (dataset.pairs and outputs.written_pairs or outputs.written)(make) end
   return written_under(make, dataset.fn)
@@ -96,7 +97,7 @@ local function sorted(op, parent, options, fields)
   return datasets.new(fields)
 end
 
----All rows in the order of `fn(row)`; over the partitions, so that collect() gives them in order.
+---Sorts all rows by `fn(row)`, across partitions, so that collect() gives them in order.
 ---@param fn fun(a: any, b: any): any a number, a text or a boolean; mr.identity for the row itself
 ---@param options? {descending?: boolean, partitions?: integer}
 ---@return actor.mapreduce.Dataset
@@ -106,12 +107,12 @@ function Dataset:sort_by(fn, options)
   return sorted("sort_by", self, options, { fn = functions.freeze(fn) })
 end
 
----All pairs in the order of their keys.
+---Sorts all pairs by their keys.
 ---@param options? {descending?: boolean, partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:sort_by_key(options) return sorted("sort_by_key", self, options, { pairs = true }) end
 
----All rows in their own order; pairs in that of their keys.
+---Sorts all rows by their own value; pairs by their keys.
 ---@param options? {descending?: boolean, partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:sort(options) return sorted("sort", self, options, {}) end

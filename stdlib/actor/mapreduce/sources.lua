@@ -10,7 +10,7 @@ local M = {}
 -- Where the i-th of `parts` equal parts of `n` things ends.
 local function border(n, parts, i) return math.floor(n * i / parts) end
 
--- How many elements an array has; tables with other keys or nils in between would lose rows.
+-- How many elements an array has. Raises for tables with other keys or nils in between, which would lose rows.
 local function length_of(array)
   local n, found = #array, 0
   for _ in pairs(array) do found = found + 1 end
@@ -20,7 +20,7 @@ local function length_of(array)
   return n
 end
 
----The elements of an array, each a row.
+---Makes a dataset of an array: each element is a row.
 ---@param array any[]
 ---@param partitions? integer
 ---@return actor.mapreduce.Dataset
@@ -39,7 +39,7 @@ function M.parallelize(array, partitions)
   }
 end
 
----The numbers from `first` to `last` in steps of `step`.
+---Makes a dataset of the numbers from `first` to `last` in steps of `step`.
 ---@param first number
 ---@param last number
 ---@param step? number default 1
@@ -64,7 +64,7 @@ function M.range(first, last, step, partitions)
   }
 end
 
----The rows fn(1), fn(2), ... fn(n).
+---Makes a dataset of the rows fn(1), fn(2), ... fn(n).
 ---@param n integer
 ---@param fn fun(i: integer): any
 ---@param partitions? integer

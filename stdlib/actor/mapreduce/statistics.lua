@@ -1,4 +1,4 @@
---- Actions on rows that are numbers: how they spread. Partitions are worked on side by side and put together in their
+--- Actions on rows that are numbers: variance and histogram. Partitions are summed up in parallel and combined in their
 --- order, so a result is the same for every number of nodes.
 local actions = require("actor.mapreduce.actions")
 local check = require("actor.check")
@@ -8,8 +8,9 @@ local Dataset = datasets.Dataset
 
 -- ---- variance ----
 
--- {count, first, mean, sum of squared distances from it}, both of distances from the first row, by Welford; two of them by
--- Chan, Golub and LeVeque. So nothing is lost where numbers are large and close together.
+-- Moments are {count, first, mean, sum of squared distances from the mean}, the last two of distances from the first
+-- row. A row is added as Welford does, two moments are combined as Chan, Golub and LeVeque do, so no digits are lost
+-- where numbers are large and close together.
 local function add(moments, x)
   local n, first = moments[1] + 1, moments[2] or x
   local apart = x - first - moments[3]
@@ -44,15 +45,16 @@ local function variance(self, name, options)
   end)
 end
 
----The variance of rows that are numbers: the mean squared distance from their mean, or with `sample` the estimate from a
----sample, which divides by one less. nil without rows, or with one row of a sample; NaN where there is NaN or an infinity.
+---Returns the variance of rows that are numbers: the mean squared distance from their mean, or with `sample` the
+---estimate from a sample, which divides by one less. nil without rows, or with one row of a sample; NaN if a row is NaN
+---or infinite.
 ---@param options? {sample?: boolean} default false, as Spark's and NumPy's
 ---@return number?
 function Dataset:variance(options)
   return variance(self, "variance", options)
 end
 
----The standard deviation of rows that are numbers: the square root of `variance`.
+---Returns the standard deviation of rows that are numbers: the square root of `variance`.
 ---@param options? {sample?: boolean} default false, as Spark's and NumPy's; pandas' is that of a sample
 ---@return number?
 function Dataset:stdev(options)
@@ -62,7 +64,7 @@ end
 
 -- ---- histogram ----
 
--- The least and the greatest row; nothing without rows.
+-- The least and the greatest row; nil without rows.
 local function extremes(self)
   local check_row = actions.check_number("histogram")
   local function step(range, a, b)
@@ -90,7 +92,7 @@ local function check_edges(edges)
   end
 end
 
--- Evenly spaced; one bucket where all numbers are the same.
+-- Evenly spaced edges; those of one bucket when all numbers are the same.
 local function edges_between(low, high, buckets)
   if low == high then return { low, high } end
   local edges, span = {}, high - low
@@ -112,10 +114,10 @@ local function bucket_of(edges, x)
   return low
 end
 
----How many rows, which are numbers, are in each bucket. `buckets` is how many of the same width there are from the least
----row to the greatest (one where all rows are the same), or their edges in ascending order: {0, 10, 100} for 0 to 10 without
----10 and 10 to 100. Each bucket has its lower edge and only the last one its upper. Numbers beyond the edges, and NaN, are in
----none; a number of buckets needs rows that are finite. nil without rows unless edges are given.
+---Counts rows, which are numbers, in buckets. `buckets` is the number of buckets of one width from the least row to the
+---greatest (one bucket if all rows are the same; rows have to be finite), or their edges in ascending order: {0, 10,
+---100} for 0 to 10 without 10, and 10 to 100. A bucket includes its lower edge, only the last one its upper edge.
+---Numbers beyond the edges, and NaN, are not counted. Returns nil without rows, unless edges are given.
 ---@param buckets integer|number[]
 ---@return number[]? edges one more than there are buckets
 ---@return integer[]? counts

@@ -1,5 +1,5 @@
---- The greatest values of each key. Each partition keeps those of its own keys, in order, so little more than the result
---- has to travel; group_by_key then gives them in the order of the partitions.
+--- The greatest values of each key. Each partition keeps those of its own keys, in order, so little more than the
+--- result is sent; group_by_key then gives them in the order of the partitions.
 local best = require("actor.mapreduce.best")
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
@@ -9,10 +9,10 @@ local functions = require("actor.mapreduce.functions")
 local Dataset = datasets.Dataset
 local as_pair, one = compile.as_pair, compile.one
 
-local HELD = 65536 -- values that a task keeps before it lets them go
+local HELD = 65536 -- values that a task keeps before it puts them out
 local NAN = {} -- in place of the key that no table takes
 
--- What gives the pairs `key, {greatest values}` of a partition's rows, keys in the order in which they come first.
+-- Returns what gives the pairs `key, {greatest values}` of a partition's rows, keys in the order of their first rows.
 local function greatest_of(most, key_of)
   return function(rows)
     local held, order, count, ended = {}, {}, 0, false
@@ -55,8 +55,8 @@ local function greatest_of(most, key_of)
   end
 end
 
----`key, {values}`: the `n` greatest values of each key, greatest first, of equal ones those that come first. They are
----compared by `by(value)`, by default the value itself: numbers or texts.
+---Keeps the `n` greatest values of each key, as `key, {values}`, greatest first; of equal values the earlier ones. They
+---are compared by `by(value)`, by default the value itself: numbers or texts.
 ---@param n integer
 ---@param by? fun(value: any): number|string
 ---@param options? {partitions?: integer}

@@ -3,7 +3,7 @@ local check = require("actor.check")
 
 local M = {}
 
----The path of a file URL; a text without a scheme is one.
+---Returns the path of a file URL; a text without a scheme is a path.
 ---@param url string
 ---@param operation string "mapreduce.load"
 ---@return string

@@ -11,7 +11,7 @@ local M = {}
 
 local TEXT, VALUE = 4, 5
 
--- Short texts come again soon: C++ knows which ones are in `kept`, and where.
+-- Short texts, which often are repeated: C++ knows which ones are in `kept`, and where.
 local SHORT, PLACES = 15, 16384
 local kept = require("table.new")(PLACES, 0)
 for i = 0, PLACES - 1 do kept[i] = "" end
@@ -53,7 +53,7 @@ end
 
 M.to_bytes, M.from_bytes = to_bytes, from_bytes
 
----What gives copies of a value: what a function does to one changes no other.
+---Returns what makes copies of a value, so that a function may change each without effect on the others.
 ---@param value any
 ---@return fun(): any
 function M.copies_of(value)
@@ -75,8 +75,8 @@ local function get(v)
   return tag == 2
 end
 
--- The bytes of a row's values and its key, which have to stay until they are copied: texts, and for plain tables buffers,
--- which make no text of them. A text of the bytes would be one that never comes again, and is most of the time.
+-- The bytes of a row's values and its key, which have to stay until they are copied: texts, and buffers for plain
+-- tables. A buffer saves making a text of the bytes, which would cost most of the time and is not used again.
 local encoded, encoded_before, encoded_first
 local buffers, turn = { buffer.new(), buffer.new(), buffer.new() }, 0
 local MOST_KEPT = 2 ^ 20 -- bytes of a buffer
@@ -111,7 +111,7 @@ end
 
 M.get, M.set, M.text_at = get, set, text_at
 
----What a call of the FFI table gave; raises why it failed where that is nothing.
+---Returns what a call of the FFI table gave; raises the failure's message if that is nil.
 ---@generic T
 ---@param pointer T
 ---@return T
@@ -124,7 +124,7 @@ end
 
 local TWO = "it returned two values where one is taken (parentheses around a call keep its first; a table holds several)"
 
----What a function that gives one value has returned: its second result, which would be lost, is an error.
+---Returns a function's only result. Raises for a second one, which would be lost.
 ---@generic T
 ---@param value T
 ---@param more any
@@ -134,7 +134,7 @@ function M.one(value, more)
   return value
 end
 
----The same where there has to be one: a value, a state or a key that is nil would take rows with it.
+---Returns a function's only result, and raises when it is nil: a value, a state or a key that is nil would lose rows.
 ---@generic T
 ---@param value T
 ---@param more any
@@ -145,8 +145,8 @@ function M.some(value, more)
   return value
 end
 
----How many elements an array has. One with gaps or other keys is an error, since these would be lost; a nil between is for
----the caller to find, as it goes through the elements.
+---How many elements an array has. Raises for an array with gaps or other keys, which would be lost; the caller finds a
+---nil in between when it goes through the elements.
 ---@param t table
 ---@return integer
 function M.length(t)

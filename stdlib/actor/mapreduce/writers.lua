@@ -1,4 +1,4 @@
---- Functions that take rows from Lua to C++: into a sink as they are, under keys, or combined by key.
+--- Functions that move rows from Lua to C++, into a sink: as they are, under keys, or combined by key.
 local ffi = require("ffi")
 local values = require("actor.mapreduce.values")
 local api = require("actor.ffi")("mapreduce")
@@ -25,7 +25,7 @@ function M.is_object(value) return object_types[type(value)] or false end
 ---@field first? fun(value: any): any what a key's first value becomes; itself without
 ---@field merge? fun(a: any, b: any): any combines what `first` and the function have made; the function itself without
 ---@field objects? boolean what `first` gives is, or may be, a table or a tensor
----@field own? boolean values are nobody else's: the function may change them
+---@field own? boolean true: no other code has the values, so the function may change them
 
 ---A function that combines pairs by key with `fn` in a sink of api.combine(""). Pairs are collected, so that the table's
 ---memory is being fetched when they are combined.
@@ -109,7 +109,7 @@ function M.combiner(fn, how)
     for i = 1, count do wait(keys[i], states[keys[i]], STATE) end
   end
 
-  -- A value that is kept must be nobody else's: the function may change it.
+  -- No other code may have a value that is kept, since the function may change it.
   local function kept(state, v)
     if state == v and not own and object_types[type(v)] then return from_bytes(to_bytes(v)) end
     return state
