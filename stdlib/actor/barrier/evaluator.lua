@@ -9,8 +9,8 @@ local api = require("actor.ffi")("barrier")
 
 ---@class actor.barrier.Evaluator
 ---@field rule actor.barrier.Rule the rule in charge
----@field label string how error messages call it
----@field asking ffi.cdata* the batch, filled by whoever asks (bindings/modules/ffi_barrier.h)
+---@field label string the rule's name in error messages
+---@field asking ffi.cdata* the batch, filled by the caller (bindings/modules/ffi_barrier.h)
 ---@field answer_one fun() answers the batch's only worker
 ---@field answer_all fun() answers each worker of the batch
 local Evaluator = {}
@@ -130,8 +130,8 @@ function Evaluator:set(rule)
   self.asking.version = self.asking.version + 1
 end
 
----For an evaluator that answers one worker only, where each worker has its own: a rule that needs `view.shared` fails and
----says why.
+---For an evaluator that answers one worker only, when each worker has its own: a rule that uses `view.shared` then
+---raises and says why.
 function Evaluator:answer_alone()
   self._context.shared = setmetatable({}, {
     __index = function()
@@ -142,8 +142,8 @@ end
 
 local passed_ids = ffi.new("const uint32_t*[1]")
 
----The workers of `progress` that may go on now, in the order in which they asked; they wait no longer. To be called
----after completions, changes of membership and at progress:next_time(). An evaluator serves one progress.
+---Returns the workers of `progress` that may go on now, in the order in which they asked; they no longer wait. Call it
+---after completions, after changes of membership and at progress:next_time(). An evaluator serves one progress.
 ---@param progress actor.barrier.Progress
 ---@param now number seconds, never less than before
 ---@return number[] ids

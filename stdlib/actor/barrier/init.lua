@@ -1,6 +1,6 @@
---- Barrier rules: when may a worker that has completed its step go on? A rule is `function(view) -> pass`; it is shown
---- the clocks of the workers that the asking one sees and returns true, false, or false and the seconds after which it
---- wants to be asked again. The same rule runs in a job, in the simulator and under `--barrier`.
+--- Barrier rules decide when a worker that has completed its step may go on. A rule is `function(view) -> pass`: it
+--- gets the clocks of the workers that the asking worker sees, and returns true, false, or false and the seconds after
+--- which it wants to be asked again. The same rule runs in a job, in the simulator and under `--barrier`.
 ---
 ---     local barrier = require "actor.barrier"
 ---     local rule = barrier.sample(10, function(view) return view:behind(2) <= 1 end)
@@ -37,22 +37,23 @@ local M = {}
 
 for name, description in pairs(library.rules) do M[name] = library.constructor(description) end
 
----What there is: a row {kind, name, usage, summary, definition, paper, example} for each rule, the classic ones first, and
----behind them for each merge policy.
+---Lists all rules, the classic ones first, and then all merge policies: a row {kind, name, usage, summary, definition,
+---paper, example} for each.
 M.list = library.list
 
----@type fun(path: string): string?, string? Reads a rule's file: its text and the name errors show, or nil and a message.
----How a rule file is loaded. A host that runs jobs puts its own function in here, so that the file may come over the
----network; the default opens a local file.
+---Loads a rule's file: returns its text and the name that errors show, or nil and a message. A host that runs jobs puts
+---its own function here, which may fetch the file over the network; the default opens a local file.
+---@type fun(path: string): string?, string?
 M.loader = files.read
 
----@type fun(chunk: function, path: string): boolean, any Runs the chunk of a rule's file, as pcall does. Whoever has to
----end a file that never comes back puts its own in here.
+---Runs the chunk of a rule's file, as pcall does. A program that has to end a file which never returns puts its own
+---function here.
+---@type fun(chunk: function, path: string): boolean, any
 M.runner = function(chunk) return pcall(chunk) end
 
----A rule from what a user wrote: a function or rule as it is, or a text: the rule's name and its parameters behind colons
----(bsp, ssp:4, pssp:10:4, delay_bounded:2:ssp:4; see `list`), the sampling ones with @event, @sticky or @poll:0.5 behind,
----and rule.lua or rule.lua:name for a file that returns a rule or a table of named rules.
+---Makes a rule of what a user wrote: a function, a rule or a text. A text is the rule's name and its parameters behind
+---colons (bsp, ssp:4, pssp:10:4, delay_bounded:2:ssp:4; see `list`), for sampling rules also @event, @sticky or
+---@poll:0.5; or rule.lua or rule.lua:name, for a file that returns a rule or a table of named rules.
 ---@param spec string|actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
 ---@param options? {resample: string, load: function} `resample` ("sticky", "poll:0.5") for a text that names none
 ---@return actor.barrier.Rule
@@ -63,7 +64,7 @@ function M.from(spec, options)
   return files.parse(spec, { resample = options.resample, load = options.load or M.loader, runner = M.runner })
 end
 
----Asks a rule about all workers that wait, in one call; `set` takes another rule.
+---Makes an evaluator, which asks a rule about all workers that wait, in one call; its `set` changes the rule.
 ---@param rule string|actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
 ---@param seed? number|integer default 0; one seed and one sequence of events give the same answers
 ---@return actor.barrier.Evaluator
@@ -72,11 +73,11 @@ function M.evaluator(rule, seed)
   return evaluators.new(M.from(rule), seed or 0)
 end
 
----A rule of your own with what it promises. With `staleness = 0` it is treated as bsp is: updates are merged in (step, id)
----order and become visible once the barrier is passed. `run` has to keep the promise: no worker that is more than
----`staleness` steps ahead of the slowest may pass. With `by_step = true` the simulator asks once for all workers that wait at
----a step, which is many times faster with many workers: then the answer of `run` depends on nothing of the asking worker but
----`view.step`, and `run` draws no random numbers and keeps nothing.
+---Makes a rule of your own, with what it promises. `staleness`: no worker that is more than so many steps ahead of the
+---slowest passes. With 0 it is treated as bsp: updates are merged in (step, id) order and become visible once the
+---barrier is passed. `by_step = true`: the answer of `run` depends on nothing of the asking worker but `view.step`, and
+---`run` draws no random numbers and keeps nothing. The simulator then asks once for all workers that wait at a step,
+---which is many times faster with many workers.
 ---
 ---    return barrier.rule { staleness = 0, run = function(view) return view:min() >= view.step end }
 ---    return barrier.rule { by_step = true, run = function(view) return view.step <= view:quantile(0.5) + 2 end }

@@ -13,8 +13,8 @@ local parameters = require("actor.barrier.parameter")
 ---@field definition string when a worker passes
 ---@field paper string authors, title, venue, year
 ---@field example string a text that makes one
----@field check? fun(...): string? what is wrong with the parameters together
----@field make fun(...): actor.barrier.Rule of checked parameters
+---@field check? fun(...): string? what is wrong with the parameters in combination
+---@field make fun(...): actor.barrier.Rule gets checked parameters
 
 -- From the classic ones to those that measure and predict.
 local order = {
@@ -40,7 +40,7 @@ function M.usage(description)
   return text
 end
 
----What is wrong with parameters that are fine one by one, or nil.
+---What is wrong with the combination of parameters that are each fine, or nil.
 ---@param description actor.barrier.Description
 ---@param values any[]
 ---@return string?
@@ -48,7 +48,7 @@ function M.complaint(description, values)
   return description.check and description.check(unpack(values, 1, #description.parameters))
 end
 
----The rule of checked parameters.
+---Makes the rule of checked parameters.
 ---@param description actor.barrier.Description
 ---@param values any[] by position, nil where left out
 ---@param options? table
@@ -74,7 +74,7 @@ local function by_position(description, named, fn)
   return values
 end
 
----The constructor that users call: barrier.NAME.
+---Makes the constructor that users call, barrier.NAME.
 ---@param description actor.barrier.Description
 ---@return fun(...): actor.barrier.Rule
 function M.constructor(description)

@@ -1,7 +1,7 @@
---- Merge policies: what becomes of pushes that are late, or more than wanted. They are no barriers, since no worker waits for
---- them; they complete barriers that let workers fall behind (ksync, backup, partial, quorum). `param.run { merge = ... }`
---- takes one, as `param.merge.NAME`. In the parameter server C++ applies them (host/engine/param/coordinator.cpp); the
---- simulator asks `weight`.
+--- Merge policies say what becomes of pushes that are late, or more than needed. They are not barriers, since no worker
+--- waits for them; they complete barriers that let workers fall behind (ksync, backup, partial, quorum). `param.run {
+--- merge = ... }` takes one, as `param.merge.NAME`. In the parameter server C++ applies them
+--- (host/engine/param/coordinator.cpp); the simulator asks `weight`.
 local check = require("actor.check")
 
 ---@class actor.param.Merge how late or surplus pushes are treated
@@ -9,22 +9,22 @@ local check = require("actor.check")
 
 local M = {}
 
----Every push is merged as it is.
+---Merges every push as it is, however late.
 ---@return actor.param.Merge
 function M.all()
   return { kind = "all" }
 end
 
----The pushes of one step are merged as one, their mean, when the barrier is passed: synchronous training, where an optimiser
----with a memory (momentum, Adam) makes one step a round. Only with a rule that is BSP. `pull` is an optimiser; a function of
----yours gets the pushes of a step together anyway.
+---Merges the pushes of one step as one, their mean, when the barrier is passed: synchronous training, where an
+---optimiser with a memory (momentum, Adam) makes one step a round. Works only with a rule that is BSP and a `pull` that
+---is an optimiser; a function as `pull` gets the pushes of a step together anyway.
 ---@return actor.param.Merge
 function M.mean()
   return { kind = "mean" }
 end
 
----Pushes more than `later_than` steps behind the newest one are dropped (Chen et al. 2016 for backup workers): with 0 this
----completes barrier.backup and barrier.ksync.
+---Drops pushes that are more than `later_than` steps behind the newest one (Chen et al. 2016, for backup workers): with
+---0 this completes barrier.backup and barrier.ksync.
 ---@param options {later_than: integer}
 ---@return actor.param.Merge
 function M.drop(options)
@@ -33,8 +33,8 @@ function M.drop(options)
   return { kind = "drop", later_than = options.later_than }
 end
 
----Pushes are held until `k` have come and then merged as one, their mean (Nguyen et al. 2022, FedBuff); with barrier.asp
----that is the paper's buffered asynchronous aggregation.
+---Holds pushes until `k` have come, and then merges them as one, their mean (Nguyen et al. 2022, FedBuff); with
+---barrier.asp this is the paper's buffered asynchronous aggregation.
 ---@param options {k: integer}
 ---@return actor.param.Merge
 function M.buffer(options)
@@ -43,7 +43,7 @@ function M.buffer(options)
   return { kind = "buffer", k = options.k }
 end
 
----A push that is t steps behind the newest counts (1 + t) ^ -exponent (Xie et al. 2019, FedAsync).
+---Weighs a push that is t steps behind the newest one by (1 + t) ^ -exponent (Xie et al. 2019, FedAsync).
 ---@param options? {exponent?: number} default 1
 ---@return actor.param.Merge
 function M.scale_by_staleness(options)
@@ -61,9 +61,9 @@ local makers = {
   scale = function(number) return M.scale_by_staleness { exponent = number } end,
 }
 
----A policy by its words: "all", "mean", "drop:2", "buffer:8", "scale", "scale:0.5".
+---Reads a policy from a text: "all", "mean", "drop:2", "buffer:8", "scale", "scale:0.5".
 ---@param text string
----@return actor.param.Merge? policy nil: there is none of these words
+---@return actor.param.Merge? policy nil: the text names none
 local function from(text)
   local kind, argument = text:match("^(%a+):?(.*)$")
   local number = tonumber(argument)
@@ -74,7 +74,7 @@ local function from(text)
   return made and policy or nil
 end
 
----What an update counts that is `staleness` steps behind the newest one; nil: it is dropped.
+---The weight of an update that is `staleness` steps behind the newest one; nil: it is dropped.
 ---@param policy actor.param.Merge of kind "all", "drop" or "scale"
 ---@param staleness integer
 ---@return number? weight

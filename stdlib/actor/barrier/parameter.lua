@@ -6,14 +6,14 @@ local rules = require("actor.barrier.rule")
 ---@class actor.barrier.Parameter
 ---@field [1] string name
 ---@field [2] "steps"|"workers"|"fraction"|"seconds"|"ratio"|"factor"|"rule" kind
----@field low? number instead of the kind's
----@field high? number
+---@field low? number the least value, instead of the kind's
+---@field high? number the greatest value, instead of the kind's
 ---@field default? number makes it optional
 ---@field optional? boolean it may be left out and has no default
 
 local M = {}
 
--- "rule" is any rule; in a text it is all that follows.
+-- "rule" is any rule; in a text it is the whole rest of the text.
 local kinds = {
   steps = { whole = true, low = 0, high = 2 ^ 31 - 1 },
   workers = { whole = true, low = 0, high = 2 ^ 32 - 1 },
@@ -29,7 +29,7 @@ function M.needed(parameter)
   return parameter.default == nil and not parameter.optional
 end
 
----The value for the constructor `fn`, which was given `value`. Raises what is wrong with it.
+---Checks `value`, which the constructor `fn` was given, and returns it or its default. Raises when it is wrong.
 ---@param parameter actor.barrier.Parameter
 ---@param value any
 ---@param fn string
@@ -43,7 +43,7 @@ function M.checked(parameter, value, fn)
   return value
 end
 
----The value that a text stands for, or nil and what it should be.
+---Reads a value from a text; or nil and what it should be.
 ---@param parameter actor.barrier.Parameter not of kind "rule"
 ---@param text string
 ---@return number? value
@@ -52,7 +52,7 @@ function M.read(parameter, text)
   local kind, value = kinds[parameter[2]], tonumber(text)
   local low, high = parameter.low or kind.low, parameter.high or kind.high
   if value and value >= low and value <= (high or math.huge) and not (kind.whole and value % 1 ~= 0) then return value end
-  -- Nobody means the limits of whole numbers by default; they are where clocks end.
+  -- The message leaves out the default limit of whole numbers, which is only where clocks end.
   local limit = not kind.whole and high or parameter.high
   local range = limit and ("from %g to %g"):format(low, limit) or ("of at least %g"):format(low)
   return nil, (kind.whole and "a whole number " or "a number ") .. range

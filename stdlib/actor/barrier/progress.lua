@@ -11,6 +11,7 @@ Progress.__index = Progress
 local message = ffi.new("char[256]")
 local max_id, max_step = 2 ^ 24 - 1, 2 ^ 31 - 1
 
+---Makes the clocks of a run without workers; `add` and `join` bring workers in.
 ---@return actor.barrier.Progress
 function Progress.new()
   local handle = api.progress_new()
@@ -36,50 +37,51 @@ function Progress:join(id, first)
   if api.progress_join(self.handle, id, first or 0, message, 256) == 0 then check.fail("%s", ffi.string(message)) end
 end
 
--- The rest return whether the worker was counted; if not, nothing changed.
+-- The following functions return whether the worker was counted; if not, they have changed nothing.
 
 ---Forgets a worker.
 function Progress:remove(id) return api.progress_remove(self.handle, id) ~= 0 end
 
----Stops counting a worker that has nothing to do; unpark counts it again, where it holds nobody back.
+---Stops counting a worker that has nothing to do. `unpark` counts it again, with a clock at which it holds back no
+---other.
 function Progress:park(id) return api.progress_park(self.handle, id) ~= 0 end
 
----A worker that was put there waits no longer; whether it did.
+---Counts a parked worker again; returns whether it was parked.
 ---@param id integer
 ---@return boolean
 function Progress:unpark(id) return api.progress_unpark(self.handle, id) ~= 0 end
 
----The worker begins a step.
+---Says that the worker begins a step at time `now`.
 function Progress:start(id, now) return api.progress_start(self.handle, id, now) ~= 0 end
 
----The worker has completed a step.
+---Says that the worker has completed a step at time `now`.
 function Progress:complete(id, now) return api.progress_complete(self.handle, id, now) ~= 0 end
 
----The worker has pulled that version of the model.
+---Says that the worker has pulled that version of the model.
 function Progress:pulled(id, version) return api.progress_pulled(self.handle, id, version) ~= 0 end
 
----The failure detector suspects the worker, or takes it back.
+---Says that the failure detector suspects the worker, or does so no longer.
 function Progress:suspect(id, suspected) return api.progress_suspect(self.handle, id, suspected and 1 or 0) ~= 0 end
 
----The worker wants to go on, and waits until an evaluator lets it.
+---Says that the worker wants to go on at time `now`: it waits until an evaluator lets it.
 function Progress:ask(id, now) return api.progress_ask(self.handle, id, now) ~= 0 end
 
----Completed steps of a counted worker, nil for others.
+---Returns the completed steps of a counted worker, nil for others.
 ---@return number?
 function Progress:step(id)
   local step = api.progress_step(self.handle, id)
   return step >= 0 and step or nil
 end
 
----How many workers are counted.
+---Returns how many workers are counted.
 ---@return number
 function Progress:size() return api.progress_size(self.handle) end
 
----How many of them wait.
+---Returns how many of the counted workers wait.
 ---@return number
 function Progress:waiting() return api.progress_waiting(self.handle) end
 
----When the evaluator has to be polled again even if nothing happens; infinite when never.
+---Returns the time at which the evaluator has to be polled again even if nothing happens; infinite when there is none.
 ---@return number
 function Progress:next_time() return api.progress_next_time(self.handle) end
 

@@ -2,7 +2,7 @@
 local check = require("actor.check")
 
 ---@class actor.barrier.Native
----@field kind "clock"|"free"|"sampled" min >= step - staleness; nobody waits; as clock, over samples
+---@field kind "clock"|"free"|"sampled" clock: passes when min >= step - staleness; free: always passes; sampled: as clock, over samples
 ---@field staleness? integer
 ---@field beta? integer
 ---@field by_step? boolean its answer depends on no more of the asking worker than its step, and has no re-check time
@@ -30,10 +30,11 @@ end
 
 local M = {}
 
--- A share of a count that is a whole number in decimal may be slightly more in binary: 0.07 * 100 > 7.
+-- For shares of a count: one that is a whole number in decimal may be slightly more in binary, as 0.07 * 100 > 7.
 M.rounding = 1e-9
 
----The earlier of two re-check times; either may be nil. A value that is no time is passed on, for the caller to refuse.
+---The earlier of two re-check times; either may be nil. Returns a value that is not a time as it is: the caller refuses
+---it.
 ---@param seconds any
 ---@param other? number
 ---@return any
@@ -55,7 +56,7 @@ function M.is(value)
   return type(value) == "table" and getmetatable(value) == Rule
 end
 
----A rule as it is; a plain function as a rule whose answer any completion may change.
+---Returns a rule as it is, and makes one of a plain function: any completion may change its answer.
 ---@param value actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
 ---@param fn string the function that was called, for the error message
 ---@param name? string
@@ -68,7 +69,7 @@ function M.of(value, fn, name)
   return M.new { name = name or where, run = value, watches = "event", where = where }
 end
 
----How error messages call a rule: "barrier rule 'halfway' (rule.lua:3)".
+---A rule's name in error messages: "barrier rule 'halfway' (rule.lua:3)".
 ---@param rule actor.barrier.Rule
 ---@return string
 function M.label(rule)

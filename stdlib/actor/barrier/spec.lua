@@ -22,7 +22,7 @@ end
 
 -- --- parameters ---
 
--- The words of `text` and whether the last one takes the rest: that of a rule's parameter does.
+-- The words of `text`, and whether the last one is the whole rest, as for a parameter that is a rule.
 local function split(text, most)
   local words = {}
   while #words + 1 < most do
@@ -55,7 +55,8 @@ local function takes_policy(text)
   return takes_policy(split(text, #description.parameters + 1)[#description.parameters + 1] or "")
 end
 
--- `text` without the @policy that is meant for `description`, and the policy. One behind a rule in a rule is the innermost's.
+-- `text` without the @policy that belongs to `description`, and the policy. Behind nested rules it belongs to the
+-- innermost.
 local function strip_policy(description, text)
   local head, policy = text:match("^([^@]*)@(.*)$")
   if not head then return text, nil end

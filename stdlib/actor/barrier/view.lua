@@ -8,23 +8,23 @@ local new_rng = require("actor.rng")
 ---@field step number completed steps of the asking worker
 ---@field id number its permanent id
 ---@field n number how many workers are seen
----@field population number how many there are
+---@field population number how many workers there are
 ---@field now number seconds on the run's clock
 ---@field waited number seconds since the worker asked to go on
----@field buffered number updates that have come and wait for others, to be merged with them (param.merge.buffer); else 0
+---@field buffered number updates that have come and wait to be merged with others (param.merge.buffer); else 0
 ---@field duration number seconds of its last step, 0 before the first
 ---@field average number seconds of its recent steps, exponentially smoothed; 0 before the first
 ---@field steps number[] completed steps of the seen workers, 1 .. n; `#view.steps` is n
 ---@field ids number[] their permanent ids
----@field busy boolean[] works on a step now
----@field alive boolean[] false while it is suspected
----@field pulled number[] model version that it last pulled
----@field started number[] when its step began, on the run's clock; the last one, when it is not busy
----@field durations number[] seconds of its last step, 0 before the first
----@field averages number[] seconds of its recent steps, smoothed
+---@field busy boolean[] whether they work on a step now
+---@field alive boolean[] false for a suspected worker
+---@field pulled number[] the model version that they pulled last
+---@field started number[] when their present step began, or else their last one, on the run's clock
+---@field durations number[] seconds of their last step, 0 before the first
+---@field averages number[] seconds of their recent steps, smoothed
 ---@field rng actor.Rng the asking worker's own random stream
----@field memory table the asking worker's own, from its asking until it passes
----@field shared table everybody's, as long as the rule is in charge; a rule that is one of several uses view.shared[rule]
+---@field memory table for the rule to keep things about the asking worker, from its asking until it passes
+---@field shared table for the rule to keep things about all workers, as long as it is in charge; a rule that is one of several uses view.shared[rule]
 local View = {}
 
 local M = {}
@@ -37,7 +37,7 @@ local function stale()
   error("a view can be used only while its rule runs", 3)
 end
 
--- Where no worker sees all clocks (peers), a view without a sample has no clocks in its arrays, only their minimum.
+-- With peers no worker sees all clocks: a view without a sample then has no clocks in its arrays, only their minimum.
 local function unsampled(what)
   error(("use sample: nobody here knows everybody's clocks, so %s can be had of a sample only (without one: min() and n)")
     :format(what), 3)
@@ -84,20 +84,20 @@ local arrays = {
 
 -- --- helpers ---
 
----The smallest number of completed steps seen; infinite when nobody is.
+---Returns the smallest number of completed steps among the seen workers; infinite when no worker is seen.
 ---@return number
 function View:min()
   return self._lowest
 end
 
----The greatest number of completed steps seen; minus infinity when nobody is.
+---Returns the greatest number of completed steps among the seen workers; minus infinity when no worker is seen.
 ---@return number
 function View:max()
   if self._asking.aggregates ~= 0 then unsampled("max()") end
   return self._highest
 end
 
----How many of the seen workers have completed at least `step` steps.
+---Counts the seen workers that have completed at least `step` steps.
 ---@param step number
 ---@return number
 function View:passed(step)
@@ -106,7 +106,7 @@ function View:passed(step)
   return api.seen_passed(self._asking, self._seen, step)
 end
 
----How many of the seen workers have completed fewer than `step - s` steps, where `step` is the asking worker's.
+---Counts the seen workers that have completed fewer than `view.step - s` steps: those more than `s` steps behind.
 ---@param s number
 ---@return number
 function View:behind(s)
@@ -115,8 +115,8 @@ function View:behind(s)
   return self.n - api.seen_passed(self._asking, self._seen, self.step - s)
 end
 
----The smallest number of steps that at least the fraction `q` of the seen workers has not gone beyond; infinite when
----nobody is seen.
+---Returns the smallest number of steps that at least the fraction `q` of the seen workers has not exceeded; infinite
+---when no worker is seen.
 ---@param q number 0 .. 1
 ---@return number
 function View:quantile(q)
@@ -127,7 +127,7 @@ end
 
 local methods = { min = View.min, max = View.max, passed = View.passed, behind = View.behind, quantile = View.quantile }
 
--- --- fields that are made when first used ---
+-- --- fields that are made at their first use ---
 
 local function memory_of(view)
   local context = view._context
@@ -166,7 +166,7 @@ local function known_fields()
   return table.concat(names, ", ")
 end
 
--- Fields that are the asking worker's own, besides its step, or that a rule keeps between answers.
+-- Fields of the asking worker, besides its step, and those in which a rule keeps things between answers.
 local own_fields = { id = true, waited = true, shared = true, memory = true, rng = true, duration = true, average = true }
 
 local metatable = {
@@ -197,7 +197,7 @@ function M.new(asking, seen, context)
   return setmetatable(view, metatable)
 end
 
----Whether fields of the asking worker's own are refused, for a rule that answers by step.
+---Sets whether the view refuses fields of the asking worker, for a rule that answers by step.
 function M.hide_own(view, hidden)
   for _, name in ipairs { "id", "waited", "shared" } do rawset(view, name, not hidden and 0 or nil) end
 end
@@ -206,8 +206,8 @@ end
 
 local kinds = { event = 0, sticky = 1, poll = 2 }
 
----The view that the sampling rule `rule`, when it is shown `view`, shows to its inner rule. Made when first needed, with a
----random stream of its own that depends on how many samplings the evaluation has met before.
+---Makes the view that the sampling rule `rule`, which sees `view`, shows to its inner rule. It has its own random
+---stream, which depends on how many samplings the evaluation has met before.
 local function new_sample(view, rule)
   local context = view._context
   context.samplings = context.samplings + 1
@@ -221,7 +221,7 @@ local function new_sample(view, rule)
   return sample
 end
 
----What the worker that is being answered sees of `view` through the sampling rule `rule`.
+---Returns what the asking worker sees of `view` through the sampling rule `rule`.
 ---@param view actor.barrier.View
 ---@param rule actor.barrier.Rule
 ---@return actor.barrier.View sample
@@ -229,8 +229,8 @@ function M.open_sample(view, rule)
   return view._samples[rule] or new_sample(view, rule)
 end
 
----Draws, if that is due, the sample that the worker being answered sees of `view`; returns whether there is anything new to
----look at (there is not between two polls).
+---Draws, if that is due, the sample that the asking worker sees of `view`. Returns whether there is a new one (there is
+---none between two polls).
 ---@param sample actor.barrier.View
 ---@param view actor.barrier.View that it was opened from
 ---@return boolean fresh, number recheck_seconds until the next poll, else infinite
@@ -240,7 +240,7 @@ function M.draw(sample, view)
   if asking.aggregates ~= 0 then unsampled("a sample inside of a rule that does not sample itself") end
   api.sampler_look(sample._sampler, asking, view._seen, seen)
   sample.step, sample.id, sample.waited = view.step, view.id, view.waited
-  if sample._look ~= view._look then -- what is the same for all who are answered in one go
+  if sample._look ~= view._look then -- computes what is the same for all workers that are answered in one call
     sample._look = view._look
     sample.now, sample.population, sample.shared, sample.buffered = view.now, view.population, view.shared, view.buffered
   end

@@ -1,12 +1,12 @@
---- The experiments of the literature on probabilistic barriers as data: what is simulated, what is plotted, and the figures
---- that others have found. Sources: Wang, Catterall, Mortier, Probabilistic synchronous parallel, 2017, and the simulators
---- of that work; figures are of independent programs with the same settings.
+--- The experiments of the literature on probabilistic barriers as data: what is simulated, what is plotted, and the
+--- published figures. Sources: Wang, Catterall, Mortier, Probabilistic synchronous parallel, 2017, and the simulators
+--- of that work; figures are those of independent programs with the same settings.
 local five = { "bsp", "ssp:4", "asp", "pbsp:10", "pssp:10:4" }
 
 ---@class actor.sim.Reference
 ---@field barrier string
----@field varied? table<string, number|string> the point, where something varies
----@field mean number of the steps started
+---@field varied? table<string, number|string> the point in the sweep, if anything varies
+---@field mean number mean of the steps started
 ---@field sd? number over the nodes
 
 ---@class actor.sim.Experiment
@@ -29,7 +29,7 @@ return function(repeats, seed)
     base.seed = seed
     return { base = base, barriers = barriers, vary = vary, repeats = repeats }
   end
-  -- Fewer seeds, for a run takes seconds.
+  -- Uses fewer seeds, since a run takes seconds.
   local function trained(base)
     local out = sweep(base, five)
     out.repeats = math.min(repeats, 3)

@@ -4,7 +4,7 @@ local summary = require("actor.sim.summary")
 
 local M = {}
 
----What can be plotted: of a row, or drawn from all of it.
+---The kinds of plots: a number of a row, or something that is computed from the whole row.
 M.kinds = {
   cdf = { title = "Distribution of steps" },
   progress = { title = "Progress of the nodes" },
@@ -19,14 +19,14 @@ M.kinds = {
   accuracy = { title = "Accuracy", curve = "accuracy" },
 }
 
----The message about a kind of plot that there is not.
+---The message about an unknown kind of plot.
 ---@param name string
 ---@return string
 function M.unknown(name)
   return ("there is no plot '%s' (known: %s)"):format(name, table.concat(require("actor.util").sorted_keys(M.kinds), ", "))
 end
 
--- "pbsp:10, nodes = 200": a group among those that differ in what `names` says. What stands in the rule itself is there.
+-- "pbsp:10, nodes = 200": names a group among those that differ in `names`, without what the rule's text shows already.
 local function label_of(group, names)
   local rule, parts = tostring(group.rows[1].series or group.barrier), {}
   for _, name in ipairs(names) do
@@ -88,15 +88,15 @@ local function curves(groups, options, curve)
   }
 end
 
--- What varies as a place on an axis; of "0.05:10x" the share, or with "factor" the 10. nil of what is no number, as
--- "1+exp(1)".
+-- The number of a value that varies, for an axis: of "0.05:10x" the share, or with "factor" the 10. nil for a value
+-- that is not a number, such as "1+exp(1)".
 function M.number_of(value, part)
   if type(value) == "number" then return value end
   local share, factor = tostring(value):match("^([%d.]+):([%d.]+)")
   return tonumber(part == "factor" and factor or share)
 end
 
----The kind of plot that is drawn where none is asked for.
+---The kind of plot that is drawn when none is asked for.
 ---@param varied string[] names of what varies
 ---@return string
 function M.default_kind(varied)
@@ -108,7 +108,7 @@ local function no_axis(name, value, kind)
     :format(kind, name, tostring(value))
 end
 
----What keeps a sweep from being drawn, nil when nothing does: known before anything is simulated.
+---Why a sweep cannot be drawn, nil when it can. This is known before anything is simulated.
 ---@param name string of M.kinds
 ---@param varied string[] names of what varies, in order
 ---@param values (string|number)[] of the first of these
@@ -121,7 +121,7 @@ function M.undrawable(name, varied, values)
   end
 end
 
--- A line for each rule over what varies first; what else varies makes more lines.
+-- Draws a line for each rule over what varies first; whatever else varies makes more lines.
 local function against(groups, options, kind)
   local name, others = options.varied[1], {}
   for i = 2, #options.varied do others[#others + 1] = options.varied[i] end
@@ -181,7 +181,7 @@ end
 ---@field references? table as plot.line or plot.bars take them
 ---@field confidence? number
 ---@field x_label? string
----@field x_of? "factor" of stragglers: the factor is the axis, not the share
+---@field x_of? "factor" for stragglers: the axis shows the factor, not the share
 ---@field normalise? boolean each line relative to its first value
 ---@field log_x? boolean|number
 ---@field log_y? boolean

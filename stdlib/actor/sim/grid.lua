@@ -1,4 +1,4 @@
---- From the flags of `actorhost sim` to tasks: what varies, which rules, and everything that can be found wrong before the
+--- Turns the flags of `actorhost sim` into tasks: what varies, which rules, and all errors that can be found before the
 --- first run.
 local barrier = require("actor.barrier")
 local sim = require("actor.sim")
@@ -8,7 +8,7 @@ local M = {}
 
 local max_tasks = 1e6
 local max_nodes = 2 ^ 23 -- host/sim/scenario.hpp
-local max_seed = 2 ^ 53 - 1e6 - 1 -- with a repeat's number on top still a whole number
+local max_seed = 2 ^ 53 - 1e6 - 1 -- still a whole number with a repeat's number added
 
 -- Flags that are options of sim.run, in the order of the header.
 local options = {
@@ -19,7 +19,7 @@ local numeric = { nodes = true, time = true, seed = true, loss = true, retry = t
 
 -- --- values of a sweep ---
 
--- At commas outside of brackets.
+-- Splits at commas outside of brackets.
 local function split(text)
   local parts, depth, start = {}, 0, 1
   for i = 1, #text do
@@ -34,7 +34,7 @@ local function split(text)
   return parts
 end
 
--- START:STOP:STEP, both ends included where the step meets them.
+-- The values of START:STOP:STEP, both ends included if the step meets them.
 local function range(name, text)
   local start, stop, step = text:match("^([^:]+):([^:]+):([^:]+)$")
   start, stop, step = tonumber(start), tonumber(stop), tonumber(step)
@@ -83,14 +83,15 @@ end
 
 -- --- tasks ---
 
--- A bare share sweeps the share of --straggler, whose factor stays.
+-- The --straggler at a point. A value that is only a share replaces the share of `given`, whose factor stays.
 local function straggler_of(value, given)
   if type(value) ~= "number" then return value end
   local factor = given and given:match(":(.*)$") or "3x"
   return ("%.12g:%s"):format(value, factor)
 end
 
--- The rule file that `spec` names, by itself or within other rules, or nil and what is wrong with a text that names none.
+-- The rule file that `spec` names, by itself or within other rules; or nil and what is wrong with a text that is no
+-- rule.
 local function rule_file(spec, resample)
   local found
   local function note(path)
@@ -109,7 +110,7 @@ local function check_rule(spec, resample)
   file, message = io.open(path, "rb")
   if not file then return message end
   file:close()
-  return nil -- what is wrong inside is the rule's error, not the command line's
+  return nil -- an error inside the file is the rule's, not the command line's
 end
 
 local function options_at(values, point)
@@ -196,7 +197,7 @@ local function sweeps_of(values, barriers)
   return vary
 end
 
----Adds the defaults that depend on other flags: a replay brings its own nodes, time and work.
+---Adds the defaults that depend on other flags: a replay has its own nodes, time and work.
 ---@param values table<string, any>
 function M.fill(values)
   values["repeat"] = values["repeat"] or 1
@@ -205,7 +206,7 @@ function M.fill(values)
   values.work = values.work or sim.default_work
 end
 
--- Flags that would do nothing, since a replay brings these things itself.
+-- Flags that would have no effect with a replay, since its recording decides these things.
 local of_a_scenario = {
   "nodes", "work", "speed", "straggler", "topology", "delay", "loss", "retry", "service", "bytes", "bandwidth", "churn",
   "failures", "detect",
@@ -225,7 +226,7 @@ local function swept(vary, name)
   end
 end
 
--- A flag of parameter servers where there are none.
+-- A flag of parameter servers in a topology that has none.
 local function serverless(values, vary)
   for _, topology in ipairs(swept(vary, "topology") or { values.topology }) do
     if tostring(topology):match("^server") then return nil end
@@ -237,7 +238,7 @@ local function serverless(values, vary)
   end
 end
 
--- Flags that would work together, but with another meaning than they seem to have.
+-- Flags whose combination would run, but not mean what it seems to mean.
 local function misleading(values, barriers, vary)
   local double = first_double(barriers)
   if double then return ("the rule %s is given twice: copies are no repeats"):format(double) end

@@ -1,4 +1,4 @@
---- The barrier simulator as a library: how a rule behaves on many nodes, on virtual time. One seed gives the same result
+--- The barrier simulator as a library: how a rule behaves on many nodes, in virtual time. A seed gives the same result
 --- on every machine.
 ---
 ---     local sim = require "actor.sim"
@@ -15,26 +15,26 @@ local spelling = require("actor.c.names")
 local M = {}
 
 ---@class actor.sim.Options
----@field barrier string|actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number? as barrier.from takes it
----@field resample? string when a sampled rule whose text says nothing draws again: "event" (default), "sticky", "poll:S"
+---@field barrier string|actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number? the rule, as barrier.from takes it
+---@field resample? string when a sampling rule draws again, if its text does not say so: "event" (default), "sticky", "poll:S"
 ---@field nodes? integer default 100
 ---@field time? number simulated seconds, default 200
 ---@field work? string seconds of each step, "C+DIST(ARGS)": exp(mean) gamma(shape,scale) pareto(shape,min) lognormal(mu,sigma) uniform(low,high) const(c) trace(file); default "1+exp(1)"
 ---@field seed? integer default 0
----@field straggler? string "SHARE:FACTORx": that share of the nodes is slower by that factor; "...@SECONDS": others after so long
+---@field straggler? string "SHARE:FACTORx": that share of the nodes is slower by that factor; "...@SECONDS": every so many seconds the slow nodes change
 ---@field speed? string a distribution of factors on the work, one drawn for each node
 ---@field topology? string "oracle" (default), "server:SHARDS", "peers"
 ---@field service? string seconds that a shard needs for its part of an update
 ---@field bandwidth? number bytes a second of a shard's link, each way; 0 is without limit
----@field bytes? number of an update, and of a model
----@field delay? string seconds of a message
+---@field bytes? number size of an update, and of a model
+---@field delay? string seconds that a message takes
 ---@field loss? number share of messages that get lost
 ---@field retry? number seconds until a lost message is sent again, default 0.2
----@field churn? string "JOIN:LEAVE", nodes that come and go a second
+---@field churn? string "JOIN:LEAVE", nodes that join and leave per second
 ---@field failures? string "LIFE:REPAIR", mean seconds until a node crashes, and until a new one comes
 ---@field detect? number seconds until a crash is noticed, default 2.5
----@field native? boolean false: ask a classic rule in Lua too, instead of its form in C++
----@field trace? boolean keep every event
+---@field native? boolean false: run also classic rules in Lua, instead of their form in C++
+---@field trace? boolean keep every event, in the result's `trace`
 ---@field on_progress? fun(share: number) called a few times a second with the share of the simulated time that is over
 ---@field load? function how rule files are read, as barrier.from takes it
 ---@field replay? string a trace of --record ("FILE", "FILE#2" for its second run) instead of nodes, work, speed, straggler, churn
@@ -51,22 +51,22 @@ local kinds = {
 ---@field count integer
 ---@field mean number
 ---@field sd number
----@field skew number 0 of a symmetric one
----@field kurtosis number 3 of a normal one
+---@field skew number 0 for a symmetric distribution
+---@field kurtosis number 3 for a normal distribution
 ---@field max number
 
 ---@class actor.sim.Result
----@field mean_step number of the steps that the nodes have started by the end
----@field sd_step number over the nodes
+---@field mean_step number mean, over the nodes, of the steps that they have started by the end
+---@field sd_step number standard deviation of these steps
 ---@field min_step integer
 ---@field max_step integer
 ---@field ids integer[] the nodes that live at the end
----@field steps integer[] of these
----@field busy_by_node number[] seconds of work of these
----@field updates integer steps completed, by all that ever lived
----@field checks integer answers of the rule
----@field messages integer
----@field lost integer messages
+---@field steps integer[] their steps
+---@field busy_by_node number[] their seconds of work
+---@field updates integer steps completed, by all nodes that ever lived
+---@field checks integer how often the rule was asked
+---@field messages integer how many were sent
+---@field lost integer how many messages were lost
 ---@field alive integer nodes at the end
 ---@field joined integer
 ---@field departed integer
@@ -77,16 +77,16 @@ local kinds = {
 ---@field down number node-seconds between a crash and its notice
 ---@field staleness actor.sim.Moments updates of others between a step's pull and its update
 ---@field progress_inconsistency actor.sim.Moments the same divided by the nodes
----@field sequence_inconsistency actor.sim.Moments of a pull: updates that differ from a serial execution's, by the nodes
+---@field sequence_inconsistency actor.sim.Moments of a pull: updates that differ from those of a serial execution, divided by the nodes
 ---@field progress {time: number[], mean: number[], min: integer[], max: integer[]} completed steps
 ---@field trace? {time: number[], id: integer[], step: integer[], event: string[]}
 ---@field ended number seconds
 ---@field last_progress number when a step was last started or completed
----@field emptied? number when the last node was gone, where none lives at the end
+---@field emptied? number when the last node was gone, if none lives at the end
 
 M.default_work = "1+exp(1)"
 
----The scenario of `options`, or nil and what is wrong with it.
+---Checks options, and makes the scenario that the C++ simulator takes; or nil and what is wrong.
 ---@param options actor.sim.Options
 ---@return table? scenario
 ---@return string? message
@@ -106,7 +106,7 @@ function M.scenario(options)
   return scenario
 end
 
----Simulates one run. Errors of the rule are raised with its name; so is a deadlock, with who waits.
+---Simulates one run. Raises errors of the rule, with its name, and a deadlock, with the nodes that wait.
 ---@param options actor.sim.Options
 ---@return actor.sim.Result
 function M.run(options)
@@ -118,12 +118,13 @@ function M.run(options)
   local rule = barrier.from(options.barrier, { resample = resample, load = options.load })
   scenario.on_progress = options.on_progress
   if rule.native and options.native ~= false then return c.run(scenario, rule.native) end
-  -- As on the cluster, a rule is asked before the first step; a classic one would pass, and equals its form in C++.
+  -- As on the cluster, a rule is asked before the first step; a classic rule always passes there, as its form in C++
+  -- does.
   local sampling = { kind = "other", beta = rule.beta, resample = rule.resample, asks_first = not rule.native }
   return c.run(scenario, sampling, barrier.evaluator(rule, c.rule_seed(scenario.seed or 0)))
 end
 
----The value that the share `q` of the sorted array is not beyond.
+---Returns the quantile `q` of a sorted array: the least value that the share `q` of its elements does not exceed.
 ---@param sorted number[]
 ---@param q number 0 .. 1
 ---@return number

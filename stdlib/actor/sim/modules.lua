@@ -1,5 +1,5 @@
 --- Modules of rule files under `actorhost sim`: what `require` finds there, and which files a rule depends on. On a cluster
---- modules lie beside the job's script; here there may be none, so they are looked for beside the rule file, then in the
+--- modules lie beside the job's script. Here there may be no job, so `require` looks beside the rule file, then in the
 --- current folder, where a job would be started.
 local files = require("actor.c.files")
 
@@ -20,8 +20,8 @@ local function read(path)
   return text
 end
 
--- The file of a module that is required by a file in `beside`, and its text. Names are as on the cluster: none that leaves
--- the folder.
+-- The file of a module that a file in `beside` requires, and its text. As on the cluster a name must not leave the
+-- folder.
 local function find(name, beside)
   if not name:find("^[%w_-][%w_.-]*$") or name:find("..", 1, true) then return nil end
   local relative = name:gsub("%.", "/")
@@ -47,7 +47,7 @@ local function loader(name)
   return chunk
 end
 
----What the rule file of another run has required is loaded anew.
+---Forgets the modules that the rule file of another run has required, so that they are loaded again.
 function M.forget()
   for name in pairs(loaded) do package.loaded[name] = nil end
   loaded = {}
@@ -66,7 +66,7 @@ end
 
 -- --- which files ---
 
--- The names that a text requires, as far as it spells them out.
+-- The names of modules that a text requires, if they are spelt out.
 local function names_in(text)
   local names = {}
   for _, name in text:gmatch("%f[%w_]require%s*%(?%s*(['\"])([%w_.-]+)%1") do names[#names + 1] = name end
@@ -85,8 +85,8 @@ local function add_modules(text, beside, seen, out)
   return out
 end
 
----The files of the modules that a rule file or a job requires, and those that these do, by names that stand in the text: a
----name that is put together at run time is not seen.
+---Lists the files of the modules that a rule file or a job requires, and of those that these require. It finds names in
+---the text, so not one that is put together at run time.
 ---@param path string
 ---@return string[]
 function M.of(path)

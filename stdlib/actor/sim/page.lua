@@ -41,14 +41,14 @@ function M.count(sections)
   return n
 end
 
----Whether what was simulated agrees with what was published: within three in a hundred, or one step.
+---Whether the simulated figure agrees with the published one: to within 3 %, or one step.
 ---@param row {published: number, mean: number}
 ---@return boolean
 function M.agrees(row)
   return math.abs(row.mean - row.published) <= math.max(0.03 * math.abs(row.published), 1)
 end
 
--- Whether single runs lie on both sides of what was published, or meet it.
+-- Whether single runs lie on both sides of the published figure, or meet it.
 local function among_runs(row) return row.least <= row.published and row.published <= row.most end
 
 local function verdict(row)

@@ -12,8 +12,8 @@ local M = {}
 
 local betas = { 1, 2, 4, 8, 16, 32, 64, 128 }
 
--- How a rule looks, whichever figure it is in: by its name in a legend. No sample is ASP; a rule whose sample size is the
--- axis looks like that rule with ten.
+-- How a rule looks in every figure, by its name in the legend. A sample of none looks like ASP; a rule whose sample
+-- size is the axis looks like that rule with a sample of ten.
 local looks = {
   bsp = 1, ["ssp:4"] = 2, asp = 3, ["pbsp:0"] = 3, ["pbsp:10"] = 4, ["pbsp:beta"] = 4, ["pbsp:beta@event"] = 4,
   ["pssp:10:4"] = 5, ["pssp:beta:4"] = 5, ["pbsp:beta@poll:0.5"] = 6, ["pbsp:beta@sticky"] = 7,
@@ -32,7 +32,7 @@ end
 
 -- --- tasks of all experiments at once, so that no process waits at an experiment's end ---
 
--- Rules as "pbsp:{beta}" get the number of the point that they are at.
+-- Makes the tasks of an experiment. A rule such as "pbsp:{beta}" gets the number of its point.
 local function tasks_of(experiment, tasks)
   for _, sweep in ipairs { experiment.sweep, experiment.beside } do
     for _, task in ipairs(sim.sweep.tasks(sweep)) do
@@ -83,7 +83,7 @@ local function compared(what, published, stats)
     least = stats.least, most = stats.most }
 end
 
--- Rows of what was published beside what was simulated.
+-- Rows with a published figure beside the simulated one.
 local function comparisons(experiment, groups)
   local out = {}
   for _, reference in ipairs(experiment.references or {}) do
@@ -103,7 +103,7 @@ local function comparisons(experiment, groups)
   return out
 end
 
--- The published means as markers: over the bars, or at their places on the axis.
+-- The published means as markers, over the bars or at their places on the axis.
 local function markers(experiment, options, groups)
   if options.kind ~= "mean" or options.normalise or not experiment.references then return nil end
   local x, y = {}, {}
@@ -206,7 +206,7 @@ local function write_bounds(dir)
 end
 
 ---Runs everything and writes it into `dir`.
----@param dir string made where it is not there
+---@param dir string a folder, created if it does not exist
 ---@param options {jobs: integer, repeats?: integer, seed?: integer, quiet?: boolean} repeats: seeds of each run, default 10, from `seed` up, default 1
 ---@return integer exit code
 function M.run(dir, options)

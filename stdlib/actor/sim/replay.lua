@@ -1,5 +1,5 @@
---- Recorded runs as scenarios: the work and network times that `--record` measured, under any rule; and what was measured
---- beside what the simulator makes of it.
+--- Recorded runs as scenarios: simulates the work and network times that `--record` has measured, under any rule, and
+--- compares the recorded run with the simulated one.
 local check = require("actor.check")
 local trace = require("actor.trace")
 
@@ -7,7 +7,7 @@ local M = {}
 
 local cache = {}
 
----The run that `spec` names: "FILE" is the file's only one (or the first), "FILE#2" the second.
+---Loads the run that `spec` names: "FILE" is the file's only or first one, "FILE#2" the second.
 ---@param spec string
 ---@return actor.trace.Run
 function M.load(spec)
@@ -21,14 +21,14 @@ function M.load(spec)
   return run
 end
 
----Seconds that the run took.
+---Returns how many seconds the run took.
 ---@param run actor.trace.Run
 ---@return number
 function M.seconds(run)
   return run.stop or run.last
 end
 
----The nodes of a run as the simulator takes them, in the order in which they came.
+---Returns the nodes of a run as the simulator takes them, in the order in which they joined.
 ---@param run actor.trace.Run
 ---@return {joins: number, leaves: number, work: number[], network: number[]}[]
 function M.nodes(run)
@@ -55,7 +55,8 @@ function M.nodes(run)
   return nodes
 end
 
----The recorded rule as --barrier takes it: a rule that the job made itself is recorded by its name, "pssp(10, 4)".
+---Returns the recorded rule as --barrier takes it. A rule that the job made itself is recorded by its name, "pssp(10,
+---4)".
 ---@param run actor.trace.Run
 ---@return string?
 function M.barrier(run)
@@ -69,7 +70,8 @@ function M.barrier(run)
   return text ~= "" and text or nil
 end
 
----Counts completed steps: a run that stops lets no worker begin another step, where the simulator counts that as begun.
+---Sums up what was measured, in completed steps: at its stop a real run lets no worker begin another step, while the
+---simulator counts such a step as begun.
 ---@param run actor.trace.Run
 ---@return {mean_completed: number, seconds: number, barrier: string?, workers: integer}
 function M.measured(run)

@@ -12,7 +12,7 @@ local M = {}
 ---@field most number
 ---@field n integer
 
----The mean of some numbers and the interval that holds the true one with probability `confidence`.
+---Computes the mean of some numbers, and the interval that contains the true mean with probability `confidence`.
 ---@param values number[]
 ---@param confidence? number default 0.95
 ---@return actor.sim.Mean
@@ -59,7 +59,7 @@ local function when(rows)
   return ("; the last one was gone at %.6g%s s"):format(first, last > first and (" to %.6g"):format(last) or "")
 end
 
----A note about groups whose figures mislead: where no node lived to the end, steps are 0.
+---Notes about groups whose figures mislead: if no node lives at the end, steps are 0.
 ---@param groups {barrier: string, varied: table, rows: table[]}[] of M.groups
 ---@return string[] a line for each such group
 function M.remarks(groups)
@@ -77,8 +77,8 @@ function M.remarks(groups)
   return out
 end
 
----Rows of one barrier at one point as one group, in the order in which they first came. A group has `barrier`, `varied`,
----`rows`, and for each number of the rows a Mean of that name in `stats`.
+---Groups the rows of each barrier at each point, in the order of their first rows. A group has `barrier`, `varied`,
+---`rows`, and in `stats` an actor.sim.Mean for each number of the rows, by its name.
 ---@param rows table[]
 ---@param confidence? number
 ---@return {barrier: string, varied: table, rows: table[], stats: table<string, actor.sim.Mean>}[]

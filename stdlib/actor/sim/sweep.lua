@@ -1,5 +1,5 @@
 --- Grids of simulations: every barrier at every point of what varies, with a few seeds each. A task is a plain table, so
---- that it can be run by another process; its row is numbers and names.
+--- that another process can run it; its result is a row of numbers and names.
 local check = require("actor.check")
 local sim = require("actor.sim")
 
@@ -36,14 +36,15 @@ local function combine(vary, at, chosen, out)
   return out
 end
 
----Every combination of values, the first name changing slowest.
+---Lists every combination of values; the first name changes slowest.
 ---@param vary {[1]: string, [2]: (string|number)[]}[]
 ---@return table<string, string|number>[]
 function M.points(vary)
   return combine(vary, 1, {}, {})
 end
 
----A rule's text at a point: `{beta}` in it is replaced by the value of the sweep's `beta` there. Other braces stay.
+---Returns a rule's text at a point: `{beta}` is replaced by the value that the sweep's `beta` has there. Other braces
+---stay.
 ---@param template string
 ---@param point table<string, string|number>
 ---@return string
@@ -96,10 +97,10 @@ local function quantile(distribution, q, total)
     sum = sum + distribution.counts[i]
     if sum >= q * total then return step end
   end
-  return 0 -- nobody is left
+  return 0 -- no node is left
 end
 
----The row of a result.
+---Makes the row of a result.
 ---@param task actor.sim.Task
 ---@param result actor.sim.Result
 ---@return table row

@@ -1,6 +1,6 @@
 --- The rows of a sweep as a file: CSV or JSON lines, with the configuration in a header. A regular file appears when the
---- sweep is complete; until then what is there lies beside it as FILE.part, from which a sweep can go on. Anything else
---- (a pipe, a terminal) is written in place.
+--- sweep is complete; until then the rows are in FILE.part beside it, from which a sweep can go on. Anything else (a
+--- pipe, a terminal) is written in place.
 local util = require("actor.util")
 
 local M = {}
@@ -42,7 +42,7 @@ local function json_cell(value)
   return '"' .. tostring(value):gsub('[%c"\\]', function(letter) return ("\\u%04x"):format(letter:byte()) end) .. '"'
 end
 
--- Names of the columns, those that vary (and are none of the first ones) in the middle.
+-- The names of the columns; what varies (and is not among the first ones) comes in the middle.
 local function all_columns(varied)
   local columns, fixed = {}, {}
   for _, name in ipairs(M.columns) do
@@ -112,7 +112,7 @@ local function cells_of(line)
   return cells
 end
 
--- Whether the line of a table has all its cells, as far as that shows.
+-- Whether the line of a table has all its cells, as far as its text shows.
 local function whole(line, format, columns)
   if format == "json" then return line:match("^{.*}\n$") ~= nil end
   local cells = cells_of(line)
@@ -128,8 +128,8 @@ function M.regular(path)
   return require("actor.c.files").regular(path)
 end
 
----The lines that an earlier sweep of the same header has left behind, nil when there is no such file, or nil and what is
----wrong.
+---Returns the lines that an earlier sweep with the same header has left behind; nil when there is no such file, or nil
+---and what is wrong.
 ---@param path string
 ---@param header string
 ---@param format "csv"|"json"
@@ -147,7 +147,7 @@ function M.left_behind(path, header, format, columns)
         return nil, name .. " belongs to another sweep (its header differs): remove it, or leave --resume out"
       end
       local lines = {}
-      for line in text:sub(#header + 1):gmatch("[^\n]*\n") do -- a cut last line is not taken
+      for line in text:sub(#header + 1):gmatch("[^\n]*\n") do -- leaves out a last line that was cut
         if not whole(line, format, columns) then break end
         lines[#lines + 1] = line
       end
@@ -188,7 +188,7 @@ function M.open(path, format, configuration, varied, resume)
   return self
 end
 
----The rows that the sweep before has left behind, as far as a line holds them. Of CSV only.
+---Returns the rows that the sweep before has left behind, with the fields that a line has. For CSV only.
 ---@return table[]
 function Table:rows_before()
   local rows = {}
@@ -204,7 +204,7 @@ function Table:rows_before()
   return rows
 end
 
----Writes text to the file, and that at once.
+---Writes text to the file at once, unbuffered.
 ---@param text string
 function Table:write(text)
   local fine, message = self.file:write(text)
@@ -212,13 +212,13 @@ function Table:write(text)
   if not fine then error(("%s cannot be written: %s"):format(self.writes_to, message), 0) end
 end
 
----The next row.
+---Adds a row.
 ---@param row table
 function Table:add(row)
   self:write(self.format.line(row, self.columns))
 end
 
----The table is complete: the file gets its name.
+---Ends the table, which is complete: the file gets its name.
 function Table:finish()
   self.file:close()
   if self.regular then
@@ -227,7 +227,7 @@ function Table:finish()
   end
 end
 
----The configuration of a sweep as "name=value" texts, in order of the names.
+---Returns the configuration of a sweep as "name=value" texts, in order of the names.
 ---@param options table
 ---@return string[]
 function M.configuration(options)

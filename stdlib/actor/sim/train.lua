@@ -1,8 +1,9 @@
---- Trains a model inside a simulation: what a rule costs in loss, not in steps alone. The model does not decide which nodes
---- go on, so the simulation runs first and its trace is replayed: at `start` a node pulls the present parameters and computes
---- its update from them at once, which equals a copy; at `apply` that update is merged; the update of a node that has left is
---- dropped. Order and staleness are those of the simulation, with one exception: where a model takes time to travel, the
---- simulation counts staleness from its sending, and here a node gets the parameters of the time when it arrives.
+--- Trains a model inside a simulation, to show what a rule costs in loss. The model does not decide which nodes go on,
+--- so the simulation runs first and its trace is replayed: at `start` a node pulls the present parameters and computes
+--- its update from them at once, so it needs no copy; at `apply` this update is merged; the update of a node that has
+--- left is dropped. Order and staleness are those of the simulation, with one exception: when a model takes time to
+--- travel, the simulation counts staleness from its sending, while here a node gets the parameters of the time of its
+--- arrival.
 ---
 ---     local result = sim.train.run({ barrier = "asp", nodes = 100, time = 60 }, sim.train.models.linear())
 ---     print(result.training.time[51], result.training.loss[51])
@@ -23,9 +24,9 @@ local M = {}
 ---@field loss fun(params: any): number? nil: there is none yet
 ---@field accuracy? fun(params: any): number 0 .. 1
 ---@field rate? number|fun(updates: integer, nodes: integer): number the factor of each update, default 1
----@field apply_all? fun(params: any, updates: any[], scale: number) several updates as one (merge.buffer); without it one after the other
----@field merge? fun(): actor.param.Merge? the model's own policy, asked after `init`; a plan's goes before it
----@field prepare? fun(params: any, ids: integer[], state: actor.sim.TrainState) these nodes are about to start, all at one time
+---@field apply_all? fun(params: any, updates: any[], scale: number) applies several updates as one (merge.buffer); without it they are applied one after the other
+---@field merge? fun(): actor.param.Merge? returns the model's own policy, after `init`; a plan's policy wins over it
+---@field prepare? fun(params: any, ids: integer[], state: actor.sim.TrainState) called when these nodes are about to start, all at one time
 ---@field joined? fun(id: integer, state: actor.sim.TrainState)
 ---@field left? fun(id: integer, state: actor.sim.TrainState)
 
@@ -36,7 +37,7 @@ local M = {}
 
 ---@class actor.sim.Plan
 ---@field merge? actor.param.Merge a policy of actor.param.merge: what becomes of late updates; default: all are merged
----@field points? integer how often loss and accuracy are looked at, beside the start; default 50
+---@field points? integer how often loss and accuracy are computed, beside the start; default 50
 ---@field rate? number|fun(updates: integer, nodes: integer): number instead of the model's own
 
 ---@class actor.sim.Training
@@ -63,7 +64,7 @@ end
 ---@field time number simulated seconds
 ---@field updates integer merged so far
 ---@field dropped integer
----@field live table<integer, integer> completed steps of the nodes that are there
+---@field live table<integer, integer> completed steps of the present nodes, by id
 ---@field nodes integer how many these are
 local State = {}
 State.__index = State
@@ -74,7 +75,7 @@ function State:rate()
   return rate
 end
 
----Completed steps of the slowest node; 0 without nodes.
+---Returns the completed steps of the slowest node; 0 without nodes.
 ---@return integer
 function State:slowest()
   if self.nodes == 0 then return self.lowest end
@@ -92,8 +93,8 @@ function State:leave_step(id)
   self.at_step[step] = self.at_step[step] - 1
 end
 
--- What is held for buffer{k}, or of a step for mean. The last ones of a run may be fewer than k; each counts 1/k all the
--- same.
+-- Merges the updates that are held for buffer{k}, or those of a step for mean. At the end of a run there may be fewer
+-- than k; each still counts 1/k.
 function State:flush()
   local updates = self.buffered
   if #updates == 0 then return end
@@ -102,7 +103,8 @@ function State:flush()
   self.updates = self.updates + #updates
 end
 
--- mean: the updates of a step are merged when somebody begins a later one, which under bsp is when all have come.
+-- Holds an update for mean: those of a step are merged when a node begins a later one, which under bsp is when all have
+-- come.
 function State:hold(update, step)
   if step < self.held_step or (#self.buffered > 0 and step > self.held_step) then
     check.fail("param.merge.mean() merges step by step, so it needs a rule that is BSP (bsp, backup:0, quorum:1); "
@@ -130,7 +132,7 @@ function State:take(update, step)
   self.updates = self.updates + 1
 end
 
----The random numbers of a node's step.
+---Returns the random numbers of a node's step.
 ---@param seed integer
 ---@param id integer
 ---@param step integer completed before
@@ -181,7 +183,7 @@ function State:look(time)
   if model.accuracy then out.accuracy[n] = model.accuracy(self.params) end
 end
 
--- The nodes that pull the model together, from event `at` on, in order of their ids; and the event behind them.
+-- The nodes that pull the model at the same time, from event `at` on, in order of their ids; and the event behind them.
 local function pullers(trace, at)
   local ids, time = {}, trace.time[at]
   while (trace.event[at] == "release" or trace.event[at] == "start") and trace.time[at] == time do
@@ -196,7 +198,7 @@ function State:walk(trace, points)
   local event, time, id, step = trace.event, trace.time, trace.id, trace.step
   local ended, point, prepared = self.setup.time, 0, 0
   for i = 1, #event do
-    -- As the simulator's progress: up to that time, before what happens then.
+    -- As in the simulator's `progress`: a point shows the state before the events of its time.
     while point < points and ended * point / points <= time[i] do
       self:look(ended * point / points)
       point = point + 1
@@ -279,7 +281,7 @@ end
 
 local names = { "linear", "factorisation", "mnist" }
 
----The models by name: each a function of options that makes one.
+---The models by name: each is a function of options that makes a model.
 ---@type table<string, fun(options?: table): actor.sim.Model>
 M.models = setmetatable({}, {
   __index = function(models, name)
@@ -289,7 +291,7 @@ M.models = setmetatable({}, {
   end,
 })
 
----rate / sqrt(1 + updates / every), for `rate` of a plan.
+---Makes a falling rate, for `rate` of a plan: rate / sqrt(1 + updates / every).
 ---@param rate number
 ---@param every number
 ---@return fun(updates: integer): number
@@ -310,7 +312,7 @@ local function named_values(words)
   return values
 end
 
--- Takes what belongs to the plan out of the values.
+-- Takes the plan's fields out of the values.
 local function plan_of(values)
   local plan = { points = values.points }
   local rate, decay = values.rate, values.decay
@@ -360,14 +362,15 @@ local function from_name(words)
   local plan
   plan, wrong = plan_of(values)
   if not plan then return nil, wrong end
-  local fine, message = pcall(M.models[name], values) -- its options are checked here, nothing is loaded
+  local fine, message = pcall(M.models[name], values) -- checks the options, and loads nothing
   if not fine then return nil, (tostring(message):gsub("^[^:]+:%d+: ", "")) end
   return function() return M.models[name](values) end, plan
 end
 
----What a text asks for: a model's name and settings, or a job's file and its flags. nil and a message when it is wrong.
+---Reads a text that says what to train: a model's name and settings, or a job's file and its flags. nil and a message
+---when it is wrong.
 ---@param text string
----@return (fun(): actor.sim.Model)? make a fresh one for each run
+---@return (fun(): actor.sim.Model)? make makes a new model for each run
 ---@return actor.sim.Plan|string plan
 function M.from(text)
   local words = {}
@@ -378,7 +381,7 @@ function M.from(text)
   return make, plan
 end
 
----Simulates a run and trains what the text says.
+---Simulates a run and trains the model of a text that `from` takes.
 ---@param options actor.sim.Options
 ---@param text string
 ---@return actor.sim.Result

@@ -1,4 +1,4 @@
---- Nobody waits.
+--- No worker waits.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

@@ -1,10 +1,10 @@
 --- SSP whose bound follows the measured spread of speeds: the number of steps that the fastest worker makes while the
 --- slowest makes one, less one, kept between `lower` and `upper`. Equal workers are held together, which costs little; in a
---- mixed cluster fast workers get room. Durations are the workers' averages; suspected and unmeasured workers do not count,
---- and before two are measured the bound is `lower`. The bound is set when the smallest clock moves.
+--- mixed cluster fast workers may get ahead. Durations are the workers' averages; suspected and unmeasured workers do
+--- not count, and before two are measured the bound is `lower`. The bound is set when the smallest clock moves.
 ---
---- Not of a paper: ABS and DSSP choose a bound at run time too, from a convergence bound and per worker. The slowest
---- worker's lead is 0, so it always passes.
+--- This rule is not from a paper. ABS and DSSP choose a bound at run time too: ABS from a convergence bound, DSSP for
+--- each worker. The slowest worker's lead is 0, so it always passes.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

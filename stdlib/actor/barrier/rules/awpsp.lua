@@ -1,8 +1,9 @@
---- pSSP whose sample favours those who are likely to be there: `beta` workers are drawn without replacement, one after the
---- other, each with a probability in proportion to its predicted availability. The prediction is that of a two-state Markov
---- chain per worker, counted from what the failure detector says whenever the worker is looked at as a candidate: one that is
---- up counts with its chance to stay up, a suspected one with its chance to come back, so one that fails for a moment keeps
---- its weight and one that is gone for long loses it. With everybody up it is pssp(beta, s), but for chance.
+--- pSSP whose sample favours workers that are likely to be up: `beta` workers are drawn without replacement, one after
+--- the other, each with a probability in proportion to its predicted availability. The prediction is a two-state Markov
+--- chain per worker, counted from what the failure detector says whenever the worker is a candidate. A worker that is
+--- up has the weight of its chance to stay up, a suspected one that of its chance to come back: a worker that fails for
+--- a moment keeps its weight, one that is gone for long loses it. When all workers are up this is pssp(beta, s), except
+--- for chance.
 ---
 --- The paper also weighs in correlated failures, freshness and utility, which a view does not show. A fresh sample is drawn
 --- at each asking. A worker waits only for workers that are behind it, so the slowest always passes.
@@ -19,8 +20,8 @@ local M = {
   example = "awpsp:10:2",
 }
 
--- Per worker id: what it was last and when, how often it was up and stayed so, was down and came back. By index in the
--- view: the look at which it was last drawn.
+-- Per worker id: its last state and when that was seen, how often it was up and stayed up, was down and came back. By
+-- index in the view: the look at which the worker was last drawn.
 local function new_state()
   return { at = {}, was_up = {}, up = {}, stayed = {}, down = {}, returned = {}, drawn = {}, look = 0 }
 end
@@ -46,8 +47,8 @@ local function availability(view, state, i)
   return returned[id] / down[id]
 end
 
--- Whether `count` more workers can be drawn before one who is behind, among those that are not drawn yet. By keys: the
--- smallest of exponential() / weight are such a draw (Efraimidis, Spirakis 2006).
+-- Whether `count` more workers can be drawn before one that is behind, among those that are not drawn yet. The workers
+-- with the smallest keys exponential() / weight are such a draw (Efraimidis, Spirakis 2006).
 local function rest_is_clear(view, state, count, least)
   local steps, random, drawn, look = view.steps, view.rng, state.drawn, state.look
   local first = math.huge
@@ -66,8 +67,8 @@ local function rest_is_clear(view, state, count, least)
   return false
 end
 
--- Draws one after the other; ends at the first one who is behind. A draw that is refused for its weight, or because it was
--- drawn before, is repeated, which is short unless few are left.
+-- Draws one worker after the other, until one is behind. A draw is repeated when the worker is refused for its weight
+-- or was drawn before, which takes short unless few are left.
 local function sample_is_clear(view, state, beta, least)
   local n, steps, random, drawn = view.n, view.steps, view.rng, state.drawn
   local look, count = state.look + 1, beta

@@ -1,8 +1,8 @@
---- Like bsp, but no worker waits for the `k` slowest; backup(0) is bsp, merging in order included. The slowest worker waits
---- for none and passes.
+--- Like bsp, but no worker waits for the `k` slowest; backup(0) is bsp, which also merges in order. The slowest worker
+--- waits for none and passes.
 ---
---- The paper also drops the gradients of the k slowest. That is the merge policy's business:
---- `param.merge.drop { later_than = 0 }` completes this rule; with `param.merge.all()` late pushes count as any other.
+--- The paper also drops the gradients of the k slowest. A merge policy does that here: `param.merge.drop { later_than =
+--- 0 }` completes this rule; with `param.merge.all()` late pushes count as any other.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

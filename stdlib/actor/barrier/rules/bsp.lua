@@ -1,4 +1,5 @@
---- Nobody goes on before everybody has completed the step. The slowest worker is behind nobody, so it always passes.
+--- No worker goes on before all workers have completed the step. The slowest worker is behind no other, so it always
+--- passes.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

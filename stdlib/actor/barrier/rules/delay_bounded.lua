@@ -1,4 +1,4 @@
---- Waits as `rule` says, but no longer than `seconds`. So every worker passes in the end, whatever `rule` says.
+--- Waits as `rule` says, but no longer than `seconds`, so every worker passes in the end.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

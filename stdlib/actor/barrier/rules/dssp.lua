@@ -3,11 +3,11 @@
 --- r > 0 further steps, up to `upper` ahead, would bring it closer to a finish of the slowest than stopping now. When it
 --- stops it waits until it is within `lower` again.
 ---
---- Departures from the paper. There the controller keeps r, and only the fastest worker may ask for it; here every worker
---- may, and r is found anew at each step, which gives the same r while speeds last and better ones when they change. There
---- a new r may be granted on top of the last, so the lead can outgrow the range; here no worker passes with more than
---- `upper`. Durations are of the work alone, there of the whole interval between two pushes. Until the worker and the
---- slowest have both been measured the threshold is `lower`.
+--- Departures from the paper. In the paper the controller keeps r, and only the fastest worker may ask for it; here
+--- every worker may, and r is computed at each step, which gives the same r while speeds last and better ones when they
+--- change. In the paper a new r may be granted on top of the last, so the lead can exceed the range; here no worker
+--- passes with a lead above `upper`. Durations are those of the work alone, in the paper of the whole interval between
+--- two pushes. Until the worker and the slowest have both been measured the threshold is `lower`.
 ---
 --- The slowest worker's lead is 0, so it always passes; every other worker passes when the slowest has come near enough.
 local rules = require("actor.barrier.rule")
@@ -33,9 +33,9 @@ local function expected(view, i)
   return finish > view.now and finish or view.now
 end
 
--- When the smallest clock will move, and how many seconds later it will move again: by the last of the workers at that
--- clock. The interval is 0 when one of them has not been measured. The third result is which worker that is. (One thing is
--- found per loop: the JIT gives up a loop that carries both from round to round.)
+-- When the smallest clock will move, how many seconds later it will move again, and which worker moves it: the last of
+-- the workers at that clock. The interval is 0 when one of them has not been measured. (Each loop finds one thing: the
+-- JIT does not compile a loop that carries two.)
 local function slowest(view)
   local steps, durations, least, finish = view.steps, view.durations, view:min(), 0
   for i = 1, view.n do
@@ -51,8 +51,8 @@ local function slowest(view)
   return 0, 0, 0
 end
 
--- The same, looked for again when that worker has completed its step. While it has not, nobody who holds the smallest clock
--- back is expected later; when it is overdue all of them are, and expected any moment.
+-- The same as `slowest`, computed again only when that worker has completed its step. Until then no worker at the
+-- smallest clock is expected later than it; when it is overdue, so are all others, and all are expected at once.
 local function slowest_known(view, state)
   local i, least = state.last, view:min()
   local same = i > 0 and i <= view.n and view.n == view.population and state.least == least
@@ -72,7 +72,7 @@ local function best_extra(view, state, most)
   local best, least = 0, math.huge
   for r = 0, most do
     local time = view.now + r * mine
-    while finish + interval <= time do finish = finish + interval end -- the slowest's last finish by then
+    while finish + interval <= time do finish = finish + interval end -- the slowest worker's last finish by that time
     local before, after = time - finish, finish + interval - time
     if before < 0 then before = -before end
     local apart = before < after and before or after

@@ -1,12 +1,14 @@
 --- BSP with barriers where they cost least. At a barrier, when all workers have arrived, the finish times of each worker's
 --- next `lookahead` steps are predicted from its average. The next barrier is put where finish times, one of each worker, lie
 --- closest together (ZipLine: the narrowest window over all predicted times that holds one of each worker). Each worker runs
---- to its own step of that barrier, so between two barriers fast workers make more steps than slow ones, and each at least one.
+--- to its own step of that barrier, so between two barriers fast workers make more steps than slow ones, but each at
+--- least one.
 ---
 --- Departures from the paper: its predictor is replaced by the smoothed duration; suspected workers and those not measured
---- yet are given one step and do not shift the window. A worker that joins takes part with one step if nobody has reached
---- the barrier yet, and otherwise waits for it. Clocks drift apart by up to lookahead - 1 steps from one barrier to the
---- next, so there is no bound on the lead. The plan is everybody's: under a sample it is made of whoever is seen.
+--- yet are given one step and do not shift the window. A worker that joins takes part with one step if no worker has
+--- reached the barrier yet, and otherwise waits for it. Clocks drift apart by up to lookahead - 1 steps from one
+--- barrier to the next, so there is no bound on the lead. There is one plan for all workers; under a sample it is made
+--- of the seen ones.
 ---
 --- No worker waits for ever: one that has not reached its step passes, so the barrier is reached; lost workers are not seen.
 local rules = require("actor.barrier.rule")
@@ -25,13 +27,13 @@ local M = {
 
 ---@class actor.barrier.Plan
 ---@field targets table<integer, integer> by worker id, the step at which it stops
----@field at integer where the last worker was seen that has not got there
----@field n integer how many were seen then
----@field stride integer for that many: how far apart those lie that are looked at one after the other
----@field look? integer the batch of answers in which somebody was last looked for who has got there
+---@field at integer index of the worker that was last seen to be before its step
+---@field n integer how many workers were seen then
+---@field stride integer for n workers: the distance between the indices that are tried one after the other
+---@field look? integer the batch of answers in which the rule last looked for a worker that has reached its step
 ---@field there? boolean whether there was one
 
--- The predicted finishes of everybody whose speed is known, in order of time: the times and whose they are (indices).
+-- The predicted finishes of all workers whose speed is known, in order of time: the times, and the workers' indices.
 local function predict(view, lookahead)
   local averages, busy, alive, started = view.averages, view.busy, view.alive, view.started
   local points, workers = {}, 0
@@ -73,13 +75,13 @@ end
 local function make_plan(view, plan, lookahead)
   local steps, ids = view.steps, view.ids
   plan.look = nil
-  if view.n == view.population then plan.targets = {} end -- forgets those who have left
+  if view.n == view.population then plan.targets = {} end -- forgets workers that have left
   local targets = plan.targets
   for i = 1, view.n do targets[ids[i]] = steps[i] + 1 end
   local points, workers = predict(view, lookahead)
   local from, to = narrowest(points, workers)
   for p = from, to do targets[ids[points[p].who]] = steps[points[p].who] + points[p].ahead end
-  if (targets[view.id] or 0) <= view.step then targets[view.id] = view.step + 1 end -- it is not in its own sample
+  if (targets[view.id] or 0) <= view.step then targets[view.id] = view.step + 1 end -- the asker is not in its sample
 end
 
 local function divisor(a, b)
@@ -87,16 +89,17 @@ local function divisor(a, b)
   return a
 end
 
--- Meets everybody once in n strides, whoever comes first: about the golden section of n, with no factor in common.
+-- A stride that meets each of n workers once in n steps, from wherever it begins: about the golden section of n, with
+-- no factor in common with n.
 local function stride_of(n)
   local stride = math.max(1, math.floor(n * 0.618))
   while divisor(n, stride) > 1 do stride = stride + 1 end
   return stride
 end
 
--- A seen worker that has yet to reach its step, and that step: the one of last time as long as it has not. Those who wait
--- are asked again when it gets there. Between two barriers that happens about log(n) times when they arrive at random, and
--- thanks to the strides also when they arrive in the order of their ids.
+-- A seen worker that has yet to reach its step, and that step; the same worker as last time until it has. Waiting
+-- workers are asked again when it gets there. Between two barriers that happens about log(n) times when workers arrive
+-- at random, and thanks to the strides also when they arrive in the order of their ids.
 local function somebody_comes(view, plan)
   local n, steps, ids, targets = view.n, view.steps, view.ids, plan.targets
   if n ~= plan.n then plan.n, plan.stride = n, stride_of(n) end
@@ -122,8 +125,9 @@ local function somebody_is_there(view, plan)
   return false
 end
 
--- The step at which a worker stops that the plan does not know. Many may come at one time: those who are answered in one
--- go see the same clocks, and what the ones before them were given here does not change whether somebody is there.
+-- The step at which a worker stops that the plan does not know. Many may come at one time: workers that are answered in
+-- one call see the same clocks, and the steps given to earlier ones do not change whether a worker has reached the
+-- barrier.
 local function first_target(view, plan)
   if view.n < view.population or plan.look ~= view._look then
     plan.look, plan.there = view._look, somebody_is_there(view, plan)

@@ -1,11 +1,12 @@
---- SSP within groups of similar speed. A worker's group are the workers whose average step takes at most `ratio` times as
---- long or as short as its own. A worker waits for members of its group that are more than `s` steps behind; for others it
---- waits only when `between` is given and they are more than that behind.
+--- SSP within groups of similar speed. A worker's group is made of the workers whose average step takes at most `ratio`
+--- times as long, and at least 1 / `ratio` times as long, as its own. A worker waits for members of its group that are
+--- more than `s` steps behind; for others it waits only when `between` is given and they are more than `between` steps
+--- behind.
 ---
---- The paper cuts the workers into groups beforehand, each with a server of its own, and lets the groups exchange models
---- asynchronously (as here without `between`). Here a group is taken anew from the asker's point of view, so a worker that
---- becomes slow changes its group, and one that lies between two speeds belongs to both. Workers without a measured step
---- belong to every group. A worker waits only for workers that are behind it, so the slowest always passes.
+--- The paper divides the workers into groups beforehand, each with its own server, and lets the groups exchange models
+--- asynchronously (as here without `between`). Here each asking worker has its own group, so a worker that becomes slow
+--- changes groups, and one between two speeds belongs to both. Workers without a measured step belong to every group. A
+--- worker waits only for workers that are behind it, so the slowest always passes.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
@@ -32,7 +33,7 @@ function M.make(s, ratio, between)
   between = between or math.huge
   local self = rules.new { staleness = between < math.huge and between or nil, watches = "event" }
 
-  -- Whether somebody of the asker's speed has completed fewer than `least` steps. Looks first where there was one last time.
+  -- Whether a worker of the asker's speed has completed fewer than `least` steps. Tries first the one found last time.
   local function held(view, least)
     local n, steps, averages, mine = view.n, view.steps, view.averages, view.average
     local i = view.shared[self] or 1

@@ -1,8 +1,8 @@
---- Waits for the `k` workers that complete the step first; where there are fewer than k, for all. Every worker has completed
---- at least as many steps as the slowest, so the slowest passes.
+--- Waits for the `k` workers that complete the step first; for all, if there are fewer than k. Every worker has
+--- completed at least as many steps as the slowest, so the slowest passes.
 ---
---- In the paper the other workers drop what they are doing and start afresh from the new model. A barrier cannot cancel
---- work: here they finish it, late, and `param.merge.drop { later_than = 0 }` discards what they send then; with
+--- In the paper the other workers abandon their step and start again from the new model. A barrier cannot cancel work:
+--- here they finish the step late, and `param.merge.drop { later_than = 0 }` discards what they send; with
 --- `param.merge.all()` it is merged, which is closer to the paper's K-async.
 local rules = require("actor.barrier.rule")
 

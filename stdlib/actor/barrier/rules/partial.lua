@@ -1,11 +1,10 @@
 --- A partial barrier: once the fraction `fraction` of the workers has completed the step, it opens at the knee of the
---- arrivals, that is when no worker has come for longer than the arrivals so far let expect: mean + knee * deviation of the
---- times between two arrivals, both smoothed exponentially (as TCP estimates its timeout). Once it is open, late workers pass
---- at once.
+--- arrivals: when no worker has come for longer than mean + knee * deviation of the times between two arrivals, both
+--- smoothed exponentially (as TCP estimates its timeout). Once it is open, late workers pass at once.
 ---
 --- The paper's barrier is entered once; here there is one for each step, and a single arrival has no knee yet: it
---- waits for another. Without a knee the barrier opens at the fraction: that is quorum. Nobody waits for ever: when the
---- last worker comes everybody has completed the step, and one that never comes is waited for only until the knee.
+--- waits for another. Without a knee the barrier opens at the fraction, as quorum does. No worker waits for ever: when
+--- the last worker comes all have completed the step, and for one that never comes the others wait only until the knee.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
@@ -18,7 +17,7 @@ local M = {
   example = "partial:0.5:4",
 }
 
-local newest = 0.25 -- what a gap between two arrivals counts
+local newest = 0.25 -- weight of the newest gap between two arrivals
 
 ---@class actor.barrier.Round the arrivals at the barrier of one step
 ---@field count number
@@ -58,7 +57,7 @@ end
 ---@param knee number
 ---@return actor.barrier.Rule
 function M.make(fraction, knee)
-  local self = rules.new { watches = "event", staleness = fraction == 1 and 0 or nil } -- who waits for all is bsp
+  local self = rules.new { watches = "event", staleness = fraction == 1 and 0 or nil } -- waiting for all is bsp
 
   function self.run(view)
     local n, completed = view.n, view:passed(view.step)

@@ -1,4 +1,4 @@
---- Nobody of a sample has completed fewer steps: sample(beta, bsp()).
+--- Passes when no worker of a sample has completed fewer steps: sample(beta, bsp()).
 local bsp = require("actor.barrier.rules.bsp")
 local sample = require("actor.barrier.rules.sample")
 

@@ -1,4 +1,4 @@
---- Nobody of a sample is more than `s` steps behind: sample(beta, ssp(s)).
+--- Passes when no worker of a sample is more than `s` steps behind: sample(beta, ssp(s)).
 local sample = require("actor.barrier.rules.sample")
 local ssp = require("actor.barrier.rules.ssp")
 

@@ -1,6 +1,7 @@
---- Goes on when at least the fraction `fraction` of the workers has completed `step - s` steps. quorum(1, s) is ssp(s), and
---- quorum(1) bsp, merging in order included; sampled it is PSP's general form, a threshold on the estimated share that has
---- passed a step. Every worker has completed at least as many steps as the slowest, so the slowest passes.
+--- Passes when at least the fraction `fraction` of the workers has completed `step - s` steps. quorum(1, s) is ssp(s),
+--- and quorum(1) is bsp, which also merges in order. A sampled quorum is PSP's general form, a threshold on the
+--- estimated share of workers that have passed a step. Every worker has completed at least as many steps as the
+--- slowest, so the slowest passes.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

@@ -4,11 +4,11 @@
 --- has completed a step estimates that of all.
 ---
 --- `resample` says when a waiting worker draws again, which decides the result: "event" (the default), each time any
---- worker completes a step, joins or leaves; "sticky", not before it passes, but members that leave are replaced;
---- {poll = seconds}, every so many seconds, and it looks at each sample once.
+--- worker completes a step, joins or leaves; "sticky", not before it passes, except that members which leave are
+--- replaced; {poll = seconds}, every so many seconds, and the rule sees each sample once.
 ---
 --- If the rule waits only for workers that are behind the asking one, a worker that passes when it sees all workers also
---- passes when it sees a sample: so the slowest passes.
+--- passes when it sees a sample, so the slowest passes.
 local check = require("actor.check")
 local rules = require("actor.barrier.rule")
 local views = require("actor.barrier.view")
@@ -52,7 +52,7 @@ function M.make(beta, rule, options)
     where = rule.where, watches = polls and "timer" or "event", resample = resample, beta = beta,
     native = native,
   }
-  local shown, sample -- the view that the sample was last drawn from, to save the way through the table
+  local shown, sample -- the view that the sample was last drawn from: saves looking it up in the table
   function self.run(view)
     if view ~= shown then shown, sample = view, views.open_sample(view, self) end
     local fresh, recheck = views.draw(sample, view)

@@ -1,4 +1,4 @@
---- Nobody is more than `s` steps ahead of the slowest, who therefore always passes; ssp(0) is bsp.
+--- No worker is more than `s` steps ahead of the slowest, which always passes; ssp(0) is bsp.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

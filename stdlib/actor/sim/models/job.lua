@@ -1,6 +1,7 @@
 --- The callbacks of a user's own job as a model: its script runs up to param.run, which hands over schedule, push, pull and
---- the others; these are then called for the simulated nodes. One script stands for all nodes, so what push keeps between
---- calls is shared by them. The simulation's barrier is in charge, not the job's; what comes behind param.run is not run.
+--- the others; these are then called for the simulated nodes. One script stands for all nodes, so they share what push
+--- keeps between calls. The simulation's barrier is in charge, not the job's, and the script does not go on behind
+--- param.run.
 ---
 --- The loss is the mean of the numbers that push returned under the key "loss", or of the length of its updates where it
 --- returned none, over what was merged since the last look.
@@ -43,7 +44,7 @@ local function new_engine(store)
   }
 end
 
--- actor.param and actor.events anew, upon these two instead of the host's modules.
+-- Loads actor.param and actor.events again, on these two modules instead of the host's.
 local function load_upon(node, engine)
   local given = { ["actor.c.node"] = node, ["actor.c.param"] = engine }
   local before = {}
@@ -103,7 +104,7 @@ local function new_actor(arguments, node, param, events)
   })
 end
 
--- Modules of the job lie beside it and see what it sees.
+-- The job's `require`: modules lie beside the script and see what it sees.
 local function new_require(path, env, actor)
   local loaded = { actor = actor }
   local folder = path:match("^(.*/)") or ""
@@ -134,7 +135,7 @@ end
 local function new_environment(path, actor)
   local env = setmetatable({}, { __index = _G })
   env.require = new_require(path, env, actor)
-  -- A hundred nodes that talk would drown the table on standard output.
+  -- The output of a hundred nodes would hide the table on standard output.
   function env.print(...)
     local texts = {}
     for i = 1, select("#", ...) do texts[i] = tostring((select(i, ...))) end
@@ -143,7 +144,7 @@ local function new_environment(path, actor)
   return env
 end
 
--- Runs the script up to param.run; what that was given.
+-- Runs the script up to param.run, and returns the table that param.run was given.
 local function run_of(path, arguments, node, store)
   local param, events = load_upon(node, new_engine(store))
   local captured
@@ -171,7 +172,7 @@ end
 local Job = {}
 Job.__index = Job
 
--- A callback, in the role in which the engine calls it.
+-- Calls a callback in the role in which the engine calls it.
 function Job:call(what, role, id, ...)
   local node, callback = self.node, self.run[what]
   node.role, node.id, node.rank = role, id or 0, id
@@ -201,7 +202,7 @@ function Job:ask_stop(state)
   self.stopped = self:expect(stop, "boolean", "stop")
 end
 
--- These nodes start together: as the engine, asks stop, then schedule about all of them.
+-- Prepares nodes that start together: asks stop, then schedule about all of them, as the engine does.
 function Job:prepare(ids, state)
   self.node.size = state.nodes
   self:ask_stop(state)
@@ -230,7 +231,7 @@ function Job:entries_for(id, step)
   return entries
 end
 
--- What a node pushes; nil when it rests, or the run is over.
+-- Returns what a node pushes; nil when it rests, or the run is over.
 function Job:push(id, step)
   if self.stopped then return nil end
   local entries = self:entries_for(id, step)
@@ -304,7 +305,7 @@ function Job:merge_one(push, scale)
   end
 end
 
--- One native update with the weighted sum, key by key in the order in which the keys first come.
+-- Makes one native update with the weighted sum, key by key in the order in which the keys first come.
 function Job:merge_sum(pushes, scale)
   local keys, sums, clock = {}, {}, 0
   for _, push in ipairs(pushes) do

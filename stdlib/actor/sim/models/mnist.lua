@@ -1,9 +1,9 @@
---- Softmax regression on handwritten digits (actor.data.mnist: the files where there are any, digits drawn here
---- otherwise). The images are dealt out to the nodes one by one; a joiner shares those of an earlier node.
+--- Softmax regression on handwritten digits (actor.data.mnist: the files if there are any, generated digits otherwise).
+--- The images are dealt out to the nodes one by one; a node that joins shares those of an earlier one.
 local check = require("actor.check")
 
 local kinds = { batch = "number?", test = "number?" }
-local drawn = 10000 -- images to train with where they have to be drawn
+local drawn = 10000 -- images to train with, if they have to be generated
 
 ---@param options? {batch?: integer, test?: integer} batches of 32 images; loss and accuracy are those of the first 1000
 ---  test images

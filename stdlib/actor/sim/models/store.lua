@@ -1,5 +1,5 @@
 --- The values of a simulated job, changed as the parameter server changes them (host/engine/param/param_store.cpp): the same
---- kernels on the same numbers give the same bits. What goes in or out is a copy, as if it had travelled.
+--- kernels on the same numbers give the same bits. Values are copied on their way in and out, as if they had travelled.
 local check = require("actor.check")
 local codec = require("actor.codec")
 local optim = require("actor.optim")
@@ -22,7 +22,7 @@ function M.new(optimiser)
   return store
 end
 
----What arrives elsewhere when `value` is sent there.
+---Returns what arrives at another node when `value` is sent there.
 ---@param value any
 ---@return any
 function M.copy(value)
@@ -32,11 +32,11 @@ function M.copy(value)
   return (assert(codec.decode(codec.encode(value))))
 end
 
----Native updates are this optimiser's from now on.
+---Makes all further native updates with this optimiser.
 ---@param optimiser actor.Optimiser
 function Store:use(optimiser)
-  -- As the engine: the rate goes by the pushing worker's steps, Adam's correction by the updates of the value. The kernel
-  -- has one count for both, so it is handed the rate of the moment.
+  -- As in the engine, the rate depends on the pushing worker's steps, Adam's correction on the updates of the value.
+  -- The kernel has one count for both, so it gets the present rate as a constant one.
   self.described, self.now = optim.to_c(optimiser), optim.to_c(optimiser)
   self.now.decay_kind = 0
   self.parts, self.fill = api.optimiser_parts(self.described), api.optimiser_fill(self.described)
@@ -90,7 +90,7 @@ function Store:state_of(key, value)
   return state
 end
 
----Takes an update in, natively.
+---Applies an update natively.
 ---@param key string|number
 ---@param update actor.Tensor
 ---@param clock integer completed steps of the pushing worker
@@ -106,7 +106,7 @@ function Store:update(key, update, clock, scale)
   self.steps[key] = clock + 1
 end
 
----scale times a tensor, as the engine computes it.
+---Computes scale times a tensor, as the engine does.
 ---@param t actor.Tensor
 ---@param scale number
 ---@return actor.Tensor
