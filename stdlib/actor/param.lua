@@ -261,7 +261,7 @@ local function serve(run, index, flags, filters)
   end
 end
 
----Runs the parameter server until `stop` returns true. Every node makes the call: on workers it returns the summary,
+---Runs the engine until `stop` says so. Every node makes the call: on workers it returns the summary,
 ---the same on each; on a server it serves and does not return. An error in a callback ends the run on all nodes, even
 ---if the script catches it.
 ---@param run actor.param.Run

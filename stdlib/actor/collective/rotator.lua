@@ -30,9 +30,9 @@ local function now() return clock.now(clock.clock) end
 ---@field table? actor.Table the model: cut into slices by its ids, the i-th in order into slice i mod `slices`
 ---@field tables? actor.Table[] the slices themselves, instead of `table`
 ---@field slices? integer how many, default 2; with 1 nothing travels while a rank computes
----@field bound? number seconds that the work of a round may take. Each visit has an equal share: a loop over `slice:pairs()`
----ends when the share is used up, and this rank's next visit of that slice goes on there. An item that has been begun
----is finished; loops over other things ask `visit.time_left()`
+---@field bound? number seconds that the work of a round may take. Each visit has a share of them: a loop over
+---`slice:pairs()` ends when it is up, and this rank's next visit of that slice goes on there. An item that has been
+---begun is finished; loops over other things ask `visit.time_left()`
 ---@field restore? boolean whether a round that fails gives each rank what it had before the round; default true, which costs
 ---a copy before and after each round. With false the tables have other tensors after a round, and those from before it
 ---are empty

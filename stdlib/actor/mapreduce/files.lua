@@ -157,13 +157,13 @@ end
 ---@field missing? number|string|boolean of CSV: the value of empty fields, default nil
 ---@field multiline? boolean of CSV: fields in quotes may have several lines, so each file is read in one piece
 
----Reads files and URLs: each line, without its end, is a row. `url` is a path, or `file://` or `unix://` and a path, of
----a file, of a folder (the files directly in it) or a pattern: `*`, `?` and `[...]` within a name, `**` for any number
----of folders ("logs/**/*.gz"; "logs/**" is all files below), `{a,b}` for a choice. A pattern gives its files in the
----order of paths, each once; it leaves out names that begin with `.` or `_` unless it spells these out, and `**` does
----not follow links to folders. Files are cut on line borders and shared by the nodes; gzip, Zstandard, xz and bzip2 are
----unpacked. Every node has to see the same files, and they must not change while the job runs. Each `http://` or
----`https://` URL is fetched by one node.
+---Makes a dataset of files. The lines of files and URLs, without their ends, are its rows. `url` is a path, or
+---`file://` or `unix://` and a path, of a file, of a folder (the files directly in it) or a pattern: `*`, `?` and
+---`[...]` within a name, `**` for any number of folders ("logs/**/*.gz"; "logs/**" is all files below), `{a,b}` for a
+---choice. A pattern gives its files in the order of paths, each once; it leaves out names that begin with `.` or `_`
+---unless it spells these out, and `**` does not follow links to folders. Files are cut on line borders and shared by
+---the nodes; gzip, Zstandard, xz and bzip2 are unpacked. Every node has to see the same files, and they must not change
+---while the job runs. Each `http://` or `https://` URL is fetched by one node.
 ---
 ---With `format = "jsonl"` each line is a value of JSON: arrays and objects are tables, null in them is nil. With "csv" each
 ---record is an array of its fields, or with `header` or `names` a table by name. A field without quotes that is a
