@@ -10,8 +10,8 @@ namespace actorhost {
 
 namespace {
 
-/// As the allocator, of which it is the part for large blocks, there is one for the process; never destroyed, since
-/// blobs may outlive whatever would destroy it.
+/// The process's cache of large blocks: one, like the allocator of which it is a part. It is never destroyed, since
+/// blobs may outlive any owner.
 BlockCache& large_blocks() {
   static auto* const cache = new BlockCache;
   return *cache;
@@ -22,7 +22,7 @@ std::shared_ptr<std::byte[]> allocate_large(size_t size) {
   return {block.data, [size = block.size](std::byte* data) { large_blocks().give({data, size}); }};
 }
 
-/// Sizes for which the allocator has a quick way that it does not take for aligned ones.
+/// Up to this size the allocator is quick for blocks that are not aligned.
 constexpr size_t kTinyBytes = 4096;
 
 std::shared_ptr<std::byte[]> allocate_tiny(size_t size) {
@@ -38,7 +38,7 @@ std::shared_ptr<std::byte[]> allocate_small(size_t size) {
   return {data, [](std::byte* p) { ::operator delete[](p, std::align_val_t{kBlobAlignment}); }};
 }
 
-/// Whether a sanitizer shall see each block come and go.
+/// Whether the build has a sanitizer, which has to see each block being allocated and freed.
 constexpr bool sanitized() {
 #ifdef __SANITIZE_ADDRESS__
   return true;

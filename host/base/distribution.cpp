@@ -31,7 +31,7 @@ Error wrong(std::string_view text, const std::string& why) {
   return {Code::bad_argument, "bad distribution '" + std::string(text) + "': " + why};
 }
 
-// One number of seconds a line, or the `compute` column of the `step` rows of a recorded trace.
+// Reads a number of seconds from each line, or the `compute` column of the `step` rows of a recorded trace.
 Result<std::vector<double>> read_seconds(const std::string& path) {
   std::ifstream file(path);
   if (!file) return Error{Code::bad_argument, "trace(" + path + ") cannot be read: " + std::strerror(errno)};

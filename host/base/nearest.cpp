@@ -34,10 +34,10 @@ std::optional<std::string> nearest(std::string_view given, const std::vector<std
   const std::string word = lower(given);
   if (word.empty()) return {};
   std::optional<std::string> best;
-  size_t least = word.size() <= 4 ? 6 : 10;  // in quarters of a letter, the first being the wrong one
+  size_t least = word.size() <= 4 ? 6 : 10;  // in quarters of a letter; names further off are not suggested
   for (const std::string& candidate : words) {
     const std::string other = lower(candidate);
-    // The first letter is seldom the wrong one; letters in another order are a slip of the fingers.
+    // The first letter is seldom wrong; letters in another order are a common mistake of typing.
     const bool first = word.substr(0, 1) == other.substr(0, 1);
     const bool reordered = std::is_permutation(word.begin(), word.end(), other.begin(), other.end());
     const size_t far = (reordered && word != other ? 3 : 4 * distance(word, other)) + (first ? 0 : 2);

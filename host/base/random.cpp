@@ -16,7 +16,7 @@ double Rng::normal() noexcept {
 void Rng::sample(std::span<uint32_t> permutation, uint32_t count, uint32_t* out) noexcept {
   const auto n = static_cast<uint32_t>(permutation.size());
   if (count > n) count = n;
-  Rng rng = *this;  // in registers
+  Rng rng = *this;  // a copy that the compiler keeps in registers
   uint32_t* places = permutation.data();
   for (uint32_t i = 0; i < count; ++i) {
     const auto j = i + static_cast<uint32_t>(rng.below(n - i));

@@ -9,9 +9,9 @@ namespace actorhost {
 namespace {
 
 constexpr double kRedial = 0.1;  // seconds between tries to reach another process
-constexpr double kQuiet = 1;     // seconds of such tries before they are told
+constexpr double kQuiet = 1;     // seconds of such tries before the log says so
 
-/// Bounded, since a condition variable's clock would overflow.
+/// A bounded duration: a condition variable's clock would overflow with a longer one.
 std::chrono::duration<double> seconds(double value) {
   return std::chrono::duration<double>(std::clamp(value, 0.0, 1e7));
 }
@@ -53,7 +53,7 @@ Status Cluster::open_head() {
   args_ = config_.head.args;
   run_id_ = config_.head.run_id;
   welcomed_ = true;
-  if (stream_ == nullptr) {  // nobody else can come, and nothing ticks
+  if (stream_ == nullptr) {  // no other process can join, and no service thread ticks
     config_.head.rendezvous.min_hosts = config_.head.rendezvous.max_hosts = 1;
     AH_TRY(transport_->attach(service_address(0), inbox_));
   }
@@ -95,7 +95,7 @@ Status Cluster::open_member() {
   return {};
 }
 
-/// To the one of `urls` where somebody is who knows the token, from `at` on, which is then its place.
+/// Dials `urls`, from number `at` on, until one answers that knows the token; `at` is then its number.
 Status Cluster::dial_head(const std::vector<std::string>& urls, size_t& at, double deadline) {
   auto link = dial_until(0, urls, at, deadline);
   if (!link) {
@@ -106,12 +106,12 @@ Status Cluster::dial_head(const std::vector<std::string>& urls, size_t& at, doub
                                         " (--start-timeout): " + link.error().message};
   }
   config_.url = urls[at % urls.size()];
-  // Where that fails the link is down, which `await_welcome` is told.
+  // If that fails the link is down, and `await_welcome` is told so.
   (void)stream_->send_on(*link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, pack(config_.self)));
   return {};
 }
 
-/// Code::mismatch: what is there is another run; Code::peer_lost: it went without an answer.
+/// Waits for the head's answer. Code::mismatch: another run answers there; Code::peer_lost: the link ended without one.
 Status Cluster::await_welcome(double deadline) {
   std::unique_lock lock(mutex_);
   const auto ready = [&] { return welcomed_ || turned_away_ || end_.has_value() || quit_; };
@@ -129,8 +129,8 @@ Status Cluster::await_welcome(double deadline) {
   return Error{error.code, std::string(what) + " the rendezvous host at " + config_.url + ": " + error.message};
 }
 
-/// Tries one after the other, again and again until `deadline`, while nobody answers. Where there are several, what
-/// answers wrongly may be somebody else's. On the calling thread.
+/// Tries the urls in turn until one answers or `deadline` has passed. With several urls, one that answers wrongly may
+/// belong to another run, so the next is tried. Runs on the calling thread.
 Result<LinkId> Cluster::dial_until(ProcessId process, const std::vector<std::string>& urls, size_t& at,
                                    double deadline) {
   {
@@ -166,12 +166,12 @@ Result<LinkId> Cluster::dial_until(ProcessId process, const std::vector<std::str
 Status Cluster::wait_for_start() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return membership_->epoch() > 0 || end_.has_value() || quit_; });
-  if (membership_->epoch() > 0) return {};  // it may be over already; its end then says how, as for everybody else
+  if (membership_->epoch() > 0) return {};  // the run has begun; if it is over too, its end says how
   if (end_ && !end_->ok) return Error{end_->code, end_->message};
   return Error{Code::interrupted, "the run was over before it started"};
 }
 
-// ---- what others ask ----
+// ---- what nodes and the program ask ----
 
 MembershipPtr Cluster::membership() const {
   std::lock_guard lock(mutex_);
@@ -224,7 +224,7 @@ void Cluster::servers_ended() {
 
 void Cluster::stop(const EndMessage& end) {
   if (config_.place != ClusterConfig::Place::member) return post([this, end] { head_->stop(end); });
-  // At once, since `open` may be dialling and there is no service thread yet; who listens is told on that thread.
+  // Set at once, since `open` may be dialling, before there is a service thread. Listeners are told on that thread.
   if (set_end(end)) post([this] { events_.cluster_changed(); });
 }
 
@@ -254,8 +254,8 @@ void Cluster::post(Event event) {
 
 void Cluster::post(std::function<void()> call) { post({Event::What::call, 0, kNoProcess, {}, {}, std::move(call)}); }
 
-/// A dialled link is not read before this returns, so nothing can come over it that belongs to nobody yet; and the
-/// hello goes before whatever waits for the link.
+/// A dialled link is not read before this returns, so every frame on it has a process to which it belongs; and the
+/// hello is sent before all frames that wait for the link.
 void Cluster::on_link_up(LinkId link, bool dialled, const std::string& peer) {
   post({Event::What::up, link, kNoProcess, peer});
   if (!dialled) return;
@@ -272,7 +272,7 @@ void Cluster::on_link_up(LinkId link, bool dialled, const std::string& peer) {
   assign_peer(link, process);
 }
 
-/// The service thread may cut `process` off at the same time: whoever comes second takes the link away.
+/// The service thread may cut `process` off at the same time: the second of the two removes the link.
 void Cluster::assign_peer(LinkId link, ProcessId process) {
   stream_->assign(link, process);
   bool late = false;
@@ -297,14 +297,14 @@ void Cluster::on_service_frame(LinkId link, Frame&& frame) {
   post({Event::What::frame, link, kNoProcess, {}, std::move(frame)});
 }
 
-/// What has to be done before the next frame of the head's link is read: behind the table there may be frames for the
-/// workers that it gives us.
+/// Does what must be done before the next frame of the head's link is read: behind a table there may be frames for the
+/// workers that this table gives us.
 void Cluster::before_service(const Frame& frame) {
   if (frame.kind != cluster_kind::membership || mail_open_) return;
   if (const auto table = unpack<Membership>(frame.body.view())) prepare(*table);
 }
 
-/// To our asking to join, in `open`.
+/// The head's answer to our request to join, which `open` waits for.
 void Cluster::on_answer(const Frame& frame) {
   if (frame.kind == cluster_kind::welcome) return take_welcome(frame);
   auto end = unpack<EndMessage>(frame.meta.view());
@@ -327,7 +327,7 @@ void Cluster::take_welcome(const Frame& frame) {
   changed_.notify_all();
 }
 
-/// Whoever we have asked to join will not have us. The link is no longer that of the head.
+/// The process that we have asked refuses us. The link is no longer that of the head.
 void Cluster::turned_away(const Error& error) {
   std::lock_guard lock(mutex_);
   if (welcomed_) return;
@@ -336,11 +336,11 @@ void Cluster::turned_away(const Error& error) {
   changed_.notify_all();
 }
 
-/// Why a process that has dialled us may not; empty when it may. With the lock held.
+/// Why a process that has dialled us may not have a link; empty when it may. With the lock held.
 std::string Cluster::why_no_link(ProcessId process) const {
   if (cut_off_.contains(process)) return "no link may lead to host " + std::to_string(process) + " any more";
   const ProcessInfo* own = membership_->process(process_);
-  const ProcessInfo* peer = membership_->process(process);  // not there: it knows a newer table, and may
+  const ProcessInfo* peer = membership_->process(process);  // null: the peer knows a newer table, and may
   const bool may = own == nullptr || peer == nullptr || dialler_of(*own, *peer) == process;
   return may ? "" : "host " + std::to_string(process) + " is to be dialled by this one, not the other way round";
 }

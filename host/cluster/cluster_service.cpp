@@ -11,7 +11,7 @@ namespace actorhost {
 namespace {
 
 constexpr double kTick = 0.25;
-constexpr double kRetry = 0.01;  // seconds between looks at what found its way full
+constexpr double kRetry = 0.01;  // seconds between tries to send frames for which there was no room
 constexpr double kPeerDial = 5;  // seconds for a link to another member
 constexpr double kGoodbye = 1;   // seconds for others to read what is queued for them
 constexpr uint32_t kMaxServers = 64;
@@ -40,7 +40,7 @@ void Cluster::serve() {
   if (stream_ != nullptr) say_goodbye();
 }
 
-/// Every link is finished, and is over once the other end has read to its end.
+/// Finishes every link: it is over once the other end has read all of it.
 void Cluster::say_goodbye() {
   const double deadline = clock_.now() + kGoodbye;
   std::map<LinkId, bool> finished;
@@ -85,7 +85,7 @@ void Cluster::on_down(LinkId link, const std::string& reason) {
   peers_.down(link, reason);
 }
 
-/// The rendezvous host is gone, for this process at least.
+/// Ends the run here: the rendezvous host is gone, at least for this process.
 void Cluster::finish_as_lost(const std::string& reason) {
   std::string why = reason;
   if (const double seconds = stood_still(); seconds > 0) {
@@ -98,12 +98,12 @@ void Cluster::finish_as_lost(const std::string& reason) {
           service_address(process_)});
 }
 
-/// Seconds for which this process has just not run (it was stopped, or starved), when they were so many that others may
-/// have taken it for dead; else 0.
+/// How many seconds this process has just not run (it was stopped, or got no core), if they were so many that others
+/// may have taken it for dead; else 0.
 double Cluster::stood_still() const {
   const DetectorTimes& times = config_.head.times;
   const double now = clock_.now();
-  const double since_tick = now - last_tick_;  // the tick after it may still be to come
+  const double since_tick = now - last_tick_;  // the tick after the standstill may not have come yet
   if (since_tick >= times.dead - times.heartbeat) return since_tick;
   return now - woke_ < times.dead ? stood_still_ : 0;
 }
@@ -127,7 +127,7 @@ bool Cluster::distrust(Address sender, Kind kind, const std::string& why) {
 void Cluster::close_link_to(ProcessId process, const std::string& what) {
   if (head_) return head_->distrust(process, what);
   const auto peer = peers_.links().find(process);
-  if (process != 0 && peer == peers_.links().end()) return;  // it is closed
+  if (process != 0 && peer == peers_.links().end()) return;  // the link is closed
   const LinkId link = process == 0 ? head_link_.load() : peer->second;
   log_.error("cluster", "closed the connection to " + live_[link] + ": " + what);
   stream_->close_link(link, what);
@@ -211,7 +211,7 @@ void Cluster::set_routes(const Membership& before, const Membership& table) {
   for (const ProcessInfo& info : before.processes()) {
     if (table.process(info.process) != nullptr) continue;
     if (head_) {
-      stream_->refuse(info.process);  // its link is told goodbye
+      stream_->refuse(info.process);  // its link ends with a goodbye
       continue;
     }
     detector_.forget(info.process);
@@ -284,7 +284,7 @@ void Cluster::send(Frame&& frame) {
 
 void Cluster::send_on(LinkId link, Frame&& frame) {
   if (stream_ == nullptr) return;
-  frame.dst = kNoAddress;  // for the service of whoever is at the other end
+  frame.dst = kNoAddress;  // for the service thread at the other end
   outbox_.put(link, std::move(frame));
 }
 
@@ -308,7 +308,7 @@ void Cluster::drop(ProcessId process) {
 }
 
 void Cluster::prepare(const Membership& table) {
-  // On the head: who hears of the table at once may ask our nodes at once, and they have to find the way back.
+  // On the head: a process that gets the table may ask our nodes at once, and their answers have to find the way back.
   if (head_ && stream_ != nullptr) set_routes(*membership(), table);
   std::lock_guard lock(mutex_);
   if (mail_open_) return;
@@ -354,9 +354,9 @@ void Cluster::report_broken(ProcessId process, const std::string& reason) {
   {
     std::lock_guard lock(mutex_);
     cut_off_.insert(process);
-    if (end_) return;  // everybody is leaving
+    if (end_) return;  // all processes are leaving
   }
-  // Most often it has ended a moment before us; where it has not, the rendezvous host warns of whom it drops.
+  // Most often that process has ended a moment before us; if not, the rendezvous host warns when it drops one.
   log_.debug("cluster", "no link to host " + std::to_string(process) + ": " + reason);
   to_head(make_frame(cluster_kind::link_broken, service_address(process_), service_address(0), process));
 }

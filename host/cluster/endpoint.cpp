@@ -37,7 +37,7 @@ struct NetAddress {
   }
 };
 
-// Nothing for families other than IPv4 and IPv6. An IPv4 address mapped into IPv6 counts as IPv4.
+// Reads an address; false for families other than IPv4 and IPv6. An IPv4 address mapped into IPv6 counts as IPv4.
 bool read_address(const sockaddr* raw, NetAddress& out) {
   out = NetAddress{};
   if (raw == nullptr) return false;

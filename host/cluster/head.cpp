@@ -18,7 +18,7 @@ std::string ended_too_early(const std::string& who, const std::string& other, co
          "; every worker must take the same actions";
 }
 
-/// "barrier=bsp (here ssp:4)" for each flag that a host gave differently; the rendezvous host's win.
+/// "barrier=bsp (here ssp:4)" for each flag that a host gave differently; the rendezvous host's value counts.
 std::string differing(const std::map<std::string, std::string>& here, const std::map<std::string, std::string>& there) {
   std::string list;
   for (const auto& [name, value] : there) {
@@ -31,7 +31,7 @@ std::string differing(const std::map<std::string, std::string>& here, const std:
   return list;
 }
 
-/// A host that listens on every address is reached at the one that it came from.
+/// The url at which others reach a host: one that listens on every address is reached at the one it has connected from.
 std::string reachable(std::string url, const std::string& peer) {
   for (const std::string wildcard : {"://0.0.0.0:", "://[::]:"}) {
     const size_t at = url.find(wildcard);
@@ -64,8 +64,8 @@ void Head::refuse(LinkId link, const std::string& who, const Error& why) {
   output_.finish_link(link);
 }
 
-/// Nothing when only the rendezvous itself can be against it. Code::mismatch: it belongs to another run, which may be
-/// found elsewhere.
+/// Why a process may not join; nothing when only the rendezvous can still refuse it. Code::mismatch: it belongs to
+/// another run, which it may find elsewhere.
 std::optional<Error> Head::why_not(const JoinMessage& join) const {
   if (join.run_id != config_.run_id) {
     const auto named = [](const std::string& id) { return id.empty() ? "a run without a name" : "run '" + id + "'"; };
@@ -176,7 +176,7 @@ void Head::admit(double now) {
             std::to_string(admission->workers.size()) + " workers joined, now " + std::to_string(membership_->size()));
 }
 
-/// Hosts that are not complete yet neither see the table nor stand in it.
+/// Publishes a new table. Hosts that are not complete yet neither get it nor are in it.
 void Head::publish(std::vector<Member> workers) {
   std::vector<ProcessInfo> infos;
   for (const auto& [id, process] : processes_) {
@@ -193,7 +193,7 @@ void Head::publish(std::vector<Member> workers) {
   output_.publish(membership_);
 }
 
-/// `tell`: it may still be there, so that it should hear why it has to go.
+/// `tell`: the process may still be there, so it is told why it has to go.
 void Head::lose(ProcessId process, const std::string& reason, bool tell) {
   const auto at = processes_.find(process);
   if (at == processes_.end()) return;
@@ -218,7 +218,7 @@ void Head::lose(ProcessId process, const std::string& reason, bool tell) {
   }
 }
 
-/// A process left before its host was complete: `others` of that host wait for nothing.
+/// A process left before its host was complete: `others`, of the same host, would wait in vain, so they go too.
 void Head::lose_host(const std::string& host, const std::vector<ProcessId>& others, const std::string& reason) {
   log_.warn(kWho, host + " left before it was admitted: " + reason);
   for (const ProcessId other : others) {
@@ -267,7 +267,7 @@ void Head::on_link_down(LinkId link, const std::string& reason, bool stood_still
   }
 }
 
-/// A process needs a link to `tag`, which is the one that has to dial.
+/// A process needs a link to process `tag`, and it is the latter that has to dial.
 void Head::on_want_link(ProcessId process, const Frame& frame) {
   const auto dialler = processes_.find(frame.tag);
   if (dialler == processes_.end() || !dialler->second.admitted || frame.tag == 0 || frame.tag == process) return;
@@ -281,8 +281,8 @@ void Head::on_link_broken(ProcessId process, const Frame& frame, double now) {
   broken_.emplace(std::minmax(process, other), now);
 }
 
-/// Frames between two live processes may be lost. If one of them is dying we hear of it in time; otherwise one has to
-/// go: the one that more have lost, and of two that lost only each other the one that came later.
+/// Drops processes between which frames may have been lost. If one of two is dying, the failure detector says so soon;
+/// otherwise one has to go: the one that more processes have lost, or, of two that lost only each other, the later one.
 void Head::drop_unreachable(double now) {
   const auto due = [&](const auto& entry) { return now >= entry.second + config_.times.dead; };
   for (auto at = broken_.begin();
@@ -382,7 +382,7 @@ void Head::on_action_enter(ProcessId process, const Frame& frame) {
   start_waiting_servers();
 }
 
-/// Whoever has already ended without this action never will take it.
+/// Ends the run if a worker has already ended without this action, since that worker will never take part.
 void Head::check_not_ended(Address src, uint32_t index, const ActionEnter& action) {
   for (const auto& [id, worker] : workers_) {
     if (!worker.ended || worker.actions > index) continue;
@@ -425,10 +425,9 @@ void Head::on_module_find(ProcessId process, const Frame& frame) {
   reply(frame, cluster_kind::module_reply, pack(answer), std::move(text));
 }
 
-/// Servers that have served a run make way for those of the next one. Nobody may be speaking with the old ones then, so
-/// the change waits until every live worker has entered the action (or waits
-/// to be let into the others' collectives) and what the old ones served is on record, and then
-/// until they have ended.
+/// Servers that have served a run are replaced by those of the next one. No worker may still be speaking with the old
+/// ones then. So the change waits until every live worker has entered the action (or waits to be let into the others'
+/// collectives) and the result of the old servers' run is on record, and then until these have ended.
 void Head::start_waiting_servers() {
   if (over_) return;
   std::vector<Frame> waiting = std::move(want_servers_);
@@ -451,7 +450,7 @@ void Head::start_waiting_servers() {
   }
 }
 
-/// Servers that start now find in the log how every earlier action has ended; otherwise they would enter it.
+/// Whether the log says how every earlier action has ended: servers that start now would enter one without an end.
 bool Head::ready_for_servers(uint32_t action) const {
   for (uint32_t earlier = 0; earlier < action; ++earlier) {
     if (!actions_.finished(earlier)) return false;

@@ -81,7 +81,7 @@ Result<SourceText> JobSource::find_to_send(const std::string& name) const {
   if (name != barrier_file_) {
     std::error_code error;
     const fs::path file = fs::canonical(place->path, error);
-    if (error) return find_here(name);  // which says why it cannot be read
+    if (error) return find_here(name);  // its error says why the file cannot be read
     const fs::path below = file.lexically_relative(fs::canonical(folder_, error));
     if (below.empty() || *below.begin() == "..") {
       return Error{

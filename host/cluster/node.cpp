@@ -52,13 +52,13 @@ Status Node::check() {
   return {};
 }
 
-/// `attempt(deadline)` is a wait. Says in the log when it takes long, and for whom it waits.
+/// Makes the wait `attempt(deadline)`, and logs when it takes long and which nodes it waits for.
 template <typename Attempt>
 auto Node::patiently(const Attempt& attempt, double deadline) {
   const double long_wait = clock_.now() + kLongWait;
   auto got = attempt(std::min(deadline, long_wait));
   if (got || got.error().code != Code::timeout || deadline <= long_wait) return got;
-  const auto ask = wait_.who;  // it may wait itself
+  const auto ask = wait_.who;  // a copy, since the function may wait itself
   std::string who = ask ? ask() : "";
   for (const Address address : wait_.awaited) {
     who += (who.empty() ? "" : ", ") + membership_->describe(address);
@@ -72,7 +72,7 @@ Result<Frame> Node::receive(const Port::Match& match, std::span<const Address> a
   Wait outer = std::exchange(wait_, Wait{awaited, what, who});
   Result<Frame> got = patiently([&](double until) { return port_.receive(match, until); }, deadline);
   wait_ = {};
-  if (!got && got.error().code == Code::peer_lost) {  // it may have answered before it went
+  if (!got && got.error().code == Code::peer_lost) {  // the peer may have answered before it was lost
     if (auto last = port_.receive(match, clock_.now())) got = std::move(last);
   }
   wait_ = std::move(outer);
@@ -85,7 +85,7 @@ Status Node::wait_until(const std::function<bool()>& done, std::span<const Addre
   Wait outer = std::exchange(wait_, Wait{awaited, what});
   Status waited = patiently([&](double until) { return port_.wait_until(done, until); }, deadline);
   wait_ = {};
-  if (!waited && waited.error().code == Code::peer_lost) {  // it may have done it before it went
+  if (!waited && waited.error().code == Code::peer_lost) {  // the peer may have done so before it was lost
     if (port_.poll() && done()) waited = {};
   }
   wait_ = std::move(outer);
@@ -139,7 +139,7 @@ Status Node::start_servers(uint32_t action) {
   return {};
 }
 
-/// The workers that have not entered `action`, with where each was last.
+/// The workers that have not entered `action`, each with the place where it was last.
 std::string Node::who_is_behind(uint32_t action) {
   std::string out;
   if (action == kAnyAction) return out;

@@ -26,7 +26,7 @@ ProcessId PeerLinks::dialler_for(const ProcessInfo& peer) const {
   return own == nullptr ? kNoProcess : dialler_of(*own, peer);
 }
 
-/// There is a link, or one will come, or none may.
+/// Whether a new link would be of no use: there is one, one will come, or none may.
 bool PeerLinks::no_use(ProcessId process) const {
   return links_.contains(process) || dialling_.contains(process) || broken_.contains(process);
 }
@@ -76,7 +76,7 @@ void PeerLinks::take(ProcessId process, LinkId link) {
   if (gone_.contains(process)) return output_.close_link(link, "it is no longer of the run");
   if (broken_.contains(process)) return output_.close_link(link, "the link before it broke");
   if (const auto end = ended_.extract(link)) return broken(process, end.mapped());
-  links_.emplace(process, link);  // of two the transport keeps the first
+  links_.emplace(process, link);  // of two links the transport keeps the first
 }
 
 void PeerLinks::down(LinkId link, const std::string& reason) {

@@ -16,7 +16,7 @@ namespace actorhost {
 namespace {
 
 constexpr uint32_t kMaxCount = 1'000'000;
-constexpr uint32_t kFirstRunPort = 20'000;  // Linux gives ports from 32768 on to whoever connects
+constexpr uint32_t kFirstRunPort = 20'000;  // Linux uses ports from 32768 on for outgoing connections
 constexpr uint32_t kRunPorts = 12'000;
 constexpr uint32_t kNextRunPort = 1'499;  // from one port of a run to the next; a prime that does not divide kRunPorts
 
@@ -24,7 +24,7 @@ Error wrong(const std::string& what) { return {Code::bad_argument, what}; }
 
 std::string shown(const std::string& name, const std::string& value) { return name + "=" + value; }
 
-// A value with where it comes from, for messages: a flag as typed or a variable.
+// A value and its source, for messages: a flag as typed, or a variable.
 struct Given {
   std::string name;
   std::string value;
@@ -77,7 +77,7 @@ class Variables {
   std::string evidence_;
 };
 
-// What a launcher says of one process among many.
+// The variables in which a launcher gives each of its processes its rank.
 struct Ranks {
   std::string_view rank, size;              // variables that must be there
   std::string_view local_rank, local_size;  // variables that may be
@@ -85,7 +85,7 @@ struct Ranks {
 
 struct LocalPart {
   uint32_t rank = 0;
-  uint32_t size = 0;  // 0: not told
+  uint32_t size = 0;  // 0: not given
 };
 
 Result<LocalPart> take_local(Variables& variables, const Ranks& names, uint32_t world) {
@@ -164,7 +164,7 @@ Status use_torchrun(Variables& variables, Placement& out) {
   return {};
 }
 
-// Where they meet on `host`: at a port that follows from the launcher's id of the job, if it tells one.
+// Sets the meeting point on `host`: its port depends on the launcher's id of the job, if there is one.
 void use_ports_of_run(const std::string& host, Placement& out) {
   std::vector<uint16_t> ports = {kDefaultRendezvousPort};
   if (!out.run_id.empty()) ports = ports_of_run(out.run_id);
@@ -179,7 +179,7 @@ std::optional<Given> take_node_list(Variables& variables) {
   return std::nullopt;
 }
 
-// The first machine of the Slurm job, at a port of the run's; nothing outside Slurm.
+// Sets the meeting point to the first machine of the Slurm job, at a port of the run; does nothing outside Slurm.
 Status take_slurm_endpoint(Variables& variables, Placement& out) {
   const std::optional<Given> list = take_node_list(variables);
   if (!list) return {};
@@ -271,7 +271,7 @@ Status use_given_shape(const std::optional<Given>& nnodes, const std::optional<G
   return {};
 }
 
-// Pod 0 of an indexed Job with a headless service: its name is the Job's name with -0.
+// The address of pod 0 of an indexed Job with a headless service: its name is the Job's name with -0.
 Result<std::string> first_pod(std::string_view hostname, uint32_t index, const std::string& service) {
   const std::string ending = "-" + std::to_string(index);
   if (!hostname.ends_with(ending)) {
@@ -308,7 +308,7 @@ Status use_first_rule(Variables& variables, Overrides& overrides, std::string_vi
   if (rank || (nnodes && !indexed)) return use_given_shape(nnodes, rank, out);
   if (nnodes) return use_kubernetes(variables, nnodes, hostname, out);
 
-  // Two of the three: RANK alone is too common a name to mean a launcher.
+  // Two of the three variables have to be there: RANK alone is too common a name to mean a launcher.
   const int torchrun = static_cast<int>(variables.has("RANK")) + static_cast<int>(variables.has("WORLD_SIZE")) +
                        static_cast<int>(variables.has("MASTER_ADDR"));
   if (torchrun >= 2) return use_torchrun(variables, out);
@@ -342,7 +342,7 @@ Status apply_overrides(Overrides& overrides, Placement& out) {
   }
   if (const std::optional<Given> id = overrides.run_id()) out.run_id = id->value;
   const std::optional<Given> endpoint = overrides.endpoint();
-  // One host meets nobody, whatever its launcher says of meeting points.
+  // A single host needs no meeting point, whatever its launcher says.
   if (!endpoint && out.max_nodes == 1) out.endpoint.clear();
   if (out.max_nodes == 1) out.node_rank = 0;
   if (endpoint) out.endpoint = endpoint->value;

@@ -15,7 +15,7 @@ Status Rendezvous::add(ProcessId process, const JoinMessage& join, double now) {
       join.nodes > kMaxNodes) {
     return refused("join message with impossible counts");
   }
-  // Only the process that looks after the others of an --isolate host brings none itself.
+  // Only the parent process of an --isolate host has no nodes itself.
   if (join.nodes == 0 && (join.group_size == 1 || join.group_index != 0)) return refused("it brings no nodes");
   if (!groups_.contains(join.group)) AH_TRY(add_group(join));
   Group& group = groups_.at(join.group);

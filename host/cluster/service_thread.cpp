@@ -7,7 +7,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kFullSeconds = 0.002;  // until frames that found their way full are tried again
+constexpr double kFullSeconds = 0.002;  // until frames for which there was no room are sent again
 
 }  // namespace
 
@@ -75,7 +75,7 @@ void ServiceThread::serve() {
     for (Frame& frame : frames) hand_out(std::move(frame), now);
     frames.clear();
     call_posted();
-    look_at_membership(now);  // after the frames: who is lost may have said something before
+    look_at_membership(now);  // after the frames, since a lost node may have sent some before
     next = kForever;
     for (ServiceTask* task : tasks_) next = std::min(next, task->tick(now));
     next = std::min(next, flush());
@@ -106,7 +106,7 @@ void ServiceThread::look_at_membership(double now) {
   for (ServiceTask* task : tasks_) task->on_membership(membership_, now);
 }
 
-/// When to try again, kForever when nothing waits.
+/// Sends waiting frames; returns when to try again, kForever when none waits.
 double ServiceThread::flush() {
   std::lock_guard lock(outbox_mutex_);
   outbox_.flush();

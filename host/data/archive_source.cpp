@@ -30,7 +30,7 @@ class ArchiveSource final : public ByteSource {
     const int status = archive_read_next_header(archive_, &entry);
     if (status == ARCHIVE_EOF) at_end_ = true;
     if (status != ARCHIVE_OK && status != ARCHIVE_EOF) return failure();
-    if (archive_filter_code(archive_, 0) == ARCHIVE_FILTER_NONE) {  // would hand out the compressed bytes as content
+    if (archive_filter_code(archive_, 0) == ARCHIVE_FILTER_NONE) {  // would give the compressed bytes as content
       return Error{Code::bad_data, path_ + ": damaged or truncated: its first bytes are those of a compressed file"};
     }
     return {};

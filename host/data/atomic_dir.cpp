@@ -75,8 +75,7 @@ bool is_complete(const fs::path& dir) {
   });
 }
 
-/// A directory that is locked by this descriptor and still exists; invalid when somebody else holds or
-/// removed it.
+/// Locks a directory; invalid when another process holds its lock or has removed it.
 Fd lock_dir(const fs::path& dir) {
   Fd fd(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat info {};
@@ -85,7 +84,7 @@ Fd lock_dir(const fs::path& dir) {
   return fd;
 }
 
-/// Gives `from` the name `to`. One that exists is exchanged and left under the name `from`.
+/// Gives `from` the name `to`. A directory that has this name already is exchanged, and is then named `from`.
 Status rename_over(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) == 0) return {};
   if (errno != EEXIST && errno != ENOTEMPTY) return file_error(to, "renaming the finished directory to this", errno);
@@ -106,11 +105,11 @@ Result<AtomicDir> AtomicDir::begin(const fs::path& parent, const std::string& pr
     const fs::path path = parent / ("." + final_name(prefix, number) + ".tmp-" + std::to_string(::getpid()) + "-" +
                                     std::to_string(attempt));
     if (::mkdir(path.c_str(), 0777) != 0) {
-      if (errno == EEXIST) continue;  // another writer of ours, or a leftover of a process that had our id
+      if (errno == EEXIST) continue;  // by another writer of this process, or left over by one that had our process id
       return file_error(path, "cannot make the directory", errno);
     }
     dir.lock_ = lock_dir(path);
-    if (!dir.lock_.valid() && !fs::exists(path, error)) continue;  // cleaned before it was locked
+    if (!dir.lock_.valid() && !fs::exists(path, error)) continue;  // another process has removed it before the lock
     dir.temporary_ = path;
     return dir;
   }
@@ -125,7 +124,7 @@ AtomicDir::AtomicDir(AtomicDir&& other) noexcept
 
 AtomicDir::~AtomicDir() {
   if (temporary_.empty()) return;
-  std::error_code ignored;  // what stays behind is a leftover that is cleaned later
+  std::error_code ignored;  // what cannot be removed is a leftover, which is cleaned later
   fs::remove_all(temporary_, ignored);
 }
 
@@ -211,7 +210,7 @@ Result<size_t> prune_complete(const fs::path& parent, const std::string& prefix,
   if (!found) return std::move(found).error();
   size_t removed = 0;
   for (size_t i = keep; i < found->size(); ++i) {
-    // Renamed first: a crash half way leaves a leftover, not a directory that lost some of its files.
+    // Renames it first, so that a crash half way leaves a leftover and not a directory that lacks some of its files.
     const fs::path& path = (*found)[i].path;
     const fs::path away = parent / ("." + path.filename().string() + ".tmp-" + std::to_string(::getpid()) + "-old");
     std::error_code error;

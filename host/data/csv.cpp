@@ -40,7 +40,7 @@ class CsvFields {
     return false;
   }
 
-  /// The next field of the line, without what is around it; false where the line has no more.
+  /// The next field of the line, without blanks and quotes around it; false when the line has no more.
   bool next(std::string_view& field) {
     if (!more_) return false;
     skip_blanks();
@@ -72,7 +72,7 @@ class CsvFields {
     ++lines_;
   }
 
-  /// The field that begins with a quote at at_; false where more than blanks follows its closing quote.
+  /// The field that begins with a quote at at_; false when anything but blanks follows its closing quote.
   bool quoted(std::string_view& field) {
     const char* first = ++at_;
     for (;;) {
@@ -194,8 +194,8 @@ class CsvParser {
     std::string_view field;
     size_t column = 0;
     while (fields_.next(field)) {
-      // A delimiter at the end of the line ends its last field; only where there has to be a further one, or may be one
-      // that is missing, it is empty.
+      // A delimiter at the end of the line ends its last field. An empty field follows it only if the line needs
+      // another one, or may have one that is missing.
       if (field.empty() && fields_.at_end() && column != 0 && (cols_ != 0 ? column == cols_ : !options_.missing)) break;
       AH_TRY(take(field, column++));
     }

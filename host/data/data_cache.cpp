@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The directory with names, sizes and times of what is in it: changes whenever a file does.
+/// The directory with the names, sizes and times of its files, as text: it changes when a file does.
 std::string stamp(const fs::path& dir) {
   std::error_code error;
   fs::path full = fs::canonical(dir, error);

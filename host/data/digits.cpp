@@ -28,7 +28,7 @@ float either_way(Rng& rng) { return static_cast<float>(2 * rng.uniform() - 1); }
 /// Uniform in [low, high).
 float between(Rng& rng, float low, float high) { return low + (high - low) * static_cast<float>(rng.uniform()); }
 
-/// Where the points of one sample's skeleton go: warp, shear, turn, scale, shift.
+/// Maps the points of a sample's skeleton into the image: warp, shear, turn, scale, shift.
 class Placement {
  public:
   Placement(const DigitStyle& style, Rng& rng) {
@@ -50,7 +50,7 @@ class Placement {
     shift_ = {kSide / 2.0F + style.shift * either_way(rng), kSide / 2.0F + style.shift * either_way(rng)};
   }
 
-  /// `x`, `y` in 0..1 to pixels.
+  /// Maps `x`, `y` in 0..1 to pixels.
   Point place(float x, float y) const {
     const Point off = warp_at(x, y);
     x -= 0.5F;
@@ -107,7 +107,7 @@ class Canvas {
     }
   }
 
-  /// Adds ink 0..1 where the pen of half width `half` was, at most 1 in all.
+  /// Adds ink 0..1 to the pixels where the pen of half width `half` was, up to 1 in all.
   void ink(float half, float strength, std::array<float, kPixels>& image) const {
     const float limit = half + kEdge;
     for (size_t i = 0; i < kPixels; ++i) {
@@ -154,7 +154,7 @@ void draw_stroke(const ShapeStroke& stroke, const Placement& placement, Canvas& 
   }
 }
 
-/// A stray stroke anywhere, shorter and fainter than those of the digit.
+/// Draws a stray stroke anywhere, shorter and fainter than those of the digit.
 void draw_clutter(Rng& rng, std::array<float, kPixels>& image) {
   const Point from{between(rng, 0, kSide), between(rng, 0, kSide)};
   const Point to{from.x + 6 * either_way(rng), from.y + 6 * either_way(rng)};
@@ -181,7 +181,7 @@ void blur(float w, std::array<float, kPixels>& image) {
   }
 }
 
-/// To bytes, with noise: eight pixels from each random number.
+/// Converts the image to bytes, with noise: each random number serves eight pixels.
 void expose(const std::array<float, kPixels>& image, float noise, Rng& rng, std::byte* out) {
   for (size_t i = 0; i < kPixels; i += 8) {
     uint64_t bits = rng.next();

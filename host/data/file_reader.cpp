@@ -17,7 +17,7 @@ namespace {
 
 enum class Packing { none, gzip, other };
 
-/// As far as `start` goes it is "BZh", a digit and the mark of a first block or of the end.
+/// Whether `start`, as far as it goes, is "BZh", a digit and the mark of a first block or of the end.
 bool is_bzip2(std::string_view start) {
   if (start.size() < 5 || !start.starts_with("BZh") || start[3] < '1' || start[3] > '9') return false;
   const std::string_view mark = start.substr(4, 6);
@@ -57,11 +57,11 @@ class LimitedSource final : public ByteSource {
 
 struct Opened {
   std::unique_ptr<ByteSource> source;
-  uint64_t size_hint = 0;  // exact for a plain regular file that nobody changes, and for most gzip files
+  uint64_t size_hint = 0;  // exact for a plain regular file that does not change, and for most gzip files
 };
 
-/// What the end of a gzip file says about its content: bytes, modulo 2^32, of its last member. Not believed beyond what
-/// so many bytes can hold.
+/// The size of a gzip file's content, as the end of the file says: the bytes, modulo 2^32, of its last member. A size
+/// that so many compressed bytes cannot hold is not believed.
 uint64_t gzip_size_hint(int fd, uint64_t file_bytes) {
   constexpr uint64_t kLeastBytes = 18;
   std::array<unsigned char, 4> end{};
@@ -77,7 +77,7 @@ Result<Opened> open_detected(const std::filesystem::path& path) {
   std::array<std::byte, 10> start{};
   Opened opened;
   opened.size_hint = file->size;
-  // What was read to look at it is given back as the plain source's first bytes: pipes cannot seek.
+  // The bytes that were read to recognise the format become the plain source's first ones, since pipes cannot seek.
   PlainSource peek(std::move(file->fd), path);
   auto got = read_fully(peek, start);
   if (!got) return std::move(got).error();

@@ -12,7 +12,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kBufferBytes = size_t{1} << 20;  // more than this waits in the connection
+constexpr size_t kBufferBytes = size_t{1} << 20;  // further bytes wait in the connection
 constexpr int kPollMilliseconds = 100;
 constexpr double kConnectSeconds = 10;
 constexpr long kRedirections = 10;
@@ -25,13 +25,13 @@ struct EasyDelete {
   void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
 };
 
-/// Once in a process, before the first handle.
+/// Initialises curl, once in a process, before the first handle.
 bool curl_is_ready() {
   static const bool kReady = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
   return kReady;
 }
 
-/// As the command curl looks for it; empty for the system's.
+/// The file of certificates, found as the command `curl` does; empty for the system's.
 std::string ca_file_of(const HttpOptions& options) {
   if (!options.ca_file.empty()) return options.ca_file;
   for (const char* name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
@@ -92,7 +92,7 @@ class HttpSource final : public ByteSource {
     return {};
   }
 
-  /// Some more of it, or its end.
+  /// Receives some more bytes, or the end.
   Status go_on() {
     if (options_.check) AH_TRY(options_.check());
     int running = 0;
@@ -131,7 +131,7 @@ class HttpSource final : public ByteSource {
 
   static size_t on_bytes(const char* bytes, size_t one, size_t count, void* self_pointer) {
     auto* self = static_cast<HttpSource*>(self_pointer);
-    if (!self->check_status().ok()) return one * count;  // the page that says why
+    if (!self->check_status().ok()) return one * count;  // skips the server's page about the error
     if (self->buffer_.size() - self->used_ >= kBufferBytes) {
       self->paused_ = true;
       return CURL_WRITEFUNC_PAUSE;

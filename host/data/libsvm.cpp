@@ -21,7 +21,7 @@ class LibsvmParser {
   LibsvmParser(const std::filesystem::path& path, const LibsvmOptions& options)
       : path_(path.string()), options_(options) {}
 
-  /// Reads lines of `text`, which begins with one: all whole ones, with `last` also the rest. What is left of it.
+  /// Reads all whole lines of `text`, which begins with a line; with `last` also the rest. Returns what is left.
   Result<std::string_view> read(std::string_view text, bool last) {
     while (!text.empty()) {
       const size_t end = text.find('\n');
@@ -179,7 +179,7 @@ Result<LibsvmData> read_from(ByteSource& source, const std::filesystem::path& pa
   std::string text;
   for (bool last = false; !last;) {
     const size_t rest = text.size();
-    text.resize(rest + kPiece + rest);  // a line that is longer than a piece is not looked through once for each
+    text.resize(rest + kPiece + rest);  // grows, so that a long line is not searched again for each piece
     auto got = read_fully(source, std::as_writable_bytes(std::span(text).subspan(rest)));
     if (!got) return std::move(got).error();
     last = *got < text.size() - rest;

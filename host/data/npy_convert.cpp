@@ -14,8 +14,8 @@ void swap_bytes(Blob& data, size_t item) {
   for (std::byte* at = data.data(); at != data.data() + data.size(); at += item) std::reverse(at, at + item);
 }
 
-/// From the order of a Fortran array of this shape, which is the C order of its transpose. The two dimensions that are
-/// the fastest ones on either side go in tiles, so that each line of the cache is used while it is there.
+/// Reorders a Fortran array of this shape, whose order is the C order of its transpose. The fastest dimensions of the
+/// two orders are copied in tiles, so that each line of the cache is used while it is there.
 template <typename T>
 Blob to_c_order(const Blob& from, const std::vector<size_t>& shape) {
   constexpr size_t kTile = 64;
@@ -27,7 +27,7 @@ Blob to_c_order(const Blob& from, const std::vector<size_t>& shape) {
   T* to = reinterpret_cast<T*>(out.data());
   std::vector<size_t> at(shape.size(), 0);  // of the dimensions between
   for (size_t m = 0; m < middle; ++m) {
-    size_t in_middle = 0;  // the place among them on the other side
+    size_t in_middle = 0;  // the place among these dimensions in the other order
     for (size_t d = shape.size() - 2; d >= 1; --d) in_middle = in_middle * shape[d] + at[d];
     for (size_t i0 = 0; i0 < rows; i0 += kTile) {
       for (size_t j0 = 0; j0 < cols; j0 += kTile) {
@@ -78,7 +78,7 @@ Blob widened(const Blob& from) {
 
 constexpr int letter(char kind, int bytes) { return kind * 16 + bytes; }
 
-/// Changes `array.data` from how it is stored to one of the types; false where a value fits none.
+/// Converts `array.data` from the file's type to one of a tensor's; false when a value does not fit.
 bool to_type(const NpyStored& stored, Tensor& array) {
   Blob& data = array.data;
   switch (letter(stored.kind, stored.bytes)) {

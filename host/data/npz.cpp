@@ -43,7 +43,8 @@ Status check_name(std::string_view name) {
   return {};
 }
 
-/// Just the record that ends a zip directory: libarchive writes this for no members but does not open it.
+/// Whether the file is only the record that ends a zip directory: libarchive writes that for an archive without
+/// members, but does not open it.
 bool is_empty_archive(int fd, uint64_t size) {
   std::array<char, 22> expected = {'P', 'K', 5, 6};
   std::array<char, 22> found{};
@@ -81,11 +82,11 @@ struct NpzWriter::Impl {
   bool abandoned = false;
 
   ~Impl() {
-    abandoned = true;  // freeing `zip` ends the archive: that must not reach the file
+    abandoned = true;  // freeing `zip` writes the archive's end, which must not get into the file
     zip.reset();
   }
 
-  /// libarchive never hears of a failure: after one it would free its own memory no more.
+  /// Never tells libarchive of a failure: after one it would not free its memory.
   static la_ssize_t on_write(archive*, void* self_pointer, const void* bytes, size_t size) {
     auto* self = static_cast<Impl*>(self_pointer);
     if (!self->abandoned && !self->write_error) {
@@ -126,7 +127,7 @@ Result<NpzWriter> NpzWriter::create(const std::filesystem::path& path) {
   archive* zip = impl->zip.get();
   int status = archive_write_set_format_zip(zip);
   if (status == ARCHIVE_OK) status = archive_write_set_options(zip, "zip:compression=store");
-  if (status == ARCHIVE_OK) status = archive_write_set_bytes_per_block(zip, 0);  // straight from the caller's memory
+  if (status == ARCHIVE_OK) status = archive_write_set_bytes_per_block(zip, 0);  // directly from the caller's memory
   if (status == ARCHIVE_OK) status = archive_write_open(zip, impl.get(), nullptr, Impl::on_write, nullptr);
   AH_TRY(impl->outcome(status, "cannot start a zip archive"));
   return NpzWriter(std::move(impl));

@@ -25,8 +25,8 @@ std::string_view digits_of(T value, std::array<char, 320>& room) noexcept {
   return {room.data(), static_cast<size_t>(end - room.data())};
 }
 
-/// The digits that a number beyond kExact has before its point, where its exponent puts it; none where `text` has not
-/// written them all: "1.7e9".
+/// The digits that a number beyond kExact has before its point, once its exponent is applied; none when `text` does not
+/// spell them all, as "1.7e9".
 std::string_view written_digits(std::string_view text, std::array<char, 320>& room) noexcept {
   const std::string_view mantissa = text.substr(0, text.find_first_of("eE"));
   int before_point = 0;
@@ -47,7 +47,7 @@ std::string_view written_digits(std::string_view text, std::array<char, 320>& ro
   return {room.data(), wanted <= size ? wanted : 0};
 }
 
-/// Whether `text`, read as `value`, keeps the digits before its point.
+/// Whether `value`, which was read from `text`, has the same digits before its point.
 template <typename T>
 bool keeps_digits(std::string_view text, T value) noexcept {
   if (!std::isfinite(value)) return true;

@@ -35,7 +35,7 @@ void each_position(const View& index, F f) {
   });
 }
 
-/// kWidth 0: as many elements as `width`, not known when compiled.
+/// kWidth 0: rows have `width` elements, a number that is not known at compile time.
 template <typename T, int64_t kWidth>
 int64_t nearest(const View& points, const View& rows, const View& out) noexcept {
   const int64_t width = kWidth != 0 ? kWidth : points.shape[1];

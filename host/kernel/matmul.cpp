@@ -54,7 +54,7 @@ std::byte* scratch_of(size_t bytes) {
   return kept.data();
 }
 
-// At least this many multiply-adds a thread, or waking it costs more than it brings.
+// A thread needs at least so many multiply-adds, or waking it costs more than it saves.
 constexpr double kWorkPerThread = 4e6;
 
 void run(const Kernels& k, const Operand& a, const Operand& b, const View& c, int64_t depth, double alpha,

@@ -7,7 +7,7 @@ namespace actorhost::kernel {
 void ThreadPool::start() {
   try {
     while (static_cast<int>(workers_.size()) + 1 < threads_) workers_.emplace_back([this] { work(); });
-  } catch (const std::system_error&) {  // fewer, then
+  } catch (const std::system_error&) {  // goes on with fewer threads
   }
 }
 

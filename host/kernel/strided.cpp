@@ -69,8 +69,8 @@ bool overlaps(const View& out, const View& in) noexcept {
 
 namespace {
 
-// Up to three views walked together. The output decides which dimension is innermost; dimensions that are one run in
-// every view are joined.
+// Walks through up to three views together. The output decides which dimension is innermost; dimensions that are one
+// run in every view are joined.
 template <size_t N>
 struct Walk {
   int ndim = 0;
@@ -118,7 +118,7 @@ struct Walk {
     for (;;) {
       f(at);
       auto d = static_cast<size_t>(end);
-      while (d > 0 && ++index[d - 1] == shape[d - 1]) {  // the last of this dimension: back to its first
+      while (d > 0 && ++index[d - 1] == shape[d - 1]) {  // behind the last of this dimension: back to its first
         --d;
         index[d] = 0;
         for (size_t v = 0; v < N; ++v) advance(at, v, (1 - shape[d]) * steps[v][d]);

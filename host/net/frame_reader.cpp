@@ -12,7 +12,7 @@ namespace actorhost {
 
 namespace {
 
-// Behind a body of so many bytes another is likely. Only its head is to go through the buffer.
+// Behind a body of so many bytes another one is likely, of which only the head should go through the buffer.
 constexpr size_t kLargeBody = Landings::kMinBytes;
 constexpr size_t kHeadRoom = 512;
 
@@ -106,7 +106,7 @@ Result<Blob> FrameReader::body_of(const Frame& head, size_t bytes) const {
   }
 }
 
-/// Before a head that is not all there: it shall fit behind begin_, and there shall be room to read much at a time.
+/// Makes room for a head that is not complete yet: it has to fit behind begin_, with room to read much at a time.
 void FrameReader::make_space(size_t head_bytes) {
   const size_t have = buffered();
   const size_t wanted = std::max(head_bytes, kBufferBytes);

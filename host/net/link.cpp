@@ -16,7 +16,7 @@ Link::Link(LinkId id, bool dialled, std::unique_ptr<Stream> stream, size_t max_q
       writer_(*stream_, max_queued_bytes),
       heard_(clock_.now()) {}
 
-// The writer is told by the stream and goes first as a member.
+// Stops the stream first: it calls the writer, which is destroyed before it.
 Link::~Link() { stream_->stop(); }
 
 Status Link::prove(const std::string& token, const std::string& name, double seconds) {
@@ -57,7 +57,7 @@ Error Link::handshake_error(const IoResult& result, const std::string& name, dou
   if (result.end != IoEnd::closed) {
     return {Code::refused, name + " does not answer as an actorhost (" + io_message(result) + ")"};
   }
-  // It has answered nothing wrong. It may have too much to do, or be about to end: to try again may help.
+  // The other end has not answered wrongly. It may be busy or about to end, so another try may succeed.
   if (answered) return {Code::unreachable, name + " ended the connection before the token was proved"};
   return {Code::unreachable, name +
                                  " does not answer as an actorhost (it ended the connection without a word): it is "
@@ -76,11 +76,11 @@ std::string Link::read(const FrameLimits& limits, const Directory& directory, co
     bytes_received_.fetch_add(got.bytes, std::memory_order_relaxed);
     const Status status = reader.received(got.bytes, frames);
     frames_received_.fetch_add(frames.size(), std::memory_order_relaxed);
-    // Before anybody is woken: to start a receive holds the stream's lock, which whoever answers now would wait for.
+    // Starts to receive before a node is woken: starting holds the stream's lock, and the node's answer would wait.
     if (status.ok()) stream_->start_receive(pieces.data(), reader.room(pieces));
     if (!take(frames)) {
       stream_->close();
-      stream_->wait_receive();  // it writes into what is about to go
+      stream_->wait_receive();  // it writes into memory that is about to be freed
       return reason_or("closed by the peer");
     }
     frames.clear();

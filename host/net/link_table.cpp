@@ -23,7 +23,7 @@ LinkTable::Peer* LinkTable::peer_of(Address dst) const {
   return peer != nullptr && !peer->forgotten ? peer : nullptr;
 }
 
-/// False when the link is over; the frame is then still the caller's.
+/// Queues a frame; false when the link is over: the caller then still has the frame.
 bool LinkTable::put(Peer& peer, Frame&& frame, Outcome& outcome) {
   const size_t times = is_control(frame.kind) ? Mailbox::kUrgentTimes : 1;
   const auto result = peer.link->writer().put(std::move(frame), times);
@@ -120,7 +120,7 @@ std::shared_ptr<Link> LinkTable::forget(ProcessId process) {
 
 void LinkTable::refuse(ProcessId process) {
   std::vector<std::function<void()>> told;
-  std::deque<Frame> dropped;  // outside the lock: whoever lent a body hears that it is free
+  std::deque<Frame> dropped;  // freed outside the lock, since that tells the lenders of bodies
   {
     std::unique_lock held(lock_);
     Peer& peer = make_peer(process);

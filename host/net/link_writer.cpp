@@ -13,9 +13,9 @@ namespace {
 constexpr size_t kMaxCopied = size_t{1} << 20;
 // A link on which nothing was written for so long is taken for one where latency counts.
 constexpr double kQuietSeconds = 20e-6;
-// How much a sender writes itself, as far as the stream takes it, before it leaves the rest to NNG's threads.
+// So much a sender writes itself, as long as the stream takes it; the rest it leaves to NNG's threads.
 constexpr size_t kMaxAtOnce = size_t{1} << 20;
-// How long, and for how much, a link on which frames come in a row waits before it writes the next batch.
+// How many seconds a link on which frames come in a row waits before it writes the next batch.
 constexpr double kGatherSeconds = 20e-6;
 constexpr size_t kGatheredBytes = size_t{32} << 10;
 // A batch above this is worth a write of its own.
@@ -85,8 +85,8 @@ void LinkWriter::sent(IoResult result) {
   if (!flying_.done() || next_batch()) start_write();
 }
 
-/// Lets the next batch grow: while frames come one after the other, what costs is not bytes but waking both ends for
-/// each write. Gives the core away meanwhile.
+/// Lets the next batch grow: while frames come in a row the cost is in waking both ends for each write, not in the
+/// bytes. Yields the core meanwhile.
 void LinkWriter::gather() const {
   const double until = clock_.now() + kGatherSeconds;
   do {
@@ -103,7 +103,7 @@ bool LinkWriter::next_batch() {
   bool more = false;
   const uint64_t frames = flying_.frames();
   const uint64_t bytes = flying_.bytes();
-  flying_.clear();  // not under the lock: whoever lent a body hears that it is free
+  flying_.clear();  // outside the lock, since this tells the lenders of bodies
   {
     std::lock_guard lock(mutex_);
     counters_.frames += frames;
@@ -123,7 +123,7 @@ bool LinkWriter::next_batch() {
   return more;
 }
 
-/// What was to be written never will be. By whoever has set writing_.
+/// Drops what was to be written. Called by the thread that has set writing_.
 void LinkWriter::fail() {
   stream_.close();
   close();
@@ -143,7 +143,7 @@ void LinkWriter::when_room(std::function<void()> told) {
 
 void LinkWriter::close() {
   std::vector<std::function<void()>> told;
-  SendBatch dropped;  // let go outside the lock, as in next_batch
+  SendBatch dropped;  // freed outside the lock, as in next_batch
   {
     std::lock_guard lock(mutex_);
     closed_ = true;

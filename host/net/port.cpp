@@ -28,7 +28,7 @@ Port::~Port() {
 Status Port::send(Frame&& frame, double deadline) {
   frame.src = self_;
   const Address dst = frame.dst;
-  std::shared_ptr<std::atomic<bool>> asked;  // a wake-up for room is on its way; outlives a send that gives up
+  std::shared_ptr<std::atomic<bool>> asked;  // a wake-up for room was asked for; outlives a send that gives up
   for (;;) {
     Status sent = transport_.try_send(std::move(frame));
     if (sent.ok() || sent.error().code != Code::full) return sent;
@@ -89,7 +89,7 @@ Status Port::receive_some(const Match& match, double deadline, std::vector<Frame
   const size_t before = out.size();
   take_matching(match, out);
   if (out.size() > before) return {};
-  // Straight to the wait, which is over at once if there has been a wake since the last one.
+  // Waits; the wait ends at once if there has been a wake since the last one.
   const auto took = wait(deadline, [&](Frame& frame) {
     if (!match(frame)) return Take::no;
     out.push_back(std::move(frame));
@@ -135,7 +135,7 @@ Status Port::wait_until(const std::function<bool()>& done, double deadline) {
 
 template <typename Taker>
 Result<bool> Port::wait(double deadline, Taker take) {
-  // What has been read but not dealt with comes first: sleeping on it could be for ever.
+  // Frames that were read but not handled come first: a sleep would not end because of them.
   if (next_ == arrived_.size()) {
     if (check_) AH_TRY(check_());
     if (guest_ != nullptr) guest_->before_wait();
@@ -162,7 +162,7 @@ Result<bool> Port::examine(Taker take) {
     took = took || answer != Take::no;
     if (answer == Take::last && next_ < arrived_.size()) return true;
   }
-  // Also when the last one that has arrived was the one: else places of frames that are gone would become ever more.
+  // Clears the list also when its last frame was the match: otherwise places of handled frames would pile up.
   arrived_.clear();
   next_ = 0;
   return took;

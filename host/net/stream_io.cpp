@@ -142,7 +142,7 @@ Stream::Stream(nng_stream* stream, bool tls) : stream_(stream), tls_(tls) {
   nng_aio_alloc(&receive_, nullptr, nullptr);
   nng_aio_alloc(&now_, nullptr, nullptr);
   nng_aio_alloc(&later_, &Stream::told_sent, this);
-  // Refused for ipc, where there is nothing to set.
+  // NNG refuses this for ipc, which does not need it.
   nng_stream_set_bool(stream_, NNG_OPT_TCP_NODELAY, true);
   nng_stream_set_bool(stream_, NNG_OPT_TCP_KEEPALIVE, true);
 }
@@ -203,7 +203,7 @@ bool Stream::start_now(const Piece* pieces, size_t count, double seconds) {
 
 IoResult Stream::send_now(const Piece* pieces, size_t count) {
   if (!start_now(pieces, count, kForever)) return kClosed;
-  // NNG writes what fits at once, on this thread, or nothing: what is still under way here has written nothing.
+  // NNG writes what fits at once, on this thread, or nothing: a write that is still under way has written nothing.
   nng_aio_cancel(now_);
   nng_aio_wait(now_);
   IoResult result = result_of(now_);
@@ -239,7 +239,7 @@ void Stream::close() {
     closed_ = true;
     nng_stream_close(stream_);
   }
-  // NNG closes a stream by itself when the peer resets it; what was started after that is ended here.
+  // NNG closes a stream by itself when the peer resets it; operations that were started after that are ended here.
   for (nng_aio* aio : {receive_, now_, later_}) nng_aio_cancel(aio);
 }
 

@@ -19,7 +19,7 @@ namespace actorhost {
 namespace {
 
 constexpr const char* kWho = "network";
-constexpr double kAcceptPause = 0.1;  // after accepting failed, mostly for want of file descriptors
+constexpr double kAcceptPause = 0.1;  // seconds after accepting has failed, mostly for lack of file descriptors
 
 std::string without_scheme(const std::string& url) {
   const size_t at = url.find("://");
@@ -254,7 +254,7 @@ bool StreamTransport::Impl::take(Link& link, std::vector<Frame>& frames) {
   return true;
 }
 
-/// Into one mailbox, waiting for room: meanwhile the link is not read, and TCP holds its sender back.
+/// Puts frames into one mailbox, and waits for room: meanwhile the link is not read, and TCP holds its sender back.
 bool StreamTransport::Impl::take_run(Link& link, std::span<Frame> run) {
   const Address dst = run.front().dst;
   for (;;) {
@@ -293,7 +293,8 @@ void StreamTransport::Impl::reap() {
   for (std::thread& thread : ended) thread.join();
 }
 
-/// Whoever scans ports shall not fill the log: the first few are told, then each time their number has doubled.
+/// Logs a refused connection. A port scan must not fill the log: it tells of the first few, then whenever their number
+/// has doubled.
 void StreamTransport::Impl::refuse(const std::string& why) {
   const uint64_t count = refused_.fetch_add(1) + 1;
   if (count > 10 && !std::has_single_bit(count)) return;
@@ -313,7 +314,8 @@ void StreamTransport::Impl::assign(LinkId id, ProcessId process) {
     link->close("a second connection to " + address_name(service_address(process)));
     return;
   }
-  // Its reader sets `over` before it removes the link: one of the two removes what was assigned too late.
+  // The link's reader sets `over` before it removes the link: so it or this line removes one that was assigned too
+  // late.
   if (link->over()) table_.remove(*link);
 }
 

@@ -42,7 +42,7 @@ class Descriptor {
   int fd_;
 };
 
-// Whoever can write the file, or replace it, chooses the token: it has to be ours (or root's) and closed to others.
+// A user that can write or replace the file chooses the token: so it has to be ours or root's, and closed to others.
 Status check_owner(const std::string& path, const struct stat& info) {
   if (!S_ISREG(info.st_mode)) return refused(path, "it is no regular file");
   if (info.st_uid != geteuid() && info.st_uid != 0) {
@@ -111,8 +111,8 @@ Status write_synced(const std::string& path, int fd, const std::string& text) {
   return {};
 }
 
-// The file appears under its name complete or not at all, and never replaces one that is there: it is written beside it
-// and linked. Of several processes one wins; losing is no failure.
+// Makes the file. It appears complete or not at all, and never replaces another: it is written under a different name
+// and then linked. Of several processes one succeeds; for the others this is no failure.
 Status make_token_file(const std::string& path) {
   auto token = new_token();
   if (!token) return std::move(token).error();
@@ -137,7 +137,7 @@ Result<std::string> default_token_path(std::string_view xdg_config_home, std::st
 }
 
 Result<std::string> read_token(const std::string& path) {
-  // A named pipe must not hold us up before we have seen what it is.
+  // Does not block on a named pipe, before its type is known.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) return failed(path, "cannot be opened", errno);
   struct stat info {};
@@ -149,7 +149,7 @@ Result<std::string> read_token(const std::string& path) {
 }
 
 Result<std::string> read_or_make_token(const std::string& path) {
-  // Looked up without following links: a link that leads nowhere is the user's to mend.
+  // Does not follow links: a link that leads nowhere is the user's to repair.
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0 && errno == ENOENT) AH_TRY(make_token_file(path));
   return read_token(path);

@@ -9,7 +9,7 @@ namespace actorhost {
 
 namespace {
 
-/// One sleeper; shared with the callback that ends its sleep, which may come after it has given up.
+/// A sleeping thread; shared with the callback that ends its sleep, which may come after the thread has given up.
 struct Sleeper {
   std::mutex mutex;
   std::condition_variable changed;

@@ -8,7 +8,7 @@ namespace actorhost {
 EventAdmission::EventAdmission(const Clocks& clocks, uint32_t beta, int32_t staleness, uint64_t seed)
     : Admission(clocks), beta_(beta), staleness_(staleness), rng_(seed, kFirstSalt), fuse_(rng_.exponential()) {}
 
-// below_ covers the steps up to one beyond the greatest.
+// Extends below_ so that it covers the steps up to one beyond the greatest.
 void EventAdmission::reach(int32_t step) {
   while (below_.size() <= static_cast<size_t>(step) + 1) below_.push_back(clocks_.size());
 }
@@ -55,7 +55,7 @@ double EventAdmission::hazard(uint32_t behind) {
   for (uint32_t i = 0; i < std::min(beta_, n) && pass > 0; ++i) {
     pass *= n > behind + i ? static_cast<double>(n - behind - i) / (n - i) : 0;
   }
-  // log(1 - p) loses p's digits where p is small.
+  // log(1 - p) would lose the digits of a small p.
   known = pass < 1e-5 ? pass + pass * pass / 2 : -log_of(1 - pass);
   return known;
 }
@@ -83,14 +83,14 @@ void EventAdmission::try_group(size_t step, std::vector<NodeId>& passed) {
   const double each = hazard(behind);
   for (size_t tried = 0; tried < waiters.size();) {
     const double all = each * static_cast<double>(waiters.size() - tried);
-    if (fuse_ >= all) {  // also both 0: nobody passes with probability 0
+    if (fuse_ >= all) {  // also when both are 0: no worker passes with probability 0
       fuse_ -= all;
       return;
     }
-    // The fuse ends within this group: at the trial of that number from here.
+    // The fuse ends within this group, at the trial of this number from here on.
     tried += std::min(static_cast<size_t>(fuse_ / each), waiters.size() - tried - 1);
     passed.push_back(waiters[tried]);
-    waiters[tried] = waiters.back();  // untried yet, so its turn comes in this place
+    waiters[tried] = waiters.back();  // not tried yet, so it is tried next, in this place
     waiters.pop_back();
     --waiting_;
     fuse_ = rng_.exponential();

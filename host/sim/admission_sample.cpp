@@ -110,7 +110,7 @@ void PollAdmission::joined(NodeId id) { waits_.resize(id + size_t{1}); }
 
 void PollAdmission::left(NodeId id) {
   waiting_ -= waits_[id];
-  waits_[id] = 0;  // its poll comes up and finds nobody
+  waits_[id] = 0;  // so that its poll, when it is due, finds no waiter
 }
 
 void PollAdmission::completed(NodeId id, double now) {

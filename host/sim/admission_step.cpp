@@ -27,7 +27,7 @@ void StepAdmission::left(NodeId id) {
   }
 }
 
-// Nobody asks without a change of the clocks, so all who wait are asked about or none.
+// No worker asks without a change of the clocks, so the rule is asked about all waiting workers or about none.
 Status StepAdmission::decide(double now, std::vector<NodeId>& passed) {
   if (progress_.changes() == seen_changes_) return {};
   seen_changes_ = progress_.changes();

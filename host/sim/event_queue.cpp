@@ -10,12 +10,12 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kFewestSlots = 64;      // one word of used_
-constexpr double kPerBucket = 1;         // events that a new width aims at
-constexpr uint64_t kMaxEffort = 4;       // a pop, before the width is looked at
+constexpr double kPerBucket = 1;         // the events in a bucket that a new width aims at
+constexpr uint64_t kMaxEffort = 4;       // of a pop, before the width is checked
 constexpr uint64_t kMaxLoaded = 16;      // events in an average bucket
 constexpr uint64_t kLongest = 1U << 22;  // patience
-constexpr uint64_t kListsAhead = 4;      // buckets, for what is in their lists
-constexpr uint64_t kSlotsAhead = 4;      // more, for themselves
+constexpr uint64_t kListsAhead = 4;      // so many buckets ahead the entries of lists are fetched
+constexpr uint64_t kSlotsAhead = 4;      // and so many further ahead the slots themselves
 
 // The heap's order: the latest first, so that the heap's front is the earliest. An object, so that it is inlined.
 constexpr auto later = [](const SimEvent& a, const SimEvent& b) noexcept {
@@ -53,7 +53,7 @@ void EventQueue::add_late() {
   late_from_ = std::numeric_limits<uint64_t>::max();
 }
 
-/// In any order; not those at the front, and none that is late.
+/// Visits all events in any order, except those at the front and the late ones.
 template <typename Visit>
 void EventQueue::for_each_queued(Visit visit) const {
   const auto list = [&](uint32_t first) {
@@ -79,7 +79,7 @@ bool EventQueue::load_front() {
     ++effort_;
     if (take_bucket(bucket)) return true;
   }
-  // Nothing within a turn of the calendar: straight to the earliest.
+  // No event lies within a turn of the calendar: goes directly to the earliest.
   add_late();
   effort_ += slots;
   uint64_t earliest = std::numeric_limits<uint64_t>::max();
@@ -101,8 +101,8 @@ uint64_t EventQueue::next_used(uint64_t bucket) const noexcept {
   return bucket + slots;
 }
 
-// Entries of lists lie in memory as they were freed, so each would be a cache miss: those of the buckets that come up
-// are asked for while the present one is worked through.
+// Prefetches entries of lists. They lie in memory in the order in which they were freed, so each would be a cache miss:
+// those of the next buckets are fetched while the present bucket is worked through.
 void EventQueue::fetch_ahead(uint64_t bucket) noexcept {
   const size_t mask = count_ - 1;
   for (uint64_t next = std::max(fetched_, bucket) + 1; next <= bucket + kListsAhead; ++next) {
@@ -184,7 +184,7 @@ void EventQueue::rebuild() {
   slots_.assign(near() ? 0 : count_, Slot());
   used_.assign(count_ / 64, 0);
   if (collected_.size() > 1) {
-    // The earlier half sets the width: what is far away must not make the near buckets crowded.
+    // The earlier half of the events sets the width, so that events far away do not make the near buckets crowded.
     const size_t half = collected_.size() / 2;
     const auto middle = collected_.begin() + static_cast<std::ptrdiff_t>(half);
     std::nth_element(collected_.begin(), middle, collected_.end(), [](auto& a, auto& b) { return a.time < b.time; });
@@ -193,7 +193,7 @@ void EventQueue::rebuild() {
     const double span = middle->time - first;
     const double rate = static_cast<double>(half) / span / kPerBucket;
     if (span > 0 && rate < 1e15) {
-      // The same again means that no width suits: look less often.
+      // The same width again means that none suits: checks it less often.
       if (rate < 2 * per_second_ && rate > per_second_ / 2) patience_ = std::min(2 * patience_, kLongest);
       per_second_ = rate;
     }

@@ -7,7 +7,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr uint64_t kWatchEvery = 4096;  // events between two looks at the watch
+constexpr uint64_t kWatchEvery = 4096;  // events between two checks of the watch
 
 }  // namespace
 
@@ -27,7 +27,7 @@ HubSimulation::HubSimulation(const Scenario& scenario, const MakeAdmission& admi
 
 void HubSimulation::populate() {
   if (scenario_.replay != nullptr) {
-    // In the order in which they come, so that a node's id is its place among them.
+    // Adds them in the order in which they join, so that a node's id is its place among them.
     for (const Replay::Node& node : scenario_.replay->nodes) {
       if (node.joins > 0) {
         push(node.joins, 0, Kind::joins);
@@ -68,7 +68,7 @@ void HubSimulation::remove(NodeId id, double now, bool crashed) {
 
 // --- a step ---
 
-// The first step, with the model as it is.
+// Begins a node's first step, with the present model.
 void HubSimulation::begin(NodeId id, double now) {
   if (admission_->asks_first()) return admission_->asks(id, now);
   admission_->started(id, now, record_.node(id).version);
@@ -134,7 +134,7 @@ void HubSimulation::apply(NodeId id, double now) {
 
 void HubSimulation::release(NodeId id, double now) {
   record_.pull(id, now);
-  if (record_.node(id).started == 0) return start(id, now);  // it has the model as it comes
+  if (record_.node(id).started == 0) return start(id, now);  // it has joined with the model
   if (direct_ || scenario_.replay != nullptr) {
     ++record_.result().messages;
     return start(id, now);
@@ -223,7 +223,8 @@ Status HubSimulation::decide(double now) {
   passed_.clear();
   AH_TRY(admission_->decide(now, passed_));
   for (const NodeId id : passed_) {
-    // The hub sends the model, and counts the step as begun, also to those that it does not know to be down.
+    // The hub also sends the model to nodes of which it does not know that they are down, and counts their step as
+    // begun.
     admission_->started(id, now, record_.result().updates);
     if (record_.node(id).state == State::waiting) release(id, now);
   }
@@ -231,7 +232,8 @@ Status HubSimulation::decide(double now) {
   return {};
 }
 
-// While it is handled, the next one's node comes from memory: with many nodes each event would wait for that.
+// Takes the next event. While it is handled, the node of the one after it is fetched from memory, for which otherwise
+// each event would wait when there are many nodes.
 SimEvent HubSimulation::take_event() {
   const SimEvent event = queue_.pop();
   if (!queue_.empty() && queue_.next_node() < record_.ids()) record_.fetch(queue_.next_node());

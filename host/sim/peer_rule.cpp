@@ -26,7 +26,7 @@ class NativePeerRule final : public PeerRule {
   int32_t staleness_;
 };
 
-/// Shows a BarrierRule the clocks of those that the asker has heard of, and of nobody else.
+/// Shows a BarrierRule only the clocks of nodes that the asker has heard of.
 class PartlyAskedRule final : public PeerRule {
  public:
   PartlyAskedRule(BarrierRule& rule, uint32_t beta, Resample resample) : PeerRule(beta, resample), rule_(rule) {}
@@ -61,7 +61,7 @@ Status PartlyAskedRule::decide(const PeerView& view, Decision& out) {
     seen.lowest = heard_.min();
     seen.highest = heard_.max();
   }
-  // The asker is shown beside them, for its own sake, unless it is one of them.
+  // The asker's own clock is shown too, unless it is among them already.
   if (heard_.slot(view.self.id) == kNoSlot) show(view.self);
   heard_.ask(view.self.id, view.asked);
   slots_.clear();

@@ -6,9 +6,9 @@ namespace actorhost {
 
 namespace {
 
-constexpr uint8_t kTries = 2;  // of a peer, before another one is drawn
+constexpr uint8_t kTries = 2;  // to ask a peer, before another one is drawn
 constexpr int32_t kUnknown = -1;
-constexpr int32_t kDropped = -2;  // nobody is left to take its place
+constexpr int32_t kDropped = -2;  // no node is left to take the member's place
 
 using Kind = PeerMessage::Kind;
 
@@ -33,7 +33,7 @@ void PeerSampling::completed(NodeId id, double now) {
 
 void PeerSampling::left(NodeId id, double now) {
   askers_[id] = Asker{};
-  if (!sticky()) return;  // a query that it does not answer shows it
+  if (!sticky()) return;  // a query that the node does not answer will show it
   const std::vector<Subscriber> orphans = std::move(subscribers_[id]);
   subscribers_[id].clear();
   for (const Subscriber& orphan : orphans) {
@@ -53,7 +53,7 @@ void PeerSampling::draw(NodeId id, double now) {
   asker.complete = now;
   if (asker.missing == 0) return judge(id, now);
   world_.asks(id, now);
-  // The last one's answer may be there within the call, and the asker beyond this step.
+  // The last answer may come within the call, and the asker may then be beyond this step.
   for (uint32_t place = 0, all = asker.missing; place < all; ++place) query(id, place, 0, now);
 }
 
@@ -76,7 +76,7 @@ void PeerSampling::query_arrived(PeerMessage message, double now) {
   double time = now;
   if (!world_.try_send(time)) return not_answered(message, now);
   if (!expects(message)) return;  // the asker has crashed meanwhile
-  // Written down at once, but not looked at before the last answer's time.
+  // The answer is noted at once, but not used before the time of the last answer.
   askers_[message.from].sample[message.place] = world_.state(message.to);
   count_answer(message.from, time, now);
 }
@@ -94,19 +94,19 @@ bool PeerSampling::expects(const PeerMessage& answer) const {
   return member.id == answer.to && member.step == kUnknown;
 }
 
-// Whether the query, the answer or the peer was lost cannot be told.
+// No answer has come. Whether the query, the answer or the peer was lost cannot be told.
 void PeerSampling::silence(const PeerMessage& message, double now) {
   if (!expects(message)) return;
   if (message.tries + 1 < kTries) return query(message.from, message.place, message.tries + 1, now);
   PeerState& member = askers_[message.from].sample[message.place];
   if (another(message.from, member.id)) return query(message.from, message.place, 0, now);
-  // There is nobody else: the same one again, until the others have forgotten it.
+  // There is no other node: asks the same one again, until the others have forgotten it.
   if (world_.clocks().counted(member.id)) return query(message.from, message.place, 0, now);
   member.step = kDropped;
   count_answer(message.from, now, now);
 }
 
-// Somebody outside of the asker's sample.
+// Draws a node outside of the asker's sample.
 bool PeerSampling::another(NodeId asker, NodeId& out) {
   drawn_.clear();
   for (const PeerState& member : askers_[asker].sample) drawn_.push_back(member.id);
@@ -124,7 +124,7 @@ void PeerSampling::count_answer(NodeId id, double time, double now) {
   world_.deliver(asker.complete, now, message);
 }
 
-// A fresh sample.
+// Asks the rule about a complete new sample.
 void PeerSampling::judge(NodeId id, double now) {
   askers_[id].draws = now + resample_.seconds;
   look(id, now);
@@ -160,7 +160,7 @@ void PeerSampling::arrived(const PeerMessage& message, double now) {
     case Kind::answered: {
       if (!world_.held(message.to)) return;
       Asker& asker = askers_[message.to];
-      // A sticky member's successor may have been asked since.
+      // The successor of a sticky member may have been asked meanwhile.
       if (asker.episode != message.episode || asker.missing > 0 || now < asker.complete) return;
       return judge(message.to, now);
     }
@@ -181,7 +181,7 @@ void PeerSampling::subscribe(const PeerMessage& query) {
 
 void PeerSampling::tell_subscribers(NodeId id, double now) {
   std::erase_if(subscribers_[id], [this](const Subscriber& s) { return !world_.clocks().counted(s.id); });
-  told_ = subscribers_[id];  // who passes at once is off the list before the next one is told
+  told_ = subscribers_[id];  // a copy, since a subscriber that passes at once leaves the list
   const PeerState state = world_.state(id);
   for (const Subscriber& subscriber : told_) {
     const PeerMessage message{state.started, state.duration, id, subscriber.id, state.step, 0, 0, Kind::update, 0};
@@ -196,7 +196,7 @@ void PeerSampling::update(const PeerMessage& message, double now) {
   const auto member = std::find_if(asker.sample.begin(), asker.sample.end(),
                                    [&](const PeerState& state) { return state.id == message.from; });
   if (!world_.held(id) || member == asker.sample.end()) return unsubscribe(id, message.from, now);
-  // One that has not answered yet will; one message may have overtaken another.
+  // A member that has not answered yet will; and one message may have overtaken another.
   if (member->step == kUnknown || member->step >= message.value) return;
   *member = {
       {message.value, false, message.sent, message.seconds, Progress::averaged(member->average, message.seconds)},
@@ -204,7 +204,7 @@ void PeerSampling::update(const PeerMessage& message, double now) {
   if (asker.missing == 0 && now >= asker.complete) look(id, now);
 }
 
-// May get lost: then the member's next update is answered with another one.
+// Ends a subscription. If the message is lost, the asker sends another one at the member's next update.
 void PeerSampling::unsubscribe(NodeId asker, NodeId member, double now) {
   if (asker == member || !world_.clocks().counted(member)) return;
   double time = now;
@@ -213,7 +213,7 @@ void PeerSampling::unsubscribe(NodeId asker, NodeId member, double now) {
   world_.deliver(time, now, message);
 }
 
-// But not a later query's subscription, when the query has overtaken this message.
+// Removes a subscription, but not that of a later query, which may have overtaken this message.
 void PeerSampling::unsubscribed(const PeerMessage& message) {
   std::erase_if(subscribers_[message.to],
                 [&](const Subscriber& known) { return known.id == message.from && known.query <= message.value; });
@@ -223,7 +223,7 @@ void PeerSampling::replace(NodeId id, NodeId gone, double now) {
   Asker& asker = askers_[id];
   const auto found = std::find_if(asker.sample.begin(), asker.sample.end(),
                                   [gone](const PeerState& member) { return member.id == gone; });
-  // One that has not answered yet is found out by its silence.
+  // A member that has not answered yet is found by its silence.
   if (found == asker.sample.end() || found->step == kUnknown || found->step == kDropped) return;
   found->step = kUnknown;
   if (another(id, found->id)) {

@@ -9,9 +9,9 @@ namespace actorhost {
 
 namespace {
 
-constexpr uint64_t kWatchEvery = 4096;  // events between two looks at the watch
+constexpr uint64_t kWatchEvery = 4096;  // events between two checks of the watch
 
-/// Of a rule that looks at nothing.
+/// The protocol of a rule that needs no clock of another node.
 class PeerSolitude final : public PeerProtocol {
  public:
   using PeerProtocol::PeerProtocol;

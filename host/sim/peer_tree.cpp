@@ -58,7 +58,7 @@ void PeerTree::arrived(const PeerMessage& message, double now) {
   if (place >= size() || message.episode != life_) return;  // the tree has shrunk since
   if (message.kind == PeerMessage::Kind::minimum) return learn(place, message.value, now);
   if (place == 0 || !world_.up(places_[parent(place)].node)) return;
-  // What was sent before another node took the place may be more than is true of it.
+  // A minimum that was sent before another node took the place may be above that node's.
   Place& here = places_[place];
   here.believed = std::max(here.believed, std::min(message.value, here.reported));
   rise(parent(place), now);
@@ -71,7 +71,7 @@ void PeerTree::begins(NodeId id, double now) { decide(id, now); }
 void PeerTree::completed(NodeId id, double now) {
   const int32_t known = nodes_[id].known;
   rise(nodes_[id].place, now);
-  if (nodes_[id].known == known) decide(id, now);  // else the news of a new minimum were back within the call
+  if (nodes_[id].known == known) decide(id, now);  // else a new minimum has come back within the call, and decided
 }
 
 void PeerTree::decide(NodeId id, double now) {
@@ -97,7 +97,7 @@ void PeerTree::joined(NodeId id, double /*now*/, bool later) {
   if (later && place > 0) world_.count_messages(2);  // to its parent, and back
 }
 
-// Lets the ancestors know of a minimum that is less than what they have reported, at once.
+// Tells the ancestors at once of a minimum that is less than what they have reported.
 void PeerTree::include(uint32_t place) {
   for (;; place = parent(place)) {
     Place& here = places_[place];
@@ -122,8 +122,8 @@ void PeerTree::left(NodeId id, double now) {
   if (last > 0) rise(parent(last), now);
 }
 
-// The place's new node and its neighbours there tell each other where they are: of what was sent before, the last one
-// there, or neighbours that have gone since, may have missed some.
+// A place's new node and its neighbours tell each other their clocks: the former node of the place, or neighbours that
+// have gone meanwhile, may have missed earlier messages.
 void PeerTree::take_over(uint32_t place, double now) {
   Place& here = places_[place];
   const bool up = world_.up(here.node);

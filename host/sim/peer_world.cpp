@@ -76,7 +76,7 @@ NodeId PeerWorld::add(int32_t step, double now) {
 }
 
 void PeerWorld::start(NodeId id, double now) {
-  record_.pull(id, now);  // it works on with the model as it is
+  record_.pull(id, now);  // it goes on working with the present model
   paces_[id].begun = now;
   const uint32_t step = record_.start(id, now);
   queue_.push(now + work_.work(id, step, now), id, kFinished);

@@ -12,7 +12,7 @@ namespace actorhost {
 namespace {
 
 constexpr uint32_t kProgressPoints = 100;
-constexpr size_t kNamed = 5;  // of those whom a deadlock's report names
+constexpr size_t kNamed = 5;  // nodes that a deadlock's report names
 
 }  // namespace
 
@@ -37,8 +37,8 @@ void RunRecord::remove(NodeId id, double now) {
 
 // --- measures ---
 
-// What a serial execution, step by step and in each step node by node, would have applied before this step begins,
-// against what is: by node, since a node's updates come in order.
+// Compares what is applied when this step begins with what a serial execution (step by step, and in each step node by
+// node) would have applied: by node, since a node's updates come in order.
 void RunRecord::measure_sequence(NodeId puller) {
   next_sequence_ = pulls_ + clocks_.size();
   const int32_t step = clocks_.step(puller);

@@ -45,12 +45,12 @@ PackedValue pack_mixed(const LuaValue& value) {
   return {std::move(head).bytes(), std::move(body)};
 }
 
-/// Takes parts off a body, one behind the other.
+/// Takes parts from a body, one behind the other.
 class BodyReader {
  public:
   BodyReader(std::string_view body, const Blob* whole) : body_(body), whole_(whole) {}
 
-  /// The next `size` bytes from the next aligned place; nothing when they are not there.
+  /// The next `size` bytes from the next aligned place; nothing when the body is too short.
   std::optional<Blob> take(uint64_t size) {
     const size_t from = padded(at_);
     if (size == 0) return Blob();

@@ -14,8 +14,8 @@ enum Tag : uint32_t {
   kInt = 0x06,
   kNumber = 0x07,
   kTable = 0x08,
-  kTableArray = 0x0a,     // from here on with an array count
-  kTableOneBased = 0x0c,  // from here on the count includes the missing slot 0
+  kTableArray = 0x0a,     // from this tag on with an array count
+  kTableOneBased = 0x0c,  // from this tag on the count includes the missing slot 0
   kTableLast = 0x0d,
   kInt64 = 0x10,
   kUint64 = 0x11,
@@ -31,7 +31,7 @@ class Checker {
         slots_(limits.slots),
         tensors_(tensors) {}
 
-  /// One value, leaving at_ behind it.
+  /// Checks one value, and moves at_ behind it.
   bool value(uint32_t depth);
 
   const uint8_t* at() const { return at_; }
@@ -129,7 +129,7 @@ bool Checker::table(uint32_t tag, uint32_t depth) {
     if (items == 0) return fail("an array from 1 whose count lacks slot 0");
     --items;
   }
-  // An item takes a byte at least and a pair two: no count that the bytes cannot hold gets to an allocation.
+  // An item takes at least a byte and a pair two, so a count that the bytes cannot hold never leads to an allocation.
   const uint64_t smallest = uint64_t{items} + 2 * uint64_t{pairs};
   if (smallest > left()) return fail("a table larger than the bytes that are left");
   const uint64_t cost = 1 + uint64_t{items} + pairs;

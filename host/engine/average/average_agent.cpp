@@ -39,7 +39,7 @@ Status AverageAgent::on_frame(ProcessId from, Frame&& frame) {
   return from == kLead ? take_word(frame.kind, meta) : Status();
 }
 
-/// What the lead says.
+/// Takes a message of the lead.
 Status AverageAgent::take_word(Kind kind, std::string_view meta) {
   if (kind == average_kind::started) on_started();
   if (kind == average_kind::open) {
@@ -73,7 +73,7 @@ void AverageAgent::on_open(const RoundOpen& open) {
   round_->full = open.full;
   for (const NodeId node : open.nodes) {
     const auto found = replicas_.find(node);
-    if (found == replicas_.end()) continue;  // another process's, or has left: the lead will hear of it
+    if (found == replicas_.end()) continue;  // a model of another process, or one that has left: the lead will hear
     round_->nodes.insert(node);
     round_->asked.insert(node);
     found->second->ask_copy();
@@ -81,7 +81,7 @@ void AverageAgent::on_open(const RoundOpen& open) {
   answer_copied();
 }
 
-/// Tells whose models have been copied since the last time.
+/// Tells the lead which models have been copied since the last time.
 void AverageAgent::answer_copied() {
   RoundReady ready{round_->number, {}};
   for (auto it = round_->asked.begin(); it != round_->asked.end();) {
@@ -107,7 +107,7 @@ void AverageAgent::on_go(RoundGo&& go) {
     const auto mine = round_->copied.find(p.node);
     if (p.process == self_ && mine != round_->copied.end()) copies[p.node] = mine->second->copy();
   }
-  for (const NodeId node : round_->nodes) {  // the round goes without some
+  for (const NodeId node : round_->nodes) {  // the round may go on without some
     const auto found = replicas_.find(node);
     if (found != replicas_.end() && copies.count(node) == 0) found->second->forget_copy(true);
   }
@@ -172,12 +172,12 @@ void AverageAgent::on_verdict(const RoundVerdict& verdict) {
       }
     }
   }
-  if (verdict.why == RoundWhy::abort) reference_ = {};  // nobody tells differences to it, nor keeps it meanwhile
+  if (verdict.why == RoundWhy::abort) reference_ = {};  // no process sends differences to it, or keeps it
   settle(verdict);
   if (round_ && round_->number == verdict.round) round_.reset();
 }
 
-/// Full rounds end the wait of those who are in them.
+/// Ends the waits of the nodes in a full round.
 void AverageAgent::settle(const RoundVerdict& verdict) {
   const bool applied = verdict.outcome == RoundVerdict::Outcome::applied;
   const bool over = applied || verdict.outcome == RoundVerdict::Outcome::failed;
@@ -187,7 +187,7 @@ void AverageAgent::settle(const RoundVerdict& verdict) {
   for (const auto& [node, replica] : replicas_) {
     const auto waiting = waiting_.find(node);
     if (waiting == waiting_.end() || waiting->second != (abort ? Report::What::abort : Report::What::sync)) continue;
-    if (!abort && (!round_ || round_->nodes.count(node) == 0)) continue;  // has come too late for it
+    if (!abort && (!round_ || round_->nodes.count(node) == 0)) continue;  // it has come too late for the round
     waiting_.erase(waiting);
     replica->settle(outcome);
   }

@@ -8,14 +8,15 @@ namespace actorhost {
 
 namespace {
 
-/// to = from + copy + (theirs - own): a model beside one that is seen through a filter. The partner adds the opposite.
+/// to = from + copy + (theirs - own): adds the difference of two models that are seen through a filter. The partner
+/// adds the opposite.
 template <typename T>
 void add_seen(T* to, const T* from, const T* copy, const T* theirs, const T* own, size_t n) {
   for (size_t i = 0; i < n; ++i) to[i] = from[i] + (copy[i] + (theirs[i] - own[i]));
 }
 
-/// Through a filter each end of a way between two models sees both as the filter has left them, so what one gains the
-/// other loses. What the filter leaves out stays in the model and is in its next copy.
+/// Averages models with each other. With a filter each of two partners sees both models as the filter has left them, so
+/// what one gains the other loses. What the filter leaves out stays in the model and is in its next copy.
 class AverageExchange final : public AverageMover {
  public:
   AverageExchange(ProcessId self, const RoundGo& go, const AverageLayout& layout, AverageCopies copies,
@@ -58,7 +59,7 @@ class AverageExchange final : public AverageMover {
   Status take(ProcessId from, const AveragePiece& head, Blob body) override {
     const auto source = sources_.find(head.source);
     if (source == sources_.end() || source->second.process != from) return not_due(head);
-    // What one process sends of a model comes in order.
+    // The pieces that one process sends of a model arrive in order.
     const size_t next = source->second.arrived;
     if (next >= pieces_.size()) return not_due(head);
     const AveragePart& part = pieces_[next];
@@ -85,7 +86,7 @@ class AverageExchange final : public AverageMover {
 
  private:
   struct Target {
-    std::vector<Blob> terms;    // the first is its own copy, with what comes from other processes added
+    std::vector<Blob> terms;    // the first is the model's own copy; pieces from other processes are added to it
     uint32_t count = 1;         // of models
     size_t missing = 0;         // pieces from other processes
     std::vector<bool> written;  // by piece: something has been added
@@ -130,7 +131,7 @@ class AverageExchange final : public AverageMover {
     }
   }
 
-  /// Encodes and sends what goes to others, then takes what has come of them, a few pieces at a time.
+  /// Encodes and sends pieces for other processes, then takes some that have come from these, a few at a time.
   bool work_coded() {
     for (size_t moved = 0; moved < kAverageWorkBytes; moved += 3 * kAveragePieceBytes) {
       if (!failed_.ok()) return false;
@@ -184,7 +185,7 @@ class AverageExchange final : public AverageMover {
     return {};
   }
 
-  /// Adds a piece of a model of another process to all here that are averaged with it.
+  /// Adds a piece of another process's model to all models here that are averaged with it.
   void give(NodeId source, size_t piece, const std::byte* bytes) {
     const AveragePart& part = pieces_[piece];
     const size_t offset = offset_of(layout_, part);
@@ -206,9 +207,9 @@ class AverageExchange final : public AverageMover {
   const Send send_;
   std::map<NodeId, Target> targets_;
   std::map<NodeId, Source> sources_;               // of other processes
-  std::map<NodeId, std::vector<ProcessId>> ways_;  // whose copy goes where
-  std::map<NodeId, std::vector<Blob>> encoded_;    // coded: what has been sent of it, by piece
-  std::deque<Waiting> waiting_;                    // coded: what has come
+  std::map<NodeId, std::vector<ProcessId>> ways_;  // by model: the processes that get its copy
+  std::map<NodeId, std::vector<Blob>> encoded_;    // coded: by model, the pieces that have been sent
+  std::deque<Waiting> waiting_;                    // coded: pieces that have come
   std::vector<std::byte> room_;                    // for two decoded pieces
   Status failed_;
   bool sent_ = false;

@@ -9,7 +9,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kLongWait = 10;  // then the log says for whom a wait for all waits
+constexpr double kLongWait = 10;  // seconds until the log says which workers a wait for all is waiting for
 
 }  // namespace
 
@@ -40,7 +40,7 @@ void AverageLead::enter(Worker& member, State state, double now) {
 
 void AverageLead::on_report(ProcessId from, const Report& report, double now) {
   if (report.what == Report::What::join) {
-    // A new one's word may come before the news of it, that of a lost one after; ids only grow.
+    // The report of a new worker may come before the news of it, that of a lost one after the news; ids only grow.
     if (!alive(report.node) && report.node <= newest_) return;
     options_ = report.options;
     Worker& member = members_[report.node];
@@ -102,7 +102,7 @@ void AverageLead::on_membership(const MembershipPtr& membership, double now) {
     if (round_) {
       round_->pending.erase(it->first);
       round_->copied.erase(it->first);
-      // It may have all that it is owed and what it owes others still on the way.
+      // The lost worker may have all data that it needs, while others still wait for data of its.
       const bool needed = round_->participants.count(it->first) > 0 && !round_->busy.empty();
       if (needed) end(RoundVerdict::Outcome::broken, {}, now);
     }
@@ -126,13 +126,13 @@ double AverageLead::tick(double now) {
                                                                               : kForever;
 }
 
-/// Everybody who lives has come to `start`, or has left again.
+/// Whether every live worker has come to `start`, or has left again.
 bool AverageLead::all_have_joined() const {
   const auto& workers = membership_->workers();
   return std::all_of(workers.begin(), workers.end(), [&](const auto& w) { return members_.count(w.id) > 0; });
 }
 
-/// Begins what can begin now; false when there is nothing.
+/// Begins a round if one can begin now; false when none can.
 bool AverageLead::consider(double now) {
   if (!started_) {
     if (members_.empty() || !all_have_joined()) return false;
@@ -161,7 +161,7 @@ std::vector<NodeId> AverageLead::who_aborts() const {
   return nodes;
 }
 
-/// Those in a step of the warm-up, once nobody is to come to one who has not.
+/// The workers that are in a step of the warm-up, once all that will come to it have come.
 std::vector<NodeId> AverageLead::who_syncs() const {
   std::vector<NodeId> nodes;
   if (!all_have_joined()) return nodes;
@@ -173,7 +173,7 @@ std::vector<NodeId> AverageLead::who_syncs() const {
   return nodes;
 }
 
-/// Those who take part in rounds by interval. Who waits for others to abort does too.
+/// The workers that take part in rounds by interval, those that wait in `abort` for the others included.
 std::vector<NodeId> AverageLead::who_trains() const {
   std::vector<NodeId> nodes;
   for (const auto& [node, member] : members_) {
@@ -194,10 +194,10 @@ bool AverageLead::open(RoundWhy why, const std::vector<NodeId>& nodes, double no
   for (const NodeId node : nodes) round.processes.insert(members_.at(node).process);
   round_ = std::move(round);
   next_ = now + options_.interval;
-  if (why != RoundWhy::interval) complained_ = false;  // those who waited for it wait no more
+  if (why != RoundWhy::interval) complained_ = false;  // the workers that waited for this round wait no more
   const bool agreed = why == RoundWhy::abort &&
                       std::all_of(nodes.begin(), nodes.end(), [&](NodeId node) { return members_.at(node).rested; });
-  // Nobody has gone on since the last abort: it still holds.
+  // No worker has resumed since the last abort, which therefore still holds.
   if (agreed) {
     end(RoundVerdict::Outcome::applied, {}, now);
   } else {
@@ -228,7 +228,8 @@ void AverageLead::go() {
     round.participants.insert(node);
     round.busy.insert(member.process);
   }
-  // Everybody: only those who have the same mean to tell differences to. Neighbours and pairs tell their models.
+  // When all average with all, filtered differences from the last mean are sent, if all participants have that one.
+  // Neighbours and pairs send filtered models.
   const bool apart = go.pattern != AveragePattern::all;
   const bool same_mean = options_.peers == AveragePattern::all && go.participants == last_;
   go.coded = options_.filtered && round.why == RoundWhy::interval && (apart || same_mean);
@@ -237,7 +238,7 @@ void AverageLead::go() {
   tell(round.processes, average_kind::go, pack(go));
 }
 
-/// Who averages with whom, as an order of the participants.
+/// Which workers average with each other, as an order of the participants.
 AveragePattern AverageLead::order(std::vector<NodeId>& nodes) const {
   const bool fresh = std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) { return members_.at(node).fresh; });
   if (round_->why != RoundWhy::interval || fresh) return AveragePattern::all;
@@ -269,7 +270,7 @@ void AverageLead::tell(const std::set<ProcessId>& processes, Kind kind, const st
   for (const ProcessId process : processes) send_(process, kind, meta);
 }
 
-/// Whether a wait in `waits` is for that worker, too.
+/// Whether workers in state `waits` also wait for that worker.
 bool AverageLead::is_missed(State waits, NodeId node) const {
   const auto found = members_.find(node);
   if (found == members_.end()) return true;
@@ -278,7 +279,7 @@ bool AverageLead::is_missed(State waits, NodeId node) const {
   return waits == State::aborting || member.warm;
 }
 
-/// `start`, steps of the warm-up and `abort` wait for workers as long as those live, but not in silence. Gives when to
+/// Logs long waits: `start`, steps of the warm-up and `abort` wait for workers as long as these live. Returns when to
 /// look again.
 double AverageLead::complain(double now) {
   if (complained_) return kForever;
@@ -300,7 +301,7 @@ double AverageLead::complain(double now) {
   return kForever;
 }
 
-/// Everybody has left who was in it.
+/// Whether all workers that took part have left.
 bool AverageLead::over() const {
   return started_ && !round_ && std::all_of(members_.begin(), members_.end(), [](const auto& entry) {
            return entry.second.state == State::left;

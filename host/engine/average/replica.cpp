@@ -11,7 +11,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kChunkBytes = size_t{16} << 10;  // copied and looked at while it is in the first cache
+constexpr size_t kChunkBytes = size_t{16} << 10;  // copied and checked while it is in the first cache
 
 size_t aligned(size_t bytes) { return (bytes + kBlobAlignment - 1) / kBlobAlignment * kBlobAlignment; }
 
@@ -37,7 +37,7 @@ const T* sum_of(const std::vector<Blob>& terms, size_t at, size_t count, T* room
   return reinterpret_cast<const T*>(sum);
 }
 
-/// The part lies at byte `at` of the copy; with an empty one it is replaced.
+/// Changes a part, which lies at byte `at` of the copy; with an empty copy the part is replaced.
 template <typename T>
 void change_part(Blob& part, size_t at, const AverageResult& result, const Blob& copy) {
   alignas(kBlobAlignment) T room[kChunkBytes / sizeof(T)];
@@ -122,7 +122,7 @@ Status AverageReplica::pause() {
   return let_rounds_in(clock_.now());
 }
 
-/// What rounds have asked for while the lock was held.
+/// Does what rounds have asked for while the lock was held.
 Status AverageReplica::let_rounds_in(double now) {
   if (!wanted_ && !change_) return {};
   work();
@@ -143,7 +143,7 @@ AverageReplica::Stats AverageReplica::stats() const {
   return out;
 }
 
-/// What there is to do between two steps: first the change, so that the next copy has it.
+/// Does the work between two steps: first the change, so that the next copy includes it.
 void AverageReplica::work() {
   if (change_) change(*std::exchange(change_, std::nullopt));
   if (!wanted_) return;
@@ -154,7 +154,7 @@ void AverageReplica::work() {
 }
 
 void AverageReplica::make_copy() {
-  // Frames of a round that was broken may still refer to the last one.
+  // Frames of a round that was broken may still refer to the last copy.
   if (copy_.size() != layout_.bytes || !copy_.unique()) copy_ = Blob::allocate(layout_.bytes);
   fault_.clear();
   copy_step_ = stats_.steps;
@@ -214,7 +214,7 @@ bool AverageReplica::settled() const {
 Status AverageReplica::outcome() {
   std::lock_guard lock(mutex_);
   expects_ = false;
-  if (!outcome_->ok()) told_ = true;  // of what this model may have been refused for
+  if (!outcome_->ok()) told_ = true;  // the error says why this model may have been refused
   return *std::exchange(outcome_, std::nullopt);
 }
 

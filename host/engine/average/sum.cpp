@@ -9,7 +9,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kFewTerms = 3;  // that a sum beforehand saves no traffic for
+constexpr size_t kFewTerms = 3;  // for so few models, adding them up first saves no traffic
 
 class AverageSum final : public AverageMover {
  public:

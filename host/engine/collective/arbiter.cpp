@@ -45,19 +45,19 @@ void Arbiter::look_at_appeals() {
   }
 }
 
-/// To the arbiter of the moment. True: nothing is left to do for it here.
+/// Sends an appeal to the present arbiter. True: nothing is left to do for it here.
 bool Arbiter::pass_on(Waiting& waiting) {
   const Appeal& appeal = waiting.appeal;
   const ProcessId home = home_of(appeal.rank);
   const bool mine = home == wiring_.process;
   if (mine ? !ledger_.open(appeal.call, appeal.rank) : home == kNoProcess) return true;
-  if (wiring_.membership()->epoch() < waiting.epoch) return false;  // who asks knows of a loss that is news here
+  if (wiring_.membership()->epoch() < waiting.epoch) return false;  // the asker knows of a loss that is not known here
   const auto lowest = lowest_of(appeal.members);
   if (!lowest) return true;
   const ProcessId arbiter = home_of(*lowest);
   if (arbiter == wiring_.process) {
     open(appeal);
-    return !mine;  // a rank of this process: until it has decided
+    return !mine;  // when the arbiter is a rank of this process, the appeal stays until it has decided
   }
   if (waiting.sent_to == arbiter) return !mine;
   waiting.sent_to = arbiter;
@@ -147,7 +147,7 @@ void Arbiter::look_at_cases() {
   }
 }
 
-/// As anybody has decided, who may have gone on by it; where nobody has, the call has failed.
+/// Ends a call as some rank has decided, which may have gone on by that; if none has, the call has failed.
 void Arbiter::close(const CallKey& call, const Case& it) {
   const uint64_t epoch = wiring_.membership()->epoch();
   Verdict verdict{it.error, epoch, {}};

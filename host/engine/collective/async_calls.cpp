@@ -18,7 +18,7 @@ std::shared_ptr<AsyncCall> AsyncCalls::start(Start start) {
   call->ranks_ = start.group.ranks;
   call->key_ = {start.group.id, start.number, start.group.ids[start.group.me]};
   call->wake_ = start.wake;
-  auto kept = std::make_shared<Start>(std::move(start));  // std::function wants what can be copied
+  auto kept = std::make_shared<Start>(std::move(start));  // std::function needs a copyable target
   courier_.post([this, call, kept] { begin(std::move(*kept), call); });
   return call;
 }
@@ -92,7 +92,7 @@ void AsyncCalls::begin(Start start, const std::shared_ptr<AsyncCall>& handle) {
   (void)running.call->begin();
   if (auto early = early_.extract(key)) {
     std::vector<Frame>& frames = early.mapped();
-    // What one rank has to complain of is not to hide who has come.
+    // Announcements come first: one rank's complaint must not hide that other ranks have come.
     std::stable_partition(frames.begin(), frames.end(),
                           [](const Frame& frame) { return frame.kind == collective_kind::announce; });
     for (Frame& frame : frames) deliver(running, std::move(frame));
@@ -112,15 +112,16 @@ void AsyncCalls::on_frame(Frame&& frame, double /*now*/) {
   const auto newest = newest_.find({route->group, route->to});
   const uint32_t started = newest == newest_.end() ? 0 : newest->second;
   if (static_cast<int32_t>(frame.tag - started) > 0) return early_[key].push_back(std::move(frame));
-  answer_late(*route, frame, {route->to});  // as it has ended for that one
+  answer_late(*route, frame, {route->to});  // as the call has ended for that rank
 }
 
-/// Who comes to a call that is over here, or is not counted in, has it end by an arbiter, as in blocking calls.
+/// A rank that comes to a call which is over here, or that is not counted in, gets the end from an arbiter, as in
+/// blocking calls.
 void AsyncCalls::answer_late(const Route& route, const Frame& frame, std::vector<NodeId> members) {
   if (frame.kind != collective_kind::announce || !courier_.newest_membership()->alive(route.from)) return;
   members.insert(std::lower_bound(members.begin(), members.end(), route.from), route.from);
   const Error error{Code::peer_lost, "a collective: the membership has changed"};
-  arbiter_.appeal({{route.group, true, frame.tag}, route.from, std::move(members), error});  // here it may be decided
+  arbiter_.appeal({{route.group, true, frame.tag}, route.from, std::move(members), error});  // may decide here
 }
 
 void AsyncCalls::deliver(Running& running, Frame&& frame) {

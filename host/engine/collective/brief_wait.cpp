@@ -20,7 +20,7 @@ uint32_t count_cores() {
 
 }  // namespace
 
-/// Counting asks the system, so it is done once.
+/// The number of cores. The system is asked only once.
 uint32_t BriefWait::cores() {
   static const uint32_t count = count_cores();
   return count;

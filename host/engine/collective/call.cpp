@@ -7,7 +7,7 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kCopiedBytes = 4096;             // smaller bodies are cheaper to copy than to lend
-constexpr size_t kKeptBytes = size_t{256} << 10;  // every rank keeps up to so much of its last result
+constexpr size_t kKeptBytes = size_t{256} << 10;  // a rank keeps its last result if it has at most so many bytes
 
 }  // namespace
 
@@ -43,9 +43,9 @@ size_t CollectiveCall::own_cost() const {
   return cost;
 }
 
-/// Whether what this rank gives travels with its announcement.
+/// Whether this rank's input is sent with its announcement.
 bool CollectiveCall::inlined() const {
-  if (spec_.filter) return false;  // the same rounding for any size
+  if (spec_.filter) return false;  // so that data of any size is rounded in the same way
   if (spec_.choice.forced == Algorithm::star) return true;
   if (spec_.choice.forced != Algorithm::automatic) return false;
   return own_cost() <= star_bytes(spec_.kind, group_.members, processes());
@@ -74,7 +74,7 @@ Blob CollectiveCall::inline_input() {
 Status CollectiveCall::begin() {
   if (!spec_.stale.empty() && leads()) return fail({Code::peer_lost, spec_.name + ": " + spec_.stale});
   const bool small = inlined() || !spec_.stale.empty();
-  if (!small && spec_.joined) expect_parts();  // before anybody hears that it may send them
+  if (!small && spec_.joined) expect_parts();  // before any rank hears that it may send them
   Go root_sends;
   if (!small && spec_.parcel) root_sends = {spec_.parcel->body.size(), spec_.parcel->head};
   if (leads()) {
@@ -90,7 +90,7 @@ Status CollectiveCall::begin() {
     bytes_sent_ += input.size();
     AH_TRY(wiring_.send(0, collective_kind::announce, pack(route_to(0), announce), std::move(input)));
   }
-  // What has the same size everywhere need not wait for anybody's word.
+  // Data that has the same size on every rank need not wait for the leader's word.
   if (reduces() && !small) return spec_.filter ? start_filtered() : start_reduction();
   return group_.members == 1 ? all_announced() : Status();
 }
@@ -103,7 +103,8 @@ Status CollectiveCall::take(uint32_t from, Frame&& frame) {
   return from == 0 ? take_word(frame) : Status();
 }
 
-/// Its sender is lost for this rank, which ends the call; where it is of this process, the call fails for all.
+/// A frame is malformed: its sender is lost for this rank, which ends the call. If the sender is in this process, the
+/// call fails for all.
 Status CollectiveCall::malformed(uint32_t from, Kind kind, const Error& why) {
   return distrusts(from, kind, why) ? Status() : give_up(why);
 }
@@ -112,7 +113,7 @@ bool CollectiveCall::distrusts(uint32_t from, Kind kind, const Error& why) const
   return wiring_.distrust && wiring_.distrust(from, kind, why.message);
 }
 
-/// What a member tells the leader.
+/// Takes a member's report to the leader.
 Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
   if (frame.kind == collective_kind::announce) return on_announce(from, frame);
   if (frame.kind == collective_kind::who) return answer_who(from);
@@ -120,7 +121,8 @@ Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
     auto failure = read_behind_route<Failure>(frame);
     if (!failure) return malformed(from, frame.kind, failure.error());
     Error error = std::move(failure->error);
-    // Who waits knows only of the leader, which knows for whom it waits itself; nobody: it was late.
+    // A waiting member knows only the leader; the leader knows for which ranks it waits itself. If for none, it was
+    // late.
     if (error.code == Code::timeout && !missing().absent.empty()) error = timed_out();
     return fail(error);
   }
@@ -130,7 +132,7 @@ Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
   return commit_if_done();
 }
 
-/// What the leader tells a member.
+/// Takes the leader's word to a member.
 Status CollectiveCall::take_word(const Frame& frame) {
   if (frame.kind == collective_kind::result) return on_result(frame);
   if (frame.kind == collective_kind::go) return on_go(frame);
@@ -207,7 +209,7 @@ Status CollectiveCall::answer_star() {
   algorithm_ = algorithm_name(Algorithm::star);
   std::vector<Blob> results(group_.members);
   Status made;
-  uint32_t at = 0;  // whose input was looked at last
+  uint32_t at = 0;  // the rank whose input was read last
   if (reduces()) made = answer_reduction(results, at);
   if (spec_.kind == CollectiveKind::broadcast) results.assign(group_.members, inputs_[spec_.root]);
   if (spec_.kind == CollectiveKind::exchange) made = answer_exchange(results, at);
@@ -228,20 +230,20 @@ Status CollectiveCall::answer_star() {
   return {};
 }
 
-/// Every rank that has the result of a star can give it to the others: all have the same, and it is small.
+/// Whether this rank keeps the result for others: that of a star is small and the same on all, so each can give it.
 bool CollectiveCall::keeps(const Blob& result) const noexcept {
   const bool alike = spec_.kind == CollectiveKind::barrier || spec_.kind == CollectiveKind::broadcast ||
                      spec_.kind == CollectiveKind::allreduce;
   return alike && !wiring_.key.async && result.size() <= kKeptBytes;
 }
 
-/// By the leader's word. False: an arbiter has been asked, whose verdict will come.
+/// Ends the call by the leader's word. False: an arbiter was asked, and its verdict will come.
 bool CollectiveCall::decide(const Status& outcome, const Blob& kept) {
   const uint64_t epoch = outcome.ok() ? 0 : std::max(news_, wiring_.epoch());
   return wiring_.ledger->decide(wiring_.key, wiring_.self, leader_ballot(wiring_.leader), {outcome, epoch, kept});
 }
 
-/// The inputs of all ranks, combined in rank order, and what each gets of that.
+/// Combines the inputs of all ranks, in rank order, and gives each rank its part.
 Status CollectiveCall::answer_reduction(std::vector<Blob>& results, uint32_t& at) {
   const size_t count = elements();
   Blob total = Blob::copy_of(spec_.input.data(), spec_.input.size());
@@ -270,7 +272,7 @@ Span CollectiveCall::result_span(uint32_t member) const noexcept {
   return Place{member, group_.members, elements(), spec_.unit}.block(member);
 }
 
-/// What each has given each, turned around.
+/// Gives each rank what all ranks have given for it.
 Status CollectiveCall::answer_exchange(std::vector<Blob>& results, uint32_t& at) {
   std::vector<std::vector<std::optional<PackedValue>>> gets(group_.members);
   for (uint32_t from = 0; from < group_.members; ++from) {
@@ -324,7 +326,7 @@ Status CollectiveCall::read_result(const Blob& body) {
   return {};
 }
 
-/// Everybody is here and there is too much for the leader: the data goes straight between the ranks.
+/// All ranks are here, and the data is too much for the leader: it goes directly between the ranks.
 Status CollectiveCall::send_go() {
   inputs_.clear();
   for (uint32_t member = 1; member < group_.members; ++member) {
@@ -340,7 +342,7 @@ Status CollectiveCall::on_go(const Frame& frame) {
   return spec_.kind == CollectiveKind::broadcast ? start_broadcast(*go) : start_exchange();
 }
 
-/// Tells the leader once this rank has all that it is owed.
+/// Tells the leader once this rank has all its data.
 Status CollectiveCall::look_if_done() {
   const bool has_all = has_result_ || (run_        ? run_->done()
                                        : filtered_ ? filtered_->done()
@@ -353,7 +355,7 @@ Status CollectiveCall::look_if_done() {
   return commit_if_done();
 }
 
-/// Leader: it has worked once all have announced the same call and all are done.
+/// On the leader: the call has succeeded once all ranks have announced the same one and are done.
 Status CollectiveCall::commit_if_done() {
   if (held_ || announcements_ < group_.members || finishes_ < group_.members || !decide({})) return {};
   for (uint32_t member = 1; member < group_.members; ++member) AH_TRY(tell(member, collective_kind::commit));
@@ -390,7 +392,7 @@ Status CollectiveCall::tick(double now) {
   }
   if (!outcome_ && !given_up_ && clock_.out_of_time(now)) {
     AH_TRY(give_up(timed_out()));
-    return tick(now);  // the send may have taken the wake of a verdict
+    return tick(now);  // the send may have used up a verdict's wake-up
   }
   if (outcome_) {
     clock_.end(now, failed_for_all_);
@@ -405,7 +407,7 @@ Status CollectiveCall::tick(double now) {
   return {};
 }
 
-/// To an arbiter, which is to end the call in the leader's place.
+/// Asks an arbiter to end the call in the leader's place.
 void CollectiveCall::appeal(const Error& error) {
   if (!outcome_ && !std::exchange(appealed_, true)) wiring_.appeal(error);
 }

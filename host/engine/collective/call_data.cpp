@@ -1,4 +1,4 @@
-// The data of large calls, which goes straight between the ranks: by a schedule, as parcels, or through a filter.
+// The data of large calls, which goes directly between the ranks: by a schedule, as parcels, or through a filter.
 
 #include <algorithm>
 #include <utility>
@@ -11,8 +11,8 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kParcelBytes = size_t{256} << 20;  // of one frame: far below what a link refuses
-constexpr uint64_t kNoSize = uint64_t{1} << 40;     // nobody sends so many bytes
-// Of a part for which room is made before it is known whether the others' are as large.
+constexpr uint64_t kNoSize = uint64_t{1} << 40;     // more bytes than any rank sends
+// The largest part for which room is made before its size is known, by the size of this rank's own part.
 constexpr size_t kGuessedBytes = size_t{64} << 20;
 
 }  // namespace
@@ -78,14 +78,14 @@ bool CollectiveCall::comes_over_a_link(uint32_t from) const {
   return group_.homes.empty() || group_.homes[from] != group_.homes[group_.me];
 }
 
-/// Tensors of one shape are the rule. Then every part of what this rank gets is as large as the one that it gives
-/// itself, so each has its place before it comes.
+/// Makes room for parts before they come. Mostly tensors have one shape: then every part that this rank gets is as
+/// large as the one that it gives itself, so each has its place.
 void CollectiveCall::expect_parts() {
   const auto& mine = spec_.gives[group_.me];
   const bool from_all = std::find(spec_.expects.begin(), spec_.expects.end(), false) == spec_.expects.end();
   if (!from_all || !mine || mine->body.size() < Landings::kMinBytes || mine->body.size() > kGuessedBytes) return;
   auto room = allocate(uint64_t{mine->body.size()} * group_.members);
-  if (!room) return;  // whoever joins the parts will say so
+  if (!room) return;  // joining the parts will fail with this error
   whole_ = std::move(*room);
   part_ = mine->body.size();
   for (uint32_t from = 0; from < group_.members && wiring_.landings != nullptr; ++from) {
@@ -97,7 +97,7 @@ void CollectiveCall::expect_parts() {
   }
 }
 
-/// Where a part of so many bytes belongs; empty where that is not known beforehand.
+/// Where a part of so many bytes belongs; empty when that is not known yet.
 Blob CollectiveCall::place_of_part(uint32_t from, uint64_t bytes) const {
   return whole_.empty() || bytes != part_ ? Blob() : whole_.slice(from * part_, part_);
 }
@@ -110,13 +110,13 @@ Status CollectiveCall::start_exchange() {
   for (uint32_t member = 0; member < group_.members; ++member) {
     if (member != group_.me && spec_.expects[member]) ++parcels_due_;
   }
-  // Everybody begins with the next one, so that not all send to the same.
+  // Each rank begins with the next one, so that not all send to the same rank.
   for (uint32_t i = 1; i < group_.members; ++i) {
     const uint32_t to = (group_.me + i) % group_.members;
     if (spec_.gives[to]) AH_TRY(give(to, *spec_.gives[to]));
   }
   if (const auto& mine = spec_.gives[group_.me]) {
-    // Where all are put together later they are copied by who does that.
+    // Without a place, the part is copied later, when all parts are joined.
     Blob body = place_of_part(group_.me, mine->body.size());
     if (!body.empty()) {
       copy_bytes(body.data(), mine->body.data(), body.size(), whole_.size());
@@ -137,7 +137,7 @@ Status CollectiveCall::give(uint32_t to, PackedValue& parcel) {
     const ParcelHead head{group_.world, offset, total, offset == 0 ? parcel.head : ""};
     Blob body;
     if (size == total && parcel.body.unique()) {
-      body = std::move(parcel.body);  // nobody reads it any more, so who gets it may have it
+      body = std::move(parcel.body);  // no rank reads it any more, so its receiver may have it
     } else if (size > 0) {
       body = loans_.lend(parcel.body, offset, size);
     }
@@ -159,7 +159,7 @@ Status CollectiveCall::start_filtered() {
   return look_if_done();
 }
 
-/// What others have sent since before this rank knew what to do with it.
+/// Takes frames that came before this rank knew what to do with them.
 Status CollectiveCall::take_early() {
   std::vector<std::pair<uint32_t, Frame>> early;
   early.swap(early_);
@@ -179,7 +179,7 @@ Status CollectiveCall::look_after(uint32_t from, const Status& taken) {
 Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
   auto head = read_behind_route<PieceHead>(frame);
   if (!head) return malformed(from, frame.kind, head.error());
-  if (head->world != group_.world) return {};  // the leader will say what has become of the group
+  if (head->world != group_.world) return {};  // the leader will tell of the group's change
   if (!run_) {
     early_.emplace_back(from, std::move(frame));
     return {};
@@ -234,7 +234,7 @@ Status CollectiveCall::take_parcel(uint32_t from, PackedValue parcel) {
   return look_after(from, filtered_->take(from, parcel));
 }
 
-/// What the schedule has left in its buffer.
+/// Takes the result from the schedule's buffer.
 void CollectiveCall::collect_result() {
   if (spec_.kind == CollectiveKind::broadcast) {
     result_.parcel.body = group_.me == spec_.root ? spec_.parcel->body : run_->result();
@@ -242,7 +242,7 @@ void CollectiveCall::collect_result() {
   }
   const size_t size = dtype_size(spec_.dtype);
   const Span span = result_span(group_.me);
-  if (span.size() < elements()) {  // a part would keep the whole
+  if (span.size() < elements()) {  // copied, since a slice would keep the whole buffer in memory
     result_.buffer = Blob::copy_of(run_->result().data() + span.begin * size, span.size() * size);
   } else {
     result_.buffer = run_->result();

@@ -24,8 +24,8 @@ constexpr std::array<const char*, 9> kNames = {
 
 constexpr size_t kWideBroadcast = size_t{4} << 20;  // bytes from which crossing the network once a process counts most
 
-// The tables: the first row that has as many ranks and bytes holds. Measured with tests/bench/algorithms.lua for 2, 3,
-// 4 and 8 ranks and 4 B to 100 MB; the figures are in NOTES.md. Rows for more than 8 ranks are reckoned.
+// The tables: the first row whose ranks and bytes are not exceeded counts. Measured with tests/bench/algorithms.lua for
+// 2, 3, 4 and 8 ranks and 4 B to 100 MB; the figures are in NOTES.md. Rows for more than 8 ranks are estimates.
 constexpr uint32_t kAnyRanks = std::numeric_limits<uint32_t>::max();
 constexpr size_t kAnyBytes = std::numeric_limits<size_t>::max();
 constexpr size_t kKiB = 1024;
@@ -39,7 +39,7 @@ struct Row {
 
 constexpr Row kStar[] = {
     {4, 256 * kKiB},  // a half to nine tenths of the time of the others
-    {8, 64 * kKiB},   // here up to 256 KiB, too, but in a network all goes over the leader's one link
+    {8, 64 * kKiB},   // also up to 256 KiB on one machine, but in a network all goes over the leader's link
     {kAnyRanks, 16 * kKiB},
 };
 constexpr Row kStarOfThreads[] = {{kAnyRanks, 64 * kKiB}};
@@ -47,7 +47,7 @@ constexpr Row kStarOfExchanges[] = {{kAnyRanks, 16 * kKiB}};
 
 constexpr Row kAllreduce[] = {
     {2, 4 * kMiB, Algorithm::recursive_doubling},  // one step instead of two
-    {4, kAnyBytes, Algorithm::ring},               // as quick as halving, less in flight
+    {4, kAnyBytes, Algorithm::ring},               // as quick as halving, with fewer bytes under way
     {8, 512 * kKiB, Algorithm::halving_doubling},
     {8, kAnyBytes, Algorithm::ring},
     {kAnyRanks, 4 * kMiB, Algorithm::halving_doubling},

@@ -24,7 +24,7 @@ Collectives::Collectives(Node& node, Meetings& meetings, Arbiter& arbiter)
 
 std::vector<NodeId> Collectives::members_of(const CollectiveGroup& group) {
   node_.refresh();
-  const bool from_outside = node_.role() != Role::worker;  // such a one hears of no join_point
+  const bool from_outside = node_.role() != Role::worker;  // a server does not hear of join points
   std::vector<NodeId> ids;
   for (const Member& member : node_.membership().workers()) {
     if (group.name.empty() ? from_outside || member.id < joined_
@@ -35,22 +35,22 @@ std::vector<NodeId> Collectives::members_of(const CollectiveGroup& group) {
   return ids;
 }
 
-/// Of the call that goes on, and of those before it: what has come of them too late is to be let go at once, since its
-/// sender cannot go on before what it has lent is back.
+/// Matches frames of the present call and of earlier ones: what came too late for these is freed at once, since its
+/// sender cannot go on before the memory that it has lent is back.
 Port::Match Collectives::match(const CollectiveGroup& group) const {
   return [id = group.id, number = group.calls](const Frame& frame) {
     if (!collective_kind::is_one(frame.kind) || static_cast<int32_t>(frame.tag - number) > 0) return false;
     const auto route = route_of(frame);
-    return !route || route->group == id;  // what has none is malformed
+    return !route || route->group == id;  // a frame without a route is malformed
   };
 }
 
-/// Frames of calls that are over here: contributions to one that had failed already, words that came too late.
+/// Handles frames of calls that are over here: contributions to one that has failed, words that came too late.
 Status Collectives::drop_leftovers(const CollectiveGroup& group) {
   if (node_.port().kept() == 0) return {};
   std::vector<Frame> dropped;
   const auto old = [&](const Frame& frame) {
-    if (frame.kind == collective_kind::let_in) return true;  // every member tells that
+    if (frame.kind == collective_kind::let_in) return true;  // every member sends this, so it may come again
     if (!collective_kind::is_one(frame.kind) || static_cast<int32_t>(frame.tag - group.calls) >= 0) return false;
     const auto route = route_of(frame);
     return !route || route->group == group.id;
@@ -60,8 +60,9 @@ Status Collectives::drop_leftovers(const CollectiveGroup& group) {
   return {};
 }
 
-/// Who comes to a call that is over here has missed its end: that of a leader which is lost, say. One that this rank
-/// does not count in, as it has not heard yet who was let in, can only have it end by an arbiter as well.
+/// A rank that comes to a call which is over here has missed its end, for example because the leader is lost. A rank
+/// that is not a member as far as this one knows, which may not have heard yet who was let in, gets its end from an
+/// arbiter too.
 void Collectives::answer_late(const CollectiveGroup& group, const Frame& frame) {
   const NodeId late = address_index(frame.src);
   if (frame.kind != collective_kind::announce || !is_worker(frame.src) || !node_.newest_membership()->alive(late))
@@ -70,7 +71,7 @@ void Collectives::answer_late(const CollectiveGroup& group, const Frame& frame) 
   const auto place = std::lower_bound(members.begin(), members.end(), late);
   if (place == members.end() || *place != late) members.insert(place, late);
   const Error error{Code::peer_lost, "a collective: the membership has changed"};
-  arbiter_.appeal({{group.id, false, frame.tag}, late, members, error});  // in its name: here it may be decided
+  arbiter_.appeal({{group.id, false, frame.tag}, late, members, error});  // in the late rank's name; may decide here
 }
 
 void Collectives::appeal(const CollectiveGroup& group, uint32_t number, const std::vector<NodeId>& members,
@@ -78,7 +79,7 @@ void Collectives::appeal(const CollectiveGroup& group, uint32_t number, const st
   arbiter_.appeal({{group.id, false, number}, node_.index(), members, error});
 }
 
-/// Who makes a call of the group now, and this rank's place among them.
+/// The members that make a call of the group now, and this rank's place among them.
 Result<Collectives::Live> Collectives::look(const CollectiveGroup& group, const std::string& name) {
   Live live;
   std::vector<NodeId> ids = members_of(group);
@@ -121,7 +122,7 @@ Result<Collectives::Placing> Collectives::place(CollectiveGroup& group) {
   return placing;
 }
 
-/// Takes note of the losses that asynchronous calls have failed with. Those that have lost a member are over soon.
+/// Takes note of the losses with which asynchronous calls have failed. Calls that have lost a member are over soon.
 Status Collectives::hear_of_flying(CollectiveGroup& group) {
   const auto gone = [this](NodeId id) { return !node_.newest_membership()->alive(id); };
   for (const auto& call : group.flying) {
@@ -131,7 +132,7 @@ Status Collectives::hear_of_flying(CollectiveGroup& group) {
     if (!call->done() || !call->told_of_loss()) continue;
     AH_TRY(catch_up(call->news()));
     std::vector<NodeId> lost = call->lost();
-    // Empty: the leader's word was quicker than the news here.
+    // Empty when the leader's word was quicker than the news of the loss.
     if (lost.empty()) std::copy_if(members.begin(), members.end(), std::back_inserter(lost), gone);
     group.losses.tell(lost);
   }
@@ -228,7 +229,7 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
   return result;
 }
 
-/// This rank cannot go on with the call, whatever it has done of it: the others are not to wait for it.
+/// Fails a call with which this rank cannot go on, however far it has come, so that the others do not wait for it.
 Result<CallResult> Collectives::fail_alone(CollectiveGroup& group, const Live& live, const Error& error) {
   const CallKey key{group.id, false, group.calls};
   if (live.group.processes == 1) meeting_of(group, live).call_off_for_frames(live.group.me, group.calls);
@@ -240,7 +241,7 @@ Result<CallResult> Collectives::fail_alone(CollectiveGroup& group, const Live& l
       AH_TRY(catch_up(verdict->epoch));
       return verdict->outcome.ok() ? error : verdict->outcome.error();
     }
-    if (!arbiter_.ledger().open(key, node_.index())) return error;  // it had ended before
+    if (!arbiter_.ledger().open(key, node_.index())) return error;  // the call had ended before
     AH_TRY(node_.receive_some(nothing, kForever, none));
   }
 }
@@ -257,7 +258,7 @@ Result<CallResult> Collectives::meet(CollectiveGroup& group, Live& live, const C
   const auto patience = [&inquiry](const std::vector<uint32_t>& missing) { return inquiry.look(missing); };
   const Meeting::Waiting waiting{live.group.ranks, live.clock, patience, match(group), strays};
   auto met = meeting_of(group, live).run(node_, live.group.me, group.calls, live.group.actions, spec, waiting);
-  for (const Frame& stray : strays) {  // what came at the last moment changes nothing any more
+  for (const Frame& stray : strays) {  // frames that came at the last moment, too late for the call
     if (met) answer_late(group, stray);
   }
   if (met && node_.log().enabled(LogLevel::debug)) {
@@ -270,7 +271,7 @@ Status Collectives::send(const CollectiveGroup& group, NodeId to, Kind kind, std
                          double until) {
   Status sent = node_.port().send(
       make_frame(kind, node_.address(), worker_address(to), group.calls, meta, std::move(body)), until);
-  // Who is lost needs nothing, and who waits for it in vain hears so from the leader.
+  // A lost rank needs no frame, and ranks that wait for it in vain hear so from the leader.
   return !sent.ok() && sent.error().code == Code::peer_lost ? Status() : sent;
 }
 
@@ -334,7 +335,7 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
   return std::move(call.result());
 }
 
-/// `frames`: what has come of it already.
+/// Works on a call until it is over. `frames`: those of it that have come already.
 Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live,
                           std::vector<Frame> frames) {
   const CallSpec& spec = call.spec();
@@ -360,10 +361,10 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
       }
       continue;
     }
-    // Looked at after whatever may have taken a wake, and before the next wait.
+    // Reads the membership behind everything that may have used up a wake-up, and before the next wait.
     const MembershipPtr newest = node_.newest_membership();
     frames.clear();
-    // What was sent before its sender was lost is here when the loss is known, and counts.
+    // Frames that a rank sent before it was lost are here when its loss is known, and count.
     const bool changed = newest->epoch() != epoch;
     AH_TRY(node_.receive_some(wanted, changed ? now : clock.next(), frames));
     AH_TRY(take_frames(call, group, live, frames));
@@ -373,8 +374,8 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
   }
 }
 
-/// Announcements first, which each sends before anything else: one that waits in vain is not to hide who has come. But
-/// its complaint is heard before the call can end well: it may be gone.
+/// Takes announcements first, which each rank sends before all else: the complaint of a rank that waits in vain must
+/// not hide that others have come. But it is taken before the call can succeed, since that rank may be gone.
 Status Collectives::take_frames(CollectiveCall& call, const CollectiveGroup& group, const Live& live,
                                 std::vector<Frame>& frames) {
   const auto is = [](Kind kind) { return [kind](const Frame& frame) { return frame.kind == kind; }; };

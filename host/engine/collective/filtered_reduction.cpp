@@ -29,7 +29,7 @@ FilteredReduction::FilteredReduction(const Place& place, CollectiveOp op, Dtype 
   for (uint32_t rank = 0; rank < place_.ranks; ++rank) totals_due_ += !place_.block(rank).empty();
 }
 
-/// A copy of what was kept, or zeros; null without error feedback.
+/// What error feedback has kept, as a copy, or zeros; null without error feedback.
 void* FilteredReduction::rest_of(Blob& kept, const Blob& before, size_t count) const {
   if (!stream_.spec.feedback) return nullptr;
   const size_t size = count * dtype_size(dtype_);
@@ -47,7 +47,7 @@ Status FilteredReduction::start() {
   if (place_.elements == 0) return {};
   Filter filter(stream_.spec);
   filter.begin(dtype_, place_.elements, input_.data(), rest_of(input_rest_, stream_.input_rest, place_.elements));
-  // Everybody begins with the next one, so that not all send to the same.
+  // Each rank begins with the next one, so that not all send to the same rank.
   for (uint32_t i = 1; i <= place_.ranks; ++i) {
     const uint32_t to = (place_.rank + i) % place_.ranks;
     const Span block = place_.block(to);
@@ -76,7 +76,7 @@ Status FilteredReduction::take_input(uint32_t from, const Blob& coded) {
   return --inputs_due_ == 0 ? combine_inputs() : Status();
 }
 
-/// All inputs of this rank's block are here: their total goes to everybody.
+/// All inputs of this rank's block are here: sends their total to all ranks.
 Status FilteredReduction::combine_inputs() {
   const Span block = place_.block(place_.rank);
   Blob total = Blob::allocate(size_of(block));

@@ -29,7 +29,7 @@ struct Layout {
 
   uint32_t count() const { return static_cast<uint32_t>(processes.size()); }
   const std::vector<uint32_t>& here() const { return processes[mine]; }
-  /// Who combines a block in a process.
+  /// The rank that combines a block in a process.
   uint32_t owner(uint32_t process, uint32_t block) const {
     const std::vector<uint32_t>& members = processes[process % count()];
     return members[block % members.size()];
@@ -46,7 +46,7 @@ Span part_of(const Span& block, const Layout& layout, uint32_t process) {
   return {block.begin + part.begin, block.begin + part.end};
 }
 
-/// Of a block that this rank combines for its process: with those of the others, in a ring.
+/// Combines a block of this rank's process with those of the other processes, in a ring.
 void add_ring(Schedule& schedule, const Layout& layout, uint32_t block, const Span& span) {
   const uint32_t p = layout.count();
   const uint32_t next = layout.owner(layout.mine + 1, block);
@@ -84,7 +84,7 @@ Schedule allreduce(const Place& place) {
     if (owner == place.rank) add_ring(schedule, layout, block, span);
   });
   each_block([&](uint32_t, const Span& span, uint32_t owner) {
-    // Part by part, as they come out of the ring.
+    // Hands on part by part, as they come out of the ring.
     for (uint32_t process = 0; process < layout.count(); ++process) {
       const Span part = part_of(span, layout, process);
       if (owner != place.rank) {

@@ -1,4 +1,4 @@
-// How workers that have joined late get into everybody's collectives.
+// How workers that have joined late are let into the collectives of all workers.
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +13,7 @@ bool is_let_in(const Frame& frame) { return frame.kind == collective_kind::let_i
 
 }  // namespace
 
-/// The rank 0 of the moment hears the knocks, and decides at its own join_point who is let in.
+/// The present rank 0 hears the knocks, and decides at its own join_point which workers are let in.
 Result<uint32_t> Collectives::join_point(CallSpec spec, double timeout) {
   if (outside()) {
     AH_TRY(wait_outside());
@@ -50,7 +50,8 @@ Result<uint32_t> Collectives::join_point(CallSpec spec, double timeout) {
   return point.late;
 }
 
-/// In id order, so that everybody's ranks stay those of the whole run: who knocks waits for those before it.
+/// The knocking workers, in id order, so that ranks are in the same order as in the whole run: a worker that knocks
+/// waits for those before it.
 Result<std::vector<NodeId>> Collectives::who_knocks() {
   std::vector<Frame> knocks;
   const auto wanted = [](const Frame& frame) { return frame.kind == collective_kind::knock; };
@@ -65,7 +66,7 @@ Result<std::vector<NodeId>> Collectives::who_knocks() {
   return late;
 }
 
-/// Each who made the call tells them: whoever of these lives on, they hear of it.
+/// Tells the new workers that they are in. Each rank that made the call does so: they hear it if any of these lives on.
 Status Collectives::let_in(const JoinPoint& point) {
   AH_TRY(catch_up(point.epoch));
   joined_ = std::max(joined_, point.ids.back() + 1);
@@ -114,7 +115,8 @@ Status Collectives::wait_outside() {
   return list ? Status() : list.error();
 }
 
-/// Twice, since the question may be quicker than the word that lets this one in.
+/// Finds out whether the others have ended. It asks twice, since the question may be quicker than the word that lets
+/// this worker in.
 Status Collectives::look_for_an_end(const std::string& what, bool& ended_before) {
   LongWait waiting{++waits_, what};
   waiting.outside = true;

@@ -16,7 +16,7 @@ namespace actorhost {
 namespace {
 
 constexpr uint64_t kCalledOff = uint64_t{1} << 31;
-constexpr size_t kChunkBytes = size_t{32} << 10;   // combined and handed on while it is in the first cache
+constexpr size_t kChunkBytes = size_t{32} << 10;   // combined and passed on while it is in the first cache
 constexpr size_t kSharedFrom = size_t{256} << 10;  // bytes of a broadcast that ranks copy for each other
 constexpr size_t kSharedPiece = size_t{256} << 10;
 constexpr size_t kRememberedErrors = 64;
@@ -41,7 +41,7 @@ Meeting::Meeting(uint32_t ranks) : ranks_(ranks), members_(new Rank[ranks]) {
 bool Meeting::arrive(Round& round, uint32_t number) {
   uint64_t seen = round.state.load(std::memory_order_acquire);
   for (;;) {
-    if (number_of(seen) > number) return false;  // the place has been used again: nobody waited for us
+    if (number_of(seen) > number) return false;  // the place has been used again, without waiting for this rank
     const uint64_t now = number_of(seen) == number ? seen + 1 : state_of(number, 1);
     if (number_of(seen) == number && (seen & kCalledOff) != 0) return false;
     if (round.state.compare_exchange_weak(seen, now, std::memory_order_seq_cst)) return true;
@@ -49,7 +49,7 @@ bool Meeting::arrive(Round& round, uint32_t number) {
 }
 
 bool Meeting::call_off(Round& round, uint32_t number, const Error& error) {
-  std::lock_guard lock(mutex_);  // whoever sees it called off finds out why
+  std::lock_guard lock(mutex_);  // so that ranks which see the round called off find the reason
   uint64_t seen = round.state.load(std::memory_order_acquire);
   for (;;) {
     if (number_of(seen) != number || (seen & kCalledOff) != 0) return true;
@@ -60,7 +60,7 @@ bool Meeting::call_off(Round& round, uint32_t number, const Error& error) {
   return true;
 }
 
-/// With the mutex held.
+/// Keeps the error of a round. With the mutex held.
 void Meeting::remember(uint32_t number, const Error& error) {
   ever_called_off_.store(true, std::memory_order_release);
   called_off_.emplace(number, error);
@@ -73,7 +73,7 @@ void Meeting::call_off_for_frames(uint32_t me, uint32_t number) {
     std::lock_guard lock(mutex_);
     Round& round = round_of(number);
     uint64_t seen = round.state.load(std::memory_order_acquire);
-    for (;;) {  // not all are in it, since this one is not
+    for (;;) {  // not all ranks are in the round, since this one is not
       if (number_of(seen) > number || (number_of(seen) == number && (seen & kCalledOff) != 0)) return;
       const uint64_t off = (number_of(seen) == number ? seen : state_of(number, 0)) | kCalledOff;
       if (round.state.compare_exchange_weak(seen, off, std::memory_order_seq_cst)) break;
@@ -113,8 +113,8 @@ void Meeting::wake_others(uint32_t me) {
   }
 }
 
-/// Rounds that are called off need nobody's presence, so the others may come round to a place that somebody still
-/// reads from.
+/// Waits until no rank reads from a place any more. Rounds that are called off do not need all ranks, so the others may
+/// come back to a place that one still reads from.
 void Meeting::wait_until_left(uint32_t number) {
   if (number <= kRounds || !ever_called_off_.load(std::memory_order_acquire)) return;
   const auto earlier = static_cast<uint32_t>(number - kRounds);
@@ -164,11 +164,11 @@ Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32
   if (fits.ok()) {
     try {
       take_part(round, number, me, spec, result);
-    } catch (const std::bad_alloc&) {  // the others wait until this rank has looked at what they gave
+    } catch (const std::bad_alloc&) {  // the others wait until this rank has read what they gave
       round.failed.store(state_of(number, me), std::memory_order_relaxed);
     }
   }
-  // Who has only looked at what the meeting itself holds need not wait for the others.
+  // A rank that has read only what the meeting itself holds need not wait for the others.
   const bool looked_at_others = !fits.ok() || (spec.kind != CollectiveKind::barrier && !small);
   if (looked_at_others) finish_together(round, number, me);
   self.left.store(number, std::memory_order_release);
@@ -196,7 +196,7 @@ Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const Ca
     self.asleep.store(true, std::memory_order_seq_cst);
     const Status going = sleep_until_all_here(node, round, number, spec, waiting);
     self.asleep.store(false, std::memory_order_relaxed);
-    // Where the last one has come at the last moment the round takes place.
+    // If the last rank has come at the last moment, the round takes place.
     if (!going.ok() && call_off(round, number, going.error())) {
       wake_others(me);
       return why(number, spec);
@@ -206,7 +206,7 @@ Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const Ca
   return seen > 0 ? Status() : Status(why(number, spec));
 }
 
-/// Until all are here or the round is called off; an error when this rank cannot wait any longer.
+/// Sleeps until all ranks are here or the round is called off; an error when this rank cannot wait any longer.
 Status Meeting::sleep_until_all_here(Node& node, Round& round, uint32_t number, const CallSpec& spec,
                                      const Waiting& waiting) {
   while (look(round, number) == 0) {
@@ -235,7 +235,7 @@ Error Meeting::timed_out(uint32_t number, const CallSpec& spec, const Waiting& w
   return late_error(spec.name, late, lines);
 }
 
-/// Every rank compares all, so all come to the same end.
+/// Checks that all ranks make the same call. Every rank compares all, so all come to the same result.
 Status Meeting::check(const Round& round, const CallSpec& spec, const Waiting& waiting) const {
   const Place& first = round.places[0];
   for (uint32_t rank = 1; rank < ranks_; ++rank) {
@@ -271,7 +271,7 @@ void Meeting::combine_span(const Round& round, const CallSpec& spec, Span span, 
   finish(spec.op, spec.dtype, span.size(), out, ranks_);
 }
 
-/// What the others give this rank; joined, into one block.
+/// Takes what the others give this rank; with `joined`, into one block.
 void Meeting::exchange(const Round& round, uint32_t me, bool joined, CallResult& result) const {
   result.gets.resize(ranks_);
   size_t total = 0;
@@ -288,14 +288,14 @@ void Meeting::exchange(const Round& round, uint32_t me, bool joined, CallResult&
     at += size;
   }
   for (uint32_t i = 0; i < ranks_; ++i) {
-    const uint32_t rank = (me + i) % ranks_;  // not all from the same one at a time
+    const uint32_t rank = (me + i) % ranks_;  // so that ranks do not all read from the same one
     auto& got = result.gets[rank];
     if (!got || got->body.empty()) continue;
     copy_bytes(got->body.data(), round.places[rank].spec->gives[me]->body.data(), got->body.size(), total);
   }
 }
 
-/// Copies pieces that nobody has taken yet; false when the result is not there yet.
+/// Copies pieces that no rank has taken yet; false when the result is not there yet.
 bool Meeting::help_to_fill(Place& place, uint32_t number, const Blob& given) const {
   if (place.to_fill.load(std::memory_order_acquire) != number) return false;
   for (;;) {
@@ -325,7 +325,7 @@ void Meeting::broadcast(Round& round, uint32_t number, uint32_t me, const CallSp
   for (uint32_t i = 1; i < ranks_; ++i) {
     const uint32_t rank = (me + i) % ranks_;
     if (rank == spec.root) continue;
-    // Who has given nothing away yet is about to; who stays away longer copies by himself.
+    // Helps a rank that is about to offer its place; one that takes longer copies by itself.
     members_[me].brief.until([&] { return help_to_fill(round.places[rank], number, given.body); }, ranks_);
   }
 }
@@ -356,7 +356,7 @@ void Meeting::take_part(Round& round, uint32_t number, uint32_t me, const CallSp
   const Span mine = block_of(place.elements, ranks_, me);
   const bool for_all = spec.kind != CollectiveKind::reduce;
   const uint32_t first = for_all ? me : spec.root;
-  // A large result is made beside it, so that all of it is written past the caches.
+  // A large result is made in other memory than the input, so that all of it is written past the caches.
   const bool aside = spec.input.size() >= kPastCaches;
   alignas(kBlobAlignment) std::array<std::byte, kChunkBytes> made;
   for (size_t at = mine.begin; at < mine.end; at += kChunkBytes / size) {
@@ -370,7 +370,7 @@ void Meeting::take_part(Round& round, uint32_t number, uint32_t me, const CallSp
   }
 }
 
-/// Until all have done their part, which takes no longer than the copying does.
+/// Waits until all ranks have done their part, which takes no longer than the copying.
 void Meeting::finish_together(Round& round, uint32_t number, uint32_t me) {
   uint64_t seen = round.finished.load(std::memory_order_acquire);
   for (;;) {

@@ -4,7 +4,7 @@ namespace actorhost::ordered {
 
 namespace {
 
-/// Each rank begins with its successor, so that not all write to the same one.
+/// The rank at a distance behind this one: each begins with its successor, so that not all write to the same rank.
 uint32_t after(const Place& place, uint32_t distance) { return (place.rank + distance) % place.ranks; }
 
 void add_reduce_scatter(Schedule& schedule, const Place& place) {
@@ -13,7 +13,7 @@ void add_reduce_scatter(Schedule& schedule, const Place& place) {
   const Span mine = place.block(place.rank);
   for (uint32_t rank = 0; rank < place.ranks; ++rank) {
     if (rank == place.rank) {
-      if (rank > 0) schedule.own(mine);  // rank 0's is where the sum begins
+      if (rank > 0) schedule.own(mine);  // the sum begins with rank 0's part
     } else if (rank == 0) {
       schedule.receive(rank, mine);
     } else {

@@ -9,7 +9,7 @@ Schedule allreduce(const Place& place) {
   return around_cube(place, [&](Schedule& schedule, const Cube& cube, uint32_t corner) {
     for (uint32_t bit = 1; bit < cube.corners; bit *= 2) {
       const uint32_t partner = cube.rank_of(corner ^ bit);
-      schedule.send(partner, all, true);  // overwritten in this very step
+      schedule.send(partner, all, true);  // a copy, since this step overwrites the elements
       schedule.reduce(partner, all);
     }
     if (place.ranks > 1) schedule.finish(all);

@@ -4,7 +4,7 @@ namespace actorhost::ring {
 
 namespace {
 
-/// Block `rank - back`, around the ring.
+/// The block of rank `rank - back`, counted around the ring.
 Span block_behind(const Place& place, uint32_t back) {
   return place.block((place.rank + place.ranks - back) % place.ranks);
 }

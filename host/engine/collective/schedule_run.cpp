@@ -9,7 +9,7 @@ namespace actorhost {
 
 namespace {
 
-// How far ahead of what has come it is said where pieces shall lie.
+// For so many pieces ahead of those that have come, the places are announced.
 constexpr size_t kPiecesAhead = 16;
 
 bool writes(Step::What what) noexcept { return what != Step::What::send; }
@@ -43,14 +43,14 @@ ScheduleRun::ScheduleRun(const Schedule& schedule, Buffers buffers, Send send, c
   keep_untouched();
 }
 
-/// Which steps have to wait for which, and which find the input where they write or read.
+/// Finds out which steps have to wait for which, and which write or read where the input lies.
 void ScheduleRun::find_order() {
   for (size_t i = 0; i < steps_.size(); ++i) {
     State& state = steps_[i];
     for (size_t j = 0; j < i; ++j) {
       const Step& earlier = steps_[j].step;
       if (!earlier.span.overlaps(state.step.span)) continue;
-      // What is expected is told by where it begins.
+      // Expected pieces are told apart by where they begin.
       assert(earlier.what != Step::What::receive || !reads_frames(state.step.what) || earlier.peer != state.step.peer);
       if (!writes(earlier.what) && !writes(state.step.what)) continue;
       state.before.push_back(j);
@@ -60,7 +60,7 @@ void ScheduleRun::find_order() {
   }
 }
 
-/// What the first so many steps write, by where it begins.
+/// The spans that the first `count` steps write, in the order of their beginnings.
 std::vector<Span> ScheduleRun::written_before(size_t count) const {
   std::vector<Span> written;
   for (size_t i = 0; i < count; ++i) {
@@ -70,7 +70,8 @@ std::vector<Span> ScheduleRun::written_before(size_t count) const {
   return written;
 }
 
-/// A step finds all of its span written by those before it, or nothing: else it would have to look in two places.
+/// Whether earlier steps write all of a step's span. They write all of it or nothing: otherwise the step would have to
+/// read from two places.
 bool ScheduleRun::all_written(size_t index) const {
   const Span& span = steps_[index].step.span;
   size_t at = span.begin;
@@ -80,7 +81,7 @@ bool ScheduleRun::all_written(size_t index) const {
   return at >= span.end;
 }
 
-/// Spans that no step writes are part of the result all the same.
+/// Copies spans that no step writes from the input, since they are part of the result too.
 void ScheduleRun::keep_untouched() {
   if (buffers_.input.empty()) return;
   std::vector<Span> written = written_before(steps_.size());
@@ -111,7 +112,7 @@ Status ScheduleRun::advance() {
   return {};
 }
 
-/// As many pieces of one step as can be dealt with now.
+/// Works on as many pieces of one step as possible now.
 Status ScheduleRun::advance(size_t index, bool& moved) {
   State& state = steps_[index];
   while (state.at < state.step.span.end) {
@@ -151,8 +152,8 @@ bool ScheduleRun::may_take(const State& state, const Span& piece) const {
   });
 }
 
-/// Whether no earlier step has still something to send to the same rank, or to get from it: what goes one way between
-/// two ranks keeps its order.
+/// Whether no earlier step has something left to send to the same rank, or to get from it: frames between two ranks
+/// keep their order.
 bool ScheduleRun::first_with(size_t index) const {
   const Step& step = steps_[index].step;
   for (size_t i = first_open_; i < index; ++i) {
@@ -165,7 +166,7 @@ bool ScheduleRun::first_with(size_t index) const {
   return true;
 }
 
-/// Says of the next pieces where they shall lie, as far as nothing else has to be done with their elements before.
+/// Announces the places of the next pieces, unless their elements are still needed before.
 void ScheduleRun::expect_pieces(State& state) {
   if (!expect_) return;
   const size_t far = std::min(state.at + kPiecesAhead * piece_elements_, state.step.span.end);

@@ -6,7 +6,7 @@ namespace actorhost::tree {
 
 namespace {
 
-/// Places counted from the root: the parent of one is itself without its lowest bit.
+/// The neighbours of a place, counted from the root: the parent of a place is its number without the lowest bit.
 struct Relatives {
   uint32_t place;
   uint32_t parent;
@@ -41,7 +41,7 @@ Schedule reduce(const Place& place, uint32_t root) {
   const Span all{0, place.elements};
   const Relatives mine = relatives_of(place, root);
   Schedule schedule;
-  // Smallest subtrees are ready first.
+  // The smallest subtrees are ready first.
   for (auto child = mine.children.rbegin(); child != mine.children.rend(); ++child) schedule.reduce(*child, all);
   if (mine.place != 0) {
     schedule.send(mine.parent, all);

@@ -19,7 +19,7 @@ constexpr size_t kValuesPlace = 3;  // of the byte that says how values are writ
 
 Error bad(const char* what) { return {Code::bad_data, std::string("filtered: ") + what}; }
 
-// Infinite elements and NaN that were not chosen would stay in the rest for ever.
+// Removes infinite elements and NaN from the rest, where otherwise they would stay for ever unless chosen.
 template <typename T>
 void drop_non_finite(const TopkChoice& choice, uint64_t first, uint64_t count, T* rest) {
   for (uint64_t i = first; i < first + count; ++i) {
@@ -171,7 +171,7 @@ void Filter::write_values(uint64_t n, const void* values, void* rest) {
   if (spec_.values == Values::half && write_halves(*kernels_, dtype_, n, values, rest, out_)) return;
   *out_.at(kValuesPlace) = static_cast<std::byte>(Values::raw);
   const size_t size = n * dtype_size(dtype_);
-  if (size == 0 || values == nullptr) return;  // null is no elements
+  if (size == 0 || values == nullptr) return;  // null: there are no elements
   std::memcpy(out_.take(size), values, size);
   if (rest != nullptr) std::memset(rest, 0, size);
 }

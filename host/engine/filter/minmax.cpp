@@ -16,7 +16,7 @@ Error bad(const char* what) { return {Code::bad_data, std::string("filtered: ") 
 
 constexpr uint64_t blocks_of(uint64_t n, uint32_t block) noexcept { return n / block + (n % block != 0 ? 1 : 0); }
 
-// What the levels of one block leave out. In parts that stay in the first cache, however large the block.
+// Computes what the levels of one block leave out, in parts that stay in the first cache, however large the block is.
 template <typename T>
 void leave_rest(const Kernels& k, Dtype dtype, uint64_t n, const T* range, const uint8_t* levels, std::byte* rest) {
   constexpr uint64_t kPart = 1024;

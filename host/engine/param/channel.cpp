@@ -14,7 +14,7 @@ std::vector<NodeId> ids_of(const Membership& membership) {
   return ids;
 }
 
-/// Those of `a` that are not in `b`; both in order.
+/// The elements of `a` that are not in `b`; both are in order.
 std::vector<NodeId> without(const std::vector<NodeId>& a, const std::vector<NodeId>& b) {
   std::vector<NodeId> out;
   std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
@@ -25,7 +25,7 @@ std::vector<NodeId> without(const std::vector<NodeId>& a, const std::vector<Node
 
 Status NodeChannel::receive(std::vector<Frame>& out, double deadline) {
   const auto wanted = [](const Frame& frame) { return param_kind::is_one(frame.kind); };
-  // Servers follow the membership; a worker's waits end with the run.
+  // A server's wait follows the membership; a worker's wait ends with the run.
   if (node_.role() == Role::worker) return node_.receive_all(wanted, deadline, out);
   return node_.receive_all(wanted, deadline, out, seen_news_);
 }

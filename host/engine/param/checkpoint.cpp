@@ -12,14 +12,14 @@ namespace actorhost {
 
 namespace {
 
-// Joins what the shards hold of one tensor: the chunks of `pick` from each part that has the key.
+// Joins the parts that the shards hold of one tensor: the chunks of `pick` from each part that has the key.
 template <typename Pick>
 Result<Tensor> join(const std::vector<const StoredTensor*>& parts, Pick&& pick) {
   const StoredTensor& like = *parts.front();
   Tensor whole{like, Blob::allocate(like.bytes())};
   uint64_t have = 0;
   for (const StoredTensor* part : parts) {
-    if (static_cast<const TensorLayout&>(*part) != like) continue;  // of an earlier value of the key
+    if (static_cast<const TensorLayout&>(*part) != like) continue;  // a part of an earlier value of the key
     size_t at = part->range.first * dtype_size(like.dtype);
     for (const StoredChunk& chunk : part->chunks) {
       const Blob& bytes = pick(chunk);
@@ -110,7 +110,7 @@ void ParamCheckpointer::add(uint64_t number, uint32_t shard, std::vector<std::pa
   if (!open_ || open_->state.number != number) return;  // overtaken by a later one
   open_->parts[shard] = std::move(values);
   if (open_->parts.size() < shards_) return;
-  if (waiting_ && std::has_single_bit(++skipped_)) {  // the 1st, 2nd, 4th, ...: not a line for each
+  if (waiting_ && std::has_single_bit(++skipped_)) {  // logs the 1st, 2nd, 4th, ...
     log_.warn("server 0", "the checkpoint at " + std::to_string(waiting_->state.updates) +
                               " updates is skipped: they come faster than they can be written (" +
                               std::to_string(skipped_) + " so far)");
@@ -160,7 +160,7 @@ Status ParamCheckpointer::write(const Collected& collected) {
   for (const auto& [shard, values] : collected.parts) {
     for (const auto& [key, stored] : values) {
       if (owner_of(key, shards_) != shard) continue;
-      // The owner's part says what the tensor is; parts of others that are not of it are leftovers.
+      // The owner's part says what the tensor is; parts of other shards that do not fit it are leftovers.
       std::vector<const StoredTensor*>& parts = tensors[key];
       if (const auto* own = std::get_if<StoredTensor>(&stored.value)) {
         std::iter_swap(parts.begin(), std::find(parts.begin(), parts.end(), own));

@@ -243,7 +243,7 @@ Result<ParamCheckpoint> read_checkpoint(const std::filesystem::path& directory) 
     auto checkpoint = parse(json::parse(*text), reader);
     if (!checkpoint) return Error{checkpoint.error().code, path.string() + ": " + checkpoint.error().message};
     return checkpoint;
-  } catch (const std::exception& e) {  // of json, or of a number that is none
+  } catch (const std::exception& e) {  // from json, or from a number that cannot be read
     return Error{Code::bad_data, path.string() + ": " + e.what()};
   }
 }

@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr int kMaxRounds = 20;  // of reading a key whose shape is being changed
+constexpr int kMaxRounds = 20;  // tries to read a key whose shape is being changed
 
 }  // namespace
 
@@ -17,7 +17,7 @@ ParamClient::Pending& ParamClient::begin(Request& number) {
   return requests_[number];
 }
 
-// Sends get for the keys in `places` to their owners, to the other shards, or both.
+// Asks for the keys in `places`: their owners, the other shards, or both.
 void ParamClient::ask(Request number, Pending& pending, const std::vector<uint32_t>& places, bool owner, bool others,
                       std::vector<Frame>& out) {
   std::map<uint32_t, std::vector<ParamKey>> lists;
@@ -134,11 +134,11 @@ void ParamClient::on_values(Frame&& frame, Pending& pending) {
     pending.error = malformed(frame, read.error().message);
     return;
   }
-  frame.body = {};  // so that a value which is alone in its frame is ours
+  frame.body = {};  // so that a value which is alone in its frame has one holder
   for (ParamEntry& entry : entries) {
     const auto places = pending.places.find(entry.key);
     if (places == pending.places.end()) continue;
-    // Only the owner says that there is nothing, or that the value is no tensor.
+    // Only the owner can say that there is no value, or that the value is not a tensor.
     const bool tensor = std::holds_alternative<ParamTensor>(entry.value);
     if (!tensor && owner_of(entry.key, shards_) != shard) continue;
     const std::vector<uint32_t>& all = places->second;
@@ -147,8 +147,8 @@ void ParamClient::on_values(Frame&& frame, Pending& pending) {
   }
 }
 
-// All that were asked have answered: asks the other shards for the rest of split tensors, and again for those whose
-// parts do not fit together (somebody is replacing them).
+// All asked shards have answered: asks the other shards for the rest of split tensors, and again for tensors whose
+// parts do not fit together, because a node is replacing them.
 void ParamClient::after_round(Request number, Pending& pending, std::vector<Frame>& out) {
   std::vector<uint32_t> rest;
   std::vector<uint32_t> again;

@@ -70,10 +70,10 @@ StopContext ParamCoordinator::context(double now) const {
   return {slowest_, updates_, elapsed(now), static_cast<uint32_t>(workers_.size())};
 }
 
-// --- what arrives
+// --- frames that arrive
 
 void ParamCoordinator::on_ready(NodeId id, double now) {
-  if (gone_.count(id) != 0) return;  // still under way when its sender was lost
+  if (gone_.count(id) != 0) return;  // the frame was under way when its sender was lost
   if (phase_ == Phase::finished) return send_stop(id);
   Worker& worker = workers_[id];
   if (worker.ready) return;
@@ -83,7 +83,7 @@ void ParamCoordinator::on_ready(NodeId id, double now) {
     if (trace_ != nullptr) record_begin(now);
   }
   if (progress_.slot(id) == kNoSlot) {
-    // It was not a member when the run began: it counts from now on, from where the slowest is.
+    // The worker was not a member when the run began: it counts from now on, with the slowest worker's clock.
     if (const Status joined = progress_.join(id, static_cast<int32_t>(slowest_)); !joined.ok()) {
       log_.error("server 0", joined.error().message);
       return;
@@ -145,14 +145,14 @@ void ParamCoordinator::lost(NodeId id, double now) {
     if (worker.busy) trace_->open_step(id, worker.step, worker.released, now);
     trace_->leave(id, worker.step, now);
   }
-  // Completed pushes count; of an unfinished one nothing may be merged, on any shard.
+  // Completed pushes count; no part of an unfinished one may be merged, on any shard.
   discard({config_.run, id, Discard::Extent::gone, worker.step});
   if (worker.busy) --busy_;
   lost_.push_back({id, std::move(worker.task)});
   progress_.remove(id);
   note_slowest();
   std::erase(passed_, id);
-  if (phase_ != Phase::finished) ++summary_.lost;  // the summary is the same for everybody
+  if (phase_ != Phase::finished) ++summary_.lost;  // later losses do not count: all workers get the same summary
   offer_ = true;
 }
 
@@ -162,7 +162,7 @@ void ParamCoordinator::commit(std::vector<CommitItem> items, bool mean) {
   if (items.empty()) return;
   updates_ += items.size();
   const Commit commit{config_.run, mean, std::move(items)};
-  // To the other shards first: whatever is sent to a worker from here on is behind it.
+  // Tells the other shards first, so that this comes before all that is sent to a worker from here on.
   for (uint32_t shard = 1; shard < config_.shards; ++shard)
     out_.push_back(message_frame(param_kind::commit, server_address(shard), 0, commit));
   own_.commit(commit);
@@ -210,13 +210,13 @@ void ParamCoordinator::flush_staged(uint64_t below) {
   const auto end = std::find_if(staged_.begin(), staged_.end(), [&](const auto& item) { return item.step >= below; });
   std::vector<CommitItem> items(staged_.begin(), end);
   staged_.erase(staged_.begin(), end);
-  // One commit for the whole barrier where the policy allows it.
+  // Makes one commit for the whole barrier, if the policy allows it.
   if (config_.merge.kind == MergePolicy::Kind::all) return commit(std::move(items), false);
   if (config_.merge.kind == MergePolicy::Kind::mean) return commit_means(items);
   for (const CommitItem& item : items) merge_item(item);
 }
 
-// One update for each clock; `items` are in order.
+// Makes one update for each clock; `items` are in order.
 void ParamCoordinator::commit_means(const std::vector<CommitItem>& items) {
   for (auto first = items.begin(); first != items.end();) {
     const auto last =
@@ -244,7 +244,7 @@ std::optional<ServerRequest> ParamCoordinator::next(double now) {
     was_bsp_ = bsp();
     if (!was_bsp_) flush_staged(kAllSteps);
   }
-  // Nothing is decided while a Lua pull is going on: what it merges must be seen.
+  // Decides nothing while a Lua pull runs, since decisions have to see what it merges.
   if (own_.in_pull()) return std::nullopt;
   switch (phase_) {
     case Phase::running: return run(now);
@@ -267,7 +267,7 @@ std::optional<ServerRequest> ParamCoordinator::run(double now) {
   // Parked workers are offered again when something has happened; under BSP at barriers, or when all are parked.
   const bool again = offer_ && (!was_bsp_ || progress_.size() == 0) && !parked().empty();
   if (passed_.empty() && !again) return check_stuck();
-  // A joiner may pass in the middle of a round; that round's pushes go on waiting for the barrier.
+  // A worker that joins may pass in the middle of a round; that round's pushes still wait for the barrier.
   flush_staged(progress_.size() == 0 ? kAllSteps : slowest_);
   phase_ = Phase::merged;
   if (own_.in_pull()) return std::nullopt;
@@ -320,7 +320,7 @@ std::optional<ServerRequest> ParamCoordinator::schedule(double now) {
   }
   ScheduleRequest request{parked()};
   request.workers.insert(request.workers.end(), passed_.begin(), passed_.end());
-  if (request.workers.empty()) return run(now);  // those who had passed are lost
+  if (request.workers.empty()) return run(now);  // the workers that had passed are lost
   std::sort(request.workers.begin(), request.workers.end());
   phase_ = Phase::asked_schedule;
   asked_ = request.workers;
@@ -339,7 +339,7 @@ Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry
       return Error{Code::bad_argument, "schedule returned entries for worker " + std::to_string(id) +
                                            ", who is not among those it was asked about: " + worker_list(asked_)};
     }
-    if (workers_.count(id) == 0) lost_.push_back({id, std::move(entries)});  // lost while schedule was thinking
+    if (workers_.count(id) == 0) lost_.push_back({id, std::move(entries)});  // lost while `schedule` was running
   }
   for (const NodeId id : asked_) {
     const auto worker = workers_.find(id);
@@ -384,7 +384,7 @@ void ParamCoordinator::send_task(NodeId id, const Worker& worker, const std::vec
       trace_ != nullptr, config_.filtered};
   EntryPacker task(param_kind::task, worker_address(id), 0, pack(head), true);
   for (const ParamEntry& entry : entries) {
-    // With one shard the values come along; with more the worker asks all shards at once.
+    // With one shard the values are sent along; with more the worker asks all shards at once.
     if (std::holds_alternative<ParamFetch>(entry.value) && config_.shards == 1) {
       own_.pack_filtered(id, entry.key, task);
     } else {
@@ -413,8 +413,8 @@ void ParamCoordinator::look(double now) {
   drop_in_flight();
 }
 
-// What a shard has applied of a push that is cut off stays, as of a lost worker's: only rules without order apply
-// pushes before they are whole.
+// Drops pushes that are under way. What a shard has applied of such a push stays, as with a lost worker: only rules
+// without order apply pushes before they are complete.
 void ParamCoordinator::drop_in_flight() {
   for (auto& [id, worker] : workers_) {
     if (!worker.busy) continue;
@@ -464,7 +464,7 @@ std::optional<ServerRequest> ParamCoordinator::fail(Error error) {
   return error;
 }
 
-// Nothing has passed: say so if nothing ever can.
+// No worker has passed: ends the run with an error if none ever can.
 std::optional<ServerRequest> ParamCoordinator::check_stuck() {
   if (started_ < 0 || busy_ != 0 || somebody_to_come()) return std::nullopt;
   if (workers_.empty()) return fail({Code::peer_lost, "all workers of the run are lost"});

@@ -46,7 +46,7 @@ void ParamCoordinator::record_step(NodeId id, const Worker& worker, double secon
                           std::to_string(n) + " such times so far)");
 }
 
-// The trace ends with the decision: nobody begins a step after it.
+// The trace ends with the decision to stop: no worker begins a step after it.
 void ParamCoordinator::record_stop() {
   if (started_ >= 0) {
     for (const auto& [id, worker] : workers_) {
@@ -59,7 +59,7 @@ void ParamCoordinator::record_stop() {
 
 // --- long waits
 
-/// Since when the first of those who wait has waited; nothing when nobody does.
+/// Since when the first of the waiting workers has waited; nothing when none waits.
 std::optional<double> ParamCoordinator::waiting_since() const {
   if (phase_ == Phase::stopping) return busy_ != 0 ? std::optional(stopped_) : std::nullopt;
   std::optional<double> since;
@@ -69,7 +69,7 @@ std::optional<double> ParamCoordinator::waiting_since() const {
   return since;
 }
 
-/// Says once for each wait of over 10 s who waits, and for whom.
+/// Logs once for each wait of over 10 s which workers wait, and for which.
 void ParamCoordinator::tell_long_wait(double now) {
   if (now < look_at_waits_ || started_ < 0) return;
   look_at_waits_ = std::isfinite(config_.long_wait) ? now + kLookAgain : kForever;

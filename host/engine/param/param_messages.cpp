@@ -11,7 +11,7 @@ enum class Tag : uint8_t { nil = 0, whole = 1, part = 2, lua = 3, fetch = 4, fil
 
 constexpr size_t kMetaFlush = size_t{256} << 10;   // a frame's meta is closed beyond this
 constexpr size_t kByReference = size_t{16} << 10;  // a payload of this many bytes is not copied into a shared body
-constexpr size_t kDecoded = 8 * kChunkBytes;       // a frame's filtered chunks become no more than this
+constexpr size_t kDecoded = 8 * kChunkBytes;       // the most bytes that a frame's filtered chunks may become
 constexpr size_t kReserve = 256;
 constexpr size_t kSmallestEntry = 4 + 1 + 1;  // key of one byte, nil
 
@@ -60,7 +60,7 @@ class EntryReader {
     return {};
   }
 
-  // Few bytes may stand for many elements, so what they become is bounded before it is made.
+  // Few bytes may stand for many elements, so the size of the result is checked before there is memory for it.
   Status filtered(ParamValue& out) {
     ParamTensor t;
     AH_TRY(layout(t));

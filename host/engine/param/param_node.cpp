@@ -30,7 +30,7 @@ ParamEntry copy_of(const ParamEntry& entry) {
 
 ParamNode::ParamNode(ParamChannel& channel, uint32_t shards) : channel_(channel), shards_(shards), client_(shards) {}
 
-// Sends what the machines have said. Frames from a server to itself don't take the network.
+// Sends the frames that the state machines have put out. A server's frames to itself do not take the network.
 Status ParamNode::flush_out(double deadline) {
   for (;;) {
     if (server_ != nullptr) {
@@ -47,7 +47,7 @@ Status ParamNode::flush_out(double deadline) {
       }
       const bool to_worker = is_worker(frame.dst);
       Status sent = channel_.send(std::move(frame), deadline);
-      // That a worker is gone is the membership's to say; others must not suffer.
+      // The membership will tell of a lost worker; this must not end the run for the others.
       if (!sent.ok() && !(to_worker && sent.error().code == Code::peer_lost)) return sent;
     }
   }
@@ -117,7 +117,7 @@ Result<std::vector<ParamEntry>> ParamNode::read(std::vector<ParamKey> keys, bool
 Status ParamNode::set(std::span<const ParamEntry> entries, uint64_t step, double deadline) {
   if (entries.empty()) return {};
   client_.set_now(server_ != nullptr && server_->in_pull());
-  // A call that may give up before the shards are done must not leave them with memory that the caller writes to.
+  // Copies values, since the call may give up before the shards are done, and the caller may then write to its memory.
   std::vector<ParamEntry> copies;
   if (deadline != kForever) std::transform(entries.begin(), entries.end(), std::back_inserter(copies), copy_of);
   const auto request = client_.set(copies.empty() ? entries : std::span<const ParamEntry>(copies), step, out_);

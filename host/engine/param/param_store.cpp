@@ -8,8 +8,8 @@ namespace actorhost {
 
 namespace {
 
-// An update goes over a chunk in blocks that fit the first-level cache, so that looking for infinite values and
-// applying read the memory once.
+// An update goes through a chunk in blocks that fit the first-level cache, so that finding infinite values and applying
+// read the memory once.
 constexpr uint64_t kBlockBytes = 16 << 10;
 
 Error misfit(const ParamKey& key, const std::string& what) {
@@ -132,7 +132,7 @@ void ParamStore::set_tensor(Stored& stored, Group& group) {
     old = &std::get<StoredTensor>(stored.value);
   }
   for (size_t i = 0; i < group.count; ++i) {
-    // Moved out of the message, so that bytes nobody else holds are kept without a copy.
+    // Moves the bytes out of the message, so that they are kept without a copy if they have no other holder.
     Blob bytes = std::move(std::get<ParamTensor>(group.first[i].value).data);
     old->chunks[i].value = bytes.unique() ? std::move(bytes) : Blob::copy_of(bytes.view());
   }

@@ -31,7 +31,7 @@ void ParamServer::handle(Frame&& frame, double now) {
   }
 }
 
-// Passes on what the shard has found out.
+// Passes the shard's reports on to the coordinator.
 void ParamServer::settle(double now) {
   const std::vector<ParamShard::Done> done = shard_.take_done();
   std::vector<ShardReport> reports = shard_.take_reports();

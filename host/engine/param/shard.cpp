@@ -10,8 +10,8 @@ namespace {
 
 std::string worker_name(NodeId worker) { return address_name(worker_address(worker)); }
 
-// Joins the pieces of each tensor, without a copy where they lie behind each other in one block as those of a worker in
-// this process do; entries that are whole already are moved.
+// Joins the pieces of each tensor. Pieces that lie behind each other in one block, as those of a worker in this process
+// do, are joined without a copy; entries that are whole already are moved.
 Status join_pieces(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& out) {
   for (size_t i = 0; i < entries.size();) {
     ParamEntry& entry = entries[i++];
@@ -276,14 +276,14 @@ void ParamShard::commit_each(const Commit& commit) {
   for (const CommitItem& item : commit.items) {
     const PushName name{item.worker, item.step};
     const auto found = pushes_.find(name);
-    if (found == pushes_.end()) continue;  // it had nothing for this shard
+    if (found == pushes_.end()) continue;  // the push had nothing for this shard
     if (const Status done = finish_push(name, found->second, item.scale, batch); !done.ok()) refuse(name, done.error());
     pushes_.erase(name);
   }
   if (!batch.empty()) batches_.push_back(std::move(batch));
 }
 
-// One update with the weighted sum of the pushes, key by key in the order in which the keys first come.
+// Makes one update with the weighted sum of the pushes, key by key in the order in which the keys first come.
 void ParamShard::commit_mean(const Commit& commit) {
   std::vector<ParamEntry> sums;
   std::map<std::pair<ParamKey, uint64_t>, size_t> places;  // of a key's piece in sums
@@ -359,7 +359,8 @@ Status ParamShard::answer_pull(const std::vector<ParamEntry>& values) {
       to->second.flags(param::kNow).add(entry.key, value, step);
     });
   }
-  // Siblings get their parts before anybody who waits for this pull is answered: their mailboxes are in this process.
+  // The other shards get their parts before nodes that wait for this pull are answered: their mailboxes are in this
+  // process.
   for (auto& [shard, packer] : theirs) packer.finish(out_);
   Status set = store_.set(std::move(mine));
   resume();

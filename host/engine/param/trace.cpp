@@ -35,7 +35,7 @@ std::string one_line(std::string text) {
 }  // namespace
 
 Result<std::unique_ptr<ParamTrace>> ParamTrace::open(const std::string& path, Keys keys, Log& log) {
-  // Not blocking, so that a pipe without a reader is refused instead of waited for; files take no notice of it.
+  // O_NONBLOCK, so that opening a pipe without a reader fails instead of waiting; it has no effect on files.
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
   if (file < 0) return unwritable(path, errno == ENXIO ? "it is a pipe or a socket" : std::strerror(errno));
   std::unique_ptr<ParamTrace> trace(new ParamTrace(path, file, std::move(keys), log));
@@ -61,7 +61,7 @@ void ParamTrace::put_keys(const Keys& keys, double now) {
   }
 }
 
-// A run's own keys stand in the header for the first run, behind the row that begins it for later ones.
+// Writes a run's own keys: for the first run in the header, for later ones behind the row that begins the run.
 void ParamTrace::begin_run(const Keys& keys, double now) {
   if (file_ < 0) return;
   const bool first = runs_++ == 0;
@@ -87,7 +87,7 @@ void ParamTrace::put_number(uint64_t value) {
   buffer_.append(digits, end);
 }
 
-// Nanoseconds, by hand: the library's fixed notation takes several times as long.
+// Writes seconds with nanoseconds; the library's fixed notation would take several times as long.
 void ParamTrace::put_seconds(double seconds) {
   const auto whole = static_cast<uint64_t>(std::llround(std::max(seconds, 0.0) * 1e9));
   put_number(whole / 1000000000);

@@ -7,9 +7,8 @@ namespace actorhost {
 
 namespace {
 
-// All bits of the exponent set. An integer test, so that no compiler option can reason it away; the compiler makes
-// vectors of it.
-// An exponent of ones is the only one that carries into the sign's place when its lowest bit is added.
+// Finds values whose exponent has all bits set. It is an integer test, so that no compiler option removes it, and the
+// compiler vectorises it. Only an exponent of ones carries into the sign's place when its lowest bit is added.
 template <typename Bits, Bits kExponent>
 bool any_non_finite(uint64_t count, const void* data) noexcept {
   const auto* bytes = static_cast<const std::byte*>(data);
@@ -45,7 +44,7 @@ const char* update_name(const UpdateRule& rule) noexcept {
 
 void apply_native(const kernel::OptimiserSpec& spec, Dtype type, uint64_t count, uint64_t clock, uint64_t made,
                   const void* update, void* const* state, void* value) noexcept {
-  // The kernel has one count for both; here the rate goes by the worker's clock and Adam's correction by updates.
+  // The kernel has one count for both; here the rate depends on the worker's clock, Adam's correction on the updates.
   kernel::OptimiserSpec now = spec;
   now.lr = kernel::learning_rate(spec, static_cast<int64_t>(clock));
   now.decay = {};

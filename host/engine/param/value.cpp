@@ -51,7 +51,7 @@ Result<ParamKey> ParamKey::from_canonical(std::string_view bytes) {
   key.bytes_ = bytes;
   const bool number = bytes.size() == 9 && bytes[0] == kNumber;
   const bool text = !bytes.empty() && bytes[0] == kText && bytes.size() <= kMaxText + 1;
-  // A NaN or -0 is no canonical key: two spellings of one key would be two entries.
+  // Refuses NaN and -0: with two spellings one key would have two entries.
   if (text || (number && of(key.number()).ok() && of(key.number()).value().bytes_ == key.bytes_)) return key;
   return Error{Code::bad_data, "malformed key"};
 }
@@ -91,7 +91,7 @@ size_t payload_bytes(const ParamValue& value) noexcept {
 }
 
 uint32_t owner_of(const ParamKey& key, uint32_t shards) noexcept {
-  // The high bits of the product: even for every number of shards, no division.
+  // The high bits of the product spread keys evenly for every number of shards, without a division.
   return static_cast<uint32_t>((static_cast<unsigned __int128>(key.hash()) * shards) >> 64);
 }
 

@@ -66,7 +66,8 @@ void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
   fence(out);
 }
 
-// The shards' answers prove that they have dealt with what was sent to them; shard 0's task or stop is its own proof.
+// Asks the other shards for an answer, which proves that they have handled all that was sent to them; for shard 0 its
+// task or stop is the proof.
 void ParamWorker::fence(std::vector<Frame>& out) {
   if (!touched_.empty()) fence_ = client_.fence(touched_, out);
   touched_.clear();
@@ -90,7 +91,7 @@ std::optional<ParamWorker::Event> ParamWorker::next() {
   return std::exchange(event_, std::nullopt);
 }
 
-// What goes where, in order, in a run with filters. Adds to what was pushed.
+// The parts of a push and their shards, in order, in a run with filters. Counts the pushed bytes.
 std::vector<ParamWorker::Part> ParamWorker::filtered(const std::vector<ParamEntry>& entries) {
   std::vector<Part> parts;
   for (const ParamEntry& entry : entries) {

@@ -8,7 +8,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kAskAtMost = 16;  // seconds between questions where the others are; they begin at 1 and double
+constexpr double kAskAtMost = 16;  // most seconds between questions where the others are: 1 at first, then doubled
 
 }  // namespace
 
@@ -16,7 +16,7 @@ EventBox::EventBox(Node& node, ServiceThread& courier) : node_(node), courier_(c
   node.port().set_guest(kinds_of(Kind::event_first), *this);
 }
 
-// ---- what comes ----
+// ---- events that come ----
 
 void EventBox::on_frame(Frame&& frame) {
   if (!is_worker(frame.src)) return;
@@ -51,7 +51,7 @@ void EventBox::enqueue(Event event, uint64_t cost) {
   events_.emplace(number, Queued{std::move(event), cost, rounds_});
 }
 
-/// Everything that has come is taken in: while this node waits, nobody shall wait for it to go through its events.
+/// Takes in all events that have come, so that no sender waits for this node while it waits itself.
 void EventBox::before_wait() {
   if (owing_.empty()) return;
   ++rounds_;
@@ -63,7 +63,8 @@ void EventBox::before_wait() {
   }
 }
 
-/// Seldom: a sender that waits has a whole window on its way, so a quarter is never too little to tell.
+/// Tells a sender how much was taken, once this is a quarter of its window: a sender that waits has a whole window on
+/// its way, so it always hears.
 void EventBox::tell_taken(NodeId from, Peer& peer) {
   const bool due =
       peer.taken.events - peer.told.events >= kWindowEvents / 4 || peer.taken.cost - peer.told.cost >= kWindowBytes / 4;
@@ -100,7 +101,7 @@ Event EventBox::take(uint64_t number) {
   const auto name = names_.find(queued.event.name);
   name->second.erase(number);
   if (name->second.empty()) names_.erase(name);
-  if (queued.cost != 0 && queued.round == rounds_) {  // not taken in before
+  if (queued.cost != 0 && queued.round == rounds_) {  // not counted as taken before
     Peer& peer = peers_[queued.event.from];
     ++peer.taken.events;
     peer.taken.cost += queued.cost;
@@ -151,7 +152,7 @@ Result<bool> EventBox::have_ended(const std::vector<NodeId>& who, EndWatch& watc
   if (!list) return list.error();
   std::string missing;
   for (const NodeId id : who) {
-    if (id == node_.index()) continue;  // busy with waiting, so it sends nothing
+    if (id == node_.index()) continue;  // this node waits, so it sends nothing itself
     const auto at = std::find_if(list->begin(), list->end(), [id](const Whereabouts& w) { return w.id == id; });
     if (at != list->end() && !at->ended) missing += (missing.empty() ? "" : ", ") + rank_name(id);
   }

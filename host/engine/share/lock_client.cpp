@@ -45,7 +45,7 @@ Result<LockService::Values> LockClient::lock(Wanted wanted) {
   return values;
 }
 
-/// By process, in order of their numbers.
+/// The wanted parts by process, in the order of the processes' numbers.
 Result<std::vector<LockClient::Share>> LockClient::shares_of(Wanted& wanted) const {
   const MembershipPtr membership = node_.newest_membership();
   std::map<ProcessId, Share> by_process;
@@ -93,7 +93,7 @@ Result<LockService::Values> LockClient::wait_for(const Share& share, double dead
   const std::string what = "lock of " + name_;
   auto frame = node_.receive(answer, from, what, deadline);
   if (!frame && frame.error().code == Code::timeout) {
-    // It may be granted at this moment: the answer says how it stands, and a grant is taken.
+    // The lock may be granted at this moment: the answer says whether, and a grant is taken.
     if (here(share)) {
       if (const auto blockers = here_.withdraw(request_of(share))) {
         return read_answer(share, LockWithdrawn{*blockers}.frame(request_of(share)));
@@ -132,7 +132,7 @@ Result<LockService::Values> LockClient::read_answer(const Share& share, const Fr
   return Error{Code::timeout, "lock: " + name_ + " not granted within " + seconds_text(timeout_.value_or(0)) + by};
 }
 
-/// The owner's process has sent what cannot be a word of it: for this node it is lost.
+/// The owner's process has sent a malformed frame: for this node it is lost.
 Error LockClient::distrust(const Frame& frame, const Error& why) const {
   const bool closed = node_.cluster().distrust(frame.src, frame.kind, why.message);
   return closed ? Error{Code::peer_lost, why.message} : why;
@@ -154,19 +154,19 @@ std::string LockClient::owner_names(const Share& share) const {
   return names.empty() ? "the rendezvous host" : blockers_text(names);
 }
 
-/// As the script knows it.
+/// The node's name as the script knows it, by rank.
 std::string LockClient::rank_name(Address node) const {
   const auto rank = node_.membership().rank_of(node);
   return rank ? "rank " + std::to_string(*rank) : address_name(node);
 }
 
-/// Without new values.
+/// Gives a share's lock back without new values.
 void LockClient::give_back(const Share& share) {
   if (here(share)) return here_.release(request_of(share), {});
   if (auto frame = release_frame(share.id, share.process, {})) say(std::move(*frame));
 }
 
-/// By the courier, which need not be waited for, so that it stays in order.
+/// Sends a frame through the courier, which keeps the order of frames without making this thread wait.
 void LockClient::say(Frame&& frame) {
   frame.src = node_.address();
   courier_.forward(std::move(frame));

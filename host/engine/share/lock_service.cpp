@@ -7,7 +7,7 @@ namespace actorhost {
 
 namespace {
 
-/// Keys of their own beside those that scripts name, whose first byte is never 0.
+/// The key of a shared part. It begins with 0, unlike the keys that scripts name.
 LockTable::Key key_of(const SharedPart& part) {
   LockTable::Key key(1, '\0');
   key.append(reinterpret_cast<const char*>(&part.table), sizeof part.table);
@@ -26,7 +26,7 @@ LockService::LockService(ServiceThread& courier) : courier_(courier), membership
   courier.add(kinds_of(Kind::lock_first), *this);
 }
 
-// ---- what this process's nodes call ----
+// ---- for the nodes of this process ----
 
 Result<std::optional<LockService::Values>> LockService::ask(const LockTable::Request& request, LockAsk ask) {
   std::lock_guard lock(mutex_);
@@ -146,7 +146,7 @@ void LockService::store(const LockAsk::Part& where, SharedAccess access, PackedV
 }
 
 void LockService::tell_granted() {
-  // Who cannot be given its values gives back, and that may grant to others.
+  // A node that cannot be given its values gives the lock back, which may grant it to others.
   for (auto granted = table_.take_granted(); !granted.empty(); granted = table_.take_granted()) {
     for (const LockTable::Request& request : granted) tell_granted(request);
   }
@@ -173,7 +173,7 @@ void LockService::on_frame(Frame&& frame, double /*now*/) {
   if (frame.kind == lock_kind::release) return on_release(frame);
   if (frame.kind != lock_kind::withdraw) return;
   std::lock_guard lock(mutex_);
-  if (find(request) == nullptr || table_.holds(request)) return;  // it has its answer, or it is on its way
+  if (find(request) == nullptr || table_.holds(request)) return;  // the answer was sent, or is on its way
   courier_.send(LockWithdrawn{table_.blockers(request)}.frame(request));
   give_back(request, {});
 }
@@ -203,7 +203,7 @@ void LockService::on_release(const Frame& frame) {
     courier_.distrust(frame.src, frame.kind, writes.error());
     return release({frame.src, frame.tag}, {});
   }
-  if (writes->size() > 1) {  // values that are replaced one by one shall not keep each other's bytes
+  if (writes->size() > 1) {  // copied, since values that are replaced one by one would keep each other's bytes
     for (auto& [part, value] : *writes) value.body = Blob::copy_of(value.body.data(), value.body.size());
   }
   release({frame.src, frame.tag}, std::move(*writes));

@@ -22,7 +22,7 @@ Result<bool> LockTable::ask(const Request& request, std::vector<Key> keys, std::
   return entry.behind == 0;
 }
 
-/// A node that asked for what it has would wait for itself.
+/// Refuses keys that the node has already: it would wait for itself.
 Status LockTable::check_own(Address node, const std::vector<Key>& keys) const {
   const auto own = by_node_.find(node);
   if (own == by_node_.end()) return {};
@@ -60,7 +60,7 @@ void LockTable::remove(const Request& request) {
 
 bool LockTable::release(const Request& request) {
   if (!entries_.contains(request)) return false;
-  std::erase(granted_, request);  // nobody has to hear of a grant that is given back
+  std::erase(granted_, request);  // a grant that is given back need not be told
   remove(request);
   return true;
 }
@@ -75,7 +75,7 @@ bool LockTable::withdraw(const Request& request) {
 void LockTable::lost(Address node) {
   const auto own = by_node_.find(node);
   if (own == by_node_.end()) return;
-  // Those that wait first: none of them shall be granted by the others.
+  // Removes waiting requests first, so that none is granted when the others are given back.
   std::vector<uint32_t> ids = own->second;
   const auto waits = [&](uint32_t id) { return entries_.at({node, id}).behind != 0; };
   std::stable_partition(ids.begin(), ids.end(), waits);

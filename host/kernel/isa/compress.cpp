@@ -1,6 +1,6 @@
-// What compression filters are made of: half precision, 256 levels between the smallest and the largest of a block, and
-// finding the elements of largest magnitude. Integer arithmetic on the bits, or float operations in a fixed order, so
-// that whoever encodes or decodes gets the same bits.
+// The kernels of compression filters: half precision, 256 levels between the smallest and the largest element of a
+// block, and finding the elements of largest magnitude. They use integer arithmetic on the bits, or float operations in
+// a fixed order, so that encoding and decoding give the same bits on every machine.
 #include "host/kernel/isa/isa.hpp"
 #include "host/kernel/isa/math.hpp"
 
@@ -52,15 +52,15 @@ inline T from_half_one(uint16_t half) noexcept {
   const Int small = bits_of(of_bits<T>(H::kMagic + size) - of_bits<T>(H::kMagic));
   const Int quiet = static_cast<Int>(size > kHalfInfinity) << (H::kMantissa - 1);
   const Int special = H::kInfinity | ((size & 0x3ff) << H::kShift) | quiet;
-  // Masks instead of branches: g++ would move the subtraction into one, and vectorise nothing.
+  // Uses masks instead of branches: g++ would move the subtraction into a branch, and not vectorise the loop.
   const Int is_small = Int{0} - static_cast<Int>(size < 0x400);
   const Int is_special = Int{0} - static_cast<Int>(size >= kHalfInfinity);
   const Int bits = (small & is_small) | (special & is_special) | (normal & ~(is_small | is_special));
   return of_bits<T>(bits | sign);
 }
 
-// The smallest and the largest element into range[0] and range[1]; false when one is infinite or not a number. Lanes
-// as in reduce.cpp, so that which of 0 and -0 is found does not depend on the width of a register.
+// Puts the smallest and the largest element into range[0] and range[1]; false when one is infinite or NaN. It uses
+// lanes as reduce.cpp does, so that the choice between 0 and -0 does not depend on the width of a register.
 template <typename T>
 inline bool range_of(int64_t n, const T* a, T* range) noexcept {
   T low[kLanes];
@@ -203,7 +203,7 @@ void count_magnitudes(Dtype dtype, int64_t n, uint32_t* counts, const void* a) n
   by_dtype(dtype, [=]<typename T>(T) {
     constexpr int kShift = static_cast<int>(8 * sizeof(T)) - 1 - kMagnitudeBits;
     const T* in = as<T>(a);
-    // Two tables: neighbours are often alike, and counting in one place twice in a row waits for the first.
+    // Counts in two tables: neighbours are often alike, and counting twice in a row in one place waits for the first.
     uint32_t* other = counts + kMagnitudes;
     int64_t i = 0;
     for (; i + 2 <= n; i += 2) {

@@ -1,6 +1,7 @@
-// Matrix product through Eigen's packed kernel, called below its expression templates: that compiles fast, and takes
-// the block sizes from here and not from the caches of the CPU, so that equal instruction sets give equal bits. That
-// packs what it reads, which for a product with a vector is all the work twice: loops of their own do those.
+// Matrix product through Eigen's packed kernel, called below its expression templates: this compiles fast, and the
+// block sizes are given here instead of being taken from the CPU's caches, so that equal instruction sets give equal
+// bits. The kernel packs what it reads, which would double the work of a product with a vector: separate loops do
+// those.
 #include <Eigen/Core>
 
 #include "host/kernel/isa/isa.hpp"
@@ -65,7 +66,7 @@ void gemm_of(Index m, Index n, Index k, T alpha, const Operand& a, const Operand
   run(n, m, k, alpha, as<T>(b.data), b.lead, as<T>(a.data), a.lead, c, c_lead, scratch);
 }
 
-// Where the product with a vector goes.
+// Takes the result of a product with a vector.
 template <typename T>
 struct Sums {
   T* at;
@@ -94,8 +95,8 @@ void rows_times(Index count, Index depth, const T* rows, Index lead, const T* x,
   }
 }
 
-// The same where entries of a row lie apart and those of a column together: columns one after the other, in the element
-// type for some, those in double.
+// The same product when the entries of a column lie together and those of a row apart: adds columns, some of them in
+// the element type, and these sums in double.
 template <typename T>
 void columns_times(Index count, Index depth, const T* columns, Index lead, const T* x, const Sums<T>& sums) noexcept {
   constexpr Index kPiece = 1024;

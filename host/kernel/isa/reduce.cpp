@@ -1,4 +1,4 @@
-// Reductions with a fixed order (kernels.hpp), and the softmax family that rests on them.
+// Reductions with a fixed order (kernels.hpp), and the softmax family, which uses them.
 #include "host/kernel/isa/reduce.hpp"
 
 #include "host/kernel/isa/isa.hpp"
@@ -29,7 +29,7 @@ inline T exponentials(int64_t columns, T* out, const T* row, T* top) noexcept {
   return static_cast<T>(reduce_all<Add>(columns, out, 1));
 }
 
-// -log softmax(row)[label] without a place for the exponentials: in pieces on the stack.
+// -log softmax(row)[label]; the exponentials are computed in pieces on the stack.
 template <typename T>
 inline double row_loss(int64_t columns, const T* row, int32_t label) noexcept {
   constexpr int64_t kPiece = 256;
@@ -67,7 +67,7 @@ void reduce_rows(Reduce op, Dtype dtype, int64_t n, double* total, const void* a
 
 namespace {
 
-// The block with the first best element is found by the best of each block, the element in it by looking for that.
+// Finds the block with the first best element by the best of each block, and then searches that block for it.
 template <typename Op, typename T, typename At>
 inline int64_t arg_best(int64_t n, At at) noexcept {
   T best = at(0);
@@ -120,7 +120,7 @@ void arg_max_rows(Dtype dtype, int64_t n, void* best, double* at, const void* a,
 
 namespace {
 
-// Whether no element of a block is unlike the other: the compiler makes neither of them a loop that ends early.
+// Whether two blocks are equal, or close. Neither loop ends early, so the compiler vectorises both.
 template <typename T>
 inline bool block_equal(int64_t n, const T* a, const T* b, bool nan_equal) noexcept {
   typename FloatBits<T>::Int bad = 0;

@@ -27,8 +27,8 @@ class CsvCutter {
     stops_[static_cast<uint8_t>(separator)] = stops_[static_cast<uint8_t>('\n')] = true;
   }
 
-  /// The record between `at`, which goes behind it, and `end`; its fields hold as long as the text and until the next
-  /// one. A record ends with a line, or with the text where it is the `last` one.
+  /// Cuts the record that begins at `at`, which is moved behind it, before `end`. Its fields are valid as long as the
+  /// text is and until the next record. A record ends with a line, or with the text when it is the `last` one.
   Cut cut(const char*& at, const char* end, bool last) {
     fields_.clear();
     moved_.clear();
@@ -55,7 +55,7 @@ class CsvCutter {
     return found == end ? end : found + 1;
   }
 
-  /// Up to the separator or the line's end, where `at` is then.
+  /// The end of an unquoted field: moves `at` to the separator or the line's end.
   Cut plain(const char*& at, const char* end) {
     const char* const from = at;
     while (at != end && !stops_[static_cast<uint8_t>(*at)]) ++at;
@@ -81,7 +81,7 @@ class CsvCutter {
     return at == end || stops_[static_cast<uint8_t>(*at)] ? Cut::record : Cut::bad;
   }
 
-  /// Its place in unescaped_ may still move: until then the field has its size only.
+  /// Unescapes a field into unescaped_, which may still move: until the record's end the field has only its size.
   std::string_view unescape(std::string_view text) {
     const size_t begin = unescaped_.size();
     for (size_t i = 0; i < text.size(); ++i) {
@@ -101,7 +101,7 @@ class CsvCutter {
 
   std::array<bool, 256> stops_{};
   std::vector<Field> fields_;
-  std::vector<size_t> moved_;  // which of them are in unescaped_
+  std::vector<size_t> moved_;  // the numbers of the fields that are in unescaped_
   std::string unescaped_;
 };
 
@@ -113,7 +113,7 @@ std::optional<bool> boolean_of(std::string_view text) {
   return std::nullopt;
 }
 
-/// What a field without digits at its front may be as a number.
+/// The number that a field which does not begin with a digit names: nan or inf.
 std::optional<double> named_number(std::string_view text) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   if (text == "nan" || text == "NaN") return std::numeric_limits<double>::quiet_NaN();
@@ -139,18 +139,18 @@ struct Column {
   CsvKind kind = CsvKind::any;
 };
 
-/// What a file's columns are, and its records as tables.
+/// Knows a file's columns, and writes its records as tables.
 class CsvTables {
  public:
   explicit CsvTables(const CsvFormat& format) : format_(format) {}
 
-  /// From the file's first record.
+  /// Settles the columns, by the file's first record.
   Status settle(const std::vector<Field>& first);
   size_t columns() const noexcept { return columns_.size(); }
 
-  /// Whether there are as many fields as columns, but for an empty one at the end; else with `what`.
+  /// Whether there are as many fields as columns, not counting an empty one at the end; if not, `what` says so.
   bool fits(const std::vector<Field>& fields);
-  /// Appends the table of fields that fit; false when it is none, with `what`.
+  /// Appends the table of fields that fit; false when a field is wrong, and `what` says so.
   bool write(const std::vector<Field>& fields, std::string& out);
   const std::string& what() const noexcept { return what_; }
 
@@ -281,7 +281,7 @@ class CsvRows final : public RowSource {
         header_(format.header),
         skip_(std::move(skip)) {}
 
-  /// Before the rows: what the columns are, by the first record of the file, which `start` begins with, or the text.
+  /// Settles the columns before the rows, by the first record of the file, with which `start` or the text begins.
   Status begin(TextBlocks* start);
   Status next(RowBatch& batch) override;
   uint64_t bytes_read() const noexcept override { return text_.bytes(); }
@@ -289,7 +289,7 @@ class CsvRows final : public RowSource {
  private:
   enum class Found { record, none, bad };
 
-  /// The next record that is not blank into the cutter; behind `at` is where it ends, and in an error what is wrong.
+  /// Cuts the next record that is not blank; moves `at` to its end. The error says what is wrong.
   Result<Found> record(TextBlocks& text, const char*& at);
   Status bad(const std::string& what);
 
@@ -375,7 +375,7 @@ Status CsvRows::next(RowBatch& batch) {
   return {};
 }
 
-/// Of the record that begins where the text is; nothing where it is to be left out.
+/// The error of the record that begins at the text's present place; none when bad records are left out.
 Status CsvRows::bad(const std::string& what) {
   Error error = text_.error(text_.begin(), what);
   return skip_ && skip_(error) ? Status() : Status(std::move(error));

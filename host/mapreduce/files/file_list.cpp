@@ -25,13 +25,13 @@ Result<std::vector<std::string>> files_in(const std::string& folder) {
     paths.push_back(entry.path());
   }
   if (error) return Error{Code::bad_argument, folder + ": " + error.message()};
-  const bool is_saved = fs::exists(folder + "/_SUCCESS");  // perhaps no rows, then
+  const bool is_saved = fs::exists(folder + "/_SUCCESS");  // a saved folder may have no rows
   if (paths.empty() && !is_saved) return Error{Code::bad_argument, folder + ": the folder has no files"};
   std::sort(paths.begin(), paths.end());
   return paths;
 }
 
-/// What one choice of a pattern's braces names: a plain name has to be there, a pattern may find nothing.
+/// The files of one choice of a pattern's braces: a plain name has to exist, a pattern may find nothing.
 Result<std::vector<std::string>> chosen(const std::string& path) {
   if (fs::is_directory(path)) return files_in(path);
   if (fs::exists(path) || !is_pattern(path)) return std::vector<std::string>{path};

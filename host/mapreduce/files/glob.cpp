@@ -17,7 +17,7 @@ constexpr size_t kMostChoices = 10'000;
 
 using Views = std::vector<std::string_view>;
 
-/// The choices of the braces that begin at `begin`, and behind where they end; none where they offer no choice.
+/// The choices of the braces that begin at `begin`, and in `end` the place behind them; none when they offer no choice.
 Views choices_at(std::string_view pattern, size_t begin, size_t& end) {
   Views choices;
   size_t from = begin + 1;
@@ -64,7 +64,7 @@ Views names_of(std::string_view pattern) {
   return names;
 }
 
-/// Goes through folders, a name of the pattern at each.
+/// Walks through folders; each level matches one name of the pattern.
 class Walk {
  public:
   explicit Walk(const std::string& pattern) : names_(names_of(pattern)) {}
@@ -88,7 +88,7 @@ class Walk {
   std::vector<std::string> take() { return std::move(files_); }
 
  private:
-  /// What matches name `i` of the pattern.
+  /// Handles a path that matches name `i` of the pattern.
   Status found(const fs::path& path, size_t i) {
     std::error_code error;
     const bool is_folder = fs::is_directory(path, error);
@@ -97,7 +97,7 @@ class Walk {
     return {};
   }
 
-  /// The folders right in one, and what is there for the rest of the pattern; all files where `**` is its end.
+  /// Matches the rest of the pattern in a folder and in all folders below; all files when the pattern ends with `**`.
   Status below(const fs::path& folder, size_t i) {
     return each_in(folder, [&](const fs::directory_entry& entry) -> Status {
       const std::string name = entry.path().filename();

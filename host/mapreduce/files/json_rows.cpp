@@ -18,13 +18,13 @@ constexpr int kDepth = 64;
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// Reads the value of a line into `out`, as the codec writes it.
+/// Reads the value of a line into `out`, in the codec's encoding.
 class JsonReader {
  public:
   explicit JsonReader(std::string& out) : out_(out) {}
 
-  /// The value between `at` and `end`: a row's, whose text or table is in `out`. False when it is none, with `what` is
-  /// wrong and where.
+  /// Reads the value between `at` and `end` as a row, whose text or table is in `out`. False when it is no JSON; `what`
+  /// says what is wrong and where.
   bool read(const char* at, const char* end, RowValue& row) {
     at_ = at;
     end_ = end;
@@ -51,7 +51,7 @@ class JsonReader {
   void skip_blanks() {
     while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r')) ++at_;
   }
-  /// Whether `c` comes next, behind blanks; it is passed.
+  /// Whether `c` comes next, behind blanks; if so, goes behind it.
   bool comes(char c) {
     skip_blanks();
     if (at_ == end_ || *at_ != c) return false;
@@ -76,7 +76,7 @@ class JsonReader {
   bool whole(std::string_view digits);
 
   std::string& out_;
-  std::string text_;               // one with escapes
+  std::string text_;               // the last text that had escapes
   std::vector<std::string> keys_;  // of the objects that are open
   const char* at_ = nullptr;
   const char* end_ = nullptr;
@@ -162,7 +162,7 @@ bool JsonReader::object(int depth) {
       const size_t middle = out_.size();
       if (!value(depth + 1)) return false;
       if (out_[middle] == '\0') {
-        out_.resize(before);  // null: the table has not the key
+        out_.resize(before);  // null: the table does not get the key
       } else {
         ++pairs;
       }
@@ -188,7 +188,7 @@ bool JsonReader::key(size_t first) {
   return true;
 }
 
-/// The text that begins at the quote at at_; it holds until the next one.
+/// Reads the text that begins with the quote at at_; it is valid until the next one.
 bool JsonReader::text(std::string_view& found) {
   const char* from = ++at_;
   bool is_plain = true;
@@ -254,7 +254,7 @@ bool JsonReader::escape() {
   return true;
 }
 
-/// A number; where it does not `fit`, a 64-bit integer is written instead.
+/// Reads a number; for one that does not `fit` a double a 64-bit integer is written instead.
 bool JsonReader::number(double& found, bool& fits) {
   const char* const from = at_;
   if (*at_ == '-') ++at_;

@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kMark = "_SUCCESS";
 
-/// Whether a folder may be replaced: nothing of the user's own is lost with it.
+/// Checks that a folder may be replaced: it must hold no files of the user's own.
 Status check_replaceable(const fs::path& target) {
   if (!fs::is_directory(target))
     return Error{Code::bad_argument, target.string() + ": is no folder, which a save makes"};
@@ -38,7 +38,7 @@ bool is_unable_to_link(int error) {
   return error == EPERM || error == ENOSYS || error == EOPNOTSUPP || error == EMLINK;
 }
 
-/// Gives the part its final name in `folder`, beside the one that it has.
+/// Gives the part its final name in `folder`, in addition to its present name.
 Status take_part(const SaveFolder& save, const SavedPart& part, const fs::path& folder) {
   if (part.name.empty()) {
     return Error{Code::io, save.target.string() + ": was complete, and has been removed or replaced since"};
@@ -56,7 +56,7 @@ Status take_part(const SaveFolder& save, const SavedPart& part, const fs::path& 
                              "; all hosts have to see the same folder"};
 }
 
-/// Calls `act` with each folder of one who commits this save.
+/// Calls `act` with the folder of each node that commits this save.
 template <typename Act>
 void each_committer(const SaveFolder& save, Act act) {
   std::error_code error;
@@ -80,7 +80,7 @@ Status write_mark(const SaveFolder& save, const SaveFigures& figures, const fs::
   return sync_path(folder);
 }
 
-/// `folder`, which is complete, gets the target's name. What had it is left under `folder`'s.
+/// Gives `folder`, which is complete, the target's name. A folder that had this name gets that of `folder`.
 Status move_into_place(const SaveFolder& save, const fs::path& folder) {
   std::error_code error;
   if (!fs::exists(fs::symlink_status(save.target))) {
@@ -103,7 +103,7 @@ Result<SaveFigures> commit_in(const SaveFolder& save, const std::vector<SavedPar
     figures.bytes += part.bytes;
   }
   AH_TRY(write_mark(save, figures, folder));
-  // Somebody who was given up while it committed would put its folder in the place of ours, or of a later save's.
+  // A node that was given up while it committed could otherwise replace our folder, or a later save's, by its own.
   const fs::path aside = folder / ".aside";
   std::error_code ignored;
   each_committer(save, [&](const fs::path& other) {

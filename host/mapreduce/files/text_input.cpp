@@ -48,7 +48,7 @@ Error changed_file(const std::filesystem::path& path, uint64_t planned, uint64_t
                               " now; is it being written?"};
 }
 
-/// What was read does not go beyond the file as it was, and does not end before.
+/// Checks that the file has as many bytes as at the beginning, as far as it was read.
 Status TextInput::check_size() const {
   if (size_ == kToTheEnd) return {};
   if (offset_ > size_) return changed_file(name_, size_, offset_);
@@ -56,7 +56,7 @@ Status TextInput::check_size() const {
   return {};
 }
 
-/// Reads up to `wanted` more bytes behind those that are left, which go to the front.
+/// Moves the bytes that are left to the front, and reads up to `wanted` more behind them.
 Status TextInput::fill(size_t wanted) {
   buffer_.erase(0, used_);
   used_ = 0;
@@ -82,11 +82,11 @@ Status TextInput::skip_first() {
 
 Result<std::string_view> TextInput::next() {
   AH_TRY(skip_first());
-  size_t searched = used_;  // no line ends before
+  size_t searched = used_;  // no line ends before this place
   for (;;) {
     const uint64_t start = offset_ - (buffer_.size() - used_);
     if (start >= end_) return std::string_view();
-    // Where the buffer reaches past the part, the part ends with the first line end from its last byte on.
+    // If the buffer reaches past the part, the part ends with the first line end from its last byte on.
     size_t cut = std::string::npos;
     if (offset_ >= end_) {
       const size_t last = buffer_.size() - static_cast<size_t>(offset_ - end_) - 1;
@@ -106,7 +106,7 @@ Result<std::string_view> TextInput::next() {
     if (ended_) return std::string_view();
     const size_t left = buffer_.size() - used_;
     const uint64_t to_end = end_ > offset_ ? end_ - offset_ : 0;
-    // A line that is longer than a read: double, so that its bytes are not moved again and again.
+    // For a line that is longer than a read the size doubles, so that its bytes are not moved repeatedly.
     const size_t most = std::max(kReadBytes, left);
     AH_TRY(fill(to_end > 0 ? static_cast<size_t>(std::min<uint64_t>(most, to_end)) : std::max(kLastBytes, left)));
     searched = left;

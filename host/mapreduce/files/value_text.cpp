@@ -34,7 +34,7 @@ void append_number(std::string& out, double number) {
   out.append(text.data(), end.ptr);
 }
 
-/// The beginning of a text for an error, with what is no plain ASCII as \xNN.
+/// The beginning of a text for an error; bytes that are not plain ASCII are shown as \xNN.
 std::string shown(std::string_view text) {
   constexpr size_t kShown = 40;
   constexpr std::string_view kHex = "0123456789abcdef";
@@ -52,7 +52,7 @@ std::string shown(std::string_view text) {
 
 bool is_plain_json(char c) { return static_cast<uint8_t>(c - 0x20) < 0x60 && c != '"' && c != '\\'; }
 
-/// Code::unsupported where the text is not UTF-8, which JSON's texts are.
+/// Appends a text as JSON. Code::unsupported when it is not UTF-8, which JSON needs.
 Status append_json_text(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   out += '"';
@@ -99,17 +99,17 @@ Status append_json_number(std::string& out, double number) {
   return {};
 }
 
-/// Goes through a value as the codec writes it.
+/// Reads through a value in the codec's encoding.
 class Encoded {
  public:
   explicit Encoded(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
   Status json(std::string& out, int depth = 0);
-  /// An array's size when an array with items comes next: its items are the next values.
+  /// Whether an array with items comes next; `items` is their number, and they are the next values.
   bool array(uint32_t& items);
-  /// Goes into a table with keys: its items and its pairs are the next values.
+  /// Enters a table with keys: its items and its pairs are the next values.
   bool record(uint32_t& items, uint32_t& pairs);
-  /// A value that is no table as the value of a row; false, and nothing read, for a table.
+  /// Reads a value that is not a table; false for a table, of which nothing is read.
   Result<bool> plain(RowValue& value);
   Status finish() const { return at_ == end_ ? Status() : damaged(); }
 
@@ -283,7 +283,7 @@ Status Encoded::entries(uint32_t pairs, const std::vector<std::string>& items, s
   return {};
 }
 
-/// With `is_text` it is quoted where a reader would take it for something else.
+/// Appends a CSV field. With `is_text` it is quoted if a reader would take it for another value.
 void append_field(std::string& out, std::string_view text, char separator, bool first, bool is_text) {
   if (!first) out += separator;
   const auto is_special = [separator](char c) { return c == separator || c == '"' || c == '\r' || c == '\n'; };
@@ -333,7 +333,7 @@ Status append_json(std::string& out, const RowValue& value) {
 
 namespace {
 
-/// What a CSV field of the next value says, and whether it is a text.
+/// The next value as the text of a CSV field, and whether the value is a text.
 Status field_text(Encoded& encoded, std::string& text, bool& is_text) {
   RowValue item;
   const auto is_plain = encoded.plain(item);

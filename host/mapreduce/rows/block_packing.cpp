@@ -9,14 +9,14 @@ namespace {
 char* chars(Blob& blob) { return reinterpret_cast<char*>(blob.data()); }
 const char* chars(const Blob& blob) { return reinterpret_cast<const char*>(blob.data()); }
 
-/// LZ4 makes no byte out of less than this part of one.
+/// LZ4 makes at most so many bytes of one.
 constexpr uint64_t kMostRatio = 255;
 
 }  // namespace
 
 Blob pack_block(const Blob& raw) {
   if (raw.size() < 64 || raw.size() > LZ4_MAX_INPUT_SIZE) return raw;
-  // Room for what is worth it only: LZ4 gives up when it has not enough.
+  // Gives LZ4 only as much room as makes packing worthwhile: it gives up when it needs more.
   const size_t room = raw.size() - raw.size() / 16;
   Blob out = Blob::allocate(room);
   const int size =

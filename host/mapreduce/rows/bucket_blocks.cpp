@@ -8,7 +8,7 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kLeastBytes = size_t{4} << 10;
-/// Up to so many buckets a buffer is made as large as it can become at once: growing costs copies.
+/// With at most so many buckets a buffer gets its greatest size at once, since growing costs copies.
 constexpr uint32_t kFewBuckets = 16;
 
 size_t target_bytes(uint32_t buckets, size_t memory) {
@@ -30,7 +30,7 @@ bool BucketBlocks::make_room(uint32_t bucket, size_t size) {
   size_t next = open.capacity == 0 ? first_ : std::min(4 * open.capacity, target_);
   if (open.size != 0 && open.size + size > target_) {
     if (!send(bucket)) return false;
-    next = target_;  // what was filled once will be again
+    next = target_;  // a buffer that was full once will be full again
   }
   grow(open, std::max(next, open.size + size));
   return true;
@@ -48,7 +48,7 @@ void BucketBlocks::grow(Open& open, size_t capacity) {
 bool BucketBlocks::send(uint32_t bucket) {
   Open open = std::exchange(open_[bucket], {});
   memory_.shrink(open.capacity);
-  // A slice keeps the whole buffer: a block that is much smaller gets memory of its own size.
+  // A slice keeps the whole buffer in memory, so a block that is much smaller is copied.
   Blob bytes = open.size < open.capacity - open.capacity / 4 ? Blob::copy_of(open.data, open.size)
                                                              : open.blob.slice(0, open.size);
   open.blob = {};

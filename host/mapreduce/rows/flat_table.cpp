@@ -7,7 +7,7 @@ namespace actorhost {
 
 namespace {
 
-// As host/wire/value_check.hpp has the encoding.
+// The tags of the encoding in host/wire/value_check.hpp.
 enum Tag : uint8_t {
   kNil = 0x00,
   kFalse = 0x01,
@@ -22,7 +22,7 @@ enum Tag : uint8_t {
 };
 
 constexpr int kDepth = 8;
-constexpr uint32_t kShortArray = 4;   // longer ones are lists, so that each length is no shape of its own
+constexpr uint32_t kShortArray = 4;   // longer arrays are lists, whose shape does not depend on their length
 constexpr size_t kMostShapes = 1000;  // each has a function in Lua
 constexpr uint32_t kLongestKey = 64;
 
@@ -43,7 +43,7 @@ bool FlatReader::count(uint32_t& value) {
   return true;
 }
 
-/// A value that is no table.
+/// Reads a value that is not a table.
 bool FlatReader::plain(RowValue& value, char& kind) {
   if (at_ == end_) return false;
   const auto tag = static_cast<uint8_t>(*at_);
@@ -103,7 +103,7 @@ bool FlatReader::item(int depth) {
   return (kind != 'n' && kind != 's') || add(value);
 }
 
-/// The items stay in list_items_, which may still move: the value has their place there until `read` is through.
+/// Reads a list. The items are in list_items_, which may still move: until `read` ends the value has their place there.
 bool FlatReader::list(uint32_t count) {
   RowValue value;
   value.number = static_cast<double>(list_items_.size());

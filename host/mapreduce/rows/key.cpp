@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-/// What begins with such a byte (bindings/vm/lua_codec.cpp, host/wire/carried_value.hpp).
+/// What an encoded value is, by its first byte (bindings/vm/lua_codec.cpp, host/wire/carried_value.hpp).
 std::string describe_encoded(const RowValue& value) {
   switch (value.size != 0 ? static_cast<unsigned char>(value.bytes[0]) : 0) {
     case 0x10:

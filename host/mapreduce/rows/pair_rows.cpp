@@ -17,7 +17,7 @@ constexpr char kTrue = 0x02;
 constexpr char kInteger = 0x06;
 constexpr char kDouble = 0x07;
 constexpr char kArray = 0x0c;        // without other keys
-constexpr char kTensor = 0x12;       // refers to what stands beside the bytes
+constexpr char kTensor = 0x12;       // refers to a tensor beside the bytes
 constexpr unsigned kFirstText = 32;  // a text of so many bytes less than its tag
 
 RowValue plain(RowTag tag) {
@@ -38,7 +38,7 @@ bool take_number(std::string_view& bytes, RowValue& value) {
   return true;
 }
 
-/// A length as string.buffer writes it, in one, two or five bytes.
+/// Takes a length as string.buffer writes it, in one, two or five bytes.
 bool take_length(std::string_view& bytes, uint64_t& length) {
   const auto at = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
   if (at(0) < 0xe0) {
@@ -58,7 +58,7 @@ bool take_length(std::string_view& bytes, uint64_t& length) {
   return true;
 }
 
-/// A value that is no table from the front of `bytes`.
+/// Takes a value that is not a table from the front of `bytes`.
 bool take_plain(std::string_view& bytes, RowValue& value) {
   if (bytes.empty()) return false;
   switch (bytes.front()) {

@@ -10,7 +10,7 @@ namespace actorhost {
 
 namespace {
 
-/// Knuth's product of uniforms, in pieces of a mean that exp(-mean) bears.
+/// Draws from a Poisson distribution by Knuth's product of uniforms, in parts whose mean keeps exp(-mean) normal.
 uint32_t poisson(StepRng& rng, double mean) noexcept {
   constexpr double kPiece = 16;
   uint32_t count = 0;
@@ -46,7 +46,7 @@ class SampleSource final : public RowSource {
   uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
 
  private:
-  /// Whether the row at at_ comes once more; else goes on to the next ones. False at the batch's end.
+  /// Moves to the next row that is taken, which may be the row at at_ again. False at the batch's end.
   bool step() noexcept {
     while (at_ != in_.count) {
       if (!drawn_) left_ = sampler_.draw(task_, row_++);

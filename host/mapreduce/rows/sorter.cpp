@@ -12,9 +12,9 @@ namespace {
 
 /// With less a sort would spill every few rows.
 constexpr size_t kLeastMemory = size_t{64} << 10;
-/// How many rows ahead memory is fetched: rows lie anywhere.
+/// How many rows ahead memory is fetched, since rows are not in order there.
 constexpr size_t kAhead = 16;
-/// A batch of rows that were merged ends here, lest 256 rows of 100 MB are held at once.
+/// A batch of merged rows ends at this size, so that 256 rows of 100 MB are not held at once.
 constexpr size_t kBatchBytes = size_t{1} << 20;
 
 }  // namespace
@@ -63,7 +63,7 @@ Status SortedRows::next(RowBatch& batch) {
     while (batch.count < kBatchRows && next(row)) batch.add(row);
     return status_;
   }
-  // A merged row is gone with the next one, which a batch cannot have.
+  // A merged row is valid only until the next one, while a batch needs several at once.
   batch_.clear();
   for (uint32_t count = 0; count < kBatchRows && batch_.size() < kBatchBytes && next(row); ++count) {
     batch_.append(row.bytes());
@@ -100,7 +100,7 @@ RowSorter::~RowSorter() = default;
 void RowSorter::count_memory() { sorted_->memory_.resize(block_bytes_ + sorted_->entries_.capacity() * sizeof(Entry)); }
 
 Status RowSorter::put(RowBlock block) {
-  if (status_.ok()) status_ = open_.finish();  // they came before
+  if (status_.ok()) status_ = open_.finish();  // its rows came before
   if (status_.ok()) status_ = take(std::move(block));
   return status_;
 }
@@ -114,7 +114,7 @@ Status RowSorter::take(RowBlock block) {
   const std::string_view bytes = block.bytes.view();
   const uint64_t base = uint64_t{sorted_->blocks_.size()} << SortedRows::kOffsetBits;
   if (entries.size() + block.rows > entries.capacity()) {
-    // By half and not to twice, since both arrays are there for a moment.
+    // Grows by half instead of doubling, since both arrays exist for a moment.
     entries.reserve(std::max(entries.size() + block.rows, entries.capacity() + entries.capacity() / 2));
   }
   RowReader reader(bytes);
@@ -146,7 +146,7 @@ bool RowSorter::write(const RowValue& first, const RowValue* second) {
 
 Status RowSorter::put(const RowValue& first, const RowValue* second) {
   if (!status_.ok()) return status_;
-  if (!kinds_.takes(first)) return status_ = kinds_.refused(first);  // now, where the caller knows the row
+  if (!kinds_.takes(first)) return status_ = kinds_.refused(first);  // now, while the caller knows the row
   if (!write(first, second)) status_ = open_.status();
   return status_;
 }
@@ -193,7 +193,7 @@ void RowSorter::sort() {
 }
 
 void RowSorter::sort_texts(Entry* first, size_t count, size_t depth) {
-  // Many keys that begin alike, up to `depth`: all the same, most often, or long ones, whose next bytes are the rank.
+  // Many keys have the same first `depth` bytes: mostly they are all equal, or long, and then the next bytes decide.
   const RowValue some = key_at(*first);
   size_t longest = 0;
   bool alike = true;
@@ -234,7 +234,7 @@ Status RowSorter::spill() {
   runs_.push_back(*std::move(run));
   sorted_->blocks_.clear();
   sorted_->starts_.clear();
-  sorted_->entries_.clear();  // which keeps its memory for the next run
+  sorted_->entries_.clear();  // keeps the memory for the next run
   sorted_->at_ = 0;
   block_bytes_ = 0;
   texts_ = false;

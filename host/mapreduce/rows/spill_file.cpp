@@ -21,7 +21,7 @@ std::string default_folder(std::string folder) {
   return given != nullptr && *given != 0 ? given : "/tmp";
 }
 
-/// -1, and errno set, when it cannot be made.
+/// Opens a file without a name; -1, and errno set, when it cannot be made.
 int open_nameless(const std::string& folder) {
   const int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   // Not every file system has files without a name, and not every kernel says so in the same way.
@@ -108,7 +108,7 @@ Result<RowBlock> SpillFile::read(const SpillRef& ref) const {
 }
 
 void SpillFile::drop(const SpillRef& ref) noexcept {
-  // Whole pages only go back; where the file system cannot do it, they go with the file.
+  // Gives back whole pages only. If the file system cannot do this, they are freed with the file.
   if (ref.stored_bytes == 0) return;
   (void)::fallocate(file_.load(std::memory_order_acquire), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(ref.offset), static_cast<off_t>(ref.stored_bytes));

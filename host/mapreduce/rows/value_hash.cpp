@@ -100,7 +100,7 @@ uint64_t Walk::value(int depth) {
   }
 }
 
-/// A sum, so that the order of its entries is nobody's business.
+/// The hash of a table is a sum, so that it does not depend on the order of the entries.
 uint64_t Walk::table(unsigned char tag, int depth) {
   const uint32_t items = tag >= 0x0a ? count() : 0;
   const uint32_t pairs = (tag & 1) != 0 ? count() : 0;

@@ -1,4 +1,4 @@
-// How a CombineTable gives its entries up: as a sorted run, as rows by bucket, merged with the runs before.
+// How a CombineTable puts out its entries: as a sorted run, or as rows by bucket, merged with the runs before.
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@ namespace actorhost {
 
 namespace {
 
-/// As they are in a row, for what HashOrder compares; only where hashes are equal.
+/// A key's bytes as in a row, for HashOrder, which compares them only when hashes are equal.
 std::string key_bytes(const CombineSlot& slot) {
   std::string bytes;
   const RowValue key = CombineTable::key_of(slot);
@@ -49,7 +49,7 @@ bool CombineTable::write(const CombineSlot& slot, BucketBlocks& out, uint32_t bu
 }
 
 std::span<const CombineSlot> CombineTable::in_order() {
-  // In place: there may be no memory for another array, and the slots are cleared afterwards anyway.
+  // Sorts in place: there may be no memory for another array, and the slots are cleared afterwards anyway.
   CombineSlot* const first = slots_.data();
   CombineSlot* const end =
       std::partition(first, first + slots_.count(), [](const CombineSlot& slot) { return slot.key_tag != 0; });
@@ -84,8 +84,8 @@ Status CombineTable::finish(uint32_t buckets, BlockSink sink) {
 }
 
 Status CombineTable::finish_memory(BucketBlocks& out) {
-  // One bucket is the end of combining: its order is that of runs, so that nobody sees what fitted into memory. Several
-  // are combined once more.
+  // One bucket ends the combining: it gets the order of runs, so that the result does not depend on what fitted into
+  // memory. Several buckets are combined once more.
   const std::span<const CombineSlot> slots = out.buckets() == 1 ? in_order() : this->slots();
   for (const CombineSlot& slot : slots) {
     if (slot.key_tag != 0 && !write(slot, out, bucket_of(slot.hash, out.buckets()))) return out.status();
@@ -137,7 +137,7 @@ Status CombineTable::finish_runs(BucketBlocks& out) {
   auto merged = merge();
   if (!merged) return std::move(merged).error();
   RowReader::Row row;
-  std::string open;  // the row, or its key's bytes where numbers are combined
+  std::string open;  // the row, or only its key's bytes when numbers are combined
   double number = 0;
   bool same = false;
   uint64_t hash = 0;

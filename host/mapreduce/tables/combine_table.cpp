@@ -13,8 +13,8 @@ namespace {
 
 /// With less the table would spill every few rows.
 constexpr size_t kLeastMemory = size_t{64} << 10;
-/// Rows that come in the order of another table of the same salt pile up in one place of this one. A new salt, made
-/// when a search gets this long, spreads them.
+/// Rows that come in the order of another table with the same salt pile up in one place of this table. When a search
+/// gets this long, a new salt spreads them.
 constexpr size_t kLongSearch = 128;
 constexpr int kSalts = 4;
 /// Keys whose slots are fetched ahead together.
@@ -134,7 +134,7 @@ void CombineTable::count_memory() {
 
 bool CombineTable::make_room() {
   if (!full_) {
-    // Both arrays are there while entries move.
+    // Both arrays exist while entries move.
     const size_t needed = 3 * slots_.bytes() + arena_.bytes();
     if (options_.spill == nullptr || needed <= options_.memory) {
       salts_ = 0;
@@ -167,7 +167,7 @@ CombineSlot* CombineTable::find_or_insert(const RowValue& value, bool& fresh) {
 
 bool CombineTable::find_batch(const RowValue* keys, size_t count, CombineSlot** slots) {
   if (full_ && !spill()) return false;
-  if (entries_ + count > grow_at_ && !make_room()) return false;  // nothing is to move on the way
+  if (entries_ + count > grow_at_ && !make_room()) return false;  // so that no slot moves in the following loop
   std::array<Key, kMostKeys> made;
   for (size_t i = 0; i < count; ++i) {
     if (!make_key(keys[i], made[i])) return false;
@@ -175,7 +175,7 @@ bool CombineTable::find_batch(const RowValue* keys, size_t count, CombineSlot** 
   }
   held_ = true;
   const CombineSlot* where = nullptr;
-  do {  // again where a crowded place has moved all of them after all
+  do {  // again, if a crowded place has moved all slots nevertheless
     where = slots_.data();
     bool fresh = false;
     for (size_t i = 0; i < count; ++i) slots[i] = locate(made[i], fresh);
@@ -223,7 +223,7 @@ bool CombineTable::set_value(CombineSlot& slot, const RowValue& value) {
   if (value.size > UINT32_MAX) return fail({Code::bad_argument, "a value is longer than 4 GiB"});
   char* to = const_cast<char*>(slot.value);
   if (!slot.value_is_bytes() || head.capacity < value.size) {
-    // A value that grows once grows again.
+    // A value that grows once will grow again, so it gets more room.
     const uint64_t room = slot.value_is_bytes() ? value.size + value.size / 2 : value.size;
     if (slot.value_is_bytes()) garbage_ += sizeof head + head.capacity;
     head.capacity = static_cast<uint32_t>(std::min<uint64_t>((room + 7) / 8 * 8, UINT32_MAX));
@@ -316,7 +316,7 @@ bool CombineTable::add_first(const RowValue& key, const RowValue& value) {
   return slot != nullptr && (!fresh || set_value(*slot, value));
 }
 
-/// The bytes of a row by which it is compared with others, into row_.
+/// Writes the bytes of a row by which it is compared with others into row_.
 void CombineTable::write_comparable(const RowValue& first, const RowValue* second) {
   row_.clear();
   RowWriter(row_).value(as_key(first), second != nullptr);

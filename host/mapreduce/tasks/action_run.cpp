@@ -48,12 +48,12 @@ TaskOrder ActionRun::hand_out(TaskRef ref, std::map<StageId, uint32_t>& told, do
   return order;
 }
 
-// ---- what comes back ----
+// ---- results of tasks ----
 
 Status ActionRun::count(TaskRef ref, TaskReport report, double now) {
   StageFigures& figures = figures_[ref.stage];
   figures.last = now - began_;
-  if (std::exchange(task(ref).counted, true)) return {};  // made again
+  if (std::exchange(task(ref).counted, true)) return {};  // the task has run again
   figures.figures += report.figures;
   if (report.accumulators.empty() || !places_.count_once(figures.stage, ref.task)) return {};
   accumulator_bytes_ += report.accumulators.size();
@@ -135,7 +135,7 @@ void ActionRun::end_badly(const Error& error, double now) {
 }
 
 Frame ActionRun::over_frame(Address worker) const {
-  Frame frame = *over_;  // the body, which may be large, is shared
+  Frame frame = *over_;  // shares the body, which may be large
   frame.dst = worker;
   return frame;
 }

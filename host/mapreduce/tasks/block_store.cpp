@@ -146,7 +146,7 @@ void BlockStore::drop(Output& output, std::vector<SpillRef>& unused) {
       budget_.give(bytes);
       stored->list->erase(stored->place);
       stored->block.bytes = {};
-    }  // what is just being spilled is its spiller's to give back
+    }  // a block that is being spilled is given back by the thread that spills it
     stored->state = Stored::State::dropped;
   }
   output.blocks.clear();
@@ -167,7 +167,7 @@ std::shared_ptr<BlockStore::Stored> BlockStore::victim() {
 }
 
 Status BlockStore::spill(const std::shared_ptr<Stored>& victim) {
-  // Nobody changes the bytes of a block that is being spilled, so they are read without the lock.
+  // The bytes of a block that is being spilled do not change, so they are read without the lock.
   auto ref = spill_.append(victim->block);
   const std::lock_guard lock(mutex_);
   const size_t bytes = victim->block.bytes.size();
@@ -234,7 +234,7 @@ Result<RowBlock> BlockStore::block(OutputId id, size_t index) const {
   }
   auto block = spill_.read(ref);
   if (block) return block;
-  // It may have been forgotten meanwhile, and its room on disk given back.
+  // The block may have been forgotten meanwhile, and its room on disk given back.
   const std::lock_guard lock(mutex_);
   if (stored->state == Stored::State::dropped) return missing();
   return block;

@@ -15,7 +15,7 @@ DataService::DataService(Cluster& cluster, const Clock& clock, Log& log, const O
       budget_(options.memory, options.workers),
       store_(budget_, spill_),
       thread_(cluster, clock, log, data_address(cluster.process())) {
-  // An error of spilling comes up where the next block is put.
+  // An error of spilling is returned when the next block is put.
   budget_.set_relief([this] { (void)store_.make_room(); });
   if (process() == 0) tracker_ = std::make_unique<Tracker>(log, cluster.membership());
   thread_.add(kinds_of(Kind::mapreduce_first), *this);
@@ -33,7 +33,7 @@ double DataService::tick(double now) {
   return std::min(tracker_->wake_at(), options_.progress ? tell_progress(now) : kForever);
 }
 
-/// Gives when to tell it again.
+/// Tells the tracker's progress to the bar; returns when to do so again.
 double DataService::tell_progress(double now) {
   if (now >= shown_ + kProgressSeconds) {
     shown_ = now;

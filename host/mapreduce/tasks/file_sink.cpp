@@ -85,7 +85,7 @@ Status FileSink::line(const RowValue& first, const RowValue* second) {
       AH_TRY(append_json(buffer_, *second));
       buffer_ += ']';
       return {};
-    case RowFormat::rows: break;  // RowFileSink's
+    case RowFormat::rows: break;  // written by RowFileSink
   }
   return {};
 }

@@ -64,7 +64,7 @@ class WordsOfRows final : public RowSource {
         cutter_.begin(text.text());
         continue;
       }
-      if (batch.count > 0) {  // these point into the present batch
+      if (batch.count > 0) {  // these rows point into the present batch
         --row_;
         return {};
       }
@@ -104,7 +104,7 @@ class InCase final : public RowSource {
         const char c = from[k];
         *at++ = static_cast<char>(static_cast<unsigned char>(c - first_) < 26 ? c ^ 0x20 : c);
       }
-      batch.pair[i] = 0;  // as string.lower, which looks at its first argument only
+      batch.pair[i] = 0;  // as string.lower, which uses only its first argument
     }
     return {};
   }
@@ -124,10 +124,10 @@ bool parse_binary(std::string_view digits, double& number) {
   return true;
 }
 
-/// Beyond what a double holds: infinite or 0.
+/// A number that is too large or too small for a double: infinite or 0.
 double beyond(std::string_view text) { return std::strtod(std::string(text).c_str(), nullptr); }
 
-/// As LuaJIT's tonumber reads a text.
+/// Reads a text as LuaJIT's tonumber does.
 bool parse_lua_number(std::string_view text, double& number) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
@@ -152,7 +152,7 @@ bool parse_lua_number(std::string_view text, double& number) {
   return true;
 }
 
-/// Of a row's value: as tonumber has it.
+/// Reads a row's value as tonumber does.
 bool lua_number(const RowValue& value, double& number) {
   if (value.kind() == RowTag::text) return parse_lua_number(value.text(), number);
   if (value.kind() != RowTag::value || value.size != 1 + sizeof(int64_t)) return false;

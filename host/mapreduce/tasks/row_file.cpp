@@ -21,11 +21,11 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "AHROWS1\n";
 constexpr size_t kHeadBytes = 32;
 
-/// What stands before the bytes of a block, and at the end.
+/// Stands before the bytes of each block, and at the file's end.
 struct BlockHead {
   uint64_t stored = 0;
-  uint64_t raw = 0;   // of the end: how many blocks there are
-  uint64_t rows = 0;  // of the end: in all
+  uint64_t raw = 0;   // at the end: the number of blocks
+  uint64_t rows = 0;  // at the end: of all blocks
   uint64_t check = 0;
 };
 
@@ -53,7 +53,7 @@ class RowFileSource final : public BlockSource {
  public:
   RowFileSource(fs::path path, OpenedFile file) : path_(std::move(path)), file_(std::move(file)) {}
 
-  /// Whose part it is.
+  /// Reads which checkpoint and part the file belongs to.
   Status read_head(const std::string& id, uint64_t part) {
     std::array<char, kHeadBytes> head{};
     AH_TRY(read(head.data(), head.size()));
@@ -113,7 +113,7 @@ class RowFileSource final : public BlockSource {
   const fs::path path_;
   OpenedFile file_;
   uint64_t at_ = 0;
-  uint64_t begin_ = 0;  // of the block
+  uint64_t begin_ = 0;  // where the present block begins
   uint64_t blocks_ = 0;
   uint64_t rows_ = 0;
   bool ended_ = false;

@@ -51,7 +51,7 @@ void TaskBoard::want_all(uint32_t stage) {
   for (uint32_t i = 0; i < stages_[stage].tasks.size(); ++i) to_want_.push_back({stage, i});
 }
 
-/// A list instead of recursion: lineages can be thousands of stages deep.
+/// Works through a list instead of recursing, since lineages can be thousands of stages deep.
 void TaskBoard::work_off() {
   while (!to_want_.empty()) {
     const TaskRef ref = to_want_.back();
@@ -63,7 +63,8 @@ void TaskBoard::work_off() {
   }
 }
 
-/// A wanted task that neither runs nor has its output: counts what it lacks, which is wanted in turn.
+/// Admits a wanted task that neither runs nor has its output: counts the inputs that it lacks, which then are wanted
+/// too.
 void TaskBoard::admit(TaskRef ref) {
   Task& here = task(ref);
   here.unmet = 0;
@@ -113,7 +114,7 @@ void TaskBoard::give_back(TaskRef ref) {
   work_off();
 }
 
-// ---- who may have what ----
+// ---- which tasks a worker may have ----
 
 ProcessId TaskBoard::home_of(TaskRef ref) const {
   for (const Edge& parent : stages_[ref.stage].parents) {

@@ -8,18 +8,18 @@ namespace {
 
 constexpr size_t kAhead = 8;                  // outputs of other processes that are asked for before they are read
 constexpr uint32_t kBlocksAtOnce = 16;        // of one output
-constexpr size_t kMaxLost = size_t{1} << 16;  // in one message; what is not told now fails again later
+constexpr size_t kMaxLost = size_t{1} << 16;  // in one message; losses that it leaves out fail again later
 
 }  // namespace
 
-/// The rows of outputs, one after the other. Those of other processes are asked for some outputs ahead, so that their
-/// way is not waited for each time.
+/// The rows of outputs, one after the other. Outputs of other processes are asked for some ahead, so that their travel
+/// does not cost a wait each time.
 class TaskClient::OutputSource final : public BlockSource {
  public:
   struct Place {
     OutputId output;
     ProcessId process;
-    uint32_t question = 0;  // of the answers that are under way; 0: not asked
+    uint32_t question = 0;  // its answers are under way; 0: not asked
   };
   OutputSource(TaskClient& client, std::vector<Place> places) : client_(client), places_(std::move(places)) {}
 
@@ -33,7 +33,7 @@ class TaskClient::OutputSource final : public BlockSource {
   uint64_t bytes_read() const noexcept override { return bytes_; }
 
  private:
-  /// The next block, which may have no rows.
+  /// Gets the next block, which may have no rows.
   Status fetch(RowBlock& into) {
     AH_TRY(ask_ahead());
     Place& place = places_[at_];
@@ -61,7 +61,7 @@ class TaskClient::OutputSource final : public BlockSource {
     return {};
   }
 
-  /// Who is gone cannot even be asked.
+  /// Asks for an output; fails when its process is gone.
   Status ask(Place& place, uint32_t first) {
     const Status asked = client_.ask(place.output, place.process, first, kBlocksAtOnce, place.question);
     if (!asked) return client_.lose(place.output, place.process, asked.error());
@@ -171,7 +171,7 @@ Status TaskClient::ask(const OutputId& output, ProcessId process, uint32_t first
   return sent ? sent : Status(lose(output, process, sent.error()));  // a process that is gone takes no questions
 }
 
-/// Notes what could not be had, for `failed`; the run's own end is nobody's loss.
+/// Notes an output that could not be fetched, for `failed`; the end of the run is not a loss.
 Error TaskClient::lose(const OutputId& output, ProcessId process, Error error) {
   if (error.code != Code::interrupted && error.code != Code::aborted) {
     lost_.push_back({output.stage, output.task, process});
@@ -206,7 +206,7 @@ Result<RowBlock> TaskClient::far_block(const OutputId& output, ProcessId process
   return std::move(fetched->block);
 }
 
-/// Answers to what nobody waits for any more: those of a task that failed while rows were on their way.
+/// Drops answers that no task waits for any more: those of a task that failed while rows were on their way.
 Status TaskClient::drop_answers() {
   std::vector<Frame> dropped;
   const auto answers = [](const Frame& frame) {

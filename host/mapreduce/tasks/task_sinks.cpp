@@ -11,7 +11,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr StageId kScratchStage = 0xffffffffU;  // no plan's
+constexpr StageId kScratchStage = 0xffffffffU;  // no plan has a stage of this number
 
 }  // namespace
 
@@ -70,7 +70,7 @@ size_t CombineSink::take(const RowValue& key) {
 }
 
 CombineSlot** CombineSink::locate() {
-  for (size_t i = 0; i < taken_; ++i) {  // where the bytes are is known only now that all are there
+  for (size_t i = 0; i < taken_; ++i) {  // the bytes do not move any more, so their places are known
     if (keys_[i].kind() == RowTag::text) keys_[i].bytes = key_bytes_.data() + offsets_[i];
   }
   const size_t count = std::exchange(taken_, 0);

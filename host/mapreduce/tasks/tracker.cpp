@@ -31,7 +31,7 @@ void Tracker::ignore(const Frame& frame, const std::string& why) const {
                        address_name(frame.src) + ": " + why);
 }
 
-// ---- what arrives ----
+// ---- frames that arrive ----
 
 void Tracker::handle(Frame&& frame, double now) {
   if (!is_worker(frame.src)) return ignore(frame, "it is not from a worker");
@@ -41,7 +41,7 @@ void Tracker::handle(Frame&& frame, double now) {
     dispatch(frame.src, worker->second, frame, now);
     return settle(now);
   }
-  // A joiner may know the table that has it in before we do; ids are never used again.
+  // A worker that joins may know the table that includes it before we do; ids are never used again.
   const bool early = frame.src >= next_worker_ && early_.size() < kMaxEarly;
   if (!early) return ignore(frame, "the worker is not of this run any more");
   early_.push_back(std::move(frame));
@@ -77,7 +77,7 @@ void Tracker::on_begin(NodeId id, Worker& worker, const Frame& frame, double now
   if (run->over()) send_over(number, *run, id, worker);
 }
 
-/// Before somebody is told how an action has ended: since it has, some of the result may be gone, or lie elsewhere.
+/// Checks an action that is over before a worker is told its result: parts of this may be lost or have moved meanwhile.
 void Tracker::look_again(ActionRun& run, double now) {
   if (!run.outdated()) return;
   if (run.board().complete()) return run.end_well(now);
@@ -85,7 +85,7 @@ void Tracker::look_again(ActionRun& run, double now) {
   run.reopen();
 }
 
-/// The action of that number, or nullptr: the worker has been told why it cannot be in it.
+/// The action of that number; nullptr when the worker cannot take part, and was told why.
 ActionRun* Tracker::open(uint32_t number, PlanBegin&& begin, NodeId id, double now) {
   const std::string who = membership_->describe(id);
   if (const auto known = actions_.find(number); known != actions_.end()) {
@@ -113,18 +113,18 @@ void Tracker::on_want(NodeId id, Worker& worker, const Frame& frame, double now)
   const auto want = read_message<TaskWant>(frame);
   if (!want) return ignore(frame, want.error().message);
   ActionRun& run = actions_.at(frame.tag);
-  if (worker.running) {  // what it has said about its task was not to be read
+  if (worker.running) {  // its report about the task was malformed
     const Error error{Code::bad_data, "the worker has asked for another task without a word on this one"};
     on_task_failed(id, run, *std::exchange(worker.running, std::nullopt), {{}, error, {}}, frame.tag, now);
   }
   worker.overs_seen = std::min(want->overs, worker.overs);
-  if (worker.overs > worker.overs_seen) return;  // it will find one
+  if (worker.overs > worker.overs_seen) return;  // it will find the word that the action is over
   look_again(run, now);
   if (run.over()) return send_over(frame.tag, run, id, worker);
   worker.idle = true;
 }
 
-/// What the worker is doing, which is over for it now; nothing when it was not doing that.
+/// Ends the task that the worker is running; nothing when it was not running this one.
 std::optional<TaskRef> Tracker::take_running(const ActionRun& run, Worker& worker, const TaskName& name) {
   if (!worker.running) return std::nullopt;
   const TaskName known{run.plan().stages[worker.running->stage].id, worker.running->task, worker.attempt};
@@ -139,7 +139,7 @@ void Tracker::on_done(Worker& worker, const Frame& frame, double now) {
   if (!ref) return ignore(frame, "the worker was not asked for that");
   const auto& [stage, task, attempt] = done->task;
   if (!places_.add(stage, task, worker.process)) {
-    // Another action has made it meanwhile; of two copies in one process the store keeps one.
+    // Another action has made the output meanwhile; of two copies in one process the store keeps one.
     if (places_.stage(stage).at[task] != worker.process) {
       out_.push_back(ForgetOutputs{{}, {{stage, task}}}.frame(worker.process, frame.tag));
     }
@@ -166,7 +166,7 @@ void Tracker::on_task_failed(NodeId id, ActionRun& run, TaskRef ref, const TaskF
                              double now) {
   const std::string who = membership_->describe(id);
   const ProcessId process = workers_.at(id).process;
-  // Where nobody else could do it either, it is a failure like others.
+  // Lack of room that is the same everywhere is a failure like others.
   const bool elsewhere = failed.lost.empty() && failed.error.code == Code::full &&
                          std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
                            return entry.second.process != process && !run.is_short_of_room(entry.second.process);
@@ -175,7 +175,7 @@ void Tracker::on_task_failed(NodeId id, ActionRun& run, TaskRef ref, const TaskF
   if (elsewhere) message += "; this process gets no more tasks of the action, others do them";
   if (run.is_news(first_line(failed.error.message))) {
     log_.warn(kWho, message);
-  } else {  // the error that ends the action says how often
+  } else {  // the error that ends the action says how often the task has failed
     log_.debug(kWho, message);
   }
   std::optional<Error> last;
@@ -200,7 +200,7 @@ bool Tracker::has_room(const ActionRun& run, ProcessId process) const {
   });
 }
 
-/// A worker could not take what the action has made. It will want to know how to go on.
+/// A worker could not fetch the action's result. It waits to be told how to go on.
 void Tracker::on_result_lost(NodeId id, uint32_t number, ActionRun& run, const TaskFailed& failed, double now) {
   if (!drop_outputs({run.plan().stages.back().id}, failed.lost, workers_.at(id).seen)) return;
   const std::string who = membership_->describe(id);
@@ -214,12 +214,12 @@ void Tracker::on_finished(Worker& worker, uint32_t number) {
   worker.through = uint64_t{number} + 1;
 }
 
-/// It was late, and has the action's value without having been in it.
+/// A late worker has the action's value without having taken part.
 void Tracker::on_skipped(Worker& worker, const Frame& frame) {
   worker.through = std::max(worker.through, uint64_t{frame.tag} + 1);
 }
 
-/// Outputs of `stages` that were not to be had where they were said to be. False when that is no news.
+/// Drops outputs of `stages` that could not be fetched from where they should be. False when they were dropped before.
 bool Tracker::drop_outputs(const std::vector<StageId>& stages, const std::vector<LostInput>& lost, uint64_t seen) {
   bool dropped = false;
   for (const LostInput& input : lost) {
@@ -238,9 +238,9 @@ void Tracker::spoil_others(StageId stage, const ActionRun* except) {
   }
 }
 
-// ---- who is there ----
+// ---- workers come and go ----
 
-/// Its action goes on without it.
+/// Takes a worker out of its action, which goes on without it.
 void Tracker::leave(Worker& worker) {
   if (worker.action && worker.running) {
     ActionRun& run = actions_.at(*worker.action);
@@ -252,7 +252,7 @@ void Tracker::leave(Worker& worker) {
   worker.idle = false;
 }
 
-/// It is gone, and its process with it. Gives the action that ends with that, and the error.
+/// Removes a worker that is gone with its process. Returns the action that ends because of that, and the error.
 std::optional<std::pair<uint32_t, Error>> Tracker::lose_worker(Worker& worker, const std::string& who) {
   std::optional<std::pair<uint32_t, Error>> last;
   if (worker.action && worker.running) {
@@ -290,7 +290,7 @@ void Tracker::membership_changed(MembershipPtr newest, double now) {
 
 void Tracker::tick(double now) { settle(now); }
 
-// ---- what follows ----
+// ---- handing out tasks ----
 
 void Tracker::settle(double now) {
   wake_at_ = kForever;
@@ -307,7 +307,8 @@ void Tracker::settle(double now) {
   drop_actions();
 }
 
-/// Each idle worker gets a task of its home; then those left get one without a home; then one of somebody else's.
+/// Gives each idle worker a task whose home is its process; then, to those left, one without a home; then one of
+/// another process.
 void Tracker::serve(uint32_t number, ActionRun& run, double now) {
   std::vector<NodeId> idle;
   for (const auto& [id, worker] : workers_) {
@@ -336,7 +337,7 @@ void Tracker::serve(uint32_t number, ActionRun& run, double now) {
   }
 }
 
-/// Tells what a worker that has been idle for long is waiting for, and who is at it.
+/// Logs what a worker that has been idle for long is waiting for, and which workers are busy with that.
 void Tracker::complain(uint32_t number, ActionRun& run, double now) {
   if (!run.may_complain()) return;
   double since = kForever;
@@ -357,7 +358,7 @@ void Tracker::complain(uint32_t number, ActionRun& run, double now) {
   }
 }
 
-/// Processes with workers that are about to ask for a task, and until when that is to be believed.
+/// Processes with workers that will probably ask for a task soon, and until when to count on it.
 std::map<ProcessId, double> Tracker::workers_to_come(uint32_t number, const ActionRun& run) const {
   std::map<ProcessId, double> awaited;
   for (const auto& [id, worker] : workers_) {
@@ -388,7 +389,7 @@ void Tracker::end(uint32_t number, ActionRun& run, const Error& error, double no
   tell(number, run);
 }
 
-/// Everybody in the action hears how it has ended, but who has heard something already and not asked again.
+/// Tells all workers in the action how it has ended, except those that were told already and have not asked again.
 void Tracker::tell(uint32_t number, const ActionRun& run) {
   for (auto& [id, worker] : workers_) {
     if (worker.action == number && worker.overs == worker.overs_seen) send_over(number, run, id, worker);
@@ -404,7 +405,7 @@ void Tracker::send_over(uint32_t number, const ActionRun& run, NodeId id, Worker
   out_.push_back(std::move(frame));
 }
 
-/// That worker alone cannot be in the action.
+/// Tells one worker that it cannot take part in the action.
 void Tracker::refuse(NodeId id, uint32_t number, const Error& error) {
   ActionOver over;
   over.ok = false;
@@ -413,7 +414,7 @@ void Tracker::refuse(NodeId id, uint32_t number, const Error& error) {
   out_.push_back(over.frame(worker_address(id), number));
 }
 
-/// In order: whoever is through with one is through with all before it.
+/// Drops actions that no worker needs any more, in order: a worker that is through with one is through with all before.
 void Tracker::drop_actions() {
   while (drop_oldest()) {
   }
@@ -431,7 +432,7 @@ bool Tracker::drop_oldest() {
 
 void Tracker::forget(uint32_t number, const ActionRun& run) {
   std::vector<StageId> made;
-  std::vector<StageId> unused;  // those that nobody has ever made, too
+  std::vector<StageId> unused;  // also stages that were never made
   const Plan& plan = run.plan();
   for (uint32_t i = 0; i < plan.stages.size(); ++i) {
     const PlanStage& stage = plan.stages[i];
@@ -443,8 +444,8 @@ void Tracker::forget(uint32_t number, const ActionRun& run) {
   send_forget(made, number);
 }
 
-/// What is kept and not asked for any more, as soon as nobody can be in an earlier action. Plans that have it among
-/// their ancestors, in case something is lost, keep it until they are dropped.
+/// Frees kept rows that the script does not ask for any more, once no worker can be in an earlier action. Plans that
+/// have such a stage among their ancestors, in case rows are lost, keep it until they are dropped.
 void Tracker::release() {
   std::vector<StageId> released;
   std::erase_if(to_release_, [&](const auto& entry) {
@@ -464,7 +465,7 @@ void Tracker::send_forget(const std::vector<StageId>& stages, uint32_t number) {
   for (const ProcessInfo& info : membership_->processes()) out_.push_back(list.frame(info.process, number));
 }
 
-/// By any action but `number`.
+/// Whether any action but `number` needs the stage.
 bool Tracker::needed_by_others(StageId stage, std::optional<uint32_t> number) const {
   return std::any_of(actions_.begin(), actions_.end(), [&](const auto& entry) {
     return entry.first != number && entry.second.board().find(stage).has_value();
