@@ -28,7 +28,7 @@ constexpr std::string_view kScripts = "command/";
 
 std::string script_name(const std::string& name) { return std::string(kScripts) + name; }
 
-/// Ends the script on Ctrl-C, and the process where that does not help.
+/// Ends the script on Ctrl-C, and the process if that does not help.
 void follow_signals(const SignalWatch& signals, Vm& vm, Console& console, std::atomic<bool>& interrupted) {
   if (signals.wait(-1) == 0) return;
   interrupted = true;
@@ -39,7 +39,7 @@ void follow_signals(const SignalWatch& signals, Vm& vm, Console& console, std::a
   _exit(kInterrupted);
 }
 
-/// What the script returned; 1 where it believes all is well, and what it printed has been lost.
+/// The script's exit code; 1 if that is 0 but its output could not be written.
 int exit_code_of(lua_State* L, Console& console) {
   const int code = lua_gettop(L) > 0 && lua_isnumber(L, 1) != 0 ? static_cast<int>(lua_tointeger(L, 1)) : 0;
   lua_settop(L, 0);
@@ -49,20 +49,20 @@ int exit_code_of(lua_State* L, Console& console) {
   return 1;
 }
 
-/// Of an error's text, what its user can use: no frames of ours, no line of ours before the message.
+/// An error's text without the parts that its user cannot use: frames and line numbers of the standard library.
 std::string without_own_frames(const std::string& text) {
   std::string out = user_traceback(text, "scripts/");
   if (out.starts_with("scripts/")) out.erase(0, out.find(": ") + 2);
   return out;
 }
 
-/// What ended the script. The stop of a rule that did not come back is no error beside what is said of the rule.
+/// What ended the script: its error, or the message about a rule that did not return, which caused the error.
 std::string reason_of(const Error& error, const std::string& stuck) {
   if (stuck.empty()) return without_own_frames(error.message);
   return error.code == Code::interrupted ? stuck : stuck + "\n" + without_own_frames(error.message);
 }
 
-/// A rule that does not come back: its last words go where the error would have gone.
+/// Reports a rule that does not return, in the place where its error would be shown.
 void report_stuck(Console& console, const std::optional<WorkerChannel>& channel, const std::string& message) {
   if (channel) {
     (void)channel->send(worker_error(message)).ok();

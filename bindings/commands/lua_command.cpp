@@ -13,7 +13,7 @@ namespace actorhost {
 namespace {
 
 constexpr char kErrorMark = '\x1b';
-constexpr int kPollMilliseconds = 100;  // between two looks at Ctrl-C
+constexpr int kPollMilliseconds = 100;  // between two checks for Ctrl-C
 
 CommandContext& context_of(lua_State* L) { return *static_cast<CommandContext*>(Vm::from(L).context()); }
 
@@ -37,7 +37,7 @@ int command_cores(lua_State* L) {
   return 1;
 }
 
-// usage(name): what `actorhost NAME --help` prints, of those in C++.
+// usage(name): what `actorhost NAME --help` prints, for subcommands in C++.
 int command_usage(lua_State* L) {
   const std::string text = parse_command({std::string(check_text(L, 1, "name", "command.usage")), "--help"}).output;
   lua_pushlstring(L, text.data(), text.size());

@@ -12,7 +12,7 @@
 #include "host/base/out_of_memory.hpp"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// As the library's, but what fails says how much was asked for. The library's own operators free it.
+// As the library's operator, but its error says how much was asked for. The library's own operators free the memory.
 void* operator new(size_t size) {
   if (void* memory = std::malloc(size)) return memory;
   throw actorhost::OutOfMemory(size);

@@ -245,7 +245,7 @@ Status LuaRule::answer(size_t count) {
   asking_->live = 0;
   if (status.ok()) return status;
   std::string_view what = status.error().message;
-  // Who it is stands before the whole message, once it is raised.
+  // The whole message begins with the node's name once it is raised, so the inner one must not.
   if (const std::string who = vm_.config().who() + ": "; what.starts_with(who)) what.remove_prefix(who.size());
   return Error{status.error().code, label() + ": " + std::string(what)};
 }

@@ -15,8 +15,8 @@ using Steady = std::chrono::steady_clock;
 
 constexpr double kGraceSeconds = 1;  // for the rule to be stopped
 
-// What the rule was shown. Deliberately without synchronisation: the thread that fills the batch has been in the rule
-// since the last look at least, and what is wrong with the rule is worth more than the proof.
+// What the rule was shown. There is deliberately no synchronisation: the thread that fills the batch has been in the
+// rule at least since the last check, and a message about the rule is worth more than a proof that there is no race.
 __attribute__((no_sanitize("thread"))) std::string view_of(const ah_asking& asking) {
   const uint32_t slot = std::min(asking.slot, asking.population - 1);
   char text[256];
@@ -80,7 +80,7 @@ void CallWatchdog::begin_call(std::string_view what, bool limited) {
   begin_what(what, limited ? &Limits::callback : nullptr);
 }
 
-// With mutex_ held.
+// Describes the call that takes long. With mutex_ held.
 std::string CallWatchdog::describe() const {
   const auto limit = [](double seconds) {
     char text[32];
@@ -101,7 +101,7 @@ std::string CallWatchdog::message() const {
 
 void CallWatchdog::watch() {
   uint64_t seen = 0;
-  bool told = false;  // that it takes long
+  bool told = false;  // whether the log says that the call takes long
   Steady::time_point since = Steady::now();
   std::unique_lock lock(mutex_);
   const auto interval = [this] {

@@ -34,7 +34,7 @@ bool same_rows(const Shape& a, const Shape& b) {
   return a.rank == b.rank && std::equal(a.begin() + 1, a.end(), b.begin() + 1);
 }
 
-/// The bytes of all behind each other; takes them.
+/// Joins the bytes of all parts, and empties these.
 Blob join(std::vector<Tensor>& parts) {
   Blob whole;
   size_t total = 0;
@@ -56,7 +56,7 @@ Blob join(std::vector<Tensor>& parts) {
       to += part.data.size();
     }
   }
-  parts.clear();  // so that the block has one holder
+  parts.clear();  // so that the block has only one holder
   return whole;
 }
 
@@ -110,7 +110,7 @@ Status push_packed(lua_State* L, PackedValue value) {
   if (const std::string_view small = small_encoding(value); !small.empty()) return decode_value(L, small);
   auto carried = unpack_value(value);
   if (!carried) return carried.error();
-  value.body = Blob();  // so that a tensor's block has one holder
+  value.body = Blob();  // so that a tensor's block has only one holder
   return push_carried(L, *std::move(carried));
 }
 

@@ -28,8 +28,8 @@ std::span<const int32_t> numbers_of(const void* positions) noexcept {
   return {reinterpret_cast<const int32_t*>(head + 1), static_cast<size_t>(head->n)};
 }
 
-/// Starts fetching a row that is needed soon: rows in random order are cold, and one after the other they would cost
-/// the memory's latency each (32 us instead of 12 us for 32 images of MNIST).
+/// Starts fetching a row that is needed soon: rows in random order are not in the caches, and without prefetching each
+/// would cost the memory's latency (32 us instead of 12 us for 32 images of MNIST).
 void fetch(const void* row, int64_t bytes) noexcept {
   constexpr int64_t kLine = 64;
   for (int64_t at = 0; at < std::min(bytes, 32 * kLine); at += kLine) {
@@ -85,7 +85,7 @@ const ah_data_api kDataApi = {release, gather_rows, gather, shuffled};
 
 void set_rows(ah_rows& rows, Holder holder, const Blob& bytes, size_t n, size_t width,
               const RowMeaning& meaning) noexcept {
-  if (bytes.empty()) return;  // no rows: the struct stays all zero but for its form
+  if (bytes.empty()) return;  // there are no rows: all but the form stays zero
   new (rows.holder_) Holder(std::move(holder));
   rows.bytes_ = reinterpret_cast<const uint8_t*>(bytes.data());
   rows.scale = meaning.scale;

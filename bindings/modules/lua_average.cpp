@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kModule = "actor.average";
 
-/// A worker's part in a session. On the Vm's thread; the replica is shared with the courier.
+/// A worker's part in a session. Used on the Vm's thread; the replica is shared with the courier.
 class Averaging {
  public:
   struct Plan {
@@ -34,7 +34,7 @@ class Averaging {
 
   Averaging(Node& node, Averages& averages, Plan plan, const std::vector<AverageReplica::Part>& parts)
       : node_(node), averages_(averages), plan_(std::move(plan)), warm_left_(plan_.fresh ? 0 : plan_.warmup) {
-    // A step that a round is likely to begin in.
+    // The length of a step during which a round is likely to begin.
     const double long_step = plan_.options.interval / 2;
     replica_ = std::make_shared<AverageReplica>(parts, long_step, node.clock(), averages.waker());
     replica_->set_wake(node.port().waker());
@@ -43,7 +43,7 @@ class Averaging {
   Averaging(const Averaging&) = delete;
   Averaging& operator=(const Averaging&) = delete;
 
-  /// Begins, and waits for the others unless they began long ago.
+  /// Joins the session, and waits for the others unless they began long ago.
   Status join() {
     const Report report{Report::What::join, node_.index(), plan_.fresh, warm_left_ > 0, plan_.options};
     replica_->expect();
@@ -58,7 +58,7 @@ class Averaging {
     locked_ = where;
     return {};
   }
-  /// `whole`: the step has come to its end, which the warm-up counts.
+  /// Gives the lock back. `whole`: the step has ended, which the warm-up counts.
   Status unlock(bool whole) {
     if (locked_.empty()) return Error{Code::bad_argument, "average.unlock: the lock is not held"};
     locked_.clear();
@@ -85,7 +85,7 @@ class Averaging {
   void resume() {
     if (std::exchange(resting_, false)) tell(Report::What::resume);
   }
-  /// An abort that was over before this worker came.
+  /// Does what an abort does, for one that was over before this worker came.
   void rest() {
     resting_ = true;
     tell(Report::What::rest);
@@ -122,7 +122,7 @@ class Averaging {
   bool resting_ = false;                     // has aborted and not resumed
 };
 
-/// All that a Vm has begun, by session; they leave when it goes, or nobody can go on with them any more.
+/// All averagings that a Vm has begun, by session. They leave when the Vm ends, since nothing can go on with them then.
 struct Module {
   std::map<uint32_t, std::unique_ptr<Averaging>> all;
 };
@@ -197,7 +197,7 @@ int start(lua_State* L) {
   return 1;
 }
 
-/// A wrong call or a model that is no number is the user's; everything else the engine's.
+/// Raises an error. A wrong call or a model that is not finite is the user's error, all others are the engine's.
 void check_status(lua_State* L, const Status& status) {
   if (status.ok()) return;
   if (status.error().code == Code::bad_argument) raise_at_user(L, status.error().message);
@@ -255,7 +255,7 @@ int abort(lua_State* L) {
   return 0;
 }
 
-/// release(handle): the script has lost it. One that still averages goes on.
+/// release(handle): the handle is garbage. An averaging that still runs goes on.
 int release(lua_State* L) {
   auto& all = Kept<Module>::find(L, kModule).all;
   const auto found = all.find(static_cast<uint32_t>(lua_tonumber(L, 1)));
@@ -277,7 +277,7 @@ int resume(lua_State* L) {
   return 0;
 }
 
-/// rest(handle): as after an abort that this worker was not in
+/// rest(handle): as after an abort in which this worker did not take part
 int rest(lua_State* L) {
   averaging_at(L, 1).rest();
   return 0;

@@ -35,8 +35,7 @@ int write(lua_State* L) {
   return 1;
 }
 
-/// read(folder, name) -> {[key] = value}, updates, ranks of the newest one that is complete; nothing where there is
-/// none
+/// read(folder, name) -> {[key] = value}, updates, ranks of the newest complete checkpoint; nothing when there is none
 int read(lua_State* L) {
   Node& node = NodeContext::of(L).node;
   const std::string folder(check_text(L, 1, "folder", "checkpoint:load"));

@@ -27,9 +27,10 @@ int failure(lua_State* L, const Error& error) {
   raise_error(L, error);
 }
 
-/// What every call is told in one table: {group =, name =, about =, timeout =, algorithm =, reproducible =, async =,
-/// placed =, untold =}; `about` is more that has to be the same on all ranks; `placed`: its arguments are made for what
-/// `place` has said; `untold`: what that has said of a loss. The standard library has checked the types.
+/// The table that every call gets: {group =, name =, about =, timeout =, algorithm =, reproducible =, async =, placed
+/// =, untold =}. `about` is further text that has to be the same on all ranks; `placed`: the arguments are made for the
+/// members that `place` has returned; `untold`: the loss that `place` has returned. The standard library has checked
+/// the types.
 struct Call {
   CollectiveGroup* group = nullptr;
   CallSpec spec;
@@ -37,10 +38,10 @@ struct Call {
   bool async = false;
 };
 
-/// Pushes what a call has given, and returns how many values.
+/// Pushes a call's results, and returns how many these are.
 using Finish = std::function<int(lua_State*, CallResult&&)>;
 
-/// A call under way, as a userdata: of the module's functions only, the standard library wraps it.
+/// A call under way, as a userdata. Only the module's functions use it; the standard library wraps it.
 struct Pending {
   std::shared_ptr<AsyncCall> call;  // shared with the courier
   CollectiveGroup* group;
@@ -84,7 +85,7 @@ Call call_at(lua_State* L, int table, CollectiveKind kind) {
   return call;
 }
 
-/// What a rank gives in `collective.name`; raises where it cannot travel.
+/// The value that a rank gives in `collective.name`; raises when it cannot travel.
 PackedValue value_of(lua_State* L, int index, const std::string& name) {
   return take(L, pack_value_at(L, index, "collective." + name, true));
 }
@@ -102,12 +103,12 @@ void add_operands(std::string& signature, CollectiveOp op, const Tensor& tensor)
   signature += layout_of(tensor);
 }
 
-/// The place of the `root`-th of those whom the call's arguments are made for, which has to be there.
+/// The place of rank `root` among the members for which the call's arguments are made. It has to exist.
 uint32_t root_at(lua_State* L, int index, Call& call) {
   if (!call.spec.placed) {
     call.spec.placed = true;
     call.spec.stale = take(L, CollectiveEngine::of(L).collectives.place(*call.group)).untold;
-    if (!call.spec.stale.empty()) return 0;  // the call tells of that, whatever the root is
+    if (!call.spec.stale.empty()) return 0;  // the call only tells of the loss, whatever the root is
   }
   const size_t members = call.group->losses.placed().size();
   const double root = lua_tonumber(L, index);
@@ -122,13 +123,13 @@ void count(CollectiveGroup& group, const CallResult& result) {
   group.filtered += result.filtered;
 }
 
-/// Makes the call and finishes it, or starts it and pushes what it can be waited for with.
+/// Makes the call and finishes it; or starts it and pushes a handle to wait for it.
 int run_or_start(lua_State* L, Call& call, Finish finish) {
   Collectives& collectives = CollectiveEngine::of(L).collectives;
   const std::shared_ptr<FilterStream> filter = call.spec.filter;
   if (!call.async) {
     auto result = collectives.run(*call.group, std::move(call.spec), call.timeout);
-    if (filter) filter->release();  // also where the call has not come so far
+    if (filter) filter->release();  // also when the call has failed before it filtered
     if (!result) return failure(L, result.error());
     count(*call.group, *result);
     return finish(L, std::move(*result));
@@ -153,7 +154,8 @@ int test(lua_State* L) {
   return 1;
 }
 
-/// wait(pending, seconds) -> what the blocking call gives. Once; nil, message, "timeout" leaves it as it is.
+/// wait(pending, seconds) -> what the blocking call gives, only once; after nil, message, "timeout" it may be called
+/// again
 int wait(lua_State* L) {
   Pending& pending = pending_at(L);
   const double seconds = lua_isnoneornil(L, 2) ? kForever : lua_tonumber(L, 2);
@@ -178,8 +180,8 @@ int barrier(lua_State* L) {
   });
 }
 
-/// leave(call) -> true; or nil, message, code: a call that no other rank makes, in place of one that this rank
-/// cannot go on with. So it fails for all, and names this rank.
+/// leave(call) -> true; or nil, message, code: a call that no other rank makes, in place of one with which this rank
+/// cannot go on. So it fails for all, with an error that names this rank.
 int leave(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::barrier);
   call.spec.signature += ", for which it has no memory,";
@@ -189,7 +191,7 @@ int leave(lua_State* L) {
   });
 }
 
-/// join_point(call) -> how many have come in; or nil, message, code
+/// join_point(call) -> how many workers were let in; or nil, message, code
 int join_point(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::broadcast);
   auto late = CollectiveEngine::of(L).collectives.join_point(std::move(call.spec), call.timeout);
@@ -198,7 +200,7 @@ int join_point(lua_State* L) {
   return 1;
 }
 
-/// The field `filter` of the call: what its data goes through, with what error feedback keeps under its field `stream`.
+/// Sets the filter of the call's field `filter`, with what error feedback has kept under its field `stream`.
 void set_filter(lua_State* L, Call& call, const std::string& layout) {
   lua_getfield(L, 1, "filter");
   const FilterSpec filter = filter_at(L, lua_gettop(L));
@@ -231,7 +233,7 @@ void set_filter(lua_State* L, Call& call, const std::string& layout) {
   spec.filter = kept;
 }
 
-/// reduction(call, kind, tensor, op, root) -> tensor, or true where this rank gets none; or nil, message, code. `kind`
+/// reduction(call, kind, tensor, op, root) -> tensor, or true when this rank gets none; or nil, message, code. `kind`
 /// is "allreduce", "reduce" or "reduce_scatter".
 int reduction(lua_State* L) {
   const std::string_view which = check_text(L, 2, "kind", "collective");
@@ -292,7 +294,7 @@ int broadcast(lua_State* L) {
   });
 }
 
-/// Whether the value on the stack is the very one that the array has at a place, from 0.
+/// Whether the value on top of the stack is the same object as the array's element at a place, from 0.
 bool same_element(lua_State* L, int array, size_t place) {
   lua_rawgeti(L, array, static_cast<int>(place + 1));
   const bool same = lua_rawequal(L, -1, -2) != 0;
@@ -301,8 +303,8 @@ bool same_element(lua_State* L, int array, size_t place) {
 }
 
 /// exchange(call, signature, gives, expects, joined) -> array, or `joined` one tensor of the rows of all; or nil,
-/// message, code. gives[i] is for the i-th member, from 1, and absent where it gets nothing; expects[i] tells whether
-/// the i-th gives something. Both have a field `n`.
+/// message, code. gives[i] is for the i-th member, from 1, and nil when that gets nothing; expects[i] tells whether the
+/// i-th member gives something. Both have a field `n`.
 int exchange(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::exchange);
   CallSpec& spec = call.spec;
@@ -312,11 +314,11 @@ int exchange(lua_State* L) {
     raise_at_user(L, "collective." + spec.name + ": its arguments are for others");
   spec.gives.resize(n);
   spec.expects.resize(n);
-  std::optional<size_t> given;  // the last that gets something
+  std::optional<size_t> given;  // the last member that gets something
   for (size_t i = 0; i < n; ++i) {
     lua_rawgeti(L, 3, static_cast<int>(i + 1));
     if (!lua_isnil(L, -1)) {
-      // What is for several is packed once.
+      // A value for several members is packed once.
       const bool as_before = given && same_element(L, 3, *given);
       spec.gives[i] = as_before ? spec.gives[*given] : value_of(L, lua_gettop(L), spec.name);
       given = i;
@@ -335,9 +337,9 @@ CollectiveGroup& group_at(lua_State* L, int index) {
   return CollectiveEngine::of(L).group(static_cast<size_t>(lua_tonumber(L, index)));
 }
 
-/// allreduce(group, tensor, op, out) -> true, with the result in the empty tensor `out`; or nil, message, code. The way
-/// of loops, which give no options and so need no table of them. false: not for here, `reduction` does it or says what
-/// is wrong; so where the membership has changed, which callbacks are to be told of first.
+/// allreduce(group, tensor, op, out) -> true, with the result in the empty tensor `out`; or nil, message, code. A quick
+/// way for loops, which give no options and so need no table. false: `reduction` has to do the call, or say what is
+/// wrong; also when the membership has changed, since callbacks are told of that first.
 int allreduce(lua_State* L) {
   Node& node = NodeContext::of(L).node;
   CallSpec spec;
@@ -375,8 +377,8 @@ void push_place(lua_State* L, std::optional<uint32_t> place) {
   }
 }
 
-/// place(group) -> this worker's place in the group (from 0, or nil), its live members, for the arguments of the next
-/// call; and "rank 2 lost" where that call can only tell of a loss.
+/// place(group) -> this worker's place in the group (from 0, or nil) and the live members, for the arguments of the
+/// next call; and "rank 2 lost" when that call can only tell of a loss.
 int place(lua_State* L) {
   const Collectives::Placing placing = take(L, CollectiveEngine::of(L).collectives.place(group_at(L, 1)));
   push_place(L, placing.place);
@@ -386,7 +388,7 @@ int place(lua_State* L) {
   return 3;
 }
 
-/// members(group) -> as `place`, for the script's own use
+/// members(group) -> the same as `place`, for the script's own use
 int members(lua_State* L) {
   const auto ids = CollectiveEngine::of(L).collectives.members_of(group_at(L, 1));
   const auto self = std::find(ids.begin(), ids.end(), NodeContext::of(L).node.index());
@@ -395,7 +397,7 @@ int members(lua_State* L) {
   return 2;
 }
 
-/// stats(group) -> calls that worked, bytes sent, bytes of elements before and after filters
+/// stats(group) -> calls that succeeded, bytes sent, bytes of elements before and after filters
 int stats(lua_State* L) {
   const CollectiveGroup& group = group_at(L, 1);
   for (const uint64_t value : {group.worked, group.bytes_sent, group.filtered.before, group.filtered.after}) {
@@ -404,7 +406,7 @@ int stats(lua_State* L) {
   return 4;
 }
 
-/// group(name, ranks) -> its number. `ranks` are those of now; members keep their ids.
+/// group(name, ranks) -> its number. `ranks` are the present ones; members keep their ids.
 int group(lua_State* L) {
   CollectiveEngine& engine = CollectiveEngine::of(L);
   auto made = std::make_unique<CollectiveGroup>();
@@ -427,7 +429,7 @@ int group(lua_State* L) {
   for (const auto& other : engine.named) {
     if (other->name == made->name) raise_at_user(L, "collective.group: there is a group '" + made->name + "' already");
   }
-  // By name, so that it does not matter in which order ranks make their groups. 0 is everybody's.
+  // The id depends only on the name, so ranks may make their groups in any order. 0 is the group of all workers.
   made->id = std::max<uint32_t>(1, XXH32(made->name.data(), made->name.size(), 0));
   engine.named.push_back(std::move(made));
   lua_pushinteger(L, static_cast<lua_Integer>(engine.named.size()));

@@ -38,7 +38,7 @@ DataCache& cache_of(lua_State* L) {
   return *cache;
 }
 
-/// A file that cannot be read is the script's error, none of the node's.
+/// Raises the error of a file. A file that cannot be read is the script's error, not the node's.
 [[noreturn]] void raise_data_error(lua_State* L, Error error) {
   if (error.code == Code::io) error.code = Code::script;
   raise_error(L, error);
@@ -136,7 +136,7 @@ int find_mnist(lua_State* L) {
   return 2;
 }
 
-/// As float64. Raises an error that names `where` for a whole number that it does not hold.
+/// Converts whole numbers to float64. Raises an error that names `where` for one that float64 cannot hold.
 template <typename T>
 Blob widened(lua_State* L, const Blob& from, size_t count, const std::string& where) {
   Blob out = Blob::allocate(count * sizeof(double));

@@ -15,16 +15,16 @@ namespace actorhost {
 namespace {
 
 constexpr const char* kState = "actor.filter";
-/// Of a tensor that is encoded or decoded: few bytes may claim to be many elements.
+/// The largest tensor that is encoded or decoded, since few bytes may claim to be many elements.
 constexpr size_t kMaxBytes = size_t{1} << 30;
 
-/// What a filter of Lua has beside its description: scratch memory and what error feedback keeps, by key.
+/// What a filter in Lua has beside its description: scratch memory, and what error feedback keeps, by key.
 struct FilterState {
   Filter filter;
   std::map<ParamKey, FilterRest> rests;
 };
 
-/// The userdata of one.
+/// The userdata of a filter's state.
 struct Held {
   FilterState* state;
 };
@@ -114,7 +114,7 @@ int open_module(lua_State* L) {
 FilterSpec filter_at(lua_State* L, int index) {
   FilterSpec out;
   if (!lua_istable(L, index)) return out;
-  // A description is a table, which somebody may have written to.
+  // A description is a table, which the script may have changed.
   const auto whole = [&](const char* name, uint32_t otherwise) {
     const double value = number_field(L, index, name, otherwise);
     if (value >= 0 && value <= UINT32_MAX) return static_cast<uint32_t>(value);

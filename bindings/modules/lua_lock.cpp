@@ -21,7 +21,7 @@ constexpr int64_t kMaxId = int64_t{1} << 53;  // whole numbers that Lua can tell
 
 struct LockModule {
   LockClient client;
-  uint32_t handle = 0;  // of the newest lock; valid while the client holds it
+  uint32_t handle = 0;  // of the newest lock; valid while the client holds that
 };
 
 LockModule& module_of(lua_State* L) { return Kept<LockModule>::find(L, kModule); }
@@ -137,14 +137,14 @@ int shared_publish(lua_State* L) {
   return 0;
 }
 
-/// shared_withdraw(table): everything that this node has published of it
+/// shared_withdraw(table): removes all that this node has published of the table
 int shared_withdraw(lua_State* L) {
   const int64_t table = check_integer(L, 1, "table", "shared_withdraw", 0, UINT32_MAX);
   service_of(L).withdraw_table(static_cast<uint32_t>(table), NodeContext::of(L).node.index());
   return 0;
 }
 
-/// shared_read(table, id) -> its newest value, without a lock; nil when no node of this process has published it
+/// shared_read(table, id) -> the newest value, without a lock; nil when no node of this process has published one
 int shared_read(lua_State* L) {
   auto value = service_of(L).read(part_at(L, 1, 2, "shared_read"));
   if (value) {
@@ -187,8 +187,8 @@ std::optional<std::string> read_parts(lua_State* L, LockClient::Wanted& wanted) 
 }
 
 /// shared_lock(table, ids, owner ranks, timeout, adding) -> handle, their newest values in the order of ids; or nil,
-/// message, code. With `adding` others may have them too meanwhile, and what is given back are tensors, which are
-/// added.
+/// message, code. With `adding` others may have them at the same time, and the values that are given back are tensors,
+/// which are added.
 int shared_lock(lua_State* L) {
   check_table(L, 2, "ids", "shared_lock");
   check_table(L, 3, "owners", "shared_lock");
@@ -212,8 +212,8 @@ int shared_lock(lua_State* L) {
   return 2;
 }
 
-/// shared_under(handle, fn, ...) -> what fn(...) returns, the lock still held; when fn raises it is given back without
-/// new values.
+/// shared_under(handle, fn, ...) -> what fn(...) returns, with the lock still held; when fn raises, the lock is given
+/// back without new values
 int shared_under(lua_State* L) {
   GiveBack give_back(held_at(L, 1, "shared_under"));
   lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
@@ -236,8 +236,8 @@ Result<SharedWrites> read_writes(lua_State* L, int index, size_t count) {
   return writes;
 }
 
-/// shared_release(handle, new values): by the places of the ids; where there is nil the old one stays. The next who
-/// gets the lock sees them.
+/// shared_release(handle, new values): values by the places of the ids; for nil the old one stays. The next holder of
+/// the lock sees them.
 int shared_release(lua_State* L) {
   GiveBack give_back(held_at(L, 1, "shared_release"));
   LockModule& module = module_of(L);

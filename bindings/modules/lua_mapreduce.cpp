@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kState = "actor.mapreduce";
 
-/// Of one Vm; kept alive by it.
+/// The map-reduce state of one Vm, which keeps it alive.
 class MapReduceState final : private TaskPlace {
  public:
   explicit MapReduceState(NodeContext& context)
@@ -152,13 +152,13 @@ int next_task(lua_State* L) {
   return 3;
 }
 
-/// finish_output(): all that the task puts out has been put
+/// finish_output(): the task has put out all its rows
 int finish_output(lua_State* L) {
   expect(L, state_of(L).streams.finish());
   return 0;
 }
 
-/// done(added): what has been put out is the task's output; `added` is what its accumulators got, or nil
+/// done(added): the task has succeeded; `added` is what its accumulators got, or nil
 int done(lua_State* L) {
   MapReduceState& state = state_of(L);
   const OutputFigures out = state.attempt->figures();
@@ -191,7 +191,7 @@ int failed(lua_State* L) {
   return 0;
 }
 
-/// results_failed(message) -> whether that is because rows are lost, which will be made again
+/// results_failed(message) -> whether the failure came from lost rows, which will be made again
 int results_failed(lua_State* L) {
   MapReduceState& state = state_of(L);
   const std::string message(check_text(L, 1, "message", "results_failed"));
@@ -214,7 +214,7 @@ int finished(lua_State* L) {
   return 0;
 }
 
-/// skipped(action): this node was late and has its value already
+/// skipped(action): this node was late and has the action's value already
 int skipped(lua_State* L) {
   const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "skipped", 0, UINT32_MAX));
   expect(L, state_of(L).client.skipped(action));
@@ -271,7 +271,7 @@ int memory(lua_State* L) {
   return 1;
 }
 
-/// fail(): raises why a call of the FFI table failed
+/// fail(): raises the reason why a call of the FFI table failed
 int fail(lua_State* L) { raise_error(L, state_of(L).streams.failure()); }
 
 // ---- users' functions ----
@@ -281,7 +281,7 @@ int append(lua_State*, const void* bytes, size_t size, void* to) {
   return 0;
 }
 
-/// clone(fn): the same code with variables of its own, all nil
+/// clone(fn) -> a function of the same code, whose captured variables are its own and all nil
 int clone(lua_State* L) {
   check_function(L, 1, "fn", "clone");
   lua_settop(L, 1);
@@ -293,13 +293,13 @@ int clone(lua_State* L) {
   return 1;
 }
 
-/// gmatch_of(iterator) -> text, pattern, when it is a fresh iterator of string.gmatch
+/// gmatch_of(iterator) -> text, pattern, for an iterator of string.gmatch that was not called yet
 int gmatch_of(lua_State* L) {
   if (lua_tocfunction(L, 1) != state_of(L).gmatch) return 0;
   if (lua_getupvalue(L, 1, 1) == nullptr || lua_getupvalue(L, 1, 2) == nullptr || lua_getupvalue(L, 1, 3) == nullptr) {
     return 0;
   }
-  // The third is the place in the text, as bits in the place of a value.
+  // The third upvalue is the place in the text, as bits in the place of a value.
   const bool fresh = lua_type(L, -1) == LUA_TNUMBER && std::bit_cast<uint64_t>(lua_tonumber(L, -1)) == 0;
   lua_pop(L, 1);
   return fresh && lua_type(L, -2) == LUA_TSTRING && lua_type(L, -1) == LUA_TSTRING ? 2 : 0;

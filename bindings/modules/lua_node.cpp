@@ -24,7 +24,7 @@ int enter_action(lua_State* L) {
   return 3;
 }
 
-/// finish_action(index, value): records it for those who start late
+/// finish_action(index, value): records the action's value for nodes that start late
 int finish_action(lua_State* L) {
   const auto index = check_integer(L, 1, "index", "finish_action", 0, UINT32_MAX);
   const std::string_view value = check_text(L, 2, "value", "finish_action");
@@ -69,9 +69,9 @@ int refresh(lua_State* L) {
   return 1;
 }
 
-constexpr double kSleepSeconds = 5;  // of one wait: a longer one would be logged as one for others
+constexpr double kSleepSeconds = 5;  // of one wait: a longer one would be logged as a wait for other nodes
 
-/// sleep(seconds): as a wait, so that it ends when the run does
+/// sleep(seconds): a wait, so that it ends when the run does
 int sleep_seconds(lua_State* L) {
   const double seconds = check_number(L, 1, "seconds", "actor.sleep");
   if (!(seconds >= 0)) raise_at_user(L, "bad argument 'seconds' to actor.sleep: expected a number of at least 0");
@@ -93,8 +93,8 @@ int leave(lua_State* L) {
   raise_error(L, {Code::aborted, "the script has left"});
 }
 
-/// call_for_all(fn, ...) -> what fn(...) returns; the script's error in it ends the run on all nodes, also where
-/// somebody catches it, since others wait for this node
+/// call_for_all(fn, ...) -> what fn(...) returns; an error of the script in it ends the run on all nodes, even if the
+/// script catches it, since others wait for this node
 int call_for_all(lua_State* L) {
   const Status called = Vm::from(L).call(L, lua_gettop(L) - 1, LUA_MULTRET);
   if (called) return lua_gettop(L);
@@ -165,7 +165,7 @@ int flags(lua_State* L) {
   return 1;
 }
 
-/// honour(name, ...): an engine that goes by these flags has been called
+/// honour(name, ...): an engine was called that uses these flags
 int honour(lua_State* L) {
   NodeContext& context = NodeContext::of(L);
   const auto flags = context.flags_of_engines();

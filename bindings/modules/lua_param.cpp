@@ -23,7 +23,7 @@ constexpr const char* kState = "actor.param";
 /// The number of the run that action `index` is; 0 stands for no run yet.
 RunId run_of(uint32_t action) { return action + 1; }
 
-/// Of one Vm; kept alive by it.
+/// The parameter server's state of one Vm, which keeps it alive.
 struct ParamState {
   explicit ParamState(NodeContext& c) : context(c), channel(c.node), node(channel, c.options.servers) {
     if (c.node.role() == Role::server) serve({}, asp);
@@ -38,12 +38,12 @@ struct ParamState {
     server = std::move(next);
   }
 
-  /// From here to the next look for a request callback `name` may be running.
+  /// Says that callback `name` may be running from here until the next request is asked for.
   void watch(const char* name) {
     if (const auto at = places.find(name); at != places.end()) context.watchdog->begin_call(at->second, true);
   }
 
-  /// Makes sure that shards run which serve action `action`, or any (kAnyAction).
+  /// Makes sure that shards run which serve action `wanted`, or any action (kAnyAction).
   Status open(uint32_t wanted) {
     if (server || (opened && wanted == kAnyAction)) return {};
     AH_TRY(context.node.start_servers(wanted));
@@ -67,7 +67,7 @@ struct ParamState {
 
 ParamState& state_of(lua_State* L) { return Kept<ParamState>::find(L, kState); }
 
-/// A wrong call or result: the user's own, so it is raised at the user's line without a code of the engine's.
+/// Raises the error of a wrong call or result: it is the user's, so it has the user's line and no code of the engine.
 void expect_right(lua_State* L, const Status& status) {
   if (!status && status.error().code == Code::bad_argument) raise_at_user(L, status.error().message);
   expect(L, status);
@@ -82,7 +82,7 @@ void resume(const ProcessShared& shared, CoordinatorConfig& run) {
   }
 }
 
-// ---- pushing what the engine says ----
+// ---- pushing the engine's answers ----
 
 void push_summary(lua_State* L, const ParamSummary& summary) {
   lua_createtable(L, 0, 9);
@@ -189,14 +189,14 @@ struct PushRequest {
 
 // ---- values ----
 
-/// open(action): shards for that action
+/// open(action): waits until shards serve that action
 int open(lua_State* L) {
   const auto action = check_integer(L, 1, "action", "open", 0, UINT32_MAX);
   expect(L, state_of(L).open(static_cast<uint32_t>(action)));
   return 0;
 }
 
-/// The keys of the array at `index`; an error names `where` and the place of one that is none.
+/// The keys of the array at `index`; the error about an element that is not a key names `where` and its place.
 std::vector<ParamKey> keys_at(lua_State* L, int index, const std::string& where) {
   std::vector<ParamKey> keys;
   for (int i = 1; i <= static_cast<int>(lua_objlen(L, index)); ++i) {
@@ -207,7 +207,7 @@ std::vector<ParamKey> keys_at(lua_State* L, int index, const std::string& where)
   return keys;
 }
 
-/// The values and the steps of entries, as two arrays with nothing where there is no value.
+/// Pushes the values and the steps of entries, as two arrays with nil for entries without a value.
 int push_values(lua_State* L, std::vector<ParamEntry> entries) {
   lua_createtable(L, static_cast<int>(entries.size()), 0);
   lua_createtable(L, static_cast<int>(entries.size()), 0);
@@ -318,7 +318,7 @@ int worker_next(lua_State* L) {
   raise_at_user(L, std::get<Error>(event).message);
 }
 
-/// worker_push(updates, where, seconds): what the work took, where it was to be timed
+/// worker_push(updates, where, seconds): `seconds` is how long the work took, if it was to be timed
 int worker_push(lua_State* L) {
   const std::string where(check_text(L, 2, "where", "worker_push"));
   const std::vector<ParamEntry> entries = take(L, param_entries_at(L, 1, nullptr, false, where));
@@ -409,7 +409,7 @@ int answer_stop(lua_State* L) {
   return 0;
 }
 
-/// answer_schedule(tasks, where): {[id] = {{k, v}, ...}}; nil: every worker that was asked about chooses for itself
+/// answer_schedule(tasks, where): tasks are {[id] = {{k, v}, ...}}; nil: each of these workers chooses for itself
 int answer_schedule(lua_State* L) {
   ParamState& state = state_of(L);
   const std::string where(check_text(L, 2, "where", "answer_schedule"));
@@ -445,7 +445,7 @@ int answer_pull(lua_State* L) {
   return 0;
 }
 
-/// The rule refers to values of the Lua state, so it goes before the state does.
+/// Drops the rule, which refers to values of the Lua state, before the state is closed.
 int let_go(lua_State* L) {
   static_cast<Kept<ParamState>*>(lua_touserdata(L, 1))->object->rule.reset();
   return 0;

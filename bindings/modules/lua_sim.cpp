@@ -17,7 +17,7 @@ namespace {
 const char kControl = 0;  // registry key, by address
 constexpr const char* kRun = "sim.run";
 
-// --- what comes from Lua ---
+// --- values from Lua ---
 
 /// The fields of the table at `index`, each optional.
 struct Fields {
@@ -87,7 +87,7 @@ Replay replay_of(lua_State* L) {
   return out;
 }
 
-/// A part of the scenario that has a text form, or the error of what is none, which names the option.
+/// Reads a part of the scenario from its text form; the error of a wrong text names the option.
 template <typename T>
 Status take(const Fields& fields, const char* name, T& out) {
   const std::string text = fields.text(name);
@@ -100,7 +100,7 @@ Status take(const Fields& fields, const char* name, T& out) {
 
 constexpr double kWhole = 9007199254740992.0;
 
-/// With the nodes of a replay in `replay`, which has to outlive the scenario.
+/// The scenario of options. The nodes of a replay go to `replay`, which has to outlive the scenario.
 Result<Scenario> scenario_of(const Fields& fields, Replay& replay) {
   Scenario out;
   out.nodes = static_cast<uint32_t>(fields.whole("nodes", out.nodes, 4294967295.0));
@@ -158,7 +158,7 @@ NativeRule native_of(lua_State* L, int index) {
   return out;
 }
 
-// --- what goes to Lua ---
+// --- values for Lua ---
 
 void set(lua_State* L, const char* name, double value) {
   lua_pushnumber(L, value);
@@ -176,7 +176,7 @@ void set(lua_State* L, const char* name, const Moments& moments) {
   lua_setfield(L, -2, name);
 }
 
-/// An array of what `value` makes of each element.
+/// Pushes an array of what `value` makes of each element.
 template <typename T, typename F>
 void set_array(lua_State* L, const char* name, const std::vector<T>& items, F value) {
   lua_createtable(L, static_cast<int>(items.size()), 0);
@@ -240,12 +240,13 @@ void push_result(lua_State* L, const SimResult& result, bool with_trace) {
 
 // --- the functions ---
 
-/// Of the rule's own random numbers in a simulation of seed `seed`; a whole number that Lua can hold.
+/// The seed of a rule's own random numbers in a simulation of seed `seed`: a whole number that Lua can hold.
 uint64_t rule_seed(uint64_t seed) { return sim_seed(seed, SimStream::admission) >> 11; }
 
 constexpr double kTickSeconds = 0.1;
 
-/// Calls options.on_progress with the share of the simulated time that is over, now and then. Its error ends the run.
+/// Calls options.on_progress a few times a second, with the share of the simulated time that is over. Its error ends
+/// the run.
 void follow(Vm& vm, lua_State* L, double seconds, SimWatch& watch) {
   watch.stop = false;
   watch.tick = nullptr;
@@ -264,7 +265,7 @@ void follow(Vm& vm, lua_State* L, double seconds, SimWatch& watch) {
   };
 }
 
-/// A rule's classic form.
+/// Runs a rule in its classic form.
 Result<SimResult> run_native(const Scenario& scenario, const NativeRule& rule, SimWatch* watch) {
   if (scenario.topology.kind == Topology::Kind::peers) {
     return simulate_peers(scenario, *make_peer_rule(rule), watch);
@@ -274,7 +275,7 @@ Result<SimResult> run_native(const Scenario& scenario, const NativeRule& rule, S
       scenario, [&](const Clocks& clocks) { return make_admission(rule, clocks, seed); }, watch);
 }
 
-/// A rule in Lua; `sampling` says what its outermost sampling rule draws, which peers draw by message.
+/// Runs a rule in Lua; `sampling` says what its outermost sampling rule draws, since peers draw samples by messages.
 Result<SimResult> run_lua(const Scenario& scenario, BarrierRule& rule, const NativeRule& sampling, bool asks_first,
                           SimWatch* watch) {
   if (scenario.topology.kind == Topology::Kind::peers) {
@@ -284,8 +285,8 @@ Result<SimResult> run_lua(const Scenario& scenario, BarrierRule& rule, const Nat
       scenario, [&](const Clocks& clocks) { return make_admission(rule, clocks, asks_first); }, watch);
 }
 
-/// run(options, form, evaluator): form is {kind = "clock"|"free"|"sampled"|"other", ...} as native_of takes it; with an
-/// evaluator of actor.barrier that one is asked, and form only says what it samples, and whether it `asks_first`.
+/// run(options, form, evaluator): form is {kind = "clock"|"free"|"sampled"|"other", ...} as native_of takes it. With an
+/// evaluator of actor.barrier the simulator asks that, and form only says what it samples and whether it `asks_first`.
 int sim_run(lua_State* L) {
   Vm& vm = Vm::from(L);
   check_table(L, 1, "options", kRun);
@@ -320,7 +321,7 @@ int sim_run(lua_State* L) {
   return 1;
 }
 
-/// check(options): nil and what is wrong with them, or true.
+/// check(options): true, or nil and what is wrong with the options.
 int sim_check(lua_State* L) {
   check_table(L, 1, "options", "sim.check");
   lua_settop(L, 1);
@@ -332,7 +333,7 @@ int sim_check(lua_State* L) {
   return 1;
 }
 
-/// rule_seed(seed): what the evaluator of a simulation of that seed is made with.
+/// rule_seed(seed): the seed of the evaluator in a simulation of that seed.
 int sim_rule_seed(lua_State* L) {
   const auto seed = static_cast<uint64_t>(check_integer(L, 1, "seed", kRun, 0, int64_t{1} << 53));
   lua_pushnumber(L, static_cast<double>(rule_seed(seed)));
@@ -348,15 +349,15 @@ int sim_student_t(lua_State* L) {
   return 1;
 }
 
-/// rule_limit(seconds): how long a round of answers of a rule in Lua may take, where a watchdog looks after it.
+/// rule_limit(seconds): how long a round of answers of a rule in Lua may take, if there is a watchdog.
 int sim_rule_limit(lua_State* L) {
   const double seconds = check_number(L, 1, "seconds", "rule_limit");
   if (SimControl& control = sim_control(Vm::from(L)); control.watchdog) control.watchdog->set_limit(seconds);
   return 0;
 }
 
-/// load_rule(chunk, path): runs the chunk of a rule file as pcall does, where a watchdog looks on for as long as a
-/// round of answers may take.
+/// load_rule(chunk, path): runs the chunk of a rule file as pcall does. If there is a watchdog, this may take as long
+/// as a round of answers.
 int sim_load_rule(lua_State* L) {
   const std::string path(check_text(L, 2, "path", "load_rule"));
   lua_settop(L, 1);

@@ -14,7 +14,7 @@ using kernel::View;
 
 namespace {
 
-// Registry keys, by address: the state, and the two functions that stdlib/actor/tensor gives us.
+// Registry keys, by address: of the state, and of the two functions that stdlib/actor/tensor gives to `bind`.
 const char kState = 0;
 const char kIsTensor = 0;
 const char kAdopt = 0;
@@ -41,7 +41,7 @@ void push_function(lua_State* L, const char& key) {
 }
 
 // bind(is_tensor, adopt), called once by stdlib/actor/tensor/base.lua. is_tensor(value) -> boolean;
-// adopt(pointer) -> tensor, which takes over the block of the ah_tensor that the pointer leads to.
+// adopt(pointer) -> tensor, which takes over the block of the ah_tensor at the pointer.
 int bind(lua_State* L) {
   check_function(L, 1, "is_tensor", "bind");
   check_function(L, 2, "adopt", "bind");
@@ -64,7 +64,7 @@ int open_module(lua_State* L) {
 
 constexpr int kCdata = 10;  // LuaJIT's own type, which lua.h does not name
 
-// Raises where the bytes are not as many as the shape says.
+// Raises when there are not as many bytes as the shape says.
 void check_bytes(lua_State* L, const Tensor& value) {
   if (value.bytes() == value.data.size()) return;
   raise_at_user(L, "a tensor of " + std::to_string(value.data.size()) + " bytes does not have the shape it claims");
@@ -122,7 +122,7 @@ void push_tensor(lua_State* L, Tensor value) {
   push_function(L, kAdopt);
   ah_tensor made{};
   adopt(L, made, std::move(value));
-  lua_pushlightuserdata(L, &made);  // turned into cdata at once
+  lua_pushlightuserdata(L, &made);  // becomes cdata at once
   const int status = lua_pcall(L, 1, 1, 0);
   if (made.context_ != nullptr) tensor_state(L).api.release(&made);
   if (status != 0) lua_error(L);

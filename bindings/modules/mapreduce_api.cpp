@@ -26,7 +26,7 @@ thread_local TaskStreams* t_streams = nullptr;
 
 // ---- small streams ----
 
-/// first + step * i.
+/// The rows first + step * i.
 class RangeSource final : public RowSource {
  public:
   RangeSource(double first, double step, uint64_t from, uint64_t to) : first_(first), step_(step), at_(from), to_(to) {}
@@ -48,7 +48,7 @@ class RangeSource final : public RowSource {
   uint64_t to_;
 };
 
-/// Rows in one piece of memory, put first and read then.
+/// Rows in one piece of memory: first they are put, then read.
 class RowBuffer final : public TaskSink {
  public:
   Status put(const RowValue& first, const RowValue* second) override {
@@ -207,7 +207,7 @@ int32_t pour(ah_mr_sink* sink, ah_mr_source* source) {
   return -1;
 }
 
-/// The rows of a table's runs, with a mark on those whose key is that of the row before.
+/// The rows of a table's runs, with a mark on rows whose key is that of the row before.
 class MergeSource final : public RowSource {
  public:
   explicit MergeSource(CombineTable::Merge merge) : merge_(std::move(merge)) {}
@@ -231,7 +231,7 @@ class MergeSource final : public RowSource {
 
  private:
   CombineTable::Merge merge_;
-  std::string bytes_;  // a row of the merge is valid until its next one only
+  std::string bytes_;  // copies: a row of the merge is valid only until the next one
   std::vector<bool> ends_;
 };
 
@@ -248,14 +248,14 @@ ah_mr_source* combined(ah_mr_sink* sink) {
   return t_streams->add_own(ScratchRows::read(std::move(sink->scratch)));
 }
 
-/// The matches of `m` in another case, in memory that lasts until the next time.
+/// Changes the case of the matches of `m`, in memory that lasts until the next call.
 void change_case(ah_mr_matches* m, int32_t count) {
   static thread_local std::string changed;
   size_t total = 0;
   for (int32_t i = 0; i < count; ++i) total += static_cast<size_t>(m->sizes[i]);
   if (changed.size() < total) changed.resize(2 * total);
   char* at = changed.data();
-  // As the C locale's tolower and toupper, which Lua's are here.
+  // As tolower and toupper of the C locale, which Lua uses here.
   const char first = m->change == 1 ? 'A' : 'a';
   for (int32_t i = 0; i < count; ++i) {
     const char* const from = m->bytes[i];
@@ -315,7 +315,7 @@ Error error_of(const std::exception& thrown) {
   return {lacks_memory ? Code::full : Code::internal, lacks_memory && !told ? "out of memory" : thrown.what()};
 }
 
-/// What `Function` throws fails the call, as its own errors do.
+/// Calls `Function`: an exception fails the call, as its own errors do.
 template <auto Function>
 struct Told;
 template <typename R, typename... A, R (*Function)(A...)>
@@ -376,12 +376,12 @@ Status TaskStreams::finish() {
 uint64_t TaskStreams::bytes_in() const noexcept {
   uint64_t bytes = 0;
   for (const auto& source : sources_) {
-    if (source->rows) bytes += source->rows->bytes_read();  // else another one reads on from it
+    if (source->rows) bytes += source->rows->bytes_read();  // else another source has taken its rows over
   }
   return bytes;
 }
 
-constexpr uint64_t kNamed = 3;  // of what a task leaves out; all of it is counted
+constexpr uint64_t kNamed = 3;  // rows that a task leaves out and the log names; all of them are counted
 
 void TaskStreams::skip(const Error& error) {
   if (++skipped_ > kNamed) return;

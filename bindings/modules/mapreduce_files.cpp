@@ -54,7 +54,7 @@ void set_figures(lua_State* L, const SaveFigures& figures) {
   set_number(L, "bytes", figures.bytes);
 }
 
-/// What cannot be read ends the rows, without an error, and is counted.
+/// A source that ends without an error at the first row that cannot be read, and counts that.
 class SkippingSource final : public RowSource {
  public:
   SkippingSource(std::unique_ptr<RowSource> rows, TaskStreams& streams) : rows_(std::move(rows)), streams_(streams) {}
@@ -238,8 +238,8 @@ ah_mr_source* row_file(const char* folder, const char* id, uint32_t part) {
   return streams.add(std::unique_ptr<RowSource>(*std::move(rows)));
 }
 
-/// Of the save that is being begun. Drawn by nobody: where rows are lost another worker begins it again, and the others
-/// may have gone on.
+/// The id of the save that is being begun. It is not random: if rows are lost another worker begins the save again,
+/// while the others may have gone on with it.
 std::string save_id(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   return context.options.run_key + "-" + std::to_string(context.node.actions());
@@ -255,8 +255,8 @@ int begin_save(lua_State* L) {
   return 1;
 }
 
-/// begin_checkpoint(path, fingerprint, overwrite, resume) -> as begin_save, for one that is to be written, or with
-/// {files=, rows=, bytes=} for one that is there; or nil, message
+/// begin_checkpoint(path, fingerprint, overwrite, resume) -> as begin_save, for a checkpoint that is to be written, or
+/// with {files=, rows=, bytes=} for one that exists; or nil, message
 int begin_checkpoint(lua_State* L) {
   const std::string path(check_text(L, 1, "path", "begin_checkpoint"));
   const std::string fingerprint(check_text(L, 2, "fingerprint", "begin_checkpoint"));
@@ -268,7 +268,7 @@ int begin_checkpoint(lua_State* L) {
   return 1;
 }
 
-/// commit_save(save, {{name, rows, bytes}, ...}) -> {files=, rows=, bytes=}; raises why it is not there
+/// commit_save(save, {{name, rows, bytes}, ...}) -> {files=, rows=, bytes=}; raises when it fails
 int commit_save(lua_State* L) {
   const SaveFolder folder = folder_at(L, 1);
   check_table(L, 2, "parts", "commit_save");
@@ -287,7 +287,7 @@ int commit_save(lua_State* L) {
   return 1;
 }
 
-/// abandon_save(save): nothing of it is left; for a save whose action has ended with an error for everybody
+/// abandon_save(save): removes all of a save whose action has ended with an error for all workers
 int abandon_save(lua_State* L) {
   actorhost::abandon_save(folder_at(L, 1));
   return 0;

@@ -113,7 +113,7 @@ int32_t matmul(ah_tensor* out, const ah_tensor* a, const ah_tensor* b, int32_t t
   });
 }
 
-// The tensor as rows of its last dimension, contiguous within a row; copied into `keep` where it is not.
+// The tensor as rows of its last dimension, which are contiguous; if they are not, they are copied into `keep`.
 View rows_of(const kernel::Kernels& k, const ah_tensor& t, std::unique_ptr<Copied>& keep) {
   View v = view_of(t);
   if (v.shape.rank != 2 || (v.steps[1] != 1 && v.shape[1] != 1)) {
@@ -142,7 +142,7 @@ int32_t softmax(ah_tensor* out, const ah_tensor* a) noexcept {
   });
 }
 
-// Labels 1 .. columns as indices from 0; false and context->bad_... when one is something else.
+// Reads labels 1 .. columns as indices from 0; false when one is anything else.
 bool read_labels(const ah_tensor& labels, int64_t columns, std::vector<int32_t>& out) {
   const View view = view_of(labels);
   out.reserve(static_cast<size_t>(labels.count_));
@@ -186,7 +186,7 @@ int32_t cross_entropy(double* loss, ah_tensor* grad, const ah_tensor* scores, co
 
 // ---- Rows by their positions ----
 
-/// Tells of a position that is none.
+/// Reports a position that is out of range or not a whole number.
 int32_t check_positions(const ah_tensor& index, int64_t rows) noexcept {
   const View at = view_of(index);
   const int64_t bad = kernel::first_bad_position(at, rows);

@@ -177,7 +177,7 @@ int32_t give(ah_tensor* out, ah_tensor* from) noexcept {
     std::swap(block(*out), block(*from));
     std::swap(out->data_, from->data_);
     std::swap(out->charge_, from->charge_);
-    from->context_->fresh -= from->charge_;  // what is let go is no garbage
+    from->context_->fresh -= from->charge_;  // a block that is freed at once is not garbage
   } else if (const int32_t status = copy(out, from); status != AH_TENSOR_OK) {
     return status;
   }
@@ -208,7 +208,7 @@ void from_bytes(ah_tensor* out, const uint8_t* bytes, double scale, double shift
 void random(ah_tensor* out, void* rng, int32_t normal, double a, double b) noexcept {
   Rng& source = *static_cast<Rng*>(rng);
   if (normal != 0) return each(*out, [&](int64_t) { return a + b * source.normal(); });
-  // Rounding to float may reach the upper end, which is not part of the range.
+  // Rounding to float may give the upper end, which is not part of the range.
   const double top = out->type_ == 0 ? static_cast<double>(std::nextafter(static_cast<float>(b), static_cast<float>(a)))
                                      : std::nextafter(b, a);
   each(*out, [&](int64_t) { return std::min(a + (b - a) * source.uniform(), top); });

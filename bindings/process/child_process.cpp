@@ -21,7 +21,7 @@ std::vector<std::string> environment_with(const std::string& variable, const std
   return out;
 }
 
-/// As exec takes them; the words have to outlive it.
+/// The words as exec takes them; they have to outlive the result.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> out;
   out.reserve(words.size() + 1);
@@ -30,7 +30,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return out;
 }
 
-/// In the child. Calls only what is async-signal-safe.
+/// Runs in the child, where it calls only functions that are async-signal-safe.
 [[noreturn]] void become(char** argv, char** env, pid_t parent, Interrupt interrupt) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(3);

@@ -15,13 +15,13 @@ namespace actorhost {
 namespace {
 
 constexpr std::string_view kClearLine = "\r\x1b[K";
-constexpr double kBurst = 0.001;               // lines that come sooner after others wait for more
-constexpr std::chrono::milliseconds kLate(1);  // how long they wait: what a killed process has not said
+constexpr double kBurst = 0.001;               // seconds: lines that follow others sooner wait for more
+constexpr std::chrono::milliseconds kLate(1);  // how long they wait; a killed process loses so much
 constexpr size_t kMostWaiting = size_t{64} << 10;
 
 constexpr size_t kSpare = 3;  // columns that a status line leaves: the terminal may write ^C behind it
 
-/// 0 where standard error is no terminal.
+/// The width of the terminal; 0 when standard error is not one.
 size_t terminal_columns() {
   winsize size{};
   if (isatty(STDERR_FILENO) == 0) return 0;
@@ -31,7 +31,7 @@ size_t terminal_columns() {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// 0 or the errno of what went wrong.
+/// Writes a text; returns 0 or the errno of the failure.
 int write_all(std::FILE* file, std::string_view text) {
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
@@ -68,7 +68,7 @@ Console::~Console() {
   if (late_writer_.joinable()) late_writer_.join();
 }
 
-/// What clears the status line. One that was drawn in a wider window is on several lines now.
+/// The text that clears the status line, which is on several lines if it was drawn in a wider window.
 std::string Console::cleared() const {
   const size_t columns = std::max<size_t>(1, terminal_columns());
   const size_t above = drawn_ > columns ? (drawn_ - 1) / columns : 0;
@@ -119,7 +119,7 @@ void Console::err(std::string_view line) {
   write_line(stderr, printable(line, Lines::kept));
 }
 
-/// In one write with what clears the status line where both go to the terminal, so that no other process draws in
+/// Writes a line. If it goes to the terminal, one write also clears the status line, so that no other process draws in
 /// between.
 void Console::write_line(std::FILE* file, std::string_view line) {
   const bool clears = drawn_ > 0 || shared_;

@@ -28,7 +28,7 @@ Error bad_flag(const std::string& flag, const std::string& value, const std::str
   return {Code::bad_argument, "--" + flag + " wants " + wants + ", got '" + value + "'"};
 }
 
-/// "--node-rank" also answers to "--node_rank".
+/// Both spellings of a flag: "--node-rank" and "--node_rank".
 std::string both_spellings(const std::string& name) {
   std::string other = name;
   const size_t first = other.find("--") + 2;
@@ -183,7 +183,7 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
       ->type_name("FILE");
 }
 
-/// Shows one spelling of each flag, and leaves the usage lines to us.
+/// Shows one spelling of each flag, and no usage lines, which are written here.
 class HelpFormat final : public CLI::Formatter {
  public:
   HelpFormat() { column_width(32); }
@@ -226,7 +226,7 @@ ParsedCommand usage_error(const std::string& message) {
   return command;
 }
 
-/// What is neither a flag of `app` nor a value of one.
+/// The error about a word that is neither a flag of `app` nor a value of one.
 ParsedCommand unknown_flag(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -237,12 +237,12 @@ ParsedCommand unknown_flag(const CLI::App& app, const std::string& word) {
   return usage_error("unknown flag '" + word + "'" + suggestion(bare, names, "--"));
 }
 
-/// `--resume` takes a folder only when one follows; a following script is not it. Taken out by hand, since the parser
-/// cannot tell.
+/// Reads `--resume`, which has a folder only if one follows: a script that follows is not the folder. Done by hand,
+/// since the parser cannot tell them apart.
 void take_resume(std::vector<std::string>& args, RunOptions& out) {
   for (size_t i = 0; i < args.size(); ++i) {
     const bool of_a_flag = i > 0 && args[i - 1] == "--barrier";
-    if (args[i].ends_with(".lua") && !of_a_flag) return;  // the job: what follows is its own
+    if (args[i].ends_with(".lua") && !of_a_flag) return;  // the job: all words behind it belong to it
     if (args[i].starts_with("--resume=")) {
       out.resume = args[i].substr(9);
       args.erase(args.begin() + static_cast<std::ptrdiff_t>(i--));

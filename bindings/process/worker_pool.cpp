@@ -62,7 +62,7 @@ Result<size_t> WorkerPool::spawn(const std::vector<std::string>& args) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) return failure("cannot make a socket pair");
   const int theirs = dup(fds[1]);  // without close-on-exec
   ::close(fds[1]);
-  // The parent speaks for it on Ctrl-C.
+  // On Ctrl-C the parent prints the message.
   auto pid = start_child(args, kVariable, std::to_string(theirs), Interrupt::ignored);
   ::close(theirs);
   if (!pid) {

@@ -8,7 +8,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr useconds_t kBetweenJobs = 300000;  // the last job's rendezvous host is on its way out
+constexpr useconds_t kBetweenJobs = 300000;  // the last job's rendezvous host may still be ending
 
 }  // namespace
 
@@ -18,7 +18,7 @@ int run_agent(const RunOptions& options) {
     setup.may_find_nobody = served;
     HostRuntime runtime(options, std::move(setup));
     const int code = runtime.run();
-    if (runtime.interrupted()) return 130;  // also where the job was over before the signal was seen
+    if (runtime.interrupted()) return 130;  // also if the job was over before the signal was seen
     if (code == 130 || options.once) return code;
     if (!runtime.joined()) return served ? 0 : code;
     usleep(kBetweenJobs);

@@ -8,8 +8,8 @@ namespace actorhost {
 
 namespace {
 
-// Prints "file PATH" and "wrong MESSAGE". In the file's place stands a text with a rule of the name that is asked for,
-// with and without a policy behind it.
+// Prints "file PATH" and "wrong MESSAGE". Instead of the file it reads a text with a rule of the wanted name, with and
+// without a policy behind it.
 constexpr const char* kCheck = R"(
 local spec = ...
 local function stand_in(path)
@@ -43,7 +43,7 @@ Result<std::string> rule_file_of(const std::string& spec) {
   if (!vm) return vm.error();
   AH_TRY((*vm)->run(kCheck, "=flag"));
   if (wrong.empty()) return file;
-  // Behind the place of the check, which is none of the user's: "barrier 'bps': there is no rule ..."
+  // Leaves out the line of this check, which the user does not know: "barrier 'bps': there is no rule ..."
   return Error{Code::bad_argument, "--" + wrong.substr(std::min(wrong.find("barrier '"), wrong.size()))};
 }
 

@@ -115,14 +115,15 @@ ClusterConfig member_config(ClusterConfig config, const Endpoint& endpoint, cons
     config.self.group_index = child->index;
     config.self.node_rank = child->node_rank;
   }
-  // Other hosts reach us where the rendezvous host sees us come from; on one machine that is loopback.
+  // Other hosts reach this one at the address from which the rendezvous host sees it connect; on one machine that is
+  // loopback.
   switch (endpoint.scheme) {
     case Endpoint::Scheme::ipc: config.listen_url = config.url + "." + std::to_string(getpid()); break;
     case Endpoint::Scheme::tcp:
     case Endpoint::Scheme::tls: {
       const auto local = is_loopback(endpoint);
       const bool tls = endpoint.scheme == Endpoint::Scheme::tls;
-      if (tls && config.stream.tls.cert.empty()) break;  // cannot listen; others are dialled from here
+      if (tls && config.stream.tls.cert.empty()) break;  // cannot listen, and so dials all others
       config.listen_url = std::string(tls ? "tls+tcp://" : "tcp://") + (local && *local ? "127.0.0.1:0" : "0.0.0.0:0");
       break;
     }

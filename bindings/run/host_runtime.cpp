@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kNoCheckpoint = 4;  // exit code: the run's checkpoints cannot be written
 
-constexpr double kSentAwaySeconds = 2.0;  // in which all processes of a host hear that it is not let in
-constexpr double kStopSeconds = 1.0;      // what nodes get to leave their Lua after a stop request
+constexpr double kSentAwaySeconds = 2.0;  // for all processes of a host to hear that it is not let in
+constexpr double kStopSeconds = 1.0;      // for nodes to leave their Lua after a stop request
 
 /// "[12:30:01.250 warn] line", in local time.
 std::string log_line(LogLevel level, std::string_view line) {
@@ -31,8 +31,8 @@ std::string log_line(LogLevel level, std::string_view line) {
   return stamp + std::string(line);
 }
 
-/// Ends the process under threads that still run. Not fflush(nullptr): it would wait for a stream that one of them
-/// reads from (io.popen, io.read).
+/// Ends the process while threads still run. It does not call fflush(nullptr), which would wait for a stream that one
+/// of them reads from (io.popen, io.read).
 [[noreturn]] void leave(int code, Console& console) {
   console.finish(false);
   for (std::FILE* stream : {stdout, stderr}) {
@@ -67,11 +67,11 @@ HostRuntime::HostRuntime(RunOptions options, Setup setup) : options_(std::move(o
 HostRuntime::~HostRuntime() {
   drop_nodes();
   drop_services();
-  cluster_.reset();  // while there is a lock: its thread may be about to tell of a change
+  cluster_.reset();  // while the lock still exists: the cluster's thread may be about to tell of a change
   remove_private_socket(socket_path_);
 }
 
-/// Waits for the nodes' threads, outside of the lock, which a node's last call takes.
+/// Waits for the nodes' threads, without the lock, which a node's last call takes.
 void HostRuntime::drop_nodes() {
   std::vector<std::unique_ptr<NodeThread>> done[2];
   std::lock_guard lock(mutex_);
@@ -79,7 +79,7 @@ void HostRuntime::drop_nodes() {
   done[1].swap(servers_);
 }
 
-/// The same for the threads of the exchange and the courier.
+/// Waits for the threads of the exchange and the courier, in the same way.
 void HostRuntime::drop_services() {
   std::unique_ptr<DataService> exchange;
   std::unique_ptr<CourierWithTasks> courier;
@@ -99,8 +99,8 @@ void HostRuntime::interrupt() {
   if (cluster_) cluster_->stop(kInterrupted);
 }
 
-/// Tells the cluster, or the children where they have none here. False while somebody else has the lock, who may hold
-/// it for as long as it likes: the watcher waits for nobody.
+/// Tells the cluster, or the children when there is no cluster here. False while another thread has the lock, which may
+/// hold it for long: the watcher does not wait for it.
 bool HostRuntime::tell_of_interrupt() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;
@@ -134,7 +134,7 @@ int HostRuntime::run() {
   over = true;
   signals.finish();
   watcher.join();
-  if (abandoned_) {  // a node is stuck in a compiled loop, which nothing but the process's end can stop
+  if (abandoned_) {  // a node is stuck in a compiled loop, which only the process's end can stop
     leave(code, process_.console);
   }
   return code;
@@ -151,8 +151,8 @@ int HostRuntime::refused(const Error& error) {
   return fail(error, code == 1 ? 3 : code);
 }
 
-/// On the watcher's thread: turns the first signal into an interrupt, and ends the process when it does not end by
-/// itself or a second one comes.
+/// On the watcher's thread: turns the first signal into an interrupt, and ends the process if it does not end by itself
+/// or a second signal comes.
 void HostRuntime::watch(const SignalWatch& signals, const std::atomic<bool>& over) {
   double give_up = kForever;
   bool told = true;
@@ -187,20 +187,20 @@ void HostRuntime::start_workers() {
   for (const auto& node : workers_) node->start();
 }
 
-/// Shards for `action`. A server's VM serves one run and stays in it, so that values can be read afterwards; the next
-/// run gets new VMs, and the shards' values stay where they are (ProcessShared::stores).
+/// Starts shards for `action`. A server's VM serves one run and stays in it, so that values can be read afterwards; the
+/// next run gets new VMs, while the shards' values stay where they are (ProcessShared::stores).
 Result<bool> HostRuntime::start_servers(uint32_t action) {
   std::vector<std::unique_ptr<NodeThread>> old;
   {
     std::lock_guard lock(mutex_);
-    if (!process_.courier) return false;  // another host's worker is quick: asked again once there is one
+    if (!process_.courier) return false;  // a quick worker of another host asks; it asks again once there is a courier
     const int64_t finished = process_.finished_run;
     const bool right = !servers_leave_ && (action == kAnyAction || finished < 0 || action <= finished);
     if (!servers_.empty() && right) return true;
     for (const auto& server : servers_) {
       if (!servers_leave_) server->request_stop();
     }
-    // Mostly at once, since a server that serves waits in an engine call; but its script may have more to do.
+    // Mostly they leave at once, since a serving server waits in an engine call; but its script may have more to do.
     servers_leave_ = !std::all_of(servers_.begin(), servers_.end(), [](const auto& server) { return server->done(); });
     if (servers_leave_) return false;
     old.swap(servers_);
@@ -235,12 +235,12 @@ void HostRuntime::cluster_changed() {
   changed_.notify_all();
 }
 
-/// The parent of an --isolate host that is not the rendezvous host: nothing to do but to look after its children.
+/// The parent of an --isolate host that is not the rendezvous host: it only watches its children.
 int HostRuntime::supervise() {
   std::unique_lock lock(mutex_);
   double give_up = kForever;
   while (children_->reap() > 0) {
-    // Without one that ends before the start the others wait for it in vain, unless the rendezvous host sends all away.
+    // If a child ends before the start, the others wait for it in vain, unless the rendezvous host sends all away.
     if (const auto ended = children_->first_ended(); ended && !interrupted_ && !children_->started()) {
       give_up = std::min(give_up, clock_.now() + kSentAwaySeconds);
       if (clock_.now() >= give_up) {
@@ -286,7 +286,7 @@ EndMessage HostRuntime::wait_for_end() {
   }
 }
 
-/// True when all nodes have come out of their Lua in time.
+/// Stops the nodes; true when all have left their Lua in time.
 bool HostRuntime::stop_nodes(double seconds) {
   std::unique_lock lock(mutex_);
   for (const auto& node : workers_) node->request_stop();
@@ -309,8 +309,8 @@ int HostRuntime::conclude(const EndMessage& end) {
   int code = exit_code_of(end.code);
   if (end.origin == kNoAddress || is_service(end.origin)) {
     if (code == 2) code = 3;
-    if (end.code == Code::io) code = kNoCheckpoint;  // nothing else ends a run so for all
-    // The parent says what concerns all; that this process is lost to it only this one can say.
+    if (end.code == Code::io) code = kNoCheckpoint;  // only a checkpoint's failure ends a run with this code for all
+    // The parent prints what concerns all; only this process can say that it is lost to the parent.
     if (!child_ || end.origin != kNoAddress) process_.console.err("actorhost: " + end.message);
     return code;
   }
@@ -318,12 +318,12 @@ int HostRuntime::conclude(const EndMessage& end) {
   for (const auto& list : {&workers_, &servers_}) {
     for (const auto& node : *list) {
       if (node->address() != end.origin) continue;
-      const std::string traceback = node->traceback();  // none of a barrier rule that does not come back
+      const std::string traceback = node->traceback();  // empty for a barrier rule that does not return
       process_.console.err("actorhost: " + (traceback.empty() ? end.message : traceback));
       return code;
     }
   }
-  const bool said = child_ || (children_ && placement_.max_nodes == 1);  // by the process whose node it was
+  const bool said = child_ || (children_ && placement_.max_nodes == 1);  // by the process that had the node
   if (!said) process_.console.err("actorhost: stopped, because " + end.message);
   return code;
 }

@@ -1,4 +1,4 @@
-// How a host gets into its run: the job, its place among the hosts, the cluster, what it begins with.
+// How a host joins its run: the job, its place among the hosts, the cluster, the checkpoint and the trace.
 
 #include <algorithm>
 #include <chrono>
@@ -20,14 +20,14 @@ namespace actorhost {
 
 namespace {
 
-constexpr uint64_t kProcessBytes = uint64_t{128} << 20;  // takes one of two nodes besides its data: 110 MB, measured
+constexpr uint64_t kProcessBytes = uint64_t{128} << 20;  // that a process needs besides its data: 110 MB for two nodes
 
 uint64_t random_number() {
   std::random_device device;
   return (uint64_t{device()} << 32) | device();
 }
 
-/// What this process may have at all: the machine's memory, or its control group's.
+/// The most memory that this process may have: the machine's, or its control group's.
 uint64_t machine_memory() {
   uint64_t bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   uint64_t limit = 0;
@@ -64,7 +64,7 @@ Status HostRuntime::open_job() {
   return opened;
 }
 
-/// The file of --barrier, on the host that gives it to the others.
+/// Checks the file of --barrier, on the host that gives it to the others.
 Status HostRuntime::check_rule_file() const {
   if (rule_file_.empty() || child_) return {};
   const auto found = job_.find_here(rule_file_);
@@ -76,13 +76,13 @@ Status HostRuntime::find_place() {
   auto placement = detect_placement(options_.placement, current_environment(), current_hostname());
   if (!placement) {
     Error error = std::move(placement).error();
-    const std::string flag = "--rdzv-endpoint";  // an agent's has another name
+    const std::string flag = "--rdzv-endpoint";  // an agent's flag has another name
     const size_t at = error.message.find(flag);
     if (options_.agent && at != std::string::npos) error.message.replace(at, flag.size(), "--join");
     return error;
   }
   placement_ = std::move(*placement);
-  if (options_.agent) placement_.node_rank.reset();  // it takes the place that is left
+  if (options_.agent) placement_.node_rank.reset();  // an agent takes the place that is left
   const uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
   local_nodes_ = placement_.nproc.value_or(cores);
   const std::string where = child_ ? child_->url : placement_.endpoint;
@@ -110,7 +110,8 @@ Status HostRuntime::find_place() {
   return {};
 }
 
-/// --threads-per-node, where it is not given: the cores over the nodes of this machine, as far as these are known.
+/// Sets --threads-per-node, if it is not given: the cores divided by the nodes of this machine, as far as these are
+/// known.
 void HostRuntime::share_cores(uint32_t cores) {
   if (options_.threads_per_node) return;
   uint32_t hosts = placement_.local_size;
@@ -121,8 +122,8 @@ void HostRuntime::share_cores(uint32_t cores) {
   options_.threads_per_node = std::clamp(cores / std::max(1U, local_nodes_ * hosts), 1U, 256U);
 }
 
-/// What this process may use for map-reduce data: --memory or 60 % of the machine's, shared with the host's other
-/// processes, and without --memory with the machine's other hosts.
+/// The memory that this process may use for map-reduce data: its part of --memory, which the host's processes share, or
+/// of 60 % of the machine's memory, which all processes of all its hosts share.
 uint64_t HostRuntime::memory_share() const {
   uint64_t bytes = options_.memory.value_or(0);
   if (bytes == 0) {
@@ -135,14 +136,14 @@ uint64_t HostRuntime::memory_share() const {
     bytes /= std::max(1U, hosts);
   }
   bytes /= std::max(1U, child_ ? child_->size : options_.isolate ? local_nodes_ : 1);
-  // For what nobody counts: the program, Lua's own and what is mapped; then rows on their way, tables that grow, what
-  // the allocator keeps.
+  // Leaves room for memory that is not counted: the program, Lua's values and mapped files; rows on their way, tables
+  // that grow, and what the allocator keeps.
   bytes -= std::min(bytes / 3, kProcessBytes);
   return bytes / 8 * 5;
 }
 
 Status HostRuntime::join_cluster() {
-  // One line a run where a launcher shows all its tasks' lines.
+  // Only one host logs the line if a launcher shows the lines of all its tasks.
   const bool told = child_ || (placement_.launched && placement_.node_rank != 0U);
   log_->write(told ? LogLevel::debug : LogLevel::info, "", "placement: " + describe(placement_));
   if (!child_ && !endpoint_ && options_.isolate) {
@@ -165,7 +166,7 @@ Status HostRuntime::join_cluster() {
   Status listened;
   if (may_listen) {
     AH_TRY(may_listen_at(*endpoint_, options_));
-    if (options_.isolate) AH_TRY(may_join_at(*endpoint_, options_));  // its children do
+    if (options_.isolate) AH_TRY(may_join_at(*endpoint_, options_));  // its children join there
     listened = listen(base, must_listen);
     if (listened || must_listen || listened.error().code != Code::io) return listened;
   }
@@ -179,7 +180,7 @@ Status HostRuntime::join_cluster() {
   return error;
 }
 
-/// As the rendezvous host, at the first of the run's ports that is nobody's.
+/// Listens as the rendezvous host, at the first of the run's ports that is free.
 Status HostRuntime::listen(const ClusterConfig& base, bool must_listen) {
   const std::string first = endpoint_url(*endpoint_);
   Status listened = open_cluster(head_config(base, first));
@@ -191,7 +192,7 @@ Status HostRuntime::listen(const ClusterConfig& base, bool must_listen) {
     listened = open_cluster(head_config(base, endpoint_url(*endpoint_)));
   }
   if (must_listen || !taken()) return listened;
-  // Of two that begin to listen in the same instant the kernel may refuse both: they try again at different times.
+  // If two hosts begin to listen in the same instant, the kernel may refuse both: they try again at different times.
   std::this_thread::sleep_for(std::chrono::microseconds(1000 + random_number() % 10'000));
   return open_cluster(head_config(base, first));
 }
@@ -220,10 +221,10 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
         std::make_unique<Cluster>(std::move(config), job_, clock_, *log_, static_cast<ClusterEvents&>(*this));
     std::lock_guard lock(mutex_);
     cluster_ = std::move(cluster);
-    if (interrupted_) cluster_->stop(kInterrupted);  // that came when there was nobody to tell
+    if (interrupted_) cluster_->stop(kInterrupted);  // the interrupt came before there was a cluster
   }
   if (auto opened = cluster_->open(); !opened) {
-    std::unique_ptr<Cluster> failed;  // goes outside of the lock: its thread, which it joins, may be taking it
+    std::unique_ptr<Cluster> failed;  // destroyed without the lock, which its thread may be waiting for
     {
       std::lock_guard lock(mutex_);
       failed.swap(cluster_);
@@ -254,12 +255,12 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     process_.exchange = std::move(service);
     process_.courier = std::move(courier);
   }
-  if (head) cluster_->servers_ended();  // those that could not be started yet
+  if (head) cluster_->servers_ended();  // so that servers are started that could not be before
   return {};
 }
 
-/// --resume: the newest complete checkpoint of the parameter server, on the rendezvous host, whose servers hold the
-/// values. A job that saves by itself (actor.checkpoint, iterate) reads its own when it comes to that.
+/// --resume: loads the newest complete checkpoint of the parameter server, on the rendezvous host, whose servers hold
+/// the values. A job that saves its state itself (actor.checkpoint, iterate) reads its own checkpoint later.
 Status HostRuntime::load_checkpoint() {
   if (!options_.resume || process_.resumed) return {};
   std::string directory = options_.resume->empty() ? options_.checkpoint : *options_.resume;
@@ -279,7 +280,8 @@ Status HostRuntime::load_checkpoint() {
   return {};
 }
 
-/// --checkpoint, on the rendezvous host: tried before anything runs. One that fails later ends the run, for all.
+/// --checkpoint, on the rendezvous host: tries the folder before the run begins. A checkpoint that fails later ends the
+/// run for all.
 Status HostRuntime::open_checkpoints() {
   process_.checkpoint_failed = [this](const Error& error) {
     std::lock_guard lock(mutex_);
@@ -291,8 +293,8 @@ Status HostRuntime::open_checkpoints() {
   return may.ok() ? may : Status(Error{Code::io, "--checkpoint: " + may.error().message});
 }
 
-/// --record, on the rendezvous host, whose server 0 knows what happens. Not before this host is known to be that one:
-/// another with the same command must leave the file alone.
+/// --record: opens the trace on the rendezvous host, whose server 0 knows what happens. It is opened only once this
+/// host is known to be that one: another host with the same command must not touch the file.
 Status HostRuntime::open_trace() {
   if (options_.record.empty()) return {};
   auto trace = ParamTrace::open(options_.record,
@@ -307,7 +309,7 @@ Status HostRuntime::open_trace() {
   return {};
 }
 
-/// Waits for the start. Nobody starts a child again, so one that ends before it is the run's end.
+/// Waits for the start. Children are not started again, so one that ends before the start ends the run.
 Status HostRuntime::start_with_children() {
   bool started = false;  // guarded by the lock
   std::thread watcher([&] {

@@ -30,7 +30,8 @@ std::string encode(const ChildPlace& place, int token_pipe) {
       .dump();
 }
 
-/// The end of a pipe to read `token` from, which is all written; a program that is started keeps it open.
+/// A pipe's end from which `token` can be read, all of which is written already; a program that is started keeps it
+/// open.
 Result<int> pipe_with(const std::string& token) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return Error{Code::io, std::string("no pipe: ") + std::strerror(errno)};
@@ -42,7 +43,7 @@ Result<int> pipe_with(const std::string& token) {
   return kept;
 }
 
-/// What the other process has written; closes the pipe.
+/// Reads what the other process has written, and closes the pipe.
 std::string read_and_close(int pipe) {
   std::string text;
   char bytes[512];

@@ -41,7 +41,7 @@ class JobModules final : public ModuleSource {
   Node& node_;
 };
 
-/// The error of a server's script with what its user may not know, where it may be for want of a rank.
+/// The error of a server's script, with a hint if its cause may be that a server has no rank.
 std::string with_rank_hint(const std::string& text) {
   const size_t end = std::min(text.find('\n'), text.size());
   if (text.find("nil") >= end) return text;
@@ -65,7 +65,7 @@ NodeThread::NodeThread(Shared shared, Address address)
 
 NodeThread::~NodeThread() { join(); }
 
-/// A callback that does not come back ends the run, since everybody waits for it.
+/// A callback that does not return ends the run, since all nodes wait for it.
 std::unique_ptr<CallWatchdog> NodeThread::make_watchdog() {
   const RunOptions& options = shared_.options;
   const CallWatchdog::Limits limits{options.rule_timeout, options.callback_timeout};
@@ -99,12 +99,12 @@ void NodeThread::request_stop() {
     stopped_ = true;
     if (vm_ != nullptr) vm_->request_stop();
   }
-  node_.request_stop();  // wakes it: on_error callbacks, which may go on for a while, shall not be stopped after that
+  node_.request_stop();  // wakes it; on_error callbacks that begin after that may go on for a while
 }
 
 void NodeThread::print(std::string_view line) {
   const bool server = node_.role() == Role::server;
-  if (server && !context_.speaks) return;  // it runs the script as every node does: the first worker prints that
+  if (server && !context_.speaks) return;  // it runs the same script as the first worker, which prints the output
   const MembershipPtr members = node_.newest_membership();
   const auto rank = members->rank_of(node_.address());
   if (server || shared_.options.print_all) {
@@ -136,7 +136,7 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
 
 void NodeThread::fail(const Error& error) {
   if (error.code == Code::interrupted || error.code == Code::aborted) return;
-  if (failed_) return;  // by what comes of the first one
+  if (failed_) return;  // this error is a consequence of the first one
   traceback_ = context_.no_rank ? with_rank_hint(error.message) : error.message;
   if (!shared_.log.enabled(LogLevel::debug)) traceback_ = user_traceback(traceback_);
   const std::string machine = node_.membership().machine_of(node_.address());
@@ -148,7 +148,7 @@ void NodeThread::fail(const Error& error) {
   shared_.cluster.report_error(node_.address(), end);
 }
 
-/// actor.on_error callbacks, if the script has any; their own errors are only logged.
+/// Calls the script's actor.on_error callbacks, if there are any; their own errors are only logged.
 void NodeThread::tell_script(Vm& vm, const Error& error) {
   vm.clear_stop();
   lua_State* L = vm.state();
@@ -157,7 +157,7 @@ void NodeThread::tell_script(Vm& vm, const Error& error) {
   if (lua_istable(L, -1)) {
     lua_getfield(L, -1, "failed");
     lua_pushlstring(L, error.message.data(), error.message.size());
-    // A stop that comes meanwhile cuts the callbacks short; there may not even be one.
+    // A stop that comes meanwhile ends the callbacks early, or before the first one.
     if (auto told = vm.call(1, 0); !told && told.error().code != Code::interrupted) {
       shared_.log.warn(node_.name(), "in an on_error callback: " + told.error().message);
     }
@@ -165,7 +165,8 @@ void NodeThread::tell_script(Vm& vm, const Error& error) {
   lua_settop(L, 0);
 }
 
-/// Which engines a script calls is known at its end; every node runs the same, so the first one tells.
+/// Warns of flags that no engine has used. It is known at the script's end which engines it calls; every node runs the
+/// same script, so only the first one warns.
 void NodeThread::tell_of_unused_flags() {
   if (node_.rank() != 0U || node_.left_out()) return;
   std::string unused;
@@ -178,7 +179,7 @@ void NodeThread::tell_of_unused_flags() {
   shared_.log.warn(node_.name(), unused + " had no effect: the script has called nothing that honours it");
 }
 
-/// A server's run goes on with the watch over its callbacks (lua_param.cpp).
+/// Runs the script. On a server the watch over its callbacks (lua_param.cpp) goes on meanwhile.
 Status NodeThread::run_script(Vm& vm) {
   if (watchdog_) watchdog_->begin_call("the script, which has not come to its param.run yet,", false);
   Status ran = vm.run(shared_.job.text(), "@" + shared_.job.name());

@@ -13,7 +13,7 @@ namespace {
 constexpr int kMostFields = 20;
 constexpr int kMostDepth = 3;
 
-/// The value on top of the stack, which stays; no function of the script's is called.
+/// Shows the value on top of the stack, which stays there, without calling functions of the script.
 std::string shown(lua_State* L, int depth);
 
 /// "{1, 2, code = 3}" of the table on top, without the field `left_out`.

@@ -14,7 +14,7 @@ const char kStateKey = 0;  // its address is the registry key of the CodecState
 
 // --- encoding ---
 
-constexpr size_t kPlainItems = 32;  // from here on looking an array over first is worth it
+constexpr size_t kPlainItems = 32;  // for arrays of at least this size a check for plain values pays off
 constexpr int kPlainStack = 8;
 
 class Encoder : private ValueWalker {
@@ -136,8 +136,8 @@ bool Encoder::key(int index) {
   }
 }
 
-// Encodes the array on top of the stack by LuaJIT's encoder if a compiled loop finds nothing but plain values in it.
-// False, with nothing written, when there is anything else: then the walk below finds what and where.
+// Encodes the array on top of the stack by LuaJIT's encoder if a compiled loop finds only plain values in it. False,
+// with nothing written, if there is anything else: the walk below then finds what and where.
 bool Encoder::plain_array() {
   if (state_.plain == LUA_NOREF) {
     lua_getglobal(L_, "require");
@@ -172,8 +172,9 @@ bool Encoder::plain_array() {
   return false;
 }
 
-// One traversal: keys 1, 2, 3 ... that come first are written as array items, the rest as pairs. How many there are is
-// known afterwards only; room for the usual two bytes of the table's head is left and moved when that was wrong.
+// Encodes a table in one traversal: keys 1, 2, 3 ... that come first are written as array items, the rest as pairs.
+// Their numbers are known only afterwards: room for the usual two bytes of the table's head is left, and moved if it is
+// wrong.
 bool Encoder::table() {
   if (lua_objlen(L_, -1) >= kPlainItems && plain_array()) return true;
   if (!enter_table()) return false;
@@ -225,7 +226,8 @@ bool is_complex(lua_State* L, const CodecState& state) {
   return is;
 }
 
-// Puts the tensors of the array at index 2 into the decoded value on top of the stack. Raises what decode hooks raise.
+// Puts the tensors of the array at index 2 into the decoded value on top of the stack. Raises the errors of decode
+// hooks.
 void place_tensors(lua_State* L, const CodecState& state) {
   constexpr int kCdata = LUA_TTHREAD + 2;
   const int type = lua_type(L, -1);

@@ -55,7 +55,7 @@ int ffi_get(lua_State* L) {
   lua_call(L, 1, 0);
   lua_pushvalue(L, lua_upvalueindex(3));
   lua_pushfstring(L, "const struct ah_%s_api*", name.c_str());
-  lua_pushlightuserdata(L, const_cast<void*>(table));  // turned into cdata at once; Lua code never sees it
+  lua_pushlightuserdata(L, const_cast<void*>(table));  // becomes cdata at once; Lua code never sees it
   lua_call(L, 2, 1);
   lua_pushvalue(L, 1);
   lua_pushvalue(L, -2);

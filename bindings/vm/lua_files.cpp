@@ -18,13 +18,13 @@ namespace fs = std::filesystem;
 
 constexpr int kMostLinks = 40;  // as the system's own limit
 
-/// Where the links end that `path` leads to, also when nothing is there: what writing to `path` would make. Nothing
-/// where they end nowhere.
+/// The file behind all links of `path`, which need not exist: the one that writing to `path` would make. Nothing when
+/// the links lead nowhere.
 std::optional<fs::path> behind_links(const fs::path& path) {
   std::error_code error;
   fs::path at = fs::absolute(path, error);
   if (error) return std::nullopt;
-  if (!fs::exists(at, error)) {  // the rest is for links to what is not there yet, which `canonical` does not follow
+  if (!fs::exists(at, error)) {  // `canonical` does not follow links to files that do not exist yet
     for (int links = 0; fs::is_symlink(at, error); ++links) {
       if (links == kMostLinks) return std::nullopt;
       at = at.parent_path() / fs::read_symlink(at, error);

@@ -15,7 +15,7 @@ namespace {
 
 // --- strict globals ---
 
-// __newindex of _G; upvalue 1: set of declared names. A chunk's own level and C may declare, a function may
+// __newindex of _G; upvalue 1: set of declared names. A chunk's own level and C may declare globals, a function may
 // not.
 int new_global(lua_State* L) {
   lua_Debug frame;
@@ -151,13 +151,13 @@ int load_module_text(lua_State* L, const char* name, std::string_view text, cons
   return luaL_error(L, "module '%s' does not load: %s", name, lua_tostring(L, -1));
 }
 
-// Whether scripts use the embedded module `name` as it is: "actor.collective", not what that is made of.
+// Whether scripts use the embedded module `name` itself: "actor.collective", but not the modules of which that is made.
 bool is_public(const char* name) {
   const char* dot = std::strchr(name, '.');
   return dot != nullptr && std::strchr(dot + 1, '.') == nullptr;
 }
 
-// A package.loaders function: the embedded library, then what lies beside the script.
+// A package.loaders function: finds modules of the embedded library, then those beside the script.
 int find_module(lua_State* L) {
   const char* name = luaL_checkstring(L, 1);
   if (std::strncmp(name, "ffi/", 4) != 0) {
@@ -196,7 +196,7 @@ void replace_module_search(lua_State* L) {
   lua_pop(L, 1);
 }
 
-// stdlib/actor/iteration.lua, which says why.
+// Replaces `pairs` and `next` by those of stdlib/actor/iteration.lua, which says why.
 void replace_iteration(lua_State* L) {
   lua_getglobal(L, "require");
   lua_pushliteral(L, "actor.iteration");

@@ -25,7 +25,7 @@ thread_local std::atomic<Vm*> running_vm{nullptr};
 int message_handler(lua_State* L) {
   const std::string text = error_text(L);
   if (text.find("\nstack traceback:") != std::string::npos) {
-    lua_pushlstring(L, text.data(), text.size());  // an inner call has made it already
+    lua_pushlstring(L, text.data(), text.size());  // an inner call has added the traceback already
   } else {
     luaL_traceback(L, L, text.c_str(), 1);
   }
@@ -44,8 +44,8 @@ void print_to_stdout(std::string_view line) {
 }
 
 #ifdef ACTORHOST_SANITIZED
-/// LuaJIT's own allocator moves and returns memory behind the sanitizers' backs: what was one state's and is another's
-/// now looks like a race.
+/// The allocator of builds with sanitizers. These do not see how LuaJIT's own allocator frees memory, so memory that
+/// moves from one state to another would look like a race.
 void* allocate(void* /*user*/, void* block, size_t /*old_size*/, size_t size) {
   if (size != 0) return std::realloc(block, size);
   std::free(block);
@@ -220,7 +220,7 @@ void Vm::leave() noexcept {
     running_.store(false, std::memory_order_relaxed);
   }
   running_vm.store(outer_, std::memory_order_relaxed);
-  // From here on a late signal finds another Vm or none, so the hook stays off.
+  // From here on a late signal finds another Vm or none, and the hook stays off.
   if (armed_.exchange(false, std::memory_order_relaxed)) lua_sethook(state_, nullptr, 0, 0);
 }
 
@@ -245,9 +245,9 @@ void Vm::check_stop(lua_State* L) {
 
 void Vm::stop_hook(lua_State* L, lua_Debug* /*where*/) { Vm::from(L).check_stop(L); }
 
-// lua_sethook may be called asynchronously in the state's own thread. It does nothing when the mask stays the
-// same, so the hook is taken off first: a signal that came while the interpreter switched its dispatch table
-// is made good by the next one.
+// lua_sethook may be called asynchronously in the state's own thread. It does nothing when the mask stays the same, so
+// the hook is removed first: if a signal came while the interpreter switched its dispatch table, the next one sets it
+// again.
 void Vm::arm_from_signal() noexcept {
   if (armed_.exchange(true, std::memory_order_relaxed)) lua_sethook(state_, nullptr, 0, 0);
   lua_sethook(state_, stop_hook, LUA_MASKCOUNT, 1);
