@@ -1,8 +1,8 @@
 // Barrier decisions a second with 1,000 workers: rules written in Lua beside the same rules in C++, which keep the same
-// incremental minimum and make the same draws. A random worker completes and asks, those who pass go on, and so on: a
-// parameter server's life. Both sides live through the same events, in turns, in two ways:
-//   all    each completion asks about everybody who waits, as a rule that watches events has it
-//   gate   only those are asked about whose answer can have changed: mostly one worker at a time under bsp and ssp
+// incremental minimum and make the same draws. A random worker completes and asks, workers that pass go on, and so on,
+// as in a parameter server. Both sides get the same events, in turns, in two ways:
+//   all    each completion asks about all waiting workers, as for a rule that watches events
+//   gate   asks only about workers whose answer can have changed: mostly one at a time under bsp and ssp
 // Usage: barrier_bench [rounds]
 
 #include <algorithm>
@@ -35,7 +35,7 @@ void must(const Status& status) {
   std::exit(1);
 }
 
-/// Counts what the rule inside is asked, and the answers, so that both sides can be compared.
+/// Counts the questions to the inner rule, and its answers, so that both sides can be compared.
 class Counted final : public BarrierRule {
  public:
   Counted(BarrierRule& rule, bool all) : rule_(rule), all_(all) {}

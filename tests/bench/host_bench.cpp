@@ -84,7 +84,7 @@ double milliseconds(const std::function<void()>& body) {
   return std::chrono::duration<double>(Clock::now() - start).count() * 1e3;
 }
 
-/// What runs the job of host_jobs.lua.
+/// The command that runs a job of host_jobs.lua.
 std::vector<std::string> command(std::vector<std::string> flags, const std::string& job) {
   std::vector<std::string> words{actorhost::actorhost_binary(), "--no-progress", "--log-level", "warn"};
   words.insert(words.end(), flags.begin(), flags.end());
@@ -107,7 +107,7 @@ double luajit_ms() {
   return milliseconds([] { Program program({"luajit", "-e", ""}); });
 }
 
-/// From /proc: of a process and those it has started.
+/// The ids of a process and of those that it has started, from /proc.
 std::vector<pid_t> family(pid_t pid) {
   std::vector<pid_t> all{pid};
   for (size_t i = 0; i < all.size(); ++i) {

@@ -1,6 +1,6 @@
 // Locks from C++, each figure beside a bare round trip in the same run, in turns: lock + read + update + unlock of a
-// shared partition of 100 floats that nobody else wants, by a node of the owner's process and by one over loopback TCP.
-// Usage: lock_bench [rounds]
+// shared partition of 100 floats that no other node wants, by a node of the owner's process and by one over loopback
+// TCP. Usage: lock_bench [rounds]
 
 #include <algorithm>
 #include <chrono>
@@ -125,7 +125,7 @@ ClusterConfig member_config(const std::string& url) {
   return config;
 }
 
-/// False while its owner has not published it.
+/// Updates the partition; false while its owner has not published it.
 bool try_update(LockClient& client, NodeId owner) {
   LockClient::Wanted wanted;
   wanted.parts = {{{1, 0}, owner}};

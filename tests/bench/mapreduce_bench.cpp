@@ -32,7 +32,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Of the processor, so that what else runs on the machine counts little; all here is one thread. The best of some.
+/// Processor seconds, so that other programs on the machine count little (there is one thread); the best of some runs.
 double seconds_of(const std::function<void()>& run, int times = 3) {
   double best = 1e9;
   for (int i = 0; i < times; ++i) {

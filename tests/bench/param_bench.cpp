@@ -199,7 +199,7 @@ class TcpServer {
     StreamTransport transport({}, log, events);
     events.transport = &transport;
     for (NodeId id = 0; id < workers; ++id) transport.set_route(worker_address(id), 1);
-    Port port(transport, server_address(0), clock);  // before anybody can connect
+    Port port(transport, server_address(0), clock);  // before a process can connect
     char url[128] = {};
     const std::string bound = must(transport.listen("tcp://127.0.0.1:0"));
     bound.copy(url, sizeof url - 1);

@@ -1,5 +1,5 @@
-// A file of bytes as each format of host/data; the first byte says as which. It is read or refused, within the memory
-// that its size allows.
+// Reads bytes as a file of a format of host/data, which the first byte names. The file is read or refused, within the
+// memory that its size allows.
 
 #include <cstdlib>
 #include <string>

@@ -1,5 +1,5 @@
-// Bytes from the network as a filtered tensor: the first three say how many elements of which type are expected. What
-// is decoded lies within them, and what is refused is refused without taking more memory than they need.
+// Decodes bytes from the network as a filtered tensor: the first three say how many elements of which type are
+// expected. Decoded elements lie within these, and bytes are refused without taking more memory than these need.
 
 #include <cstdlib>
 #include <cstring>

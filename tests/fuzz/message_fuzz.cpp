@@ -1,5 +1,6 @@
-// Bytes from the network as each message between hosts: the first says as which, the next two how long the metadata
-// are; the rest is the body. What is read can be written, and what was written is read as the same bytes again.
+// Reads bytes from the network as a message between hosts: the first byte names its kind, the next two the length of
+// the metadata; the rest is the body. A message that is read can be written, and what was written is read as the same
+// bytes.
 
 #include <cstdlib>
 

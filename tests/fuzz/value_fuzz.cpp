@@ -1,5 +1,5 @@
-// Bytes from the network as a Lua value: whatever passes the bounds check has to decode, or be refused by the decoder,
-// without a crash and within the memory that the limits allow; and what decodes has to encode again.
+// Decodes bytes from the network as a Lua value: bytes that pass the bounds check have to decode, or be refused by the
+// decoder, without a crash and within the memory that the limits allow; a decoded value can be encoded again.
 
 #include <cstdio>
 #include <cstdlib>

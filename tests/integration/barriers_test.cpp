@@ -102,8 +102,8 @@ TEST_CASE("a rule file may stand within other rules") {
   }
 }
 
-// With as many workers as the buffer takes, nobody goes on before all have pushed. Who has done nothing yet must not
-// wait: he may come when the others have pushed.
+// With as many workers as the buffer takes, none goes on before all have pushed. A worker that has done nothing yet
+// must not wait: it may come when the others have pushed.
 TEST_CASE("under rules that are BSP by definition a round's updates come together and in order, when all have pushed") {
   const JobFolder folder;
   const std::string rule =

@@ -32,7 +32,7 @@ TEST_CASE("a checkpoint that cannot be written later ends the run with 4, on all
 
 TEST_CASE("a newest checkpoint that is emptied or truncated is named, and the one before it is used") {
   const JobFolder folder;
-  // Some are left out where they come faster than the disk takes them, but each run leaves one.
+  // Some checkpoints are left out if they come faster than the disk takes them, but each run leaves one.
   REQUIRE(folder.run({"-n", "2", "jobs/checkpoint_faults.lua", "--steps", "5"}).status == 0);
   REQUIRE(folder.run({"-n", "2", "--resume", "own", "jobs/checkpoint_faults.lua", "--steps", "50"}).status == 0);
   std::filesystem::path newest;

@@ -100,7 +100,7 @@ TEST_CASE("an operation on tables that some give up fails on all and leaves the 
   const std::string operation = GENERATE(as<std::string>(), "regroup", "allreduce", "rotate", "pull", "rotator");
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
   const Ended run(run_at(place, folder, {"--print", "all", "jobs/collective_table.lua", "late", operation}));
-  // Who is named depends on who gives up first: ranks 0 and 2 may be late for each other on a slow machine.
+  // The named rank depends on which rank gives up first: ranks 0 and 2 may be late for each other on a slow machine.
   CHECK(count_of(run.out, "late:\tnil\t" + operation + ": rank") == 3);
   CHECK(count_of(run.out, "not answered in time") == 3);
   CHECK(count_of(run.out, "\ttimeout") == 3);

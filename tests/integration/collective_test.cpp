@@ -79,7 +79,7 @@ TEST_CASE("a collective that does not fit with another ends the run where nobody
 
 TEST_CASE("a collective that has failed holds up nobody, though another rank has not looked at what was sent to it") {
   const JobFolder folder;
-  // All at once: they wait more than they compute.
+  // Runs all at once, since they wait more than they compute.
   std::vector<Words> cases;
   for (const char* odd : {"0", "3"}) {
     for (const char* algorithm : {"star", "ring"}) {

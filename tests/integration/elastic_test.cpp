@@ -55,7 +55,7 @@ TEST_CASE("a host may leave an elastic run and another come, under a new id") {
 TEST_CASE("late_join runs elastically and counts the late worker's updates") {
   const JobFolder folder;
   std::string out;
-  // A machine that is busy may not have the second host there in so little time: then there is more of it.
+  // On a busy machine the second host may not join in so little time: then the test gives it more.
   for (const char* seconds : {"1.5", "8", "40"}) {
     const FreePort port;
     const Words words = elastic(port, {(source_dir() / "examples/late_join.lua").string(), "--seconds", seconds});

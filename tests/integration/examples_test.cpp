@@ -273,7 +273,7 @@ TEST_CASE("late_join counts the work of everybody") {
   const JobFolder folder;
   const int n = GENERATE(1, 2, 3);
   Finished run;
-  // On a busy machine not everybody has begun to work in so little time: then there is more of it.
+  // On a busy machine not all workers have begun to work in so little time: then the test gives them more.
   for (const char* seconds : {"0.3", "3", "30"}) {
     run = folder.run(with(nodes(n), {example("late_join.lua"), "--seconds", seconds}), 60);
     if (run.status != 0 || count_of(run.out, "worker ") == static_cast<size_t>(n)) break;

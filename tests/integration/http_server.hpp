@@ -1,6 +1,6 @@
 #pragma once
-// A web server for tests: what it has, and what goes wrong, is told by paths. It answers on a thread of its own until
-// it goes, one connection after the other.
+// A web server for tests: its paths say what it has and what goes wrong. It answers on its own thread until it is
+// destroyed, one connection after the other.
 
 #include <atomic>
 #include <map>
@@ -12,7 +12,7 @@ namespace actorhost::test {
 class HttpServer {
  public:
   /// An answer: its first line's status, further header lines with their ends, and the body. `claimed` bytes are
-  /// announced, if that is not the body's size; `silent`: nothing is ever said.
+  /// announced, if that is not the body's size; `silent`: the server never answers.
   struct Answer {
     int status = 200;
     std::string headers = {};

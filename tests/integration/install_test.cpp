@@ -1,5 +1,5 @@
-// What cmake --install puts there, used from outside the tree: the program, and the package in a program that embeds
-// it.
+// What cmake --install puts into place, used from outside the tree: the program, and the package in a program that
+// embeds it.
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Ctrl-C: whatever a run does, it ends within about a second, with 130, and what it had taken of checkpoints is on
+// Ctrl-C: whatever a run does, it ends within about a second, with 130, and the checkpoints that it had taken are on
 // disk.
 
 #include <csignal>

@@ -20,7 +20,7 @@ namespace actorhost::test {
 
 using Words = std::vector<std::string>;
 
-/// The words of both, one behind the other.
+/// The words of both lists, one behind the other.
 Words with(Words first, const Words& second);
 
 /// The text of a file of tests/integration/jobs, for tests that need it under another name or changed.
@@ -36,7 +36,7 @@ class JobFolder {
   JobFolder();
   std::filesystem::path write(const std::string& name, std::string_view text) const { return dir_.write(name, text); }
   std::filesystem::path path() const { return dir_.path(); }
-  /// What programs of this folder are started with.
+  /// The options with which programs of this folder are started.
   ProcessOptions options() const;
 
   /// Starts actorhost.
@@ -90,20 +90,21 @@ class Hosts {
 /// Ways to run the same job on three workers: "threads", "isolate", "hosts".
 const Words& places();
 /// Runs the job there to its end; `words` are flags and the job. The status is that of the first host that did not end
-/// with 0, and the output is everybody's.
+/// with 0, and the output is that of all hosts.
 Finished run_at(const std::string& place, const JobFolder& folder, const Words& words, double seconds = 30);
 
 /// Does `count` runs at once, for those that wait more than they compute: `run(i)` makes the i-th, on a thread of its
 /// own, so it must not check anything itself.
 std::vector<Finished> run_together(size_t count, const std::function<Finished(size_t)>& run);
 
-/// Asks again and again, for what tells of nothing by itself (files): whether `reached` held within `seconds`, which
-/// are `patience` times longer.
+/// Asks `reached` repeatedly, for things such as files that do not tell of changes: whether it held within `seconds`,
+/// which are `patience` times longer.
 bool wait_until(const std::function<bool()>& reached, double seconds);
 
 /// Seconds on the steady clock.
 double now();
-/// The number of the process in "WHO in process NUMBER.", which `run` has to say within 20 seconds; fails the test.
+/// The number of the process in "WHO in process NUMBER.", which `run` has to print within 20 seconds; else the test
+/// fails.
 pid_t process_of(Process& run, const std::string& who);
 
 /// How often `part` is in `text`.

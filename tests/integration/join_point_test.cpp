@@ -16,8 +16,8 @@ Words elastic(const FreePort& port, const char* nodes, const char* hosts, const 
   return with({"-n", nodes, "--nnodes", hosts, "--rdzv-endpoint", port.endpoint()}, job);
 }
 
-/// Runs a job of jobs/join_point.lua on a first host, and once that says "begun" on `late` more, one behind the other;
-/// all have to end with 0. What they wrote.
+/// Runs a job of jobs/join_point.lua on a first host, and once that says "begun" on `late` more, one behind the other.
+/// All have to end with 0. Has what they wrote.
 struct Late {
   std::string out, err;
 };
@@ -44,7 +44,7 @@ Late run_late(const JobFolder& folder, const char* nodes, int late, const Words&
 
 TEST_CASE("who joins late is let in at a join_point and goes on with the others") {
   const JobFolder folder;
-  // All steps are counted by everybody's sums; a late worker gets the count from rank 0.
+  // All steps are counted by the sums over all workers; a late worker gets the count from rank 0.
   const char* nodes = GENERATE("1", "2");
   const Words flags = GENERATE(Words{}, Words{"--isolate"});
   if (std::string(nodes) == "1") {
@@ -120,7 +120,7 @@ TEST_CASE("a late worker that is lost while it waits is not let in") {
 TEST_CASE("elastic_training lets late hosts in and goes on when one leaves") {
   const JobFolder folder;
   const FreePort port;
-  // So many steps that it does not come to an end before all that is to happen has.
+  // There are so many steps that the job does not end before all events of the test have happened.
   const Words words =
       elastic(port, "1", "1:3", {(source_dir() / "examples/elastic_training.lua").string(), "--steps", "1000000000"});
   Process first = folder.start(words);

@@ -1,5 +1,5 @@
-// A process that is killed, or a link that is cut, at a random moment: all who live on see the same end of every call,
-// and nobody mixes rounds, waits for ever or is accused of other calls. ACTORHOST_TEST_KILLS=1000 does so that often.
+// A process that is killed, or a link that is cut, at a random moment: all survivors see the same end of every call,
+// and none mixes rounds, waits for ever or is accused of other calls. ACTORHOST_TEST_KILLS=1000 does so that often.
 
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ std::map<std::string, pid_t> workers_of(const std::string& log) {
 }
 
 /// Kills a worker of a job of `count` at a random moment, when all are in the midst of their calls, which go on until
-/// they have seen it; `spared` ones never.
+/// they have seen the loss; never one of the `spared`.
 std::string kill_one(const std::string& log, size_t count, size_t spared, Rng& rng) {
   const auto workers = workers_of(log);
   REQUIRE(workers.size() == count);
@@ -46,7 +46,7 @@ std::string kill_one(const std::string& log, size_t count, size_t spared, Rng& r
   return victim;
 }
 
-/// What the survivors say of their calls, each line once: the same number of calls, and the same ones failed.
+/// Checks what the survivors print of their calls, each line once: the same number of calls, of which the same failed.
 void check_ends(const std::string& log, size_t survivors) {
   static const std::regex line("worker (\\d+) made (\\d+ calls, failed: \\[[^\\]]*\\])");
   std::set<std::string> ends;
@@ -70,7 +70,7 @@ void kill_one_of_isolated(const JobFolder& folder, const Words& job, Rng& rng) {
   check_ends(run.err(), 2);
 }
 
-/// Hosts over TCP, each with one worker in its own process: with the first host goes the rendezvous, so it is spared.
+/// Hosts over TCP, each with one worker in its own process. The first host is the rendezvous host, so it is spared.
 void kill_one_host(const JobFolder& folder, const Words& job, Rng& rng) {
   Hosts hosts(folder, 3, with({"-n", "1"}, job));
   for (size_t host = 0; host < 3; ++host) {
@@ -111,7 +111,7 @@ bool networks_can_be_made() {
   return run_program("unshare", with(kOwnNetwork, {"sh", "-c", attempt}), 20).status == 0;
 }
 
-/// Whose loss the others see: of a link between two, the later.
+/// Cuts a link between two workers; the others then see the loss of the later one.
 void cut_off(const std::string& what, const Words& job, Rng& rng) {
   const JobFolder folder;
   const std::string script = (source_dir() / "tests/integration/cut_off.sh").string();
@@ -161,7 +161,7 @@ TEST_CASE("a link that is cut at a random moment: the others see the same end of
   struct Cut {
     std::string what, kind, elements;
   };
-  // What is small goes through the leader alone, so the link between the two others carries nothing that is missed.
+  // Small data goes through the leader alone, so the link between the two others carries nothing that is missed.
   static const std::array<Cut, 9> kCuts = {{{"1", "allreduce", "1"},
                                             {"2", "allreduce", "1"},
                                             {"2", "allreduce", "300000"},

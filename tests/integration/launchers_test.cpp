@@ -83,9 +83,9 @@ TEST_CASE("jobs of one script that mpirun starts at once keep their ranks apart"
   start_pairs([&, launcher = std::string(program)](const Words& words) {
     ProcessOptions options = folder.options();
     options.env["OMPI_ALLOW_RUN_AS_ROOT"] = options.env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
-    // Open MPI's own: of many that start at once one may fail to make its folder in the common one.
+    // For Open MPI: of many that start at once one may fail to make its folder in the common one.
     options.env["TMPDIR"] = folder.write("job" + words.back() + "/.keep", "").parent_path().string();
-    // MPICH's own: its mpirun dies of SIGPIPE in one of 60 runs of /bin/true that find their standard input at its end.
+    // For MPICH: its mpirun dies of SIGPIPE in one of 60 runs of /bin/true that find their standard input at its end.
     std::string command = "mkfifo in." + words.back() + " && exec " + launcher;
     for (const std::string& word : with(start, words)) command += " " + shell_word(word);
     return run_program("sh", {"-c", command + " <>in." + words.back()}, 60, options);

@@ -1,4 +1,4 @@
-// Actions of map-reduce, and the narrow operations, against plain Lua on the same rows; what errors of tasks say.
+// Actions of map-reduce, and the narrow operations, compared with plain Lua on the same rows; what errors of tasks say.
 
 #include <catch2/catch.hpp>
 
@@ -9,7 +9,7 @@ using namespace actorhost::test;
 
 namespace {
 
-// What a job that fails says of it.
+// The error message of a job that fails.
 std::string message_of(const JobFolder& folder, const std::string& job) {
   folder.write("job.lua", "local mr = require 'actor.mapreduce'\n" + job);
   const Ended run(folder.run({"-n", "2", "--memory", "20M", "job.lua"}), 1);
@@ -89,7 +89,7 @@ TEST_CASE("what a task has added counts once though its worker was lost") {
 
 TEST_CASE("an error of a task names the operation, the line and the record") {
   const JobFolder folder;
-  // Where it says which record fails, all rows are in one partition: of several the first is whichever is first.
+  // For messages that name the failing record all rows are in one partition: of several partitions any may be first.
   const auto [job, message] = GENERATE(table<std::string, std::string>({
       {"mr.range(1, 9, 1, 1):map(function(x) return x end)\n:map(function(x) return #x end):count()",
        "map (job.lua:3) failed: job.lua:3: attempt to get length of local 'x' (a number value); record: 1"},

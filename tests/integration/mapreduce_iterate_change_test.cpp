@@ -1,4 +1,4 @@
-// dataset:iterate while workers come and go: who has which partitions, and whose contributions count.
+// dataset:iterate while workers come and go: which worker has which partitions, and which contributions count.
 
 #include <catch2/catch.hpp>
 

@@ -150,7 +150,7 @@ TEST_CASE("a checkpoint during which a worker is lost holds each row once") {
 
 TEST_CASE("what one worker alone has written before it was lost is there for those that come later") {
   const JobFolder folder;
-  // Worker 2 does all of it, then it is gone with what it knew: the others come to the same actions after that.
+  // Worker 2 does all the work and is then lost, with what it knew: the others come to the same actions after that.
   const std::string what = GENERATE(as<std::string>(), "save", "overwrite", "checkpoint");
   const Finished run =
       folder.run({"-n", "3", "--isolate", "jobs/mapreduce_kept.lua", "what_one_worker_alone_has_written", what});
@@ -256,7 +256,7 @@ TEST_CASE("an iteration goes on when a worker is lost with rows") {
 
 TEST_CASE("a task that ends each process that runs it ends the job after three") {
   const JobFolder folder;
-  // Rank 0, whose process the others meet at, comes when three are gone.
+  // Rank 0, whose process is the rendezvous host, comes when three workers are gone.
   const Ended run(
       folder.run({"-n", "5", "--isolate", "jobs/mapreduce_kept.lua", "task_that_ends_each_process_that_runs"}), 3);
   CHECK_THAT(run.err, Contains("a process has ended 3 times while it ran stage ") && Contains("task 5 of 8"));

@@ -1,4 +1,4 @@
-// What engines take over and over again comes back. tests/bench/soak.lua is the long way to see it.
+// Engines give back the memory that they take repeatedly. tests/bench/soak.lua shows the same over a long time.
 
 #ifndef ACTORHOST_SANITIZED  // which keep for a while what is given back
 

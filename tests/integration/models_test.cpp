@@ -48,9 +48,9 @@ TEST_CASE("all four models of computation reach the same error, however many nod
   for (const std::string model : {"A locking", "B rotation", "C all-reduce"}) {
     CHECK(std::stod(line_after(run.out, model)) < 0.005);
   }
-  // What is still under way when one rank finds the error small enough is added to it.
+  // The error includes updates that are still under way when one rank finds it small enough.
   CHECK(std::stod(line_after(run.out, "D no barrier")) < 0.02);
-  // What is synchronised by locks or by turns is never stale, what is put together at the end of an epoch is.
+  // Columns that are synchronised by locks or by turns are never stale; those that are combined after an epoch are.
   CHECK_THAT(line_after(run.out, "A locking"), Contains("%   0.00, at most 0"));
   CHECK_THAT(line_after(run.out, "B rotation"), Contains("%   0.00, at most 0"));
   const auto stale = line_after(run.out, "C all-reduce").find("%   0.00, at most 0");

@@ -1,4 +1,4 @@
-// Words that are not there, where a node is needed to meet them: fields, methods, contexts, flags, commands.
+// Names that do not exist, if meeting them needs a node: fields, methods, contexts, flags, commands.
 
 #include <catch2/catch.hpp>
 

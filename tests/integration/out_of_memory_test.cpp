@@ -1,5 +1,5 @@
-// A rank that has no memory for a collective leaves it by an error that its script may catch: the others hear of it, in
-// the same call, and the next one works.
+// A rank that has no memory for a collective gets an error that its script may catch: the others hear of it in the same
+// call, and the next call works.
 
 #include <catch2/catch.hpp>
 

@@ -55,7 +55,7 @@ struct Pipe {
   }
 };
 
-// Variables that decide what a host does: a test says them itself, or they are not there.
+// Whether a variable decides what a host does: such a variable is set by the test itself, or not at all.
 bool belongs_to_a_launcher(std::string_view name) {
   for (const std::string_view prefix : {"ACTORHOST_", "SLURM_", "OMPI_", "PMI_", "MPI_", "TORCHELASTIC_"}) {
     if (name.starts_with(prefix)) return true;
@@ -235,8 +235,8 @@ bool Process::State::take(int fd, std::string& into) {
   }
 }
 
-// Until the program has ended, which await_end tells through the wake pipe. A pipe may stay open beyond that when the
-// program has left children; what the program itself wrote is in it by then.
+// Collects output until the program has ended, which await_end tells through the wake pipe. A pipe may stay open longer
+// if the program has left children; the program's own output is in it by then.
 void Process::State::collect() {
   std::array<pollfd, 3> watched{
       {{out_pipe.read_end, POLLIN, 0}, {err_pipe.read_end, POLLIN, 0}, {wake_pipe.read_end, POLLIN, 0}}};

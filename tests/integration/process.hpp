@@ -22,8 +22,8 @@
 namespace actorhost {
 
 struct ProcessOptions {
-  /// Set on top of the test's own environment, from which what launchers and actorhost itself read is taken out.
-  /// No value: the variable is unset.
+  /// Added to the test's own environment, without the variables that launchers and actorhost itself read. No value: the
+  /// variable is unset.
   std::map<std::string, std::optional<std::string>> env = {};
   std::filesystem::path cwd = {};  // empty: the test's
   std::string input = {};          // the whole of standard input
@@ -51,7 +51,7 @@ class Process {
   /// The same for a regular expression (ECMAScript); gives its first group, or the whole match when it has none.
   std::optional<std::string> wait_for_match(const std::string& pattern, double seconds);
 
-  /// To the program alone; nothing happens when it has ended.
+  /// Sends a signal to the program alone; does nothing when it has ended.
   void signal(int number);
   void signal_group(int number);
 
@@ -108,8 +108,8 @@ class TempDir {
 
 std::string read_text(const std::filesystem::path& path);
 
-/// A TCP port that is nobody else's while this lives. It stays bound (never listened on), so the system gives it to no
-/// one; a program that sets SO_REUSEADDR, as NNG does, can still listen on it.
+/// A TCP port that is free as long as this object lives. It stays bound but is not listened on, so the system gives it
+/// to no other program; one that sets SO_REUSEADDR, as NNG does, can still listen on it.
 class FreePort {
  public:
   FreePort();

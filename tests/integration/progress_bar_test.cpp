@@ -1,4 +1,4 @@
-// The progress bar, in a terminal of a given width and where there is none.
+// The progress bar, in a terminal of a given width and without a terminal.
 
 #include <catch2/catch.hpp>
 
@@ -10,7 +10,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Runs a job of jobs/progress_bar.lua in a terminal; what the terminal got.
+/// Runs a job of jobs/progress_bar.lua in a terminal; returns what the terminal got.
 Finished run_in_terminal(const JobFolder& folder, int columns, const std::string& flags, const std::string& job) {
   const std::string command = "stty cols " + std::to_string(columns) + " rows 24; exec " +
                               shell_word(actorhost_binary()) + " -n 2 --log-level warn " + flags +
@@ -51,7 +51,7 @@ TEST_CASE("isolated nodes speak on lines of their own while server 0 draws the b
   const JobFolder folder;
   const Ended run(run_in_terminal(folder, 80, "--isolate", "isolated"));
   CHECK_THAT(run.out, Contains("\r\x1b[Kstep 1\r\n") && Contains("\r\x1b[Kstep 3\r\n"));
-  // The worker may speak its last words before the server, another process, takes the bar away.
+  // The worker may print its last line before the server, another process, removes the bar.
   const std::string end = "\r\x1b[Kthe end\r\n";
   CHECK_THAT(run.out, Catch::EndsWith(end) || Catch::EndsWith(end + "\r\x1b[K"));
   CHECK(count_of(run.out, "epoch") >= 2);

@@ -1,5 +1,5 @@
-// --record: what the trace of a run says, wherever its workers are and however it ends. The traces are read by
-// actor.trace, which refuses what cannot be (steps that are not consecutive, times that go back).
+// --record: what the trace of a run says, wherever its workers are and however it ends. actor.trace reads the traces,
+// and refuses impossible ones (steps that are not consecutive, times that go back).
 
 #include <algorithm>
 #include <csignal>

@@ -48,7 +48,7 @@ TEST_CASE("the views of a real run get the same answers from a fresh evaluator o
   CHECK(same.passes >= 3 * 40);
   CHECK(same.passes < same.askings - 20);
   CHECK(same.different == 0);
-  // Not by accident: another seed, or a rule that remembers another way, answers differently.
+  // This is not by accident: another seed, or a rule that remembers in another way, answers differently.
   CHECK(replay(rule, notes, 8).different > 5);
   CHECK(replay(with_text(rule, "shared.total % 3", "shared.total % 4"), notes, 7).different > 5);
 }

@@ -1,4 +1,4 @@
-// What others must not get at: the token of a run, and the terminal of whoever reads its errors.
+// Others must not read the token of a run, nor control the terminal of a user who reads its errors.
 
 #include <catch2/catch.hpp>
 

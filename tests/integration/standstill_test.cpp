@@ -1,5 +1,5 @@
-// Processes that are stopped for longer than it takes to be given up, and then go on: the others do without them, and
-// they end by themselves, saying why.
+// Processes that are stopped until they are given up, and then go on: the others go on without them, and they end by
+// themselves and say why.
 
 #include <csignal>
 #include <vector>

@@ -1,5 +1,5 @@
-// Barrier rules between the steps of collective jobs and of averaging: nobody passes whom the rule holds, and who is
-// slow holds those only whom it says.
+// Barrier rules between the steps of collective jobs and of averaging: no worker passes that the rule holds, and a slow
+// worker holds back only those that the rule says.
 
 #include <csignal>
 

@@ -59,7 +59,7 @@ TEST_CASE("an agent joins over TLS with no certificate of its own") {
 TEST_CASE("a host that does not trust the rendezvous host's certificate says so and ends with 3") {
   const TlsFolder folder;
   const FreePort port;
-  // Signed by somebody else, or for another name than 127.0.0.1.
+  // The certificate is signed by another authority, or for another name than 127.0.0.1.
   const auto [mine, trusted] =
       GENERATE(table<std::string, std::string>({{"host", "other.pem"}, {"other", "other.pem"}}));
   Words words = meeting(port);
@@ -109,7 +109,7 @@ TEST_CASE("clients without TLS at a TLS port neither hold up nor harm the run") 
   REQUIRE(greets.write("ACTORHST" + std::string(40, '\0')));
   Words plain = meeting(port);
   plain[5] = port.endpoint();
-  plain.back() = "3";  // it is not told what is wrong, so it tries again
+  plain.back() = "3";  // the host does not hear what is wrong, so it tries again
   const Finished without = folder.run(with(plain, {"--node-rank", "1", "jobs/tls.lua"}));
   Process second = folder.start(words);
   CHECK(head.wait(20) == 0);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kToken[] = {"0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"};
 
-/// A server that is none of ours: accepts connections and says nothing.
+/// A server that is not actorhost: it accepts connections and says nothing.
 class Listener {
  public:
   Listener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

@@ -1,5 +1,5 @@
-// DESIGN section 11, Visibility, over recorded runs: each worker adds 1 to its place in a vector at each step, and says
-// what it saw of everybody. Clocks begin with 0, so an update of clock c is the worker's (c + 1)th.
+// DESIGN section 11, Visibility, over recorded runs: each worker adds 1 to its place in a vector at each step, and
+// prints what it saw of all workers. Clocks begin with 0, so an update of clock c is the worker's (c + 1)th.
 
 #include <regex>
 #include <set>
@@ -36,7 +36,7 @@ std::string violations(const std::vector<Seen>& all, int s) {
     const int clock = seen.clock;
     const bool own = seen.worker == seen.of;
     const int least = own ? clock : std::max(0, clock - s);  // updates of clock <= clock - s - 1
-    const int most = own || s == 0 ? clock : clock + s + 1;  // nobody has been let further ahead
+    const int most = own || s == 0 ? clock : clock + s + 1;  // no worker was let further ahead
     if (seen.updates >= least && seen.updates <= most) continue;
     wrong << "worker " << seen.worker << " at clock " << clock << " saw " << seen.updates << " updates of worker "
           << seen.of << ", not " << least << " to " << most << "\n";

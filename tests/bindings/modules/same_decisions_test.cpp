@@ -1,7 +1,7 @@
 // The same rule file in the simulator and in the parameter server. A simulation under the rule, asked through host/sim,
-// records what happens (who joins, asks, completes, is suspected, leaves, and every time at which the rule is looked
-// at). The record then goes to the parameter server's own coordinator, whose rule is another evaluator in another VM.
-// What the two rules were shown and said has to be the same, asking for asking and bit for bit.
+// records what happens (which node joins, asks, completes, is suspected or leaves, and each time at which the rule is
+// asked). The record then goes to the parameter server's own coordinator, whose rule is another evaluator in another
+// VM. Both rules have to be shown the same and to answer the same, asking for asking and bit for bit.
 
 #include <algorithm>
 #include <set>
@@ -28,7 +28,7 @@ struct Happening {
   double time = 0;             // of asks, completed, decided
   int32_t step = 0;            // of completed: with this one
   std::vector<NodeId> passed;  // of decided
-  double next_time = 0;        // of decided: when it has to be looked at again
+  double next_time = 0;        // of decided: when the rule has to be asked again
 };
 using Record = std::vector<Happening>;
 using What = Happening::Kind;
@@ -91,7 +91,7 @@ class Server {
       : shard_(store_, 1, UpdateRule::native({kernel::OptimiserKind::add}), log_, out_),
         coordinator_(config(std::move(members)), rule, shard_, log_, out_) {}
 
-  /// What the record says; false when those who pass or the time of the next look are not those of the record.
+  /// Applies an event of the record; false when other workers pass, or the rule is due at another time, than recorded.
   bool apply(const Happening& what) {
     switch (what.kind) {
       case What::joined: coordinator_.joined(what.id); return true;
@@ -113,7 +113,7 @@ class Server {
     CoordinatorConfig out;
     out.run = 1;
     out.members = std::move(members);
-    out.long_wait = kForever;  // nothing but the rule says when to look again
+    out.long_wait = kForever;  // so that only the rule says when to ask again
     return out;
   }
 
@@ -144,7 +144,7 @@ class Server {
   ParamCoordinator coordinator_;
 };
 
-/// How many happenings of the record the server goes along with; all of them when it decides alike.
+/// How many events of the record the server follows; all of them if it decides in the same way.
 size_t follow(const Record& record, BarrierRule& rule) {
   std::vector<NodeId> members;
   size_t at = 0;
@@ -203,7 +203,7 @@ struct Tally {
 void compare(const Trial& trial, uint32_t nodes, uint64_t seed, Tally& seen) {
   INFO(trial.spec << ", " << nodes << " nodes, seed " << seed);
   const Scenario world = scenario(nodes, seed);
-  // Under BSP the two worlds count updates of an open round differently when somebody joins (host/sim/NOTES.md).
+  // Under BSP the two worlds count updates of an open round differently when a worker joins (host/sim/NOTES.md).
   const bool pulled = trial.spec != "bsp";
   RuleWorld simulated(trial.spec, trial.file, seed, pulled);
   RuleWorld served(trial.spec, trial.file, seed, pulled);

@@ -12,7 +12,7 @@ using namespace actorhost::test;
 
 namespace {
 
-/// The events of a bare connection, which nobody needs.
+/// Ignores the events of a bare connection.
 struct Bystander final : LinkEvents {
   void on_link_up(LinkId, bool, const std::string&) override {}
   void on_link_down(LinkId, ProcessId, const std::string&) override {}
@@ -54,7 +54,7 @@ TEST_CASE("a host is not taken as linked by one that it has to dial itself") {
   TestProcess& second = *run.members[1];
   REQUIRE(second.cluster->process() == 2);
   const std::string url = second.cluster->membership()->process(2)->url;
-  // Says that it is process 1, which process 2 is to dial, before there is a link between them.
+  // A stranger says that it is process 1, which process 2 has to dial, before there is a link between them.
   Bystander bystander;
   StreamTransport stranger({}, second.log, bystander);
   const auto link = stranger.dial(url, kPatience);
@@ -135,7 +135,7 @@ TEST_CASE("hosts that come all at once get in although only two may prove their 
   config.stream.max_unproved = 2;
   TestProcess head(config);
   REQUIRE(head.cluster->open().ok());
-  // Whoever comes while these two say nothing is turned away.
+  // Other connections are refused while these two say nothing.
   auto silent = std::make_optional(
       std::array{RawSocket::connect_to(head.cluster->bound_url()), RawSocket::connect_to(head.cluster->bound_url())});
   std::vector<std::unique_ptr<TestProcess>> members;

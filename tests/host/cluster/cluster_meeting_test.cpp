@@ -8,7 +8,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Nobody listens there: the port belonged to a run that is over.
+/// An address at which no process listens: its port belonged to a run that is over.
 std::string url_of_nobody() {
   TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 1));
   REQUIRE(head.cluster->open().ok());

@@ -255,7 +255,7 @@ TEST_CASE("a late host joins an elastic run and everybody hears of it") {
   CHECK(late.cluster->local_workers() == std::vector<NodeId>{1, 2});
   REQUIRE(head.wait_for_size(3));
   CHECK(head.nodes[0]->refresh());
-  // It is reached at once.
+  // The new worker is reached at once.
   REQUIRE(head.nodes[0]->port().send(make_frame(Kind::test, 0, worker_address(2), 4)).ok());
   CHECK(late.nodes[1]->receive([](const Frame& f) { return f.tag == 4; }, {}, "x", late.clock.now() + kPatience).ok());
 }

@@ -99,7 +99,7 @@ TEST_CASE("a process that was forgotten, or never known, is not judged") {
 }
 
 TEST_CASE("a partition of 2.4 s loses nobody, although TCP sends again only when its back-off is over") {
-  constexpr double kTick = 0.25;  // between heartbeats, and between looks
+  constexpr double kTick = 0.25;  // between heartbeats, and between checks
   constexpr double kFirst = 0.2;  // TCP's least time-out; a tail loss probe may come before it, after the same time
   for (const double probe : {0.0, kFirst}) {
     for (double start = 10; start < 10 + kTick; start += 0.01) {

@@ -70,7 +70,7 @@ TEST_CASE("a host that joins is welcomed with its number, the script, the settin
   CHECK(welcome->job_hash == source_hash("print(1)"));
   CHECK(welcome->settings.at("barrier") == "bsp");
   CHECK(welcome->args == std::vector<std::string>{"one", "two"});
-  // The table comes behind it, here and there the same.
+  // The table comes behind the welcome, the same on both sides.
   CHECK(world.link(link).frames.back().kind == cluster_kind::membership);
   CHECK(pack(table_of(world.link(link).last(cluster_kind::membership))) == pack(*world.tables.at(0)));
   CHECK(world.tables[0]->size() == 3);

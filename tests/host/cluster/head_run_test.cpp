@@ -107,7 +107,7 @@ TEST_CASE("an error on one node ends the run everywhere with that error") {
   CHECK(run.world.ends[0].origin == worker_address(3));
   CHECK(run.world.ends[0].message == error.message);
   CHECK(unpack<EndMessage>(run.world.link(run.a).frames.back().meta.view())->message == error.message);
-  // A second error, which often follows, changes nothing.
+  // A second error, which often follows the first, changes nothing.
   run.world.say(0, cluster_kind::node_error, worker_address(0), 0, pack(EndMessage{Code::io, false, "x", 0}));
   CHECK(run.world.ends.size() == 1);
 }
@@ -225,7 +225,7 @@ TEST_CASE("a server that starts late gets what is over and joins what is going o
   run.world.enter(0, 0, 0, kCollect);
   run.world.say(0, cluster_kind::action_done, worker_address(0), 0, {}, Blob::copy_of("v"));
   run.world.enter(0, 0, 1, kRun);
-  // Servers of a later run wait for everybody to be in it; any that are there do at once.
+  // Servers of a later run wait until all workers have entered it; servers that exist already do at once.
   run.world.say(0, cluster_kind::servers_start, worker_address(0), 1);
   CHECK(run.world.servers_started.empty());
   run.world.say(0, cluster_kind::servers_start, worker_address(0), kAnyAction);

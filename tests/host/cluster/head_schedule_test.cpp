@@ -1,5 +1,5 @@
-// Random schedules of joins, deaths, silence, broken links and ends. What must hold whatever happens: epochs grow by
-// one, no id is used twice, nobody speaks to a process that was dropped (HeadWorld checks), every table names only
+// Random schedules of joins, deaths, silence, broken links and ends. Whatever happens, epochs grow by one, no id is
+// used twice, the head never speaks to a process that it has dropped (HeadWorld checks), every table names only
 // processes that it knows, and the run ends once and for good.
 
 #include <algorithm>
@@ -85,7 +85,7 @@ class Schedule {
     return workers.empty() ? nullptr : &workers[pick(workers.size())];
   }
 
-  /// Of a process that is gone (the table stands still after the end): a link that is nobody's.
+  /// The link of a member; for a process that is gone (the table stays the same after the end) one that does not exist.
   LinkId link_of(const Member& member) const {
     if (member.process == 0) return 0;
     const auto at = world_.processes.find(member.process);
@@ -105,7 +105,7 @@ class Schedule {
     world_.ended(link_of(*member), member->id, entered_[member->id]);
   }
 
-  /// Everybody comes to the end of the script; who has not been admitted gives up.
+  /// All workers come to the end of the script; processes that have not been admitted give up.
   void wind_down() {
     world_.all_heard();
     world_.pass(0.25);

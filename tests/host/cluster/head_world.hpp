@@ -30,7 +30,7 @@ class HeadWorld final : public HeadOutput {
   LinkId join(uint32_t nodes = 1, const std::string& name = "");
   LinkId join(const JoinMessage& message);
   JoinMessage message(uint32_t nodes, const std::string& name = "");
-  /// One that is not welcomed: why not.
+  /// Joins with a message that is refused; returns the reason.
   std::string refusal(const JoinMessage& message, Code code = Code::refused);
 
   /// From a node or service of the process behind `link` (0: the head's own).
@@ -39,7 +39,7 @@ class HeadWorld final : public HeadOutput {
   ActionReply answer_to(Address node) const;
   void ended(LinkId link, NodeId worker, uint32_t actions);
   void pass(double seconds);
-  /// Everybody but `silent` has spoken until now.
+  /// All processes but `silent` have spoken until now.
   void all_heard(const std::set<ProcessId>& silent = {});
 
   ProcessId process(LinkId link) const;

@@ -193,7 +193,7 @@ TEST_CASE("a script that came over the network has nothing beside it") {
   CHECK(job.text() == "return 2");
   CHECK(job.folder().empty());
   CHECK_THAT(error_of(job.find_here("rules")), Contains("not on this machine"));
-  // Whatever lies in the folder that the agent was started in is not the job's.
+  // Files in the folder in which the agent was started do not belong to the job.
   const fs::path before = fs::current_path();
   folder.write("rules.lua", "stray");
   fs::current_path(folder.at("."));

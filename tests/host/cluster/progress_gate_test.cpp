@@ -26,7 +26,7 @@ void complete(Progress& progress, Gate& gate, NodeId id, double now) {
   gate.ask(id, now);
 }
 
-/// Counts how many workers it was asked about and answers as told.
+/// A rule that counts about how many workers it was asked, and answers as the test says.
 class ScriptedRule final : public BarrierRule {
  public:
   Decision answer;

@@ -9,7 +9,7 @@
 
 namespace actorhost::test {
 
-/// A worker that has completed c steps passes when nobody has completed fewer than c - staleness.
+/// A worker that has completed c steps passes when no worker has completed fewer than c - staleness.
 class ClockRule final : public BarrierRule {
  public:
   explicit ClockRule(int staleness) : staleness_(staleness) {}

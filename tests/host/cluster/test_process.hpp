@@ -43,7 +43,7 @@ class TestProcess final : public ClusterEvents {
   }
   ~TestProcess() override { vanish(); }
 
-  /// Nobody is taken for dead by his silence: who is lost is lost by his connections.
+  /// Takes no process for dead because it is silent: a process is lost only when its connections are.
   static ClusterConfig patient() {
     ClusterConfig config;
     config.head.times = {.suspect = 1000, .dead = 1000};
@@ -100,7 +100,7 @@ class TestProcess final : public ClusterEvents {
     return std::make_unique<Node>(*cluster, job, clock, log, address);
   }
 
-  /// Goes away without a word of its nodes, as a process that ends does.
+  /// Vanishes without a word of its nodes, as a process that ends does.
   void vanish() {
     for (const auto& node : nodes) node->request_stop();
     join();
@@ -110,7 +110,7 @@ class TestProcess final : public ClusterEvents {
     servers.clear();
   }
 
-  /// `work` for each node of this process, each on a thread of its own, until `join`.
+  /// Runs `work` for each node of this process, each on its own thread, until `join`.
   void launch(const std::function<void(Node&)>& work) {
     for (const auto& node : nodes) threads_.emplace_back([&node = *node, work] { work(node); });
   }
@@ -147,7 +147,7 @@ class TestProcess final : public ClusterEvents {
     });
   }
 
-  /// Has `told` called, on the service thread, whenever the cluster has changed.
+  /// Sets a function that is called, on the service thread, whenever the cluster has changed.
   void when_changed(std::function<void()> told) {
     std::lock_guard lock(mutex_);
     told_ = std::move(told);
@@ -206,14 +206,14 @@ class TestRun {
     for (TestProcess* process : all) REQUIRE(process->start_nodes().ok());
   }
 
-  /// `work` on every node of every process, each on a thread of its own, until `join`.
+  /// Runs `work` on every node of every process, each on its own thread, until `join`.
   void launch(const std::function<void(Node&)>& work) {
     for (TestProcess* process : all) process->launch(work);
   }
   void join() {
     for (TestProcess* process : all) process->join();
   }
-  /// The same; returns when all have come back.
+  /// Does the same, and returns when all have ended.
   void everywhere(const std::function<void(Node&)>& work) {
     launch(work);
     join();

@@ -18,7 +18,7 @@ namespace actorhost {
 class Scratch {
  public:
   Scratch() {
-    // Memory where there is some: thousands of small files take minutes on a busy disk.
+    // Uses memory if there is a file system for it: thousands of small files take minutes on a busy disk.
     const std::filesystem::path memory = "/dev/shm";
     const bool usable = ::access(memory.c_str(), W_OK | X_OK) == 0;
     std::string pattern =

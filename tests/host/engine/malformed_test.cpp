@@ -1,5 +1,5 @@
-// What no actorhost says: it is logged with its sender's rank and closes the link that it came over, whatever engine it
-// is for, so that the sender is lost and nobody waits for it.
+// Malformed frames, for every engine: they are logged with their sender's rank and close the link over which they came,
+// so that the sender is lost and no node waits for it.
 
 #include <optional>
 
@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::string_view kNonsense = "nonsense!";
 
-/// Of the worker of host `from` to that of host `to`, as from its script's thread.
+/// Sends a frame of the worker of host `from` to that of host `to`, as its script's thread does.
 void send_to_worker(CourierRun& run, uint32_t from, uint32_t to, Kind kind) {
   const auto sent =
       run.node(from).port().send(make_frame(kind, worker_address(from), worker_address(to), 1, kNonsense));
   CHECK(sent.ok());
 }
 
-/// Of a worker or a courier of host `from` to the courier of host `to`.
+/// Sends a frame of a worker or a courier of host `from` to the courier of host `to`.
 void send_to_courier(CourierRun& run, uint32_t from, Address as, uint32_t to, Kind kind) {
   run.places[from]->courier.forward(make_frame(kind, as, courier_address(to), 1, kNonsense));
 }

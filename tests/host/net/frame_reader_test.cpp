@@ -125,7 +125,7 @@ TEST_CASE("a large body goes where there is room for it, with the bytes of it th
   CHECK(is_intact(frames[0], 40, 1000));
   CHECK(is_intact(frames[1], 40, large));
   CHECK(is_intact(frames[2], 40, large));
-  CHECK(asked == std::vector<size_t>{large, large});  // nobody is asked for the small ones
+  CHECK(asked == std::vector<size_t>{large, large});  // small bodies need no place
 }
 
 TEST_CASE("of large bodies behind a large body only their first bytes pass through the buffer") {

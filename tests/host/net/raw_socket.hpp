@@ -1,5 +1,5 @@
 #pragma once
-// Plain TCP sockets on loopback, for what is no actorhost: strangers, attackers, peers that vanish.
+// Plain TCP sockets on loopback, for programs that are not actorhost: strangers, attackers, peers that vanish.
 
 #include <stdexcept>
 #include <string>

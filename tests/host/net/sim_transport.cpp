@@ -8,7 +8,7 @@ namespace actorhost {
 struct SimTransport::Link {
   ProcessId from = 0;
   ProcessId to = 0;
-  std::shared_ptr<const SimLink> how;  // shared with the other links that nobody has set
+  std::shared_ptr<const SimLink> how;  // shared with the other links that were not set
   bool lost = false;                   // cut, Cut::lose
   bool held = false;                   // cut, Cut::hold
   double last_arrival = 0;

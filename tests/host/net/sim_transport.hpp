@@ -1,7 +1,7 @@
 #pragma once
 // A network on virtual time: frames arrive after a latency drawn from a seeded generator, may be lost,
 // overtake each other, or meet a cut. One thread owns it with all simulated nodes, their mailboxes and the
-// clock; nothing ever waits. Whoever runs the simulation calls `step` or `run_until`, which move the clock to
+// clock; nothing ever waits. A test runs the simulation by `step` or `run_until`, which move the clock to
 // the next event, and lets nodes act on what arrived (`on_delivered`) or on timers (`at`). The same seed and
 // calls give the same run, event for event.
 
@@ -34,8 +34,8 @@ struct SimLink {
 };
 
 enum class Cut {
-  lose,  // what is under way or sent over the cut is gone
-  hold   // it waits and arrives, in order, once the cut is healed
+  lose,  // frames that are under way or sent over the cut are gone
+  hold   // they wait and arrive, in order, once the cut is healed
 };
 
 class SimTransport final : public Transport {

@@ -182,7 +182,7 @@ TEST_CASE("TLS connects when the certificate is trusted and says what is wrong w
 
   StreamHost plain({.token = "t"});
   const auto tcp = "tcp" + url->substr(url->find("://"));
-  const auto without_tls = plain.transport.dial(tcp, kPatience);  // it is not told what is wrong
+  const auto without_tls = plain.transport.dial(tcp, kPatience);  // the other end does not say what is wrong
   REQUIRE_FALSE(without_tls.ok());
   CHECK(without_tls.error().code == Code::unreachable);
   CHECK(without_tls.error().message.find("wants TLS") != std::string::npos);

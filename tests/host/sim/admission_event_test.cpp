@@ -27,8 +27,9 @@ struct Trials {
   double passed_pairs = 0;  // both of which passed
 };
 
-/// Nodes 0 .. n-1 complete their first step one after another and ask. By how many have completed: what the trials of
-/// those who waited then gave. `idle` decisions come between, at which nothing has happened.
+/// Nodes 0 .. n-1 complete their first step one after another and ask. Gives, by the number of nodes that have
+/// completed, what the trials of the waiting nodes gave. `idle` decisions come in between, at which nothing has
+/// happened.
 std::vector<Trials> first_steps(int n, uint32_t beta, int rounds, int idle) {
   std::vector<Trials> out(static_cast<size_t>(n) + 1);
   for (int round = 0; round < rounds; ++round) {
@@ -63,7 +64,8 @@ void check_trials(int n, int beta, int idle) {
     INFO(n << " nodes, samples of " << beta << ", " << done << " have completed, p = " << p);
     if (t.waiters == 0) continue;
     CHECK(std::abs(t.passes / t.waiters - p) <= 4.5 * std::sqrt(p * (1 - p) / t.waiters));
-    // Independent of each other: pairs pass as often as they would. Pairs of one round hang together, hence the factor.
+    // Trials are independent, so pairs pass as often as chance says. Pairs of one round are correlated, hence the
+    // factor.
     if (t.pairs > 0) CHECK(std::abs(t.passed_pairs / t.pairs - p * p) <= 4.5 * 3 * std::sqrt(p * p / t.pairs));
   }
 }
@@ -121,8 +123,8 @@ TEST_CASE("at each event a waiter passes with the hypergeometric probability, in
 TEST_CASE("a decision at which nothing has happened makes no trial") { check_trials(8, 2, 3); }
 
 TEST_CASE("probabilities far below one a million are still met") {
-  // 20 of 100 have to be among the 40 who have completed: 2.6e-10 for each trial, so nobody of 39 passes in 1000 events
-  // without progress of a step, and all pass when everybody is there.
+  // 20 of 100 have to be among the 40 that have completed: 2.6e-10 for each trial, so none of 39 passes in 1000 events
+  // without progress of a step, and all pass when all have completed.
   Clocks clocks;
   EventAdmission admission(clocks, 20, 0, 1);
   for (int i = 0; i < 100; ++i) admission.joined(clocks.add(0));

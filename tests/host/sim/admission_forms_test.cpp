@@ -20,7 +20,7 @@ void same_bits(const NativeRule& rule, const Lot& lot, int scenarios, bool check
 }
 
 constexpr Lot kAnything;
-// Who replaces a member that left is drawn in another way.
+// For schedules without leavers, since replacements of members that left are drawn in another way.
 constexpr Lot kNobodyLeaves{.leaves = false};
 
 }  // namespace
@@ -71,7 +71,7 @@ TEST_CASE("a sample of everybody is bsp or ssp, however it is drawn, as long as 
   }
 }
 
-// Those who pass at one event pass by their steps, not in the order in which they asked: the same but for ties.
+// Nodes that pass at one event pass in the order of their steps, not of their asking: the same except for ties.
 TEST_CASE("a sample of everybody at each event takes the steps of ssp") {
   Rng rng(12);
   for (int i = 0; i < 60; ++i) {
@@ -97,8 +97,8 @@ TEST_CASE("a sample of nobody is asp") {
   }
 }
 
-// The gate adds up the time of a poll in another way, so times may differ in the last digits; and when somebody joins
-// it asks again, which may put a poll off by the shortest time.
+// The gate adds up the time of a poll in another way, so times may differ in the last digits; and when a node joins it
+// asks again, which may delay a poll by the shortest time.
 TEST_CASE("a sample that polls gives the steps and, but for rounding, the times of the rule behind the gate") {
   Rng rng(10);
   for (int i = 0; i < 150; ++i) {

@@ -18,7 +18,7 @@ class World {
   World(const NativeRule& rule, uint64_t seed)
       : rule_(rule), rng_(seed), admission_(make_admission(rule, clocks_, seed)) {}
 
-  /// One thing happens, and those who pass are let go.
+  /// Lets one event happen, and lets the nodes that pass go on.
   void turn() {
     now_ += rng_.exponential(0.1);
     const uint64_t what = rng_.below(40);
@@ -51,7 +51,7 @@ class World {
     return true;
   }
 
-  /// How many have completed fewer than the waiter may be ahead of.
+  /// How many nodes have completed too few steps for the waiter to pass.
   uint32_t behind(NodeId id) const {
     return static_cast<uint32_t>(std::count_if(clocks_.live().begin(), clocks_.live().end(), [&](NodeId other) {
       return clocks_.step(other) < clocks_.step(id) - rule_.staleness;
@@ -70,7 +70,7 @@ class World {
       }
       if (!passes) stay.push_back(id);
     }
-    REQUIRE(stay.size() + passed.size() == waiting_.size());  // nobody else, nobody twice
+    REQUIRE(stay.size() + passed.size() == waiting_.size());  // no other node, and none twice
     if (rule_.beta == NativeRule::kAll) {                     // in the order in which they asked
       std::erase_if(waiting_, [&](NodeId id) { return std::find(stay.begin(), stay.end(), id) != stay.end(); });
       REQUIRE(passed == waiting_);
@@ -84,8 +84,8 @@ class World {
     const uint32_t far = behind(id);
     if (rule_.staleness == NativeRule::kFree || rule_.beta == 0) return passes;
     if (rule_.beta == NativeRule::kAll) return passes == (far == 0);
-    // Of those who are near enough there have to be as many as are seen; but a sticky sample that was drawn when there
-    // were few stays small.
+    // As many nodes as are seen have to be near enough; but a sticky sample that was drawn when there were few stays
+    // small.
     const uint32_t seen = rule_.resample.kind == Resample::Kind::sticky ? 1 : rule_.beta;
     if (passes) return clocks_.size() - far >= std::min(seen, clocks_.size());
     return far > 0 || rule_.resample.kind == Resample::Kind::poll;

@@ -37,7 +37,7 @@ uint64_t count(const SimResult& result, Kind kind) {
                                              [kind](const SimTraceEvent& e) { return e.kind == kind; }));
 }
 
-/// Node-seconds between coming and going.
+/// Node-seconds from joining to leaving.
 double lifetimes(const SimResult& result, double end) {
   double sum = 0;
   for (const SimTraceEvent& event : result.trace) {
@@ -150,7 +150,7 @@ TEST_CASE("under bsp and ssp nobody starts a step that is further ahead of the s
           continue;
         }
         clocks[event.node] = event.step;
-        // The model may be on its way while somebody joins, but never below the smallest clock.
+        // A node may join while the model is on its way, but never below the smallest clock.
         if (event.kind != Kind::start) continue;
         for (const auto& [node, step] : clocks) REQUIRE(event.step <= step + staleness);
       }
@@ -162,7 +162,7 @@ TEST_CASE("a step takes as long under one barrier as under any other") {
   Rng rng(6);
   for (int i = 0; i < 40; ++i) {
     Scenario scenario = random_scenario(rng, {.leaves = false, .joins = false});
-    scenario.stragglers.change = 0;  // else they hang on the time
+    scenario.stragglers.change = 0;  // otherwise stragglers depend on the time
     scenario.trace = true;
     INFO(describe(scenario));
     const auto free = work_times(run(scenario, kAsp));

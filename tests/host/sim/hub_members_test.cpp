@@ -54,7 +54,7 @@ TEST_CASE("when everybody waits for ever the simulation says who, since when, an
 }
 
 TEST_CASE("waiting beyond the end is no deadlock while somebody works") {
-  // The rule holds everybody; but the last steps end after the horizon.
+  // The rule holds all nodes; but the last steps end after the horizon.
   Scenario late = scenario(2, 3, "2");
   late.stragglers = {0.5, 10, 0};
   auto result = run_fixed(
@@ -166,7 +166,7 @@ TEST_CASE("bsp stands still while a node is silent, and goes on once it is misse
       if (event.kind == SimTraceEvent::Kind::leave) missed = event.time;
       if (event.kind != SimTraceEvent::Kind::start) continue;
       const double gap = event.time - last;
-      // Steps follow each other by the second, or when somebody has been missed.
+      // Steps follow each other by the second, or when a crash has been noticed.
       if (gap > 0 && std::abs(gap - 1) > 1e-9) {
         CHECK(event.time == missed);
         CHECK(gap > 1);

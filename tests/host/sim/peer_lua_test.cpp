@@ -77,7 +77,7 @@ TEST_CASE_METHOD(PeerLua, "any rule can be sampled on peers, and is shown what t
   scenario.loss = 0.1;
   const auto result = simulate(scenario, rule, sampled(6, 0, 0.5));
   if (!result.ok()) FAIL(result.error().message);
-  // Between those who wait for nobody and those who wait for all of the sample.
+  // The result lies between those of nodes that wait for none and of nodes that wait for all of the sample.
   CHECK(result->mean_step < run_peers(scenario, unbounded()).mean_step);
   CHECK(result->mean_step > run_peers(scenario, sampled(6, 1, 0.5)).mean_step);
 }

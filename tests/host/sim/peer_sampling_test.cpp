@@ -65,7 +65,7 @@ TEST_CASE("a draw of beta peers costs a query and an answer each, and nothing fo
 }
 
 TEST_CASE("with loss p an answer costs 1/(1-p)^2 queries and 1/(1-p) answers") {
-  // So many nodes that hardly anybody draws itself.
+  // There are so many nodes that hardly any draws itself.
   Scenario scenario = peer_scenario(1000, 30, "1+exp(1)", 4);
   scenario.delay = duration("0.01");
   scenario.retry = 0.02;
@@ -83,7 +83,7 @@ TEST_CASE("with loss p an answer costs 1/(1-p)^2 queries and 1/(1-p) answers") {
 TEST_CASE("delay is waited for: a sampled step takes two delays more, and clocks are seen as they were") {
   Scenario scenario = peer_scenario(30, 300, "1", 5);
   scenario.delay = duration("0.25");
-  // Everybody works in step, so every answer allows to pass: a step is 1 s of work and 0.5 s of messages.
+  // All nodes work in step, so every answer lets them pass: a step is 1 s of work and 0.5 s of messages.
   const SimResult result = run_peers(scenario, sampled(30, 0, 0.5));
   CHECK(result.mean_step == Approx(200).margin(1.5));
   CHECK(result.network == Approx(30 * 100).epsilon(0.02));

@@ -8,7 +8,7 @@ std::vector<NativeRule> every_rule() {
   return {bounded(0), bounded(3), unbounded(), sampled(1, 0, 0.5), sampled(4, 2, 0.1), sticky(1, 0), sticky(4, 2)};
 }
 
-/// Somebody has done something lately: longer than the slowest steps take, a crash's notice and lost messages.
+/// Whether a node has done something lately: within the time of the slowest steps, a crash's notice and lost messages.
 bool moves(const SimResult& result, const Scenario& scenario) {
   return result.ids.empty() || result.last_progress > scenario.seconds - 50;
 }
@@ -32,8 +32,8 @@ class BrokenRule final : public PeerRule {
 }  // namespace
 
 TEST_CASE("no rule comes to a standstill or breaks its bound, whatever goes wrong") {
-  // What went wrong once: 53, 114: a minimum that was lost with two crashed nodes was not reported again; 93: messages
-  // in flight when everybody had left reached the next ones; 9: an unsubscription ended a later subscription.
+  // Seeds that failed once: 53, 114: a minimum that was lost with two crashed nodes was not reported again; 93:
+  // messages under way when all nodes had left reached the next ones; 9: an unsubscription ended a later subscription.
   std::vector<uint64_t> seeds = {53, 93, 114};
   for (uint64_t seed = 1; seed <= 40; ++seed) seeds.push_back(seed);
   for (const uint64_t seed : seeds) {

@@ -73,7 +73,7 @@ TEST_CASE("the tree goes on when nodes leave and crash, its root too") {
     INFO("seed " << seed << ", " << result.crashed << " crashed, " << result.departed << " left");
     CHECK(result.crashed > 20);
     CHECK(result.last_progress > 390);
-    // Each crash holds everybody up for 2.5 s and little else does.
+    // Each crash holds all nodes up for 2.5 s, and little else does.
     CHECK(result.min_step > 40);
   }
 }

@@ -1,4 +1,5 @@
-// Rounds of averaging on virtual time: what they keep, who is in them, and what the loss of a process does to them.
+// Rounds of averaging on virtual time: what they preserve, which workers are in them, and what a lost process does to
+// them.
 
 #include <array>
 #include <cmath>
@@ -32,7 +33,7 @@ void check_models(const AverageWorld& world) {
   }
 }
 
-/// All who have come out of an abort hold the same bits.
+/// Checks that all workers that have come out of an abort hold the same bits.
 void check_aborts(const AverageWorld& world, int aborts) {
   REQUIRE(world.after_abort.size() == static_cast<size_t>(aborts));
   for (const auto& [number, models] : world.after_abort) {
@@ -257,7 +258,7 @@ TEST_CASE("through a filter neighbours and pairs keep the sum of all models, tak
     const auto plain = run({});
     CHECK(world->bytes * plain->applied < plain->bytes * world->applied);
   }
-  // Nobody learns anything: what is left between the models is what the filter rounds.
+  // No worker learns anything, so the models differ only by what the filter rounds.
   Plan plan;
   plan.workers = workers;
   plan.peers = peers;
@@ -305,7 +306,7 @@ TEST_CASE("models come together through a filter that sends a tenth of them") {
 
 namespace {
 
-/// A lead that hears what a test says in the name of workers, each in a process of its own.
+/// A lead that gets a test's frames in the name of workers, each in its own process.
 struct SpokenTo {
   explicit SpokenTo(uint32_t workers) {
     std::vector<Member> members;

@@ -100,8 +100,8 @@ class AverageWorld {
   void train_until(double time) {
     for (auto& [node, worker] : workers_) worker.stop_at = time;
   }
-  /// The process vanishes: of what it has on its way all or nothing more arrives on each way, then the lead hears of
-  /// it.
+  /// The process vanishes: on each way all or none of its frames that are under way still arrive, then the lead hears
+  /// of the loss.
   void kill_at(double time, ProcessId process) {
     at(time, [this, process] { kill(process); });
   }
@@ -283,7 +283,7 @@ class AverageWorld {
         frame.kind == average_kind::report || frame.kind == average_kind::ready || frame.kind == average_kind::done;
     if (for_lead) {
       (void)lead_->on_frame(from, frame.kind, frame.meta.view(), clock_.now());
-    } else if (!agents_.at(to)->empty()) {  // which goes then: whatever comes later reaches nobody
+    } else if (!agents_.at(to)->empty()) {  // the agent is then removed: later frames have no receiver
       (void)agents_.at(to)->on_frame(from, std::move(frame));
     }
     tick(to);

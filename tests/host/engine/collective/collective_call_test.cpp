@@ -82,7 +82,7 @@ class World {
     net_.at(time, [this, rank, number] { REQUIRE(calls_[rank].at(number)->ask().ok()); });
   }
 
-  /// Who makes everybody's calls, as the rank knows from now on.
+  /// The rank knows from now on that workers up to `joined` make the calls of all.
   void set_joined(uint32_t rank, NodeId joined) { joined_[rank] = joined; }
 
   void run() { net_.run_until(kForever); }

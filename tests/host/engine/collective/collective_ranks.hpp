@@ -16,7 +16,7 @@
 
 namespace actorhost::test {
 
-/// On a node's thread, where Catch's assertions may not be used: ends the test's program unless that is there.
+/// For a node's thread, where Catch's assertions may not be used: ends the test's program unless `there` holds.
 inline void demand(bool there, const char* what) {
   if (there) return;
   std::fprintf(stderr, "there should be %s\n", what);
@@ -71,7 +71,7 @@ std::vector<T> folded(CollectiveOp op, const std::vector<std::vector<T>>& inputs
 /// One rank's collectives.
 class Caller {
  public:
-  /// Without a courier, where nobody who leads is lost.
+  /// Without a courier, for tests that do not lose a leader.
   Caller(Node& node, Meetings& meetings, Algorithm algorithm = Algorithm::automatic)
       : own_(std::make_unique<Arbiter>(Arbiter::Wiring{
             node.cluster().process(), [](ProcessId, Kind, const std::string&, const Blob&) {},

@@ -265,7 +265,7 @@ TEST_CASE("the end of the run ends a collective") {
 namespace {
 
 constexpr size_t kMostRounds = 100'000;
-constexpr uint32_t kBefore = 10;  // rounds that everybody makes
+constexpr uint32_t kBefore = 10;  // rounds that all hosts make
 
 /// All-reduces of ones by four hosts, again and again, of which one vanishes: what each of the others got, call by
 /// call, until they have made one without it. "4", "3", or the error.

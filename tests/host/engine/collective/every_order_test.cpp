@@ -1,5 +1,5 @@
-// How a call ends is agreed: whoever is lost, whenever, and in whichever order frames and news come, all who live on
-// see the same end of each call, and nobody waits for ever.
+// Ranks agree on how a call ends: whichever ranks are lost, and in whichever order frames and news come, all survivors
+// see the same end of each call, and none waits for ever.
 
 #include "tests/host/engine/collective/every_order.hpp"
 
@@ -12,7 +12,7 @@ using namespace actorhost::test;
 
 namespace {
 
-/// Up to so many states of a plan in the suite; ACTORHOST_TEST_STATES has others, 0 all of them.
+/// The most states of a plan that are tried; ACTORHOST_TEST_STATES sets another number, 0 for all of them.
 size_t most_states() {
   const char* most = std::getenv("ACTORHOST_TEST_STATES");
   const size_t states = most == nullptr ? 20000 : std::strtoull(most, nullptr, 10);

@@ -9,7 +9,7 @@ using namespace actorhost::test;
 
 namespace {
 
-constexpr double kBeforeAsking = 3;  // seconds; who waits in a circle finds that out later
+constexpr double kBeforeAsking = 3;  // seconds; ranks that wait in a circle find that out later
 
 Status wait_for_size(Node& node, uint32_t size) {
   const double give_up = node.clock().now() + kPatience;
@@ -34,7 +34,7 @@ std::string exchange(Caller& caller, uint32_t n, bool placed) {
   return result ? "fine" : result.error().message;
 }
 
-/// Hosts of a node each; one, or the last, vanishes once so many have come to where it is to be lost.
+/// Hosts of a node each; one, or the last, vanishes once enough others have come to the place where it has to be lost.
 struct Loss {
   explicit Loss(uint32_t hosts) : Loss(hosts, hosts - 1) {}
   Loss(uint32_t hosts, uint32_t who) : run("tcp", std::vector<uint32_t>(hosts, 1)), lost(who), outcomes(hosts) {}
@@ -58,7 +58,7 @@ struct Loss {
   std::atomic<uint32_t> arrived{0};
 };
 
-/// A barrier among everybody that goes on beside the node.
+/// A barrier of all workers that goes on in the background.
 std::shared_ptr<AsyncCall> start_barrier(Caller& caller, AsyncCalls& calls) {
   CallSpec spec;
   spec.name = spec.signature = "barrier";
@@ -87,7 +87,7 @@ TEST_CASE("a loss that is noticed after a call's arguments were made is told by 
         Meetings meetings;
         Caller caller(node, meetings, loss.run.place_of(node).arbiter);
         Collectives& collectives = caller.collectives();
-        // Only one has placed itself before; nobody has made a call yet, so nothing else tells that somebody is gone.
+        // Only one rank has asked for its place before; none has made a call, so nothing else tells of the loss.
         if (node.index() == notices) demand(collectives.place(collectives.everybody()).ok(), "a place");
         loss.come();
         demand(wait_for_size(node, hosts - 1).ok(), "the news of the loss");

@@ -41,7 +41,8 @@ TEST_CASE("a rank that takes frames where the others meet in shared memory is to
           REQUIRE_FALSE(status.ok());
           INFO(status.error().message);
           CHECK(status.error().code == Code::mismatch);
-          // The leader compares with itself whoever comes first; where it is the odd one, that may be any other.
+          // The leader compares itself with the first rank that comes; if the leader differs, that may be any other
+          // rank.
           CHECK_THAT(status.error().message, Contains("rank 0 is in allreduce") && Contains("at job.lua:10") &&
                                                  Contains(algorithm_name(algorithm)));
           if (odd != 0) CHECK_THAT(status.error().message, Contains("at job.lua:" + std::to_string(10 + odd)));

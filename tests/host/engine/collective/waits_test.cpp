@@ -1,4 +1,4 @@
-// Waits for ranks that will never come: what is said of it, and that nobody is given up who still comes.
+// Waits for ranks that will never come: what the log says, and that no rank which still comes is given up.
 
 #include "tests/host/engine/collective/collective_ranks.hpp"
 #include "tests/host/engine/share/courier_place.hpp"
@@ -106,8 +106,8 @@ TEST_CASE("a chain of waits behind a rank that still computes is no circle") {
 
 TEST_CASE("a wait for an asynchronous call says where a rank is that has not started it") {
   const std::vector<std::string> places = {"ended", "in an action", "in another call"};
-  // At once, since they wait and do not compute. Where both wait, either may see first that they do so for each other;
-  // as a script's error does, that ends the run, and the other hears of that.
+  // All nodes run at once, since they wait and do not compute. Of two that wait for each other either may see this
+  // first; that ends the run, as a script's error does, and the other hears of it.
   struct Told {
     Status first, other;
   };

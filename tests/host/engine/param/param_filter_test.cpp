@@ -57,7 +57,7 @@ TEST_CASE("a push goes through its filter where the task has asked for it, and s
       REQUIRE(read_entries(in, frame.body, false, got, &bytes).ok());
       if (!asked) continue;
       CHECK(head.traffic.pushed.before == before);
-      CHECK(head.traffic.pushed.after <= sent);  // the body has padding as well
+      CHECK(head.traffic.pushed.after <= sent);  // the body also has padding
       CHECK(head.traffic.pushed.after + 200 >= sent);
     }
     CHECK(bytes.before == before);

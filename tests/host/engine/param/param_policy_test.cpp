@@ -308,7 +308,7 @@ TEST_CASE("a pull in Lua gets whole values in (step, worker) order under BSP, an
       return tasks;
     };
     sim.work = [&](ParamSim::Worker& worker, const ParamWorker::Task& task) {
-      // Everybody's pushes of all earlier steps are visible, and none of this one.
+      // All workers' pushes of all earlier steps are visible, and none of this step.
       const auto w = values_of(std::get<ParamTensor>(task.entries.at(0).value));
       REQUIRE(w.size() == n);
       REQUIRE(std::all_of(w.begin(), w.end(), [&](float x) { return x == float(3 * task.step); }));

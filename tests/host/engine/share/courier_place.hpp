@@ -71,7 +71,7 @@ class CourierRun {
   LockClient& locks(Node& node) { return *place_of(node).clients.at(&node); }
   EventBox& events(Node& node) { return *place_of(node).boxes.at(&node); }
   Node& node(size_t process, size_t index = 0) { return *run.all.at(process)->nodes.at(index); }
-  /// As when the process ends: what it holds it does not give back.
+  /// Loses a process, as when it ends: it does not give back the locks that it holds.
   void lose(size_t process) {
     TestProcess& gone = *run.all.at(process);
     for (const auto& node : gone.nodes) node->request_stop();

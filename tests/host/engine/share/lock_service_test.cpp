@@ -208,7 +208,7 @@ TEST_CASE("an owner that is lost ends the wait for it, and what was got so far i
   run.run.join();
   CHECK(error.code == Code::peer_lost);
   CHECK(error.message == "lock: rank 2 lost");
-  CHECK(run.locks(run.node(0)).release({{0, number(9)}}).ok());  // to nobody
+  CHECK(run.locks(run.node(0)).release({{0, number(9)}}).ok());  // no node waits for it
   REQUIRE(run.run.head->wait_for_size(2));
   CHECK(run.locks(run.node(0)).lock(parts({0}, kPatience)).ok());
   run.run.members[0]->nodes[0]->refresh();

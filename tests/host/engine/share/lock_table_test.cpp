@@ -17,7 +17,7 @@ constexpr Request kA{1, 1};
 constexpr Request kB{2, 1};
 constexpr Request kC{3, 1};
 
-/// The same in the plainest form: a request is granted once no earlier one that is still there wants one of its keys.
+/// The lock table in its plainest form: a request is granted once no earlier remaining request wants one of its keys.
 class PlainLocks {
  public:
   void ask(const Request& request, std::set<std::string> keys) { list_.push_back({request, std::move(keys)}); }
@@ -58,7 +58,7 @@ class Schedule {
       step();
       check();
     }
-    while (!plain_.all().empty()) {  // whoever holds gives back: everybody has his turn
+    while (!plain_.all().empty()) {  // holders give back, so that every request has its turn
       const auto all = plain_.all();
       const auto holder = std::find_if(all.begin(), all.end(), [&](const Request& r) { return table_.holds(r); });
       REQUIRE(holder != all.end());

@@ -49,7 +49,7 @@ SavedPart write_part(const SaveFolder& save, uint32_t part, std::string_view tex
   return (*sink)->saved();
 }
 
-// ---- writers in processes of their own, which check nothing themselves ----
+// ---- writers in their own processes, which check nothing themselves ----
 
 constexpr uint32_t kParts = 4;
 
@@ -133,7 +133,7 @@ TEST_CASE("a save is there when all its parts are, however often its steps run")
     CHECK(done->rows == 2);
     CHECK(done->bytes == 13);
   }
-  // Whoever held what the tasks said was lost: they run again, and the commit with them.
+  // The node that held the tasks' reports was lost: they run again, and so does the commit.
   const auto again = commit_save(*save, {first, write_part(*save, 1, "second")});
   REQUIRE(again);
   CHECK(again->bytes == 13);
@@ -239,7 +239,7 @@ TEST_CASE("where a folder cannot be replaced in one step that is told before any
   CHECK(names_in(dir.path()) == std::set<std::string>{"out"});
 }
 
-// Somebody is given up between any two steps of its commit, and wakes when the others have gone on.
+// A node is given up between any two steps of its commit, and wakes when the others have gone on.
 TEST_CASE("who was given up while it committed takes nothing from those who went on") {
   const TempDir dir;
   const auto save = begin_save(dir / "out", true, "one");

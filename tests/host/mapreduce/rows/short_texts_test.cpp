@@ -23,7 +23,7 @@ TEST_CASE("a short text that is found is the one that was kept in its place") {
     if (place >= 0) {
       ++found;
       REQUIRE(kept[static_cast<size_t>(place)] == text);
-    } else if (random() % 8 != 0) {  // else whoever was to keep it was interrupted
+    } else if (random() % 8 != 0) {  // else keeping the text was interrupted
       kept[static_cast<size_t>(-1 - place)] = text;
       texts->keep(static_cast<uint32_t>(-1 - place), text.data(), text.size());
       REQUIRE(texts->find(text.data(), text.size()) == -1 - place);

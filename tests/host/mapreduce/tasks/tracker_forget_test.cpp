@@ -105,7 +105,7 @@ TEST_CASE("what the next action has in its plan is left to that action") {
   world.finished(0, 1);
   Plan next = plan_of({stage_of(1, 2, {}, 2), stage_of(2, 2, {wide(1)}), stage_of(3, 2, {narrow(2)})}, 3);
   world.enter(0, 2, next);
-  world.finished(1, 1);  // now everybody is through with the first one
+  world.finished(1, 1);  // now all workers are through with the first action
   CHECK(world.quiet(data_address(0)));
   CHECK(world.work(0, 2) == TaskName{3, 0, 1});
   CHECK(world.work(0, 2) == TaskName{3, 1, 1});

@@ -1,4 +1,4 @@
-// What the tracker does when tasks fail and processes are lost; and how large a job it bears.
+// What the tracker does when tasks fail and processes are lost; and how large a job it can handle.
 
 #include <algorithm>
 #include <ctime>
@@ -100,7 +100,7 @@ TEST_CASE("a task with which three processes were lost ends the action") {
     world.lose(worker);
     CHECK(world.quiet(0));
   }
-  // What another process has done meanwhile, or one that leaves the action, is no loss of a process.
+  // A task that another process has done meanwhile, or a worker that leaves the action, is not a loss.
   world.enter(3, 1, plan);
   CHECK(world.task(3) == TaskName{1, 0, 3});
   world.begin(3, 2, plan_of({stage_of(7, 1)}, 2));
@@ -161,7 +161,7 @@ TEST_CASE("an input that could not be had is made again and is no failure of the
     CHECK(world.work(0, 1) == TaskName{1, 1, 1 + i});
     CHECK(world.task(0) == TaskName{2, 0, 1 + i});
   }
-  // What was not where it was looked for, but is not thought to be there either, is not lost once more.
+  // Outputs that were not found where they are not expected to be are not counted as lost again.
   world.failed(0, 1, {2, 0, 7}, "no such block", {{1, 1, 1}, {1, 99, 0}, {9, 0, 0}, {1, 0, kNoProcess}});
   world.want(0, 1);
   CHECK(world.work(0, 1) == TaskName{2, 0, 8});
@@ -229,7 +229,7 @@ TEST_CASE("accumulators that would not fit into a frame end the action with what
   CHECK_THAT(world.over(0).message, Contains("256 MiB"));
 }
 
-// ---- who is lost ----
+// ---- lost workers ----
 
 TEST_CASE("a lost process's task goes to another worker, and its outputs are made again where they are needed") {
   TrackerWorld world({0, 1, 2});
@@ -270,7 +270,7 @@ TEST_CASE("of a lost process only what is still needed is made again") {
   CHECK(world.work(0, 1) == TaskName{3, 0, 1});
   CHECK(world.work(0, 1) == TaskName{2, 1, 1});
   CHECK(world.task(0) == TaskName{3, 1, 1});
-  world.lose(1);  // all of stage 1 lay there, and nobody will read it any more
+  world.lose(1);  // all of stage 1 lay there, and no task will read it any more
   world.done(0, 1, {3, 1, 1});
   const ActionOver over = world.over(0);
   CHECK(over.ok);

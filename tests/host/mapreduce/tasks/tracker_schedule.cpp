@@ -128,7 +128,7 @@ void Schedule::collect() {
   for (Frame& frame : tracker_->take_frames()) sent(std::move(frame));
 }
 
-/// From the tracker, at the moment at which it says it.
+/// Notes a frame of the tracker at the moment at which it is sent.
 void Schedule::sent(Frame&& frame) {
   if (getenv("DBG")) {
     std::fprintf(stderr, "<- %x kind %x tag %u", frame.dst, (unsigned)frame.kind, frame.tag);
@@ -159,7 +159,7 @@ void Schedule::sent(Frame&& frame) {
       REQUIRE_FALSE((told.second == key && told.first == frame.tag));
     }
     if (worker == workers_.end()) {
-      ++excuses_[key];  // told to somebody who has just died
+      ++excuses_[key];  // told to a worker that has just died
     } else {
       REQUIRE(out_.emplace(frame.dst, std::pair(frame.tag, key)).second);
     }
@@ -192,7 +192,7 @@ void Schedule::deliver(NodeId id, Frame&& frame) {
   tracker_->handle(std::move(frame), now_);
 }
 
-/// One thing happens; false when nothing can but the passing of time.
+/// Lets one event happen; false when only time can pass.
 bool Schedule::step() {
   now_ += 1e-4;
   std::vector<std::function<void()>> possible;
@@ -278,7 +278,7 @@ void Schedule::enter(Worker& worker) {
 }
 
 void Schedule::receive(NodeId id, Worker& worker, const Frame& frame) {
-  REQUIRE(worker.state == Worker::State::waiting);  // nothing comes that was not asked for
+  REQUIRE(worker.state == Worker::State::waiting);  // no frame comes that was not asked for
   REQUIRE(frame.tag == worker.action);
   if (frame.kind == mapreduce_kind::task) return receive_order(id, worker, frame);
   REQUIRE(frame.kind == mapreduce_kind::over);
@@ -297,7 +297,7 @@ void Schedule::receive_order(NodeId id, Worker& worker, const Frame& frame) {
   worker.state = Worker::State::working;
 }
 
-/// The output was in that process, but its process is dead or its disk has lost it.
+/// Whether an output that was in a process is gone: the process is dead, or its disk has lost the output.
 bool Schedule::gone(const TaskKey& key, ProcessId place) const {
   const Process& process = processes_.at(place);
   return !process.alive || !process.store.contains(key);
@@ -422,7 +422,7 @@ void Schedule::check_over(const ActionOver& over, uint32_t action) {
   const PlanStage& result = job_.at(action).stages.back();
   if (!over.ok) {
     ++counts_.failed_actions;
-    // Who comes to an action when all others are through with it has it made again, with failures of its own.
+    // A worker that comes to an action when all others are through with it has it made again, with its own failures.
     const auto explains = [&](const auto& entry) {
       const auto& [name, errors] = entry;
       if (name.first != action || errors.size() < kMaxFailures) return false;

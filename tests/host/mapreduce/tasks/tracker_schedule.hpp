@@ -27,7 +27,7 @@ struct Roughness {
   uint32_t joins = 0;
   uint32_t vanishing = 0;     // outputs that a disk loses
   uint64_t failure_odds = 0;  // one task in so many fails; 0: none
-  bool replay = false;        // who comes to an action that somebody has finished takes its recorded value
+  bool replay = false;        // a worker that comes to an action which another has finished takes its recorded value
 };
 
 struct ScheduleCounts {
@@ -115,14 +115,14 @@ class Schedule {
   std::deque<MembershipPtr> tables_;  // on their way to the tracker
   MembershipPtr known_;               // to it
   std::unique_ptr<Tracker> tracker_;
-  std::set<uint32_t> recorded_;  // actions that somebody has finished
-  std::set<uint32_t> let_go_;    // actions with which somebody has told what is not asked for any more
+  std::set<uint32_t> recorded_;  // actions that a worker has finished
+  std::set<uint32_t> let_go_;    // actions with which a worker has told what is not asked for any more
 
   // What the oracle knows.
   std::map<TaskKey, uint64_t> runs_;
   std::map<TaskKey, uint64_t> excuses_;  // for running once more
   std::map<NodeId, std::pair<uint32_t, TaskKey>>
-      out_;  // who has been told what, in which action, until the tracker hears of it
+      out_;  // the tasks that workers were given, by action, until the tracker hears of the end
   std::map<std::pair<uint32_t, TaskKey>, std::vector<std::string>> errors_;  // that the tracker has heard of
   std::set<std::pair<TaskKey, ProcessId>> vanished_;                         // from the stores of live processes
 };

@@ -1,7 +1,7 @@
-// Random jobs under random schedules of deaths, joins, failures and lost outputs. What must hold whatever happens:
-// every action ends for every live worker, with its result in live processes or with the first error of a task that has
-// failed three times; a task runs when its inputs are there, and not more often than what was lost or has failed
-// explains; nothing comes that was not asked for; and in the end everything is forgotten but what is kept.
+// Random jobs under random schedules of deaths, joins, failures and lost outputs. Whatever happens, every action ends
+// for every live worker, with its result in live processes or with the first error of a task that has failed three
+// times; a task runs when its inputs are there, and not more often than losses and failures explain; no frame comes
+// that was not asked for; and in the end all outputs are forgotten but those that are kept.
 
 #include "tests/host/mapreduce/tasks/tracker_schedule.hpp"
 

@@ -93,7 +93,7 @@ TEST_CASE("an action of empty datasets ends at once") {
   TrackerWorld world({0});
   world.begin(0, 1, plan_of({stage_of(1, 3, {}, 0), stage_of(2, 0, {wide(1)})}));
   CHECK(world.over(0).places.empty());
-  // An empty stage in the middle holds nobody up.
+  // An empty stage in the middle does not stop the others.
   run_alone(world, 0, 2, plan_of({stage_of(3, 0, {}, 2), stage_of(4, 2, {wide(3)})}, 2));
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("progress follows the running stage") {
   CHECK_FALSE(world.tracker->progress());
 }
 
-// ---- who begins what ----
+// ---- which action a worker begins ----
 
 TEST_CASE("a worker that comes late is told at once how the action has ended") {
   TrackerWorld world({0, 1});
@@ -252,7 +252,7 @@ TEST_CASE("a worker that asks for more without a word on its task has failed in 
   CHECK(world.quiet(0));
 }
 
-// ---- who gets what ----
+// ---- which task a worker gets ----
 
 TEST_CASE("tasks go to the process that has their input, others take them when its workers are busy") {
   TrackerWorld world({0, 1});

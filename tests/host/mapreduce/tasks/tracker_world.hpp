@@ -1,5 +1,5 @@
 #pragma once
-// A tracker with workers that a test drives by hand: what each says goes in at once, what it is told is kept in order.
+// A tracker with workers that a test drives by hand: their frames go in at once, those for them are kept in order.
 
 #include <algorithm>
 #include <deque>
