@@ -1,5 +1,5 @@
 -- MNIST with a straggler, trained twice from the same start: synchronously, each step an all-reduce of the gradients, and with
--- asynchronous model averaging, where nobody waits for anybody. Shows how long each takes to get to --target per cent.
+-- asynchronous model averaging, where no worker waits for another. Shows how long each takes to get to --target per cent.
 -- Try -n 4, --algorithm async or allreduce, --lock gradient, --straggler 1, --interval 100, --peers ring or random, --isolate.
 local actor = require "actor"
 local co, data, nn, optim, tensor = actor.collective, actor.data, actor.nn, actor.optim, actor.tensor

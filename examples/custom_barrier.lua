@@ -1,4 +1,4 @@
--- A barrier rule of one's own: nobody runs more than two steps ahead of the median worker. `actorhost --barrier FILE.lua`
+-- A barrier rule of one's own: no worker runs more than two steps ahead of the median. `actorhost --barrier FILE.lua`
 -- does the same from a file, for any job.
 local actor = require "actor"
 local param, tensor = actor.param, actor.tensor

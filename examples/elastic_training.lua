@@ -7,7 +7,7 @@ local opt = actor.options { steps = 300, rate = 0.3, points = 1000 }
 
 local step, line = 0, tensor.zeros(2) -- slope and height
 
--- Of the squared error, at points of the line y = 3 x + 1 that are drawn anew each time.
+-- The gradient of the squared error, at points of the line y = 3 x + 1 that are drawn each time.
 local function gradient()
   local slope, height, sum_slope, sum_height = line:get(1), line:get(2), 0, 0
   for _ = 1, opt.points do
@@ -23,9 +23,9 @@ local function tell() print(("%d workers from step %d on"):format(co.size(), ste
 tell()
 while step < opt.steps do
   local late, why = co.join_point()
-  if late and late > 0 then -- so it is everywhere, and who has just come in gets what the others have
+  if late and late > 0 then -- this holds on every rank, and the new ones get what the others have
     local state
-    repeat state = co.broadcast { step, line } until state -- nothing where a host is lost in it
+    repeat state = co.broadcast { step, line } until state -- nil when a host is lost meanwhile
     step, line = unpack(state)
     tell()
   end

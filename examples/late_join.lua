@@ -1,5 +1,5 @@
--- An elastic run: start it with --nnodes 1:3 --rdzv-endpoint HOST:PORT, and the same command later on other machines. Who
--- joins gets work at once, from the clock of the slowest; who leaves is not waited for.
+-- An elastic run: start it with --nnodes 1:3 --rdzv-endpoint HOST:PORT, and the same command later on other machines. A
+-- worker that joins gets work at once, with the clock of the slowest; no worker waits for one that leaves.
 local actor = require "actor"
 local param = actor.param
 

@@ -1,5 +1,5 @@
 -- Logistic regression on rows in LIBSVM's format (--data a9a.txt; without it on rows that it makes up), with the barrier
--- swapped while it runs: the first half under bsp, the second without waiting for anybody more than four steps behind.
+-- swapped while it runs: the first half under bsp, the second waiting only for workers more than four steps behind.
 local actor = require "actor"
 local param, data, nn = actor.param, actor.data, actor.nn
 local opt = actor.options { data = "", updates = 600, batch = 32, lr = 0.1 }

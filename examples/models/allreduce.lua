@@ -1,6 +1,6 @@
 -- Model C, all-reduce: `actorhost -n 4 examples/models/allreduce.lua`. Every rank has all columns. It trains them by itself
--- for an epoch, in which it knows nothing of what the others do (stale); then all ranks' changes are put together at once
--- (synchronised). There are three ways for that, for every one has its size of model.
+-- for an epoch, without knowing what the others do (stale); then all ranks' changes are combined at once (synchronised).
+-- There are three ways to do that, each for models of another size.
 local actor = require "actor"
 local factorisation = require "factorisation"
 
@@ -12,7 +12,7 @@ function ways.allreduce(changes) return assert(changes:allreduce()) end
 -- A larger one: each column is added up by one rank, then all get all.
 function ways.regroup(changes) return assert(assert(changes:regroup()):allgather()) end
 
--- As that, for ranks that use different columns each: they get those that they have given something for.
+-- The same for ranks that use different columns: each gets those to which it has contributed.
 function ways.push(changes)
   local owners = actor.collective.table()
   assert(changes:push(owners))

@@ -1,8 +1,8 @@
 -- Model D, no synchronisation: `actorhost -n 4 examples/models/async.lua`. Workers fetch and update the same columns at the
--- same time: who trains one gets a copy of its newest factors, whoever else may have one, and what it has changed is added
--- at the owner. Nobody waits for anybody, so one rank may have made many epochs while another has made few, and no update
--- is lost; but those of one column that are made at a time know nothing of each other. With `--events` there are no owners:
--- every rank has all columns, and tells the others of each change.
+-- same time: a rank that trains one gets a copy of its newest factors, even if others have one too, and its changes are
+-- added at the owner. No rank waits for another, so one may have made many epochs while another has made few, and no
+-- update is lost; but updates of one column at the same time know nothing of each other. With `--events` there are no
+-- owners: every rank has all columns, and tells the others of each change.
 local actor = require "actor"
 local factorisation = require "factorisation"
 local co = actor.collective
@@ -53,7 +53,7 @@ local function train_by_events(problem)
   end
   function on.ended() ended = ended + 1 end
 
-  local function tell(name, value) assert(co.send_event(name, value)) end -- this rank too: it hears of its own like the others
+  local function tell(name, value) assert(co.send_event(name, value)) end -- also to this rank, as to the others
   local function take(event) on[event.name](event.value, event.from) end
   local function take_what_has_come()
     for event in function() return co.get_event() end do take(event) end

@@ -1,5 +1,5 @@
 -- How a training goes: error by time and epoch, waiting and staleness, whatever the model of computation. Each rank
--- writes down what it does without asking anybody; in the end all is put together.
+-- notes what it does without asking the others; in the end all notes are combined.
 local actor = require "actor"
 local ffi = require "ffi"
 ffi.cdef "int usleep(unsigned microseconds);"

@@ -76,7 +76,7 @@ end
 
 local ways = {}
 
--- Everybody has all centroids and all sums.
+-- Every rank has all centroids and all sums.
 function ways.allreduce()
   local centroids = all_centroids()
   for _ = 1, opt.iterations do
@@ -110,7 +110,7 @@ function ways.push()
   return centroids
 end
 
--- Nobody has all: centroids go round the ranks once to find each point's nearest, and then the sums to be added to.
+-- No rank has all: centroids go round the ranks once to find each point's nearest, then the sums to be added to.
 function ways.rotation()
   local centroids, sums = collective.table(), collective.table()
   for id in own_ids() do centroids:set(id, first_centroid(id)) end

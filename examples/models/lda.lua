@@ -1,7 +1,7 @@
 -- Topics of texts: `actorhost -n 4 examples/models/lda.lua [--rounds 50]`. Latent Dirichlet allocation by collapsed Gibbs
 -- sampling: every token of every text belongs to a topic, drawn anew in each round as the counts of all others suggest.
--- Texts stay at their ranks; for each word the counts of its tokens by topic go round the ranks (model B), so who has a
--- word is the only one that changes them; the topics' totals are put together after each round.
+-- Texts stay at their ranks; for each word the counts of its tokens by topic go round the ranks (model B), so only one
+-- rank, which has the word, changes them; the topics' totals are combined after each round.
 local actor = require "actor"
 local collective, tensor = actor.collective, actor.tensor
 local float64 = { dtype = "float64" }
@@ -105,7 +105,7 @@ function M.sample(opt, report)
         if tokens[word] then draw(opt, random, tokens[word], by_word:data(), totals:data()) end
       end
     end))
-    -- What others have changed is in none of the totals yet.
+    -- Adds the changes of the other ranks, which no rank's totals have yet.
     totals = before + assert(collective.allreduce(totals - before))
     report(round, likelihood(opt, counts, totals, texts), counts, totals)
   end

@@ -1,6 +1,6 @@
--- Model A, locking: `actorhost -n 4 examples/models/locking.lua`. Columns stay at their owners. Who trains one locks it,
--- gets its newest factors, and they are written back before anybody else has them: no update is lost, none is stale. With
--- `--events` the same without a lock service: who wants a column asks its owner, who lends it to one rank at a time.
+-- Model A, locking: `actorhost -n 4 examples/models/locking.lua`. Columns stay at their owners. A rank that trains one
+-- locks it, gets its newest factors, and writes them back before another has them: no update is lost, none is stale. With
+-- `--events` the same without a lock service: a rank asks a column's owner, which lends it to one rank at a time.
 local actor = require "actor"
 local factorisation = require "factorisation"
 local co = actor.collective

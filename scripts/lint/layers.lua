@@ -1,4 +1,4 @@
--- The arrows of the design, checked: who may include what, one name per C++ file, no file too long.
+-- Checks the arrows of the design: which folder may include which, one name per C++ file, no file too long.
 -- Usage: luajit layers.lua ROOT < list of files relative to ROOT. Prints "file:line: what is wrong"; exit 1 if any.
 
 local root = assert(arg[1], "usage: luajit layers.lua ROOT < files")
@@ -108,7 +108,7 @@ end
 local function check_cpp(file, line, text)
   local quoted = text:match('^%s*#%s*include%s*"([^"]+)"')
   if quoted then
-    -- A library's header in quotes is a library's header all the same.
+    -- A library's header in quotes is a library's header, too.
     check_library(file, line, quoted)
     check_quoted(file, line, quoted)
   end

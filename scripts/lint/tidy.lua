@@ -2,10 +2,10 @@
 -- last found clean. Usage: luajit tidy.lua BUILD CACHE JOBS < every C++ and settings file, relative to where it runs.
 -- CACHE/<file>.ok holds what a clean result rests on: the digests of all files involved, compared as text.
 --
--- Most of the time goes into headers. So where many files are to be checked, batches of them are first checked as one
--- source that includes them all, all but the path-sensitive analyser: functions that it meets in a call it does not
--- look at by themselves, so callers in another file would narrow what it sees. What a batch says is not shown: if it is
--- not clean, for a finding or because its files do not go together, they are checked one by one.
+-- Most of the time goes into headers. So many files are first checked in batches, each as one source that includes all
+-- its files, without the path-sensitive analyser: that does not check functions by themselves which it meets in a call,
+-- so callers in another file would narrow what it sees. The output of a batch is not shown: if it is not clean, because
+-- of a finding or because its files do not go together, its files are checked one by one.
 
 local build, cache, jobs = arg[1], arg[2], tonumber(arg[3])
 local batch_limit = 16  -- files
@@ -150,8 +150,8 @@ local function batch_of(paths, flags)
     command = command:gsub("%u%u%u+", { FILE = quote(file), FLAGS = flags[paths[1] ] }) }
 end
 
--- Checks batches, then the halves of those that are not clean. What a clean one settles is marked as clean;
--- `left[source]` says what is left to check where that is neither nothing nor everything.
+-- Checks batches, then the halves of those that are not clean. Sources of a clean batch are marked as clean;
+-- `left[source]` says what is left to check, if that is neither nothing nor everything.
 local left = {}
 local function check_batches()
   os.execute("rm -rf " .. quote(top))

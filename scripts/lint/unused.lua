@@ -1,5 +1,5 @@
--- Headers declare nothing that nobody outside of tests calls: finds functions and types of host/ and bindings/ that no
--- other place of the product names. By text: names that operators, templates or LuaJIT call for are none of these.
+-- Headers declare nothing that only tests call: finds functions and types of host/ and bindings/ that no other place of
+-- the product names. It goes by text, and leaves out names that operators, templates or LuaJIT need.
 -- Usage: luajit unused.lua ROOT < list of files relative to ROOT. Prints "file:line: what is wrong"; exit 1 if any.
 
 local root = assert(arg[1], "usage: luajit unused.lua ROOT < files")
@@ -17,7 +17,7 @@ local function code_of(file, text)
   return (text:gsub("//[^\n]*", ""):gsub("/%*.-%*/", function(comment) return (comment:gsub("[^\n]", "")) end))
 end
 
--- What the language or a library calls by its name, or what is no name of a function.
+-- Names that the language or a library calls, and words that are not names of functions.
 local skip = { main = true, ["return"] = true, sizeof = true, alignof = true, decltype = true, static_assert = true,
   ["if"] = true, ["while"] = true, ["for"] = true, ["switch"] = true, requires = true, noexcept = true, lock_shared = true,
   unlock_shared = true, munmap = true, madvise = true }

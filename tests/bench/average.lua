@@ -1,4 +1,4 @@
--- What averaging costs those who compute: `actorhost -n 2 [--isolate] --log-level warn tests/bench/average.lua [flags]`. Every
+-- What averaging costs workers that compute: `actorhost -n 2 [--isolate] --log-level warn tests/bench/average.lua [flags]`. Every
 -- worker trains a model of 26 MB for some seconds alone and for some with averaging every 500 ms, by turns; a line for each pair of
 -- turns, and at the end the medians: of the ratios of steps a second, of the worker that averaging costs most, and of steps a
 -- second of processor time, of all, which other load on the machine disturbs less. --straggler 8 makes the last worker that many

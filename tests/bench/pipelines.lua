@@ -15,7 +15,7 @@ end
 local function least(fn)
   local best = math.huge
   for _ = 1, opt.rounds do
-    together() -- who comes late gets a recorded value
+    together() -- a node that comes late gets a recorded value
     local began = actor.now()
     fn()
     best = math.min(best, actor.now() - began)

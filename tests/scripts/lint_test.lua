@@ -66,7 +66,7 @@ for _, case in ipairs(breaks) do
   os.remove(scratch .. "/" .. path)
 end
 
--- What nothing but a test names.
+-- Functions and types that only a test names.
 write("host/base/used.hpp", "struct Used {\n  int called() const;\n  int tested() const;\n};\nstruct Idle {};\n")
 write("host/base/used.cpp", "int Used::called() const { return 1; }\nint Used::tested() const { return 2; }\nint x = Used().called();\n")
 write("tests/used_test.cpp", "int y = Used().tested();\nIdle idle;\n")

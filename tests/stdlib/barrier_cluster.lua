@@ -3,7 +3,7 @@ local barrier = require("actor.barrier")
 
 local M = {}
 
----Workers at the given steps; `asks` lists those who wait (ids count from 0).
+---Makes workers at the given steps; `asks` lists those that wait (ids count from 0).
 ---@param steps integer[]
 ---@param asks integer[]
 function M.cluster(steps, asks)

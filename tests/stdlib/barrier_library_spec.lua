@@ -1,4 +1,4 @@
---- What holds for every rule of actor.barrier's library: its text, its description, and that it comes to no standstill.
+--- What holds for every rule of actor.barrier's library: its text, its description, and that workers never all wait.
 local barrier = require("actor.barrier")
 local worlds = require("barrier_world")
 

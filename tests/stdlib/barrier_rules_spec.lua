@@ -305,7 +305,7 @@ local function passes_of(down)
   local passed, rounds = 0, 3000
   for now = 1, rounds do
     progress:suspect(1, down(now))
-    progress:complete(3, now) -- something happens, so that who waits is asked about again
+    progress:complete(3, now) -- an event, so that the rule is asked about waiting workers again
     progress:ask(0, now)
     passed = passed + #evaluator:poll(progress, now)
   end

@@ -103,7 +103,7 @@ test("sample composes with any rule, and a sample of a sample is drawn from it",
   end
 end)
 
--- Whom worker 0 of `n` sees at each completion of worker 1, as texts.
+-- The workers that worker 0 of `n` sees at each completion of worker 1, as texts.
 local function samples(rule_of, n, rounds, change)
   local progress = barrier.progress()
   for id = 0, n - 1 do

@@ -1,9 +1,9 @@
---- What must stay compiled: the loop that asks a rule about everybody who waits.
+--- What must stay compiled: the loop that asks a rule about all waiting workers.
 local barrier = require("actor.barrier")
 local rng = require("actor.rng")
 
--- What is no defect: the recorder left a loop or met another one, was cut short by a finalizer, or ran into the end of a
--- batch, where it returns to C. The numbers are those of this version; under another one only the loops are counted.
+-- Aborts that are no defects: the recorder left a loop or met another one, was stopped by a finalizer, or reached the end of
+-- a batch, where it returns to C. The numbers are those of this version; under another one only the loops are counted.
 local numbered = jit.version == "LuaJIT 2.1.0-beta3"
 local harmless = {
   [0] = true, -- error thrown or hook called during recording

@@ -1,6 +1,6 @@
---- A small event loop for the specs of barrier rules: workers that take their time for each step, ask, and wait. For a
---- seed it does the same each time. Not the simulator (host/sim): one that is simple enough to trust. Its loops count ids
---- up: the order counts.
+--- A small event loop for the specs of barrier rules: workers that take some time for each step, ask, and wait. A seed
+--- gives the same events each time. It is not the simulator (host/sim), but simple enough to trust. Its loops go through
+--- ids in order, since the order matters.
 local barrier = require("actor.barrier")
 local rng = require("actor.rng")
 
@@ -25,7 +25,7 @@ function M.new(rule, duration, seed)
   }, World)
 end
 
----Everybody's ids, in order.
+---The ids of all workers, in order.
 function World:ids()
   local ids = {}
   for id = 0, self.last do
@@ -87,7 +87,7 @@ function World:release()
   end
 end
 
----Goes on until `horizon`. Fails when everybody waits and no time is set at which the rule wants to be asked again.
+---Goes on until `horizon`. Fails when all workers wait and no time is set at which the rule wants to be asked again.
 function World:run(horizon)
   self:release()
   while true do
@@ -111,7 +111,7 @@ end
 ---Completed steps of worker `id`.
 function World:step(id) return self.progress:step(id) end
 
----Seconds that all workers have waited, those who wait now included.
+---Seconds that all workers have waited, those that wait now included.
 function World:total_wait()
   local sum = 0
   for _, id in ipairs(self:ids()) do sum = sum + self.waited[id] + (self.asked[id] and self.now - self.asked[id] or 0) end

@@ -1,6 +1,6 @@
 --- Whether the loop of a function becomes a trace when the function runs, once or a few times: functions that it calls and
---- their loops come first, and how soon a loop's turn comes hangs on addresses, by which LuaJIT counts what is hot. What
---- cannot be compiled is not, however often it runs.
+--- their loops come first, and how soon a loop is compiled depends on addresses, by which LuaJIT counts what is hot. A loop
+--- that cannot be compiled never is, however often it runs.
 ---@param loop fun()
 ---@return boolean
 return function(loop)

@@ -165,7 +165,7 @@ test("the staleness is the simulator's", function()
   end
 end)
 
--- --- who comes and goes ---
+-- --- nodes that come and go ---
 
 test("a leaver's update is gone, a joiner pulls what there is", function()
   local training, params = train.replay(trace_of {

@@ -38,7 +38,7 @@ test("what is given to a tensor comes with its block, and is copied where others
   equal(target.data_ == address, true)
   equal(tensor.memory() - before, 300 * 100 * 4)
 
-  -- A view sees what comes, and one's own place in another tensor stays there.
+  -- A view sees the new elements, and a part of another tensor stays in its place.
   local row, place = target:narrow(1, 7, 1), target.data_
   base.give(target, made(3))
   equal({ row:get(1, 100), target.data_ == place }, { 3, true })

@@ -67,7 +67,7 @@ function jobs.rank_that_is_killed_while_it_averages(...)
   local handle = average.start(model, { sync_interval_ms = 1, peers = peers })
   local last = actor.rng(seed):int(1, 400)
   local step = 0
-  -- Somebody else sees the loss for sure: only then do the others stop.
+  -- The others stop only when one of them has seen the loss for sure.
   while actor.size == 4 or step < 500 do
     step = step + 1
     handle:step(function() model.w:add_(0.001) end)
@@ -124,7 +124,7 @@ function jobs.who_has_aborted_keeps_its_model_as_it()
   handle:abort()
   assert(model.w:get(1) == 11)
   model.w:add_(actor.rank)
-  handle:abort() -- nobody has gone on
+  handle:abort() -- no worker has resumed
   assert(model.w:get(1) == 11 + actor.rank)
   print "kept"
 end

@@ -5,7 +5,7 @@ local tell, await = meeting.tell, meeting.await
 
 local jobs = {}
 
--- Every rank writes down in each partition that it has been there, in a file that only one may have at a time.
+-- Every rank notes in each partition that it has been there, with a file that only one rank may have at a time.
 function jobs.rounds()
   local c, tensor = actor.collective, actor.tensor
   local rank, n = actor.rank, actor.size
@@ -209,7 +209,7 @@ function jobs.schedulers()
   local rank, n = actor.rank, actor.size
   local items = {}
   for i = 1, 50 do items[i] = "item " .. i end
-  -- Each is handed out once, to somebody.
+  -- Each item is handed out once, to one of the ranks.
   local function handed_out(scheduler)
     local mine = {}
     for item, index in scheduler:items() do
@@ -251,7 +251,7 @@ function jobs.schedulers()
     end
   end
   assert(handed_out(c.scheduler { dynamic = {} }) == 0 and c.scheduler { static = {} }:run(print).n == 0)
-  -- Who does not come does not keep the others from the work: all is done while rank 0 takes nothing.
+  -- A rank that does not come does not stop the others: all work is done while rank 0 takes nothing.
   if n > 1 then
     local scheduler, taken = c.scheduler { dynamic = items }, 0
     if rank > 0 then

@@ -59,7 +59,7 @@ function jobs.wrong()
   print("late:", filled():regroup({ timeout = 5 }) ~= nil)
 end
 
--- The rank that is killed has not come to the call for which the others wait; they go on without it.
+-- The killed rank has not made the call in which the others wait; they go on without it.
 function jobs.killed(...)
   local c, tensor = actor.collective, actor.tensor
   local process = io.open("/proc/self/stat"):read("*n")
@@ -114,7 +114,7 @@ function jobs.updates()
       return true
     end))
   end
-  -- What goes wrong adds nothing.
+  -- An update that fails adds nothing.
   for why, fn in pairs {
     ["not this"] = function(v) v[0]:fill_(-1) error("not this", 0) end,
     ["id 5 was given a value but is not one of those asked for"] = function(v) v[5] = 1 end,
@@ -135,7 +135,7 @@ function jobs.updates()
     local due = id + (id % 2 == 1 and all or 0) + counts[id]
     assert(t:get(id):min() == due and t:get(id):max() == due, ("%d: %g, not %g"):format(id, t:get(id):min(), due))
   end
-  -- What tensors have and tables have not.
+  -- Operations that tensors have and tables do not have.
   for name, instead in pairs { gather = "reduce(root)", scatter = "regroup()", alltoall = "regroup()", reduce_scatter = "regroup()" } do
     local worked, why = pcall(t[name], t)
     assert(not worked and why:find("a table has no " .. name .. ": " .. instead, 1, true), why)
@@ -149,7 +149,7 @@ function jobs.locks()
   local rank, n, rounds = actor.rank, actor.size, 40
   local t = c.table { shared = true, partitioner = function(id, n) return (id * 3 + 1) % n end }
   for id = 0, 5 do t:add(id, tensor.full({ 8 }, 1)) end
-  t:add(100, { text = "", updates = 0 }) -- combined by nobody: only one rank may give it
+  t:add(100, { text = "", updates = 0 }) -- not combined: only one rank may give it
   if rank > 0 then t:remove(100) end
   assert(t:regroup() == t)
   for i = 1, rounds do

@@ -271,7 +271,7 @@ function operations.clear(case)
   if rank == me then case.t:clear() end
 end
 
--- Goes on with a copy; the original is changed in place, which nobody may see.
+-- Goes on with a copy; the original is changed in place, which must not be seen anywhere.
 function operations.copy(case)
   local old = case.t
   case.t = old:copy()

@@ -41,7 +41,7 @@ function jobs.events()
   assert(c.get_event() == nil)
 
   c.barrier()
-  -- Everybody floods everybody before anybody looks.
+  -- All nodes flood all others before any of them reads events.
   for i = 1, 3000 do c.send_event("flood", i) end
   c.barrier()
   local last = {}

@@ -5,8 +5,8 @@ local tell, await = meeting.tell, meeting.await
 
 local jobs = {}
 
--- Counts how often each batch is merged. Worker 2 stays in its first push and says in which process; nobody is done
--- with a batch before, so that there is one for it.
+-- Counts how often each batch is merged. Worker 2 stays in its first push and prints its process; no worker is done with a
+-- batch before, so that there is one for worker 2.
 function jobs.one_stops()
   local param, data, tensor = actor.param, actor.data, actor.tensor
   local batches = data.batches { n = 60, size = 2 }
@@ -44,7 +44,7 @@ function jobs.one_stops()
   print(("merged: %d to %d times, %d updates, %d lost"):format(counts:min(), counts:max(), summary.updates, summary.lost))
 end
 
--- Runs until it is ended; every worker says in which process it is once the engine runs.
+-- Runs until it is ended; every worker prints its process once the engine runs.
 function jobs.endless()
   local process = io.open("/proc/self/stat"):read("*n")
   local started = false

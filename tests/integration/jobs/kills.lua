@@ -1,6 +1,6 @@
--- Calls in a loop until somebody is lost: what each rank gets shows whether ranks mix rounds, and the list of calls that
--- failed whether all who live on have seen the same end of each. It ends three good calls after the loss, which all see
--- at the same call or never come together again. Arguments: what to call, elements.
+-- Makes calls until a rank is lost. The results show whether ranks mix rounds, the list of failed calls whether all
+-- survivors have seen the same end of each. Ends three good calls after the loss, which all ranks have to see at the
+-- same call, or they never meet again. Arguments: what to call, elements.
 local actor = require "actor"
 local ffi = require "ffi"
 local co, tensor = actor.collective, actor.tensor

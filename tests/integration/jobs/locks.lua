@@ -5,8 +5,8 @@ local tell, await = meeting.tell, meeting.await
 
 local jobs = {}
 
--- Every node adds one to a number in a file, without care: two at a time would lose one. `mutual` is 0 where that never
--- happened.
+-- Every node adds one to a number in a file, without protection: two at a time would lose one. `mutual` is 0 when that
+-- never happened.
 function jobs.counter()
   local c = actor.collective
   local rounds = tonumber(actor.args[2])
@@ -43,7 +43,7 @@ function jobs.counter()
   print("count: " .. read())
 end
 
--- Shared numbers, one of each rank: everybody adds to some of them, at their owners.
+-- Shared numbers, one of each rank: all ranks add to some of them, at their owners.
 function jobs.shared()
   local c, l = actor.collective, require "actor.c.lock"
   local n = actor.size

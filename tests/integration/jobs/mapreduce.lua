@@ -24,7 +24,7 @@ function jobs.count_natively(...)
   for _, pair in ipairs(counts) do print(pair[1] .. " " .. pair[2]) end
 end
 
--- Worker 2 stays in the first record that it sees until it is killed. Nobody is done with a task before.
+-- Worker 2 stays in the first record that it sees until it is killed. No worker is done with a task before.
 function jobs.one_stays()
   local process = io.open("/proc/self/stat"):read("*n")
   local sums = mr.range(1, 20000, 1, 40)
@@ -47,7 +47,7 @@ function jobs.one_stays()
 end
 
 -- K-means of 4 clusters. With "stay" worker 2 stays in the first partition that it takes in iteration 5 until it is
--- killed; nobody is done with one before.
+-- killed; no worker is done with one before.
 function jobs.means(...)
   local stay = (...) == "stay"
   local process = io.open("/proc/self/stat"):read("*n")
@@ -102,7 +102,7 @@ function jobs.cached(...)
   local path, process = ..., nil
   local words = mr.load(path):flatmap(mr.words):cache()
   print("first:", words:count())
-  actor.collective.barrier() -- all have looked for it: an action ends when its work is done, whoever has come to it
+  actor.collective.barrier() -- all have looked for it: an action ends when its work is done, whether all have come or not
   if actor.rank == 0 then assert(os.remove(path)) end
   actor.collective.barrier()
   print("again:", words:map(string.upper):count(), words:map(mr.one):reduce_by_key(mr.sum):count())

@@ -17,7 +17,7 @@ function jobs.job()
     return opt.tensors and tensor.zeros(5, { dtype = "float64" }) or { 0, 0, 0, 0, 0 }
   end
 
-  -- What rows add to each of five sums that hang on the state.
+  -- What rows add to each of five sums that depend on the state.
   local function add(sums, key, value, state)
     sums[key] = sums[key] + value * (1 + math.sin(state[key] + 0.1 * state[key % 5 + 1]) / 40)
   end
@@ -186,7 +186,7 @@ function jobs.k_means_and_pagerank_on_tensors_do_what(...)
   end
   print("centroids " .. tostring(centroids:allclose(tensor.new(first, f64), { rtol = 1e-12, atol = 0 })))
 
-  -- Page 4 links to nothing, page 5 is linked to by nobody.
+  -- Page 4 links to no page, and no page links to page 5.
   local links = { { 1, { 2, 3 } }, { 2, { 3 } }, { 3, { 1 } }, { 4, {} }, { 5, { 4, 4, 1 } } }
   local function edges_of(all)
     local from, to, share = {}, {}, {}

@@ -9,7 +9,7 @@ local jobs = {}
 
 ffi.cdef "int getpid(void); int kill(int, int);"
 
--- Worker 2 has made some rows when everybody has, and is gone then, before anybody goes on.
+-- Worker 2 has made some rows when all have, and is then lost before another one goes on.
 local function wait_for_worker_2()
   if actor.id == 2 then
     write("two", "")
@@ -104,7 +104,7 @@ function jobs.cached_datasets_that_are_garbage_or_not(...)
     if rows:explained():find("spilled") then spilled = spilled + 1 end
     if how ~= "garbage" then held[i] = rows end
     if how == "unpersist" then rows:unpersist() end
-    actor.collective.barrier() -- nobody is many actions behind: what it has still to come to stays
+    actor.collective.barrier() -- so that no node is many actions behind: outputs that it has yet to read stay
   end
   print("spilled " .. tostring(spilled > 0))
 end

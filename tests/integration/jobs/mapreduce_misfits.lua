@@ -1,5 +1,5 @@
--- Plans that differ between two ranks, each in what may differ: whoever comes second is told who means what and where, also
--- when the action is over by then, and the next action works. What may differ passes. Prints "all told".
+-- Plans that differ between two ranks, in each possible way: the second rank is told which rank means what and where, also
+-- when the action is over by then, and the next action works. Differences that are allowed pass. Prints "all told".
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local me = actor.rank

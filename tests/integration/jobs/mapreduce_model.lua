@@ -118,7 +118,7 @@ local looks = {
   again = function(dataset) return dataset:collect() end,
 }
 
--- Nothing when a case gives what it should, and a hash of that in order; else what was wrong.
+-- Returns nil and a hash of the rows in order when a case gives what it should; else what was wrong.
 local function fault(case, look)
   local rows, _, ordered = expect(case, {})
   if not rows then return nil end
@@ -138,7 +138,7 @@ local function fault(case, look)
   return nil, actor.codec.hash({ rows_of.exactly(result), look and rows_of.exactly(seen) })
 end
 
--- What has two places in a case is the same in both of the copy, too.
+-- Copies a case; a part that has two places in it is one part in the copy, too.
 local function copy_of(case, old, new, done)
   if case == old then return new end
   done = done or {}
@@ -226,7 +226,7 @@ local misfits = {
   end,
 }
 
--- Runs a case that is another one for one of the ranks. Whoever is refused leaves a file; somebody has to.
+-- Runs a case that differs on one of the ranks. A rank that is refused leaves a file; at least one has to be.
 local function disagree(i, case)
   for _, node in ipairs(nodes_of(case, {})) do
     if acting[node.op] then return 0 end -- whose actions would not be as many on each rank

@@ -6,9 +6,9 @@ local tell, await = meeting.tell, meeting.await
 
 local jobs = {}
 
--- Worker 2 stays in the first row that it sees behind a wide operation until it is killed: with it go rows that were
--- laid aside, and what was worked out from them, some of which others have used by then. Nobody is done with such a
--- task before.
+-- Worker 2 stays in the first row that it sees behind a wide operation until it is killed: rows that it has put aside are
+-- lost with it, and results of these, some of which others have used by then. No worker is done with such a task
+-- before.
 function jobs.one_stays(...)
   local process = io.open("/proc/self/stat"):read("*n")
   local met = false

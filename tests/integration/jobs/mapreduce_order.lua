@@ -1,5 +1,5 @@
--- Rows that have been in tables of Lua, in the order in which they come out; the same line whoever runs it. `pairs` gives
--- another order each time here, as it does in another VM.
+-- Prints rows that have been in tables of Lua, in the order in which they come out: the same line on every node. Here
+-- `pairs` gives another order each time, as it does in another VM.
 local actor = require "actor"
 require "shuffled_pairs"
 local mr = require "actor.mapreduce"

@@ -1,5 +1,5 @@
---- How jobs whose nodes wait for each other do so: `tell(name)` makes a file in the folder that they run in, and
---- `await(name)` comes back once it is there. Who comes first, and how far, is then no matter of time.
+--- Lets the nodes of a job wait for each other: `tell(name)` makes a file in the folder in which they run, and
+--- `await(name)` returns once it is there. The order in which they come then does not depend on time.
 local ffi = require "ffi"
 ffi.cdef "int usleep(unsigned);"
 

@@ -1,9 +1,9 @@
 -- The job of models_test.cpp.
 local actor = require "actor"
 
--- Trains by a model, with a checker around each update: who works on a column has a file of its name, which only one
--- can make at a time, on all nodes. And each column counts its updates, so that it is seen which of them an update
--- knew.
+-- Trains by a model, with a checker around each update: the rank that works on a column has a file of the column's name,
+-- which only one rank can make at a time, on all nodes. Each column also counts its updates, which shows which ones an
+-- update knew.
 local factorisation = require "factorisation"
 local name, way = ...
 local options = {}

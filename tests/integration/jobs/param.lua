@@ -75,7 +75,7 @@ function jobs.param_train_refuses_what_it_makes()
   print(select(2, pcall(param.train, { net = {}, batch = print })))
 end
 
--- A callback of this name that does not come back; all of them do with "none".
+-- Makes the callback of this name never return; with "none" all of them do.
 function jobs.stuck(callback)
   if callback ~= "none" then
     run[callback] = function() while true do end end

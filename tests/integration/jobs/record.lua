@@ -47,7 +47,7 @@ function jobs.show()
     local summary = actor.trace.summary(run)
     print(("run %d: barrier %s, %s workers, %d completed, mean step %.2f, stop %s"):format(run.index, run.header.barrier,
       run.header.workers, summary.completed, summary.mean_step, run.stop and ("%.3f"):format(run.stop)))
-    local barrier = true -- nobody was in a step before all had completed the one before
+    local barrier = true -- no worker was in a step before all had completed the one before
     for _, worker in ipairs(run.workers) do
       for i, step in ipairs(worker.steps) do
         for _, other in ipairs(run.workers) do

@@ -4,7 +4,7 @@ local ffi = require "ffi"
 local barrier = require "actor.barrier"
 local evaluator = barrier.evaluator(load(text, "@rule.lua", "t")(), tonumber(seed))
 local asking = evaluator.asking
--- Clocks of nobody, so that what is seen is taken from the arrays alone.
+-- Clocks without workers, so that what is seen comes from the arrays alone.
 local nobody = barrier.progress()
 require("actor.ffi")("barrier").progress_begin(nobody.handle, 0, 0, asking)
 

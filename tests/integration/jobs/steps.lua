@@ -28,7 +28,7 @@ function jobs.steps(...)
     tell(("rank %d in step %d"):format(actor.rank, step))
     if actor.rank == 0 and step == 4 then
       for other = 1, actor.size - 1 do await(("rank %d in step %d"):format(other, 4 + lead)) end
-      local till = actor.now() + 0.02 -- nothing tells that somebody goes on to wait
+      local till = actor.now() + 0.02 -- nothing shows that a worker has begun to wait
       while actor.now() < till do end
       for other = 1, actor.size - 1 do
         assert(not io.open(("rank %d in step %d"):format(other, 4 + lead + 1)), "passed too early")
