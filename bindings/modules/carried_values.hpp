@@ -19,7 +19,7 @@ using TensorCopies = std::map<const void*, Tensor>;
 /// Any value that can travel. A contiguous tensor shares its memory unless there is `copies`. Code::bad_argument for a
 /// value that cannot travel; `what` stands before its path ("push: value of \"w\"").
 Result<CarriedValue> carried_value_at(lua_State* L, int index, TensorCopies* copies, const std::string& what);
-/// Pushes the value. A tensor takes over the bytes where nobody else holds them, or `shared`, else they are copied.
+/// Pushes the value. A tensor takes over the bytes if they have no other holder, or `shared`; else they are copied.
 /// Code::bad_data, and nothing is pushed, when a LuaValue does not decode.
 Status push_carried(lua_State* L, CarriedValue value, bool shared = false);
 

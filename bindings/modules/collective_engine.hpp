@@ -11,7 +11,7 @@
 
 namespace actorhost {
 
-/// One for each Vm, since its calls and its groups are numbered; group 0 is everybody.
+/// One for each Vm, since its calls and its groups are numbered; group 0 is all workers.
 struct CollectiveEngine {
   CollectiveEngine(Node& node, Meetings& meetings, Arbiter& arbiter) : collectives(node, meetings, arbiter) {}
 

@@ -1,5 +1,6 @@
 #pragma once
-// `--inject` for the workers of param.run: who is slow, and by how much, drawn from the run's seed. On the Vm's thread.
+// `--inject` for the workers of param.run: which ones are slow, and by how much, drawn from the run's seed. On the Vm's
+// thread.
 
 struct lua_State;
 

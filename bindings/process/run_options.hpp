@@ -1,6 +1,6 @@
 #pragma once
 // The command line of `actorhost run` and `actorhost agent`, as plain values, checked as far as that goes without a
-// cluster. One table of flags: what the rendezvous host decides for everybody is in `shared_settings`.
+// cluster. One table of flags: what the rendezvous host decides for all hosts is in `shared_settings`.
 
 #include <cstdint>
 #include <map>
@@ -26,7 +26,7 @@ struct Injection {
   bool any() const { return straggler_share > 0 || !delay.zero(); }
 };
 
-/// How long a barrier rule in Lua may take for a round of answers, where nobody says otherwise.
+/// How long a barrier rule in Lua may take for a round of answers, by default.
 inline constexpr double kRuleSeconds = 10;
 
 struct RunOptions {

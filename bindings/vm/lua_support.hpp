@@ -29,8 +29,8 @@ bool is_library_source(const char* source);
 /// "job.lua:12": where the user's code called the standard library, or "?".
 std::string user_position(lua_State* L);
 
-/// Raises an engine's failure: as raise_at_user, and Vm::run returns the error's code if nobody catches it. The error
-/// of a callback, as Vm::call returned it, goes on as it is, with its own traceback.
+/// Raises an engine's failure: as raise_at_user, and Vm::run returns the error's code if the script does not catch it.
+/// The error of a callback, as Vm::call returned it, goes on as it is, with its own traceback.
 [[noreturn]] void raise_error(lua_State* L, const Error& error);
 
 /// Raises what an engine call failed with.

@@ -254,7 +254,7 @@ void Vm::arm_from_signal() noexcept {
 }
 
 namespace {
-struct sigaction previous_action;  // a process has one disposition per signal, whoever starts Vms
+struct sigaction previous_action;  // a process has one disposition per signal, for all Vms
 }
 
 void Vm::on_signal(int signal, siginfo_t* info, void* where) {

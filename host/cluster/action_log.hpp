@@ -22,7 +22,7 @@ class ActionLog {
 
   struct Entered {
     bool replayed = false;
-    bool first = false;  // nobody had entered it before
+    bool first = false;  // no worker had entered it before
     Blob value;          // when replayed
   };
   /// `who` speaks in messages ("rank 1"). Code::mismatch when this action is another one for `who` than for the first

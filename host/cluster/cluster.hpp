@@ -36,7 +36,7 @@ struct ClusterConfig {
   };
   Place place = Place::alone;
   std::string url;                           // tcp://, tls+tcp:// or ipc://
-  std::vector<std::string> other_urls = {};  // member: where the head is when somebody else is at `url`
+  std::vector<std::string> other_urls = {};  // member: where the head is when another run is at `url`
   std::string listen_url;  // member: where it takes connections of other members; port 0 for any; empty: nowhere
   JoinMessage self;        // what this process brings
   HeadConfig head;         // place alone or head; `times` holds for members too
@@ -75,7 +75,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   MembershipPtr membership() const;
   /// Processes that have been silent for a while; known to process 0 only.
   std::set<ProcessId> suspected() const;
-  /// Counts changes of the table and of who is suspected, without a lock.
+  /// Counts changes of the table and of the suspected processes, without a lock.
   uint64_t news() const noexcept { return news_.load(std::memory_order_acquire); }
   /// Its epoch, without a lock: asked before every call.
   uint64_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
@@ -106,7 +106,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   /// A process has sent what no actorhost sends, so nothing from it can be trusted: logs the sender and closes the link
   /// to its process. Any thread. False: the sender is of this process.
   bool distrust(Address sender, Kind kind, const std::string& why);
-  /// This process stops taking part (Ctrl-C): on the head the run ends for everybody. Also ends `open`.
+  /// This process stops taking part (Ctrl-C): on the head the run ends for all. Also ends `open`.
   void stop(const EndMessage& end);
   /// Says farewell on all links. On return the others have read what was queued for them, or a second has passed.
   /// Idempotent.
@@ -202,12 +202,12 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::deque<Event> queue_;
   MembershipPtr membership_ = std::make_shared<const Membership>();
   std::map<Address, std::shared_ptr<Mailbox>> mailboxes_;  // until take_mailbox; shared with the nodes' ports
-  std::map<std::thread::id, ProcessId> diallers_;          // who is being dialled by which thread
+  std::map<std::thread::id, ProcessId> diallers_;          // the process that each thread dials
   std::set<ProcessId> cut_off_;                            // no link may lead there any more: gone, or the link broke
   std::set<ProcessId> suspected_;
   std::optional<EndMessage> end_;
   bool welcomed_ = false;
-  std::optional<Error> turned_away_;  // by whoever is at the other end of head_link_, instead
+  std::optional<Error> turned_away_;  // by the process at the other end of head_link_, instead
   bool quit_ = false;
 
   // written before open() returns

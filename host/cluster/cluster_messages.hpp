@@ -13,7 +13,7 @@
 namespace actorhost {
 
 namespace cluster_kind {
-inline constexpr auto join = Kind{0x0101};           // process -> head, on a link that belongs to nobody yet
+inline constexpr auto join = Kind{0x0101};           // process -> head, on a link that belongs to no process yet
 inline constexpr auto welcome = Kind{0x0102};        // head -> process: its number, the job, the head's settings
 inline constexpr auto refuse = Kind{0x0103};         // head -> process: why not; the link closes behind it
 inline constexpr auto membership = Kind{0x0104};     // head -> processes: the table of a new epoch (body)
@@ -73,7 +73,7 @@ struct WelcomeMessage {
 struct EndMessage {
   Code code = Code::internal;  // meaningful when !ok
   bool ok = true;
-  std::string message;  // one line: who and what
+  std::string message;  // one line: which node, and what
   /// The node whose script raised: its host shows the traceback. A process's service: the end is that process's alone.
   Address origin = kNoAddress;
 
@@ -119,7 +119,7 @@ struct ModuleReply {
 struct LongWait {
   uint32_t number = 0;              // of the worker's waits; 0: it has told of none
   std::string what = {};            // "allreduce sum float32[3] at job.lua:7"
-  std::vector<NodeId> absent = {};  // who has to come
+  std::vector<NodeId> absent = {};  // the workers that have to come
   uint32_t told = 0;                // how often it has said so; counted by the head
   bool outside = false;             // it has come late, and waits until it may take part in the others' collectives
 

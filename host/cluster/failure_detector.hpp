@@ -1,6 +1,6 @@
 #pragma once
-// Decides from the time of the last sign of life who is suspected and who is dead. A pure function of the times handed
-// in; it knows nothing of connections (a closed one is death at once and does not come here).
+// Decides from the time of the last sign of life which processes are suspected and which are dead. A pure function of
+// the times handed in; it knows nothing of connections (a closed one is death at once and does not come here).
 
 #include <map>
 #include <vector>

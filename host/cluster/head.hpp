@@ -1,7 +1,7 @@
 #pragma once
-// What the rendezvous host decides: who belongs to the run, which actions the run has taken, what its modules are, when
-// it is over. A state machine on the cluster's thread of process 0: frames, link losses and the time go in, frames go
-// out through HeadOutput. It owns no socket and no thread, so tests drive it by hand.
+// What the rendezvous host decides: which processes belong to the run, which actions the run has taken, what its
+// modules are, when it is over. A state machine on the cluster's thread of process 0: frames, link losses and the time
+// go in, frames go out through HeadOutput. It owns no socket and no thread, so tests drive it by hand.
 
 #include <map>
 #include <set>

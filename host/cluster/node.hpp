@@ -22,7 +22,7 @@ enum class Role { worker, server };
 
 class Node {
  public:
-  /// Seconds after which a wait logs for whom it waits.
+  /// Seconds after which a wait logs for which nodes it waits.
   static constexpr double kLongWait = 10;
 
   Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Address self);
@@ -88,7 +88,7 @@ class Node {
   };
   /// Enters the next numbered action.
   Result<Action> enter_action(const std::string& kind, const std::string& where);
-  /// Records an action's value for those who start late.
+  /// Records an action's value for nodes that start late.
   void finish_action(uint32_t index, Blob value);
   uint32_t actions() const noexcept { return actions_; }
   /// This worker has joined late and goes on where the others are: it skips the actions that they have left behind.
@@ -129,7 +129,7 @@ class Node {
   struct Wait {
     std::span<const Address> awaited = {};
     std::string what = {};
-    std::function<std::string()> who = {};  // who is missing, where that is not `awaited`
+    std::function<std::string()> who = {};  // the missing nodes, if they are not `awaited`
   };
   Wait wait_;                             // the innermost that is going on
   std::optional<uint64_t> watched_news_;  // another number of Cluster::news ends the wait

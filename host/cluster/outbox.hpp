@@ -1,6 +1,6 @@
 #pragma once
 // Control frames for which a link or a mailbox had no room, kept until it has. Each way has a queue of its own, so a
-// process that does not read holds up nobody else, and frames to one place stay in order. Owned by one thread.
+// process that does not read holds up no other, and frames to one place stay in order. Owned by one thread.
 
 #include <deque>
 #include <functional>

@@ -1,6 +1,6 @@
 #pragma once
-// The links between processes other than the rendezvous host, made when first needed. Decides who dials, who asks to be
-// dialled, and which broken link has to be told. A state machine on the service thread: it owns no socket.
+// The links between processes other than the rendezvous host, made when first needed. Decides which one dials, which
+// asks to be dialled, and which broken link has to be told. A state machine on the service thread: it owns no socket.
 //
 // Of two processes the one with the higher number dials, unless the other takes no connections; then the lower one
 // does. Both see the same table, so both come to the same answer and never dial each other at once. A link that broke

@@ -78,7 +78,7 @@ class Progress {
   Status join(NodeId id, int32_t first = 0);
   /// Forgets a worker, counted or parked.
   bool remove(NodeId id);
-  /// Stops counting a worker that has nothing to do; nobody waits for it and it waits for nobody.
+  /// Stops counting a worker that has nothing to do; no worker waits for it and it waits for none.
   bool park(NodeId id);
   /// Counts it again, at its own clock or the smallest counted one, whichever is later, so that it holds
   /// nobody back.

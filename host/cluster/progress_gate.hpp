@@ -29,11 +29,11 @@ enum class Watch : uint8_t {
   worker  // the step of a worker that the answer names; any completion or suspicion where it names none
 };
 
-/// What one worker sees where nobody knows all clocks.
+/// What one worker sees when no worker knows all clocks.
 struct PartialSight {
   Seen seen;                // those whose clocks it has been told
   uint32_t population = 0;  // how many workers there are
-  bool aggregates = false;  // nobody's clock: seen.lowest is what it knows of all, and there are no slots
+  bool aggregates = false;  // it sees no single clock: seen.lowest is what it knows of all, and there are no slots
 };
 
 class BarrierRule {
@@ -74,13 +74,13 @@ class FreeRule final : public BarrierRule {
   Watch watch() const override { return Watch::timer; }
 };
 
-/// The workers that wait, and about whom to ask when: the part of a Gate that needs no rule.
+/// The workers that wait, and when to ask about which: the part of a Gate that needs no rule.
 class Waiting {
  public:
   /// A rule that wants to be asked again at once is asked after this many seconds.
   static constexpr double kMinRecheck = 1e-4;
 
-  /// `progress` must outlive it, and nobody else may call its ask.
+  /// `progress` must outlive it, and no other code may call its ask.
   explicit Waiting(Progress& progress) : progress_(progress) {}
 
   /// Worker `id` has completed its step and wants to go on. False when it is not counted.

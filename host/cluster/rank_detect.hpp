@@ -66,8 +66,8 @@ struct Placement {
   uint32_t local_rank = 0;            // among the processes of this machine
   uint32_t local_size = 1;            // how many these are, as far as the launcher says
   std::string endpoint;               // where the hosts meet (see endpoint.hpp); empty when there is one host
-  std::vector<uint16_t> other_ports;  // where they meet when endpoint's port is somebody else's, in order
-  std::string run_id;                 // empty when nobody named the run
+  std::vector<uint16_t> other_ports;  // where they meet when another run has endpoint's port, in order
+  std::string run_id;                 // empty when the run has no name
 
   bool launched = false;  // by a launcher that shows the output of all hosts in one place
 

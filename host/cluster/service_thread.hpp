@@ -69,7 +69,7 @@ class ServiceThread {
   /// Has `call` called on the service's thread; ticks follow it.
   void post(std::function<void()> call);
   /// Sends in the service's name without waiting; what finds no room is sent when there is some. In order for each
-  /// receiver. To somebody who is gone: dropped.
+  /// receiver. Dropped when that is gone.
   void send(Frame&& frame);
   /// As `send`, in the name of frame.src, an address of this process: for nodes that must not wait.
   void forward(Frame&& frame);
@@ -77,7 +77,7 @@ class ServiceThread {
   bool distrust(Address sender, Kind kind, const Error& why) { return cluster_.distrust(sender, kind, why.message); }
   /// The membership may have changed, or a task has something to tick for.
   void look() { inbox_->wake(); }
-  /// `look` for those who may outlive the service.
+  /// `look` for callers that may outlive the service.
   std::function<void()> waker() const {
     return [inbox = std::weak_ptr(inbox_)] {
       if (const auto alive = inbox.lock()) alive->wake();

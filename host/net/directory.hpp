@@ -28,7 +28,7 @@ class Directory {
   Status add(Address address, Mailbox& inbox);
   void remove(Address address);
   bool has(Address address) const;
-  /// Puts the frame into its receiver's mailbox; nothing when nobody has that address. Control frames may go
+  /// Puts the frame into its receiver's mailbox; nothing when that address is not here. Control frames may go
   /// past the bounds. Never waits.
   std::optional<Mailbox::Put> deliver(Frame&& frame) const;
   /// The same for frames in a row to one address, all control frames or none: as many as there is room for, under
@@ -36,7 +36,7 @@ class Directory {
   std::optional<Mailbox::Put> deliver_run(std::span<Frame> run, size_t& taken) const;
   /// Landings::take of the receiver's mailbox.
   Blob room_for(const Frame& head, size_t bytes) const;
-  /// Mailbox::when_room of that address, `told` at once when nobody has it. `told` runs under the lock or on
+  /// Mailbox::when_room of that address, `told` at once when it is not here. `told` runs under the lock or on
   /// the reader.
   void when_room(Address address, std::function<void()> told) const;
   /// Closes all mailboxes and forgets them; nothing can be added any more.

@@ -31,7 +31,7 @@ class LinkWriter {
   /// Calls `told` once when something was written after a refusal; at once when there is nothing queued or it is
   /// closed.
   void when_room(std::function<void()> told);
-  /// Takes nothing more, drops what is queued and tells those who wait. A write in flight ends by itself.
+  /// Takes nothing more, drops what is queued and tells waiting senders. A write in flight ends by itself.
   void close();
 
   struct Counters {

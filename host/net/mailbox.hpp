@@ -48,7 +48,7 @@ class Mailbox {
   bool closed() const;
 
   /// Calls `told` once when the reader has taken what is queued (on the reader's thread) or the mailbox is
-  /// closed; at once when it is empty or closed now. To be used after a refusal, by those who must not wait.
+  /// closed; at once when it is empty or closed now. To be used after a refusal, by callers that must not wait.
   /// Any thread.
   void when_room(std::function<void()> told);
 
@@ -63,7 +63,7 @@ class Mailbox {
 
   Put offer(Frame&& frame, size_t times_bounds);
   bool has_room(size_t cost, size_t times_bounds) const;
-  /// Adds the frame, unlocks, and wakes the reader if it waits and nobody has woken it yet.
+  /// Adds the frame, unlocks, and wakes the reader if it waits and was not woken yet.
   void append(Frame&& frame, size_t cost, std::unique_lock<std::mutex>& lock);
   void take_all(std::vector<Frame>& out, std::unique_lock<std::mutex>& lock);
 

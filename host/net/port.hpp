@@ -69,13 +69,13 @@ class Port {
   Status wait_until(const std::function<bool()>& done, double deadline);
   /// Ends the current wait early so that `check` runs again. Any thread.
   void wake() { inbox_->wake(); }
-  /// `wake` for those who may outlive this port.
+  /// `wake` for callers that may outlive this port.
   std::function<void()> waker() const;
 
   /// Where the bodies of frames to this address shall be read to. Any thread.
   Landings& landings() noexcept { return inbox_->landings(); }
 
-  /// Frames that have been read and that nobody has asked for yet.
+  /// Frames that have been read and not asked for yet.
   size_t kept() const noexcept { return kept_.size() + arrived_.size() - next_; }
 
  private:

@@ -56,7 +56,7 @@ class StreamTransport final : public Transport {
   /// Starts to accept connections at `url` (tcp://HOST:PORT, tls+tcp://HOST:PORT, ipc://PATH; port 0 lets the
   /// system choose) and returns the address as it is bound. Code::io with "address in use" when it is taken.
   Result<std::string> listen(const std::string& url);
-  /// Connects and proves the token, both ways; tries once. Code::unreachable (nobody there, or gone before it had
+  /// Connects and proves the token, both ways; tries once. Code::unreachable (no process there, or gone before it had
   /// answered, as one that has `max_unproved` others to hear: trying again may help), Code::refused (it has answered:
   /// wrong token, or not an actorhost), Code::timeout. Blocks up to `seconds`; `on_link_up` has run before it returns.
   Result<LinkId> dial(const std::string& url, double seconds);
@@ -68,7 +68,7 @@ class StreamTransport final : public Transport {
   /// Which process this one is: frames for its service address that are sent here come to on_service_frame, with link 0
   /// and on the sender's thread.
   void set_self(ProcessId process);
-  /// Frames for `address` go to `process` (kNoProcess: to nobody; then sending says peer_lost).
+  /// Frames for `address` go to `process` (kNoProcess: to none; then sending says peer_lost).
   void set_route(Address address, ProcessId process);
   /// Gives up on a process: its link is closed, parked frames are dropped, sending to it says peer_lost.
   void forget(ProcessId process);
@@ -88,7 +88,7 @@ class StreamTransport final : public Transport {
   struct Counters {
     uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0, writes = 0;
     uint64_t refused = 0;  // connections that did not prove the token
-    uint64_t dropped = 0;  // frames that arrived for an address which nobody has
+    uint64_t dropped = 0;  // frames that arrived for an address which is not here
   };
   Counters counters() const;
 

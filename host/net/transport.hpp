@@ -11,7 +11,7 @@
 //  * try_send never waits. A full receiver or link says Code::full and leaves the frame to the caller.
 //  * Control frames (the cluster's kinds) are few and may go past the bounds of a receiver, so that a node that is
 //    behind with its data still hears them.
-//  * Sending to an address that nobody has attached or routed is Code::peer_lost.
+//  * Sending to an address that is neither attached nor routed is Code::peer_lost.
 //  * Closing is safe at every moment, also under traffic. It closes the attached mailboxes (which ends the waits of
 //    their readers); afterwards no callback runs, no mailbox is touched and sending is Code::interrupted.
 
@@ -50,7 +50,7 @@ class Transport {
   /// node uses Port::send instead, which goes on reading its own mailbox meanwhile.
   virtual Status send(Frame&& frame, double seconds);
 
-  /// Ends all links and detaches everybody. Idempotent.
+  /// Ends all links and detaches all addresses. Idempotent.
   virtual void close() = 0;
 };
 

@@ -37,7 +37,7 @@ class Admission {
   /// The clocks have advanced `id`, which asks to go on.
   virtual void completed(NodeId id, double now) = 0;
   virtual void suspected(NodeId /*id*/, bool /*suspected*/) {}
-  /// After each event, and at next_time(): appends those who pass now; they wait no longer. An error is final.
+  /// After each event, and at next_time(): appends those that pass now; they wait no longer. An error is final.
   virtual Status decide(double now, std::vector<NodeId>& passed) = 0;
   /// When decide has to be called even if nothing happens.
   virtual double next_time() { return std::numeric_limits<double>::infinity(); }

@@ -21,7 +21,7 @@ class StepAdmission final : public ProgressAdmission {
   /// The waiters of one step, in the order in which they asked; at least one of them is there, the first one.
   struct Group {
     int32_t step;
-    std::vector<NodeId> ids;  // those who have left are skipped: ids are never used again
+    std::vector<NodeId> ids;  // those that have left are skipped: ids are never used again
     size_t first;
   };
 

@@ -26,7 +26,7 @@ class HubSimulation {
     merged,    // an update's part in a shard
     released,  // the model at the node
     joins,
-    leaves,   // somebody
+    leaves,   // one of the nodes
     departs,  // that node
     crashes,
     suspected,

@@ -69,7 +69,7 @@ struct SimResult {
   int32_t min_step = 0;
   int32_t max_step = 0;
 
-  uint64_t updates = 0;   // steps completed, by all who ever lived
+  uint64_t updates = 0;   // steps completed, by all nodes that ever lived
   uint64_t checks = 0;    // answers of the rule
   uint64_t messages = 0;  // sent, repeated ones included
   uint64_t lost = 0;      // messages
@@ -77,7 +77,7 @@ struct SimResult {
   uint32_t departed = 0;
   uint32_t crashed = 0;
 
-  // Node-seconds of those who ever lived.
+  // Node-seconds of all nodes that ever lived.
   double busy = 0;
   double waiting = 0;                // at the barrier
   double network = 0;                // messages under way, and the servers' queues
@@ -93,7 +93,7 @@ struct SimResult {
   // nodes.
   Moments sequence_inconsistency;
 
-  double ended = 0;          // the horizon, or earlier when everybody has left
+  double ended = 0;          // the horizon, or earlier when all nodes have left
   double last_progress = 0;  // when a step was last started or completed
   double emptied = 0;        // when the last node was gone; of runs that end without any
   std::vector<ProgressPoint> progress;

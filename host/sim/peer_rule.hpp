@@ -18,12 +18,12 @@ struct PeerState : WorkerState {
 };
 
 struct PeerView {
-  PeerState self;    // who asks
+  PeerState self;    // the asking node
   double asked = 0;  // when it completed its last step
   double now = 0;
   uint32_t population = 0;          // live nodes
   std::span<const PeerState> seen;  // of a sampling rule: the answers, from when each was given
-  int32_t lowest = 0;               // of any other: nobody has completed fewer steps
+  int32_t lowest = 0;               // of any other: none has completed fewer steps
 };
 
 class PeerRule {
@@ -37,7 +37,7 @@ class PeerRule {
 
   uint32_t beta() const noexcept { return beta_; }
   Resample resample() const noexcept { return resample_; }
-  /// It looks at nothing, so nobody needs to be told anything.
+  /// It needs no clock of another node, so no node has to tell of its steps.
   virtual bool blind() const { return false; }
   /// An error is final.
   virtual Status decide(const PeerView& view, Decision& out) = 0;

@@ -58,7 +58,7 @@ class PeerSampling final : public PeerProtocol {
   SampleStreams streams_;
   Resample resample_;
   std::vector<Asker> askers_;                         // by id
-  std::vector<std::vector<Subscriber>> subscribers_;  // by id: whom it tells of its steps
+  std::vector<std::vector<Subscriber>> subscribers_;  // by id: the nodes that it tells of its steps
   std::vector<NodeId> drawn_;                         // scratch
   std::vector<Subscriber> told_;                      // scratch
 };

@@ -15,7 +15,7 @@ class PeerSimulation : private PeerWorld {
 
  private:
   static constexpr uint32_t kJoins = kOthers;
-  static constexpr uint32_t kLeaves = kOthers + 1;  // somebody
+  static constexpr uint32_t kLeaves = kOthers + 1;  // one of the nodes
   static constexpr uint32_t kCrashes = kOthers + 2;
   static constexpr uint32_t kMissed = kOthers + 3;
   static constexpr uint32_t kReturns = kOthers + 4;  // a new node for one that crashed

@@ -30,7 +30,7 @@ struct Churn {
 
 /// Crashes: a node falls silent, is missed after `detect` seconds, and may come back as a new one.
 struct Failures {
-  double mean_life = 0;  // of a node; 0: nobody crashes
+  double mean_life = 0;  // of a node; 0: none crashes
   double repair = 0;     // until a new node comes, from the crash on; 0: none comes
   double detect = 2.5;   // silence that counts as death
 
@@ -40,9 +40,9 @@ struct Failures {
 
 struct Topology {
   enum class Kind : uint8_t {
-    oracle,  // everybody's clock is known at once, but for `delay`
+    oracle,  // all clocks are known at once, but for `delay`
     server,  // updates and models pass through the shards of a parameter server, which take time
-    peers    // nobody knows: a node asks others by message
+    peers    // no node knows all clocks: it asks others by message
   };
   Kind kind = Kind::oracle;
   uint32_t shards = 1;

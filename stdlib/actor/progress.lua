@@ -1,5 +1,5 @@
---- One progress bar for the whole run, on standard error when that is a terminal and --no-progress is not given; silent
---- elsewhere, so that output to files stays clean.
+--- One progress bar for the whole run. It is shown on standard error when that is a terminal and --no-progress is not
+--- given, so output to files stays clean.
 local check = require("actor.check")
 
 -- The terminal of a subcommand; nil on a node.

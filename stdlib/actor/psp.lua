@@ -1,4 +1,4 @@
---- Convergence bounds of probabilistic synchronous parallel (Wang, Catterall, Mortier: "Probabilistic Synchronous
+--- Convergence bounds of probabilistic synchronous parallel (Wang, Catterall, Mortier, "Probabilistic Synchronous
 --- Parallel", 2017): the mean and the second moment of the lag of the updates that a step works on. gamma_t is the lag
 --- at step t, r the staleness that the rule allows (pBSP: 0), T the number of steps, F(r) the probability that a lag is
 --- at most r, beta the sample size, and a = F(r)^beta.

@@ -40,7 +40,7 @@ class AverageAgent {
     std::set<NodeId> nodes;  // of this process, that it was opened for
     std::set<NodeId> asked;  // of them, that have still to be copied
     std::map<NodeId, std::shared_ptr<AverageReplica>> copied;
-    std::unique_ptr<AverageMover> mover;  // once it is known who takes part
+    std::unique_ptr<AverageMover> mover;  // once it is known which workers take part
     bool done = false;
   };
   struct Early {

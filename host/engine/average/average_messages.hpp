@@ -38,9 +38,9 @@ inline constexpr KindRange kAverageKinds{average_kind::report, average_kind::ver
 
 /// Which workers average with each other in a round.
 enum class AveragePattern : uint8_t {
-  all,   // everybody
+  all,   // all workers
   ring,  // each with the one before and the one behind it
-  pairs  // the first two, the next two, ...; an odd last one with nobody
+  pairs  // the first two, the next two, ...; an odd last one has no partner
 };
 constexpr AveragePattern last_of(AveragePattern) { return AveragePattern::pairs; }
 
@@ -124,7 +124,7 @@ struct RoundDone {
 };
 
 struct RoundVerdict {
-  /// broken: a process was lost in it; empty: nobody's model could be copied in time; failed: one is not finite.
+  /// broken: a process was lost in it; empty: no model could be copied in time; failed: one is not finite.
   enum class Outcome : uint8_t { applied, broken, empty, failed };
   uint32_t round = 0;
   Outcome outcome = Outcome::applied;

@@ -37,7 +37,7 @@ class AverageLead {
   void on_membership(const MembershipPtr& membership, double now);
   /// Called after the others and at the time that it returned last.
   double tick(double now);
-  /// Nobody is in the session any more, nor will be.
+  /// No worker is in the session any more, nor will be.
   bool over() const;
 
  private:
@@ -57,7 +57,7 @@ class AverageLead {
     RoundWhy why = RoundWhy::interval;
     Phase phase = Phase::copying;
     double opened = 0;
-    std::set<NodeId> nodes;    // for whom it was opened
+    std::set<NodeId> nodes;    // the workers for which it was opened
     std::set<NodeId> pending;  // have still to be copied
     std::set<NodeId> copied;
     std::set<ProcessId> processes;  // that have been told of the round

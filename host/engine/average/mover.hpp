@@ -2,12 +2,12 @@
 // What a process does with the copies of its models in a round: sums them up with those of others. Passive machines:
 // frames come in and go out, local work is done bit by bit in `work`, so that a courier's other tasks are not held up.
 //
-//   AverageSum        everybody: the models of a process are added up, then the processes all-reduce their sums by the
+//   AverageSum        all: the models of a process are added up, then the processes all-reduce their sums by the
 //                     algorithms of collectives. A ring moves 2 (p-1)/p of a model over each of p processes' links,
 //                     whatever the number of workers in them
 //   AverageExchange   neighbours, pairs: each model's copy goes once to each process that has a partner of it, through
 //                     the filter if there is one
-//   AverageCoded      everybody, through a filter: each process sends all others how its models differ from the mean of
+//   AverageCoded      all, with a filter: each process sends all others how its models differ from the mean of
 //                     the last round, once. With a filter that makes r times less, (p-1)/r models; less than a sum does
 //                     while p < 2 r
 //

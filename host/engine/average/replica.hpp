@@ -53,7 +53,7 @@ class AverageReplica {
   struct Stats {
     uint64_t rounds = 0;     // that have changed this model
     uint64_t missed = 0;     // that went without it
-    uint64_t broken = 0;     // that nobody applied
+    uint64_t broken = 0;     // that no worker applied
     uint64_t bytes = 0;      // that this process has sent in rounds of this model
     uint64_t steps = 0;      // times that the lock was held
     double waiting = 0;      // seconds that the worker waited for the lock
@@ -101,7 +101,7 @@ class AverageReplica {
   /// a step that is a long one, or since the model is not finite (`fault`).
   Copied copied() const;
   std::string fault() const;
-  /// As of `ask_copy`; not written as long as somebody refers to it.
+  /// As of `ask_copy`; not written as long as anything refers to it.
   Blob copy() const;
   /// The round goes without this model.
   void forget_copy(bool missed);

@@ -32,7 +32,7 @@ class BriefWait {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::microseconds kKeeping{10};
   static constexpr std::chrono::microseconds kBrief{30};
-  static constexpr std::chrono::microseconds kLong{20};  // for somebody else's turn
+  static constexpr std::chrono::microseconds kLong{20};  // for another rank's turn
   static constexpr uint32_t kFewWaits = 100;
   static constexpr uint32_t kManyWaits = 1000;
 

@@ -56,7 +56,7 @@ struct CallSpec {
   uint32_t root = 0;                    // broadcast, reduce: its place in the group
   std::optional<PackedValue> parcel{};  // broadcast: at the root
 
-  // exchange: what this rank gives each member, itself included, and whom it gets something from
+  // exchange: what this rank gives each member, itself included, and from which members it gets something
   std::vector<std::optional<PackedValue>> gives{};
   std::vector<bool> expects{};
   /// The caller will put the parts that it gets together, in the order of the members. Where sizes are known beforehand
@@ -94,7 +94,7 @@ class CollectiveCall {
     uint32_t me = 0;  // place in the group; 0 leads
     uint32_t members = 1;
     std::vector<NodeId> ids{};    // of the members, increasing
-    uint64_t world = 0;           // who is in it, as a hash
+    uint64_t world = 0;           // the group's members, as a hash
     uint64_t epoch = 0;           // of the membership that `world` was taken from
     uint32_t actions = 0;         // that this rank has entered
     std::vector<uint32_t> ranks;  // of the members, for messages
@@ -109,7 +109,7 @@ class CollectiveCall {
     std::function<Status(uint32_t to, Kind kind, std::string_view meta, Blob body)> send;
     /// Called when all frames have given back what they had borrowed; any thread, must not block.
     std::function<void()> returned;
-    /// The leader's, when ranks do not agree on who is in the group: "rank 2 lost".
+    /// The leader's, when ranks do not agree on the group's members: "rank 2 lost".
     std::function<std::string()> who_is_lost;
     /// The newest epoch that this rank knows of.
     std::function<uint64_t()> epoch;
@@ -156,15 +156,15 @@ class CollectiveCall {
   bool decided() const noexcept { return outcome_.has_value(); }
   CallClock& clock() noexcept { return clock_; }
   const Status& outcome() const { return *outcome_; }
-  /// When somebody is lost: the epoch in which all ranks know of it.
+  /// When a rank is lost: the epoch in which all ranks know of it.
   uint64_t news() const noexcept { return news_; }
   /// As Group::joined, as far as the ranks that disagree on it have said.
   NodeId joined() const noexcept { return joined_; }
   CallResult& result() noexcept { return result_; }
-  /// Asks the leader whom the call waits for.
+  /// Asks the leader for which ranks the call waits.
   Status ask();
-  /// For whom the call waits, as far as this rank knows: a member other than the leader gives the leader's last answer,
-  /// or, without one, the leader itself.
+  /// The ranks for which the call waits, as far as this rank knows: a member other than the leader gives the leader's
+  /// last answer, or, without one, the leader itself.
   Missing missing() const;
   /// This rank has waited for too long for those that are missing.
   Error timed_out() const;

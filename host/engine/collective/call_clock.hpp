@@ -1,8 +1,8 @@
 #pragma once
 // The time of a collective call on one rank: when the rank inquires about those that are missing, when it gives up, how
-// long the leader may then still say who is missing, and how long what a failed call has lent is waited for. All limits
-// of time in this folder are written here, once. Passive: the node's thread, or the courier, hands in the time of its
-// own Clock, does what is due, and sleeps until something is due again (Collectives::drive).
+// long the leader may then still say which ranks are missing, and how long what a failed call has lent is waited for.
+// All limits of time in this folder are written here, once. Passive: the node's thread, or the courier, hands in the
+// time of its own Clock, does what is due, and sleeps until something is due again (Collectives::drive).
 //
 //   waits --give_up--> given_up --appeal--> appealed        any --end--> ended
 
@@ -25,7 +25,7 @@ class CallClock {
 
   /// Ends by itself.
   bool limited() const noexcept { return deadline_ != kForever; }
-  /// Until when frames of the call may wait for room: as long as the leader may say who is missing.
+  /// Until when frames of the call may wait for room: as long as the leader may say which ranks are missing.
   double last_word() const noexcept { return deadline_ + kForLeader; }
 
   /// When one of the next three becomes true; kForever: none will.
@@ -40,7 +40,7 @@ class CallClock {
   void appeal() noexcept { enter(Stage::appealed, kForever); }
   void end(double now, bool failed) noexcept { enter(Stage::ended, failed ? now + kForLoans : kForever); }
 
-  /// True once before each look: time to find out who is missing.
+  /// True once before each look: time to find out which ranks are missing.
   bool asks_for_news(double now) noexcept { return now >= look_ - kNewsBefore && !std::exchange(asked_, true); }
   /// Time to look where those are that are missing.
   bool looks(double now) const noexcept { return now >= look_; }
@@ -57,12 +57,12 @@ class CallClock {
   double next() const noexcept { return std::min(due_, asked_ ? look_ : look_ - kNewsBefore); }
 
  private:
-  static constexpr double kForLeader = 0.5;   // seconds after giving up in which the leader may say who is missing
+  static constexpr double kForLeader = 0.5;   // seconds after giving up in which the leader may name missing ranks
   static constexpr double kForLoans = 0.5;    // seconds after a failure until what was lent is let go
   static constexpr double kLookAfter = 1;     // seconds of waiting before the rendezvous host is asked for the others
   static constexpr double kLookAtMost = 4;    // it is asked again, at intervals that double up to this
-  static constexpr double kNewsBefore = 0.5;  // seconds before that in which the leader may say who is missing
-  static constexpr double kLongWait = 10;     // seconds; then the log says for whom this rank waits
+  static constexpr double kNewsBefore = 0.5;  // seconds before that in which the leader may name missing ranks
+  static constexpr double kLongWait = 10;     // seconds; then the log says for which ranks this one waits
 
   enum class Stage { waits, given_up, appealed, ended };
   void enter(Stage stage, double due) noexcept {

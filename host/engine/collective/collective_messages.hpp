@@ -70,7 +70,7 @@ struct Announce {
   std::string signature;
   std::string where;
   std::string stale = {};  // not empty where the call can only fail
-  NodeId joined = 0;       // all workers with ids below make everybody's calls, as far as it knows
+  NodeId joined = 0;       // all workers with ids below make the calls of all, as far as it knows
   static void fields(auto& m, auto&& field) {
     field(m.world, m.epoch, m.actions, m.inlined, m.bytes, m.about, m.signature, words(m.where), m.stale, m.joined);
   }
@@ -123,7 +123,7 @@ struct JoinPoint {
   uint32_t async_calls = 0;  // started before
   uint32_t actions = 0;      // that they have entered
   uint64_t epoch = 0;        // in which all of `ids` are there
-  std::vector<NodeId> ids;   // who makes everybody's calls from now on
+  std::vector<NodeId> ids;   // the workers that make the calls of all from now on
   uint32_t late = 0;         // so many of these, the last ones, since now
   bool sound() const { return late <= ids.size(); }
   static void fields(auto& m, auto&& field) { field(m.calls, m.async_calls, m.actions, m.epoch, m.late, m.ids); }

@@ -61,7 +61,7 @@ Status Collectives::drop_leftovers(const CollectiveGroup& group) {
 }
 
 /// A rank that comes to a call which is over here has missed its end, for example because the leader is lost. A rank
-/// that is not a member as far as this one knows, which may not have heard yet who was let in, gets its end from an
+/// that is not a member as far as this one knows (it may not have heard yet which were let in) gets its end from an
 /// arbiter too.
 void Collectives::answer_late(const CollectiveGroup& group, const Frame& frame) {
   const NodeId late = address_index(frame.src);

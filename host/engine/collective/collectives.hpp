@@ -26,13 +26,13 @@ namespace actorhost {
 
 /// Workers that call collectives among themselves: all of them, or a named part. One object a rank.
 struct CollectiveGroup {
-  std::string name{};                  // empty: everybody
+  std::string name{};                  // empty: the group of all workers
   std::vector<NodeId> ids{};           // of a named group, increasing
   uint32_t id = 0;                     // as frames spell it
   uint32_t async_calls = 0;            // started so far
   uint32_t calls = 0;                  // made so far
   LossLedger losses{};                 // of its members
-  std::vector<NodeId> called{};        // who made the last; empty: none has been made, or it told of a loss
+  std::vector<NodeId> called{};        // the members of the last call; empty: there was none, or it told of a loss
   std::shared_ptr<Meeting> meeting{};  // of `called`, where they all live in this process; shared with them
   std::vector<std::shared_ptr<AsyncCall>> flying{};  // asynchronous ones not known to be over; shared with the courier
   std::map<NodeId, std::string> lines{};             // where each member made its last call: for messages
@@ -60,7 +60,7 @@ class Collectives {
   /// What the arguments of the next call, which is marked CallSpec::placed, are made for.
   Result<Placing> place(CollectiveGroup& group);
 
-  /// `timeout` in seconds; a rank that waits for the leader gives it a moment longer to say who is missing.
+  /// `timeout` in seconds; a rank that waits for the leader gives it a moment longer to say which ranks are missing.
   Result<CallResult> run(CollectiveGroup& group, CallSpec spec, double timeout = kForever);
   /// Starts the call beside this thread. The input must not be written before it is done.
   Result<std::shared_ptr<AsyncCall>> start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
@@ -114,9 +114,9 @@ class Collectives {
   Arbiter& arbiter_;
   CollectiveGroup everybody_;
   uint32_t waits_ = 0;           // numbers them
-  NodeId joined_;                // all workers with ids below make everybody's calls
+  NodeId joined_;                // all workers with ids below make the calls of all
   uint32_t late_ = 0;            // how many came in with this one
-  std::set<NodeId> knocking_{};  // leader: who has asked to be let in
+  std::set<NodeId> knocking_{};  // leader: the workers that have asked to be let in
   ChoiceLog choices_;
 };
 

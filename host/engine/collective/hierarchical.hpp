@@ -13,7 +13,7 @@
 
 namespace actorhost::hierarchical {
 
-/// `place.homes` says who lives where.
+/// `place.homes` says in which process each rank lives.
 Schedule allreduce(const Place& place);
 Schedule broadcast(const Place& place, uint32_t root);
 

@@ -28,7 +28,7 @@ struct WaitingCall {
 
 class Inquiry {
  public:
-  /// `number` tells the node's waits apart. One whose clock is limited ends by itself, so nobody is stuck behind it.
+  /// `number` tells the node's waits apart. One whose clock is limited ends by itself, so no rank is stuck behind it.
   Inquiry(Node& node, const WaitingCall& call, uint32_t number, CallClock& clock)
       : node_(node), call_(call), number_(number), clock_(clock) {}
 

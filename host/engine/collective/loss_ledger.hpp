@@ -12,7 +12,7 @@
 
 namespace actorhost {
 
-/// "ranks 0, 2 lost", by the places of those who were there `before`; both in increasing order.
+/// "ranks 0, 2 lost", by their places among the members `before`; both in increasing order.
 std::string lost_between(const std::vector<NodeId>& before, const std::vector<NodeId>& now);
 
 class LossLedger {
@@ -42,7 +42,7 @@ class LossLedger {
   }
 
  private:
-  std::vector<NodeId> last_;    // who made the last call; empty: none, or one that told of a loss
+  std::vector<NodeId> last_;    // the members of the last call; empty: none, or one that told of a loss
   uint32_t actions_ = 0;        // entered when it was made
   std::vector<NodeId> placed_;  // by the last `place`, until a call is made
   std::set<NodeId> told_;       // since the last call, by asynchronous ones

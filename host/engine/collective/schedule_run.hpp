@@ -25,7 +25,7 @@ class Loans {
   /// `returned` is called on any thread when the last piece comes back, also more than once; it must not block.
   explicit Loans(std::function<void()> returned);
 
-  /// The bytes as a blob that counts as lent until nobody refers to it.
+  /// The bytes as a blob that counts as lent as long as anything refers to it.
   Blob lend(const Blob& buffer, size_t offset, size_t size) const;
   bool all_returned() const noexcept { return out_->count.load(std::memory_order_acquire) == 0; }
 
@@ -75,7 +75,7 @@ class ScheduleRun {
     Step step;
     size_t at;                   // elements before this one are done
     size_t expected;             // where the pieces before this element shall lie has been said
-    bool fresh;                  // nobody has written the span before: it holds the input
+    bool fresh;                  // no step has written the span before: it holds the input
     std::vector<size_t> before;  // steps that have to be done with a piece first
   };
   struct Piece {

@@ -60,7 +60,7 @@ class NodeChannel final : public ParamChannel {
   Status receive(std::vector<Frame>& out, double deadline) override;
   Changes changes() override;
 
-  /// The workers that `changes` counts from, without those who wait elsewhere until they may join in.
+  /// The workers that `changes` counts from, without those that wait elsewhere until they may join in.
   Result<std::vector<NodeId>> members();
 
  private:

@@ -5,7 +5,7 @@
 // decide, frames go to `out`. Used by the thread of server 0.
 //
 // One decision:  workers pass the barrier -> staged pushes are committed on all shards (BSP) -> checkpoint, if due
-// -> stop? -> schedule -> tasks. A worker for which `schedule` has no task is parked: nobody waits for it, and
+// -> stop? -> schedule -> tasks. A worker for which `schedule` has no task is parked: no worker waits for it, and
 // `schedule` is asked about it again.
 //
 // Visibility. A worker sends its parts to other shards before the last part to shard 0; all shards live in one process,
@@ -213,7 +213,7 @@ class ParamCoordinator {
   std::vector<NodeId> passed_;         // through the barrier, not yet scheduled
   bool was_bsp_;
   bool offer_ = false;         // parked workers are to be asked about again
-  std::vector<NodeId> asked_;  // whom the pending schedule request names
+  std::vector<NodeId> asked_;  // the workers that the pending schedule request names
   uint32_t busy_ = 0;
   std::vector<CommitItem> staged_;    // complete pushes that wait for the barrier
   std::vector<CommitItem> buffered_;  // of the merge policy `buffer`

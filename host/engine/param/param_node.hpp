@@ -43,7 +43,7 @@ class ParamNode {
 
   // A server's loop.
 
-  /// From now on frames are for `server` (nullptr: for nobody yet); frames that came before go to it.
+  /// From now on frames are for `server` (nullptr: for none yet); frames that came before go to it.
   void serve(ParamServer* server);
   /// Waits until there is something to decide. Nothing is returned at the deadline and when run_is_over(). Follows the
   /// membership.

@@ -18,7 +18,7 @@ struct UpdateRule {
   };
   Kind kind = Kind::replace;
   kernel::OptimiserSpec spec;
-  bool shared = false;  // nobody writes to tensors once they were given to the pull: they need no copies
+  bool shared = false;  // tensors are not written to once they were given to the pull: they need no copies
 
   static UpdateRule native(const kernel::OptimiserSpec& spec) { return {Kind::native, spec, false}; }
   bool is_native() const noexcept { return kind == Kind::native; }

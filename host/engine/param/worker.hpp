@@ -20,7 +20,7 @@ class ParamWorker {
     bool whole = false;         // updates go whole to the keys' owners (Lua pull)
     bool check_finite = false;  // a push with infinite values or NaN is refused here
     FilterSpec push = {};       // for what it pushes
-    bool shared = false;        // nobody writes to tensors once they were given or got: they need no copies
+    bool shared = false;        // tensors are not written to once they were given or got: they need no copies
   };
   struct Task {
     uint64_t step = 0;   // completed so far

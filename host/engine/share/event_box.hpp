@@ -51,11 +51,11 @@ class EventBox final : private PortGuest {
   Result<size_t> send(const std::vector<NodeId>& to, const EventMessage& message, double deadline = kForever);
   /// The first event that matches, without waiting.
   Result<std::optional<Event>> get(const Filter& filter);
-  /// The first event that matches. Code::peer_lost when the sender that is asked for, or without one everybody else, is
-  /// gone or has come to the end of its script; Code::timeout.
+  /// The first event that matches. Code::peer_lost when the sender that is asked for, or without one every other
+  /// worker, is gone or has come to the end of its script; Code::timeout.
   Result<Event> wait(const Filter& filter, double deadline = kForever);
 
-  /// Events that nobody has asked for.
+  /// Events that the script has not asked for.
   size_t size() const noexcept { return events_.size(); }
   /// As the script knows it: "rank 2", or "worker 2" where it has no rank any more.
   std::string rank_name(NodeId id) const;
@@ -84,7 +84,7 @@ class EventBox final : private PortGuest {
     double since;  // when the wait began
     double interval = 1;
     bool told = false;
-    bool logged = false;  // for whom it waits
+    bool logged = false;  // whether the log says for which node it waits
   };
 
   // PortGuest

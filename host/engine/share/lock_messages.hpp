@@ -69,7 +69,7 @@ Result<std::vector<PackedValue>> read_granted(const Frame& frame);
 struct LockWithdrawn {
   std::vector<LockTable::Blocker> blockers;
 
-  /// Of many blockers the first ones: nobody reads more.
+  /// Of many blockers only the first ones, since messages show no more.
   Frame frame(const LockTable::Request& to) const;
   static void fields(auto& m, auto&& field) { field(m.blockers); }
 };

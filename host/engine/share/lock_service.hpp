@@ -35,8 +35,8 @@ class LockService final : public ServiceTask {
   /// Writes the values and gives the lock back; also takes back a request that still waits. One that is not there (its
   /// node was taken for lost) writes nothing.
   void release(const LockTable::Request& request, SharedWrites writes);
-  /// Takes a request back that still waits, and says for whom it waited; nothing when it has been granted (its frame is
-  /// on its way).
+  /// Takes a request back that still waits, and says for which nodes it waited; nothing when it has been granted (its
+  /// frame is on its way).
   std::optional<std::vector<LockTable::Blocker>> withdraw(const LockTable::Request& request);
 
   /// Whether the request is here and has not been granted.

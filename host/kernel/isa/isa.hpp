@@ -1,7 +1,7 @@
 #pragma once
 // What every source of isa/ starts with. It is compiled once per instruction set with AH_ISA naming it (sse2,
 // v3, v4), and all it defines lives in a namespace of that name. A weak symbol shared with ordinary code (an
-// out-of-line std:: template) would let the linker pick an AVX-512 copy for everybody, so nothing of std is
+// out-of-line std:: template) would let the linker pick an AVX-512 copy for all callers, so nothing of std is
 // used here; tests/host/kernel/symbols_test.cpp looks at the built library.
 
 #include "host/kernel/kernels.hpp"

@@ -22,7 +22,7 @@ class TextInput {
   static constexpr uint64_t kToTheEnd = UINT64_MAX;
 
   /// A part of an uncompressed file of `size` bytes; one that has another size, now or while it is read, is an error:
-  /// parts of what somebody is writing would not fit together.
+  /// parts of a file that is being written would not fit together.
   static Result<std::unique_ptr<TextInput>> open_part(const std::filesystem::path& path, uint64_t begin, uint64_t end,
                                                       uint64_t size);
   /// The whole of a file, unpacked if it is compressed.

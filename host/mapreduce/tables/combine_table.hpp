@@ -176,7 +176,7 @@ class CombineTable {
   size_t entries_ = 0;
   size_t grow_at_ = 0;
   Arena arena_;
-  size_t garbage_ = 0;  // bytes of the arena that nobody refers to
+  size_t garbage_ = 0;  // bytes of the arena to which no entry refers
   bool full_ = false;   // above its share: spill before anything else
   bool held_ = false;   // slots are being collected: not now
   std::string row_;     // one that has to be written to be compared

@@ -40,7 +40,7 @@ class ActionRun {
 
   /// The task is handed out once more. `told` is what versions of the places of whole stages the worker knows.
   TaskOrder hand_out(TaskRef ref, std::map<StageId, uint32_t>& told, double now);
-  /// Its output, which nobody had before, is there. Code::bad_data when the accumulators have become too many.
+  /// Its output, which was not there before, is there. Code::bad_data when the accumulators have become too many.
   Status count(TaskRef ref, TaskReport report, double now);
   /// Its worker does not work on it any more.
   void lost(TaskRef ref) { ++figures_[ref.stage].failures; }

@@ -1,6 +1,6 @@
 #pragma once
 // The tasks of one action: which are wanted, which of those may run now, and where they would rather run. A task of the
-// final stage is wanted; so is whatever a wanted task without output needs and nobody holds. A wanted task is ready
+// final stage is wanted; so are the inputs of wanted tasks without output that no process holds. A wanted task is ready
 // when all that it needs is there. The tracker's own, one thread.
 //
 // Each task counts its unmet needs. While outputs are only added, every edge of the graph is touched once: a narrow one

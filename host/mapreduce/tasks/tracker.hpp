@@ -126,7 +126,7 @@ class Tracker {
   uint64_t next_worker_ = 0;  // no worker has had this number or a higher one
   std::deque<Frame> early_;   // from workers that the membership does not have yet
   Actions actions_;
-  std::set<StageId> unusable_;              // kept once; who comes late to an earlier action may have them made again
+  std::set<StageId> unusable_;              // kept once; a worker late for an earlier action may have them made again
   std::map<StageId, uint32_t> to_release_;  // of those, still here: the action from which on they are not asked for
   double wake_at_;
   std::vector<Frame> out_;

@@ -47,7 +47,7 @@ local c = require("actor.c.param")
 ---@field first? number seconds until every partition had done a round, which includes preparing; nil without one
 ---@field reason string "steps", "stop", "seconds"
 
--- ---- shard 0: the state, and who works on what ----
+-- ---- shard 0: the state, and which worker has which partitions ----
 
 ---@class actor.mapreduce.Contribution
 ---@field value any

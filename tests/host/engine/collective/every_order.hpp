@@ -32,7 +32,7 @@ struct OrderPlan {
 struct OrderEvent {
   enum class Kind : uint8_t { frame, arbiter_frame, news, loss };
   Kind kind = Kind::frame;
-  uint32_t rank = 0;  // to whom
+  uint32_t rank = 0;  // the rank to which it happens
   uint32_t from = 0;
 };
 
