@@ -154,8 +154,7 @@ int test(lua_State* L) {
   return 1;
 }
 
-/// wait(pending, seconds) -> what the blocking call gives, only once; after nil, message, "timeout" it may be called
-/// again
+/// wait(pending, seconds) -> what the blocking call gives, only once; again after nil, message, "timeout"
 int wait(lua_State* L) {
   Pending& pending = pending_at(L);
   const double seconds = lua_isnoneornil(L, 2) ? kForever : lua_tonumber(L, 2);

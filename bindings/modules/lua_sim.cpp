@@ -245,8 +245,7 @@ uint64_t rule_seed(uint64_t seed) { return sim_seed(seed, SimStream::admission) 
 
 constexpr double kTickSeconds = 0.1;
 
-/// Calls options.on_progress a few times a second, with the share of the simulated time that is over. Its error ends
-/// the run.
+/// Calls options.on_progress now and then with the share of the simulated time that is over. Its error ends the run.
 void follow(Vm& vm, lua_State* L, double seconds, SimWatch& watch) {
   watch.stop = false;
   watch.tick = nullptr;

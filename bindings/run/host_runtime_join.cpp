@@ -110,8 +110,7 @@ Status HostRuntime::find_place() {
   return {};
 }
 
-/// Sets --threads-per-node, if it is not given: the cores divided by the nodes of this machine, as far as these are
-/// known.
+/// Sets --threads-per-node, if it is not given: the cores divided by the known nodes of this machine.
 void HostRuntime::share_cores(uint32_t cores) {
   if (options_.threads_per_node) return;
   uint32_t hosts = placement_.local_size;
@@ -280,8 +279,7 @@ Status HostRuntime::load_checkpoint() {
   return {};
 }
 
-/// --checkpoint, on the rendezvous host: tries the folder before the run begins. A checkpoint that fails later ends the
-/// run for all.
+/// --checkpoint, on the rendezvous host: tries the folder before the run begins. A later failure ends the run for all.
 Status HostRuntime::open_checkpoints() {
   process_.checkpoint_failed = [this](const Error& error) {
     std::lock_guard lock(mutex_);

@@ -30,8 +30,7 @@ std::string encode(const ChildPlace& place, int token_pipe) {
       .dump();
 }
 
-/// A pipe's end from which `token` can be read, all of which is written already; a program that is started keeps it
-/// open.
+/// A pipe's end from which `token` can be read, all of which is written already; a started program keeps it open.
 Result<int> pipe_with(const std::string& token) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return Error{Code::io, std::string("no pipe: ") + std::strerror(errno)};

@@ -226,8 +226,7 @@ bool is_complex(lua_State* L, const CodecState& state) {
   return is;
 }
 
-// Puts the tensors of the array at index 2 into the decoded value on top of the stack. Raises the errors of decode
-// hooks.
+// Puts the tensors of the array at index 2 into the decoded value on top of the stack. Errors of hooks are raised.
 void place_tensors(lua_State* L, const CodecState& state) {
   constexpr int kCdata = LUA_TTHREAD + 2;
   const int type = lua_type(L, -1);

@@ -314,8 +314,7 @@ void StreamTransport::Impl::assign(LinkId id, ProcessId process) {
     link->close("a second connection to " + address_name(service_address(process)));
     return;
   }
-  // The link's reader sets `over` before it removes the link: so it or this line removes one that was assigned too
-  // late.
+  // The link's reader sets `over` before it removes the link: so it or this line removes a late one.
   if (link->over()) table_.remove(*link);
 }
 

@@ -223,8 +223,7 @@ Status HubSimulation::decide(double now) {
   passed_.clear();
   AH_TRY(admission_->decide(now, passed_));
   for (const NodeId id : passed_) {
-    // The hub also sends the model to nodes of which it does not know that they are down, and counts their step as
-    // begun.
+    // The hub also sends the model to nodes that it does not know to be down, and counts their step as begun.
     admission_->started(id, now, record_.result().updates);
     if (record_.node(id).state == State::waiting) release(id, now);
   }

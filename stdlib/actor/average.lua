@@ -116,8 +116,8 @@ local function checked(options)
 end
 
 ---Begins to average `tensors` with those of all other workers, and returns once all workers have called it. Every
----worker makes the call, with tensors of the same names, types and shapes and the same options. Several averages may
----run at a time.
+---worker makes the call, with tensors of the same names, types and shapes and the same options. Several may run at a
+---time.
 ---
 ---A worker that joins a running job takes part from the next round on. In that round it takes over the others' mean and
 ---has no weight itself; it has no warm-up.

@@ -180,8 +180,7 @@ local mnist_options = { train = "number?", test = "number?", seed = "number?" }
 
 ---Returns MNIST. It is read from `dir` (the four IDX files, plain or .gz). Without `dir` it is looked for in
 ---shared/data/mnist near the current directory and the program; if it is not there either, digits are generated,
----`options.train` and `options.test` of them (60,000 and 10,000) from `options.seed` (1). Nodes of one process share
----one copy.
+---`options.train` and `options.test` of them (60,000 and 10,000) from `options.seed` (1). A process has one copy.
 ---@param dir? string
 ---@param options? {train?: integer, test?: integer, seed?: integer} of generated digits
 ---@return {train: actor.data.Set, test: actor.data.Set, source: string} source: where they come from
@@ -259,8 +258,7 @@ end
 
 ---Reads a CSV file of numbers as a tensor {rows, columns}. A number whose whole part the element type cannot hold
 ---exactly, such as a time stamp in float32, is an error that names line and column and asks for `dtype = "float64"`.
----Fields in quotes may hold delimiters and ends of lines; a delimiter at the end of a line does not begin another
----field.
+---Fields in quotes may hold delimiters and ends of lines; a delimiter at the end of a line begins no field.
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", columns?: (integer|string)[], header?: boolean, delimiter?: string,
 ---  missing?: number, skip?: integer, comment?: string} `dtype` default "float32"; `columns`: the columns to read, by
@@ -283,8 +281,8 @@ function M.csv(path, options)
     options.columns or {})
 end
 
----Reads labelled rows in LIBSVM's format, with numbers as in `data.csv`. Raises when they need more than a node's part
----of `--memory`.
+---Reads labelled rows in LIBSVM's format, with numbers as in `data.csv`. Raises when they exceed a node's part of
+---`--memory`.
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", features?: integer, zero_based?: boolean, sparse?: boolean} `features`:
 ---  columns, default as many as occur; `sparse`: no dense matrix but sparse rows, for `data.batch`

@@ -1,7 +1,6 @@
 --- Compression filters: tensors as fewer bytes and back, with loss. They are made for updates and gradients that are
 --- sent (`param.run { filter = ... }`), and can be used alone: `encode` gives a string, `decode` a tensor. A filter is
---- plain data with methods; its work is done in C++ (host/engine/filter/filter.hpp), with the same bits on every
---- machine.
+--- plain data with methods; its work is done in C++ (host/engine/filter/filter.hpp), the same bits on all machines.
 ---
 --- Error feedback: what was not sent of a tensor, since it was rounded or not chosen, is kept and added to the next one
 --- of the same key, so that over many rounds nothing is lost. Sources: Seide et al., 1-bit stochastic gradient descent,
@@ -53,8 +52,7 @@ function M.fp16(options)
 end
 
 ---A filter that sends a byte for each element: 256 levels between the smallest and the largest element of a block. The
----error is at most half a level, 0 where all elements are equal; a block with an infinite element or NaN is sent as it
----is.
+---error is at most half a level, 0 where all elements are equal; a block with infinity or NaN is sent as it is.
 ---@param options? {feedback?: boolean, block?: integer} feedback: default true; block: elements, 16 .. 65536, default 1024
 ---@return actor.Filter
 function M.int8(options)
@@ -166,7 +164,7 @@ end
 
 ---Reads a filter from its text: `none`, `fp16`, `int8`, `int8:256`, `topk:0.01` (a share), `topk:100` (a number of
 ---elements), a chain `topk:0.01+fp16`; then `@feedback` or `@plain` for or against error feedback. A filter is returned
----as it is.
+---itself.
 ---@param text string|actor.Filter
 ---@return actor.Filter
 function M.from(text)
@@ -234,8 +232,7 @@ function M.of_param(filters, replaces)
   if selects(pull) then
     check.fail("param.run, filter.pull: with topk all elements of a value but the largest would be 0; give fp16 or int8")
   end
-  -- Values use feedback too: an error of less than a level then is now positive, now negative, and its gradients cancel
-  -- out.
+  -- Values use feedback too: an error of less than a level then changes its sign, and its gradients cancel out.
   return { push = settled(push, not replaces and leaves_much(push)), pull = settled(pull, leaves_much(pull)) }
 end
 

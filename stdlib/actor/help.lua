@@ -155,8 +155,7 @@ local function collect(found, module, owner, name)
   return found
 end
 
----Finds what is documented under a name: `param.run`, `dataset:map`, `barrier.pssp`, `mapreduce`, or a last part
----(`lock`).
+---Finds what is documented by a name: `param.run`, `dataset:map`, `barrier.pssp`, `mapreduce`, or a last part (`lock`).
 ---@param name string
 ---@return actor.help.Entry[]
 function M.find(name)

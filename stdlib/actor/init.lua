@@ -1,7 +1,6 @@
 --- The standard library. `actor.NAME` requires the module "actor.NAME" when it is first used; the members below are
 --- always there. A node's identity (rank, size, id, role, epoch, seed) and its events (on_membership, on_error) come
---- from the host: each use asks it, since membership changes. In a Lua state that is not a node of a run, using them is
---- an error.
+--- from the host: each use asks it, since membership changes. Elsewhere than on a node, using them is an error.
 local check = require("actor.check")
 local core = require("actor.c.core")
 local clock = require("actor.ffi")("core")

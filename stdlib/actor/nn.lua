@@ -199,8 +199,7 @@ local Sequential = {}
 Sequential.__index = Sequential
 setmetatable(Sequential, check.strict("layer:"))
 
----Makes a model of layers that follow each other. Parameters are named "1.weight", "1.bias", ... by their layer's
----position.
+---Makes a model of layers that follow each other. Parameters are named "1.weight", "1.bias", ... by the layer's place.
 ---@param layers actor.nn.Layer[]
 ---@return actor.nn.Sequential
 function M.sequential(layers)
@@ -281,8 +280,8 @@ end
 -- ---- Gradient checking ----
 
 ---Compares the gradients of a layer with finite differences of its output, of d(sum(y * weights)) / d(each parameter
----and input), where `weights` are fixed random numbers. Use float64 parameters and input: a correct gradient then has
----an error near 1e-9.
+---and input), where `weights` are fixed random numbers. Use float64 parameters and input: a correct gradient has an
+---error near 1e-9.
 ---@param layer actor.nn.Layer
 ---@param x actor.Tensor
 ---@param options? {step?: number, seed?: integer} default 1e-5, 1

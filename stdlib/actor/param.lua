@@ -187,8 +187,7 @@ end
 
 -- ---- the server's side ----
 
--- By the name of a request: the function that asks the callbacks. It gets the run, what the request is about, and how
--- to answer.
+-- By the name of a request: the function that asks the callbacks. It gets the run, the request and how to answer.
 local answers = {}
 
 function answers.stop(run, context)

@@ -215,8 +215,7 @@ function M.exact_second_moment(o)
 end
 
 ---Returns the a below which the printed bound of the second moment is smaller than `exact_second_moment` without f, for
----T that is large against r: there r^2 (1-a)^2 + 2r (1-a) + 1 + a = r^2 + 4. nil for r = 0 and 1, where it never is
----smaller.
+---T that is large against r: there r^2 (1-a)^2 + 2r (1-a) + 1 + a = r^2 + 4. nil for r = 0 and 1, where it never is.
 ---@param r integer
 ---@return number?
 function M.second_moment_crossing(r)

@@ -26,8 +26,7 @@ function Rng:below(bound)
   return core.rng_below(self, bound)
 end
 
----Draws a whole number from `low` to `high`, each with the same probability; with one argument from 1 to it, as
----math.random.
+---Draws a whole number from `low` to `high`, all equally likely; with one argument from 1 to it, as math.random.
 ---@param low number
 ---@param high? number
 ---@return number

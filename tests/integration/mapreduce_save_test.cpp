@@ -130,8 +130,7 @@ TEST_CASE("a part whose worker was lost is written once") {
   for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
 }
 
-// Worker 1 begins the save and is lost, with its report, when worker 0 already uses this and worker 2 is about to read
-// it.
+// Worker 1 begins the save and is lost, with its report, when worker 0 uses it already and worker 2 is about to.
 TEST_CASE("a save whose beginning is lost before everybody has read it is still one") {
   const JobFolder folder;
   const Ended run(run_job(folder, "save_whose_beginning_is_lost_before", {"-n", "3", "--isolate"}));

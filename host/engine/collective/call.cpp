@@ -121,8 +121,7 @@ Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
     auto failure = read_behind_route<Failure>(frame);
     if (!failure) return malformed(from, frame.kind, failure.error());
     Error error = std::move(failure->error);
-    // A waiting member knows only the leader; the leader knows for which ranks it waits itself. If for none, it was
-    // late.
+    // A waiting member knows only the leader; the leader knows for which it waits itself. If for none, it was late.
     if (error.code == Code::timeout && !missing().absent.empty()) error = timed_out();
     return fail(error);
   }

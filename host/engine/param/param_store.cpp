@@ -8,8 +8,8 @@ namespace actorhost {
 
 namespace {
 
-// An update goes through a chunk in blocks that fit the first-level cache, so that finding infinite values and applying
-// read the memory once.
+// An update goes through a chunk in blocks that fit the first-level cache, so that memory is read once for finding
+// infinite values and applying.
 constexpr uint64_t kBlockBytes = 16 << 10;
 
 Error misfit(const ParamKey& key, const std::string& what) {

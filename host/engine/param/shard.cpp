@@ -359,8 +359,7 @@ Status ParamShard::answer_pull(const std::vector<ParamEntry>& values) {
       to->second.flags(param::kNow).add(entry.key, value, step);
     });
   }
-  // The other shards get their parts before nodes that wait for this pull are answered: their mailboxes are in this
-  // process.
+  // The other shards get their parts before nodes that wait for this pull get answers: all are in this process.
   for (auto& [shard, packer] : theirs) packer.finish(out_);
   Status set = store_.set(std::move(mine));
   resume();

@@ -46,8 +46,7 @@ M.list = library.list
 ---@type fun(path: string): string?, string?
 M.loader = files.read
 
----Runs the chunk of a rule's file, as pcall does. A program that has to end a file which never returns puts its own
----function here.
+---Runs the chunk of a rule's file, as pcall does. A program that must be able to end it puts its own here.
 ---@type fun(chunk: function, path: string): boolean, any
 M.runner = function(chunk) return pcall(chunk) end
 

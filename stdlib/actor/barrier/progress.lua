@@ -42,8 +42,7 @@ end
 ---Forgets a worker.
 function Progress:remove(id) return api.progress_remove(self.handle, id) ~= 0 end
 
----Stops counting a worker that has nothing to do. `unpark` counts it again, with a clock at which it holds back no
----other.
+---Stops counting a worker that has nothing to do. `unpark` counts it again, with a clock that holds back no other.
 function Progress:park(id) return api.progress_park(self.handle, id) ~= 0 end
 
 ---Counts a parked worker again; returns whether it was parked.

@@ -33,8 +33,7 @@ local M = {}
 -- For shares of a count: one that is a whole number in decimal may be slightly more in binary, as 0.07 * 100 > 7.
 M.rounding = 1e-9
 
----The earlier of two re-check times; either may be nil. Returns a value that is not a time as it is: the caller refuses
----it.
+---The earlier of two re-check times; either may be nil. A value that is not a time is returned as it is.
 ---@param seconds any
 ---@param other? number
 ---@return any

@@ -55,8 +55,7 @@ local function takes_policy(text)
   return takes_policy(split(text, #description.parameters + 1)[#description.parameters + 1] or "")
 end
 
--- `text` without the @policy that belongs to `description`, and the policy. Behind nested rules it belongs to the
--- innermost.
+-- `text` without the @policy that belongs to `description`, and the policy. Behind nested rules it is the innermost's.
 local function strip_policy(description, text)
   local head, policy = text:match("^([^@]*)@(.*)$")
   if not head then return text, nil end

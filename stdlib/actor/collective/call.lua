@@ -51,8 +51,7 @@ function M.prepare(group, name, options, more, family)
   return call
 end
 
----Returns whether LuaJIT, C++ or a tensor has raised this error for lack of memory here; false for a collective's
----message about a rank.
+---Returns whether LuaJIT, C++ or a tensor has raised this error for lack of memory here; not about a rank.
 ---@param message any
 ---@return boolean
 function M.lacks_memory(message)

@@ -1,6 +1,5 @@
---- Events: named values that one node sends to another, to all, or to itself, and that wait there until the script asks for
---- them. Events of one sender come in order. A sender waits while its receiver has many events that it has not taken
---- yet.
+--- Events: named values that one node sends to another, to all, or to itself, and that wait there until the script asks
+--- for them. Events of one sender come in order. A sender waits while its receiver has many that it has not taken.
 ---
 ---     collective.send_event("slice", tensor, { to = 2 })
 ---     local event = collective.wait_event("slice", { from = 1, timeout = 5 })

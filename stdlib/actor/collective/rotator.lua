@@ -37,8 +37,7 @@ local function now() return clock.now(clock.clock) end
 ---a copy before and after each round. With false the tables have other tensors after a round, and those from before it
 ---are empty
 
----Makes a rotator of the parts of a model that the ranks have: each rank makes one of its own table. Costs no
----communication.
+---Makes a rotator of a model: each rank makes one of the table that has its part. Costs no communication.
 ---@param options actor.RotatorOptions
 ---@return actor.Rotator
 function M.new(options)

@@ -108,8 +108,8 @@ function M.lay_flat(slice, left)
   return flat ~= nil
 end
 
----Returns the tensor as which the slice is sent, if it can be sent as one. The tensor is lent: do not change its
----partitions any more.
+---Returns the tensor as which the slice is sent, if it can be sent as one. The tensor is lent: its partitions must not
+---change.
 ---@param slice actor.Table
 ---@return actor.Tensor|nil
 function M.close(slice)
@@ -117,8 +117,7 @@ function M.close(slice)
   return flatten(slice)
 end
 
----Empties the partitions that `open` gave: they belong to another rank now, and their memory is free for the next
----slice.
+---Empties the partitions that `open` gave: another rank has them now, and their memory is free for the next slice.
 ---@param slice actor.Table
 function M.leave(slice)
   if slice.given then
@@ -128,8 +127,7 @@ function M.leave(slice)
   slice.parts, slice.weights, slice.flat, slice.given = {}, {}, nil, nil
 end
 
----Ends the travel of a slice that is home: copies its contents into the tensors that it was made of, where they still
----fit.
+---Ends the travel of a slice that is home: copies its contents into the tensors that it was made of, if they fit.
 ---@param slice actor.Table
 ---@param parts table<integer, any> the tensors that it was made of
 function M.settle(slice, parts)

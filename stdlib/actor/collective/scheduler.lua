@@ -27,8 +27,7 @@ local M = {}
 ---@field group? actor.Collectives default: all workers
 ---@field timeout? number seconds that a rank waits for the others in collective calls
 
--- Makes a new queue of these indices, and tells all ranks the number that the first rank gave it. Or nil, message,
--- code.
+-- Makes a new queue of these indices, and tells all ranks the number that it has on the first. Or nil, message, code.
 local function open_queue(self, indices)
   self.indices, self.at, self.last = indices, 0, 0
   local call = parcels.begin(self, "scheduler", { timeout = self.timeout })
@@ -197,8 +196,7 @@ local function round(self, fn, done)
 end
 
 ---Calls `fn` for every item, each on one of the ranks, and gives all results to every rank, in the order of the items.
----Every worker makes the call. Items of a rank that is lost are done again by the others. When `fn` raises, every rank
----raises.
+---Every worker makes the call. Items of a rank that is lost are done again by the others. If `fn` raises, all ranks do.
 ---@param fn fun(item: any, index: integer): any returns a result that can travel
 ---@return any[]|nil results with a field n
 ---@return string? message

@@ -31,8 +31,7 @@ local function checked_root(root, fn)
   return root
 end
 
--- Combines all parcels in rank order, behind `before`, the table's own partitions. Nil and the reason when two do not
--- fit.
+-- Combines all parcels in rank order, behind `before`, the table's own. Nil and the reason when two do not fit.
 local function combined(tbl, got, me, n, before)
   local fold = combine.fold(tbl.combiner)
   for place = 0, n - 1 do
@@ -380,8 +379,7 @@ Table.scatter = instead("scatter", SENDS)
 ---Raises an error: tables have `regroup`, which sends each partition to the rank that the partitioner names.
 Table.alltoall = instead("alltoall", SENDS)
 
----Raises an error: tables have `regroup`, which combines the partitions of an id at the rank that the partitioner
----names.
+---Raises an error: tables have `regroup`, which combines the partitions of an id at the rank that owns it.
 Table.reduce_scatter =
   instead("reduce_scatter", "regroup() combines the partitions of an id at the rank that the partitioner names")
 

@@ -72,8 +72,7 @@ local function flush(sharing)
   sharing.changed = {}
 end
 
----Waits until no rank changes the table any more and all changes have arrived. Does nothing for a table that is not
----shared.
+---Waits until no rank changes the table any more and all changes have arrived. Does nothing if the table is not shared.
 ---@param tbl actor.Table
 ---@param call table
 ---@return true|nil
@@ -207,7 +206,7 @@ M.methods = Table
 
 ---Calls `fn` with the newest values of these partitions, on whatever rank they are, while no other rank has any of
 ---them. What `fn` changes in place or assigns is written back before another rank gets them. Returns what `fn` returns.
----When `fn` raises, nothing is written back and the error goes on. An error within another lock; `fn` must not call a
+---When `fn` raises, nothing is written back and the error goes on. Not within another lock; `fn` must call no
 ---collective.
 ---@param ids integer|integer[] of partitions that were in the table at the last regroup()
 ---@param fn fun(values: table<integer, any>): ... gets the values by id; a value that it sets to nil stays as it was

@@ -112,8 +112,7 @@ local function check_worker(worker, fn)
 end
 
 ---Hands out a batch: returns the number of the one that `worker` works on next, nil when there is none now. More may
----come, since batches of a worker that is lost are handed out again; only `finished` is final. A worker may hold
----several.
+---come, since batches of a worker that is lost are handed out again; only `finished` is final. It may hold several.
 ---@param worker any its id
 ---@return integer|nil
 function Batches:next(worker)

@@ -19,8 +19,7 @@ setmetatable(Accumulator, check.strict("accumulator:"))
 
 local function plus(a, b) return a + b end
 
----Makes an accumulator that begins with `zero`. Functions of operations add to it; the script reads its value after
----actions.
+---Makes an accumulator that begins with `zero`. Functions of operations add to it; the script reads it after actions.
 ---@param zero any
 ---@param combine? fun(a: any, b: any): any default a + b; associative and commutative
 ---@return actor.mapreduce.Accumulator

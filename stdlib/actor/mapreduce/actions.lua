@@ -89,7 +89,7 @@ end
 
 ---Folds all rows, in order of partitions: fn(...fn(fn(zero, row 1), row 2)..., row n); a pair comes as two arguments.
 ---All rows go through one task, so `fn` need not be associative. With mr.sum, mr.min or mr.max partitions are combined
----first, in parallel.
+---first.
 ---@param zero any
 ---@param fn fun(value: any, row: any, second: any): any
 ---@return any
@@ -108,8 +108,7 @@ function Dataset:fold(zero, fn)
 end
 
 ---Folds the rows of each partition by `seq(value, row)` from `zero` (a pair comes as two arguments), then the results
----by `comb(a, b)`, in order of partitions. `zero` has to be neutral for `comb`; it is the result when there are no
----rows.
+---by `comb(a, b)`, in order of partitions. `zero` has to be neutral for `comb`; it is the result without rows.
 ---@param zero any
 ---@param seq fun(value: any, row: any, second: any): any
 ---@param comb fun(a: any, b: any): any

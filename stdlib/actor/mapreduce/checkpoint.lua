@@ -27,7 +27,7 @@ end
 
 ---Runs the pipeline, writes its rows into a folder, and returns a dataset that reads this folder: the operations before
 ---it never run again. Each partition is a file with a checksum, in a format of actorhost's. All hosts have to see the
----folder, which appears once all of it is on disk. A folder that exists is refused unless `resume` or `overwrite` is
+---folder, which appears once all of it is on disk. An existing folder is refused unless `resume` or `overwrite` is
 ---given.
 ---@param url string `file://PATH` or a path
 ---@param options? actor.mapreduce.CheckpointOptions

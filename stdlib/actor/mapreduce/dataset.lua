@@ -81,8 +81,7 @@ Dataset.map_partitions = Dataset.map_partition
 ---Replaces the value of each pair by `fn(value)`. Keys, and so where rows lie, do not change.
 Dataset.map_values = narrow("map_values") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 
----Replaces each pair by any number of pairs with the same key: `fn(value)` returns values as flatmap's function returns
----rows.
+---Replaces each pair by any number of pairs with the same key: `fn(value)` returns values as flatmap's does rows.
 Dataset.flatmap_values = narrow("flatmap_values") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 Dataset.flat_map_values = Dataset.flatmap_values
 

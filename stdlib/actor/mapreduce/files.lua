@@ -165,12 +165,11 @@ end
 ---the nodes; gzip, Zstandard, xz and bzip2 are unpacked. Every node has to see the same files, and they must not change
 ---while the job runs. Each `http://` or `https://` URL is fetched by one node.
 ---
----With `format = "jsonl"` each line is a value of JSON: arrays and objects are tables, null in them is nil. With "csv" each
----record is an array of its fields, or with `header` or `names` a table by name. A field without quotes that is a
+---With `format = "jsonl"` each line is a value of JSON: arrays and objects are tables, null in them is nil. With "csv"
+---each record is an array of its fields, or with `header` or `names` a table by name. A field without quotes that is a
 ---number becomes one (so 007 becomes 7: `types` keeps texts), unless digits would be lost; nan, inf, true and false
 ---become these values, an empty field is nil, and all other fields, those in quotes too, are texts. What `save` has
----written as CSV or JSON lines is read back as the same rows; pairs in CSV become arrays. Errors name the file and the
----line.
+---written as CSV or JSON lines is read back as the same rows; pairs in CSV become arrays. Errors name file and line.
 ---@param url string|string[]
 ---@param options? actor.mapreduce.LoadOptions
 ---@return actor.mapreduce.Dataset

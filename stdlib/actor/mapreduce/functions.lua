@@ -41,8 +41,7 @@ do
   end
 end
 
--- Puts the keys of table constructors back into their tables, in the code `fn`, which is a copy, and in the functions
--- in it.
+-- Puts the keys of table constructors back into their tables, in the copied code `fn` and the functions in it.
 local function mend_constructors(fn)
   if not DUPLICATE then return end
   local made, added = {}, {} -- made: by register, the table with which the present constructor begins

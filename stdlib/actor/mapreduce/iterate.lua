@@ -128,8 +128,7 @@ function Master:resume()
   for p = 1, self.partitions do self.rounds[p] = saved.rounds end
 end
 
--- Drops a contribution, since some of its partitions have moved and have newer ones; the rest cannot be separated from
--- these.
+-- Drops a contribution, since some of its partitions have newer ones; the rest cannot be separated from these.
 function Master:drop(contribution)
   for _, p in ipairs(contribution.partitions) do
     if self.newest[p] == contribution then

@@ -197,8 +197,7 @@ local function signature_of_rows(input, ops)
 end
 
 -- What has to be the same on every node: the operations with their functions and arguments, their lines in the script,
--- their numbers of tasks, and all broadcasts. What functions capture may differ, such as a clock or the rank for a log
--- line.
+-- their numbers of tasks, and all broadcasts. What functions capture may differ, such as a clock or the rank.
 local function signature(stages, output)
   local out = { signature_of(output.label or {}), signature_of(output), broadcasts.all() }
   for _, stage in ipairs(stages) do

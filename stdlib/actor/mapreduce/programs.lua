@@ -45,7 +45,7 @@ local function natively(source, op, task)
   return required(api.through(source, op.native))
 end
 
--- Returns what runs a task from its rows to its output: first the operations that need no Lua, then the others as one
+-- Returns what runs a task from its rows to its output: first the operations that need no Lua, then the others in a
 -- loop.
 local function runner(stage, input, k, ops, output)
   local open_rows, combine = inputs.of(input, stage, k)

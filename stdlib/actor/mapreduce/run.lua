@@ -115,8 +115,7 @@ local function plan(dataset, name, output)
   return stages, codec.hash(signature)
 end
 
--- Enters action `name`. Returns its recorded bytes if it is over already, as it always is for a server, which comes
--- late.
+-- Enters action `name`. Returns its recorded bytes if it is over already, as always for a server, which comes late.
 local function enter(name)
   local index, replayed, bytes = events.enter_action("mapreduce." .. name)
   if not replayed and node.role == "server" then

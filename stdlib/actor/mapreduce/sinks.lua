@@ -19,8 +19,8 @@ local M = {}
 local formats = { text = 0, csv = 1, jsonl = 2, rows = 3 }
 local extensions = { none = "", gz = ".gz", zst = ".zst", xz = ".xz", bz2 = ".bz2" }
 
--- Writes the rows of a stage into a part. The stage gives one row, a pair: the part's name, and its numbers of rows and
--- bytes.
+-- Writes the rows of a stage into a part. The stage gives one row, a pair: the part's name, and how many rows and bytes
+-- it has.
 function outputs.part(stage)
   local save, texts = stage.output.dataset.save, stage.output.dataset.save_texts
   local put_row, bind = compile.writer()

@@ -90,8 +90,7 @@ local function straggler_of(value, given)
   return ("%.12g:%s"):format(value, factor)
 end
 
--- The rule file that `spec` names, by itself or within other rules; or nil and what is wrong with a text that is no
--- rule.
+-- The rule file that `spec` names, by itself or within other rules; or nil and what is wrong with the text.
 local function rule_file(spec, resample)
   local found
   local function note(path)

@@ -118,8 +118,7 @@ function M.run(options)
   local rule = barrier.from(options.barrier, { resample = resample, load = options.load })
   scenario.on_progress = options.on_progress
   if rule.native and options.native ~= false then return c.run(scenario, rule.native) end
-  -- As on the cluster, a rule is asked before the first step; a classic rule always passes there, as its form in C++
-  -- does.
+  -- As on the cluster, a rule is asked before the first step; a classic rule passes there, as its form in C++.
   local sampling = { kind = "other", beta = rule.beta, resample = rule.resample, asks_first = not rule.native }
   return c.run(scenario, sampling, barrier.evaluator(rule, c.rule_seed(scenario.seed or 0)))
 end

@@ -20,8 +20,7 @@ local function read(path)
   return text
 end
 
--- The file of a module that a file in `beside` requires, and its text. As on the cluster a name must not leave the
--- folder.
+-- The file of a module that a file in `beside` requires, and its text. A name must not leave the folder.
 local function find(name, beside)
   if not name:find("^[%w_-][%w_.-]*$") or name:find("..", 1, true) then return nil end
   local relative = name:gsub("%.", "/")

@@ -43,8 +43,7 @@ function M.points(vary)
   return combine(vary, 1, {}, {})
 end
 
----Returns a rule's text at a point: `{beta}` is replaced by the value that the sweep's `beta` has there. Other braces
----stay.
+---Returns a rule's text at a point: `{beta}` is replaced by the sweep's `beta` there. Other braces stay.
 ---@param template string
 ---@param point table<string, string|number>
 ---@return string

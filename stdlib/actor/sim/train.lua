@@ -2,8 +2,7 @@
 --- so the simulation runs first and its trace is replayed: at `start` a node pulls the present parameters and computes
 --- its update from them at once, so it needs no copy; at `apply` this update is merged; the update of a node that has
 --- left is dropped. Order and staleness are those of the simulation, with one exception: when a model takes time to
---- travel, the simulation counts staleness from its sending, while here a node gets the parameters of the time of its
---- arrival.
+--- travel, the simulation counts staleness from its sending, while here a node gets those of the time of its arrival.
 ---
 ---     local result = sim.train.run({ barrier = "asp", nodes = 100, time = 60 }, sim.train.models.linear())
 ---     print(result.training.time[51], result.training.loss[51])
@@ -103,8 +102,7 @@ function State:flush()
   self.updates = self.updates + #updates
 end
 
--- Holds an update for mean: those of a step are merged when a node begins a later one, which under bsp is when all have
--- come.
+-- Holds an update for mean: those of a step are merged when a node begins a later one, under bsp when all have come.
 function State:hold(update, step)
   if step < self.held_step or (#self.buffered > 0 and step > self.held_step) then
     check.fail("param.merge.mean() merges step by step, so it needs a rule that is BSP (bsp, backup:0, quorum:1); "

@@ -27,7 +27,7 @@ M.dtypes = { float32 = 0, float64 = 1 }
 M.dtype_names = { [0] = "float32", [1] = "float64" }
 
 -- Garbage. LuaJIT's collector sees a tensor as a small value, whatever the size of its block. So blocks are counted
--- here, and a full collection is made once as many bytes were taken as are in use (at least this many): the waste stays
+-- here, and a full collection is made once as many bytes were taken as are in use (at least this many), so waste stays
 -- proportional.
 local least_garbage = 32 * 2 ^ 20
 

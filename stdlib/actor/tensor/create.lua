@@ -240,8 +240,8 @@ end
 local uniform_options = { dtype = "string?", low = "number?", high = "number?", rng = "cdata?", seed = "number|cdata?" }
 local normal_options = { dtype = "string?", mean = "number?", std = "number?", rng = "cdata?", seed = "number|cdata?" }
 
----A tensor of random elements, uniform in [low, high), by default [0, 1). Without `seed` and `rng` they depend on the
----run's seed.
+---A tensor of random elements, uniform in [low, high), by default [0, 1). They depend on the run's seed unless `seed`
+---or `rng` is given.
 ---@param shape integer|integer[]
 ---@param options? {low?: number, high?: number, seed?: integer, rng?: actor.Rng, dtype?: "float32"|"float64"}
 ---@return actor.Tensor

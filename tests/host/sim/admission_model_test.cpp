@@ -84,8 +84,7 @@ class World {
     const uint32_t far = behind(id);
     if (rule_.staleness == NativeRule::kFree || rule_.beta == 0) return passes;
     if (rule_.beta == NativeRule::kAll) return passes == (far == 0);
-    // As many nodes as are seen have to be near enough; but a sticky sample that was drawn when there were few stays
-    // small.
+    // As many nodes as are seen have to be near enough; but a sticky sample drawn from few stays small.
     const uint32_t seen = rule_.resample.kind == Resample::Kind::sticky ? 1 : rule_.beta;
     if (passes) return clocks_.size() - far >= std::min(seen, clocks_.size());
     return far > 0 || rule_.resample.kind == Resample::Kind::poll;

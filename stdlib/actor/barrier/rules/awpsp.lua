@@ -2,8 +2,8 @@
 --- the other, each with a probability in proportion to its predicted availability. The prediction is a two-state Markov
 --- chain per worker, counted from what the failure detector says whenever the worker is a candidate. A worker that is
 --- up has the weight of its chance to stay up, a suspected one that of its chance to come back: a worker that fails for
---- a moment keeps its weight, one that is gone for long loses it. When all workers are up this is pssp(beta, s), except
---- for chance.
+--- a moment keeps its weight, one that is gone for long loses it. With all workers up this is pssp(beta, s), but for
+--- chance.
 ---
 --- The paper also weighs in correlated failures, freshness and utility, which a view does not show. A fresh sample is drawn
 --- at each asking. A worker waits only for workers that are behind it, so the slowest always passes.

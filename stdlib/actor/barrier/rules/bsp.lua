@@ -1,5 +1,4 @@
---- No worker goes on before all workers have completed the step. The slowest worker is behind no other, so it always
---- passes.
+--- No worker goes on before all workers have completed the step. The slowest is behind no other, so it passes.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

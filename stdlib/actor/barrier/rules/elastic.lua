@@ -1,14 +1,14 @@
---- BSP with barriers where they cost least. At a barrier, when all workers have arrived, the finish times of each worker's
---- next `lookahead` steps are predicted from its average. The next barrier is put where finish times, one of each worker, lie
---- closest together (ZipLine: the narrowest window over all predicted times that holds one of each worker). Each worker runs
---- to its own step of that barrier, so between two barriers fast workers make more steps than slow ones, but each at
---- least one.
+--- BSP with barriers where they cost least. At a barrier, when all workers have arrived, the finish times of each
+--- worker's next `lookahead` steps are predicted from its average. The next barrier is put where finish times, one of
+--- each worker, lie closest together (ZipLine: the narrowest window over all predicted times that holds one of each
+--- worker). Each worker runs to its own step of that barrier, so between two barriers fast workers make more steps than
+--- slow ones.
 ---
---- Departures from the paper: its predictor is replaced by the smoothed duration; suspected workers and those not measured
---- yet are given one step and do not shift the window. A worker that joins takes part with one step if no worker has
---- reached the barrier yet, and otherwise waits for it. Clocks drift apart by up to lookahead - 1 steps from one
---- barrier to the next, so there is no bound on the lead. There is one plan for all workers; under a sample it is made
---- of the seen ones.
+--- Departures from the paper: its predictor is replaced by the smoothed duration; suspected workers and those not
+--- measured yet are given one step and do not shift the window. A worker that joins takes part with one step if no
+--- worker has reached the barrier yet, and otherwise waits for it. Clocks drift apart by up to lookahead - 1 steps from
+--- one barrier to the next, so there is no bound on the lead. All workers share a plan; under a sample it is made of
+--- the seen ones.
 ---
 --- No worker waits for ever: one that has not reached its step passes, so the barrier is reached; lost workers are not seen.
 local rules = require("actor.barrier.rule")
@@ -126,8 +126,7 @@ local function somebody_is_there(view, plan)
 end
 
 -- The step at which a worker stops that the plan does not know. Many may come at one time: workers that are answered in
--- one call see the same clocks, and the steps given to earlier ones do not change whether a worker has reached the
--- barrier.
+-- one call see the same clocks, and the steps given to earlier ones do not change whether one is there.
 local function first_target(view, plan)
   if view.n < view.population or plan.look ~= view._look then
     plan.look, plan.there = view._look, somebody_is_there(view, plan)

@@ -1,7 +1,6 @@
 --- SSP within groups of similar speed. A worker's group is made of the workers whose average step takes at most `ratio`
 --- times as long, and at least 1 / `ratio` times as long, as its own. A worker waits for members of its group that are
---- more than `s` steps behind; for others it waits only when `between` is given and they are more than `between` steps
---- behind.
+--- more than `s` steps behind; for others it waits only when `between` is given and they are farther behind than that.
 ---
 --- The paper divides the workers into groups beforehand, each with its own server, and lets the groups exchange models
 --- asynchronously (as here without `between`). Here each asking worker has its own group, so a worker that becomes slow

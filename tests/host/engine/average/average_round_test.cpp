@@ -1,5 +1,4 @@
-// Rounds of averaging on virtual time: what they preserve, which workers are in them, and what a lost process does to
-// them.
+// Rounds of averaging on virtual time: what they preserve, which workers are in them, and how losses change them.
 
 #include <array>
 #include <cmath>

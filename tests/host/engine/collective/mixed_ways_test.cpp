@@ -41,8 +41,7 @@ TEST_CASE("a rank that takes frames where the others meet in shared memory is to
           REQUIRE_FALSE(status.ok());
           INFO(status.error().message);
           CHECK(status.error().code == Code::mismatch);
-          // The leader compares itself with the first rank that comes; if the leader differs, that may be any other
-          // rank.
+          // The leader compares itself with the first rank that comes; if the leader differs, that may be any.
           CHECK_THAT(status.error().message, Contains("rank 0 is in allreduce") && Contains("at job.lua:10") &&
                                                  Contains(algorithm_name(algorithm)));
           if (odd != 0) CHECK_THAT(status.error().message, Contains("at job.lua:" + std::to_string(10 + odd)));
