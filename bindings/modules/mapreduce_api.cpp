@@ -255,7 +255,7 @@ void change_case(ah_mr_matches* m, int32_t count) {
   for (int32_t i = 0; i < count; ++i) total += static_cast<size_t>(m->sizes[i]);
   if (changed.size() < total) changed.resize(2 * total);
   char* at = changed.data();
-  // As tolower and toupper of the C locale, which Lua uses here.
+  // Changes case as tolower and toupper of the C locale do, which Lua uses here.
   const char first = m->change == 1 ? 'A' : 'a';
   for (int32_t i = 0; i < count; ++i) {
     const char* const from = m->bytes[i];

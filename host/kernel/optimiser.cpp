@@ -8,7 +8,7 @@ namespace actorhost::kernel {
 
 namespace {
 
-// By repeated squaring: the C library's pow may differ in the last bit between CPUs.
+// Computes a power by repeated squaring: the C library's pow may differ in the last bit between CPUs.
 double integer_power(double base, int64_t exponent) noexcept {
   double result = 1;
   for (; exponent > 0; exponent >>= 1) {

@@ -256,9 +256,9 @@ local function check_columns(columns)
   if #columns == 0 then check.fail("bad argument 'columns' to data.csv: expected names or numbers of columns, got none") end
 end
 
----Reads a CSV file of numbers as a tensor {rows, columns}. A number whose whole part the element type cannot hold
----exactly, such as a time stamp in float32, is an error that names line and column and asks for `dtype = "float64"`.
----Fields in quotes may hold delimiters and ends of lines; a delimiter at the end of a line begins no field.
+---Reads a CSV file of numbers as a tensor {rows, columns}. A number that spells out more digits before its point than
+---the element type holds, such as a time stamp in float32, is an error that names line and column and asks for `dtype =
+---"float64"`. Fields in quotes may hold delimiters and ends of lines; a delimiter at the end of a line begins no field.
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", columns?: (integer|string)[], header?: boolean, delimiter?: string,
 ---  missing?: number, skip?: integer, comment?: string} `dtype` default "float32"; `columns`: the columns to read, by

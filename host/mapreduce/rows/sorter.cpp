@@ -10,7 +10,7 @@ namespace actorhost {
 
 namespace {
 
-/// With less a sort would spill every few rows.
+/// A sort with less memory would spill every few rows.
 constexpr size_t kLeastMemory = size_t{64} << 10;
 /// How many rows ahead memory is fetched, since rows are not in order there.
 constexpr size_t kAhead = 16;

@@ -11,7 +11,7 @@ namespace actorhost {
 
 namespace {
 
-/// With less the table would spill every few rows.
+/// A table with less memory would spill every few rows.
 constexpr size_t kLeastMemory = size_t{64} << 10;
 /// Rows that come in the order of another table with the same salt pile up in one place of this table. When a search
 /// gets this long, a new salt spreads them.

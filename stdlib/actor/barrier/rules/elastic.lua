@@ -1,8 +1,8 @@
 --- BSP with barriers where they cost least. At a barrier, when all workers have arrived, the finish times of each
 --- worker's next `lookahead` steps are predicted from its average. The next barrier is put where finish times, one of
 --- each worker, lie closest together (ZipLine: the narrowest window over all predicted times that holds one of each
---- worker). Each worker runs to its own step of that barrier, so between two barriers fast workers make more steps than
---- slow ones.
+--- worker). Each worker runs to its own step of that barrier, so between two barriers fast workers make more steps, and
+--- all at least one.
 ---
 --- Departures from the paper: its predictor is replaced by the smoothed duration; suspected workers and those not
 --- measured yet are given one step and do not shift the window. A worker that joins takes part with one step if no
