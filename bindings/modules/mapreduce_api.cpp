@@ -348,7 +348,7 @@ constexpr ah_mapreduce_api kApi = {
     told<mapreduce_wide::sorted>, told<mapreduce_wide::groups>, told<mapreduce_wide::set_of>,
     // Tables.
     flat, flat_shape, told<mapreduce_files::row_file>, find_text, keep_text,
-    // Rounds.
+    // The end: a last comment keeps clang-format from giving each name a line.
 };
 
 }  // namespace

@@ -157,7 +157,7 @@ void publish(Place& place) {
   place.locks->publish({1, 0}, place.id(), {"", Blob::copy_of(zeros.data(), kValueBytes)});
 }
 
-/// In one process: the node asks its own courier's service.
+/// Measures one process, whose node asks its own courier's service.
 double near(bool named) {
   ClusterConfig alone;
   alone.self.host = "alone";
@@ -172,7 +172,7 @@ double near(bool named) {
   return took;
 }
 
-/// From another process, over loopback TCP.
+/// Measures a node of another process, over loopback TCP.
 double far(bool named) {
   const auto serve = [](const auto& tell) {
     Place head(head_config());

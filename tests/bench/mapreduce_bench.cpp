@@ -79,7 +79,7 @@ std::vector<std::string_view> words_of(const std::string& text) {
   return words;
 }
 
-/// As a programmer would write it by hand: an entry points into the text.
+/// Counts words as a programmer would write it by hand: an entry points into the text.
 class PlainCounts {
  public:
   /// All words of a text, whose hash is made on the way over them.
@@ -141,7 +141,7 @@ class PlainCounts {
   size_t used_ = 0;
 };
 
-/// As flatmap(words) and reduce_by_key(sum) do.
+/// Counts words as flatmap(words) and reduce_by_key(sum) do.
 void count_words(CombineTable& counts, std::string_view text) {
   constexpr size_t kBatch = 256;
   std::array<RowValue, kBatch> keys;

@@ -71,7 +71,7 @@ TEST_CASE("with filters one seed gives the same bits in threads, processes and h
 
 TEST_CASE("a pull in Lua gets updates as they came through the filter") {
   const Words words = {"--servers", "2", "jobs/filters.lua", "--steps", "10", "--wide", "300000", "--push", "fp16"};
-  // Both ways the same arithmetic, but for the order of additions.
+  // Both ways do the same arithmetic, but for the order of additions.
   const Outcome native = outcome("threads", words);
   const Outcome lua = outcome("threads", with(words, {"--pull_in_lua"}));
   CHECK(lua.loss == Approx(native.loss).epsilon(1e-4));

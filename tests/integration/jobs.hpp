@@ -48,8 +48,8 @@ class JobFolder {
   TempDir dir_;
 };
 
-/// With "ca.pem", and "host.pem" with "host.key", which it has signed for these names (as openssl writes them:
-/// "IP:127.0.0.1"); "other.pem" with "other.key" is a stranger's.
+/// A job's folder with "ca.pem", and "host.pem" with "host.key", which it has signed for these names (as openssl writes
+/// them: "IP:127.0.0.1"); "other.pem" with "other.key" is a stranger's.
 class CertificateFolder : public JobFolder {
  public:
   explicit CertificateFolder(const std::string& names);

@@ -33,7 +33,7 @@ class HttpsFolder : public CertificateFolder {
   std::string url() const { return "https://" + port_.endpoint(); }
   std::string file(const std::string& name) const { return (path() / name).string(); }
 
-  /// With these variables and arguments behind the address.
+  /// Runs a job that loads the address, with these variables and further arguments.
   Finished load(const std::map<std::string, std::string>& env, const Words& words = {}) const {
     ProcessOptions all = options();
     for (const char* name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) all.env[name] = std::nullopt;

@@ -26,7 +26,7 @@ Words lines_of(const std::string& text) {
   return lines;
 }
 
-/// Of how many cases some rank was refused.
+/// In how many cases a rank was refused.
 size_t refused_in(const JobFolder& folder) {
   std::set<std::string> cases;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {

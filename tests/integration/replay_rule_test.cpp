@@ -1,5 +1,6 @@
-// From the cluster to the simulator's side: a rule file notes each view that a real run shows it, and its answer. The
-// notes are then shown to a fresh evaluator of the same rule in a VM of its own, which has to answer the same.
+// The same answers on a cluster and in an evaluator: a rule file notes each view that a real run shows it, and its
+// answer. The notes are then shown to a fresh evaluator of the same rule in a VM of its own, which has to answer the
+// same.
 
 #include <sstream>
 

@@ -33,7 +33,7 @@ class HeadWorld final : public HeadOutput {
   /// Joins with a message that is refused; returns the reason.
   std::string refusal(const JoinMessage& message, Code code = Code::refused);
 
-  /// From a node or service of the process behind `link` (0: the head's own).
+  /// Sends a frame of a node or service of the process behind `link` (0: the head's own).
   void say(LinkId link, Kind kind, Address src, uint32_t tag, std::string_view meta = {}, Blob body = {});
   void enter(LinkId link, NodeId worker, uint32_t index, const ActionEnter& action);
   ActionReply answer_to(Address node) const;

@@ -23,7 +23,7 @@ ParamTensor tensor_of(const std::vector<T>& values, std::vector<int64_t> dims = 
                             Blob::copy_of(values.data(), values.size() * sizeof(T)));
 }
 
-/// Of a Tensor or a ParamTensor.
+/// The elements of a Tensor or a ParamTensor.
 template <typename T = float>
 std::vector<T> values_of(const auto& tensor) {
   std::vector<T> out(tensor.data.size() / sizeof(T));

@@ -49,9 +49,9 @@ class SimTransport final : public Transport {
   /// For all pairs of different processes without a link of their own. Frames inside a process take no time
   /// and are never lost, unless set_link(p, p, ...) says otherwise.
   void set_links(SimLink link);
-  /// From `from` to `to`, one way.
+  /// Sets the link from `from` to `to`, one way.
   void set_link(ProcessId from, ProcessId to, SimLink link);
-  /// Both ways.
+  /// Cuts both ways between two processes.
   void cut(ProcessId a, ProcessId b, Cut how = Cut::lose);
   void heal(ProcessId a, ProcessId b);
 

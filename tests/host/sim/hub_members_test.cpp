@@ -143,7 +143,7 @@ TEST_CASE("nodes crash after their mean life, are missed after the detection tim
   Scenario failing = scenario(50, 1000, "1");
   failing.failures = {100, 10, 4};
   const SimResult result = run(failing, kAsp);
-  // Of 50 lives at most, each of 100 s and a gap of 10 s.
+  // There are at most 50 lives, each of 100 s and a gap of 10 s.
   const double expected = 50.0 * 1000 / 110;
   CHECK(std::abs(result.crashed - expected) < 4.5 * std::sqrt(expected));
   CHECK(result.joined <= result.crashed);

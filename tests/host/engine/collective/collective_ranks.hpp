@@ -120,7 +120,7 @@ class Caller {
     return collectives_.run(collectives_.everybody(), std::move(spec), timeout);
   }
 
-  /// Of the named part of the workers, in this process or over frames as it comes.
+  /// A barrier of a named part of the workers, in shared memory or over frames.
   Status barrier_of(const std::string& name, const std::vector<NodeId>& ids, const std::string& where) {
     CollectiveGroup& group = groups_[name];
     group.name = name;

@@ -91,7 +91,7 @@ TEST_CASE("within a process what is to be put together comes so, in one block th
     std::atomic<uint32_t> right{0};
     process.launch([&](Node& node) {
       const uint32_t me = node.index();
-      // To each another number of elements, to some none.
+      // Each rank gets another number of elements, some get none.
       const auto count = [](uint32_t from, uint32_t to) { return static_cast<size_t>((from + 2 * to) % 3) * 1000; };
       CallSpec exchange;
       exchange.kind = CollectiveKind::exchange;

@@ -76,7 +76,7 @@ class Network {
   size_t landed() const { return landed_; }
 
  private:
-  /// As a link that reads the piece: straight to where it is expected, which may be long before its turn.
+  /// Does what a link does that reads the piece: puts it where it is expected, which may be long before its turn.
   void land(size_t way, std::pair<size_t, Blob>& piece) {
     const auto found = rooms_.find({way, piece.first});
     if (found == rooms_.end() || found->second.size() != piece.second.size()) return;

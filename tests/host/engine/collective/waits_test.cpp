@@ -37,7 +37,7 @@ std::vector<Status> in_a_circle(const std::function<void(const std::function<voi
     Caller caller(node, meetings);
     statuses[me] = caller.barrier_of("with " + std::to_string(next), {std::min(me, next), std::max(me, next)},
                                      "job.lua:" + std::to_string(10 + me));
-    // As a script's error does, that ends the run.
+    // This ends the run, as a script's error does.
     const Error& error = statuses[me].error();
     if (error.code == Code::mismatch) {
       node.cluster().report_error(node.address(), {Code::script, false, error.message, node.address()});

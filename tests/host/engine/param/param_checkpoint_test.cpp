@@ -80,7 +80,7 @@ TEST_CASE("a run that is resumed from a checkpoint gives the same bits as one th
     ParamSim first(options);
     set_start(first);
     train(first, 5);
-    // As if the server were killed in the fifth step.
+    // Ends the run as if the server were killed in the fifth step.
     first.stop = [&](const StopContext& c) {
       if (c.step == 4) first.error = Error{Code::aborted, "killed"};
       return false;

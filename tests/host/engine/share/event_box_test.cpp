@@ -161,7 +161,7 @@ TEST_CASE("who waits for anybody is told when everybody else has gone or has end
   waiter.join();
   CHECK(error.code == Code::peer_lost);
   CHECK(error.message == "wait_event: everybody else has come to the end of its script while waiting for an event");
-  // And a sender to one that has ended and takes nothing in any more.
+  // The same for a sender to a node that has ended and takes in nothing any more.
   EventBox& box = run.events(run.node(0));
   size_t sent = 0;
   for (uint32_t i = 0; i <= EventBox::kWindowEvents; ++i) sent += box.send({1}, message("x", i)).value();

@@ -16,7 +16,7 @@ TEST_CASE("the words of a text are what a loop over its bytes finds, wherever th
     std::string text(rng.below(round % 3 == 0 ? 1000 : 140), 'x');
     const uint64_t spaces = 1 + rng.below(10);
     for (auto& c : text) c = rng.below(10) < spaces ? " \t\n\v\f\r"[rng.below(6)] : static_cast<char>(rng.below(256));
-    // From an own allocation, so that a sanitizer sees a step beyond.
+    // The text has its own allocation, so that a sanitizer sees a read beyond it.
     const std::vector<char> exact(text.begin(), text.end());
     std::vector<std::string> in_order;
     std::string word;

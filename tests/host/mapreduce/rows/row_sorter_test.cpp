@@ -71,7 +71,7 @@ Status put(RowSorter& sorter, const std::vector<PlainRow>& rows, uint64_t way) {
   return {};
 }
 
-/// In one of the three ways.
+/// Takes the sorted rows in one of the three ways.
 std::vector<PlainRow> taken(SortedRows& sorted, uint64_t way) {
   std::vector<PlainRow> rows;
   if (way == 0) {

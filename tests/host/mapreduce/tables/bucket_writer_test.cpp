@@ -40,7 +40,7 @@ std::vector<PlainRow> random_rows(Rng& rng, size_t most) {
   return rows;
 }
 
-/// In one of the three ways.
+/// Puts rows in one of the three ways.
 Status put(BucketWriter& writer, const std::vector<PlainRow>& rows, uint64_t way) {
   if (way == 0) return writer.put(block_of(rows));
   if (way == 1) {

@@ -41,7 +41,7 @@ std::vector<RowBlocks> finished(CombineTable& table, uint32_t buckets) {
   return out;
 }
 
-/// As bytes or as batches, in turn.
+/// Adds rows, as bytes or as batches in turn.
 bool add(CombineTable& table, const std::vector<PlainRow>& rows, int turn) {
   if (turn % 2 == 0) return table.add_rows(block_of(rows).bytes.view());
   for (const auto& batch : batches_of(rows)) {

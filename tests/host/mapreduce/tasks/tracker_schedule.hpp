@@ -47,7 +47,7 @@ struct ScheduleCounts {
 class Schedule {
  public:
   explicit Schedule(uint64_t seed);
-  /// Until every live worker has taken all actions and nothing is under way; REQUIREs what must hold.
+  /// Runs until every live worker has taken all actions and nothing is under way; REQUIREs what must hold.
   void run();
   const ScheduleCounts& counts() const noexcept { return counts_; }
 
