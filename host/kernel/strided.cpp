@@ -282,7 +282,7 @@ template <typename F>
 void reduce_columns(const Kernels& k, Reduce op, const View& from, std::array<int64_t, 2> rows, int64_t count,
                     int64_t step, F put) noexcept {
   const auto [n, row_step] = rows;
-  std::array<double, kChunk> totals;
+  alignas(64) std::array<double, kChunk> totals;
   const bool choice = op == Reduce::max || op == Reduce::min;  // takes no wider type
   const View kept = row_major(totals.data(), choice ? from.dtype : Dtype::f64, {kChunk});
   for (int64_t i0 = 0; i0 < count; i0 += kChunk) {
@@ -331,8 +331,8 @@ void arg_max_dim(const Kernels& k, const View& a, int dim, bool smallest, const 
     const View from{.data = at[1], .dtype = a.dtype};
     const View to{.data = at[0], .dtype = out.dtype};
     if (count > 1 && std::abs(steps[1]) < std::abs(step)) {
-      std::array<double, kChunk> best;
-      std::array<double, kChunk> where;
+      alignas(64) std::array<double, kChunk> best;
+      alignas(64) std::array<double, kChunk> where;
       for (int64_t i0 = 0; i0 < count; i0 += kChunk) {
         const int64_t chunk = std::min(kChunk, count - i0);
         for (int64_t row = 0; row < n; ++row) {
