@@ -1,16 +1,11 @@
 // Reads bytes as a file of a format of host/data, which the first byte names. The file is read or refused, within the
 // memory that its size allows.
 
-#include <cstdlib>
-#include <string>
-
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "host/data/csv.hpp"
 #include "host/data/idx.hpp"
 #include "host/data/libsvm.hpp"
 #include "host/data/npz.hpp"
+#include "tests/fuzz/memory_file.hpp"
 
 namespace {
 
@@ -31,9 +26,7 @@ constexpr void (*kReaders[])(const Path&) = {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 1) return 0;
-  const int file = memfd_create("input", 0);
-  if (file < 0 || write(file, data + 1, size - 1) != static_cast<ssize_t>(size - 1)) std::abort();
-  kReaders[data[0] % std::size(kReaders)]("/proc/self/fd/" + std::to_string(file));
-  close(file);
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  kReaders[data[0] % std::size(kReaders)](memory_file(bytes));
   return 0;
 }

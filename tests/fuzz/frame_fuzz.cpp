@@ -1,5 +1,5 @@
 // Bytes of a connection, in pieces whose lengths the first byte decides: they become frames within their limits, or
-// end the connection.
+// end the connection. Where it is 255 they are the handshake before the frames.
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,12 +7,31 @@
 #include <span>
 
 #include "host/net/frame_reader.hpp"
+#include "host/net/handshake.hpp"
+
+namespace {
+
+int shake_hands(std::span<const uint8_t> left) {
+  using actorhost::Handshake;
+  const auto side = left.size() % 2 != 0 ? Handshake::Side::dialler : Handshake::Side::listener;
+  Handshake end(side, "token", {}, "a fuzzer");
+  while (end.wanted() != 0 && end.wanted() <= left.size()) {
+    const auto message = left.first(end.wanted());
+    left = left.subspan(message.size());
+    if (!end.input(std::as_bytes(message)).ok()) break;
+  }
+  if (end.proved()) std::abort();  // nobody has said the token
+  return 0;
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace actorhost;
   if (size < 1) return 0;
   const size_t most = size_t{1} + data[0];
   std::span<const uint8_t> left(data + 1, size - 1);
+  if (data[0] == 255) return shake_hands(left);
   FrameLimits limits;
   limits.meta_bytes = 1 << 10;
   limits.body_bytes = 1 << 16;

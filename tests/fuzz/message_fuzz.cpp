@@ -1,6 +1,6 @@
 // Reads bytes from the network as a message between hosts: the first byte names its kind, the next two the length of
-// the metadata; the rest is the body. A message that is read can be written, and what was written is read as the same
-// bytes.
+// the metadata; the rest is the body. Without a body, the message's fields say where both end. A message that is read
+// can be written, and what was written is read as the same bytes. So are the values that some messages carry.
 
 #include <cstdlib>
 
@@ -31,7 +31,10 @@ void read_as(const Frame& frame) {
 
 template <typename M>
 void read_routed(const Frame& frame) {
-  (void)read_behind_route<M>(frame);
+  const auto first = read_behind_route<M>(frame);
+  if (!first.ok()) return;
+  const auto again = read_behind_route<M>(make_frame(frame.kind, frame.src, frame.dst, 3, pack(Route{}, *first)));
+  if (!again.ok() || pack(*again) != pack(*first)) std::abort();
 }
 
 void read_entries_of(const Frame& frame) {
@@ -46,9 +49,28 @@ void read_entries_of(const Frame& frame) {
   (void)read_keys(in, keys);
 }
 
+void read_values(const std::vector<PackedValue>& values) {
+  for (const PackedValue& value : values) {
+    const auto carried = unpack_value(value);
+    if (!carried.ok()) continue;
+    const PackedValue again = pack_value(*carried);
+    if (!unpack_value(again).ok() || !unpack_row(pack_row(again)).ok()) std::abort();
+  }
+}
+
+void read_parcels(const Frame& frame) {
+  (void)unpack_row(frame.body.view());
+  const auto parcels = unpack_parcels(frame.body.view(), frame.meta.size());
+  if (!parcels.ok()) return;
+  for (const auto& parcel : *parcels) {
+    if (parcel) read_values({*parcel});
+  }
+}
+
 void read_locks(const Frame& frame) {
   (void)read_release(frame);
-  (void)read_granted(frame);
+  const auto granted = read_granted(frame);
+  if (granted.ok()) read_values(*granted);
 }
 
 constexpr void (*kReaders[])(const Frame&) = {
@@ -105,6 +127,7 @@ constexpr void (*kReaders[])(const Frame&) = {
     read_routed<Failure>,
     read_entries_of,
     read_locks,
+    read_parcels,
 };
 
 }  // namespace
