@@ -92,9 +92,10 @@ uint64_t Walk::value(int depth) {
     case 0x06: return number_hash(take<int32_t>());
     case 0x07: return number_hash(take<double>());
     case kTensor: {
-      const auto index = static_cast<size_t>(take<double>());
+      const auto index = take<double>();
       take<double>();
-      return index < tensors_.size() ? tensors_[index] : 0;
+      const bool is_there = index >= 0 && index < static_cast<double>(tensors_.size());
+      return is_there ? tensors_[static_cast<size_t>(index)] : 0;
     }
     default: return both(tag, take<uint64_t>());  // 64-bit integers
   }

@@ -1,5 +1,6 @@
 #include "host/mapreduce/rows/value_hash.hpp"
 
+#include <cmath>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -62,4 +63,22 @@ TEST_CASE("bytes that are no value have some hash, cut anywhere") {
   const std::string whole("\x0d\x03\x01\x06\x01\x00\x00\x00\x21k\x21v\x22no", 14);
   for (size_t size = 0; size <= whole.size(); ++size) CHECK(value_hash(whole.substr(0, size)) != 0);
   CHECK(value_hash(std::string(100000, '\x0c')) != 0);
+}
+
+TEST_CASE("a tensor's place that no list has counts as none, whatever number it is") {
+  const auto hash_at = [](double place) {
+    const double unused = 0;
+    std::string encoded = "\x12";
+    encoded.append(reinterpret_cast<const char*>(&place), sizeof place);
+    encoded.append(reinterpret_cast<const char*>(&unused), sizeof unused);
+    const double element = 7;
+    LuaValue value{Blob::copy_of(encoded), {}};
+    value.tensors.push_back({{Dtype::f64, {1}}, Blob::copy_of(&element, sizeof element)});
+    return value_hash(pack_row(pack_value(std::move(value))));
+  };
+  CHECK(hash_at(0) != hash_at(1));
+  for (const double place : {-1.0, 0x1p64, 2.1e155, -2.1e155, std::nan(""), HUGE_VAL}) {
+    CAPTURE(place);
+    CHECK(hash_at(place) == hash_at(1));
+  }
 }
