@@ -9,6 +9,7 @@
 #include "host/mapreduce/files/json_rows.hpp"
 #include "host/mapreduce/files/value_text.hpp"
 #include "host/mapreduce/rows/block_packing.hpp"
+#include "host/mapreduce/rows/flat_table.hpp"
 #include "host/mapreduce/rows/key.hpp"
 #include "host/mapreduce/rows/pair_rows.hpp"
 #include "host/mapreduce/rows/value_hash.hpp"
@@ -30,6 +31,11 @@ void look_into(const RowValue& value) {
   if (is_record(value)) (void)append_csv_record(out, value, ',', {"a", "b"});
   if (value.kind() != RowTag::value) return;
   (void)value_hash(value.text());
+  FlatTable flat;
+  if (FlatReader().read(value.text(), flat) != 0 && flat.count > kFlatValues) std::abort();
+  for (uint32_t i = 0; i < flat.count; ++i) {
+    if (flat.values[i].kind() == RowTag::text) (void)append_text(out, flat.values[i]);
+  }
   if (split_pair(value, a, b)) (void)append_text(out, b);
 }
 
