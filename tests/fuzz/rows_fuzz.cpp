@@ -26,7 +26,6 @@ void look_into(const RowValue& value) {
   RowValue a;
   RowValue b;
   (void)describe(value);
-  (void)append_text(out, value);
   (void)append_csv(out, value, ',', first, true);
   if (is_record(value)) (void)append_csv_record(out, value, ',', {"a", "b"});
   if (value.kind() != RowTag::value) return;
