@@ -1,5 +1,5 @@
 // Bytes of a connection, in pieces whose lengths the first byte decides: they become frames within their limits, or
-// end the connection. Where it is 255 they are the handshake before the frames.
+// end the connection. Where it is 255, they are the handshake before the frames.
 
 #include <algorithm>
 #include <cstdlib>
@@ -20,7 +20,7 @@ int shake_hands(std::span<const uint8_t> left) {
     left = left.subspan(message.size());
     if (!end.input(std::as_bytes(message)).ok()) break;
   }
-  if (end.proved()) std::abort();  // nobody has said the token
+  if (end.proved()) std::abort();  // the bytes cannot hold a proof of the token
   return 0;
 }
 

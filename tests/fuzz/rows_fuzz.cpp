@@ -1,6 +1,6 @@
-// Rows of map-reduce from outside; the first byte says in which form: rows as another process sends them, a packed
-// block of a file, and parts of files of JSON lines and CSV, from and to the places that the next two bytes say. What
-// was read of a text is rows that can be read, and that can be written as text again.
+// Reads bytes from outside as rows of map-reduce, in the form that the first byte names: rows that another process has
+// sent, a packed block of a file, and a part of a file of JSON lines or CSV, from and to the places that the next two
+// bytes name. A row that is read of a text can be decoded; a row of JSON can be written as JSON again.
 
 #include <cstdlib>
 #include <string>
