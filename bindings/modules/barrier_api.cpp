@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <new>
 
+#include "bindings/modules/call_watchdog.hpp"
 #include "bindings/modules/ffi_barrier.h"
 #include "bindings/vm/vm.hpp"
 #include "host/cluster/progress_sample.hpp"
@@ -199,7 +200,7 @@ LuaRule::LuaRule(Vm& vm, ah_asking* asking, LuaRef kept, LuaRef evaluator, LuaRe
       answer_one_(std::move(answer_one)),
       answer_all_(std::move(answer_all)) {}
 
-Result<std::unique_ptr<LuaRule>> LuaRule::pop(Vm& vm) {
+Result<std::unique_ptr<LuaRule>> LuaRule::pop(Vm& vm, CallWatchdog* watchdog) {
   lua_State* L = vm.state();
   const int top = lua_gettop(L);
   const auto field = [&](const char* name) {
@@ -224,8 +225,10 @@ Result<std::unique_ptr<LuaRule>> LuaRule::pop(Vm& vm) {
   LuaRef one = LuaRef::pop(L);
   LuaRef kept = LuaRef::pop(L);
   LuaRef self = LuaRef::pop(L);
-  return std::unique_ptr<LuaRule>(
+  std::unique_ptr<LuaRule> rule(
       new LuaRule(vm, asking, std::move(kept), std::move(self), std::move(one), std::move(all)));
+  rule->watchdog_ = watchdog;
+  return rule;
 }
 
 Status LuaRule::decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) {
@@ -240,8 +243,14 @@ Status LuaRule::decide_partly(const Progress& progress, Slot asking, const Parti
 }
 
 Status LuaRule::answer(size_t count) {
+  if (watchdog_ != nullptr) {
+    if (named_ != version()) watchdog_->name(label());
+    named_ = version();
+    watchdog_->begin(asking_);
+  }
   (count == 1 ? answer_one_ : answer_all_).push(L_);
   Status status = vm_.call(L_, 0, 0);
+  if (watchdog_ != nullptr) watchdog_->end();
   asking_->live = 0;
   if (status.ok()) return status;
   std::string_view what = status.error().message;

@@ -3,6 +3,7 @@
 // engines see them.
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "bindings/vm/lua_support.hpp"
@@ -12,6 +13,7 @@ struct ah_asking;
 
 namespace actorhost {
 
+class CallWatchdog;
 class Vm;
 
 void open_barrier(Vm& vm);
@@ -21,7 +23,8 @@ void open_barrier(Vm& vm);
 class LuaRule final : public BarrierRule {
  public:
   /// The evaluator on top of the stack, which is popped. Fails when the value is none.
-  static Result<std::unique_ptr<LuaRule>> pop(Vm& vm);
+  /// The watchdog, if there is one, watches each round of answers and outlives the rule.
+  static Result<std::unique_ptr<LuaRule>> pop(Vm& vm, CallWatchdog* watchdog = nullptr);
   /// Calls on the stack of `L` from now on, as an engine call does that was made in a coroutine.
   void use(lua_State* L) { L_ = L; }
 
@@ -32,14 +35,12 @@ class LuaRule final : public BarrierRule {
   Watch watch() const override;
   uint64_t version() const override;
   bool by_step() const override;
-  /// "barrier rule 'halfway' (rule.lua:3)".
-  std::string label() const;
-  /// What the rule is shown; another thread may look while `decide` runs.
-  const ah_asking* asking() const noexcept { return asking_; }
 
  private:
   LuaRule(Vm& vm, ah_asking* asking, LuaRef kept, LuaRef evaluator, LuaRef answer_one, LuaRef answer_all);
 
+  /// "barrier rule 'halfway' (rule.lua:3)".
+  std::string label() const;
   Status answer(size_t count);
 
   Vm& vm_;
@@ -49,6 +50,8 @@ class LuaRule final : public BarrierRule {
   LuaRef evaluator_;
   LuaRef answer_one_;
   LuaRef answer_all_;
+  CallWatchdog* watchdog_ = nullptr;
+  std::optional<uint64_t> named_;  // the version whose label the watchdog knows: a job may put in another rule
 };
 
 }  // namespace actorhost

@@ -8,7 +8,6 @@
 #include "bindings/modules/param_injection.hpp"
 #include "bindings/modules/param_options.hpp"
 #include "bindings/modules/param_values.hpp"
-#include "bindings/modules/watched_rule.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
@@ -57,7 +56,6 @@ struct ParamState {
   bool opened = false;
   FreeRule asp;  // of a server outside of a run
   std::unique_ptr<LuaRule> rule;
-  std::unique_ptr<WatchedRule> watched;
   std::map<std::string, std::string> places;  // of callbacks: "schedule" -> "schedule (job.lua:12)"
   std::unique_ptr<ParamServer> server;
   uint32_t action = 0;
@@ -356,10 +354,9 @@ int server_start(lua_State* L) {
   config.run.seconds = number_field(L, 2, "seconds", kForever);
   if (!lua_isnoneornil(L, 3)) {
     lua_pushvalue(L, 3);
-    auto rule = LuaRule::pop(Vm::from(L));
+    auto rule = LuaRule::pop(Vm::from(L), state.context.watchdog);
     if (!rule) raise_error(L, rule.error());
     state.rule = std::move(*rule);
-    state.watched = std::make_unique<WatchedRule>(*state.rule, state.context.watchdog);
   }
   config.run.trace = state.context.shared.trace.get();
   config.run.barrier = text_field(L, 2, "barrier");
@@ -383,7 +380,7 @@ int server_start(lua_State* L) {
         &state.context.shared.checkpointer(directory, state.context.options.servers, state.context.node.log());
   }
   state.context.speaks = true;
-  BarrierRule& rule = state.watched ? static_cast<BarrierRule&>(*state.watched) : state.asp;
+  BarrierRule& rule = state.rule ? static_cast<BarrierRule&>(*state.rule) : state.asp;
   state.serve(config, rule, checkpoints);
   watch_callbacks(L, state);
   lua_createtable(L, 0, 2);

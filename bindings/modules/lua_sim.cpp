@@ -4,7 +4,6 @@
 #include <string>
 
 #include "bindings/modules/barrier_api.hpp"
-#include "bindings/modules/watched_rule.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/sim/admission.hpp"
 #include "host/sim/student_t.hpp"
@@ -264,24 +263,19 @@ void follow(Vm& vm, lua_State* L, double seconds, SimWatch& watch) {
   };
 }
 
-/// Runs a rule in its classic form.
-Result<SimResult> run_native(const Scenario& scenario, const NativeRule& rule, SimWatch* watch) {
+/// Runs a rule in Lua, or without one the classic rule that `form` names. Of a rule in Lua, `form` says what its
+/// outermost sampling rule draws, since peers draw samples by messages.
+Result<SimResult> simulate(const Scenario& scenario, LuaRule* rule, const NativeRule& form, bool asks_first,
+                           SimWatch* watch) {
   if (scenario.topology.kind == Topology::Kind::peers) {
-    return simulate_peers(scenario, *make_peer_rule(rule), watch);
+    const auto peer = rule != nullptr ? make_peer_rule(*rule, form.beta, form.resample) : make_peer_rule(form);
+    return simulate_peers(scenario, *peer, watch);
   }
-  const uint64_t seed = rule_seed(scenario.seed);
-  return simulate_hub(
-      scenario, [&](const Clocks& clocks) { return make_admission(rule, clocks, seed); }, watch);
-}
-
-/// Runs a rule in Lua; `sampling` says what its outermost sampling rule draws, since peers draw samples by messages.
-Result<SimResult> run_lua(const Scenario& scenario, BarrierRule& rule, const NativeRule& sampling, bool asks_first,
-                          SimWatch* watch) {
-  if (scenario.topology.kind == Topology::Kind::peers) {
-    return simulate_peers(scenario, *make_peer_rule(rule, sampling.beta, sampling.resample), watch);
-  }
-  return simulate_hub(
-      scenario, [&](const Clocks& clocks) { return make_admission(rule, clocks, asks_first); }, watch);
+  const auto admit = [&](const Clocks& clocks) {
+    return rule != nullptr ? make_admission(*rule, clocks, asks_first)
+                           : make_admission(form, clocks, rule_seed(scenario.seed));
+  };
+  return simulate_hub(scenario, admit, watch);
 }
 
 /// run(options, form, evaluator): form is {kind = "clock"|"free"|"sampled"|"other", ...} as native_of takes it. With an
@@ -298,19 +292,17 @@ int sim_run(lua_State* L) {
   const NativeRule form = native_of(L, 2);
   SimControl& control = sim_control(vm);
   follow(vm, L, scenario->seconds, control.watch);
-  Result<SimResult> result = Error{};
-  if (lua_isnil(L, 3)) {
-    result = run_native(*scenario, form, &control.watch);
-  } else {
-    auto lua_rule = LuaRule::pop(vm);
-    if (!lua_rule) raise_at_user(L, lua_rule.error().message);
-    (*lua_rule)->use(L);
-    WatchedRule rule(**lua_rule, control.watchdog.get());
-    lua_getfield(L, 2, "asks_first");
-    const bool asks_first = lua_toboolean(L, -1) != 0;
-    lua_settop(L, 2);
-    result = run_lua(*scenario, rule, form, asks_first, &control.watch);
+  std::unique_ptr<LuaRule> rule;
+  if (!lua_isnil(L, 3)) {
+    auto popped = LuaRule::pop(vm, control.watchdog.get());
+    if (!popped) raise_at_user(L, popped.error().message);
+    rule = std::move(*popped);
+    rule->use(L);
   }
+  lua_getfield(L, 2, "asks_first");
+  const bool asks_first = lua_toboolean(L, -1) != 0;
+  lua_settop(L, 2);
+  const Result<SimResult> result = simulate(*scenario, rule.get(), form, asks_first, &control.watch);
   control.watch.tick = nullptr;
   vm.check_stop(L);
   if (!result) raise_error(L, result.error());

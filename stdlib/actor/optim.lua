@@ -219,9 +219,7 @@ end
 local function check_pair(name, param, grad)
   base.arg(param, ("params['%s']"):format(name), "opt:step")
   base.arg(grad, ("grads['%s']"):format(name), "opt:step")
-  local same = param.ndim_ == grad.ndim_
-  for d = 0, param.ndim_ - 1 do same = same and param.extent_[d] == grad.extent_[d] end
-  if not same then
+  if not base.same_shape(param, grad) then
     check.fail("bad argument grads['%s'] to opt:step: expected shape %s, got %s", name, base.shape_text(param),
       base.shape_text(grad))
   end

@@ -37,12 +37,6 @@ Schedule reduce_scatter(const Place& place) {
   return schedule;
 }
 
-Schedule allgather(const Place& place) {
-  Schedule schedule;
-  add_allgather(schedule, place);
-  return schedule;
-}
-
 Schedule allreduce(const Place& place) {
   Schedule schedule;
   add_reduce_scatter(schedule, place);

@@ -117,16 +117,9 @@ void ParamTrace::end_row(double now) {
   poll(now);
 }
 
-void ParamTrace::join(NodeId id, uint64_t step, double now) {
+void ParamTrace::member(const char* event, NodeId id, uint64_t step, double now) {
   if (file_ < 0) return;
-  put("join,", id, step, now);
-  buffer_ += ",,";
-  end_row(now);
-}
-
-void ParamTrace::leave(NodeId id, uint64_t step, double now) {
-  if (file_ < 0) return;
-  put("leave,", id, step, now);
+  put(event, id, step, now);
   buffer_ += ",,";
   end_row(now);
 }

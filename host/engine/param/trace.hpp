@@ -39,8 +39,8 @@ class ParamTrace {
   void begin_run(const Keys& keys, double now);
   // `step` is the number of steps that the worker has completed.
   /// It is counted from now on, or no longer: lost, or without work.
-  void join(NodeId id, uint64_t step, double now);
-  void leave(NodeId id, uint64_t step, double now);
+  void join(NodeId id, uint64_t step, double now) { member("join,", id, step, now); }
+  void leave(NodeId id, uint64_t step, double now) { member("leave,", id, step, now); }
   /// `compute`: seconds that the worker says it worked. Kept within 0 .. now - released; false when it was no such
   /// time.
   bool step(NodeId id, uint64_t step, double released, double compute, double now);
@@ -58,6 +58,7 @@ class ParamTrace {
   ParamTrace(std::string path, int file, Keys keys, Log& log);
   void put_keys(const Keys& keys, double now);
   /// The part that all rows have, up to and with TIME.
+  void member(const char* event, NodeId id, uint64_t step, double now);
   void put(const char* event, double now);
   void put(const char* event, NodeId id, uint64_t step, double now);
   void put_number(uint64_t value);

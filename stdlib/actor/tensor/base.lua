@@ -58,6 +58,14 @@ local function shape_text(t)
 end
 M.shape_text = shape_text
 
+function M.same_shape(a, b)
+  if a.ndim_ ~= b.ndim_ then return false end
+  for d = 0, a.ndim_ - 1 do
+    if a.extent_[d] ~= b.extent_[d] then return false end
+  end
+  return true
+end
+
 ---A shape given as table, as text.
 function M.list_text(shape)
   local parts = {}

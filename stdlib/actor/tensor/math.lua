@@ -191,13 +191,7 @@ function methods.matmul(a, b, options)
   return out
 end
 
-local function same_shape(a, b)
-  if a.ndim_ ~= b.ndim_ then return false end
-  for d = 0, a.ndim_ - 1 do
-    if a.extent_[d] ~= b.extent_[d] then return false end
-  end
-  return true
-end
+local same_shape = base.same_shape
 
 ---Computes the sum of the products of all elements of two tensors of one shape.
 ---@param b actor.Tensor

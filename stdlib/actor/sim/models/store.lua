@@ -63,7 +63,7 @@ function Store:keys()
 end
 
 local function same_kind(a, b)
-  return a.type_ == b.type_ and base.shape_text(a) == base.shape_text(b)
+  return a.type_ == b.type_ and base.same_shape(a, b)
 end
 
 local function check_update(key, value, update)
