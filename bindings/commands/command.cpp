@@ -5,7 +5,6 @@
 #include <thread>
 
 #include <lua.hpp>
-#include <unistd.h>
 
 #include "bindings/commands/lua_command.hpp"
 #include "bindings/modules/lua_sim.hpp"

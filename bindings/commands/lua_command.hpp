@@ -2,7 +2,6 @@
 // actor.c.command: what a subcommand written in Lua may use beside the standard library: the terminal, worker
 // processes.
 
-#include <optional>
 #include <string>
 
 #include "bindings/process/console.hpp"

@@ -9,12 +9,10 @@
 // A Host runs one job at a time, from one thread. Its functions are called from the nodes' threads, several at once:
 // they must be thread-safe. What they throw becomes a Lua error with its text.
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>

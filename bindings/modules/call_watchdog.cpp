@@ -17,7 +17,7 @@ constexpr double kGraceSeconds = 1;  // for the rule to be stopped
 
 // What the rule was shown. There is deliberately no synchronisation: the thread that fills the batch has been in the
 // rule at least since the last check, and a message about the rule is worth more than a proof that there is no race.
-__attribute__((no_sanitize("thread"))) std::string view_of(const ah_asking& asking) {
+__attribute__((no_sanitize("thread"))) std::string asking_text(const ah_asking& asking) {
   const uint32_t slot = std::min(asking.slot, asking.population - 1);
   char text[256];
   std::snprintf(text, sizeof text,
@@ -88,7 +88,7 @@ std::string CallWatchdog::describe() const {
     return std::string(text);
   };
   if (const ah_asking* asking = asking_.load(std::memory_order_relaxed)) {
-    return label_ + " did not return within " + limit(limits_.rule) + "; it was shown " + view_of(*asking);
+    return label_ + " did not return within " + limit(limits_.rule) + "; it was shown " + asking_text(*asking);
   }
   if (limit_ == &Limits::rule) return what_ + " did not come back within " + limit(limits_.rule) + " while loading";
   return what_ + " did not return within " + limit(limits_.callback) + " (--callback-timeout)";

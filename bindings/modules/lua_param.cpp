@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bindings/modules/barrier_api.hpp"
+#include "bindings/modules/call_watchdog.hpp"
 #include "bindings/modules/node_modules.hpp"
 #include "bindings/modules/param_injection.hpp"
 #include "bindings/modules/param_options.hpp"

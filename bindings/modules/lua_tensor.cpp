@@ -1,8 +1,6 @@
 #include "bindings/modules/lua_tensor.hpp"
 
-#include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <string>
 
 #include "bindings/modules/tensor_api.hpp"
@@ -70,7 +68,7 @@ void check_bytes(lua_State* L, const Tensor& value) {
   raise_at_user(L, "a tensor of " + std::to_string(value.data.size()) + " bytes does not have the shape it claims");
 }
 
-void adopt(lua_State* L, ah_tensor& out, Tensor value) {
+void adopt_value(lua_State* L, ah_tensor& out, Tensor value) {
   if (reinterpret_cast<uintptr_t>(value.data.data()) % dtype_size(value.dtype) != 0) {
     value.data = Blob::copy_of(value.data.view());
   }
@@ -121,7 +119,7 @@ void push_tensor(lua_State* L, Tensor value) {
   check_bytes(L, value);
   push_function(L, kAdopt);
   ah_tensor made{};
-  adopt(L, made, std::move(value));
+  adopt_value(L, made, std::move(value));
   lua_pushlightuserdata(L, &made);  // becomes cdata at once
   const int status = lua_pcall(L, 1, 1, 0);
   if (made.context_ != nullptr) tensor_state(L).api.release(&made);
@@ -133,7 +131,7 @@ void fill_tensor(lua_State* L, int index, Tensor value) {
   assert(lua_type(L, index) == kCdata);
   auto& tensor = *static_cast<ah_tensor*>(const_cast<void*>(lua_topointer(L, index)));
   assert(tensor.context_ == nullptr);
-  adopt(L, tensor, std::move(value));
+  adopt_value(L, tensor, std::move(value));
 }
 
 void open_tensor(Vm& vm) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <memory>
 #include <sstream>
-#include <thread>
 #include <tuple>
 
 #include <CLI/CLI.hpp>

@@ -3,7 +3,6 @@
 // length of 4 bytes before each. The parent's side is WorkerPool; a worker's, WorkerChannel on the descriptor that the
 // parent left in its environment. Workers die with their parent. Each object belongs to one thread.
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>

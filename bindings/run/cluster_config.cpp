@@ -9,8 +9,6 @@
 #include <random>
 #include <utility>
 
-#include <unistd.h>
-
 #include "host/net/token_file.hpp"
 
 namespace actorhost {

@@ -5,8 +5,6 @@
 #include <string>
 #include <system_error>
 
-#include <unistd.h>
-
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/standard_modules.hpp"
 

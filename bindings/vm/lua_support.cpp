@@ -1,7 +1,6 @@
 #include "bindings/vm/lua_support.hpp"
 
 #include <cmath>
-#include <cstring>
 
 namespace actorhost {
 

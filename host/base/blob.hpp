@@ -4,7 +4,6 @@
 // treats it as read-only (`unique()` tells whether writing in place is safe).
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>

@@ -1,6 +1,5 @@
 #include "host/base/copy.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 

@@ -2,7 +2,6 @@
 // Expected failures travel as values: Result<T> holds a T or an Error, Status holds nothing or an Error.
 // A broken invariant is an assert; a caller's mistake at the Lua boundary is a Lua argument error.
 
-#include <cassert>
 #include <optional>
 #include <string>
 #include <utility>

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <unordered_map>
 #include <vector>
 

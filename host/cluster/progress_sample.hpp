@@ -6,7 +6,6 @@
 // serves one sampling rule over one Progress, on its owner's thread.
 
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "host/base/random.hpp"

@@ -1,4 +1,3 @@
-#include <cerrno>
 #include <optional>
 #include <vector>
 

@@ -2,7 +2,6 @@
 // The skeletons that digits.cpp draws: for each digit a few ways people write it, as strokes through points of a box,
 // x to the right and y down from 0 to 100. Used by digits.cpp only.
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 

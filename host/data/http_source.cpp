@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 
 #include <curl/curl.h>
 

@@ -1,6 +1,5 @@
 #include "host/data/idx.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>

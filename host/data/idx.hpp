@@ -7,9 +7,7 @@
 // Any thread; calls block on the disk. Every error names the file, what was found and what was expected.
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <string>
 
 #include "host/base/blob.hpp"
 #include "host/base/result.hpp"

@@ -9,11 +9,9 @@
 // number: what a header claims is compared with the bytes that can be there before memory is taken. Any
 // thread; calls block on the disk.
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <string_view>
 
 #include "host/base/result.hpp"
 #include "host/base/tensor.hpp"

@@ -1,9 +1,7 @@
 #include "host/data/npy_convert.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace actorhost {

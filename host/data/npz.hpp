@@ -7,7 +7,6 @@
 // Writer and reader belong to one thread; calls block on the disk. Written files are not synced: AtomicDir
 // does that.
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>

@@ -8,7 +8,6 @@
 //   state = state_parts(spec) = 2 zero-filled arrays of the parameter's size
 //   for step = 0, 1, ...: apply_update(kernels(), spec, dtype, n, step, gradient, state, weights)
 
-#include <cstddef>
 #include <cstdint>
 
 #include "host/base/result.hpp"

@@ -1,6 +1,5 @@
 #include "host/net/link_writer.hpp"
 
-#include <algorithm>
 #include <array>
 #include <thread>
 #include <utility>

@@ -15,9 +15,7 @@
 //  * Closing is safe at every moment, also under traffic. It closes the attached mailboxes (which ends the waits of
 //    their readers); afterwards no callback runs, no mailbox is touched and sending is Code::interrupted.
 
-#include <cstdint>
 #include <functional>
-#include <string>
 
 #include "host/base/clock.hpp"
 #include "host/base/result.hpp"

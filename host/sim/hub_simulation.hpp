@@ -4,7 +4,6 @@
 // that pass get the model and work again. simulate_hub runs it; one thread.
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "host/sim/event_queue.hpp"

@@ -4,7 +4,6 @@
 // says: sends messages, asks the rule, starts steps. One thread.
 
 #include <cstdint>
-#include <memory>
 
 #include "host/wire/address.hpp"
 

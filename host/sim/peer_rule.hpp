@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "host/cluster/progress_gate.hpp"
 #include "host/sim/admission.hpp"

@@ -10,7 +10,7 @@ constexpr uint8_t kTries = 2;  // to ask a peer, before another one is drawn
 constexpr int32_t kUnknown = -1;
 constexpr int32_t kDropped = -2;  // no node is left to take the member's place
 
-using Kind = PeerMessage::Kind;
+using MessageKind = PeerMessage::Kind;
 
 }  // namespace
 
@@ -64,7 +64,7 @@ void PeerSampling::query(NodeId asker, uint32_t place, uint8_t tries, double now
     return count_answer(asker, now, now);
   }
   Asker& state = askers_[asker];
-  PeerMessage message{now, 0, asker, member.id, ++state.queries, place, state.episode, Kind::query, tries};
+  PeerMessage message{now, 0, asker, member.id, ++state.queries, place, state.episode, MessageKind::query, tries};
   double time = now;
   if (!world_.try_send(time)) return not_answered(message, now);
   world_.deliver(time, now, message);
@@ -82,7 +82,7 @@ void PeerSampling::query_arrived(PeerMessage message, double now) {
 }
 
 void PeerSampling::not_answered(PeerMessage message, double now) {
-  message.kind = Kind::silence;
+  message.kind = MessageKind::silence;
   world_.deliver(std::max(now, message.sent + world_.scenario().retry), now, message);
 }
 
@@ -120,7 +120,7 @@ void PeerSampling::count_answer(NodeId id, double time, double now) {
   PeerMessage message;
   message.to = id;
   message.episode = asker.episode;
-  message.kind = Kind::answered;
+  message.kind = MessageKind::answered;
   world_.deliver(asker.complete, now, message);
 }
 
@@ -153,11 +153,11 @@ void PeerSampling::woken(NodeId id, double now) {
 
 void PeerSampling::arrived(const PeerMessage& message, double now) {
   switch (message.kind) {
-    case Kind::query: return query_arrived(message, now);
-    case Kind::silence: return silence(message, now);
-    case Kind::update: return update(message, now);
-    case Kind::unsubscribe: return unsubscribed(message);
-    case Kind::answered: {
+    case MessageKind::query: return query_arrived(message, now);
+    case MessageKind::silence: return silence(message, now);
+    case MessageKind::update: return update(message, now);
+    case MessageKind::unsubscribe: return unsubscribed(message);
+    case MessageKind::answered: {
       if (!world_.held(message.to)) return;
       Asker& asker = askers_[message.to];
       // The successor of a sticky member may have been asked meanwhile.
@@ -184,7 +184,8 @@ void PeerSampling::tell_subscribers(NodeId id, double now) {
   told_ = subscribers_[id];  // a copy, since a subscriber that passes at once leaves the list
   const PeerState state = world_.state(id);
   for (const Subscriber& subscriber : told_) {
-    const PeerMessage message{state.started, state.duration, id, subscriber.id, state.step, 0, 0, Kind::update, 0};
+    const PeerMessage message{
+        state.started, state.duration, id, subscriber.id, state.step, 0, 0, MessageKind::update, 0};
     world_.deliver(world_.send(now), now, message);
   }
 }
@@ -209,7 +210,7 @@ void PeerSampling::unsubscribe(NodeId asker, NodeId member, double now) {
   if (asker == member || !world_.clocks().counted(member)) return;
   double time = now;
   if (!world_.try_send(time)) return;
-  const PeerMessage message{now, 0, asker, member, askers_[asker].queries, 0, 0, Kind::unsubscribe, 0};
+  const PeerMessage message{now, 0, asker, member, askers_[asker].queries, 0, 0, MessageKind::unsubscribe, 0};
   world_.deliver(time, now, message);
 }
 

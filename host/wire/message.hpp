@@ -20,7 +20,6 @@
 //
 // Any thread.
 
-#include <array>
 #include <map>
 #include <optional>
 #include <string>

@@ -7,8 +7,6 @@
 //   answer   CaseFrame; body: the result that all ranks get alike, where the call has worked
 //   verdict  CaseFrame, decided; body likewise
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "host/engine/collective/call_ledger.hpp"

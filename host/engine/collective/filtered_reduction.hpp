@@ -13,7 +13,6 @@
 
 #include <atomic>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "host/engine/collective/collective_messages.hpp"

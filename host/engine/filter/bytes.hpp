@@ -3,7 +3,6 @@
 // hands out is valid until it is asked for more. A reader checks each step against the bytes that are left.
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <string_view>
 #include <vector>

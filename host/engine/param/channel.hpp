@@ -2,8 +2,6 @@
 // How a node's parameter-server calls reach the network and wait: through a bare port (tests, benchmarks) or through
 // the Node of a run, whose waits end when the run does. Used by the node's thread.
 
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "host/cluster/node.hpp"

@@ -1,7 +1,6 @@
 #include "host/engine/param/checkpoint_file.hpp"
 
 #include <algorithm>
-#include <set>
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,6 @@
 #include "host/engine/param/param_store.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace actorhost {

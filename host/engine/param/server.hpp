@@ -8,7 +8,6 @@
 // for other shards). It never waits, belongs to the server's thread, and needs no Lua. It goes on answering get, set
 // and keys after the run.
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>

@@ -12,9 +12,6 @@
 
 #include <deque>
 #include <map>
-#include <optional>
-#include <set>
-#include <string>
 #include <unordered_map>
 #include <vector>
 

@@ -12,7 +12,6 @@
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "host/base/result.hpp"
 #include "host/wire/carried_value.hpp"

@@ -1,6 +1,5 @@
 #include "host/engine/param/worker.hpp"
 
-#include <algorithm>
 #include <map>
 
 #include "host/engine/param/update.hpp"

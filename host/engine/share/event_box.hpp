@@ -9,7 +9,6 @@
 // (each takes in while it waits for the other), while one that computes, or goes through its events one by one, stops
 // its senders.
 
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>

@@ -9,7 +9,6 @@
 // there stands behind it.
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -14,7 +14,6 @@
 //
 // The bytes of several values stand behind each other in one body, each from a multiple of 64 bytes on.
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

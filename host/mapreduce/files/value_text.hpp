@@ -7,7 +7,6 @@
 // JSON a table with the keys 1..n is an array, every other one an object with its keys in order.
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "host/base/result.hpp"

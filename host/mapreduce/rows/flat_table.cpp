@@ -1,6 +1,5 @@
 #include "host/mapreduce/rows/flat_table.hpp"
 
-#include <bit>
 #include <cstring>
 
 namespace actorhost {

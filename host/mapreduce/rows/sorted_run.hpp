@@ -7,7 +7,6 @@
 #include <deque>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "host/base/result.hpp"
 #include "host/mapreduce/rows/bucket_blocks.hpp"

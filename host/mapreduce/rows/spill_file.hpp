@@ -4,7 +4,6 @@
 // thread; calls block for as long as the disk does.
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <string>

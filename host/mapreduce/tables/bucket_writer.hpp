@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "host/mapreduce/rows/bucket_blocks.hpp"
 #include "host/mapreduce/rows/key.hpp"

@@ -8,8 +8,6 @@
 // sets values itself; then equal keys of different runs come one after the other from `merge`.
 
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "host/cluster/service_thread.hpp"
 #include "host/mapreduce/tasks/block_store.hpp"

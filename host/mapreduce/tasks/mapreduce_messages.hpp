@@ -38,8 +38,6 @@
 // and goes on as before: the action may be reopened, so that a worker can get several overs. It gets one for each want
 // that names all those that it was sent, and else no more, so none is left over.
 
-#include <array>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>

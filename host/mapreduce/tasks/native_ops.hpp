@@ -2,7 +2,6 @@
 // Operations on rows that need no Lua: what stdlib/actor/mapreduce/natives.lua names. Each takes the stream before it.
 
 #include <memory>
-#include <string>
 
 #include "host/mapreduce/files/text_input.hpp"
 #include "host/mapreduce/rows/stream.hpp"

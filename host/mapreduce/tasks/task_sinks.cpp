@@ -1,7 +1,6 @@
 #include "host/mapreduce/tasks/task_sinks.hpp"
 
 #include <atomic>
-#include <string>
 #include <utility>
 
 #include "host/mapreduce/rows/key.hpp"

@@ -68,7 +68,7 @@ size_t touch(lua_State* L, int depth = 0) {
   return sum;
 }
 
-std::string mutate(std::string text, Rng& rng) {
+std::string damaged_value(std::string text, Rng& rng) {
   static constexpr unsigned char kTags[] = {0, 8, 9, 10, 11, 12, 13, 14, 15, 4, 5, 255, 0xe0, 16, 17, 18};
   const uint64_t changes = 1 + rng.below(6);
   for (uint64_t i = 0; i < changes && !text.empty(); ++i) {
@@ -195,7 +195,7 @@ TEST_CASE("a million mutated encodings neither crash nor get past the check unso
   const int rounds = 1000000;
 #endif
   for (int i = 0; i < rounds; ++i) {
-    const std::string text = mutate(samples[rng.below(samples.size())], rng);
+    const std::string text = damaged_value(samples[rng.below(samples.size())], rng);
     if (decode_value(L, text, 1).ok()) {
       ++decoded;
       sum += touch(L);

@@ -13,7 +13,7 @@ using actorhost::testing::text_of_script;
 using actorhost::testing::VmFixture;
 using Catch::Contains;
 using Catch::Equals;
-using Lines = std::vector<std::string>;
+using TextLines = std::vector<std::string>;
 
 namespace {
 
@@ -58,7 +58,7 @@ int raises_over_destructor(lua_State* L) {
 TEST_CASE("print hands whole lines with tab-separated values to the sink") {
   VmFixture f;
   f.run("print(1, nil, 'x', true) print() print(setmetatable({}, {__tostring = function() return 'T' end}))");
-  CHECK(f.lines == Lines{"1\tnil\tx\ttrue", "", "T"});
+  CHECK(f.lines == TextLines{"1\tnil\tx\ttrue", "", "T"});
 }
 
 TEST_CASE("the script gets its arguments as ... and as actor.args") {
@@ -66,7 +66,7 @@ TEST_CASE("the script gets its arguments as ... and as actor.args") {
   config.args = {"a", "b c"};
   VmFixture f(std::move(config));
   f.run("print(select('#', ...), ...) print(#require('actor').args, require('actor').args[2])");
-  CHECK(f.lines == Lines{"2\ta\tb c", "2\tb c"});
+  CHECK(f.lines == TextLines{"2\ta\tb c", "2\tb c"});
 }
 
 TEST_CASE("an error names the rank, the file, the line and the functions it passed") {
@@ -127,7 +127,7 @@ TEST_CASE("bytecode is refused wherever it comes in") {
 TEST_CASE("load takes text, a reader function, an environment and a mode that allows text") {
   VmFixture f;
   f.run(text_of_script("load_text.lua"));
-  CHECK(Lines(f.lines.begin(), f.lines.begin() + 5) == Lines{"2", "from env", "3", "4", "5"});
+  CHECK(TextLines(f.lines.begin(), f.lines.begin() + 5) == TextLines{"2", "from env", "3", "4", "5"});
   CHECK_THAT(f.lines[5], Contains("nil\t[string \"return =\"]:1: unexpected symbol"));
   CHECK_THAT(f.lines[6], Contains("cannot open /nonexistent.lua"));
   CHECK_THAT(f.lines[7], Contains("false\tcannot open /nonexistent.lua"));
@@ -137,7 +137,7 @@ TEST_CASE("a module comes from beside the script and is run once") {
   VmFixture f;
   f.modules.files["lib.util"] = "print('loading', ...) return {answer = 42}";
   f.run("print(require('lib.util').answer, require('lib.util').answer)");
-  CHECK(f.lines == Lines{"loading\tlib.util", "42\t42"});
+  CHECK(f.lines == TextLines{"loading\tlib.util", "42\t42"});
 }
 
 TEST_CASE("a module that is missing, does not parse or is refused says so with names and lines") {
@@ -161,7 +161,7 @@ TEST_CASE("LuaJIT's own modules are there and a C module is opened by its name")
   f.run(
       "print(require 'actor.c.extra', require 'ffi' ~= nil, require 'bit' ~= nil, require 'jit' ~= nil, "
       "require 'string.buffer' ~= nil, require 'table.new' ~= nil)");
-  CHECK(f.lines == Lines{"opened\ttrue\ttrue\ttrue\ttrue\ttrue"});
+  CHECK(f.lines == TextLines{"opened\ttrue\ttrue\ttrue\ttrue\ttrue"});
 }
 
 TEST_CASE("a C++ exception in a binding is a Lua error with its text and the caller's line") {
@@ -197,7 +197,7 @@ TEST_CASE("an error in a callback passes the engine call with one traceback and 
   CHECK(message.find("stack traceback") == message.rfind("stack traceback"));
   CHECK(message.find("rank 3: ") == message.rfind("rank 3: "));
   f.run("print(coroutine.wrap(function() return calls_back(function() return 'from a coroutine' end) end)())");
-  CHECK(f.lines == Lines{"from a coroutine"});
+  CHECK(f.lines == TextLines{"from a coroutine"});
 }
 
 TEST_CASE("call through a reference returns results and leaves the stack as it was after a failure") {
@@ -234,7 +234,7 @@ TEST_CASE("reading an undefined global or making one inside a function is an err
   CHECK_THAT(f.first_line_of_error("local function f()\n  total = 1\nend\nf()"),
              Contains("rank 3: job.lua:2: assignment to undeclared global 'total' inside a function"));
   f.run("top = 1 empty = nil\nlocal function f() top = top + 1 empty = 5 end f() print(top, empty)");
-  CHECK(f.lines == Lines{"2\t5"});
+  CHECK(f.lines == TextLines{"2\t5"});
 }
 
 TEST_CASE("a script cannot end the process") {
@@ -248,7 +248,7 @@ TEST_CASE("the FFI table of a module is reached through actor.ffi") {
   config.clock = &clock;
   VmFixture f(std::move(config));
   f.run("print(require('actor').now(), require('actor.ffi')('core') == require('actor.ffi')('core'))");
-  CHECK(f.lines == Lines{"17.5\ttrue"});
+  CHECK(f.lines == TextLines{"17.5\ttrue"});
   CHECK_THAT(f.error_of("require('actor.ffi')('nothing')"),
              Contains("job.lua:1: actor.ffi: there is no FFI module 'nothing'"));
 }
@@ -258,7 +258,7 @@ TEST_CASE("log lines carry the rank, are formatted, and stay away below the leve
   f.run(
       "local log = require('actor').log log.info('step %d of %s', 3, 'ten') log.debug('hidden') log.warn({} "
       "~= nil, 2)");
-  CHECK(f.log_lines == Lines{"rank 3: step 3 of ten", "rank 3: true 2"});
+  CHECK(f.log_lines == TextLines{"rank 3: step 3 of ten", "rank 3: true 2"});
 }
 
 TEST_CASE("identity of a node is an error that says so without a node, and comes from the host's module with one") {
@@ -273,5 +273,5 @@ TEST_CASE("identity of a node is an error that says so without a node, and comes
     return 1;
   });
   f.run("print(require('actor').rank, require('actor').shard)");
-  CHECK(f.lines == Lines{"3\tnil"});
+  CHECK(f.lines == TextLines{"3\tnil"});
 }

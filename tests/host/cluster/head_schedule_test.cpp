@@ -14,9 +14,9 @@ using namespace actorhost::test;
 
 namespace {
 
-class Schedule {
+class HeadSchedule {
  public:
-  explicit Schedule(uint64_t seed)
+  explicit HeadSchedule(uint64_t seed)
       : rng_(seed), low_(static_cast<uint32_t>(1 + rng_.below(4))), world_({low_, low_ + pick(4), 20, 0.5}) {
     REQUIRE(world_.head->join_self(world_.message(1 + pick(3), "head"), 0).ok());
     world_.head->tick(0, 0);
@@ -153,6 +153,6 @@ class Schedule {
 TEST_CASE("random schedules of joins, deaths and ends keep the head's promises") {
   for (uint64_t seed = 1; seed <= 400; ++seed) {
     INFO("seed " << seed);
-    Schedule(seed).run();
+    HeadSchedule(seed).run();
   }
 }

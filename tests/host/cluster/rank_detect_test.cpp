@@ -34,7 +34,7 @@ std::string refusal(const PlacementFlags& flags, const Environment& environment,
   return placement.error().message;
 }
 
-struct Shape {
+struct RunShape {
   std::string rule;
   int node_rank;  // -1: left to the rendezvous
   uint32_t min_nodes, max_nodes;
@@ -42,16 +42,16 @@ struct Shape {
   uint32_t local_rank;
   std::string endpoint;
 
-  bool operator==(const Shape&) const = default;
+  bool operator==(const RunShape&) const = default;
 };
 
-Shape shape_of(const Placement& placement) {
+RunShape shape_of(const Placement& placement) {
   return {placement.rule,      placement.node_rank ? static_cast<int>(*placement.node_rank) : -1, placement.min_nodes,
           placement.max_nodes, placement.nproc ? static_cast<int>(*placement.nproc) : -1,         placement.local_rank,
           placement.endpoint};
 }
 
-std::ostream& operator<<(std::ostream& out, const Shape& s) {
+std::ostream& operator<<(std::ostream& out, const RunShape& s) {
   return out << s.rule << ", rank " << s.node_rank << " of " << s.min_nodes << ":" << s.max_nodes << ", " << s.nproc
              << " here, local " << s.local_rank << ", at " << s.endpoint;
 }
@@ -78,7 +78,7 @@ const Environment kIndexedJob = {
 }  // namespace
 
 TEST_CASE("each launcher's variables give the place of the process") {
-  const std::vector<std::tuple<PlacementFlags, Environment, Shape>> cases = {
+  const std::vector<std::tuple<PlacementFlags, Environment, RunShape>> cases = {
       {{}, {}, {"single host", 0, 1, 1, -1, 0, ""}},
       {{}, {{"RANK", "7"}}, {"single host", 0, 1, 1, -1, 0, ""}},
       {{}, {{"RANK", ""}, {"WORLD_SIZE", ""}, {"PMI_RANK", ""}}, {"single host", 0, 1, 1, -1, 0, ""}},
@@ -124,11 +124,11 @@ TEST_CASE("each launcher's variables give the place of the process") {
 
 TEST_CASE("a pod of an indexed Job finds the first pod through the service") {
   CHECK(shape_of(detect({}, kIndexedJob, "train-2")) ==
-        Shape{"Kubernetes indexed Job", 2, 4, 4, -1, 0, "train-0.mesh:17871"});
+        RunShape{"Kubernetes indexed Job", 2, 4, 4, -1, 0, "train-0.mesh:17871"});
   CHECK(shape_of(detect(hosts("3"), kIndexedJob, "my-job-2")) ==
-        Shape{"Kubernetes indexed Job", 2, 3, 3, -1, 0, "my-job-0.mesh:17871"});
+        RunShape{"Kubernetes indexed Job", 2, 3, 3, -1, 0, "my-job-0.mesh:17871"});
   CHECK(shape_of(detect(meeting("x:1"), with(kIndexedJob, "ACTORHOST_SERVICE", ""), "pod")) ==
-        Shape{"Kubernetes indexed Job", 2, 4, 4, -1, 0, "x:1"});
+        RunShape{"Kubernetes indexed Job", 2, 4, 4, -1, 0, "x:1"});
   // A rank given outright is not overruled by the pod's index.
   CHECK(detect({.nnodes = "4", .node_rank = "1", .rdzv_endpoint = "x:1"}, kIndexedJob).rule == "flags");
 }
@@ -159,7 +159,7 @@ TEST_CASE("flags override variables one by one") {
   CHECK(detect({}, environment).run_id == "night");
   const Placement placement =
       detect({.nproc_per_node = "2", .node_rank = "0", .rdzv_endpoint = "b:2", .rdzv_id = "day"}, environment);
-  CHECK(shape_of(placement) == Shape{"flags", 0, 3, 3, 2, 0, "b:2"});
+  CHECK(shape_of(placement) == RunShape{"flags", 0, 3, 3, 2, 0, "b:2"});
   CHECK(placement.run_id == "day");
   CHECK(detect({.nproc_per_node = "auto"}, environment).nproc == std::nullopt);
 }

@@ -46,13 +46,13 @@ class Twin {
 };
 
 using Gap = std::function<double(Rng&, double now)>;
-struct Shape {
+struct QueueShape {
   const char* name;
   Gap gap;  // from now to the new event
 };
 
 // What the simulations do, and what makes a calendar queue slow or wrong.
-const Shape kShapes[] = {
+const QueueShape kShapes[] = {
     {"constant", [](Rng&, double) { return 1.0; }},
     {"exponential", [](Rng& rng, double) { return rng.exponential(); }},
     {"none", [](Rng&, double) { return 0.0; }},
@@ -69,7 +69,7 @@ const Shape kShapes[] = {
 
 /// Holds about `size` events for `turns` turns; each takes one out and puts one in, at first and now and then a burst
 /// of either. Returns the number of the turn that went wrong, 0 when none did.
-size_t first_difference(const Shape& shape, uint64_t seed, size_t size, size_t turns) {
+size_t first_difference(const QueueShape& shape, uint64_t seed, size_t size, size_t turns) {
   Rng rng(seed);
   Twin twin;
   double now = 0;
@@ -93,7 +93,7 @@ size_t first_difference(const Shape& shape, uint64_t seed, size_t size, size_t t
 }
 
 /// Makes a failing case as small as halving gets it, and says which one it is.
-std::string smallest_failure(const Shape& shape, uint64_t seed, size_t size, size_t turns) {
+std::string smallest_failure(const QueueShape& shape, uint64_t seed, size_t size, size_t turns) {
   while (size > 0 && first_difference(shape, seed, size / 2, turns) != 0) size /= 2;
   while (turns > 0 && first_difference(shape, seed, size, turns / 2) != 0) turns /= 2;
   return std::string(shape.name) + ", seed " + std::to_string(seed) + ", " + std::to_string(size) + " events, " +
@@ -102,7 +102,7 @@ std::string smallest_failure(const Shape& shape, uint64_t seed, size_t size, siz
 }
 
 void agree(size_t size, size_t turns, uint64_t seeds) {
-  for (const Shape& shape : kShapes) {
+  for (const QueueShape& shape : kShapes) {
     for (uint64_t seed = 1; seed <= seeds; ++seed) {
       if (first_difference(shape, seed, size, turns) == 0) continue;
       FAIL_CHECK(smallest_failure(shape, seed, size, turns));

@@ -13,7 +13,7 @@ using namespace sim_test;
 
 namespace {
 
-using Kind = SimTraceEvent::Kind;
+using EventKind = SimTraceEvent::Kind;
 
 const NativeRule kRules[] = {
     kBsp, ssp(2), kAsp, pbsp(3), pssp(2, 1), pbsp(2, kSticky), pbsp(2, {Resample::Kind::poll, 0.3})};
@@ -32,7 +32,7 @@ void everywhere(uint64_t seed, int scenarios, Check check) {
   }
 }
 
-uint64_t count(const SimResult& result, Kind kind) {
+uint64_t count(const SimResult& result, EventKind kind) {
   return static_cast<uint64_t>(std::count_if(result.trace.begin(), result.trace.end(),
                                              [kind](const SimTraceEvent& e) { return e.kind == kind; }));
 }
@@ -41,8 +41,8 @@ uint64_t count(const SimResult& result, Kind kind) {
 double lifetimes(const SimResult& result, double end) {
   double sum = 0;
   for (const SimTraceEvent& event : result.trace) {
-    if (event.kind == Kind::join) sum += end - event.time;
-    if (event.kind == Kind::leave) sum -= end - event.time;
+    if (event.kind == EventKind::join) sum += end - event.time;
+    if (event.kind == EventKind::leave) sum -= end - event.time;
   }
   return sum;
 }
@@ -53,8 +53,8 @@ std::map<std::pair<uint32_t, int>, double> work_times(const SimResult& result) {
   std::map<uint32_t, int> number;
   std::map<uint32_t, double> started;
   for (const SimTraceEvent& event : result.trace) {
-    if (event.kind == Kind::start) started[event.node] = event.time;
-    if (event.kind == Kind::finish) out[{event.node, number[event.node]++}] = event.time - started[event.node];
+    if (event.kind == EventKind::start) started[event.node] = event.time;
+    if (event.kind == EventKind::finish) out[{event.node, number[event.node]++}] = event.time - started[event.node];
   }
   return out;
 }
@@ -71,10 +71,10 @@ TEST_CASE("working, waiting, travelling and silent time add up to the lives of t
 
 TEST_CASE("updates, members and figures over the nodes are those of the trace") {
   everywhere(2, 60, [](const Scenario& scenario, const NativeRule&, const SimResult& result) {
-    CHECK(result.updates == count(result, Kind::apply));
+    CHECK(result.updates == count(result, EventKind::apply));
     CHECK(result.updates == result.staleness.count);
-    CHECK(scenario.nodes + result.joined == count(result, Kind::join));
-    CHECK(count(result, Kind::join) - count(result, Kind::leave) == result.ids.size());
+    CHECK(scenario.nodes + result.joined == count(result, EventKind::join));
+    CHECK(count(result, EventKind::join) - count(result, EventKind::leave) == result.ids.size());
     CHECK(result.steps.size() == result.ids.size());
     CHECK(std::set<uint32_t>(result.ids.begin(), result.ids.end()).size() == result.ids.size());
     MomentSums steps;
@@ -96,27 +96,27 @@ TEST_CASE("in the trace time does not go back, and each node is released, starts
       time = event.time;
       const auto before = last.find(event.node);
       if (before == last.end()) {
-        REQUIRE(event.kind == Kind::join);
+        REQUIRE(event.kind == EventKind::join);
       } else {
-        const Kind kind = before->second.kind;
+        const EventKind kind = before->second.kind;
         const int32_t step = before->second.step;
         switch (event.kind) {
-          case Kind::join: FAIL("twice"); break;
-          case Kind::leave: REQUIRE(kind != Kind::leave); break;
-          case Kind::release:
-            REQUIRE((kind == Kind::apply || kind == Kind::join));
+          case EventKind::join: FAIL("twice"); break;
+          case EventKind::leave: REQUIRE(kind != EventKind::leave); break;
+          case EventKind::release:
+            REQUIRE((kind == EventKind::apply || kind == EventKind::join));
             REQUIRE(event.step == step);
             break;
-          case Kind::start:
-            REQUIRE(kind == Kind::release);
+          case EventKind::start:
+            REQUIRE(kind == EventKind::release);
             REQUIRE(event.step == step);
             break;
-          case Kind::finish:
-            REQUIRE(kind == Kind::start);
+          case EventKind::finish:
+            REQUIRE(kind == EventKind::start);
             REQUIRE(event.step == step);
             break;
-          case Kind::apply:
-            REQUIRE(kind == Kind::finish);
+          case EventKind::apply:
+            REQUIRE(kind == EventKind::finish);
             REQUIRE(event.step == step + 1);
             break;
         }
@@ -130,7 +130,7 @@ TEST_CASE("the steps at the end are those of the trace: a clock, and one more wh
   everywhere(4, 60, [](const Scenario&, const NativeRule&, const SimResult& result) {
     std::map<uint32_t, int32_t> steps;
     for (const SimTraceEvent& event : result.trace) {
-      steps[event.node] = event.step + (event.kind == Kind::start || event.kind == Kind::finish ? 1 : 0);
+      steps[event.node] = event.step + (event.kind == EventKind::start || event.kind == EventKind::finish ? 1 : 0);
     }
     for (size_t i = 0; i < result.ids.size(); ++i) REQUIRE(result.steps[i] == steps[result.ids[i]]);
   });
@@ -145,13 +145,13 @@ TEST_CASE("under bsp and ssp nobody starts a step that is further ahead of the s
     for (const int32_t staleness : {0, 1, 3}) {
       std::map<uint32_t, int32_t> clocks;
       for (const SimTraceEvent& event : run(scenario, ssp(staleness)).trace) {
-        if (event.kind == Kind::leave) {
+        if (event.kind == EventKind::leave) {
           clocks.erase(event.node);
           continue;
         }
         clocks[event.node] = event.step;
         // A node may join while the model is on its way, but never below the smallest clock.
-        if (event.kind != Kind::start) continue;
+        if (event.kind != EventKind::start) continue;
         for (const auto& [node, step] : clocks) REQUIRE(event.step <= step + staleness);
       }
     }

@@ -10,7 +10,7 @@ using namespace actorhost::test;
 
 namespace {
 
-using Plan = AverageWorld::Plan;
+using WorldPlan = AverageWorld::Plan;
 
 /// Sums over the elements of all models that live.
 double total(const AverageWorld& world, std::vector<double> AverageWorld::Worker::*values) {
@@ -46,9 +46,9 @@ void check_aborts(const AverageWorld& world, int aborts) {
 const std::vector<std::vector<uint32_t>> kPlaces{{1},       {2},       {1, 1},          {3},   {2, 1},
                                                  {1, 1, 1}, {0, 2, 3}, {1, 1, 1, 1, 1}, {4, 4}};
 
-Plan random_plan(uint64_t seed) {
+WorldPlan random_plan(uint64_t seed) {
   Rng rng(seed);
-  Plan plan;
+  WorldPlan plan;
   plan.seed = seed;
   plan.workers = kPlaces[rng.below(kPlaces.size())];
   plan.peers = static_cast<AveragePattern>(rng.below(3));
@@ -74,7 +74,7 @@ uint64_t seeds_each() {
 TEST_CASE("rounds move models to the mean of their copies, keep the sum of all, and aborts leave the same bits") {
   const uint64_t first = GENERATE(range(0, 20));
   for (uint64_t seed = 10 * first; seed < 10 * first + seeds_each(); ++seed) {
-    const Plan plan = random_plan(seed);
+    const WorldPlan plan = random_plan(seed);
     INFO("seed " << seed);
     AverageWorld world(plan);
     world.run();
@@ -95,7 +95,7 @@ TEST_CASE("rounds move models to the mean of their copies, keep the sum of all, 
 TEST_CASE("a process that vanishes at any moment breaks a round for all survivors or for none") {
   const uint64_t first = GENERATE(range(0, 40));
   for (uint64_t seed = 1000 + 10 * first; seed < 1000 + 10 * first + seeds_each(); ++seed) {
-    Plan plan = random_plan(seed);
+    WorldPlan plan = random_plan(seed);
     Rng rng(seed, 1);
     if (plan.workers.size() == 1) plan.workers = {1, 2, 1};
     AverageWorld world(plan);
@@ -114,7 +114,7 @@ TEST_CASE("a process that vanishes at any moment breaks a round for all survivor
 TEST_CASE("workers that leave for good at any moment keep nobody waiting") {
   const uint64_t first = GENERATE(range(0, 20));
   for (uint64_t seed = 2000 + 10 * first; seed < 2000 + 10 * first + seeds_each(); ++seed) {
-    Plan plan = random_plan(seed);
+    WorldPlan plan = random_plan(seed);
     plan.leave = 0.03;
     INFO("seed " << seed);
     AverageWorld world(plan);
@@ -126,7 +126,7 @@ TEST_CASE("workers that leave for good at any moment keep nobody waiting") {
 }
 
 TEST_CASE("a hundred aborts and resumes in a row end with the same bits each time") {
-  Plan plan;
+  WorldPlan plan;
   plan.seed = GENERATE(1, 2, 3);
   plan.peers = GENERATE(AveragePattern::all, AveragePattern::ring, AveragePattern::pairs);
   plan.workers = {2, 1, 1};
@@ -140,7 +140,7 @@ TEST_CASE("a hundred aborts and resumes in a row end with the same bits each tim
 }
 
 TEST_CASE("rounds go on while a straggler is in a step, and have it once in each of its steps") {
-  Plan plan;
+  WorldPlan plan;
   plan.workers = {1, 1, 1, 1};
   plan.aborts = 1;
   plan.interval = 0.05;
@@ -158,7 +158,7 @@ TEST_CASE("rounds go on while a straggler is in a step, and have it once in each
 }
 
 TEST_CASE("a worker that has come late takes the others' mean and leaves them as they are") {
-  Plan plan;
+  WorldPlan plan;
   plan.seed = GENERATE(1, 2, 3, 4);
   plan.peers = GENERATE(AveragePattern::all, AveragePattern::ring, AveragePattern::pairs);
   plan.workers = {1, 1, 1};
@@ -171,7 +171,7 @@ TEST_CASE("a worker that has come late takes the others' mean and leaves them as
 }
 
 TEST_CASE("the warm-up averages after every step, and nobody waits in it for one that aborts") {
-  Plan plan;
+  WorldPlan plan;
   plan.seed = GENERATE(range(1, 9));
   plan.workers = {2, 2};
   plan.warmup = 50;
@@ -195,7 +195,7 @@ TEST_CASE("through a filter rounds keep the sum of all models too, and take fewe
   const bool deaths = GENERATE(false, true);
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     Rng rng(seed);
-    Plan plan;
+    WorldPlan plan;
     plan.seed = seed;
     // So few that a filter that halves it takes fewer bytes than a sum does.
     plan.workers = rng.below(2) == 0 ? std::vector<uint32_t>{1, 2} : std::vector<uint32_t>{1, 1, 1};
@@ -233,7 +233,7 @@ TEST_CASE("through a filter neighbours and pairs keep the sum of all models, tak
       GENERATE(std::vector<uint32_t>{1, 1}, std::vector<uint32_t>{2, 1, 1}, std::vector<uint32_t>{0, 2, 3});
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     INFO("seed " << seed << ", " << workers.size() << " processes");
-    Plan plan;
+    WorldPlan plan;
     plan.seed = seed;
     plan.workers = workers;
     plan.peers = peers;
@@ -258,7 +258,7 @@ TEST_CASE("through a filter neighbours and pairs keep the sum of all models, tak
     CHECK(world->bytes * plain->applied < plain->bytes * world->applied);
   }
   // No worker learns anything, so the models differ only by what the filter rounds.
-  Plan plan;
+  WorldPlan plan;
   plan.workers = workers;
   plan.peers = peers;
   plan.floats = 1000;
@@ -286,7 +286,7 @@ TEST_CASE("through a filter neighbours and pairs keep the sum of all models, tak
 }
 
 TEST_CASE("models come together through a filter that sends a tenth of them") {
-  Plan plan;
+  WorldPlan plan;
   plan.workers = {1, 2, 1};
   plan.floats = 1000;
   plan.aborts = 1;

@@ -11,7 +11,7 @@
 namespace actorhost::test {
 
 /// What the calls of a random run are: the same on all ranks.
-struct Plan {
+struct CallPlan {
   CollectiveKind kind;
   Algorithm algorithm;
   uint32_t root;
@@ -20,11 +20,11 @@ struct Plan {
   bool filtered = false;  // as they are, but the way of filters
 };
 
-inline Plan random_plan(Rng& rng, uint32_t ranks) {
+inline CallPlan random_plan(Rng& rng, uint32_t ranks) {
   constexpr CollectiveKind kKinds[] = {CollectiveKind::barrier,        CollectiveKind::broadcast,
                                        CollectiveKind::reduce,         CollectiveKind::allreduce,
                                        CollectiveKind::reduce_scatter, CollectiveKind::exchange};
-  Plan plan;
+  CallPlan plan;
   plan.kind = kKinds[rng.below(6)];
   do {
     plan.algorithm = static_cast<Algorithm>(rng.below(9));
@@ -40,7 +40,7 @@ inline Plan random_plan(Rng& rng, uint32_t ranks) {
   return plan;
 }
 
-inline CallSpec spec_of(const Plan& plan, uint32_t me, uint32_t ranks) {
+inline CallSpec spec_of(const CallPlan& plan, uint32_t me, uint32_t ranks) {
   CallSpec spec;
   spec.kind = plan.kind;
   spec.name = "call";
@@ -59,7 +59,7 @@ inline CallSpec spec_of(const Plan& plan, uint32_t me, uint32_t ranks) {
   return spec;
 }
 
-inline bool is_right(const Plan& plan, uint32_t me, uint32_t ranks, const CallResult& result) {
+inline bool is_right(const CallPlan& plan, uint32_t me, uint32_t ranks, const CallResult& result) {
   const std::vector<float> total = folded(CollectiveOp::sum, plan.inputs);
   switch (plan.kind) {
     case CollectiveKind::barrier: return true;

@@ -198,7 +198,7 @@ class World {
   std::map<uint32_t, std::set<uint32_t>> known_dead_;
 };
 
-std::vector<CallSpec> specs_of(const Plan& plan, uint32_t ranks) {
+std::vector<CallSpec> specs_of(const CallPlan& plan, uint32_t ranks) {
   std::vector<CallSpec> specs;
   for (uint32_t rank = 0; rank < ranks; ++rank) specs.push_back(spec_of(plan, rank, ranks));
   return specs;
@@ -210,7 +210,7 @@ TEST_CASE("calls that are under way together, whatever the delays, all come to t
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     World world(seed, 1 + static_cast<uint32_t>(seed % 9));
     const auto ranks = static_cast<uint32_t>(1 + seed % 9);
-    std::vector<Plan> plans;
+    std::vector<CallPlan> plans;
     for (uint32_t number = 0; number < 6; ++number) {
       plans.push_back(random_plan(world.rng(), ranks));
       world.add(number, specs_of(plans.back(), ranks), 5e-3);
@@ -235,7 +235,7 @@ TEST_CASE("when a rank dies at any moment a call ends the same way on all others
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     const auto ranks = static_cast<uint32_t>(2 + seed % 6);
     World world(seed, ranks);
-    const Plan plan = random_plan(world.rng(), ranks);
+    const CallPlan plan = random_plan(world.rng(), ranks);
     world.add(0, specs_of(plan, ranks), 3e-3);
     const auto victim = static_cast<uint32_t>(world.rng().below(ranks));
     world.kill_at(world.rng().uniform() * 12e-3, victim);
@@ -266,7 +266,7 @@ TEST_CASE("a call that a loss has still to be told in fails with it on all ranks
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     const auto ranks = static_cast<uint32_t>(1 + seed % 7);
     World world(seed, ranks);
-    const Plan plan = random_plan(world.rng(), ranks);
+    const CallPlan plan = random_plan(world.rng(), ranks);
     std::vector<CallSpec> specs = specs_of(plan, ranks);
     const auto one = static_cast<uint32_t>(world.rng().below(ranks));
     for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -294,7 +294,7 @@ TEST_CASE("ranks that know differently of a join_point agree after the call that
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const auto ranks = static_cast<uint32_t>(2 + seed % 6);
     World world(seed, ranks);
-    const Plan plan = random_plan(world.rng(), ranks);
+    const CallPlan plan = random_plan(world.rng(), ranks);
     std::vector<NodeId> joined;
     for (uint32_t rank = 0; rank < ranks; ++rank) joined.push_back(ranks + (world.rng().below(2) == 0 ? 0U : 1U));
     const NodeId newest = *std::max_element(joined.begin(), joined.end());
@@ -321,7 +321,7 @@ TEST_CASE("when a rank cannot wait any longer all hear of the one that is late, 
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     const auto ranks = static_cast<uint32_t>(3 + seed % 5);
     World world(seed, ranks);
-    const Plan plan = random_plan(world.rng(), ranks);
+    const CallPlan plan = random_plan(world.rng(), ranks);
     std::vector<CallSpec> specs = specs_of(plan, ranks);
     const auto late = static_cast<uint32_t>(1 + world.rng().below(ranks - 1));
     const uint32_t impatient = late == 1 ? 2 : 1;
@@ -343,7 +343,7 @@ TEST_CASE("when a rank cannot wait any longer all hear of the one that is late, 
 
 TEST_CASE("who asks the leader knows for whom a call waits") {
   World world(8, 4);
-  const Plan plan{CollectiveKind::barrier, Algorithm::automatic, 0, 0, std::vector<std::vector<float>>(4)};
+  const CallPlan plan{CollectiveKind::barrier, Algorithm::automatic, 0, 0, std::vector<std::vector<float>>(4)};
   world.add_but(0, specs_of(plan, 4), 1e-3, 2);
   world.ask_at(1, 1, 0);
   world.run();
@@ -355,8 +355,8 @@ TEST_CASE("who asks the leader knows for whom a call waits") {
 TEST_CASE("a rank that makes another call ends it for all, with both lines") {
   for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::ring}) {
     World world(5, 4);
-    Plan plan{CollectiveKind::allreduce, algorithm, 0, 3000,
-              std::vector<std::vector<float>>(4, std::vector<float>(3000))};
+    CallPlan plan{CollectiveKind::allreduce, algorithm, 0, 3000,
+                  std::vector<std::vector<float>>(4, std::vector<float>(3000))};
     std::vector<CallSpec> specs = specs_of(plan, 4);
     specs[2].signature = "something else";
     world.add(0, specs, 1e-3);
@@ -374,7 +374,7 @@ TEST_CASE("a rank that makes another call ends it for all, with both lines") {
 
 TEST_CASE("one that cannot wait any longer ends the call everywhere") {
   World world(6, 3);
-  Plan plan{CollectiveKind::barrier, Algorithm::automatic, 0, 0, std::vector<std::vector<float>>(3)};
+  CallPlan plan{CollectiveKind::barrier, Algorithm::automatic, 0, 0, std::vector<std::vector<float>>(3)};
   std::vector<CallSpec> specs = specs_of(plan, 3);
   world.add(0, {specs[0], specs[1], specs[2]}, 0);
   world.add(1, {specs[0], specs[1], specs[2]}, 0);
@@ -412,8 +412,8 @@ TEST_CASE("what a join_point tells survives encoding, and hostile bytes are refu
 
 TEST_CASE("hostile frames end a call with an error, or nothing, but never more") {
   Rng rng(11);
-  const Plan plan{CollectiveKind::allreduce, Algorithm::ring, 0, 500,
-                  std::vector<std::vector<float>>(3, std::vector<float>(500))};
+  const CallPlan plan{CollectiveKind::allreduce, Algorithm::ring, 0, 500,
+                      std::vector<std::vector<float>>(3, std::vector<float>(500))};
   for (int round = 0; round < 20000; ++round) {
     CollectiveCall::Wiring wiring;
     wiring.send = [](uint32_t, Kind, std::string_view, const Blob&) { return Status(); };
@@ -429,7 +429,7 @@ TEST_CASE("hostile frames end a call with an error, or nothing, but never more")
     group.me = static_cast<uint32_t>(rng.below(3));
     group.members = 3;
     group.ids = group.ranks = {0, 1, 2};
-    Plan kind = plan;
+    CallPlan kind = plan;
     kind.kind = static_cast<CollectiveKind>(rng.below(6));
     kind.algorithm = Algorithm::automatic;
     if (rng.below(2) == 0) kind.elements = 0;

@@ -7,6 +7,7 @@
 #include "host/engine/param/checkpoint.hpp"
 #include "host/engine/param/checkpoint_file.hpp"
 #include "tests/host/data/scratch.hpp"
+#include "tests/host/engine/param/param_counter.hpp"
 #include "tests/host/engine/param/param_sim.hpp"
 
 using namespace actorhost;
@@ -14,7 +15,6 @@ using namespace actorhost::test;
 
 namespace {
 
-const ParamKey kW = key_of("w");
 const ParamKey kSmall = key_of(7);
 const ParamKey kTable = key_of("a table/with spaces");
 
@@ -56,10 +56,6 @@ void set_start(ParamSim& sim) {
   LuaValue table = lua_of("encoded");
   table.tensors.push_back(plain(tensor_of<double>({1.5, 2.5})));
   sim.set(kTable, table);
-}
-
-std::vector<float> floats_in(const ParamSim& sim, const ParamKey& key) {
-  return values_of(std::get<ParamTensor>(sim.value(key)));
 }
 
 }  // namespace

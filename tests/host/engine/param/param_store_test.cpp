@@ -39,7 +39,7 @@ void set_whole(ParamStore& store, const ParamKey& key, const ParamTensor& value)
   REQUIRE(store.set(pieces_of(key, value, store.held_range(value))).ok());
 }
 
-OptimiserSpec spec_of(OptimiserKind kind) {
+OptimiserSpec optimiser_of(OptimiserKind kind) {
   OptimiserSpec spec;
   spec.kind = kind;
   spec.lr = 0.1;
@@ -86,7 +86,7 @@ TEST_CASE("a reader keeps the value it was given while updates go on") {
   ParamStore store;
   set_whole(store, key_of(1), tensor_of<float>({1, 2}));
   const Blob held = std::get<StoredTensor>(store.find(key_of(1))->value).chunks[0].value;
-  const UpdateRule add = UpdateRule::native(spec_of(OptimiserKind::add));
+  const UpdateRule add = UpdateRule::native(optimiser_of(OptimiserKind::add));
   update_all(store, key_of(1), tensor_of<float>({10, 10}), add, {});
   CHECK(reinterpret_cast<const float*>(held.data())[0] == 1);
   CHECK(values_of(read_back(store, key_of(1))) == std::vector<float>{11, 12});
@@ -117,7 +117,7 @@ TEST_CASE("an update that does not fit names key, shapes and worker and changes 
   ParamStore store;
   set_whole(store, key_of("w"), tensor_of<float>({1, 2, 3, 4}, {2, 2}));
   REQUIRE(store.set({{key_of("t"), lua_of("x"), 0}}).ok());
-  const UpdateRule add = UpdateRule::native(spec_of(OptimiserKind::add));
+  const UpdateRule add = UpdateRule::native(optimiser_of(OptimiserKind::add));
   const auto why = [&](const ParamKey& key, const ParamValue& value) {
     const Status fits = store.check_update({key, value, 0}, add, "worker 7");
     REQUIRE_FALSE(fits.ok());
@@ -137,7 +137,7 @@ TEST_CASE("values that are not finite are applied and reported") {
   ParamStore store;
   set_whole(store, key_of(1), tensor_of(std::vector<float>(5000, 0.F)));
   set_whole(store, key_of(2), tensor_of(std::vector<double>(5000, 0.0)));
-  const UpdateRule add = UpdateRule::native(spec_of(OptimiserKind::add));
+  const UpdateRule add = UpdateRule::native(optimiser_of(OptimiserKind::add));
   std::vector<float> f(5000, 1.F);
   CHECK_FALSE(update_all(store, key_of(1), tensor_of(f), add, {}));
   f[4321] = NAN;
@@ -163,7 +163,7 @@ TEST_CASE("native updates agree with the formulas") {
     CAPTURE(static_cast<int>(kind));
     ParamStore store;
     set_whole(store, key_of(1), tensor_of(start));
-    OptimiserSpec spec = spec_of(kind);
+    OptimiserSpec spec = optimiser_of(kind);
     spec.decay = {kernel::DecayKind::inverse_time, 1, 2, 0};
     std::vector<double> w(start.begin(), start.end());
     std::vector<double> a(n, 0);
@@ -209,7 +209,7 @@ TEST_CASE("1, 2, 3 and 5 shards give the same bits for every update") {
       for (uint32_t k = 0; k < shards; ++k) {
         ParamStore store(k, shards);
         set_whole(store, key_of(1), tensor_of(start));
-        const UpdateRule rule = UpdateRule::native(spec_of(kind));
+        const UpdateRule rule = UpdateRule::native(optimiser_of(kind));
         update_all(store, key_of(1), tensor_of(g1), rule, {0, 1});
         update_all(store, key_of(1), tensor_of(g2), rule, {1, 0.25});
         const std::vector<float> part = values_of(read_back(store, key_of(1)));
@@ -225,14 +225,14 @@ TEST_CASE("another optimiser starts with fresh state, setting the value keeps it
   ParamStore store;
   const ParamKey key = key_of(1);
   set_whole(store, key, tensor_of<float>({0, 0}));
-  const UpdateRule adam = UpdateRule::native(spec_of(OptimiserKind::adam));
+  const UpdateRule adam = UpdateRule::native(optimiser_of(OptimiserKind::adam));
   update_all(store, key, tensor_of<float>({1, 1}), adam, {});
   const auto tensor = [&]() -> const StoredTensor& { return std::get<StoredTensor>(store.find(key)->value); };
   CHECK(tensor().state_parts == 2);
   CHECK(tensor().chunks[0].made == 1);
   set_whole(store, key, tensor_of<float>({5, 5}));
   CHECK(tensor().state_parts == 2);
-  update_all(store, key, tensor_of<float>({1, 1}), UpdateRule::native(spec_of(OptimiserKind::adagrad)), {});
+  update_all(store, key, tensor_of<float>({1, 1}), UpdateRule::native(optimiser_of(OptimiserKind::adagrad)), {});
   CHECK(tensor().state_parts == 1);
   CHECK(tensor().chunks[0].made == 1);
   set_whole(store, key, tensor_of<float>({5, 5, 5}));
@@ -242,7 +242,7 @@ TEST_CASE("another optimiser starts with fresh state, setting the value keeps it
 TEST_CASE("a snapshot stays as it was and restores onto any number of shards") {
   Rng rng(3);
   const std::vector<float> start = random_floats(rng, 200001);
-  const UpdateRule adam = UpdateRule::native(spec_of(OptimiserKind::adam));
+  const UpdateRule adam = UpdateRule::native(optimiser_of(OptimiserKind::adam));
   ParamStore store;
   set_whole(store, key_of(1), tensor_of(start));
   REQUIRE(store.set({{key_of("t"), lua_of("table"), 2}}).ok());

@@ -49,9 +49,9 @@ class PlainLocks {
 
 /// One random schedule: nodes ask for random keys, give back, withdraw and are lost. After each step the table has
 /// granted exactly what the plain form has, and has said so once.
-class Schedule {
+class LockSchedule {
  public:
-  explicit Schedule(uint64_t seed) : rng_(seed) {}
+  explicit LockSchedule(uint64_t seed) : rng_(seed) {}
 
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
@@ -211,6 +211,6 @@ TEST_CASE("who is before a request is named once, whether he holds or waits") {
 TEST_CASE("in random schedules nobody has a key with another, turns come in order and no grant is forgotten") {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     INFO("seed " << seed);
-    Schedule(seed).run(400);
+    LockSchedule(seed).run(400);
   }
 }

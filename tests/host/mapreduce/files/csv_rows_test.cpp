@@ -14,16 +14,16 @@ using namespace actorhost;
 
 namespace {
 
-using Lines = std::vector<std::string>;
+using TextLines = std::vector<std::string>;
 
 std::string without_folder(const Error& error) {
   return "error: " + error.message.substr(error.message.rfind('/', error.message.find(".csv, line")) + 1);
 }
 
 /// The rows as JSON, and an error's text as the last one.
-Lines rows_of(RowSource& source) {
+TextLines rows_of(RowSource& source) {
   RowBatch batch;
-  Lines rows;
+  TextLines rows;
   for (;;) {
     if (const Status status = source.next(batch); !status) {
       rows.push_back(without_folder(status.error()));
@@ -39,8 +39,8 @@ Lines rows_of(RowSource& source) {
   }
 }
 
-Lines read_part(const std::filesystem::path& path, uint64_t begin, uint64_t end, const CsvFormat& format = {},
-                const SkipRow& skip = {}) {
+TextLines read_part(const std::filesystem::path& path, uint64_t begin, uint64_t end, const CsvFormat& format = {},
+                    const SkipRow& skip = {}) {
   const uint64_t size = std::filesystem::file_size(path);
   auto input = TextInput::open_part(path, begin, end, size);
   REQUIRE(input);
@@ -51,7 +51,8 @@ Lines read_part(const std::filesystem::path& path, uint64_t begin, uint64_t end,
   return rows_of(**rows);
 }
 
-Lines read_text(const TempDir& dir, const std::string& text, const CsvFormat& format = {}, const SkipRow& skip = {}) {
+TextLines read_text(const TempDir& dir, const std::string& text, const CsvFormat& format = {},
+                    const SkipRow& skip = {}) {
   return read_part(dir.write("t.csv", text), 0, text.size(), format, skip);
 }
 
@@ -65,35 +66,35 @@ CsvFormat with_header() {
 
 TEST_CASE("what fields of CSV become") {
   const TempDir dir;
-  CHECK(read_text(dir, "1,-2.5,+3e2, 4 ,.5,007\n") == Lines{"[1,-2.5,300,4,0.5,7]"});
-  CHECK(read_text(dir, "\"1\",\"\",true,False,TRUE\n") == Lines{R"(["1","",true,false,true])"});
-  CHECK(read_text(dir, "a,,\"say \"\"x\"\"\",\"b,c\"\n") == Lines{R"(["a",null,"say \"x\"","b,c"])"});
+  CHECK(read_text(dir, "1,-2.5,+3e2, 4 ,.5,007\n") == TextLines{"[1,-2.5,300,4,0.5,7]"});
+  CHECK(read_text(dir, "\"1\",\"\",true,False,TRUE\n") == TextLines{R"(["1","",true,false,true])"});
+  CHECK(read_text(dir, "a,,\"say \"\"x\"\"\",\"b,c\"\n") == TextLines{R"(["a",null,"say \"x\"","b,c"])"});
   CHECK(read_text(dir, "nan,NaN\n,inf\n-inf,Inf\n,nanny\n").size() == 4);
   CHECK(read_text(dir, "nan\n") ==
-        Lines{"error: JSON has no number 'nan'; save it as text or CSV, or change it before"});
+        TextLines{"error: JSON has no number 'nan'; save it as text or CSV, or change it before"});
   CHECK(read_text(dir, "9007199254740993,1e999,0x10,1_000,--1,1e,infinity\n") ==
-        Lines{R"(["9007199254740993","1e999","0x10","1_000","--1","1e","infinity"])"});
+        TextLines{R"(["9007199254740993","1e999","0x10","1_000","--1","1e","infinity"])"});
   CHECK(read_text(dir,
                   "\xef\xbb\xbf"
-                  "a\r\n\r\n\n b \r\n\"\"\r\n") == Lines{R"(["a"])", R"([" b "])", R"([""])"});
-  CHECK(read_text(dir, "a,b,\n1,2,\n") == Lines{R"(["a","b",null])", "[1,2,null]"});
-  CHECK(read_text(dir, "a,b\n1,2,\n") == Lines{R"(["a","b"])", "[1,2]"});
-  CHECK(read_text(dir, "a\"b,\"x\ny\"\r\nc,d") == Lines{R"(["a\"b","x\ny"])", R"(["c","d"])"});
+                  "a\r\n\r\n\n b \r\n\"\"\r\n") == TextLines{R"(["a"])", R"([" b "])", R"([""])"});
+  CHECK(read_text(dir, "a,b,\n1,2,\n") == TextLines{R"(["a","b",null])", "[1,2,null]"});
+  CHECK(read_text(dir, "a,b\n1,2,\n") == TextLines{R"(["a","b"])", "[1,2]"});
+  CHECK(read_text(dir, "a\"b,\"x\ny\"\r\nc,d") == TextLines{R"(["a\"b","x\ny"])", R"(["c","d"])"});
   CHECK(read_text(dir, "").empty());
   CsvFormat format = with_header();
-  CHECK(read_text(dir, "x,y\n1,\n,2\n", format) == Lines{R"({"x":1})", R"({"y":2})"});
+  CHECK(read_text(dir, "x,y\n1,\n,2\n", format) == TextLines{R"({"x":1})", R"({"y":2})"});
   CHECK(read_text(dir, "x,y\n", format).empty());
   CHECK(read_text(dir, "", format).empty());
   format.missing = std::string("\x06\0\0\0\0", 5);
-  CHECK(read_text(dir, "x,y\n1,\n", format) == Lines{R"({"x":1,"y":0})"});
+  CHECK(read_text(dir, "x,y\n1,\n", format) == TextLines{R"({"x":1,"y":0})"});
   format.names = {"a", "b"};
   format.separator = ';';
-  CHECK(read_text(dir, "x;y\n1;2,5\n", format) == Lines{R"({"a":1,"b":"2,5"})"});
+  CHECK(read_text(dir, "x;y\n1;2,5\n", format) == TextLines{R"({"a":1,"b":"2,5"})"});
   format.header = false;
   format.kind = CsvKind::text;
   format.kinds = {{"b", CsvKind::number}};
   CHECK(read_text(dir, "7;\"8\"\n;nan\n", format)[0] == R"({"a":"7","b":8})");
-  CHECK(read_text(dir, ";3\n", format) == Lines{R"({"a":"","b":3})"});
+  CHECK(read_text(dir, ";3\n", format) == TextLines{R"({"a":"","b":3})"});
 }
 
 TEST_CASE("records of CSV that are none name the file and the line, or are left out") {
@@ -118,14 +119,14 @@ TEST_CASE("records of CSV that are none name the file and the line, or are left 
   format.header = true;
   CHECK_THAT(read_text(dir, "x,y\n", format).back(), Catch::Contains("the header has 2 names, `names` has 1"));
 
-  Lines left_out;
+  TextLines left_out;
   const SkipRow skip = [&left_out](const Error& error) {
     const std::string text = without_folder(error);
     left_out.push_back(text.substr(7, text.find(": ", 7) - 7));
     return true;
   };
-  CHECK(read_text(dir, "1,2\n3\n\"x\"y,4\n5,6\n\"7", plain, skip) == Lines{"[1,2]", "[5,6]"});
-  CHECK(left_out == Lines{"t.csv, line 2", "t.csv, line 3", "t.csv, line 5"});
+  CHECK(read_text(dir, "1,2\n3\n\"x\"y,4\n5,6\n\"7", plain, skip) == TextLines{"[1,2]", "[5,6]"});
+  CHECK(left_out == TextLines{"t.csv, line 2", "t.csv, line 3", "t.csv, line 5"});
 }
 
 TEST_CASE("wherever CSV is cut, its parts have each record once, or say that quotes go over the cut") {
@@ -141,10 +142,10 @@ TEST_CASE("wherever CSV is cut, its parts have each record once, or say that quo
       if (random() % 6 == 0) text += "\n";
     }
     const auto path = dir.write("cut.csv", text);
-    const Lines wanted = read_part(path, 0, text.size(), with_header());
+    const TextLines wanted = read_part(path, 0, text.size(), with_header());
     for (size_t cut = 0; cut <= text.size(); ++cut) {
-      Lines rows = read_part(path, 0, cut, with_header());
-      const Lines rest = read_part(path, cut, text.size(), with_header());
+      TextLines rows = read_part(path, 0, cut, with_header());
+      const TextLines rest = read_part(path, cut, text.size(), with_header());
       const bool told = !rows.empty() && rows.back().find("multiline = true") != std::string::npos;
       rows.insert(rows.end(), rest.begin(), rest.end());
       INFO(round << " " << cut << "\n" << text);
@@ -164,10 +165,10 @@ TEST_CASE("a line's number is right in a part behind the first, and in quotes lo
   std::string text;
   for (int i = 1; i <= 1000; ++i) text += i == 900 ? "x\n" : std::to_string(i) + ",1\n";
   const auto path = dir.write("lines.csv", text);
-  const Lines rows = read_part(path, text.size() / 2, text.size());
+  const TextLines rows = read_part(path, text.size() / 2, text.size());
   CHECK_THAT(rows.back(), Catch::Contains("lines.csv, line 900: 1 fields, 2 expected"));
   const std::string long_text = "1,\"" + std::string(3 << 20, 'x') + "\n" + std::string(2 << 20, 'y') + "\"\n2,b\n";
-  const Lines longs = read_text(dir, long_text);
+  const TextLines longs = read_text(dir, long_text);
   REQUIRE(longs.size() == 2);
   CHECK(longs[0].size() > (5 << 20));
   CHECK(longs[1] == R"([2,"b"])");

@@ -1,4 +1,4 @@
-// Lines of files cut anywhere: each line once, its bytes as they are.
+// TextLines of files cut anywhere: each line once, its bytes as they are.
 
 #include "host/mapreduce/files/text_input.hpp"
 
@@ -14,12 +14,12 @@ using namespace actorhost;
 
 namespace {
 
-using Lines = std::vector<std::string>;
+using TextLines = std::vector<std::string>;
 
-Lines read_lines(std::unique_ptr<TextInput> input) {
+TextLines read_lines(std::unique_ptr<TextInput> input) {
   LineSource source(std::move(input));
   RowBatch batch;
-  Lines lines;
+  TextLines lines;
   for (;;) {
     const Status status = source.next(batch);
     if (!status) throw std::runtime_error(status.error().message);
@@ -28,14 +28,14 @@ Lines read_lines(std::unique_ptr<TextInput> input) {
   }
 }
 
-Lines read_part(const std::filesystem::path& path, uint64_t begin, uint64_t end, uint64_t size) {
+TextLines read_part(const std::filesystem::path& path, uint64_t begin, uint64_t end, uint64_t size) {
   auto input = TextInput::open_part(path, begin, end, size);
   if (!input) throw std::runtime_error(input.error().message);
   return read_lines(std::move(*input));
 }
 
-Lines lines_of(const std::string& text) {
-  Lines lines;
+TextLines lines_of(const std::string& text) {
+  TextLines lines;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
     lines.push_back(text.substr(at, end - at));
@@ -44,7 +44,7 @@ Lines lines_of(const std::string& text) {
   return lines;
 }
 
-void append(Lines& to, const Lines& lines) { to.insert(to.end(), lines.begin(), lines.end()); }
+void append(TextLines& to, const TextLines& lines) { to.insert(to.end(), lines.begin(), lines.end()); }
 
 }  // namespace
 
@@ -57,10 +57,10 @@ TEST_CASE("wherever a text is cut, its parts have each line once") {
     if (round == 0) text.clear();
     INFO(round);
     const auto path = dir.write("text", text);
-    const Lines wanted = lines_of(text);
+    const TextLines wanted = lines_of(text);
     for (size_t first = 0; first <= text.size(); ++first) {
       for (size_t second = first; second <= text.size(); second += 1 + random() % 3) {
-        Lines lines = read_part(path, 0, first, text.size());
+        TextLines lines = read_part(path, 0, first, text.size());
         append(lines, read_part(path, first, second, text.size()));
         append(lines, read_part(path, second, text.size(), text.size()));
         REQUIRE(lines == wanted);
@@ -79,11 +79,11 @@ TEST_CASE("lines longer than a read, at the border of reads and behind a part's 
   }
   text += std::string(10000, 'z');
   const auto path = dir.write("text", text);
-  const Lines wanted = lines_of(text);
+  const TextLines wanted = lines_of(text);
   for (int round = 0; round < 40; ++round) {
     const uint64_t first = random() % text.size();
     const uint64_t second = first + random() % (text.size() - first);
-    Lines lines = read_part(path, 0, first, text.size());
+    TextLines lines = read_part(path, 0, first, text.size());
     append(lines, read_part(path, first, second, text.size()));
     append(lines, read_part(path, second, text.size(), text.size()));
     INFO(first << " " << second);
@@ -112,19 +112,19 @@ TEST_CASE("which files a path names") {
   for (const char* name : {"b.txt", "a.txt", "_SUCCESS", ".hidden", "c.dat", "sub/d.txt"}) dir.write(name, "x");
   const auto names = [&](const std::string& path) {
     const auto files = find_input_files(dir.path() / path);
-    Lines out;
-    if (!files) return Lines{"error: " + files.error().message.substr(dir.path().string().size())};
+    TextLines out;
+    if (!files) return TextLines{"error: " + files.error().message.substr(dir.path().string().size())};
     for (const InputFile& file : *files) out.push_back(std::filesystem::path(file.path).filename());
     return out;
   };
-  CHECK(names("") == Lines{"a.txt", "b.txt", "c.dat"});
-  CHECK(names("*.txt") == Lines{"a.txt", "b.txt"});
-  CHECK(names("?.[dt]*t") == Lines{"a.txt", "b.txt", "c.dat"});
-  CHECK(names("a.txt") == Lines{"a.txt"});
-  CHECK(names("*.csv") == Lines{"error: /*.csv: no file matches"});
-  CHECK(names("none") == Lines{"error: /none: cannot open for reading: No such file or directory"});
+  CHECK(names("") == TextLines{"a.txt", "b.txt", "c.dat"});
+  CHECK(names("*.txt") == TextLines{"a.txt", "b.txt"});
+  CHECK(names("?.[dt]*t") == TextLines{"a.txt", "b.txt", "c.dat"});
+  CHECK(names("a.txt") == TextLines{"a.txt"});
+  CHECK(names("*.csv") == TextLines{"error: /*.csv: no file matches"});
+  CHECK(names("none") == TextLines{"error: /none: cannot open for reading: No such file or directory"});
   std::filesystem::create_directory(dir / "empty");
-  CHECK(names("empty") == Lines{"error: /empty: the folder has no files"});
+  CHECK(names("empty") == TextLines{"error: /empty: the folder has no files"});
 }
 
 TEST_CASE("patterns find files in folders below, by choices, in order and each once") {
@@ -137,30 +137,30 @@ TEST_CASE("patterns find files in folders below, by choices, in order and each o
   std::filesystem::create_directory_symlink("a/b", dir / "link");
   const auto names = [&](const std::string& path) {
     const auto files = find_input_files(dir.path() / path);
-    Lines out;
-    if (!files) return Lines{"error: " + files.error().message.substr(dir.path().string().size())};
+    TextLines out;
+    if (!files) return TextLines{"error: " + files.error().message.substr(dir.path().string().size())};
     for (const InputFile& file : *files) out.push_back(file.path.substr(dir.path().string().size() + 1));
     return out;
   };
-  CHECK(names("**/*.txt") == Lines{"2023/1.txt", "2024/1.txt", "a/b/y.txt", "a/x.txt", "o{d}d.txt", "z.txt"});
+  CHECK(names("**/*.txt") == TextLines{"2023/1.txt", "2024/1.txt", "a/b/y.txt", "a/x.txt", "o{d}d.txt", "z.txt"});
   CHECK(names("**") ==
-        Lines{"2023/1.txt", "2024/1.txt", "a/b/c/y.csv", "a/b/y.txt", "a/x.txt", "o{d}d.txt", "z.txt", "{x,y}"});
-  CHECK(names("a/**") == Lines{"a/b/c/y.csv", "a/b/y.txt", "a/x.txt"});
-  CHECK(names("**/b/**/y.*") == Lines{"a/b/c/y.csv", "a/b/y.txt"});
-  CHECK(names("**/**/y.txt") == Lines{"a/b/y.txt"});
-  CHECK(names("link/*.txt") == Lines{"link/y.txt"});
-  CHECK(names("a/_*/*") == Lines{"a/_b/no.txt"});
-  CHECK(names("a/b/*") == Lines{"a/b/y.txt"});
-  CHECK(names("{2024,2023}/*.txt") == Lines{"2023/1.txt", "2024/1.txt"});
-  CHECK(names("{a/{x,b/y},z,*}.txt") == Lines{"a/b/y.txt", "a/x.txt", "o{d}d.txt", "z.txt"});
-  CHECK(names("{2023,a/b}") == Lines{"2023/1.txt", "a/b/y.txt"});
-  CHECK(names("**/*.{csv,tsv}") == Lines{"a/b/c/y.csv"});
-  CHECK(names("o{d}d.txt") == Lines{"o{d}d.txt"});
-  CHECK(names("{x,y}") == Lines{"{x,y}"});
-  CHECK(names("{z,none}.txt") == Lines{"error: /none.txt: cannot open for reading: No such file or directory"});
-  CHECK(names("**/*.{a,b}") == Lines{"error: /**/*.{a,b}: no file matches"});
-  CHECK(names("none/**") == Lines{"error: /none/**: no file matches"});
+        TextLines{"2023/1.txt", "2024/1.txt", "a/b/c/y.csv", "a/b/y.txt", "a/x.txt", "o{d}d.txt", "z.txt", "{x,y}"});
+  CHECK(names("a/**") == TextLines{"a/b/c/y.csv", "a/b/y.txt", "a/x.txt"});
+  CHECK(names("**/b/**/y.*") == TextLines{"a/b/c/y.csv", "a/b/y.txt"});
+  CHECK(names("**/**/y.txt") == TextLines{"a/b/y.txt"});
+  CHECK(names("link/*.txt") == TextLines{"link/y.txt"});
+  CHECK(names("a/_*/*") == TextLines{"a/_b/no.txt"});
+  CHECK(names("a/b/*") == TextLines{"a/b/y.txt"});
+  CHECK(names("{2024,2023}/*.txt") == TextLines{"2023/1.txt", "2024/1.txt"});
+  CHECK(names("{a/{x,b/y},z,*}.txt") == TextLines{"a/b/y.txt", "a/x.txt", "o{d}d.txt", "z.txt"});
+  CHECK(names("{2023,a/b}") == TextLines{"2023/1.txt", "a/b/y.txt"});
+  CHECK(names("**/*.{csv,tsv}") == TextLines{"a/b/c/y.csv"});
+  CHECK(names("o{d}d.txt") == TextLines{"o{d}d.txt"});
+  CHECK(names("{x,y}") == TextLines{"{x,y}"});
+  CHECK(names("{z,none}.txt") == TextLines{"error: /none.txt: cannot open for reading: No such file or directory"});
+  CHECK(names("**/*.{a,b}") == TextLines{"error: /**/*.{a,b}: no file matches"});
+  CHECK(names("none/**") == TextLines{"error: /none/**: no file matches"});
   std::string many = "x";
   for (int i = 0; i < 14; ++i) many += "{1,2}";
-  CHECK(names(many) == Lines{"error: /" + many + ": the braces stand for more than 10000 names"});
+  CHECK(names(many) == TextLines{"error: /" + many + ": the braces stand for more than 10000 names"});
 }

@@ -28,21 +28,21 @@ struct World {
   SortOptions options;
 };
 
-enum class Kind { texts, short_texts, common, numbers, few, booleans, same, tails };
+enum class KeyMix { texts, short_texts, common, numbers, few, booleans, same, tails };
 
-Plain random_key(Rng& rng, Kind kind) {
+Plain random_key(Rng& rng, KeyMix kind) {
   switch (kind) {
-    case Kind::texts: return Plain::of(random_text(rng, 40));
-    case Kind::short_texts: return Plain::of(random_text(rng, 3));
-    case Kind::common: return Plain::of("a long beginning that all share " + random_text(rng, 20));
-    case Kind::numbers: {
+    case KeyMix::texts: return Plain::of(random_text(rng, 40));
+    case KeyMix::short_texts: return Plain::of(random_text(rng, 3));
+    case KeyMix::common: return Plain::of("a long beginning that all share " + random_text(rng, 20));
+    case KeyMix::numbers: {
       const double special[] = {0.0,    -0.0,   std::numeric_limits<double>::infinity(),
                                 -1e300, 1e-310, -std::numeric_limits<double>::infinity()};
       return Plain::of(rng.below(10) == 0 ? special[rng.below(6)] : (rng.uniform() - 0.5) * 1e6);
     }
-    case Kind::few: return Plain::of(static_cast<double>(rng.below(5)) - 2);
-    case Kind::booleans: return Plain::of(rng.below(2) == 0);
-    case Kind::same: return Plain::of("the one and only key");
+    case KeyMix::few: return Plain::of(static_cast<double>(rng.below(5)) - 2);
+    case KeyMix::booleans: return Plain::of(rng.below(2) == 0);
+    case KeyMix::same: return Plain::of("the one and only key");
     // Texts that differ in zeros at their end only.
     default: return Plain::of(std::string(rng.below(3), 'a') + std::string(rng.below(20), '\0'));
   }
@@ -104,8 +104,8 @@ std::vector<PlainRow> taken(SortedRows& sorted, uint64_t way) {
 
 TEST_CASE("rows are sorted as std::stable_sort does it, in memory and merged from disk") {
   const SortOrder order = GENERATE(SortOrder::ascending, SortOrder::descending, SortOrder::hash);
-  const Kind kind = GENERATE(Kind::texts, Kind::short_texts, Kind::common, Kind::numbers, Kind::few, Kind::booleans,
-                             Kind::same, Kind::tails);
+  const KeyMix kind = GENERATE(KeyMix::texts, KeyMix::short_texts, KeyMix::common, KeyMix::numbers, KeyMix::few,
+                               KeyMix::booleans, KeyMix::same, KeyMix::tails);
   const bool spills = GENERATE(false, true);
   CAPTURE(static_cast<int>(order), static_cast<int>(kind), spills);
   Rng rng(static_cast<uint64_t>(kind), static_cast<uint64_t>(order));

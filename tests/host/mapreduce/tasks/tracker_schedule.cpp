@@ -23,7 +23,7 @@ void ScheduleCounts::operator+=(const ScheduleCounts& other) {
 
 // ---- the world ----
 
-Schedule::Schedule(uint64_t seed) : rng_(seed, 0x5c4ed), log_(LogLevel::off) {
+TrackerSchedule::TrackerSchedule(uint64_t seed) : rng_(seed, 0x5c4ed), log_(LogLevel::off) {
   if (rng_.below(4) != 0) {
     rough_.deaths = pick(4);
     rough_.joins = pick(3);
@@ -44,14 +44,14 @@ Schedule::Schedule(uint64_t seed) : rng_(seed, 0x5c4ed), log_(LogLevel::off) {
   tracker_ = std::make_unique<Tracker>(log_, known_);
 }
 
-void Schedule::add_process() {
+void TrackerSchedule::add_process() {
   const auto id = static_cast<ProcessId>(processes_.size());
   processes_[id];
   const uint32_t workers = id == 0 ? 1 + pick(3) : 1 + pick(2);
   for (uint32_t i = 0; i < workers; ++i) workers_[next_worker_++].process = id;
 }
 
-void Schedule::publish() {
+void TrackerSchedule::publish() {
   std::vector<Member> members;
   std::vector<ProcessInfo> infos;
   for (const auto& [id, worker] : workers_) members.push_back({id, worker.process});
@@ -61,7 +61,7 @@ void Schedule::publish() {
   tables_.push_back(std::make_shared<const Membership>(++epoch_, members, infos));
 }
 
-void Schedule::die() {
+void TrackerSchedule::die() {
   if (getenv("DBG")) std::fprintf(stderr, "die\n");
   std::vector<ProcessId> victims;
   for (const auto& [id, process] : processes_) {
@@ -93,7 +93,7 @@ void Schedule::die() {
   publish();
 }
 
-void Schedule::vanish() {
+void TrackerSchedule::vanish() {
   for (auto& [id, process] : processes_) {
     if (!process.alive || process.store.empty() || one_in(2)) continue;
     auto at = process.store.begin();
@@ -105,7 +105,7 @@ void Schedule::vanish() {
   }
 }
 
-void Schedule::disturb() {
+void TrackerSchedule::disturb() {
   if (rough_.deaths != 0 && one_in(60)) {
     --rough_.deaths;
     die();
@@ -124,12 +124,12 @@ void Schedule::disturb() {
 
 // ---- what is under way ----
 
-void Schedule::collect() {
+void TrackerSchedule::collect() {
   for (Frame& frame : tracker_->take_frames()) sent(std::move(frame));
 }
 
 /// Notes a frame of the tracker at the moment at which it is sent.
-void Schedule::sent(Frame&& frame) {
+void TrackerSchedule::sent(Frame&& frame) {
   if (getenv("DBG")) {
     std::fprintf(stderr, "<- %x kind %x tag %u", frame.dst, (unsigned)frame.kind, frame.tag);
     if (frame.kind == mapreduce_kind::task) {
@@ -169,7 +169,7 @@ void Schedule::sent(Frame&& frame) {
   if (worker != workers_.end()) worker->second.inbox.push_back(std::move(frame));
 }
 
-void Schedule::say(Worker& worker, Frame&& frame) { worker.outbox.push_back(std::move(frame)); }
+void TrackerSchedule::say(Worker& worker, Frame&& frame) { worker.outbox.push_back(std::move(frame)); }
 
 namespace {
 
@@ -177,7 +177,7 @@ bool is_result(const Frame& failed) { return read_message<TaskFailed>(failed).va
 
 }  // namespace
 
-void Schedule::deliver(NodeId id, Frame&& frame) {
+void TrackerSchedule::deliver(NodeId id, Frame&& frame) {
   if (getenv("DBG"))
     std::fprintf(stderr, "-> w%u kind %x tag %u known %d\n", id, (unsigned)frame.kind, frame.tag,
                  (int)known_->alive(id));
@@ -193,7 +193,7 @@ void Schedule::deliver(NodeId id, Frame&& frame) {
 }
 
 /// Lets one event happen; false when only time can pass.
-bool Schedule::step() {
+bool TrackerSchedule::step() {
   now_ += 1e-4;
   std::vector<std::function<void()>> possible;
   if (!tables_.empty()) {
@@ -235,7 +235,7 @@ bool Schedule::step() {
   return true;
 }
 
-void Schedule::run() {
+void TrackerSchedule::run() {
   for (size_t steps = 0;; ++steps) {
     REQUIRE(steps < 20000);
     disturb();
@@ -251,7 +251,7 @@ void Schedule::run() {
 
 // ---- what a worker does ----
 
-void Schedule::act(Worker& worker) {
+void TrackerSchedule::act(Worker& worker) {
   switch (worker.state) {
     case Worker::State::outside: return enter(worker);
     case Worker::State::working: return work(worker);
@@ -261,7 +261,7 @@ void Schedule::act(Worker& worker) {
   }
 }
 
-void Schedule::enter(Worker& worker) {
+void TrackerSchedule::enter(Worker& worker) {
   const bool last = worker.action + 1 == job_.size();
   if (rough_.replay && !last && recorded_.contains(worker.action)) {
     ++counts_.replays;
@@ -277,7 +277,7 @@ void Schedule::enter(Worker& worker) {
   worker.state = Worker::State::waiting;
 }
 
-void Schedule::receive(NodeId id, Worker& worker, const Frame& frame) {
+void TrackerSchedule::receive(NodeId id, Worker& worker, const Frame& frame) {
   REQUIRE(worker.state == Worker::State::waiting);  // no frame comes that was not asked for
   REQUIRE(frame.tag == worker.action);
   if (frame.kind == mapreduce_kind::task) return receive_order(id, worker, frame);
@@ -287,7 +287,7 @@ void Schedule::receive(NodeId id, Worker& worker, const Frame& frame) {
   worker.state = Worker::State::taking;
 }
 
-void Schedule::receive_order(NodeId id, Worker& worker, const Frame& frame) {
+void TrackerSchedule::receive_order(NodeId id, Worker& worker, const Frame& frame) {
   worker.order = read_message<TaskOrder>(frame).value();
   for (const TaskInput& input : worker.order.inputs) {
     if (input.form == TaskInput::Form::as_told) ++counts_.as_told;
@@ -298,12 +298,12 @@ void Schedule::receive_order(NodeId id, Worker& worker, const Frame& frame) {
 }
 
 /// Whether an output that was in a process is gone: the process is dead, or its disk has lost the output.
-bool Schedule::gone(const TaskKey& key, ProcessId place) const {
+bool TrackerSchedule::gone(const TaskKey& key, ProcessId place) const {
   const Process& process = processes_.at(place);
   return !process.alive || !process.store.contains(key);
 }
 
-std::vector<LostInput> Schedule::missing_inputs(const TaskOrder& order) const {
+std::vector<LostInput> TrackerSchedule::missing_inputs(const TaskOrder& order) const {
   std::vector<LostInput> lost;
   const PlanStage& stage = stage_of(order.task.stage);
   for (size_t i = 0; i < order.inputs.size(); ++i) {
@@ -316,7 +316,7 @@ std::vector<LostInput> Schedule::missing_inputs(const TaskOrder& order) const {
   return lost;
 }
 
-void Schedule::work(Worker& worker) {
+void TrackerSchedule::work(Worker& worker) {
   const TaskName& name = worker.order.task;
   const TaskKey key{name.stage, name.task};
   std::vector<LostInput> lost = missing_inputs(worker.order);
@@ -344,7 +344,7 @@ void Schedule::work(Worker& worker) {
   worker.state = Worker::State::waiting;
 }
 
-void Schedule::take_result(Worker& worker) {
+void TrackerSchedule::take_result(Worker& worker) {
   if (!worker.over.ok) return go_on(worker, one_in(2));
   TaskFailed lost;
   lost.error = {Code::io, "the result is not there"};
@@ -364,7 +364,7 @@ void Schedule::take_result(Worker& worker) {
 }
 
 /// After an error a script may go on without saying that it has finished.
-void Schedule::go_on(Worker& worker, bool finished) {
+void TrackerSchedule::go_on(Worker& worker, bool finished) {
   if (worker.over.ok) recorded_.insert(worker.action);
   for (const StageFigures& stage : worker.over.stages) counts_.reused += stage.reused;
   ++worker.action;
@@ -372,7 +372,7 @@ void Schedule::go_on(Worker& worker, bool finished) {
   worker.state = worker.action == job_.size() ? Worker::State::through : Worker::State::outside;
 }
 
-void Schedule::forget(ProcessId id, double sent, const Frame& frame) {
+void TrackerSchedule::forget(ProcessId id, double sent, const Frame& frame) {
   const ForgetOutputs list = read_message<ForgetOutputs>(frame).value();
   for (const StageId stage : list.stages) {
     const auto listed = [stage](const Plan& plan) {
@@ -385,7 +385,7 @@ void Schedule::forget(ProcessId id, double sent, const Frame& frame) {
 }
 
 /// A later action may have made it again before the word to forget it has come: then it is lost as on a broken disk.
-void Schedule::forget(ProcessId id, double sent, const TaskKey& key) {
+void TrackerSchedule::forget(ProcessId id, double sent, const TaskKey& key) {
   auto& store = processes_.at(id).store;
   const auto found = store.find(key);
   if (found == store.end()) return;
@@ -398,7 +398,7 @@ void Schedule::forget(ProcessId id, double sent, const TaskKey& key) {
 
 // ---- what must hold ----
 
-void Schedule::check_order(NodeId id, const TaskOrder& order) {
+void TrackerSchedule::check_order(NodeId id, const TaskOrder& order) {
   REQUIRE(out_.at(id).second == TaskKey(order.task.stage, order.task.task));
   const PlanStage& stage = stage_of(order.task.stage);
   REQUIRE(order.inputs.size() == stage.needs.size());
@@ -418,7 +418,7 @@ void Schedule::check_order(NodeId id, const TaskOrder& order) {
   }
 }
 
-void Schedule::check_over(const ActionOver& over, uint32_t action) {
+void TrackerSchedule::check_over(const ActionOver& over, uint32_t action) {
   const PlanStage& result = job_.at(action).stages.back();
   if (!over.ok) {
     ++counts_.failed_actions;
@@ -444,7 +444,7 @@ void Schedule::check_over(const ActionOver& over, uint32_t action) {
   for (const Accumulated& item : over.accumulators) REQUIRE(counted.insert({item.stage, item.task}).second);
 }
 
-void Schedule::check_end() {
+void TrackerSchedule::check_end() {
   for (const auto& [id, worker] : workers_) {
     INFO("worker " << id << " is left at action " << worker.action);
     REQUIRE(worker.state == Worker::State::through);

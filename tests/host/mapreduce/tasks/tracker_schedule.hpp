@@ -44,9 +44,9 @@ struct ScheduleCounts {
   void operator+=(const ScheduleCounts& other);
 };
 
-class Schedule {
+class TrackerSchedule {
  public:
-  explicit Schedule(uint64_t seed);
+  explicit TrackerSchedule(uint64_t seed);
   /// Runs until every live worker has taken all actions and nothing is under way; REQUIREs what must hold.
   void run();
   const ScheduleCounts& counts() const noexcept { return counts_; }

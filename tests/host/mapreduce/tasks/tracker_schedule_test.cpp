@@ -19,7 +19,7 @@ TEST_CASE("random schedules of tasks, deaths, failures and lost outputs keep the
   for (uint64_t seed = std::getenv("SEED") ? std::strtoull(std::getenv("SEED"), nullptr, 10) : 1; seed <= seeds;
        ++seed) {
     INFO("seed " << seed);
-    Schedule schedule(seed);
+    TrackerSchedule schedule(seed);
     schedule.run();
     all += schedule.counts();
   }
