@@ -20,6 +20,7 @@ end
 function jobs.ends()
   local bar = actor.progress.new { total = 6, label = "training" }
   bar:update(1, "epoch 1")
+  actor.collective.barrier() -- rank 0 has drawn
   local shell = "kill -INT $PPID"
   if actor.args[2] == "error" then error("broken", 0) end
   if actor.args[2] == "narrower" then shell = "stty cols 30 </dev/tty" end
