@@ -40,7 +40,7 @@ size_t refused_in(const JobFolder& folder) {
 /// nodes.
 template <typename Run>
 void compare(int begin, int end, const Run& run) {
-  const int all = std::stoi(number_of("ACTORHOST_RANDOM_PIPELINES", 500));
+  const int all = std::stoi(number_of("ACTORHOST_RANDOM_PIPELINES", 1000));
   const int first = all * begin / 100 + 1;
   const int cases = all * end / 100 + 1 - first;
   const std::string seed = number_of("ACTORHOST_RANDOM_SEED", 11);

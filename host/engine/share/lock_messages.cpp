@@ -34,49 +34,6 @@ bool cut_next(const Blob& body, size_t& at, uint64_t size, Blob& out) {
   return true;
 }
 
-// A value, with its place in the ask where the message has it.
-template <typename Item>
-constexpr bool kPlaced = !std::is_same_v<Item, PackedValue>;
-
-template <typename Item>
-auto& value_of(Item& item) {
-  if constexpr (kPlaced<std::remove_const_t<Item>>) {
-    return item.second;
-  } else {
-    return item;
-  }
-}
-
-template <typename Item>
-Result<Frame> values_frame(Kind kind, Address to, uint32_t tag, const std::vector<Item>& items) {
-  Packer meta;
-  std::vector<const Blob*> bodies;
-  meta.put(static_cast<uint32_t>(items.size()));
-  for (const Item& item : items) {
-    const PackedValue& value = value_of(item);
-    if constexpr (kPlaced<Item>) meta.put(item.first);
-    meta.put(value.head).put(static_cast<uint64_t>(value.body.size()));
-    if (!value.body.empty()) bodies.push_back(&value.body);
-  }
-  return fitting(make_frame(kind, kNoAddress, to, tag, meta.bytes(), joined(bodies)), Code::unsupported,
-                 "more values under one lock than one message can carry (1 GiB)");
-}
-
-template <typename Item>
-Result<std::vector<Item>> read_values(const Frame& frame) {
-  Unpacker in(frame.meta.view());
-  std::vector<Item> items(in.count(kPlaced<Item> ? 16 : 12));
-  size_t at = 0;
-  for (Item& item : items) {
-    PackedValue& value = value_of(item);
-    if constexpr (kPlaced<Item>) item.first = in.get<uint32_t>();
-    value.head = in.text();
-    if (!cut_next(frame.body, at, in.get<uint64_t>(), value.body)) return Error{Code::bad_data, kBadFields};
-  }
-  if (!in.done()) return Error{Code::bad_data, kBadFields};
-  return items;
-}
-
 }  // namespace
 
 Result<Frame> LockAsk::frame(uint32_t tag, ProcessId to) const {
@@ -85,16 +42,53 @@ Result<Frame> LockAsk::frame(uint32_t tag, ProcessId to) const {
 }
 
 Result<Frame> release_frame(uint32_t tag, ProcessId to, const SharedWrites& writes) {
-  return values_frame(lock_kind::release, courier_address(to), tag, writes);
+  Packer meta;
+  std::vector<const Blob*> bodies;
+  meta.put(static_cast<uint32_t>(writes.size()));
+  for (const auto& [part, value] : writes) {
+    meta.put(part).put(value.head).put(static_cast<uint64_t>(value.body.size()));
+    if (!value.body.empty()) bodies.push_back(&value.body);
+  }
+  return fitting(make_frame(lock_kind::release, kNoAddress, courier_address(to), tag, meta.bytes(), joined(bodies)),
+                 Code::unsupported, "more new values than one message can carry (1 GiB)");
 }
 
-Result<SharedWrites> read_release(const Frame& frame) { return read_values<SharedWrites::value_type>(frame); }
+Result<SharedWrites> read_release(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  SharedWrites writes(in.count(16));
+  size_t at = 0;
+  for (auto& [part, value] : writes) {
+    part = in.get<uint32_t>();
+    value.head = in.text();
+    if (!cut_next(frame.body, at, in.get<uint64_t>(), value.body)) return Error{Code::bad_data, kBadFields};
+  }
+  if (!in.done()) return Error{Code::bad_data, kBadFields};
+  return writes;
+}
 
 Result<Frame> granted_frame(const LockTable::Request& to, const std::vector<PackedValue>& values) {
-  return values_frame(lock_kind::granted, to.node, to.id, values);
+  Packer meta;
+  std::vector<const Blob*> bodies;
+  meta.put(static_cast<uint32_t>(values.size()));
+  for (const PackedValue& value : values) {
+    meta.put(value.head).put(static_cast<uint64_t>(value.body.size()));
+    if (!value.body.empty()) bodies.push_back(&value.body);
+  }
+  return fitting(make_frame(lock_kind::granted, kNoAddress, to.node, to.id, meta.bytes(), joined(bodies)),
+                 Code::unsupported, "more values under one lock than one message can carry (1 GiB)");
 }
 
-Result<std::vector<PackedValue>> read_granted(const Frame& frame) { return read_values<PackedValue>(frame); }
+Result<std::vector<PackedValue>> read_granted(const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  std::vector<PackedValue> values(in.count(12));
+  size_t at = 0;
+  for (PackedValue& value : values) {
+    value.head = in.text();
+    if (!cut_next(frame.body, at, in.get<uint64_t>(), value.body)) return Error{Code::bad_data, kBadFields};
+  }
+  if (!in.done()) return Error{Code::bad_data, kBadFields};
+  return values;
+}
 
 Frame LockWithdrawn::frame(const LockTable::Request& to) const {
   constexpr size_t kNamed = 16;

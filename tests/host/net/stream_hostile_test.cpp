@@ -145,7 +145,7 @@ TEST_CASE("thousands of random strings at the port leave memory flat and links u
   constexpr int kThreads = 4;
   // Each is a connection of its own. A hundred thousand take a minute or more: ACTORHOST_RANDOM_STRINGS=100000.
   const char* wanted = std::getenv("ACTORHOST_RANDOM_STRINGS");
-  const int strings_each = (wanted != nullptr ? std::atoi(wanted) : 1500) / kThreads;
+  const int strings_each = (wanted != nullptr ? std::atoi(wanted) : 2000) / kThreads;
   Besieged besieged;
   const auto bombard = [&](uint64_t stream, int strings) {
     Rng rng(seed, stream);

@@ -98,7 +98,7 @@ end
 
 function jobs.cached_datasets_that_are_garbage_or_not(...)
   local how, held, spilled = ..., {}, 0
-  for i = 1, 50 do
+  for i = 1, 100 do
     local rows = mr.range(1, 4000, 1, 4):map(function(x) return x, ("x"):rep(1000) .. i end):cache()
     assert(rows:count() == 4000)
     if rows:explained():find("spilled") then spilled = spilled + 1 end

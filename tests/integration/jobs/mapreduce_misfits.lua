@@ -2,6 +2,7 @@
 -- when the action is over by then, and the next action works. Differences that are allowed pass. Prints "all told".
 local actor = require "actor"
 local mr = require "actor.mapreduce"
+local meeting = require "meeting"
 local me = actor.rank
 local either = me == 0
 
@@ -49,18 +50,7 @@ local misfits = {
 }
 
 -- Files say how far the others are: a collective would be refused between different numbers of actions.
-local function tell(what) assert(io.open(what .. "." .. me, "w")):close() end
-
-local ffi = require "ffi"
-ffi.cdef "int usleep(unsigned);"
-local function await(what, rank)
-  local file = io.open(what .. "." .. rank)
-  while not file do
-    ffi.C.usleep(200)
-    file = io.open(what .. "." .. rank)
-  end
-  file:close()
-end
+local function tell(what) meeting.tell(what .. "." .. me) end
 
 local case = 0
 
@@ -68,7 +58,7 @@ local function at_once(fn) return pcall(fn) end
 
 local function later(late)
   return function(fn)
-    if me == late then await(case, 1 - late) end
+    if me == late then meeting.await(case .. "." .. 1 - late) end
     return pcall(fn)
   end
 end
@@ -83,7 +73,7 @@ local function check_told(name, fn)
     local ok, message = way[2](fn)
     tell(ok and case .. "-passed" or case .. "-refused")
     tell(case)
-    await(case, 1 - me)
+    meeting.await(case .. "." .. 1 - me)
     if ok then
       assert(io.open(case .. "-refused." .. 1 - me), where .. ": the plans were taken for the same")
     else

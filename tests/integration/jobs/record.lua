@@ -26,7 +26,7 @@ function jobs.job()
       push = function(id)
         pushes = pushes + 1
         if pushes == 1 then actor.log.info("worker %d works.", id) end
-        if pushes == opt.stay then require("actor.c.node").sleep(opt.seconds) end
+        if pushes == opt.stay then actor.sleep(opt.seconds) end
         return { { id, true } }
       end,
       stop = function(ctx) return opt.steps > 0 and ctx.step >= opt.steps or has_worked(opt.until_worker) end,
