@@ -163,7 +163,13 @@ function M.find(name)
   name = name:gsub("^actor[.:]", ""):gsub("%(%)$", "")
   local path, last = name:match("^(.*)[.:]([%w_]+)$")
   if not path then return collect({}, "actor", nil, name) end
-  return collect({}, "actor." .. path, path:match("[%w_]+$"):lower(), last)
+  local found = collect({}, "actor." .. path, path:match("[%w_]+$"):lower(), last)
+  for i, entry in ipairs(found) do
+    -- A function of an inner file is shown as scripts call it.
+    local arguments = (not entry.owner or entry.owner == "methods") and entry.title:match("%b()$")
+    if arguments then found[i] = setmetatable({ title = path .. "." .. last .. arguments }, { __index = entry }) end
+  end
+  return found
 end
 
 local of_options = { options = true, run = true, train = true } -- parameters that are tables of options
