@@ -4,12 +4,17 @@
 
 #include <cstddef>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "host/base/blob.hpp"
+#include "host/base/result.hpp"
 
 namespace actorhost {
+
+/// Code::bad_data: what is wrong with the bytes of a filtered tensor.
+inline Error malformed_filtered(const char* what) { return {Code::bad_data, std::string("filtered: ") + what}; }
 
 class FilterWriter {
  public:

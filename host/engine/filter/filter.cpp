@@ -17,8 +17,6 @@ using Values = FilterSpec::Values;
 constexpr uint8_t kVersion = 1;
 constexpr size_t kValuesPlace = 3;  // of the byte that says how values are written
 
-Error bad(const char* what) { return {Code::bad_data, std::string("filtered: ") + what}; }
-
 // Removes infinite elements and NaN from the rest, where otherwise they would stay for ever unless chosen.
 template <typename T>
 void drop_non_finite(const TopkChoice& choice, uint64_t first, uint64_t count, T* rest) {
@@ -43,7 +41,7 @@ Status read_values(const Kernels& k, FilterReader& in, Values values, Dtype dtyp
     case Values::levels: return read_levels(k, in, dtype, n, out);
     case Values::raw: break;
   }
-  if (n > in.left() / dtype_size(dtype)) return bad("fewer values than elements");
+  if (n > in.left() / dtype_size(dtype)) return malformed_filtered("fewer values than elements");
   if (n != 0) std::memcpy(out, in.take(n * dtype_size(dtype)), n * dtype_size(dtype));
   return {};
 }
@@ -52,7 +50,7 @@ Status read_chosen(const Kernels& k, FilterReader& in, Selection selection, Valu
                    void* out) {
   std::vector<uint32_t> indices;
   AH_TRY(read_indices(in, selection, count, indices));
-  if (!in.align()) return bad("something else than zeros before the values");
+  if (!in.align()) return malformed_filtered("something else than zeros before the values");
   std::vector<std::byte> chosen(indices.size() * dtype_size(dtype));
   AH_TRY(read_values(k, in, values, dtype, indices.size(), chosen.data()));
   if (count != 0) std::memset(out, 0, count * dtype_size(dtype));
@@ -182,19 +180,19 @@ Status decode_filtered(std::string_view bytes, Dtype dtype, uint64_t count, void
   uint8_t type = 0;
   uint8_t selection = 0;
   uint8_t values = 0;
-  if (!in.get(version) || !in.get(type) || !in.get(selection) || !in.get(values)) return bad("no head");
-  if (version != kVersion) return bad("written in another version");
-  if (type != static_cast<uint8_t>(dtype)) return bad("elements of another type");
-  if (selection > static_cast<uint8_t>(Selection::bitmap)) return bad("an unknown selection");
-  if (values > static_cast<uint8_t>(Values::levels)) return bad("an unknown form of values");
-  if (count > Filter::kMaxElements) return bad("too many elements");
+  if (!in.get(version) || !in.get(type) || !in.get(selection) || !in.get(values)) return malformed_filtered("no head");
+  if (version != kVersion) return malformed_filtered("written in another version");
+  if (type != static_cast<uint8_t>(dtype)) return malformed_filtered("elements of another type");
+  if (selection > static_cast<uint8_t>(Selection::bitmap)) return malformed_filtered("an unknown selection");
+  if (values > static_cast<uint8_t>(Values::levels)) return malformed_filtered("an unknown form of values");
+  if (count > Filter::kMaxElements) return malformed_filtered("too many elements");
   if (static_cast<Selection>(selection) != Selection::all) {
     AH_TRY(read_chosen(k, in, static_cast<Selection>(selection), static_cast<Values>(values), dtype, count, out));
   } else {
-    if (!in.align()) return bad("something else than zeros before the values");
+    if (!in.align()) return malformed_filtered("something else than zeros before the values");
     AH_TRY(read_values(k, in, static_cast<Values>(values), dtype, count, out));
   }
-  if (in.left() != 0) return bad("more bytes than it needs");
+  if (in.left() != 0) return malformed_filtered("more bytes than it needs");
   return {};
 }
 

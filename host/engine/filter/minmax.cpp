@@ -12,8 +12,6 @@ namespace {
 
 using kernel::Kernels;
 
-Error bad(const char* what) { return {Code::bad_data, std::string("filtered: ") + what}; }
-
 constexpr uint64_t blocks_of(uint64_t n, uint32_t block) noexcept { return n / block + (n % block != 0 ? 1 : 0); }
 
 // Computes what the levels of one block leave out, in parts that stay in the first cache, however large the block is.
@@ -60,13 +58,14 @@ Status read_block(const Kernels& k, FilterReader& in, Dtype dtype, uint64_t n, c
   std::memcpy(range, range_bytes, sizeof range);
   if (std::isnan(range[0]) && std::isnan(range[1])) {
     const std::byte* bytes = in.take(n * sizeof(T));
-    if (bytes == nullptr) return bad("a block without its elements");
+    if (bytes == nullptr) return malformed_filtered("a block without its elements");
     std::memcpy(out, bytes, n * sizeof(T));
     return {};
   }
-  if (!std::isfinite(range[0]) || !std::isfinite(range[1]) || range[0] > range[1]) return bad("a range that is none");
+  if (!std::isfinite(range[0]) || !std::isfinite(range[1]) || range[0] > range[1])
+    return malformed_filtered("a range that is none");
   const std::byte* levels = in.take(n);
-  if (levels == nullptr) return bad("a block without its levels");
+  if (levels == nullptr) return malformed_filtered("a block without its levels");
   k.dequantise(dtype, static_cast<int64_t>(n), out, range, reinterpret_cast<const uint8_t*>(levels));
   return {};
 }
@@ -75,10 +74,11 @@ template <typename T>
 Status read_of(const Kernels& k, FilterReader& in, Dtype dtype, uint64_t n, std::byte* out) {
   uint32_t block = 0;
   uint32_t zero = 0;
-  if (!in.get(block) || !in.get(zero) || zero != 0) return bad("levels without their head");
-  if (block < FilterSpec::kMinBlock || block > FilterSpec::kMaxBlock) return bad("blocks of an impossible size");
+  if (!in.get(block) || !in.get(zero) || zero != 0) return malformed_filtered("levels without their head");
+  if (block < FilterSpec::kMinBlock || block > FilterSpec::kMaxBlock)
+    return malformed_filtered("blocks of an impossible size");
   const uint64_t blocks = blocks_of(n, block);
-  if (blocks > in.left() / (2 * sizeof(T))) return bad("fewer ranges than blocks");
+  if (blocks > in.left() / (2 * sizeof(T))) return malformed_filtered("fewer ranges than blocks");
   const std::byte* range = in.take(blocks * 2 * sizeof(T));
   for (uint64_t first = 0; first < n; first += block, range += 2 * sizeof(T)) {
     AH_TRY(read_block<T>(k, in, dtype, std::min<uint64_t>(block, n - first), range, out + first * sizeof(T)));

@@ -11,8 +11,6 @@ namespace {
 using kernel::kMagnitudeBits;
 using kernel::kMagnitudes;
 
-Error bad(const char* what) { return {Code::bad_data, std::string("filtered: ") + what}; }
-
 template <typename T>
 using Whole = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
@@ -117,17 +115,17 @@ void write_indices(const std::vector<uint32_t>& indices, uint64_t count, Selecti
 namespace {
 
 Status read_gaps(FilterReader& in, uint32_t n, uint64_t count, std::vector<uint32_t>& out) {
-  if (n > in.left()) return bad("fewer gaps than elements");
+  if (n > in.left()) return malformed_filtered("fewer gaps than elements");
   out.reserve(n);
   uint64_t next = 0;
   for (uint32_t i = 0; i < n; ++i) {
     uint64_t gap = 0;
     uint8_t byte = 0x80;
     for (int shift = 0; (byte & 0x80) != 0; shift += 7) {
-      if (shift > 28 || !in.get(byte)) return bad("a gap that does not end");
+      if (shift > 28 || !in.get(byte)) return malformed_filtered("a gap that does not end");
       gap |= static_cast<uint64_t>(byte & 0x7f) << shift;
     }
-    if (gap == 0 || gap > count - next) return bad("an index that is not there");
+    if (gap == 0 || gap > count - next) return malformed_filtered("an index that is not there");
     next += gap;
     out.push_back(static_cast<uint32_t>(next - 1));
   }
@@ -135,20 +133,20 @@ Status read_gaps(FilterReader& in, uint32_t n, uint64_t count, std::vector<uint3
 }
 
 Status read_bitmap(FilterReader& in, uint32_t n, uint64_t count, std::vector<uint32_t>& out) {
-  if (n > count) return bad("more indices than elements");
+  if (n > count) return malformed_filtered("more indices than elements");
   const std::byte* bits = in.take(bitmap_bytes(count));
-  if (bits == nullptr) return bad("a bitmap that does not end");
+  if (bits == nullptr) return malformed_filtered("a bitmap that does not end");
   out.reserve(n);
   for (uint64_t at = 0; at < count; at += 64) {
     uint64_t word = 0;
     std::memcpy(&word, bits + at / 8, std::min<size_t>(sizeof word, bitmap_bytes(count) - at / 8));
     for (; word != 0; word &= word - 1) {
       const uint64_t i = at + static_cast<uint64_t>(std::countr_zero(word));
-      if (i >= count || out.size() == n) return bad("a bitmap that marks other elements than it says");
+      if (i >= count || out.size() == n) return malformed_filtered("a bitmap that marks other elements than it says");
       out.push_back(static_cast<uint32_t>(i));
     }
   }
-  if (out.size() != n) return bad("a bitmap that marks other elements than it says");
+  if (out.size() != n) return malformed_filtered("a bitmap that marks other elements than it says");
   return {};
 }
 
@@ -156,7 +154,7 @@ Status read_bitmap(FilterReader& in, uint32_t n, uint64_t count, std::vector<uin
 
 Status read_indices(FilterReader& in, Selection form, uint64_t count, std::vector<uint32_t>& out) {
   uint32_t n = 0;
-  if (!in.get(n)) return bad("a choice without its size");
+  if (!in.get(n)) return malformed_filtered("a choice without its size");
   out.clear();
   return form == Selection::gaps ? read_gaps(in, n, count, out) : read_bitmap(in, n, count, out);
 }
