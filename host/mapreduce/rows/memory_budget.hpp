@@ -11,6 +11,9 @@
 
 namespace actorhost {
 
+/// A table or a sort with less memory would spill every few rows.
+inline constexpr size_t kLeastMemory = size_t{64} << 10;
+
 class MemoryBudget {
  public:
   /// `users`: how many tasks work at the same time, one a worker.

@@ -10,8 +10,6 @@ namespace actorhost {
 
 namespace {
 
-/// A sort with less memory would spill every few rows.
-constexpr size_t kLeastMemory = size_t{64} << 10;
 /// How many rows ahead memory is fetched, since rows are not in order there.
 constexpr size_t kAhead = 16;
 /// A batch of merged rows ends at this size, so that 256 rows of 100 MB are not held at once.

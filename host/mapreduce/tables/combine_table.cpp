@@ -11,8 +11,6 @@ namespace actorhost {
 
 namespace {
 
-/// A table with less memory would spill every few rows.
-constexpr size_t kLeastMemory = size_t{64} << 10;
 /// Rows that come in the order of another table with the same salt pile up in one place of this table. When a search
 /// gets this long, a new salt spreads them.
 constexpr size_t kLongSearch = 128;
