@@ -1,10 +1,10 @@
 #include "bindings/vm/lua_codec.hpp"
 
-#include <cmath>
 #include <cstring>
 
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/value_walker.hpp"
+#include "host/wire/value_bytes.hpp"
 
 namespace actorhost {
 
@@ -43,69 +43,31 @@ class Encoder : private ValueWalker {
   bool plain_array();
   bool key(int index);
   bool tensor();
-  void number(double value);
   void text(int index);
-
-  void put(const void* bytes, size_t size) { bytes_.append(static_cast<const char*>(bytes), size); }
-  void put_byte(uint32_t byte) { bytes_.push_back(static_cast<char>(byte)); }
-  void put_tagged(uint32_t tag, const void* bytes, size_t size) {
-    put_byte(tag);
-    put(bytes, size);
-  }
-  static size_t make_count(uint32_t count, char* out);
-  void put_count(uint32_t count) {
-    char text[5];
-    put(text, make_count(count, text));
-  }
-  void finish_table(size_t start, uint32_t items, uint32_t pairs);
 
   std::string bytes_;
   uint32_t tensors_ = 0;
   int tensors_at_ = 0;
 };
 
-size_t Encoder::make_count(uint32_t count, char* out) {
-  if (count < 0xe0) {
-    out[0] = static_cast<char>(count);
-    return 1;
-  }
-  if (count < 0x1fe0) {
-    count -= 0xe0;
-    out[0] = static_cast<char>(0xe0U | (count >> 8));
-    out[1] = static_cast<char>(count & 0xffU);
-    return 2;
-  }
-  out[0] = static_cast<char>(0xff);
-  std::memcpy(out + 1, &count, sizeof count);
-  return 5;
-}
-
-void Encoder::number(double value) {
-  if (value >= -2147483648.0 && value <= 2147483647.0) {
-    const auto whole = static_cast<int32_t>(value);
-    if (whole == value && (whole != 0 || !std::signbit(value))) {
-      put_tagged(0x06, &whole, sizeof whole);
-      return;
-    }
-  }
-  put_tagged(0x07, &value, sizeof value);
-}
-
 void Encoder::text(int index) {
   size_t size = 0;
   const char* text = lua_tolstring(L_, index, &size);
-  put_count(static_cast<uint32_t>(size + 0x20));
-  put(text, size);
+  value_writer::text(bytes_, {text, size});
 }
 
 bool Encoder::value() {
   switch (kind_of_top()) {
-    case ValueKind::nil: put_byte(0x00); return true;
-    case ValueKind::boolean: put_byte(lua_toboolean(L_, -1) != 0 ? 0x02 : 0x01); return true;
-    case ValueKind::number: number(lua_tonumber(L_, -1)); return true;
+    case ValueKind::nil: value_writer::nil(bytes_); return true;
+    case ValueKind::boolean: value_writer::boolean(bytes_, lua_toboolean(L_, -1) != 0); return true;
+    case ValueKind::number: value_writer::number(bytes_, lua_tonumber(L_, -1)); return true;
     case ValueKind::string: text(-1); return true;
-    case ValueKind::int64: put_tagged(0x10, lua_topointer(L_, -1), 8); return true;
-    case ValueKind::uint64: put_tagged(0x11, lua_topointer(L_, -1), 8); return true;
+    case ValueKind::int64:
+      value_writer::whole(bytes_, *static_cast<const int64_t*>(lua_topointer(L_, -1)));
+      return true;
+    case ValueKind::uint64:
+      value_writer::natural(bytes_, *static_cast<const uint64_t*>(lua_topointer(L_, -1)));
+      return true;
     case ValueKind::tensor: return tensor();
     case ValueKind::table: return table();
     case ValueKind::refused: break;
@@ -121,17 +83,15 @@ bool Encoder::tensor() {
   lua_pushvalue(L_, -1);
   if (state_.encode_tensor != LUA_NOREF && !call_hook(state_.encode_tensor, "encode")) return false;
   lua_rawseti(L_, tensors_at_, static_cast<int>(tensors_) + 1);
-  const double place[2] = {static_cast<double>(tensors_), 0};
-  put_tagged(0x12, place, sizeof place);
-  ++tensors_;
+  value_writer::tensor(bytes_, tensors_++);
   return true;
 }
 
 bool Encoder::key(int index) {
   switch (lua_type(L_, index)) {
     case LUA_TSTRING: text(index); return true;
-    case LUA_TNUMBER: number(lua_tonumber(L_, index)); return true;
-    case LUA_TBOOLEAN: put_byte(lua_toboolean(L_, index) != 0 ? 0x02 : 0x01); return true;
+    case LUA_TNUMBER: value_writer::number(bytes_, lua_tonumber(L_, index)); return true;
+    case LUA_TBOOLEAN: value_writer::boolean(bytes_, lua_toboolean(L_, index) != 0); return true;
     default: return refuse_key(index);
   }
 }
@@ -162,7 +122,7 @@ bool Encoder::plain_array() {
     if (lua_pcall(L_, 1, 1, 0) == 0) {
       size_t size = 0;
       const char* text = lua_tolstring(L_, -1, &size);
-      put(text, size);
+      bytes_.append(text, size);
       set_slots_left(static_cast<uint64_t>(left));
       lua_settop(L_, at);
       return true;
@@ -173,16 +133,13 @@ bool Encoder::plain_array() {
 }
 
 // Encodes a table in one traversal: keys 1, 2, 3 ... that come first are written as array items, the rest as pairs.
-// Their numbers are known only afterwards: room for the usual two bytes of the table's head is left, and moved if it is
-// wrong.
 bool Encoder::table() {
   if (lua_objlen(L_, -1) >= kPlainItems && plain_array()) return true;
   if (!enter_table()) return false;
   const int at = lua_gettop(L_);
-  const size_t start = bytes_.size();
+  const size_t begin = value_writer::begin_table(bytes_);
   uint32_t items = 0;
   uint32_t pairs = 0;
-  put("\0", 2);
   lua_pushnil(L_);
   while (lua_next(L_, at) != 0) {
     if (!count_slot()) return false;
@@ -196,22 +153,9 @@ bool Encoder::table() {
     if (!value()) return failed_below(at + 1);
     lua_pop(L_, 1);
   }
-  finish_table(start, items, pairs);
+  value_writer::end_table(bytes_, begin, items, pairs);
   leave_table();
   return true;
-}
-
-void Encoder::finish_table(size_t start, uint32_t items, uint32_t pairs) {
-  char head[11];
-  size_t size = 1;
-  head[0] = static_cast<char>(0x08 + (items > 0 ? 0x04 : 0) + (pairs > 0 ? 0x01 : 0));
-  if (items > 0) size += make_count(items + 1, head + size);  // slot 0 counts
-  if (pairs > 0) size += make_count(pairs, head + size);
-  if (size == 2) {
-    std::memcpy(bytes_.data() + start, head, 2);
-  } else {
-    bytes_.replace(start, 2, head, size);
-  }
 }
 
 // --- decoding ---

@@ -1,5 +1,5 @@
 #pragma once
-// Lua values as bytes and back (the encoding of host/wire/value_check.hpp), and their hash. Numbers, strings, booleans,
+// Lua values as bytes and back (the encoding of host/wire/value_bytes.hpp), and their hash. Numbers, strings, booleans,
 // nil, 64-bit integers, tensors and tables of these travel; cycles, functions, userdata, threads, other cdata and
 // tables with a metatable are refused with their path ("value.layers[3].activation is a function"). A table that is
 // reached twice is written twice. Tensors stay out of band: the encoder collects them in a Lua array and writes their

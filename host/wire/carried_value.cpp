@@ -114,7 +114,7 @@ PackedValue pack_value(CarriedValue value) {
 
 std::string pack_row(const PackedValue& value) {
   Packer out;
-  out.put('\xff').put(value.head);
+  out.put(kPackedRow).put(value.head);
   std::string row = std::move(out).bytes();
   row.append(value.body.view());
   return row;

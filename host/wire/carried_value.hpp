@@ -55,7 +55,8 @@ inline Result<CarriedValue> unpack_value(const PackedValue& value) {
   return unpack_value(value.head, value.body.view(), &value.body);
 }
 std::string pack_row(const PackedValue& value);
-constexpr bool is_packed_row(std::string_view row) noexcept { return !row.empty() && row.front() == '\xff'; }
+inline constexpr char kPackedRow = '\xff';  // its first byte
+constexpr bool is_packed_row(std::string_view row) noexcept { return row.starts_with(kPackedRow); }
 /// Copies of what is in the row. Code::bad_data when it is no packed one.
 Result<CarriedValue> unpack_row(std::string_view row);
 

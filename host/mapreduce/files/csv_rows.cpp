@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "host/data/text_number.hpp"
-#include "host/mapreduce/files/value_writer.hpp"
+#include "host/wire/value_bytes.hpp"
 
 namespace actorhost {
 
@@ -216,9 +216,9 @@ bool CsvTables::fits(const std::vector<Field>& fields) {
 }
 
 bool CsvTables::write(const std::vector<Field>& fields, std::string& out) {
-  const size_t begin = out.size();
+  const size_t begin = value_writer::begin_table(out);
   const bool named = !columns_.front().key.empty();
-  uint64_t items = 0;
+  uint32_t items = 0;
   for (size_t i = 0; i < columns_.size(); ++i) {
     const Column& column = columns_[i];
     const size_t before = out.size();
@@ -228,19 +228,14 @@ bool CsvTables::write(const std::vector<Field>& fields, std::string& out) {
       what_ = "column " + std::to_string(i + 1) + (named ? " (" + quoted_text(column.name) + ")" : "") + ": " + what_;
       return false;
     }
-    if (out.size() > middle) {
-      ++items;
-    } else if (named) {
+    if (out.size() == middle && named) {
       out.resize(before);
-    } else {
-      value_writer::nil(out);
+      continue;
     }
+    if (out.size() == middle) value_writer::nil(out);
+    ++items;
   }
-  if (named) {
-    value_writer::end_pairs(out, begin, items);
-  } else {
-    value_writer::end_array(out, begin, columns_.size());
-  }
+  value_writer::end_table(out, begin, named ? 0 : items, named ? items : 0);
   return true;
 }
 

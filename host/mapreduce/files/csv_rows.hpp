@@ -30,7 +30,7 @@ struct CsvFormat {
   std::vector<std::string> names;                      // given for the columns, instead of the header's if there is one
   CsvKind kind = CsvKind::any;                         // of columns that are not in `kinds`
   std::vector<std::pair<std::string, CsvKind>> kinds;  // by name; by number, from 1, where columns have no names
-  std::string missing;                                 // an encoded value (value_writer.hpp); nil without
+  std::string missing;                                 // an encoded value (host/wire/value_bytes.hpp); nil without
   bool whole = false;                                  // files are not cut: a part is a whole one
 };
 

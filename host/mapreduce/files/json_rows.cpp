@@ -8,7 +8,7 @@
 
 #include "host/data/text_number.hpp"
 #include "host/mapreduce/files/utf8.hpp"
-#include "host/mapreduce/files/value_writer.hpp"
+#include "host/wire/value_bytes.hpp"
 
 namespace actorhost {
 
@@ -136,8 +136,8 @@ bool JsonReader::value(int depth) {
 
 bool JsonReader::array(int depth) {
   ++at_;
-  const size_t begin = out_.size();
-  uint64_t items = 0;
+  const size_t begin = value_writer::begin_table(out_);
+  uint32_t items = 0;
   if (!comes(']')) {
     do {
       if (!value(depth + 1)) return false;
@@ -145,15 +145,15 @@ bool JsonReader::array(int depth) {
     } while (comes(','));
     if (!comes(']')) return unexpected("',' or ']'");
   }
-  value_writer::end_array(out_, begin, items);
+  value_writer::end_table(out_, begin, items, 0);
   return true;
 }
 
 bool JsonReader::object(int depth) {
   ++at_;
-  const size_t begin = out_.size();
+  const size_t begin = value_writer::begin_table(out_);
   const size_t first = keys_.size();
-  uint64_t pairs = 0;
+  uint32_t pairs = 0;
   if (!comes('}')) {
     do {
       const size_t before = out_.size();
@@ -161,7 +161,7 @@ bool JsonReader::object(int depth) {
       if (!comes(':')) return unexpected("':'");
       const size_t middle = out_.size();
       if (!value(depth + 1)) return false;
-      if (out_[middle] == '\0') {
+      if (out_[middle] == static_cast<char>(value_tag::kNil)) {
         out_.resize(before);  // null: the table does not get the key
       } else {
         ++pairs;
@@ -170,7 +170,7 @@ bool JsonReader::object(int depth) {
     if (!comes('}')) return unexpected("',' or '}'");
   }
   keys_.resize(first);
-  value_writer::end_pairs(out_, begin, pairs);
+  value_writer::end_table(out_, begin, 0, pairs);
   return true;
 }
 

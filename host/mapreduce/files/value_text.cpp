@@ -4,12 +4,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "host/mapreduce/files/csv_rows.hpp"
 #include "host/mapreduce/files/utf8.hpp"
+#include "host/mapreduce/rows/plain_value.hpp"
 #include "host/wire/carried_value.hpp"
 
 namespace actorhost {
@@ -102,125 +102,55 @@ Status append_json_number(std::string& out, double number) {
 /// Reads through a value in the codec's encoding.
 class Encoded {
  public:
-  explicit Encoded(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+  explicit Encoded(std::string_view bytes) : in_(bytes) {}
 
   Status json(std::string& out, int depth = 0);
-  /// Whether an array with items comes next; `items` is their number, and they are the next values.
-  bool array(uint32_t& items);
-  /// Enters a table with keys: its items and its pairs are the next values.
-  bool record(uint32_t& items, uint32_t& pairs);
+  /// Enters an array with items, if that comes next: they are the next values.
+  bool array(TableHead& head);
+  /// Enters a table with keys, if that comes next: its items and its pairs are the next values.
+  bool record(TableHead& head);
   /// Reads a value that is not a table; false for a table, of which nothing is read.
   Result<bool> plain(RowValue& value);
-  Status finish() const { return at_ == end_ ? Status() : damaged(); }
+  Status finish() const { return in_.left() == 0 ? Status() : damaged(); }
 
  private:
-  template <typename T>
-  bool take(T& value) {
-    if (static_cast<size_t>(end_ - at_) < sizeof value) return false;
-    std::memcpy(&value, at_, sizeof value);
-    at_ += sizeof value;
-    return true;
-  }
-  bool count(uint32_t& value);
-  Status table(uint8_t tag, std::string& out, int depth);
+  Status table(std::string& out, int depth);
   Status entries(uint32_t pairs, const std::vector<std::string>& items, std::string& out, int depth);
   Result<std::string> key(double& number);
 
-  const char* at_;
-  const char* end_;
+  ValueReader in_;
 };
 
-bool Encoded::count(uint32_t& value) {
-  uint8_t first = 0;
-  if (!take(first)) return false;
-  if (first < 0xe0) return value = first, true;
-  if (first == 0xff) return take(value);
-  uint8_t low = 0;
-  if (!take(low)) return false;
-  value = 0xe0U + ((first & 0x1fU) << 8) + low;
-  return true;
-}
-
 Result<bool> Encoded::plain(RowValue& value) {
-  if (at_ == end_) return damaged();
-  const auto tag = static_cast<uint8_t>(*at_);
-  if (tag >= 0x08 && tag <= 0x0d) return false;
-  const auto number = [&](double n) {
-    value.tag = static_cast<uint32_t>(RowTag::number);
-    value.number = n;
-    return true;
-  };
-  if (tag >= 0x20) {
-    uint32_t size = 0;
-    if (!count(size) || size < 0x20 || size - 0x20 > static_cast<size_t>(end_ - at_)) return damaged();
-    value.tag = static_cast<uint32_t>(RowTag::text);
-    value.bytes = at_;
-    value.size = size - 0x20;
-    at_ += value.size;
-    return true;
-  }
-  ++at_;
-  int32_t small = 0;
-  double big = 0;
-  int64_t whole = 0;
-  uint64_t natural = 0;
-  switch (tag) {
-    case 0x00: value.tag = static_cast<uint32_t>(RowTag::nil); return true;
-    case 0x01: value.tag = static_cast<uint32_t>(RowTag::no); return true;
-    case 0x02: value.tag = static_cast<uint32_t>(RowTag::yes); return true;
-    case 0x06: return take(small) ? Result<bool>(number(small)) : damaged();
-    case 0x07: return take(big) ? Result<bool>(number(big)) : damaged();
-    case 0x10: return take(whole) ? Result<bool>(number(static_cast<double>(whole))) : damaged();
-    case 0x11: return take(natural) ? Result<bool>(number(static_cast<double>(natural))) : damaged();
-    case 0x12: return Error{Code::unsupported, "a tensor cannot be written as text"};
-    default: return damaged();
-  }
+  if (value_tag::is_table(in_.tag())) return false;
+  if (in_.tag() == value_tag::kTensor) return Error{Code::unsupported, "a tensor cannot be written as text"};
+  value.tag = static_cast<uint32_t>(RowTag::number);
+  if (read_whole(in_, [&value](auto whole) { value.number = static_cast<double>(whole); })) return true;
+  return read_plain(in_, value) ? Result<bool>(true) : damaged();
 }
 
-bool Encoded::array(uint32_t& items) {
-  if (at_ == end_ || (*at_ != 0x0a && *at_ != 0x0c)) return false;
-  const bool has_slot_0 = *at_++ == 0x0c;
-  if (!count(items)) return false;
-  if (has_slot_0 && items > 0) --items;
-  return true;
+bool Encoded::array(TableHead& head) {
+  const uint32_t tag = in_.tag();
+  return value_tag::has_items(tag) && !value_tag::has_pairs(tag) && in_.table(head);
 }
 
-bool Encoded::record(uint32_t& items, uint32_t& pairs) {
-  items = 0;
-  const int tag = at_ != end_ ? *at_ : 0;
-  if (tag != 0x09 && tag != 0x0b && tag != 0x0d) return false;
-  ++at_;
-  if (tag != 0x09 && !count(items)) return false;
-  if (tag == 0x0d && items > 0) --items;
-  return count(pairs);
-}
+bool Encoded::record(TableHead& head) { return value_tag::has_pairs(in_.tag()) && in_.table(head); }
 
 Status Encoded::json(std::string& out, int depth) {
   if (depth > kDepth) return damaged();
-  if (at_ != end_ && (*at_ == 0x10 || *at_ == 0x11)) {  // 64 bits, more than a number has
-    const bool is_signed = *at_++ == 0x10;
-    int64_t whole = 0;
-    if (!take(whole)) return damaged();
-    out += is_signed ? std::to_string(whole) : std::to_string(static_cast<uint64_t>(whole));
-    return {};
-  }
+  if (read_whole(in_, [&out](auto whole) { out += std::to_string(whole); })) return {};  // more than a number has
   RowValue value;
   const auto is_plain = plain(value);
   if (!is_plain) return is_plain.error();
-  if (*is_plain) return append_json(out, value);
-  const auto tag = static_cast<uint8_t>(*at_++);
-  return table(tag, out, depth);
+  return *is_plain ? append_json(out, value) : table(out, depth);
 }
 
-Status Encoded::table(uint8_t tag, std::string& out, int depth) {
-  uint32_t items = 0;
-  uint32_t pairs = 0;
-  if (tag >= 0x0a && !count(items)) return damaged();
-  if (tag >= 0x0c && items > 0) --items;
-  if ((tag == 0x09 || tag == 0x0b || tag == 0x0d) && !count(pairs)) return damaged();
-  if (pairs == 0) {
+Status Encoded::table(std::string& out, int depth) {
+  TableHead head;
+  if (!in_.table(head)) return damaged();
+  if (head.pairs == 0) {
     out += '[';
-    for (uint32_t i = 0; i < items; ++i) {
+    for (uint32_t i = 0; i < head.items; ++i) {
       if (i > 0) out += ',';
       AH_TRY(json(out, depth + 1));
     }
@@ -228,8 +158,8 @@ Status Encoded::table(uint8_t tag, std::string& out, int depth) {
     return {};
   }
   std::vector<std::string> texts;
-  for (uint32_t i = 0; i < items; ++i) AH_TRY(json(texts.emplace_back(), depth + 1));
-  return entries(pairs, texts, out, depth);
+  for (uint32_t i = 0; i < head.items; ++i) AH_TRY(json(texts.emplace_back(), depth + 1));
+  return entries(head.pairs, texts, out, depth);
 }
 
 /// A key as JSON's text; `number` is NaN unless it is one.
@@ -354,10 +284,10 @@ Status append_csv(std::string& out, const RowValue& value, char separator, bool&
     append_field(out, is_text ? one.text() : text, separator, std::exchange(first, false), is_text);
     return {};
   };
-  uint32_t items = 0;
+  TableHead head;
   Encoded encoded(value.text());
-  if (!spread || value.kind() != RowTag::value || !encoded.array(items)) return field(value);
-  for (uint32_t i = 0; i < items; ++i) {
+  if (!spread || value.kind() != RowTag::value || !encoded.array(head)) return field(value);
+  for (uint32_t i = 0; i < head.items; ++i) {
     bool is_text = false;
     text.clear();
     AH_TRY(field_text(encoded, text, is_text));
@@ -367,9 +297,8 @@ Status append_csv(std::string& out, const RowValue& value, char separator, bool&
 }
 
 bool is_record(const RowValue& value) {
-  uint32_t items = 0;
-  uint32_t pairs = 0;
-  return value.kind() == RowTag::value && Encoded(value.text()).record(items, pairs);
+  TableHead head;
+  return value.kind() == RowTag::value && Encoded(value.text()).record(head);
 }
 
 Status append_csv_record(std::string& out, const RowValue& value, char separator,
@@ -379,15 +308,14 @@ Status append_csv_record(std::string& out, const RowValue& value, char separator
     bool is_text = false;
   };
   std::vector<Field> fields(names.size());
-  uint32_t items = 0;
-  uint32_t pairs = 0;
+  TableHead head;
   Encoded encoded(value.text());
-  if (!encoded.record(items, pairs)) return damaged();
+  if (!encoded.record(head)) return damaged();
   const auto no_column = [](const std::string& key) {
     return Error{Code::bad_argument, "a row has the field '" + key + "', which is no name of `header`"};
   };
-  if (items > 0) return no_column("1");
-  for (uint32_t i = 0; i < pairs; ++i) {
+  if (head.items > 0) return no_column("1");
+  for (uint32_t i = 0; i < head.pairs; ++i) {
     std::string name;
     bool is_text = false;
     AH_TRY(field_text(encoded, name, is_text));

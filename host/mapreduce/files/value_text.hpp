@@ -1,6 +1,6 @@
 #pragma once
 // Values of rows as text: in lines, in CSV fields, in JSON. Tables are read as the codec writes them
-// (host/wire/value_check.hpp), without Lua. Pure functions, any thread; Code::bad_data for bytes that are no value,
+// (host/wire/value_bytes.hpp), without Lua. Pure functions, any thread; Code::bad_data for bytes that are no value,
 // Code::unsupported for what has no text: tensors, and in JSON infinities, NaN and bytes that are not UTF-8.
 //
 // Numbers are written in the shortest way that reads back as the same number, whole ones below 1e15 without a point. In

@@ -1,86 +1,22 @@
 #include "host/mapreduce/rows/flat_table.hpp"
 
-#include <cstring>
+#include "host/mapreduce/rows/plain_value.hpp"
 
 namespace actorhost {
 
-namespace {
+using namespace value_tag;
 
-// The tags of the encoding in host/wire/value_check.hpp.
-enum Tag : uint8_t {
-  kNil = 0x00,
-  kFalse = 0x01,
-  kTrue = 0x02,
-  kInteger = 0x06,
-  kDouble = 0x07,
-  kEmpty = 0x08,
-  kPairs = 0x09,
-  kArray = 0x0c,
-  kBoth = 0x0d,
-  kFirstText = 0x20
-};
+namespace {
 
 constexpr int kDepth = 8;
 constexpr uint32_t kShortArray = 4;   // longer arrays are lists, whose shape does not depend on their length
 constexpr size_t kMostShapes = 1000;  // each has a function in Lua
 constexpr uint32_t kLongestKey = 64;
 
+/// What a shape says of a plain value.
+char kind_of(const RowValue& value) { return "zftns"[value.tag]; }
+
 }  // namespace
-
-bool FlatReader::count(uint32_t& value) {
-  if (at_ == end_) return false;
-  const auto first = static_cast<uint8_t>(*at_++);
-  if (first < 0xe0) return value = first, true;
-  if (first == 0xff) {
-    if (static_cast<size_t>(end_ - at_) < sizeof value) return false;
-    std::memcpy(&value, at_, sizeof value);
-    at_ += sizeof value;
-    return true;
-  }
-  if (at_ == end_) return false;
-  value = 0xe0U + ((first & 0x1fU) << 8) + static_cast<uint8_t>(*at_++);
-  return true;
-}
-
-/// Reads a value that is not a table.
-bool FlatReader::plain(RowValue& value, char& kind) {
-  if (at_ == end_) return false;
-  const auto tag = static_cast<uint8_t>(*at_);
-  const auto left = static_cast<size_t>(end_ - at_) - 1;
-  if (tag == kDouble) {
-    if (left < sizeof(double)) return false;
-    value.tag = static_cast<uint32_t>(RowTag::number);
-    std::memcpy(&value.number, at_ + 1, sizeof(double));
-    at_ += 1 + sizeof(double);
-    return kind = 'n', true;
-  }
-  if (tag == kInteger) {
-    int32_t number = 0;
-    if (left < sizeof number) return false;
-    std::memcpy(&number, at_ + 1, sizeof number);
-    value.tag = static_cast<uint32_t>(RowTag::number);
-    value.number = number;
-    at_ += 1 + sizeof number;
-    return kind = 'n', true;
-  }
-  if (tag >= kFirstText) {
-    uint32_t size = 0;
-    if (!count(size) || size < kFirstText || size - kFirstText > static_cast<size_t>(end_ - at_)) return false;
-    value.tag = static_cast<uint32_t>(RowTag::text);
-    value.bytes = at_;
-    value.size = size - kFirstText;
-    at_ += value.size;
-    return kind = 's', true;
-  }
-  ++at_;
-  value.number = tag == kTrue ? 1 : 0;
-  switch (tag) {
-    case kNil: value.tag = static_cast<uint32_t>(RowTag::nil); return kind = 'z', true;
-    case kFalse: value.tag = static_cast<uint32_t>(RowTag::no); return kind = 'f', true;
-    case kTrue: value.tag = static_cast<uint32_t>(RowTag::yes); return kind = 't', true;
-    default: return false;
-  }
-}
 
 bool FlatReader::add(const RowValue& value) {
   if (out_->count == kFlatValues) return false;
@@ -89,17 +25,11 @@ bool FlatReader::add(const RowValue& value) {
 }
 
 bool FlatReader::item(int depth) {
-  if (at_ == end_) return false;
-  const auto tag = static_cast<uint8_t>(*at_);
-  if (tag >= kEmpty && tag <= kBoth) {
-    ++at_;
-    return table(tag, depth + 1);
-  }
+  if (is_table(in_.tag())) return table(depth + 1);
   RowValue value;
-  char kind = 0;
-  if (!plain(value, kind)) return false;
-  text_ += kind;
-  return (kind != 'n' && kind != 's') || add(value);
+  if (!read_plain(in_, value)) return false;
+  text_ += kind_of(value);
+  return (value.kind() != RowTag::number && value.kind() != RowTag::text) || add(value);
 }
 
 /// Reads a list. The items are in list_items_, which may still move: until `read` ends the value has their place there.
@@ -110,8 +40,7 @@ bool FlatReader::list(uint32_t count) {
   value.tag = static_cast<uint32_t>(RowTag::value);
   for (uint32_t i = 0; i < count; ++i) {
     RowValue one;
-    char kind = 0;
-    if (!plain(one, kind) || kind == 'z') return false;
+    if (!read_plain(in_, one) || one.kind() == RowTag::nil) return false;
     list_items_.push_back(one);
   }
   text_ += 'l';
@@ -125,29 +54,19 @@ bool FlatReader::items(uint32_t count, int depth) {
   return true;
 }
 
-bool FlatReader::table(uint8_t tag, int depth) {
-  if (depth > kDepth) return false;
-  uint32_t array = 0;
-  uint32_t pairs = 0;
-  if (tag == kArray || tag == kBoth) {
-    if (!count(array) || array == 0) return false;
-    --array;
-  }
-  if ((tag == kPairs || tag == kBoth) && !count(pairs)) return false;
-  if (tag != kEmpty && tag != kPairs && tag != kArray && tag != kBoth) return false;
-  if (tag == kArray && array > kShortArray) return list(array);
+bool FlatReader::table(int depth) {
+  TableHead head;
+  if (depth > kDepth || !in_.table(head) || (has_items(head.tag) && head.first == 0)) return false;
+  if (head.tag == kItems && head.items > kShortArray) return list(head.items);
   text_ += '{';
-  if (!items(array, depth)) return false;
-  if (pairs > 0) text_ += '|';
-  for (uint32_t i = 0; i < pairs; ++i) {
-    uint32_t size = 0;
-    if (!count(size) || size < kFirstText || size - kFirstText > static_cast<size_t>(end_ - at_)) return false;
-    size -= kFirstText;
-    if (size > kLongestKey) return false;
-    text_ += std::to_string(size);
+  if (!items(head.items, depth)) return false;
+  if (head.pairs > 0) text_ += '|';
+  for (uint32_t i = 0; i < head.pairs; ++i) {
+    std::string_view key;
+    if (!in_.text(key) || key.size() > kLongestKey) return false;
+    text_ += std::to_string(key.size());
     text_ += ':';
-    text_.append(at_, size);
-    at_ += size;
+    text_ += key;
     if (!item(depth)) return false;
   }
   text_ += '}';
@@ -155,15 +74,12 @@ bool FlatReader::table(uint8_t tag, int depth) {
 }
 
 uint32_t FlatReader::read(std::string_view bytes, FlatTable& out) {
-  at_ = bytes.data();
-  end_ = at_ + bytes.size();
+  in_ = ValueReader(bytes);
   out_ = &out;
   out.shape = out.count = 0;
   text_.clear();
   list_items_.clear();
-  if (bytes.empty()) return 0;
-  const auto tag = static_cast<uint8_t>(*at_);
-  if (tag < kEmpty || tag > kBoth || !item(0) || at_ != end_) return 0;
+  if (!is_table(in_.tag()) || !item(0) || in_.left() != 0) return 0;
   for (uint32_t i = 0; i < out.count && !list_items_.empty(); ++i) {
     RowValue& value = out.values[i];
     if (value.kind() != RowTag::value) continue;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "host/mapreduce/rows/row.hpp"
+#include "host/wire/value_bytes.hpp"
 
 namespace actorhost {
 
@@ -38,16 +39,13 @@ class FlatReader {
   std::string_view shape(uint32_t number) const { return shapes_.at(number - 1); }
 
  private:
-  bool table(uint8_t tag, int depth);
+  bool table(int depth);
   bool item(int depth);
   bool items(uint32_t count, int depth);
   bool list(uint32_t count);
-  bool plain(RowValue& value, char& kind);
-  bool count(uint32_t& value);
   bool add(const RowValue& value);
 
-  const char* at_ = nullptr;
-  const char* end_ = nullptr;
+  ValueReader in_;
   FlatTable* out_ = nullptr;
   std::string text_;  // of the shape that is being read
   std::vector<RowValue> list_items_;

@@ -2,19 +2,18 @@
 
 #include <cstdio>
 
+#include "host/wire/carried_value.hpp"
+#include "host/wire/value_bytes.hpp"
+
 namespace actorhost {
 
 namespace {
 
-/// What an encoded value is, by its first byte (bindings/vm/lua_codec.cpp, host/wire/carried_value.hpp).
-std::string describe_encoded(const RowValue& value) {
-  switch (value.size != 0 ? static_cast<unsigned char>(value.bytes[0]) : 0) {
-    case 0x10:
-    case 0x11: return "a 64-bit integer";
-    case 0x12:
-    case 0xff: return "a tensor, or a table with tensors";
-    default: return "a table";
-  }
+std::string describe_encoded(std::string_view value) {
+  const uint32_t tag = ValueReader(value).tag();
+  if (tag == value_tag::kSigned || tag == value_tag::kUnsigned) return "a 64-bit integer";
+  if (tag == value_tag::kTensor || is_packed_row(value)) return "a tensor, or a table with tensors";
+  return "a table";
 }
 
 }  // namespace
@@ -37,7 +36,7 @@ std::string describe(const RowValue& value) {
       }
       return text + (value.size > kShown ? "'..." : "'");
     }
-    case RowTag::value: return describe_encoded(value);
+    case RowTag::value: return describe_encoded(value.text());
   }
   return "a broken row";
 }

@@ -2,20 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <iterator>
 #include <vector>
 
 #include "host/mapreduce/rows/key.hpp"
 #include "host/wire/carried_value.hpp"
 #include "host/wire/message.hpp"
+#include "host/wire/value_bytes.hpp"
 
 namespace actorhost {
 
+using namespace value_tag;
+
 namespace {
 
-constexpr unsigned char kTensor = 0x12;
-constexpr unsigned char kFirstText = 0x20;
 constexpr uint64_t kTableSeed = 0x7461626c65;
 constexpr int kDepth = 256;  // of tables in tables; more than the codec writes
 
@@ -38,80 +38,65 @@ uint64_t tensor_hash(const Tensor& tensor) {
 class Walk {
  public:
   explicit Walk(std::string_view bytes, std::vector<uint64_t> tensors = {})
-      : bytes_(bytes), tensors_(std::move(tensors)) {}
+      : in_(bytes), tensors_(std::move(tensors)) {}
 
   uint64_t value(int depth = 0);
-  bool ok() const noexcept { return ok_ && bytes_.empty(); }
+  bool ok() const noexcept { return ok_ && in_.left() == 0; }
 
  private:
-  std::string_view take_bytes(uint64_t size) {
-    if (size > bytes_.size()) {
-      ok_ = false;
-      bytes_ = {};
-    }
-    const std::string_view taken = bytes_.substr(0, size);
-    bytes_.remove_prefix(taken.size());
-    return taken;
-  }
+  /// The number behind the next tag.
   template <typename T>
   T take() {
     T number{};
-    const std::string_view bytes = take_bytes(sizeof number);
-    if (bytes.size() == sizeof number) std::memcpy(&number, bytes.data(), sizeof number);
+    if (!in_.take_tagged(number)) ok_ = false;
     return number;
   }
-  uint32_t count() {
-    const auto first = take<uint8_t>();
-    if (first < 0xe0) return first;
-    if (first == 0xff) return take<uint32_t>();
-    return 0xe0U + ((first & 0x1fU) << 8) + take<uint8_t>();
-  }
-  uint64_t table(unsigned char tag, int depth);
+  uint64_t table(int depth);
 
-  std::string_view bytes_;
+  ValueReader in_;
   std::vector<uint64_t> tensors_;
   bool ok_ = true;
 };
 
 uint64_t Walk::value(int depth) {
-  if (bytes_.empty() || depth > kDepth) {
+  if (!ok_ || depth > kDepth) {
     ok_ = false;
     return 0;
   }
-  const auto tag = static_cast<unsigned char>(bytes_.front());
-  if (tag >= kFirstText) {
-    const uint32_t size = count();
-    return text_hash(take_bytes(size < kFirstText ? UINT64_MAX : size - kFirstText));
-  }
-  bytes_.remove_prefix(1);
-  if (tag >= 0x08 && tag <= 0x0d) return table(tag, depth + 1);
+  const uint32_t tag = in_.tag();
+  if (is_table(tag)) return table(depth + 1);
   switch (tag) {
-    case 0x00:
-    case 0x01:
-    case 0x02: return both(tag, 0);
-    case 0x06: return number_hash(take<int32_t>());
-    case 0x07: return number_hash(take<double>());
+    case kNil:
+    case kFalse:
+    case kTrue: in_.skip(1); return both(tag, 0);
+    case kInteger: return number_hash(take<int32_t>());
+    case kDouble: return number_hash(take<double>());
+    case kSigned:
+    case kUnsigned: return both(tag, take<uint64_t>());
     case kTensor: {
-      const auto index = take<double>();
-      take<double>();
+      const double index = take<std::array<double, 2>>()[0];
       const bool is_there = index >= 0 && index < static_cast<double>(tensors_.size());
       return is_there ? tensors_[static_cast<size_t>(index)] : 0;
     }
-    default: return both(tag, take<uint64_t>());  // 64-bit integers
+    default: {
+      std::string_view text;
+      ok_ = in_.text(text);
+      return text_hash(text);
+    }
   }
 }
 
 /// The hash of a table is a sum, so that it does not depend on the order of the entries.
-uint64_t Walk::table(unsigned char tag, int depth) {
-  const uint32_t items = tag >= 0x0a ? count() : 0;
-  const uint32_t pairs = (tag & 1) != 0 ? count() : 0;
+uint64_t Walk::table(int depth) {
+  TableHead head;
+  ok_ = in_.table(head);
   uint64_t sum = kTableSeed;
-  for (uint32_t i = tag >= 0x0c ? 1 : 0; i < items && ok_; ++i) {  // an array with or without a slot 0
-    const bool hole = !bytes_.empty() && bytes_.front() == 0;
+  for (uint32_t i = 0; i < head.items && ok_; ++i) {
+    const bool hole = in_.tag() == kNil;
     const uint64_t item = value(depth);
-    if (!hole) sum += both(number_hash(i), item);
+    if (!hole) sum += both(number_hash(head.first + i), item);
   }
-  for (uint32_t i = 0; i < pairs && ok_; ++i) {
+  for (uint32_t i = 0; i < head.pairs && ok_; ++i) {
     const uint64_t key = value(depth);
     sum += both(key, value(depth));
   }

@@ -1,5 +1,5 @@
 #pragma once
-// A hash of an encoded value (bindings/vm/lua_codec.cpp, host/wire/carried_value.hpp) that is the same for
+// A hash of an encoded value (host/wire/value_bytes.hpp, carried_value.hpp) that is the same for
 // equal values, also where their bytes differ: each VM writes the keys of a table in the order of its own `pairs`.
 
 #include <cstdint>

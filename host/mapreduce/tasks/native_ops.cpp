@@ -3,11 +3,11 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "host/mapreduce/files/words.hpp"
 #include "host/mapreduce/rows/key.hpp"
+#include "host/mapreduce/rows/plain_value.hpp"
 
 namespace actorhost {
 
@@ -155,11 +155,9 @@ bool parse_lua_number(std::string_view text, double& number) {
 /// Reads a row's value as tonumber does.
 bool lua_number(const RowValue& value, double& number) {
   if (value.kind() == RowTag::text) return parse_lua_number(value.text(), number);
-  if (value.kind() != RowTag::value || value.size != 1 + sizeof(int64_t)) return false;
-  int64_t whole = 0;
-  std::memcpy(&whole, value.bytes + 1, sizeof whole);
-  number = *value.bytes == 0x10 ? static_cast<double>(whole) : static_cast<double>(static_cast<uint64_t>(whole));
-  return *value.bytes == 0x10 || *value.bytes == 0x11;
+  ValueReader in(value.text());
+  const auto use = [&number](auto whole) { number = static_cast<double>(whole); };
+  return value.kind() == RowTag::value && read_whole(in, use) && in.left() == 0;
 }
 
 class AsNumbers final : public RowSource {
