@@ -172,7 +172,7 @@ uint32_t progress_finish(ah_progress* p, const uint32_t** passed) noexcept {
 
 double progress_next_time(const ah_progress* p) noexcept { return p->waiting.next_time(); }
 
-const ah_barrier_api kApi = {
+const ah_barrier_api kBarrierApi = {
     sampler_new,    sampler_free,      sampler_look,    seen_passed,      seen_quantile,      progress_new,
     progress_free,  progress_add,      progress_join,   progress_remove,  progress_park,      progress_unpark,
     progress_start, progress_complete, progress_pulled, progress_suspect, progress_ask,       progress_step,
@@ -183,7 +183,7 @@ const ah_barrier_api kApi = {
 
 namespace actorhost {
 
-void open_barrier(Vm& vm) { vm.register_ffi("barrier", &kApi); }
+void open_barrier(Vm& vm) { vm.register_ffi("barrier", &kBarrierApi); }
 
 namespace {
 
@@ -208,8 +208,7 @@ Result<std::unique_ptr<LuaRule>> LuaRule::pop(Vm& vm, CallWatchdog* watchdog) {
     lua_rawget(L, top);
     return lua_type(L, -1);
   };
-  constexpr int kCdata = 10;  // LuaJIT's type number of cdata
-  const bool evaluator = lua_istable(L, top) && field("asking") == kCdata && field("answer_one") == LUA_TFUNCTION &&
+  const bool evaluator = lua_istable(L, top) && field("asking") == kLuaCdata && field("answer_one") == LUA_TFUNCTION &&
                          field("answer_all") == LUA_TFUNCTION;
   if (!evaluator) {
     lua_settop(L, top - 1);

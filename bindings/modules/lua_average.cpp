@@ -17,7 +17,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr const char* kModule = "actor.average";
+constexpr const char* kAverageModule = "actor.average";
 
 /// A worker's part in a session. Used on the Vm's thread; the replica is shared with the courier.
 class Averaging {
@@ -128,11 +128,12 @@ struct Module {
 
 Averaging& averaging_at(lua_State* L, int index) {
   const auto session = static_cast<uint32_t>(check_integer(L, index, "handle", "average", 0, UINT32_MAX));
-  return *Kept<Module>::find(L, kModule).all.at(session);
+  return *Kept<Module>::find(L, kAverageModule).all.at(session);
 }
 
 /// The tensors of the arrays at `tensors` and `names`: their own memory, no byte of it twice.
-std::optional<std::string> read_parts(lua_State* L, int tensors, int names, std::vector<AverageReplica::Part>& parts) {
+std::optional<std::string> read_average_parts(lua_State* L, int tensors, int names,
+                                              std::vector<AverageReplica::Part>& parts) {
   const int count = static_cast<int>(lua_objlen(L, tensors));
   for (int i = 1; i <= count; ++i) {
     lua_rawgeti(L, tensors, i);
@@ -186,8 +187,8 @@ int start(lua_State* L) {
   lua_pop(L, 1);
   plan.where = user_position(L);
   std::vector<AverageReplica::Part> parts;
-  if (const auto wrong = read_parts(L, 3, 4, parts)) raise_at_user(L, *wrong);
-  auto& all = Kept<Module>::find(L, kModule).all;
+  if (const auto wrong = read_average_parts(L, 3, 4, parts)) raise_at_user(L, *wrong);
+  auto& all = Kept<Module>::find(L, kAverageModule).all;
   const uint32_t session = plan.session;
   auto& averaging = all[session];
   averaging = std::make_unique<Averaging>(context.node, context.shared.courier->averages, std::move(plan), parts);
@@ -216,14 +217,14 @@ int unlock(lua_State* L) {
 }
 
 /// Gives the lock back when a Lua error passes.
-class GiveBack {
+class UnlockAtEnd {
  public:
-  explicit GiveBack(Averaging& averaging) : averaging_(averaging) {}
-  ~GiveBack() {
+  explicit UnlockAtEnd(Averaging& averaging) : averaging_(averaging) {}
+  ~UnlockAtEnd() {
     if (averaging_.locked()) (void)averaging_.unlock(false);
   }
-  GiveBack(const GiveBack&) = delete;
-  GiveBack& operator=(const GiveBack&) = delete;
+  UnlockAtEnd(const UnlockAtEnd&) = delete;
+  UnlockAtEnd& operator=(const UnlockAtEnd&) = delete;
 
  private:
   Averaging& averaging_;
@@ -234,7 +235,7 @@ int step(lua_State* L) {
   Averaging& averaging = averaging_at(L, 1);
   check_status(L, averaging.lock(user_position(L)));
   {
-    const GiveBack give_back(averaging);
+    const UnlockAtEnd give_back(averaging);
     lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
     if (averaging.locked()) check_status(L, averaging.unlock(true));
   }
@@ -255,8 +256,8 @@ int abort(lua_State* L) {
 }
 
 /// release(handle): the handle is garbage. An averaging that still runs goes on.
-int release(lua_State* L) {
-  auto& all = Kept<Module>::find(L, kModule).all;
+int average_release(lua_State* L) {
+  auto& all = Kept<Module>::find(L, kAverageModule).all;
   const auto found = all.find(static_cast<uint32_t>(lua_tonumber(L, 1)));
   if (found != all.end() && found->second->resting()) all.erase(found);
   return 0;
@@ -271,7 +272,7 @@ int locked_at(lua_State* L) {
 }
 
 /// resume(handle)
-int resume(lua_State* L) {
+int average_resume(lua_State* L) {
   averaging_at(L, 1).resume();
   return 0;
 }
@@ -283,7 +284,7 @@ int rest(lua_State* L) {
 }
 
 /// stats(handle) -> table
-int stats(lua_State* L) {
+int average_stats(lua_State* L) {
   const AverageReplica::Stats stats = averaging_at(L, 1).stats();
   lua_createtable(L, 0, 10);
   const auto field = [L](const char* name, double value) {
@@ -305,12 +306,19 @@ int stats(lua_State* L) {
 }
 
 int open_average(lua_State* L) {
-  Kept<Module>::keep(L, kModule, std::make_shared<Module>());
+  Kept<Module>::keep(L, kAverageModule, std::make_shared<Module>());
   static const luaL_Reg kFunctions[] = {
-      {"start", guarded<start>},     {"lock", guarded<lock>},   {"unlock", guarded<unlock>},
-      {"step", guarded<step>},       {"abort", guarded<abort>}, {"resume", guarded<resume>},
-      {"release", guarded<release>}, {"rest", guarded<rest>},   {"locked_at", guarded<locked_at>},
-      {"stats", guarded<stats>},     {"pause", guarded<pause>},
+      {"start", guarded<start>},
+      {"lock", guarded<lock>},
+      {"unlock", guarded<unlock>},
+      {"step", guarded<step>},
+      {"abort", guarded<abort>},
+      {"resume", guarded<average_resume>},
+      {"release", guarded<average_release>},
+      {"rest", guarded<rest>},
+      {"locked_at", guarded<locked_at>},
+      {"stats", guarded<average_stats>},
+      {"pause", guarded<pause>},
   };
   return push_functions(L, kFunctions);
 }

@@ -21,12 +21,6 @@ namespace actorhost {
 
 namespace {
 
-/// A lost peer or a passed timeout is an expected failure; everything else is raised.
-int failure(lua_State* L, const Error& error) {
-  if (error.code == Code::peer_lost || error.code == Code::timeout) return push_failure(L, error);
-  raise_error(L, error);
-}
-
 /// The table that every call gets: {group =, name =, about =, timeout =, algorithm =, reproducible =, async =, placed
 /// =, untold =}. `about` is further text that has to be the same on all ranks; `placed`: the arguments are made for the
 /// members that `place` has returned; `untold`: the loss that `place` has returned. The standard library has checked
@@ -130,14 +124,14 @@ int run_or_start(lua_State* L, Call& call, Finish finish) {
   if (!call.async) {
     auto result = collectives.run(*call.group, std::move(call.spec), call.timeout);
     if (filter) filter->release();  // also when the call has failed before it filtered
-    if (!result) return failure(L, result.error());
+    if (!result) return push_or_raise(L, result.error());
     count(*call.group, *result);
     return finish(L, std::move(*result));
   }
   AsyncCalls& calls = NodeContext::of(L).shared.courier->calls;
   auto started = collectives.start(*call.group, std::move(call.spec), calls, call.timeout);
   if (!started && filter) filter->release();
-  if (!started) return failure(L, started.error());
+  if (!started) return push_or_raise(L, started.error());
   new (lua_newuserdata(L, sizeof(Pending))) Pending{std::move(*started), call.group, std::move(finish)};
   luaL_getmetatable(L, kPending);
   lua_setmetatable(L, -2);
@@ -155,17 +149,17 @@ int test(lua_State* L) {
 }
 
 /// wait(pending, seconds) -> what the blocking call gives, only once; again after nil, message, "timeout"
-int wait(lua_State* L) {
+int wait_for_call(lua_State* L) {
   Pending& pending = pending_at(L);
   const double seconds = lua_isnoneornil(L, 2) ? kForever : lua_tonumber(L, 2);
   AsyncCalls& calls = NodeContext::of(L).shared.courier->calls;
   auto result = CollectiveEngine::of(L).collectives.wait(calls, pending.call, seconds);
-  if (!result) return failure(L, result.error());
+  if (!result) return push_or_raise(L, result.error());
   count(*pending.group, *result);
   return pending.finish(L, std::move(*result));
 }
 
-int let_go(lua_State* L) {
+int let_go_of_call(lua_State* L) {
   pending_at(L).~Pending();
   return 0;
 }
@@ -181,7 +175,7 @@ int barrier(lua_State* L) {
 
 /// leave(call) -> true; or nil, message, code: a call that no other rank makes, in place of one with which this rank
 /// cannot go on. So it fails for all, with an error that names this rank.
-int leave(lua_State* L) {
+int leave_call(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::barrier);
   call.spec.signature += ", for which it has no memory,";
   return run_or_start(L, call, [](lua_State* state, CallResult&&) {
@@ -194,7 +188,7 @@ int leave(lua_State* L) {
 int join_point(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::broadcast);
   auto late = CollectiveEngine::of(L).collectives.join_point(std::move(call.spec), call.timeout);
-  if (!late) return failure(L, late.error());
+  if (!late) return push_or_raise(L, late.error());
   lua_pushinteger(L, static_cast<lua_Integer>(*late));
   return 1;
 }
@@ -360,7 +354,7 @@ int allreduce(lua_State* L) {
   spec.dtype = value->dtype;
   spec.input = std::exchange(value->data, {});
   auto result = CollectiveEngine::of(L).collectives.run(group, std::move(spec));
-  if (!result) return failure(L, result.error());
+  if (!result) return push_or_raise(L, result.error());
   count(group, *result);
   value->data = std::move(result->buffer);
   fill_tensor(L, 4, std::move(*value));
@@ -397,7 +391,7 @@ int members(lua_State* L) {
 }
 
 /// stats(group) -> calls that succeeded, bytes sent, bytes of elements before and after filters
-int stats(lua_State* L) {
+int collective_stats(lua_State* L) {
   const CollectiveGroup& group = group_at(L, 1);
   for (const uint64_t value : {group.worked, group.bytes_sent, group.filtered.before, group.filtered.after}) {
     lua_pushnumber(L, static_cast<lua_Number>(value));
@@ -439,14 +433,16 @@ int open_collective(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   CollectiveEngine::keep(L, context.node, context.shared.meetings, context.shared.courier->arbiter);
   static const luaL_Reg kFunctions[] = {
-      {"barrier", guarded<barrier>},     {"leave", guarded<leave>},         {"join_point", guarded<join_point>},
-      {"reduction", guarded<reduction>}, {"allreduce", guarded<allreduce>}, {"broadcast", guarded<broadcast>},
-      {"exchange", guarded<exchange>},   {"test", guarded<test>},           {"wait", guarded<wait>},
-      {"place", guarded<place>},         {"members", guarded<members>},     {"group", guarded<group>},
-      {"stats", guarded<stats>},
+      {"barrier", guarded<barrier>},        {"leave", guarded<leave_call>},
+      {"join_point", guarded<join_point>},  {"reduction", guarded<reduction>},
+      {"allreduce", guarded<allreduce>},    {"broadcast", guarded<broadcast>},
+      {"exchange", guarded<exchange>},      {"test", guarded<test>},
+      {"wait", guarded<wait_for_call>},     {"place", guarded<place>},
+      {"members", guarded<members>},        {"group", guarded<group>},
+      {"stats", guarded<collective_stats>},
   };
   luaL_newmetatable(L, kPending);
-  lua_pushcfunction(L, let_go);
+  lua_pushcfunction(L, let_go_of_call);
   lua_setfield(L, -2, "__gc");
   lua_pop(L, 1);
   return push_functions(L, kFunctions);

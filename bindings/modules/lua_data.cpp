@@ -23,8 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char kCache = 0;      // registry key, by address
-constexpr int kCdata = 10;  // LuaJIT's own type, which lua.h does not name
+const char kCache = 0;  // registry key, by address
 constexpr double kMaxRows = std::numeric_limits<int32_t>::max();
 constexpr double kMaxWhole = 9007199254740992;  // 2^53
 constexpr RowMeaning kPixels{1.0 / 255, 0, 2};
@@ -60,7 +59,7 @@ fs::path check_path(lua_State* L, int index, const char* function) {
 
 /// The empty ah_rows that stdlib/actor/data made for a result.
 ah_rows& rows_at(lua_State* L, int index) {
-  if (lua_type(L, index) != kCdata) raise_bad_argument(L, index, "rows", "actor.c.data", "ah_rows");
+  if (lua_type(L, index) != kLuaCdata) raise_bad_argument(L, index, "rows", "actor.c.data", "ah_rows");
   return *static_cast<ah_rows*>(const_cast<void*>(lua_topointer(L, index)));
 }
 
@@ -286,7 +285,7 @@ int load_libsvm(lua_State* L) {
   return 5;
 }
 
-int open_module(lua_State* L) {
+int data_module(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
       {"mnist", guarded<load_mnist>},      {"drawn_mnist", guarded<drawn_mnist>},
       {"find_mnist", guarded<find_mnist>}, {"digits", guarded<digits>},
@@ -302,7 +301,7 @@ int open_module(lua_State* L) {
 
 void open_data(Vm& vm) {
   vm.register_ffi("data", &kDataApi);
-  vm.register_module("actor.c.data", open_module);
+  vm.register_module("actor.c.data", data_module);
   auto cache = std::make_shared<DataCache>();
   share_data(vm, *cache);
   vm.own(std::move(cache));

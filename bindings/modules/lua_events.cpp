@@ -12,13 +12,6 @@ namespace actorhost {
 
 namespace {
 
-/// A lost sender or a passed timeout is an expected failure; everything else is raised.
-int failure(lua_State* L, const Error& error) {
-  if (error.code == Code::peer_lost || error.code == Code::timeout) return push_failure(L, error);
-  if (error.code == Code::bad_argument) raise_at_user(L, error.message);
-  raise_error(L, error);
-}
-
 double deadline_at(lua_State* L, int index, const char* function) {
   if (lua_isnoneornil(L, index)) return kForever;
   return NodeContext::of(L).node.clock().now() + check_number(L, index, "timeout", function);
@@ -48,7 +41,7 @@ EventMessage message_at(lua_State* L) {
 }
 
 /// put(name, value): into this node's own queue
-int put(lua_State* L) {
+int put_event(lua_State* L) {
   EventMessage message = message_at(L);
   NodeContext::of(L).events.put(message.name, std::move(message.value));
   return 0;
@@ -64,7 +57,7 @@ int send_to(lua_State* L) {
     context.events.put(message.name, std::move(message.value));
   } else {
     const auto got = context.events.send({to}, message, deadline);
-    if (!got) return failure(L, got.error());
+    if (!got) return push_or_raise(L, got.error());
     if (*got == 0) {
       const bool alive = context.node.newest_membership()->alive(to);
       return push_failure(L, {Code::peer_lost, "send_event: " + context.events.rank_name(to) +
@@ -83,7 +76,7 @@ int send_all(lua_State* L) {
   std::vector<NodeId> to;
   for (const Member& member : context.node.newest_membership()->workers()) to.push_back(member.id);
   const auto got = context.events.send(to, message, deadline);
-  if (!got) return failure(L, got.error());
+  if (!got) return push_or_raise(L, got.error());
   context.events.put(message.name, std::move(message.value));
   lua_pushboolean(L, 1);
   return 1;
@@ -106,7 +99,7 @@ int push_event(lua_State* L, Event event) {
   return 1;
 }
 
-EventBox::Filter filter_at(lua_State* L, int name, int from, const char* function) {
+EventBox::Filter event_filter_at(lua_State* L, int name, int from, const char* function) {
   EventBox::Filter filter;
   if (!lua_isnoneornil(L, name)) filter.name = check_text(L, name, "name", function);
   if (!lua_isnoneornil(L, from)) filter.from = id_at(L, from, function);
@@ -114,26 +107,26 @@ EventBox::Filter filter_at(lua_State* L, int name, int from, const char* functio
 }
 
 /// get(name, id) -> event, or nil when there is none; either may be nil
-int get(lua_State* L) {
-  auto event = NodeContext::of(L).events.get(filter_at(L, 1, 2, "collective.get_event"));
-  if (!event) return failure(L, event.error());
+int get_event(lua_State* L) {
+  auto event = NodeContext::of(L).events.get(event_filter_at(L, 1, 2, "collective.get_event"));
+  if (!event) return push_or_raise(L, event.error());
   if (*event) return push_event(L, std::move(**event));
   lua_pushnil(L);
   return 1;
 }
 
 /// wait(name, id, timeout) -> event; or nil, message, code
-int wait(lua_State* L) {
+int wait_for_event(lua_State* L) {
   const double deadline = deadline_at(L, 3, "collective.wait_event");
-  auto event = NodeContext::of(L).events.wait(filter_at(L, 1, 2, "collective.wait_event"), deadline);
-  if (!event) return failure(L, event.error());
+  auto event = NodeContext::of(L).events.wait(event_filter_at(L, 1, 2, "collective.wait_event"), deadline);
+  if (!event) return push_or_raise(L, event.error());
   return push_event(L, std::move(*event));
 }
 
 int open_events(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
-      {"put", guarded<put>}, {"send_to", guarded<send_to>}, {"send_all", guarded<send_all>},
-      {"get", guarded<get>}, {"wait", guarded<wait>},       {"id_of", guarded<id_of>},
+      {"put", guarded<put_event>}, {"send_to", guarded<send_to>},     {"send_all", guarded<send_all>},
+      {"get", guarded<get_event>}, {"wait", guarded<wait_for_event>}, {"id_of", guarded<id_of>},
   };
   return push_functions(L, kFunctions);
 }

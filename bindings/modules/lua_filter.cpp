@@ -14,7 +14,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr const char* kState = "actor.filter";
+constexpr const char* kFilterModule = "actor.filter";
 /// The largest tensor that is encoded or decoded, since few bytes may claim to be many elements.
 constexpr size_t kMaxBytes = size_t{1} << 30;
 
@@ -29,13 +29,15 @@ struct Held {
   FilterState* state;
 };
 
-FilterState& state_at(lua_State* L, int index) { return *static_cast<Held*>(luaL_checkudata(L, index, kState))->state; }
+FilterState& state_at(lua_State* L, int index) {
+  return *static_cast<Held*>(luaL_checkudata(L, index, kFilterModule))->state;
+}
 
 /// open(description) -> state
-int open(lua_State* L) {
+int make_filter(lua_State* L) {
   check_table(L, 1, "description", "open");
   auto* held = new (lua_newuserdata(L, sizeof(Held))) Held{nullptr};
-  luaL_getmetatable(L, kState);
+  luaL_getmetatable(L, kFilterModule);
   lua_setmetatable(L, -2);
   held->state = new FilterState{Filter(filter_at(L, 1)), {}};
   return 1;
@@ -95,13 +97,13 @@ int reset(lua_State* L) {
   return 0;
 }
 
-int open_module(lua_State* L) {
-  luaL_newmetatable(L, kState);
+int filter_module(lua_State* L) {
+  luaL_newmetatable(L, kFilterModule);
   lua_pushcfunction(L, collect);
   lua_setfield(L, -2, "__gc");
   lua_pop(L, 1);
   static const luaL_Reg kFunctions[] = {
-      {"open", guarded<open>},
+      {"open", guarded<make_filter>},
       {"encode", guarded<encode>},
       {"decode", guarded<decode>},
       {"reset", guarded<reset>},
@@ -131,6 +133,6 @@ FilterSpec filter_at(lua_State* L, int index) {
   return out;
 }
 
-void open_filter(Vm& vm) { vm.register_module("actor.c.filter", guarded<open_module>); }
+void open_filter(Vm& vm) { vm.register_module("actor.c.filter", guarded<filter_module>); }
 
 }  // namespace actorhost

@@ -15,7 +15,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr const char* kModule = "actor.lock";
+constexpr const char* kLockModule = "actor.lock";
 constexpr int64_t kMaxId = int64_t{1} << 53;  // whole numbers that Lua can tell apart
 
 struct LockModule {
@@ -23,15 +23,8 @@ struct LockModule {
   uint32_t handle = 0;  // of the newest lock; valid while the client holds that
 };
 
-LockModule& module_of(lua_State* L) { return Kept<LockModule>::find(L, kModule); }
+LockModule& module_of(lua_State* L) { return Kept<LockModule>::find(L, kLockModule); }
 LockService& service_of(lua_State* L) { return NodeContext::of(L).shared.courier->locks; }
-
-/// A lost owner or a passed timeout is an expected failure; everything else is raised.
-int failure(lua_State* L, const Error& error) {
-  if (error.code == Code::peer_lost || error.code == Code::timeout) return push_failure(L, error);
-  if (error.code == Code::bad_argument) raise_at_user(L, error.message);
-  raise_error(L, error);
-}
 
 std::optional<double> timeout_at(lua_State* L, int index, const char* function) {
   if (lua_isnoneornil(L, index)) return std::nullopt;
@@ -82,20 +75,20 @@ int acquire(lua_State* L) {
   if (const auto wrong = read_keys(L, 1, wanted)) raise_at_user(L, *wrong);
   wanted.where = user_position(L);
   auto got = module.client.lock(std::move(wanted));
-  if (!got) return failure(L, got.error());
+  if (!got) return push_or_raise(L, got.error());
   lua_pushinteger(L, static_cast<lua_Integer>(++module.handle));
   return 1;
 }
 
 /// Gives a lock back without new values, also when a Lua error passes.
-class GiveBack {
+class GiveLockBack {
  public:
-  explicit GiveBack(LockModule& module) : module_(module), handle_(module.handle) {}
-  ~GiveBack() {
+  explicit GiveLockBack(LockModule& module) : module_(module), handle_(module.handle) {}
+  ~GiveLockBack() {
     if (armed_ && module_.handle == handle_) (void)module_.client.release({});
   }
-  GiveBack(const GiveBack&) = delete;
-  GiveBack& operator=(const GiveBack&) = delete;
+  GiveLockBack(const GiveLockBack&) = delete;
+  GiveLockBack& operator=(const GiveLockBack&) = delete;
   void disarm() noexcept { armed_ = false; }
 
  private:
@@ -107,13 +100,13 @@ class GiveBack {
 /// under(handle, fn, ...) -> what fn(...) returns; gives the lock back then, and when fn raises, whose error goes on
 /// untouched. fn must not yield past this call.
 int under(lua_State* L) {
-  const GiveBack give_back(held_at(L, 1, "collective.lock"));
+  const GiveLockBack give_back(held_at(L, 1, "collective.lock"));
   lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
   return lua_gettop(L) - 1;
 }
 
 /// release(handle): gives the lock back
-int release(lua_State* L) {
+int lock_release(lua_State* L) {
   expect(L, held_at(L, 1, "release").client.release({}));
   return 0;
 }
@@ -173,7 +166,7 @@ std::optional<std::string> read_part(lua_State* L, int i, uint32_t table, LockCl
   return std::nullopt;
 }
 
-std::optional<std::string> read_parts(lua_State* L, LockClient::Wanted& wanted) {
+std::optional<std::string> read_wanted_parts(lua_State* L, LockClient::Wanted& wanted) {
   const auto table = static_cast<uint32_t>(check_integer(L, 1, "table", "shared_lock", 0, UINT32_MAX));
   const int count = static_cast<int>(lua_objlen(L, 2));
   std::vector<std::string> names;
@@ -195,12 +188,12 @@ int shared_lock(lua_State* L) {
   LockClient::Wanted wanted;
   wanted.timeout = timeout_at(L, 4, "shared_lock");
   if (lua_toboolean(L, 5) != 0) wanted.access = SharedAccess::adding;
-  if (const auto wrong = read_parts(L, wanted)) raise_at_user(L, *wrong);
+  if (const auto wrong = read_wanted_parts(L, wanted)) raise_at_user(L, *wrong);
   wanted.where = user_position(L);
   auto values = module.client.lock(std::move(wanted));
-  if (!values) return failure(L, values.error());
+  if (!values) return push_or_raise(L, values.error());
   const auto handle = static_cast<lua_Integer>(++module.handle);
-  GiveBack give_back(module);
+  GiveLockBack give_back(module);
   lua_pushinteger(L, handle);
   lua_createtable(L, static_cast<int>(values->size()), 0);
   for (size_t i = 0; i < values->size(); ++i) {
@@ -214,7 +207,7 @@ int shared_lock(lua_State* L) {
 /// shared_under(handle, fn, ...) -> what fn(...) returns, with the lock still held; when fn raises, the lock is given
 /// back without new values
 int shared_under(lua_State* L) {
-  GiveBack give_back(held_at(L, 1, "shared_under"));
+  GiveLockBack give_back(held_at(L, 1, "shared_under"));
   lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
   give_back.disarm();
   return lua_gettop(L) - 1;
@@ -238,7 +231,7 @@ Result<SharedWrites> read_writes(lua_State* L, int index, size_t count) {
 /// shared_release(handle, new values): values by the places of the ids; for nil the old one stays. The next holder of
 /// the lock sees them.
 int shared_release(lua_State* L) {
-  GiveBack give_back(held_at(L, 1, "shared_release"));
+  GiveLockBack give_back(held_at(L, 1, "shared_release"));
   LockModule& module = module_of(L);
   if (lua_isnoneornil(L, 2)) return 0;
   check_table(L, 2, "values", "shared_release");
@@ -252,12 +245,12 @@ int shared_release(lua_State* L) {
 int open_lock(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   CourierWithTasks& here = *context.shared.courier;
-  Kept<LockModule>::keep(L, kModule,
+  Kept<LockModule>::keep(L, kLockModule,
                          std::shared_ptr<LockModule>(new LockModule{{context.node, here.courier, here.locks}}));
   static const luaL_Reg kFunctions[] = {
       {"acquire", guarded<acquire>},
       {"under", guarded<under>},
-      {"release", guarded<release>},
+      {"release", guarded<lock_release>},
       {"shared_publish", guarded<shared_publish>},
       {"shared_withdraw", guarded<shared_withdraw>},
       {"shared_read", guarded<shared_read>},

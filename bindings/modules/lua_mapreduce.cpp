@@ -17,7 +17,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr const char* kState = "actor.mapreduce";
+constexpr const char* kMapReduceModule = "actor.mapreduce";
 
 /// The map-reduce state of one Vm, which keeps it alive.
 class MapReduceState final : private TaskPlace {
@@ -71,7 +71,7 @@ Result<std::unique_ptr<TaskSink>> MapReduceState::combine_here(Combine combine, 
   return std::unique_ptr<TaskSink>(std::make_unique<CombineSink>(options(combine), 1, rows->sink()));
 }
 
-MapReduceState& state_of(lua_State* L) { return Kept<MapReduceState>::find(L, kState); }
+MapReduceState& mapreduce_state(lua_State* L) { return Kept<MapReduceState>::find(L, kMapReduceModule); }
 
 // ---- the plan ----
 
@@ -120,7 +120,7 @@ PlanStage stage_on_top(lua_State* L) {
 
 /// begin(action, {stages = {...}, hash = text})
 int begin(lua_State* L) {
-  MapReduceState& state = state_of(L);
+  MapReduceState& state = mapreduce_state(L);
   const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "begin", 0, UINT32_MAX));
   check_table(L, 2, "plan", "begin");
   lua_settop(L, 2);
@@ -135,7 +135,7 @@ int begin(lua_State* L) {
 
 /// next_task() -> stage, task (from 1), attempt; nothing when the action is over
 int next_task(lua_State* L) {
-  MapReduceState& state = state_of(L);
+  MapReduceState& state = mapreduce_state(L);
   state.attempt.reset();
   state.streams.begin();
   auto order = state.client.next();
@@ -154,13 +154,13 @@ int next_task(lua_State* L) {
 
 /// finish_output(): the task has put out all its rows
 int finish_output(lua_State* L) {
-  expect(L, state_of(L).streams.finish());
+  expect(L, mapreduce_state(L).streams.finish());
   return 0;
 }
 
 /// done(added): the task has succeeded; `added` is what its accumulators got, or nil
 int done(lua_State* L) {
-  MapReduceState& state = state_of(L);
+  MapReduceState& state = mapreduce_state(L);
   const OutputFigures out = state.attempt->figures();
   state.attempt->commit();
   state.attempt.reset();
@@ -179,7 +179,7 @@ int done(lua_State* L) {
 
 /// failed(message)
 int failed(lua_State* L) {
-  MapReduceState& state = state_of(L);
+  MapReduceState& state = mapreduce_state(L);
   state.attempt.reset();
   const std::string message(check_text(L, 1, "message", "failed"));
   const Error cause = state.streams.failure();
@@ -193,7 +193,7 @@ int failed(lua_State* L) {
 
 /// results_failed(message) -> whether the failure came from lost rows, which will be made again
 int results_failed(lua_State* L) {
-  MapReduceState& state = state_of(L);
+  MapReduceState& state = mapreduce_state(L);
   const std::string message(check_text(L, 1, "message", "results_failed"));
   const bool lost = state.client.has_lost();
   if (lost) expect(L, state.client.results_failed({Code::peer_lost, message}));
@@ -203,12 +203,12 @@ int results_failed(lua_State* L) {
 
 /// has_failed() -> whether the action has ended with an error for all workers
 int has_failed(lua_State* L) {
-  lua_pushboolean(L, state_of(L).client.over().ok ? 0 : 1);
+  lua_pushboolean(L, mapreduce_state(L).client.over().ok ? 0 : 1);
   return 1;
 }
 
 int finished(lua_State* L) {
-  MapReduceState& state = state_of(L);
+  MapReduceState& state = mapreduce_state(L);
   state.streams.begin();
   expect(L, state.client.finished());
   return 0;
@@ -217,13 +217,13 @@ int finished(lua_State* L) {
 /// skipped(action): this node was late and has the action's value already
 int skipped(lua_State* L) {
   const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "skipped", 0, UINT32_MAX));
-  expect(L, state_of(L).client.skipped(action));
+  expect(L, mapreduce_state(L).client.skipped(action));
   return 0;
 }
 
 /// figures() -> {seconds=, stages={{id=, tasks=, ...}, ...}} of the action that is over
 int figures(lua_State* L) {
-  const ActionOver& over = state_of(L).client.over();
+  const ActionOver& over = mapreduce_state(L).client.over();
   lua_createtable(L, 0, 2);
   const auto set = [L](const char* name, double value) {
     lua_pushnumber(L, value);
@@ -254,7 +254,7 @@ int figures(lua_State* L) {
 
 /// accumulated() -> what the tasks' accumulators got, in an order that is the same on every node
 int accumulated(lua_State* L) {
-  const auto& list = state_of(L).client.over().accumulators;
+  const auto& list = mapreduce_state(L).client.over().accumulators;
   lua_createtable(L, static_cast<int>(list.size()), 0);
   int i = 0;
   for (const Accumulated& one : list) {
@@ -267,12 +267,12 @@ int accumulated(lua_State* L) {
 
 /// memory() -> bytes that each node may use
 int memory(lua_State* L) {
-  lua_pushnumber(L, static_cast<lua_Number>(state_of(L).client.service().budget().each()));
+  lua_pushnumber(L, static_cast<lua_Number>(mapreduce_state(L).client.service().budget().each()));
   return 1;
 }
 
 /// fail(): raises the reason why a call of the FFI table failed
-int fail(lua_State* L) { raise_error(L, state_of(L).streams.failure()); }
+int fail(lua_State* L) { raise_error(L, mapreduce_state(L).streams.failure()); }
 
 // ---- users' functions ----
 
@@ -295,7 +295,7 @@ int clone(lua_State* L) {
 
 /// gmatch_of(iterator) -> text, pattern, for an iterator of string.gmatch that was not called yet
 int gmatch_of(lua_State* L) {
-  if (lua_tocfunction(L, 1) != state_of(L).gmatch) return 0;
+  if (lua_tocfunction(L, 1) != mapreduce_state(L).gmatch) return 0;
   if (lua_getupvalue(L, 1, 1) == nullptr || lua_getupvalue(L, 1, 2) == nullptr || lua_getupvalue(L, 1, 3) == nullptr) {
     return 0;
   }
@@ -343,7 +343,7 @@ int find_files(lua_State* L) {
 int open_mapreduce(lua_State* L) {
   auto state = std::make_shared<MapReduceState>(NodeContext::of(L));
   state->gmatch = gmatch_function(L);
-  Kept<MapReduceState>::keep(L, kState, std::move(state));
+  Kept<MapReduceState>::keep(L, kMapReduceModule, std::move(state));
   static const luaL_Reg kFunctions[] = {
       {"begin", guarded<begin>},
       {"next_task", guarded<next_task>},

@@ -18,7 +18,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr const char* kState = "actor.param";
+constexpr const char* kParamModule = "actor.param";
 
 /// The number of the run that action `index` is; 0 stands for no run yet.
 RunId run_of(uint32_t action) { return action + 1; }
@@ -64,7 +64,7 @@ struct ParamState {
   std::vector<NodeId> asked;  // the workers of the schedule request that waits for its answer
 };
 
-ParamState& state_of(lua_State* L) { return Kept<ParamState>::find(L, kState); }
+ParamState& param_state(lua_State* L) { return Kept<ParamState>::find(L, kParamModule); }
 
 /// Raises the error of a wrong call or result: it is the user's, so it has the user's line and no code of the engine.
 void expect_right(lua_State* L, const Status& status) {
@@ -189,9 +189,9 @@ struct PushRequest {
 // ---- values ----
 
 /// open(action): waits until shards serve that action
-int open(lua_State* L) {
+int open_action(lua_State* L) {
   const auto action = check_integer(L, 1, "action", "open", 0, UINT32_MAX);
-  expect(L, state_of(L).open(static_cast<uint32_t>(action)));
+  expect(L, param_state(L).open(static_cast<uint32_t>(action)));
   return 0;
 }
 
@@ -221,8 +221,8 @@ int push_values(lua_State* L, std::vector<ParamEntry> entries) {
 }
 
 /// get(key) -> value, step; get({key, ...}) -> {value, ...}, {step, ...}
-int get(lua_State* L) {
-  ParamState& state = state_of(L);
+int get_values(lua_State* L) {
+  ParamState& state = param_state(L);
   if (lua_istable(L, 1)) {
     std::vector<ParamKey> keys = keys_at(L, 1, "param.get");
     expect(L, state.open(kAnyAction));
@@ -239,10 +239,10 @@ int get(lua_State* L) {
 }
 
 /// set(key, value)
-int set(lua_State* L) {
+int set_value(lua_State* L) {
   ParamKey key = take(L, param_key_at(L, 1, "param.set: key"));
   const ParamEntry entry{std::move(key), take(L, param_value_at(L, 2, nullptr, "param.set")), 0};
-  ParamState& state = state_of(L);
+  ParamState& state = param_state(L);
   expect(L, state.open(kAnyAction));
   expect_right(L, state.node.set({&entry, 1}));
   return 0;
@@ -251,13 +251,13 @@ int set(lua_State* L) {
 /// owner(key) -> the shard that has its whole values
 int owner(lua_State* L) {
   const ParamKey key = take(L, param_key_at(L, 1, "param: key"));
-  lua_pushinteger(L, static_cast<lua_Integer>(owner_of(key, state_of(L).context.options.servers)));
+  lua_pushinteger(L, static_cast<lua_Integer>(owner_of(key, param_state(L).context.options.servers)));
   return 1;
 }
 
 /// keys() -> array, in order
 int keys(lua_State* L) {
-  ParamState& state = state_of(L);
+  ParamState& state = param_state(L);
   expect(L, state.open(kAnyAction));
   const std::vector<ParamKey> found = take(L, state.node.keys());
   lua_createtable(L, static_cast<int>(found.size()), 0);
@@ -269,10 +269,10 @@ int keys(lua_State* L) {
 }
 
 /// fetch({key, ...}, where) -> {{key, value}, ...}
-int fetch(lua_State* L) {
+int fetch_entries(lua_State* L) {
   check_table(L, 1, "keys", "fetch");
   const std::string where(check_text(L, 2, "where", "fetch"));
-  push_entries(L, take(L, state_of(L).node.fetch(keys_at(L, 1, where))));
+  push_entries(L, take(L, param_state(L).node.fetch(keys_at(L, 1, where))));
   return 1;
 }
 
@@ -281,7 +281,7 @@ int fetch(lua_State* L) {
 /// worker_start(action, options {lua_pull=, check_finite=, shared=, filter=})
 int worker_start(lua_State* L) {
   const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "worker_start", 0, UINT32_MAX));
-  ParamState& state = state_of(L);
+  ParamState& state = param_state(L);
   ParamWorker::Config config;
   config.run = run_of(action);
   config.id = state.context.node.index();
@@ -297,7 +297,7 @@ int worker_start(lua_State* L) {
 
 /// worker_next() -> step, entries (nil: choose keys), whether the push is to be timed; or nil, summary at the end
 int worker_next(lua_State* L) {
-  ParamState& state = state_of(L);
+  ParamState& state = param_state(L);
   ParamWorker::Event event = take(L, state.node.next_event());
   if (auto* task = std::get_if<ParamWorker::Task>(&event)) {
     lua_pushnumber(L, static_cast<lua_Number>(task->step));
@@ -321,7 +321,7 @@ int worker_next(lua_State* L) {
 int worker_push(lua_State* L) {
   const std::string where(check_text(L, 2, "where", "worker_push"));
   const std::vector<ParamEntry> entries = take(L, param_entries_at(L, 1, nullptr, false, where));
-  expect_right(L, state_of(L).node.push(entries, lua_tonumber(L, 3)));
+  expect_right(L, param_state(L).node.push(entries, lua_tonumber(L, 3)));
   return 0;
 }
 
@@ -342,7 +342,7 @@ void watch_callbacks(lua_State* L, ParamState& state) {
 
 /// server_start(action, options, evaluator) -> {updates=, step=} that the run goes on from
 int server_start(lua_State* L) {
-  ParamState& state = state_of(L);
+  ParamState& state = param_state(L);
   state.action = static_cast<uint32_t>(check_integer(L, 1, "action", "server_start", 0, UINT32_MAX));
   check_table(L, 2, "options", "server_start");
   ParamServer::Config config;
@@ -392,7 +392,7 @@ int server_start(lua_State* L) {
 
 /// server_wait() -> what, ...: see PushRequest
 int server_wait(lua_State* L) {
-  ParamState& state = state_of(L);
+  ParamState& state = param_state(L);
   if (state.rule) state.rule->use(L);
   state.context.watchdog->end();
   std::optional<ServerRequest> request;
@@ -403,13 +403,13 @@ int server_wait(lua_State* L) {
 }
 
 int answer_stop(lua_State* L) {
-  state_of(L).server->answer_stop(lua_toboolean(L, 1) != 0);
+  param_state(L).server->answer_stop(lua_toboolean(L, 1) != 0);
   return 0;
 }
 
 /// answer_schedule(tasks, where): tasks are {[id] = {{k, v}, ...}}; nil: each of these workers chooses for itself
 int answer_schedule(lua_State* L) {
-  ParamState& state = state_of(L);
+  ParamState& state = param_state(L);
   const std::string where(check_text(L, 2, "where", "answer_schedule"));
   std::map<NodeId, std::vector<ParamEntry>> tasks;
   TensorCopies copies;
@@ -439,30 +439,30 @@ int answer_pull(lua_State* L) {
   const std::string where(check_text(L, 2, "where", "answer_pull"));
   TensorCopies copies;
   const std::vector<ParamEntry> values = take(L, param_entries_at(L, 1, &copies, false, where));
-  expect_right(L, state_of(L).server->answer_pull(values));
+  expect_right(L, param_state(L).server->answer_pull(values));
   return 0;
 }
 
 /// Drops the rule, which refers to values of the Lua state, before the state is closed.
-int let_go(lua_State* L) {
+int let_go_of_server(lua_State* L) {
   static_cast<Kept<ParamState>*>(lua_touserdata(L, 1))->object->rule.reset();
   return 0;
 }
 
 int open_param(lua_State* L) {
-  Kept<ParamState>::keep(L, kState, std::make_shared<ParamState>(NodeContext::of(L)));
-  lua_getfield(L, LUA_REGISTRYINDEX, kState);
+  Kept<ParamState>::keep(L, kParamModule, std::make_shared<ParamState>(NodeContext::of(L)));
+  lua_getfield(L, LUA_REGISTRYINDEX, kParamModule);
   lua_createtable(L, 0, 1);
-  lua_pushcfunction(L, let_go);
+  lua_pushcfunction(L, let_go_of_server);
   lua_setfield(L, -2, "__gc");
   lua_setmetatable(L, -2);
   lua_pop(L, 1);
   static const luaL_Reg kFunctions[] = {
-      {"open", guarded<open>},
-      {"get", guarded<get>},
-      {"set", guarded<set>},
+      {"open", guarded<open_action>},
+      {"get", guarded<get_values>},
+      {"set", guarded<set_value>},
       {"keys", guarded<keys>},
-      {"fetch", guarded<fetch>},
+      {"fetch", guarded<fetch_entries>},
       {"worker_start", guarded<worker_start>},
       {"worker_next", guarded<worker_next>},
       {"worker_push", guarded<worker_push>},

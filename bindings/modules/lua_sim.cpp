@@ -361,7 +361,7 @@ int sim_load_rule(lua_State* L) {
   return 2;
 }
 
-int open_module(lua_State* L) {
+int sim_module(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
       {"load_rule", guarded<sim_load_rule>},
       {"rule_limit", guarded<sim_rule_limit>},
@@ -391,7 +391,7 @@ void open_sim(Vm& vm) {
   lua_pushlightuserdata(L, control.get());
   lua_rawset(L, LUA_REGISTRYINDEX);
   vm.own(control);
-  vm.register_module("actor.c.sim", guarded<open_module>);
+  vm.register_module("actor.c.sim", guarded<sim_module>);
 }
 
 }  // namespace actorhost

@@ -13,12 +13,12 @@ using kernel::View;
 namespace {
 
 // Registry keys, by address: of the state, and of the two functions that stdlib/actor/tensor gives to `bind`.
-const char kState = 0;
+const char kTensorState = 0;
 const char kIsTensor = 0;
 const char kAdopt = 0;
 
 TensorState& tensor_state(lua_State* L) {
-  lua_pushlightuserdata(L, const_cast<char*>(&kState));
+  lua_pushlightuserdata(L, const_cast<char*>(&kTensorState));
   lua_rawget(L, LUA_REGISTRYINDEX);
   auto* state = static_cast<TensorState*>(lua_touserdata(L, -1));
   lua_pop(L, 1);
@@ -53,14 +53,12 @@ int bind(lua_State* L) {
   return 0;
 }
 
-int open_module(lua_State* L) {
+int tensor_module(lua_State* L) {
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, bind);
   lua_setfield(L, -2, "bind");
   return 1;
 }
-
-constexpr int kCdata = 10;  // LuaJIT's own type, which lua.h does not name
 
 // Raises when there are not as many bytes as the shape says.
 void check_bytes(lua_State* L, const Tensor& value) {
@@ -79,7 +77,7 @@ void adopt_value(lua_State* L, ah_tensor& out, Tensor value) {
 }  // namespace
 
 bool is_tensor(lua_State* L, int index) {
-  if (lua_type(L, index) != kCdata) return false;
+  if (lua_type(L, index) != kLuaCdata) return false;
   lua_pushvalue(L, index);
   push_function(L, kIsTensor);
   lua_insert(L, -2);
@@ -128,7 +126,7 @@ void push_tensor(lua_State* L, Tensor value) {
 
 void fill_tensor(lua_State* L, int index, Tensor value) {
   check_bytes(L, value);
-  assert(lua_type(L, index) == kCdata);
+  assert(lua_type(L, index) == kLuaCdata);
   auto& tensor = *static_cast<ah_tensor*>(const_cast<void*>(lua_topointer(L, index)));
   assert(tensor.context_ == nullptr);
   adopt_value(L, tensor, std::move(value));
@@ -138,8 +136,8 @@ void open_tensor(Vm& vm) {
   lua_State* L = vm.state();
   auto state = make_tensor_state(vm.config().kernel_threads);
   vm.register_ffi("tensor", &state->api);
-  vm.register_module("actor.c.tensor", open_module);
-  lua_pushlightuserdata(L, const_cast<char*>(&kState));
+  vm.register_module("actor.c.tensor", tensor_module);
+  lua_pushlightuserdata(L, const_cast<char*>(&kTensorState));
   lua_pushlightuserdata(L, state.get());
   lua_rawset(L, LUA_REGISTRYINDEX);
   vm.own(std::move(state));

@@ -117,7 +117,7 @@ ah_mr_sink* buckets(uint32_t count) {
 
 ah_mr_sink* rows() { return buckets(1); }
 
-int32_t put(ah_mr_sink* sink, const ah_mr_row* row) {
+int32_t put_row(ah_mr_sink* sink, const ah_mr_row* row) {
   const auto* first = reinterpret_cast<const RowValue*>(&row->first);
   const auto* second = row->pair != 0 ? reinterpret_cast<const RowValue*>(&row->second) : nullptr;
   if (const Status status = sink->rows->put(*first, second); !status) {
@@ -153,7 +153,7 @@ ah_mr_sink* combine(const char* native, uint32_t count) {
   return sink;
 }
 
-int32_t take(ah_mr_sink* sink, const ah_mr_value* key) {
+int32_t take_value(ah_mr_sink* sink, const ah_mr_value* key) {
   return static_cast<int32_t>(static_cast<CombineSink&>(*sink->rows).take(*reinterpret_cast<const RowValue*>(key)));
 }
 
@@ -336,11 +336,11 @@ struct Told<Function> {
 template <auto Function>
 constexpr auto told = &Told<Function>::call;
 
-constexpr ah_mapreduce_api kApi = {
+constexpr ah_mapreduce_api kMapReduceApi = {
     told<mapreduce_files::split>, told<range>, told<needed>, told<results>, told<results_of>, told<buffer>,
-    told<buffer_rows>, batch, count_rows, told<next>, told<rows>, told<buckets>, told<put>, told<combine>, told<take>,
-    told<locate>, told<set_slot>, get_slot, told<through>, told<pour>, told<combined>, match, draw, told<sample>,
-    told<mapreduce_files::part>, told<mapreduce_files::finish_part>,
+    told<buffer_rows>, batch, count_rows, told<next>, told<rows>, told<buckets>, told<put_row>, told<combine>,
+    told<take_value>, told<locate>, told<set_slot>, get_slot, told<through>, told<pour>, told<combined>, match, draw,
+    told<sample>, told<mapreduce_files::part>, told<mapreduce_files::finish_part>,
     // Of wide operations.
     told<mapreduce_wide::needed_of>, told<mapreduce_wide::keyed>, told<mapreduce_wide::placed>,
     told<mapreduce_wide::into>, told<mapreduce_wide::sampled>, told<mapreduce_wide::splitters>,
@@ -414,6 +414,6 @@ ah_mr_sink* TaskStreams::add(Result<std::unique_ptr<TaskSink>> sink) {
   return sinks_.back().get();
 }
 
-void register_mapreduce_api(Vm& vm) { vm.register_ffi("mapreduce", &kApi); }
+void register_mapreduce_api(Vm& vm) { vm.register_ffi("mapreduce", &kMapReduceApi); }
 
 }  // namespace actorhost

@@ -19,12 +19,12 @@ namespace actorhost {
 
 namespace {
 
-constexpr const char* kVariable = "ACTORHOST_WORKER";
+constexpr const char* kWorkerVariable = "ACTORHOST_WORKER";
 constexpr uint32_t kLongest = 1U << 30;
 
 Error failure(const char* what) { return {Code::io, std::string(what) + ": " + std::strerror(errno)}; }
 
-bool write_all(int fd, const char* bytes, size_t size) {
+bool write_to_socket(int fd, const char* bytes, size_t size) {
   return transfer(bytes, size, [fd](auto* at, size_t left) { return ::send(fd, at, left, MSG_NOSIGNAL); }) == 0;
 }
 
@@ -34,8 +34,8 @@ bool read_all(int fd, char* bytes, size_t size) {
 
 bool write_message(int fd, const std::string& message) {
   const auto size = static_cast<uint32_t>(message.size());
-  return message.size() <= kLongest && write_all(fd, reinterpret_cast<const char*>(&size), sizeof size) &&
-         write_all(fd, message.data(), message.size());
+  return message.size() <= kLongest && write_to_socket(fd, reinterpret_cast<const char*>(&size), sizeof size) &&
+         write_to_socket(fd, message.data(), message.size());
 }
 
 std::optional<std::string> read_message(int fd) {
@@ -63,7 +63,7 @@ Result<size_t> WorkerPool::spawn(const std::vector<std::string>& args) {
   const int theirs = dup(fds[1]);  // without close-on-exec
   ::close(fds[1]);
   // On Ctrl-C the parent prints the message.
-  auto pid = start_child(args, kVariable, std::to_string(theirs), Interrupt::ignored);
+  auto pid = start_child(args, kWorkerVariable, std::to_string(theirs), Interrupt::ignored);
   ::close(theirs);
   if (!pid) {
     ::close(fds[0]);
@@ -104,11 +104,11 @@ Result<std::optional<WorkerPool::Received>> WorkerPool::receive(int milliseconds
 }
 
 std::optional<WorkerChannel> WorkerChannel::take_from_environment() {
-  const char* text = std::getenv(kVariable);
+  const char* text = std::getenv(kWorkerVariable);
   if (text == nullptr) return std::nullopt;
   int fd = -1;
   std::from_chars(text, text + std::strlen(text), fd);
-  unsetenv(kVariable);
+  unsetenv(kWorkerVariable);
   if (fd < 3) return std::nullopt;
   return WorkerChannel(fd);
 }

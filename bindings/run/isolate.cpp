@@ -17,7 +17,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr const char* kVariable = "ACTORHOST_CHILD";
+constexpr const char* kChildVariable = "ACTORHOST_CHILD";
 
 std::string encode(const ChildPlace& place, int token_pipe) {
   return nlohmann::json{{"url", place.url},
@@ -63,17 +63,17 @@ Result<ChildPlace> decode(const std::string& text) {
     return place;
   } catch (const std::exception& e) {
     return Error{Code::bad_argument,
-                 std::string(kVariable) + " is set by actorhost itself; here it is malformed: " + e.what()};
+                 std::string(kChildVariable) + " is set by actorhost itself; here it is malformed: " + e.what()};
   }
 }
 
 }  // namespace
 
 Result<std::optional<ChildPlace>> ChildPlace::take_from_environment() {
-  const char* text = std::getenv(kVariable);
+  const char* text = std::getenv(kChildVariable);
   if (text == nullptr) return std::optional<ChildPlace>();
   auto place = decode(text);
-  unsetenv(kVariable);
+  unsetenv(kChildVariable);
   if (!place) return place.error();
   return std::optional(std::move(*place));
 }
@@ -111,7 +111,7 @@ Status ChildSupervisor::spawn(const std::vector<std::string>& args, std::vector<
 Status ChildSupervisor::spawn_one(const std::vector<std::string>& args, const ChildPlace& place) {
   const auto token = pipe_with(place.token);
   if (!token) return token.error();
-  auto pid = start_child(args, kVariable, encode(place, *token), Interrupt::kept);
+  auto pid = start_child(args, kChildVariable, encode(place, *token), Interrupt::kept);
   ::close(*token);
   if (!pid) return pid.error();
   children_.push_back({*pid, std::nullopt});

@@ -71,6 +71,12 @@ int push_failure(lua_State* L, const Error& error) {
   return 3;
 }
 
+int push_or_raise(lua_State* L, const Error& error) {
+  if (error.code == Code::peer_lost || error.code == Code::timeout) return push_failure(L, error);
+  if (error.code == Code::bad_argument) raise_at_user(L, error.message);
+  raise_error(L, error);
+}
+
 const char* type_of(lua_State* L, int index) { return lua_isnone(L, index) ? "nil" : luaL_typename(L, index); }
 
 void raise_bad_argument(lua_State* L, int index, const char* name, const char* function, const char* expected) {

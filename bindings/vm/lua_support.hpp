@@ -50,9 +50,15 @@ T take(lua_State* L, Result<T> result) {
 /// Pushes nil, message, code: how expected failures reach Lua. Returns 3, for `return push_failure(L,
 /// error);`.
 int push_failure(lua_State* L, const Error& error);
+/// A lost peer and a passed timeout are expected failures of a call that needs other nodes; everything else is raised,
+/// a bad argument at the user's line.
+int push_or_raise(lua_State* L, const Error& error);
 
 /// Pushes a new table of the functions and returns 1: how a module opens.
 int push_functions(lua_State* L, std::span<const luaL_Reg> functions);
+
+/// LuaJIT's own type, which lua.h does not name.
+inline constexpr int kLuaCdata = 10;
 
 /// "cdata", "userdata", ... as type() spells it, and "nil" for an absent argument.
 const char* type_of(lua_State* L, int index);

@@ -22,9 +22,11 @@ class Blob {
 
   std::byte* data() noexcept { return data_; }
   const std::byte* data() const noexcept { return data_; }
+  char* chars() noexcept { return reinterpret_cast<char*>(data_); }
+  const char* chars() const noexcept { return reinterpret_cast<const char*>(data_); }
   size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
-  std::string_view view() const noexcept { return {reinterpret_cast<const char*>(data_), size_}; }
+  std::string_view view() const noexcept { return {chars(), size_}; }
 
   /// Bytes [offset, offset + size) of this block, sharing it. The range must lie within.
   Blob slice(size_t offset, size_t size) const;

@@ -56,7 +56,7 @@ Result<std::vector<double>> read_seconds(const std::string& path) {
   return out;
 }
 
-constexpr const char* kNames = "const exp gamma uniform pareto lognormal trace";
+constexpr const char* kFormNames = "const exp gamma uniform pareto lognormal trace";
 
 }  // namespace
 
@@ -74,7 +74,7 @@ Result<Distribution> Distribution::parse(std::string_view whole) {
   const size_t bracket = rest.find('(');
   if (bracket == std::string_view::npos) {
     const auto value = number(rest);
-    if (!value || *value < 0) return wrong(whole, std::string("expected a number of seconds or one of ") + kNames);
+    if (!value || *value < 0) return wrong(whole, std::string("expected a number of seconds or one of ") + kFormNames);
     out.a_ = *value;
     return out;
   }
@@ -104,7 +104,7 @@ Status Distribution::take_arguments(std::string_view whole, std::string_view nam
     return {};
   }
   const Form* form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return name == f.name; });
-  if (form == std::end(kForms)) return wrong(whole, "'" + std::string(name) + "' is none of " + kNames);
+  if (form == std::end(kForms)) return wrong(whole, "'" + std::string(name) + "' is none of " + kFormNames);
   kind_ = form->kind;
   const size_t comma = inner.find(',');
   const auto a = number(inner.substr(0, comma));

@@ -12,7 +12,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr std::array<const char*, 6> kNames = {"trace", "debug", "info", "warn", "error", "off"};
+constexpr std::array<const char*, 6> kLevelNames = {"trace", "debug", "info", "warn", "error", "off"};
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
@@ -29,8 +29,8 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 }  // namespace
 
 bool parse_log_level(std::string_view name, LogLevel& level) noexcept {
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    if (name == kNames[i]) {
+  for (size_t i = 0; i < kLevelNames.size(); ++i) {
+    if (name == kLevelNames[i]) {
       level = static_cast<LogLevel>(i);
       return true;
     }
@@ -38,7 +38,7 @@ bool parse_log_level(std::string_view name, LogLevel& level) noexcept {
   return false;
 }
 
-const char* log_level_name(LogLevel level) noexcept { return kNames[static_cast<size_t>(level)]; }
+const char* log_level_name(LogLevel level) noexcept { return kLevelNames[static_cast<size_t>(level)]; }
 
 struct Log::Impl {
   std::unique_ptr<spdlog::logger> logger;

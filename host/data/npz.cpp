@@ -13,18 +13,19 @@
 
 namespace actorhost {
 
+struct FreeArchive {
+  void operator()(archive* a) const noexcept { archive_free(a); }
+};
+using ArchivePtr = std::unique_ptr<archive, FreeArchive>;
+
 namespace {
 
 constexpr size_t kReadBlock = 256 * 1024;
 constexpr std::string_view kSuffix = ".npy";
 
-struct FreeArchive {
-  void operator()(archive* a) const noexcept { archive_free(a); }
-};
 struct FreeEntry {
   void operator()(archive_entry* e) const noexcept { archive_entry_free(e); }
 };
-using ArchivePtr = std::unique_ptr<archive, FreeArchive>;
 using EntryPtr = std::unique_ptr<archive_entry, FreeEntry>;
 
 std::string archive_message(archive* a) {

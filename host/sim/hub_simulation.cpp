@@ -5,11 +5,7 @@
 
 namespace actorhost {
 
-namespace {
-
-constexpr uint64_t kWatchEvery = 4096;  // events between two checks of the watch
-
-}  // namespace
+namespace {}  // namespace
 
 HubSimulation::HubSimulation(const Scenario& scenario, const MakeAdmission& admission, SimWatch* watch)
     : scenario_(scenario),
@@ -255,7 +251,7 @@ Result<SimResult> HubSimulation::run() {
     now_ = next;
     if (event <= next) handle(take_event());
     AH_TRY(decide(next));
-    if (watch_ != nullptr && events % kWatchEvery == 0) AH_TRY(watch_->look(next));
+    if (watch_ != nullptr && events % SimWatch::kEvery == 0) AH_TRY(watch_->look(next));
   }
   if (record_.clocks().size() > 0) now_ = scenario_.seconds;
   record_.note_progress(scenario_.seconds);

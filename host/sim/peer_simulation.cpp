@@ -9,8 +9,6 @@ namespace actorhost {
 
 namespace {
 
-constexpr uint64_t kWatchEvery = 4096;  // events between two checks of the watch
-
 /// The protocol of a rule that needs no clock of another node.
 class PeerSolitude final : public PeerProtocol {
  public:
@@ -111,7 +109,7 @@ Result<SimResult> PeerSimulation::run() {
     const SimEvent event = queue_.pop();
     event.tag < kOthers ? handle(event) : handle_membership(event);
     AH_TRY(failure_);
-    if (watch_ != nullptr && events % kWatchEvery == 0) AH_TRY(watch_->look(next));
+    if (watch_ != nullptr && events % SimWatch::kEvery == 0) AH_TRY(watch_->look(next));
   }
   if (clocks().size() > 0) now_ = scenario_.seconds;
   record_.note_progress(scenario_.seconds);

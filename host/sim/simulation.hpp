@@ -15,7 +15,8 @@ namespace actorhost {
 
 /// How a simulation is followed and ended.
 struct SimWatch {
-  std::atomic<bool> stop{false};     // any thread: ends it with Code::interrupted
+  static constexpr uint64_t kEvery = 4096;  // events between two looks
+  std::atomic<bool> stop{false};            // any thread: ends it with Code::interrupted
   std::function<void(double)> tick;  // on the simulation's thread now and then, with the simulated seconds so far
 
   /// What the simulation does now and then.

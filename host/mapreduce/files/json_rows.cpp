@@ -14,7 +14,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr int kDepth = 64;
+constexpr int kMaxDepth = 64;
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
@@ -123,8 +123,8 @@ bool JsonReader::value(int depth) {
     if (fits) value_writer::number(out_, found);
     return true;
   }
-  if ((first == '[' || first == '{') && depth > kDepth) {
-    return fail("more than " + std::to_string(kDepth) + " arrays and objects within each other");
+  if ((first == '[' || first == '{') && depth > kMaxDepth) {
+    return fail("more than " + std::to_string(kMaxDepth) + " arrays and objects within each other");
   }
   if (first == '[') return array(depth);
   if (first == '{') return object(depth);

@@ -16,7 +16,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr int kDepth = 64;
+constexpr int kJsonDepth = 64;
 constexpr double kWhole = 1e15;
 
 Error damaged() { return {Code::bad_data, "a value of a row is damaged"}; }
@@ -137,7 +137,7 @@ bool Encoded::array(TableHead& head) {
 bool Encoded::record(TableHead& head) { return value_tag::has_pairs(in_.tag()) && in_.table(head); }
 
 Status Encoded::json(std::string& out, int depth) {
-  if (depth > kDepth) return damaged();
+  if (depth > kJsonDepth) return damaged();
   if (read_whole(in_, [&out](auto whole) { out += std::to_string(whole); })) return {};  // more than a number has
   RowValue value;
   const auto is_plain = plain(value);

@@ -6,9 +6,6 @@ namespace actorhost {
 
 namespace {
 
-char* chars(Blob& blob) { return reinterpret_cast<char*>(blob.data()); }
-const char* chars(const Blob& blob) { return reinterpret_cast<const char*>(blob.data()); }
-
 /// LZ4 makes at most so many bytes of one.
 constexpr uint64_t kMostRatio = 255;
 
@@ -20,7 +17,7 @@ Blob pack_block(const Blob& raw) {
   const size_t room = raw.size() - raw.size() / 16;
   Blob out = Blob::allocate(room);
   const int size =
-      LZ4_compress_default(chars(raw), chars(out), static_cast<int>(raw.size()), static_cast<int>(out.size()));
+      LZ4_compress_default(raw.chars(), out.chars(), static_cast<int>(raw.size()), static_cast<int>(out.size()));
   return size > 0 ? out.slice(0, static_cast<size_t>(size)) : raw;
 }
 
@@ -29,7 +26,7 @@ std::optional<Blob> unpack_block(const Blob& stored, uint64_t raw_bytes) {
   if (raw_bytes > LZ4_MAX_INPUT_SIZE || stored.size() > raw_bytes || raw_bytes / kMostRatio > stored.size()) return {};
   Blob raw = Blob::allocate(raw_bytes);
   const int size =
-      LZ4_decompress_safe(chars(stored), chars(raw), static_cast<int>(stored.size()), static_cast<int>(raw.size()));
+      LZ4_decompress_safe(stored.chars(), raw.chars(), static_cast<int>(stored.size()), static_cast<int>(raw.size()));
   if (size < 0 || static_cast<size_t>(size) != raw.size()) return {};
   return raw;
 }

@@ -41,7 +41,7 @@ void BucketBlocks::grow(Open& open, size_t capacity) {
   if (open.size != 0) std::memcpy(larger.data(), open.data, open.size);
   memory_.resize(memory_.bytes() - open.capacity + capacity);
   open.blob = std::move(larger);
-  open.data = reinterpret_cast<char*>(open.blob.data());
+  open.data = open.blob.chars();
   open.capacity = capacity;
 }
 

@@ -8,7 +8,7 @@ using namespace value_tag;
 
 namespace {
 
-constexpr int kDepth = 8;
+constexpr int kFlatDepth = 8;
 constexpr uint32_t kShortArray = 4;   // longer arrays are lists, whose shape does not depend on their length
 constexpr size_t kMostShapes = 1000;  // each has a function in Lua
 constexpr uint32_t kLongestKey = 64;
@@ -56,7 +56,7 @@ bool FlatReader::items(uint32_t count, int depth) {
 
 bool FlatReader::table(int depth) {
   TableHead head;
-  if (depth > kDepth || !in_.table(head) || (has_items(head.tag) && head.first == 0)) return false;
+  if (depth > kFlatDepth || !in_.table(head) || (has_items(head.tag) && head.first == 0)) return false;
   if (head.tag == kItems && head.items > kShortArray) return list(head.items);
   text_ += '{';
   if (!items(head.items, depth)) return false;

@@ -40,9 +40,6 @@ int transfer_at(int file, Byte* bytes, size_t size, uint64_t offset, const Io& i
                   [&](Byte* at, size_t left) { return io(file, at, left, static_cast<off_t>(offset) + (at - begin)); });
 }
 
-char* chars(Blob& blob) { return reinterpret_cast<char*>(blob.data()); }
-const char* chars(const Blob& blob) { return reinterpret_cast<const char*>(blob.data()); }
-
 }  // namespace
 
 SpillFile::SpillFile(std::string folder) : folder_(default_folder(std::move(folder))) {}
@@ -85,7 +82,7 @@ Result<SpillRef> SpillFile::append(const RowBlock& block) {
   ref.rows = block.rows;
   ref.checksum = XXH3_64bits(stored.data(), stored.size());
   ref.offset = end_.fetch_add(ref.stored_bytes, std::memory_order_relaxed);
-  if (const int error = transfer_at(*file, chars(stored), stored.size(), ref.offset, ::pwrite); error != 0) {
+  if (const int error = transfer_at(*file, stored.chars(), stored.size(), ref.offset, ::pwrite); error != 0) {
     return failed("cannot write to", error);
   }
   raw_bytes_.fetch_add(ref.raw_bytes, std::memory_order_relaxed);
@@ -95,7 +92,7 @@ Result<SpillRef> SpillFile::append(const RowBlock& block) {
 Result<RowBlock> SpillFile::read(const SpillRef& ref) const {
   Blob stored = Blob::allocate(ref.stored_bytes);
   if (const int error =
-          transfer_at(file_.load(std::memory_order_acquire), chars(stored), stored.size(), ref.offset, ::pread);
+          transfer_at(file_.load(std::memory_order_acquire), stored.chars(), stored.size(), ref.offset, ::pread);
       error != 0) {
     return Error{Code::io, failed("cannot read back from", error).message};
   }

@@ -17,7 +17,7 @@ using namespace value_tag;
 namespace {
 
 constexpr uint64_t kTableSeed = 0x7461626c65;
-constexpr int kDepth = 256;  // of tables in tables; more than the codec writes
+constexpr int kHashedDepth = 256;  // of tables in tables; more than the codec writes
 
 uint64_t both(uint64_t a, uint64_t b) noexcept {
   const std::array<uint64_t, 2> pair = {a, b};
@@ -59,7 +59,7 @@ class Walk {
 };
 
 uint64_t Walk::value(int depth) {
-  if (!ok_ || depth > kDepth) {
+  if (!ok_ || depth > kHashedDepth) {
     ok_ = false;
     return 0;
   }

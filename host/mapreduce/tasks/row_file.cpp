@@ -76,7 +76,7 @@ class RowFileSource final : public BlockSource {
     if (head.stored == 0) return end(head);
     if (head.stored > file_.size - at_) return bad(begin_, "is damaged, or cut short");
     Blob stored = Blob::allocate(head.stored);
-    AH_TRY(read(reinterpret_cast<char*>(stored.data()), stored.size()));
+    AH_TRY(read(stored.chars(), stored.size()));
     if (check_of(begin_, head, stored) != head.check) return bad(begin_, "is damaged");
     auto raw = unpack_block(stored, head.raw);
     if (!raw || head.rows == 0) return bad(begin_, "has a block that is none");
