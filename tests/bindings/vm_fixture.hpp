@@ -48,6 +48,13 @@ struct VmFixture {
     const Status status = vm->run(source, "@job.lua");
     if (!status.ok()) FAIL(status.error().message);
   }
+  /// Leaves the value of a Lua expression on the stack; `before` is what it needs.
+  lua_State* push(const std::string& expression, const std::string& before = "") {
+    REQUIRE(vm->load(before + "return " + expression, "@value.lua").ok());
+    const Status status = vm->call(0, 1);
+    if (!status.ok()) FAIL(status.error().message);
+    return vm->state();
+  }
   /// Runs, expects failure and returns its message.
   std::string error_of(const std::string& source) {
     const Status status = vm->run(source, "@job.lua");

@@ -1,7 +1,5 @@
 // actor.average as scripts use it: on threads, processes and hosts, and when something goes wrong.
 
-#include <random>
-
 #include <catch2/catch.hpp>
 
 #include "tests/integration/jobs.hpp"
@@ -9,12 +7,6 @@
 using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
-
-namespace {
-
-std::string any_seed() { return std::to_string(std::random_device{}()); }
-
-}  // namespace
 
 TEST_CASE("averaging keeps every step, and abort leaves the same model on all ranks") {
   const std::string peers = GENERATE("all", "ring", "random");

@@ -2,7 +2,6 @@
 // wrong.
 
 #include <array>
-#include <random>
 
 #include <catch2/catch.hpp>
 
@@ -11,12 +10,6 @@
 using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
-
-namespace {
-
-std::string any_seed() { return std::to_string(std::random_device{}()); }
-
-}  // namespace
 
 TEST_CASE("collectives give what a plain model gives, for any number of ranks") {
   const JobFolder folder;

@@ -11,7 +11,7 @@ using Catch::Contains;
 
 namespace {
 
-Words elastic(const FreePort& port, const Words& job) {
+Words one_to_three(const FreePort& port, const Words& job) {
   return with({"-n", "1", "--nnodes", "1:3", "--rdzv-endpoint", port.endpoint()}, job);
 }
 
@@ -20,7 +20,7 @@ Words elastic(const FreePort& port, const Words& job) {
 TEST_CASE("hosts that join late get work") {
   const JobFolder folder;
   const FreePort port;
-  const Words words = elastic(port, {"jobs/elastic.lua", "--workers", "3"});
+  const Words words = one_to_three(port, {"jobs/elastic.lua", "--workers", "3"});
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("worker 0 works.", 20));
   Process second = folder.start(words);
@@ -38,7 +38,7 @@ TEST_CASE("hosts that join late get work") {
 TEST_CASE("a host may leave an elastic run and another come, under a new id") {
   const JobFolder folder;
   const FreePort port;
-  const Words words = elastic(port, {"jobs/elastic.lua", "--workers", "100"});
+  const Words words = one_to_three(port, {"jobs/elastic.lua", "--workers", "100"});
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("worker 0 works.", 20));
   Process second = folder.start(words);
@@ -58,7 +58,7 @@ TEST_CASE("late_join runs elastically and counts the late worker's updates") {
   // On a busy machine the second host may not join in so little time: then the test gives it more.
   for (const char* seconds : {"1.5", "8", "40"}) {
     const FreePort port;
-    const Words words = elastic(port, {(source_dir() / "examples/late_join.lua").string(), "--seconds", seconds});
+    const Words words = one_to_three(port, {(source_dir() / "examples/late_join.lua").string(), "--seconds", seconds});
     Process first = folder.start(words);
     REQUIRE(first.wait_for_output("info] seed", 20));
     Process second = folder.start(words);
@@ -75,7 +75,7 @@ TEST_CASE("late_join runs elastically and counts the late worker's updates") {
 TEST_CASE("a fourth host of 1:3 is refused") {
   const JobFolder folder;
   const FreePort port;
-  const Words words = elastic(port, {"jobs/elastic.lua", "--workers", "100"});
+  const Words words = one_to_three(port, {"jobs/elastic.lua", "--workers", "100"});
   std::vector<Process> hosts;
   for (int i = 0; i < 3; ++i) {
     hosts.push_back(folder.start(words));

@@ -22,11 +22,6 @@ std::string example(const std::string& name) { return (source_dir() / "examples"
 
 Words nodes(int n) { return {"-n", std::to_string(n)}; }
 
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 /// The indented lines below a heading of README.md, without their indentation.
 std::string readme_code(const std::string& heading) {
   std::ifstream file(source_dir() / "README.md");
@@ -68,7 +63,7 @@ TEST_CASE("hello speaks once and adds up its ranks") {
 TEST_CASE("the power iteration finds the eigenvalue, and goes on from its checkpoint with other ranks") {
   const JobFolder folder;
   const std::string file = example("power_iteration.lua");
-  CHECK(count_of(text_of(file), "\n") <= 40);
+  CHECK(count_of(read_text(file), "\n") <= 40);
   const Finished small = folder.run({"-n", "3", file, "--n", "5"});
   INFO(small.description);
   CHECK_THAT(small.out, StartsWith("largest eigenvalue 1.567050691"));  // of Hilbert's matrix of 5 x 5
@@ -216,7 +211,7 @@ TEST_CASE("log_report says what is in a log") {
                                  "  200        3\n  404        1\nmost wanted:\n  /a                  2\n"));
   CHECK_THAT(run.out, EndsWith("slowest percentile: 0.750 s and more, the slowest 0.750 s for /b\n"
                                "requests of 3 hours: report/part-00000.csv\n"));
-  CHECK(text_of(folder.path() / "report/part-00000.csv") == "hour,requests\n\"07\",2\n\"09\",1\n\"23\",1\n");
+  CHECK(read_text(folder.path() / "report/part-00000.csv") == "hour,requests\n\"07\",2\n\"09\",1\n\"23\",1\n");
 }
 
 TEST_CASE("log_report has a log of its own") {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <random>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -139,6 +141,28 @@ pid_t process_of(Process& run, const std::string& who) {
   INFO(run.describe());
   REQUIRE(number.has_value());
   return static_cast<pid_t>(std::stol(*number));
+}
+
+Finished run_mapreduce(const JobFolder& folder, const std::string& job, const Words& words) {
+  folder.write("job.lua", kUseMapreduce + job);
+  return folder.run(with({"-n", "2", "job.lua"}, words));
+}
+
+std::string any_seed() { return std::to_string(std::random_device{}()); }
+
+std::string model_file(const std::string& name) { return (source_dir() / "examples/models" / name).string(); }
+
+std::set<std::string> names_in(const std::filesystem::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+Words lines_of(const std::string& text) {
+  Words lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
 }
 
 size_t count_of(std::string_view text, std::string_view part) {

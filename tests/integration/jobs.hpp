@@ -8,6 +8,7 @@
 //   Hosts hosts(folder, 3, {"jobs/elastic.lua"});
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,11 @@ class Ended : public Finished {
   Catch::ScopedMessage said_;
 };
 
+/// The first line of a script.
+inline const std::string kUseMapreduce = "local mr = require 'actor.mapreduce'\n";
+/// Runs a script of one line or two behind `kUseMapreduce` on two workers; `words` are its arguments.
+Finished run_mapreduce(const JobFolder& folder, const std::string& job, const Words& words = {});
+
 /// Hosts of one run: the same command line for each, besides `--nnodes` and the endpoint. Host 0 is the rendezvous
 /// host: it is started first, the others when it listens.
 class Hosts {
@@ -107,6 +113,15 @@ double now();
 /// fails.
 pid_t process_of(Process& run, const std::string& who);
 
+/// A seed for a run that differs each time.
+std::string any_seed();
+/// The path of a file of examples/models.
+std::string model_file(const std::string& name);
+/// The names in a folder, hidden ones too.
+std::set<std::string> names_in(const std::filesystem::path& folder);
+
+/// The lines of a text.
+Words lines_of(const std::string& text);
 /// How often `part` is in `text`.
 size_t count_of(std::string_view text, std::string_view part);
 /// The line that begins with `start`, without it; throws when there is none.

@@ -39,21 +39,15 @@ Made made_in(const JobFolder& folder, bool behind = false) {
   return made;
 }
 
-Finished run_job(const JobFolder& folder, const std::string& job, const Words& words = {"-n", "2"}) {
+Finished run_kept_job(const JobFolder& folder, const std::string& job, const Words& words = {"-n", "2"}) {
   return folder.run(with(words, {"jobs/mapreduce_kept.lua", job}));
 }
 
 /// A script of a few lines.
-Finished run_text(const JobFolder& folder, const std::string& job, const Words& words = {"-n", "2"}) {
+Finished run_noted(const JobFolder& folder, const std::string& job, const Words& words = {"-n", "2"}) {
   folder.write("noted_rows.lua", job_text("noted_rows.lua"));
   folder.write("job.lua", "local mr, noted = require('actor').mapreduce, require('noted_rows').noted\n" + job);
   return folder.run(with(words, {"job.lua"}));
-}
-
-std::set<std::string> names_in(const fs::path& folder) {
-  std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
-  return names;
 }
 
 }  // namespace
@@ -98,14 +92,14 @@ TEST_CASE("cached datasets that are garbage or not wanted any more let their row
 TEST_CASE("a dataset that one node no longer holds is there for the actions that are under way") {
   const JobFolder folder;
   // Rank 1 comes to each action when rank 0 has long let the rows go.
-  const Ended run(run_job(folder, "dataset_that_one_node_no_longer_holds"));
+  const Ended run(run_kept_job(folder, "dataset_that_one_node_no_longer_holds"));
   CHECK(run.out == "all there\n");
   CHECK(made_in(folder).all.size() == 4 * 30);
 }
 
 TEST_CASE("one node may look at a plan by itself") {
   const JobFolder folder;
-  const Ended run(run_job(folder, "one_node_may_look_at_plan_by_itself"));
+  const Ended run(run_kept_job(folder, "one_node_may_look_at_plan_by_itself"));
   CHECK(line_after(run.out, "sum ") == "4501500 4501500");
   CHECK(made_in(folder).all.size() == 30);
 }
@@ -176,33 +170,33 @@ TEST_CASE("a job that runs again goes on from its checkpoint when it makes the s
   };
   const std::string twice = "function(x) return 2 * factor * x end";
   const auto runs = [&] { return made_in(folder).all.size() / 30; };
-  const Finished first = run_text(folder, job("", twice, ""));
+  const Finished first = run_noted(folder, job("", twice, ""));
   INFO(first.description);
   CHECK(line_after(first.out, "sum ") == "9003000");
   CHECK(runs() == 1);
 
-  const Finished refused = run_text(folder, job("", twice, ""));
+  const Finished refused = run_noted(folder, job("", twice, ""));
   CHECK(refused.status == 1);
   CHECK_THAT(refused.err, Contains("job.lua:3: mapreduce.checkpoint: ") &&
                               Contains("ck: holds a checkpoint; resume = true reads it"));
   CHECK(runs() == 1);
 
   // Lines may move, and what comes behind may change; more nodes may be there.
-  const Finished resumed = run_text(folder, job("\n\n", twice, ", { resume = true }"), {"-n", "3"});
+  const Finished resumed = run_noted(folder, job("\n\n", twice, ", { resume = true }"), {"-n", "3"});
   INFO(resumed.description);
   CHECK(line_after(resumed.out, "sum ") == "9003000");
   CHECK(runs() == 1);
 
-  const Ended changed(run_text(folder, job("", "function(x) return 3 * factor * x end", ", { resume = true }")), 1);
+  const Ended changed(run_noted(folder, job("", "function(x) return 3 * factor * x end", ", { resume = true }")), 1);
   CHECK_THAT(changed.err, Contains("job.lua:3: ") && Contains("ck: holds the checkpoint of another pipeline"));
 
-  const Finished both = run_text(folder, job("", twice, ", { resume = true }"));
+  const Finished both = run_noted(folder, job("", twice, ", { resume = true }"));
   CHECK(line_after(both.out, "sum ") == "9003000");
   const Finished captured = folder.run({"-n", "2", "job.lua", "5"});
   CHECK_THAT(captured.err, Contains("ck: holds the checkpoint of another pipeline"));
   CHECK(runs() == 1);
   const Finished replaced =
-      run_text(folder, job("", "function(x) return 3 * factor * x end", ", { resume = true, overwrite = true }"));
+      run_noted(folder, job("", "function(x) return 3 * factor * x end", ", { resume = true, overwrite = true }"));
   INFO(replaced.description);
   CHECK(line_after(replaced.out, "sum ") == "13504500");
   CHECK(runs() == 2);
@@ -211,12 +205,12 @@ TEST_CASE("a job that runs again goes on from its checkpoint when it makes the s
 TEST_CASE("a checkpoint that is damaged, cut short, gone or another one is an error with the file") {
   const JobFolder folder;
   const std::string job = "local rows = noted():checkpoint('ck', { resume = true })\nprint('sum ' .. rows:sum())\n";
-  REQUIRE(run_text(folder, job).status == 0);
+  REQUIRE(run_noted(folder, job).status == 0);
   const fs::path part = folder.path() / "ck/part-00007";
   const std::string bytes = read_text(part);
   const auto error_with = [&](const std::string& text) {
     folder.write("ck/part-00007", text);
-    const Ended run(run_text(folder, job), 1);
+    const Ended run(run_noted(folder, job), 1);
     return run.err;
   };
   std::string damaged = bytes;
@@ -226,13 +220,13 @@ TEST_CASE("a checkpoint that is damaged, cut short, gone or another one is an er
              Contains("ck/part-00007, byte " + std::to_string(bytes.size() - 10) + ": the checkpoint is cut short"));
   CHECK_THAT(error_with(read_text(folder.path() / "ck/part-00008")), Contains("is part 8 under a wrong name"));
   fs::remove(part);
-  const Finished gone = run_text(folder, job);
+  const Finished gone = run_noted(folder, job);
   CHECK_THAT(gone.err, Contains("ck/part-00007: cannot open for reading: No such file") &&
                            Contains("all hosts have to see the checkpoint"));
   folder.write("ck/part-00007", bytes);
-  CHECK(run_text(folder, job).status == 0);
+  CHECK(run_noted(folder, job).status == 0);
 
-  const Ended replaced(run_job(folder, "checkpoint_that_is_damaged_cut_short"), 1);
+  const Ended replaced(run_kept_job(folder, "checkpoint_that_is_damaged_cut_short"), 1);
   CHECK_THAT(replaced.err, Contains("other/part-00000, byte 0: the checkpoint belongs to another checkpoint") ||
                                Contains("byte 0: the checkpoint belongs to another checkpoint"));
 }
@@ -277,6 +271,6 @@ TEST_CASE("wrong arguments of what keeps rows are errors at the user's line") {
       {"mr.range(1, 4).to_local_iterator()", "call to_local_iterator with a colon"},
   }));
   folder.write("made", "no folder");
-  const Ended run(run_text(folder, job), 1);
+  const Ended run(run_noted(folder, job), 1);
   CHECK_THAT(run.err, Contains("job.lua:2: ") && Contains(message));
 }

@@ -11,19 +11,11 @@ using namespace actorhost::test;
 
 namespace {
 
-const std::string kUse = "local mr = require 'actor.mapreduce'\n";
-
-Finished run_job(const JobFolder& folder, const std::string& job, const Words& words = {}) {
+Finished run_load_job(const JobFolder& folder, const std::string& job, const Words& words = {}) {
   return folder.run(with({"-n", "2", "jobs/mapreduce_load.lua", job}, words));
 }
 
-/// A script of one line or two behind `kUse`.
-Finished run_text(const JobFolder& folder, const std::string& job, const Words& words = {}) {
-  folder.write("job.lua", kUse + job);
-  return folder.run(with({"-n", "2", "job.lua"}, words));
-}
-
-std::string numbers(int from, int to) {
+std::string number_lines(int from, int to) {
   std::string text;
   for (int i = from; i <= to; ++i) text += std::to_string(i) + "\n";
   return text;
@@ -44,14 +36,14 @@ constexpr const char* kSum = "print('sum ' .. mr.load(...):map(tonumber):sum())"
 
 TEST_CASE("files, folders, globs and lists of them are read once, packed or not") {
   const JobFolder folder;
-  folder.write("in/a", numbers(1, 100));
-  folder.write("in/b.gz", packed(folder, numbers(101, 200), FilePacking::gzip));
-  folder.write("in/c.zst", packed(folder, numbers(201, 300), FilePacking::zstd));
-  folder.write("in/d.xz", packed(folder, numbers(301, 400), FilePacking::xz));
-  folder.write("in/e.bz2", packed(folder, numbers(401, 500), FilePacking::bzip2));
+  folder.write("in/a", number_lines(1, 100));
+  folder.write("in/b.gz", packed(folder, number_lines(101, 200), FilePacking::gzip));
+  folder.write("in/c.zst", packed(folder, number_lines(201, 300), FilePacking::zstd));
+  folder.write("in/d.xz", packed(folder, number_lines(301, 400), FilePacking::xz));
+  folder.write("in/e.bz2", packed(folder, number_lines(401, 500), FilePacking::bzip2));
   folder.write("in/empty", "");
   const auto sum = [&](const std::string& url) {
-    const Finished run = run_text(folder, kSum, {url});
+    const Finished run = run_mapreduce(folder, kSum, {url});
     INFO(run.description);
     return line_after(run.out, "sum ");
   };
@@ -59,12 +51,13 @@ TEST_CASE("files, folders, globs and lists of them are read once, packed or not"
   CHECK(sum("unix://in/*.?z*") == "95150");
   CHECK(sum("file://in/e.bz2") == "45050");
   CHECK(sum("**/{a,{b,e}*}") == "65150");
-  const Finished list = run_text(folder,
-                                 "print('sum ' .. mr.load { 'in/a', 'file://in/[bc]*' }:map(tonumber):sum())\n"
-                                 "print('rows ' .. mr.load('in/empty'):count())\n"
-                                 "print('fold ' .. mr.load('in/empty'):fold(7, function(a, x) return a + x end))\n"
-                                 "print('whole ' .. mr.whole_files('in/[ab]*'):map(function(path, text) "
-                                 "return path:match('[^/]*$') .. #text end):reduce(function(a, b) return a .. b end))");
+  const Finished list =
+      run_mapreduce(folder,
+                    "print('sum ' .. mr.load { 'in/a', 'file://in/[bc]*' }:map(tonumber):sum())\n"
+                    "print('rows ' .. mr.load('in/empty'):count())\n"
+                    "print('fold ' .. mr.load('in/empty'):fold(7, function(a, x) return a + x end))\n"
+                    "print('whole ' .. mr.whole_files('in/[ab]*'):map(function(path, text) "
+                    "return path:match('[^/]*$') .. #text end):reduce(function(a, b) return a .. b end))");
   INFO(list.description);
   CHECK(line_after(list.out, "sum ") == "45150");
   CHECK(line_after(list.out, "rows ") == "0");
@@ -76,7 +69,7 @@ TEST_CASE("bytes of lines go through as they are, however many") {
   const JobFolder folder;
   const std::string strange("\0\xff\xc3(\r\0", 6);
   folder.write("text", strange + "\n\n" + std::string(100'000'000, 'x') + "\n" + strange);
-  const Finished run = run_job(folder, "bytes_of_lines_go_through_as_they_are");
+  const Finished run = run_load_job(folder, "bytes_of_lines_go_through_as_they_are");
   INFO(run.err);
   CHECK(run.status == 0);
   CHECK(count_of(run.out, "100000000 \"x\"") == 1);
@@ -121,13 +114,14 @@ TEST_CASE("a damaged file fails the job, or its rest is left out and counted") {
   gz[gz.size() / 2] = static_cast<char>(gz[gz.size() / 2] ^ 0x55);
   gz[gz.size() / 2 + 1] = static_cast<char>(gz[gz.size() / 2 + 1] ^ 0x55);
   folder.write("in/damaged.gz", gz);
-  folder.write("in/good", numbers(1, 10));
-  const Ended failed(run_text(folder, "mr.load('in'):count()"), 1);
+  folder.write("in/good", number_lines(1, 10));
+  const Ended failed(run_mapreduce(folder, "mr.load('in'):count()"), 1);
   CHECK_THAT(failed.err, Catch::Contains("has failed 3 times") && Catch::Contains("in/damaged.gz, byte "));
 
-  const Ended skipped(run_text(folder,
-                               "local rows = mr.load('in', { on_error = 'skip' })\nprint('rows ' .. rows:count())\n"
-                               "print('explained ' .. rows:explained():match('%d+ records skipped'))"));
+  const Ended skipped(
+      run_mapreduce(folder,
+                    "local rows = mr.load('in', { on_error = 'skip' })\nprint('rows ' .. rows:count())\n"
+                    "print('explained ' .. rows:explained():match('%d+ records skipped'))"));
   const int rows = std::stoi(line_after(skipped.out, "rows "));
   CHECK(rows >= 10);
   CHECK(rows < 200010);
@@ -138,8 +132,8 @@ TEST_CASE("a damaged file fails the job, or its rest is left out and counted") {
 
 TEST_CASE("a file that changes while the job runs is an error that says so") {
   const JobFolder folder;
-  folder.write("text", numbers(1, 1000));
-  const Ended run(run_job(folder, "file_that_changes_while_job_runs_is"), 1);
+  folder.write("text", number_lines(1, 1000));
+  const Ended run(run_load_job(folder, "file_that_changes_while_job_runs_is"), 1);
   CHECK_THAT(run.err, Catch::Contains("text: had 3893 bytes when the job was planned and has 3898 now"));
 }
 
@@ -147,15 +141,15 @@ TEST_CASE("URLs are fetched, each once, packed or not, and with what comes of re
   const JobFolder folder;
   std::string large;
   for (int i = 0; i < 400000; ++i) large += "a line of some length\n";
-  const HttpServer server({{"/a", {200, {}, numbers(1, 100)}},
-                           {"/b.gz", {200, {}, packed(folder, numbers(101, 200), FilePacking::gzip)}},
-                           {"/c.bz2", {200, {}, packed(folder, numbers(201, 300), FilePacking::bzip2)}},
+  const HttpServer server({{"/a", {200, {}, number_lines(1, 100)}},
+                           {"/b.gz", {200, {}, packed(folder, number_lines(101, 200), FilePacking::gzip)}},
+                           {"/c.bz2", {200, {}, packed(folder, number_lines(201, 300), FilePacking::bzip2)}},
                            {"/moved", {302, "Location: /a\r\n", ""}},
                            {"/empty", {200, {}, ""}},
                            {"/large", {200, {}, large}}});
   const std::string at = server.url();
-  folder.write("file", numbers(1001, 1002));
-  const Ended run(run_job(folder, "urls_are_fetched_each_once_packed_or", {at}));
+  folder.write("file", number_lines(1001, 1002));
+  const Ended run(run_load_job(folder, "urls_are_fetched_each_once_packed_or", {at}));
   CHECK(line_after(run.out, "sum ") == "47153");
   CHECK(line_after(run.out, "moved ") == "100");
   CHECK(line_after(run.out, "large ") == "400000");
@@ -164,14 +158,14 @@ TEST_CASE("URLs are fetched, each once, packed or not, and with what comes of re
 
 TEST_CASE("what cannot be fetched is an error with the URL, and no half of it counts") {
   const JobFolder folder;
-  HttpServer::Answer cut{200, {}, numbers(1, 100)};
+  HttpServer::Answer cut{200, {}, number_lines(1, 100)};
   cut.claimed = 100000;
   HttpServer::Answer silent;
   silent.silent = true;
   const HttpServer server({{"/cut", cut},
                            {"/silent", silent},
                            {"/away", {302, "Location: file:///etc/passwd\r\n", ""}},
-                           {"/good", {200, {}, numbers(1, 5)}}});
+                           {"/good", {200, {}, number_lines(1, 5)}}});
   const auto [path, message] = GENERATE(table<std::string, std::string>({
       {"/none", "/none: the server says 404"},
       {"/cut", "/cut, byte 292: cannot be fetched: "},
@@ -181,12 +175,12 @@ TEST_CASE("what cannot be fetched is an error with the URL, and no half of it co
   std::string url = server.url() + path;
   url.insert(7, "user:secret@");
   const std::string timeout = path == "/silent" ? "1" : "30";
-  const Ended failed(run_text(folder, "mr.load({ ..., nil }, { timeout = " + timeout + " }):count()", {url}), 1);
+  const Ended failed(run_mapreduce(folder, "mr.load({ ..., nil }, { timeout = " + timeout + " }):count()", {url}), 1);
   CHECK_THAT(failed.err, Catch::Contains(message));
   CHECK(failed.err.find("secret") == std::string::npos);
-  const Ended skipped(
-      run_text(folder, "print('rows ' .. mr.load({ ... }, { timeout = " + timeout + ", on_error = 'skip' }):count())",
-               {url, server.url() + "/good"}));
+  const Ended skipped(run_mapreduce(
+      folder, "print('rows ' .. mr.load({ ... }, { timeout = " + timeout + ", on_error = 'skip' }):count())",
+      {url, server.url() + "/good"}));
   const int rows = std::stoi(line_after(skipped.out, "rows "));
   CHECK(rows == (path == "/cut" ? 105 : 5));
 }
@@ -194,7 +188,7 @@ TEST_CASE("what cannot be fetched is an error with the URL, and no half of it co
 TEST_CASE("a server that cannot be reached is an error") {
   const JobFolder folder;
   const FreePort nobody;
-  const Ended run(run_text(folder, "mr.load(...):count()", {"http://" + nobody.endpoint() + "/x"}), 1);
+  const Ended run(run_mapreduce(folder, "mr.load(...):count()", {"http://" + nobody.endpoint() + "/x"}), 1);
   CHECK_THAT(run.err, Catch::Contains("http://" + nobody.endpoint() + "/x: cannot be fetched: "));
 }
 
@@ -221,6 +215,6 @@ TEST_CASE("what load cannot begin with is an error at the user's line") {
       {"mr.load('a.txt', { format = 'csv', types = { x = 1 } })", "bad argument 'types' to mapreduce.load"},
       {"mr.load('a.txt', { format = 'csv', names = { 1 } })", "the names in 'names' have to be strings"},
   }));
-  const Ended run(run_text(folder, job), 1);
+  const Ended run(run_mapreduce(folder, job), 1);
   CHECK_THAT(run.err, Catch::Contains("job.lua:2: ") && Catch::Contains(message));
 }

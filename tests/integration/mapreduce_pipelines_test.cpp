@@ -3,7 +3,6 @@
 
 #include <cstdlib>
 #include <set>
-#include <sstream>
 
 #include <catch2/catch.hpp>
 
@@ -17,13 +16,6 @@ namespace {
 std::string number_of(const char* variable, int otherwise) {
   const char* value = std::getenv(variable);
   return value != nullptr ? value : std::to_string(otherwise);
-}
-
-Words lines_of(const std::string& text) {
-  Words lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
 }
 
 /// In how many cases a rank was refused.

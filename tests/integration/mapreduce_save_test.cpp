@@ -15,23 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The names in a folder, hidden ones too.
-std::set<std::string> names_in(const fs::path& folder) {
-  std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
-  return names;
-}
-
-const std::string kUse = "local mr = require 'actor.mapreduce'\n";
-
-Finished run_job(const JobFolder& folder, const std::string& job, const Words& words = {"-n", "2"}) {
+Finished run_save_job(const JobFolder& folder, const std::string& job, const Words& words = {"-n", "2"}) {
   return folder.run(with(words, {"jobs/mapreduce_save.lua", job}));
-}
-
-/// A script of one line or two behind `kUse`.
-Finished run_text(const JobFolder& folder, const std::string& job, const Words& words = {"-n", "2"}) {
-  folder.write("job.lua", kUse + job);
-  return folder.run(with(words, {"job.lua"}));
 }
 
 }  // namespace
@@ -59,7 +44,7 @@ TEST_CASE("what is saved as CSV and JSON lines is read back as the same rows, ho
 
 TEST_CASE("text, CSV and JSON lines are written as their readers expect") {
   const JobFolder folder;
-  const Ended run(run_job(folder, "text_csv_and_json_lines_are_written_as"));
+  const Ended run(run_save_job(folder, "text_csv_and_json_lines_are_written_as"));
   const auto part = [&](const char* name) { return read_text(folder.path() / name); };
   const std::string raw("\xff\xc3\xa9\0", 4);
   CHECK(part("text/part-00000") ==
@@ -79,15 +64,15 @@ TEST_CASE("text, CSV and JSON lines are written as their readers expect") {
 TEST_CASE("a folder that exists is replaced only when that is asked for, and only one that a save has made") {
   const JobFolder folder;
   const std::string save = "print(mr.range(1, 4, 1, 2):save('out', { overwrite = ... == 'again' }).rows)";
-  REQUIRE(run_text(folder, save).status == 0);
+  REQUIRE(run_mapreduce(folder, save).status == 0);
   const std::string mark = read_text(folder.path() / "out/_SUCCESS");
 
-  const Ended refused(run_text(folder, "mr.range(1, 1e6):foreach(function() end)\n" + save), 1);
+  const Ended refused(run_mapreduce(folder, "mr.range(1, 1e6):foreach(function() end)\n" + save), 1);
   CHECK_THAT(refused.err,
              Catch::Contains("job.lua:3: mapreduce.save: ") && Catch::Contains("out: exists; overwrite = true"));
   CHECK(read_text(folder.path() / "out/_SUCCESS") == mark);
 
-  folder.write("job.lua", kUse + "mr.range(5, 9, 1, 1):save('out', { overwrite = true })");
+  folder.write("job.lua", kUseMapreduce + "mr.range(5, 9, 1, 1):save('out', { overwrite = true })");
   CHECK(folder.run({"-n", "2", "job.lua"}).status == 0);
   CHECK(read_text(folder.path() / "out/part-00000") == "5\n6\n7\n8\n9\n");
   CHECK(names_in(folder.path() / "out") == std::set<std::string>{"_SUCCESS", "part-00000"});
@@ -102,12 +87,12 @@ TEST_CASE("a folder that exists is replaced only when that is asked for, and onl
 TEST_CASE("a save that cannot be written says so and leaves nothing") {
   const JobFolder folder;
   folder.write("file", "no folder");
-  const Ended below(run_text(folder, "mr.range(1, 4):save('file/out')"), 1);
+  const Ended below(run_mapreduce(folder, "mr.range(1, 4):save('file/out')"), 1);
   CHECK_THAT(below.err,
              Catch::Contains("job.lua:2: mapreduce.save: ") && Catch::Contains("file/out: cannot be written: "));
 
   // No file of more than a KiB may be written: the disk is full, as it were.
-  folder.write("full.lua", kUse + "mr.range(1, 100000):map(function(x) return ('x'):rep(50) end):save('out')");
+  folder.write("full.lua", kUseMapreduce + "mr.range(1, 100000):map(function(x) return ('x'):rep(50) end):save('out')");
   const std::string command = "trap '' XFSZ; ulimit -f 1; exec " + shell_word(actorhost_binary()) + " -n 2 full.lua";
   const Ended full(run_program("sh", {"-c", command}, 30, folder.options()), 1);
   CHECK_THAT(full.err, Catch::Contains("save (full.lua:2) failed: ") && Catch::Contains("File too large"));
@@ -115,14 +100,14 @@ TEST_CASE("a save that cannot be written says so and leaves nothing") {
   for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
 
   const Ended failed(
-      run_text(folder, "mr.range(1, 9):map(function(x) return x + (x == 5 and {} or 1) end):save('out')"), 1);
+      run_mapreduce(folder, "mr.range(1, 9):map(function(x) return x + (x == 5 and {} or 1) end):save('out')"), 1);
   CHECK(names_in(folder.path()).count("out") == 0);
   for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
 }
 
 TEST_CASE("a part whose worker was lost is written once") {
   const JobFolder folder;
-  const Finished run = run_job(folder, "part_whose_worker_was_lost_is_written", {"-n", "3", "--isolate"});
+  const Finished run = run_save_job(folder, "part_whose_worker_was_lost_is_written", {"-n", "3", "--isolate"});
   INFO(run.description);
   CHECK(line_after(run.out, "saved ") == "40 4000");
   CHECK(line_after(run.out, "sum ") == "8002000");
@@ -133,7 +118,7 @@ TEST_CASE("a part whose worker was lost is written once") {
 // Worker 1 begins the save and is lost, with its report, when worker 0 uses it already and worker 2 is about to.
 TEST_CASE("a save whose beginning is lost before everybody has read it is still one") {
   const JobFolder folder;
-  const Ended run(run_job(folder, "save_whose_beginning_is_lost_before", {"-n", "3", "--isolate"}));
+  const Ended run(run_save_job(folder, "save_whose_beginning_is_lost_before", {"-n", "3", "--isolate"}));
   CHECK_THAT(run.err, Catch::Contains("some of the result is gone before everybody had it"));
   CHECK(line_after(run.out, "saved ") == "40 400");
   CHECK(names_in(folder.path() / "out").size() == 41);
@@ -174,6 +159,6 @@ TEST_CASE("wrong arguments of save are errors at the user's line") {
       {"mr.range(1, 4):save('out', { header = { 'a' } })", "only CSV has a header"},
       {"mr.range(1, 4):save('out', { format = 'csv', separator = ', ' })", "expected one character"},
   }));
-  const Ended run(run_text(folder, job), 1);
+  const Ended run(run_mapreduce(folder, job), 1);
   CHECK_THAT(run.err, Catch::Contains("job.lua:2: ") && Catch::Contains(message));
 }

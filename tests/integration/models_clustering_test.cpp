@@ -1,7 +1,5 @@
 // k-means and topic models of examples/models beside plain loops.
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -13,13 +11,6 @@ using namespace actorhost::test;
 using Catch::Contains;
 
 namespace {
-
-std::string model_file(const std::string& name) { return (source_dir() / "examples/models" / name).string(); }
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 Finished run_on(const std::string& place, const JobFolder& folder, const Words& words) {
   return place.size() == 1 ? folder.run(with({"-n", place}, words), 60) : run_at(place, folder, words, 60);
@@ -55,7 +46,7 @@ TEST_CASE("k-means finds the same centroids in Harp's four ways as a plain loop 
 
 TEST_CASE("topics by rotation are as likely as those of a plain sampler, and likelier than they were") {
   const JobFolder folder;
-  folder.write("lda.lua", text_of(model_file("lda.lua")));
+  folder.write("lda.lua", read_text(model_file("lda.lua")));
   folder.write("job.lua", job_text("models_clustering.lua"));  // beside the module that it requires
   const Finished plain = folder.run({"-n", "1", "--seed", "1", "job.lua", "plain_topics"}, 60);
   INFO(plain.description);
@@ -73,7 +64,7 @@ TEST_CASE("topics by rotation are as likely as those of a plain sampler, and lik
 
 TEST_CASE("rotated counts of words by topic lose and invent no token") {
   const JobFolder folder;
-  folder.write("lda.lua", text_of(model_file("lda.lua")));
+  folder.write("lda.lua", read_text(model_file("lda.lua")));
   folder.write("job.lua", job_text("models_clustering.lua"));  // beside the module that it requires
   const std::string place = GENERATE(as<std::string>(), "1", "2", "5", "8", "isolate", "hosts");
   const std::string texts = GENERATE(as<std::string>(), "100", "3");

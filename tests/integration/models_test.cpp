@@ -1,7 +1,5 @@
 // The four models of computation of examples/models: they reach the same error, and keep what each promises.
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -14,18 +12,11 @@ using Catch::Contains;
 
 namespace {
 
-std::string model_file(const std::string& name) { return (source_dir() / "examples/models" / name).string(); }
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 Finished run_monitored(const std::string& place, const Words& arguments) {
   const JobFolder folder;
   for (const char* name : {"factorisation", "course", "locking", "rotation", "allreduce", "async"}) {
     const std::string file = std::string(name) + ".lua";
-    folder.write(file, text_of(model_file(file)));
+    folder.write(file, read_text(model_file(file)));
   }
   folder.write("job.lua", job_text("models.lua"));  // beside the modules that it requires
   const Words words = with({"--seed", "3", "job.lua"}, arguments);
@@ -56,15 +47,15 @@ TEST_CASE("all four models of computation reach the same error, however many nod
   const auto stale = line_after(run.out, "C all-reduce").find("%   0.00, at most 0");
   CHECK((stale == std::string::npos) == (nodes_at(place) > 1));
   for (const char* figure : {"time", "epochs"}) {
-    const std::string svg = text_of(folder.path() / "figures" / (std::string(figure) + ".svg"));
+    const std::string svg = read_text(folder.path() / "figures" / (std::string(figure) + ".svg"));
     for (const char* model : {"A locking", "B rotation", "C all-reduce", "D no barrier"})
       CHECK_THAT(svg, Contains(model));
     CHECK_THAT(svg, Contains("root of the mean squared error"));
   }
-  const std::string curves = text_of(folder.path() / "figures/curves.csv");
+  const std::string curves = read_text(folder.path() / "figures/curves.csv");
   CHECK_THAT(curves, Catch::StartsWith("model,epochs,seconds,rmse\nA locking,1,") && Contains("\nC all-reduce,1,") &&
                          Contains("\nD no barrier,"));
-  CHECK(count_of(text_of(folder.path() / "figures/models.csv"), "\n") == 5);
+  CHECK(count_of(read_text(folder.path() / "figures/models.csv"), "\n") == 5);
 }
 
 TEST_CASE("under locks and by rotation a column is worked on by one node at a time, and no update is lost") {

@@ -11,7 +11,7 @@ using Catch::Contains;
 
 namespace {
 
-Finished run_job(const std::string& place, const Words& job, const Words& flags = {}) {
+Finished run_param(const std::string& place, const Words& job, const Words& flags = {}) {
   const JobFolder folder;
   return run_at(place, folder, with(with(flags, {"jobs/param.lua"}), job));
 }
@@ -19,8 +19,8 @@ Finished run_job(const std::string& place, const Words& job, const Words& flags 
 }  // namespace
 
 TEST_CASE("what callbacks on a server print reaches the user and says where it comes from") {
-  const Ended run(
-      run_job(GENERATE(as<std::string>(), "threads", "isolate", "hosts"), {"what_callbacks_on_server_print_reaches"}));
+  const Ended run(run_param(GENERATE(as<std::string>(), "threads", "isolate", "hosts"),
+                            {"what_callbacks_on_server_print_reaches"}));
   for (const std::string line : {"init", "stop 0", "stop 2", "pull", "rule\t1"}) {
     CHECK_THAT("\n" + run.out, Contains("\n[server 0] " + line + "\n"));
   }
@@ -29,18 +29,18 @@ TEST_CASE("what callbacks on a server print reaches the user and says where it c
 }
 
 TEST_CASE("param.get of several keys gives their values and steps at once") {
-  const Ended run(run_job("threads", {"param_get_of_several_keys_gives_their"}, {"--servers", "2"}));
+  const Ended run(run_param("threads", {"param_get_of_several_keys_gives_their"}, {"--servers", "2"}));
   CHECK_THAT(run.out, Contains("6\t2\tnil\tnil\tcounter\t0\n0\n") && Contains("param.get: key 2"));
 }
 
 TEST_CASE("param.start takes a barrier, as the seed's does, and nothing else") {
-  const Ended run(run_job("threads", {"param_start_takes_barrier_as_seeds_does"}));
+  const Ended run(run_param("threads", {"param_start_takes_barrier_as_seeds_does"}));
   CHECK_THAT(run.out, Contains("param.start takes a barrier or nothing, got 3 arguments") &&
                           Contains("there is no rule 'bps'") && Contains("\n2\n"));
 }
 
 TEST_CASE("the log writes what its format does not take behind it") {
-  const Ended run(run_job("threads", {"log_writes_what_its_format_does_not"}));
+  const Ended run(run_param("threads", {"log_writes_what_its_format_does_not"}));
   for (const std::string line : {"text 7 nil true", "3 of ten% more 1", "100%", "7 text"}) {
     CHECK_THAT(run.err, Contains("rank 0: " + line + "\n"));
   }
@@ -51,7 +51,7 @@ TEST_CASE(
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
   const Words callbacks = {"none", "init", "stop", "pull"};
   const auto runs = run_together(callbacks.size(), [&](size_t i) {
-    return run_job(place, {"stuck", callbacks[i]}, {"--callback-timeout", "0.3"});
+    return run_param(place, {"stuck", callbacks[i]}, {"--callback-timeout", "0.3"});
   });
   CHECK(runs[0].status == 0);
   for (size_t i = 1; i < runs.size(); ++i) {
@@ -75,7 +75,7 @@ TEST_CASE("flags that no engine of a job honours are told at its end, and the ot
 }
 
 TEST_CASE("the mean of a step's pushes needs a rule that is BSP") {
-  const Finished run = run_job("threads", {"mean"}, {"--barrier", GENERATE("bsp", "backup:0", "ssp:1")});
+  const Finished run = run_param("threads", {"mean"}, {"--barrier", GENERATE("bsp", "backup:0", "ssp:1")});
   INFO(run.description);
   if (run.status == 0) CHECK(run.out == "6\t2\n");
   if (run.status != 0) CHECK_THAT(run.err, Contains("needs a rule that is BSP") && Contains("not ssp(1)"));
@@ -83,7 +83,7 @@ TEST_CASE("the mean of a step's pushes needs a rule that is BSP") {
 }
 
 TEST_CASE("param.train refuses what it makes itself, and leaves the final parameters in the model of every worker") {
-  const Ended run(run_job("threads", {"param_train_refuses_what_it_makes"}, {"--print", "all"}));
+  const Ended run(run_param("threads", {"param_train_refuses_what_it_makes"}, {"--print", "all"}));
   for (const std::string rank : {"0", "1", "2"}) CHECK_THAT(run.out, Contains("[rank " + rank + "] 9\t3\t3\n"));
   CHECK_THAT(run.out, Contains("param.train makes 'push' itself") && Contains("bad argument 'net' to param.train"));
 }

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <csignal>
-#include <sstream>
 
 #include <catch2/catch.hpp>
 #include <sys/stat.h>
@@ -22,13 +21,6 @@ Finished sim(const TempDir& dir, std::vector<std::string> args, double seconds =
   ProcessOptions options;
   options.cwd = dir.path();
   return run_program(actorhost_binary(), std::move(args), seconds, options);
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
 }
 
 }  // namespace

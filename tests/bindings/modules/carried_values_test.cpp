@@ -11,25 +11,23 @@ using Catch::Contains;
 
 namespace {
 
-const char* const kSamples[] = {"nil",
-                                "5",
-                                "'text'",
-                                "{1, {a = 'b'}, true}",
-                                "('x'):rep(5000)",
-                                "{t = ('y'):rep(2000), n = 1}",
-                                "tensor.zeros({3, 4})",
-                                "tensor.zeros({0, 2})",
-                                "tensor.arange(7, {dtype = 'float64'})",
-                                "{tensor.ones(2), {w = tensor.arange(5), empty = tensor.zeros(0)}, 'x'}"};
+const char* const kCarriedSamples[] = {"nil",
+                                       "5",
+                                       "'text'",
+                                       "{1, {a = 'b'}, true}",
+                                       "('x'):rep(5000)",
+                                       "{t = ('y'):rep(2000), n = 1}",
+                                       "tensor.zeros({3, 4})",
+                                       "tensor.zeros({0, 2})",
+                                       "tensor.arange(7, {dtype = 'float64'})",
+                                       "{tensor.ones(2), {w = tensor.arange(5), empty = tensor.zeros(0)}, 'x'}"};
 
-void push(VmFixture& f, const std::string& expression) {
-  REQUIRE(f.vm->load("local tensor = require 'actor.tensor'; return " + expression, "@value.lua").ok());
-  const auto status = f.vm->call(0, 1);
-  if (!status.ok()) FAIL(status.error().message);
+void push_carried(VmFixture& f, const std::string& expression) {
+  f.push(expression, "local tensor = require 'actor.tensor' ");
 }
 
 PackedValue packed(VmFixture& f, const std::string& expression) {
-  push(f, expression);
+  push_carried(f, expression);
   auto value = pack_value_at(f.vm->state(), -1, "value");
   if (!value.ok()) FAIL(value.error().message);
   REQUIRE(lua_gettop(f.vm->state()) == 1);
@@ -51,9 +49,9 @@ TEST_CASE("every value that travels comes out of its packing as it went in") {
   VmFixture f;
   lua_pushnil(f.vm->state());
   lua_setglobal(f.vm->state(), "value");
-  for (const char* sample : kSamples) {
+  for (const char* sample : kCarriedSamples) {
     INFO(sample);
-    push(f, sample);
+    push_carried(f, sample);
     const std::string before = shown(f);
     const PackedValue value = packed(f, sample);
     for (int i = 0; i < 2; ++i) {  // the packing is not used up
@@ -67,7 +65,7 @@ TEST_CASE("every value that travels comes out of its packing as it went in") {
 TEST_CASE("what is packed is a copy, and what comes out is nobody else's") {
   VmFixture f;
   lua_State* L = f.vm->state();
-  push(f, "tensor.ones(3)");
+  push_carried(f, "tensor.ones(3)");
   lua_pushvalue(L, -1);
   lua_setglobal(L, "t");
   auto value = pack_value_at(L, -1, "value");
@@ -85,7 +83,7 @@ TEST_CASE("what is packed is a copy, and what comes out is nobody else's") {
 
 TEST_CASE("a value that cannot travel is named with its path") {
   VmFixture f;
-  push(f, "{a = {print}}");
+  push_carried(f, "{a = {print}}");
   const auto value = pack_value_at(f.vm->state(), -1, "send_event");
   REQUIRE_FALSE(value.ok());
   CHECK(value.error().code == Code::bad_argument);
@@ -102,7 +100,7 @@ TEST_CASE("rows are put together: copied, or as they lie where they lie so and n
     return shown(f);
   };
   const auto as_text = [&](const char* expression) {
-    push(f, expression);
+    push_carried(f, expression);
     return shown(f);
   };
   CHECK(pushed({packed(f, "tensor.ones({2, 3})"), packed(f, "tensor.zeros({0, 3})"),
@@ -152,7 +150,7 @@ TEST_CASE("hostile packings are refused or are a value, and leave the stack as i
   lua_State* L = f.vm->state();
   const uint64_t seed = 0xbad;
   INFO("seed " << seed);
-  for (const char* sample : kSamples) {
+  for (const char* sample : kCarriedSamples) {
     const PackedValue good = packed(f, sample);
     const auto feed = [&](const PackedValue& value) {
       const Status pushed = push_packed(L, value);

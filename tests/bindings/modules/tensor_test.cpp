@@ -10,13 +10,8 @@ using actorhost::testing::VmFixture;
 
 namespace {
 
-// Leaves the value of a Lua expression on the stack.
-lua_State* push(VmFixture& f, const std::string& expression) {
-  REQUIRE(f.vm->load("local tensor, ffi = require('actor.tensor'), require('ffi') return " + expression, "@value.lua")
-              .ok());
-  const auto status = f.vm->call(0, 1);
-  if (!status.ok()) FAIL(status.error().message);
-  return f.vm->state();
+lua_State* push_tensor(VmFixture& f, const std::string& expression) {
+  return f.push(expression, "local tensor, ffi = require('actor.tensor'), require('ffi') ");
 }
 
 Tensor floats(const Shape& shape) {
@@ -44,18 +39,18 @@ TEST_CASE("a tensor made in C++ is used by Lua on the same memory") {
 
 TEST_CASE("C++ reads a tensor of Lua without copying, a view with copying") {
   VmFixture f;
-  lua_State* L = push(f, "tensor.arange(6):view(2, 3)");
+  lua_State* L = push_tensor(f, "tensor.arange(6):view(2, 3)");
   const Tensor first = tensor_at(L, -1);
   const Tensor second = tensor_at(L, -1);
   CHECK(first.shape == Shape{2, 3});
   CHECK(first.data.data() == second.data.data());
   CHECK(floats_of(first)[5] == 5);
   CHECK(tensor_at(L, -1, true).data.data() != first.data.data());
-  push(f, "tensor.arange(6):view(2, 3):transpose()");
+  push_tensor(f, "tensor.arange(6):view(2, 3):transpose()");
   const Tensor turned = tensor_at(L, -1);
   CHECK(turned.shape == Shape{3, 2});
   CHECK(floats_of(turned)[1] == 3);
-  push(f, "tensor.arange(6):slice(1, 3, 4)");
+  push_tensor(f, "tensor.arange(6):slice(1, 3, 4)");
   const Tensor part = tensor_at(L, -1);
   REQUIRE(part.data.size() == 8);
   CHECK(floats_of(part)[0] == 2);
@@ -65,7 +60,7 @@ TEST_CASE("the bytes outlive the tensor and the state") {
   Tensor kept;
   {
     VmFixture f;
-    kept = tensor_at(push(f, "tensor.full({1000}, 3)"), -1);
+    kept = tensor_at(push_tensor(f, "tensor.full({1000}, 3)"), -1);
     f.run("collectgarbage() collectgarbage()");
   }
   CHECK(floats_of(kept)[999] == 3);
@@ -79,18 +74,18 @@ TEST_CASE("nothing but a tensor is taken for one") {
         "ffi.cast('ah_tensor&', tensor.zeros(1))", "ffi.new('ah_tensor[1]')", "ffi.new('ah_optimiser')", "1LL", "{}",
         "'tensor'", "nil", "3", "io.stdout", "ffi.typeof('ah_tensor')", "tensor"}) {
     INFO(other);
-    lua_State* L = push(f, other);
+    lua_State* L = push_tensor(f, other);
     CHECK_FALSE(is_tensor(L, -1));
     lua_settop(L, 0);
   }
-  lua_State* L = push(f, "tensor.zeros(1)");
+  lua_State* L = push_tensor(f, "tensor.zeros(1)");
   CHECK(is_tensor(L, -1));
   CHECK(is_tensor(L, 1));
 }
 
 TEST_CASE("an empty tensor value that FFI code made has no elements and no block") {
   VmFixture f;
-  const Tensor value = tensor_at(push(f, "tensor.zeros({0, 4})"), -1);
+  const Tensor value = tensor_at(push_tensor(f, "tensor.zeros({0, 4})"), -1);
   CHECK(value.data.empty());
   CHECK(value.shape == Shape{0, 4});
   push_tensor(f.vm->state(), value);

@@ -16,22 +16,15 @@ using Catch::Contains;
 
 namespace {
 
-// Leaves the value of a Lua expression on the stack.
-void push(VmFixture& f, const std::string& expression) {
-  REQUIRE(f.vm->load("return " + expression, "@value.lua").ok());
-  const auto status = f.vm->call(0, 1);
-  if (!status.ok()) FAIL(status.error().message);
-}
-
 std::string encoded(VmFixture& f, const std::string& expression) {
-  push(f, expression);
+  f.push(expression);
   auto result = encode_value(f.vm->state(), -1);
   if (!result.ok()) FAIL(result.error().message);
   lua_settop(f.vm->state(), 0);
   return result->bytes;
 }
 
-const char* const kSamples[] = {
+const char* const kCodecSamples[] = {
     "{op = 'put', key = 'user:1234', f = 1.5, n = {1, 2, 3, {4, 5, {x = 1, y = 'z'}}}, b = true, i = 123456789012LL}",
     "(function() local p = {} for i = 1, 50 do p[i] = {'w' .. i, i} end return p end)()",
     "(function() local p = {} for i = 1, 50 do p['k' .. i] = {i, tostring(i), {a = i}} end return p end)()",
@@ -89,12 +82,12 @@ std::string damaged_value(std::string text, Rng& rng) {
 TEST_CASE("values come back as they were") {
   VmFixture f;
   lua_State* L = f.vm->state();
-  push(f, "require('actor').hash");
-  for (const char* sample : kSamples) {
+  f.push("require('actor').hash");
+  for (const char* sample : kCodecSamples) {
     INFO(sample);
     const std::string bytes = encoded(f, sample);
     REQUIRE(check_value(bytes).ok());
-    push(f, sample);
+    f.push(sample);
     const auto before = hash_value(L, -1);
     REQUIRE(decode_value(L, bytes).ok());
     const auto after = hash_value(L, -1);
@@ -106,14 +99,14 @@ TEST_CASE("values come back as they were") {
 TEST_CASE("what LuaJIT's own encoder writes passes the check and decodes to the same value") {
   VmFixture f;
   lua_State* L = f.vm->state();
-  for (const char* sample : kSamples) {
+  for (const char* sample : kCodecSamples) {
     INFO(sample);
-    push(f, std::string("require('string.buffer').encode(") + sample + ")");
+    f.push(std::string("require('string.buffer').encode(") + sample + ")");
     size_t size = 0;
     const char* text = lua_tolstring(L, -1, &size);
     REQUIRE(check_value({text, size}).ok());
     REQUIRE(decode_value(L, {text, size}).ok());
-    push(f, sample);
+    f.push(sample);
     CHECK(*hash_value(L, -1) == *hash_value(L, -2));
     lua_settop(L, 0);
   }
@@ -135,14 +128,14 @@ TEST_CASE("limits of the encoder are errors with the path, and leave the stack a
   lua_State* L = f.vm->state();
   actorhost::ValueLimits limits;
   limits.depth = 3;
-  push(f, "{a = {{b = {}}}}");
+  f.push("{a = {{b = {}}}}");
   CHECK(encode_value(L, -1, "update", limits).error().message ==
         "update.a[1].b is nested too deeply (more than 3 tables)");
   limits = {};
   limits.slots = 4;
-  push(f, "{1, 2, 3, 4, 5}");
+  f.push("{1, 2, 3, 4, 5}");
   CHECK_THAT(encode_value(L, -1, "update", limits).error().message, Contains("update is too large: more than 4"));
-  push(f, "(function() local t = {} for i = 1, 100 do t[i] = {i} end return t end)()");
+  f.push("(function() local t = {} for i = 1, 100 do t[i] = {i} end return t end)()");
   limits.slots = 300;  // 101 tables, 200 items
   CHECK_THAT(encode_value(L, -1, "update", limits).error().message, Contains("too large: more than 300"));
   limits.slots = 301;
@@ -150,7 +143,7 @@ TEST_CASE("limits of the encoder are errors with the path, and leave the stack a
   lua_pop(L, 2);
   limits = {};
   limits.bytes = 10;
-  push(f, "('x'):rep(100)");
+  f.push("('x'):rep(100)");
   CHECK_THAT(encode_value(L, -1, "update", limits).error().message,
              Contains("update takes 10") && Contains("limit is 10"));
   CHECK(lua_gettop(L) == 3);
@@ -184,8 +177,8 @@ TEST_CASE("a million mutated encodings neither crash nor get past the check unso
   lua_State* L = f.vm->state();
   Rng rng(seed);
   std::vector<std::string> samples;
-  for (const char* sample : kSamples) samples.push_back(encoded(f, sample));
-  push(f, "{'first', 'second'}");
+  for (const char* sample : kCodecSamples) samples.push_back(encoded(f, sample));
+  f.push("{'first', 'second'}");
   size_t decoded = 0;
   size_t refused = 0;
   size_t sum = 0;

@@ -2,15 +2,11 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/host/cluster/head_world.hpp"
+
 using namespace actorhost;
+using namespace actorhost::test;
 using Catch::Contains;
-
-namespace {
-
-const ActionEnter kRun{"param.run", "job.lua:12"};
-const ActionEnter kCollect{"collect", "job.lua:20"};
-
-}  // namespace
 
 TEST_CASE("the first to enter an action opens it and the others go on live") {
   ActionLog log;

@@ -13,8 +13,6 @@ using Catch::Contains;
 
 namespace {
 
-bool never(const Frame&) { return false; }
-
 const char* const kSchemes[] = {"tcp", "ipc"};
 
 }  // namespace

@@ -10,9 +10,6 @@ using Catch::Contains;
 
 namespace {
 
-constexpr RendezvousConfig fixed(uint32_t hosts) { return {hosts, hosts, 60, 0.5}; }
-constexpr RendezvousConfig elastic(uint32_t low, uint32_t high) { return {low, high, 60, 0.5}; }
-
 /// The head's own process brings `nodes` workers.
 void join_self(HeadWorld& world, uint32_t nodes) {
   REQUIRE(world.head->join_self(world.message(nodes, "head"), world.now).ok());

@@ -13,9 +13,6 @@ using Catch::Contains;
 
 namespace {
 
-const ActionEnter kRun{"param.run", "job.lua:12"};
-const ActionEnter kCollect{"collect", "job.lua:20"};
-
 /// A run that has started: worker 0 in the head's process, workers 1 and 2 in process 1, worker 3 in process 2.
 struct Run {
   Run() : world({3, 3, 60, 0.5}) {

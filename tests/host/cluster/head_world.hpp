@@ -13,6 +13,12 @@
 
 namespace actorhost::test {
 
+constexpr RendezvousConfig fixed(uint32_t hosts) { return {hosts, hosts, 60, 0.5}; }
+constexpr RendezvousConfig elastic(uint32_t low, uint32_t high) { return {low, high, 60, 0.5}; }
+
+inline const ActionEnter kRun{"param.run", "job.lua:12"};
+inline const ActionEnter kCollect{"collect", "job.lua:20"};
+
 /// What one process was told, in order.
 struct Heard {
   std::vector<Frame> frames;

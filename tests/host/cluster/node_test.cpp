@@ -12,8 +12,6 @@ using Catch::Contains;
 
 namespace {
 
-bool never(const Frame&) { return false; }
-
 Frame test_frame(Address to, uint32_t tag) { return make_frame(Kind::test, kNoAddress, to, tag); }
 
 Port::Match tagged(uint32_t tag) {

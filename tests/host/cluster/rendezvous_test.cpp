@@ -7,8 +7,10 @@
 #include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
+#include "tests/host/cluster/head_world.hpp"
 
 using namespace actorhost;
+using namespace actorhost::test;
 using Catch::Contains;
 
 namespace {
@@ -22,7 +24,7 @@ JoinMessage host(uint64_t group, uint32_t nodes = 1, int32_t node_rank = -1) {
   return join;
 }
 
-JoinMessage part(uint64_t group, uint32_t size, uint32_t index, uint32_t nodes = 1) {
+JoinMessage host_part(uint64_t group, uint32_t size, uint32_t index, uint32_t nodes = 1) {
   JoinMessage join = host(group, nodes);
   join.group_size = size;
   join.group_index = index;
@@ -40,9 +42,6 @@ std::string why_not(const Status& status) {
   CHECK(status.error().code == Code::refused);
   return status.error().message;
 }
-
-constexpr RendezvousConfig fixed(uint32_t hosts) { return {hosts, hosts, 60, 0.5}; }
-constexpr RendezvousConfig elastic(uint32_t low, uint32_t high) { return {low, high, 60, 0.5}; }
 
 }  // namespace
 
@@ -98,12 +97,12 @@ TEST_CASE("a host that leaves during the grace time takes the start with it") {
 
 TEST_CASE("the processes of an isolate host count as one host and only when all are here") {
   Rendezvous gathering(fixed(2), 0);
-  REQUIRE(gathering.add(0, part(10, 3, 0, 0), 0).ok());
+  REQUIRE(gathering.add(0, host_part(10, 3, 0, 0), 0).ok());
   REQUIRE(gathering.add(1, host(11), 0).ok());
-  REQUIRE(gathering.add(2, part(10, 3, 2), 0).ok());
+  REQUIRE(gathering.add(2, host_part(10, 3, 2), 0).ok());
   CHECK(gathering.hosts() == 1);
   CHECK_FALSE(gathering.admit(1));
-  REQUIRE(gathering.add(3, part(10, 3, 1), 1).ok());
+  REQUIRE(gathering.add(3, host_part(10, 3, 1), 1).ok());
   const auto admitted = gathering.admit(1);
   REQUIRE(admitted);
   // In the order of their places, not of their arrival; the parent belongs to the run without a worker.
@@ -113,19 +112,19 @@ TEST_CASE("the processes of an isolate host count as one host and only when all 
 
 TEST_CASE("a place in a host is taken once and all its processes agree on how many they are") {
   Rendezvous gathering(fixed(1), 0);
-  REQUIRE(gathering.add(0, part(10, 3, 0), 0).ok());
-  CHECK_THAT(why_not(gathering.add(1, part(10, 3, 0), 0)), Contains("place 0 of host host10 is taken"));
-  CHECK_THAT(why_not(gathering.add(1, part(10, 2, 1), 0)), Contains("taken"));
-  CHECK_THAT(why_not(gathering.add(1, part(10, 3, 3), 0)), Contains("impossible"));
-  CHECK_THAT(why_not(gathering.add(1, part(11, 0, 0), 0)), Contains("impossible"));
+  REQUIRE(gathering.add(0, host_part(10, 3, 0), 0).ok());
+  CHECK_THAT(why_not(gathering.add(1, host_part(10, 3, 0), 0)), Contains("place 0 of host host10 is taken"));
+  CHECK_THAT(why_not(gathering.add(1, host_part(10, 2, 1), 0)), Contains("taken"));
+  CHECK_THAT(why_not(gathering.add(1, host_part(10, 3, 3), 0)), Contains("impossible"));
+  CHECK_THAT(why_not(gathering.add(1, host_part(11, 0, 0), 0)), Contains("impossible"));
   CHECK_THAT(why_not(gathering.add(1, host(11, 70000), 0)), Contains("impossible"));
 }
 
 TEST_CASE("a host without nodes is refused, since a run of such hosts could never end") {
   Rendezvous gathering(fixed(1), 0);
   CHECK_THAT(why_not(gathering.add(0, host(10, 0), 0)), Contains("no nodes"));
-  CHECK_THAT(why_not(gathering.add(0, part(10, 2, 1, 0), 0)), Contains("no nodes"));
-  CHECK(gathering.add(0, part(10, 2, 0, 0), 0).ok());
+  CHECK_THAT(why_not(gathering.add(0, host_part(10, 2, 1, 0), 0)), Contains("no nodes"));
+  CHECK(gathering.add(0, host_part(10, 2, 0, 0), 0).ok());
 }
 
 TEST_CASE("ids follow node ranks, then arrival") {
@@ -173,11 +172,11 @@ TEST_CASE("a late isolate host is admitted when it is complete") {
   Rendezvous gathering(elastic(1, 2), 0);
   REQUIRE(gathering.add(0, host(10), 0).ok());
   REQUIRE(gathering.admit(1));
-  REQUIRE(gathering.add(1, part(11, 2, 1), 2).ok());
+  REQUIRE(gathering.add(1, host_part(11, 2, 1), 2).ok());
   CHECK_FALSE(gathering.admit(2));
-  REQUIRE(gathering.add(2, part(11, 2, 0), 3).ok());
+  REQUIRE(gathering.add(2, host_part(11, 2, 0), 3).ok());
   CHECK(homes(*gathering.admit(3)) == std::vector<ProcessId>{2, 1});
-  CHECK_THAT(why_not(gathering.add(3, part(11, 2, 0), 4)), Contains("part of the run already"));
+  CHECK_THAT(why_not(gathering.add(3, host_part(11, 2, 0), 4)), Contains("part of the run already"));
 }
 
 TEST_CASE("nobody joins a run of fixed size after its start, not even in the place of one that left") {
@@ -191,8 +190,8 @@ TEST_CASE("nobody joins a run of fixed size after its start, not even in the pla
 
 TEST_CASE("a host whose process leaves before it was admitted gives up its place and strands its others") {
   Rendezvous gathering(fixed(1), 0);
-  REQUIRE(gathering.add(0, part(10, 3, 0), 0).ok());
-  REQUIRE(gathering.add(1, part(10, 3, 1), 0).ok());
+  REQUIRE(gathering.add(0, host_part(10, 3, 0), 0).ok());
+  REQUIRE(gathering.add(1, host_part(10, 3, 1), 0).ok());
   CHECK(gathering.remove(1) == std::vector<ProcessId>{0});
   CHECK(gathering.hosts() == 0);
   CHECK(gathering.add(2, host(11), 1).ok());
@@ -202,7 +201,7 @@ TEST_CASE("a host whose process leaves before it was admitted gives up its place
 TEST_CASE("too few hosts in time is an error that names who is here and what is missing") {
   Rendezvous gathering({3, 3, 60, 0.5}, 100);
   REQUIRE(gathering.add(0, host(10), 100).ok());
-  REQUIRE(gathering.add(1, part(11, 4, 1), 100).ok());
+  REQUIRE(gathering.add(1, host_part(11, 4, 1), 100).ok());
   CHECK_FALSE(gathering.overdue(159.9));
   const auto overdue = gathering.overdue(160);
   REQUIRE(overdue);

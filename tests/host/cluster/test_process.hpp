@@ -20,6 +20,9 @@
 
 namespace actorhost::test {
 
+/// For a node that waits for a frame that does not come.
+inline bool never(const Frame&) { return false; }
+
 inline constexpr double kPatience = 30;
 
 /// "ipc" -> an address that nothing else uses, otherwise any port of the loopback interface.

@@ -32,7 +32,7 @@ std::string stream_of(const std::filesystem::path& path, size_t chunk) {
   }
 }
 
-Error failure_of(const std::filesystem::path& path, ReadOptions options = {}) {
+Error read_failure(const std::filesystem::path& path, ReadOptions options = {}) {
   auto read = read_file(path, options);
   REQUIRE(!read.ok());
   return read.error();
@@ -86,7 +86,7 @@ TEST_CASE("concatenated members are read through and zero padding after gzip is 
     CHECK(read->view() == "first second");
   }
   CHECK(read_file(scratch.file("padded", packed("x", "gzip") + std::string(700, '\0')))->view() == "x");
-  CHECK(contains(failure_of(scratch.file("trailing", packed("x", "gzip") + "junk")).message, "not gzip follow"));
+  CHECK(contains(read_failure(scratch.file("trailing", packed("x", "gzip") + "junk")).message, "not gzip follow"));
 }
 
 TEST_CASE("truncated compressed files are errors that name file and offset, never shorter content") {
@@ -96,7 +96,7 @@ TEST_CASE("truncated compressed files are errors that name file and offset, neve
     const std::string whole = packed(text, filter);
     for (size_t cut : {whole.size() - 1, whole.size() / 2, size_t{12}}) {
       INFO(filter << " cut to " << cut << " of " << whole.size());
-      const Error error = failure_of(scratch.file("cut", whole.substr(0, cut)));
+      const Error error = read_failure(scratch.file("cut", whole.substr(0, cut)));
       CHECK(error.code == Code::bad_data);
       CHECK(contains(error.message, (scratch / "cut").string()));
     }
@@ -111,11 +111,11 @@ TEST_CASE("a wrong checksum is an error") {
     std::string damaged = whole;
     damaged[at] ^= 0x40;
     INFO(filter);
-    CHECK(failure_of(scratch.file("damaged", damaged)).code == Code::bad_data);
+    CHECK(read_failure(scratch.file("damaged", damaged)).code == Code::bad_data);
   }
   std::string damaged = packed("some text", "gzip");
   damaged[damaged.size() - 6] ^= 1;
-  CHECK(contains(failure_of(scratch.file("crc", damaged)).message, "incorrect data check"));
+  CHECK(contains(read_failure(scratch.file("crc", damaged)).message, "incorrect data check"));
 }
 
 TEST_CASE("more content than allowed ends the reading with the limit in the message") {
@@ -124,11 +124,11 @@ TEST_CASE("more content than allowed ends the reading with the limit in the mess
   for (const char* filter : kFilters) {
     const auto path = scratch.file("bomb", packed(zeros, filter));
     INFO(filter << " " << std::filesystem::file_size(path));
-    const Error error = failure_of(path, {.max_bytes = 1'000'000});
+    const Error error = read_failure(path, {.max_bytes = 1'000'000});
     CHECK(error.code == Code::bad_data);
     CHECK(contains(error.message, "1000000 bytes"));
   }
-  CHECK(failure_of(scratch.file("plain", "12345"), {.max_bytes = 4}).code == Code::bad_data);
+  CHECK(read_failure(scratch.file("plain", "12345"), {.max_bytes = 4}).code == Code::bad_data);
   CHECK(read_file(scratch.file("plain", "12345"), {.max_bytes = 5})->size() == 5);
 }
 

@@ -35,7 +35,7 @@ std::string labels(uint32_t n) {
   return idx(0x801, {n}, classes);
 }
 
-std::string failure_of(const Scratch& scratch, const std::string& bytes) {
+std::string idx_failure(const Scratch& scratch, const std::string& bytes) {
   auto read = read_idx(scratch.file("x-ubyte", bytes));
   REQUIRE(!read.ok());
   CHECK(read.error().code == Code::bad_data);
@@ -86,17 +86,17 @@ TEST_CASE("numbers of every IDX type come in this machine's order") {
 
 TEST_CASE("an IDX file that lies is refused with what was found and what was expected") {
   const Scratch scratch;
-  CHECK(contains(failure_of(scratch, ""), "0 bytes are no header"));
-  CHECK(contains(failure_of(scratch, "PK\x03\x04"), "magic 0x504b0304 found, 0x00000803 (images)"));
-  CHECK(contains(failure_of(scratch, idx(0x903, {1, 1, 1}, "x")), "magic 0x00000903"));
-  CHECK(contains(failure_of(scratch, idx(0x8ff, {1}, "x")), "magic 0x000008ff"));
-  CHECK(contains(failure_of(scratch, idx(0x803, {1}, "")), "3 dimensions need 16 bytes of header, 8 found"));
-  CHECK(contains(failure_of(scratch, images(3).substr(0, 30)),
+  CHECK(contains(idx_failure(scratch, ""), "0 bytes are no header"));
+  CHECK(contains(idx_failure(scratch, "PK\x03\x04"), "magic 0x504b0304 found, 0x00000803 (images)"));
+  CHECK(contains(idx_failure(scratch, idx(0x903, {1, 1, 1}, "x")), "magic 0x00000903"));
+  CHECK(contains(idx_failure(scratch, idx(0x8ff, {1}, "x")), "magic 0x000008ff"));
+  CHECK(contains(idx_failure(scratch, idx(0x803, {1}, "")), "3 dimensions need 16 bytes of header, 8 found"));
+  CHECK(contains(idx_failure(scratch, images(3).substr(0, 30)),
                  "truncated: the dimensions 3 x 2 x 3 need 18 bytes of data, 14 found"));
-  CHECK(contains(failure_of(scratch, images(3) + "!"), "too long: the dimensions 3 x 2 x 3 need 18 bytes"));
-  CHECK(contains(failure_of(scratch, idx(0x803, {0xffffffff, 0xffffffff, 0xffffffff}, "")),
+  CHECK(contains(idx_failure(scratch, images(3) + "!"), "too long: the dimensions 3 x 2 x 3 need 18 bytes"));
+  CHECK(contains(idx_failure(scratch, idx(0x803, {0xffffffff, 0xffffffff, 0xffffffff}, "")),
                  "a tensor of more than 281474976710656 elements"));
-  CHECK(contains(failure_of(scratch, packed(images(3), "gzip").substr(0, 30)), "truncated gzip"));
+  CHECK(contains(idx_failure(scratch, packed(images(3), "gzip").substr(0, 30)), "truncated gzip"));
   CHECK(contains(read_idx(scratch.path()).error().message, "is a directory"));
 }
 

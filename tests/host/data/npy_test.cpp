@@ -40,7 +40,7 @@ std::string npy_file(const std::string& dict, const std::string& data) {
   return head + dict + data;
 }
 
-Error failure_of(const Scratch& scratch, const std::string& bytes) {
+Error npy_failure(const Scratch& scratch, const std::string& bytes) {
   auto read = read_npy(scratch.file("a.npy", bytes));
   REQUIRE(!read.ok());
   return read.error();
@@ -120,10 +120,10 @@ TEST_CASE("arrays of other types, byte orders and element orders become the firs
   CHECK(values(read(">f4", "False", "(2,)", std::string("\x3f\x80\0\0\x40\0\0\0", 8)), float{}) ==
         std::vector<float>{1, 2});
   CHECK(values(read(">u8", "False", "()", std::string("\0\0\0\0\0\0\1\0", 8)), int64_t{}) == std::vector<int64_t>{256});
-  CHECK(contains(
-      failure_of(scratch, npy_file("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", std::string(8, '\xff')))
-          .message,
-      "a uint64 of 2^63 or more"));
+  CHECK(contains(npy_failure(scratch, npy_file("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }",
+                                               std::string(8, '\xff')))
+                     .message,
+                 "a uint64 of 2^63 or more"));
 
   CHECK(values(read("|u1", "True", "(2, 3)", "adbecf"), char{}) == std::vector<char>{'a', 'b', 'c', 'd', 'e', 'f'});
   CHECK(values(read("|u1", "True", "(3,)", "abc"), char{}) == std::vector<char>{'a', 'b', 'c'});
@@ -166,16 +166,16 @@ TEST_CASE("an .npy file that lies is refused with file, offset and reason") {
       {"", "'{' expected"},
   };
   for (const Case& c : cases) {
-    const Error error = failure_of(scratch, npy_file(c.dict, std::string(4, 'x')));
+    const Error error = npy_failure(scratch, npy_file(c.dict, std::string(4, 'x')));
     INFO(c.dict << " -> " << error.message);
     CHECK(error.code == Code::bad_data);
     CHECK(contains(error.message, c.says));
     CHECK(contains(error.message, (scratch / "a.npy").string()));
   }
-  CHECK(contains(failure_of(scratch, "").message, "truncated magic: 8 bytes expected, 0 found"));
-  CHECK(contains(failure_of(scratch, "PK\x03\x04 some zip").message, "byte 0: not a .npy array"));
-  CHECK(contains(failure_of(scratch, std::string("\x93NUMPY\x09\x00\x76\x00", 10)).message, "version 9"));
-  CHECK(contains(failure_of(scratch, std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)).message, "too long"));
+  CHECK(contains(npy_failure(scratch, "").message, "truncated magic: 8 bytes expected, 0 found"));
+  CHECK(contains(npy_failure(scratch, "PK\x03\x04 some zip").message, "byte 0: not a .npy array"));
+  CHECK(contains(npy_failure(scratch, std::string("\x93NUMPY\x09\x00\x76\x00", 10)).message, "version 9"));
+  CHECK(contains(npy_failure(scratch, std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)).message, "too long"));
 }
 
 TEST_CASE("cutting an .npy file anywhere is an error and never a shorter array") {
@@ -183,7 +183,7 @@ TEST_CASE("cutting an .npy file anywhere is an error and never a shorter array")
   REQUIRE(write_npy(scratch / "whole.npy", counting({3, 5})).ok());
   const std::string whole = slurp(scratch / "whole.npy");
   for (size_t length = 0; length < whole.size(); ++length) {
-    CHECK(failure_of(scratch, whole.substr(0, length)).code == Code::bad_data);
+    CHECK(npy_failure(scratch, whole.substr(0, length)).code == Code::bad_data);
   }
 }
 

@@ -11,9 +11,13 @@
 #include "host/base/random.hpp"
 #include "host/mapreduce/rows/block.hpp"
 #include "host/mapreduce/rows/row.hpp"
+#include "host/mapreduce/rows/sort_key.hpp"
 #include "host/mapreduce/rows/stream.hpp"
 
 namespace actorhost {
+
+/// The memory of a table or sorter is at least 64 KiB: with so much it spills often.
+inline constexpr size_t kLittle = size_t{64} << 10;
 
 /// A value of a row that owns its bytes. Values of other kinds are told apart by RowTag.
 struct Plain {
@@ -101,6 +105,32 @@ inline std::vector<RowBatch> batches_of(const std::vector<PlainRow>& rows) {
     batch.pair[batch.count++] = row.second ? 1 : 0;
   }
   return batches;
+}
+
+/// Puts rows into a RowSorter or a BucketWriter in one of the three ways.
+template <typename Sink>
+Status put_rows(Sink& sink, const std::vector<PlainRow>& rows, uint64_t way) {
+  if (way == 0) return sink.put(block_of(rows));
+  if (way == 1) {
+    for (const auto& batch : batches_of(rows)) AH_TRY(sink.put(batch));
+    return {};
+  }
+  for (const auto& row : rows) {
+    const RowValue second = row.second ? row.second->view() : RowValue{};
+    AH_TRY(sink.put(row.first.view(), row.second ? &second : nullptr));
+  }
+  return {};
+}
+
+/// What a sort of keys of one kind is.
+inline bool comes_before(const Plain& a, const Plain& b, SortOrder order) {
+  if (order == SortOrder::descending) return comes_before(b, a, SortOrder::ascending);
+  if (order == SortOrder::hash) {
+    const uint64_t x = key_hash(a.view());
+    const uint64_t y = key_hash(b.view());
+    return x != y ? x < y : a < b;
+  }
+  return a.tag == RowTag::text ? a.text < b.text : a.number < b.number;
 }
 
 /// `size` bytes in one row of text, compressible or not.

@@ -13,7 +13,7 @@ using namespace actorhost::test;
 
 namespace {
 
-const SteadyClock steady;
+const SteadyClock dial_clock;
 
 std::string host_and_port(const std::string& url) { return url.substr(url.find("://") + 3); }
 
@@ -125,8 +125,8 @@ TEST_CASE("a listener that hears all it can turns a dialler away as unreachable 
     CHECK(listener.quiet.has("too many connections at a time"));
   }
   Result<LinkId> link = Error{Code::unreachable, ""};
-  const double deadline = steady.now() + kPatience;
-  while (!link.ok() && steady.now() < deadline) {
+  const double deadline = dial_clock.now() + kPatience;
+  while (!link.ok() && dial_clock.now() < deadline) {
     link = host.transport.dial(*url, kPatience);
     if (!link.ok()) REQUIRE(link.error().code == Code::unreachable);
   }
@@ -136,12 +136,12 @@ TEST_CASE("a listener that hears all it can turns a dialler away as unreachable 
 TEST_CASE("something that never answers ends the dial at its deadline") {
   RawListener silent;
   StreamHost host;
-  const double before = steady.now();
+  const double before = dial_clock.now();
   const auto link = host.transport.dial(silent.url(), 0.05);
   REQUIRE_FALSE(link.ok());
   CHECK(link.error().code == Code::timeout);
-  CHECK(steady.now() - before >= 0.05);
-  CHECK(steady.now() - before < kPatience);
+  CHECK(dial_clock.now() - before >= 0.05);
+  CHECK(dial_clock.now() - before < kPatience);
 }
 
 TEST_CASE("closing ends a dial that waits for an answer") {

@@ -40,7 +40,7 @@ std::vector<ParamEntry> sample_entries() {
 }
 
 // Changes some bytes of `bytes` in one of several ways.
-std::string mutated(Rng& rng, std::string bytes) {
+std::string mutated_meta(Rng& rng, std::string bytes) {
   const auto at = [&] { return rng.below(bytes.size() + 1); };
   switch (rng.below(4)) {
     case 0: bytes.resize(at()); break;
@@ -181,7 +181,7 @@ TEST_CASE("hostile bytes are bad data or harmless values, never more") {
   size_t refused = 0;
   for (int i = 0; i < 60000; ++i) {
     Frame bad = good;
-    const std::string meta = mutated(rng, std::string(good.meta.view()));
+    const std::string meta = mutated_meta(rng, std::string(good.meta.view()));
     bad.meta.assign(meta.data(), meta.size());
     if (rng.below(4) == 0) bad.body = good.body.slice(0, rng.below(good.body.size() + 1));
     std::vector<ParamEntry> out;

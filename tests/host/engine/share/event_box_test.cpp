@@ -14,7 +14,7 @@ EventMessage message(const std::string& name, uint32_t value) {
   return {name, {std::to_string(value), Blob::copy_of("body of " + std::to_string(value))}};
 }
 
-uint32_t number_of(const Event& event) { return static_cast<uint32_t>(std::stoul(event.value.head)); }
+uint32_t event_number(const Event& event) { return static_cast<uint32_t>(std::stoul(event.value.head)); }
 
 std::vector<NodeId> all_of(const Node& node) {
   std::vector<NodeId> ids;
@@ -39,13 +39,13 @@ TEST_CASE("events come in order for each sender, by name and by sender, to every
         if (from == node.index()) continue;
         for (uint32_t i = 1; i < 100; i += 2) {
           const auto event = box.wait({"odd", from});
-          if (!event || event->from != from || event->name != "odd" || number_of(*event) != i) ++wrong;
+          if (!event || event->from != from || event->name != "odd" || event_number(*event) != i) ++wrong;
         }
       }
       std::map<NodeId, uint32_t> next;
       for (size_t left = 50 * (all.size() - 1); left > 0; --left) {
         const auto event = box.wait({"even", {}});
-        if (!event || number_of(*event) != std::exchange(next[event->from], number_of(*event) + 2)) ++wrong;
+        if (!event || event_number(*event) != std::exchange(next[event->from], event_number(*event) + 2)) ++wrong;
         if (event && event->value.body.view() != "body of " + event->value.head) ++wrong;
       }
       const auto none = box.get({});
@@ -105,7 +105,7 @@ TEST_CASE("a sender waits for a node that does not look, and goes on when it doe
     std::thread reader([&] {
       for (uint32_t i = 0; i < EventBox::kWindowEvents; ++i) {
         const auto event = run.events(receiver).wait({});
-        if (!event || number_of(*event) != i) break;
+        if (!event || event_number(*event) != i) break;
       }
     });
     CHECK(box.send({receiver.index()}, message("x", 0), sender.clock().now() + kPatience).ok());
@@ -126,7 +126,7 @@ TEST_CASE("a script that goes through its events one by one lets its senders go 
     const auto event = box.get({});
     REQUIRE(event.ok());
     if (!*event) continue;
-    REQUIRE(number_of(**event) == i++);
+    REQUIRE(event_number(**event) == i++);
     REQUIRE(box.size() < 2 * EventBox::kWindowEvents);  // bounded
   }
   run.run.join();
@@ -173,8 +173,8 @@ TEST_CASE("a node alone has its own events, and waits for nobody else's") {
   EventBox& box = run.events(run.node(0));
   box.put("mine", {"1", {}});
   box.put("other", {"2", {}});
-  CHECK(number_of(*box.wait({"other", {}})) == 2);
-  CHECK(number_of(*box.wait({{}, 0})) == 1);
+  CHECK(event_number(*box.wait({"other", {}})) == 2);
+  CHECK(event_number(*box.wait({{}, 0})) == 1);
   const auto none = box.wait({});
   REQUIRE_FALSE(none.ok());
   CHECK(none.error().code == Code::peer_lost);

@@ -21,7 +21,7 @@ std::string without_folder(const Error& error) {
 }
 
 /// The rows as JSON, and an error's text as the last one.
-TextLines rows_of(RowSource& source) {
+TextLines row_texts(RowSource& source) {
   RowBatch batch;
   TextLines rows;
   for (;;) {
@@ -39,8 +39,8 @@ TextLines rows_of(RowSource& source) {
   }
 }
 
-TextLines read_part(const std::filesystem::path& path, uint64_t begin, uint64_t end, const CsvFormat& format = {},
-                    const SkipRow& skip = {}) {
+TextLines read_csv_part(const std::filesystem::path& path, uint64_t begin, uint64_t end, const CsvFormat& format = {},
+                        const SkipRow& skip = {}) {
   const uint64_t size = std::filesystem::file_size(path);
   auto input = TextInput::open_part(path, begin, end, size);
   REQUIRE(input);
@@ -48,12 +48,12 @@ TextLines read_part(const std::filesystem::path& path, uint64_t begin, uint64_t 
   if (begin > 0) start = *TextInput::open_part(path, 0, size, size);
   auto rows = csv_rows(std::move(*input), path.string(), format, std::move(start), skip);
   if (!rows) return {without_folder(rows.error())};
-  return rows_of(**rows);
+  return row_texts(**rows);
 }
 
-TextLines read_text(const TempDir& dir, const std::string& text, const CsvFormat& format = {},
-                    const SkipRow& skip = {}) {
-  return read_part(dir.write("t.csv", text), 0, text.size(), format, skip);
+TextLines read_csv(const TempDir& dir, const std::string& text, const CsvFormat& format = {},
+                   const SkipRow& skip = {}) {
+  return read_csv_part(dir.write("t.csv", text), 0, text.size(), format, skip);
 }
 
 CsvFormat with_header() {
@@ -66,58 +66,58 @@ CsvFormat with_header() {
 
 TEST_CASE("what fields of CSV become") {
   const TempDir dir;
-  CHECK(read_text(dir, "1,-2.5,+3e2, 4 ,.5,007\n") == TextLines{"[1,-2.5,300,4,0.5,7]"});
-  CHECK(read_text(dir, "\"1\",\"\",true,False,TRUE\n") == TextLines{R"(["1","",true,false,true])"});
-  CHECK(read_text(dir, "a,,\"say \"\"x\"\"\",\"b,c\"\n") == TextLines{R"(["a",null,"say \"x\"","b,c"])"});
-  CHECK(read_text(dir, "nan,NaN\n,inf\n-inf,Inf\n,nanny\n").size() == 4);
-  CHECK(read_text(dir, "nan\n") ==
+  CHECK(read_csv(dir, "1,-2.5,+3e2, 4 ,.5,007\n") == TextLines{"[1,-2.5,300,4,0.5,7]"});
+  CHECK(read_csv(dir, "\"1\",\"\",true,False,TRUE\n") == TextLines{R"(["1","",true,false,true])"});
+  CHECK(read_csv(dir, "a,,\"say \"\"x\"\"\",\"b,c\"\n") == TextLines{R"(["a",null,"say \"x\"","b,c"])"});
+  CHECK(read_csv(dir, "nan,NaN\n,inf\n-inf,Inf\n,nanny\n").size() == 4);
+  CHECK(read_csv(dir, "nan\n") ==
         TextLines{"error: JSON has no number 'nan'; save it as text or CSV, or change it before"});
-  CHECK(read_text(dir, "9007199254740993,1e999,0x10,1_000,--1,1e,infinity\n") ==
+  CHECK(read_csv(dir, "9007199254740993,1e999,0x10,1_000,--1,1e,infinity\n") ==
         TextLines{R"(["9007199254740993","1e999","0x10","1_000","--1","1e","infinity"])"});
-  CHECK(read_text(dir,
-                  "\xef\xbb\xbf"
-                  "a\r\n\r\n\n b \r\n\"\"\r\n") == TextLines{R"(["a"])", R"([" b "])", R"([""])"});
-  CHECK(read_text(dir, "a,b,\n1,2,\n") == TextLines{R"(["a","b",null])", "[1,2,null]"});
-  CHECK(read_text(dir, "a,b\n1,2,\n") == TextLines{R"(["a","b"])", "[1,2]"});
-  CHECK(read_text(dir, "a\"b,\"x\ny\"\r\nc,d") == TextLines{R"(["a\"b","x\ny"])", R"(["c","d"])"});
-  CHECK(read_text(dir, "").empty());
+  CHECK(read_csv(dir,
+                 "\xef\xbb\xbf"
+                 "a\r\n\r\n\n b \r\n\"\"\r\n") == TextLines{R"(["a"])", R"([" b "])", R"([""])"});
+  CHECK(read_csv(dir, "a,b,\n1,2,\n") == TextLines{R"(["a","b",null])", "[1,2,null]"});
+  CHECK(read_csv(dir, "a,b\n1,2,\n") == TextLines{R"(["a","b"])", "[1,2]"});
+  CHECK(read_csv(dir, "a\"b,\"x\ny\"\r\nc,d") == TextLines{R"(["a\"b","x\ny"])", R"(["c","d"])"});
+  CHECK(read_csv(dir, "").empty());
   CsvFormat format = with_header();
-  CHECK(read_text(dir, "x,y\n1,\n,2\n", format) == TextLines{R"({"x":1})", R"({"y":2})"});
-  CHECK(read_text(dir, "x,y\n", format).empty());
-  CHECK(read_text(dir, "", format).empty());
+  CHECK(read_csv(dir, "x,y\n1,\n,2\n", format) == TextLines{R"({"x":1})", R"({"y":2})"});
+  CHECK(read_csv(dir, "x,y\n", format).empty());
+  CHECK(read_csv(dir, "", format).empty());
   format.missing = std::string("\x06\0\0\0\0", 5);
-  CHECK(read_text(dir, "x,y\n1,\n", format) == TextLines{R"({"x":1,"y":0})"});
+  CHECK(read_csv(dir, "x,y\n1,\n", format) == TextLines{R"({"x":1,"y":0})"});
   format.names = {"a", "b"};
   format.separator = ';';
-  CHECK(read_text(dir, "x;y\n1;2,5\n", format) == TextLines{R"({"a":1,"b":"2,5"})"});
+  CHECK(read_csv(dir, "x;y\n1;2,5\n", format) == TextLines{R"({"a":1,"b":"2,5"})"});
   format.header = false;
   format.kind = CsvKind::text;
   format.kinds = {{"b", CsvKind::number}};
-  CHECK(read_text(dir, "7;\"8\"\n;nan\n", format)[0] == R"({"a":"7","b":8})");
-  CHECK(read_text(dir, ";3\n", format) == TextLines{R"({"a":"","b":3})"});
+  CHECK(read_csv(dir, "7;\"8\"\n;nan\n", format)[0] == R"({"a":"7","b":8})");
+  CHECK(read_csv(dir, ";3\n", format) == TextLines{R"({"a":"","b":3})"});
 }
 
 TEST_CASE("records of CSV that are none name the file and the line, or are left out") {
   const TempDir dir;
   const CsvFormat plain;
-  CHECK(read_text(dir, "a,b\n\n\"x\ny\",1\n1,2,3\n").back() ==
+  CHECK(read_csv(dir, "a,b\n\n\"x\ny\",1\n1,2,3\n").back() ==
         "error: t.csv, line 5: 3 fields, 2 expected as in the file's first line");
-  CHECK_THAT(read_text(dir, "a\n\"b\nc\n").back(), Catch::Contains("t.csv, line 2: a quote that does not end"));
-  CHECK_THAT(read_text(dir, "a\n\"b\"c\n").back(), Catch::Contains("t.csv, line 2: text behind a closing quote"));
+  CHECK_THAT(read_csv(dir, "a\n\"b\nc\n").back(), Catch::Contains("t.csv, line 2: a quote that does not end"));
+  CHECK_THAT(read_csv(dir, "a\n\"b\"c\n").back(), Catch::Contains("t.csv, line 2: text behind a closing quote"));
   CsvFormat format = with_header();
-  CHECK_THAT(read_text(dir, "x,x\n", format).back(), Catch::Contains("t.csv, line 1: two columns have the name 'x'"));
+  CHECK_THAT(read_csv(dir, "x,x\n", format).back(), Catch::Contains("t.csv, line 1: two columns have the name 'x'"));
   format.kinds = {{"y", CsvKind::boolean}, {"x", CsvKind::number}};
-  CHECK(read_text(dir, "x,y\n1,true\nz,true\n", format).back() ==
+  CHECK(read_csv(dir, "x,y\n1,true\nz,true\n", format).back() ==
         "error: t.csv, line 3: column 1 ('x'): 'z' is not a number");
-  CHECK(read_text(dir, "x,y\n1,2\n", format).back() ==
+  CHECK(read_csv(dir, "x,y\n1,2\n", format).back() ==
         "error: t.csv, line 2: column 2 ('y'): '2' is neither true nor false");
-  CHECK_THAT(read_text(dir, "x,y\n9007199254740993,true\n", format).back(), Catch::Contains("would become"));
-  CHECK_THAT(read_text(dir, "x\n", format).back(), Catch::Contains("`types` has 'y', and there are the columns 'x'"));
+  CHECK_THAT(read_csv(dir, "x,y\n9007199254740993,true\n", format).back(), Catch::Contains("would become"));
+  CHECK_THAT(read_csv(dir, "x\n", format).back(), Catch::Contains("`types` has 'y', and there are the columns 'x'"));
   format.header = false;
-  CHECK_THAT(read_text(dir, "x\n", format).back(), Catch::Contains("there are 1 columns without names"));
+  CHECK_THAT(read_csv(dir, "x\n", format).back(), Catch::Contains("there are 1 columns without names"));
   format.names = {"x"};
   format.header = true;
-  CHECK_THAT(read_text(dir, "x,y\n", format).back(), Catch::Contains("the header has 2 names, `names` has 1"));
+  CHECK_THAT(read_csv(dir, "x,y\n", format).back(), Catch::Contains("the header has 2 names, `names` has 1"));
 
   TextLines left_out;
   const SkipRow skip = [&left_out](const Error& error) {
@@ -125,7 +125,7 @@ TEST_CASE("records of CSV that are none name the file and the line, or are left 
     left_out.push_back(text.substr(7, text.find(": ", 7) - 7));
     return true;
   };
-  CHECK(read_text(dir, "1,2\n3\n\"x\"y,4\n5,6\n\"7", plain, skip) == TextLines{"[1,2]", "[5,6]"});
+  CHECK(read_csv(dir, "1,2\n3\n\"x\"y,4\n5,6\n\"7", plain, skip) == TextLines{"[1,2]", "[5,6]"});
   CHECK(left_out == TextLines{"t.csv, line 2", "t.csv, line 3", "t.csv, line 5"});
 }
 
@@ -142,10 +142,10 @@ TEST_CASE("wherever CSV is cut, its parts have each record once, or say that quo
       if (random() % 6 == 0) text += "\n";
     }
     const auto path = dir.write("cut.csv", text);
-    const TextLines wanted = read_part(path, 0, text.size(), with_header());
+    const TextLines wanted = read_csv_part(path, 0, text.size(), with_header());
     for (size_t cut = 0; cut <= text.size(); ++cut) {
-      TextLines rows = read_part(path, 0, cut, with_header());
-      const TextLines rest = read_part(path, cut, text.size(), with_header());
+      TextLines rows = read_csv_part(path, 0, cut, with_header());
+      const TextLines rest = read_csv_part(path, cut, text.size(), with_header());
       const bool told = !rows.empty() && rows.back().find("multiline = true") != std::string::npos;
       rows.insert(rows.end(), rest.begin(), rest.end());
       INFO(round << " " << cut << "\n" << text);
@@ -165,12 +165,12 @@ TEST_CASE("a line's number is right in a part behind the first, and in quotes lo
   std::string text;
   for (int i = 1; i <= 1000; ++i) text += i == 900 ? "x\n" : std::to_string(i) + ",1\n";
   const auto path = dir.write("lines.csv", text);
-  const TextLines rows = read_part(path, text.size() / 2, text.size());
+  const TextLines rows = read_csv_part(path, text.size() / 2, text.size());
   CHECK_THAT(rows.back(), Catch::Contains("lines.csv, line 900: 1 fields, 2 expected"));
   const std::string long_text = "1,\"" + std::string(3 << 20, 'x') + "\n" + std::string(2 << 20, 'y') + "\"\n2,b\n";
-  const TextLines longs = read_text(dir, long_text);
+  const TextLines longs = read_csv(dir, long_text);
   REQUIRE(longs.size() == 2);
   CHECK(longs[0].size() > (5 << 20));
   CHECK(longs[1] == R"([2,"b"])");
-  CHECK_THAT(read_text(dir, long_text + "3\n").back(), Catch::Contains("line 4: 1 fields"));
+  CHECK_THAT(read_csv(dir, long_text + "3\n").back(), Catch::Contains("line 4: 1 fields"));
 }

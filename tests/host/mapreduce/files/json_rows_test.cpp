@@ -18,7 +18,7 @@ namespace {
 using TextLines = std::vector<std::string>;
 
 /// The rows as JSON again, and an error's text as the last one.
-TextLines read_lines(const std::string& text, const SkipRow& skip = {}) {
+TextLines read_json_rows(const std::string& text, const SkipRow& skip = {}) {
   const TempDir dir;
   const auto path = dir.write("t.jsonl", text);
   auto input = TextInput::open_part(path, 0, text.size(), text.size());
@@ -41,7 +41,7 @@ TextLines read_lines(const std::string& text, const SkipRow& skip = {}) {
 }
 
 std::string error_of(const std::string& line) {
-  const TextLines rows = read_lines("1\n" + line + "\n");
+  const TextLines rows = read_json_rows("1\n" + line + "\n");
   return rows.back();
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("values of JSON lines come out as they went in") {
       text += value.dump(-1, ' ', round % 2 == 0) + (i % 3 == 0 ? " \r\n" : "\n");
       wanted.push_back(value.dump());
     }
-    const TextLines rows = read_lines(text);
+    const TextLines rows = read_json_rows(text);
     REQUIRE(rows.size() == wanted.size());
     for (size_t i = 0; i < rows.size(); ++i) {
       INFO(round << ": " << wanted[i]);
@@ -91,14 +91,14 @@ TEST_CASE("values of JSON lines come out as they went in") {
 }
 
 TEST_CASE("what values of JSON become") {
-  CHECK(read_lines(" 1 \n-0\n\n \r\n\"x\"\ntrue\nfalse\n[]\n{}") ==
+  CHECK(read_json_rows(" 1 \n-0\n\n \r\n\"x\"\ntrue\nfalse\n[]\n{}") ==
         TextLines{"1", "-0", "\"x\"", "true", "false", "[]", "[]"});
-  CHECK(read_lines("[1,null,3]\n{\"a\":null,\"b\":1e-400}\n") == TextLines{"[1,null,3]", R"({"b":0})"});
-  CHECK(read_lines("[9007199254740993,18446744073709551615,1152921504606846976]") ==
+  CHECK(read_json_rows("[1,null,3]\n{\"a\":null,\"b\":1e-400}\n") == TextLines{"[1,null,3]", R"({"b":0})"});
+  CHECK(read_json_rows("[9007199254740993,18446744073709551615,1152921504606846976]") ==
         TextLines{"[9007199254740993,18446744073709551615,1152921504606846976]"});
-  CHECK(read_lines(R"("\u00e9\ud83d\ude00\/\b")") == TextLines{"\"\xc3\xa9\xf0\x9f\x98\x80/\\u0008\""});
-  CHECK(read_lines(std::string(64, '[') + std::string(64, ']')).back()[0] == '[');
-  CHECK(read_lines("").empty());
+  CHECK(read_json_rows(R"("\u00e9\ud83d\ude00\/\b")") == TextLines{"\"\xc3\xa9\xf0\x9f\x98\x80/\\u0008\""});
+  CHECK(read_json_rows(std::string(64, '[') + std::string(64, ']')).back()[0] == '[');
+  CHECK(read_json_rows("").empty());
 }
 
 TEST_CASE("lines that are no JSON name the file, the line and the place, or are left out") {
@@ -128,7 +128,7 @@ TEST_CASE("lines that are no JSON name the file, the line and the place, or are 
     CHECK(error_of(line).starts_with(at));
   }
   size_t left_out = 0;
-  CHECK(read_lines("1\n[\n{\"a\":2}\nx\n", [&left_out](const Error&) { return ++left_out > 0; }) ==
+  CHECK(read_json_rows("1\n[\n{\"a\":2}\nx\n", [&left_out](const Error&) { return ++left_out > 0; }) ==
         TextLines{"1", R"({"a":2})"});
   CHECK(left_out == 2);
 }

@@ -40,7 +40,7 @@ Status put_text(FileSink& sink, std::string_view text) {
   return sink.put(row, nullptr);
 }
 
-SavedPart write_part(const SaveFolder& save, uint32_t part, std::string_view text) {
+SavedPart write_text_part(const SaveFolder& save, uint32_t part, std::string_view text) {
   auto sink = FileSink::open(save, part, {});
   REQUIRE(sink);
   REQUIRE(put_text(**sink, text));
@@ -112,10 +112,10 @@ TEST_CASE("a save is there when all its parts are, however often its steps run")
   const TempDir dir;
   const auto save = begin_save(dir / "deep/out", false, "one");
   REQUIRE(save);
-  const SavedPart first = write_part(*save, 0, "first");
-  write_part(*save, 1, "lost");  // its worker was given up; another attempt counts
-  const SavedPart second = write_part(*save, 1, "second");
-  write_part(*save, 1, "late");
+  const SavedPart first = write_text_part(*save, 0, "first");
+  write_text_part(*save, 1, "lost");  // its worker was given up; another attempt counts
+  const SavedPart second = write_text_part(*save, 1, "second");
+  write_text_part(*save, 1, "late");
   {
     const auto given_up = FileSink::open(*save, 0, {});
     REQUIRE(given_up);
@@ -134,7 +134,7 @@ TEST_CASE("a save is there when all its parts are, however often its steps run")
     CHECK(done->bytes == 13);
   }
   // The node that held the tasks' reports was lost: they run again, and so does the commit.
-  const auto again = commit_save(*save, {first, write_part(*save, 1, "second")});
+  const auto again = commit_save(*save, {first, write_text_part(*save, 1, "second")});
   REQUIRE(again);
   CHECK(again->bytes == 13);
   CHECK(read_text(dir / "deep/out/part-00001") == "second\n");
@@ -146,13 +146,13 @@ TEST_CASE("a save that begins again is the same, with the parts that are there, 
   const TempDir dir;
   const auto save = begin_save(dir / "out", false, "one");
   REQUIRE(save);
-  const SavedPart first = write_part(*save, 0, "first");
+  const SavedPart first = write_text_part(*save, 0, "first");
   const auto again = begin_save(dir / "out", false, "one");
   REQUIRE(again);
   CHECK(again->target == save->target);
   CHECK(again->staging == save->staging);
   CHECK(again->id == save->id);
-  REQUIRE(commit_save(*save, {first, write_part(*save, 1, "second")}));
+  REQUIRE(commit_save(*save, {first, write_text_part(*save, 1, "second")}));
   const auto late = begin_save(dir / "out", false, "one");
   REQUIRE(late);
   CHECK(late->staging == save->staging);
@@ -164,11 +164,11 @@ TEST_CASE("an older folder is there until the new one takes its place") {
   const TempDir dir;
   const auto first = begin_save(dir / "out", false, "one");
   REQUIRE(first);
-  REQUIRE(commit_save(*first, {write_part(*first, 0, "old"), write_part(*first, 1, "old")}));
+  REQUIRE(commit_save(*first, {write_text_part(*first, 0, "old"), write_text_part(*first, 1, "old")}));
   CHECK_THAT(begin_save(dir / "out", false, "two").error().message, Catch::Contains("out: exists; overwrite = true"));
   const auto second = begin_save((dir / "out").string() + "/", true, "two");
   REQUIRE(second);
-  const SavedPart part = write_part(*second, 0, "new");
+  const SavedPart part = write_text_part(*second, 0, "new");
   CHECK(read_text(dir / "out/part-00000") == "old\n");
   REQUIRE(commit_save(*second, {part}));
   CHECK(read_text(dir / "out/part-00000") == "new\n");
@@ -244,7 +244,7 @@ TEST_CASE("who was given up while it committed takes nothing from those who went
   const TempDir dir;
   const auto save = begin_save(dir / "out", true, "one");
   REQUIRE(save);
-  const SavedPart part = write_part(*save, 0, "first");
+  const SavedPart part = write_text_part(*save, 0, "first");
   const fs::path late = save->staging.string() + "-1";  // as it was left: complete, and about to get its name
   fs::create_directory(late);
   fs::create_hard_link(save->staging / part.name, late / "part-00000");

@@ -28,7 +28,7 @@ TextLines read_lines(std::unique_ptr<TextInput> input) {
   }
 }
 
-TextLines read_part(const std::filesystem::path& path, uint64_t begin, uint64_t end, uint64_t size) {
+TextLines read_text_part(const std::filesystem::path& path, uint64_t begin, uint64_t end, uint64_t size) {
   auto input = TextInput::open_part(path, begin, end, size);
   if (!input) throw std::runtime_error(input.error().message);
   return read_lines(std::move(*input));
@@ -60,9 +60,9 @@ TEST_CASE("wherever a text is cut, its parts have each line once") {
     const TextLines wanted = lines_of(text);
     for (size_t first = 0; first <= text.size(); ++first) {
       for (size_t second = first; second <= text.size(); second += 1 + random() % 3) {
-        TextLines lines = read_part(path, 0, first, text.size());
-        append(lines, read_part(path, first, second, text.size()));
-        append(lines, read_part(path, second, text.size(), text.size()));
+        TextLines lines = read_text_part(path, 0, first, text.size());
+        append(lines, read_text_part(path, first, second, text.size()));
+        append(lines, read_text_part(path, second, text.size(), text.size()));
         REQUIRE(lines == wanted);
       }
     }
@@ -83,9 +83,9 @@ TEST_CASE("lines longer than a read, at the border of reads and behind a part's 
   for (int round = 0; round < 40; ++round) {
     const uint64_t first = random() % text.size();
     const uint64_t second = first + random() % (text.size() - first);
-    TextLines lines = read_part(path, 0, first, text.size());
-    append(lines, read_part(path, first, second, text.size()));
-    append(lines, read_part(path, second, text.size(), text.size()));
+    TextLines lines = read_text_part(path, 0, first, text.size());
+    append(lines, read_text_part(path, first, second, text.size()));
+    append(lines, read_text_part(path, second, text.size(), text.size()));
     INFO(first << " " << second);
     REQUIRE(lines == wanted);
   }
@@ -94,7 +94,8 @@ TEST_CASE("lines longer than a read, at the border of reads and behind a part's 
 TEST_CASE("a file that has another size than was planned is an error that says so") {
   const TempDir dir;
   const auto path = dir.write("text", "one\ntwo\nthree");
-  CHECK_THROWS_WITH(read_part(path, 0, 7, 12), Catch::Contains("had 12 bytes when the job was planned and has 13 now"));
+  CHECK_THROWS_WITH(read_text_part(path, 0, 7, 12),
+                    Catch::Contains("had 12 bytes when the job was planned and has 13 now"));
   // It grows or shrinks after it was opened.
   auto grown = TextInput::open_part(path, 9, 13, 13);
   REQUIRE(grown);

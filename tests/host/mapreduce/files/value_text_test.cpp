@@ -14,7 +14,7 @@ using namespace actorhost;
 
 namespace {
 
-RowValue number(double x) {
+RowValue row_number(double x) {
   RowValue value;
   value.tag = static_cast<uint32_t>(RowTag::number);
   value.number = x;
@@ -52,17 +52,17 @@ TEST_CASE("a number as text reads back as the same number") {
     if (i % 2 == 0) x = static_cast<double>(static_cast<int64_t>(bits) >> (bits % 60));
     if (!std::isfinite(x)) continue;
     std::string text;
-    REQUIRE(append_text(text, number(x)));
+    REQUIRE(append_text(text, row_number(x)));
     CHECK(std::strtod(text.c_str(), nullptr) == x);
   }
   std::string text;
   for (const double x : {100000.0, 1e14, -0.5, -0.0, -std::nan("")}) {
-    REQUIRE(append_text(text, number(x)));
+    REQUIRE(append_text(text, row_number(x)));
     text += ' ';
   }
   CHECK(text == "100000 100000000000000 -0.5 -0 nan ");
-  CHECK(json(number(INFINITY)).find("JSON has no number 'inf'") != std::string::npos);
-  CHECK(json(number(NAN)).find("JSON has no number 'nan'") != std::string::npos);
+  CHECK(json(row_number(INFINITY)).find("JSON has no number 'inf'") != std::string::npos);
+  CHECK(json(row_number(NAN)).find("JSON has no number 'nan'") != std::string::npos);
 }
 
 TEST_CASE("texts that are UTF-8 come back from JSON, others are refused with where they are not") {

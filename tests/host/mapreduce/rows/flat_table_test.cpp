@@ -21,7 +21,7 @@ std::string raw(char tag, T value) {
 }
 
 std::string whole(int32_t n) { return raw('\x06', n); }
-std::string number(double n) { return raw('\x07', n); }
+std::string number_bytes(double n) { return raw('\x07', n); }
 std::string text(const std::string& s) { return static_cast<char>(0x20 + s.size()) + s; }
 std::string array(size_t count, const std::string& items) {
   return std::string("\x0c") + static_cast<char>(count + 1) + items;
@@ -43,11 +43,11 @@ struct Read {
 
 TEST_CASE("a table's shape is all but its numbers and texts") {
   Read read;
-  CHECK(read.shape(array(2, number(1.5) + whole(-3))) == "{nn}");
+  CHECK(read.shape(array(2, number_bytes(1.5) + whole(-3))) == "{nn}");
   REQUIRE(read.table.count == 2);
   CHECK(read.table.values[0].number == 1.5);
   CHECK(read.table.values[1].number == -3);
-  const std::string record = pairs(2, text("x") + number(2) + text("name") + text("ab"));
+  const std::string record = pairs(2, text("x") + number_bytes(2) + text("name") + text("ab"));
   CHECK(read.shape(record) == "{|1:xn4:names}");
   CHECK(read.table.values[1].text() == "ab");
   CHECK(read.shape("\x08") == "{}");
@@ -62,12 +62,12 @@ TEST_CASE("the same shape has the same number, whatever its values") {
   const uint32_t other = read.reader.read(array(1, whole(1)), read.table);
   CHECK(point != 0);
   CHECK(other != point);
-  CHECK(read.reader.read(array(2, number(0.5) + whole(9)), read.table) == point);
+  CHECK(read.reader.read(array(2, number_bytes(0.5) + whole(9)), read.table) == point);
 }
 
 TEST_CASE("longer arrays are lists") {
   Read read;
-  const std::string five = whole(1) + text("b") + "\x02" + number(4) + whole(5);
+  const std::string five = whole(1) + text("b") + "\x02" + number_bytes(4) + whole(5);
   const std::string bytes = array(2, array(5, five) + array(6, five + whole(6)));
   CHECK(read.shape(bytes) == "{ll}");
   REQUIRE(read.table.count == 2);
@@ -84,7 +84,7 @@ TEST_CASE("longer arrays are lists") {
 
 TEST_CASE("what is no table of plain values is left to the codec") {
   Read read;
-  CHECK(read.shape(number(1)).empty());
+  CHECK(read.shape(number_bytes(1)).empty());
   CHECK(read.shape("").empty());
   CHECK(read.shape(pairs(1, whole(5) + whole(6))).empty());                          // a key that is no text
   CHECK(read.shape(array(1, raw('\x10', int64_t{1}))).empty());                      // a 64-bit integer
@@ -113,8 +113,9 @@ TEST_CASE("damaged bytes are refused or read within their bounds") {
   INFO("seed " << seed);
   Rng rng(seed);
   Read read;
-  const std::string good = array(3, pairs(2, text("x") + number(2) + text("name") + text("abcdef")) +
-                                        array(5, whole(1) + whole(2) + whole(3) + text("list") + number(5)) + "\x01");
+  const std::string good =
+      array(3, pairs(2, text("x") + number_bytes(2) + text("name") + text("abcdef")) +
+                   array(5, whole(1) + whole(2) + whole(3) + text("list") + number_bytes(5)) + "\x01");
   REQUIRE(!read.shape(good).empty());
   for (size_t size = 0; size < good.size(); ++size) CHECK(read.shape(good.substr(0, size)).empty());
   for (int i = 0; i < 20000; ++i) {

@@ -12,7 +12,7 @@ namespace {
 
 using Groups = std::map<Plain, std::vector<std::vector<double>>>;  // key -> values by input
 
-Plain random_key(Rng& rng, uint64_t kinds) {
+Plain random_group_key(Rng& rng, uint64_t kinds) {
   if (rng.below(9) == 0) return Plain::of(rng.below(2) == 0);
   if (rng.below(2) == 0) return Plain::of(static_cast<double>(rng.below(kinds)));
   return Plain::of(std::to_string(rng.below(kinds)));
@@ -34,7 +34,7 @@ TEST_CASE("rows of one, two and three inputs come together by key, each input's 
     RowSorter sorter({SortOrder::hash, SortRows::row, size_t{spills ? 1U : 1000U} << 16, nullptr, &spill});
     const uint64_t count = input == 1 ? rng.below(3000) : 8000;
     for (uint64_t n = 0; n < count; ++n) {
-      const Plain key = random_key(rng, keys);
+      const Plain key = random_group_key(rng, keys);
       const Plain value = Plain::of(static_cast<double>(n));
       const RowValue second = value.view();
       REQUIRE(sorter.put(key.view(), &second).ok());

@@ -36,7 +36,7 @@ class Kept final : public RowSink, public RowSource {
   size_t at_ = 0;
 };
 
-void sample(const std::vector<Plain>& keys, size_t most, Kept& out) {
+void take_sample(const std::vector<Plain>& keys, size_t most, Kept& out) {
   RowSample sample(most);
   for (const Plain& key : keys) {
     std::string bytes;
@@ -69,7 +69,7 @@ TEST_CASE("splitters from samples part rows into ranges of about the same size, 
       const auto number = static_cast<double>(rng.below(1000000)) + (count == 300 ? 1e7 : 0);
       keys.push_back(texts ? Plain::of(std::to_string(number)) : Plain::of(number));
     }
-    sample(keys, 512, samples);
+    take_sample(keys, 512, samples);
     all.insert(all.end(), keys.begin(), keys.end());
   }
   std::string splitters;
@@ -89,10 +89,10 @@ TEST_CASE("a sample does not hang on the order of rows") {
   std::vector<Plain> keys;
   for (int i = 0; i < 5000; ++i) keys.push_back(Plain::of(static_cast<double>(rng.below(2000))));
   Kept first;
-  sample(keys, 100, first);
+  take_sample(keys, 100, first);
   std::reverse(keys.begin(), keys.end());
   Kept second;
-  sample(keys, 100, second);
+  take_sample(keys, 100, second);
   std::sort(first.rows.begin(), first.rows.end());
   std::sort(second.rows.begin(), second.rows.end());
   CHECK(first.rows == second.rows);
@@ -103,17 +103,17 @@ TEST_CASE("rows that come often weigh as much as they are, and one key has one r
   std::vector<Plain> keys(9000, Plain::of(5.0));
   for (int i = 0; i < 1000; ++i) keys.push_back(Plain::of(static_cast<double>(i)));
   Kept samples;
-  sample(keys, 2000, samples);
+  take_sample(keys, 2000, samples);
   const auto splitters = chosen(samples, 4, SortOrder::ascending);
   CHECK(splitters == std::vector<Plain>{Plain::of(6.0)});
 }
 
 TEST_CASE("without rows there are no splitters, with one kind too many an error") {
   Kept none;
-  sample({}, 10, none);
+  take_sample({}, 10, none);
   CHECK(chosen(none, 4, SortOrder::ascending).empty());
   Kept mixed;
-  sample({Plain::of(1.0), Plain::of("x")}, 10, mixed);
+  take_sample({Plain::of(1.0), Plain::of("x")}, 10, mixed);
   Kept out;
   const Status status = choose_splitters(mixed, 4, SortOrder::ascending, out);
   REQUIRE_FALSE(status.ok());

@@ -12,10 +12,8 @@ using namespace actorhost;
 
 namespace {
 
-constexpr size_t kLittle = size_t{64} << 10;
-
-struct World {
-  explicit World(SortOrder order, size_t memory = kLittle, SortRows rows = SortRows::row) {
+struct SorterWorld {
+  explicit SorterWorld(SortOrder order, size_t memory = kLittle, SortRows rows = SortRows::row) {
     options.order = order;
     options.rows = rows;
     options.memory = memory;
@@ -30,7 +28,7 @@ struct World {
 
 enum class KeyMix { texts, short_texts, common, numbers, few, booleans, same, tails };
 
-Plain random_key(Rng& rng, KeyMix kind) {
+Plain random_sort_key(Rng& rng, KeyMix kind) {
   switch (kind) {
     case KeyMix::texts: return Plain::of(random_text(rng, 40));
     case KeyMix::short_texts: return Plain::of(random_text(rng, 3));
@@ -46,29 +44,6 @@ Plain random_key(Rng& rng, KeyMix kind) {
     // Texts that differ in zeros at their end only.
     default: return Plain::of(std::string(rng.below(3), 'a') + std::string(rng.below(20), '\0'));
   }
-}
-
-bool comes_before(const Plain& a, const Plain& b, SortOrder order) {
-  if (order == SortOrder::descending) return comes_before(b, a, SortOrder::ascending);
-  if (order == SortOrder::hash) {
-    const uint64_t x = key_hash(a.view());
-    const uint64_t y = key_hash(b.view());
-    return x != y ? x < y : a < b;
-  }
-  return a.tag == RowTag::text ? a.text < b.text : a.number < b.number;
-}
-
-Status put(RowSorter& sorter, const std::vector<PlainRow>& rows, uint64_t way) {
-  if (way == 0) return sorter.put(block_of(rows));
-  if (way == 1) {
-    for (const auto& batch : batches_of(rows)) AH_TRY(sorter.put(batch));
-    return {};
-  }
-  for (const auto& row : rows) {
-    const RowValue second = row.second ? row.second->view() : RowValue{};
-    AH_TRY(sorter.put(row.first.view(), row.second ? &second : nullptr));
-  }
-  return {};
 }
 
 /// Takes the sorted rows in one of the three ways.
@@ -109,13 +84,13 @@ TEST_CASE("rows are sorted as std::stable_sort does it, in memory and merged fro
   const bool spills = GENERATE(false, true);
   CAPTURE(static_cast<int>(order), static_cast<int>(kind), spills);
   Rng rng(static_cast<uint64_t>(kind), static_cast<uint64_t>(order));
-  World w(order, spills ? kLittle : size_t{64} << 20);
+  SorterWorld w(order, spills ? kLittle : size_t{64} << 20);
   RowSorter sorter(w.options);
   std::vector<PlainRow> model;
   for (uint64_t n = 0; n < 24; ++n) {
     std::vector<PlainRow> rows(rng.below(n % 6 == 0 ? 3 : 600));
-    for (auto& row : rows) row = {random_key(rng, kind), Plain::of(static_cast<double>(model.size() * 1000 + n))};
-    REQUIRE(put(sorter, rows, n % 3).ok());
+    for (auto& row : rows) row = {random_sort_key(rng, kind), Plain::of(static_cast<double>(model.size() * 1000 + n))};
+    REQUIRE(put_rows(sorter, rows, n % 3).ok());
     model.insert(model.end(), rows.begin(), rows.end());
   }
   CHECK(sorter.spilled() == spills);
@@ -132,7 +107,7 @@ TEST_CASE("rows are sorted as std::stable_sort does it, in memory and merged fro
 
 TEST_CASE("more runs than fit in memory are merged in several passes") {
   Rng rng(11);
-  World w(SortOrder::ascending);
+  SorterWorld w(SortOrder::ascending);
   RowSorter sorter(w.options);
   std::vector<PlainRow> model;
   for (int n = 0; n < 40; ++n) {
@@ -153,7 +128,7 @@ TEST_CASE("more runs than fit in memory are merged in several passes") {
 }
 
 TEST_CASE("nothing sorted is nothing, also after empty blocks") {
-  World w(SortOrder::ascending);
+  SorterWorld w(SortOrder::ascending);
   RowSorter sorter(w.options);
   REQUIRE(sorter.put(RowBlock{}).ok());
   auto sorted = sorter.finish();
@@ -162,7 +137,7 @@ TEST_CASE("nothing sorted is nothing, also after empty blocks") {
 }
 
 TEST_CASE("NaN comes behind all other numbers") {
-  World w(SortOrder::ascending);
+  SorterWorld w(SortOrder::ascending);
   RowSorter sorter(w.options);
   for (const double number : {std::nan(""), 1.0, -std::nan(""), std::numeric_limits<double>::infinity(), -1.0}) {
     REQUIRE(sorter.put(Plain::of(number).view(), nullptr).ok());
@@ -179,7 +154,7 @@ TEST_CASE("the value or the row behind a key that was made for the sort is given
   const bool spills = GENERATE(false, true);
   const SortRows give = GENERATE(SortRows::second, SortRows::inner);
   Rng rng(spills ? 1 : 2, static_cast<uint64_t>(give));
-  World w(SortOrder::descending, spills ? kLittle : size_t{64} << 20, give);
+  SorterWorld w(SortOrder::descending, spills ? kLittle : size_t{64} << 20, give);
   RowSorter sorter(w.options);
   std::vector<std::pair<double, PlainRow>> model;
   for (int n = 0; n < 4000; ++n) {
@@ -202,10 +177,10 @@ TEST_CASE("the value or the row behind a key that was made for the sort is given
 
 TEST_CASE("keys of different kinds cannot be compared, except to be grouped") {
   const auto refused = [](const Plain& first, const Plain& second, bool as_block) {
-    World w(SortOrder::ascending);
+    SorterWorld w(SortOrder::ascending);
     RowSorter sorter(w.options);
     const auto status =
-        as_block ? sorter.put(block_of({{first, {}}, {second, {}}})) : put(sorter, {{first, {}}, {second, {}}}, 2);
+        as_block ? sorter.put(block_of({{first, {}}, {second, {}}})) : put_rows(sorter, {{first, {}}, {second, {}}}, 2);
     CHECK_FALSE(status.ok());
     CHECK_FALSE(sorter.finish().ok());
     return status.ok() ? "" : status.error().message;
@@ -216,14 +191,14 @@ TEST_CASE("keys of different kinds cannot be compared, except to be grouped") {
     CHECK(contains(refused(Plain::of(3.0), Plain{}, as_block), "not nil"));
     CHECK(contains(refused(Plain{RowTag::value, 0, "t"}, Plain::of(3.0), as_block), "not a table"));
   }
-  World w(SortOrder::hash);
+  SorterWorld w(SortOrder::hash);
   RowSorter sorter(w.options);
-  REQUIRE(put(sorter, {{Plain::of(3.0), {}}, {Plain::of("3"), {}}, {Plain::of(false), {}}}, 0).ok());
+  REQUIRE(put_rows(sorter, {{Plain::of(3.0), {}}, {Plain::of("3"), {}}, {Plain::of(false), {}}}, 0).ok());
   CHECK(taken(**sorter.finish(), 0).size() == 3);
 }
 
 TEST_CASE("bytes that are no rows and a disk that cannot be written are errors of the sort") {
-  World w(SortOrder::ascending);
+  SorterWorld w(SortOrder::ascending);
   RowSorter broken(w.options);
   CHECK(broken.put(RowBlock{Blob::copy_of("\x04\x05zz"), 1}).error().code == Code::bad_data);
   SpillFile spill("/nowhere/at/all");

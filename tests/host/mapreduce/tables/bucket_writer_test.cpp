@@ -12,8 +12,8 @@ using namespace actorhost;
 
 namespace {
 
-struct Buckets {
-  explicit Buckets(uint32_t count) : blocks(count) {}
+struct FilledBuckets {
+  explicit FilledBuckets(uint32_t count) : blocks(count) {}
   std::vector<RowBlocks> blocks;
   BlockSink sink() {
     return [this](uint32_t bucket, RowBlock block) {
@@ -23,7 +23,7 @@ struct Buckets {
   }
 };
 
-Plain random_key(Rng& rng) {
+Plain random_bucket_key(Rng& rng) {
   switch (rng.below(4)) {
     case 0: return Plain::of(rng.below(2) == 0);
     case 1: return Plain::of(rng.uniform() - 0.5);
@@ -31,34 +31,13 @@ Plain random_key(Rng& rng) {
   }
 }
 
-std::vector<PlainRow> random_rows(Rng& rng, size_t most) {
+std::vector<PlainRow> random_bucket_rows(Rng& rng, size_t most) {
   std::vector<PlainRow> rows(rng.below(most + 1));
   for (auto& row : rows) {
-    row.first = random_key(rng);
-    if (rng.below(3) != 0) row.second = rng.below(2) == 0 ? Plain{} : random_key(rng);
+    row.first = random_bucket_key(rng);
+    if (rng.below(3) != 0) row.second = rng.below(2) == 0 ? Plain{} : random_bucket_key(rng);
   }
   return rows;
-}
-
-/// Puts rows in one of the three ways.
-Status put(BucketWriter& writer, const std::vector<PlainRow>& rows, uint64_t way) {
-  if (way == 0) return writer.put(block_of(rows));
-  if (way == 1) {
-    for (const auto& batch : batches_of(rows)) AH_TRY(writer.put(batch));
-    return {};
-  }
-  for (const auto& row : rows) {
-    const RowValue second = row.second ? row.second->view() : RowValue{};
-    AH_TRY(writer.put(row.first.view(), row.second ? &second : nullptr));
-  }
-  return {};
-}
-
-/// What a sort of keys of one kind is.
-bool comes_before(const Plain& a, const Plain& b, SortOrder order) {
-  const Plain& x = order == SortOrder::ascending ? a : b;
-  const Plain& y = order == SortOrder::ascending ? b : a;
-  return x.tag == RowTag::text ? x.text < y.text : x.number < y.number;
 }
 
 }  // namespace
@@ -68,14 +47,14 @@ TEST_CASE("each row is in the bucket of its hash, in the order in which it came"
   const KeyOf key = GENERATE(KeyOf::first, KeyOf::row);
   CAPTURE(buckets, static_cast<int>(key));
   Rng rng(buckets, static_cast<uint64_t>(key));
-  Buckets out(buckets);
+  FilledBuckets out(buckets);
   MemoryBudget budget(size_t{1} << 30);
   std::vector<std::vector<PlainRow>> model(buckets);
   BucketWriter writer({buckets, key, size_t{4} << 20, &budget}, out.sink());
   uint64_t count = 0;
   for (uint64_t n = 0; n < 60; ++n) {
-    const auto rows = random_rows(rng, 2000);
-    REQUIRE(put(writer, rows, n % 3).ok());
+    const auto rows = random_bucket_rows(rng, 2000);
+    REQUIRE(put_rows(writer, rows, n % 3).ok());
     for (const auto& row : rows) {
       std::string bytes;
       row.write(bytes);
@@ -97,7 +76,7 @@ TEST_CASE("each row is in the bucket of its hash, in the order in which it came"
 
 TEST_CASE("hashes spread keys evenly over buckets") {
   constexpr uint32_t kBuckets = 16;
-  Buckets out(kBuckets);
+  FilledBuckets out(kBuckets);
   BucketWriter writer({kBuckets}, out.sink());
   for (int n = 0; n < 16000; ++n) REQUIRE(writer.put(Plain::of(n * 1.0).view(), nullptr).ok());
   for (int n = 0; n < 16000; ++n) REQUIRE(writer.put(Plain::of("key " + std::to_string(n)).view(), nullptr).ok());
@@ -122,7 +101,7 @@ TEST_CASE("the partition of a key is the same for ever") {
 }
 
 TEST_CASE("one bucket passes blocks on as they are") {
-  Buckets out(1);
+  FilledBuckets out(1);
   BucketWriter writer({1}, out.sink());
   const auto block = block_of({{Plain{}, {}}, {Plain{RowTag::value, 0, "table"}, {}}});
   REQUIRE(writer.put(Plain::of(1.0).view(), nullptr).ok());
@@ -133,7 +112,7 @@ TEST_CASE("one bucket passes blocks on as they are") {
 }
 
 TEST_CASE("a row larger than a block is a block") {
-  Buckets out(2);
+  FilledBuckets out(2);
   BucketWriter writer({2}, out.sink());
   const std::string text(3 * kBlockBytes, 'x');
   for (int i = 0; i < 3; ++i) {
@@ -146,7 +125,7 @@ TEST_CASE("a row larger than a block is a block") {
 
 TEST_CASE("thousands of buckets of few rows take little memory") {
   constexpr uint32_t kBuckets = 5000;
-  Buckets out(kBuckets);
+  FilledBuckets out(kBuckets);
   MemoryBudget budget(size_t{1} << 30);
   BucketWriter writer({kBuckets, KeyOf::first, size_t{64} << 20, &budget}, out.sink());
   for (int n = 0; n < 20000; ++n) REQUIRE(writer.put(Plain::of(n * 1.0).view(), nullptr).ok());
@@ -173,7 +152,7 @@ TEST_CASE("rows are ranged by splitters as std::upper_bound does it") {
   auto ranges = KeyRanges::make(bytes, order);
   REQUIRE(ranges.ok());
   CHECK(ranges->ranges() == count + 1);
-  Buckets out(count + 1);
+  FilledBuckets out(count + 1);
   std::vector<std::vector<PlainRow>> model(count + 1);
   BucketWriter writer({}, *std::move(ranges), out.sink());
   for (uint64_t n = 0; n < 9; ++n) {
@@ -183,14 +162,14 @@ TEST_CASE("rows are ranged by splitters as std::upper_bound does it") {
       const auto at = std::upper_bound(splitters.begin(), splitters.end(), row.first, before);
       model[static_cast<size_t>(at - splitters.begin())].push_back(row);
     }
-    REQUIRE(put(writer, rows, n % 3).ok());
+    REQUIRE(put_rows(writer, rows, n % 3).ok());
   }
   REQUIRE(writer.finish().ok());
   for (uint32_t i = 0; i <= count; ++i) CHECK(rows_of(out.blocks[i]) == model[i]);
 }
 
 TEST_CASE("keys that cannot be partitioned are refused, as are splitters out of order") {
-  Buckets out(2);
+  FilledBuckets out(2);
   const auto refused = [&](const Plain& key) {
     BucketWriter writer({2}, out.sink());
     const auto status = writer.put(key.view(), nullptr);

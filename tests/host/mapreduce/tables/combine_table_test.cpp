@@ -14,11 +14,8 @@ namespace {
 
 RowValue number_value(double number) { return {static_cast<uint32_t>(RowTag::number), 0, number}; }
 
-/// A table's memory is at least 64 KiB: with so much it spills often.
-constexpr size_t kLittle = size_t{64} << 10;
-
-struct World {
-  explicit World(Combine combine, size_t memory = kLittle) {
+struct CombineWorld {
+  explicit CombineWorld(Combine combine, size_t memory = kLittle) {
     options.combine = combine;
     options.memory = memory;
     options.budget = &budget;
@@ -50,7 +47,7 @@ bool add(CombineTable& table, const std::vector<PlainRow>& rows, int turn) {
   return true;
 }
 
-Plain random_key(Rng& rng, uint64_t kinds) {
+Plain random_table_key(Rng& rng, uint64_t kinds) {
   switch (rng.below(8)) {
     case 0: return Plain::of(rng.below(2) == 0);
     case 1:
@@ -76,7 +73,7 @@ TEST_CASE("each native combiner leaves what a map of the same rows holds, spille
   const uint64_t seed = GENERATE(1U, 2U, 3U);
   CAPTURE(static_cast<int>(combine), seed);
   Rng rng(seed, static_cast<uint64_t>(combine));
-  World w(combine, seed == 1 ? size_t{16} << 20 : kLittle);
+  CombineWorld w(combine, seed == 1 ? size_t{16} << 20 : kLittle);
   CombineTable table(w.options);
   std::map<Plain, double> model;
   for (int n = 0; n < 40; ++n) {
@@ -85,7 +82,7 @@ TEST_CASE("each native combiner leaves what a map of the same rows holds, spille
       // Powers of two: a product or sum of them is the same in any order.
       const double number = combine == Combine::product ? static_cast<double>(1 + rng.below(2))
                                                         : static_cast<double>(rng.below(1000)) - 500;
-      row = {random_key(rng, seed == 3 ? 5000 : 50), Plain::of(number)};
+      row = {random_table_key(rng, seed == 3 ? 5000 : 50), Plain::of(number)};
       const auto [entry, fresh] = model.try_emplace(row.first, number);
       if (!fresh) entry->second = model_of(combine, entry->second, number);
     }
@@ -110,13 +107,13 @@ TEST_CASE("each native combiner leaves what a map of the same rows holds, spille
 TEST_CASE("first keeps the value that came first, of whatever kind, also across spilled runs") {
   const uint64_t seed = GENERATE(1U, 2U);
   Rng rng(seed);
-  World w(Combine::first, seed == 1 ? size_t{16} << 20 : kLittle);
+  CombineWorld w(Combine::first, seed == 1 ? size_t{16} << 20 : kLittle);
   CombineTable table(w.options);
   std::map<Plain, Plain> model;
   for (int n = 0; n < 60; ++n) {
     std::vector<PlainRow> rows(rng.below(300));
     for (auto& row : rows) {
-      row = {random_key(rng, 2000), Plain::of(random_text(rng, 40))};
+      row = {random_table_key(rng, 2000), Plain::of(random_text(rng, 40))};
       if (rng.below(3) == 0) row.second = Plain::of(rng.uniform());
       if (rng.below(9) == 0) row.second = Plain{};
       model.try_emplace(row.first, *row.second);
@@ -134,14 +131,14 @@ TEST_CASE("first keeps the value that came first, of whatever kind, also across 
 TEST_CASE("distinct rows are those of a set: singles, pairs and nil") {
   const uint64_t seed = GENERATE(1U, 2U);
   Rng rng(seed);
-  World w(Combine::row, seed == 1 ? size_t{16} << 20 : kLittle);
+  CombineWorld w(Combine::row, seed == 1 ? size_t{16} << 20 : kLittle);
   CombineTable table(w.options);
   std::set<PlainRow> model;
   for (int n = 0; n < 60; ++n) {
     std::vector<PlainRow> rows(rng.below(300));
     for (auto& row : rows) {
-      row.first = rng.below(10) == 0 ? Plain{} : random_key(rng, 3000);
-      if (rng.below(2) == 0) row.second = random_key(rng, 3);
+      row.first = rng.below(10) == 0 ? Plain{} : random_table_key(rng, 3000);
+      if (rng.below(2) == 0) row.second = random_table_key(rng, 3);
       model.insert(row);
     }
     REQUIRE(add(table, rows, n));
@@ -155,7 +152,7 @@ TEST_CASE("distinct rows are those of a set: singles, pairs and nil") {
 }
 
 TEST_CASE("single pairs and batches of them are combined as rows are") {
-  World w(Combine::sum);
+  CombineWorld w(Combine::sum);
   CombineTable table(w.options);
   for (const char* word : {"a", "bb", "longer words", "a", "12345678", "longer words", "a"}) {
     REQUIRE(table.add(Plain::of(word).view(), 1));
@@ -177,7 +174,7 @@ TEST_CASE("single pairs and batches of them are combined as rows are") {
 
 TEST_CASE("a key that cannot be one and a value that a combiner does not take are refused with their names") {
   const auto refused = [](Combine combine, const PlainRow& row) {
-    World w(combine);
+    CombineWorld w(combine);
     CombineTable table(w.options);
     CHECK_FALSE(table.add_rows(block_of({row}).bytes.view()));
     REQUIRE_FALSE(table.status().ok());
@@ -193,7 +190,7 @@ TEST_CASE("a key that cannot be one and a value that a combiner does not take ar
                  "sum needs numbers, not text 'word', for the key text 'x'"));
   CHECK(contains(refused(Combine::max, {Plain::of("x"), {}}), "max needs numbers"));
   CHECK(contains(refused(Combine::row, {one, blob}), "tables cannot be compared"));
-  World w(Combine::sum);
+  CombineWorld w(Combine::sum);
   CombineTable table(w.options);
   CHECK_FALSE(table.add_rows("\x84\x7fzz"));
   CHECK(table.status().error().code == Code::bad_data);
@@ -205,7 +202,7 @@ TEST_CASE("NaN is one key and the greatest number, and as a key -0 is 0") {
   const Plain minus_zero{RowTag::number, -0.0, {}};
   const std::vector<PlainRow> rows = {{nan, nan}, {zero, Plain::of(1.0)}, {nan, Plain::of(5.0)}, {minus_zero, nan}};
   const auto combined = [&](Combine combine, bool backwards) {
-    World w(combine);
+    CombineWorld w(combine);
     CombineTable table(w.options);
     const std::vector<PlainRow> other(rows.rbegin(), rows.rend());
     REQUIRE(table.add_rows(block_of(backwards ? other : rows).bytes.view()));
@@ -220,7 +217,7 @@ TEST_CASE("NaN is one key and the greatest number, and as a key -0 is 0") {
   const bool backwards = GENERATE(false, true);
   CHECK(combined(Combine::min, backwards) == Values{{"nan", "5.000000"}, {"0.000000", "1.000000"}});
   CHECK(combined(Combine::max, backwards) == Values{{"nan", "nan"}, {"0.000000", "nan"}});
-  World w(Combine::row);
+  CombineWorld w(Combine::row);
   CombineTable table(w.options);
   REQUIRE(table.add_rows(block_of({{nan, {}}, {zero, {}}, {nan, {}}, {minus_zero, {}}}).bytes.view()));
   CHECK(rows_of(finished(table, 1)[0]).size() == 2);
@@ -232,7 +229,7 @@ TEST_CASE("one bucket is in the order of hashes, in whatever order rows came and
   for (int i = 0; i < 20000; ++i) rows.push_back({Plain::of(random_text(rng, 12)), Plain::of(1.0)});
   std::vector<std::vector<PlainRow>> results;
   for (const size_t memory : {size_t{16} << 20, size_t{64} << 10}) {
-    World w(Combine::sum, memory);
+    CombineWorld w(Combine::sum, memory);
     CombineTable table(w.options);
     REQUIRE(table.add_rows(block_of(rows).bytes.view()));
     CHECK(table.spilled() == (memory < size_t{1} << 20));
@@ -245,12 +242,12 @@ TEST_CASE("one bucket is in the order of hashes, in whatever order rows came and
 TEST_CASE("a script's values of any kind and length are kept, replaced and compacted") {
   const uint64_t seed = GENERATE(1U, 2U, 3U);
   Rng rng(seed);
-  World w(Combine::script, size_t{16} << 20);
+  CombineWorld w(Combine::script, size_t{16} << 20);
   CombineTable table(w.options);
   std::map<Plain, Plain> model;
   size_t most = 0;
   for (int n = 0; n < 30000; ++n) {
-    const Plain key = random_key(rng, 40);
+    const Plain key = random_table_key(rng, 40);
     Plain value = Plain::of(static_cast<double>(rng.below(100)));
     if (rng.below(2) == 0) value = Plain::of(random_text(rng, 100));
     if (rng.below(9) == 0) value = Plain{RowTag::value, 0, random_text(rng, 50)};
@@ -281,11 +278,11 @@ TEST_CASE("a script's values of any kind and length are kept, replaced and compa
 
 TEST_CASE("what a script has spilled comes back with equal keys together, oldest first") {
   Rng rng(7);
-  World w(Combine::script);
+  CombineWorld w(Combine::script);
   CombineTable table(w.options);
   std::map<Plain, std::string> model;
   for (int n = 0; n < 20000; ++n) {
-    const Plain key = random_key(rng, 3000);
+    const Plain key = random_table_key(rng, 3000);
     const std::string more = std::to_string(n) + ",";
     bool fresh = false;
     CombineSlot* slot = table.find_or_insert(key.view(), fresh);
@@ -316,7 +313,7 @@ TEST_CASE("what a script has spilled comes back with equal keys together, oldest
 
 TEST_CASE("rows in the order of another table do not pile up") {
   // Without a new salt each row of the second table would search past most of the others: minutes.
-  World w(Combine::sum, size_t{256} << 20);
+  CombineWorld w(Combine::sum, size_t{256} << 20);
   CombineTable first(w.options);
   for (int n = 0; n < 300000; ++n) REQUIRE(first.add(number_value(n), 1));
   const auto out = finished(first, 4);

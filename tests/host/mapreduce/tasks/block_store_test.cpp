@@ -12,8 +12,8 @@ using namespace actorhost;
 
 namespace {
 
-struct World {
-  explicit World(size_t limit) : budget(limit) {}
+struct StoreWorld {
+  explicit StoreWorld(size_t limit) : budget(limit) {}
   Scratch scratch;
   MemoryBudget budget;
   SpillFile spill{scratch.path().string()};
@@ -42,7 +42,7 @@ std::vector<PlainRow> all_rows(const BlockStore& store, OutputId id) {
 }  // namespace
 
 TEST_CASE("an output without rows is there with no blocks, one that was never put is not") {
-  World w(1 << 20);
+  StoreWorld w(1 << 20);
   CHECK_FALSE(w.store.blocks({1, 0, 0}).has_value());
   REQUIRE(w.store.put({1, 0, 2}, {}).ok());
   CHECK(w.store.blocks({1, 0, 2}) == 0);
@@ -55,7 +55,7 @@ TEST_CASE("an output without rows is there with no blocks, one that was never pu
 }
 
 TEST_CASE("an attempt is nobody's until it is committed, and leaves nothing when it is not") {
-  World w(1 << 20);
+  StoreWorld w(1 << 20);
   Rng rng(1);
   {
     auto attempt = w.store.begin(3, 7, 2);
@@ -79,7 +79,7 @@ TEST_CASE("an attempt is nobody's until it is committed, and leaves nothing when
 }
 
 TEST_CASE("beyond the budget blocks go to disk, large ones first, and read as before") {
-  World w(200000);
+  StoreWorld w(200000);
   Rng rng(2);
   auto attempt = w.store.begin(1, 0, 2);
   std::vector<RowBlock> large;
@@ -104,7 +104,7 @@ TEST_CASE("beyond the budget blocks go to disk, large ones first, and read as be
 }
 
 TEST_CASE("small blocks go too when there is nothing else") {
-  World w(1000);
+  StoreWorld w(1000);
   Rng rng(3);
   RowBlocks blocks;
   for (int i = 0; i < 100; ++i) blocks.push_back(text_block(rng, 100, true));
@@ -130,7 +130,7 @@ TEST_CASE("a disk that cannot be written is an error of the put, and the rows st
 }
 
 TEST_CASE("what is to lie on disk takes no memory, however much there is, and its room is given back") {
-  World w(1 << 20);
+  StoreWorld w(1 << 20);
   Rng rng(3);
   const auto rows = some_rows(rng, 500);
   {
@@ -157,7 +157,7 @@ TEST_CASE("random puts, attempts and forgets leave what a map of rows holds") {
   const uint64_t seed = GENERATE(1U, 2U, 3U, 4U);
   CAPTURE(seed);
   Rng rng(seed, 1);
-  World w(seed % 2 == 0 ? 1 << 20 : 3000);
+  StoreWorld w(seed % 2 == 0 ? 1 << 20 : 3000);
   std::map<OutputId, std::vector<PlainRow>> model;
   for (int step = 0; step < 600; ++step) {
     const OutputId id{static_cast<StageId>(1 + rng.below(3)), static_cast<uint32_t>(rng.below(4)),
@@ -205,7 +205,7 @@ TEST_CASE("random puts, attempts and forgets leave what a map of rows holds") {
 }
 
 TEST_CASE("threads put, read and forget at the same time while blocks are spilled") {
-  World w(20000);
+  StoreWorld w(20000);
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (uint32_t t = 0; t < 3; ++t) {

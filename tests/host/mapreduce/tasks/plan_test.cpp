@@ -11,7 +11,7 @@ using Catch::Contains;
 namespace {
 
 /// Words are counted: two splits, three partitions, a kept dataset beside them that a narrow stage joins in.
-Plan sample() {
+Plan sample_plan() {
   Plan plan;
   plan.hash = 0xfeedULL;
   plan.stages = {{1, "load, flatmap, map", 2, 3, false, {}},
@@ -31,7 +31,7 @@ std::string refusal(const Plan& plan) {
 }
 
 Plan changed(void (*change)(Plan&)) {
-  Plan plan = sample();
+  Plan plan = sample_plan();
   change(plan);
   return plan;
 }
@@ -39,8 +39,8 @@ Plan changed(void (*change)(Plan&)) {
 }  // namespace
 
 TEST_CASE("a plan arrives as it was sent") {
-  REQUIRE(sample().check().ok());
-  const auto plan = unpack<Plan>(pack(sample()));
+  REQUIRE(sample_plan().check().ok());
+  const auto plan = unpack<Plan>(pack(sample_plan()));
   REQUIRE(plan.ok());
   CHECK(plan->hash == 0xfeedULL);
   CHECK(plan->forget == std::vector<StageId>{3, 4});
@@ -58,11 +58,11 @@ TEST_CASE("a plan arrives as it was sent") {
   CHECK_FALSE(plan->stages[3].needs[1].wide);
   CHECK(plan->stages[3].needs[1].first == 3);
   CHECK(plan->stages[1].needs[0].wide);
-  CHECK(pack(*plan) == pack(sample()));
+  CHECK(pack(*plan) == pack(sample_plan()));
 }
 
 TEST_CASE("a plan that cannot be carried out is refused by the stage that is at fault") {
-  CHECK(refusal(sample()) == "sound");
+  CHECK(refusal(sample_plan()) == "sound");
   CHECK_THAT(refusal({}), Contains("without stages"));
   CHECK_THAT(refusal(changed([](Plan& p) { p.stages[2].id = 0; })), Contains("stage 0 (map) has no number"));
   CHECK_THAT(refusal(changed([](Plan& p) { p.stages[3].id = 1; })), Contains("stage 1 (union) is in the plan twice"));
@@ -91,7 +91,7 @@ TEST_CASE("datasets may be empty") {
 TEST_CASE("hostile bytes never make a plan that cannot be carried out") {
   const uint64_t seed = 0x5eed04;
   INFO("seed " << seed);
-  const size_t refused = test::feed_hostile(pack(sample()), seed, 20000, [](std::string_view bytes) {
+  const size_t refused = test::feed_hostile(pack(sample_plan()), seed, 20000, [](std::string_view bytes) {
     const auto plan = unpack<Plan>(bytes);
     if (!plan) return false;
     REQUIRE(plan->check().ok());
@@ -99,5 +99,5 @@ TEST_CASE("hostile bytes never make a plan that cannot be carried out") {
     return true;
   });
   CHECK(refused > 20000);
-  CHECK_FALSE(unpack<Plan>(pack(sample()) + "x").ok());
+  CHECK_FALSE(unpack<Plan>(pack(sample_plan()) + "x").ok());
 }

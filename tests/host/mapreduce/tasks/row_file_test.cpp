@@ -21,7 +21,7 @@ SaveFolder begun(const Scratch& scratch, const std::string& name = "ck") {
 }
 
 /// Puts the rows one by one, with blocks in between.
-SavedPart write_part(const SaveFolder& save, uint32_t part, const std::vector<PlainRow>& rows) {
+SavedPart write_row_part(const SaveFolder& save, uint32_t part, const std::vector<PlainRow>& rows) {
   auto sink = RowFileSink::open(save, part, nullptr);
   REQUIRE(sink);
   for (const PlainRow& row : rows) {
@@ -34,7 +34,7 @@ SavedPart write_part(const SaveFolder& save, uint32_t part, const std::vector<Pl
   return (*sink)->saved();
 }
 
-std::vector<PlainRow> random_rows(Rng& rng, size_t count) {
+std::vector<PlainRow> random_file_rows(Rng& rng, size_t count) {
   std::vector<PlainRow> rows(count);
   for (auto& row : rows) {
     row.first = rng.below(2) == 0 ? Plain::of(static_cast<double>(rng.below(1000))) : Plain::of(random_text(rng, 300));
@@ -43,7 +43,7 @@ std::vector<PlainRow> random_rows(Rng& rng, size_t count) {
   return rows;
 }
 
-Result<std::vector<PlainRow>> read_part(const std::filesystem::path& folder, const std::string& id, uint32_t part) {
+Result<std::vector<PlainRow>> read_row_part(const std::filesystem::path& folder, const std::string& id, uint32_t part) {
   auto source = open_row_file(folder, id, part);
   if (!source) return source.error();
   std::vector<PlainRow> rows;
@@ -75,12 +75,12 @@ TEST_CASE("a part of a checkpoint is read as it was written, by blocks and by ba
   const Scratch scratch;
   Rng rng(1);
   const SaveFolder save = begun(scratch);
-  const std::vector<std::vector<PlainRow>> parts = {{}, random_rows(rng, 1), random_rows(rng, 9000)};
+  const std::vector<std::vector<PlainRow>> parts = {{}, random_file_rows(rng, 1), random_file_rows(rng, 9000)};
   std::vector<SavedPart> saved;
-  for (uint32_t i = 0; i < parts.size(); ++i) saved.push_back(write_part(save, i, parts[i]));
+  for (uint32_t i = 0; i < parts.size(); ++i) saved.push_back(write_row_part(save, i, parts[i]));
   REQUIRE(commit_save(save, saved));
   for (uint32_t i = 0; i < parts.size(); ++i) {
-    const auto rows = read_part(save.target, save.id, i);
+    const auto rows = read_row_part(save.target, save.id, i);
     REQUIRE(rows);
     CHECK(*rows == parts[i]);
     CHECK(read_by_batches(**open_row_file(save.target, save.id, i)) == parts[i]);
@@ -113,7 +113,7 @@ TEST_CASE("whole blocks go into a part as they are, in their place among rows") 
   CHECK(rows == 4);
   REQUIRE((*sink)->finish());
   REQUIRE(commit_save(save, {(*sink)->saved()}));
-  const auto read = read_part(save.target, save.id, 0);
+  const auto read = read_row_part(save.target, save.id, 0);
   REQUIRE(read);
   REQUIRE(read->size() == 5);
   CHECK((*read)[0].first == before);
@@ -124,13 +124,13 @@ TEST_CASE("a part that is cut anywhere or has any byte changed is an error with 
   const Scratch scratch;
   Rng rng(2);
   const SaveFolder save = begun(scratch);
-  const auto rows = random_rows(rng, 30);
-  REQUIRE(commit_save(save, {write_part(save, 0, rows)}));
+  const auto rows = random_file_rows(rng, 30);
+  REQUIRE(commit_save(save, {write_row_part(save, 0, rows)}));
   const auto path = save.target / "part-00000";
   const std::string bytes = slurp(path);
   const auto damaged = [&](const std::string& text) {
     scratch.file("bad/part-00000", text);
-    const auto read = read_part(scratch / "bad", save.id, 0);
+    const auto read = read_row_part(scratch / "bad", save.id, 0);
     if (read) return std::string("read");
     CHECK(read.error().code == Code::bad_data);
     return read.error().message;
@@ -159,7 +159,7 @@ TEST_CASE("a part of another checkpoint, or another part, is not taken for it") 
   const Scratch scratch;
   const SaveFolder save = begun(scratch);
   const SaveFolder other = begun(scratch, "other");
-  REQUIRE(commit_save(save, {write_part(save, 3, {})}));
+  REQUIRE(commit_save(save, {write_row_part(save, 3, {})}));
   const auto message = [](const auto& result) { return result ? "none" : result.error().message; };
   CHECK_THAT(message(open_row_file(save.target, other.id, 3)), Contains("belongs to another checkpoint"));
   std::filesystem::rename(save.target / "part-00003", save.target / "part-00002");
@@ -174,7 +174,7 @@ TEST_CASE("a folder with a checkpoint is refused, read or replaced, as it is ask
   const Scratch scratch;
   const std::string path = scratch / "ck";
   const SaveFolder save = begun(scratch);
-  REQUIRE(commit_save(save, {write_part(save, 0, {{Plain::of(1.0), {}}})}));
+  REQUIRE(commit_save(save, {write_row_part(save, 0, {{Plain::of(1.0), {}}})}));
   const auto start = [&](const std::string& fingerprint, bool overwrite, bool resume) {
     auto started = begin_checkpoint(path, fingerprint, {overwrite, resume}, "id");
     if (!started) return started.error().message;

@@ -13,9 +13,9 @@ using namespace actorhost;
 
 namespace {
 
-using Buckets = std::map<uint32_t, std::vector<PlainRow>>;
+using BucketRows = std::map<uint32_t, std::vector<PlainRow>>;
 
-BlockSink into(Buckets& buckets) {
+BlockSink into(BucketRows& buckets) {
   return [&buckets](uint32_t bucket, const RowBlock& block) -> Status {
     for (PlainRow& row : rows_of(block)) buckets[bucket].push_back(std::move(row));
     return {};
@@ -54,7 +54,7 @@ std::unique_ptr<SortedRows> wrapped(const std::vector<PlainRow>& rows) {
   return *sorter.sorted();
 }
 
-std::vector<PlainRow> rows_of(RowSource& source) {
+std::vector<PlainRow> sorted_rows(RowSource& source) {
   std::vector<PlainRow> rows;
   const auto batch = std::make_unique<RowBatch>();
   do {
@@ -97,7 +97,7 @@ TEST_CASE("what is no table of two elements is no pair") {
 }
 
 TEST_CASE("a keyed sink takes pairs of keys only, also into one bucket") {
-  Buckets buckets;
+  BucketRows buckets;
   const uint32_t count = GENERATE(1U, 7U);
   BucketOptions options;
   options.buckets = count;
@@ -118,7 +118,7 @@ TEST_CASE("a keyed sink takes pairs of keys only, also into one bucket") {
 }
 
 TEST_CASE("a placed sink keeps rows in order in the bucket that was named last") {
-  Buckets buckets;
+  BucketRows buckets;
   PlacedSink sink(3, 1 << 20, nullptr, into(buckets));
   REQUIRE(put(sink, Plain::of(1.0)).ok());
   REQUIRE(sink.into(2));
@@ -142,7 +142,7 @@ TEST_CASE("set operations give one of each row, whatever the row is") {
     inputs.push_back(wrapped(left));
     inputs.push_back(wrapped(right));
     SetSource source(std::move(inputs), operation);
-    return rows_of(source);
+    return sorted_rows(source);
   };
   auto common = std::vector<PlainRow>{pair, nil};
   auto rest = std::vector<PlainRow>{one, text};
