@@ -3,9 +3,9 @@
 -- CACHE/<file>.ok holds what a clean result rests on: the digests of all files involved, compared as text.
 --
 -- Most of the time goes into headers. So many files are first checked in batches, each as one source that includes all
--- its files, without the path-sensitive analyser: that does not check functions by themselves which it meets in a call,
--- so callers in another file would narrow what it sees. The output of a batch is not shown: if it is not clean, because
--- of a finding or because its files do not go together, its files are checked one by one.
+-- its files. The path-sensitive analyser looks at such files as it looks at headers when it is told to, and sees calls
+-- from one file into another. The output of a batch is not shown: if it is not clean, because of a finding or because
+-- its files do not go together, its files are checked one by one.
 
 local build, cache, jobs = arg[1], arg[2], tonumber(arg[3])
 local batch_limit = 16  -- files
@@ -101,10 +101,14 @@ local function run(work)
   os.remove(list)
 end
 
+-- The compile commands without -Werror: which warnings are errors is for clang-tidy's own settings to say.
+local commands = (read(build .. "/compile_commands.json") or ""):gsub(" %-Werror%f[%s]", "")
+write(cache .. "/compile_commands.json", commands)
+
 -- source -> the flags that it is compiled with, as a shell reads them.
 local function compile_flags()
   local flags, root = {}, io.popen("pwd -P"):read("*l") .. "/"
-  for command, file in (read(build .. "/compile_commands.json") or ""):gmatch('"command": "(.-)",%s*"file": "(.-)"') do
+  for command, file in commands:gmatch('"command": "(.-)",%s*"file": "(.-)"') do
     if file:sub(1, #root) == root then
       flags[file:sub(#root + 1)] = command:gsub("\\(.)", "%1"):gsub("^%S+", ""):gsub(" %-o %S+ %-c .*", "")
     end
@@ -122,17 +126,6 @@ local function settings_folder(path)
   return longest
 end
 
--- Whether the path-sensitive analyser is on in a folder.
-local analyser = {}
-local function analysed(folder)
-  if analyser[folder] ~= nil then return analyser[folder] end
-  local pipe = assert(io.popen("clang-tidy --list-checks " .. quote(folder .. "any.cpp") .. " -- 2>&1"))
-  local list = pipe:read("*a")
-  pipe:close()
-  analyser[folder] = list:find("clang-analyzer-core.", 1, true) ~= nil
-  return analyser[folder]
-end
-
 local top, batch_count = cache .. "/batches/", 0
 
 -- A batch as a source of its own, in a folder with the same settings.
@@ -145,14 +138,13 @@ local function batch_of(paths, flags)
   batch_count = batch_count + 1
   local file = top .. folder .. batch_count .. ".cpp"
   write(file, table.concat(lines))
-  local command = "clang-tidy --quiet '--checks=-clang-analyzer-*' '--header-filter=[.][ch]pp$' FILE -- FLAGS >FILE.log 2>&1 && touch FILE.clean"
-  return { paths = paths, file = file, folder = folder, size = bytes,
+  local command = "clang-tidy --quiet '--header-filter=[.][ch]pp$' --extra-arg=-Xclang --extra-arg=-analyzer-opt-analyze-headers "
+    .. "FILE -- FLAGS >FILE.log 2>&1 && touch FILE.clean"
+  return { paths = paths, file = file, size = bytes,
     command = command:gsub("%u%u%u+", { FILE = quote(file), FLAGS = flags[paths[1] ] }) }
 end
 
--- Checks batches, then the halves of those that are not clean. Sources of a clean batch are marked as clean;
--- `left[source]` says what is left to check, if that is neither nothing nor everything.
-local left = {}
+-- Checks batches, then the halves of those that are not clean. Sources of a clean batch are marked as clean.
 local function check_batches()
   os.execute("rm -rf " .. quote(top))
   for _, file in ipairs(settings) do
@@ -174,10 +166,6 @@ local function check_batches()
         local middle = math.floor(#batch.paths / 2)
         halves[#halves + 1] = { unpack(batch.paths, 1, middle) }
         halves[#halves + 1] = { unpack(batch.paths, middle + 1) }
-      elseif analysed(batch.folder) then
-        for _, path in ipairs(batch.paths) do
-          left[path] = "'--checks=-bugprone-*,-misc-*,-modernize-*,-performance-*,-readability-*'"
-        end
       else
         for _, path in ipairs(batch.paths) do os.rename(stamp[path] .. ".key", stamp[path] .. ".ok") end
       end
@@ -192,10 +180,10 @@ if #stale > 4 * jobs then check_batches() end
 local work = {}
 for _, source in ipairs(stale) do
   if read(stamp[source] .. ".key") then
-    local command = 'clang-tidy --quiet -p BUILD CHECKS SOURCE >STAMP.log 2>&1 && mv STAMP.key STAMP.ok && exit; '
+    local command = 'clang-tidy --quiet -p CACHE SOURCE >STAMP.log 2>&1 && mv STAMP.key STAMP.ok && exit; '
       .. 'grep -v -e "warnings generated" -e "^Suppressed " -e "^Use -header-filter" -e "warnings and .* generated" -e "^Error while processing" STAMP.log'
-    local words = { BUILD = quote(build), CHECKS = left[source] or "", SOURCE = quote(source), STAMP = quote(stamp[source]) }
-    work[#work + 1] = { size = size[source] + (left[source] and 0 or 1e6), source = source, command = command:gsub("%u%u%u+", words) }
+    local words = { CACHE = quote(cache), SOURCE = quote(source), STAMP = quote(stamp[source]) }
+    work[#work + 1] = { size = size[source], source = source, command = command:gsub("%u%u%u+", words) }
   end
 end
 run(work)

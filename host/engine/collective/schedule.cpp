@@ -1,8 +1,11 @@
 #include "host/engine/collective/schedule.hpp"
 
+#include <cassert>
+
 namespace actorhost {
 
 Span block_of(size_t elements, uint32_t blocks, uint32_t index) noexcept {
+  assert(blocks > 0);
   const size_t each = elements / blocks;
   const size_t longer = elements % blocks;  // so many blocks have one element more
   const auto start = [&](size_t i) { return i * each + (i < longer ? i : longer); };

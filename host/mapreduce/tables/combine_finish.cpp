@@ -35,7 +35,7 @@ bool CombineTable::write(const CombineSlot& slot, BucketBlocks& out, uint32_t bu
   if (options_.combine == Combine::row) {
     char* at = out.room(bucket, key.size);
     if (at == nullptr) return false;
-    std::memcpy(at, key.bytes, key.size);
+    std::copy_n(key.bytes, key.size, at);
     out.added(bucket, key.size);
     return true;
   }

@@ -36,13 +36,13 @@ class Echo final : public ServiceTask {
   ServiceThread& courier_;
 };
 
-struct Place {
-  explicit Place(TestProcess& process)
+struct ServicePlace {
+  explicit ServicePlace(TestProcess& process)
       : courier(*process.cluster, process.clock, process.log, courier_address(process.cluster->process())),
         echo(courier) {
     courier.start();
   }
-  ~Place() { courier.stop(); }
+  ~ServicePlace() { courier.stop(); }
   ServiceThread courier;
   Echo echo;
 };
@@ -57,8 +57,8 @@ bool soon(const Clock& clock, const std::function<bool()>& done) {
 
 TEST_CASE("a courier answers nodes of its own and of other processes while its nodes do something else") {
   TestRun run("tcp", {2, 1, 1});
-  std::vector<std::unique_ptr<Place>> places;
-  for (TestProcess* process : run.all) places.push_back(std::make_unique<Place>(*process));
+  std::vector<std::unique_ptr<ServicePlace>> places;
+  for (TestProcess* process : run.all) places.push_back(std::make_unique<ServicePlace>(*process));
   std::atomic<int> right{0};
   run.everywhere([&](Node& node) {
     for (ProcessId to = 0; to < 3; ++to) {
@@ -77,7 +77,7 @@ TEST_CASE("a courier answers nodes of its own and of other processes while its n
 
 TEST_CASE("a courier tells its tasks of a membership that has changed once it is told to look") {
   TestRun run("tcp", {1, 1, 1});
-  Place place(*run.head);
+  ServicePlace place(*run.head);
   REQUIRE(soon(run.head->clock, [&] { return place.echo.size == 3; }));
   run.members[1]->vanish();
   REQUIRE(run.head->wait_for_size(2));
@@ -88,7 +88,7 @@ TEST_CASE("a courier tells its tasks of a membership that has changed once it is
 TEST_CASE("what is posted is done on the courier's thread, and a tick comes at the time that was asked for") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
-  Place place(process);
+  ServicePlace place(process);
   std::atomic<int> done{0};
   std::thread::id thread;
   for (int i = 0; i < 3; ++i) {
@@ -107,7 +107,7 @@ TEST_CASE("what is posted is done on the courier's thread, and a tick comes at t
 TEST_CASE("frames whose receiver is full arrive in order once it reads again") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
-  Place place(process);
+  ServicePlace place(process);
   Mailbox narrow(2);
   REQUIRE(process.cluster->transport().attach(worker_address(9), narrow).ok());
   constexpr uint32_t kFrames = 50;

@@ -14,7 +14,7 @@ using namespace actorhost;
 namespace {
 
 template <typename T = float>
-std::vector<T> values_of(const Tensor& array) {
+std::vector<T> tensor_values(const Tensor& array) {
   const auto* values = reinterpret_cast<const T*>(array.data.data());
   return {values, values + array.shape.elements()};
 }
@@ -91,7 +91,7 @@ TEST_CASE("a time stamp is read as float64 or refused with its place") {
         "some columns only");
   auto csv = read_csv(scratch.file("t.csv", "1,1700000037\n"), {.dtype = Dtype::f64});
   REQUIRE(csv.ok());
-  CHECK(values_of<double>(csv->values) == std::vector<double>{1, 1700000037});
+  CHECK(tensor_values<double>(csv->values) == std::vector<double>{1, 1700000037});
   CHECK(contains(csv_failure(scratch, "9007199254740993\n", {.dtype = Dtype::f64}),
                  "'9007199254740993' would become 9007199254740992 in float64;"));
   CHECK(svm_failure(scratch, "1 1:2\n1700000037 1:3\n") ==
@@ -99,8 +99,8 @@ TEST_CASE("a time stamp is read as float64 or refused with its place") {
   CHECK(contains(svm_failure(scratch, "1 1:2 4:16777217\n"), ", line 1, column 7: '16777217' would become 16777216"));
   auto svm = read_libsvm(scratch.file("t.svm", "16777217 2:1700000037\n"), {.dtype = Dtype::f64});
   REQUIRE(svm.ok());
-  CHECK(values_of<double>(svm->features) == std::vector<double>{0, 1700000037});
-  CHECK(values_of<double>(svm->labels) == std::vector<double>{16777217});
+  CHECK(tensor_values<double>(svm->features) == std::vector<double>{0, 1700000037});
+  CHECK(tensor_values<double>(svm->labels) == std::vector<double>{16777217});
 }
 
 TEST_CASE("a CSV file becomes a matrix, with or without header, quotes, CRLF and compression") {
@@ -111,14 +111,14 @@ TEST_CASE("a CSV file becomes a matrix, with or without header, quotes, CRLF and
     REQUIRE(table.ok());
     CHECK(table->names == std::vector<std::string>{"a", "b", "c"});
     CHECK(table->values.shape == Shape{2, 3});
-    CHECK(values_of(table->values) == std::vector<float>{1, 2, 3, -4.5F, 50, 6});
+    CHECK(tensor_values(table->values) == std::vector<float>{1, 2, 3, -4.5F, 50, 6});
   }
   auto blanks = read_csv(scratch.file("t.txt", "  1 \t 2\n3    4  \n"), {.delimiter = ' '});
   REQUIRE(blanks.ok());
-  CHECK(values_of(blanks->values) == std::vector<float>{1, 2, 3, 4});
+  CHECK(tensor_values(blanks->values) == std::vector<float>{1, 2, 3, 4});
   auto gaps = read_csv(scratch.file("t.csv", "1;;3\n;5;\n"), {.delimiter = ';', .missing = -1.0F});
   REQUIRE(gaps.ok());
-  CHECK(values_of(gaps->values) == std::vector<float>{1, -1, 3, -1, 5, -1});
+  CHECK(tensor_values(gaps->values) == std::vector<float>{1, -1, 3, -1, 5, -1});
   CHECK(read_csv(scratch.file("t.csv", ""))->values.shape[0] == 0);
   CHECK(read_csv(scratch.file("t.csv", "\n\n\n"))->values.shape[0] == 0);
 }
@@ -129,12 +129,12 @@ TEST_CASE("some columns of a CSV file are read, in the order in which they are a
   auto named = read_csv(path, {.header = true, .columns = {"x", "time"}});
   REQUIRE(named.ok());
   CHECK(named->names == std::vector<std::string>{"x", "time"});
-  CHECK(values_of(named->values) == std::vector<float>{3, 1, 6, 4});
+  CHECK(tensor_values(named->values) == std::vector<float>{3, 1, 6, 4});
   auto numbered = read_csv(path, {.skip = 1, .columns = {size_t{3}}});
   REQUIRE(numbered.ok());
   CHECK(numbered->names.empty());
   CHECK(numbered->values.shape == Shape{2, 1});
-  CHECK(values_of(numbered->values) == std::vector<float>{3, 6});
+  CHECK(tensor_values(numbered->values) == std::vector<float>{3, 6});
   const auto failure = [&](const CsvOptions& options) {
     return read_csv(path, options).error().message.substr(path.string().size());
   };
@@ -164,10 +164,10 @@ TEST_CASE("lines before a CSV file's rows, comments and a delimiter at the end o
                         {.header = true, .skip = 2, .comment = '#'});
   REQUIRE(table.ok());
   CHECK(table->names == std::vector<std::string>{"a", "b"});
-  CHECK(values_of(table->values) == std::vector<float>{1, 2, 3, 4});
-  CHECK(values_of(read_csv(scratch.file("t.csv", "1,2,\n3,4,\n"))->values) == std::vector<float>{1, 2, 3, 4});
+  CHECK(tensor_values(table->values) == std::vector<float>{1, 2, 3, 4});
+  CHECK(tensor_values(read_csv(scratch.file("t.csv", "1,2,\n3,4,\n"))->values) == std::vector<float>{1, 2, 3, 4});
   auto gaps = read_csv(scratch.file("t.csv", "1,2,\n3,,\n"), {.missing = 9});
-  CHECK(values_of(gaps->values) == std::vector<float>{1, 2, 9, 3, 9, 9});
+  CHECK(tensor_values(gaps->values) == std::vector<float>{1, 2, 9, 3, 9, 9});
   CHECK(contains(csv_failure(scratch, "1,2\n3,4,,\n"), "column 3: empty field"));
   CHECK(csv_failure(scratch, "1,2\n# no\n3,x\n", {.comment = '#'}).starts_with(", line 3, column 2: 'x'"));
   CHECK(read_csv(scratch.file("t.csv", "1\n2\n"), {.skip = 9})->values.shape[0] == 0);
@@ -200,12 +200,12 @@ TEST_CASE("a LIBSVM file becomes dense rows and labels") {
     auto data = read_libsvm(scratch.file("t.svm", bytes));
     REQUIRE(data.ok());
     CHECK(data->features.shape == Shape{3, 3});
-    CHECK(values_of(data->features) == std::vector<float>{0.5F, 0, -2, 0, 10, 0, 0, 0, 0});
-    CHECK(values_of(data->labels) == std::vector<float>{1, -1, 0});
+    CHECK(tensor_values(data->features) == std::vector<float>{0.5F, 0, -2, 0, 10, 0, 0, 0, 0});
+    CHECK(tensor_values(data->labels) == std::vector<float>{1, -1, 0});
   }
   auto wide = read_libsvm(scratch.file("t.svm", "1 0:1 4:2\n"), {.features = 6, .zero_based = true});
   REQUIRE(wide.ok());
-  CHECK(values_of(wide->features) == std::vector<float>{1, 0, 0, 0, 2, 0});
+  CHECK(tensor_values(wide->features) == std::vector<float>{1, 0, 0, 0, 2, 0});
   CHECK(read_libsvm(scratch.file("t.svm", ""))->features.shape[0] == 0);
 }
 
@@ -217,12 +217,12 @@ TEST_CASE("a LIBSVM file with one large index is kept sparse, whatever the lengt
   REQUIRE(data.ok());
   CHECK(data->rows == 3);
   CHECK(data->width == 4294967295);
-  CHECK(values_of(data->labels) == std::vector<float>{1, -1, 0});
-  CHECK(values_of<double>(data->starts) == std::vector<double>{1, 3, 3, 200003});
-  const std::vector<double> columns = values_of<double>(data->columns);
+  CHECK(tensor_values(data->labels) == std::vector<float>{1, -1, 0});
+  CHECK(tensor_values<double>(data->starts) == std::vector<double>{1, 3, 3, 200003});
+  const std::vector<double> columns = tensor_values<double>(data->columns);
   CHECK(std::vector<double>(columns.begin(), columns.begin() + 4) == std::vector<double>{2, 4294967295, 1, 2});
   CHECK(columns.back() == 200000);
-  CHECK(values_of(data->features)[1] == -2);
+  CHECK(tensor_values(data->features)[1] == -2);
   CHECK(data->features.shape == Shape{200002});
 }
 
