@@ -4,6 +4,7 @@ file(GLOB isa_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/isa/*.cpp)
 
 function(actorhost_kernels isa)
   add_library(kernels_${isa} OBJECT ${isa_sources})
+  set_target_properties(kernels_${isa} PROPERTIES UNITY_BUILD OFF)  # a test looks into each object
   target_include_directories(kernels_${isa} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(kernels_${isa} PRIVATE actorhost_flags Eigen3::Eigen)
   target_compile_definitions(kernels_${isa} PRIVATE AH_ISA=${isa} Eigen=Eigen_${isa} EIGEN_NO_DEBUG EIGEN_DONT_PARALLELIZE)
