@@ -235,7 +235,7 @@ int step(lua_State* L) {
   Averaging& averaging = averaging_at(L, 1);
   check_status(L, averaging.lock(user_position(L)));
   {
-    const UnlockAtEnd give_back(averaging);
+    const UnlockAtEnd at_end(averaging);
     lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
     if (averaging.locked()) check_status(L, averaging.unlock(true));
   }

@@ -13,6 +13,7 @@
 
 namespace actorhost {
 
+// Not in the unnamed namespace, since types that others know have fields of it.
 struct FreeArchive {
   void operator()(archive* a) const noexcept { archive_free(a); }
 };

@@ -8,8 +8,6 @@
 
 namespace actorhost {
 
-using namespace value_tag;
-
 namespace {
 
 class Checker {
@@ -47,6 +45,7 @@ bool Checker::count(uint32_t& result) {
 }
 
 bool Checker::value(uint32_t depth) {
+  using namespace value_tag;
   uint32_t tag = 0;
   if (!count(tag)) return false;
   if (tag >= kText) return skip(tag - kText);
@@ -59,6 +58,7 @@ bool Checker::value(uint32_t depth) {
 }
 
 bool Checker::key() {
+  using namespace value_tag;
   uint32_t tag = 0;
   if (!count(tag)) return false;
   if (tag >= kText) return skip(tag - kText);
@@ -83,6 +83,7 @@ bool Checker::tensor() {
 }
 
 bool Checker::table(uint32_t tag, uint32_t depth) {
+  using namespace value_tag;
   if (depth == 0) return fail("tables nested too deeply");
   uint32_t items = 0;
   uint32_t pairs = 0;

@@ -3,9 +3,9 @@
 -- CACHE/<file>.ok holds what a clean result rests on: the digests of all files involved, compared as text.
 --
 -- Most of the time goes into headers. So many files are first checked in batches, each as one source that includes all
--- its files. The path-sensitive analyser looks at such files as it looks at headers when it is told to, and sees calls
--- from one file into another. The output of a batch is not shown: if it is not clean, because of a finding or because
--- its files do not go together, its files are checked one by one.
+-- its files. The path-sensitive analyser then follows calls from one file into another, and looks at a function that it
+-- has met in such a call only as it is called there. The output of a batch is not shown: if it is not clean, because of
+-- a finding or because its files do not go together, its files are checked one by one, and what they show then counts.
 
 local build, cache, jobs = arg[1], arg[2], tonumber(arg[3])
 local batch_limit = 16  -- files

@@ -4,8 +4,6 @@
 
 namespace actorhost {
 
-using namespace value_tag;
-
 namespace {
 
 constexpr int kFlatDepth = 8;
@@ -13,7 +11,7 @@ constexpr uint32_t kShortArray = 4;   // longer arrays are lists, whose shape do
 constexpr size_t kMostShapes = 1000;  // each has a function in Lua
 constexpr uint32_t kLongestKey = 64;
 
-/// What a shape says of a plain value.
+/// What a shape says of a plain value, in the order of RowTag.
 char kind_of(const RowValue& value) { return "zftns"[value.tag]; }
 
 }  // namespace
@@ -25,7 +23,7 @@ bool FlatReader::add(const RowValue& value) {
 }
 
 bool FlatReader::item(int depth) {
-  if (is_table(in_.tag())) return table(depth + 1);
+  if (value_tag::is_table(in_.tag())) return table(depth + 1);
   RowValue value;
   if (!read_plain(in_, value)) return false;
   text_ += kind_of(value);
@@ -56,8 +54,8 @@ bool FlatReader::items(uint32_t count, int depth) {
 
 bool FlatReader::table(int depth) {
   TableHead head;
-  if (depth > kFlatDepth || !in_.table(head) || (has_items(head.tag) && head.first == 0)) return false;
-  if (head.tag == kItems && head.items > kShortArray) return list(head.items);
+  if (depth > kFlatDepth || !in_.table(head) || (value_tag::has_items(head.tag) && head.first == 0)) return false;
+  if (head.tag == value_tag::kItems && head.items > kShortArray) return list(head.items);
   text_ += '{';
   if (!items(head.items, depth)) return false;
   if (head.pairs > 0) text_ += '|';
@@ -79,7 +77,7 @@ uint32_t FlatReader::read(std::string_view bytes, FlatTable& out) {
   out.shape = out.count = 0;
   text_.clear();
   list_items_.clear();
-  if (!is_table(in_.tag()) || !item(0) || in_.left() != 0) return 0;
+  if (!value_tag::is_table(in_.tag()) || !item(0) || in_.left() != 0) return 0;
   for (uint32_t i = 0; i < out.count && !list_items_.empty(); ++i) {
     RowValue& value = out.values[i];
     if (value.kind() != RowTag::value) continue;

@@ -12,8 +12,6 @@
 
 namespace actorhost {
 
-using namespace value_tag;
-
 namespace {
 
 constexpr uint64_t kTableSeed = 0x7461626c65;
@@ -59,6 +57,7 @@ class Walk {
 };
 
 uint64_t Walk::value(int depth) {
+  using namespace value_tag;
   if (!ok_ || depth > kHashedDepth) {
     ok_ = false;
     return 0;
@@ -92,7 +91,7 @@ uint64_t Walk::table(int depth) {
   ok_ = in_.table(head);
   uint64_t sum = kTableSeed;
   for (uint32_t i = 0; i < head.items && ok_; ++i) {
-    const bool hole = in_.tag() == kNil;
+    const bool hole = in_.tag() == value_tag::kNil;
     const uint64_t item = value(depth);
     if (!hole) sum += both(number_hash(head.first + i), item);
   }

@@ -10,14 +10,12 @@
 
 #include "host/base/random.hpp"
 #include "host/mapreduce/rows/block.hpp"
+#include "host/mapreduce/rows/memory_budget.hpp"
 #include "host/mapreduce/rows/row.hpp"
 #include "host/mapreduce/rows/sort_key.hpp"
 #include "host/mapreduce/rows/stream.hpp"
 
 namespace actorhost {
-
-/// The memory of a table or sorter is at least 64 KiB: with so much it spills often.
-inline constexpr size_t kLittle = size_t{64} << 10;
 
 /// A value of a row that owns its bytes. Values of other kinds are told apart by RowTag.
 struct Plain {

@@ -13,7 +13,7 @@ using namespace actorhost;
 namespace {
 
 struct SorterWorld {
-  explicit SorterWorld(SortOrder order, size_t memory = kLittle, SortRows rows = SortRows::row) {
+  explicit SorterWorld(SortOrder order, size_t memory = kLeastMemory, SortRows rows = SortRows::row) {
     options.order = order;
     options.rows = rows;
     options.memory = memory;
@@ -84,7 +84,7 @@ TEST_CASE("rows are sorted as std::stable_sort does it, in memory and merged fro
   const bool spills = GENERATE(false, true);
   CAPTURE(static_cast<int>(order), static_cast<int>(kind), spills);
   Rng rng(static_cast<uint64_t>(kind), static_cast<uint64_t>(order));
-  SorterWorld w(order, spills ? kLittle : size_t{64} << 20);
+  SorterWorld w(order, spills ? kLeastMemory : size_t{64} << 20);
   RowSorter sorter(w.options);
   std::vector<PlainRow> model;
   for (uint64_t n = 0; n < 24; ++n) {
@@ -100,7 +100,7 @@ TEST_CASE("rows are sorted as std::stable_sort does it, in memory and merged fro
   std::stable_sort(model.begin(), model.end(),
                    [&](const PlainRow& a, const PlainRow& b) { return comes_before(a.first, b.first, order); });
   CHECK(taken(**sorted, rng.below(3)) == model);
-  if (spills) CHECK(w.budget.peak() < 3 * kLittle);
+  if (spills) CHECK(w.budget.peak() < 3 * kLeastMemory);
   sorted->reset();
   CHECK(w.budget.used() == 0);
 }
@@ -154,7 +154,7 @@ TEST_CASE("the value or the row behind a key that was made for the sort is given
   const bool spills = GENERATE(false, true);
   const SortRows give = GENERATE(SortRows::second, SortRows::inner);
   Rng rng(spills ? 1 : 2, static_cast<uint64_t>(give));
-  SorterWorld w(SortOrder::descending, spills ? kLittle : size_t{64} << 20, give);
+  SorterWorld w(SortOrder::descending, spills ? kLeastMemory : size_t{64} << 20, give);
   RowSorter sorter(w.options);
   std::vector<std::pair<double, PlainRow>> model;
   for (int n = 0; n < 4000; ++n) {
@@ -202,7 +202,7 @@ TEST_CASE("bytes that are no rows and a disk that cannot be written are errors o
   RowSorter broken(w.options);
   CHECK(broken.put(RowBlock{Blob::copy_of("\x04\x05zz"), 1}).error().code == Code::bad_data);
   SpillFile spill("/nowhere/at/all");
-  RowSorter sorter({SortOrder::ascending, SortRows::row, kLittle, nullptr, &spill});
+  RowSorter sorter({SortOrder::ascending, SortRows::row, kLeastMemory, nullptr, &spill});
   Rng rng(1);
   Status status;
   for (int n = 0; n < 100 && status.ok(); ++n) status = sorter.put(text_block(rng, 10000, true));

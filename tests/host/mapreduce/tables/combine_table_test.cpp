@@ -15,7 +15,7 @@ namespace {
 RowValue number_value(double number) { return {static_cast<uint32_t>(RowTag::number), 0, number}; }
 
 struct CombineWorld {
-  explicit CombineWorld(Combine combine, size_t memory = kLittle) {
+  explicit CombineWorld(Combine combine, size_t memory = kLeastMemory) {
     options.combine = combine;
     options.memory = memory;
     options.budget = &budget;
@@ -73,7 +73,7 @@ TEST_CASE("each native combiner leaves what a map of the same rows holds, spille
   const uint64_t seed = GENERATE(1U, 2U, 3U);
   CAPTURE(static_cast<int>(combine), seed);
   Rng rng(seed, static_cast<uint64_t>(combine));
-  CombineWorld w(combine, seed == 1 ? size_t{16} << 20 : kLittle);
+  CombineWorld w(combine, seed == 1 ? size_t{16} << 20 : kLeastMemory);
   CombineTable table(w.options);
   std::map<Plain, double> model;
   for (int n = 0; n < 40; ++n) {
@@ -107,7 +107,7 @@ TEST_CASE("each native combiner leaves what a map of the same rows holds, spille
 TEST_CASE("first keeps the value that came first, of whatever kind, also across spilled runs") {
   const uint64_t seed = GENERATE(1U, 2U);
   Rng rng(seed);
-  CombineWorld w(Combine::first, seed == 1 ? size_t{16} << 20 : kLittle);
+  CombineWorld w(Combine::first, seed == 1 ? size_t{16} << 20 : kLeastMemory);
   CombineTable table(w.options);
   std::map<Plain, Plain> model;
   for (int n = 0; n < 60; ++n) {
@@ -131,7 +131,7 @@ TEST_CASE("first keeps the value that came first, of whatever kind, also across 
 TEST_CASE("distinct rows are those of a set: singles, pairs and nil") {
   const uint64_t seed = GENERATE(1U, 2U);
   Rng rng(seed);
-  CombineWorld w(Combine::row, seed == 1 ? size_t{16} << 20 : kLittle);
+  CombineWorld w(Combine::row, seed == 1 ? size_t{16} << 20 : kLeastMemory);
   CombineTable table(w.options);
   std::set<PlainRow> model;
   for (int n = 0; n < 60; ++n) {
@@ -292,7 +292,7 @@ TEST_CASE("what a script has spilled comes back with equal keys together, oldest
     model[key] += more;
   }
   CHECK(table.spilled());
-  CHECK(w.budget.peak() < 3 * kLittle);
+  CHECK(w.budget.peak() < 3 * kLeastMemory);
   auto merge = table.merge();
   REQUIRE(merge.ok());
   std::map<Plain, std::string> result;
@@ -331,7 +331,7 @@ TEST_CASE("rows in the order of another table do not pile up") {
 
 TEST_CASE("a disk that cannot be written is an error of the table") {
   SpillFile spill("/nowhere/at/all");
-  CombineTable table({Combine::sum, kLittle, nullptr, &spill});
+  CombineTable table({Combine::sum, kLeastMemory, nullptr, &spill});
   bool ok = true;
   for (int n = 0; n < 100000 && ok; ++n) ok = table.add(number_value(n), 1);
   CHECK_FALSE(ok);
