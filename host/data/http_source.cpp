@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <curl/curl.h>
+#include <dlfcn.h>
 
 namespace actorhost {
 
@@ -17,18 +18,56 @@ constexpr double kConnectSeconds = 10;
 constexpr long kRedirections = 10;
 constexpr long kFirstError = 400;
 
-struct MultiDelete {
-  void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
-};
-struct EasyDelete {
-  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
+/// The functions of libcurl, without their prefix. libcurl is loaded when the first URL is read: with the thirty
+/// libraries that libcurl needs, linking it would take almost half of the time in which a process starts.
+class Curl {
+  std::string why_not_;  // before the functions, whose search sets it
+
+ public:
+  static const Curl& get() {
+    static const Curl kCurl;
+    return kCurl;
+  }
+
+#define ACTORHOST_CURL(name) decltype(&curl_##name) name = function<decltype(&curl_##name)>("curl_" #name)
+  ACTORHOST_CURL(global_init);
+  ACTORHOST_CURL(easy_cleanup);
+  ACTORHOST_CURL(easy_getinfo);
+  ACTORHOST_CURL(easy_init);
+  ACTORHOST_CURL(easy_pause);
+  ACTORHOST_CURL(easy_setopt);
+  ACTORHOST_CURL(easy_strerror);
+  ACTORHOST_CURL(multi_add_handle);
+  ACTORHOST_CURL(multi_cleanup);
+  ACTORHOST_CURL(multi_info_read);
+  ACTORHOST_CURL(multi_init);
+  ACTORHOST_CURL(multi_perform);
+  ACTORHOST_CURL(multi_poll);
+  ACTORHOST_CURL(multi_remove_handle);
+#undef ACTORHOST_CURL
+
+  /// Why libcurl cannot be used; empty when it can.
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  Curl() {
+    if (why_not_.empty() && global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) why_not_ = "libcurl cannot be used";
+  }
+  template <class Function>
+  Function function(const char* name) {
+    static void* const kLibrary = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    void* const found = kLibrary != nullptr ? dlsym(kLibrary, name) : nullptr;
+    if (found == nullptr && why_not_.empty()) why_not_ = dlerror();
+    return reinterpret_cast<Function>(found);
+  }
 };
 
-/// Initialises curl, once in a process, before the first handle.
-bool curl_is_ready() {
-  static const bool kReady = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-  return kReady;
-}
+struct MultiDelete {
+  void operator()(CURLM* multi) const noexcept { Curl::get().multi_cleanup(multi); }
+};
+struct EasyDelete {
+  void operator()(CURL* easy) const noexcept { Curl::get().easy_cleanup(easy); }
+};
 
 /// The file of certificates, found as the command `curl` does; empty for the system's.
 std::string ca_file_of(const HttpOptions& options) {
@@ -45,7 +84,7 @@ class HttpSource final : public ByteSource {
   HttpSource(const std::string& url, HttpOptions options)
       : url_(url), shown_(shown_url(url)), options_(std::move(options)) {}
   ~HttpSource() override {
-    if (multi_ && easy_) curl_multi_remove_handle(multi_.get(), easy_.get());
+    if (multi_ && easy_) curl_.multi_remove_handle(multi_.get(), easy_.get());
   }
 
   Result<size_t> read(std::span<std::byte> out) override {
@@ -58,20 +97,20 @@ class HttpSource final : public ByteSource {
     if (used_ == buffer_.size()) {
       buffer_.clear();
       used_ = 0;
-      if (std::exchange(paused_, false)) curl_easy_pause(easy_.get(), CURLPAUSE_CONT);
+      if (std::exchange(paused_, false)) curl_.easy_pause(easy_.get(), CURLPAUSE_CONT);
     }
     return size;
   }
 
  private:
   Status open() {
-    if (!curl_is_ready()) return failed("libcurl cannot be used");
-    multi_.reset(curl_multi_init());
-    easy_.reset(curl_easy_init());
+    if (!curl_.why_not().empty()) return failed(curl_.why_not());
+    multi_.reset(curl_.multi_init());
+    easy_.reset(curl_.easy_init());
     if (!multi_ || !easy_) return failed("no memory for a connection");
     CURL* easy = easy_.get();
     const auto set = [&](CURLoption option, auto value) {
-      if (curl_easy_setopt(easy, option, value) != CURLE_OK) refused_ = true;
+      if (curl_.easy_setopt(easy, option, value) != CURLE_OK) refused_ = true;
     };
     set(CURLOPT_URL, url_.c_str());
     set(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -87,7 +126,7 @@ class HttpSource final : public ByteSource {
     set(CURLOPT_ERRORBUFFER, why_.data());
     set(CURLOPT_WRITEDATA, static_cast<void*>(this));
     set(CURLOPT_WRITEFUNCTION, &HttpSource::on_bytes);
-    if (refused_ || curl_multi_add_handle(multi_.get(), easy) != CURLM_OK) return failed("libcurl is too old");
+    if (refused_ || curl_.multi_add_handle(multi_.get(), easy) != CURLM_OK) return failed("libcurl is too old");
     return {};
   }
 
@@ -95,10 +134,10 @@ class HttpSource final : public ByteSource {
   Status go_on() {
     if (options_.check) AH_TRY(options_.check());
     int running = 0;
-    if (curl_multi_perform(multi_.get(), &running) != CURLM_OK) return failed("the transfer failed");
+    if (curl_.multi_perform(multi_.get(), &running) != CURLM_OK) return failed("the transfer failed");
     if (used_ < buffer_.size()) return {};
     if (running == 0) return finish();
-    if (curl_multi_poll(multi_.get(), nullptr, 0, kPollMilliseconds, nullptr) != CURLM_OK) {
+    if (curl_.multi_poll(multi_.get(), nullptr, 0, kPollMilliseconds, nullptr) != CURLM_OK) {
       return failed("waiting for the network failed");
     }
     return {};
@@ -107,18 +146,18 @@ class HttpSource final : public ByteSource {
   Status finish() {
     done_ = true;
     int left = 0;
-    const CURLMsg* message = curl_multi_info_read(multi_.get(), &left);
+    const CURLMsg* message = curl_.multi_info_read(multi_.get(), &left);
     const CURLcode code = message != nullptr ? message->data.result : CURLE_OK;
     AH_TRY(check_status());
     if (code == CURLE_OK) return {};
-    const std::string why = why_[0] != 0 ? why_.data() : curl_easy_strerror(code);
+    const std::string why = why_[0] != 0 ? why_.data() : curl_.easy_strerror(code);
     const bool is_stranger = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
     return failed(is_stranger ? why + " (ca_file or CURL_CA_BUNDLE names a file of certificates to trust)" : why);
   }
 
   Status check_status() {
     long status = 0;
-    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    curl_.easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
     if (status < kFirstError) return {};
     return Error{Code::io, shown_ + ": the server says " + std::to_string(status)};
   }
@@ -140,6 +179,7 @@ class HttpSource final : public ByteSource {
     return one * count;
   }
 
+  const Curl& curl_ = Curl::get();
   const std::string url_;
   const std::string shown_;
   const HttpOptions options_;

@@ -348,25 +348,33 @@ class AverageWorld {
     ++applied;
     coded += go_.coded ? 1U : 0U;
     const size_t n = go_.participants.size();
+    std::vector<double> mean;
     for (size_t place = 0; place < n; ++place) {
-      std::vector<size_t> among;
       if (go_.pattern == AveragePattern::all) {
-        for (size_t i = 0; i < n; ++i) {
-          if (go_.participants[i].weighted) among.push_back(i);
-        }
+        if (mean.empty()) mean = mean_of_weighted();
       } else {
-        among = average_partners(go_.pattern, n, place);
+        std::vector<size_t> among = average_partners(go_.pattern, n, place);
         among.push_back(place);
+        mean = mean_among(among);
       }
       Worker& worker = workers_.at(go_.participants[place].node);
-      for (size_t i = 0; i < worker.shadow.size(); ++i) {
-        double mean = 0;
-        for (const size_t other : among) {
-          mean += workers_.at(go_.participants[other].node).copied[i] / static_cast<double>(among.size());
-        }
-        worker.shadow[i] += mean - worker.copied[i];
-      }
+      for (size_t i = 0; i < worker.shadow.size(); ++i) worker.shadow[i] += mean[i] - worker.copied[i];
     }
+  }
+  std::vector<double> mean_of_weighted() const {
+    std::vector<size_t> among;
+    for (size_t i = 0; i < go_.participants.size(); ++i) {
+      if (go_.participants[i].weighted) among.push_back(i);
+    }
+    return mean_among(among);
+  }
+  std::vector<double> mean_among(const std::vector<size_t>& places) const {
+    std::vector<double> mean(plan_.floats + plan_.doubles, 0);
+    for (const size_t place : places) {
+      const Worker& worker = workers_.at(go_.participants[place].node);
+      for (size_t i = 0; i < mean.size(); ++i) mean[i] += worker.copied[i] / static_cast<double>(places.size());
+    }
+    return mean;
   }
 
   const Plan plan_;
