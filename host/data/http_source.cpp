@@ -29,6 +29,7 @@ class Curl {
     return kCurl;
   }
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name
 #define ACTORHOST_CURL(name) decltype(&curl_##name) name = function<decltype(&curl_##name)>("curl_" #name)
   ACTORHOST_CURL(global_init);
   ACTORHOST_CURL(easy_cleanup);
