@@ -33,8 +33,8 @@ PackedValue pack_mixed(const LuaValue& value) {
     if (!tensor.data.empty()) size = padded(size) + tensor.data.size();
   }
   Blob body = Blob::allocate(size);
-  std::memcpy(body.data(), value.encoded.data(), value.encoded.size());
   size_t at = value.encoded.size();
+  if (at > 0) std::memcpy(body.data(), value.encoded.data(), at);
   for (const Tensor& tensor : value.tensors) {
     if (tensor.data.empty()) continue;
     const size_t from = padded(at);

@@ -1,0 +1,14 @@
+#include "host/wire/carried_value.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+
+TEST_CASE("a value of no bytes, which a stranger may send, is packed and comes back") {
+  const PackedValue packed = pack_value(LuaValue{});
+  CHECK(packed.body.empty());
+  const auto value = unpack_value(packed);
+  REQUIRE(value.ok());
+  REQUIRE(std::holds_alternative<LuaValue>(*value));
+  CHECK(std::get<LuaValue>(*value).encoded.empty());
+}
