@@ -93,6 +93,22 @@ int leave(lua_State* L) {
   raise_error(L, {Code::aborted, "the script has left"});
 }
 
+/// error_code(text) -> the code of the engine's error that it is about, or nil
+int error_code(lua_State* L) {
+  const auto code = Vm::from(L).noted_code(check_text(L, 1, "text", "node.error_code"));
+  if (!code) return 0;
+  lua_pushinteger(L, static_cast<lua_Integer>(*code));
+  return 1;
+}
+
+/// raise_again(text, code): an error that was raised on another node; `code` as error_code gave it there
+int raise_again(lua_State* L) {
+  const std::string_view text = check_text(L, 1, "text", "node.raise_again");
+  if (!lua_isnil(L, 2)) Vm::from(L).note_error({static_cast<Code>(lua_tointeger(L, 2)), std::string(text)});
+  lua_settop(L, 1);
+  return lua_error(L);
+}
+
 /// call_for_all(fn, ...) -> what fn(...) returns; an error of the script in it ends the run on all nodes, even if the
 /// script catches it, since others wait for this node
 int call_for_all(lua_State* L) {
@@ -229,6 +245,8 @@ int open_node(lua_State* L) {
       {"refresh", guarded<refresh>},
       {"sleep", guarded<sleep_seconds>},
       {"leave", guarded<leave>},
+      {"error_code", guarded<error_code>},
+      {"raise_again", guarded<raise_again>},
       {"call_for_all", guarded<call_for_all>},
       {"find_source", guarded<find_source>},
       {"workers", guarded<workers>},

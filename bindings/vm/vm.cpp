@@ -168,8 +168,8 @@ Error Vm::failure(lua_State* L, int status) {
   Code code = Code::script;
   if (interrupted_) {
     code = Code::interrupted;
-  } else if (noted_ && message.find(noted_->message) != std::string::npos) {
-    code = noted_->code;
+  } else if (const auto noted = noted_code(message)) {
+    code = *noted;
   }
   if (depth_ <= 1) noted_.reset();
   const std::string who = config_.who();

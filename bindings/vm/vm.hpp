@@ -116,6 +116,10 @@ class Vm {
   void own(std::shared_ptr<void> object) { owned_.push_back(std::move(object)); }
   /// Remembers the code of an engine's error that is about to be raised; raise_error in lua_support.hpp does.
   void note_error(const Error& error) { noted_ = error; }
+  /// The code of the engine's error that `text` is about; nothing where it is about none.
+  std::optional<Code> noted_code(std::string_view text) const {
+    return noted_ && text.find(noted_->message) != std::string_view::npos ? std::optional(noted_->code) : std::nullopt;
+  }
 
   lua_State* state() noexcept { return state_; }
   void* context() const noexcept { return config_.context; }

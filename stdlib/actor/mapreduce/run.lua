@@ -151,7 +151,7 @@ end
 -- same plan, unless it has joined late and catches up: its plan may depend on the present number of workers.
 local function past_of(bytes, signature)
   local past = compile.from_bytes(bytes)
-  if past.failed then error(past.failed, 0) end
+  if past.failed then node.raise_again(past.failed, past.code) end
   if past.plan.hash ~= signature and node.founder then
     check.fail("nodes disagree on what to compute: rank %d at %s, rank %d at %s; every worker must define the same datasets "
       .. "from the same functions and values, in the same order (the order of pairs() differs between nodes: use actor.pairs)",
@@ -169,7 +169,8 @@ local function plan_mark(signature) return { hash = signature, rank = node.rank,
 local function recorded_if_failed(index, fn)
   local ok, result = pcall(fn)
   if ok then return result end
-  node.finish_action(index, compile.to_bytes({ failed = tostring(result) }))
+  local text = tostring(result)
+  node.finish_action(index, compile.to_bytes({ failed = text, code = node.error_code(text) }))
   error(result, 0)
 end
 

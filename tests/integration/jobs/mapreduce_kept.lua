@@ -188,14 +188,17 @@ function jobs.iteration_goes_on_when_worker_is_lost()
   print("sum " .. sum)
 end
 
-function jobs.task_that_ends_each_process_that_runs()
+function jobs.task_that_ends_each_process_that_runs(when)
   local function deaths()
     local file = io.open("deaths")
     local text = file and file:read("*a") or ""
     if file then file:close() end
     return #text
   end
-  if actor.id == 0 then repeat until deaths() == 3 end
+  if actor.id == 0 then
+    repeat until deaths() == 3
+    if when == "late" then actor.sleep(1) end -- the action is over
+  end
   mr.range(1, 8, 1, 8):foreach(function(x)
     if x ~= 5 then return end
     write("deaths", "x")
