@@ -58,7 +58,7 @@ class Curl {
   Function function(const char* name) {
     static void* const kLibrary = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
     void* const found = kLibrary != nullptr ? dlsym(kLibrary, name) : nullptr;
-    if (found == nullptr && why_not_.empty()) why_not_ = dlerror();
+    if (found == nullptr && why_not_.empty()) why_not_ = std::string("libcurl is not there (libcurl4): ") + dlerror();
     return reinterpret_cast<Function>(found);
   }
 };

@@ -192,6 +192,18 @@ TEST_CASE("a server that cannot be reached is an error") {
   CHECK_THAT(run.err, Catch::Contains("http://" + nobody.endpoint() + "/x: cannot be fetched: "));
 }
 
+TEST_CASE("a URL on a machine whose libcurl cannot be loaded says so, and files are read") {
+  const JobFolder folder;
+  folder.write("libs/libcurl.so.4", "");
+  folder.write("rows.txt", "a\nb\n");
+  folder.write("job.lua", kUseMapreduce + "print(mr.load('rows.txt'):count()) mr.load('http://127.0.0.1/x'):count()");
+  ProcessOptions options = folder.options();
+  options.env["LD_LIBRARY_PATH"] = (folder.path() / "libs").string();
+  const Ended run(run_program(actorhost_binary(), {"-n", "2", "job.lua"}, 30, options), 1);
+  CHECK(run.out == "2\n");
+  CHECK_THAT(run.err, Catch::Contains("http://127.0.0.1/x: cannot be fetched: libcurl is not there (libcurl4): "));
+}
+
 TEST_CASE("what load cannot begin with is an error at the user's line") {
   const JobFolder folder;
   folder.write("a.txt", "x");

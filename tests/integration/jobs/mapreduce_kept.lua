@@ -188,22 +188,31 @@ function jobs.iteration_goes_on_when_worker_is_lost()
   print("sum " .. sum)
 end
 
+-- "soon": rank 0 comes to the action when three processes are gone; "late": when the action has failed.
 function jobs.task_that_ends_each_process_that_runs(when)
-  local function deaths()
-    local file = io.open("deaths")
+  local function size_of(path)
+    local file = io.open(path)
     local text = file and file:read("*a") or ""
     if file then file:close() end
     return #text
   end
-  if actor.id == 0 then
-    repeat until deaths() == 3
-    if when == "late" then actor.sleep(1) end -- the action is over
+  local function run()
+    mr.range(1, 8, 1, 8):foreach(function(x)
+      if x ~= 5 then return end
+      write("deaths", "x")
+      ffi.C.kill(ffi.C.getpid(), 9)
+    end)
   end
-  mr.range(1, 8, 1, 8):foreach(function(x)
-    if x ~= 5 then return end
-    write("deaths", "x")
-    ffi.C.kill(ffi.C.getpid(), 9)
-  end)
+  if actor.id == 0 then
+    local sign, size = "deaths", 3
+    if when == "late" then sign, size = "failed", 1 end
+    repeat until size_of(sign) == size
+  elseif when == "late" then
+    pcall(run)
+    write("failed", "x")
+    while true do actor.sleep(1) end -- until rank 0 has ended the run
+  end
+  run()
 end
 
 jobs[(...)](select(2, ...))
