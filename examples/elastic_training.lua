@@ -3,7 +3,7 @@
 local actor = require "actor"
 local co, tensor = actor.collective, actor.tensor
 
-local opt = actor.options { steps = 300, rate = 0.3, points = 1000 }
+local opt = actor.options { steps = 300, rate = 0.5, points = 1000 }
 
 local step, line = 0, tensor.zeros(2) -- slope and height
 
