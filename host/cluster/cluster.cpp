@@ -30,10 +30,12 @@ Cluster::Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& 
         frame.src = service_address(process_);
         post([this, sent = std::make_shared<Frame>(std::move(frame))] { to_head(std::move(*sent)); });
       }),
+      state_(clock),
       detector_(config_.head.times),
       outbox_([this](LinkId link, Frame&& frame) {
         return link != 0 ? stream_->send_on(link, std::move(frame)) : transport_->try_send(std::move(frame));
-      }) {}
+      }),
+      observers_(observer_sources()) {}
 
 Cluster::~Cluster() { close(); }
 
@@ -241,6 +243,7 @@ void Cluster::close() {
   }
   inbox_.wake();
   if (thread_.joinable()) thread_.join();
+  if (control_) control_->close();
   if (transport_) transport_->close();  // ends dials that are under way
   for (auto& [process, dial] : dials_) dial.join();
   dials_.clear();

@@ -12,9 +12,11 @@ Node::Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Addre
       log_(log),
       self_(self),
       port_(cluster.transport(), self, clock, cluster.take_mailbox(self)),
+      stats_(cluster.state().add_node(self, port_.queue_length())),
       membership_(cluster.membership()),
       seat_(cluster.desk().sit(self, port_.waker())) {
   port_.set_check([this] { return check(); });
+  port_.set_stats(*stats_);
 }
 
 Node::~Node() { cluster_.desk().rise(seat_); }
@@ -171,6 +173,7 @@ Result<Frame> Node::ask_head(Frame&& question, Kind answer, const std::string& w
 
 Result<Node::Action> Node::enter_action(const std::string& kind, const std::string& where) {
   const uint32_t index = actions_;
+  const Activity activity(*stats_, Cause::action, "starting an action");
   auto frame =
       ask_head(make_frame(cluster_kind::action_enter, self_, service_address(0), index, pack(ActionEnter{kind, where})),
                cluster_kind::action_reply, kind);
@@ -179,6 +182,7 @@ Result<Node::Action> Node::enter_action(const std::string& kind, const std::stri
   if (!reply) return reply.error();
   if (!reply->ok) return Error{reply->code, reply->message};
   ++actions_;
+  stats_->enter_action(kind, where);
   refresh();
   return Action{index, reply->replayed, std::move(frame->body)};
 }
@@ -188,6 +192,7 @@ void Node::finish_action(uint32_t index, Blob value) {
 }
 
 Status Node::start_servers(uint32_t action) {
+  const Activity activity(*stats_, Cause::server, "starting the parameter servers");
   auto frame =
       ask_head(make_frame(cluster_kind::servers_start, self_, service_address(0), action), cluster_kind::servers_ready,
                "starting the parameter servers", [this, action] { return who_is_behind(action); });

@@ -54,6 +54,7 @@ class Node {
 
   Cluster& cluster() noexcept { return cluster_; }
   Port& port() noexcept { return port_; }
+  NodeStats& stats() noexcept { return *stats_; }
   const Clock& clock() const noexcept { return clock_; }
   Log& log() noexcept { return log_; }
 
@@ -75,8 +76,8 @@ class Node {
   /// Looks at the cluster's state when the current wait goes on. Any thread.
   void wake() { port_.wake(); }
 
-  /// Who answers questions from now on, in each of the waits below and in `answer`.
-  void set_guest(NodeGuest& guest) { guest_ = &guest; }
+  /// Who answers questions from now on (nullptr: nobody), in each of the waits below and in `answer`.
+  void set_guest(NodeGuest* guest) { guest_ = guest; }
   QuestionDesk::Seat& seat() noexcept { return *seat_; }
   /// Where a script enters an engine call: answers what is asked, and stays here while the run is paused.
   Status answer() { return seat_->called() ? answer_now() : Status(); }
@@ -166,6 +167,7 @@ class Node {
   Log& log_;
   const Address self_;
   Port port_;
+  const std::shared_ptr<NodeStats> stats_;  // shared with the process's reports
   MembershipPtr membership_;
   struct Wait {
     std::span<const Address> awaited = {};

@@ -95,7 +95,7 @@ void QuestionDesk::refuse(const Question& question, Address node, const std::str
 void QuestionDesk::look(Seat& seat) {
   seat.held_ = paused_ && is_worker(seat.node);
   seat.asked_ = !seat.waiting.empty();
-  seat.called_ = seat.asked_ || seat.held_;
+  seat.called_ = seat.asked_ || seat.held_ || (seat.idle && find_together(seat) < together_.size());
   seat.wake();
 }
 
@@ -138,9 +138,14 @@ QuestionPtr QuestionDesk::begin(Seat& seat) {
   return question;
 }
 
-void QuestionDesk::get_ready(const Seat& seat) {
+void QuestionDesk::get_ready(Seat& seat) {
   std::lock_guard lock(mutex_);
-  if (is_worker(seat.node)) send(console_kind::ready, pack(ConsoleFrom{0, seat.node}));
+  if (is_worker(seat.node)) {
+    if (seat.next_together == 0) send(console_kind::ready, pack(ConsoleFrom{0, seat.node}));
+    return;
+  }
+  seat.idle = true;
+  look(seat);
 }
 
 size_t QuestionDesk::find_together(const Seat& seat) const {
@@ -160,6 +165,8 @@ QuestionPtr QuestionDesk::begin_together(Seat& seat) {
   const size_t at = find_together(seat);
   if (at == together_.size()) return nullptr;
   seat.next_together = at + 1;
+  seat.idle = false;
+  look(seat);
   const Together& next = together_[at];
   seat.running.push_back({next.question, next.cut});
   seat.cut_ = next.cut;
@@ -186,7 +193,7 @@ void QuestionDesk::write(Seat& seat, std::string_view text) {
   if (!part.empty()) send(console_kind::output, pack(ConsoleFrom{running.question->ask.chunk, seat.node}), part);
 }
 
-void QuestionDesk::finish(Seat& seat, ConsoleDone done, std::string_view values, bool silent) {
+void QuestionDesk::finish(Seat& seat, ConsoleDone done, std::string_view values) {
   std::lock_guard lock(mutex_);
   Seat::Running& running = seat.running.back();
   const std::string_view part = within_limit(running, values);
@@ -194,7 +201,7 @@ void QuestionDesk::finish(Seat& seat, ConsoleDone done, std::string_view values,
   done.node = seat.node;
   done.interrupted = running.cut && !done.ok;
   done.left_out = running.left_out;
-  if (!silent) send(console_kind::done, pack(done), part);
+  send(console_kind::done, pack(done), part);
   seat.running.pop_back();
   seat.cut_ = std::any_of(seat.running.begin(), seat.running.end(), [](const auto& outer) { return outer.cut; });
   if (seat.running.empty()) {

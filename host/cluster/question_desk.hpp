@@ -58,6 +58,7 @@ class QuestionDesk {
     std::vector<Running> running;  // a chunk for all nodes, and one that it lets in while it waits
     size_t next_together = 0;      // in together_
     std::string why_failed;
+    bool idle = false;  // a server that waits for chunks for all nodes: such a chunk ends its wait
 
     std::atomic<bool> called_{false}, asked_{false}, cut_{false}, failed_{false}, held_{false};
   };
@@ -81,8 +82,8 @@ class QuestionDesk {
 
   /// Begins the next chunk that is for this node alone; nullptr: there is none.
   QuestionPtr begin(Seat& seat);
-  /// The node's script waits for chunks for all nodes.
-  void get_ready(const Seat& seat);
+  /// The node's script waits for chunks for all nodes from now on, until it begins one.
+  void get_ready(Seat& seat);
   /// Whether there is a chunk for all nodes that this one has not seen.
   bool has_together(const Seat& seat) const;
   /// Begins it. A server, which may come late, passes over those that have failed.
@@ -90,8 +91,8 @@ class QuestionDesk {
 
   /// What the chunk that runs prints, as far as it is wanted.
   void write(Seat& seat, std::string_view text);
-  /// The chunk that runs has ended, with these values. `silent`: nobody is told.
-  void finish(Seat& seat, ConsoleDone done, std::string_view values, bool silent = false);
+  /// The chunk that runs has ended, with these values.
+  void finish(Seat& seat, ConsoleDone done, std::string_view values);
   /// The chunk for all nodes has failed on this one, and may still go on here: the others are told.
   void fail_together(Seat& seat, const std::string& error);
   /// What Seat::failed is about.
