@@ -33,6 +33,17 @@ void require_module(lua_State* L, const char* name) {
   lua_call(L, 1, 1);
 }
 
+/// Makes the library the global `actor`, where the script has none of that name: most hold it in a local variable.
+int give_actor(lua_State* L) {
+  lua_pushliteral(L, "actor");
+  lua_rawget(L, LUA_GLOBALSINDEX);
+  if (!lua_isnil(L, -1)) return 0;
+  lua_pushliteral(L, "actor");
+  require_module(L, "actor");
+  lua_rawset(L, LUA_GLOBALSINDEX);
+  return 0;
+}
+
 /// (mode, ...) -> text, by stdlib/actor/console/answer.lua
 int push_text(lua_State* L) {
   require_module(L, "actor.console.answer");
@@ -80,6 +91,8 @@ Status ConsoleRunner::load(const Question& question, lua_State* on) {
 /// Runs the chunk; its values as text.
 Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State* on) {
   lua_settop(on, 0);
+  lua_pushcfunction(on, give_actor);
+  AH_TRY(vm_.call(on, 0, 0));
   AH_TRY(load(question, on));
   // A compiled loop could not be interrupted. What a chunk for all nodes defines may be worth compiling.
   luaJIT_setmode(on, -1, (question.ask.together ? LUAJIT_MODE_FUNC : LUAJIT_MODE_ALLFUNC) | LUAJIT_MODE_OFF);
