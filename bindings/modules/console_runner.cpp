@@ -76,11 +76,15 @@ void ConsoleRunner::answer() {
   while (const QuestionPtr question = desk_.begin(node_.seat())) (void)run(*question, threads_.alone);
 }
 
-/// Loads the chunk: as an expression, whose values are shown, or else as statements.
+/// Loads the chunk: as expressions, whose values are shown, or else as statements. An argument may stand behind it.
 Status ConsoleRunner::load(const Question& question, lua_State* on) {
-  const std::string expression = "return " + question.source;
+  // Not the expression's call, but that of `pass` is a tail call, so errors in the former name the chunk's line.
+  const std::string expression = "local pass = ... return pass(" + question.source + "\n)";
   const char* name = question.ask.name.c_str();
-  if (luaL_loadbufferx(on, expression.data(), expression.size(), name, "t") == 0) return {};
+  if (luaL_loadbufferx(on, expression.data(), expression.size(), name, "t") == 0) {
+    lua_pushcfunction(on, [](lua_State* L) { return lua_gettop(L); });
+    return {};
+  }
   lua_settop(on, 0);
   if (luaL_loadbufferx(on, question.source.data(), question.source.size(), name, "t") == 0) return {};
   const std::string error = lua_tostring(on, -1);
@@ -95,9 +99,9 @@ Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State*
   AH_TRY(vm_.call(on, 0, 0));
   AH_TRY(load(question, on));
   // A compiled loop could not be interrupted. What a chunk for all nodes defines may be worth compiling.
-  luaJIT_setmode(on, -1, (question.ask.together ? LUAJIT_MODE_FUNC : LUAJIT_MODE_ALLFUNC) | LUAJIT_MODE_OFF);
+  luaJIT_setmode(on, 1, (question.ask.together ? LUAJIT_MODE_FUNC : LUAJIT_MODE_ALLFUNC) | LUAJIT_MODE_OFF);
   for (const std::string& argument : question.ask.arguments) lua_pushlstring(on, argument.data(), argument.size());
-  AH_TRY(vm_.call(on, static_cast<int>(question.ask.arguments.size()), LUA_MULTRET));
+  AH_TRY(vm_.call(on, lua_gettop(on) - 1, LUA_MULTRET));
   if (lua_gettop(on) == 0) return std::string();
   lua_pushcfunction(on, push_text);
   lua_insert(on, 1);

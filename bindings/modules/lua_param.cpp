@@ -359,7 +359,9 @@ int server_start(lua_State* L) {
   config.run.seconds = number_field(L, 2, "seconds", kForever);
   if (!lua_isnoneornil(L, 3)) {
     lua_pushvalue(L, 3);
-    auto rule = LuaRule::pop(Vm::from(L), state.context.watchdog);
+    Vm& vm = Vm::from(L);
+    if (L != vm.state()) lua_xmove(L, vm.state(), 1);  // the call is made in a coroutine
+    auto rule = LuaRule::pop(vm, state.context.watchdog);
     if (!rule) raise_error(L, rule.error());
     state.rule = std::move(*rule);
   }
@@ -489,7 +491,7 @@ void open_param(Vm& vm) { vm.register_module("actor.c.param", open_param); }
 Status serve_values(Vm& vm) {
   ParamState state(*static_cast<NodeContext*>(vm.context()));
   for (;;) {
-    if (auto waited = state.node.wait(); !waited) return waited.error();
+    if (auto waited = state.node.wait(kForever, [] { return false; }); !waited) return waited.error();
   }
 }
 

@@ -19,7 +19,7 @@ constexpr size_t kMaxChunks = 1000;  // that are not over
 
 /// What a swap of the rule runs on server 0, whose waits let it in.
 constexpr const char* kSwapBarrier = "local spec, text, name = ... "
-                                     "return require('actor.param').swap_barrier(spec, text, name)";
+                                     "local before = require('actor.param').swap_barrier(spec, text, name) return before";
 
 json refusal(Code code, const std::string& message) {
   return {{"ok", false}, {"message", message}, {"code", code_name(code)}};
