@@ -115,6 +115,14 @@ Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State*
   return values;
 }
 
+/// An error as those outside are told it, who know from which node it is.
+std::string ConsoleRunner::told(const Error& error) const {
+  std::string text = user_traceback(error.message);
+  const std::string who = node_.name() + ": ";
+  if (text.starts_with(who)) text.erase(0, who.size());
+  return text;
+}
+
 /// Runs the chunk that the desk has begun, and hands in how it has ended; whether it worked.
 bool ConsoleRunner::run(const Question& question, lua_State* on) {
   const Activity activity(node_.stats(), Cause::console, "chunk");
@@ -125,19 +133,17 @@ bool ConsoleRunner::run(const Question& question, lua_State* on) {
   Vm::Sink before = vm_.redirect([this, &seat, together](std::string_view text) {
     if (!together || node_.role() == Role::worker || context_.speaks) desk_.write(seat, text);
   });
-  const auto fail = std::exchange(context_.fail, nullptr);
-  context_.fail = together ? [this, &seat](const Error& error) { desk_.fail_together(seat, error.message); } : fail;
+  const auto fail = context_.fail;
+  if (together) {
+    context_.fail = [this, &seat](const Error& error) { desk_.fail_together(seat, told(error)); };
+  }
   const Result<std::string> values = evaluate(question, on);
   context_.fail = fail;
   (void)vm_.redirect(std::move(before));
   ConsoleDone done;
   done.ok = values.ok();
   done.seconds = node_.clock().now() - began;
-  if (!values) {
-    done.error = user_traceback(values.error().message);
-    const std::string who = node_.name() + ": ";
-    if (done.error.starts_with(who)) done.error.erase(0, who.size());
-  }
+  if (!values) done.error = told(values.error());
   desk_.finish(seat, std::move(done), values ? std::string_view(*values) : std::string_view());
   lua_settop(on, 0);
   return values.ok();
@@ -173,8 +179,8 @@ Status ConsoleRunner::run_together(lua_State* L) {
   return {};
 }
 
-/// Brings the numbers that all nodes have to agree on to the same place. Where a chunk before has failed, nodes may have
-/// come to different places in it, and engines begin anew.
+/// Brings the numbers that all nodes have to agree on to the same place. Where a chunk before has failed, nodes may
+/// have come to different places in it, and engines begin anew.
 void ConsoleRunner::agree(lua_State* L, const ConsoleAsk& ask) {
   node_.refresh();
   node_.set_actions(ask.actions);

@@ -413,6 +413,12 @@ int answer_stop(lua_State* L) {
   return 0;
 }
 
+/// checkpoint_now() -> whether a checkpoint will be written at the next decision
+int checkpoint_now(lua_State* L) {
+  lua_pushboolean(L, param_state(L).server->checkpoint_now() ? 1 : 0);
+  return 1;
+}
+
 /// answer_schedule(tasks, where): tasks are {[id] = {{k, v}, ...}}; nil: each of these workers chooses for itself
 int answer_schedule(lua_State* L) {
   ParamState& state = param_state(L);
@@ -476,6 +482,7 @@ int open_param(lua_State* L) {
       {"server_start", guarded<server_start>},
       {"server_wait", guarded<server_wait>},
       {"answer_stop", guarded<answer_stop>},
+      {"checkpoint_now", guarded<checkpoint_now>},
       {"answer_schedule", guarded<answer_schedule>},
       {"answer_pull", guarded<answer_pull>},
   };

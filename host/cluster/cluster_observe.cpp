@@ -85,7 +85,9 @@ bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
   const uint32_t tag = frame.tag;
   head_->console().command(
       link, "an observer", command.is_object() ? command : json::object(),
-      [this, link, tag](const json& answer) { tell_observer(link, cluster_kind::control_reply, tag, sent_text(answer)); },
+      [this, link, tag](const json& answer) {
+        tell_observer(link, cluster_kind::control_reply, tag, sent_text(answer));
+      },
       [this, link](const json& news) { tell_observer(link, cluster_kind::pushed, 0, sent_text(news)); });
   return true;
 }

@@ -373,6 +373,16 @@ function M.set_barrier(rule)
   in_charge = type(rule) == "string" and rule or new.name
 end
 
+---For the host: the run writes a checkpoint at its next decision, on shard 0.
+---@return string into where
+function M.checkpoint_now()
+  local into = current and node.flags().checkpoint
+  if not into or not c.checkpoint_now() then
+    error("there is nothing to write: it takes a param.run that goes on, in a run that was started with --checkpoint DIR", 0)
+  end
+  return into
+end
+
 ---For the host: swaps the rule while the run goes on, on shard 0. What cannot be a rule raises, and changes nothing.
 ---@param spec string a rule by its text; with `text` that may be "rule.lua:name", or ""
 ---@param text string the source of the rule file, or ""

@@ -23,9 +23,7 @@ struct Run {
   }
   std::string describe() const { return hosts ? hosts->describe() : alone->describe(); }
   std::string out() const { return hosts ? hosts->out() : alone->out(); }
-  bool ends_well() {
-    return hosts ? hosts->wait(20) == std::vector<int>{0, 0, 0} : alone->wait(20) == 0;
-  }
+  bool ends_well() { return hosts ? hosts->wait(20) == std::vector<int>{0, 0, 0} : alone->wait(20) == 0; }
 
   std::unique_ptr<Hosts> hosts;
   std::unique_ptr<Process> alone;
@@ -58,7 +56,8 @@ TEST_CASE("a chunk reads and changes a script that waits in an all-reduce, and i
     const uint32_t endless = observer.send("pcall(function() while true do end end) while true do end", {0});
     const uint32_t asleep = observer.send("print('going to sleep') actor.sleep(1000)", {1});
     CHECK(observer.wait_for_output(asleep, "going"));
-    for (const uint32_t chunk : {endless, asleep}) CHECK(observer.control({{"op", "interrupt"}, {"chunk", chunk}})["ok"]);
+    for (const uint32_t chunk : {endless, asleep})
+      CHECK(observer.control({{"op", "interrupt"}, {"chunk", chunk}})["ok"]);
     CHECK_THAT(observer.outcome(endless).error("rank 0"), Contains("interrupted"));
     CHECK_THAT(observer.outcome(asleep).error("rank 1"), Contains("interrupted"));
     CHECK(observer.run("answer = 7 return actor.param.get('x'), _", {0}).text("rank 0").find("nil") == 0);

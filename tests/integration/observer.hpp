@@ -1,6 +1,6 @@
 #pragma once
-// One who looks into a run of a JobFolder from the test, as `repl` does: sends chunks and commands, collects what comes.
-// Owned and used by the thread of the test.
+// One who looks into a run of a JobFolder from the test, as `repl` does: sends chunks and commands, collects what
+// comes. Owned and used by the thread of the test.
 
 #include <map>
 #include <memory>

@@ -226,6 +226,7 @@ class ParamCoordinator {
   uint64_t checkpoints_ = 0;
   uint64_t checkpoint_step_ = 0;
   double checkpoint_time_ = 0;
+  bool checkpoint_asked_ = false;
   bool last_cut_ = false;          // the one at the end has been made
   double latest_ = 0;              // the newest time that was handed in
   double stopped_ = 0;             // when the end was decided
