@@ -123,6 +123,8 @@ class ParamCoordinator {
   /// Takes another rule from the next decision on, which has to outlive the run or the next set_rule. (A rule may also
   /// become another one by itself, as its version() tells.)
   void set_rule(BarrierRule& rule) { gate_.set_rule(rule); }
+  /// A checkpoint is begun at the next decision.
+  void checkpoint_now() noexcept { checkpoint_asked_ = true; }
   /// Ends the run as if `stop` had said so.
   void stop(const std::string& reason) { begin_stop(reason); }
 
