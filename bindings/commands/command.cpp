@@ -102,6 +102,7 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
   }
   Vm& vm = **made;
   open_command(vm);
+  open_doctor(vm);
   SimControl& control = sim_control(vm);
   control.watchdog = std::make_unique<CallWatchdog>(CallWatchdog::Limits{kRuleSeconds, kForever},
                                                     [&](const std::string& message, bool still) {

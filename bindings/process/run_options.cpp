@@ -201,6 +201,7 @@ const char* kUsage =
     "usage: actorhost [run] [flags] job.lua [args...]   run a job\n"
     "       actorhost agent --join HOST:PORT [flags]    lend this machine's nodes to jobs\n"
     "       actorhost sim [flags] [rule.lua...]         simulate barrier rules\n"
+    "       actorhost doctor [--json]                   look at this machine: limits, ports, token, libraries\n"
     "       actorhost help [TOPIC|NAME]                 what is known about a function, flag or variable\n";
 
 /// Every variable that this program or its start script reads, besides those of launchers (rank_detect.hpp).
