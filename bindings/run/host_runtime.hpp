@@ -13,6 +13,7 @@
 #include "bindings/process/process_shared.hpp"
 #include "bindings/process/run_options.hpp"
 #include "bindings/run/isolate.hpp"
+#include "bindings/run/log_lines.hpp"
 #include "bindings/run/node_thread.hpp"
 #include "host/cluster/endpoint.hpp"
 
@@ -76,12 +77,14 @@ class HostRuntime final : private ClusterEvents {
   void drop_nodes();
   void drop_services();
   int conclude(const EndMessage& end);
+  void say(const std::string& text);
   int fail(const Error& error, int code);
 
   static const EndMessage kInterrupted;
 
   RunOptions options_;
   Setup setup_;
+  LogLines lines_;
   std::string rule_file_;  // in --barrier
   std::unique_ptr<Log> log_;
   SteadyClock clock_;
