@@ -169,6 +169,12 @@ local function token()
     "chmod 600 FILE where it is yours; else remove it, or give --token-file")
 end
 
+local function sockets()
+  local folder, message = doctor.run_folder()
+  if folder then return find("ok", "sockets", folder .. ": here `actorhost status` and the like find the runs of this machine") end
+  find("problem", "sockets", message, "repair that, or set XDG_RUNTIME_DIR to a folder of yours; else runs cannot be looked into")
+end
+
 local function clock()
   local resolution, wall = doctor.clock()
   local text = ("steady clock tells %d ns apart; it is %s UTC"):format(resolution * 1e9, os.date("!%Y-%m-%d %H:%M:%S", wall))
@@ -267,7 +273,7 @@ local function main(args)
     print("usage: actorhost doctor [flags]    looks at this machine and says what to do\n\n" .. flags.help(known))
     return 0
   end
-  for _, look in ipairs { versions, processor, memory, limits, placement, ports, token, clock, scratch, libraries } do look() end
+  for _, look in ipairs { versions, processor, memory, limits, placement, ports, token, sockets, clock, scratch, libraries } do look() end
   print(values.json and as_json() or as_text())
   return count("problem") > 0 and 1 or 0
 end

@@ -25,6 +25,7 @@
 #include "bindings/vm/lua_support.hpp"
 #include "host/cluster/endpoint.hpp"
 #include "host/cluster/rank_detect.hpp"
+#include "host/cluster/run_files.hpp"
 #include "host/kernel/kernels.hpp"
 #include "host/net/token_file.hpp"
 
@@ -197,6 +198,13 @@ int doctor_loads(lua_State* L) {
   return 1;
 }
 
+// run_folder() -> the folder of control sockets, which is made where it is missing; or nil, message
+int doctor_run_folder(lua_State* L) {
+  const auto folder = run_folder();
+  if (!folder) return push_failure(L, folder.error());
+  return push_text(L, *folder);
+}
+
 // free_bytes(folder) -> what this user may still write there, or nil, message
 int doctor_free_bytes(lua_State* L) {
   const std::string folder(check_text(L, 1, "folder", "doctor.free_bytes"));
@@ -235,6 +243,7 @@ int open_doctor_module(lua_State* L) {
       {"free_bytes", guarded<doctor_free_bytes>},
       {"clock", guarded<doctor_clock>},
       {"quoted", guarded<doctor_quoted>},
+      {"run_folder", guarded<doctor_run_folder>},
   };
   return push_functions(L, kFunctions);
 }

@@ -74,6 +74,7 @@ class HostRuntime final : private ClusterEvents {
   int run_nodes();
   EndMessage wait_for_end();
   void open_control();
+  void add_sections();
   bool stop_nodes(double seconds);
   void drop_nodes();
   void drop_services();

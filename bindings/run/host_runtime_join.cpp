@@ -233,6 +233,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     return opened;
   }
   if (interrupted_) return Error{Code::interrupted, "interrupted"};
+  add_sections();
   lines_.set_job(job_.name());
   if (head) AH_TRY(open_trace());
   if (parent) AH_TRY(spawn_children(cluster_->bound_url(), group, 1, local_nodes_ + 1));
