@@ -137,7 +137,7 @@ class Server {
     return passed;
   }
 
-  Log log_{LogLevel::error, [](LogLevel, std::string_view) {}};
+  Log log_{LogLevel::error, [](const LogLine&) {}};
   std::vector<Frame> out_;
   ParamStore store_{0, 1};
   ParamShard shard_;
