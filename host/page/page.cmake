@@ -15,7 +15,7 @@ set(page_script ${PROJECT_SOURCE_DIR}/scripts/cmake/EmbedPage.cmake)
 add_custom_command(
   OUTPUT ${page_embedded}
   COMMAND ${CMAKE_COMMAND} -DOUTPUT=${page_embedded} "-DFILES=${page_files}"
-          "-DPATHS=/\;/page.css\;/charts.js\;/page.js\;/chart.js" -P ${page_script}
+          "-DPATHS=/;/page.css;/charts.js;/page.js;/chart.js" -P ${page_script}
   DEPENDS ${page_files} ${page_script}
   VERBATIM)
 target_sources(actorhost_core PRIVATE ${page_embedded})
