@@ -21,6 +21,13 @@ std::vector<std::pair<const char*, bool>> NodeContext::flags_of_engines() const 
           {"resume", o.resume.has_value()}};
 }
 
+NodeStats& NodeContext::stats_of(lua_State* L) {
+  NodeStats& stats = of(L).node.stats();
+  stats.lua_bytes.set((static_cast<uint64_t>(lua_gc(L, LUA_GCCOUNT, 0)) << 10) +
+                      static_cast<uint64_t>(lua_gc(L, LUA_GCCOUNTB, 0)));
+  return stats;
+}
+
 namespace {
 
 /// `require` of the modules beside the script: this machine's copy, compared by hash, or the rendezvous host's.
@@ -199,6 +206,7 @@ void NodeThread::run() {
       vm_ = vm->get();
       if (stopped_) vm_->request_stop();
     }
+    node_.stats().begin(shared_.clock.now());
     Status ran = run_script(**vm);
     if (node_.left_out()) {
       shared_.log.warn(node_.name(), ran.ok() ? "has joined too late to take part" : first_line(ran.error().message));
@@ -215,6 +223,7 @@ void NodeThread::run() {
     vm_ = nullptr;
   }
   if (vm) vm->reset();
+  node_.stats().end(shared_.clock.now());
   done_.store(true, std::memory_order_release);
   if (shared_.ended) shared_.ended();
 }
