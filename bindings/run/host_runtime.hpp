@@ -14,6 +14,7 @@
 #include "bindings/process/run_options.hpp"
 #include "bindings/run/isolate.hpp"
 #include "bindings/run/node_thread.hpp"
+#include "bindings/run/page_host.hpp"
 #include "host/cluster/endpoint.hpp"
 
 namespace actorhost {
@@ -64,6 +65,7 @@ class HostRuntime final : private ClusterEvents {
   Status load_checkpoint();
   Status open_checkpoints();
   Status open_trace();
+  Status open_page();
   Status open_cluster(ClusterConfig config);
   Status start_with_children();
   Status spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size);
@@ -96,6 +98,7 @@ class HostRuntime final : private ClusterEvents {
   uint32_t local_nodes_ = 1;
   ProcessShared process_;
   std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<PageHost> page_;
   std::unique_ptr<ChildSupervisor> children_;
 
   std::mutex mutex_;  // guards the node lists, cluster_, socket_path_ and changed_

@@ -31,6 +31,12 @@ struct NumberMetric {
   const char* help;
 };
 
+constexpr NumberMetric kRunMetrics[] = {
+    {"t", "actorhost_run_seconds_total", MetricType::Counter, "Time since the run's start."},
+    {"size", "actorhost_run_workers", MetricType::Gauge, "Workers that the run has."},
+    {"epoch", "actorhost_run_epoch", MetricType::Gauge, "Number of the table of members: grows with each change."},
+};
+
 constexpr NumberMetric kHostMetrics[] = {
     {"age", "actorhost_host_heartbeat_age_seconds", MetricType::Gauge, "Time since this process was last heard."},
     {"rss", "actorhost_host_resident_memory_bytes", MetricType::Gauge, "Resident memory of this process."},
@@ -135,11 +141,7 @@ void add_run(const json& state, Families& out) {
   const json& run = field(state, "run");
   out.gauge("actorhost_run_info", "What runs: 1, with the job in labels.",
             {{"job", text(run, "job")}, {"id", text(run, "id")}, {"version", text(run, "version")}}, 1);
-  out.gauge("actorhost_run_start_time_seconds", "When the run started, in seconds since 1970.", {},
-            number(run, "started"));
-  out.gauge("actorhost_run_workers", "Workers that the run has.", {}, number(run, "size"));
-  out.gauge("actorhost_run_servers", "Shards of the parameter server.", {}, number(run, "servers"));
-  out.gauge("actorhost_run_epoch", "Number of the table of members: grows with each change.", {}, number(run, "epoch"));
+  for (const NumberMetric& known : kRunMetrics) out.add(known, run, {});
   out.gauge("actorhost_run_paused", "1 while the run is paused.", {}, flag(run, "paused") ? 1 : 0);
 }
 

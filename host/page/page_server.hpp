@@ -14,24 +14,20 @@
 #include "host/base/clock.hpp"
 #include "host/page/looks.hpp"
 #include "host/page/page_access.hpp"
+#include "host/page/page_address.hpp"
 #include "host/page/page_view.hpp"
 #include "host/page/recording.hpp"
 #include "host/page/web_server.hpp"
 
 namespace actorhost {
 
-inline constexpr const char* kPageAddress = "127.0.0.1:8787";
-
 struct PageOptions {
-  std::string address = kPageAddress;  // HOST:PORT, or a port of this machine only; port 0: any
+  std::string address = kPageAddress;  // as parse_page_address takes it
   bool page = true;
   bool metrics = false;
   double every = 1;                      // seconds between two messages to a viewer
   const Recording* recording = nullptr;  // to show this instead of a run
 };
-
-/// "8787" and "HOST:PORT". Code::bad_argument.
-Result<Endpoint> parse_page_address(const std::string& text);
 
 class PageServer final : public Watcher, private WebSite {
  public:

@@ -72,6 +72,12 @@ json chosen(const json& object, std::initializer_list<const char*> names) {
   return out;
 }
 
+json first_of(const json& rows, size_t count) {
+  json out = json::array();
+  for (size_t i = 0; i < std::min(rows.size(), count); ++i) out.push_back(brief(rows[i]));
+  return out;
+}
+
 json node_row(const json& node) {
   return chosen(node, {"id",    "rank",     "name",      "role",      "host",    "state",  "cause", "what",
                        "since", "seconds",  "wait",      "step",      "updates", "action", "where", "queue",
@@ -79,11 +85,6 @@ json node_row(const json& node) {
 }
 
 bool is_worker(const json& node) { return text(node, "role") != "server"; }
-
-bool is_gone(const json& node) {
-  const std::string state = text(node, "state");
-  return state == "lost" || state == "ended";
-}
 
 bool is_notable(const json& node) {
   const std::string state = text(node, "state");
@@ -161,25 +162,15 @@ json totals_of(const Nodes& nodes) {
   return out;
 }
 
-/// Workers that others wait for in a collective: they have entered fewer of them.
-json collective_of(const Nodes& nodes) {
-  double most = 0;
-  size_t waiting = 0;
-  std::string what;
-  for (const json* node : nodes) {
-    if (!is_worker(*node) || text(*node, "cause") != "collective") continue;
-    ++waiting;
-    if (number(*node, "calls") >= most) what = text(*node, "what");
-    most = std::max(most, number(*node, "calls"));
-  }
-  json missing = json::array();
-  size_t count = 0;
-  for (const json* node : nodes) {
-    if (!is_worker(*node) || is_gone(*node) || number(*node, "calls") >= most) continue;
-    if (++count <= kMissing) missing.push_back(cut(text(*node, "name")));
-  }
-  if (waiting == 0 || count == 0) return json();
-  return {{"what", cut(what)}, {"waiting", waiting}, {"missing", missing}, {"missing_count", count}};
+/// Who others wait for in a collective, as the rendezvous host says.
+json collective_of(const json& state) {
+  const json& given = field(state, "collective");
+  const json& missing = list(given, "missing");
+  if (missing.empty()) return json();
+  json out = chosen(given, {"what"});
+  out["missing"] = first_of(missing, kMissing);
+  out["missing_count"] = missing.size();
+  return out;
 }
 
 json window_of(Nodes nodes, const PageView& view, json& out) {
@@ -210,8 +201,7 @@ json barriers_of(const json& state) {
       --room;
       json row = chosen(who, {"id", "step", "since"});
       const json& awaited = list(who, "for");
-      row["for"] = json(std::vector<json>(
-          awaited.begin(), awaited.begin() + static_cast<std::ptrdiff_t>(std::min(awaited.size(), kAwaited))));
+      row["for"] = first_of(awaited, kAwaited);
       row["for_count"] = awaited.size();
       rows.push_back(std::move(row));
     }
@@ -289,7 +279,7 @@ json page_message(const json& state, const PageView& view) {
   for (const json& node : all) nodes.push_back(&node);
   json out = {{"run", brief(field(state, "run"))}, {"totals", totals_of(nodes)}};
   out["nodes"] = window_of(nodes, view, out);
-  out["collective"] = collective_of(nodes);
+  out["collective"] = collective_of(state);
   out["hosts"] = hosts_of(state);
   out["totals"]["processes"] = list(state, "hosts").size();
   out["barrier"] = barriers_of(state);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 
@@ -24,16 +25,33 @@ Result<std::unique_ptr<StateRecorder>> StateRecorder::open(const std::string& pa
   return std::unique_ptr<StateRecorder>(new StateRecorder(path, file, log));
 }
 
+double StateRecorder::next_look() {
+  std::lock_guard lock(mutex_);
+  return next_;
+}
+
+void StateRecorder::last(double seconds, Looks& looks) {
+  std::unique_lock lock(mutex_);
+  if (next_ == kForever) return;
+  next_ = 0;
+  const uint64_t before = lines_;
+  looks.wake();
+  written_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return lines_ != before; });
+}
+
 void StateRecorder::seen(const StatePtr& state, double now) {
-  if (now < next_) return;  // another watcher wanted this one
+  if (now < next_look()) return;  // another watcher wanted this one
   nlohmann::json kept = *state;
   kept["thin_series"] = thin_series(field(kept, "series"));
   kept.erase("series");
   const std::string line = json_text(kept) + "\n";
-  next_ = now + std::max(1.0, static_cast<double>(line.size()) / kBytesPerSecond);
-  if (std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() && std::fflush(file_.get()) == 0) return;
-  log_.warn("", "--record: " + path_ + ": " + std::strerror(errno) + "; nothing more is recorded");
-  next_ = kForever;
+  const bool fine =
+      std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() && std::fflush(file_.get()) == 0;
+  if (!fine) log_.warn("", "--record: " + path_ + ": " + std::strerror(errno) + "; nothing more is recorded");
+  std::lock_guard lock(mutex_);
+  next_ = fine ? now + std::max(1.0, static_cast<double>(line.size()) / kBytesPerSecond) : kForever;
+  ++lines_;
+  written_.notify_all();
 }
 
 Result<Recording> Recording::open(const std::string& path) {

@@ -3,8 +3,10 @@
 // dashboard
 // --replay`. A line is written whole and flushed, so a file of a run that was killed can be read up to its end.
 
+#include <condition_variable>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,9 @@ class StateRecorder final : public Watcher {
  public:
   /// Truncates the file. Code::io names it.
   static Result<std::unique_ptr<StateRecorder>> open(const std::string& path, Log& log);
-  double next_look() override { return next_; }
+  /// Wants one more state, and waits until it is written, or for these seconds. Any thread but that of Looks.
+  void last(double seconds, Looks& looks);
+  double next_look() override;
   void seen(const StatePtr& state, double now) override;
 
  private:
@@ -31,7 +35,10 @@ class StateRecorder final : public Watcher {
   const std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
   Log& log_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable written_;
   double next_ = 0;
+  uint64_t lines_ = 0;
 };
 
 /// A recorded run. Opened once; any thread.

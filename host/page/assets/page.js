@@ -20,7 +20,7 @@ function forget(run) {
 
 // Adds a message to the history; true if it is another moment than the one before.
 function remember(message) {
-  const run = message.run.started + "/" + message.run.job;
+  const run = message.run.job + "/" + message.run.id + "/" + message.run.seed;
   const t = message.run.t || 0;
   if (run !== past.run || t < past.t) forget(run);
   if (t === past.t) return false;
@@ -46,6 +46,12 @@ function remember(message) {
 }
 
 const workers = (message) => message.nodes.filter((node) => node.role !== "server");
+// From a worker's id to its name.
+function names_of(message) {
+  const names = new Map(message.notable.concat(message.nodes).filter((node) => node.role !== "server").map((node) => [node.id, node.name]));
+  return (id) => names.get(id) || "worker " + id;
+}
+
 const waited = (node) => Object.values(node.wait || {}).reduce((sum, one) => sum + one, 0);
 const spread = () => past.history[past.history.length - 1];
 
@@ -153,8 +159,8 @@ function show_attention(message) {
   }
   if (message.collective) {
     const more = message.collective.missing_count - message.collective.missing.length;
-    const missing = message.collective.missing.join(", ") + (more > 0 ? " and " + more + " more" : "");
-    items.push([missing, "waiting", "awaited in " + (message.collective.what || "a collective") + " by " + message.collective.waiting]);
+    const missing = message.collective.missing.map(names_of(message)).join(", ") + (more > 0 ? " and " + more + " more" : "");
+    items.push([missing, "waiting", "not yet in " + (message.collective.what || "the collective") + ", where others wait"]);
   }
   at("attention-panel").hidden = items.length === 0;
   children(at("attention"), "li", items, (item, [name, state, text]) => {
@@ -253,8 +259,7 @@ function show_barrier(message) {
   set_text(at("barrier-rule"), "Rule " + one.rule + ": " + held + "; let through " + short(one.passed || 0) + " times, held back " +
     short(one.refused || 0));
   at("barrier-scroll").hidden = one.waiting.length === 0;
-  const names = new Map(message.nodes.concat(message.notable).map((node) => [node.id, node.name]));
-  const name = (id) => names.get(id) || "node " + id;
+  const name = names_of(message);
   rows(at("barrier"), one.waiting, (row) => {
     const more = row.for_count - row.for.length;
     return [name(row.id), { number: short(row.step) }, { number: seconds(row.since) },
