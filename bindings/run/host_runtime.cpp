@@ -61,6 +61,7 @@ HostRuntime::HostRuntime(RunOptions options, Setup setup)
 HostRuntime::~HostRuntime() {
   drop_nodes();
   drop_services();
+  page_.reset();
   cluster_.reset();  // while the lock still exists: the cluster's thread may be about to tell of a change
   remove_private_socket(socket_path_);
 }
@@ -258,6 +259,7 @@ int HostRuntime::run_nodes() {
   const EndMessage end = wait_for_end();
   abandoned_ = !stop_nodes(kStopSeconds);
   const int code = conclude(end);
+  if (page_) page_->finish(end);
   if (options_.agent) log_->info("", job + (end.ok ? " is done" : " has failed: " + end.message));
   if (!abandoned_) {
     drop_nodes();
