@@ -178,13 +178,14 @@ TEST_CASE("a page is for those who ask for it by its address") {
     CHECK(status_of(fetched(served, "GET /", "", host)) == 200);
   }
   for (const std::string& host : {"evil.example" + port, "localhost.evil.example" + port, "10.0.0.1" + port,
-                                 std::string("@localhost"), std::string("127.0.0.1.evil.example")}) {
+                                  std::string("@localhost"), std::string("127.0.0.1.evil.example")}) {
     const std::string answer = fetched(served, "GET /state", "", host);
     CHECK(status_of(answer) == 403);
     CHECK(body_of(answer) == "This page is not served under that name: use the address in actorhost's log.\n");
   }
   CHECK(status_of(fetched(served, "GET /state", "Origin: http://" + served.host + "\r\n")) == 200);
-  for (const std::string& origin : {std::string("http://evil.example"), "https://" + served.host, std::string("null")}) {
+  for (const std::string& origin :
+       {std::string("http://evil.example"), "https://" + served.host, std::string("null")}) {
     const std::string answer = fetched(served, "GET /state", "Origin: " + origin + "\r\n");
     CHECK(status_of(answer) == 403);
     CHECK(body_of(answer) == "Pages of other sites may not read this one.\n");
