@@ -414,6 +414,12 @@ int answer_stop(lua_State* L) {
   return 0;
 }
 
+/// rename_barrier(name): the rule in charge is another one, for those who look into the run
+int rename_barrier(lua_State* L) {
+  param_state(L).context.shared.barrier.rename(std::string(check_text(L, 1, "name", "rename_barrier")));
+  return 0;
+}
+
 /// checkpoint_now() -> whether a checkpoint will be written at the next decision
 int checkpoint_now(lua_State* L) {
   lua_pushboolean(L, param_state(L).server->checkpoint_now() ? 1 : 0);
@@ -483,6 +489,7 @@ int open_param(lua_State* L) {
       {"server_start", guarded<server_start>},
       {"server_wait", guarded<server_wait>},
       {"answer_stop", guarded<answer_stop>},
+      {"rename_barrier", guarded<rename_barrier>},
       {"checkpoint_now", guarded<checkpoint_now>},
       {"answer_schedule", guarded<answer_schedule>},
       {"answer_pull", guarded<answer_pull>},

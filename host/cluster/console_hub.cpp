@@ -48,7 +48,8 @@ void ConsoleHub::command(uint64_t observer, const std::string& who, const json& 
   if (op == "kill") return answer(kill(who, command));
   if (op == "pause" || op == "go") return answer(hold(who, op == "pause"));
   if (op == "barrier") return swap_barrier(who, command, std::move(answer));
-  if (op == "checkpoint") return ask_server_0(kCheckpoint, {}, who + " asks for a checkpoint", std::move(answer));
+  if (op == "checkpoint")
+    return ask_server_0(kCheckpoint, {}, who + " asks for a checkpoint, into ", std::move(answer));
   answer(refusal(Code::unsupported, "there is no command '" + op + "' for a run"));
 }
 
@@ -351,7 +352,7 @@ json ConsoleHub::hold(const std::string& who, bool paused) {
 void ConsoleHub::swap_barrier(const std::string& who, const json& command, Told answer) {
   const std::string spec = text_field(command, "spec");
   const std::string name = text_field(command, "name");
-  const std::string text = who + " sets the barrier to " + (spec.empty() ? name : spec);
+  const std::string text = who + " sets the barrier to " + (spec.empty() ? name : spec) + "; it was ";
   ask_server_0(kSwapBarrier, {spec, text_field(command, "source"), name}, text, std::move(answer));
 }
 
@@ -367,7 +368,7 @@ void ConsoleHub::ask_server_0(const char* source, std::vector<std::string> argum
   chunk.ask.arguments = std::move(arguments);
   chunk.missing = {server_address(0)};
   chunk.answer = [this, what, answer = std::move(answer)](const json& told) {
-    if (told.value("ok", false)) log_.warn("console", what + " (" + told["before"].get<std::string>() + ")");
+    if (told.value("ok", false)) log_.warn("console", what + told["before"].get<std::string>());
     answer(told);
   };
   Chunk& added = add(std::move(chunk));

@@ -230,6 +230,13 @@ end
 
 local current, running, in_charge -- the evaluator of the rule in charge, the run and the name of the rule, on shard 0 while it runs
 
+local function put_in_charge(rule, name)
+  check_mean(running, rule)
+  current:set(rule)
+  in_charge = name or "a rule of its own"
+  c.rename_barrier(in_charge)
+end
+
 local function set_initial(run, from)
   local values = run.init(from)
   check_returned(values, "table", "init", run.init, "a table {key = value}")
@@ -368,9 +375,7 @@ end
 function M.set_barrier(rule)
   if not current then check.fail("param.set_barrier works on server 0 while param.run runs: call it in schedule or stop") end
   local new = barrier.from(rule, { load = load_source })
-  check_mean(running, new)
-  current:set(new)
-  in_charge = type(rule) == "string" and rule or new.name
+  put_in_charge(new, type(rule) == "string" and rule or new.name)
 end
 
 ---For the host: the run writes a checkpoint at its next decision, on shard 0.
@@ -401,9 +406,7 @@ function M.swap_barrier(spec, text, name)
       return text, name ~= "" and name or "@" .. path
     end,
   })
-  check_mean(running, new)
-  current:set(new)
-  in_charge = spec ~= "" and spec or name
+  put_in_charge(new, spec ~= "" and spec or name)
   return before
 end
 

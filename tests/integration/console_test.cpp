@@ -1,6 +1,10 @@
 // Chunks of Lua on the nodes of a run, and the commands that change a run.
 
 #include <csignal>
+#include <cstdlib>
+#include <random>
+
+#include <unistd.h>
 
 #include "tests/integration/observer.hpp"
 
@@ -190,5 +194,50 @@ TEST_CASE("chunks that all nodes run together: engines work, and whatever ends o
     (void)all("require('actor.c.console').finish()");
     CHECK(run.ends_well());
     CHECK_THAT(run.out(), Contains("waited"));
+  }
+}
+
+// ACTORHOST_TEST_KILLS makes it so many runs, from ACTORHOST_TEST_SEED.
+TEST_CASE("a node that is killed in the middle of a chunk for all ends it, and the others go on") {
+  const char* count = std::getenv("ACTORHOST_TEST_KILLS");
+  const char* seed = std::getenv("ACTORHOST_TEST_SEED");
+  std::mt19937 random(seed != nullptr ? static_cast<unsigned>(std::atoi(seed)) : 1);
+  const std::vector<std::string> chunks = {
+      "for i = 1, 1e9 do actor.collective.allreduce(tensor.full({ 2 }, 1), 'sum') end",
+      "for i = 1, 1e9 do if not actor.collective.barrier() then error('lost') end end",
+      "for i = 1, 200 do actor.mapreduce.range(1, 100):map(function(v) return v end):sum() end",
+      "train(0.002, 300)",
+      "if actor.rank == 1 then error('fails') end actor.collective.barrier()",
+  };
+  for (int i = 0; i < (count != nullptr ? std::atoi(count) : 3); ++i) {
+    const std::string source = chunks[random() % chunks.size()];
+    const auto victim = 1 + random() % 4;
+    const unsigned after = random() % 100000;
+    INFO("run " << i << ": worker " << victim << " after " << after << " us in " << source);
+    const JobFolder folder;
+    Process run = folder.start({"-n", "5", "--isolate", "jobs/console.lua", "wait"});
+    INFO(run.describe());
+    Observer observer(folder);
+    REQUIRE(observer.wait_for([](const json& state) { return state["run"].value("console", false); }));
+    REQUIRE(observer.run(job_text("console_train.lua"), "spmd").ok);
+    const uint32_t chunk = observer.send(source, "spmd");
+    usleep(after);
+    CHECK(observer.control({{"op", "kill"}, {"id", victim}})["ok"] == true);
+    CHECK(observer.wait_for([](const json& state) { return state["run"]["size"] == 4; }));
+    CHECK(observer.control({{"op", "interrupt"}, {"chunk", chunk}})["ok"] == true);
+    Outcome got = observer.outcome(chunk);
+    INFO(got.describe());
+    REQUIRE(got.over);
+    got = observer.run(
+        "actor.collective.barrier() return actor.collective.allreduce(tensor.full({ 2 }, 1), 'sum'):get(1)", "spmd");
+    INFO(got.describe());
+    CHECK(got.text("rank 0") == "4");
+    got = observer.run("actor.mapreduce.range(1, 100):sum()", "spmd");
+    CHECK(got.text("rank 3") == "5050");
+    got = observer.run("train(nil, 20)", "spmd");
+    INFO(got.describe());
+    CHECK(got.text("rank 1") == "stop");
+    run.signal(SIGTERM);
+    CHECK(run.wait(10).has_value());
   }
 }
