@@ -105,6 +105,7 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
   }
   Vm& vm = **made;
   open_command(vm);
+  open_doctor(vm);
   open_control(vm);
   open_screen(vm);
   open_dashboard(vm);

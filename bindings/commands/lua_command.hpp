@@ -18,6 +18,8 @@ struct CommandContext {
 };
 
 void open_command(Vm& vm);
+/// actor.c.doctor (lua_doctor.cpp): facts about this machine.
+void open_doctor(Vm& vm);
 
 /// What a worker sends when it fails outside of Lua: the text behind a byte that no encoded value begins with.
 std::string worker_error(const std::string& text);

@@ -354,6 +354,7 @@ int allreduce(lua_State* L) {
   add_operands(spec.signature, spec.op, *value);
   spec.dtype = value->dtype;
   spec.input = std::exchange(value->data, {});
+  NodeContext::stats_of(L);
   auto result = CollectiveEngine::of(L).collectives.run(group, std::move(spec));
   if (!result) return push_or_raise(L, result.error());
   count(group, *result);

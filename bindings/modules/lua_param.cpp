@@ -364,6 +364,7 @@ int server_start(lua_State* L) {
     state.rule = std::move(*rule);
   }
   config.run.trace = state.context.shared.trace.get();
+  config.run.board = &state.context.shared.barrier;
   config.run.barrier = text_field(L, 2, "barrier");
   lua_getfield(L, 2, "places");
   config.run.push_place = text_field(L, lua_gettop(L), "push");

@@ -31,6 +31,7 @@ void open_node_modules(Vm& vm) {
   open_host(vm);
   open_param(vm);
   open_mapreduce(vm);
+  open_series(vm);
 }
 
 }  // namespace actorhost

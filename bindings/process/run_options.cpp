@@ -40,8 +40,8 @@ std::string both_spellings(const std::string& name) {
 struct RawFlags {
   std::string nodes, nnodes, node_rank, endpoint, run_id;
   std::string resume, dashboard, metrics;  // for --help only: take_flags_with_optional_values reads them
-  std::string seed, seconds, log_level = "info", print, servers, threads, memory, parallelism, start_timeout,
-                             rule_timeout, callback_timeout, join;
+  std::string seed, seconds, log_level = "info", log_format = "text", print, servers, threads, memory, parallelism,
+                             start_timeout, rule_timeout, callback_timeout, join;
   bool no_progress = false;
 };
 
@@ -108,6 +108,8 @@ Status take_words(const RawFlags& raw, RunOptions& out) {
   if (!parse_log_level(raw.log_level, out.log_level)) {
     return bad_flag("log-level", raw.log_level, "one of trace debug info warn error off");
   }
+  out.log_json = raw.log_format == "json";
+  if (!out.log_json && raw.log_format != "text") return bad_flag("log-format", raw.log_format, "text or json");
   if (!raw.print.empty() && raw.print != "all" && raw.print != "first")
     return bad_flag("print", raw.print, "all or first");
   out.print_all = raw.print == "all";
@@ -149,6 +151,9 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_flag("--insecure", out.insecure, "no token (said on every start)");
   app.add_option(both_spellings("--log-level"), raw.log_level, "trace, debug, info, warn, error or off (info)")
       ->type_name("L");
+  app.add_option(both_spellings("--log-format"), raw.log_format,
+                 "text, or json: each line of the log is an object with time, level, job, host and rank (text)")
+      ->type_name("F");
   app.add_option("--print", raw.print, "all: every rank's print, tagged; first: the first live rank's (first)")
       ->type_name("WHO");
   app.add_flag(both_spellings("--no-progress"), raw.no_progress, "no progress bar");
@@ -208,6 +213,7 @@ const char* kUsage =
     "       actorhost top [--attach HOST:PORT]          the same, refreshed\n"
     "       actorhost dashboard --replay FILE [ADDR]    the page of a run that --record FILE.jsonl has recorded\n"
     "       actorhost sim [flags] [rule.lua...]         simulate barrier rules\n"
+    "       actorhost doctor [--json]                   look at this machine: limits, ports, token, libraries\n"
     "       actorhost help [TOPIC|NAME]                 what is known about a function, flag or variable\n";
 
 /// Every variable that this program or its start script reads, besides those of launchers (rank_detect.hpp).

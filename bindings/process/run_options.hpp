@@ -63,6 +63,7 @@ struct RunOptions {
   bool print_all = false;
   bool progress = true;
   LogLevel log_level = LogLevel::info;
+  bool log_json = false;
   std::string token_file;
   std::string tls_cert, tls_key, tls_ca;
   bool insecure = false;

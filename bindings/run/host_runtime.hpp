@@ -13,6 +13,7 @@
 #include "bindings/process/process_shared.hpp"
 #include "bindings/process/run_options.hpp"
 #include "bindings/run/isolate.hpp"
+#include "bindings/run/log_lines.hpp"
 #include "bindings/run/node_thread.hpp"
 #include "bindings/run/page_host.hpp"
 #include "host/cluster/endpoint.hpp"
@@ -75,16 +76,19 @@ class HostRuntime final : private ClusterEvents {
   int run_nodes();
   EndMessage wait_for_end();
   void open_control();
+  void add_sections();
   bool stop_nodes(double seconds);
   void drop_nodes();
   void drop_services();
   int conclude(const EndMessage& end);
+  void say(const std::string& text);
   int fail(const Error& error, int code);
 
   static const EndMessage kInterrupted;
 
   RunOptions options_;
   Setup setup_;
+  LogLines lines_;
   std::string rule_file_;  // in --barrier
   std::unique_ptr<Log> log_;
   SteadyClock clock_;

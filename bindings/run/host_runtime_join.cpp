@@ -39,6 +39,7 @@ uint64_t machine_memory() {
 
 Status HostRuntime::prepare() {
   AH_TRY(open_job());
+  lines_.set_job(job_.name());
   return find_place();
 }
 
@@ -232,6 +233,8 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     return opened;
   }
   if (interrupted_) return Error{Code::interrupted, "interrupted"};
+  add_sections();
+  lines_.set_job(job_.name());
   if (head) AH_TRY(open_trace());
   AH_TRY(open_page());
   if (parent) AH_TRY(spawn_children(cluster_->bound_url(), group, 1, local_nodes_ + 1));

@@ -191,6 +191,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void tick_member(double now, double late);
   void heartbeat(LinkId link);
   Observers::Sources observer_sources();
+  void add_sections();
   bool take_observer_frame(LinkId link, const Frame& frame);
   void tell_observer(LinkId link, Kind kind, uint32_t tag, std::string_view json);
   void observer_gone(LinkId link);

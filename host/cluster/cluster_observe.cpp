@@ -36,6 +36,23 @@ Observers::Sources Cluster::observer_sources() {
           }};
 }
 
+/// The parts of the reports that the cluster itself knows.
+void Cluster::add_sections() {
+  state_.section("members", [this](json& out) { observers_.tell_members(out); });
+  state_.section("links", [this](json& out) {
+    if (stream_ == nullptr) return;
+    for (const StreamTransport::LinkCounters& link : stream_->links()) {
+      out["links"].push_back({{"from", process()},
+                              {"to", link.process},
+                              {"sent", link.bytes_sent},
+                              {"received", link.bytes_received},
+                              {"frames_sent", link.frames_sent},
+                              {"frames_received", link.frames_received},
+                              {"queued", link.queued}});
+    }
+  });
+}
+
 void Cluster::look(std::vector<std::string> sections, Observers::Told told) {
   post([this, sections = std::move(sections), told = std::move(told)] {
     observers_.look(sections, told, clock_.now());

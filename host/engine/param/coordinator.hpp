@@ -23,6 +23,7 @@
 
 #include "host/base/log.hpp"
 #include "host/cluster/progress_gate.hpp"
+#include "host/engine/param/barrier_board.hpp"
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/param/shard.hpp"
 #include "host/engine/param/trace.hpp"
@@ -62,7 +63,8 @@ struct CoordinatorConfig {
   RunState resumed;                      // clocks of the run that goes on, if one does
   std::optional<ParamSummary> finished;  // the run was over before the job was resumed
   ParamTrace* trace = nullptr;           // where the run is recorded, if it is; outlives the coordinator
-  std::string barrier;                   // the rule as the trace names it
+  BarrierBoard* board = nullptr;         // for those who look into the run; outlives the coordinator
+  std::string barrier;                   // the rule as the trace and the board name it
   bool filtered = false;                 // values travel through filters
   std::string push_place;                // where workers work: "push (job.lua:8)"
   double long_wait = 10;                 // seconds of a wait until the log tells of it
@@ -154,8 +156,9 @@ class ParamCoordinator {
     bool busy = false;
     bool staged = false;
     bool parked = false;
-    uint64_t step = 0;    // the first that it has not completed in this run
-    double released = 0;  // when it passed the barrier last; kept for the trace
+    uint64_t step = 0;                      // the first that it has not completed in this run
+    double released = 0;                    // when it passed the barrier last; kept for the trace
+    BarrierBoard::Worker* shown = nullptr;  // its row on the board
     std::vector<ParamEntry> task;
   };
   using Answer = std::optional<ServerRequest>;
@@ -194,6 +197,7 @@ class ParamCoordinator {
   std::string whom_for(double now) const;
 
   // The trace.
+  void show_gate();
   void record_begin(double now);
   void record_passed(double now);
   void record_step(NodeId id, const Worker& worker, double seconds, double now);

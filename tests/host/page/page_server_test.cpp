@@ -162,7 +162,7 @@ TEST_CASE("a page has its files, the state and metrics, each under its path, and
     CHECK(answer.find("Allow: GET, HEAD") != std::string::npos);
   }
   CHECK(status_of(fetched(served, "POST /", "Content-Length: 1000000\r\n")) == 405);
-  for (const std::string garbage :
+  for (const std::string& garbage :
        {std::string("\x16\x03\x01\x02"), std::string("GET\r\n\r\n"), std::string(100'000, 'x')}) {
     Browser browser(served.port);
     browser.send(garbage + "\r\n\r\n");
@@ -173,18 +173,19 @@ TEST_CASE("a page has its files, the state and metrics, each under its path, and
 TEST_CASE("a page is for those who ask for it by its address") {
   const ServedPage served;
   const std::string port = ":" + std::to_string(served.port);
-  for (const std::string host :
+  for (const std::string& host :
        {"localhost" + port, "LOCALHOST" + port, "127.0.0.1" + port, "[::1]" + port, std::string("localhost:9999")}) {
     CHECK(status_of(fetched(served, "GET /", "", host)) == 200);
   }
-  for (const std::string host : {"evil.example" + port, "localhost.evil.example" + port, "10.0.0.1" + port,
-                                 std::string("@localhost"), std::string("127.0.0.1.evil.example")}) {
+  for (const std::string& host : {"evil.example" + port, "localhost.evil.example" + port, "10.0.0.1" + port,
+                                  std::string("@localhost"), std::string("127.0.0.1.evil.example")}) {
     const std::string answer = fetched(served, "GET /state", "", host);
     CHECK(status_of(answer) == 403);
     CHECK(body_of(answer) == "This page is not served under that name: use the address in actorhost's log.\n");
   }
   CHECK(status_of(fetched(served, "GET /state", "Origin: http://" + served.host + "\r\n")) == 200);
-  for (const std::string origin : {std::string("http://evil.example"), "https://" + served.host, std::string("null")}) {
+  for (const std::string& origin :
+       {std::string("http://evil.example"), "https://" + served.host, std::string("null")}) {
     const std::string answer = fetched(served, "GET /state", "Origin: " + origin + "\r\n");
     CHECK(status_of(answer) == 403);
     CHECK(body_of(answer) == "Pages of other sites may not read this one.\n");
