@@ -291,8 +291,9 @@ function show_lists(message) {
 
 function show_nodes(message) {
   const { total, offset, window } = message.view;
-  const place = (node) => [node.what, node.cause && node.state === "waiting" ? "for " + node.cause : "", node.where].filter(Boolean).join(" ");
-  rows(at("node-rows"), message.nodes, (node) => [node.name, { state: node.state || "" },
+  const place = (node) => [node.what, node.where].filter(Boolean).join(" ");
+  const state = (node) => (node.state || "") + (node.cause && node.state === "waiting" ? ": " + node.cause : "");
+  rows(at("node-rows"), message.nodes, (node) => [node.name, { state: state(node) },
     node.state === "lost" ? node.reason || "" : place(node) || node.action || "", { number: seconds(node.since) },
     { number: node.role === "server" ? "" : short(node.step) }, { number: short(node.updates) }, { number: seconds(waited(node)) },
     { number: node.queue ?? "" }, { number: bytes(node.sent) }, { number: bytes(node.received) }, { number: bytes(node.lua_bytes) },
