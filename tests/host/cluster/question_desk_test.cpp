@@ -175,7 +175,7 @@ TEST_CASE("chunks for all nodes begin one after the other, and after one that fa
   std::vector<json> told;
   uint32_t actions = 5;
   bool settled = false;
-  Log log(LogLevel::off, [](LogLevel, std::string_view) {});
+  Log log(LogLevel::off);
   const auto table = std::make_shared<const Membership>(1, std::vector<Member>{{0, 0}, {1, 1}},
                                                         std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}}, 2);
   ConsoleHub hub(
