@@ -13,6 +13,7 @@
 #include "host/base/log.hpp"
 #include "host/base/result.hpp"
 #include "host/cluster/rank_detect.hpp"
+#include "host/page/page_address.hpp"
 
 namespace actorhost {
 
@@ -51,6 +52,9 @@ struct RunOptions {
   std::string inject_text;
   Injection inject;
   std::string record;                        // the trace's file
+  bool dashboard = false;                    // serve the page
+  bool metrics = false;                      // serve /metrics
+  std::string page_address = kPageAddress;   // of both
   std::optional<uint32_t> threads_per_node;  // of kernels; not given: the host shares its cores out
   std::optional<uint64_t> memory;  // bytes of map-reduce data on this host; not given: a share of the machine's
   uint32_t parallelism = 1;        // workers that the run begins with, as its rendezvous host reckons

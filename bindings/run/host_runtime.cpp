@@ -61,6 +61,7 @@ HostRuntime::HostRuntime(RunOptions options, Setup setup)
 HostRuntime::~HostRuntime() {
   drop_nodes();
   drop_services();
+  page_.reset();
   cluster_.reset();  // while the lock still exists: the cluster's thread may be about to tell of a change
   remove_private_socket(socket_path_);
 }
@@ -258,6 +259,7 @@ int HostRuntime::run_nodes() {
   const EndMessage end = wait_for_end();
   abandoned_ = !stop_nodes(kStopSeconds);
   const int code = conclude(end);
+  if (page_) page_->finish(end);
   if (options_.agent) log_->info("", job + (end.ok ? " is done" : " has failed: " + end.message));
   if (!abandoned_) {
     drop_nodes();
@@ -296,8 +298,10 @@ EndMessage HostRuntime::wait_for_end() {
 void HostRuntime::open_control() {
   visible_ = true;
   if (child_) return;
+  const std::string meeting = cluster_->is_head() ? cluster_->bound_url() : cluster_->url();
   RunFile run{getpid(),
-              cluster_->url(),
+              meeting,
+              meeting,
               job_.name(),
               cluster_->run_id(),
               options_.token_file,

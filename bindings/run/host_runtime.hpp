@@ -15,6 +15,7 @@
 #include "bindings/run/isolate.hpp"
 #include "bindings/run/log_lines.hpp"
 #include "bindings/run/node_thread.hpp"
+#include "bindings/run/page_host.hpp"
 #include "host/cluster/endpoint.hpp"
 
 namespace actorhost {
@@ -65,6 +66,7 @@ class HostRuntime final : private ClusterEvents {
   Status load_checkpoint();
   Status open_checkpoints();
   Status open_trace();
+  Status open_page();
   Status open_cluster(ClusterConfig config);
   Status start_with_children();
   Status spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size);
@@ -100,6 +102,7 @@ class HostRuntime final : private ClusterEvents {
   uint32_t local_nodes_ = 1;
   ProcessShared process_;
   std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<PageHost> page_;
   std::unique_ptr<ChildSupervisor> children_;
 
   std::mutex mutex_;  // guards the node lists, cluster_, socket_path_ and changed_

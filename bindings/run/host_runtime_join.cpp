@@ -237,6 +237,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   add_sections();
   lines_.set_job(job_.name());
   if (head) AH_TRY(open_trace());
+  AH_TRY(open_page());
   if (parent) AH_TRY(spawn_children(cluster_->bound_url(), group, 1, local_nodes_ + 1));
   if (!head) AH_TRY(options_.apply(cluster_->settings()));
   seed_ = options_.seed.value_or(0);
@@ -299,7 +300,7 @@ Status HostRuntime::open_checkpoints() {
 /// --record: opens the trace on the rendezvous host, to which nodes tell what they do. It is opened only once this
 /// host is known to be that one: another host with the same command must not touch the file.
 Status HostRuntime::open_trace() {
-  if (options_.record.empty()) return {};
+  if (options_.record.empty() || options_.record.ends_with(".jsonl")) return {};
   if (options_.records_spans()) {
     auto chrome = ChromeTrace::open(options_.record, *log_, clock_.now());
     if (!chrome) return chrome.error();
@@ -315,6 +316,19 @@ Status HostRuntime::open_trace() {
                                 *log_);
   if (!trace) return trace.error();
   process_.trace = std::move(*trace);
+  return {};
+}
+
+/// --dashboard, --metrics and --record FILE.jsonl, which are the rendezvous host's, where the state of the run is.
+Status HostRuntime::open_page() {
+  if (!PageHost::wanted(options_) || child_) return {};
+  if (!cluster_->is_head()) {
+    if (options_.dashboard || options_.metrics) log_->info("", "the page of this run is on its rendezvous host");
+    return {};
+  }
+  auto page = PageHost::open(options_, *cluster_, clock_, *log_);
+  if (!page) return page.error();
+  page_ = std::move(*page);
   return {};
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A file that grows while a run goes on (--record). It is written in place, from the start. When it cannot be written any
-// more the log says so once, and the recording ends, never the run. One thread.
+// A file that grows while a run goes on (--record). It is written in place, from the start. When it cannot be written
+// any more the log says so once, and the recording ends, never the run. One thread.
 
 #include <string>
 #include <string_view>

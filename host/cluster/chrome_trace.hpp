@@ -1,7 +1,7 @@
 #pragma once
 // The trace of --record FILE.json: what every node of the run did when, in the trace-event format of chrome://tracing
-// and Perfetto. One file, on the rendezvous host; a process of the trace for each of the run, a track for each node. The
-// cluster's service thread uses it. Written as it comes, so a killed run leaves all but the last half second: the
+// and Perfetto. One file, on the rendezvous host; a process of the trace for each of the run, a track for each node.
+// The cluster's service thread uses it. Written as it comes, so a killed run leaves all but the last half second: the
 // viewers do without the closing bracket.
 
 #include <map>

@@ -26,6 +26,7 @@
 #include "host/cluster/observers.hpp"
 #include "host/cluster/outbox.hpp"
 #include "host/cluster/peer_links.hpp"
+#include "host/cluster/question_desk.hpp"
 #include "host/net/local_transport.hpp"
 #include "host/net/stream_transport.hpp"
 
@@ -101,6 +102,9 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   /// Where the head listens: as `url`, with the port that the system chose.
   const std::string& bound_url() const noexcept { return bound_url_; }
 
+  /// What is asked of this process's nodes from outside.
+  QuestionDesk& desk() noexcept { return desk_; }
+
   /// A node's script raised: the run ends everywhere with this.
   void report_error(Address node, const EndMessage& error);
   /// A worker's script has ended after entering `actions` actions.
@@ -121,7 +125,9 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   Status open_control(const std::string& url, std::string token);
 
   /// Process 0 only, before nodes run: what all nodes do goes into this trace.
-  void record(std::unique_ptr<ChromeTrace> trace) { post([this, kept = std::shared_ptr(std::move(trace))] { chrome_ = kept; }); }
+  void record(std::unique_ptr<ChromeTrace> trace) {
+    post([this, kept = std::shared_ptr(std::move(trace))] { chrome_ = kept; });
+  }
   /// What a node of this process has done, for that trace.
   void tell_spans(Address node, SpansMessage message);
 
@@ -186,6 +192,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void handle(Event& event);
   void handle_frame(LinkId link, Frame&& frame);
   void member_frame(Frame&& frame);
+  void console_frame(const Frame& frame);
   void on_down(LinkId link, const std::string& reason);
   void close_link_to(ProcessId process, const std::string& what);
   void to_head(Frame&& frame);
@@ -213,6 +220,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   const Clock& clock_;
   Log& log_;
   ClusterEvents& events_;
+  QuestionDesk desk_;
   std::unique_ptr<Transport> transport_;
   StreamTransport* stream_ = nullptr;  // transport_, when there are sockets
   std::unique_ptr<Head> head_;
@@ -256,7 +264,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   double woke_ = 0;         // when that was over
   Observers observers_;
   std::shared_ptr<ChromeTrace> chrome_;  // shared with nobody; the service thread's own
-  std::set<LinkId> watchers_;  // links of those who have looked into the run
+  std::set<LinkId> watchers_;            // links of those who have looked into the run
   std::map<ProcessId, std::thread> dials_;
   std::thread thread_;
 };

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "host/base/span_sink.hpp"
 #include "host/base/result.hpp"
+#include "host/base/span_sink.hpp"
 #include "host/wire/message.hpp"
 
 namespace actorhost {
