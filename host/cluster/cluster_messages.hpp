@@ -37,8 +37,8 @@ inline constexpr auto report_wanted = Kind{0x0122};  // head -> processes: your 
 inline constexpr auto report = Kind{0x0123};         // process -> head: as JSON (body)
 inline constexpr auto control = Kind{0x0124};        // observer -> head: do something; JSON (body)
 inline constexpr auto control_reply = Kind{0x0125};  // head -> observer: JSON (body); tag as asked
-inline constexpr auto spans = Kind{0x0127};          // process -> head: what node src has done, for the trace
 inline constexpr auto pushed = Kind{0x0126};         // head -> observer: news of what it has asked for; JSON (body)
+inline constexpr auto spans = Kind{0x0127};          // process -> head: what node src has done, for the trace
 }  // namespace cluster_kind
 /// In servers_start: whichever action the shards serve is fine.
 inline constexpr uint32_t kAnyAction = 0xffffffffU;
