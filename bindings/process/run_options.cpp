@@ -187,7 +187,8 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option("--inject", out.inject_text, "straggler=SHARE:FACTORx,delay=DIST: heterogeneity for experiments")
       ->type_name("SPEC");
   app.add_option("--record", out.record,
-                 "trace of every step (CSV), or FILE.jsonl: a state each second; on the rendezvous host")
+                 "on the rendezvous host: every step as CSV; FILE.json: what each node does when, for chrome://tracing "
+                 "or Perfetto; FILE.jsonl: a state each second")
       ->type_name("FILE");
 }
 
