@@ -1,5 +1,6 @@
 #include "bindings/modules/console_runner.hpp"
 
+#include <set>
 #include <utility>
 
 #include <lua.hpp>
@@ -31,6 +32,29 @@ void require_module(lua_State* L, const char* name) {
   lua_getglobal(L, "require");
   lua_pushstring(L, name);
   lua_call(L, 1, 1);
+}
+
+/// The modules that are being loaded: `require` has a mark in the place of each, which stays there after an error.
+std::set<std::string> modules_in_loading(lua_State* L) {
+  std::set<std::string> names;
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_pushnil(L);
+  while (lua_next(L, -2) != 0) {
+    if (lua_islightuserdata(L, -1) && lua_type(L, -2) == LUA_TSTRING) names.insert(lua_tostring(L, -2));
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return names;
+}
+
+/// A chunk was ended while it loaded these: they can be loaded again.
+void forget_modules(lua_State* L, const std::set<std::string>& names) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  for (const std::string& name : names) {
+    lua_pushnil(L);
+    lua_setfield(L, -2, name.c_str());
+  }
+  lua_pop(L, 1);
 }
 
 /// Makes the library the global `actor`, where the script has none of that name: most hold it in a local variable.
@@ -137,7 +161,13 @@ bool ConsoleRunner::run(const Question& question, lua_State* on) {
   if (together) {
     context_.fail = [this, &seat](const Error& error) { desk_.fail_together(seat, told(error)); };
   }
+  const std::set<std::string> loading = modules_in_loading(on);
   const Result<std::string> values = evaluate(question, on);
+  if (!values) {
+    std::set<std::string> left = modules_in_loading(on);
+    std::erase_if(left, [&](const std::string& name) { return loading.contains(name); });
+    forget_modules(on, left);
+  }
   context_.fail = fail;
   (void)vm_.redirect(std::move(before));
   ConsoleDone done;
