@@ -1,5 +1,6 @@
 #include "host/page/web_server.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <mutex>
@@ -280,7 +281,7 @@ ssize_t WebServer::Impl::fill(WebExchange& exchange, char* room, size_t size) {
     exchange.written = 0;
   }
   const size_t count = std::min(size, exchange.current->size() - exchange.written);
-  std::memcpy(room, exchange.current->data() + exchange.written, count);
+  std::copy_n(exchange.current->data() + exchange.written, count, room);
   exchange.written += count;
   return static_cast<ssize_t>(count);
 }
