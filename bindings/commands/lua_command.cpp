@@ -123,6 +123,9 @@ int open_module(lua_State* L) {
 
 std::string worker_error(const std::string& text) { return kErrorMark + text; }
 
-void open_command(Vm& vm) { vm.register_module("actor.c.command", guarded<open_module>); }
+void open_command(Vm& vm) {
+  vm.register_module("actor.c.command", guarded<open_module>);
+  open_line_editor(vm);
+}
 
 }  // namespace actorhost

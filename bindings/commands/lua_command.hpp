@@ -18,6 +18,8 @@ struct CommandContext {
 };
 
 void open_command(Vm& vm);
+/// actor.c.line_editor.
+void open_line_editor(Vm& vm);
 
 /// What a worker sends when it fails outside of Lua: the text behind a byte that no encoded value begins with.
 std::string worker_error(const std::string& text);
