@@ -7,6 +7,8 @@
 #include <lua.hpp>
 
 #include "bindings/commands/lua_command.hpp"
+#include "bindings/commands/lua_control.hpp"
+#include "bindings/commands/lua_screen.hpp"
 #include "bindings/modules/lua_sim.hpp"
 #include "bindings/process/console.hpp"
 #include "bindings/process/run_options.hpp"
@@ -102,6 +104,8 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
   }
   Vm& vm = **made;
   open_command(vm);
+  open_control(vm);
+  open_screen(vm);
   SimControl& control = sim_control(vm);
   control.watchdog = std::make_unique<CallWatchdog>(CallWatchdog::Limits{kRuleSeconds, kForever},
                                                     [&](const std::string& message, bool still) {

@@ -200,6 +200,8 @@ class HelpFormat final : public CLI::Formatter {
 const char* kUsage =
     "usage: actorhost [run] [flags] job.lua [args...]   run a job\n"
     "       actorhost agent --join HOST:PORT [flags]    lend this machine's nodes to jobs\n"
+    "       actorhost status [--attach HOST:PORT]       what the nodes of a run do, once\n"
+    "       actorhost top [--attach HOST:PORT]          the same, refreshed\n"
     "       actorhost sim [flags] [rule.lua...]         simulate barrier rules\n"
     "       actorhost help [TOPIC|NAME]                 what is known about a function, flag or variable\n";
 

@@ -4,11 +4,13 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 
 #include <unistd.h>
 
 #include "bindings/run/cluster_config.hpp"
 #include "bindings/run/signal_watch.hpp"
+#include "host/cluster/run_files.hpp"
 
 namespace actorhost {
 
@@ -17,6 +19,7 @@ namespace {
 constexpr int kNoCheckpoint = 4;  // exit code: the run's checkpoints cannot be written
 
 constexpr double kSentAwaySeconds = 2.0;  // for all processes of a host to hear that it is not let in
+constexpr double kUnseenSeconds = 0.1;    // a run that is over sooner is not announced to those who look into runs
 constexpr double kStopSeconds = 1.0;      // for nodes to leave their Lua after a stop request
 
 /// "[12:30:01.250 warn] line", in local time.
@@ -269,6 +272,7 @@ int HostRuntime::run_nodes() {
     drop_services();
   }
   cluster_->close();
+  if (visible_) remove_run_file();
   if (children_) {
     const double deadline = clock_.now() + 2;
     while (children_->reap() > 0 && clock_.now() < deadline) usleep(2000);
@@ -279,11 +283,46 @@ int HostRuntime::run_nodes() {
 
 EndMessage HostRuntime::wait_for_end() {
   std::unique_lock lock(mutex_);
+  const double visible_at = clock_.now() + kUnseenSeconds;
   for (;;) {
     if (const auto end = cluster_->end()) return *end;
-    changed_.wait_for(lock, std::chrono::milliseconds(children_ ? 50 : 1000));
+    if (!visible_ && clock_.now() >= visible_at) {
+      lock.unlock();
+      open_control();
+      lock.lock();
+      continue;
+    }
+    const double pause = children_ ? 0.05 : 1;
+    changed_.wait_for(lock,
+                      std::chrono::duration<double>(visible_ ? pause : std::min(pause, visible_at - clock_.now())));
     if (children_) children_->reap();
   }
+}
+
+/// Lets those who look into runs find this one: on the rendezvous host at a socket, on others at its address. A run
+/// that cannot be looked into goes on all the same.
+void HostRuntime::open_control() {
+  visible_ = true;
+  if (child_) return;
+  RunFile run{getpid(),
+              cluster_->url(),
+              job_.name(),
+              cluster_->run_id(),
+              options_.token_file,
+              options_.insecure,
+              static_cast<double>(std::time(nullptr))};
+  const Status opened = [&]() -> Status {
+    if (cluster_->is_head()) {
+      auto folder = run_folder();
+      if (!folder) return folder.error();
+      auto token = options_.insecure ? Result<std::string>("") : load_token(options_, *log_);
+      if (!token) return token.error();
+      run.url = control_url(*folder, run.pid);
+      AH_TRY(cluster_->open_control(run.url, *token));
+    }
+    return write_run_file(run);
+  }();
+  if (!opened) log_->info("", "nobody can look into this run from here: " + opened.error().message);
 }
 
 /// Stops the nodes; true when all have left their Lua in time.

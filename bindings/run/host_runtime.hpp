@@ -72,6 +72,7 @@ class HostRuntime final : private ClusterEvents {
   int supervise();
   int run_nodes();
   EndMessage wait_for_end();
+  void open_control();
   bool stop_nodes(double seconds);
   void drop_nodes();
   void drop_services();
@@ -106,6 +107,7 @@ class HostRuntime final : private ClusterEvents {
   bool abandoned_ = false;
   bool joined_ = false;
   bool no_checkpoints_ = false;  // they cannot be written
+  bool visible_ = false;         // those who look into runs find this one
 };
 
 /// The exit code of a failure.

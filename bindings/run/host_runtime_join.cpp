@@ -209,6 +209,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     config.head.settings = options_.shared_settings();
     config.head.settings["parallelism"] = std::to_string(options_.parallelism);
     config.head.settings["run_key"] = options_.run_key;
+    config.about = {{"version", kVersion}, {"seed", std::to_string(*options_.seed)}};
   }
   if (parent) {
     config.self.nodes = 0;

@@ -199,6 +199,7 @@ void NodeThread::run() {
       vm_ = vm->get();
       if (stopped_) vm_->request_stop();
     }
+    node_.stats().begin(shared_.clock.now());
     Status ran = run_script(**vm);
     if (node_.left_out()) {
       shared_.log.warn(node_.name(), ran.ok() ? "has joined too late to take part" : first_line(ran.error().message));
@@ -215,6 +216,7 @@ void NodeThread::run() {
     vm_ = nullptr;
   }
   if (vm) vm->reset();
+  node_.stats().end(shared_.clock.now());
   done_.store(true, std::memory_order_release);
   if (shared_.ended) shared_.ended();
 }

@@ -26,10 +26,12 @@ Cluster::Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& 
       clock_(clock),
       log_(log),
       events_(events),
+      state_(clock),
       detector_(config_.head.times),
       outbox_([this](LinkId link, Frame&& frame) {
         return link != 0 ? stream_->send_on(link, std::move(frame)) : transport_->try_send(std::move(frame));
-      }) {}
+      }),
+      observers_(observer_sources()) {}
 
 Cluster::~Cluster() { close(); }
 
@@ -237,6 +239,7 @@ void Cluster::close() {
   }
   inbox_.wake();
   if (thread_.joinable()) thread_.join();
+  if (control_) control_->close();
   if (transport_) transport_->close();  // ends dials that are under way
   for (auto& [process, dial] : dials_) dial.join();
   dials_.clear();

@@ -19,8 +19,10 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
+#include "host/cluster/control_entry.hpp"
 #include "host/cluster/head.hpp"
 #include "host/cluster/job.hpp"
+#include "host/cluster/observers.hpp"
 #include "host/cluster/outbox.hpp"
 #include "host/cluster/peer_links.hpp"
 #include "host/net/local_transport.hpp"
@@ -42,6 +44,7 @@ struct ClusterConfig {
   HeadConfig head;         // place alone or head; `times` holds for members too
   StreamOptions stream;
   double start_timeout = 60;
+  std::map<std::string, std::string> about = {};  // further words about the run, for those who look into it
 };
 
 class ClusterEvents {
@@ -106,6 +109,16 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   /// A process has sent what no actorhost sends, so nothing from it can be trusted: logs the sender and closes the link
   /// to its process. Any thread. False: the sender is of this process.
   bool distrust(Address sender, Kind kind, const std::string& why);
+  // ---- looking into the run (cluster_observe.cpp) ----
+
+  /// What this process reports of itself.
+  ProcessState& state() noexcept { return state_; }
+  /// Process 0 only: `told` gets the state of the whole run as JSON, with these sections, on the service thread. Not
+  /// called when the cluster has been closed meanwhile.
+  void look(std::vector<std::string> sections, Observers::Told told);
+  /// Process 0 only: those who know the token may look into the run at `url` from now on.
+  Status open_control(const std::string& url, std::string token);
+
   /// This process stops taking part (Ctrl-C): on the head the run ends for all. Also ends `open`.
   void stop(const EndMessage& end);
   /// Says farewell on all links. On return the others have read what was queued for them, or a second has passed.
@@ -147,6 +160,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   Result<bool> start_servers(uint32_t action) override;
   void ended(const EndMessage& end) override;
   void suspects(const std::set<ProcessId>& processes) override;
+  void lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason) override;
 
   // PeerLinkOutput, on the service thread
   void dial(ProcessId process, const std::string& url) override;
@@ -176,6 +190,12 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void tick();
   void tick_member(double now, double late);
   void heartbeat(LinkId link);
+  Observers::Sources observer_sources();
+  bool take_observer_frame(LinkId link, const Frame& frame);
+  void tell_observer(LinkId link, Kind kind, uint32_t tag, std::string_view json);
+  void observer_gone(LinkId link);
+  void tell_observers_of_end();
+  void send_report(const Frame& question);
   std::string head_name() const;
   double stood_still() const;
   void finish_as_lost(const std::string& reason);
@@ -188,6 +208,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::unique_ptr<Transport> transport_;
   StreamTransport* stream_ = nullptr;  // transport_, when there are sockets
   std::unique_ptr<Head> head_;
+  ProcessState state_;
+  std::unique_ptr<ControlEntry> control_;  // written by open_control before its links are up
   Mailbox inbox_;  // wakes the service thread; what nodes send to the head when there are no sockets
   std::string bound_url_;
   std::atomic<ProcessId> process_{kNoProcess};
@@ -224,6 +246,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   double last_tick_ = 0;
   double stood_still_ = 0;  // seconds for which this process did not run, when that was long
   double woke_ = 0;         // when that was over
+  Observers observers_;
+  std::set<LinkId> watchers_;  // links of those who have looked into the run
   std::map<ProcessId, std::thread> dials_;
   std::thread thread_;
 };

@@ -30,6 +30,13 @@ inline constexpr auto servers_start = Kind{0x0115};  // node -> head: make sure 
 inline constexpr auto servers_ready = Kind{0x0116};  // head -> node
 inline constexpr auto whereabouts = Kind{0x0117};    // node -> head: where are these workers? (a wait has become long)
 inline constexpr auto whereabouts_reply = Kind{0x0118};
+inline constexpr auto observe = Kind{0x0120};        // observer -> head: the run's state, please
+inline constexpr auto observed = Kind{0x0121};       // head -> observer: the state as JSON (body); tag as asked
+inline constexpr auto report_wanted = Kind{0x0122};  // head -> processes: your part of it, for look tag
+inline constexpr auto report = Kind{0x0123};         // process -> head: as JSON (body)
+inline constexpr auto control = Kind{0x0124};        // observer -> head: do something; JSON (body)
+inline constexpr auto control_reply = Kind{0x0125};  // head -> observer: JSON (body); tag as asked
+inline constexpr auto pushed = Kind{0x0126};         // head -> observer: news of what it has asked for; JSON (body)
 }  // namespace cluster_kind
 /// In servers_start: whichever action the shards serve is fine.
 inline constexpr uint32_t kAnyAction = 0xffffffffU;
@@ -77,6 +84,13 @@ struct EndMessage {
   Address origin = kNoAddress;
 
   static void fields(auto& m, auto&& field) { field(m.code, m.ok, lines(m.message), m.origin); }
+};
+
+/// Which sections of the state somebody wants (ProcessState).
+struct ObserveMessage {
+  std::vector<std::string> sections;
+
+  static void fields(auto& m, auto&& field) { field(m.sections); }
 };
 
 struct ActionEnter {

@@ -21,7 +21,8 @@ constexpr uint32_t kMaxServers = 64;
 void Cluster::serve() {
   std::vector<Frame> frames;
   for (;;) {
-    const double wait = stream_ != nullptr ? std::max(0.0, last_tick_ + kTick - clock_.now()) : kForever;
+    const double next = std::min(stream_ != nullptr ? last_tick_ + kTick : kForever, observers_.next_time());
+    const double wait = std::max(0.0, next - clock_.now());
     frames.clear();
     inbox_.pop_all(frames, outbox_.empty() ? wait : std::min(wait, kRetry));
     std::deque<Event> events;
@@ -35,8 +36,10 @@ void Cluster::serve() {
     for (Frame& frame : frames) handle_frame(0, std::move(frame));
     outbox_.flush();
     if (quit) break;
+    observers_.tick(clock_.now());
     if (stream_ != nullptr && clock_.now() >= last_tick_ + kTick) tick();
   }
+  tell_observers_of_end();
   if (stream_ != nullptr) say_goodbye();
 }
 
@@ -80,6 +83,7 @@ std::string Cluster::head_name() const { return "server 0 and the rendezvous hos
 
 void Cluster::on_down(LinkId link, const std::string& reason) {
   live_.erase(link);
+  observer_gone(link);
   if (head_) return head_->on_link_down(link, reason, stood_still() > 0);
   if (link == head_link_) return finish_as_lost(reason);
   peers_.down(link, reason);
@@ -134,6 +138,7 @@ void Cluster::close_link_to(ProcessId process, const std::string& what) {
 }
 
 void Cluster::handle_frame(LinkId link, Frame&& frame) {
+  if (head_ && take_observer_frame(link, frame)) return;
   if (head_) return head_->on_frame(link, std::move(frame), clock_.now());
   if (link == head_link_) return member_frame(std::move(frame));
   const std::string why = "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) +
@@ -149,6 +154,7 @@ void Cluster::member_frame(Frame&& frame) {
     return adopt(std::make_shared<const Membership>(std::move(*table)));
   }
   if (frame.kind == cluster_kind::want_link) return peers_.asked_by(address_index(frame.src));
+  if (frame.kind == cluster_kind::report_wanted) return send_report(frame);
   if (frame.kind != cluster_kind::stop) return;
   auto end = unpack<EndMessage>(frame.meta.view());
   if (!end) return finish({Code::bad_data, false, "from the rendezvous host: " + end.error().message});

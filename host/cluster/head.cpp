@@ -230,6 +230,7 @@ void Head::lose_host(const std::string& host, const std::vector<ProcessId>& othe
 void Head::lose_workers(ProcessId process, const std::string& host, const std::string& reason) {
   std::vector<Member> left;
   std::string lost;
+  std::vector<NodeId> ids;
   bool all_ended = true;
   for (const Member& member : membership_->workers()) {
     if (member.process != process) {
@@ -237,10 +238,12 @@ void Head::lose_workers(ProcessId process, const std::string& host, const std::s
       continue;
     }
     lost += (lost.empty() ? "" : ", ") + std::to_string(member.id);
+    ids.push_back(member.id);
     all_ended = all_ended && workers_[member.id].ended;
     workers_.erase(member.id);
   }
   if (!all_ended) log_.warn("cluster", "lost " + host + " (workers " + lost + "): " + reason);
+  if (!all_ended) output_.lost(host, ids, reason);
   if (given_up_ && alone()) {
     return stop(failed(Code::peer_lost,
                        "all other hosts are lost: this one, the rendezvous host, stood still for so long that they "

@@ -40,6 +40,9 @@ class HeadOutput {
   virtual void ended(const EndMessage& end) = 0;  // for the nodes of this process; once
   /// Processes that have been silent for a while and may come back; all of them. For the nodes of this process.
   virtual void suspects(const std::set<ProcessId>& /*processes*/) {}
+  /// A process with workers is no longer of the run.
+  virtual void lost(const std::string& /*host*/, const std::vector<NodeId>& /*workers*/,
+                    const std::string& /*reason*/) {}
 };
 
 struct HeadConfig {

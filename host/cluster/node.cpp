@@ -12,8 +12,10 @@ Node::Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Addre
       log_(log),
       self_(self),
       port_(cluster.transport(), self, clock, cluster.take_mailbox(self)),
+      stats_(cluster.state().add_node(self, port_.queue_length())),
       membership_(cluster.membership()) {
   port_.set_check([this] { return check(); });
+  port_.set_stats(*stats_);
 }
 
 std::optional<uint32_t> Node::rank() const {
@@ -112,6 +114,7 @@ Result<Frame> Node::ask_head(Frame&& question, Kind answer, const std::string& w
 
 Result<Node::Action> Node::enter_action(const std::string& kind, const std::string& where) {
   const uint32_t index = actions_;
+  const Activity activity(*stats_, Cause::action, "starting an action");
   auto frame =
       ask_head(make_frame(cluster_kind::action_enter, self_, service_address(0), index, pack(ActionEnter{kind, where})),
                cluster_kind::action_reply, kind);
@@ -120,6 +123,7 @@ Result<Node::Action> Node::enter_action(const std::string& kind, const std::stri
   if (!reply) return reply.error();
   if (!reply->ok) return Error{reply->code, reply->message};
   ++actions_;
+  stats_->enter_action(kind, where);
   refresh();
   return Action{index, reply->replayed, std::move(frame->body)};
 }
@@ -129,6 +133,7 @@ void Node::finish_action(uint32_t index, Blob value) {
 }
 
 Status Node::start_servers(uint32_t action) {
+  const Activity activity(*stats_, Cause::server, "starting the parameter servers");
   auto frame =
       ask_head(make_frame(cluster_kind::servers_start, self_, service_address(0), action), cluster_kind::servers_ready,
                "starting the parameter servers", [this, action] { return who_is_behind(action); });

@@ -38,6 +38,7 @@ class Node {
 
   Cluster& cluster() noexcept { return cluster_; }
   Port& port() noexcept { return port_; }
+  NodeStats& stats() noexcept { return *stats_; }
   const Clock& clock() const noexcept { return clock_; }
   Log& log() noexcept { return log_; }
 
@@ -125,6 +126,7 @@ class Node {
   Log& log_;
   const Address self_;
   Port port_;
+  const std::shared_ptr<NodeStats> stats_;  // shared with the process's reports
   MembershipPtr membership_;
   struct Wait {
     std::span<const Address> awaited = {};

@@ -28,9 +28,14 @@ Port::~Port() {
 Status Port::send(Frame&& frame, double deadline) {
   frame.src = self_;
   const Address dst = frame.dst;
+  const size_t cost = frame.cost();
   std::shared_ptr<std::atomic<bool>> asked;  // a wake-up for room was asked for; outlives a send that gives up
   for (;;) {
     Status sent = transport_.try_send(std::move(frame));
+    if (sent.ok() && stats_ != nullptr) {
+      stats_->frames_sent.add(1);
+      stats_->bytes_sent.add(cost);
+    }
     if (sent.ok() || sent.error().code != Code::full) return sent;
     if (clock_.now() >= deadline) return timed_out("there was no room to send");
     if (!asked) asked = std::make_shared<std::atomic<bool>>(false);
@@ -98,6 +103,13 @@ Status Port::receive_some(const Match& match, double deadline, std::vector<Frame
   return took.ok() ? Status() : took.error();
 }
 
+std::function<size_t()> Port::queue_length() const {
+  return [inbox = std::weak_ptr(inbox_)] {
+    const auto alive = inbox.lock();
+    return alive ? alive->frames() : 0;
+  };
+}
+
 std::function<void()> Port::waker() const {
   return [inbox = std::weak_ptr(inbox_)] {
     if (const auto alive = inbox.lock()) alive->wake();
@@ -139,7 +151,10 @@ Result<bool> Port::wait(double deadline, Taker take) {
   if (next_ == arrived_.size()) {
     if (check_) AH_TRY(check_());
     if (guest_ != nullptr) guest_->before_wait();
-    const bool came = inbox_->pop_all(arrived_, deadline - clock_.now());
+    const double begun = clock_.now();
+    if (stats_ != nullptr) stats_->blocked(begun);
+    const bool came = inbox_->pop_all(arrived_, deadline - begun);
+    if (stats_ != nullptr) stats_->woken(clock_.now());
     if (!came && inbox_->closed()) {
       return Error{Code::interrupted, "the transport was closed while " + address_name(self_) + " was waiting"};
     }
@@ -153,6 +168,10 @@ Result<bool> Port::examine(Taker take) {
   bool took = false;
   while (next_ < arrived_.size()) {
     Frame& arrived = arrived_[next_++];
+    if (stats_ != nullptr) {
+      stats_->frames_received.add(1);
+      stats_->bytes_received.add(arrived.cost());
+    }
     if (guest_ != nullptr && within(arrived.kind, guest_kinds_)) {
       guest_->on_frame(std::move(arrived));
       continue;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host/base/clock.hpp"
+#include "host/base/node_stats.hpp"
 #include "host/net/mailbox.hpp"
 #include "host/net/transport.hpp"
 
@@ -52,6 +53,11 @@ class Port {
     guest_kinds_ = kinds;
     guest_ = &guest;
   }
+
+  /// What it sends, receives and waits is counted there from now on.
+  void set_stats(NodeStats& stats) { stats_ = &stats; }
+  /// Frames that wait in the mailbox. Any thread.
+  std::function<size_t()> queue_length() const;
 
   /// Sends as `self`, waiting for room up to `deadline` (a point on the clock) while reading the mailbox.
   Status send(Frame&& frame, double deadline = kForever);
@@ -101,6 +107,7 @@ class Port {
   Check check_;
   KindRange guest_kinds_ = kKindRanges[0];
   PortGuest* guest_ = nullptr;
+  NodeStats* stats_ = nullptr;
 };
 
 }  // namespace actorhost

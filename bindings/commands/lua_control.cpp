@@ -1,0 +1,253 @@
+#include "bindings/commands/lua_control.hpp"
+
+#include <cmath>
+#include <cstdlib>
+
+#include <lua.hpp>
+#include <nlohmann/json.hpp>
+
+#include "bindings/vm/lua_support.hpp"
+#include "host/cluster/control_client.hpp"
+#include "host/cluster/endpoint.hpp"
+#include "host/cluster/run_files.hpp"
+#include "host/net/token_file.hpp"
+
+namespace actorhost {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kConnection = "actor.control.connection";
+constexpr double kAnswerSeconds = 5;
+constexpr int kMostDepth = 100;
+
+// ---- JSON and Lua values ----
+
+void push_json(lua_State* L, const json& value) {
+  luaL_checkstack(L, 4, "JSON that is nested too deeply");
+  if (value.is_boolean()) {
+    lua_pushboolean(L, value.get<bool>() ? 1 : 0);
+  } else if (value.is_number()) {
+    lua_pushnumber(L, value.get<double>());
+  } else if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    lua_pushlstring(L, text.data(), text.size());
+  } else if (value.is_array()) {
+    lua_createtable(L, static_cast<int>(value.size()), 0);
+    int i = 0;
+    for (const json& item : value) {
+      push_json(L, item);
+      lua_rawseti(L, -2, ++i);
+    }
+  } else if (value.is_object()) {
+    lua_createtable(L, 0, static_cast<int>(value.size()));
+    for (const auto& [name, item] : value.items()) {
+      lua_pushlstring(L, name.data(), name.size());
+      push_json(L, item);
+      lua_rawset(L, -3);
+    }
+  } else {
+    lua_pushnil(L);
+  }
+}
+
+/// A table with a first element is an array.
+json json_at(lua_State* L, int index, int depth = 0) {
+  luaL_checkstack(L, 4, "a table that is nested too deeply");
+  if (depth > kMostDepth) raise_at_user(L, "bad argument 'command': a table that is nested too deeply");
+  const int type = lua_type(L, index);
+  if (type == LUA_TBOOLEAN) return lua_toboolean(L, index) != 0;
+  if (type == LUA_TNUMBER) {
+    const double number = lua_tonumber(L, index);
+    if (number == std::floor(number) && std::abs(number) < 9e15) return static_cast<int64_t>(number);
+    return number;
+  }
+  if (type == LUA_TSTRING) {
+    size_t size = 0;
+    const char* text = lua_tolstring(L, index, &size);
+    return std::string(text, size);
+  }
+  if (type != LUA_TTABLE) return nullptr;
+  const int table = index < 0 ? lua_gettop(L) + index + 1 : index;
+  const auto length = static_cast<int>(lua_objlen(L, table));
+  json out = length > 0 ? json::array() : json::object();
+  for (int i = 1; i <= length; ++i) {
+    lua_rawgeti(L, table, i);
+    out.push_back(json_at(L, -1, depth + 1));
+    lua_pop(L, 1);
+  }
+  if (length > 0) return out;
+  lua_pushnil(L);
+  while (lua_next(L, table) != 0) {
+    if (lua_type(L, -2) == LUA_TSTRING) out[lua_tostring(L, -2)] = json_at(L, -1, depth + 1);
+    lua_pop(L, 1);
+  }
+  return out;
+}
+
+int push_text_as_value(lua_State* L, const std::string& text) {
+  const json value = json::parse(text, nullptr, false);
+  if (value.is_discarded()) return push_failure(L, {Code::bad_data, "the run has answered with what is no JSON"});
+  push_json(L, value);
+  return 1;
+}
+
+// ---- connections ----
+
+struct Connection {
+  SteadyClock clock;
+  Log log{LogLevel::off};
+  std::unique_ptr<ControlClient> client;
+};
+
+struct HeldConnection {
+  Connection* connection;
+};
+
+HeldConnection& held_at(lua_State* L) { return *static_cast<HeldConnection*>(luaL_checkudata(L, 1, kConnection)); }
+
+ControlClient& client_at(lua_State* L) {
+  HeldConnection& held = held_at(L);
+  if (held.connection == nullptr) raise_at_user(L, "this connection has been closed");
+  return *held.connection->client;
+}
+
+int close_connection(lua_State* L) {
+  delete std::exchange(held_at(L).connection, nullptr);
+  return 0;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+Result<std::string> token_of(const std::string& file, bool insecure) {
+  if (insecure) return std::string();
+  if (!file.empty()) return read_token(file);
+  auto path = default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME"));
+  if (!path) return path.error();
+  return read_token(*path);
+}
+
+/// "host:17871" and urls; a text with a slash and no scheme is a socket's path.
+Result<std::string> url_of(const std::string& text) {
+  if (text.find("://") == std::string::npos && text.find('/') != std::string::npos) return "ipc://" + text;
+  auto endpoint = parse_endpoint(text);
+  if (!endpoint) return endpoint.error();
+  return endpoint_url(*endpoint);
+}
+
+/// attach(url, {token_file=, insecure=, tls_ca=, read_only=, timeout=}) -> connection; or nil, message, code
+int attach(lua_State* L) {
+  const std::string where(check_text(L, 1, "url", "control.attach"));
+  const bool options = lua_istable(L, 2);
+  const std::string token_file = options ? text_field(L, 2, "token_file") : "";
+  auto url = url_of(where);
+  if (!url) return push_failure(L, url.error());
+  auto token = token_of(token_file, options && boolean_field(L, 2, "insecure"));
+  if (!token) return push_failure(L, token.error());
+  StreamOptions stream;
+  stream.token = std::move(*token);
+  if (options) stream.tls.ca = text_field(L, 2, "tls_ca");
+  if (!stream.tls.ca.empty() && url->starts_with("tcp://")) *url = "tls+" + *url;
+  auto connection = std::make_unique<Connection>();
+  Vm& vm = Vm::from(L);
+  connection->client = std::make_unique<ControlClient>(
+      std::move(stream), connection->clock, connection->log, options && boolean_field(L, 2, "read_only"), [&vm] {
+        return vm.stop_requested() ? Status(Error{Code::interrupted, "interrupted"}) : Status();
+      });
+  const Status attached =
+      connection->client->attach(*url, options ? number_field(L, 2, "timeout", kAnswerSeconds) : kAnswerSeconds);
+  if (!attached) return push_failure(L, attached.error());
+  auto* held = new (lua_newuserdata(L, sizeof(HeldConnection))) HeldConnection{nullptr};
+  luaL_getmetatable(L, kConnection);
+  lua_setmetatable(L, -2);
+  held->connection = connection.release();
+  return 1;
+}
+
+Result<std::string> state_at(lua_State* L) {
+  ControlClient& client = client_at(L);
+  std::vector<std::string> sections;
+  if (!lua_isnoneornil(L, 2)) {
+    check_table(L, 2, "sections", "connection:state");
+    for (int i = 1; i <= static_cast<int>(lua_objlen(L, 2)); ++i) {
+      lua_rawgeti(L, 2, i);
+      sections.emplace_back(check_text(L, -1, "sections", "connection:state"));
+      lua_pop(L, 1);
+    }
+  }
+  return client.state(sections, lua_isnumber(L, 3) != 0 ? lua_tonumber(L, 3) : kAnswerSeconds);
+}
+
+/// connection:state(sections, seconds) -> table; or nil, message, code
+int connection_state(lua_State* L) {
+  const auto state = state_at(L);
+  return state ? push_text_as_value(L, *state) : push_failure(L, state.error());
+}
+
+/// connection:state_text(sections, seconds) -> JSON; or nil, message, code
+int connection_state_text(lua_State* L) {
+  const auto state = state_at(L);
+  if (!state) return push_failure(L, state.error());
+  lua_pushlstring(L, state->data(), state->size());
+  return 1;
+}
+
+/// connection:control(command, seconds) -> table; or nil, message, code
+int connection_control(lua_State* L) {
+  ControlClient& client = client_at(L);
+  check_table(L, 2, "command", "connection:control");
+  const std::string command = json_at(L, 2).dump(-1, ' ', false, json::error_handler_t::replace);
+  const auto answer = client.control(command, lua_isnumber(L, 3) != 0 ? lua_tonumber(L, 3) : kAnswerSeconds);
+  return answer ? push_text_as_value(L, *answer) : push_failure(L, answer.error());
+}
+
+/// connection:next(seconds) -> table, or nil when nothing has come; or nil, message, code
+int connection_next(lua_State* L) {
+  const auto news = client_at(L).next(check_number(L, 2, "seconds", "connection:next"));
+  if (!news) return push_failure(L, news.error());
+  return *news ? push_text_as_value(L, **news) : 0;
+}
+
+/// find() -> {{url=, job=, id=, pid=, started=, token_file=, insecure=}, ...}, the newest first; or nil, message, code
+int find(lua_State* L) {
+  const auto runs = find_runs();
+  if (!runs) return push_failure(L, runs.error());
+  json list = json::array();
+  for (const RunFile& run : *runs) {
+    list.push_back({{"url", run.url},
+                    {"job", run.job},
+                    {"id", run.id},
+                    {"pid", run.pid},
+                    {"started", run.started},
+                    {"insecure", run.insecure}});
+    if (!run.token_file.empty()) list.back()["token_file"] = run.token_file;
+  }
+  push_json(L, list);
+  return 1;
+}
+
+int open_control_module(lua_State* L) {
+  static const luaL_Reg kMethods[] = {
+      {"state", guarded<connection_state>},     {"state_text", guarded<connection_state_text>},
+      {"control", guarded<connection_control>}, {"next", guarded<connection_next>},
+      {"close", guarded<close_connection>},
+  };
+  static const luaL_Reg kFunctions[] = {{"attach", guarded<attach>}, {"find", guarded<find>}};
+  luaL_newmetatable(L, kConnection);
+  push_functions(L, kMethods);
+  lua_setfield(L, -2, "__index");
+  lua_pushcfunction(L, guarded<close_connection>);
+  lua_setfield(L, -2, "__gc");
+  lua_pop(L, 1);
+  return push_functions(L, kFunctions);
+}
+
+}  // namespace
+
+void open_control(Vm& vm) { vm.register_module("actor.c.control", guarded<open_control_module>); }
+
+}  // namespace actorhost

@@ -1,0 +1,121 @@
+// The part of Cluster for those who look into the run: who asks, who is asked, where answers go.
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "host/cluster/cluster.hpp"
+
+namespace actorhost {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr double kLastWords = 0.5;  // seconds for an observer to read how the run has ended
+
+}  // namespace
+
+Observers::Sources Cluster::observer_sources() {
+  return {state_,
+          [this] { return membership(); },
+          [this](ProcessId process, uint32_t number, const std::vector<std::string>& sections) {
+            const auto member = members_.find(process);
+            if (member == members_.end()) return false;
+            send_on(member->second, make_frame(cluster_kind::report_wanted, service_address(0), kNoAddress, number,
+                                               pack(ObserveMessage{sections})));
+            return true;
+          },
+          [this](ProcessId process) { return stream_ == nullptr ? clock_.now() : stream_->heard_from(process); },
+          [this] { return suspected(); },
+          [this](json& run) {
+            for (const auto& [name, value] : config_.about) run[name] = value;
+            run["job"] = job_.name();
+            run["id"] = run_id_;
+            if (const auto over = end()) run["ended"] = over->ok ? "done" : over->message;
+          }};
+}
+
+void Cluster::look(std::vector<std::string> sections, Observers::Told told) {
+  post([this, sections = std::move(sections), told = std::move(told)] {
+    observers_.look(sections, told, clock_.now());
+  });
+}
+
+Status Cluster::open_control(const std::string& url, std::string token) {
+  StreamOptions options;
+  options.token = std::move(token);
+  control_ = std::make_unique<ControlEntry>(
+      std::move(options), log_,
+      ControlEntry::Events{[this](LinkId link, Frame&& frame) {
+                             post({Event::What::frame, link, kNoProcess, {}, std::move(frame)});
+                           },
+                           [this](LinkId link) {
+                             post({Event::What::down, link, kNoProcess, "closed"});
+                           }});
+  return control_->listen(url);
+}
+
+/// Whether the frame is one of those who look into the run, or of a process that reports to them.
+bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
+  if (frame.kind == cluster_kind::report) {
+    for (const auto& [process, of_member] : members_) {
+      if (of_member == link) observers_.on_report(process, frame.tag, frame.body.view(), clock_.now());
+    }
+    return true;
+  }
+  if (frame.kind == cluster_kind::observe) {
+    const auto wanted = read_message<ObserveMessage>(frame);
+    watchers_.insert(link);
+    const uint32_t tag = frame.tag;
+    observers_.look(
+        wanted ? wanted->sections : std::vector<std::string>(),
+        [this, link, tag](const std::string& state) { tell_observer(link, cluster_kind::observed, tag, state); },
+        clock_.now());
+    return true;
+  }
+  if (frame.kind != cluster_kind::control) return ControlEntry::is_one(link);
+  watchers_.insert(link);
+  const json refusal = {{"ok", false}, {"message", "this run takes no commands"}};
+  tell_observer(link, cluster_kind::control_reply, frame.tag, refusal.dump());
+  return true;
+}
+
+/// One that does not read what it has asked for gets no more of it.
+void Cluster::tell_observer(LinkId link, Kind kind, uint32_t tag, std::string_view text) {
+  Frame frame = make_frame(kind, service_address(0), kNoAddress, tag, {}, Blob::copy_of(text));
+  if (ControlEntry::is_one(link)) {
+    (void)control_->send(link, std::move(frame));
+  } else if (stream_ != nullptr) {
+    (void)stream_->send_on(link, std::move(frame));
+  }
+}
+
+void Cluster::observer_gone(LinkId link) { watchers_.erase(link); }
+
+void Cluster::tell_observers_of_end() {
+  const auto over = end();
+  const json news = {{"event", "ended"},
+                     {"ok", !over || over->ok},
+                     {"code", over && !over->ok ? static_cast<int>(over->code) : 0},
+                     {"message", over ? over->message : ""}};
+  for (const LinkId link : watchers_) {
+    tell_observer(link, cluster_kind::pushed, 0, news.dump(-1, ' ', false, json::error_handler_t::replace));
+    if (ControlEntry::is_one(link)) control_->finish(link, kLastWords);
+  }
+}
+
+void Cluster::lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason) {
+  observers_.on_lost(host, workers, reason);
+}
+
+/// The rendezvous host is asked for the run's state, and asks for this process's part of it.
+void Cluster::send_report(const Frame& question) {
+  const auto wanted = read_message<ObserveMessage>(question);
+  if (!wanted) return;
+  const std::string text = state_.report(wanted->sections).dump(-1, ' ', false, json::error_handler_t::replace);
+  send_on(head_link_, make_frame(cluster_kind::report, service_address(process_), kNoAddress, question.tag, {},
+                                 Blob::copy_of(text)));
+}
+
+}  // namespace actorhost

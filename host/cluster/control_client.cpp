@@ -1,0 +1,106 @@
+#include "host/cluster/control_client.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "host/cluster/cluster_messages.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kMostNews = 10'000;  // that wait to be read; older ones are dropped
+constexpr std::chrono::milliseconds kCheck{50};
+
+}  // namespace
+
+ControlClient::ControlClient(StreamOptions options, const Clock& clock, Log& log, bool read_only,
+                             std::function<Status()> check)
+    : clock_(clock),
+      read_only_(read_only),
+      check_(std::move(check)),
+      transport_(std::move(options), log, static_cast<LinkEvents&>(*this)) {}
+
+ControlClient::~ControlClient() { transport_.close(); }
+
+Status ControlClient::attach(const std::string& url, double seconds) {
+  auto link = transport_.dial(url, seconds);
+  if (!link) return link.error();
+  link_ = *link;
+  return {};
+}
+
+void ControlClient::on_link_down(LinkId, ProcessId, const std::string& reason) {
+  std::lock_guard lock(mutex_);
+  down_ = reason;
+  came_.notify_all();
+}
+
+void ControlClient::on_service_frame(LinkId, Frame&& frame) {
+  std::lock_guard lock(mutex_);
+  if (frame.kind == cluster_kind::pushed) {
+    if (news_.size() >= kMostNews) news_.pop_front();
+    news_.emplace_back(frame.body.view());
+  } else if (frame.kind == cluster_kind::observed || frame.kind == cluster_kind::control_reply) {
+    answers_.push_back(std::move(frame));
+  } else {
+    return;  // heartbeats, and what later versions may say
+  }
+  came_.notify_all();
+}
+
+/// Waits until `take`, called with the lock, has got what it wants.
+template <typename Take>
+Status ControlClient::wait(double seconds, const Take& take) {
+  const double deadline = clock_.now() + seconds;
+  for (;;) {
+    if (check_) AH_TRY(check_());
+    std::unique_lock lock(mutex_);
+    if (take()) return {};
+    if (down_) return Error{Code::peer_lost, "the connection to the run has ended: " + *down_};
+    const double left = deadline - clock_.now();
+    if (left <= 0) return Error{Code::timeout, "the run's rendezvous host has not answered in time"};
+    came_.wait_for(lock, std::min<std::chrono::duration<double>>(std::chrono::duration<double>(left), kCheck));
+  }
+}
+
+Result<std::string> ControlClient::ask(Kind kind, Kind answer, std::string_view meta, Blob body, double seconds) {
+  const uint32_t number = ++number_;
+  AH_TRY(transport_.send_on(link_, make_frame(kind, kNoAddress, kNoAddress, number, meta, std::move(body))));
+  std::string text;
+  AH_TRY(wait(seconds, [&] {
+    while (!answers_.empty()) {
+      const Frame frame = std::move(answers_.front());
+      answers_.pop_front();
+      if (frame.kind != answer || frame.tag != number) continue;  // to a question that was given up
+      text = frame.body.view();
+      return true;
+    }
+    return false;
+  }));
+  return text;
+}
+
+Result<std::string> ControlClient::state(const std::vector<std::string>& sections, double seconds) {
+  return ask(cluster_kind::observe, cluster_kind::observed, pack(ObserveMessage{sections}), {}, seconds);
+}
+
+Result<std::string> ControlClient::control(const std::string& command, double seconds) {
+  if (read_only_) return Error{Code::refused, "this connection only reads (--read-only)"};
+  return ask(cluster_kind::control, cluster_kind::control_reply, {}, Blob::copy_of(command), seconds);
+}
+
+Result<std::optional<std::string>> ControlClient::next(double seconds) {
+  std::optional<std::string> first;
+  const Status came = wait(seconds, [&] {
+    if (news_.empty()) return false;
+    first = std::move(news_.front());
+    news_.pop_front();
+    return true;
+  });
+  if (!came && came.error().code != Code::timeout) return came.error();
+  return first;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,58 @@
+#pragma once
+// One who looks into a run from another process: a connection to the rendezvous host, over its control socket or its
+// address. It belongs to no node, is in no membership, and the run does not wait for it. Used by one thread; each call
+// blocks up to the time given, and asks meanwhile whether to go on.
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/base/clock.hpp"
+#include "host/net/stream_transport.hpp"
+
+namespace actorhost {
+
+class ControlClient final : private LinkEvents {
+ public:
+  /// `read_only`: `control` refuses. An error of `check` ends a wait.
+  ControlClient(StreamOptions options, const Clock& clock, Log& log, bool read_only, std::function<Status()> check);
+  ~ControlClient() override;
+
+  /// Code::unreachable: nobody is there; Code::refused: another token, another version, or no actorhost.
+  Status attach(const std::string& url, double seconds);
+  /// The state as JSON, with these sections. Code::timeout; Code::peer_lost: the run is over or its host is gone.
+  Result<std::string> state(const std::vector<std::string>& sections, double seconds);
+  /// Sends a command (JSON) and returns the answer (JSON). Code::refused where only reading is allowed.
+  Result<std::string> control(const std::string& command, double seconds);
+  /// The next news that the run has pushed, as JSON; nothing when none came in time.
+  Result<std::optional<std::string>> next(double seconds);
+
+ private:
+  void on_link_up(LinkId, bool, const std::string&) override {}
+  void on_link_down(LinkId link, ProcessId process, const std::string& reason) override;
+  void on_service_frame(LinkId link, Frame&& frame) override;
+  void on_link_wanted(ProcessId) override {}
+
+  Result<std::string> ask(Kind kind, Kind answer, std::string_view meta, Blob body, double seconds);
+  template <typename Take>
+  Status wait(double seconds, const Take& take);
+
+  const Clock& clock_;
+  const bool read_only_;
+  const std::function<Status()> check_;
+  LinkId link_ = 0;
+  uint32_t number_ = 0;
+  std::mutex mutex_;  // guards what follows up to the next blank line
+  std::condition_variable came_;
+  std::deque<Frame> answers_;
+  std::deque<std::string> news_;
+  std::optional<std::string> down_;  // why
+
+  StreamTransport transport_;
+};
+
+}  // namespace actorhost

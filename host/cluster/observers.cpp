@@ -1,0 +1,195 @@
+#include "host/cluster/observers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "host/cluster/straggler.hpp"
+
+namespace actorhost {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostLost = 1000;   // rows of lost nodes that are kept
+constexpr double kShareSeconds = 5;  // over which the straggler is judged
+
+/// Arrays are put behind each other, objects are merged; of two numbers or texts the one that is there stays.
+void merge(json& into, json&& from) {
+  for (auto& [name, value] : from.items()) {
+    json& here = into[name];
+    if (here.is_null()) {
+      here = std::move(value);
+    } else if (here.is_array() && value.is_array()) {
+      for (json& item : value) here.push_back(std::move(item));
+    } else if (here.is_object() && value.is_object()) {
+      merge(here, std::move(value));
+    }
+  }
+}
+
+/// Such as is written to JSON whatever bytes other hosts have sent.
+std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+double waited_in_all(const json& node) {
+  double sum = 0;
+  for (const auto& [cause, seconds] : node.at("wait").items()) sum += seconds.is_number() ? seconds.get<double>() : 0;
+  return sum;
+}
+
+bool is_node_row(const json& row) {
+  return row.is_object() && row.value("id", json()).is_number() && row.value("role", json()).is_string() &&
+         row.value("state", json()).is_string() && row.value("wait", json()).is_object() &&
+         row.value("seconds", json()).is_number() && row.value("step", json()).is_number();
+}
+
+}  // namespace
+
+Observers::Observers(Sources sources) : sources_(std::move(sources)), lost_(std::make_unique<json>(json::array())) {}
+Observers::~Observers() = default;
+
+void Observers::look(const std::vector<std::string>& sections, Told told, double now) {
+  const uint32_t number = ++number_;
+  Look look{std::move(told), {}, {}, now + kPatience};
+  const MembershipPtr table = sources_.membership();
+  const std::set<ProcessId> silent = sources_.suspected();
+  for (const ProcessInfo& info : table->processes()) {
+    if (info.process == 0) continue;
+    if (sources_.ask(info.process, number, sections) && !silent.contains(info.process))
+      look.missing.insert(info.process);
+  }
+  look.reports[0] = std::make_unique<json>(sources_.state.report(sections));
+  if (look.missing.empty()) return look.told(merged(look, now));
+  looks_.emplace(number, std::move(look));
+}
+
+void Observers::on_report(ProcessId process, uint32_t number, std::string_view text, double now) {
+  const auto at = looks_.find(number);
+  if (at == looks_.end() || at->second.missing.erase(process) == 0) return;
+  json report = json::parse(text, nullptr, false);
+  if (report.is_object() && report.value("nodes", json()).is_array()) {
+    at->second.reports[process] = std::make_unique<json>(std::move(report));
+  }
+  if (!at->second.missing.empty()) return;
+  const Look look = std::move(at->second);
+  looks_.erase(at);
+  look.told(merged(look, now));
+}
+
+void Observers::on_lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason) {
+  for (const NodeId id : workers) {
+    if (lost_->size() >= kMostLost) lost_->erase(lost_->begin());
+    lost_->push_back({{"id", id},
+                      {"role", "worker"},
+                      {"name", "worker " + std::to_string(id)},
+                      {"state", "lost"},
+                      {"host", host},
+                      {"lost_at", sources_.state.age()},
+                      {"reason", reason}});
+  }
+}
+
+void Observers::tick(double now) {
+  for (auto at = looks_.begin(); at != looks_.end();) {
+    if (now < at->second.deadline) {
+      ++at;
+      continue;
+    }
+    const Look look = std::move(at->second);
+    at = looks_.erase(at);
+    look.told(merged(look, now));
+  }
+}
+
+double Observers::next_time() const {
+  double next = kForever;
+  for (const auto& [number, look] : looks_) next = std::min(next, look.deadline);
+  return next;
+}
+
+json Observers::host_row(const ProcessInfo& info, const Look& look, double now) const {
+  json row = {{"process", info.process}, {"host", info.host}, {"url", info.url}, {"silent", false}, {"age", 0.0}};
+  if (info.process != 0) row["age"] = std::max(0.0, now - sources_.heard(info.process));
+  const auto report = look.reports.find(info.process);
+  if (report == look.reports.end()) {
+    row["silent"] = true;
+    return row;
+  }
+  for (const char* name : {"rss", "cpu"}) row[name] = report->second->value(name, json());
+  return row;
+}
+
+void Observers::name_node(json& node, const ProcessInfo& info) const {
+  node["process"] = info.process;
+  node["host"] = info.host;
+  const auto id = node["id"].get<NodeId>();
+  if (node["role"] == "server") {
+    node["name"] = "server " + std::to_string(id);
+    return;
+  }
+  const auto rank = sources_.membership()->rank_of(id);
+  node["name"] = rank ? "rank " + std::to_string(*rank) : "worker " + std::to_string(id);
+  if (rank) node["rank"] = *rank;
+}
+
+/// Judges by what the workers have waited for since a few seconds ago, or since the start.
+void Observers::mark_straggler(json& nodes, double now) {
+  std::vector<WaitShare> shares;
+  std::map<NodeId, Share> seen;
+  for (const json& node : nodes) {
+    if (node["role"] != "worker" || !node.contains("wait") || node["state"] == "ended") continue;
+    const auto id = node["id"].get<NodeId>();
+    const Share share{waited_in_all(node), node["seconds"].get<double>()};
+    const auto before = shares_.find(id);
+    const Share base = before == shares_.end() ? Share{0, 0} : before->second;
+    shares.push_back({id, share.waited - base.waited, share.seconds - base.seconds, node["step"].get<uint64_t>()});
+    seen[id] = share;
+  }
+  const auto slow = straggler_of(shares);
+  for (json& node : nodes) {
+    if (slow && node["role"] == "worker" && node["id"] == *slow && node["state"] != "lost") node["straggler"] = true;
+  }
+  if (now < shares_at_ + kShareSeconds) return;
+  shares_ = std::move(seen);
+  shares_at_ = now;
+}
+
+std::string Observers::merged(const Look& look, double now) {
+  json out = {{"hosts", json::array()}, {"nodes", json::array()}};
+  const MembershipPtr table = sources_.membership();
+  json nodes = *lost_;
+  std::vector<ProcessInfo> processes = table->processes();
+  if (processes.empty()) processes.push_back({0, "", ""});  // the run has not started
+  for (const ProcessInfo& info : processes) {
+    out["hosts"].push_back(host_row(info, look, now));
+    const auto at = look.reports.find(info.process);
+    if (at == look.reports.end()) {
+      for (const Member& member : table->workers()) {
+        if (member.process != info.process) continue;
+        json row = {{"id", member.id}, {"role", "worker"}, {"state", "silent"}};
+        name_node(row, info);
+        nodes.push_back(std::move(row));
+      }
+      continue;
+    }
+    json report = *at->second;
+    for (json& node : report["nodes"]) {
+      if (!is_node_row(node)) continue;
+      name_node(node, info);
+      nodes.push_back(std::move(node));
+    }
+    for (const char* own : {"nodes", "rss", "cpu"}) report.erase(own);
+    merge(out, std::move(report));
+  }
+  mark_straggler(nodes, now);
+  out["nodes"] = std::move(nodes);
+  json run = {{"epoch", table->epoch()}, {"size", table->size()}, {"t", sources_.state.age()}};
+  sources_.describe_run(run);
+  out["run"] = std::move(run);
+  return text_of(out);
+}
+
+}  // namespace actorhost

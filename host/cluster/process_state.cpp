@@ -1,0 +1,119 @@
+#include "host/cluster/process_state.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace actorhost {
+
+namespace {
+
+using nlohmann::json;
+
+const char* state_name(NodeStats::State state) {
+  switch (state) {
+    case NodeStats::State::starting: return "starting";
+    case NodeStats::State::computing: return "computing";
+    case NodeStats::State::waiting: return "waiting";
+    case NodeStats::State::ended: return "ended";
+  }
+  return "starting";
+}
+
+/// Bytes of memory that this process has now.
+uint64_t resident_bytes() {
+  unsigned long long pages = 0;
+  unsigned long long resident = 0;
+  std::FILE* file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) return 0;
+  const bool read = std::fscanf(file, "%llu %llu", &pages, &resident) == 2;
+  std::fclose(file);
+  return read ? resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
+}
+
+double cpu_seconds() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+}  // namespace
+
+ProcessState::ProcessState(const Clock& clock) : clock_(clock), begun_(clock.now()) {}
+ProcessState::~ProcessState() = default;
+
+std::shared_ptr<NodeStats> ProcessState::add_node(Address address, std::function<size_t()> queue_length) {
+  auto stats = std::make_shared<NodeStats>();
+  std::lock_guard lock(nodes_mutex_);
+  // The servers of a further run take the place of those of the one before.
+  std::erase_if(nodes_, [address](const Entry& entry) { return entry.address == address; });
+  nodes_.push_back({address, stats, std::move(queue_length), clock_.now()});
+  return stats;
+}
+
+void ProcessState::section(const std::string& name, Section fill) {
+  std::lock_guard lock(sections_mutex_);
+  sections_[name] = std::move(fill);
+}
+
+void ProcessState::drop(const std::string& name) {
+  std::lock_guard lock(sections_mutex_);
+  sections_.erase(name);
+}
+
+json ProcessState::node_report(const Entry& entry, double now) const {
+  const NodeStats& stats = *entry.stats;
+  const NodeStats::State state = stats.state();
+  const double since = now - stats.since();
+  json out = {{"id", address_index(entry.address)},
+              {"role", is_server(entry.address) ? "server" : "worker"},
+              {"state", state_name(state)},
+              {"since", state == NodeStats::State::starting ? now - entry.begun : std::max(0.0, since)},
+              {"seconds", (state == NodeStats::State::ended ? stats.since() : now) - entry.begun},
+              {"step", stats.step.get()},
+              {"updates", stats.updates.get()},
+              {"calls", stats.calls.get()},
+              {"tasks", stats.tasks.get()},
+              {"queue", entry.queue_length ? entry.queue_length() : 0},
+              {"sent", stats.bytes_sent.get()},
+              {"received", stats.bytes_received.get()},
+              {"frames_sent", stats.frames_sent.get()},
+              {"frames_received", stats.frames_received.get()},
+              {"lua_bytes", stats.lua_bytes.get()}};
+  if (is_server(entry.address)) out["shard"] = address_index(entry.address);
+  const Cause cause = stats.cause();
+  json waited = json::object();
+  for (size_t i = 0; i < kCauseNames.size(); ++i) {
+    double seconds = stats.waited(static_cast<Cause>(i));
+    if (state == NodeStats::State::waiting && cause == static_cast<Cause>(i)) seconds += std::max(0.0, since);
+    if (seconds > 0) waited[kCauseNames[i]] = seconds;
+  }
+  out["wait"] = std::move(waited);
+  if (state == NodeStats::State::waiting) out["cause"] = kCauseNames[static_cast<size_t>(cause)];
+  if (const char* what = stats.what(); what != nullptr && state != NodeStats::State::ended) out["what"] = what;
+  auto [action, where] = stats.action();
+  if (!action.empty()) {
+    out["action"] = std::move(action);
+    out["where"] = std::move(where);
+  }
+  return out;
+}
+
+json ProcessState::report(const std::vector<std::string>& wanted) const {
+  const double now = clock_.now();
+  json out = {{"t", now - begun_}, {"rss", resident_bytes()}, {"cpu", cpu_seconds()}, {"nodes", json::array()}};
+  {
+    std::lock_guard lock(nodes_mutex_);
+    for (const Entry& entry : nodes_) out["nodes"].push_back(node_report(entry, now));
+  }
+  std::lock_guard lock(sections_mutex_);
+  for (const std::string& name : wanted) {
+    if (const auto at = sections_.find(name); at != sections_.end()) at->second(out);
+  }
+  return out;
+}
+
+}  // namespace actorhost

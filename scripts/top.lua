@@ -1,0 +1,69 @@
+-- actorhost top [--attach HOST:PORT] [--sort COLUMN] [--every SECONDS]: the state of a run, again and again.
+local actor = require("actor")
+local attach = require("actor.inspect.attach")
+local command = require("actor.c.command")
+local flags = require("actor.flags")
+local nodes = require("actor.inspect.nodes")
+local screen = require("actor.c.screen")
+
+local list = {
+  { name = "sort", value = "COLUMN", default = "rank", help = table.concat(nodes.orders(), ", ") },
+  { name = "every", value = "SECONDS", kind = "number", default = 1, help = "between two looks" },
+  { name = "count", value = "N", kind = "integer", help = "leave after N looks" },
+  { name = "help", help = "this page" },
+}
+for i, flag in ipairs(attach.flags) do table.insert(list, i, flag) end
+
+-- The keys on a terminal: the first letter of a column sorts by it.
+local keys = { r = "rank", s = "step", w = "wait", o = "sent", i = "received", u = "queue", m = "memory", t = "state" }
+local legend = "keys: r rank  s steps  w waits  o sent  i received  u queue  m memory  t state  q leave"
+
+local function fail(code, message)
+  command.err("actorhost top: " .. message)
+  return code
+end
+
+local function main()
+  local values, rest = flags.parse(list, actor.args)
+  if not values then return fail(2, rest) end
+  if values.help then
+    print("usage: actorhost top [flags]\n\nThe state of a run, refreshed.\n" .. legend .. "\n")
+    print(flags.help(list))
+    return 0
+  end
+  if #rest > 0 then return fail(2, ("'%s' is not understood; --attach takes the run's address"):format(rest[1])) end
+  local order, known = values.sort, {}
+  for _, name in ipairs(nodes.orders()) do known[name] = true end
+  if not known[order] then return fail(2, ("--sort wants one of %s, got '%s'"):format(table.concat(nodes.orders(), ", "), order)) end
+  if not (values.every >= 0.1) then return fail(2, "--every wants at least 0.1 seconds") end
+  local connection, wrong = attach.attach(values, { read_only = true })
+  if not connection then return fail(3, wrong) end
+  local drawn = screen.open()
+  local looks = 0
+  while true do
+    local state, why, code = connection:state()
+    if not state then
+      screen.close()
+      if code == "peer_lost" and looks > 0 then
+        print("the run is over")
+        return 0
+      end
+      return fail(3, why)
+    end
+    looks = looks + 1
+    local page = nodes.headline(state) .. "\n" .. nodes.table(state, order)
+    if drawn then
+      screen.draw(page .. "\n" .. legend)
+    else
+      print(page)
+    end
+    if values.count and looks >= values.count then break end
+    local key = screen.key(values.every)
+    if key == "q" then break end
+    order = keys[key] or order
+  end
+  screen.close()
+  return 0
+end
+
+return main()

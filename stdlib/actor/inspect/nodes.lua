@@ -1,0 +1,105 @@
+--- The table of a run's nodes, for `status`, `top` and the console.
+local text = require("actor.inspect.text")
+local util = require("actor.util")
+
+local M = {}
+
+-- Seconds that a node has waited, in all or for one cause.
+local function waited(node, cause)
+  if not node.wait then return 0 end
+  if cause then return node.wait[cause] or 0 end
+  local sum = 0
+  for _, seconds in util.pairs(node.wait) do sum = sum + seconds end
+  return sum
+end
+
+local function share(node)
+  return (node.seconds or 0) > 0 and waited(node) / node.seconds or 0
+end
+
+--- What a node does now, and since when: "waiting for server 120 ms", "computing 2.1 s".
+---@param node table
+---@return string
+function M.doing(node)
+  local state = node.state
+  if state == "lost" then return "lost: " .. (node.reason or "?") end
+  if state == "silent" then return "silent: no report from its host" end
+  if state == "ended" then return "ended" end
+  local since = text.seconds(node.since or 0)
+  if state == "waiting" then
+    local what = node.what and " in " .. node.what or ""
+    return ("waiting %s%s"):format(since, what ~= "" and what or " for " .. (node.cause or "others"))
+  end
+  return ("%s %s%s"):format(state, since, node.what and " in " .. node.what or "")
+end
+
+local orders = {
+  rank = function(a, b) return a.place < b.place end,
+  step = function(a, b) return a.step < b.step end,
+  wait = function(a, b) return a.share < b.share end,
+  sent = function(a, b) return a.sent > b.sent end,
+  received = function(a, b) return a.received > b.received end,
+  queue = function(a, b) return a.queue > b.queue end,
+  memory = function(a, b) return a.memory > b.memory end,
+  state = function(a, b) return a.state < b.state end,
+}
+
+--- The names by which `table` can sort.
+---@return string[]
+function M.orders()
+  return util.sorted_keys(orders)
+end
+
+---@param state table as the run reports it
+---@param order? string one of `orders`, default rank
+---@return string
+function M.table(state, order)
+  local rows = {}
+  for place, node in ipairs(state.nodes) do
+    rows[place] = {
+      place = node.state == "lost" and 1e9 + place or node.rank or 1e8 + node.id, node = node, step = node.step or 0,
+      share = share(node), sent = node.sent or 0, received = node.received or 0, queue = node.queue or 0,
+      memory = node.lua_bytes or 0, state = node.state,
+    }
+  end
+  local before = orders[order or "rank"]
+  table.sort(rows, function(a, b)
+    if before(a, b) ~= before(b, a) then return before(a, b) end
+    return a.place < b.place
+  end)
+  local cells = {}
+  for i, row in ipairs(rows) do
+    local node = row.node
+    local known = node.seconds ~= nil
+    local mark = node.straggler and " < straggler" or ""
+    cells[i] = {
+      node.name or "?", node.host or "", known and tostring(node.step) or "", known and tostring(node.calls) or "",
+      known and tostring(node.tasks) or "", known and ("%.0f %%"):format(100 * row.share) or "",
+      known and text.bytes(row.sent) or "", known and text.bytes(row.received) or "", known and tostring(row.queue) or "",
+      M.doing(node) .. mark,
+    }
+  end
+  return text.columns({ "node", "host", ">steps", ">calls", ">tasks", ">waits", ">sent", ">received", ">queue", "does" }, cells)
+end
+
+--- One line about the run: "mnist_ps.lua: 4 workers on 2 hosts, 12.3 s, seed 1".
+---@param state table
+---@return string
+function M.headline(state)
+  local run = state.run
+  local workers, gone = run.size, 0
+  for _, node in ipairs(state.nodes) do
+    if node.state == "lost" then gone = gone + 1 end
+  end
+  local hosts = #state.hosts
+  local parts = {
+    ("%d worker%s on %d host%s"):format(workers, workers == 1 and "" or "s", hosts, hosts == 1 and "" or "s"),
+    gone > 0 and gone .. " lost" or nil,
+  }
+  parts[#parts + 1] = text.seconds(run.t)
+  if run.seed then parts[#parts + 1] = "seed " .. run.seed end
+  if run.paused then parts[#parts + 1] = "PAUSED" end
+  return ("%s%s: %s"):format(run.job, run.id ~= "" and " (" .. run.id .. ")" or "", table.concat(parts, ", "))
+end
+
+return M
