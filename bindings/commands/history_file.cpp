@@ -42,11 +42,8 @@ class LockedFile {
     const auto size = static_cast<size_t>(info.st_size);
     const size_t skipped = size > kLongestFile ? size - kLongestFile : 0;
     text.resize(size - skipped);
-    return transfer(text.data(), text.size(), [&, at = static_cast<off_t>(skipped)](auto* to, size_t left) mutable {
-      const ssize_t got = ::pread(fd_, to, left, at);
-      at += std::max<ssize_t>(got, 0);
-      return got;
-    });
+    if (lseek(fd_, static_cast<off_t>(skipped), SEEK_SET) < 0) return errno;
+    return transfer(text.data(), text.size(), [this](auto* to, size_t left) { return ::read(fd_, to, left); });
   }
   int append(std::string_view text) const {
     return transfer(text.data(), text.size(), [this](auto* from, size_t left) { return ::write(fd_, from, left); });

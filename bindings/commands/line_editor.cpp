@@ -61,6 +61,8 @@ class Edit {
   }
 };
 
+const Edit& edit() { return Edit::get(); }
+
 winsize window_size() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) size.ws_col = 80;
@@ -93,13 +95,12 @@ bool key_waits(int milliseconds) {
 struct LineEditor::State {
   State(const std::string& path, size_t most) : file(path, most) {}
   ~State() {
-    if (line != nullptr) edit.el_end(line);
-    if (past != nullptr) edit.history_end(past);
+    if (line != nullptr) edit().el_end(line);
+    if (past != nullptr) edit().history_end(past);
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  const Edit& edit = Edit::get();
   HistoryFile file;
   EditLine* line = nullptr;
   History* past = nullptr;
@@ -111,14 +112,14 @@ struct LineEditor::State {
 
   static State& of(EditLine* line) {
     void* state = nullptr;
-    Edit::get().el_get(line, EL_CLIENTDATA, &state);
+    edit().el_get(line, EL_CLIENTDATA, &state);
     return *static_cast<State*>(state);
   }
 
   Status set_up(size_t most);
   void add_to_history(const std::string& text) const {
     HistEvent event{};
-    edit.history(past, &event, H_ENTER, text.c_str());
+    edit().history(past, &event, H_ENTER, text.c_str());
   }
   void show_above(std::string_view text);
   bool waited_for_key();
@@ -136,46 +137,46 @@ struct LineEditor::State {
     return CC_EOF;
   }
   static unsigned char suspend(EditLine* line, int /*key*/) {
-    const State& state = State::of(line);
-    state.edit.el_set(line, EL_PREP_TERM, 0);
+    edit().el_set(line, EL_PREP_TERM, 0);
     raise(SIGTSTP);  // goes on here when the user comes back
-    state.edit.el_set(line, EL_PREP_TERM, 1);
+    edit().el_set(line, EL_PREP_TERM, 1);
     std::fputs("\r\n", stdout);
-    state.edit.el_set(line, EL_REFRESH);
+    edit().el_set(line, EL_REFRESH);
     return CC_NORM;
   }
 };
 
 Status LineEditor::State::set_up(size_t most) {
   if (setlocale(LC_CTYPE, "C.UTF-8") == nullptr) setlocale(LC_CTYPE, "");
-  line = edit.el_init("actorhost", stdin, stdout, stderr);
-  past = edit.history_init();
+  line = edit().el_init("actorhost", stdin, stdout, stderr);
+  past = edit().history_init();
   if (line == nullptr || past == nullptr) return Error{Code::unsupported, "libedit cannot use this terminal"};
   HistEvent event{};
-  edit.history(past, &event, H_SETSIZE, static_cast<int>(most));
-  edit.history(past, &event, H_SETUNIQUE, 1);
-  edit.el_set(line, EL_CLIENTDATA, this);
-  edit.el_set(line, EL_EDITOR, "emacs");
-  edit.el_source(line, nullptr);  // the user's own ~/.editrc; what follows stands in any case
-  edit.el_set(line, EL_SIGNAL, 0);
-  edit.el_set(line, EL_PROMPT, &prompt_of);
-  edit.el_set(line, EL_HIST, edit.history, past);
-  edit.el_set(line, EL_GETCFN, &get_key);
-  edit.el_set(line, EL_ADDFN, "actorhost-complete", "Completes the word before the cursor", &tab);
-  edit.el_set(line, EL_ADDFN, "actorhost-clear", "Gives up the line", &interrupt);
-  edit.el_set(line, EL_ADDFN, "actorhost-suspend", "Stops the program for a while", &suspend);
-  edit.el_set(line, EL_BIND, "^I", "actorhost-complete", nullptr);
-  edit.el_set(line, EL_BIND, "^C", "actorhost-clear", nullptr);
-  edit.el_set(line, EL_BIND, "^Z", "actorhost-suspend", nullptr);
-  edit.el_set(line, EL_BIND, "^R", "em-inc-search-prev", nullptr);
-  edit.el_set(line, EL_SETTY, "-d", "-isig", nullptr);  // ^C and ^Z are keys
+  edit().history(past, &event, H_SETSIZE, static_cast<int>(most));
+  edit().history(past, &event, H_SETUNIQUE, 1);
+  edit().el_set(line, EL_CLIENTDATA, this);
+  edit().el_set(line, EL_EDITOR, "emacs");
+  edit().el_source(line, nullptr);  // the user's own ~/.editrc; what follows stands in any case
+  edit().el_set(line, EL_SIGNAL, 0);
+  edit().el_set(line, EL_PROMPT, &prompt_of);
+  edit().el_set(line, EL_HIST, edit().history, past);
+  edit().el_set(line, EL_GETCFN, &get_key);
+  edit().el_set(line, EL_ADDFN, "actorhost-complete", "Completes the word before the cursor", &tab);
+  edit().el_set(line, EL_ADDFN, "actorhost-clear", "Gives up the line", &interrupt);
+  edit().el_set(line, EL_ADDFN, "actorhost-suspend", "Stops the program for a while", &suspend);
+  edit().el_set(line, EL_BIND, "^I", "actorhost-complete", nullptr);
+  edit().el_set(line, EL_BIND, "^C", "actorhost-clear", nullptr);
+  edit().el_set(line, EL_BIND, "^Z", "actorhost-suspend", nullptr);
+  edit().el_set(line, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+  edit().el_set(line, EL_SETTY, "-d", "-isig", nullptr);  // ^C and ^Z are keys
   return {};
 }
 
 /// Writes lines in the place of the prompt, and the prompt below them.
 void LineEditor::State::show_above(std::string_view text) {
-  const LineInfo* info = edit.el_line(line);
-  const size_t before = columns_of(prompt) + columns_of({info->buffer, static_cast<size_t>(info->cursor - info->buffer)});
+  const LineInfo* info = edit().el_line(line);
+  const size_t before =
+      columns_of(prompt) + columns_of({info->buffer, static_cast<size_t>(info->cursor - info->buffer)});
   const size_t rows = before / std::max<size_t>(1, columns);
   std::string out = "\r";
   if (rows > 0) out += "\x1b[" + std::to_string(rows) + "A";
@@ -183,7 +184,7 @@ void LineEditor::State::show_above(std::string_view text) {
   if (!text.ends_with('\n')) out += '\n';
   std::fwrite(out.data(), 1, out.size(), stdout);
   std::fflush(stdout);
-  edit.el_set(line, EL_REFRESH);
+  edit().el_set(line, EL_REFRESH);
 }
 
 /// Waits for a key; false when `idle` ends the prompt.
@@ -191,7 +192,7 @@ bool LineEditor::State::waited_for_key() {
   for (;;) {
     if (const auto now = window_size().ws_col; now != columns) {
       columns = now;
-      edit.el_resize(line);
+      edit().el_resize(line);
     }
     if (key_waits(kIdleMilliseconds)) return true;
     const News news = calls.idle();
@@ -220,13 +221,13 @@ int LineEditor::State::next_key(wchar_t& key) {
 }
 
 void LineEditor::State::on_tab() {
-  const LineInfo* info = edit.el_line(line);
+  const LineInfo* info = edit().el_line(line);
   const std::string before(info->buffer, info->cursor);
   const std::string after(info->cursor, info->lastchar);
   const bool indents = before.find_first_not_of(' ') == std::string::npos;
   const Completion found = indents || key_waits(0) ? Completion{"  ", {}} : calls.complete(before, after);
   if (!found.list.empty()) show_above(found.list);
-  if (!found.insert.empty()) edit.el_insertstr(line, found.insert.c_str());
+  if (!found.insert.empty()) edit().el_insertstr(line, found.insert.c_str());
 }
 
 LineEditor::LineEditor(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -236,7 +237,7 @@ Result<std::unique_ptr<LineEditor>> LineEditor::open(const std::string& file, si
   if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) {
     return Error{Code::unsupported, "standard input or output is no terminal"};
   }
-  if (!Edit::get().why_not().empty()) return Error{Code::unsupported, Edit::get().why_not()};
+  if (!edit().why_not().empty()) return Error{Code::unsupported, edit().why_not()};
   auto state = std::make_unique<State>(file, most);
   AH_TRY(state->set_up(most));
   // A history that cannot be read is no reason to have no prompt: `remember` says so.
@@ -253,7 +254,7 @@ LineEditor::Read LineEditor::read(const std::string& prompt, Calls calls) {
   state.how = How::line;
   state.columns = window_size().ws_col;
   int size = 0;
-  const char* text = state.edit.el_gets(state.line, &size);
+  const char* text = edit().el_gets(state.line, &size);
   if (text == nullptr || size <= 0) {
     if (state.how == How::interrupt) std::fputs("^C", stdout);
     std::fputs("\r\n", stdout);

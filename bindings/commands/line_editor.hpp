@@ -1,6 +1,6 @@
 #pragma once
-// A prompt in a terminal, over libedit, which is loaded when the first editor is made. One editor a process, used by one
-// thread. While it waits for a key it calls `idle`, so that lines of others appear above the one being typed.
+// A prompt in a terminal, over libedit, which is loaded when the first editor is made. One editor a process, used by
+// one thread. While it waits for a key it calls `idle`, so that lines of others appear above the one being typed.
 
 #include <cstdio>
 #include <functional>

@@ -1,9 +1,8 @@
 // actor.c.line_editor: a prompt in a terminal. open(file, most) -> editor | nil, message, code; editor:read(prompt,
 // complete, idle) -> line | nil, "interrupt" | "end" | "woken"; editor:remember(line) -> true | nil, message, code.
 
-#include <unistd.h>
-
 #include <lua.hpp>
+#include <unistd.h>
 
 #include "bindings/commands/line_editor.hpp"
 #include "bindings/commands/lua_command.hpp"

@@ -92,7 +92,7 @@ test("fields are completed behind dots and methods behind a colon, of objects to
   equal(words("console_net.layer:wi"), "console_net.layer:wire(")
   equal(words("console_net.one.sh"), "console_net.one.shape")
   equal(words("console_net.one:nor"), "console_net.one:norm(")
-  equal(words("tensor.zero"), "tensor.zeros( tensor.zeros_like(")
+  equal(words("tensor.zeros"), "tensor.zeros( tensor.zeros_like(")
   equal(words("actor.tenso"), "actor.tensor")
   equal(words("actor.tensor.zeros_"), "actor.tensor.zeros_like(")
   equal(words("actor.no_such.x"), "")
