@@ -46,7 +46,7 @@ test("entries, depth and bytes are bounded, and what is left out is told", funct
   for _ = 1, 10 do deep = { deep } end
   equal(format.value(deep), "{ { { { { {...} } } } } }")
   local huge = format.value(("ä"):rep(20000))
-  assert(huge:find("^ä+\n%.%.%. 23616 bytes more$"), huge:sub(-40))
+  equal(huge, ("ä"):rep(8192) .. "\n... 23616 bytes more")
   local wide = {}
   for i = 1, 90 do
     wide[i] = {}
