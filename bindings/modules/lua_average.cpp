@@ -101,6 +101,7 @@ class Averaging {
     return wait(name);
   }
   Status wait(const std::string& name) {
+    const Activity activity(node_.stats(), Cause::collective, "average");
     AH_TRY(node_.wait_until([this] { return replica_->settled(); }, {}, name));
     const Status outcome = replica_->outcome();
     return outcome.ok() ? outcome

@@ -122,6 +122,7 @@ int run_or_start(lua_State* L, Call& call, Finish finish) {
   Collectives& collectives = CollectiveEngine::of(L).collectives;
   const std::shared_ptr<FilterStream> filter = call.spec.filter;
   if (!call.async) {
+    NodeContext::stats_of(L);
     auto result = collectives.run(*call.group, std::move(call.spec), call.timeout);
     if (filter) filter->release();  // also when the call has failed before it filtered
     if (!result) return push_or_raise(L, result.error());

@@ -300,6 +300,7 @@ int worker_next(lua_State* L) {
   ParamState& state = param_state(L);
   ParamWorker::Event event = take(L, state.node.next_event());
   if (auto* task = std::get_if<ParamWorker::Task>(&event)) {
+    state.context.node.stats().step.set(task->step);
     lua_pushnumber(L, static_cast<lua_Number>(task->step));
     if (task->local) {
       lua_pushnil(L);
@@ -322,6 +323,9 @@ int worker_push(lua_State* L) {
   const std::string where(check_text(L, 2, "where", "worker_push"));
   const std::vector<ParamEntry> entries = take(L, param_entries_at(L, 1, nullptr, false, where));
   expect_right(L, param_state(L).node.push(entries, lua_tonumber(L, 3)));
+  NodeStats& stats = NodeContext::stats_of(L);
+  stats.step.add(1);
+  stats.updates.add(entries.size());
   return 0;
 }
 

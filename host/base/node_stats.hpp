@@ -35,7 +35,7 @@ class NodeStats {
 
   Tally<uint64_t> step;     // steps of the parameter server's runs that it has completed; of a server: applied
   Tally<uint64_t> updates;  // keys that it has pushed
-  Tally<uint64_t> calls;    // collectives that it has entered
+  Tally<uint64_t> calls;    // collectives of all workers that it has entered
   Tally<uint64_t> tasks;    // tasks of map-reduce that it has done
   Tally<uint64_t> frames_sent, frames_received, bytes_sent, bytes_received;
   Tally<uint64_t> lua_bytes;

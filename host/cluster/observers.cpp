@@ -43,7 +43,8 @@ double waited_in_all(const json& node) {
 bool is_node_row(const json& row) {
   return row.is_object() && row.value("id", json()).is_number() && row.value("role", json()).is_string() &&
          row.value("state", json()).is_string() && row.value("wait", json()).is_object() &&
-         row.value("seconds", json()).is_number() && row.value("step", json()).is_number();
+         row.value("seconds", json()).is_number() && row.value("step", json()).is_number_unsigned() &&
+         row.value("calls", json()).is_number_unsigned();
 }
 
 }  // namespace
@@ -157,6 +158,26 @@ void Observers::mark_straggler(json& nodes, double now) {
   shares_at_ = now;
 }
 
+/// The collective that the foremost workers wait in, and who has not come: {what, calls, missing: ids}; null without.
+json Observers::collective_of(const json& nodes) {
+  uint64_t most = 0;
+  const json* foremost = nullptr;
+  for (const json& node : nodes) {
+    if (node.value("cause", json()) != "collective" || !node.contains("what")) continue;
+    if (foremost != nullptr && node["calls"].get<uint64_t>() <= most) continue;
+    most = node["calls"].get<uint64_t>();
+    foremost = &node;
+  }
+  json missing = json::array();
+  for (const json& node : nodes) {
+    if (foremost == nullptr || node["role"] != "worker" || node["state"] == "lost" || node["state"] == "ended")
+      continue;
+    if (!node.contains("calls") || node["calls"].get<uint64_t>() < most) missing.push_back(node["id"]);
+  }
+  if (missing.empty()) return nullptr;
+  return {{"what", (*foremost)["what"]}, {"calls", most}, {"missing", std::move(missing)}};
+}
+
 std::string Observers::merged(const Look& look, double now) {
   json out = {{"hosts", json::array()}, {"nodes", json::array()}};
   const MembershipPtr table = sources_.membership();
@@ -185,6 +206,7 @@ std::string Observers::merged(const Look& look, double now) {
     merge(out, std::move(report));
   }
   mark_straggler(nodes, now);
+  if (json waits = collective_of(nodes); !waits.is_null()) out["collective"] = std::move(waits);
   out["nodes"] = std::move(nodes);
   json run = {{"epoch", table->epoch()}, {"size", table->size()}, {"t", sources_.state.age()}};
   sources_.describe_run(run);

@@ -64,6 +64,7 @@ class Observers {
   nlohmann::json host_row(const ProcessInfo& info, const Look& look, double now) const;
   void name_node(nlohmann::json& node, const ProcessInfo& info) const;
   void mark_straggler(nlohmann::json& nodes, double now);
+  static nlohmann::json collective_of(const nlohmann::json& nodes);
 
   Sources sources_;
   uint32_t number_ = 0;

@@ -1,6 +1,7 @@
 #include "host/engine/collective/collectives.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <new>
 #include <utility>
@@ -10,6 +11,15 @@
 namespace actorhost {
 
 namespace {
+
+/// A collective's name as a text that lives for ever, for those who look into the run.
+const char* short_name(std::string_view name) {
+  static constexpr std::array kCalls = {"allreduce",      "barrier", "broadcast", "reduce",  "allgather",
+                                        "gather",         "scatter", "rotate",    "regroup", "alltoall",
+                                        "reduce_scatter", "push",    "pull",      "group",   "split"};
+  const auto at = std::find(kCalls.begin(), kCalls.end(), name);
+  return at == kCalls.end() ? "a collective" : *at;
+}
 
 uint64_t world_of(const std::vector<NodeId>& ids) { return XXH3_64bits(ids.data(), ids.size() * sizeof(NodeId)); }
 
@@ -163,6 +173,7 @@ Result<std::shared_ptr<AsyncCall>> Collectives::start(CollectiveGroup& group, Ca
 }
 
 Result<CallResult> Collectives::wait(AsyncCalls& calls, const std::shared_ptr<AsyncCall>& call, double seconds) {
+  const Activity activity(node_.stats(), Cause::collective, "wait");
   CallClock clock(node_.clock().now(), seconds);
   Inquiry inquiry(node_, call->what(), ++waits_, clock);
   std::vector<Frame> none;
@@ -186,6 +197,8 @@ Result<CallResult> Collectives::wait(AsyncCalls& calls, const std::shared_ptr<As
 
 Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, double timeout) {
   AH_TRY(come_in());
+  const Activity activity(node_.stats(), Cause::collective, short_name(spec.name));
+  if (group.name.empty()) node_.stats().calls.add(1);
   ++group.calls;
   auto entered = enter(group, spec, timeout);
   if (!entered) return entered.error();

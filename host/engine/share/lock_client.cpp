@@ -21,6 +21,7 @@ std::string blockers_text(const std::vector<std::string>& texts) {
 
 Result<LockService::Values> LockClient::lock(Wanted wanted) {
   AH_TRY(node_.check());
+  const Activity activity(node_.stats(), Cause::lock, "lock");
   if (holds()) {
     return Error{Code::bad_argument, "lock: " + node_.name() + " holds a lock already, taken at " + held_where_ +
                                          "; ask for all keys in one call"};

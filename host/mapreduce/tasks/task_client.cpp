@@ -104,6 +104,7 @@ Result<std::optional<TaskOrder>> TaskClient::next() {
   const auto answers = [this](const Frame& frame) {
     return (frame.kind == mapreduce_kind::task || frame.kind == mapreduce_kind::over) && frame.tag == action_;
   };
+  const Activity activity(node_.stats(), Cause::data, "map-reduce");
   auto frame = node_.receive(answers, {}, "a task of map-reduce");
   if (!frame) return frame.error();
   if (frame->kind == mapreduce_kind::task) {
@@ -122,7 +123,10 @@ Result<std::optional<TaskOrder>> TaskClient::next() {
   return std::optional<TaskOrder>();
 }
 
-Status TaskClient::done(TaskReport report) { return send(TaskDone{order_.task, std::move(report)}.frame(action_)); }
+Status TaskClient::done(TaskReport report) {
+  node_.stats().tasks.add(1);
+  return send(TaskDone{order_.task, std::move(report)}.frame(action_));
+}
 
 Status TaskClient::failed(Error error) {
   TaskFailed failed{order_.task, std::move(error), std::exchange(lost_, {})};
@@ -192,6 +196,7 @@ Result<RowBlock> TaskClient::far_block(const OutputId& output, ProcessId process
     return (frame.kind == mapreduce_kind::block || frame.kind == mapreduce_kind::missing) && frame.tag == question;
   };
   const std::array<Address, 1> from = {data_address(process)};
+  const Activity activity(node_.stats(), Cause::data, "map-reduce");
   auto frame = node_.receive(answers, from, "rows of another process");
   if (!frame) return frame.error();
   if (frame->kind == mapreduce_kind::missing) {

@@ -19,16 +19,22 @@ end
 
 --- What a node does now, and since when: "waiting for server 120 ms", "computing 2.1 s".
 ---@param node table
+---@param collective? table who is missing in the collective that is going on
 ---@return string
-function M.doing(node)
+function M.doing(node, collective)
   local state = node.state
   if state == "lost" then return "lost: " .. (node.reason or "?") end
   if state == "silent" then return "silent: no report from its host" end
   if state == "ended" then return "ended" end
   local since = text.seconds(node.since or 0)
   if state == "waiting" then
-    local what = node.what and " in " .. node.what or ""
-    return ("waiting %s%s"):format(since, what ~= "" and what or " for " .. (node.cause or "others"))
+    local what = node.what and " in " .. node.what or " for " .. (node.cause or "others")
+    if collective and node.cause == "collective" and node.calls == collective.calls then
+      local shown = table.concat(collective.missing, ", ", 1, math.min(#collective.missing, 4))
+      local more = #collective.missing > 4 and (" and %d more"):format(#collective.missing - 4) or ""
+      what = ("%s for worker%s %s%s"):format(what, #collective.missing > 1 and "s" or "", shown, more)
+    end
+    return ("waiting %s%s"):format(since, what)
   end
   return ("%s %s%s"):format(state, since, node.what and " in " .. node.what or "")
 end
@@ -76,10 +82,11 @@ function M.table(state, order)
       node.name or "?", node.host or "", known and tostring(node.step) or "", known and tostring(node.calls) or "",
       known and tostring(node.tasks) or "", known and ("%.0f %%"):format(100 * row.share) or "",
       known and text.bytes(row.sent) or "", known and text.bytes(row.received) or "", known and tostring(row.queue) or "",
-      M.doing(node) .. mark,
+      known and text.bytes(row.memory) or "",
+      M.doing(node, state.collective) .. mark,
     }
   end
-  return text.columns({ "node", "host", ">steps", ">calls", ">tasks", ">waits", ">sent", ">received", ">queue", "does" }, cells)
+  return text.columns({ "node", "host", ">steps", ">calls", ">tasks", ">waits", ">sent", ">received", ">queue", ">lua", "does" }, cells)
 end
 
 --- One line about the run: "mnist_ps.lua: 4 workers on 2 hosts, 12.3 s, seed 1".
@@ -91,9 +98,13 @@ function M.headline(state)
   for _, node in ipairs(state.nodes) do
     if node.state == "lost" then gone = gone + 1 end
   end
-  local hosts = #state.hosts
+  local machines, count = {}, 0
+  for _, host in ipairs(state.hosts) do
+    local name = host.host:match("^(.*):") or host.host
+    if not machines[name] then machines[name], count = true, count + 1 end
+  end
   local parts = {
-    ("%d worker%s on %d host%s"):format(workers, workers == 1 and "" or "s", hosts, hosts == 1 and "" or "s"),
+    ("%d worker%s on %d machine%s"):format(workers, workers == 1 and "" or "s", count, count == 1 and "" or "s"),
     gone > 0 and gone .. " lost" or nil,
   }
   parts[#parts + 1] = text.seconds(run.t)
