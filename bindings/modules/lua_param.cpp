@@ -493,4 +493,12 @@ Status serve_values(Vm& vm) {
   }
 }
 
+Status serve_values_until(lua_State* L, const std::function<bool()>& enough) {
+  ParamState& state = param_state(L);
+  while (!enough()) {
+    if (auto waited = state.node.wait(kForever, enough); !waited) return waited.error();
+  }
+  return {};
+}
+
 }  // namespace actorhost

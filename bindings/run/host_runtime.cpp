@@ -304,8 +304,10 @@ EndMessage HostRuntime::wait_for_end() {
 void HostRuntime::open_control() {
   visible_ = true;
   if (child_) return;
+  const std::string meeting = cluster_->is_head() ? cluster_->bound_url() : cluster_->url();
   RunFile run{getpid(),
-              cluster_->url(),
+              meeting,
+              meeting,
               job_.name(),
               cluster_->run_id(),
               options_.token_file,

@@ -25,6 +25,7 @@
 #include "host/cluster/observers.hpp"
 #include "host/cluster/outbox.hpp"
 #include "host/cluster/peer_links.hpp"
+#include "host/cluster/question_desk.hpp"
 #include "host/net/local_transport.hpp"
 #include "host/net/stream_transport.hpp"
 
@@ -99,6 +100,9 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   const std::string& url() const noexcept { return config_.url; }
   /// Where the head listens: as `url`, with the port that the system chose.
   const std::string& bound_url() const noexcept { return bound_url_; }
+
+  /// What is asked of this process's nodes from outside.
+  QuestionDesk& desk() noexcept { return desk_; }
 
   /// A node's script raised: the run ends everywhere with this.
   void report_error(Address node, const EndMessage& error);
@@ -180,6 +184,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void handle(Event& event);
   void handle_frame(LinkId link, Frame&& frame);
   void member_frame(Frame&& frame);
+  void console_frame(const Frame& frame);
   void on_down(LinkId link, const std::string& reason);
   void close_link_to(ProcessId process, const std::string& what);
   void to_head(Frame&& frame);
@@ -205,6 +210,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   const Clock& clock_;
   Log& log_;
   ClusterEvents& events_;
+  QuestionDesk desk_;
   std::unique_ptr<Transport> transport_;
   StreamTransport* stream_ = nullptr;  // transport_, when there are sockets
   std::unique_ptr<Head> head_;

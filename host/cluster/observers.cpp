@@ -141,7 +141,7 @@ void Observers::mark_straggler(json& nodes, double now) {
   std::vector<WaitShare> shares;
   std::map<NodeId, Share> seen;
   for (const json& node : nodes) {
-    if (node["role"] != "worker" || !node.contains("wait") || node["state"] == "ended") continue;
+    if (!node.contains("rank") || !node.contains("wait") || node["state"] == "ended") continue;
     const auto id = node["id"].get<NodeId>();
     const Share share{waited_in_all(node), node["seconds"].get<double>()};
     const auto before = shares_.find(id);
@@ -151,7 +151,7 @@ void Observers::mark_straggler(json& nodes, double now) {
   }
   const auto slow = straggler_of(shares);
   for (json& node : nodes) {
-    if (slow && node["role"] == "worker" && node["id"] == *slow && node["state"] != "lost") node["straggler"] = true;
+    if (slow && node.contains("rank") && node["id"] == *slow) node["straggler"] = true;
   }
   if (now < shares_at_ + kShareSeconds) return;
   shares_ = std::move(seen);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
@@ -52,9 +53,9 @@ std::string control_url(const std::string& folder, int pid) { return "ipc://" + 
 Status write_run_file(const RunFile& run) {
   auto folder = run_folder();
   if (!folder) return folder.error();
-  const json text = {
-      {"url", run.url},           {"job", run.job},        {"id", run.id}, {"token_file", run.token_file},
-      {"insecure", run.insecure}, {"started", run.started}};
+  const json text = {{"url", run.url},        {"meeting", run.meeting},       {"job", run.job},
+                     {"id", run.id},          {"token_file", run.token_file}, {"insecure", run.insecure},
+                     {"started", run.started}};
   const std::string path = file_of(*folder, run.pid);
   const std::string fresh = path + ".new";
   std::ofstream out(fresh);
@@ -90,11 +91,17 @@ Result<std::vector<RunFile>> find_runs() {
     const auto word = [&text](const char* name) {
       return text.contains(name) && text[name].is_string() ? text[name].get<std::string>() : "";
     };
-    RunFile run{pid, word("url"), word("job"), word("id"), word("token_file"), false, 0};
+    RunFile run{pid, word("url"), word("meeting"), word("job"), word("id"), word("token_file"), false, 0};
     if (text.contains("insecure") && text["insecure"].is_boolean()) run.insecure = text["insecure"].get<bool>();
     if (text.contains("started") && text["started"].is_number()) run.started = text["started"].get<double>();
     runs.push_back(std::move(run));
   }
+  // Of a run's hosts on this machine the rendezvous host is the one with a socket.
+  std::sort(runs.begin(), runs.end(), [](const RunFile& a, const RunFile& b) {
+    return std::tuple(a.meeting, !a.url.starts_with("ipc://")) < std::tuple(b.meeting, !b.url.starts_with("ipc://"));
+  });
+  const auto same = [](const RunFile& a, const RunFile& b) { return !a.meeting.empty() && a.meeting == b.meeting; };
+  runs.erase(std::unique(runs.begin(), runs.end(), same), runs.end());
   std::sort(runs.begin(), runs.end(), [](const RunFile& a, const RunFile& b) { return a.started > b.started; });
   return runs;
 }

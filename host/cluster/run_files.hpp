@@ -12,6 +12,7 @@ namespace actorhost {
 struct RunFile {
   int pid = 0;
   std::string url;         // where the rendezvous host is asked: its control socket, or its address
+  std::string meeting;     // the rendezvous address, the same in the files of all hosts of a run; empty without one
   std::string job;         // name of the script
   std::string id;          // of the run (--rdzv-id)
   std::string token_file;  // where its token is, if not in the default file
@@ -27,7 +28,7 @@ std::string control_url(const std::string& folder, int pid);
 Status write_run_file(const RunFile& run);
 /// Removes this process's file and its socket.
 void remove_run_file();
-/// The runs of this user's processes that are alive, the newest first. Removes what dead ones have left.
+/// The runs of this user's processes that are alive, the newest first, each once. Removes what dead ones have left.
 Result<std::vector<RunFile>> find_runs();
 
 }  // namespace actorhost

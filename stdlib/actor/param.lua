@@ -228,7 +228,7 @@ local function places_of(run)
   return places
 end
 
-local current, running -- the evaluator of the rule in charge and the run, on shard 0 while it runs
+local current, running, in_charge -- the evaluator of the rule in charge, the run and the name of the rule, on shard 0 while it runs
 
 local function set_initial(run, from)
   local values = run.init(from)
@@ -244,6 +244,7 @@ local function serve(run, index, flags, filters)
   if first then
     rule, spec = rule_of(run, flags)
     current, running = barrier.evaluator(rule, node.seed), run
+    in_charge = type(spec) == "string" and spec or rule.name or "a rule of its own"
   end
   local from = c.server_start(index, {
     pull = run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
@@ -369,6 +370,31 @@ function M.set_barrier(rule)
   local new = barrier.from(rule, { load = load_source })
   check_mean(running, new)
   current:set(new)
+  in_charge = type(rule) == "string" and rule or new.name
+end
+
+---For the host: swaps the rule while the run goes on, on shard 0. What cannot be a rule raises, and changes nothing.
+---@param spec string a rule by its text; with `text` that may be "rule.lua:name", or ""
+---@param text string the source of the rule file, or ""
+---@param name string what that is called
+---@return string before
+function M.swap_barrier(spec, text, name)
+  if not current then
+    error("no param.run is going on, and only its barrier can be swapped (the steps of collectives and the stages of "
+      .. "map-reduce keep the rule that they began with)", 0)
+  end
+  local before = in_charge
+  local new = barrier.from(spec ~= "" and spec or "rule.lua", {
+    resample = node.flags().resample,
+    load = function(path)
+      if text == "" then return load_source(path) end
+      return text, name ~= "" and name or "@" .. path
+    end,
+  })
+  check_mean(running, new)
+  current:set(new)
+  in_charge = spec ~= "" and spec or name
+  return before
 end
 
 return M

@@ -35,7 +35,8 @@ std::string place_in(const std::string& name, std::string_view text) {
 JobFolder::JobFolder() { std::filesystem::create_directory_symlink(jobs_dir(), dir_ / "jobs"); }
 
 ProcessOptions JobFolder::options() const {
-  return {.env = {{"XDG_CONFIG_HOME", (dir_ / "config").string()}}, .cwd = path()};
+  return {.env = {{"XDG_CONFIG_HOME", (dir_ / "config").string()}, {"XDG_RUNTIME_DIR", path().string()}},
+          .cwd = path()};
 }
 
 Process JobFolder::start(const Words& words) const { return Process(actorhost_binary(), words, options()); }

@@ -195,6 +195,7 @@ Result<RowBlock> TaskClient::far_block(const OutputId& output, ProcessId process
   const auto answers = [question](const Frame& frame) {
     return (frame.kind == mapreduce_kind::block || frame.kind == mapreduce_kind::missing) && frame.tag == question;
   };
+  const Node::Undisturbed in_ffi(node_);  // Lua that calls C through the FFI cannot be called back
   const std::array<Address, 1> from = {data_address(process)};
   const Activity activity(node_.stats(), Cause::data, "map-reduce");
   auto frame = node_.receive(answers, from, "rows of another process");

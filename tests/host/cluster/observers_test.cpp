@@ -1,0 +1,191 @@
+// Who is asked for the state of a run, and what becomes of the reports: Observers by hand, without threads.
+
+#include "host/cluster/observers.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "host/cluster/straggler.hpp"
+
+using namespace actorhost;
+using nlohmann::json;
+
+namespace {
+
+/// A rendezvous host with a worker, and two hosts with two workers each.
+struct World {
+  ManualClock clock{100};
+  ProcessState state{clock};
+  MembershipPtr table = std::make_shared<const Membership>(
+      3, std::vector<Member>{{0, 0}, {1, 1}, {2, 1}, {5, 2}, {6, 2}},
+      std::vector<ProcessInfo>{{0, "alpha:1", "u0"}, {1, "beta:2", "u1"}, {2, "gamma:3", "u2"}});
+  std::set<ProcessId> silent;
+  std::vector<std::pair<ProcessId, uint32_t>> asked;
+  std::vector<std::string> wanted;
+  std::vector<json> told;
+  Observers observers{{state, [this] { return table; },
+                       [this](ProcessId process, uint32_t number, const std::vector<std::string>& sections) {
+                         asked.emplace_back(process, number);
+                         wanted = sections;
+                         return true;
+                       },
+                       [this](ProcessId) { return clock.now() - 0.5; }, [this] { return silent; },
+                       [](json& run) { run["job"] = "job.lua"; }}};
+  std::shared_ptr<NodeStats> own = state.add_node(worker_address(0), [] { return size_t{3}; });
+
+  void look(const std::vector<std::string>& sections = {}) {
+    asked.clear();
+    observers.look(
+        sections, [this](const std::string& text) { told.push_back(json::parse(text)); }, clock.now());
+  }
+  /// What the process answers to the newest question.
+  void report(ProcessId process, const json& report) {
+    observers.on_report(process, asked.back().second, report.dump(), clock.now());
+  }
+};
+
+json row(NodeId id, double waited, double seconds, uint64_t calls = 0) {
+  return {{"id", id},           {"role", "worker"}, {"state", "computing"}, {"wait", {{"collective", waited}}},
+          {"seconds", seconds}, {"step", 10},       {"calls", calls}};
+}
+
+json nodes_of(std::vector<json> rows) { return {{"nodes", std::move(rows)}, {"t", 1}, {"rss", 1000}, {"cpu", 0.5}}; }
+
+const json& node_of(const json& state, NodeId id) {
+  for (const json& node : state["nodes"]) {
+    if (node["id"] == id && node["role"] == "worker") return node;
+  }
+  FAIL("no worker " << id);
+  return state;
+}
+
+}  // namespace
+
+TEST_CASE("a look asks every other process once, and is answered when all have reported") {
+  World world;
+  world.look({"keys"});
+  REQUIRE(world.asked.size() == 2);
+  CHECK(world.wanted == std::vector<std::string>{"keys"});
+  CHECK(world.told.empty());
+  json first = nodes_of({row(1, 0, 1), row(2, 0, 1)});
+  first["keys"] = {{{"key", "a"}}};
+  first["series"] = {{"loss", {1}}};
+  world.report(1, first);
+  CHECK(world.told.empty());
+  json second = nodes_of({row(5, 0, 1), row(6, 0, 1)});
+  second["keys"] = {{{"key", "b"}}};
+  second["series"] = {{"loss", {2}}, {"rate", {3}}};
+  world.report(2, second);
+  REQUIRE(world.told.size() == 1);
+  const json& state = world.told[0];
+  CHECK(state["run"]["size"] == 5);
+  CHECK(state["run"]["epoch"] == 3);
+  CHECK(state["run"]["job"] == "job.lua");
+  CHECK(state["keys"].size() == 2);
+  CHECK(state["series"]["loss"].size() == 2);
+  CHECK(state["series"]["rate"].size() == 1);
+  REQUIRE(state["nodes"].size() == 5);
+  CHECK(node_of(state, 5)["name"] == "rank 3");
+  CHECK(node_of(state, 5)["rank"] == 3);
+  CHECK(node_of(state, 5)["host"] == "gamma:3");
+  CHECK(node_of(state, 0)["queue"] == 3);
+  CHECK(state["hosts"][1]["rss"] == 1000);
+  CHECK(state["hosts"][1]["age"] == Approx(0.5));
+  CHECK(world.observers.next_time() == kForever);
+}
+
+TEST_CASE("a process that does not report in time, or was silent before, is shown as silent") {
+  World world;
+  world.silent = {2};
+  world.look();
+  CHECK(world.observers.next_time() == Approx(100 + Observers::kPatience));
+  world.clock.advance(Observers::kPatience);
+  world.observers.tick(world.clock.now());
+  REQUIRE(world.told.size() == 1);
+  CHECK(node_of(world.told[0], 2)["state"] == "silent");
+  CHECK(node_of(world.told[0], 6)["state"] == "silent");
+  CHECK(node_of(world.told[0], 0)["state"] == "starting");
+  CHECK(world.told[0]["hosts"][1]["silent"] == true);
+  world.report(1, nodes_of({row(1, 0, 1)}));  // too late for that look
+  CHECK(world.told.size() == 1);
+
+  world.look();  // of the two, only the one that was not silent before is waited for
+  world.observers.on_report(1, world.asked.back().second, nodes_of({row(1, 0, 1), row(2, 0, 1)}).dump(), 100);
+  REQUIRE(world.told.size() == 2);
+  CHECK(node_of(world.told[1], 2)["state"] == "computing");
+}
+
+TEST_CASE("reports that are no reports harm nobody") {
+  World world;
+  for (const std::string text : {"", "{", "[]", "{\"nodes\":3}", "null"}) {
+    world.look();
+    const uint32_t number = world.asked.back().second;
+    world.observers.on_report(1, number, text, world.clock.now());
+    world.observers.on_report(2, number + 1, "{}", world.clock.now());  // to a question that nobody asked
+    world.observers.on_report(
+        2, number,
+        R"({"nodes":[1,{"id":5},{"id":6,"role":"worker","state":"computing","wait":{},"seconds":"x","step":-1}],"run":[],"hosts":4})",
+        world.clock.now());
+  }
+  REQUIRE(world.told.size() == 5);
+  CHECK(node_of(world.told[0], 1)["state"] == "silent");
+  CHECK(world.told[0]["run"]["job"] == "job.lua");
+  CHECK(world.told[0]["hosts"].size() == 3);
+}
+
+TEST_CASE("lost workers stay in the list, with the reason") {
+  World world;
+  world.table = std::make_shared<const Membership>(4, std::vector<Member>{{0, 0}},
+                                                   std::vector<ProcessInfo>{{0, "alpha:1", "u0"}});
+  world.clock.set(107);
+  world.observers.on_lost("beta:2", {1, 2}, "no sign of life for 2.5 s");
+  world.look();
+  REQUIRE(world.told.size() == 1);
+  CHECK(node_of(world.told[0], 2)["state"] == "lost");
+  CHECK(node_of(world.told[0], 2)["reason"] == "no sign of life for 2.5 s");
+  CHECK(node_of(world.told[0], 2)["lost_at"] == Approx(7));
+}
+
+TEST_CASE("who is missing in a collective is who has entered fewer of them than the foremost") {
+  World world;
+  world.look();
+  json waiting = row(1, 1, 2, 8);
+  waiting["state"] = "waiting";
+  waiting["cause"] = "collective";
+  waiting["what"] = "allreduce";
+  json other = waiting;
+  other["id"] = 5;
+  const uint32_t number = world.asked.back().second;
+  world.observers.on_report(1, number, nodes_of({waiting, row(2, 0, 2, 7)}).dump(), 100);
+  world.observers.on_report(2, number, nodes_of({other, row(6, 0, 2, 8)}).dump(), 100);
+  REQUIRE(world.told.size() == 1);
+  CHECK(world.told[0]["collective"]["what"] == "allreduce");
+  CHECK(world.told[0]["collective"]["missing"] == json({0, 2}));
+}
+
+TEST_CASE("the straggler is who waits least while the others wait") {
+  using Shares = std::vector<WaitShare>;
+  CHECK_FALSE(straggler_of({}));
+  CHECK_FALSE(straggler_of(Shares{{0, 0, 10, 5}}));
+  CHECK_FALSE(straggler_of(Shares{{0, 0.1, 10, 5}, {1, 0.2, 10, 5}}));  // nobody waits much
+  CHECK_FALSE(straggler_of(Shares{{0, 4, 10, 5}, {1, 5, 10, 5}}));      // all wait, such as for the server
+  CHECK(straggler_of(Shares{{0, 6, 10, 5}, {1, 0.5, 10, 5}, {2, 7, 10, 5}}) == 1U);
+  CHECK(straggler_of(Shares{{0, 0, 10, 9}, {1, 8, 10, 9}, {2, 0, 10, 3}, {3, 8, 10, 9}}) == 2U);  // fewer steps
+  CHECK_FALSE(straggler_of(Shares{{0, 0, 0, 0}, {1, 0, 0, 0}}));
+}
+
+TEST_CASE("who has become the straggler lately is seen although it was quick before") {
+  World world;
+  world.table = std::make_shared<const Membership>(1, std::vector<Member>{{1, 1}, {2, 1}},
+                                                   std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}});
+  const auto look = [&](double first, double second, double seconds) {
+    world.clock.set(100 + seconds);
+    world.look();
+    world.report(1, nodes_of({row(1, first, seconds), row(2, second, seconds)}));
+    return world.told.back();
+  };
+  CHECK(node_of(look(80, 1, 100), 2).value("straggler", false));
+  const json later = look(80.1, 9, 110);  // in the ten seconds between them it was the other one
+  CHECK(node_of(later, 1).value("straggler", false));
+  CHECK_FALSE(node_of(later, 2).value("straggler", false));
+}
