@@ -8,17 +8,24 @@ local spelling = require("actor.c.names")
 
 local usage = "usage: actorhost help [TOPIC|NAME]    param.run, dataset:map, barrier.pssp, --barrier, ACTORHOST_ISA, mapreduce, sim"
 
--- What `actorhost NAME --help` prints.
-local function pages()
+-- What `actorhost NAME --help` prints, of subcommands that are scripts.
+local function page_of(name)
   local lines = {}
   local show, args = print, actor.args
   rawset(_G, "print", function(text) lines[#lines + 1] = text end)
   actor.args = { "--help" }
-  local chunk = load(core.library_text("command/sim"), "@scripts/sim.lua")
-  chunk()
+  load(core.library_text("command/" .. name), "@scripts/" .. name .. ".lua")()
   actor.args = args
   rawset(_G, "print", show)
-  return { run = command.usage("run"), agent = command.usage("agent"), sim = table.concat(lines, "\n") }
+  return table.concat(lines, "\n")
+end
+
+local page_names = { "run", "agent", "status", "top", "repl", "sim" }
+
+local function pages()
+  local shown = { run = command.usage("run"), agent = command.usage("agent") }
+  for _, name in ipairs(page_names) do shown[name] = shown[name] or page_of(name) end
+  return shown
 end
 
 -- The lines about one flag or variable in a page, those that are indented further included.
@@ -39,7 +46,7 @@ end
 
 local function overview()
   print(usage)
-  print("\nsubcommands: run, agent, sim, help\nmodules of the standard library, actor.NAME:")
+  print("\nsubcommands: " .. table.concat(page_names, ", ") .. ", help\nmodules of the standard library, actor.NAME:")
   for _, topic in ipairs(help.topics()) do print(("  %-12s %s"):format(topic.name, topic.summary)) end
 end
 
@@ -51,7 +58,7 @@ local function of_pages(name)
     return true
   end
   local found = false
-  for _, page in ipairs { "run", "agent", "sim" } do
+  for _, page in ipairs(page_names) do
     local text = name:find("^[%-A-Z]") and part_of(shown[page], name)
     if text then
       print(("actorhost %s:\n%s"):format(page, text))

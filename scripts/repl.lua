@@ -20,6 +20,7 @@ local list = {
   { name = "execute", short = "e", value = "CHUNK", many = true, help = "run this chunk or :command and leave; may be given again" },
   { name = "file", short = "f", value = "FILE", many = true, help = "run this file as one chunk and leave" },
   { name = "on", value = "RANK|all", help = "where chunks run; attached to a run: 0, else all nodes together" },
+  { name = "print", value = "WHO", default = "first", help = "all: what every node prints that runs a chunk together" },
   { name = "json", help = "one JSON object for each chunk or command, on a line each" },
   { name = "read-only", help = "look, but change nothing and run nothing" },
   { name = "help", help = "this page" },
@@ -213,6 +214,7 @@ local function main()
     return 0
   end
   if #rest > 0 then return fail(2, ("'%s' is not understood; a job is run by actorhost %s"):format(rest[1], rest[1])) end
+  if values.print ~= "first" and values.print ~= "all" then return fail(2, "--print wants first or all") end
   local target = target_of(values)
   local interactive = line_editor.is_terminal() and not values.execute and not values.file
   local connection, cluster, url
@@ -224,7 +226,8 @@ local function main()
   end
   if not connection then return fail(3, cluster) end
   local session = session_of.new {
-    connection = connection, own = cluster, url = url, target = target, json = values.json, terminal = interactive,
+    connection = connection, own = cluster, url = url, target = target, json = values.json, print_all = values.print == "all",
+    terminal = interactive,
     show = print, fail = command.err, status = interactive and command.status or function(words)
       if words ~= "" then command.err(words) end
     end, interrupts = command.interrupts,

@@ -33,6 +33,8 @@ void require_module(lua_State* L, const char* name) {
   lua_call(L, 1, 1);
 }
 
+int give_back(lua_State* L) { return lua_gettop(L); }
+
 /// (mode, ...) -> text, by stdlib/actor/console/answer.lua
 int push_text(lua_State* L) {
   require_module(L, "actor.console.answer");
@@ -65,16 +67,29 @@ void ConsoleRunner::answer() {
   while (const QuestionPtr question = desk_.begin(node_.seat())) (void)run(*question, threads_.alone);
 }
 
-/// Loads the chunk: as an expression, whose values are shown, or else as statements.
+/// Loads the chunk: as an expression, whose values are shown, or else as statements; with its arguments. It sees the
+/// library's modules beside the script's globals.
 Status ConsoleRunner::load(const Question& question, lua_State* on) {
-  const std::string expression = "return " + question.source;
   const char* name = question.ask.name.c_str();
-  if (luaL_loadbufferx(on, expression.data(), expression.size(), name, "t") == 0) return {};
-  lua_settop(on, 0);
-  if (luaL_loadbufferx(on, question.source.data(), question.source.size(), name, "t") == 0) return {};
-  const std::string error = lua_tostring(on, -1);
-  lua_settop(on, 0);
-  return Error{Code::script, error};
+  const auto loads = [&](const std::string& text) {
+    lua_settop(on, 0);
+    return luaL_loadbufferx(on, text.data(), text.size(), name, "t") == 0;
+  };
+  // Not `return f()`: a tail call has no line. The values go through a function that gives them back.
+  const bool expression = loads("return " + question.source) && loads("return (...)(" + question.source + "\n)");
+  if (!expression && !loads(question.source)) {
+    const std::string error = lua_tostring(on, -1);
+    lua_settop(on, 0);
+    return Error{Code::script, error};
+  }
+  require_module(on, "actor.console.names");
+  lua_getfield(on, -1, "environment");
+  lua_call(on, 0, 1);
+  lua_setfenv(on, 1);
+  lua_settop(on, 1);
+  if (expression) lua_pushcfunction(on, give_back);
+  for (const std::string& argument : question.ask.arguments) lua_pushlstring(on, argument.data(), argument.size());
+  return {};
 }
 
 /// Runs the chunk; its values as text.
@@ -82,9 +97,8 @@ Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State*
   lua_settop(on, 0);
   AH_TRY(load(question, on));
   // A compiled loop could not be interrupted. What a chunk for all nodes defines may be worth compiling.
-  luaJIT_setmode(on, -1, (question.ask.together ? LUAJIT_MODE_FUNC : LUAJIT_MODE_ALLFUNC) | LUAJIT_MODE_OFF);
-  for (const std::string& argument : question.ask.arguments) lua_pushlstring(on, argument.data(), argument.size());
-  AH_TRY(vm_.call(on, static_cast<int>(question.ask.arguments.size()), LUA_MULTRET));
+  luaJIT_setmode(on, 1, (question.ask.together ? LUAJIT_MODE_FUNC : LUAJIT_MODE_ALLFUNC) | LUAJIT_MODE_OFF);
+  AH_TRY(vm_.call(on, lua_gettop(on) - 1, LUA_MULTRET));
   if (lua_gettop(on) == 0) return std::string();
   lua_pushcfunction(on, push_text);
   lua_insert(on, 1);

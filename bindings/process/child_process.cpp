@@ -40,6 +40,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   if (interrupt == Interrupt::ignored) signal(SIGINT, SIG_IGN);
   if (output >= 0) {
+    setpgid(0, 0);  // a terminal's Ctrl-C does not come here: a blocked signal reaches a signalfd even when ignored
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
     dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);

@@ -11,6 +11,7 @@ local M = {}
 ---@field target integer[]|"all"|"spmd"|string[] where chunks run: ranks, all workers each on its own, all together, {"server 0"}
 ---@field mode "table"|"lua"|"json" how values are shown
 ---@field json? boolean results as JSON lines
+---@field print_all? boolean what all nodes print that run a chunk together; otherwise, as in a job, the first one's
 ---@field terminal? boolean somebody looks on
 ---@field ended? table how the run has ended: its last news
 ---@field failed boolean whether any chunk or command has failed
@@ -156,8 +157,8 @@ function Gathered:output(news)
   self.nodes[news.name] = of
   if self.session.json then
     of.output[#of.output + 1] = news.text
-  else
-    self.session.show(self.many and labelled(news.name, (news.text:gsub("\n$", ""))) or (news.text:gsub("\n$", "")))
+  elseif not self.first_only or news.name == "rank 0" then
+    self.session.show((self.many and not self.first_only) and labelled(news.name, (news.text:gsub("\n$", ""))) or (news.text:gsub("\n$", "")))
   end
 end
 
@@ -347,9 +348,11 @@ function Session:chunk(source, options)
   local nodes = self:nodes_of(target)
   if not nodes then return false end
   self.interrupts()
+  source = source:gsub("^%s*=", "")
   local answer, why = self:control { op = "chunk", source = source, name = name, mode = self.mode, nodes = nodes }
   if not answer then return not self.ended and self:refuse(why, self.count) end
-  local gathered = setmetatable({ session = self, nodes = {}, order = {}, many = #answer.nodes > 1 }, Gathered)
+  local gathered = setmetatable({ session = self, nodes = {}, order = {}, many = #answer.nodes > 1,
+    first_only = nodes == "spmd" and not self.print_all }, Gathered)
   local seconds = self:await(answer.chunk, nodes, gathered, require("actor").now)
   table.sort(gathered.order, function(a, b)
     return #a ~= #b and #a < #b or #a == #b and a < b -- rank 2 before rank 10
