@@ -134,7 +134,7 @@ void Cluster::tell_observers_of_end() {
   const auto over = end();
   const json news = {{"event", "ended"},
                      {"ok", !over || over->ok},
-                     {"code", over && !over->ok ? static_cast<int>(over->code) : 0},
+                     {"code", over && !over->ok ? code_name(over->code) : ""},
                      {"message", over ? over->message : ""}};
   for (const LinkId link : watchers_) {
     tell_observer(link, cluster_kind::pushed, 0, sent_text(news));

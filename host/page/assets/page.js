@@ -286,7 +286,7 @@ function show_lists(message) {
   const left_out = message.totals.processes - message.hosts.length;
   set_text(at("hosts-title"), "Processes" + (left_out > 0 ? ", the first " + message.hosts.length + " of " + message.totals.processes : ""));
   rows(at("hosts"), message.hosts, (one) => [{ number: one.process }, one.host, { number: one.age === undefined ? "" : seconds(one.age) + " ago" },
-    { number: bytes(one.rss) }, { number: seconds(one.cpu) }, { number: one.threads ?? "" }], (one) => ({ "data-state": one.silent && "silent" }));
+    { number: bytes(one.rss) }, { number: seconds(one.cpu) }], (one) => ({ "data-state": one.silent && "silent" }));
 }
 
 function show_nodes(message) {
@@ -352,7 +352,7 @@ function live(about) {
     events.addEventListener("end", (event) => {
       ended = JSON.parse(event.data).how;
       events.close();
-      delay = 5;
+      delay = 2;
       retry();
     });
     events.onerror = () => {
