@@ -104,6 +104,16 @@ TEST_CASE("who waits at the barrier and for whom, keys, reports, log and members
   if (hosts) CHECK((*hosts)[0].wait(20) == 0);
 }
 
+TEST_CASE("actor.report names what is wrong with its arguments, and leaves out what is too much") {
+  const JobFolder folder;
+  const Ended run(folder.run({"-n", "1", "jobs/sections.lua", "reports"}));
+  CHECK_THAT(run.out, Contains("bad argument 'name' to actor.report: expected string, got number") &&
+                          Contains("bad argument 'value' to actor.report: expected number, got string") &&
+                          Contains("bad argument 'step' to actor.report: expected number, got string") &&
+                          Contains("bad argument 'value' to actor.report: expected number, got nil"));
+  CHECK(count_of(run.err, "there are 64 series already, 'series 6") == 2);
+}
+
 TEST_CASE("the stages of map-reduce are told while they run and afterwards") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "jobs/sections.lua", "stages", "done"});

@@ -47,4 +47,13 @@ function jobs.stages(file)
   await(file .. "2")
 end
 
+-- What actor.report refuses, and what it leaves out.
+function jobs.reports()
+  for _, args in ipairs { { 7, 1 }, { "loss", "much" }, { "loss", 1, "first" }, { "loss" } } do
+    print(select(2, pcall(actor.report, unpack(args, 1, 3))))
+  end
+  for i = 1, 66 do actor.report("series " .. i, i) end
+  actor.report("series 66", 1)
+end
+
 jobs[(...)](select(2, ...))
