@@ -57,14 +57,14 @@ void forget_modules(lua_State* L, const std::set<std::string>& names) {
   lua_pop(L, 1);
 }
 
-/// Makes the library the global `actor`, where the script has none of that name: most hold it in a local variable.
-int give_actor(lua_State* L) {
-  lua_pushliteral(L, "actor");
-  lua_rawget(L, LUA_GLOBALSINDEX);
-  if (!lua_isnil(L, -1)) return 0;
-  lua_pushliteral(L, "actor");
-  require_module(L, "actor");
-  lua_rawset(L, LUA_GLOBALSINDEX);
+int give_back(lua_State* L) { return lua_gettop(L); }
+
+/// Lets a chunk see the library's modules beside the script's globals.
+int give_environment(lua_State* L) {
+  require_module(L, "actor.console.names");
+  lua_getfield(L, -1, "environment");
+  lua_call(L, 0, 1);
+  lua_setfenv(L, 1);
   return 0;
 }
 
@@ -100,31 +100,34 @@ void ConsoleRunner::answer() {
   while (const QuestionPtr question = desk_.begin(node_.seat())) (void)run(*question, threads_.alone);
 }
 
-/// Loads the chunk: as expressions, whose values are shown, or else as statements. An argument may stand behind it.
+/// Loads the chunk: as an expression, whose values are shown, or else as statements; with its arguments.
 Status ConsoleRunner::load(const Question& question, lua_State* on) {
-  // Not the expression's call, but that of `pass` is a tail call, so errors in the former name the chunk's line.
-  const std::string expression = "local pass = ... return pass(" + question.source + "\n)";
   const char* name = question.ask.name.c_str();
-  if (luaL_loadbufferx(on, expression.data(), expression.size(), name, "t") == 0) {
-    lua_pushcfunction(on, [](lua_State* L) { return lua_gettop(L); });
-    return {};
+  const auto loads = [&](const std::string& text) {
+    lua_settop(on, 0);
+    return luaL_loadbufferx(on, text.data(), text.size(), name, "t") == 0;
+  };
+  // Not `return f()`: a tail call has no line. The values go through a function that gives them back.
+  const bool expression = loads("return " + question.source) && loads("return (...)(" + question.source + "\n)");
+  if (!expression && !loads(question.source)) {
+    const std::string error = lua_tostring(on, -1);
+    lua_settop(on, 0);
+    return Error{Code::script, error};
   }
-  lua_settop(on, 0);
-  if (luaL_loadbufferx(on, question.source.data(), question.source.size(), name, "t") == 0) return {};
-  const std::string error = lua_tostring(on, -1);
-  lua_settop(on, 0);
-  return Error{Code::script, error};
+  lua_pushcfunction(on, give_environment);
+  lua_pushvalue(on, 1);
+  AH_TRY(vm_.call(on, 1, 0));
+  if (expression) lua_pushcfunction(on, give_back);
+  for (const std::string& argument : question.ask.arguments) lua_pushlstring(on, argument.data(), argument.size());
+  return {};
 }
 
 /// Runs the chunk; its values as text.
 Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State* on) {
   lua_settop(on, 0);
-  lua_pushcfunction(on, give_actor);
-  AH_TRY(vm_.call(on, 0, 0));
   AH_TRY(load(question, on));
   // A compiled loop could not be interrupted. What a chunk for all nodes defines may be worth compiling.
   luaJIT_setmode(on, 1, (question.ask.together ? LUAJIT_MODE_FUNC : LUAJIT_MODE_ALLFUNC) | LUAJIT_MODE_OFF);
-  for (const std::string& argument : question.ask.arguments) lua_pushlstring(on, argument.data(), argument.size());
   AH_TRY(vm_.call(on, lua_gettop(on) - 1, LUA_MULTRET));
   if (lua_gettop(on) == 0) return std::string();
   lua_pushcfunction(on, push_text);

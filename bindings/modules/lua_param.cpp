@@ -60,6 +60,7 @@ struct ParamState {
   std::map<std::string, std::string> places;  // of callbacks: "schedule" -> "schedule (job.lua:12)"
   std::unique_ptr<ParamServer> server;
   uint32_t action = 0;
+  double task_at = 0;         // when the worker's task came, where the run is recorded
   bool shared = false;        // the run's tensors are given without copies
   std::vector<NodeId> asked;  // the workers of the schedule request that waits for its answer
 };
@@ -301,6 +302,7 @@ int worker_next(lua_State* L) {
   ParamWorker::Event event = take(L, state.node.next_event());
   if (auto* task = std::get_if<ParamWorker::Task>(&event)) {
     state.context.node.stats().step.set(task->step);
+    if (const SpanSink* spans = state.context.node.stats().spans()) state.task_at = spans->now();
     lua_pushnumber(L, static_cast<lua_Number>(task->step));
     if (task->local) {
       lua_pushnil(L);
@@ -326,6 +328,9 @@ int worker_push(lua_State* L) {
   NodeStats& stats = NodeContext::stats_of(L);
   stats.step.add(1);
   stats.updates.add(entries.size());
+  if (SpanSink* spans = stats.spans()) {
+    spans->put({"step", "step", param_state(L).task_at, spans->now(), stats.step.get()});
+  }
   return 0;
 }
 

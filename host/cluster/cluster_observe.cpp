@@ -86,6 +86,13 @@ bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
     }
     return true;
   }
+  if (frame.kind == cluster_kind::spans) {
+    const auto message = read_message<SpansMessage>(frame);
+    for (const auto& [process, of_member] : members_) {
+      if (of_member == link && message) take_spans(process, frame.src, *message);
+    }
+    return true;
+  }
   if (frame.kind == cluster_kind::observe) {
     const auto wanted = read_message<ObserveMessage>(frame);
     watchers_.insert(link);
@@ -127,7 +134,7 @@ void Cluster::tell_observers_of_end() {
   const auto over = end();
   const json news = {{"event", "ended"},
                      {"ok", !over || over->ok},
-                     {"code", over && !over->ok ? static_cast<int>(over->code) : 0},
+                     {"code", over && !over->ok ? code_name(over->code) : ""},
                      {"message", over ? over->message : ""}};
   for (const LinkId link : watchers_) {
     tell_observer(link, cluster_kind::pushed, 0, sent_text(news));
@@ -137,6 +144,21 @@ void Cluster::tell_observers_of_end() {
 
 void Cluster::lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason) {
   observers_.on_lost(host, workers, reason);
+}
+
+void Cluster::tell_spans(Address node, SpansMessage message) {
+  post([this, node, message = std::move(message)] {
+    if (head_) return take_spans(process_, node, message);
+    to_head(make_frame(cluster_kind::spans, node, service_address(0), 0, pack(message)));
+  });
+}
+
+void Cluster::take_spans(ProcessId process, Address node, const SpansMessage& message) {
+  if (!chrome_) return;
+  const ProcessInfo* info = membership()->process(process);
+  const auto rank = is_worker(node) ? membership()->rank_of(node) : std::nullopt;
+  chrome_->add(process, info == nullptr ? "" : info->host, node,
+               rank ? "rank " + std::to_string(*rank) : address_name(node), message.spans, message.sent, clock_.now());
 }
 
 /// The rendezvous host is asked for the run's state, and asks for this process's part of it.

@@ -1,7 +1,10 @@
 #include "host/page/page_view.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <vector>
 
@@ -14,30 +17,29 @@ namespace {
 using nlohmann::json;
 using Nodes = std::vector<const json*>;
 
-constexpr size_t kSeriesPoints = 800;  // of all series together
+constexpr size_t kSeriesPoints = 480;  // of all series together
 constexpr size_t kLinePoints = 200;    // of one line
 constexpr size_t kSeriesNames = 12;
 constexpr size_t kSeriesNodes = 4;  // lines of one name
-constexpr size_t kKeys = 24;
+constexpr size_t kKeys = 16;
 constexpr size_t kStages = 24;
-constexpr size_t kLogLines = 40;
+constexpr size_t kLogLines = 24;
 constexpr size_t kWaiting = 32;  // rows of who waits at a barrier
 constexpr size_t kAwaited = 8;   // names in each of them
 constexpr size_t kMissing = 16;
-constexpr size_t kHosts = 32;
+constexpr size_t kHosts = 24;
 constexpr size_t kStepBins = 20;
-constexpr size_t kTextBytes = 200;  // of one line of a log, a reason, a place
-constexpr double kDigits = 1e4;
+constexpr size_t kTextBytes = 120;  // of one line of a log, a reason, a place
 
 /// Four significant digits: enough for a picture, and a third of the bytes.
 json rounded(const json& value) {
   if (!value.is_number_float()) return value;
-  const double number = value.get<double>();
-  if (number == 0 || !std::isfinite(number)) return number == 0 ? json(0) : json();
-  const double scale = std::pow(10.0, std::floor(std::log10(std::abs(number)))) / kDigits;
-  const double near = std::round(number / scale) * scale;
-  if (std::abs(near) >= kDigits && std::abs(near) < 1e15) return static_cast<int64_t>(std::llround(near));
-  return near;
+  if (!std::isfinite(value.get<double>())) return json();
+  std::array<char, 32> digits{};
+  std::snprintf(digits.data(), digits.size(), "%.4g", value.get<double>());
+  const double near = std::strtod(digits.data(), nullptr);
+  const bool whole = std::abs(near) < 1e15 && near == std::floor(near);
+  return whole ? json(static_cast<int64_t>(near)) : json(near);
 }
 
 /// Cut to a length that ends between two characters.

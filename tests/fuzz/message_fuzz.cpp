@@ -102,6 +102,7 @@ constexpr void (*kReaders[])(const Frame&) = {
     read_as<WelcomeMessage>,
     read_as<EndMessage>,
     read_as<ObserveMessage>,
+    read_as<SpansMessage>,
     read_as<ActionEnter>,
     read_as<ActionReply>,
     read_as<ModuleFind>,

@@ -211,8 +211,8 @@ TEST_CASE("a node that is killed in the middle of a chunk for all ends it, and t
   };
   for (int i = 0; i < (count != nullptr ? std::atoi(count) : 3); ++i) {
     const std::string source = chunks[random() % chunks.size()];
-    const auto victim = 1 + random() % 4;
-    const unsigned after = random() % 100000;
+    const auto victim = static_cast<unsigned>(1 + random() % 4);
+    const auto after = static_cast<unsigned>(random() % 100000);
     INFO("run " << i << ": worker " << victim << " after " << after << " us in " << source);
     const JobFolder folder;
     Process run = folder.start({"-n", "5", "--isolate", "jobs/console.lua", "wait"});

@@ -45,7 +45,7 @@ class Observer {
   bool take(double seconds);
 
   SteadyClock clock_;
-  Log log_{LogLevel::off, [](const LogLine&) {}};
+  Log log_{LogLevel::off};
   std::unique_ptr<ControlClient> client_;
   std::map<uint32_t, Outcome> outcomes_;
 };

@@ -63,7 +63,7 @@ function chart(canvas, kind, axes) {
           (axes.y || short)(item.parsed.y) } },
       },
       scales: {
-        x: kind === "bar" ? axis(undefined, {}) : axis(axes.x || short, { type: "linear", bounds: "data" }),
+        x: kind === "bar" ? axis(undefined, {}) : axis(axes.x || short, { type: "linear", bounds: "data", ticks: { includeBounds: false } }),
         y: axis(axes.y || short, axes.percent ? { min: 0, max: 100 } : { beginAtZero: kind === "bar" || !!axes.zero,
           suggestedMax: axes.free ? undefined : 1, ticks: axes.whole && { precision: 0 } }),
       },

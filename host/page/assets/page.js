@@ -286,13 +286,14 @@ function show_lists(message) {
   const left_out = message.totals.processes - message.hosts.length;
   set_text(at("hosts-title"), "Processes" + (left_out > 0 ? ", the first " + message.hosts.length + " of " + message.totals.processes : ""));
   rows(at("hosts"), message.hosts, (one) => [{ number: one.process }, one.host, { number: one.age === undefined ? "" : seconds(one.age) + " ago" },
-    { number: bytes(one.rss) }, { number: seconds(one.cpu) }, { number: one.threads ?? "" }], (one) => ({ "data-state": one.silent && "silent" }));
+    { number: bytes(one.rss) }, { number: seconds(one.cpu) }], (one) => ({ "data-state": one.silent && "silent" }));
 }
 
 function show_nodes(message) {
   const { total, offset, window } = message.view;
-  const place = (node) => [node.what, node.cause && node.state === "waiting" ? "for " + node.cause : "", node.where].filter(Boolean).join(" ");
-  rows(at("node-rows"), message.nodes, (node) => [node.name, { state: node.state || "" },
+  const place = (node) => [node.what, node.where].filter(Boolean).join(" ");
+  const state = (node) => (node.state || "") + (node.cause && node.state === "waiting" ? ": " + node.cause : "");
+  rows(at("node-rows"), message.nodes, (node) => [node.name, { state: state(node) },
     node.state === "lost" ? node.reason || "" : place(node) || node.action || "", { number: seconds(node.since) },
     { number: node.role === "server" ? "" : short(node.step) }, { number: short(node.updates) }, { number: seconds(waited(node)) },
     { number: node.queue ?? "" }, { number: bytes(node.sent) }, { number: bytes(node.received) }, { number: bytes(node.lua_bytes) },
@@ -351,7 +352,7 @@ function live(about) {
     events.addEventListener("end", (event) => {
       ended = JSON.parse(event.data).how;
       events.close();
-      delay = 5;
+      delay = 2;
       retry();
     });
     events.onerror = () => {

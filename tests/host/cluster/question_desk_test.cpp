@@ -175,7 +175,7 @@ TEST_CASE("chunks for all nodes begin one after the other, and after one that fa
   std::vector<json> told;
   uint32_t actions = 5;
   bool settled = false;
-  Log log(LogLevel::off, [](const LogLine&) {});
+  Log log(LogLevel::off);
   const auto table = std::make_shared<const Membership>(1, std::vector<Member>{{0, 0}, {1, 1}},
                                                         std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}}, 2);
   ConsoleHub hub(
@@ -219,12 +219,12 @@ TEST_CASE("chunks for all nodes begin one after the other, and after one that fa
   CHECK((ask->chunk == 2 && ask->restarts == 1 && ask->actions == 7));
   hub.leave(9);
   CHECK(sent.back().second.kind == console_kind::cut);
-  for (const json& bad : {json({{"op", "kill"}, {"id", 7}}), json({{"op", "kill"}, {"id", 0}}), json({{"op", "fly"}}),
+  for (const json& bad : {json({{"op", "kill"}, {"id", 7U}}), json({{"op", "kill"}, {"id", 0U}}), json({{"op", "fly"}}),
                           json({{"op", "chunk"}, {"source", "1"}, {"nodes", {8}}}), json::object(), json({{"op", 5}}),
                           json({{"op", "chunk"}, {"nodes", json::array()}})}) {
     CHECK_FALSE(command(bad)["ok"].get<bool>());
   }
   sent.clear();
-  CHECK(command({{"op", "kill"}, {"id", 1}})["killed"] == json({"rank 1"}));
+  CHECK(command({{"op", "kill"}, {"id", 1U}})["killed"] == json({"rank 1"}));
   CHECK((sent.size() == 1 && sent[0].first == 1 && sent[0].second.kind == console_kind::leave));
 }
