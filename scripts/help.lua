@@ -8,24 +8,35 @@ local spelling = require("actor.c.names")
 
 local usage = "usage: actorhost help [TOPIC|NAME]    param.run, dataset:map, barrier.pssp, --barrier, ACTORHOST_ISA, mapreduce, sim"
 
--- What `actorhost NAME --help` prints, of subcommands that are scripts.
-local function page_of(name)
+-- The subcommands, those in C++ first.
+local function commands()
+  local scripts = {}
+  for name in pairs(core.library()) do scripts[#scripts + 1] = name:match("^command/(.+)$") end
+  table.sort(scripts)
+  return { "run", "agent", unpack(scripts) }
+end
+
+-- What a subcommand in Lua prints for --help.
+local function page_of_script(name)
   local lines = {}
   local show, args = print, actor.args
   rawset(_G, "print", function(text) lines[#lines + 1] = text end)
   actor.args = { "--help" }
-  load(core.library_text("command/" .. name), "@scripts/" .. name .. ".lua")()
+  local chunk = load(core.library_text("command/" .. name), ("@scripts/%s.lua"):format(name))
+  chunk()
   actor.args = args
   rawset(_G, "print", show)
   return table.concat(lines, "\n")
 end
 
-local page_names = { "run", "agent", "status", "top", "repl", "sim" }
-
+-- What `actorhost NAME --help` prints, by name.
 local function pages()
-  local shown = { run = command.usage("run"), agent = command.usage("agent") }
-  for _, name in ipairs(page_names) do shown[name] = shown[name] or page_of(name) end
-  return shown
+  local out = {}
+  for _, name in ipairs(commands()) do
+    local in_cpp = name == "run" or name == "agent"
+    out[name] = in_cpp and command.usage(name) or name ~= "help" and page_of_script(name) or usage
+  end
+  return out
 end
 
 -- The lines about one flag or variable in a page, those that are indented further included.
@@ -46,7 +57,7 @@ end
 
 local function overview()
   print(usage)
-  print("\nsubcommands: " .. table.concat(page_names, ", ") .. ", help\nmodules of the standard library, actor.NAME:")
+  print(("\nsubcommands: %s\nmodules of the standard library, actor.NAME:"):format(table.concat(commands(), ", ")))
   for _, topic in ipairs(help.topics()) do print(("  %-12s %s"):format(topic.name, topic.summary)) end
 end
 
@@ -58,7 +69,7 @@ local function of_pages(name)
     return true
   end
   local found = false
-  for _, page in ipairs(page_names) do
+  for _, page in ipairs(commands()) do
     local text = name:find("^[%-A-Z]") and part_of(shown[page], name)
     if text then
       print(("actorhost %s:\n%s"):format(page, text))

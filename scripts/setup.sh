@@ -4,11 +4,13 @@
 
 # The one list of packages. Needed to build and to run the tests:
 required_packages="cmake g++ pkg-config libluajit-5.1-dev libnng-dev libeigen3-dev libspdlog-dev libfmt-dev \
-nlohmann-json3-dev libsodium-dev libxxhash-dev liblz4-dev libarchive-dev zlib1g-dev libcurl4-openssl-dev libedit-dev libcli11-dev catch2 openssl luajit"
+nlohmann-json3-dev libsodium-dev libxxhash-dev liblz4-dev libarchive-dev zlib1g-dev libcurl4-openssl-dev libedit-dev \
+libmicrohttpd-dev prometheus-cpp-dev libjs-chart.js libcli11-dev catch2 openssl luajit"
 # Done without where they cannot be installed: the first two make building faster, librsvg2-2 draws charts as PNG
-# (actor.plot loads it at run time; nothing is linked with it), tests of the
-# prompt have a terminal in tmux:
+# (actor.plot loads it at run time; nothing is linked with it), tests of the prompt have a terminal in tmux:
 optional_packages="ninja-build ccache librsvg2-2 tmux"
+# Tests of pages want a browser; they are skipped without it:
+test_packages="chromium"
 # Needed by scripts/check, the last for a source of tests/bench:
 check_packages="clang-format clang-tidy libzmq3-dev"
 
@@ -82,6 +84,32 @@ ensure_packages() {
   say "  $needed"
   say "install them with:  sudo apt-get update && sudo apt-get install -y $missing"
   exit 69
+}
+
+# ensure_test_tools: a browser, and promtool in the build folder. What cannot be had is tried again on another day; the
+# tests that want it are skipped.
+ensure_test_tools() {
+  command -v dpkg-query >/dev/null || return 0
+  mkdir -p "$build_root/tools"
+  PATH=$PATH:$build_root/tools
+  missing=$(missing_packages $test_packages)
+  command -v promtool >/dev/null || missing="$missing promtool"
+  [ -n "$missing" ] || return 0
+  tried=$build_root/tools/tried
+  install_log=$build_root/install.log
+  if [ "$(cat "$tried" 2>/dev/null)" != "$(date +%F) $missing" ]; then
+    # shellcheck disable=SC2086
+    [ "${missing% promtool}" = "" ] || install_packages ${missing% promtool} || true
+    # Taken out of its package, which would start a server, too.
+    command -v promtool >/dev/null || (cd "$build_root/tools" && apt-get -qq download prometheus &&
+      dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --strip-components=3 ./usr/bin/promtool
+      rm -f prometheus_*.deb) >>"$install_log" 2>&1 || true
+    missing=$(missing_packages $test_packages)
+    command -v promtool >/dev/null || missing="$missing promtool"
+    [ -n "$missing" ] || return 0
+    printf '%s %s' "$(date +%F)" "$missing" >"$tried"
+  fi
+  say "not here, so the tests that want it are skipped: $missing"
 }
 
 # Runs a command with its output in a log: on a terminal its last line is shown as it changes, elsewhere one line every ten

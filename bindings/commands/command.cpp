@@ -9,6 +9,7 @@
 #include "bindings/commands/line_editor.hpp"
 #include "bindings/commands/lua_command.hpp"
 #include "bindings/commands/lua_control.hpp"
+#include "bindings/commands/lua_dashboard.hpp"
 #include "bindings/commands/lua_screen.hpp"
 #include "bindings/modules/lua_sim.hpp"
 #include "bindings/process/console.hpp"
@@ -110,8 +111,10 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
   }
   Vm& vm = **made;
   open_command(vm);
+  open_doctor(vm);
   open_control(vm);
   open_screen(vm);
+  open_dashboard(vm);
   SimControl& control = sim_control(vm);
   control.watchdog = std::make_unique<CallWatchdog>(CallWatchdog::Limits{kRuleSeconds, kForever},
                                                     [&](const std::string& message, bool still) {

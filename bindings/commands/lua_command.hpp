@@ -27,6 +27,8 @@ struct CommandContext {
 };
 
 void open_command(Vm& vm);
+/// actor.c.doctor (lua_doctor.cpp): facts about this machine.
+void open_doctor(Vm& vm);
 /// actor.c.line_editor and actor.c.own_cluster: what a console is made of.
 void open_line_editor(Vm& vm);
 void open_own_cluster(Vm& vm);

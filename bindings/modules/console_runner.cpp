@@ -1,5 +1,6 @@
 #include "bindings/modules/console_runner.hpp"
 
+#include <set>
 #include <utility>
 
 #include <lua.hpp>
@@ -33,7 +34,39 @@ void require_module(lua_State* L, const char* name) {
   lua_call(L, 1, 1);
 }
 
+/// The modules that are being loaded: `require` has a mark in the place of each, which stays there after an error.
+std::set<std::string> modules_in_loading(lua_State* L) {
+  std::set<std::string> names;
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_pushnil(L);
+  while (lua_next(L, -2) != 0) {
+    if (lua_islightuserdata(L, -1) && lua_type(L, -2) == LUA_TSTRING) names.insert(lua_tostring(L, -2));
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return names;
+}
+
+/// A chunk was ended while it loaded these: they can be loaded again.
+void forget_modules(lua_State* L, const std::set<std::string>& names) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  for (const std::string& name : names) {
+    lua_pushnil(L);
+    lua_setfield(L, -2, name.c_str());
+  }
+  lua_pop(L, 1);
+}
+
 int give_back(lua_State* L) { return lua_gettop(L); }
+
+/// Lets a chunk see the library's modules beside the script's globals.
+int give_environment(lua_State* L) {
+  require_module(L, "actor.console.names");
+  lua_getfield(L, -1, "environment");
+  lua_call(L, 0, 1);
+  lua_setfenv(L, 1);
+  return 0;
+}
 
 /// (mode, ...) -> text, by stdlib/actor/console/answer.lua
 int push_text(lua_State* L) {
@@ -67,8 +100,7 @@ void ConsoleRunner::answer() {
   while (const QuestionPtr question = desk_.begin(node_.seat())) (void)run(*question, threads_.alone);
 }
 
-/// Loads the chunk: as an expression, whose values are shown, or else as statements; with its arguments. It sees the
-/// library's modules beside the script's globals.
+/// Loads the chunk: as an expression, whose values are shown, or else as statements; with its arguments.
 Status ConsoleRunner::load(const Question& question, lua_State* on) {
   const char* name = question.ask.name.c_str();
   const auto loads = [&](const std::string& text) {
@@ -82,11 +114,9 @@ Status ConsoleRunner::load(const Question& question, lua_State* on) {
     lua_settop(on, 0);
     return Error{Code::script, error};
   }
-  require_module(on, "actor.console.names");
-  lua_getfield(on, -1, "environment");
-  lua_call(on, 0, 1);
-  lua_setfenv(on, 1);
-  lua_settop(on, 1);
+  lua_pushcfunction(on, give_environment);
+  lua_pushvalue(on, 1);
+  AH_TRY(vm_.call(on, 1, 0));
   if (expression) lua_pushcfunction(on, give_back);
   for (const std::string& argument : question.ask.arguments) lua_pushlstring(on, argument.data(), argument.size());
   return {};
@@ -112,6 +142,14 @@ Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State*
   return values;
 }
 
+/// An error as those outside are told it, who know from which node it is.
+std::string ConsoleRunner::told(const Error& error) const {
+  std::string text = user_traceback(error.message);
+  const std::string who = node_.name() + ": ";
+  if (text.starts_with(who)) text.erase(0, who.size());
+  return text;
+}
+
 /// Runs the chunk that the desk has begun, and hands in how it has ended; whether it worked.
 bool ConsoleRunner::run(const Question& question, lua_State* on) {
   const Activity activity(node_.stats(), Cause::console, "chunk");
@@ -122,19 +160,23 @@ bool ConsoleRunner::run(const Question& question, lua_State* on) {
   Vm::Sink before = vm_.redirect([this, &seat, together](std::string_view text) {
     if (!together || node_.role() == Role::worker || context_.speaks) desk_.write(seat, text);
   });
-  const auto fail = std::exchange(context_.fail, nullptr);
-  context_.fail = together ? [this, &seat](const Error& error) { desk_.fail_together(seat, error.message); } : fail;
+  const auto fail = context_.fail;
+  if (together) {
+    context_.fail = [this, &seat](const Error& error) { desk_.fail_together(seat, told(error)); };
+  }
+  const std::set<std::string> loading = modules_in_loading(on);
   const Result<std::string> values = evaluate(question, on);
+  if (!values) {
+    std::set<std::string> left = modules_in_loading(on);
+    std::erase_if(left, [&](const std::string& name) { return loading.contains(name); });
+    forget_modules(on, left);
+  }
   context_.fail = fail;
   (void)vm_.redirect(std::move(before));
   ConsoleDone done;
   done.ok = values.ok();
   done.seconds = node_.clock().now() - began;
-  if (!values) {
-    done.error = user_traceback(values.error().message);
-    const std::string who = node_.name() + ": ";
-    if (done.error.starts_with(who)) done.error.erase(0, who.size());
-  }
+  if (!values) done.error = told(values.error());
   desk_.finish(seat, std::move(done), values ? std::string_view(*values) : std::string_view());
   lua_settop(on, 0);
   return values.ok();
@@ -170,8 +212,8 @@ Status ConsoleRunner::run_together(lua_State* L) {
   return {};
 }
 
-/// Brings the numbers that all nodes have to agree on to the same place. Where a chunk before has failed, nodes may have
-/// come to different places in it, and engines begin anew.
+/// Brings the numbers that all nodes have to agree on to the same place. Where a chunk before has failed, nodes may
+/// have come to different places in it, and engines begin anew.
 void ConsoleRunner::agree(lua_State* L, const ConsoleAsk& ask) {
   node_.refresh();
   node_.set_actions(ask.actions);

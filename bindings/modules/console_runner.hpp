@@ -32,6 +32,7 @@ class ConsoleRunner final : public NodeGuest {
 
   Status wait_for_chunk(lua_State* L);
   bool run(const Question& question, lua_State* on);
+  std::string told(const Error& error) const;
   Result<std::string> evaluate(const Question& question, lua_State* on);
   Status load(const Question& question, lua_State* on);
   void agree(lua_State* L, const ConsoleAsk& ask);

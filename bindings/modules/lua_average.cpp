@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/modules/console_runner.hpp"
 #include "bindings/modules/lua_filter.hpp"
 #include "bindings/modules/lua_tensor.hpp"
-#include "bindings/modules/console_runner.hpp"
 #include "bindings/modules/node_modules.hpp"
 #include "bindings/modules/tensor_api.hpp"
 #include "bindings/process/node_context.hpp"

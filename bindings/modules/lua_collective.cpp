@@ -341,7 +341,8 @@ int allreduce(lua_State* L) {
   CallSpec spec;
   const bool named = lua_type(L, 3) == LUA_TSTRING;
   expect(L, node.answer());
-  const bool plain = node.role() == Role::worker && !node.answering() && node.cluster().epoch() == node.membership().epoch() &&
+  const bool plain = node.role() == Role::worker && !node.answering() &&
+                     node.cluster().epoch() == node.membership().epoch() &&
                      (lua_isnil(L, 3) || (named && parse_collective_op(lua_tostring(L, 3), spec.op)));
   auto value = plain ? find_tensor(L, 2) : std::nullopt;
   if (!value) {

@@ -210,8 +210,8 @@ int status_columns(lua_State* L) {
   return 1;
 }
 
-/// Members that change: rank size id shard role epoch seed, founder (a worker from the beginning of the run on), answering
-/// (a chunk of an observer runs within a call of the script).
+/// Members that change: rank size id shard role epoch seed, founder (a worker from the beginning of the run on),
+/// answering (a chunk of an observer runs within a call of the script).
 int index(lua_State* L) {
   NodeContext& context = NodeContext::of(L);
   const Node& node = context.node;

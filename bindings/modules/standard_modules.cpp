@@ -32,6 +32,7 @@ void open_node_modules(Vm& vm) {
   open_console(vm);
   open_param(vm);
   open_mapreduce(vm);
+  open_series(vm);
 }
 
 }  // namespace actorhost

@@ -12,11 +12,13 @@
 
 #include "bindings/include/actorhost.hpp"
 #include "bindings/process/console.hpp"
+#include "host/base/series.hpp"
 #include "host/cluster/service_thread.hpp"
 #include "host/data/data_cache.hpp"
 #include "host/engine/average/averages.hpp"
 #include "host/engine/collective/async_calls.hpp"
 #include "host/engine/collective/meeting.hpp"
+#include "host/engine/param/barrier_board.hpp"
 #include "host/engine/param/checkpoint.hpp"
 #include "host/engine/param/param_store.hpp"
 #include "host/engine/param/trace.hpp"
@@ -49,6 +51,8 @@ struct CourierWithTasks {
 struct ProcessShared {
   Console console;
   DataCache data;
+  SeriesBook series;                                    // what the job reports
+  BarrierBoard barrier;                                 // who waits at the parameter server's
   std::map<std::string, Function> functions;            // of the embedding program, by name
   std::vector<std::unique_ptr<ParamStore>> stores;      // by shard; they outlive the servers' VMs
   std::atomic<int64_t> finished_run{-1};                // the action that the present servers have served to its end

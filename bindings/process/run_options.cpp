@@ -39,9 +39,9 @@ std::string both_spellings(const std::string& name) {
 
 struct RawFlags {
   std::string nodes, nnodes, node_rank, endpoint, run_id;
-  std::string resume;  // for --help only: take_resume reads it
-  std::string seed, seconds, log_level = "info", print, servers, threads, memory, parallelism, start_timeout,
-                             rule_timeout, callback_timeout, join;
+  std::string resume, dashboard, metrics;  // for --help only: take_flags_with_optional_values reads them
+  std::string seed, seconds, log_level = "info", log_format = "text", print, servers, threads, memory, parallelism,
+                             start_timeout, rule_timeout, callback_timeout, join;
   bool no_progress = false;
 };
 
@@ -108,6 +108,8 @@ Status take_words(const RawFlags& raw, RunOptions& out) {
   if (!parse_log_level(raw.log_level, out.log_level)) {
     return bad_flag("log-level", raw.log_level, "one of trace debug info warn error off");
   }
+  out.log_json = raw.log_format == "json";
+  if (!out.log_json && raw.log_format != "text") return bad_flag("log-format", raw.log_format, "text or json");
   if (!raw.print.empty() && raw.print != "all" && raw.print != "first")
     return bad_flag("print", raw.print, "all or first");
   out.print_all = raw.print == "all";
@@ -149,6 +151,9 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_flag("--insecure", out.insecure, "no token (said on every start)");
   app.add_option(both_spellings("--log-level"), raw.log_level, "trace, debug, info, warn, error or off (info)")
       ->type_name("L");
+  app.add_option(both_spellings("--log-format"), raw.log_format,
+                 "text, or json: each line of the log is an object with time, level, job, host and rank (text)")
+      ->type_name("F");
   app.add_option("--print", raw.print, "all: every rank's print, tagged; first: the first live rank's (first)")
       ->type_name("WHO");
   app.add_flag(both_spellings("--no-progress"), raw.no_progress, "no progress bar");
@@ -174,11 +179,16 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints")->type_name("DIR");
   app.add_option("--resume", raw.resume, "go on from the newest complete checkpoint in DIR (--checkpoint's)")
       ->type_name("[DIR]");
+  app.add_option("--dashboard", raw.dashboard, std::string("a web page of the run (") + kPageAddress + ")")
+      ->type_name("[ADDR]");
+  app.add_option("--metrics", raw.metrics, "/metrics for Prometheus, on the same address")->type_name("[ADDR]");
   app.add_option("--seconds", raw.seconds, "stop the engine after that many seconds")->type_name("T");
   app.add_option("--seed", raw.seed, "makes the run reproducible")->type_name("N");
   app.add_option("--inject", out.inject_text, "straggler=SHARE:FACTORx,delay=DIST: heterogeneity for experiments")
       ->type_name("SPEC");
-  app.add_option("--record", out.record, "trace of every step (CSV), on the rendezvous host; overwritten in place")
+  app.add_option("--record", out.record,
+                 "on the rendezvous host: every step as CSV; FILE.json: what each node does when, for chrome://tracing "
+                 "or Perfetto; FILE.jsonl: a state each second")
       ->type_name("FILE");
 }
 
@@ -202,8 +212,10 @@ const char* kUsage =
     "       actorhost agent --join HOST:PORT [flags]    lend this machine's nodes to jobs\n"
     "       actorhost status [--attach HOST:PORT]       what the nodes of a run do, once\n"
     "       actorhost top [--attach HOST:PORT]          the same, refreshed\n"
+    "       actorhost dashboard --replay FILE [ADDR]    the page of a run that --record FILE.jsonl has recorded\n"
     "       actorhost repl [--attach [HOST:PORT]]       a console: Lua on the nodes of a run, :commands about it\n"
     "       actorhost sim [flags] [rule.lua...]         simulate barrier rules\n"
+    "       actorhost doctor [--json]                   look at this machine: limits, ports, token, libraries\n"
     "       actorhost help [TOPIC|NAME]                 what is known about a function, flag or variable\n";
 
 /// Every variable that this program or its start script reads, besides those of launchers (rank_detect.hpp).
@@ -240,22 +252,61 @@ ParsedCommand unknown_flag(const CLI::App& app, const std::string& word) {
   return usage_error("unknown flag '" + word + "'" + suggestion(bare, names, "--"));
 }
 
-/// Reads `--resume`, which has a folder only if one follows: a script that follows is not the folder. Done by hand,
-/// since the parser cannot tell them apart.
-void take_resume(std::vector<std::string>& args, RunOptions& out) {
-  for (size_t i = 0; i < args.size(); ++i) {
-    const bool of_a_flag = i > 0 && args[i - 1] == "--barrier";
-    if (args[i].ends_with(".lua") && !of_a_flag) return;  // the job: all words behind it belong to it
-    if (args[i].starts_with("--resume=")) {
-      out.resume = args[i].substr(9);
-      args.erase(args.begin() + static_cast<std::ptrdiff_t>(i--));
-    } else if (args[i] == "--resume") {
-      const bool folder = i + 1 < args.size() && !args[i + 1].starts_with("-") && !args[i + 1].ends_with(".lua");
-      out.resume = folder ? args[i + 1] : "";
-      const auto at = args.begin() + static_cast<std::ptrdiff_t>(i--);
-      args.erase(at, at + (folder ? 2 : 1));
-    }
+/// Takes a flag and its value out of `args`, if it is at `i`. Its value may be left out: a word that follows is its
+/// value if `may_be` says so.
+std::optional<std::string> take_flag(std::vector<std::string>& args, size_t i, const std::string& flag,
+                                     bool (*may_be)(const std::string&)) {
+  const auto at = args.begin() + static_cast<std::ptrdiff_t>(i);
+  std::string value;
+  if (at->starts_with(flag + "=")) {
+    value = at->substr(flag.size() + 1);
+    args.erase(at);
+    return value;
   }
+  if (*at != flag) return std::nullopt;
+  const bool follows = i + 1 < args.size() && may_be(args[i + 1]);
+  if (follows) value = args[i + 1];
+  args.erase(at, at + (follows ? 2 : 1));
+  return value;
+}
+
+bool may_be_folder(const std::string& word) { return !word.starts_with("-") && !word.ends_with(".lua"); }
+
+/// "8787", "HOST:8787": words that are no name of a script.
+bool may_be_address(const std::string& word) {
+  const size_t port = word.rfind(':') == std::string::npos ? 0 : word.rfind(':') + 1;
+  return port < word.size() && word.find_first_not_of("0123456789", port) == std::string::npos;
+}
+
+/// Reads the flags whose value may be left out: a script that follows is not the value. Done by hand, since the parser
+/// cannot tell them apart.
+Status take_flags_with_optional_values(std::vector<std::string>& args, RunOptions& out) {
+  std::optional<std::string> address;
+  for (size_t i = 0; i < args.size();) {
+    const bool of_a_flag = i > 0 && args[i - 1] == "--barrier";
+    if (args[i].ends_with(".lua") && !args[i].starts_with("-") && !of_a_flag) break;  // the job: the rest belongs to it
+    if (auto folder = take_flag(args, i, "--resume", may_be_folder)) {
+      out.resume = std::move(*folder);
+      continue;
+    }
+    bool taken = false;
+    for (const auto& [flag, wanted] : {std::pair{"--dashboard", &out.dashboard}, {"--metrics", &out.metrics}}) {
+      const auto given = taken ? std::nullopt : take_flag(args, i, flag, may_be_address);
+      if (!given) continue;
+      taken = *wanted = true;
+      if (given->empty()) continue;
+      if (address && *address != *given) {
+        return Error{Code::bad_argument, "--dashboard and --metrics are served at one address, got '" + *address +
+                                             "' and '" + *given + "'"};
+      }
+      address = given;
+    }
+    if (!taken) ++i;
+  }
+  if (!address) return {};
+  out.page_address = *address;
+  if (const auto parsed = parse_page_address(*address); !parsed) return parsed.error();
+  return {};
 }
 
 }  // namespace
@@ -356,7 +407,7 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
     app.add_flag("--once", out.once, "leave after one job");
   } else {
     add_run_flags(app, raw, out);
-    take_resume(args, out);
+    if (auto taken = take_flags_with_optional_values(args, out); !taken) return usage_error(taken.error().message);
   }
   try {
     std::vector<std::string> reversed(args.rbegin(), args.rend());

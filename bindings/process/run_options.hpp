@@ -13,6 +13,7 @@
 #include "host/base/log.hpp"
 #include "host/base/result.hpp"
 #include "host/cluster/rank_detect.hpp"
+#include "host/page/page_address.hpp"
 
 namespace actorhost {
 
@@ -51,6 +52,9 @@ struct RunOptions {
   std::string inject_text;
   Injection inject;
   std::string record;                        // the trace's file
+  bool dashboard = false;                    // serve the page
+  bool metrics = false;                      // serve /metrics
+  std::string page_address = kPageAddress;   // of both
   std::optional<uint32_t> threads_per_node;  // of kernels; not given: the host shares its cores out
   std::optional<uint64_t> memory;  // bytes of map-reduce data on this host; not given: a share of the machine's
   uint32_t parallelism = 1;        // workers that the run begins with, as its rendezvous host reckons
@@ -59,10 +63,13 @@ struct RunOptions {
   bool print_all = false;
   bool progress = true;
   LogLevel log_level = LogLevel::info;
+  bool log_json = false;
   std::string token_file;
   std::string tls_cert, tls_key, tls_ca;
   bool insecure = false;
 
+  /// Whether --record is to say what each node does, not only when steps are completed.
+  bool records_spans() const { return record.ends_with(".json"); }
   /// Flags that hold for the whole run: name -> value, only those that were given.
   std::map<std::string, std::string> shared_settings() const;
   /// Takes the rendezvous host's over these.

@@ -22,18 +22,6 @@ constexpr double kSentAwaySeconds = 2.0;  // for all processes of a host to hear
 constexpr double kUnseenSeconds = 0.1;    // a run that is over sooner is not announced to those who look into runs
 constexpr double kStopSeconds = 1.0;      // for nodes to leave their Lua after a stop request
 
-/// "[12:30:01.250 warn] line", in local time.
-std::string log_line(LogLevel level, std::string_view line) {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  tm local{};
-  localtime_r(&now.tv_sec, &local);
-  char stamp[64];
-  std::snprintf(stamp, sizeof stamp, "[%02d:%02d:%02d.%03ld %s] ", local.tm_hour, local.tm_min, local.tm_sec,
-                now.tv_nsec / 1000000, log_level_name(level));
-  return stamp + std::string(line);
-}
-
 /// Ends the process while threads still run. It does not call fflush(nullptr), which would wait for a stream that one
 /// of them reads from (io.popen, io.read).
 [[noreturn]] void leave(int code, Console& console) {
@@ -63,13 +51,17 @@ int exit_code_of(Code code) noexcept {
   }
 }
 
-HostRuntime::HostRuntime(RunOptions options, Setup setup) : options_(std::move(options)), setup_(std::move(setup)) {
+HostRuntime::HostRuntime(RunOptions options, Setup setup)
+    : options_(std::move(options)),
+      setup_(std::move(setup)),
+      lines_(options_.log_json, current_hostname() + ":" + std::to_string(getpid())) {
   process_.functions = std::move(setup_.functions);
 }
 
 HostRuntime::~HostRuntime() {
   drop_nodes();
   drop_services();
+  page_.reset();
   cluster_.reset();  // while the lock still exists: the cluster's thread may be about to tell of a change
   remove_private_socket(socket_path_);
 }
@@ -91,8 +83,10 @@ void HostRuntime::drop_services() {
   courier.swap(process_.courier);
 }
 
+void HostRuntime::say(const std::string& text) { process_.console.err(lines_.last_words(text)); }
+
 int HostRuntime::fail(const Error& error, int code) {
-  process_.console.err("actorhost: " + error.message);
+  say(error.message);
   return code;
 }
 
@@ -121,9 +115,8 @@ int HostRuntime::run() {
   if (!child) return fail(child.error(), 2);
   child_ = std::move(*child);
   if (options_.isolate && options_.progress) process_.console.share_terminal();
-  log_ = std::make_unique<Log>(options_.log_level, [this](LogLevel level, std::string_view line) {
-    process_.console.err(log_line(level, line));
-  });
+  log_ = std::make_unique<Log>(options_.log_level,
+                               [this](const LogLine& line) { process_.console.err(lines_.line(line)); });
   if (auto prepared = prepare(); !prepared) return fail(prepared.error(), 2);
   std::atomic<bool> over{false};
   std::thread watcher([&] { watch(signals, over); });
@@ -254,7 +247,7 @@ int HostRuntime::supervise() {
     changed_.wait_for(lock, std::chrono::milliseconds(20));
   }
   if (!interrupted_) return children_->exit_code();
-  process_.console.err("actorhost: interrupted");
+  say("interrupted");
   return 130;
 }
 
@@ -266,6 +259,7 @@ int HostRuntime::run_nodes() {
   const EndMessage end = wait_for_end();
   abandoned_ = !stop_nodes(kStopSeconds);
   const int code = conclude(end);
+  if (page_) page_->finish(end);
   if (options_.agent) log_->info("", job + (end.ok ? " is done" : " has failed: " + end.message));
   if (!abandoned_) {
     drop_nodes();
@@ -344,7 +338,7 @@ int HostRuntime::conclude(const EndMessage& end) {
   process_.console.finish();
   if (end.ok) return checkpointed ? 0 : kNoCheckpoint;
   if (interrupted_ || end.code == Code::interrupted) {
-    if (!child_) process_.console.err("actorhost: interrupted");
+    if (!child_) say("interrupted");
     return 130;
   }
   int code = exit_code_of(end.code);
@@ -352,7 +346,7 @@ int HostRuntime::conclude(const EndMessage& end) {
     if (code == 2) code = 3;
     if (end.code == Code::io) code = kNoCheckpoint;  // only a checkpoint's failure ends a run with this code for all
     // The parent prints what concerns all; only this process can say that it is lost to the parent.
-    if (!child_ || end.origin != kNoAddress) process_.console.err("actorhost: " + end.message);
+    if (!child_ || end.origin != kNoAddress) say(end.message);
     return code;
   }
   if (code == 2) code = 1;  // a script's wrong call is the script's error
@@ -360,12 +354,12 @@ int HostRuntime::conclude(const EndMessage& end) {
     for (const auto& node : *list) {
       if (node->address() != end.origin) continue;
       const std::string traceback = node->traceback();  // empty for a barrier rule that does not return
-      process_.console.err("actorhost: " + (traceback.empty() ? end.message : traceback));
+      say(traceback.empty() ? end.message : traceback);
       return code;
     }
   }
   const bool said = child_ || (children_ && placement_.max_nodes == 1);  // by the process that had the node
-  if (!said) process_.console.err("actorhost: stopped, because " + end.message);
+  if (!said) say("stopped, because " + end.message);
   return code;
 }
 

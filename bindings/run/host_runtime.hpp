@@ -13,7 +13,9 @@
 #include "bindings/process/process_shared.hpp"
 #include "bindings/process/run_options.hpp"
 #include "bindings/run/isolate.hpp"
+#include "bindings/run/log_lines.hpp"
 #include "bindings/run/node_thread.hpp"
+#include "bindings/run/page_host.hpp"
 #include "host/cluster/endpoint.hpp"
 
 namespace actorhost {
@@ -64,6 +66,7 @@ class HostRuntime final : private ClusterEvents {
   Status load_checkpoint();
   Status open_checkpoints();
   Status open_trace();
+  Status open_page();
   Status open_cluster(ClusterConfig config);
   Status start_with_children();
   Status spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size);
@@ -73,16 +76,19 @@ class HostRuntime final : private ClusterEvents {
   int run_nodes();
   EndMessage wait_for_end();
   void open_control();
+  void add_sections();
   bool stop_nodes(double seconds);
   void drop_nodes();
   void drop_services();
   int conclude(const EndMessage& end);
+  void say(const std::string& text);
   int fail(const Error& error, int code);
 
   static const EndMessage kInterrupted;
 
   RunOptions options_;
   Setup setup_;
+  LogLines lines_;
   std::string rule_file_;  // in --barrier
   std::unique_ptr<Log> log_;
   SteadyClock clock_;
@@ -96,6 +102,7 @@ class HostRuntime final : private ClusterEvents {
   uint32_t local_nodes_ = 1;
   ProcessShared process_;
   std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<PageHost> page_;
   std::unique_ptr<ChildSupervisor> children_;
 
   std::mutex mutex_;  // guards the node lists, cluster_, socket_path_ and changed_

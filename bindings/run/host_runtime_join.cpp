@@ -39,6 +39,7 @@ uint64_t machine_memory() {
 
 Status HostRuntime::prepare() {
   AH_TRY(open_job());
+  lines_.set_job(job_.name());
   return find_place();
 }
 
@@ -209,6 +210,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     config.head.settings = options_.shared_settings();
     config.head.settings["parallelism"] = std::to_string(options_.parallelism);
     config.head.settings["run_key"] = options_.run_key;
+    if (options_.records_spans()) config.head.settings["spans"] = "1";
     config.about = {{"version", kVersion}, {"seed", std::to_string(*options_.seed)}};
   }
   if (parent) {
@@ -232,7 +234,10 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     return opened;
   }
   if (interrupted_) return Error{Code::interrupted, "interrupted"};
+  add_sections();
+  lines_.set_job(job_.name());
   if (head) AH_TRY(open_trace());
+  AH_TRY(open_page());
   if (parent) AH_TRY(spawn_children(cluster_->bound_url(), group, 1, local_nodes_ + 1));
   if (!head) AH_TRY(options_.apply(cluster_->settings()));
   seed_ = options_.seed.value_or(0);
@@ -292,10 +297,16 @@ Status HostRuntime::open_checkpoints() {
   return may.ok() ? may : Status(Error{Code::io, "--checkpoint: " + may.error().message});
 }
 
-/// --record: opens the trace on the rendezvous host, whose server 0 knows what happens. It is opened only once this
+/// --record: opens the trace on the rendezvous host, to which nodes tell what they do. It is opened only once this
 /// host is known to be that one: another host with the same command must not touch the file.
 Status HostRuntime::open_trace() {
-  if (options_.record.empty()) return {};
+  if (options_.record.empty() || options_.record.ends_with(".jsonl")) return {};
+  if (options_.records_spans()) {
+    auto chrome = ChromeTrace::open(options_.record, *log_, clock_.now());
+    if (!chrome) return chrome.error();
+    cluster_->record(std::move(*chrome));
+    return {};
+  }
   auto trace = ParamTrace::open(options_.record,
                                 {{"version", kVersion},
                                  {"job", job_.name()},
@@ -305,6 +316,19 @@ Status HostRuntime::open_trace() {
                                 *log_);
   if (!trace) return trace.error();
   process_.trace = std::move(*trace);
+  return {};
+}
+
+/// --dashboard, --metrics and --record FILE.jsonl, which are the rendezvous host's, where the state of the run is.
+Status HostRuntime::open_page() {
+  if (!PageHost::wanted(options_) || child_) return {};
+  if (!cluster_->is_head()) {
+    if (options_.dashboard || options_.metrics) log_->info("", "the page of this run is on its rendezvous host");
+    return {};
+  }
+  auto page = PageHost::open(options_, *cluster_, clock_, *log_);
+  if (!page) return page.error();
+  page_ = std::move(*page);
   return {};
 }
 

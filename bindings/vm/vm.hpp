@@ -101,8 +101,8 @@ class Vm {
   bool running() const noexcept { return running_.load(std::memory_order_relaxed); }
   /// Lets the Vm run again after a stop (the REPL after Ctrl-C). Not while running.
   void clear_stop() noexcept;
-  /// While this flag is set, Lua code is ended as by a stop request; the state goes on when it is taken back. It belongs
-  /// to whoever runs chunks within the script, and has to outlive the Vm.
+  /// While this flag is set, Lua code is ended as by a stop request; the state goes on when it is taken back. It
+  /// belongs to whoever runs chunks within the script, and has to outlive the Vm.
   void set_cut_flag(const std::atomic<bool>& cut) noexcept { cut_ = &cut; }
   /// Any thread: the flag has been set.
   void look_at_cut();

@@ -1,6 +1,8 @@
 #include "host/base/log.hpp"
 
 #include <array>
+#include <ctime>
+#include <deque>
 #include <mutex>
 
 #include <spdlog/sinks/stdout_sinks.h>
@@ -43,7 +45,9 @@ const char* log_level_name(LogLevel level) noexcept { return kLevelNames[static_
 struct Log::Impl {
   std::unique_ptr<spdlog::logger> logger;
   Sink sink;
-  std::mutex mutex;
+  std::mutex mutex;       // while the sink runs
+  std::mutex kept_mutex;  // of the newest lines
+  std::deque<LogLine> kept;
 };
 
 Log::Log(LogLevel level) : level_(level), impl_(std::make_unique<Impl>()) {
@@ -60,17 +64,26 @@ Log::~Log() = default;
 
 void Log::write(LogLevel level, std::string_view who, std::string_view message) {
   if (!enabled(level) || level == LogLevel::off) return;
-  std::string line;
-  line.reserve(who.size() + message.size() + 2);
-  if (!who.empty()) line.append(who).append(": ");
-  line.append(message);
-  line = printable(line);
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  LogLine line{static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9, level, printable(who),
+               printable(message)};
   if (impl_->sink) {
     std::lock_guard lock(impl_->mutex);
-    impl_->sink(level, line);
+    impl_->sink(line);
   } else {
-    impl_->logger->log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
+    const std::string words = line.words();
+    impl_->logger->log(to_spdlog(level), spdlog::string_view_t(words.data(), words.size()));
   }
+  if (line.text.size() > kKeptBytes) line.text = printable(line.text.substr(0, kKeptBytes)) + "...";
+  std::lock_guard lock(impl_->kept_mutex);
+  impl_->kept.push_back(std::move(line));
+  if (impl_->kept.size() > kKeptLines) impl_->kept.pop_front();
+}
+
+std::vector<LogLine> Log::newest() const {
+  std::lock_guard lock(impl_->kept_mutex);
+  return {impl_->kept.begin(), impl_->kept.end()};
 }
 
 void Log::flush() {

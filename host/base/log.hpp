@@ -1,11 +1,13 @@
 #pragma once
-// The log: lines to standard error with level, time since start, host and, where it applies, the rank of the node.
-// One Log per process, made by whoever starts the run and handed down by reference; any thread may write to it.
+// The log: lines with time, level and who speaks, to standard error or a sink; the newest of them are kept for those
+// who look into the run. One Log per process, made by whoever starts the run and handed down by reference; any thread
+// may write to it.
 
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace actorhost {
 
@@ -15,9 +17,22 @@ enum class LogLevel { trace, debug, info, warn, error, off };
 bool parse_log_level(std::string_view name, LogLevel& level) noexcept;
 const char* log_level_name(LogLevel level) noexcept;
 
+struct LogLine {
+  double time = 0;  // seconds since 1970
+  LogLevel level = LogLevel::info;
+  std::string who;   // what speaks: "rank 3", "server 0", "host 1", or empty
+  std::string text;  // one line
+
+  /// "rank 3: text"
+  std::string words() const { return who.empty() ? text : who + ": " + text; }
+};
+
 class Log {
  public:
-  using Sink = std::function<void(LogLevel, std::string_view line)>;
+  using Sink = std::function<void(const LogLine&)>;
+  /// How many lines are kept, and how much of each.
+  static constexpr size_t kKeptLines = 200;
+  static constexpr size_t kKeptBytes = 1000;
 
   /// Writes to standard error.
   explicit Log(LogLevel level = LogLevel::info);
@@ -29,10 +44,11 @@ class Log {
 
   bool enabled(LogLevel level) const noexcept { return level >= level_; }
   LogLevel level() const noexcept { return level_; }
-  /// `who` is what speaks: "rank 3", "server 0", "host 1", or empty. One line, whatever `message` holds: it may quote
-  /// what another host has sent.
+  /// One line, whatever `message` holds: it may quote what another host has sent.
   void write(LogLevel level, std::string_view who, std::string_view message);
   void flush();
+  /// The newest lines, the oldest of them first.
+  std::vector<LogLine> newest() const;
 
   void debug(std::string_view who, std::string_view message) { write(LogLevel::debug, who, message); }
   void info(std::string_view who, std::string_view message) { write(LogLevel::info, who, message); }

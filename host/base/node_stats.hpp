@@ -10,19 +10,11 @@
 #include <string>
 #include <utility>
 
+#include "host/base/histogram.hpp"
+#include "host/base/span_sink.hpp"
+#include "host/base/tally.hpp"
+
 namespace actorhost {
-
-/// A number that one thread adds to and others read.
-template <typename T>
-class Tally {
- public:
-  void add(T more) noexcept { set(get() + more); }
-  void set(T value) noexcept { value_.store(value, std::memory_order_relaxed); }
-  T get() const noexcept { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<T> value_{};
-};
 
 /// What a node waits for.
 enum class Cause : uint8_t { other, server, collective, data, lock, event, action, console };
@@ -39,6 +31,8 @@ class NodeStats {
   Tally<uint64_t> tasks;    // tasks of map-reduce that it has done
   Tally<uint64_t> frames_sent, frames_received, bytes_sent, bytes_received;
   Tally<uint64_t> lua_bytes;
+  Histogram wait_seconds{kMicrosecond};
+  Histogram message_bytes{kByte};  // of what it sends
 
   // ---- what it does: the node's thread ----
 
@@ -48,9 +42,16 @@ class NodeStats {
   /// It goes to sleep, and has woken up.
   void blocked(double now) noexcept { change(State::waiting, now); }
   void woken(double now) noexcept {
-    waited_[static_cast<size_t>(cause_.get())].add(now - since_.get());
+    const double begun = since_.get();
+    waited_[static_cast<size_t>(cause_.get())].add(now - begun);
+    wait_seconds.add(now - begun);
+    if (spans_ != nullptr) tell_wait(begun, now);
     change(State::computing, now);
   }
+  /// Tells `spans`, which outlives the node's thread, from now on what the node does.
+  void record(SpanSink& spans) noexcept { spans_ = &spans; }
+  /// Where it tells that; null where nothing is recorded.
+  SpanSink* spans() const noexcept { return spans_; }
   void enter_action(std::string kind, std::string where) {
     std::lock_guard lock(mutex_);
     action_ = {std::move(kind), std::move(where)};
@@ -79,12 +80,18 @@ class NodeStats {
     since_.set(now);
     state_.set(state);
   }
+  void tell_wait(double begun, double now) {
+    constexpr double kShortest = 20e-6;  // shorter ones are left out, so that a recording stays small
+    if (now - begun < kShortest) return;
+    spans_->put({std::string("wait: ") + kCauseNames[static_cast<size_t>(cause_.get())], "wait", begun, now, 0});
+  }
 
   Tally<State> state_;
   Tally<Cause> cause_;
   Tally<const char*> what_;
   Tally<double> since_;
   std::array<Tally<double>, kCauseNames.size()> waited_;
+  SpanSink* spans_ = nullptr;  // set before the thread begins
   mutable std::mutex mutex_;
   std::pair<std::string, std::string> action_;
 };
@@ -94,10 +101,12 @@ class Activity {
  public:
   Activity(NodeStats& stats, Cause cause, const char* what) noexcept
       : stats_(stats), cause_(stats.cause_.get()), what_(stats.what_.get()) {
+    if (stats.spans_ != nullptr) begun_ = stats.spans_->now();
     stats.cause_.set(cause);
     stats.what_.set(what);
   }
   ~Activity() {
+    if (stats_.spans_ != nullptr) tell();
     stats_.cause_.set(cause_);
     stats_.what_.set(what_);
   }
@@ -105,9 +114,18 @@ class Activity {
   Activity& operator=(const Activity&) = delete;
 
  private:
+  /// Of the others each wait is a call of its own.
+  void tell() const {
+    const Cause cause = stats_.cause_.get();
+    const bool whole =
+        cause == Cause::collective || cause == Cause::lock || cause == Cause::event || cause == Cause::action;
+    if (whole) stats_.spans_->put({stats_.what(), "call", begun_, stats_.spans_->now(), stats_.calls.get()});
+  }
+
   NodeStats& stats_;
   const Cause cause_;
   const char* const what_;
+  double begun_ = 0;
 };
 
 }  // namespace actorhost

@@ -35,7 +35,9 @@ Cluster::Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& 
       outbox_([this](LinkId link, Frame&& frame) {
         return link != 0 ? stream_->send_on(link, std::move(frame)) : transport_->try_send(std::move(frame));
       }),
-      observers_(observer_sources()) {}
+      observers_(observer_sources()) {
+  add_sections();
+}
 
 Cluster::~Cluster() { close(); }
 

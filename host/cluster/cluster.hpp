@@ -19,6 +19,7 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
+#include "host/cluster/chrome_trace.hpp"
 #include "host/cluster/control_entry.hpp"
 #include "host/cluster/head.hpp"
 #include "host/cluster/job.hpp"
@@ -123,6 +124,13 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   /// Process 0 only: those who know the token may look into the run at `url` from now on.
   Status open_control(const std::string& url, std::string token);
 
+  /// Process 0 only, before nodes run: what all nodes do goes into this trace.
+  void record(std::unique_ptr<ChromeTrace> trace) {
+    post([this, kept = std::shared_ptr(std::move(trace))] { chrome_ = kept; });
+  }
+  /// What a node of this process has done, for that trace.
+  void tell_spans(Address node, SpansMessage message);
+
   /// This process stops taking part (Ctrl-C): on the head the run ends for all. Also ends `open`.
   void stop(const EndMessage& end);
   /// Says farewell on all links. On return the others have read what was queued for them, or a second has passed.
@@ -196,11 +204,13 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void tick_member(double now, double late);
   void heartbeat(LinkId link);
   Observers::Sources observer_sources();
+  void add_sections();
   bool take_observer_frame(LinkId link, const Frame& frame);
   void tell_observer(LinkId link, Kind kind, uint32_t tag, std::string_view json);
   void observer_gone(LinkId link);
   void tell_observers_of_end();
   void send_report(const Frame& question);
+  void take_spans(ProcessId process, Address node, const SpansMessage& message);
   std::string head_name() const;
   double stood_still() const;
   void finish_as_lost(const std::string& reason);
@@ -253,7 +263,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   double stood_still_ = 0;  // seconds for which this process did not run, when that was long
   double woke_ = 0;         // when that was over
   Observers observers_;
-  std::set<LinkId> watchers_;  // links of those who have looked into the run
+  std::shared_ptr<ChromeTrace> chrome_;  // shared with nobody; the service thread's own
+  std::set<LinkId> watchers_;            // links of those who have looked into the run
   std::map<ProcessId, std::thread> dials_;
   std::thread thread_;
 };

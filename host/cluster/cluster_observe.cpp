@@ -41,6 +41,23 @@ Observers::Sources Cluster::observer_sources() {
           }};
 }
 
+/// The parts of the reports that the cluster itself knows.
+void Cluster::add_sections() {
+  state_.section("members", [this](json& out) { observers_.tell_members(out); });
+  state_.section("links", [this](json& out) {
+    if (stream_ == nullptr) return;
+    for (const StreamTransport::LinkCounters& link : stream_->links()) {
+      out["links"].push_back({{"from", process()},
+                              {"to", link.process},
+                              {"sent", link.bytes_sent},
+                              {"received", link.bytes_received},
+                              {"frames_sent", link.frames_sent},
+                              {"frames_received", link.frames_received},
+                              {"queued", link.queued}});
+    }
+  });
+}
+
 void Cluster::look(std::vector<std::string> sections, Observers::Told told) {
   post([this, sections = std::move(sections), told = std::move(told)] {
     observers_.look(sections, told, clock_.now());
@@ -69,6 +86,13 @@ bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
     }
     return true;
   }
+  if (frame.kind == cluster_kind::spans) {
+    const auto message = read_message<SpansMessage>(frame);
+    for (const auto& [process, of_member] : members_) {
+      if (of_member == link && message) take_spans(process, frame.src, *message);
+    }
+    return true;
+  }
   if (frame.kind == cluster_kind::observe) {
     const auto wanted = read_message<ObserveMessage>(frame);
     watchers_.insert(link);
@@ -85,7 +109,9 @@ bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
   const uint32_t tag = frame.tag;
   head_->console().command(
       link, "an observer", command.is_object() ? command : json::object(),
-      [this, link, tag](const json& answer) { tell_observer(link, cluster_kind::control_reply, tag, sent_text(answer)); },
+      [this, link, tag](const json& answer) {
+        tell_observer(link, cluster_kind::control_reply, tag, sent_text(answer));
+      },
       [this, link](const json& news) { tell_observer(link, cluster_kind::pushed, 0, sent_text(news)); });
   return true;
 }
@@ -118,6 +144,21 @@ void Cluster::tell_observers_of_end() {
 
 void Cluster::lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason) {
   observers_.on_lost(host, workers, reason);
+}
+
+void Cluster::tell_spans(Address node, SpansMessage message) {
+  post([this, node, message = std::move(message)] {
+    if (head_) return take_spans(process_, node, message);
+    to_head(make_frame(cluster_kind::spans, node, service_address(0), 0, pack(message)));
+  });
+}
+
+void Cluster::take_spans(ProcessId process, Address node, const SpansMessage& message) {
+  if (!chrome_) return;
+  const ProcessInfo* info = membership()->process(process);
+  const auto rank = is_worker(node) ? membership()->rank_of(node) : std::nullopt;
+  chrome_->add(process, info == nullptr ? "" : info->host, node,
+               rank ? "rank " + std::to_string(*rank) : address_name(node), message.spans, message.sent, clock_.now());
 }
 
 /// The rendezvous host is asked for the run's state, and asks for this process's part of it.

@@ -341,7 +341,10 @@ void Cluster::prepare(const Membership& table) {
   changed_.notify_all();
 }
 
-void Cluster::publish(MembershipPtr table) { adopt(std::move(table)); }
+void Cluster::publish(MembershipPtr table) {
+  observers_.on_members(*membership(), *table);
+  adopt(std::move(table));
+}
 
 Result<bool> Cluster::start_servers(uint32_t action) { return events_.start_servers(action); }
 

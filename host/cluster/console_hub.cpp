@@ -17,9 +17,11 @@ constexpr uint64_t kOutputLimit = uint64_t{64} << 10;  // bytes of a chunk's out
 constexpr size_t kMaxSource = size_t{1} << 20;
 constexpr size_t kMaxChunks = 1000;  // that are not over
 
-/// What a swap of the rule runs on server 0, whose waits let it in.
-constexpr const char* kSwapBarrier = "local spec, text, name = ... "
-                                     "return require('actor.param').swap_barrier(spec, text, name)";
+/// What these commands run on server 0, whose waits let it in.
+constexpr const char* kCheckpoint = "local into = require('actor.param').checkpoint_now() return into";
+constexpr const char* kSwapBarrier =
+    "local spec, text, name = ... "
+    "local before = require('actor.param').swap_barrier(spec, text, name) return before";
 
 json refusal(Code code, const std::string& message) {
   return {{"ok", false}, {"message", message}, {"code", code_name(code)}};
@@ -46,6 +48,8 @@ void ConsoleHub::command(uint64_t observer, const std::string& who, const json& 
   if (op == "kill") return answer(kill(who, command));
   if (op == "pause" || op == "go") return answer(hold(who, op == "pause"));
   if (op == "barrier") return swap_barrier(who, command, std::move(answer));
+  if (op == "checkpoint")
+    return ask_server_0(kCheckpoint, {}, who + " asks for a checkpoint, into ", std::move(answer));
   answer(refusal(Code::unsupported, "there is no command '" + op + "' for a run"));
 }
 
@@ -59,7 +63,8 @@ void ConsoleHub::on_chunk(uint64_t observer, const json& command, const Told& an
   chunk.ask.name = text_field(command, "name");
   if (chunk.ask.name.empty()) chunk.ask.name = "=chunk";
   chunk.ask.mode = text_field(command, "mode");
-  chunk.ask.limit = command.value("limit", json()).is_number_unsigned() ? command["limit"].get<uint64_t>() : kOutputLimit;
+  chunk.ask.limit =
+      command.value("limit", json()).is_number_unsigned() ? command["limit"].get<uint64_t>() : kOutputLimit;
   if (chunk.source.size() > kMaxSource) return answer(refusal(Code::full, "a chunk has at most 1 MiB of text"));
   if (chunks_.size() >= kMaxChunks) return answer(refusal(Code::full, "1000 chunks are under way already"));
   const MembershipPtr table = sources_.membership();
@@ -74,7 +79,8 @@ void ConsoleHub::on_chunk(uint64_t observer, const json& command, const Told& an
     for (const json& value : nodes) {
       const auto node = node_of(value);
       if (!node || (is_worker(*node) && !table->alive(*node))) {
-        return answer(refusal(Code::bad_argument, "there is no node " + value.dump(-1, ' ', false, json::error_handler_t::replace)));
+        return answer(refusal(Code::bad_argument,
+                              "there is no node " + value.dump(-1, ' ', false, json::error_handler_t::replace)));
       }
       chunk.missing.insert(*node);
     }
@@ -105,15 +111,18 @@ void ConsoleHub::begin(ChunkId id, Chunk& chunk) {
   std::vector<Address> lost;
   for (const Address node : chunk.missing) {
     const ProcessId process = home_of(node);
-    if (process == kNoProcess) lost.push_back(node);
-    else by_process[process].push_back(node);
+    if (process == kNoProcess)
+      lost.push_back(node);
+    else
+      by_process[process].push_back(node);
   }
   if (chunk.together) by_process[0];  // servers, there and to come
   const Blob source = Blob::copy_of(chunk.source);
   for (auto& [process, nodes] : by_process) {
     ConsoleAsk ask = chunk.ask;
     ask.nodes = std::move(nodes);
-    sources_.send(process, make_frame(console_kind::ask, service_address(0), service_address(process), 0, pack(ask), source));
+    sources_.send(process,
+                  make_frame(console_kind::ask, service_address(0), service_address(process), 0, pack(ask), source));
   }
   for (const Address node : lost) {
     ConsoleDone done{id, node, false, false, false};
@@ -221,7 +230,8 @@ void ConsoleHub::on_done(const ConsoleDone& done, std::string_view values) {
   if (!chunk.missing.contains(done.node)) return;
   if (chunk.together && !done.ok && done.ran && !done.interrupted) fail(chunk, name_of(done.node) + ": " + done.error);
   if (done.still) return;
-  chunk.failed = chunk.failed || !done.ok;
+  // Engines make up for nodes that are lost; one that was to end the chunk before it ran has numbered nothing.
+  chunk.failed = chunk.failed || (!done.ok && (done.ran || done.interrupted));
   chunk.missing.erase(done.node);
   end_of(chunk, done, values);
   if (chunk.missing.empty()) close(chunks_.find(done.chunk));
@@ -313,9 +323,10 @@ json ConsoleHub::kill(const std::string& who, const json& command) {
   }
   const ProcessId process = table->home_of(*node);
   if (process == 0) {
-    return refusal(Code::unsupported, name_of(*node) + " is a thread of the rendezvous host's process, with which the "
-                                                       "run would end; start the run with --isolate, or on several "
-                                                       "hosts, to kill single nodes");
+    return refusal(Code::unsupported, name_of(*node) +
+                                          " is a thread of the rendezvous host's process, with which the "
+                                          "run would end; start the run with --isolate, or on several "
+                                          "hosts, to kill single nodes");
   }
   json names = json::array();
   std::string list;
@@ -339,18 +350,25 @@ json ConsoleHub::hold(const std::string& who, bool paused) {
 }
 
 void ConsoleHub::swap_barrier(const std::string& who, const json& command, Told answer) {
+  const std::string spec = text_field(command, "spec");
+  const std::string name = text_field(command, "name");
+  const std::string text = who + " sets the barrier to " + (spec.empty() ? name : spec) + "; it was ";
+  ask_server_0(kSwapBarrier, {spec, text_field(command, "source"), name}, text, std::move(answer));
+}
+
+/// Runs a chunk of the host's own on server 0. Its value is what the command answers as "before"; `what` is for the
+/// log.
+void ConsoleHub::ask_server_0(const char* source, std::vector<std::string> arguments, const std::string& what,
+                              Told answer) {
   Chunk chunk;
-  chunk.source = kSwapBarrier;
-  chunk.ask.name = "=barrier";
+  chunk.source = source;
+  chunk.ask.name = "=command";
   chunk.ask.mode = "plain";
   chunk.ask.limit = kOutputLimit;
-  chunk.ask.arguments = {text_field(command, "spec"), text_field(command, "source"), text_field(command, "name")};
+  chunk.ask.arguments = std::move(arguments);
   chunk.missing = {server_address(0)};
-  const std::string rule = chunk.ask.arguments[0].empty() ? chunk.ask.arguments[2] : chunk.ask.arguments[0];
-  chunk.answer = [this, who, rule, answer = std::move(answer)](const json& told) {
-    if (told.value("ok", false)) {
-      log_.warn("console", who + " has set the barrier to " + rule + "; it was " + told["before"].get<std::string>());
-    }
+  chunk.answer = [this, what, answer = std::move(answer)](const json& told) {
+    if (told.value("ok", false)) log_.warn("console", what + told["before"].get<std::string>());
     answer(told);
   };
   Chunk& added = add(std::move(chunk));
@@ -365,9 +383,7 @@ void ConsoleHub::to_all(Kind kind, const std::string& meta) {
   }
 }
 
-ProcessId ConsoleHub::home_of(Address node) const {
-  return is_server(node) ? 0 : sources_.membership()->home_of(node);
-}
+ProcessId ConsoleHub::home_of(Address node) const { return is_server(node) ? 0 : sources_.membership()->home_of(node); }
 
 std::string ConsoleHub::name_of(Address node) const {
   if (!is_worker(node)) return address_name(node);

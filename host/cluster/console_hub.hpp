@@ -1,6 +1,6 @@
 #pragma once
-// On the rendezvous host: what those who look into the run ask its nodes to do. Numbers the chunks of Lua, sends them to
-// the processes of their nodes, passes on what these print and how they end, and keeps the chunks for all nodes in
+// On the rendezvous host: what those who look into the run ask its nodes to do. Numbers the chunks of Lua, sends them
+// to the processes of their nodes, passes on what these print and how they end, and keeps the chunks for all nodes in
 // order: the next one begins when the one before is over everywhere. Holds the run, ends processes, swaps the barrier
 // rule. Passive: the cluster's service thread hands in commands, frames and changes of the membership.
 
@@ -71,6 +71,7 @@ class ConsoleHub {
   nlohmann::json kill(const std::string& who, const nlohmann::json& command);
   nlohmann::json hold(const std::string& who, bool paused);
   void swap_barrier(const std::string& who, const nlohmann::json& command, Told answer);
+  void ask_server_0(const char* source, std::vector<std::string> arguments, const std::string& what, Told answer);
   Chunk& add(Chunk chunk);
   void begin(ChunkId id, Chunk& chunk);
   void begin_next();

@@ -77,11 +77,11 @@ struct ConsoleDone {
   Address node = kNoAddress;
   bool ok = true;
   bool interrupted = false;
-  bool ran = true;           // false: the node has ended, or was told to end it, before it ran
-  bool still = false;        // it has failed for all nodes, but has not ended on this one
-  std::string error = {};    // with its traceback
-  double seconds = 0;        // of its run
-  uint64_t left_out = 0;     // bytes of output and values that were over the limit
+  bool ran = true;         // false: the node has ended, or was told to end it, before it ran
+  bool still = false;      // it has failed for all nodes, but has not ended on this one
+  std::string error = {};  // with its traceback
+  double seconds = 0;      // of its run
+  uint64_t left_out = 0;   // bytes of output and values that were over the limit
 
   static void fields(auto& m, auto&& field) {
     field(m.chunk, m.node, m.ok, m.interrupted, m.ran, m.still, lines(m.error), m.seconds, m.left_out);

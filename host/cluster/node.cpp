@@ -123,8 +123,8 @@ auto Node::patiently(const Attempt& attempt, double deadline) {
 Result<Frame> Node::receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
                             double deadline, const std::function<std::string()>& who) {
   Wait outer = std::exchange(wait_, Wait{awaited, what, who});
-  Result<Frame> got = patiently(
-      [&](double until) { return answering_wait([&] { return port_.receive(match, until); }); }, deadline);
+  Result<Frame> got =
+      patiently([&](double until) { return answering_wait([&] { return port_.receive(match, until); }); }, deadline);
   wait_ = {};
   if (!got && got.error().code == Code::peer_lost) {  // the peer may have answered before it was lost
     if (auto last = port_.receive(match, clock_.now())) got = std::move(last);
@@ -137,8 +137,8 @@ Result<Frame> Node::receive(const Port::Match& match, std::span<const Address> a
 Status Node::wait_until(const std::function<bool()>& done, std::span<const Address> awaited, const std::string& what,
                         double deadline) {
   Wait outer = std::exchange(wait_, Wait{awaited, what});
-  Status waited = patiently(
-      [&](double until) { return answering_wait([&] { return port_.wait_until(done, until); }); }, deadline);
+  Status waited =
+      patiently([&](double until) { return answering_wait([&] { return port_.wait_until(done, until); }); }, deadline);
   wait_ = {};
   if (!waited && waited.error().code == Code::peer_lost) {  // the peer may have done so before it was lost
     if (port_.poll() && done()) waited = {};

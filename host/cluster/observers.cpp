@@ -14,8 +14,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostLost = 1000;   // rows of lost nodes that are kept
-constexpr double kShareSeconds = 5;  // over which the straggler is judged
+constexpr size_t kMostLost = 1000;    // rows of lost nodes that are kept
+constexpr size_t kMostChanges = 200;  // of the members, that are kept
+constexpr double kShareSeconds = 5;   // over which the straggler is judged
 
 /// Arrays are put behind each other, objects are merged; of two numbers or texts the one that is there stays.
 void merge(json& into, json&& from) {
@@ -54,7 +55,7 @@ Observers::~Observers() = default;
 
 void Observers::look(const std::vector<std::string>& sections, Told told, double now) {
   const uint32_t number = ++number_;
-  Look look{std::move(told), {}, {}, now + kPatience};
+  Look look{std::move(told), {}, {}, now + kPatience, now};
   const MembershipPtr table = sources_.membership();
   const std::set<ProcessId> silent = sources_.suspected();
   for (const ProcessInfo& info : table->processes()) {
@@ -70,6 +71,7 @@ void Observers::look(const std::vector<std::string>& sections, Told told, double
 void Observers::on_report(ProcessId process, uint32_t number, std::string_view text, double now) {
   const auto at = looks_.find(number);
   if (at == looks_.end() || at->second.missing.erase(process) == 0) return;
+  latency_seconds_.add(now - at->second.asked);
   json report = json::parse(text, nullptr, false);
   if (report.is_object() && report.value("nodes", json()).is_array()) {
     at->second.reports[process] = std::make_unique<json>(std::move(report));
@@ -80,7 +82,29 @@ void Observers::on_report(ProcessId process, uint32_t number, std::string_view t
   look.told(merged(look, now));
 }
 
+void Observers::note(uint64_t epoch, std::string text) {
+  changes_.push_back({sources_.state.age(), epoch, std::move(text)});
+  if (changes_.size() > kMostChanges) changes_.pop_front();
+}
+
+void Observers::on_members(const Membership& before, const Membership& after) {
+  std::string joined;
+  for (const ProcessInfo& info : after.processes()) {
+    if (before.process(info.process) == nullptr) joined += (joined.empty() ? "; joined: " : ", ") + info.host;
+  }
+  note(after.epoch(), std::to_string(after.size()) + " workers, " + std::to_string(after.processes().size()) +
+                          " processes" + (before.epoch() == 0 ? "" : joined));
+}
+
+void Observers::tell_members(json& out) const {
+  for (const Change& change : changes_) {
+    out["members"].push_back({{"t", change.time}, {"epoch", change.epoch}, {"text", change.text}});
+  }
+}
+
 void Observers::on_lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason) {
+  note(sources_.membership()->epoch(), host + " is lost with " + std::to_string(workers.size()) +
+                                           (workers.size() == 1 ? " worker: " : " workers: ") + reason);
   for (const NodeId id : workers) {
     if (lost_->size() >= kMostLost) lost_->erase(lost_->begin());
     lost_->push_back({{"id", id},
@@ -203,8 +227,13 @@ std::string Observers::merged(const Look& look, double now) {
       nodes.push_back(std::move(node));
     }
     for (const char* own : {"nodes", "rss", "cpu"}) report.erase(own);
+    if (const json sizes = report.value("histograms", json()); sizes.is_object()) {
+      for (const auto& [name, histogram] : sizes.items()) add_histogram(out["histograms"][name], histogram);
+      report.erase("histograms");
+    }
     merge(out, std::move(report));
   }
+  if (out.contains("histograms")) add_histogram(out["histograms"]["latency_seconds"], latency_seconds_);
   mark_straggler(nodes, now);
   if (json waits = collective_of(nodes); !waits.is_null()) out["collective"] = std::move(waits);
   out["nodes"] = std::move(nodes);

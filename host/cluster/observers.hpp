@@ -3,6 +3,7 @@
 // time into one state, and says who is lost. Passive: the cluster's service thread hands in time and messages. With
 // nobody asking nothing is sent.
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -44,6 +45,10 @@ class Observers {
   void on_report(ProcessId process, uint32_t number, std::string_view json, double now);
   /// Workers have been lost, for this reason.
   void on_lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason);
+  /// There is a new table of members.
+  void on_members(const Membership& before, const Membership& after);
+  /// Adds the log of members: {t, epoch, text}, the oldest first.
+  void tell_members(nlohmann::json& out) const;
   /// Answers whose time has come; to be called at `next_time`.
   void tick(double now);
   double next_time() const;
@@ -54,6 +59,7 @@ class Observers {
     std::set<ProcessId> missing;
     std::map<ProcessId, std::unique_ptr<nlohmann::json>> reports;
     double deadline;
+    double asked;
   };
   struct Share {
     double waited;
@@ -72,6 +78,14 @@ class Observers {
   std::unique_ptr<nlohmann::json> lost_;  // rows of `nodes`
   std::map<NodeId, Share> shares_;        // of each worker a few seconds ago
   double shares_at_ = 0;
+  struct Change {
+    double time;
+    uint64_t epoch;
+    std::string text;
+  };
+  void note(uint64_t epoch, std::string text);
+  std::deque<Change> changes_;               // the newest
+  Histogram latency_seconds_{kMicrosecond};  // of the processes' answers
 };
 
 }  // namespace actorhost

@@ -42,6 +42,32 @@ double cpu_seconds() {
 
 }  // namespace
 
+void add_histogram(json& into, const Histogram& histogram) {
+  json own = {{"bounds", json::array()}, {"counts", json::array()}, {"sum", histogram.sum()}, {"count", 0}};
+  uint64_t count = 0;
+  for (size_t i = 0; i < Histogram::kBuckets; ++i) {
+    if (i + 1 < Histogram::kBuckets) own["bounds"].push_back(histogram.bound(i));
+    own["counts"].push_back(histogram.count(i));
+    count += histogram.count(i);
+  }
+  own["count"] = count;
+  add_histogram(into, own);
+}
+
+void add_histogram(json& into, const json& other) {
+  const json counts = other.value("counts", json());
+  if (into.is_null() && counts.is_array()) {
+    into = other;
+    return;
+  }
+  if (!counts.is_array() || counts.size() != into["counts"].size()) return;
+  const auto number = [](const json& value) { return value.is_number() ? value.get<double>() : 0; };
+  const auto whole = [](const json& value) { return value.is_number_unsigned() ? value.get<uint64_t>() : 0; };
+  for (size_t i = 0; i < counts.size(); ++i) into["counts"][i] = whole(into["counts"][i]) + whole(counts[i]);
+  into["sum"] = number(into["sum"]) + number(other.value("sum", json()));
+  into["count"] = whole(into["count"]) + whole(other.value("count", json()));
+}
+
 ProcessState::ProcessState(const Clock& clock) : clock_(clock), begun_(clock.now()) {}
 ProcessState::~ProcessState() = default;
 
@@ -108,6 +134,13 @@ json ProcessState::report(const std::vector<std::string>& wanted) const {
   {
     std::lock_guard lock(nodes_mutex_);
     for (const Entry& entry : nodes_) out["nodes"].push_back(node_report(entry, now));
+  }
+  if (std::find(wanted.begin(), wanted.end(), "histograms") != wanted.end()) {
+    std::lock_guard lock(nodes_mutex_);
+    for (const Entry& entry : nodes_) {
+      add_histogram(out["histograms"]["wait_seconds"], entry.stats->wait_seconds);
+      add_histogram(out["histograms"]["message_bytes"], entry.stats->message_bytes);
+    }
   }
   std::lock_guard lock(sections_mutex_);
   for (const std::string& name : wanted) {

@@ -21,6 +21,11 @@ namespace actorhost {
 /// so it takes no long, and waits for nobody.
 using Section = std::function<void(nlohmann::json& out)>;
 
+/// Adds a histogram to one in a report: {"bounds", "counts" (one more), "sum", "count"}. Null is one without values.
+void add_histogram(nlohmann::json& into, const Histogram& histogram);
+/// The same of a process's report, whatever is in it.
+void add_histogram(nlohmann::json& into, const nlohmann::json& other);
+
 class ProcessState {
  public:
   explicit ProcessState(const Clock& clock);

@@ -89,7 +89,9 @@ void Waiting::finish(std::vector<NodeId>& passed) {
       progress_.pass(waiter.id);
       passed.push_back(waiter.id);
       waiter.ticket = 0;
+      ++passed_;
     } else {
+      ++refused_;
       waiter.due = now_ + std::max(decisions_[k].recheck_seconds, kMinRecheck);
       waiter.worker = decisions_[k].worker;
       waiter.step = decisions_[k].step;

@@ -96,6 +96,9 @@ class Waiting {
   void finish(std::vector<NodeId>& passed);
   /// When begin has to be called again even if nothing happens; kForever when never.
   double next_time() const noexcept { return next_time_; }
+  /// How many answers there have been of each kind.
+  uint64_t passed() const noexcept { return passed_; }
+  uint64_t refused() const noexcept { return refused_; }
 
  private:
   struct Waiter {
@@ -129,6 +132,8 @@ class Waiting {
   uint64_t seen_layout_ = 0;  // what the last round saw
   uint64_t seen_changes_ = 0;
   int32_t seen_floor_ = 0;
+  uint64_t passed_ = 0;
+  uint64_t refused_ = 0;
 };
 
 class Gate {
@@ -145,6 +150,8 @@ class Gate {
   /// Call after events, changes of membership and at next_time(). Cheap when no answer can have changed.
   Status poll(double now, std::vector<NodeId>& passed);
   double next_time() const noexcept { return waiting_.next_time(); }
+  uint64_t passed() const noexcept { return waiting_.passed(); }
+  uint64_t refused() const noexcept { return waiting_.refused(); }
 
  private:
   Progress& progress_;

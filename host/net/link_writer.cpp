@@ -154,7 +154,9 @@ void LinkWriter::close() {
 
 LinkWriter::Counters LinkWriter::counters() const {
   std::lock_guard lock(mutex_);
-  return counters_;
+  Counters now = counters_;
+  now.queued = filling_.bytes() + in_flight_.load(std::memory_order_relaxed);
+  return now;
 }
 
 }  // namespace actorhost

@@ -35,7 +35,8 @@ class LinkWriter {
   void close();
 
   struct Counters {
-    uint64_t frames = 0, bytes = 0, writes = 0;
+    uint64_t frames = 0, bytes = 0, writes = 0;  // written
+    uint64_t queued = 0;                         // bytes that are to be written
   };
   Counters counters() const;
 

@@ -35,6 +35,7 @@ Status Port::send(Frame&& frame, double deadline) {
     if (sent.ok() && stats_ != nullptr) {
       stats_->frames_sent.add(1);
       stats_->bytes_sent.add(cost);
+      stats_->message_bytes.add(static_cast<double>(cost));
     }
     if (sent.ok() || sent.error().code != Code::full) return sent;
     if (clock_.now() >= deadline) return timed_out("there was no room to send");

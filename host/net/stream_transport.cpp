@@ -47,6 +47,7 @@ class StreamTransport::Impl {
   void when_room(Address dst, std::function<void()> told);
   std::shared_ptr<Link> find(LinkId id) const;
   Counters counters() const;
+  std::vector<LinkCounters> links() const;
   void close();
 
   Directory directory_;
@@ -362,6 +363,19 @@ void StreamTransport::Impl::when_room(Address dst, std::function<void()> told) {
   }
 }
 
+std::vector<StreamTransport::LinkCounters> StreamTransport::Impl::links() const {
+  std::vector<LinkCounters> out;
+  std::lock_guard lock(mutex_);
+  for (const auto& [id, connection] : connections_) {
+    Link& link = *connection.link;
+    if (link.process() == kNoProcess) continue;
+    const auto sent = link.writer().counters();
+    out.push_back(
+        {link.process(), sent.frames, link.frames_received(), sent.bytes, link.bytes_received(), sent.queued});
+  }
+  return out;
+}
+
 StreamTransport::Counters StreamTransport::Impl::counters() const {
   std::lock_guard lock(mutex_);
   Counters all = past_;
@@ -438,6 +452,7 @@ double StreamTransport::heard_from(ProcessId process) const {
 }
 
 StreamTransport::Counters StreamTransport::counters() const { return impl_->counters(); }
+std::vector<StreamTransport::LinkCounters> StreamTransport::links() const { return impl_->links(); }
 
 Status StreamTransport::attach(Address self, Mailbox& inbox) { return impl_->directory_.add(self, inbox); }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "host/base/log.hpp"
 #include "host/net/link.hpp"
@@ -91,6 +92,13 @@ class StreamTransport final : public Transport {
     uint64_t dropped = 0;  // frames that arrived for an address which is not here
   };
   Counters counters() const;
+
+  /// What has gone over the link to a process, and what waits to be sent.
+  struct LinkCounters {
+    ProcessId process = kNoProcess;
+    uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0, queued = 0;
+  };
+  std::vector<LinkCounters> links() const;
 
   Status attach(Address self, Mailbox& inbox) override;
   void detach(Address self) override;

@@ -29,6 +29,7 @@ local may_include = {
   ["host/mapreduce/files"] = all(below_mapreduce, { "host/mapreduce/rows" }),
   ["host/mapreduce/tables"] = all(below_mapreduce, { "host/mapreduce/rows", "host/mapreduce/files" }),
   ["host/mapreduce/tasks"] = all(below_mapreduce, { "host/mapreduce/rows", "host/mapreduce/files", "host/mapreduce/tables" }),
+  ["host/page"] = { "host/base", "host/wire", "host/net", "host/cluster" },
   ["host/sim"] = { "host/base", "host/wire", "host/net", "host/cluster" },
   ["bindings/include"] = { "host/base" },
   ["bindings/vm"] = { "host" },
@@ -49,6 +50,8 @@ local restricted = {
   { "^nng/", "^host/net/[^/]+%.cpp$", "^tests/.+%.cpp$", why = "NNG belongs to the .cpp files of host/net" },
   { "^Eigen/", "^host/kernel/.+%.cpp$", "^tests/bench/.+%.cpp$", why = "Eigen belongs to the .cpp files of host/kernel" },
   { "^unsupported/Eigen/", "^host/kernel/.+%.cpp$", why = "Eigen belongs to the .cpp files of host/kernel" },
+  { "^microhttpd", "^host/page/[^/]+%.cpp$", why = "the web server belongs to the .cpp files of host/page" },
+  { "^prometheus/", "^host/page/[^/]+%.cpp$", why = "prometheus-cpp belongs to the .cpp files of host/page" },
   { "^catch2/", "^tests/", why = "only tests include the test library" },
 }
 

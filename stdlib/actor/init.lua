@@ -76,6 +76,39 @@ function M.now()
   return clock.now(clock.clock)
 end
 
+local series -- the FFI table
+local tracks = {} -- by name; false: there are too many names
+
+local function track_of(name)
+  check.arg(name, "string", "name", "actor.report")
+  if not series then
+    the_node("report")
+    series = require("actor.ffi")("series")
+  end
+  local track = series.track(series.node, name, #name)
+  if track < 0 then
+    require("actor.log").warn("actor.report: there are 64 series already, '%s' is left out", name)
+    track = false
+  end
+  tracks[name] = track
+  return track
+end
+
+---Reports a number of the job, such as its loss: a series for those who look into the run, under `name`, with this
+---node's points beside those of the others. Costs about a tenth of a microsecond. A process keeps about 500 points of
+---a series: of a longer one every second, fourth, ... point, and always the newest; and 64 series, further ones are left
+---out with a warning. A value that is infinite or not a number is shown as a gap.
+---@param name string
+---@param value number
+---@param step? number what the value belongs to, at least 0; without it the reports are counted, from 1
+function M.report(name, value, step)
+  local track = tracks[name]
+  if track == nil then track = track_of(name) end
+  if type(value) ~= "number" then check.arg(value, "number", "value", "actor.report") end
+  if step ~= nil and type(step) ~= "number" then check.arg(step, "number", "step", "actor.report") end
+  if track then series.add(series.node, track, step or -1, value) end
+end
+
 local identity = {
   rank = true, size = true, id = true, role = true, epoch = true, seed = true, shard = true,
 }

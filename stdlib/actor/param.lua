@@ -230,6 +230,13 @@ end
 
 local current, running, in_charge -- the evaluator of the rule in charge, the run and the name of the rule, on shard 0 while it runs
 
+local function put_in_charge(rule, name)
+  check_mean(running, rule)
+  current:set(rule)
+  in_charge = name or "a rule of its own"
+  c.rename_barrier(in_charge)
+end
+
 local function set_initial(run, from)
   local values = run.init(from)
   check_returned(values, "table", "init", run.init, "a table {key = value}")
@@ -368,9 +375,17 @@ end
 function M.set_barrier(rule)
   if not current then check.fail("param.set_barrier works on server 0 while param.run runs: call it in schedule or stop") end
   local new = barrier.from(rule, { load = load_source })
-  check_mean(running, new)
-  current:set(new)
-  in_charge = type(rule) == "string" and rule or new.name
+  put_in_charge(new, type(rule) == "string" and rule or new.name)
+end
+
+---For the host: the run writes a checkpoint at its next decision, on shard 0.
+---@return string into where
+function M.checkpoint_now()
+  local into = current and node.flags().checkpoint
+  if not into or not c.checkpoint_now() then
+    error("there is nothing to write: it takes a param.run that goes on, in a run that was started with --checkpoint DIR", 0)
+  end
+  return into
 end
 
 ---For the host: swaps the rule while the run goes on, on shard 0. What cannot be a rule raises, and changes nothing.
@@ -391,9 +406,7 @@ function M.swap_barrier(spec, text, name)
       return text, name ~= "" and name or "@" .. path
     end,
   })
-  check_mean(running, new)
-  current:set(new)
-  in_charge = spec ~= "" and spec or name
+  put_in_charge(new, spec ~= "" and spec or name)
   return before
 end
 

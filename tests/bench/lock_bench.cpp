@@ -51,7 +51,7 @@ double time_of(const std::function<void()>& call) {
 /// A process's part of a run, with one node.
 class Place final : public ClusterEvents {
  public:
-  explicit Place(ClusterConfig config) : log_(LogLevel::error, [](LogLevel, std::string_view) {}) {
+  explicit Place(ClusterConfig config) : log_(LogLevel::error, [](const LogLine&) {}) {
     job_.receive("job.lua", "return 1");
     config.self.nodes = 1;
     config.self.job_name = job_.name();

@@ -70,7 +70,7 @@ struct VmFixture {
   TableModules modules;
   std::vector<std::string> lines;
   std::vector<std::string> log_lines;
-  Log log{LogLevel::info, [this](LogLevel, std::string_view line) { log_lines.emplace_back(line); }};
+  Log log{LogLevel::info, [this](const LogLine& line) { log_lines.push_back(line.words()); }};
   Code code = Code::internal;
   std::unique_ptr<Vm> vm;
 };

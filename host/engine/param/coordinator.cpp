@@ -25,6 +25,7 @@ ParamCoordinator::ParamCoordinator(const CoordinatorConfig& config, BarrierRule&
       trace_(config.trace),
       gate_(progress_, rule),
       was_bsp_(rule.staleness() == 0) {
+  if (config_.board != nullptr) config_.board->begin(config_.run, config_.barrier);
   const RunState& before = config_.resumed;
   slowest_ = before.clocks.empty() ? 0 : ~uint64_t{0};
   for (const auto& [id, clock] : before.clocks) slowest_ = std::min(slowest_, clock);
@@ -33,6 +34,7 @@ ParamCoordinator::ParamCoordinator(const CoordinatorConfig& config, BarrierRule&
     const uint64_t step = clock == before.clocks.end() ? slowest_ : clock->second;
     if (!progress_.add(id, static_cast<int32_t>(step)).ok()) continue;
     workers_[id].step = step;
+    if (config_.board != nullptr) workers_[id].shown = &config_.board->worker(id);
     absent_.insert(id);
   }
   if (config_.filtered) summary_.traffic.emplace();
@@ -93,6 +95,8 @@ void ParamCoordinator::on_ready(NodeId id, double now) {
   }
   worker.ready = true;
   absent_.erase(id);
+  if (config_.board != nullptr && worker.shown == nullptr) worker.shown = &config_.board->worker(id);
+  if (worker.shown != nullptr) worker.shown->waits(worker.step, now);
   if (phase_ != Phase::stopping) gate_.ask(id, now);
 }
 
@@ -108,6 +112,12 @@ void ParamCoordinator::on_done(NodeId id, uint64_t step, double seconds, double 
   ++worker.step;
   --busy_;
   newest_ = std::max(newest_, step);
+  if (worker.shown != nullptr) {
+    if (const Slot slot = progress_.slot(id); slot != kNoSlot) {
+      config_.board->step_seconds.add(now - progress_.started()[slot]);
+    }
+    worker.shown->waits(worker.step, now);
+  }
   if (worker.staged) {
     merge_arrived(id, step);
   } else {
@@ -140,6 +150,7 @@ void ParamCoordinator::lost(NodeId id, double now) {
   if (found == workers_.end()) return;
   Worker worker = std::move(found->second);
   workers_.erase(found);
+  if (worker.shown != nullptr) worker.shown->leaves();
   latest_ = now;
   if (trace_ != nullptr && started_ >= 0 && progress_.slot(id) != kNoSlot) {
     if (worker.busy) trace_->open_step(id, worker.step, worker.released, now);
@@ -264,6 +275,7 @@ std::optional<ServerRequest> ParamCoordinator::run(double now) {
   if (was_bsp_ && !absent_.empty()) return std::nullopt;
   if (const Status polled = gate_.poll(now, passed_); !polled.ok()) return fail(polled.error());
   if (trace_ != nullptr) record_passed(now);
+  if (config_.board != nullptr) show_gate();
   // Parked workers are offered again when something has happened; under BSP at barriers, or when all are parked.
   const bool again = offer_ && (!was_bsp_ || progress_.size() == 0) && !parked().empty();
   if (passed_.empty() && !again) return check_stuck();
@@ -276,7 +288,7 @@ std::optional<ServerRequest> ParamCoordinator::run(double now) {
 
 bool ParamCoordinator::checkpoint_due(double now) const {
   const CheckpointPlan& plan = config_.checkpoint;
-  return (plan.steps != 0 && slowest_ >= checkpoint_step_ + plan.steps) ||
+  return checkpoint_asked_ || (plan.steps != 0 && slowest_ >= checkpoint_step_ + plan.steps) ||
          (plan.seconds > 0 && now - checkpoint_time_ >= plan.seconds);
 }
 
@@ -293,6 +305,7 @@ RunState ParamCoordinator::state(double now) {
   }
   checkpoint_step_ = slowest_;
   checkpoint_time_ = now;
+  checkpoint_asked_ = false;
   for (uint32_t shard = 1; shard < config_.shards; ++shard)
     out_.push_back(message_frame(param_kind::cut, server_address(shard), 0, CheckpointCut{state.number}));
   return state;
@@ -348,6 +361,7 @@ Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry
     const bool parks = task == tasks.end();
     if (parks && !worker->second.parked) {
       progress_.park(id);
+      if (worker->second.shown != nullptr) worker->second.shown->leaves();
       if (trace_ != nullptr) trace_->leave(id, worker->second.step, now);
     }
     if (!parks && worker->second.parked) {
@@ -372,6 +386,7 @@ void ParamCoordinator::release(NodeId id, std::vector<ParamEntry> entries, doubl
   worker.staged = was_bsp_ || config_.merge.kind != MergePolicy::Kind::all;
   worker.step = clock_of(id);
   ++busy_;
+  if (worker.shown != nullptr) worker.shown->works(now);
   progress_.start(id, now);
   progress_.pulled(id, static_cast<double>(updates_));
   send_task(id, worker, entries);
@@ -442,17 +457,6 @@ std::optional<ServerRequest> ParamCoordinator::finish(double now) {
     if (worker.ready) send_stop(id);
   }
   return FinishedNotice{summary_};
-}
-
-void ParamCoordinator::log_traffic() {
-  const auto told = [](const char* what, const FilterBytes& bytes) {
-    char text[120];
-    std::snprintf(text, sizeof text, "%s %.3f MB as %.3f MB (%.1fx)", what, 1e-6 * static_cast<double>(bytes.before),
-                  1e-6 * static_cast<double>(bytes.after), ratio_of(bytes));
-    return std::string(text);
-  };
-  log_.info("server 0",
-            "filters: " + told("pushed", summary_.traffic->pushed) + ", " + told("pulled", summary_.traffic->pulled));
 }
 
 void ParamCoordinator::send_stop(NodeId id) {

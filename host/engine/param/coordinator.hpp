@@ -23,6 +23,7 @@
 
 #include "host/base/log.hpp"
 #include "host/cluster/progress_gate.hpp"
+#include "host/engine/param/barrier_board.hpp"
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/param/shard.hpp"
 #include "host/engine/param/trace.hpp"
@@ -62,7 +63,8 @@ struct CoordinatorConfig {
   RunState resumed;                      // clocks of the run that goes on, if one does
   std::optional<ParamSummary> finished;  // the run was over before the job was resumed
   ParamTrace* trace = nullptr;           // where the run is recorded, if it is; outlives the coordinator
-  std::string barrier;                   // the rule as the trace names it
+  BarrierBoard* board = nullptr;         // for those who look into the run; outlives the coordinator
+  std::string barrier;                   // the rule as the trace and the board name it
   bool filtered = false;                 // values travel through filters
   std::string push_place;                // where workers work: "push (job.lua:8)"
   double long_wait = 10;                 // seconds of a wait until the log tells of it
@@ -123,6 +125,8 @@ class ParamCoordinator {
   /// Takes another rule from the next decision on, which has to outlive the run or the next set_rule. (A rule may also
   /// become another one by itself, as its version() tells.)
   void set_rule(BarrierRule& rule) { gate_.set_rule(rule); }
+  /// A checkpoint is begun at the next decision.
+  void checkpoint_now() noexcept { checkpoint_asked_ = true; }
   /// Ends the run as if `stop` had said so.
   void stop(const std::string& reason) { begin_stop(reason); }
 
@@ -154,8 +158,9 @@ class ParamCoordinator {
     bool busy = false;
     bool staged = false;
     bool parked = false;
-    uint64_t step = 0;    // the first that it has not completed in this run
-    double released = 0;  // when it passed the barrier last; kept for the trace
+    uint64_t step = 0;                      // the first that it has not completed in this run
+    double released = 0;                    // when it passed the barrier last; kept for the trace
+    BarrierBoard::Worker* shown = nullptr;  // its row on the board
     std::vector<ParamEntry> task;
   };
   using Answer = std::optional<ServerRequest>;
@@ -194,6 +199,7 @@ class ParamCoordinator {
   std::string whom_for(double now) const;
 
   // The trace.
+  void show_gate();
   void record_begin(double now);
   void record_passed(double now);
   void record_step(NodeId id, const Worker& worker, double seconds, double now);
@@ -226,6 +232,7 @@ class ParamCoordinator {
   uint64_t checkpoints_ = 0;
   uint64_t checkpoint_step_ = 0;
   double checkpoint_time_ = 0;
+  bool checkpoint_asked_ = false;
   bool last_cut_ = false;          // the one at the end has been made
   double latest_ = 0;              // the newest time that was handed in
   double stopped_ = 0;             // when the end was decided

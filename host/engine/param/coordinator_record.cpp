@@ -1,4 +1,4 @@
-// What shard 0 writes to the trace of its run, and says about waits that have become long.
+// What shard 0 writes to the trace of its run, shows on the board, and says about waits that have become long.
 
 #include <algorithm>
 #include <cmath>
@@ -55,6 +55,23 @@ void ParamCoordinator::record_stop() {
     trace_->stop(latest_);
   }
   trace_ = nullptr;
+}
+
+void ParamCoordinator::show_gate() {
+  config_.board->passed.set(gate_.passed());
+  config_.board->refused.set(gate_.refused());
+  config_.board->bound.set(gate_.rule().staleness());
+}
+
+void ParamCoordinator::log_traffic() {
+  const auto told = [](const char* what, const FilterBytes& bytes) {
+    char text[120];
+    std::snprintf(text, sizeof text, "%s %.3f MB as %.3f MB (%.1fx)", what, 1e-6 * static_cast<double>(bytes.before),
+                  1e-6 * static_cast<double>(bytes.after), ratio_of(bytes));
+    return std::string(text);
+  };
+  log_.info("server 0",
+            "filters: " + told("pushed", summary_.traffic->pushed) + ", " + told("pulled", summary_.traffic->pulled));
 }
 
 // --- long waits

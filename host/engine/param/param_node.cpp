@@ -179,7 +179,7 @@ Result<std::optional<ServerRequest>> ParamNode::wait(double deadline, const std:
     for (const NodeId id : changes.cleared) server_->suspect(id, false);
     std::optional<ServerRequest> request = server_->next(channel_.now());
     AH_TRY(flush_out(kForever));
-    if (request || run_is_over() || channel_.now() >= deadline || (enough && enough())) return request;
+    if (request || channel_.now() >= deadline || (enough ? enough() : run_is_over())) return request;
     AH_TRY(receive(std::min(deadline, server_->next_time())));
   }
 }

@@ -46,8 +46,8 @@ class ParamNode {
 
   /// From now on frames are for `server` (nullptr: for none yet); frames that came before go to it.
   void serve(ParamServer* server);
-  /// Waits until there is something to decide. Nothing is returned at the deadline, when run_is_over(), and when
-  /// `enough` holds after something has come. Follows the membership.
+  /// Waits until there is something to decide. Nothing is returned at the deadline and when run_is_over(), or, where it
+  /// is given, `enough` holds, which is asked whenever something has come. Follows the membership.
   Result<std::optional<ServerRequest>> wait(double deadline = kForever, const std::function<bool()>& enough = {});
   /// True when workers are in a later run.
   bool run_is_over() const noexcept { return !early_.empty(); }

@@ -103,26 +103,54 @@ Status ParamStore::set(std::vector<ParamEntry> entries) {
   for (Group& g : groups) {
     ParamEntry& entry = *g.first;
     if (std::holds_alternative<std::monostate>(entry.value)) {
-      values_.erase(entry.key);
+      erase(entry.key);
       continue;
     }
     Stored& stored = values_[entry.key];
     stored.step = entry.step;
     ++stored.version;
+    bool changed = false;
     if (auto* lua = std::get_if<LuaValue>(&entry.value)) {
       for (Tensor& t : lua->tensors) t.data = Blob::copy_of(t.data.view());
+      changed = std::holds_alternative<StoredTensor>(stored.value);
       stored.value = std::move(*lua);
     } else {
-      set_tensor(stored, g);
+      changed = set_tensor(stored, g);
     }
+    list(entry.key, stored, changed, entry.step > 0 ? 1 : 0);
   }
   return {};
 }
 
-void ParamStore::set_tensor(Stored& stored, Group& group) {
+void ParamStore::erase(const ParamKey& key) {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return;
+  if (found->second.row) list_.remove(found->second.row);
+  values_.erase(found);
+}
+
+/// Notes for those who look into the run that `stored` has been written, and whether its type or shape has changed.
+void ParamStore::list(const ParamKey& key, Stored& stored, bool changed, uint64_t updates) {
+  const auto* tensor = std::get_if<StoredTensor>(&stored.value);
+  if (!stored.row) {
+    if (owner_of(key, shards_) != shard_) return;
+    stored.row = list_.add(key.is_number() ? key.print() : std::string(key.text()));
+    if (!stored.row) return;
+    changed = true;
+  }
+  if (changed) list_.describe(*stored.row, tensor);
+  if (tensor == nullptr) stored.row->bytes.set(payload_bytes(std::get<LuaValue>(stored.value)));
+  if (tensor != nullptr && changed) stored.row->bytes.set(tensor->bytes());
+  stored.row->version.set(stored.version);
+  stored.row->updates.add(updates);
+}
+
+/// Whether its type or shape is another one now.
+bool ParamStore::set_tensor(Stored& stored, Group& group) {
   const auto& like = std::get<ParamTensor>(group.first->value);
   auto* old = std::get_if<StoredTensor>(&stored.value);
-  if (old == nullptr || static_cast<const TensorLayout&>(*old) != like) {
+  const bool changed = old == nullptr || static_cast<const TensorLayout&>(*old) != like;
+  if (changed) {
     StoredTensor fresh;
     static_cast<TensorLayout&>(fresh) = like;
     fresh.range = held_range(like);
@@ -135,6 +163,7 @@ void ParamStore::set_tensor(Stored& stored, Group& group) {
     Blob bytes = std::move(std::get<ParamTensor>(group.first[i].value).data);
     old->chunks[i].value = bytes.unique() ? std::move(bytes) : Blob::copy_of(bytes.view());
   }
+  return changed;
 }
 
 Status ParamStore::check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& who) const {
@@ -158,7 +187,13 @@ bool ParamStore::update(const ParamEntry& entry, const UpdateRule& rule, const U
   Stored& stored = values_.find(entry.key)->second;
   auto& tensor = std::get<StoredTensor>(stored.value);
   prepare_state(tensor, rule.spec);
-  if (piece.first == tensor.range.first) ++stored.version;
+  if (piece.first == tensor.range.first) {
+    ++stored.version;
+    if (stored.row) {
+      stored.row->version.set(stored.version);
+      stored.row->updates.add(1);
+    }
+  }
   stored.step = context.clock + 1;
   if (piece.count == 0) return false;
 
@@ -242,12 +277,15 @@ Status ParamStore::restore(const ParamKey& key, const Tensor& value, const std::
   }
   tensor.state_of = state_of;
   tensor.state_parts = static_cast<int>(state.size());
-  values_[key] = Stored{std::move(tensor), step, version};
+  erase(key);
+  list(key, values_[key] = Stored{std::move(tensor), step, version}, true, 0);
   return {};
 }
 
 Status ParamStore::restore(const ParamKey& key, const LuaValue& value, uint64_t step, uint64_t version) {
-  if (owner_of(key, shards_) == shard_) values_[key] = Stored{value, step, version};
+  if (owner_of(key, shards_) != shard_) return {};
+  erase(key);
+  list(key, values_[key] = Stored{value, step, version}, true, 0);
   return {};
 }
 

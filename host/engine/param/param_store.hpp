@@ -8,6 +8,7 @@
 // the key holds all. Every function that takes pieces takes them in those chunks and no others.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "host/base/result.hpp"
+#include "host/engine/param/key_list.hpp"
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/param/update.hpp"
 #include "host/engine/param/value.hpp"
@@ -38,8 +40,9 @@ struct StoredTensor : TensorLayout {
 
 struct Stored {
   std::variant<StoredTensor, LuaValue> value;
-  uint64_t step = 0;     // completed by its last writer with this write; 0 for set
-  uint64_t version = 0;  // writes so far
+  uint64_t step = 0;                 // completed by its last writer with this write; 0 for set
+  uint64_t version = 0;              // writes so far
+  std::shared_ptr<KeyRow> row = {};  // shared with the list of keys; of a key that this shard owns
 };
 
 /// One update's circumstances.
@@ -51,6 +54,9 @@ struct UpdateContext {
 class ParamStore {
  public:
   explicit ParamStore(uint32_t shard = 0, uint32_t shards = 1) : shard_(shard), shards_(shards) {}
+
+  /// The keys for those who look into the run; any thread may read it.
+  const KeyList& list() const noexcept { return list_; }
 
   uint32_t shard() const noexcept { return shard_; }
   uint32_t shards() const noexcept { return shards_; }
@@ -90,13 +96,16 @@ class ParamStore {
   struct Group;  // the entries of one value
 
   Status group(std::vector<ParamEntry>& entries, std::vector<Group>& out) const;
-  void set_tensor(Stored& stored, Group& group);
+  bool set_tensor(Stored& stored, Group& group);
   void prepare_state(StoredTensor& tensor, const kernel::OptimiserSpec& spec);
   void make_writable(Blob& bytes);
+  void erase(const ParamKey& key);
+  void list(const ParamKey& key, Stored& stored, bool changed, uint64_t updates);
 
   uint32_t shard_;
   uint32_t shards_;
   std::unordered_map<ParamKey, Stored> values_;
+  KeyList list_;
   std::vector<std::byte> scratch_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
 namespace actorhost {
 
 namespace {
@@ -11,23 +13,53 @@ constexpr double kProgressSeconds = 0.2;
 }  // namespace
 
 DataService::DataService(Cluster& cluster, const Clock& clock, Log& log, const Options& options)
-    : options_(options),
+    : cluster_(cluster),
+      clock_(clock),
+      options_(options),
       budget_(options.memory, options.workers),
       store_(budget_, spill_),
       thread_(cluster, clock, log, data_address(cluster.process())) {
   // An error of spilling is returned when the next block is put.
   budget_.set_relief([this] { (void)store_.make_room(); });
-  if (process() == 0) tracker_ = std::make_unique<Tracker>(log, cluster.membership());
+  if (process() == 0) {
+    tracker_ = std::make_unique<Tracker>(log, cluster.membership());
+    cluster.state().section("stages", [this](nlohmann::json& out) { tell_stages(out); });
+  }
   thread_.add(kinds_of(Kind::mapreduce_first), *this);
   thread_.start();
 }
 
+DataService::~DataService() {
+  if (tracker_) cluster_.state().drop("stages");
+  thread_.stop();
+}
+
+/// For those who look into the run, on the cluster's thread. While the tracker is at work they get what they got last.
+void DataService::tell_stages(nlohmann::json& out) {
+  if (const std::unique_lock lock(tracker_mutex_, std::try_to_lock); lock)
+    shown_stages_ = tracker_->stages(clock_.now());
+  for (const StageRow& row : shown_stages_) {
+    out["stages"].push_back({{"action", row.action},
+                             {"stage", row.stage},
+                             {"name", row.name},
+                             {"where", row.where},
+                             {"tasks", row.tasks},
+                             {"done", row.done},
+                             {"running", row.running},
+                             {"seconds", row.seconds},
+                             {"rows", row.rows},
+                             {"bytes", row.bytes}});
+  }
+}
+
 void DataService::on_membership(const MembershipPtr& membership, double now) {
+  std::lock_guard lock(tracker_mutex_);
   if (tracker_) tracker_->membership_changed(membership, now);
 }
 
 double DataService::tick(double now) {
   if (!tracker_) return kForever;
+  std::lock_guard lock(tracker_mutex_);
   if (now >= tracker_->wake_at()) tracker_->tick(now);
   for (Frame& frame : tracker_->take_frames()) thread_.send(std::move(frame));
   return std::min(tracker_->wake_at(), options_.progress ? tell_progress(now) : kForever);
@@ -45,6 +77,7 @@ double DataService::tell_progress(double now) {
 void DataService::on_frame(Frame&& frame, double now) {
   if (frame.kind == mapreduce_kind::fetch) return hand_out(frame);
   if (frame.kind != mapreduce_kind::forget) {
+    std::lock_guard lock(tracker_mutex_);
     if (tracker_) tracker_->handle(std::move(frame), now);
     return;
   }

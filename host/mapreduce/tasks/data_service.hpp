@@ -6,7 +6,10 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "host/cluster/service_thread.hpp"
 #include "host/mapreduce/tasks/block_store.hpp"
@@ -26,7 +29,7 @@ class DataService final : private ServiceTask {
   };
 
   DataService(Cluster& cluster, const Clock& clock, Log& log, const Options& options);
-  ~DataService() override { thread_.stop(); }
+  ~DataService() override;
 
   ProcessId process() const noexcept { return thread_.process(); }
   BlockStore& store() noexcept { return store_; }
@@ -48,13 +51,19 @@ class DataService final : private ServiceTask {
   double tell_progress(double now);
   void hand_out(const Frame& question);
 
+  void tell_stages(nlohmann::json& out);
+
+  Cluster& cluster_;
+  const Clock& clock_;
   const Options options_;
   MemoryBudget budget_;
   SpillFile spill_;
   std::atomic<uint64_t> reported_{0};  // of what was spilled
   BlockStore store_;
-  std::unique_ptr<Tracker> tracker_;  // the thread's own, as the next
-  double shown_ = 0;                  // when progress was told last
+  std::mutex tracker_mutex_;           // with which the thread, or who looks into the run, uses the tracker
+  std::unique_ptr<Tracker> tracker_;   // the thread's own
+  std::deque<StageRow> shown_stages_;  // to those who look into the run; the cluster's thread's own
+  double shown_ = 0;                   // when progress was told last
   ServiceThread thread_;
 };
 

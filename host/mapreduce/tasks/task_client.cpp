@@ -113,6 +113,7 @@ Result<std::optional<TaskOrder>> TaskClient::next() {
     AH_TRY(places_.complete(action_, *order));
     if (stage(order->task.stage) == nullptr) return Error{Code::bad_data, "a task of no stage of the plan"};
     order_ = *order;
+    if (const SpanSink* spans = node_.stats().spans()) ordered_ = spans->now();
     return std::optional(std::move(*order));
   }
   ++overs_;
@@ -123,12 +124,23 @@ Result<std::optional<TaskOrder>> TaskClient::next() {
   return std::optional<TaskOrder>();
 }
 
+/// For the recording: the task is over.
+void TaskClient::tell_task() {
+  SpanSink* const spans = node_.stats().spans();
+  const PlanStage* const its = stage(order_.task.stage);
+  if (spans != nullptr && its != nullptr) {
+    spans->put({its->name, "task", ordered_, spans->now(), uint64_t{order_.task.task} + 1});
+  }
+}
+
 Status TaskClient::done(TaskReport report) {
+  tell_task();
   node_.stats().tasks.add(1);
   return send(TaskDone{order_.task, std::move(report)}.frame(action_));
 }
 
 Status TaskClient::failed(Error error) {
+  tell_task();
   TaskFailed failed{order_.task, std::move(error), std::exchange(lost_, {})};
   if (failed.lost.size() > kMaxLost) failed.lost.resize(kMaxLost);
   return send(failed.frame(action_));

@@ -440,6 +440,7 @@ void Tracker::forget(uint32_t number, const ActionRun& run) {
     if (run.touched(i) || run.board().outputs(i).here != 0) made.push_back(stage.id);
     unused.push_back(stage.id);
   }
+  remember(number, run);
   for (const StageId stage : unused) places_.forget(stage);
   send_forget(made, number);
 }
@@ -470,30 +471,6 @@ bool Tracker::needed_by_others(StageId stage, std::optional<uint32_t> number) co
   return std::any_of(actions_.begin(), actions_.end(), [&](const auto& entry) {
     return entry.first != number && entry.second.board().find(stage).has_value();
   });
-}
-
-// ---- for a bar ----
-
-std::optional<TrackerProgress> Tracker::progress() const {
-  const auto newest = std::find_if(actions_.rbegin(), actions_.rend(), [](const auto& a) { return !a.second.over(); });
-  if (newest == actions_.rend()) return std::nullopt;
-  const ActionRun& run = newest->second;
-  const auto stages = static_cast<uint32_t>(run.plan().stages.size());
-  uint32_t at = 0;
-  while (at + 1 < stages && run.board().running(at) == 0) ++at;
-  const PlanStage& stage = run.plan().stages[at];
-  TrackerProgress now;
-  now.action = newest->first;
-  now.stage = stage.id;
-  now.name = stage.name;
-  now.tasks = stage.tasks;
-  now.done = run.board().outputs(at).here;
-  now.running = run.board().running(at);
-  now.stage_index = at;
-  now.stages = stages;
-  now.rows = run.figures(at).figures.rows_in;
-  now.bytes = run.figures(at).figures.bytes_in;
-  return now;
 }
 
 }  // namespace actorhost

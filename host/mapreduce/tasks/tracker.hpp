@@ -48,6 +48,20 @@ struct TrackerProgress {
   uint64_t bytes = 0;
 };
 
+/// A stage of an action, for those who look into the run.
+struct StageRow {
+  uint32_t action = 0;
+  uint32_t stage = 0;  // its place in the action
+  std::string name;
+  std::string where;  // "job.lua:12"
+  uint32_t tasks = 0;
+  uint32_t done = 0;  // outputs that are there, or were when the action was over
+  uint32_t running = 0;
+  double seconds = 0;  // since its first task began, to the end of the last one once all are done
+  uint64_t rows = 0;   // that its tasks have read
+  uint64_t bytes = 0;
+};
+
 class Tracker {
  public:
   Tracker(Log& log, MembershipPtr membership);
@@ -62,6 +76,8 @@ class Tracker {
   std::vector<Frame> take_frames() { return std::exchange(out_, {}); }
   /// Of the newest action that is not over.
   std::optional<TrackerProgress> progress() const;
+  /// Stages of the newest actions, over or not; of those that are not, all that have begun.
+  std::deque<StageRow> stages(double now) const;
   /// How many actions some live worker is not through with.
   size_t actions() const noexcept { return actions_.size(); }
   const OutputPlaces& places() const noexcept { return places_; }
@@ -114,6 +130,8 @@ class Tracker {
   void drop_actions();
   bool drop_oldest();
   void forget(uint32_t number, const ActionRun& run);
+  static void add_stages(uint32_t number, const ActionRun& run, double now, std::deque<StageRow>& out);
+  void remember(uint32_t number, const ActionRun& run);
   void release();
   void send_forget(const std::vector<StageId>& stages, uint32_t number);
   bool needed_by_others(StageId stage, std::optional<uint32_t> number) const;
@@ -130,6 +148,7 @@ class Tracker {
   std::map<StageId, uint32_t> to_release_;  // of those, still here: the action from which on they are not asked for
   double wake_at_;
   std::vector<Frame> out_;
+  std::deque<StageRow> past_;  // of actions that are forgotten, the newest
 };
 
 }  // namespace actorhost

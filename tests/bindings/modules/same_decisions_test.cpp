@@ -137,7 +137,7 @@ class Server {
     return passed;
   }
 
-  Log log_{LogLevel::error, [](LogLevel, std::string_view) {}};
+  Log log_{LogLevel::error, [](const LogLine&) {}};
   std::vector<Frame> out_;
   ParamStore store_{0, 1};
   ParamShard shard_;
@@ -191,7 +191,7 @@ Record record(const Scenario& scenario, BarrierRule& rule) {
   return out;
 }
 
-struct Tally {
+struct Decisions {
   size_t askings = 0;
   size_t passes = 0;
   size_t holds = 0;
@@ -200,7 +200,7 @@ struct Tally {
 };
 
 /// Plays the rule in both worlds and compares.
-void compare(const Trial& trial, uint32_t nodes, uint64_t seed, Tally& seen) {
+void compare(const Trial& trial, uint32_t nodes, uint64_t seed, Decisions& seen) {
   INFO(trial.spec << ", " << nodes << " nodes, seed " << seed);
   const Scenario world = scenario(nodes, seed);
   // Under BSP the two worlds count updates of an open round differently when a worker joins (host/sim/NOTES.md).
@@ -220,8 +220,8 @@ void compare(const Trial& trial, uint32_t nodes, uint64_t seed, Tally& seen) {
   }
 }
 
-Tally compare_everywhere(const Trial& trial) {
-  Tally seen;
+Decisions compare_everywhere(const Trial& trial) {
+  Decisions seen;
   for (const uint32_t nodes : {1U, 2U, 5U, 20U}) {
     for (uint64_t seed = 1; seed <= 4; ++seed) compare(trial, nodes, seed, seen);
   }
@@ -262,7 +262,7 @@ TEST_CASE("each rule of the library is shown and says the same in the simulator 
   const std::vector<std::string> rules = library_rules();
   CHECK(rules.size() >= 17);
   for (const std::string& rule : rules) {
-    const Tally seen = compare_everywhere({rule, ""});
+    const Decisions seen = compare_everywhere({rule, ""});
     INFO(rule);
     CHECK((seen.holds > 100 || rule == "asp"));
   }
@@ -277,7 +277,7 @@ TEST_CASE("samples that are kept or polled are the same in the simulator and in 
 TEST_CASE("a user's rule file is shown and says the same in the simulator and in the parameter server") {
   size_t rechecks = 0;
   for (const Trial& trial : users_rules()) {
-    const Tally seen = compare_everywhere(trial);
+    const Decisions seen = compare_everywhere(trial);
     INFO(trial.spec);
     CHECK(seen.holds > 100);
     rechecks += seen.rechecks;

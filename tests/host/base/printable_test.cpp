@@ -29,7 +29,7 @@ TEST_CASE("control characters are shown, other text stays as it is") {
 
 TEST_CASE("a message cannot begin a line of the log or send the terminal a command") {
   std::vector<std::string> lines;
-  Log log(LogLevel::info, [&lines](LogLevel, std::string_view line) { lines.emplace_back(line); });
+  Log log(LogLevel::info, [&lines](const LogLine& line) { lines.push_back(line.words()); });
   log.warn("net", "refused a\x1b[2J\n[12:00:00.000 info] all is well");
   REQUIRE(lines.size() == 1);
   CHECK(lines[0] == "net: refused a\\x1b[2J\\n[12:00:00.000 info] all is well");

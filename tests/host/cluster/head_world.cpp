@@ -17,8 +17,7 @@ size_t Heard::count(Kind kind) const {
 }
 
 HeadWorld::HeadWorld(RendezvousConfig rendezvous, const std::string& script)
-    : log(LogLevel::debug, [this](LogLevel, std::string_view line) { lines.emplace_back(line); }),
-      job("job.lua", script) {
+    : log(LogLevel::debug, [this](const LogLine& line) { lines.push_back(line.words()); }), job("job.lua", script) {
   HeadConfig config;
   config.run_id = "run";
   config.settings = {{"barrier", "bsp"}, {"seed", "7"}};

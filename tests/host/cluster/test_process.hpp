@@ -36,7 +36,7 @@ inline std::string any_url(const std::string& scheme) {
 class TestProcess final : public ClusterEvents {
  public:
   explicit TestProcess(ClusterConfig config, const std::string& script = "return 1")
-      : log(LogLevel::debug, [this](LogLevel, std::string_view line) { keep(line); }) {
+      : log(LogLevel::debug, [this](const LogLine& line) { keep(line.words()); }) {
     if (!script.empty()) {
       job.receive("job.lua", script);
       config.self.job_name = job.name();

@@ -37,9 +37,9 @@ bool Events::wait(const std::function<bool()>& done) {
 }
 
 QuietLog::QuietLog()
-    : log(LogLevel::debug, [this](LogLevel, std::string_view line) {
+    : log(LogLevel::debug, [this](const LogLine& line) {
         std::lock_guard lock(mutex);
-        lines.emplace_back(line);
+        lines.push_back(line.words());
       }) {}
 
 bool QuietLog::has(const std::string& text) const {

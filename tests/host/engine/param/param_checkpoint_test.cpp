@@ -135,7 +135,7 @@ TEST_CASE("a checkpoint is arrays that numpy reads, by the keys' names, and is m
 TEST_CASE("a damaged checkpoint is skipped with a warning and the next older one is used") {
   Scratch scratch;
   std::vector<std::string> lines;
-  Log log(LogLevel::warn, [&](LogLevel, std::string_view line) { lines.emplace_back(line); });
+  Log log(LogLevel::warn, [&](const LogLine& line) { lines.push_back(line.words()); });
   {
     ParamCheckpointer checkpointer({scratch.path()}, 1, log);
     for (uint64_t i = 1; i <= 4; ++i) {

@@ -12,7 +12,7 @@ constexpr int kMaxEvents = 3000000;  // a run that only spins is no run that end
 
 ParamSim::ParamSim(SimOptions options)
     : options_(std::move(options)),
-      log_(LogLevel::info, [this](LogLevel, std::string_view line) { log_lines.emplace_back(line); }),
+      log_(LogLevel::info, [this](const LogLine& line) { log_lines.push_back(line.words()); }),
       net_(clock_, options_.seed),
       rng_(options_.seed, 7) {
   SimLink link;

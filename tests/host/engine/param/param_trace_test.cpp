@@ -24,7 +24,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 struct Recording {
   Scratch folder;
   std::vector<std::string> log_lines;
-  Log log{LogLevel::info, [this](LogLevel, std::string_view line) { log_lines.emplace_back(line); }};
+  Log log{LogLevel::info, [this](const LogLine& line) { log_lines.push_back(line.words()); }};
   std::string path = folder / "trace.csv";
   std::unique_ptr<ParamTrace> trace;
 
@@ -234,7 +234,7 @@ TEST_CASE("rows are in the file half a second after the first of them, at a stop
 
 TEST_CASE("a full disk is logged once and ends the recording") {
   std::vector<std::string> lines;
-  Log log(LogLevel::info, [&](LogLevel, std::string_view line) { lines.emplace_back(line); });
+  Log log(LogLevel::info, [&](const LogLine& line) { lines.push_back(line.words()); });
   auto trace = ParamTrace::open("/dev/full", {}, log);
   REQUIRE(trace.ok());
   (*trace)->begin_run({}, 0);
@@ -367,7 +367,7 @@ TEST_CASE("a worker without work is not counted in the trace until it gets some"
 TEST_CASE("workers that lie about their time or say nothing are noted and change nothing else") {
   Recording recording;
   std::vector<std::string> lines;
-  Log log(LogLevel::info, [&](LogLevel, std::string_view line) { lines.emplace_back(line); });
+  Log log(LogLevel::info, [&](const LogLine& line) { lines.push_back(line.words()); });
   ParamStore store;
   const std::unique_ptr<BarrierRule> rule = native_asp();
   ParamServer::Config config{UpdateRule::native({kernel::OptimiserKind::add}), {}};

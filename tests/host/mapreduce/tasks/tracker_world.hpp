@@ -49,9 +49,9 @@ class TrackerWorld {
  public:
   /// Worker i lives in process homes[i].
   explicit TrackerWorld(const std::vector<ProcessId>& homes)
-      : log(LogLevel::debug, [this](LogLevel level, std::string_view line) {
-          lines.emplace_back(line);
-          if (level == LogLevel::warn) ++warnings;
+      : log(LogLevel::debug, [this](const LogLine& line) {
+          lines.push_back(line.words());
+          if (line.level == LogLevel::warn) ++warnings;
         }) {
     for (NodeId id = 0; id < homes.size(); ++id) members.push_back({id, homes[id]});
     tracker = std::make_unique<Tracker>(log, table());

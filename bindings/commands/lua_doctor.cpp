@@ -1,0 +1,255 @@
+// actor.c.doctor: what `actorhost doctor` asks this machine. Each function tells one fact; scripts/doctor.lua judges.
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <set>
+#include <sstream>
+
+#include <dlfcn.h>
+#include <lua.hpp>
+#include <netinet/in.h>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "bindings/commands/lua_command.hpp"
+#include "bindings/vm/lua_support.hpp"
+#include "host/cluster/endpoint.hpp"
+#include "host/cluster/rank_detect.hpp"
+#include "host/cluster/run_files.hpp"
+#include "host/kernel/kernels.hpp"
+#include "host/net/token_file.hpp"
+
+namespace actorhost {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+int push_text(lua_State* L, const std::string& text) {
+  lua_pushlstring(L, text.data(), text.size());
+  return 1;
+}
+
+void set_text(lua_State* L, const char* name, const std::string& text) {
+  push_text(L, text);
+  lua_setfield(L, -2, name);
+}
+
+void set_number(lua_State* L, const char* name, double number) {
+  lua_pushnumber(L, number);
+  lua_setfield(L, -2, name);
+}
+
+int push_errno(lua_State* L) { return push_failure(L, {Code::io, std::strerror(errno)}); }
+
+std::string compiler() {
+#ifdef __clang__
+  return "clang " __clang_version__;
+#else
+  return "g++ " __VERSION__;
+#endif
+}
+
+// built() -> { compiler=, libraries=, host=, user=, port= }
+int doctor_built(lua_State* L) {
+  lua_createtable(L, 0, 5);
+  set_text(L, "compiler", compiler());
+  set_text(L, "libraries", ACTORHOST_BUILT_WITH);
+  set_text(L, "host", current_hostname());
+  set_number(L, "user", geteuid());
+  set_number(L, "port", kDefaultRendezvousPort);
+  return 1;
+}
+
+// kernels() -> the set in use, those that this machine has
+int doctor_kernels(lua_State* L) {
+  lua_pushstring(L, kernel::kernels().isa);
+  std::string all;
+  for (const auto isa : {kernel::Isa::sse2, kernel::Isa::v3, kernel::Isa::v4}) {
+    const kernel::Kernels* table = kernel::kernels_for(isa);
+    if (table != nullptr) all += (all.empty() ? "" : " ") + std::string(table->isa);
+  }
+  push_text(L, all);
+  return 2;
+}
+
+// limit(name) -> soft, hard; infinite where there is none
+int doctor_limit(lua_State* L) {
+  const std::string_view name = check_text(L, 1, "name", "doctor.limit");
+  const auto resource = name == "files" ? RLIMIT_NOFILE : name == "processes" ? RLIMIT_NPROC : RLIMIT_AS;
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0) return push_errno(L);
+  for (const rlim_t value : {limit.rlim_cur, limit.rlim_max}) {
+    lua_pushnumber(L, value == RLIM_INFINITY ? std::numeric_limits<double>::infinity() : static_cast<double>(value));
+  }
+  return 2;
+}
+
+// placement() -> what the variables say about this process's place, or nil, message
+int doctor_placement(lua_State* L) {
+  const auto placement = detect_placement({}, current_environment(), current_hostname());
+  if (!placement) return push_failure(L, placement.error());
+  return push_text(L, describe(*placement));
+}
+
+// token_path() -> where the token is by default, or nil, message
+int doctor_token_path(lua_State* L) {
+  const auto variable = [](const char* name) { return std::string_view(getenv(name) != nullptr ? getenv(name) : ""); };
+  const auto path = default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME"));
+  if (!path) return push_failure(L, path.error());
+  return push_text(L, *path);
+}
+
+// token_works(path) -> true, or nil, message
+int doctor_token_works(lua_State* L) {
+  const auto token = read_token(std::string(check_text(L, 1, "path", "doctor.token_works")));
+  if (!token) return push_failure(L, token.error());
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// file(path) -> { mode=, owner=, age=, folder= }, or nil, message where there is none
+int doctor_file(lua_State* L) {
+  struct stat info {};
+  if (stat(std::string(check_text(L, 1, "path", "doctor.file")).c_str(), &info) != 0) return push_errno(L);
+  lua_createtable(L, 0, 4);
+  char mode[8];
+  std::snprintf(mode, sizeof mode, "%04o", info.st_mode & 07777U);
+  set_text(L, "mode", mode);
+  set_number(L, "owner", info.st_uid);
+  set_number(L, "age", static_cast<double>(time(nullptr) - info.st_mtime));
+  lua_pushboolean(L, S_ISDIR(info.st_mode));
+  lua_setfield(L, -2, "folder");
+  return 1;
+}
+
+/// "socket:[NUMBER]" of each socket that listens at the port.
+std::set<std::string> listeners_at(uint16_t port) {
+  std::set<std::string> out;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream file(table);
+    std::string line;
+    while (std::getline(file, line)) {
+      std::istringstream words(line);
+      std::string number, local, remote, state, queues, timer, retransmitted, user, timeout, inode;
+      words >> number >> local >> remote >> state >> queues >> timer >> retransmitted >> user >> timeout >> inode;
+      const size_t colon = local.rfind(':');
+      if (state != "0A" || colon == std::string::npos) continue;
+      if (std::strtoul(local.c_str() + colon + 1, nullptr, 16) == port) out.insert("socket:[" + inode + "]");
+    }
+  }
+  return out;
+}
+
+/// "process 12 (nginx)" that has one of the sockets; empty where this user cannot see it.
+std::string owner_of(const std::set<std::string>& sockets) {
+  std::error_code failed;
+  for (const auto& process : fs::directory_iterator("/proc", failed)) {
+    if (process.path().filename().string().find_first_not_of("0123456789") != std::string::npos) continue;
+    for (const auto& file : fs::directory_iterator(process.path() / "fd", failed)) {
+      if (!sockets.contains(fs::read_symlink(file.path(), failed).string())) continue;
+      std::string name;
+      std::getline(std::ifstream(process.path() / "comm"), name);
+      return "process " + process.path().filename().string() + " (" + name + ")";
+    }
+  }
+  return {};
+}
+
+// port(number) -> true; or nil, why it cannot be listened on, who has it (or nil)
+int doctor_port(lua_State* L) {
+  const auto port = static_cast<uint16_t>(check_integer(L, 1, "number", "doctor.port", 1, 65535));
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int yes = 1;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  const bool free = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+                    bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  const std::string why = free ? "" : std::strerror(errno);
+  if (fd >= 0) ::close(fd);
+  if (free) {
+    lua_pushboolean(L, 1);
+    return 1;
+  }
+  lua_pushnil(L);
+  push_text(L, why);
+  const std::string owner = owner_of(listeners_at(port));
+  if (owner.empty()) return 2;
+  push_text(L, owner);
+  return 3;
+}
+
+// loads(library) -> whether it can be loaded, as the program does when it first needs it
+int doctor_loads(lua_State* L) {
+  void* const library = dlopen(std::string(check_text(L, 1, "library", "doctor.loads")).c_str(), RTLD_LAZY);
+  lua_pushboolean(L, library != nullptr);
+  return 1;
+}
+
+// run_folder() -> the folder of control sockets, which is made where it is missing; or nil, message
+int doctor_run_folder(lua_State* L) {
+  const auto folder = run_folder();
+  if (!folder) return push_failure(L, folder.error());
+  return push_text(L, *folder);
+}
+
+// free_bytes(folder) -> what this user may still write there, or nil, message
+int doctor_free_bytes(lua_State* L) {
+  const std::string folder(check_text(L, 1, "folder", "doctor.free_bytes"));
+  struct statvfs info {};
+  if (statvfs(folder.c_str(), &info) != 0 || access(folder.c_str(), W_OK | X_OK) != 0) return push_errno(L);
+  lua_pushnumber(L, static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize));
+  return 1;
+}
+
+// clock() -> seconds that the steady clock tells apart, seconds since 1970
+int doctor_clock(lua_State* L) {
+  timespec resolution{};
+  clock_getres(CLOCK_MONOTONIC, &resolution);
+  lua_pushnumber(L, static_cast<double>(resolution.tv_sec) + static_cast<double>(resolution.tv_nsec) * 1e-9);
+  lua_pushnumber(L, static_cast<double>(time(nullptr)));
+  return 2;
+}
+
+// quoted(text) -> the text as JSON
+int doctor_quoted(lua_State* L) {
+  const nlohmann::json text = std::string(check_text(L, 1, "text", "doctor.quoted"));
+  return push_text(L, text.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+int open_doctor_module(lua_State* L) {
+  static const luaL_Reg kFunctions[] = {
+      {"built", guarded<doctor_built>},
+      {"kernels", guarded<doctor_kernels>},
+      {"limit", guarded<doctor_limit>},
+      {"placement", guarded<doctor_placement>},
+      {"token_path", guarded<doctor_token_path>},
+      {"token_works", guarded<doctor_token_works>},
+      {"file", guarded<doctor_file>},
+      {"port", guarded<doctor_port>},
+      {"loads", guarded<doctor_loads>},
+      {"free_bytes", guarded<doctor_free_bytes>},
+      {"clock", guarded<doctor_clock>},
+      {"quoted", guarded<doctor_quoted>},
+      {"run_folder", guarded<doctor_run_folder>},
+  };
+  return push_functions(L, kFunctions);
+}
+
+}  // namespace
+
+void open_doctor(Vm& vm) { vm.register_module("actor.c.doctor", guarded<open_doctor_module>); }
+
+}  // namespace actorhost

@@ -1,0 +1,69 @@
+#include "bindings/run/page_host.hpp"
+
+#include "host/base/printable.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kLastStateSeconds = 0.3;
+
+class ClusterSource final : public StateSource {
+ public:
+  explicit ClusterSource(Cluster& cluster) : cluster_(cluster) {}
+  void look(const std::vector<std::string>& sections, std::function<void(std::string json)> told) override {
+    cluster_.look(sections, std::move(told));
+  }
+
+ private:
+  Cluster& cluster_;
+};
+
+bool records_states(const RunOptions& options) { return options.record.ends_with(".jsonl"); }
+
+}  // namespace
+
+PageHost::PageHost(Cluster& cluster) : source_(std::make_unique<ClusterSource>(cluster)) {}
+
+PageHost::~PageHost() {
+  if (looks_) looks_->stop();
+}
+
+bool PageHost::wanted(const RunOptions& options) {
+  return options.dashboard || options.metrics || records_states(options);
+}
+
+Result<std::unique_ptr<PageHost>> PageHost::open(const RunOptions& options, Cluster& cluster, const Clock& clock,
+                                                 Log& log) {
+  std::unique_ptr<PageHost> host(new PageHost(cluster));
+  std::vector<Watcher*> watchers;
+  if (options.dashboard || options.metrics) {
+    const std::string flag = options.dashboard ? "--dashboard" : "--metrics";
+    PageOptions page;
+    page.address = options.page_address;
+    page.page = options.dashboard;
+    page.metrics = options.metrics;
+    auto server = PageServer::open(page, clock);
+    if (!server) return Error{server.error().code, flag + ": " + server.error().message};
+    host->server_ = std::move(*server);
+    log.info("", (options.dashboard ? "the page is at " : "metrics are at ") + host->server_->url());
+    watchers.push_back(host->server_.get());
+  }
+  if (records_states(options)) {
+    auto recorder = StateRecorder::open(options.record, log);
+    if (!recorder) return recorder.error();
+    host->recorder_ = std::move(*recorder);
+    watchers.push_back(host->recorder_.get());
+  }
+  host->looks_ = std::make_unique<Looks>(*host->source_, clock, log, std::move(watchers));
+  if (host->server_) host->server_->on_wanted([looks = host->looks_.get()] { looks->wake(); });
+  return host;
+}
+
+void PageHost::finish(const EndMessage& end) {
+  if (recorder_) recorder_->last(kLastStateSeconds, *looks_);
+  if (server_) server_->finish(end.ok ? "done" : first_line(end.message));
+  looks_->stop();
+}
+
+}  // namespace actorhost

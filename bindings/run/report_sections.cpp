@@ -1,0 +1,45 @@
+// What this process tells those who look into the run, beside what its cluster and its nodes count.
+
+#include <ctime>
+
+#include <nlohmann/json.hpp>
+
+#include "bindings/run/host_runtime.hpp"
+
+namespace actorhost {
+
+/// Before the nodes start. The functions run on the cluster's thread, which ends before what they use.
+void HostRuntime::add_sections() {
+  using nlohmann::json;
+  ProcessState& state = cluster_->state();
+  state.section("log", [this, &state](json& out) {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    const double begun = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) - state.age();
+    for (const LogLine& line : log_->newest()) {
+      out["log"].push_back(
+          {{"t", line.time - begun}, {"level", log_level_name(line.level)}, {"who", line.who}, {"text", line.text}});
+    }
+  });
+  state.section("series", [this, &state](json& out) {
+    const double begun = clock_.now() - state.age();
+    for (const auto& [name, points] : process_.series.read()) {
+      json& rows = out["series"][name];
+      for (const SeriesPoint& point : points) {  // what is no number becomes null
+        rows.push_back({{"t", point.time - begun},
+                        {"step", point.step},
+                        {"id", address_index(point.node)},
+                        {"value", point.value}});
+        if (is_server(point.node)) rows.back()["role"] = "server";
+      }
+    }
+  });
+  if (!cluster_->is_head()) return;
+  state.section("barrier", [this](json& out) { process_.barrier.report(out, clock_.now()); });
+  state.section("histograms", [this](json& out) { process_.barrier.report_steps(out); });
+  state.section("keys", [this](json& out) {
+    for (const auto& store : process_.stores) store->list().report(out, store->shard());
+  });
+}
+
+}  // namespace actorhost

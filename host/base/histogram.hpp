@@ -1,0 +1,46 @@
+#pragma once
+// How often values were of which size, in powers of two: one thread adds, any thread reads, without locks. An addition
+// is two relaxed loads and stores.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "host/base/tally.hpp"
+
+namespace actorhost {
+
+class Histogram {
+ public:
+  /// The last one has all values that are too large for the others.
+  static constexpr size_t kBuckets = 33;
+
+  /// Bucket i has the values below 2^i units that are in no bucket before.
+  explicit Histogram(double unit) noexcept : unit_(unit), per_unit_(1 / unit) {}
+
+  void add(double value) noexcept {
+    const double units = std::clamp(value * per_unit_, 0.0, 0x1p62);
+    const auto bucket = static_cast<size_t>(std::bit_width(static_cast<uint64_t>(units)));
+    counts_[std::min(bucket, kBuckets - 1)].add(1);
+    sum_.add(value);
+  }
+
+  /// The bound of bucket i, which is not the last one.
+  double bound(size_t i) const noexcept { return unit_ * static_cast<double>(uint64_t{1} << i); }
+  uint64_t count(size_t i) const noexcept { return counts_[i].get(); }
+  double sum() const noexcept { return sum_.get(); }
+
+ private:
+  const double unit_;
+  const double per_unit_;
+  std::array<Tally<uint64_t>, kBuckets> counts_;
+  Tally<double> sum_;
+};
+
+/// Seconds from a microsecond on, and bytes.
+inline constexpr double kMicrosecond = 1e-6;
+inline constexpr double kByte = 1;
+
+}  // namespace actorhost

@@ -1,0 +1,78 @@
+#pragma once
+// Series of numbers that a job reports (actor.report): bounded, so that a job may report as often as it likes. A series
+// keeps at most kPoints points of all nodes of the process; when they are too many it drops every second one of each
+// node and takes only every second one from then on. The newest point of each node is always there.
+//
+// A track belongs to one node's thread; any thread may read the book.
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "host/base/tally.hpp"
+
+namespace actorhost {
+
+struct SeriesPoint {
+  double time = 0;  // seconds on the clock of whoever reports
+  double step = 0;
+  double value = 0;
+  uint32_t node = 0;   // address
+  uint64_t index = 0;  // of the node's reports
+};
+
+class SeriesBook {
+ public:
+  static constexpr size_t kNames = 64;
+  static constexpr size_t kPoints = 512;
+
+ private:
+  struct Series {
+    mutable std::mutex mutex;
+    std::vector<SeriesPoint> points;  // the index of each is a multiple of `stride`
+    std::atomic<uint64_t> stride{1};  // a power of two
+    void put(const SeriesPoint& point);
+  };
+
+ public:
+  class Track {
+   public:
+    Track(Series& series, uint32_t node) : series_(series), node_(node) {}
+    /// `step` below 0: the number of this report, from 1.
+    void add(double step, double value, double now) {
+      const uint64_t index = count_.get();
+      const SeriesPoint point{now, step < 0 ? static_cast<double>(index + 1) : step, value, node_, index};
+      time_.set(point.time);
+      step_.set(point.step);
+      value_.set(value);
+      count_.set(index + 1);
+      if ((index & (series_.stride.load(std::memory_order_relaxed) - 1)) == 0) series_.put(point);
+    }
+    const Series& series() const noexcept { return series_; }
+    /// The newest point, once there is one.
+    SeriesPoint newest() const noexcept { return {time_.get(), step_.get(), value_.get(), node_, count_.get() - 1}; }
+    bool empty() const noexcept { return count_.get() == 0; }
+
+   private:
+    Series& series_;
+    const uint32_t node_;
+    Tally<uint64_t> count_;
+    Tally<double> time_, step_, value_;
+  };
+
+  /// Where the node `node` reports what it calls `name`; null when there are kNames other names. Valid as long as this.
+  Track* track(const std::string& name, uint32_t node);
+  /// All points by name, in order of time.
+  std::map<std::string, std::vector<SeriesPoint>> read() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, Series> series_;
+  std::vector<std::unique_ptr<Track>> tracks_;
+};
+
+}  // namespace actorhost

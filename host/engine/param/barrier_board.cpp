@@ -1,0 +1,87 @@
+#include "host/engine/param/barrier_board.hpp"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "host/cluster/process_state.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kMostNamed = 8;  // workers that one waits for
+
+}  // namespace
+
+void BarrierBoard::Worker::waits(uint64_t step, double now) noexcept {
+  step_.set(step);
+  since_.set(now);
+  place_.set(Place::waiting);
+}
+
+void BarrierBoard::Worker::works(double now) noexcept {
+  if (place_.get() == Place::waiting) waited_.add(now - since_.get());
+  since_.set(now);
+  place_.set(Place::working);
+}
+
+void BarrierBoard::begin(uint32_t run, const std::string& rule) {
+  std::lock_guard lock(mutex_);
+  run_ = run;
+  rule_ = rule;
+  workers_.clear();
+  passed.set(0);
+  refused.set(0);
+}
+
+void BarrierBoard::rename(const std::string& rule) {
+  std::lock_guard lock(mutex_);
+  rule_ = rule;
+}
+
+BarrierBoard::Worker& BarrierBoard::worker(NodeId id) {
+  std::lock_guard lock(mutex_);
+  auto& worker = workers_[id];
+  if (!worker) worker = std::make_unique<Worker>();
+  return *worker;
+}
+
+void BarrierBoard::report(nlohmann::json& out, double now) const {
+  using nlohmann::json;
+  std::lock_guard lock(mutex_);
+  if (run_ == 0) return;
+  json waiting = json::array();
+  json waited = json::object();
+  const int ahead = std::max(bound.get(), 0);
+  for (const auto& [id, worker] : workers_) {
+    const bool waits = worker->place_.get() == Place::waiting;
+    const double since = waits ? std::max(0.0, now - worker->since_.get()) : 0;
+    waited[std::to_string(id)] = worker->waited_.get() + since;
+    if (!waits) continue;
+    // Those that the rule counts for too slow; where there are none (it samples, say) all that are at work.
+    const uint64_t step = worker->step_.get();
+    json behind = json::array();
+    json busy = json::array();
+    for (const auto& [other, its] : workers_) {
+      const Place place = its->place_.get();
+      if (place != Place::working && place != Place::absent) continue;
+      if (busy.size() < kMostNamed) busy.push_back(other);
+      const bool slow = place == Place::absent || its->step_.get() + static_cast<uint64_t>(ahead) < step;
+      if (slow && behind.size() < kMostNamed) behind.push_back(other);
+    }
+    waiting.push_back({{"id", id}, {"step", step}, {"since", since}, {"for", behind.empty() ? busy : behind}});
+  }
+  out["barrier"].push_back({{"run", run_},
+                            {"rule", rule_},
+                            {"waiting", std::move(waiting)},
+                            {"passed", passed.get()},
+                            {"refused", refused.get()},
+                            {"waited", std::move(waited)}});
+}
+
+void BarrierBoard::report_steps(nlohmann::json& out) const {
+  add_histogram(out["histograms"]["step_seconds"], step_seconds);
+}
+
+}  // namespace actorhost

@@ -1,0 +1,66 @@
+#pragma once
+// Who waits at the barrier, for those who look into the run: shard 0's coordinator notes what happens, any thread
+// reads. Outlives the coordinators of a job's runs, of which one at a time notes.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "host/base/histogram.hpp"
+#include "host/base/tally.hpp"
+#include "host/wire/address.hpp"
+
+namespace actorhost {
+
+class BarrierBoard {
+ public:
+  enum class Place : uint8_t { absent, waiting, working, away };  // away: without work, or lost
+
+  /// One worker; times in seconds on the coordinator's clock.
+  class Worker {
+   public:
+    /// It waits to be let into its next step, with `step` completed ones.
+    void waits(uint64_t step, double now) noexcept;
+    /// It works from now on.
+    void works(double now) noexcept;
+    void leaves() noexcept { place_.set(Place::away); }
+
+   private:
+    friend class BarrierBoard;
+    Tally<Place> place_;
+    Tally<uint64_t> step_;
+    Tally<double> since_;
+    Tally<double> waited_;  // in all
+  };
+
+  // ---- the coordinator's thread ----
+
+  /// A run begins, without workers; `rule` as it is shown.
+  void begin(uint32_t run, const std::string& rule);
+  /// The rule has been replaced.
+  void rename(const std::string& rule);
+  /// Valid until the next run begins.
+  Worker& worker(NodeId id);
+  /// How far ahead the rule lets a worker be; below 0 where it does not say.
+  Tally<int> bound;
+  Tally<uint64_t> passed, refused;  // answers of the rule
+  Histogram step_seconds{kMicrosecond};
+
+  // ---- any thread ----
+
+  /// Adds {"barrier": [...]}, and the steps' histogram to a report that has histograms.
+  void report(nlohmann::json& out, double now) const;
+  void report_steps(nlohmann::json& out) const;
+
+ private:
+  mutable std::mutex mutex_;  // of what follows, but not of what the workers count
+  uint32_t run_ = 0;
+  std::string rule_;
+  std::map<NodeId, std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,109 @@
+// Charts and words for numbers: what page.js shows is drawn here, by Chart.js. Colours come from the page's style, so
+// that they follow its dark and light form.
+"use strict";
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+
+// --- numbers in words ---
+
+const digits = (value, count) => Number(value.toPrecision(count)).toLocaleString("en", { maximumFractionDigits: 20 });
+
+function short(value) {
+  if (value === undefined || value === null || !Number.isFinite(value)) return "";
+  if (Math.abs(value) < 1e4) return digits(value, 3 + (Math.abs(value) >= 1000));
+  const units = ["", "k", "M", "G", "T", "P", "E"];
+  const power = Math.min(Math.floor(Math.log10(Math.abs(value)) / 3), units.length - 1);
+  return digits(value / 1000 ** power, 3) + " " + units[power];
+}
+
+function bytes(value) {
+  if (value === undefined || value === null || !Number.isFinite(value)) return "";
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  const power = value < 1000 ? 0 : Math.min(Math.floor(Math.log10(value) / 3), units.length - 1);
+  return digits(value / 1000 ** power, 3) + " " + units[power];
+}
+
+function seconds(value) {
+  if (value === undefined || value === null || !Number.isFinite(value)) return "";
+  if (value === 0) return "0 s";
+  if (value < 1) return digits(value * 1000, 2) + " ms";
+  if (value < 120) return digits(value, 3) + " s";
+  if (value < 7200) return Math.floor(value / 60) + " min " + Math.floor(value % 60) + " s";
+  return Math.floor(value / 3600) + " h " + Math.floor((value % 3600) / 60) + " min";
+}
+
+const clock = (value) => {
+  const whole = Math.max(0, Math.floor(value));
+  const two = (number) => String(number).padStart(2, "0");
+  return (whole >= 3600 ? Math.floor(whole / 3600) + ":" : "") + two(Math.floor(whole / 60) % 60) + ":" + two(whole % 60);
+};
+
+// --- charts ---
+
+const charts = [];
+
+// One chart on a canvas. `kind`: "bar" or "line"; `axes`: {x, y: what each shows, as a function of its numbers;
+// stacked, percent, zero, whole, free}. `show` gives it labels (or nothing for points {x, y}) and lines:
+// {label, data, colours: names of colours, one or one for each}.
+function chart(canvas, kind, axes) {
+  let shown = [[], []];
+  const axis = (words, more) => ({
+    stacked: axes.stacked, grid: {}, border: {}, ...more,
+    ticks: { maxRotation: 0, autoSkipPadding: 14, ...(words && { callback: (value) => words(value) }), ...more.ticks },
+  });
+  const made = new Chart(canvas, {
+    type: kind,
+    data: { labels: [], datasets: [] },
+    options: {
+      animation: false, maintainAspectRatio: false, normalized: true,
+      interaction: { mode: kind === "bar" ? "index" : "nearest", intersect: false },
+      plugins: {
+        legend: { position: "bottom", onClick: null, labels: { boxWidth: 10, boxHeight: 10, padding: 8 } },
+        tooltip: { callbacks: { label: (item) => " " + (item.dataset.label ? item.dataset.label + ": " : "") +
+          (axes.y || short)(item.parsed.y) } },
+      },
+      scales: {
+        x: kind === "bar" ? axis(undefined, {}) : axis(axes.x || short, { type: "linear", bounds: "data", ticks: { includeBounds: false } }),
+        y: axis(axes.y || short, axes.percent ? { min: 0, max: 100 } : { beginAtZero: kind === "bar" || !!axes.zero,
+          suggestedMax: axes.free ? undefined : 1, ticks: axes.whole && { precision: 0 } }),
+      },
+      elements: { point: { radius: 0, hitRadius: 8 }, line: { borderWidth: 2, tension: 0 } },
+    },
+  });
+  const draw = () => {
+    const [labels, lines] = shown;
+    for (const which of ["x", "y"]) {
+      made.options.scales[which].ticks.color = colour("soft");
+      made.options.scales[which].grid.color = which === "y" ? colour("grid") : "transparent";
+      made.options.scales[which].grid.borderColor = colour("line");
+    }
+    made.options.plugins.legend.display = lines.length > 1;
+    made.options.plugins.legend.labels.color = colour("ink");
+    made.data.labels = labels;
+    made.data.datasets = lines.map((line, i) => {
+      const colours = line.colours.map(colour);
+      const paint = colours.length === 1 ? colours[0] : colours;
+      return { ...made.data.datasets[i], label: line.label, data: line.data, backgroundColor: paint, borderColor: paint,
+        fill: false, maxBarThickness: 60, categoryPercentage: 0.86, barPercentage: 0.94 };
+    });
+    made.update("none");
+  };
+  const self = {
+    show(labels, lines, words) {
+      shown = [labels || [], lines];
+      canvas.setAttribute("aria-label", words);
+      draw();
+    },
+    draw,
+    remove() {
+      charts.splice(charts.indexOf(self), 1);
+      made.destroy();
+    },
+  };
+  charts.push(self);
+  return self;
+}
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  for (const one of charts) one.draw();
+});

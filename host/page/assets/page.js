@@ -1,0 +1,461 @@
+// The page of a run: takes messages (host/page/README.md has their form) from /events, or of a recorded run from
+// /frame, keeps a history of what changes, and shows it. Text is set as text, so nothing in a state can become markup.
+"use strict";
+
+const at = (id) => document.getElementById(id);
+const kPoints = 300; // of a history
+const kLines = 12; // workers with a line each; of more, only the span is drawn
+const kCauses = ["server", "collective", "data", "barrier", "lock", "event", "action", "console", "other"];
+const kStates = ["computing", "waiting", "starting", "ended", "silent", "lost"];
+
+// --- what is remembered between messages ---
+
+const view = { offset: 0, sort: "id" };
+let newest = null;
+let past = { t: -1, run: null, history: [], keys: new Map() };
+
+function forget(run) {
+  past = { t: -1, run, history: [], keys: new Map() };
+}
+
+// Adds a message to the history; true if it is another moment than the one before.
+function remember(message) {
+  const run = message.run.job + "/" + message.run.id + "/" + message.run.seed;
+  const t = message.run.t || 0;
+  if (run !== past.run || t < past.t) forget(run);
+  if (t === past.t) return false;
+  const last = past.history[past.history.length - 1];
+  const passed = last ? t - last.t : 0;
+  const total = message.totals;
+  const rate = (now, before) => (passed > 0 ? Math.max(0, (now - before) / passed) : null);
+  const steps = {};
+  for (const node of workers(message)) steps[node.id] = node.step || 0;
+  past.history.push({
+    t, updates: total.updates || 0, sent: total.sent || 0, span: total.steps, steps,
+    updates_rate: last ? rate(total.updates || 0, last.updates) : null, sent_rate: last ? rate(total.sent || 0, last.sent) : null,
+  });
+  if (past.history.length > kPoints) past.history.shift();
+  const keys = new Map();
+  for (const key of message.keys.top) {
+    const before = past.keys.get(key.key);
+    keys.set(key.key, { updates: key.updates, rate: before ? rate(key.updates, before.updates) : null });
+  }
+  past.keys = keys;
+  past.t = t;
+  return true;
+}
+
+const workers = (message) => message.nodes.filter((node) => node.role !== "server");
+// From a worker's id to its name.
+function names_of(message) {
+  const names = new Map(message.notable.concat(message.nodes).filter((node) => node.role !== "server").map((node) => [node.id, node.name]));
+  return (id) => names.get(id) || "worker " + id;
+}
+
+const waited = (node) => Object.values(node.wait || {}).reduce((sum, one) => sum + one, 0);
+const spread = () => past.history[past.history.length - 1];
+
+// --- elements ---
+
+function element(name, text, attributes) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
+  return made;
+}
+
+function set_text(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+// Makes a parent have as many children as there are items; `fill(child, item)` fills each.
+function children(parent, name, items, fill) {
+  while (parent.children.length > items.length) parent.lastElementChild.remove();
+  while (parent.children.length < items.length) parent.append(element(name));
+  items.forEach((item, i) => fill(parent.children[i], item));
+}
+
+function set_attribute(node, name, value) {
+  if (value === undefined || value === false) node.removeAttribute(name);
+  else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
+}
+
+// Rows of cells {text, number, wide, state} or plain text; `marks` are attributes of the row.
+function rows(body, items, cells_of, marks_of) {
+  children(body, "tr", items, (row, item) => {
+    for (const [name, value] of Object.entries(marks_of ? marks_of(item) : {})) set_attribute(row, name, value);
+    children(row, "td", cells_of(item), (cell, given) => {
+      const kind = given.number !== undefined ? "n" : given.wide !== undefined ? "text" : "";
+      if (cell.className !== kind) cell.className = kind;
+      if (given.progress !== undefined) return show_progress(cell, given.progress);
+      if (given.state !== undefined) return children(cell, "span", [given.state], (span, text) => {
+        span.className = "state";
+        set_text(span, text);
+      });
+      set_text(cell, String(given.number ?? given.wide ?? given));
+    });
+  });
+}
+
+function show_progress(cell, share) {
+  if (!cell.firstElementChild) cell.append(element("progress", undefined, { max: 1 }));
+  cell.firstElementChild.value = share;
+  set_attribute(cell.firstElementChild, "aria-label", Math.round(100 * share) + " %");
+}
+
+// --- panels ---
+
+function show_header(message) {
+  const run = message.run;
+  const words = (count, one) => count + " " + one + (count === 1 ? "" : "s");
+  set_text(at("job"), run.job || "");
+  document.title = (run.job || "run") + " · actorhost";
+  const facts = [clock(run.t || 0), words(message.totals.workers || 0, "worker")];
+  if (message.totals.servers) facts.push(words(message.totals.servers, "server"));
+  facts.push(run.paused ? "paused" : message.totals.states.computing || message.totals.states.waiting ? "running" : "idle");
+  if (run.id) facts.push("run " + run.id);
+  if (run.epoch > 1) facts.push("epoch " + run.epoch);
+  if (run.seed !== undefined) facts.push("seed " + run.seed);
+  if (run.version) facts.push("version " + run.version);
+  children(at("facts"), "li", facts, set_text);
+}
+
+function show_tiles(message) {
+  const total = message.totals;
+  const steps = total.steps;
+  const now = spread();
+  const all = (total.workers || 0) + (total.servers || 0);
+  const wait = Object.values(total.wait).reduce((sum, one) => sum + one, 0);
+  const span = workers(message).reduce((sum, node) => sum + (node.seconds || 0), 0);
+  const waits = workers(message).reduce((sum, node) => sum + waited(node), 0);
+  const straggler = message.nodes.concat(message.notable).find((node) => node.straggler);
+  const main_cause = Object.entries(total.wait).sort((a, b) => b[1] - a[1])[0];
+  const tiles = [
+    ["Nodes", String(all), kStates.filter((state) => total.states[state])
+      .map((state) => total.states[state] + " " + state).join(", ")],
+    ["Steps, median", steps.median === undefined ? "–" : short(steps.median),
+      steps.median === undefined ? "" : "from " + short(steps.min) + " to " + short(steps.max)],
+    ["Updates a second", now.updates_rate === null ? "–" : short(now.updates_rate), short(total.updates || 0) + " in all"],
+    ["Sent a second", now.sent_rate === null ? "–" : bytes(now.sent_rate), bytes(total.sent || 0) + " in all"],
+    ["Computing", span > 0 ? Math.round(100 * Math.max(0, 1 - waits / span)) + " %" : "–",
+      wait > 0 ? "waits most for: " + main_cause[0] : "no waits so far"],
+    ["Straggler", straggler ? straggler.name : "none", straggler ? "step " + short(straggler.step) : "nobody holds others up"],
+  ];
+  children(at("tiles"), "div", tiles, (tile, [title, figure, note]) => {
+    if (!tile.firstElementChild) {
+      tile.className = "tile";
+      tile.append(element("h2"), element("p", "", { class: "figure" }), element("p", "", { class: "note" }));
+    }
+    [title, figure, note].forEach((text, i) => set_text(tile.children[i], text));
+  });
+}
+
+function show_attention(message) {
+  const items = [];
+  for (const node of message.nodes.concat(message.notable)) {
+    if (node.state === "lost") items.push([node.name, "lost", node.reason ? "lost: " + node.reason : "lost"]);
+    else if (node.state === "silent") items.push([node.name, "silent", "silent for " + seconds(node.since)]);
+    else if (node.straggler) items.push([node.name, "straggler", "others wait for it"]);
+  }
+  if (message.collective) {
+    const more = message.collective.missing_count - message.collective.missing.length;
+    const missing = message.collective.missing.map(names_of(message)).join(", ") + (more > 0 ? " and " + more + " more" : "");
+    items.push([missing, "waiting", "not yet in " + (message.collective.what || "the collective") + ", where others wait"]);
+  }
+  at("attention-panel").hidden = items.length === 0;
+  children(at("attention"), "li", items, (item, [name, state, text]) => {
+    set_attribute(item, "data-state", state);
+    children(item, "span", [name, " " + text], set_text);
+    item.firstElementChild.className = "state";
+  });
+}
+
+const drawn = {};
+
+function draw_chart(name, kind, axes, ...what) {
+  if (!drawn[name]) drawn[name] = chart(at(name + "-chart"), kind, axes);
+  drawn[name].show(...what);
+}
+
+function show_steps(message) {
+  const shown = workers(message);
+  const name = (node) => (shown.length > 12 ? String(node.rank ?? node.id) : node.name);
+  draw_chart("steps", "bar", {}, shown.map(name), [{ label: "steps", data: shown.map((node) => node.step || 0),
+    colours: shown.length ? shown.map((node) => (kStates.includes(node.state) ? node.state : "other")) : ["other"] }],
+  "Steps of " + shown.length + " workers; the table of nodes has the numbers");
+  const steps = message.totals.steps;
+  at("distribution-panel").hidden = !steps.counts;
+  if (!steps.counts) return;
+  const label = (i) => {
+    const first = steps.first + i * steps.width;
+    return steps.width > 1 ? short(first) + "–" + short(first + steps.width - 1) : short(first);
+  };
+  draw_chart("distribution", "bar", { whole: true }, steps.counts.map((_, i) => label(i)),
+    [{ label: "workers", data: steps.counts, colours: ["line-1"] }],
+    "Workers by step, from " + steps.min + " to " + steps.max + ", median " + steps.median);
+}
+
+function show_history(message) {
+  const moments = past.history;
+  const line = (label, value, colours) => ({ label, colours, data: moments.map((one) => ({ x: one.t, y: value(one) ?? null })) });
+  const shown = workers(message);
+  const few = shown.length <= kLines && message.view.total <= message.view.window;
+  const lines = few
+    ? shown.map((node, i) => line(node.name, (one) => one.steps[node.id], [node.state === "lost" ? "lost" : kShades[i % kShades.length]]))
+    : [line("first", (one) => one.span.max, ["line-3"]), line("median", (one) => one.span.median, ["line-1"]),
+      line("last", (one) => one.span.min, ["line-2"])];
+  draw_chart("history", "line", { x: clock }, null, lines, "Steps of workers over the last " + moments.length + " looks");
+  const rate = (name, field, words) => draw_chart(name, "line", { x: clock, y: words, zero: true }, null,
+    [line("", (one) => one[field], ["line-1"])], "now " + words(spread()[field] ?? 0) + " a second");
+  rate("updates", "updates_rate", short);
+  rate("bytes", "sent_rate", bytes);
+}
+
+const kShades = ["line-1", "line-2", "line-3", "line-4", "data", "lock", "event", "barrier", "action", "server", "collective", "console"];
+
+function show_time(message) {
+  const shown = workers(message);
+  const share = (node, value) => (node.seconds > 0 ? Math.min(100, (100 * value) / node.seconds) : 0);
+  const causes = kCauses.filter((cause) => shown.some((node) => (node.wait || {})[cause] > 0));
+  const lines = [{ label: "computing", colours: ["computing"], data: shown.map((node) => share(node, (node.seconds || 0) - waited(node))) }];
+  for (const cause of causes) {
+    lines.push({ label: cause, colours: [cause], data: shown.map((node) => share(node, (node.wait || {})[cause] || 0)) });
+  }
+  draw_chart("time", "bar", { stacked: true, percent: true, y: (value) => Math.round(value) + " %" },
+    shown.map((node) => (shown.length > 12 ? String(node.rank ?? node.id) : node.name)), lines,
+    "How workers spend their time: computing, or waiting for " + (causes.join(", ") || "nothing"));
+}
+
+const series = new Map();
+
+function show_series(message) {
+  for (const [name, known] of series) {
+    if (message.series[name]) continue;
+    known.chart.remove();
+    known.panel.remove();
+    series.delete(name);
+  }
+  for (const [name, lines] of Object.entries(message.series)) {
+    if (!series.has(name)) {
+      const panel = element("section", undefined, { class: "panel", "aria-label": name });
+      const box = element("div", undefined, { class: "chart" });
+      const canvas = element("canvas", undefined, { role: "img" });
+      box.append(canvas);
+      panel.append(element("h2", name), box);
+      at("series").append(panel);
+      series.set(name, { panel, chart: chart(canvas, "line", { free: true }) });
+    }
+    const ids = Object.keys(lines);
+    series.get(name).chart.show(null, ids.map((id, i) => ({ label: ids.length > 1 ? "node " + id : name, colours: ["line-" + (i + 1)],
+      data: lines[id].map(([x, y]) => ({ x, y })) })), name + " as the job reports it; last " + ids.map((id) => lines[id].at(-1)?.[1]).join(", "));
+  }
+}
+
+function show_barrier(message) {
+  at("barrier-panel").hidden = message.barrier.length === 0;
+  if (message.barrier.length === 0) return;
+  const one = message.barrier[message.barrier.length - 1];
+  const held = one.waiting_count ? one.waiting_count + " waiting" : "nobody waits";
+  set_text(at("barrier-rule"), "Rule " + one.rule + ": " + held + "; let through " + short(one.passed || 0) + " times, held back " +
+    short(one.refused || 0));
+  at("barrier-scroll").hidden = one.waiting.length === 0;
+  const name = names_of(message);
+  rows(at("barrier"), one.waiting, (row) => {
+    const more = row.for_count - row.for.length;
+    return [name(row.id), { number: short(row.step) }, { number: seconds(row.since) },
+      { wide: row.for.map(name).join(", ") + (more > 0 ? " and " + more + " more" : "") }];
+  });
+}
+
+function show_lists(message) {
+  at("keys-panel").hidden = message.keys.count === 0;
+  const rate = (key) => (past.keys.get(key.key) || {}).rate;
+  const hottest = [...message.keys.top].sort((a, b) => (rate(b) || 0) - (rate(a) || 0));
+  rows(at("keys"), hottest, (key) => [key.key, { number: rate(key) === null ? "" : short(rate(key)) }, { number: short(key.updates) },
+    { number: bytes(key.bytes) }, { number: key.shard ?? "" }, (key.shape || []).join(" × ") + (key.dtype ? " " + key.dtype : "")]);
+  at("stages-panel").hidden = message.stages.length === 0;
+  rows(at("stages"), [...message.stages].reverse(), (one) => [(one.action ?? "") + "." + (one.stage ?? "") + " " + (one.name || ""), one.where || "",
+    { progress: one.tasks > 0 ? one.done / one.tasks : 0 }, { number: one.done + " of " + one.tasks }, { number: one.running ?? "" },
+    { number: short(one.rows) }, { number: bytes(one.bytes) }, { number: seconds(one.seconds) }]);
+  at("members-panel").hidden = message.members.length === 0;
+  rows(at("members"), [...message.members].reverse(), (one) => [{ number: clock(one.t) }, { number: one.epoch ?? "" }, { wide: one.text }]);
+  at("log-panel").hidden = message.log.length === 0;
+  const lines = [...message.log].sort((a, b) => b.t - a.t);
+  rows(at("log"), lines, (one) => [{ number: clock(one.t) }, one.level, one.who || "", { wide: one.text }], (one) => ({ "data-level": one.level }));
+  at("hosts-panel").hidden = message.hosts.length === 0;
+  const left_out = message.totals.processes - message.hosts.length;
+  set_text(at("hosts-title"), "Processes" + (left_out > 0 ? ", the first " + message.hosts.length + " of " + message.totals.processes : ""));
+  rows(at("hosts"), message.hosts, (one) => [{ number: one.process }, one.host, { number: one.age === undefined ? "" : seconds(one.age) + " ago" },
+    { number: bytes(one.rss) }, { number: seconds(one.cpu) }], (one) => ({ "data-state": one.silent && "silent" }));
+}
+
+function show_nodes(message) {
+  const { total, offset, window } = message.view;
+  const place = (node) => [node.what, node.where].filter(Boolean).join(" ");
+  const state = (node) => (node.state || "") + (node.cause && node.state === "waiting" ? ": " + node.cause : "");
+  rows(at("node-rows"), message.nodes, (node) => [node.name, { state: state(node) },
+    node.state === "lost" ? node.reason || "" : place(node) || node.action || "", { number: seconds(node.since) },
+    { number: node.role === "server" ? "" : short(node.step) }, { number: short(node.updates) }, { number: seconds(waited(node)) },
+    { number: node.queue ?? "" }, { number: bytes(node.sent) }, { number: bytes(node.received) }, { number: bytes(node.lua_bytes) },
+    node.host || ""], (node) => ({ "data-state": node.state, "data-straggler": node.straggler && "" }));
+  at("pages").hidden = total <= window;
+  set_text(at("page-of"), offset + 1 + " to " + Math.min(offset + window, total) + " of " + total);
+  at("previous").disabled = offset === 0;
+  at("next").disabled = offset + window >= total;
+}
+
+function show(message) {
+  newest = message;
+  if (document.hidden) return; // drawn when the page is looked at again
+  show_header(message);
+  show_tiles(message);
+  show_attention(message);
+  show_steps(message);
+  show_history(message);
+  show_time(message);
+  show_series(message);
+  show_barrier(message);
+  show_lists(message);
+  show_nodes(message);
+}
+
+document.addEventListener("visibilitychange", () => newest && show(newest));
+
+function say(kind, text) {
+  at("connection").dataset.kind = kind;
+  set_text(at("connection"), text);
+}
+
+const query = () => "offset=" + view.offset + "&sort=" + view.sort;
+
+// --- a run that goes on ---
+
+function live(about) {
+  let events = null;
+  let heard = 0;
+  let delay = 1;
+  let again = 0;
+  let ended = null;
+  const open = () => {
+    clearTimeout(again);
+    if (events) events.close();
+    events = new EventSource("events?" + query());
+    events.onmessage = (event) => {
+      heard = Date.now();
+      delay = 1;
+      ended = null;
+      const message = JSON.parse(event.data);
+      remember(message);
+      show(message);
+      say("live", "live");
+    };
+    events.addEventListener("end", (event) => {
+      ended = JSON.parse(event.data).how;
+      events.close();
+      delay = 2;
+      retry();
+    });
+    events.onerror = () => {
+      events.close();
+      retry();
+    };
+  };
+  // Tries again later and later, and says so each second.
+  const retry = () => {
+    let left = delay;
+    delay = Math.min(2 * delay, 15);
+    const tick = () => {
+      say(ended === null ? "bad" : "end", ended === null ? "no connection, trying again in " + left + " s" : "the run has ended: " + ended);
+      if (left-- <= 0) return open();
+      again = setTimeout(tick, 1000);
+    };
+    tick();
+  };
+  setInterval(() => {
+    const silent = (Date.now() - heard) / 1000;
+    if (heard > 0 && events.readyState === EventSource.OPEN && silent > 3 * about.every + 2) say("wait", "no news for " + seconds(silent));
+  }, 1000);
+  open();
+  return open;
+}
+
+// --- a recorded run ---
+
+function replay(about) {
+  const times = about.times;
+  let now = 0;
+  let playing = true;
+  let timer = 0;
+  let asked = 0;
+  at("replay").hidden = false;
+  at("seek").max = times.length - 1;
+  const fetch_state = (number) => fetch("frame?n=" + number + "&" + query()).then((answer) => {
+    if (!answer.ok) return answer.text().then((text) => Promise.reject(new Error(text)));
+    return answer.json();
+  });
+  // Shows a state; after a jump, those before it are read first, for the history.
+  const go_to = async (number, jumped) => {
+    const mine = ++asked;
+    clearTimeout(timer);
+    now = number;
+    at("seek").value = number;
+    const moment = clock(times[number]) + " of " + clock(times[times.length - 1]);
+    set_text(at("moment"), moment);
+    set_attribute(at("seek"), "aria-valuetext", moment);
+    try {
+      if (jumped) forget(null);
+      for (let i = jumped ? Math.max(0, number - 40) : number; i <= number; ++i) {
+        const message = await fetch_state(i);
+        if (mine !== asked) return;
+        remember(message);
+        if (i === number) show(message);
+      }
+      say("end", "recorded: " + about.file.replace(/^.*\//, ""));
+    } catch (error) {
+      if (mine === asked) say("bad", error.message);
+    }
+    if (mine === asked) go_on();
+  };
+  const set_playing = (on) => {
+    playing = on;
+    set_text(at("play"), on ? "Pause" : "Play");
+  };
+  // The next state in its time; at a high speed some are left out.
+  const go_on = () => {
+    if (now === times.length - 1) set_playing(false);
+    if (!playing) return;
+    const speed = Number(at("speed").value);
+    let next = now + 1;
+    while (next < times.length - 1 && times[next] - times[now] < 0.1 * speed) ++next;
+    const wait = Math.min(5, Math.max(0.05, (times[next] - times[now]) / speed));
+    timer = setTimeout(() => go_to(next, false), 1000 * wait);
+  };
+  at("play").addEventListener("click", () => {
+    set_playing(!playing);
+    if (playing && now === times.length - 1) go_to(0, true);
+    else if (playing) go_on();
+    else clearTimeout(timer);
+  });
+  at("seek").addEventListener("input", () => {
+    set_playing(false);
+    go_to(Number(at("seek").value), true);
+  });
+  const from = Math.min(times.length - 1, Math.max(0, Number(new URLSearchParams(location.search).get("n")) || 0));
+  if (from > 0) set_playing(false); // a page that was opened at a moment stays there
+  go_to(from, true);
+  return () => go_to(now, true);
+}
+
+// --- begin ---
+
+(async () => {
+  const about = await fetch("about").then((answer) => answer.json());
+  const reload = about.mode === "replay" ? replay(about) : live(about);
+  const turn = (change) => {
+    change();
+    reload();
+  };
+  at("sort").addEventListener("change", () => turn(() => Object.assign(view, { sort: at("sort").value, offset: 0 })));
+  at("previous").addEventListener("click", () => turn(() => (view.offset = Math.max(0, newest.view.offset - newest.view.window))));
+  at("next").addEventListener("click", () => turn(() => (view.offset = newest.view.offset + newest.view.window)));
+})().catch((error) => say("bad", "the page cannot begin: " + error.message));

@@ -1,0 +1,111 @@
+#include "host/page/looks.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kAnswerSeconds = 5;  // after that a look is given up, and another one may be made
+
+}  // namespace
+
+const std::vector<std::string>& watched_sections() {
+  static const std::vector<std::string> kSections = {"barrier", "keys",   "stages",    "members",
+                                                     "log",     "series", "histograms"};
+  return kSections;
+}
+
+struct Looks::Inbox {
+  std::mutex mutex;
+  std::condition_variable changed;
+  uint64_t asked = 0;  // the number of the look that is under way; 0: none is
+  uint64_t looks = 0;
+  std::optional<std::string> answer;
+  bool woken = false;
+  bool quit = false;
+};
+
+Looks::Looks(StateSource& source, const Clock& clock, Log& log, std::vector<Watcher*> watchers)
+    : source_(source),
+      clock_(clock),
+      log_(log),
+      watchers_(std::move(watchers)),
+      inbox_(std::make_shared<Inbox>()),
+      thread_([this] { serve(); }) {}
+
+Looks::~Looks() { stop(); }
+
+void Looks::wake() {
+  std::lock_guard lock(inbox_->mutex);
+  inbox_->woken = true;
+  inbox_->changed.notify_all();
+}
+
+void Looks::stop() {
+  {
+    std::lock_guard lock(inbox_->mutex);
+    inbox_->quit = true;
+    inbox_->changed.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+double Looks::wanted() const {
+  double next = kForever;
+  for (Watcher* watcher : watchers_) next = std::min(next, watcher->next_look());
+  return next;
+}
+
+void Looks::serve() {
+  double asked_at = 0;
+  for (;;) {
+    const double next = wanted();
+    std::unique_lock lock(inbox_->mutex);
+    if (inbox_->quit) return;
+    const double now = clock_.now();
+    if (inbox_->answer) {
+      const std::string text = std::move(*std::exchange(inbox_->answer, std::nullopt));
+      lock.unlock();
+      take(text);
+      continue;
+    }
+    if (inbox_->asked != 0 && now >= asked_at + kAnswerSeconds) inbox_->asked = 0;
+    if (inbox_->asked == 0 && now >= next) {
+      const uint64_t look = inbox_->asked = ++inbox_->looks;
+      asked_at = now;
+      lock.unlock();
+      source_.look(watched_sections(), [inbox = inbox_, look](std::string json) {
+        std::lock_guard told(inbox->mutex);
+        if (inbox->asked != look) return;  // given up
+        inbox->asked = 0;
+        inbox->answer = std::move(json);
+        inbox->changed.notify_all();
+      });
+      continue;
+    }
+    const double until = inbox_->asked == 0 ? next : asked_at + kAnswerSeconds;
+    const auto news = [&] { return inbox_->quit || inbox_->answer || std::exchange(inbox_->woken, false); };
+    if (until == kForever) {
+      inbox_->changed.wait(lock, news);
+    } else {
+      inbox_->changed.wait_for(lock, std::chrono::duration<double>(std::max(0.0, until - now)), news);
+    }
+  }
+}
+
+void Looks::take(const std::string& text) {
+  auto state = std::make_shared<nlohmann::json>(nlohmann::json::parse(text, nullptr, false));
+  if (!state->is_object()) {
+    if (!std::exchange(complained_, true)) log_.warn("", "the state of the run cannot be shown: it is no JSON object");
+    state = std::make_shared<nlohmann::json>(nlohmann::json::object());
+  }
+  const double now = clock_.now();
+  for (Watcher* watcher : watchers_) watcher->seen(state, now);
+}
+
+}  // namespace actorhost

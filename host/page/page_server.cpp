@@ -1,0 +1,265 @@
+#include "host/page/page_server.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+
+#include <sodium.h>
+#include <unistd.h>
+
+#include "host/page/page_files.hpp"
+#include "host/page/page_metrics.hpp"
+#include "host/page/state_fields.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr size_t kViewers = 32;
+constexpr size_t kWaitingRequests = 24;
+constexpr double kFresh = 0.2;  // seconds for which a state also answers other requests
+constexpr double kFarewellSeconds = 0.3;
+constexpr size_t kTokenBytes = 16;
+constexpr const char* kJson = "application/json";
+
+std::shared_ptr<const std::string> shared(std::string text) {
+  return std::make_shared<const std::string>(std::move(text));
+}
+
+WebAnswer json_answer(const nlohmann::json& value) {
+  WebAnswer answer;
+  answer.type = kJson;
+  answer.body = shared(json_text(value));
+  return answer;
+}
+
+size_t size_in(const WebRequest& request, const char* name) {
+  const auto at = request.query.find(name);
+  size_t value = 0;
+  if (at != request.query.end()) {
+    (void)std::from_chars(at->second.data(), at->second.data() + at->second.size(), value);
+  }
+  return value;
+}
+
+PageView view_of(const WebRequest& request) {
+  PageView view;
+  view.offset = size_in(request, "offset");
+  static constexpr const char* kOrders[] = {"state", "step", "ahead", "wait", "updates", "sent", "host"};
+  const auto sort = request.query.find("sort");
+  for (const char* order : kOrders) {
+    if (sort != request.query.end() && sort->second == order) view.sort = order;
+  }
+  return view;
+}
+
+std::shared_ptr<const std::string> event_of(const nlohmann::json& state, const PageView& view) {
+  return shared("data: " + json_text(page_message(state, view)) + "\n\n");
+}
+
+std::string random_token() {
+  std::array<unsigned char, kTokenBytes> bytes{};
+  randombytes_buf(bytes.data(), bytes.size());
+  std::string text(2 * kTokenBytes + 1, '\0');
+  sodium_bin2hex(text.data(), text.size(), bytes.data(), bytes.size());
+  text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+Result<Endpoint> parse_page_address(const std::string& text) {
+  const bool port_only = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  auto endpoint = parse_endpoint(port_only ? "127.0.0.1:" + text : text);
+  if (endpoint && endpoint->scheme == Endpoint::Scheme::tcp && text.find("://") == std::string::npos) return endpoint;
+  return Error{Code::bad_argument,
+               "a page's address is HOST:PORT or a port, as " + std::string(kPageAddress) + ", got '" + text + "'"};
+}
+
+Result<std::unique_ptr<PageServer>> PageServer::open(PageOptions options, const Clock& clock) {
+  auto at = parse_page_address(options.address);
+  if (!at) return at.error();
+  auto loopback = is_loopback(*at);
+  if (!loopback) return loopback.error();
+  std::unique_ptr<PageServer> page(new PageServer(std::move(options), clock));
+  page->access_ = {*at, *loopback, *loopback ? "" : random_token()};
+  auto server = WebServer::open(*at, *page);
+  if (!server) return server.error();
+  // The port that the system chose is needed from the first request on, which may have come already.
+  std::lock_guard lock(page->mutex_);
+  page->server_ = std::move(*server);
+  page->access_.bound = page->server_->bound();
+  return page;
+}
+
+PageServer::~PageServer() {
+  if (server_) server_->stop();
+}
+
+std::string PageServer::url() const {
+  Endpoint shown = access_.bound;
+  if (shown.host == "0.0.0.0" || shown.host == "::") {  // a name by which others may find this machine
+    std::array<char, 256> name{};
+    if (gethostname(name.data(), name.size() - 1) == 0) shown.host = name.data();
+  }
+  const std::string path = options_.page ? "/" : "/metrics";
+  return "http://" + endpoint_text(shown) + path + (access_.token.empty() ? "" : "?token=" + access_.token);
+}
+
+void PageServer::on_wanted(std::function<void()> wake) {
+  std::lock_guard lock(mutex_);
+  wake_ = std::move(wake);
+}
+
+void PageServer::finish(const std::string& how) {
+  std::vector<uint64_t> viewers;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [id, view] : viewers_) viewers.push_back(id);
+  }
+  const Message end = shared("event: end\ndata: " + json_text({{"how", how}}) + "\n\n");
+  for (const uint64_t id : viewers) server_->push(id, end, true);
+  {
+    std::unique_lock lock(mutex_);
+    viewers_changed_.wait_for(lock, std::chrono::duration<double>(kFarewellSeconds), [&] { return viewers_.empty(); });
+  }
+  server_->stop();
+}
+
+double PageServer::next_look() {
+  std::lock_guard lock(mutex_);
+  if (!waiting_.empty()) return latest_at_ + kFresh;
+  return viewers_.empty() ? kForever : latest_at_ + options_.every;
+}
+
+void PageServer::seen(const StatePtr& state, double now) {
+  std::map<uint64_t, PageView> viewers;
+  std::map<uint64_t, bool> waiting;
+  {
+    std::lock_guard lock(mutex_);
+    latest_ = state;
+    latest_at_ = now;
+    viewers = viewers_;
+    waiting.swap(waiting_);
+  }
+  std::map<PageView, Message> messages;
+  for (const auto& [id, view] : viewers) {
+    Message& message = messages[view];
+    if (!message) message = event_of(*state, view);
+    server_->push(id, message);
+  }
+  WebAnswer text[2];  // with the state; with metrics
+  for (const auto& [id, metrics] : waiting) {
+    WebAnswer& answer = text[metrics ? 1 : 0];
+    if (!answer.body) {
+      if (!metrics) {
+        answer = json_answer(*state);
+      } else {
+        answer.type = "text/plain; version=0.0.4; charset=utf-8";
+        answer.body = shared(metrics_text(*state));
+      }
+    }
+    server_->reply(id, answer);
+  }
+}
+
+WebAnswer PageServer::answer(const WebRequest& request) {
+  {
+    std::lock_guard lock(mutex_);  // waits for `open`
+  }
+  if (const auto why = access_.why_not(request)) return web_sentence(403, *why);
+  if (request.method != "GET" && request.method != "HEAD") {
+    WebAnswer answer = web_sentence(405, "This page can only be read: GET and HEAD.");
+    answer.headers["Allow"] = "GET, HEAD";
+    return answer;
+  }
+  if (request.path == "/" && !access_.token.empty() && request.query.contains("token")) {
+    WebAnswer answer = web_sentence(303, "The page is at /.");
+    answer.headers["Location"] = "/";
+    answer.headers["Set-Cookie"] = access_.cookie_name() + "=" + access_.token + "; HttpOnly; SameSite=Strict; Path=/";
+    return answer;
+  }
+  return answer_path(request);
+}
+
+WebAnswer PageServer::answer_path(const WebRequest& request) {
+  if (request.path == "/metrics" && options_.metrics) return wait_for_state(request.id, true);
+  if (request.path == "/metrics") return web_sentence(404, "There are no metrics here: start the run with --metrics.");
+  if (!options_.page) return web_sentence(404, "Only /metrics is served here: start the run with --dashboard too.");
+  for (const PageFile& file : page_files()) {
+    if (request.path != file.path) continue;
+    WebAnswer answer;
+    answer.type = file.type;
+    answer.lasting = file.bytes;
+    return answer;
+  }
+  if (request.path == "/about") return about();
+  if (options_.recording != nullptr && request.path == "/frame") return frame(request);
+  if (options_.recording == nullptr && request.path == "/events") return events(request);
+  if (options_.recording == nullptr && request.path == "/state") return wait_for_state(request.id, false);
+  return web_sentence(404, "There is nothing under this path: the page is at /.");
+}
+
+/// What the page needs to know before it begins: of a recorded run when each state was taken.
+WebAnswer PageServer::about() const {
+  if (options_.recording == nullptr) return json_answer({{"mode", "live"}, {"every", options_.every}});
+  return json_answer(
+      {{"mode", "replay"}, {"file", options_.recording->path()}, {"times", options_.recording->times()}});
+}
+
+WebAnswer PageServer::frame(const WebRequest& request) const {
+  const size_t number = size_in(request, "n");
+  if (number >= options_.recording->size()) return web_sentence(404, "The recording has no state with that number.");
+  const auto state = options_.recording->state(number);
+  return state ? json_answer(page_message(*state, view_of(request))) : web_sentence(500, state.error().message);
+}
+
+WebAnswer PageServer::events(const WebRequest& request) {
+  WebAnswer answer;
+  answer.type = "text/event-stream";
+  answer.when = WebAnswer::When::stream;
+  if (request.method == "HEAD") return answer;
+  StatePtr latest;
+  {
+    std::lock_guard lock(mutex_);
+    if (viewers_.size() >= kViewers) {
+      return web_sentence(503, "There are " + std::to_string(kViewers) + " viewers of this page already.");
+    }
+    viewers_[request.id] = view_of(request);
+    if (clock_.now() < latest_at_ + options_.every) latest = latest_;
+  }
+  if (latest) server_->push(request.id, event_of(*latest, view_of(request)));
+  want();
+  return answer;
+}
+
+WebAnswer PageServer::wait_for_state(uint64_t request, bool metrics) {
+  {
+    std::lock_guard lock(mutex_);
+    if (waiting_.size() >= kWaitingRequests) return web_sentence(503, "Too many requests at once.");
+    waiting_[request] = metrics;
+  }
+  want();
+  WebAnswer answer;
+  answer.when = WebAnswer::When::later;
+  return answer;
+}
+
+void PageServer::want() {
+  std::function<void()> wake;
+  {
+    std::lock_guard lock(mutex_);
+    wake = wake_;
+  }
+  if (wake) wake();
+}
+
+void PageServer::gone(uint64_t request) {
+  std::lock_guard lock(mutex_);
+  viewers_.erase(request);
+  waiting_.erase(request);
+  viewers_changed_.notify_all();
+}
+
+}  // namespace actorhost

@@ -1,0 +1,92 @@
+#include "host/page/recording.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+
+#include "host/page/page_view.hpp"
+#include "host/page/state_fields.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kBytesPerSecond = 64 << 10;
+
+std::string line_name(const std::string& path, size_t line) { return path + ":" + std::to_string(line); }
+
+}  // namespace
+
+Result<std::unique_ptr<StateRecorder>> StateRecorder::open(const std::string& path, Log& log) {
+  std::FILE* file = std::fopen(path.c_str(), "we");
+  if (file == nullptr) return Error{Code::io, "--record: " + path + ": " + std::strerror(errno)};
+  return std::unique_ptr<StateRecorder>(new StateRecorder(path, file, log));
+}
+
+double StateRecorder::next_look() {
+  std::lock_guard lock(mutex_);
+  return next_;
+}
+
+void StateRecorder::last(double seconds, Looks& looks) {
+  std::unique_lock lock(mutex_);
+  if (next_ == kForever) return;
+  next_ = 0;
+  const uint64_t before = lines_;
+  looks.wake();
+  written_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return lines_ != before; });
+}
+
+void StateRecorder::seen(const StatePtr& state, double now) {
+  if (now < next_look()) return;  // another watcher wanted this one
+  nlohmann::json kept = *state;
+  kept["thin_series"] = thin_series(field(kept, "series"));
+  kept.erase("series");
+  const std::string line = json_text(kept) + "\n";
+  const bool fine =
+      std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() && std::fflush(file_.get()) == 0;
+  if (!fine) log_.warn("", "--record: " + path_ + ": " + std::strerror(errno) + "; nothing more is recorded");
+  std::lock_guard lock(mutex_);
+  next_ = fine ? now + std::max(1.0, static_cast<double>(line.size()) / kBytesPerSecond) : kForever;
+  ++lines_;
+  written_.notify_all();
+}
+
+Result<Recording> Recording::open(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error{Code::io, path + ": " + std::strerror(errno)};
+  Recording out;
+  out.path_ = path;
+  size_t at = 0;
+  size_t number_of_line = 0;
+  for (std::string line; std::getline(file, line); at += line.size() + 1) {
+    ++number_of_line;
+    const bool whole = !file.eof();
+    const nlohmann::json state = nlohmann::json::parse(line, nullptr, false);
+    if (state.is_discarded() && !whole) break;
+    if (!state.is_object() || !field(state, "nodes").is_array()) {
+      return Error{Code::bad_data, line_name(path, number_of_line) +
+                                       ": this line is not the state of a run, as --record FILE.jsonl writes it"};
+    }
+    out.begins_.push_back(at);
+    out.times_.push_back(number(field(state, "run"), "t"));
+  }
+  if (out.times_.empty()) return Error{Code::bad_data, path + ": there is no state of a run in it"};
+  out.begins_.push_back(at);
+  return out;
+}
+
+Result<nlohmann::json> Recording::state(size_t number) const {
+  const Error lost{Code::io, line_name(path_, number + 1) + ": the file has changed since it was opened"};
+  std::ifstream file(path_, std::ios::binary);
+  std::string line(begins_.at(number + 1) - begins_.at(number), '\0');
+  file.seekg(static_cast<std::streamoff>(begins_.at(number)));
+  file.read(line.data(), static_cast<std::streamsize>(line.size()));
+  nlohmann::json state = nlohmann::json::parse(line.begin(), line.begin() + file.gcount(), nullptr, false);
+  if (!state.is_object()) return lost;
+  return state;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,63 @@
+#pragma once
+// States of a run in a file: one JSON object a line (JSONL), written while it runs and shown again by `actorhost
+// dashboard
+// --replay`. A line is written whole and flushed, so a file of a run that was killed can be read up to its end.
+
+#include <condition_variable>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/page/looks.hpp"
+
+namespace actorhost {
+
+/// Writes a state each second, or as often as keeps the file below 64 KiB a second. A disk that is full ends it with a
+/// warning; the run goes on.
+class StateRecorder final : public Watcher {
+ public:
+  /// Truncates the file. Code::io names it.
+  static Result<std::unique_ptr<StateRecorder>> open(const std::string& path, Log& log);
+  /// Wants one more state, and waits until it is written, or for these seconds. Any thread but that of Looks.
+  void last(double seconds, Looks& looks);
+  double next_look() override;
+  void seen(const StatePtr& state, double now) override;
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+  };
+  StateRecorder(std::string path, std::FILE* file, Log& log) : path_(std::move(path)), file_(file), log_(log) {}
+
+  const std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+  Log& log_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable written_;
+  double next_ = 0;
+  uint64_t lines_ = 0;
+};
+
+/// A recorded run. Opened once; any thread.
+class Recording {
+ public:
+  /// Reads the file once, to know where each line begins. Code::io; Code::bad_data names the line that is no state. A
+  /// last line that was not finished is left out.
+  static Result<Recording> open(const std::string& path);
+  size_t size() const noexcept { return times_.size(); }
+  /// Seconds since the run's start at which each state was taken.
+  const std::vector<double>& times() const noexcept { return times_; }
+  const std::string& path() const noexcept { return path_; }
+  /// The state with that number, from 0. Reads from the disk.
+  Result<nlohmann::json> state(size_t number) const;
+
+ private:
+  std::string path_;
+  std::vector<size_t> begins_;  // of each line, and the end of the last
+  std::vector<double> times_;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,351 @@
+#include "host/page/web_server.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include <dlfcn.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace actorhost {
+
+/// The functions of libmicrohttpd, without their prefix. It is loaded when a page is served, so that a run without one
+/// starts as fast as before.
+class MicroHttp {
+  std::string why_not_;  // before the functions, whose search sets it
+
+ public:
+  static const MicroHttp& get() {
+    static const MicroHttp kMicroHttp;
+    return kMicroHttp;
+  }
+
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name
+#define ACTORHOST_MHD(name) decltype(&MHD_##name) name = function<decltype(&MHD_##name)>("MHD_" #name)
+  ACTORHOST_MHD(start_daemon);
+  ACTORHOST_MHD(stop_daemon);
+  ACTORHOST_MHD(quiesce_daemon);
+  ACTORHOST_MHD(suspend_connection);
+  ACTORHOST_MHD(resume_connection);
+  ACTORHOST_MHD(get_connection_values);
+  ACTORHOST_MHD(lookup_connection_value);
+  ACTORHOST_MHD(create_response_from_buffer);
+  ACTORHOST_MHD(create_response_from_callback);
+  ACTORHOST_MHD(add_response_header);
+  ACTORHOST_MHD(queue_response);
+  ACTORHOST_MHD(destroy_response);
+#undef ACTORHOST_MHD
+
+  /// Why it cannot be used; empty when it can.
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  template <class Function>
+  Function function(const char* name) {
+    static void* const kLibrary = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
+    void* const found = kLibrary != nullptr ? dlsym(kLibrary, name) : nullptr;
+    if (found == nullptr && why_not_.empty()) {
+      why_not_ = std::string("libmicrohttpd is not there; install the package libmicrohttpd12: ") + dlerror();
+    }
+    return reinterpret_cast<Function>(found);
+  }
+};
+
+/// One request from its first line to its end.
+struct WebExchange {
+  uint64_t id = 0;
+  MHD_Connection* connection = nullptr;
+  bool streams = false;
+  bool suspended = false;                        // what follows is guarded by the server's mutex
+  std::optional<WebAnswer> answer = {};          // that was to come later
+  std::shared_ptr<const std::string> next = {};  // the newest message that has not been begun
+  bool last = false;
+  std::shared_ptr<const std::string> current = {};  // the server thread's own, up to the end
+  size_t written = 0;
+};
+
+namespace {
+
+constexpr unsigned kConnections = 64;
+constexpr unsigned kIdleSeconds = 15;              // without a byte read or written
+constexpr size_t kStreamBlock = size_t{16} << 10;  // what is copied at once for a connection
+constexpr int kBacklog = 64;
+
+/// Nothing but this server's own files, and no script or style within the page itself.
+constexpr const char* kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+std::string value_of(MHD_Connection* connection, const char* header) {
+  const char* value = MicroHttp::get().lookup_connection_value(connection, MHD_HEADER_KIND, header);
+  return value != nullptr ? value : "";
+}
+
+/// Binds and listens; the socket, or what is wrong.
+Result<int> listening_socket(const Endpoint& at) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const std::string port = std::to_string(at.port);
+  const std::string where = endpoint_text(at);
+  if (const int failed = getaddrinfo(at.host.c_str(), port.c_str(), &hints, &found); failed != 0) {
+    return Error{Code::io, where + ": " + gai_strerror(failed)};
+  }
+  int error = 0;
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+    const int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int on = 1;
+    if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (fd >= 0 && bind(fd, address->ai_addr, address->ai_addrlen) == 0 && listen(fd, kBacklog) == 0) {
+      freeaddrinfo(found);
+      return fd;
+    }
+    error = errno;
+    if (fd >= 0) close(fd);
+  }
+  freeaddrinfo(found);
+  if (error == EADDRINUSE) {
+    return Error{Code::io, where + " is taken by another program: choose another port, or 0 for any that is free"};
+  }
+  return Error{Code::io, where + " cannot be listened on: " + std::strerror(error)};
+}
+
+uint16_t port_of(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  std::array<char, NI_MAXSERV> port{};
+  auto* raw = reinterpret_cast<sockaddr*>(&address);
+  if (getsockname(fd, raw, &size) != 0 ||
+      getnameinfo(raw, size, nullptr, 0, port.data(), port.size(), NI_NUMERICSERV) != 0) {
+    return 0;
+  }
+  return static_cast<uint16_t>(std::stoul(port.data()));
+}
+
+}  // namespace
+
+WebAnswer web_sentence(unsigned status, const std::string& sentence) {
+  WebAnswer answer;
+  answer.status = status;
+  answer.body = std::make_shared<const std::string>(sentence + "\n");
+  return answer;
+}
+
+struct WebServer::Impl {
+  const MicroHttp& http = MicroHttp::get();
+  WebSite& site;
+  int listener = -1;
+  MHD_Daemon* daemon = nullptr;
+  std::mutex
+      mutex;  // guards what follows, and what exchanges say; taken before libmicrohttpd's own, never while it calls
+  std::map<uint64_t, std::shared_ptr<WebExchange>> exchanges;
+  uint64_t last_id = 0;
+  bool stopping = false;
+
+  explicit Impl(WebSite& served) : site(served) {}
+
+  static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url, const char* method,
+                               const char* /*version*/, const char* /*upload*/, size_t* upload_size, void** state) {
+    return static_cast<Impl*>(self)->take(connection, url, method, *upload_size, state) ? MHD_YES : MHD_NO;
+  }
+  static void on_end(void* self, MHD_Connection* /*connection*/, void** state, MHD_RequestTerminationCode /*how*/) {
+    static_cast<Impl*>(self)->ended(state);
+  }
+  static MHD_Result on_query(void* query, MHD_ValueKind /*kind*/, const char* name, const char* value) {
+    (*static_cast<std::map<std::string, std::string>*>(query))[name] = value != nullptr ? value : "";
+    return MHD_YES;
+  }
+  static ssize_t on_room(void* stream, uint64_t /*position*/, char* room, size_t size);
+  static void stream_done(void* stream) { delete static_cast<std::pair<Impl*, std::shared_ptr<WebExchange>>*>(stream); }
+
+  bool take(MHD_Connection* connection, const char* url, const char* method, size_t upload_size, void** state);
+  void ended(void** state);
+  bool send(const WebExchange& exchange, const WebAnswer& answer);
+  bool send_stream(const std::shared_ptr<WebExchange>& exchange, const WebAnswer& answer);
+  bool queue(MHD_Connection* connection, const WebAnswer& answer, MHD_Response* response);
+  bool wait_for_answer(WebExchange& exchange);
+  ssize_t fill(WebExchange& exchange, char* room, size_t size);
+  void change(uint64_t request, const std::function<void(WebExchange&)>& how);
+};
+
+bool WebServer::Impl::take(MHD_Connection* connection, const char* url, const char* method, size_t upload_size,
+                           void** state) {
+  if (auto* known = static_cast<WebExchange*>(*state); known != nullptr) {  // an answer has come, or the server stops
+    std::optional<WebAnswer> answer;
+    {
+      std::lock_guard lock(mutex);
+      answer.swap(known->answer);
+    }
+    return answer && upload_size == 0 && send(*known, *answer);
+  }
+  WebRequest request;
+  request.method = method;
+  request.path = url;
+  request.host = value_of(connection, "Host");
+  request.origin = value_of(connection, "Origin");
+  request.cookie = value_of(connection, "Cookie");
+  request.authorization = value_of(connection, "Authorization");
+  http.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, &Impl::on_query, &request.query);
+  auto exchange = std::make_shared<WebExchange>();
+  exchange->connection = connection;
+  {
+    std::lock_guard lock(mutex);
+    if (stopping) return false;
+    request.id = exchange->id = ++last_id;
+    exchanges[exchange->id] = exchange;
+  }
+  *state = exchange.get();
+  const WebAnswer answer = site.answer(request);
+  if (answer.when == WebAnswer::When::later) return wait_for_answer(*exchange);
+  if (answer.when == WebAnswer::When::stream && request.method == "GET") return send_stream(exchange, answer);
+  if (request.method != "GET" && request.method != "HEAD") return send(*exchange, answer);
+  std::lock_guard lock(mutex);  // sent when the library calls again, at once: then the connection lasts
+  exchange->answer = answer;
+  return true;
+}
+
+bool WebServer::Impl::wait_for_answer(WebExchange& exchange) {
+  std::lock_guard lock(mutex);
+  if (exchange.answer || stopping) return true;  // called again at once
+  exchange.suspended = true;
+  http.suspend_connection(exchange.connection);
+  return true;
+}
+
+void WebServer::Impl::ended(void** state) {
+  const auto* exchange = static_cast<const WebExchange*>(*state);
+  if (exchange == nullptr) return;
+  *state = nullptr;
+  const uint64_t id = exchange->id;
+  std::shared_ptr<WebExchange> last;  // destroyed without the lock
+  {
+    std::lock_guard lock(mutex);
+    last = std::move(exchanges[id]);
+    exchanges.erase(id);
+  }
+  site.gone(id);
+}
+
+bool WebServer::Impl::queue(MHD_Connection* connection, const WebAnswer& answer, MHD_Response* response) {
+  if (response == nullptr) return false;
+  const std::pair<const char*, const char*> always[] = {
+      {"Content-Type", answer.type},         {"Content-Security-Policy", kPolicy},
+      {"X-Content-Type-Options", "nosniff"}, {"Cross-Origin-Resource-Policy", "same-origin"},
+      {"Referrer-Policy", "no-referrer"},    {"Cache-Control", "no-store"},
+  };
+  for (const auto& [name, value] : always) http.add_response_header(response, name, value);
+  for (const auto& [name, value] : answer.headers) http.add_response_header(response, name.c_str(), value.c_str());
+  const bool queued = http.queue_response(connection, answer.status, response) == MHD_YES;
+  http.destroy_response(response);  // it stays until it has been sent
+  return queued;
+}
+
+bool WebServer::Impl::send(const WebExchange& exchange, const WebAnswer& answer) {
+  const std::string_view body = answer.body ? std::string_view(*answer.body) : answer.lasting;
+  const auto how = answer.body ? MHD_RESPMEM_MUST_COPY : MHD_RESPMEM_PERSISTENT;
+  auto* bytes = const_cast<char*>(body.data());  // NOLINT: the library only reads
+  return queue(exchange.connection, answer, http.create_response_from_buffer(body.size(), bytes, how));
+}
+
+bool WebServer::Impl::send_stream(const std::shared_ptr<WebExchange>& exchange, const WebAnswer& answer) {
+  exchange->streams = true;
+  auto* stream = new std::pair<Impl*, std::shared_ptr<WebExchange>>(this, exchange);
+  return queue(
+      exchange->connection, answer,
+      http.create_response_from_callback(MHD_SIZE_UNKNOWN, kStreamBlock, &Impl::on_room, stream, &Impl::stream_done));
+}
+
+ssize_t WebServer::Impl::on_room(void* stream, uint64_t /*position*/, char* room, size_t size) {
+  auto& [self, exchange] = *static_cast<std::pair<Impl*, std::shared_ptr<WebExchange>>*>(stream);
+  return self->fill(*exchange, room, size);
+}
+
+/// Copies more of the message that is being sent; begins the newest one when that is done.
+ssize_t WebServer::Impl::fill(WebExchange& exchange, char* room, size_t size) {
+  if (!exchange.current || exchange.written == exchange.current->size()) {
+    std::lock_guard lock(mutex);
+    if (!exchange.next) {
+      if (exchange.last || stopping) return MHD_CONTENT_READER_END_OF_STREAM;
+      exchange.suspended = true;
+      http.suspend_connection(exchange.connection);
+      return 0;
+    }
+    exchange.current = std::move(exchange.next);
+    exchange.next.reset();
+    exchange.written = 0;
+  }
+  const size_t count = std::min(size, exchange.current->size() - exchange.written);
+  std::copy_n(exchange.current->data() + exchange.written, count, room);
+  exchange.written += count;
+  return static_cast<ssize_t>(count);
+}
+
+/// Changes an exchange and lets it go on. Only who has taken back `suspended` resumes, so the connection is still
+/// there.
+void WebServer::Impl::change(uint64_t request, const std::function<void(WebExchange&)>& how) {
+  MHD_Connection* waiting = nullptr;
+  {
+    std::lock_guard lock(mutex);
+    const auto at = exchanges.find(request);
+    if (at == exchanges.end()) return;
+    how(*at->second);
+    if (std::exchange(at->second->suspended, false)) waiting = at->second->connection;
+  }
+  if (waiting != nullptr) http.resume_connection(waiting);
+}
+
+WebServer::WebServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+WebServer::~WebServer() { stop(); }
+
+Result<std::unique_ptr<WebServer>> WebServer::open(const Endpoint& at, WebSite& site) {
+  auto impl = std::make_unique<Impl>(site);
+  if (!impl->http.why_not().empty()) return Error{Code::unsupported, impl->http.why_not()};
+  auto fd = listening_socket(at);
+  if (!fd) return fd.error();
+  impl->listener = *fd;
+  std::unique_ptr<WebServer> server(new WebServer(std::move(impl)));
+  server->bound_ = at_port(at, port_of(*fd));
+  Impl& made = *server->impl_;
+  made.daemon = made.http.start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
+                                       &Impl::on_request, &made, MHD_OPTION_LISTEN_SOCKET, *fd,
+                                       MHD_OPTION_NOTIFY_COMPLETED, &Impl::on_end, &made, MHD_OPTION_CONNECTION_LIMIT,
+                                       kConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END);
+  if (made.daemon == nullptr) return Error{Code::io, endpoint_text(at) + ": the web server cannot be started"};
+  return server;
+}
+
+void WebServer::reply(uint64_t request, WebAnswer answer) {
+  impl_->change(request, [&](WebExchange& exchange) { exchange.answer = std::move(answer); });
+}
+
+void WebServer::push(uint64_t request, std::shared_ptr<const std::string> message, bool last) {
+  impl_->change(request, [&](WebExchange& exchange) {
+    exchange.next = std::move(message);
+    exchange.last = exchange.last || last;
+  });
+}
+
+void WebServer::stop() {
+  if (impl_->listener < 0) return;
+  if (impl_->daemon != nullptr) impl_->http.quiesce_daemon(impl_->daemon);
+  std::vector<MHD_Connection*> waiting;
+  {
+    std::lock_guard lock(impl_->mutex);
+    impl_->stopping = true;
+    for (const auto& [id, exchange] : impl_->exchanges) {
+      if (std::exchange(exchange->suspended, false)) waiting.push_back(exchange->connection);
+    }
+  }
+  for (MHD_Connection* connection : waiting) impl_->http.resume_connection(connection);
+  if (impl_->daemon != nullptr) impl_->http.stop_daemon(impl_->daemon);
+  close(std::exchange(impl_->listener, -1));
+}
+
+}  // namespace actorhost

@@ -1,0 +1,72 @@
+#include "host/page/page_metrics.hpp"
+
+#include <regex>
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/page/sample_state.hpp"
+#include "tests/integration/process.hpp"
+
+using namespace actorhost;
+using nlohmann::json;
+
+namespace {
+
+std::set<std::string> metric_names(const std::string& text) {
+  std::set<std::string> out;
+  static const std::regex kName("actorhost_[a-z_]+");
+  for (std::sregex_iterator at(text.begin(), text.end(), kName), end; at != end; ++at) out.insert(at->str());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("metrics have names with units, labels of their nodes, and whole histograms") {
+  json state = test::sample_state(4);
+  state["run"]["job"] = "a \"quoted\"\nname";
+  const std::string text = metrics_text(state);
+  CAPTURE(text);
+  const auto has = [&](const std::string& line) { return text.find("\n" + line + "\n") != std::string::npos; };
+  CHECK(has(R"(actorhost_node_steps_total{node="2",rank="2",role="worker",host="alpha:4711"} 80)"));
+  CHECK(has(R"(actorhost_node_wait_seconds_total{node="0",rank="",role="server",host="alpha:4711",cause="server"} 5)"));
+  CHECK(has(R"(actorhost_node_up{node="1",rank="1",role="worker",host="alpha:4711"} 0)"));
+  CHECK(has(R"(actorhost_nodes{state="lost"} 1)"));
+  CHECK(has("# TYPE actorhost_node_steps_total counter"));
+  CHECK(has(R"(actorhost_step_duration_seconds_bucket{le="0.01"} 21)"));
+  CHECK(has(R"(actorhost_step_duration_seconds_bucket{le="+Inf"} 326)"));
+  CHECK(has("actorhost_step_duration_seconds_count 326"));
+  CHECK(text.find(R"(actorhost_report{series="loss",node="0"} 0.00666)") != std::string::npos);
+  CHECK(text.find(R"(job="a \"quoted\"\nname")") != std::string::npos);
+}
+
+TEST_CASE("promtool finds nothing to say about the metrics") {
+  const TempDir folder;
+  const auto file = folder.write("metrics", metrics_text(test::sample_state(4)));
+  const Finished checked = run_program(
+      "sh", {"-c", "command -v promtool >/dev/null || exit 77; promtool check metrics <" + shell_word(file)}, 20);
+  if (checked.status == 77) {
+    WARN("skipped: promtool is not here (Debian's package prometheus has it)");
+    return;
+  }
+  INFO(checked.description);
+  CHECK(checked.status == 0);
+  CHECK(checked.out + checked.err == "");
+}
+
+TEST_CASE("the Grafana board asks for metrics that there are") {
+  const json board = json::parse(read_text(source_dir() / "examples/grafana/actorhost.json"));
+  const auto known = metric_names(metrics_text(test::sample_state(4)));
+  size_t queries = 0;
+  for (const json& panel : board.at("panels")) {
+    if (!panel.contains("targets")) continue;
+    for (const json& target : panel["targets"]) {
+      for (const std::string& name : metric_names(target.at("expr").get<std::string>())) {
+        CAPTURE(panel["title"]);
+        CHECK(known.contains(name));
+      }
+      ++queries;
+    }
+  }
+  CHECK(queries > 10);
+}

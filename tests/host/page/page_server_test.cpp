@@ -1,0 +1,287 @@
+#include "host/page/page_server.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <catch2/catch.hpp>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "host/page/page_files.hpp"
+#include "host/page/state_fields.hpp"
+#include "tests/host/page/sample_state.hpp"
+#include "tests/integration/process.hpp"
+
+using namespace actorhost;
+using nlohmann::json;
+
+namespace {
+
+constexpr double kPageWait = 10;  // seconds; a test that gets there fails
+
+/// A run whose state is asked for.
+class CountedSource final : public StateSource {
+ public:
+  explicit CountedSource(size_t nodes) : text_(json_text(test::sample_state(nodes))) {}
+  void look(const std::vector<std::string>& /*sections*/, std::function<void(std::string)> told) override {
+    ++looks;
+    if (!silent) told(text_);
+  }
+  std::atomic<int> looks{0};
+  std::atomic<bool> silent{false};
+
+ private:
+  const std::string text_;
+};
+
+/// A page of it on a free port, at ten messages a second.
+struct ServedPage {
+  explicit ServedPage(size_t nodes = 4, PageOptions options = {}) : source(nodes) {
+    if (options.address == kPageAddress) options.address = "127.0.0.1:0";
+    options.metrics = true;
+    options.every = 0.1;
+    auto opened = PageServer::open(options, clock);
+    REQUIRE(opened);
+    page = std::move(*opened);
+    looks = std::make_unique<Looks>(source, clock, log, std::vector<Watcher*>{page.get()});
+    page->on_wanted([this] { looks->wake(); });
+    const std::string url = page->url();
+    const size_t colon = url.find(':', 7);
+    port = static_cast<uint16_t>(std::stoul(url.substr(colon + 1)));
+    host = "127.0.0.1:" + std::to_string(port);
+  }
+  ~ServedPage() { looks->stop(); }
+
+  SteadyClock clock;
+  Log log{LogLevel::off};
+  CountedSource source;
+  std::unique_ptr<PageServer> page;
+  std::unique_ptr<Looks> looks;
+  uint16_t port = 0;
+  std::string host;
+};
+
+/// One connection to a server.
+class Browser {
+ public:
+  explicit Browser(uint16_t port, int room = 0) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (room > 0) setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) closed_ = true;
+  }
+  ~Browser() { close(fd_); }
+  Browser(const Browser&) = delete;
+  Browser& operator=(const Browser&) = delete;
+
+  void send(const std::string& text) const { (void)!::send(fd_, text.data(), text.size(), MSG_NOSIGNAL); }
+  /// Reads until the text is there, or the end; false when that is not within the time.
+  bool read_until(const std::string& text) {
+    const SteadyClock clock;
+    const double end = clock.now() + kPageWait * patience();
+    while (text.empty() || got_.find(text) == std::string::npos) {
+      pollfd readable{fd_, POLLIN, 0};
+      if (closed_ || clock.now() > end) return text.empty() && closed_;
+      if (poll(&readable, 1, 100) <= 0) continue;
+      char bytes[1 << 16];
+      const ssize_t count = recv(fd_, bytes, sizeof bytes, 0);
+      if (count > 0) got_.append(bytes, static_cast<size_t>(count));
+      closed_ = count <= 0;
+    }
+    return true;
+  }
+  const std::string& got() const { return got_; }
+
+ private:
+  int fd_;
+  bool closed_ = false;
+  std::string got_;
+};
+
+/// The whole answer to a request; `headers` are lines with their ends.
+std::string fetched(const ServedPage& served, const std::string& method_and_path, const std::string& headers = "",
+                    std::string host = "") {
+  Browser browser(served.port);
+  if (host.empty()) host = served.host;
+  browser.send(method_and_path + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n" + headers + "\r\n");
+  (void)browser.read_until("");
+  return browser.got();
+}
+
+int status_of(const std::string& answer) { return answer.size() > 12 ? std::stoi(answer.substr(9, 3)) : 0; }
+
+std::string body_of(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
+
+std::unique_ptr<Browser> viewer(const ServedPage& served, const std::string& query = "", int room = 0) {
+  auto browser = std::make_unique<Browser>(served.port, room);
+  browser->send("GET /events" + query + " HTTP/1.1\r\nHost: " + served.host + "\r\n\r\n");
+  return browser;
+}
+
+void wait_for_page(const std::function<bool()>& reached) {
+  const SteadyClock clock;
+  const double end = clock.now() + kPageWait * patience();
+  while (!reached() && clock.now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  REQUIRE(reached());
+}
+
+}  // namespace
+
+TEST_CASE("a page has its files, the state and metrics, each under its path, and can only be read") {
+  const ServedPage served;
+  REQUIRE(page_files().size() == 5);
+  for (const PageFile& file : page_files()) {
+    const std::string answer = fetched(served, "GET " + std::string(file.path));
+    CHECK(status_of(answer) == 200);
+    CHECK(body_of(answer) == file.bytes);
+    CHECK(answer.find(std::string("Content-Type: ") + file.type) != std::string::npos);
+    CHECK(answer.find("Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self';") !=
+          std::string::npos);
+    CHECK(answer.find("X-Content-Type-Options: nosniff") != std::string::npos);
+    CHECK(answer.find("unsafe") > answer.find("\r\n\r\n"));
+  }
+  CHECK(json::parse(body_of(fetched(served, "GET /state")))["nodes"].size() == 5);
+  CHECK(body_of(fetched(served, "GET /metrics")).starts_with("# HELP actorhost_run_info"));
+  CHECK(json::parse(body_of(fetched(served, "GET /about")))["mode"] == "live");
+  const std::string head = fetched(served, "HEAD /state");
+  CHECK(status_of(head) == 200);
+  CHECK(body_of(head).empty());
+  CHECK(status_of(fetched(served, "HEAD /events")) == 200);
+  for (const char* path : {"/none", "/../page.css", "/frame?n=0", "//", "/events/x"}) {
+    CHECK(status_of(fetched(served, std::string("GET ") + path)) == 404);
+  }
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "BREW"}) {
+    const std::string answer = fetched(served, std::string(method) + " /", "Content-Length: 0\r\n");
+    CHECK(status_of(answer) == 405);
+    CHECK(answer.find("Allow: GET, HEAD") != std::string::npos);
+  }
+  CHECK(status_of(fetched(served, "POST /", "Content-Length: 1000000\r\n")) == 405);
+  for (const std::string& garbage :
+       {std::string("\x16\x03\x01\x02"), std::string("GET\r\n\r\n"), std::string(100'000, 'x')}) {
+    Browser browser(served.port);
+    browser.send(garbage + "\r\n\r\n");
+  }
+  CHECK(status_of(fetched(served, "GET /")) == 200);
+}
+
+TEST_CASE("a page is for those who ask for it by its address") {
+  const ServedPage served;
+  const std::string port = ":" + std::to_string(served.port);
+  for (const std::string& host :
+       {"localhost" + port, "LOCALHOST" + port, "127.0.0.1" + port, "[::1]" + port, std::string("localhost:9999")}) {
+    CHECK(status_of(fetched(served, "GET /", "", host)) == 200);
+  }
+  for (const std::string& host : {"evil.example" + port, "localhost.evil.example" + port, "10.0.0.1" + port,
+                                  std::string("@localhost"), std::string("127.0.0.1.evil.example")}) {
+    const std::string answer = fetched(served, "GET /state", "", host);
+    CHECK(status_of(answer) == 403);
+    CHECK(body_of(answer) == "This page is not served under that name: use the address in actorhost's log.\n");
+  }
+  CHECK(status_of(fetched(served, "GET /state", "Origin: http://" + served.host + "\r\n")) == 200);
+  for (const std::string& origin :
+       {std::string("http://evil.example"), "https://" + served.host, std::string("null")}) {
+    const std::string answer = fetched(served, "GET /state", "Origin: " + origin + "\r\n");
+    CHECK(status_of(answer) == 403);
+    CHECK(body_of(answer) == "Pages of other sites may not read this one.\n");
+  }
+  CHECK(served.source.looks == 1);  // for the one that was allowed
+}
+
+TEST_CASE("an address that others can reach wants a token, once") {
+  PageOptions options;
+  options.address = "0.0.0.0:0";
+  const ServedPage served(4, options);
+  const std::string url = served.page->url();
+  const std::string token = url.substr(url.find("?token=") + 7);
+  REQUIRE(token.size() == 32);
+  CHECK(status_of(fetched(served, "GET /")) == 403);
+  CHECK(status_of(fetched(served, "GET /events?token=" + std::string(32, '0'))) == 403);
+  const std::string first = fetched(served, "GET /?token=" + token);
+  CHECK(status_of(first) == 303);
+  const std::string cookie = "actorhost_" + std::to_string(served.port) + "=" + token;
+  CHECK(first.find("Set-Cookie: " + cookie + "; HttpOnly; SameSite=Strict; Path=/") != std::string::npos);
+  CHECK(status_of(fetched(served, "GET /", "Cookie: a=b; " + cookie + "\r\n")) == 200);
+  CHECK(status_of(fetched(served, "GET /metrics?token=" + token)) == 200);
+  CHECK(status_of(fetched(served, "GET /metrics", "Authorization: Bearer " + token + "\r\n")) == 200);
+  CHECK(status_of(fetched(served, "GET /", "Cookie: " + cookie + "\r\n", "10.0.0.1:80")) == 200);
+  CHECK(status_of(fetched(served, "GET /", "Cookie: " + cookie + "\r\n", "evil.example")) == 403);
+}
+
+TEST_CASE("an address that cannot be had is named") {
+  const ServedPage served;
+  SteadyClock clock;
+  const auto message = [&](const std::string& address) {
+    PageOptions options;
+    options.address = address;
+    return PageServer::open(options, clock).error().message;
+  };
+  CHECK(message(served.host) ==
+        served.host + " is taken by another program: choose another port, or 0 for any that is free");
+  CHECK(message("192.0.2.1:0").starts_with("192.0.2.1:0 cannot be listened on: "));
+  CHECK(
+      message("tls+tcp://127.0.0.1:0").starts_with("a page's address is HOST:PORT or a port, as 127.0.0.1:8787, got"));
+  CHECK(message("127.0.0.1:99999").starts_with("a page's address is HOST:PORT"));
+}
+
+TEST_CASE("viewers share one look, and without them there is none") {
+  ServedPage served(100);
+  CHECK(served.source.looks == 0);
+  std::vector<std::unique_ptr<Browser>> viewers;
+  for (int i = 0; i < 32; ++i) viewers.push_back(viewer(served, i % 2 == 0 ? "" : "?offset=64&sort=id"));
+  for (auto& one : viewers) REQUIRE(one->read_until("data: {"));
+  REQUIRE(viewers[0]->read_until("\"offset\":0"));
+  REQUIRE(viewers[1]->read_until("\"offset\":64"));
+  const std::string refused = fetched(served, "GET /events");
+  CHECK(status_of(refused) == 503);
+  CHECK(body_of(refused) == "There are 32 viewers of this page already.\n");
+  const int before = served.source.looks;
+  wait_for_page([&] { return served.source.looks >= before + 3; });
+  CHECK(served.source.looks < 100);  // not one for each viewer
+  viewers.clear();
+  // A look may be under way; then there are no more. The server sees that a viewer has gone when it next writes.
+  wait_for_page([&] { return served.page->next_look() == kForever; });
+  const int after = served.source.looks;
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  CHECK(served.source.looks <= after + 1);
+  CHECK(status_of(fetched(served, "GET /state")) == 200);
+}
+
+TEST_CASE("a viewer that does not read misses messages, and holds nobody up") {
+  ServedPage served(100);
+  const auto slow = viewer(served, "", 4096);
+  const auto quick = viewer(served);
+  const int before = served.source.looks;
+  const SteadyClock clock;
+  const double begun = clock.now();
+  wait_for_page([&] { return served.source.looks >= before + 12; });
+  CHECK(clock.now() - begun < 5 * patience());
+  size_t messages = 0;
+  REQUIRE(quick->read_until("data: "));
+  for (size_t at = 0; (at = quick->got().find("data: ", at)) != std::string::npos; ++at) ++messages;
+  CHECK(messages >= 1);
+  CHECK(status_of(fetched(served, "GET /state")) == 200);
+}
+
+TEST_CASE("viewers are told how the run has ended, also while it does not answer") {
+  ServedPage served;
+  const auto first = viewer(served);
+  REQUIRE(first->read_until("data: {"));
+  served.source.silent = true;
+  const auto second = viewer(served);
+  REQUIRE(second->read_until("200 OK"));
+  Browser waits(served.port);
+  const int before = served.source.looks;
+  waits.send("GET /state HTTP/1.1\r\nHost: " + served.host + "\r\n\r\n");
+  wait_for_page([&] { return served.source.looks > before || served.page->next_look() != kForever; });
+  served.page->finish("done");
+  CHECK(first->read_until("event: end\ndata: {\"how\":\"done\"}\n\n"));
+  CHECK(second->read_until("event: end\ndata: {\"how\":\"done\"}\n\n"));
+  CHECK(waits.read_until(""));
+  CHECK(Browser(served.port).read_until(""));  // nobody listens
+}

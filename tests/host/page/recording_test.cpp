@@ -1,0 +1,59 @@
+#include "host/page/recording.hpp"
+
+#include <atomic>
+
+#include <catch2/catch.hpp>
+
+#include "host/page/page_view.hpp"
+#include "host/page/state_fields.hpp"
+#include "tests/host/page/sample_state.hpp"
+#include "tests/integration/process.hpp"
+
+using namespace actorhost;
+using nlohmann::json;
+
+namespace {
+
+StatePtr shared_state(size_t nodes, double t) { return std::make_shared<const json>(test::sample_state(nodes, t)); }
+
+}  // namespace
+
+TEST_CASE("recorded states are shown as they were") {
+  const TempDir folder;
+  Log log(LogLevel::off);
+  const std::string path = folder / "run.jsonl";
+  {
+    auto recorder = StateRecorder::open(path, log);
+    REQUIRE(recorder);
+    (*recorder)->seen(shared_state(4, 1), 1);
+    CHECK((*recorder)->next_look() == 2);
+    (*recorder)->seen(shared_state(4, 1.5), 1.5);  // wanted by another
+    (*recorder)->seen(shared_state(400, 2), 2);
+    CHECK((*recorder)->next_look() > 4);  // a long line: later, so that the file does not grow faster
+  }
+  auto recording = Recording::open(path);
+  REQUIRE(recording);
+  CHECK(recording->times() == std::vector<double>{1, 2});
+  CHECK(page_message(*recording->state(0), {}) == page_message(*shared_state(4, 1), {}));
+  CHECK(page_message(*recording->state(1), {64, "wait"}) == page_message(*shared_state(400, 2), {64, "wait"}));
+}
+
+TEST_CASE("what is no recording is told with its line") {
+  const TempDir folder;
+  const std::string line = json_text(test::sample_state(2)) + "\n";
+  const auto message = [&](const std::string& text) {
+    const auto opened = Recording::open(folder.write("run.jsonl", text));
+    return opened ? "" : opened.error().message.substr(opened.error().message.rfind('/') + 1);
+  };
+  const std::string wrong = ": this line is not the state of a run, as --record FILE.jsonl writes it";
+  CHECK(message(line + "{\"run\":\n" + line) == "run.jsonl:2" + wrong);
+  CHECK(message(line + line + "[1]\n") == "run.jsonl:3" + wrong);
+  CHECK(message("\n" + line) == "run.jsonl:1" + wrong);
+  CHECK(message("").ends_with("there is no state of a run in it"));
+  CHECK(Recording::open(folder / "none").error().message.ends_with("none: No such file or directory"));
+  // A run that was killed while it wrote.
+  const auto cut = Recording::open(folder.write("run.jsonl", line + line.substr(0, line.size() / 2)));
+  REQUIRE(cut);
+  CHECK(cut->size() == 1);
+  CHECK(Recording::open(folder.write("run.jsonl", line + line.substr(0, line.size() - 1)))->size() == 2);
+}

@@ -1,0 +1,52 @@
+#pragma once
+// A browser without a window for tests of pages: Debian's chromium, driven over its debugging pipe. Owned and used by
+// the thread of the test; it ends with its object.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/process.hpp"
+
+namespace actorhost::test {
+
+class Chromium {
+ public:
+  /// Whether there is one on this machine.
+  static bool installed();
+  Chromium();
+  ~Chromium();
+  Chromium(const Chromium&) = delete;
+  Chromium& operator=(const Chromium&) = delete;
+
+  /// The size of the page in pixels, and the form that it prefers.
+  void look_as(int width, int height, bool dark);
+  void go(const std::string& url);
+  /// The value of an expression in JavaScript.
+  nlohmann::json value(const std::string& expression);
+  /// Waits until an expression is true; false when `seconds` (times `patience`) have passed.
+  bool wait_for(const std::string& expression, double seconds);
+  /// Presses and lets go of a key: "Tab".
+  void press(const std::string& key, int code);
+  /// The whole page as a PNG.
+  void screenshot(const std::filesystem::path& file);
+  /// Errors that the page has raised or the console has shown.
+  const std::vector<std::string>& complaints() const { return complaints_; }
+
+ private:
+  nlohmann::json call(const std::string& method, nlohmann::json arguments = nlohmann::json::object());
+  nlohmann::json next_message();
+
+  TempDir folder_;
+  int to_ = -1;
+  int from_ = -1;
+  std::unique_ptr<Process> process_;
+  std::string received_;
+  std::string session_;
+  int last_call_ = 0;
+  std::vector<std::string> complaints_;
+};
+
+}  // namespace actorhost::test

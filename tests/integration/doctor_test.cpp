@@ -1,0 +1,113 @@
+// actorhost doctor: what it says about a machine, and about what is wrong with one.
+
+#include <filesystem>
+#include <regex>
+
+#include <catch2/catch.hpp>
+#include <netinet/in.h>
+#include <nlohmann/json.hpp>
+#include <sys/socket.h>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+Finished doctor(const JobFolder& folder, const Words& words, const std::map<std::string, std::string>& variables = {}) {
+  ProcessOptions options = folder.options();
+  for (const auto& [name, value] : variables) options.env[name] = value;
+  return run_program(actorhost_binary(), with({"doctor"}, words), 20, options);
+}
+
+/// The finding of that name as JSON.
+nlohmann::json finding(const Finished& run, const std::string& name) {
+  const auto told = nlohmann::json::parse(run.out);
+  for (const auto& found : told.at("findings")) {
+    if (found.at("name") == name) return found;
+  }
+  throw std::runtime_error("no finding '" + name + "' in " + run.out);
+}
+
+}  // namespace
+
+TEST_CASE("the doctor tells what there is in lines of 80 columns") {
+  const JobFolder folder;
+  const Ended run(doctor(folder, {}));
+  for (const char* part :
+       {"actorhost 0.", "LuaJIT", "NNG 1.", "Eigen 3.", "kernels in use: ", "single host: host 0 of 1", "port 17871",
+        "port 8787", "the first run that needs a token makes it", "libmicrohttpd"}) {
+    CHECK_THAT(std::regex_replace(run.out, std::regex("\\s+"), " "), Contains(part));
+  }
+  CHECK(run.err.empty());
+  for (const std::string& line : lines_of(run.out)) {
+    INFO(line);
+    // A word may be too long for its line.
+    CHECK((line.size() <= 80 || line.find(' ', line.find_first_not_of(' ')) == std::string::npos));
+  }
+}
+
+TEST_CASE("the doctor's findings are JSON with --json") {
+  const JobFolder folder;
+  folder.write("config/actorhost/token", "0123456789abcdef");
+  std::filesystem::permissions(folder.path() / "config/actorhost/token", std::filesystem::perms(0600));
+  const Ended run(doctor(folder, {"--json"}, {{"XDG_CONFIG_HOME", (folder.path() / "config").string()}}));
+  CHECK(finding(run, "token").at("state") == "ok");
+  CHECK_THAT(finding(run, "token").at("text"), Contains("mode 0600, of user " + std::to_string(geteuid())));
+  CHECK(finding(run, "version").at("state") == "ok");
+}
+
+TEST_CASE("the doctor names what is wrong and what to do, and ends with 1") {
+  const JobFolder folder;
+  const auto file = folder.write("config/actorhost/token", "0123456789abcdef");
+  std::filesystem::permissions(file, std::filesystem::perms(0644));
+  const Ended run(doctor(folder, {"--json"},
+                         {{"XDG_CONFIG_HOME", (folder.path() / "config").string()},
+                          {"RANK", "4"},
+                          {"WORLD_SIZE", "4"},
+                          {"ACTORHOST_ISA", "v9"},
+                          {"TMPDIR", (folder.path() / "missing").string()}}),
+                  1);
+  for (const auto& [name, text] :
+       std::map<std::string, std::string>{{"token", "others can read or change it (mode 0644)"},
+                                          {"place", "RANK=4 must be less than WORLD_SIZE=4"},
+                                          {"processor", "ACTORHOST_ISA asks for 'v9'"},
+                                          {"TMPDIR", "missing: No such file or directory"}}) {
+    CHECK(finding(run, name).at("state") == "problem");
+    CHECK_THAT(finding(run, name).at("text"), Contains(text));
+    CHECK(!finding(run, name).at("todo").get<std::string>().empty());
+  }
+  CHECK_THAT(doctor(folder, {"--token-file", "missing"}).out, Contains("PROBLEM  token         missing is not there"));
+  const Finished few = run_program("sh", {"-c", "ulimit -n 32; exec " + shell_word(actorhost_binary()) + " doctor"}, 20,
+                                   folder.options());
+  CHECK_THAT(few.out, Contains("PROBLEM  open files    32") && Contains("run: ulimit -n 1024"));
+}
+
+TEST_CASE("the doctor names the rank rule that matched, and who has a port") {
+  const JobFolder folder;
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(8787);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool ours = bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 && listen(fd, 1) == 0;
+  const Ended run(doctor(
+      folder, {"--json"},
+      {{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "3"}, {"SLURM_JOB_ID", "7"}, {"SLURM_JOB_NODELIST", "node[01-03]"}}));
+  ::close(fd);
+  CHECK_THAT(finding(run, "place").at("text"),
+             Contains("Slurm variables SLURM_PROCID=1 SLURM_NTASKS=3") && Contains("host 1 of 3"));
+  const auto port = finding(run, "port 8787");  // another program of this machine may have it instead of this test
+  CHECK(port.at("state") == "note");
+  CHECK_THAT(port.at("text"), Contains("Address already in use"));
+  if (ours) CHECK_THAT(port.at("text"), Contains("process " + std::to_string(getpid()) + " (test_integratio)"));
+}
+
+TEST_CASE("the doctor takes no other words") {
+  const JobFolder folder;
+  CHECK_THAT(Ended(doctor(folder, {"--jsn"}), 2).err, Contains("unknown flag '--jsn'; did you mean --json?"));
+  CHECK_THAT(Ended(doctor(folder, {"me"}), 2).err, Contains("it takes no 'me'"));
+  CHECK_THAT(Ended(doctor(folder, {"--help"})).out, Contains("--token-file FILE"));
+}

@@ -1,0 +1,233 @@
+// The page of a run in a browser, its flags, and recorded runs.
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "host/page/state_fields.hpp"
+#include "tests/host/page/sample_state.hpp"
+#include "tests/integration/chromium.hpp"
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using nlohmann::json;
+
+namespace {
+
+bool no_browser() {
+  static const bool kInstalled = Chromium::installed();
+  if (!kInstalled) WARN("skipped: chromium is not here");
+  return !kInstalled;
+}
+
+/// Writes the states of `seconds` seconds.
+void write_recording(const JobFolder& folder, const std::string& name, size_t nodes, int seconds) {
+  std::string text;
+  for (int t = 1; t <= seconds; ++t) text += json_text(sample_state(nodes, t)) + "\n";
+  folder.write(name, text);
+}
+
+/// Starts the page of a recorded run; its address.
+std::string url_of(Process& process) {
+  const auto url = process.wait_for_match("(http://[0-9.:]+/)", 20);
+  INFO(process.describe());
+  REQUIRE(url);
+  return *url;
+}
+
+const char* const kShown =
+    "document.querySelectorAll('#node-rows tr').length > 0 && document.getElementById('connection').dataset.kind === "
+    "'end'";
+
+/// Whether something has been drawn on a canvas, besides its ground.
+std::string inked(const std::string& chart) {
+  return "(() => { const c = document.getElementById('" + chart +
+         "-chart'); const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+         " const seen = new Set(); for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200) seen.add(d[i] + ',' + d[i "
+         "+ 1] + ',' + d[i + 2]);"
+         " return seen.size > 1; })()";
+}
+
+std::string text_in(const std::string& id) { return "document.getElementById('" + id + "').innerText"; }
+
+}  // namespace
+
+TEST_CASE("the page of four nodes fills its panels, shows who is lost, and can be used by keys") {
+  if (no_browser()) return;
+  const JobFolder folder;
+  write_recording(folder, "run.jsonl", 4, 5);
+  Process replay = folder.start({"dashboard", "--replay", "run.jsonl", "127.0.0.1:0"});
+  const std::string url = url_of(replay);
+  Chromium browser;
+  browser.look_as(1400, 900, false);
+  browser.go(url + "?n=4");
+  REQUIRE(browser.wait_for(kShown, 20));
+  CHECK(browser.value(text_in("job")) == "mnist_ps.lua");
+  CHECK(browser.value("document.querySelectorAll('#node-rows tr').length") == 5);
+  CHECK(browser.value("getComputedStyle(document.querySelector('#node-rows tr:nth-child(2) .state')).color") ==
+        "rgb(198, 40, 40)");
+  CHECK(browser.value(text_in("attention")).get<std::string>().find("rank 2 not yet in allreduce") !=
+        std::string::npos);
+  CHECK(browser.value("document.querySelector('#node-rows tr:nth-child(3)').hasAttribute('data-straggler')") == true);
+  for (const char* chart : {"steps", "history", "time", "distribution", "updates", "bytes"}) {
+    CAPTURE(chart);
+    CHECK(browser.value(inked(chart)) == true);
+  }
+  for (const auto& [id, words] : {std::pair{"barrier-panel", "Rule ssp:4: 1 waiting"},
+                                  {"barrier", "rank 3"},
+                                  {"keys", "784 × 10 float32"},
+                                  {"members", "rank 1 is lost"},
+                                  {"stages", "12 of 64"},
+                                  {"series", "loss"},
+                                  {"log", "is <b>lost</b>"},
+                                  {"hosts", "90 MB"},
+                                  {"tiles", "80 to 100"}}) {
+    CAPTURE(id);
+    const std::string text = browser.value(text_in(id));
+    CHECK((id == std::string("tiles") || text.find(words) != std::string::npos));
+  }
+  CHECK(browser.value("document.querySelector('#log b')").is_null());
+  // Every element that can be used is reached by the tabulator key, and shows that it is.
+  const json wanted = browser.value(
+      "[...document.querySelectorAll('a, button, select, input, [tabindex=\"0\"]')].filter((e) => !e.disabled && "
+      "e.offsetParent).length");
+  browser.value(
+      "window.reached = new Set(); window.unseen = 0; document.addEventListener('focusin', (e) => { "
+      "window.reached.add(e.target);"
+      " if (getComputedStyle(e.target).outlineStyle === 'none') window.unseen++; }); 0");
+  for (int i = 0; i < wanted.get<int>() + 2; ++i) browser.press("Tab", 9);
+  CHECK(browser.value("window.reached.size") == wanted);
+  CHECK(browser.value("window.unseen") == 0);
+  CHECK(wanted.get<int>() >= 9);
+  // The whole run from its beginning, on a phone, in the dark.
+  browser.look_as(390, 800, true);
+  browser.go(url);
+  REQUIRE(browser.wait_for(kShown, 20));
+  CHECK(browser.value("document.documentElement.scrollWidth") == 390);
+  CHECK(browser.value("getComputedStyle(document.documentElement).backgroundColor") == "rgb(18, 22, 28)");
+  CHECK(browser.value(text_in("play")) == "Pause");
+  browser.value("document.getElementById('speed').value = '64'");
+  CHECK(
+      browser.wait_for("document.getElementById('moment').innerText === '00:05 of 00:05' && "
+                       "document.getElementById('play').innerText === 'Play'",
+                       20));
+  CHECK(browser.complaints() == Words{});
+}
+
+TEST_CASE("the page of a thousand nodes has a window of them, and those that need attention") {
+  if (no_browser()) return;
+  const JobFolder folder;
+  write_recording(folder, "run.jsonl", 1000, 2);
+  Process replay = folder.start({"dashboard", "--replay", "run.jsonl", "127.0.0.1:0"});
+  Chromium browser;
+  browser.look_as(1400, 900, true);
+  browser.go(url_of(replay) + "?n=1");
+  REQUIRE(browser.wait_for(kShown, 20));
+  CHECK(browser.value("document.querySelectorAll('#node-rows tr').length") == 64);
+  CHECK(browser.value(text_in("page-of")) == "1 to 64 of 1001");
+  browser.value("document.getElementById('next').click()");
+  REQUIRE(browser.wait_for(text_in("page-of") + " === '65 to 128 of 1001'", 20));
+  CHECK(browser.value("document.querySelector('#node-rows td').innerText") == "rank 64");
+  CHECK(browser.value(text_in("attention")).get<std::string>().find("rank 1 lost: its host has been silent") !=
+        std::string::npos);
+  browser.value(
+      "{ const s = document.getElementById('sort'); s.value = 'step'; s.dispatchEvent(new Event('change')); }");
+  REQUIRE(browser.wait_for("document.querySelector('#node-rows td').innerText.startsWith('rank 2')", 20));
+  CHECK(browser.complaints() == Words{});
+}
+
+TEST_CASE("a killed host turns red on the page, and the page tells the end and finds the next run") {
+  if (no_browser()) return;
+  const JobFolder folder;
+  const FreePort page;
+  folder.write("job.lua", "local actor = require 'actor' for _ = 1, 1200 do actor.sleep(0.05) end");
+  Hosts hosts(folder, 3, {"-n", "1", "--metrics", "--dashboard", page.endpoint(), "job.lua"});
+  REQUIRE(hosts[0].wait_for_output("the page is at http://" + page.endpoint() + "/", 20));
+  REQUIRE(hosts[1].wait_for_output("the page of this run is on its rendezvous host", 20));
+  Chromium browser;
+  browser.go("http://" + page.endpoint());
+  INFO(hosts.describe());
+  REQUIRE(browser.wait_for("document.querySelectorAll('#node-rows tr[data-state=waiting]').length === 3", 20));
+  CHECK(browser.value(text_in("connection")) == "live");
+  hosts[1].signal(SIGKILL);
+  CHECK(browser.wait_for("document.querySelectorAll('#node-rows tr[data-state=lost]').length === 1", 3));
+  CHECK(browser.value("getComputedStyle(document.querySelector('#node-rows tr[data-state=lost] .state')).color") ==
+        "rgb(198, 40, 40)");
+  hosts[0].signal(SIGINT);
+  CHECK(browser.wait_for(text_in("connection") + " === 'the run has ended: interrupted'", 20));
+  CHECK(hosts[0].wait(20) == 130);
+  const Process next = folder.start({"-n", "1", "--dashboard", page.endpoint(), "job.lua"});
+  CHECK(browser.wait_for(
+      text_in("connection") + " === 'live' && document.querySelectorAll('#node-rows tr').length === 1", 30));
+}
+
+TEST_CASE("a recorded run can be shown, and flags that cannot be served say why") {
+  const JobFolder folder;
+  folder.write("job.lua", "print('done')");
+  const Ended recorded(folder.run({"-n", "2", "--record", "run.jsonl", "job.lua"}));
+  const std::string text = read_text(folder.path() / "run.jsonl");
+  const json state = json::parse(text.substr(text.rfind('\n', text.size() - 2) + 1));
+  CHECK(state["nodes"].size() == 2);
+  CHECK(state["nodes"][0]["state"] == "ended");
+  Process replay = folder.start({"dashboard", "--replay", "run.jsonl", "127.0.0.1:0"});
+  const std::string url = url_of(replay);
+  replay.signal(SIGINT);
+  CHECK(replay.wait(10) == 130);
+
+  const FreePort port;
+  const Process other = folder.start({"dashboard", "--replay", "run.jsonl", port.endpoint()});
+  REQUIRE(const_cast<Process&>(other).wait_for_output("http://", 20));
+  folder.write("broken.jsonl", text + "{\n" + text);
+  struct Case {
+    Words words;
+    int code;
+    std::string said;
+  };
+  const Case cases[] = {
+      {{"-n", "1", "--dashboard", port.endpoint(), "job.lua"},
+       3,
+       "--dashboard: " + port.endpoint() + " is taken by another program"},
+      {{"-n", "1", "--metrics=here", "job.lua"},
+       2,
+       "a page's address is HOST:PORT or a port, as 127.0.0.1:8787, got 'here'"},
+      {{"-n", "1", "--metrics", "0", "--dashboard", "1", "job.lua"}, 2, "are served at one address"},
+      {{"-n", "1", "--record", "none/run.jsonl", "job.lua"}, 3, "--record: none/run.jsonl: No such file or directory"},
+      {{"dashboard", "--replay", "broken.jsonl", "0"},
+       3,
+       "broken.jsonl:" + std::to_string(std::count(text.begin(), text.end(), '\n') + 1) +
+           ": this line is not the state of a run"},
+      {{"dashboard"}, 2, "--replay FILE.jsonl says what to show"},
+      {{"dashboard", "--replay", "run.jsonl", "a:b:c"}, 2, "a page's address is HOST:PORT"},
+  };
+  for (const Case& one : cases) {
+    const Ended ended(folder.run(one.words), one.code);
+    CHECK(ended.err.find(one.said) != std::string::npos);
+  }
+  const Ended plain(folder.run({"-n", "1", "--dashboard", "0", "job.lua"}));
+  CHECK(plain.out == "done\n");
+  CHECK(plain.err.find("the page is at http://127.0.0.1:") != std::string::npos);
+}
+
+TEST_CASE("screenshots of pages, for people to look at") {
+  const char* folder_name = std::getenv("ACTORHOST_TEST_SCREENSHOTS");
+  if (folder_name == nullptr || no_browser()) return;
+  const JobFolder folder;
+  for (const size_t nodes : {4, 1000}) {
+    write_recording(folder, "run.jsonl", nodes, 30);
+    Process replay = folder.start({"dashboard", "--replay", "run.jsonl", "127.0.0.1:0"});
+    const std::string url = url_of(replay);
+    Chromium browser;
+    for (const int width : {1400, 390}) {
+      for (const bool dark : {false, true}) {
+        browser.look_as(width, 900, dark);
+        browser.go(url + "?n=29");
+        REQUIRE(browser.wait_for(kShown, 20));
+        browser.screenshot(std::filesystem::path(folder_name) /
+                           (std::to_string(nodes) + "-" + std::to_string(width) + (dark ? "-dark.png" : "-light.png")));
+      }
+    }
+  }
+}
