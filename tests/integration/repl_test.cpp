@@ -62,7 +62,7 @@ TEST_CASE("errors are shown with where they were, the next chunk runs, and the e
   CHECK_THAT(run.out, Contains("2\n") && Contains("tensor([2.]"));
 }
 
-TEST_CASE("--json is an object for each chunk and command, on a line each") {
+TEST_CASE("with --json there is an object for each chunk and command, on a line each") {
   const JobFolder folder;
   const Ended run(repl_with_input(folder, {"-n", "2", "--json"},
                                   "1 + 1, 'a'\nprint('said') actor.rank\nreturn print('said'), { actor.rank }\n:steps\n"
