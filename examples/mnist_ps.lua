@@ -58,7 +58,9 @@ local summary = param.run {
       sum, count = 0, 0
     end
     epoch = batches:where(number).epoch
-    steps, sum, count = steps + 1, sum + net:loss(set.train:batch(batches:positions(number))), count + 1
+    local loss = net:loss(set.train:batch(batches:positions(number)))
+    actor.report("loss", loss) -- for those who look into the run
+    steps, sum, count = steps + 1, sum + loss, count + 1
     local updates = {}
     for i, name in ipairs(names) do updates[i] = { name, net.grads[name] } end
     return updates

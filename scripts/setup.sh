@@ -4,11 +4,11 @@
 
 # The one list of packages. Needed to build and to run the tests:
 required_packages="cmake g++ pkg-config libluajit-5.1-dev libnng-dev libeigen3-dev libspdlog-dev libfmt-dev \
-nlohmann-json3-dev libsodium-dev libxxhash-dev liblz4-dev libarchive-dev zlib1g-dev libcurl4-openssl-dev libmicrohttpd-dev prometheus-cpp-dev libjs-chart.js \
-libcli11-dev catch2 openssl luajit"
+nlohmann-json3-dev libsodium-dev libxxhash-dev liblz4-dev libarchive-dev zlib1g-dev libcurl4-openssl-dev libedit-dev \
+libmicrohttpd-dev prometheus-cpp-dev libjs-chart.js libcli11-dev catch2 openssl luajit"
 # Done without where they cannot be installed: the first two make building faster, librsvg2-2 draws charts as PNG
-# (actor.plot loads it at run time; nothing is linked with it):
-optional_packages="ninja-build ccache librsvg2-2"
+# (actor.plot loads it at run time; nothing is linked with it), tests of the prompt have a terminal in tmux:
+optional_packages="ninja-build ccache librsvg2-2 tmux"
 # Tests of pages want a browser; they are skipped without it:
 test_packages="chromium"
 # Needed by scripts/check, the last for a source of tests/bench:

@@ -46,7 +46,6 @@ local known = {
   { name = "confidence", value = "P", kind = "number", default = 0.95, help = "of the intervals" },
   { name = "train", value = "MODEL", help = "train along the way (loss, accuracy): linear, factorisation or mnist, or 'linear rate=0.01 merge=drop:4', or 'job.lua --its flags'" },
   { name = "replay", value = "TRACE", help = "the work and network times of a run recorded with --record; compares with what was measured" },
-  { name = "chrome", value = "FILE", help = "with --replay: the recorded run for chrome://tracing or Perfetto" },
   { name = "paper", value = "DIR", help = "every experiment of the literature, as DIR/index.html" },
   { name = "list", help = "the rules and merge policies, one line each" },
   { name = "rule-timeout", value = "SECONDS", kind = "number", default = 10, help = "end a rule whose answers take longer" },
@@ -160,7 +159,7 @@ local function path_of(path)
   return path == "-" and "/dev/stdout" or path
 end
 
-local outputs = { "csv", "json", "svg", "png", "chrome" }
+local outputs = { "csv", "json", "svg", "png" }
 
 -- Two outputs to one file, or one to a file that is read.
 local function clash(values, barriers)
@@ -180,7 +179,7 @@ end
 
 -- The tables that are written: opened before anything runs, so that what cannot be written is known at once.
 local function open_tables(values, configuration, sweep)
-  for _, kind in ipairs { "svg", "png", "chrome" } do
+  for _, kind in ipairs { "svg", "png" } do
     if values[kind] then
       local fine, message = files.writable(path_of(values[kind]))
       if not fine then return nil, message end
@@ -260,12 +259,6 @@ local function save_plots(values, rows, varied, configuration)
   return true
 end
 
-local function save_chrome(values)
-  if not values.chrome then return true end
-  local path = values.replay:match("^(.*)#%d+$") or values.replay
-  return require("actor.plot").save(path_of(values.chrome), actor.trace.chrome(actor.trace.read(path)))
-end
-
 -- The flags that --paper takes; its experiments bring everything else.
 local of_paper = { paper = true, jobs = true, ["repeat"] = true, seed = true, ["no-progress"] = true }
 
@@ -318,7 +311,6 @@ local function main()
   if #barriers == 0 then
     for word in default_barriers:gmatch("[^,]+") do barriers[#barriers + 1] = word end
   end
-  if values.chrome and not values.replay then return usage_error("--chrome shows a recorded run: give --replay TRACE") end
   if values.log and not values.log:find("^[xy]$") and values.log ~= "xy" then
     return usage_error(("--log wants x, y or xy, not '%s'"):format(values.log))
   end
@@ -338,7 +330,6 @@ local function main()
   local rows = run_sweep(sweep.tasks, sweep.names, values, jobs, tables)
   local saved
   saved, wrong = save_plots(values, rows, sweep.names, configuration)
-  if saved then saved, wrong = save_chrome(values) end
   if not saved then return usage_error("%s", wrong) end
   for _, remark in ipairs(sim.summary.remarks(sim.summary.groups(rows))) do command.err("actorhost sim: " .. remark) end
   if values.csv ~= "-" and values.json ~= "-" then

@@ -30,14 +30,18 @@ constexpr std::string_view kScripts = "command/";
 
 std::string script_name(const std::string& name) { return std::string(kScripts) + name; }
 
-/// Ends the script on Ctrl-C, and the process if that does not help.
-void follow_signals(const SignalWatch& signals, Vm& vm, Console& console, std::atomic<bool>& interrupted) {
-  if (signals.wait(-1) == 0) return;
+/// Ends the script on Ctrl-C that it does not take itself, and the process if that does not help.
+void follow_signals(const SignalWatch& signals, Vm& vm, CommandContext& context, std::atomic<bool>& interrupted) {
+  int signal = signals.wait(-1);
+  while (signal == SIGINT && context.interrupts.taken && ++context.interrupts.pending < Interrupts::kMost) {
+    signal = signals.wait(-1);
+  }
+  if (signal == 0) return;
   interrupted = true;
   sim_control(vm).watch.stop = true;
   vm.request_stop();
   if (signals.wait(kGraceMilliseconds) == 0 && !vm.running()) return;
-  console.finish(false);
+  context.console.finish(false);
   _exit(kInterrupted);
 }
 
@@ -93,7 +97,7 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
   const std::optional<WorkerChannel> channel = WorkerChannel::take_from_environment();
   const SignalWatch signals(true);
   Console console;
-  CommandContext context{console, channel ? &*channel : nullptr, {}};
+  CommandContext context{console, channel ? &*channel : nullptr, {}, {}};
   VmConfig config;
   config.args = args;
   config.context = &context;
@@ -116,7 +120,7 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
                                                       vm.request_stop();
                                                     });
   std::atomic<bool> interrupted{false};
-  std::thread watcher([&] { follow_signals(signals, vm, console, interrupted); });
+  std::thread watcher([&] { follow_signals(signals, vm, context, interrupted); });
   Status status = vm.load(script->text, "@" + std::string(script->path));
   if (status.ok()) status = vm.call(0, 1);
   signals.finish();

@@ -108,13 +108,27 @@ int command_reply(lua_State* L) {
   return 0;
 }
 
+// interrupts(): how often Ctrl-C was pressed since the last call; from the first call on it does not end the script.
+int command_interrupts(lua_State* L) {
+  Interrupts& interrupts = context_of(L).interrupts;
+  interrupts.taken = true;
+  lua_pushinteger(L, interrupts.pending.exchange(0));
+  return 1;
+}
+
 int open_module(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
-      {"err", guarded<command_error>},       {"status", guarded<command_status>},
-      {"cores", guarded<command_cores>},     {"status_columns", guarded<command_columns>},
-      {"spawn", guarded<command_spawn>},     {"send", guarded<command_send>},
-      {"receive", guarded<command_receive>}, {"next_task", guarded<command_next_task>},
-      {"reply", guarded<command_reply>},     {"usage", guarded<command_usage>},
+      {"err", guarded<command_error>},
+      {"status", guarded<command_status>},
+      {"cores", guarded<command_cores>},
+      {"status_columns", guarded<command_columns>},
+      {"spawn", guarded<command_spawn>},
+      {"send", guarded<command_send>},
+      {"receive", guarded<command_receive>},
+      {"next_task", guarded<command_next_task>},
+      {"reply", guarded<command_reply>},
+      {"usage", guarded<command_usage>},
+      {"interrupts", guarded<command_interrupts>},
   };
   return push_functions(L, kFunctions);
 }
@@ -123,6 +137,10 @@ int open_module(lua_State* L) {
 
 std::string worker_error(const std::string& text) { return kErrorMark + text; }
 
-void open_command(Vm& vm) { vm.register_module("actor.c.command", guarded<open_module>); }
+void open_command(Vm& vm) {
+  vm.register_module("actor.c.command", guarded<open_module>);
+  open_line_editor(vm);
+  open_own_cluster(vm);
+}
 
 }  // namespace actorhost

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/commands/command.hpp"
+#include "bindings/commands/own_cluster.hpp"
 #include "bindings/run/agent.hpp"
 #include "bindings/run/host_runtime.hpp"
 #include "host/base/out_of_memory.hpp"
@@ -39,5 +40,9 @@ int main(int argc, char** argv) {
   actorhost::HostRuntime::Setup setup;
   setup.command_line = args;
   setup.commands = actorhost::command_names();
+  if (actorhost::is_console_cluster()) {
+    setup.source = actorhost::kConsoleJob;
+    setup.from_text = true;
+  }
   return actorhost::HostRuntime(std::move(command.options), std::move(setup)).run();
 }

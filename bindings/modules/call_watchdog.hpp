@@ -50,6 +50,11 @@ class CallWatchdog {
   void end() noexcept {
     if (rounds_.load(std::memory_order_relaxed) % 2 != 0) rounds_.fetch_add(1, std::memory_order_release);
   }
+  /// Something runs whose time is limited. The thread of what is watched alone.
+  bool limited() const noexcept {
+    if (rounds_.load(std::memory_order_relaxed) % 2 == 0) return false;
+    return asking_.load(std::memory_order_relaxed) != nullptr || limit_ != nullptr;
+  }
   /// "barrier rule 'x' did not return within 10 s; it was shown ...": empty unless it had to step in.
   std::string message() const;
 

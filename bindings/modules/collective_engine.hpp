@@ -26,6 +26,13 @@ struct CollectiveEngine {
     return number == 0 || number > named.size() ? collectives.everybody() : *named[number - 1];
   }
 
+  /// Numbers all calls anew, in groups with other ids: nothing that belongs to earlier calls can be met.
+  void restart(uint32_t restarts) {
+    collectives.restart(collectives.everybody(), restarts);
+    for (const auto& group : named) collectives.restart(*group, restarts);
+    streams.clear();
+  }
+
   Collectives collectives;
   std::vector<std::unique_ptr<CollectiveGroup>> named;
   std::map<std::string, std::shared_ptr<FilterStream>> streams;  // of error feedback; shared with calls under way

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/modules/console_runner.hpp"
 #include "bindings/modules/lua_filter.hpp"
 #include "bindings/modules/lua_tensor.hpp"
 #include "bindings/modules/node_modules.hpp"
@@ -167,6 +168,7 @@ std::optional<std::string> read_average_parts(lua_State* L, int tensors, int nam
 
 /// start(session, fresh, tensors, names, options) -> handle
 int start(lua_State* L) {
+  refuse_alone(L, "average.start");
   const NodeContext& context = NodeContext::of(L);
   Averaging::Plan plan;
   plan.session = static_cast<uint32_t>(check_integer(L, 1, "session", "average.start", 0, UINT32_MAX));
@@ -207,6 +209,7 @@ void check_status(lua_State* L, const Status& status) {
 
 /// lock(handle)
 int lock(lua_State* L) {
+  refuse_alone(L, "lock of an average");
   check_status(L, averaging_at(L, 1).lock(user_position(L)));
   return 0;
 }
@@ -233,6 +236,7 @@ class UnlockAtEnd {
 
 /// step(handle, fn, ...) -> what fn(...) returns, which holds the lock. fn must not yield past this call.
 int step(lua_State* L) {
+  refuse_alone(L, "step of an average");
   Averaging& averaging = averaging_at(L, 1);
   check_status(L, averaging.lock(user_position(L)));
   {
@@ -251,6 +255,7 @@ int pause(lua_State* L) {
 
 /// abort(handle): waits until all have come to it and hold the same model
 int abort(lua_State* L) {
+  refuse_alone(L, "abort of an average");
   Averaging& averaging = averaging_at(L, 1);
   check_status(L, averaging.abort());
   return 0;
@@ -274,6 +279,7 @@ int locked_at(lua_State* L) {
 
 /// resume(handle)
 int average_resume(lua_State* L) {
+  refuse_alone(L, "resume of an average");
   averaging_at(L, 1).resume();
   return 0;
 }

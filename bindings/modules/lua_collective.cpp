@@ -9,6 +9,7 @@
 #include "bindings/modules/carried_values.hpp"
 #include "bindings/modules/collective_engine.hpp"
 #include "bindings/modules/collective_values.hpp"
+#include "bindings/modules/console_runner.hpp"
 #include "bindings/modules/lua_filter.hpp"
 #include "bindings/modules/lua_tensor.hpp"
 #include "bindings/modules/node_modules.hpp"
@@ -49,6 +50,7 @@ void add_group(std::string& signature, const CollectiveGroup& group) {
 }
 
 Call call_at(lua_State* L, int table, CollectiveKind kind) {
+  refuse_alone(L, ("collective." + text_field(L, table, "name")).c_str());
   Call call;
   call.group = &CollectiveEngine::of(L).group(static_cast<size_t>(number_field(L, table, "group", 0)));
   call.timeout = number_field(L, table, "timeout", kForever);
@@ -338,7 +340,9 @@ int allreduce(lua_State* L) {
   Node& node = NodeContext::of(L).node;
   CallSpec spec;
   const bool named = lua_type(L, 3) == LUA_TSTRING;
-  const bool plain = node.role() == Role::worker && node.cluster().epoch() == node.membership().epoch() &&
+  expect(L, node.answer());
+  const bool plain = node.role() == Role::worker && !node.answering() &&
+                     node.cluster().epoch() == node.membership().epoch() &&
                      (lua_isnil(L, 3) || (named && parse_collective_op(lua_tostring(L, 3), spec.op)));
   auto value = plain ? find_tensor(L, 2) : std::nullopt;
   if (!value) {
@@ -375,6 +379,7 @@ void push_place(lua_State* L, std::optional<uint32_t> place) {
 /// place(group) -> this worker's place in the group (from 0, or nil) and the live members, for the arguments of the
 /// next call; and "rank 2 lost" when that call can only tell of a loss.
 int place(lua_State* L) {
+  refuse_alone(L, "a collective");
   const Collectives::Placing placing = take(L, CollectiveEngine::of(L).collectives.place(group_at(L, 1)));
   push_place(L, placing.place);
   lua_pushinteger(L, static_cast<lua_Integer>(placing.places));

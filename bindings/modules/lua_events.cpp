@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "bindings/modules/carried_values.hpp"
+#include "bindings/modules/console_runner.hpp"
 #include "bindings/modules/node_modules.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/vm/lua_support.hpp"
@@ -49,6 +50,7 @@ int put_event(lua_State* L) {
 
 /// send_to(name, value, id, timeout) -> true; or nil, message, code
 int send_to(lua_State* L) {
+  refuse_alone(L, "collective.send_event");
   NodeContext& context = NodeContext::of(L);
   const NodeId to = id_at(L, 3, "collective.send_event");
   const double deadline = deadline_at(L, 4, "collective.send_event");
@@ -70,6 +72,7 @@ int send_to(lua_State* L) {
 
 /// send_all(name, value, timeout) -> true; or nil, message, code
 int send_all(lua_State* L) {
+  refuse_alone(L, "collective.send_event");
   NodeContext& context = NodeContext::of(L);
   const double deadline = deadline_at(L, 3, "collective.send_event");
   EventMessage message = message_at(L);
@@ -117,6 +120,7 @@ int get_event(lua_State* L) {
 
 /// wait(name, id, timeout) -> event; or nil, message, code
 int wait_for_event(lua_State* L) {
+  refuse_alone(L, "collective.wait_event");
   const double deadline = deadline_at(L, 3, "collective.wait_event");
   auto event = NodeContext::of(L).events.wait(event_filter_at(L, 1, 2, "collective.wait_event"), deadline);
   if (!event) return push_or_raise(L, event.error());

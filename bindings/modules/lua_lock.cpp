@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bindings/modules/carried_values.hpp"
+#include "bindings/modules/console_runner.hpp"
 #include "bindings/modules/node_modules.hpp"
 #include "bindings/modules/param_values.hpp"
 #include "bindings/process/node_context.hpp"
@@ -68,6 +69,7 @@ std::optional<std::string> read_keys(lua_State* L, int index, LockClient::Wanted
 
 /// acquire(keys, timeout) -> handle; or nil, message, code
 int acquire(lua_State* L) {
+  refuse_alone(L, "collective.lock");
   check_table(L, 1, "keys", "collective.lock");
   LockModule& module = module_of(L);
   LockClient::Wanted wanted;
@@ -182,6 +184,7 @@ std::optional<std::string> read_wanted_parts(lua_State* L, LockClient::Wanted& w
 /// message, code. With `adding` others may have them at the same time, and the values that are given back are tensors,
 /// which are added.
 int shared_lock(lua_State* L) {
+  refuse_alone(L, "the lock of a table");
   check_table(L, 2, "ids", "shared_lock");
   check_table(L, 3, "owners", "shared_lock");
   LockModule& module = module_of(L);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "bindings/modules/console_runner.hpp"
 #include "bindings/modules/node_modules.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
@@ -15,6 +16,7 @@ Node& node_of(lua_State* L) { return NodeContext::of(L).node; }
 /// enter_action(kind) -> index, replayed, value (a string when replayed)
 int enter_action(lua_State* L) {
   const std::string kind(check_text(L, 1, "kind", "enter_action"));
+  refuse_alone(L, kind.c_str());
   auto action = node_of(L).enter_action(kind, user_position(L));
   if (!action) raise_error(L, action.error());
   lua_pushinteger(L, static_cast<lua_Integer>(action->index));
@@ -42,7 +44,8 @@ int position(lua_State* L) {
 /// refresh() -> nil, or when the membership has changed: {epoch=, joined={ids}, lost={ids}}
 int refresh(lua_State* L) {
   Node& node = node_of(L);
-  if (auto checked = node.check(); !checked) raise_error(L, checked.error());
+  expect(L, node.check());
+  expect(L, node.answer());
   std::vector<Member> before = node.membership().workers();
   if (!node.refresh()) return 0;
   const Membership& now = node.membership();
@@ -207,7 +210,8 @@ int status_columns(lua_State* L) {
   return 1;
 }
 
-/// Members that change: rank size id shard role epoch seed founder (a worker from the beginning of the run on).
+/// Members that change: rank size id shard role epoch seed, founder (a worker from the beginning of the run on),
+/// answering (a chunk of an observer runs within a call of the script).
 int index(lua_State* L) {
   NodeContext& context = NodeContext::of(L);
   const Node& node = context.node;
@@ -228,6 +232,8 @@ int index(lua_State* L) {
     lua_pushstring(L, worker ? "worker" : "server");
   } else if (name == "founder") {
     lua_pushboolean(L, worker && node.index() < node.membership().founders());
+  } else if (name == "answering") {
+    lua_pushboolean(L, node.answering() ? 1 : 0);
   } else if (name == "epoch") {
     lua_pushinteger(L, static_cast<lua_Integer>(node.membership().epoch()));
   } else if (name == "seed") {

@@ -60,6 +60,7 @@ struct ParamState {
   std::map<std::string, std::string> places;  // of callbacks: "schedule" -> "schedule (job.lua:12)"
   std::unique_ptr<ParamServer> server;
   uint32_t action = 0;
+  double task_at = 0;         // when the worker's task came, where the run is recorded
   bool shared = false;        // the run's tensors are given without copies
   std::vector<NodeId> asked;  // the workers of the schedule request that waits for its answer
 };
@@ -301,6 +302,7 @@ int worker_next(lua_State* L) {
   ParamWorker::Event event = take(L, state.node.next_event());
   if (auto* task = std::get_if<ParamWorker::Task>(&event)) {
     state.context.node.stats().step.set(task->step);
+    if (const SpanSink* spans = state.context.node.stats().spans()) state.task_at = spans->now();
     lua_pushnumber(L, static_cast<lua_Number>(task->step));
     if (task->local) {
       lua_pushnil(L);
@@ -326,6 +328,9 @@ int worker_push(lua_State* L) {
   NodeStats& stats = NodeContext::stats_of(L);
   stats.step.add(1);
   stats.updates.add(entries.size());
+  if (SpanSink* spans = stats.spans()) {
+    spans->put({"step", "step", param_state(L).task_at, spans->now(), stats.step.get()});
+  }
   return 0;
 }
 
@@ -359,7 +364,9 @@ int server_start(lua_State* L) {
   config.run.seconds = number_field(L, 2, "seconds", kForever);
   if (!lua_isnoneornil(L, 3)) {
     lua_pushvalue(L, 3);
-    auto rule = LuaRule::pop(Vm::from(L), state.context.watchdog);
+    Vm& vm = Vm::from(L);
+    if (L != vm.state()) lua_xmove(L, vm.state(), 1);  // the call is made in a coroutine
+    auto rule = LuaRule::pop(vm, state.context.watchdog);
     if (!rule) raise_error(L, rule.error());
     state.rule = std::move(*rule);
   }
@@ -410,6 +417,18 @@ int server_wait(lua_State* L) {
 int answer_stop(lua_State* L) {
   param_state(L).server->answer_stop(lua_toboolean(L, 1) != 0);
   return 0;
+}
+
+/// rename_barrier(name): the rule in charge is another one, for those who look into the run
+int rename_barrier(lua_State* L) {
+  param_state(L).context.shared.barrier.rename(std::string(check_text(L, 1, "name", "rename_barrier")));
+  return 0;
+}
+
+/// checkpoint_now() -> whether a checkpoint will be written at the next decision
+int checkpoint_now(lua_State* L) {
+  lua_pushboolean(L, param_state(L).server->checkpoint_now() ? 1 : 0);
+  return 1;
 }
 
 /// answer_schedule(tasks, where): tasks are {[id] = {{k, v}, ...}}; nil: each of these workers chooses for itself
@@ -475,6 +494,8 @@ int open_param(lua_State* L) {
       {"server_start", guarded<server_start>},
       {"server_wait", guarded<server_wait>},
       {"answer_stop", guarded<answer_stop>},
+      {"rename_barrier", guarded<rename_barrier>},
+      {"checkpoint_now", guarded<checkpoint_now>},
       {"answer_schedule", guarded<answer_schedule>},
       {"answer_pull", guarded<answer_pull>},
   };
@@ -490,8 +511,16 @@ void open_param(Vm& vm) { vm.register_module("actor.c.param", open_param); }
 Status serve_values(Vm& vm) {
   ParamState state(*static_cast<NodeContext*>(vm.context()));
   for (;;) {
-    if (auto waited = state.node.wait(); !waited) return waited.error();
+    if (auto waited = state.node.wait(kForever, [] { return false; }); !waited) return waited.error();
   }
+}
+
+Status serve_values_until(lua_State* L, const std::function<bool()>& enough) {
+  ParamState& state = param_state(L);
+  while (!enough()) {
+    if (auto waited = state.node.wait(kForever, enough); !waited) return waited.error();
+  }
+  return {};
 }
 
 }  // namespace actorhost

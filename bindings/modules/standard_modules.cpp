@@ -29,6 +29,7 @@ void open_node_modules(Vm& vm) {
   open_lock(vm);
   open_events(vm);
   open_host(vm);
+  open_console(vm);
   open_param(vm);
   open_mapreduce(vm);
   open_series(vm);

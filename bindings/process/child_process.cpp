@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -31,13 +32,19 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 }
 
 /// Runs in the child, where it calls only functions that are async-signal-safe.
-[[noreturn]] void become(char** argv, char** env, pid_t parent, Interrupt interrupt) {
+[[noreturn]] void become(char** argv, char** env, pid_t parent, Interrupt interrupt, int output) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(3);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   if (interrupt == Interrupt::ignored) signal(SIGINT, SIG_IGN);
+  if (output >= 0) {
+    setpgid(0, 0);  // a terminal's Ctrl-C does not come here: a blocked signal reaches a signalfd even when ignored
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+    dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+  }
   execve("/proc/self/exe", argv, env);
   _exit(127);
 }
@@ -45,7 +52,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 }  // namespace
 
 Result<pid_t> start_child(const std::vector<std::string>& args, const std::string& variable, const std::string& value,
-                          Interrupt interrupt) {
+                          Interrupt interrupt, int output) {
   std::vector<std::string> words = {"actorhost"};
   words.insert(words.end(), args.begin(), args.end());
   std::vector<std::string> environment = environment_with(variable, value);
@@ -53,7 +60,7 @@ Result<pid_t> start_child(const std::vector<std::string>& args, const std::strin
   std::vector<char*> env = pointers_to(environment);
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) become(argv.data(), env.data(), parent, interrupt);
+  if (pid == 0) become(argv.data(), env.data(), parent, interrupt, output);
   if (pid < 0) return Error{Code::io, std::string("cannot start a process: ") + std::strerror(errno)};
   return pid;
 }

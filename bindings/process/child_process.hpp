@@ -14,8 +14,10 @@ namespace actorhost {
 
 enum class Interrupt { kept, ignored };  // what the child does with Ctrl-C
 
-/// Starts this program with `args` and the environment of this process, in which `variable` is `value`.
+/// Starts this program with `args` and the environment of this process, in which `variable` is `value`. With `output`,
+/// a descriptor of this process, the child writes there instead of to standard output and error, reads nothing, and is
+/// a process group of its own, which the terminal does not signal.
 Result<pid_t> start_child(const std::vector<std::string>& args, const std::string& variable, const std::string& value,
-                          Interrupt interrupt);
+                          Interrupt interrupt, int output = -1);
 
 }  // namespace actorhost

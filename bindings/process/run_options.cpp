@@ -187,7 +187,8 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option("--inject", out.inject_text, "straggler=SHARE:FACTORx,delay=DIST: heterogeneity for experiments")
       ->type_name("SPEC");
   app.add_option("--record", out.record,
-                 "trace of every step (CSV), or FILE.jsonl: a state each second; on the rendezvous host")
+                 "on the rendezvous host: every step as CSV; FILE.json: what each node does when, for chrome://tracing "
+                 "or Perfetto; FILE.jsonl: a state each second")
       ->type_name("FILE");
 }
 
@@ -212,6 +213,7 @@ const char* kUsage =
     "       actorhost status [--attach HOST:PORT]       what the nodes of a run do, once\n"
     "       actorhost top [--attach HOST:PORT]          the same, refreshed\n"
     "       actorhost dashboard --replay FILE [ADDR]    the page of a run that --record FILE.jsonl has recorded\n"
+    "       actorhost repl [--attach [HOST:PORT]]       a console: Lua on the nodes of a run, :commands about it\n"
     "       actorhost sim [flags] [rule.lua...]         simulate barrier rules\n"
     "       actorhost doctor [--json]                   look at this machine: limits, ports, token, libraries\n"
     "       actorhost help [TOPIC|NAME]                 what is known about a function, flag or variable\n";
@@ -229,7 +231,8 @@ const char* kVariables =
     "  XDG_CONFIG_HOME, TMPDIR     where the token is (actorhost/token), where data goes that does not fit in memory\n"
     "  RANK WORLD_SIZE ..., OMPI_*, PMI_*, SLURM_*, JOB_COMPLETION_INDEX\n"
     "                              of launchers; the first log line says which matched\n"
-    "  ACTORHOST_CHILD, ACTORHOST_WORKER   set by actorhost for its own processes\n";
+    "  XDG_STATE_HOME              where the console's history is (actorhost/history)\n"
+    "  ACTORHOST_CHILD, ACTORHOST_CONSOLE, ACTORHOST_WORKER   set by actorhost for its own processes\n";
 
 ParsedCommand usage_error(const std::string& message) {
   ParsedCommand command;

@@ -68,6 +68,8 @@ struct RunOptions {
   std::string tls_cert, tls_key, tls_ca;
   bool insecure = false;
 
+  /// Whether --record is to say what each node does, not only when steps are completed.
+  bool records_spans() const { return record.ends_with(".json"); }
   /// Flags that hold for the whole run: name -> value, only those that were given.
   std::map<std::string, std::string> shared_settings() const;
   /// Takes the rendezvous host's over these.

@@ -210,6 +210,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     config.head.settings = options_.shared_settings();
     config.head.settings["parallelism"] = std::to_string(options_.parallelism);
     config.head.settings["run_key"] = options_.run_key;
+    if (options_.records_spans()) config.head.settings["spans"] = "1";
     config.about = {{"version", kVersion}, {"seed", std::to_string(*options_.seed)}};
   }
   if (parent) {
@@ -296,10 +297,16 @@ Status HostRuntime::open_checkpoints() {
   return may.ok() ? may : Status(Error{Code::io, "--checkpoint: " + may.error().message});
 }
 
-/// --record: opens the trace on the rendezvous host, whose server 0 knows what happens. It is opened only once this
+/// --record: opens the trace on the rendezvous host, to which nodes tell what they do. It is opened only once this
 /// host is known to be that one: another host with the same command must not touch the file.
 Status HostRuntime::open_trace() {
   if (options_.record.empty() || options_.record.ends_with(".jsonl")) return {};
+  if (options_.records_spans()) {
+    auto chrome = ChromeTrace::open(options_.record, *log_, clock_.now());
+    if (!chrome) return chrome.error();
+    cluster_->record(std::move(*chrome));
+    return {};
+  }
   auto trace = ParamTrace::open(options_.record,
                                 {{"version", kVersion},
                                  {"job", job_.name()},

@@ -16,8 +16,9 @@ namespace actorhost {
 std::vector<std::pair<const char*, bool>> NodeContext::flags_of_engines() const {
   const RunOptions& o = options;
   const bool checkpoint = !o.checkpoint.empty() && (!o.resume || *o.resume != o.checkpoint);  // --resume names it too
+  const bool steps = !o.record.empty() && !o.record.ends_with(".jsonl") && !o.records_spans();
   return {{"barrier", !o.barrier.empty()},    {"resample", !o.resample.empty()},
-          {"inject", o.inject.any()},         {"record", !o.record.empty() && !o.record.ends_with(".jsonl")},
+          {"inject", o.inject.any()},         {"record", steps},
           {"seconds", o.seconds.has_value()}, {"checkpoint", checkpoint},
           {"resume", o.resume.has_value()}};
 }
@@ -66,6 +67,10 @@ NodeThread::NodeThread(Shared shared, Address address)
       events_(node_, shared_.process.courier->courier),
       context_{node_, events_, shared_.options, shared_.process, shared_.seed},
       modules_(std::make_unique<JobModules>(node_)) {
+  if (shared_.cluster.settings().contains("spans")) {
+    spans_ = std::make_unique<SpanRecorder>(shared_.cluster, shared_.clock, address);
+    node_.stats().record(*spans_);
+  }
   if (node_.role() == Role::server) watchdog_ = make_watchdog();
   context_.watchdog = watchdog_.get();
   context_.fail = [this](const Error& error) { fail(error); };
@@ -213,6 +218,7 @@ void NodeThread::run() {
       shared_.log.warn(node_.name(), ran.ok() ? "has joined too late to take part" : first_line(ran.error().message));
       ran = {};
     }
+    if (spans_) spans_->flush();
     if (ran && node_.role() == Role::worker) {
       tell_of_unused_flags();
       shared_.cluster.report_ended(node_.index(), node_.actions());

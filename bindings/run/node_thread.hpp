@@ -10,6 +10,7 @@
 
 #include "bindings/modules/call_watchdog.hpp"
 #include "bindings/process/node_context.hpp"
+#include "host/cluster/span_recorder.hpp"
 
 namespace actorhost {
 
@@ -53,6 +54,7 @@ class NodeThread {
   std::unique_ptr<CallWatchdog> make_watchdog();
 
   Shared shared_;
+  std::unique_ptr<SpanRecorder> spans_;  // where the run is recorded
   Node node_;
   EventBox events_;
   NodeContext context_;

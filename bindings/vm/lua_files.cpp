@@ -70,8 +70,24 @@ int files_make_directory(lua_State* L) {
   return 1;
 }
 
+/// list(path): names of what is in a folder, those of folders with a slash behind; empty when it cannot be read.
+int files_list(lua_State* L) {
+  const fs::path path(std::string(check_text(L, 1, "path", "list")));
+  lua_newtable(L);
+  std::error_code error;
+  int count = 0;
+  for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    const std::string name = at->path().filename().string() + (at->is_directory(ignored) ? "/" : "");
+    lua_pushlstring(L, name.data(), name.size());
+    lua_rawseti(L, -2, ++count);
+  }
+  return 1;
+}
+
 int open_module(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
+      {"list", guarded<files_list>},
       {"regular", guarded<files_regular>},
       {"writable", guarded<files_writable>},
       {"make_directory", guarded<files_make_directory>},

@@ -17,6 +17,7 @@ namespace {
 
 const char kVmKey = 0;  // its address is the registry key of the Vm
 constexpr const char* kInterrupted = "interrupted: the run is stopping";
+constexpr const char* kCut = "the chunk was interrupted";
 
 // The innermost Vm that runs on this thread, for the signal handler.
 thread_local std::atomic<Vm*> running_vm{nullptr};
@@ -178,6 +179,7 @@ Error Vm::failure(lua_State* L, int status) {
 }
 
 void Vm::write(std::string_view text) {
+  if (redirect_) return redirect_(text);
   for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 1);
@@ -230,19 +232,33 @@ void Vm::request_stop() {
   if (running_.load(std::memory_order_relaxed)) pthread_kill(runner_, SIGURG);
 }
 
+void Vm::look_at_cut() {
+  const std::lock_guard lock(runner_mutex_);
+  if (running_.load(std::memory_order_relaxed)) pthread_kill(runner_, SIGURG);
+}
+
 void Vm::clear_stop() noexcept {
   stop_.store(false, std::memory_order_relaxed);
   interrupted_ = false;
 }
 
 void Vm::check_stop(lua_State* L) {
-  if (!stop_requested()) return;
-  interrupted_ = true;
+  if (stop_requested()) {
+    interrupted_ = true;
+    arm_from_signal();
+    raise_at_user(L, kInterrupted);
+  }
+  if (!is_cut()) return;
   arm_from_signal();
-  raise_at_user(L, kInterrupted);
+  raise_error(L, {Code::interrupted, kCut});
 }
 
-void Vm::stop_hook(lua_State* L, lua_Debug* /*where*/) { Vm::from(L).check_stop(L); }
+void Vm::stop_hook(lua_State* L, lua_Debug* /*where*/) {
+  Vm& vm = Vm::from(L);
+  vm.check_stop(L);
+  // The chunk that was to end has ended.
+  if (vm.armed_.exchange(false, std::memory_order_relaxed)) lua_sethook(vm.state_, nullptr, 0, 0);
+}
 
 // lua_sethook may be called asynchronously in the state's own thread. It does nothing when the mask stays the same, so
 // the hook is removed first: if a signal came while the interpreter switched its dispatch table, the next one sets it
@@ -258,7 +274,7 @@ struct sigaction previous_action;  // a process has one disposition per signal, 
 
 void Vm::on_signal(int signal, siginfo_t* info, void* where) {
   Vm* vm = running_vm.load(std::memory_order_relaxed);
-  if (vm != nullptr && vm->stop_requested()) vm->arm_from_signal();
+  if (vm != nullptr && (vm->stop_requested() || vm->is_cut())) vm->arm_from_signal();
   if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
     previous_action.sa_sigaction(signal, info, where);
   } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {

@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <pthread.h>
@@ -100,6 +101,14 @@ class Vm {
   bool running() const noexcept { return running_.load(std::memory_order_relaxed); }
   /// Lets the Vm run again after a stop (the REPL after Ctrl-C). Not while running.
   void clear_stop() noexcept;
+  /// While this flag is set, Lua code is ended as by a stop request; the state goes on when it is taken back. It
+  /// belongs to whoever runs chunks within the script, and has to outlive the Vm.
+  void set_cut_flag(const std::atomic<bool>& cut) noexcept { cut_ = &cut; }
+  /// Any thread: the flag has been set.
+  void look_at_cut();
+  /// Gives what is written, as it comes, to `sink` instead of the print sink; returns the sink before. Empty: none.
+  using Sink = std::function<void(std::string_view)>;
+  Sink redirect(Sink sink) { return std::exchange(redirect_, std::move(sink)); }
   /// Raises the "interrupted" error in `L` when a stop was requested. Engine calls make it before and after
   /// they wait.
   void check_stop(lua_State* L);
@@ -139,6 +148,7 @@ class Vm {
   void enter();
   void leave() noexcept;
   void arm_from_signal() noexcept;
+  bool is_cut() const noexcept { return cut_ != nullptr && cut_->load(std::memory_order_relaxed); }
   Error failure(lua_State* L, int status);
 
   VmConfig config_;
@@ -149,6 +159,8 @@ class Vm {
   bool interrupted_ = false;
   std::string unfinished_line_;  // what has been written without an end of line
   std::optional<Error> noted_;
+  Sink redirect_;
+  const std::atomic<bool>* cut_ = nullptr;
   std::map<std::string, const void*, std::less<>> ffi_tables_;
   std::vector<std::shared_ptr<void>> owned_;
 

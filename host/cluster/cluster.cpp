@@ -26,6 +26,10 @@ Cluster::Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& 
       clock_(clock),
       log_(log),
       events_(events),
+      desk_([this](Frame&& frame) {
+        frame.src = service_address(process_);
+        post([this, sent = std::make_shared<Frame>(std::move(frame))] { to_head(std::move(*sent)); });
+      }),
       state_(clock),
       detector_(config_.head.times),
       outbox_([this](LinkId link, Frame&& frame) {

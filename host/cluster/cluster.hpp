@@ -19,12 +19,14 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
+#include "host/cluster/chrome_trace.hpp"
 #include "host/cluster/control_entry.hpp"
 #include "host/cluster/head.hpp"
 #include "host/cluster/job.hpp"
 #include "host/cluster/observers.hpp"
 #include "host/cluster/outbox.hpp"
 #include "host/cluster/peer_links.hpp"
+#include "host/cluster/question_desk.hpp"
 #include "host/net/local_transport.hpp"
 #include "host/net/stream_transport.hpp"
 
@@ -100,6 +102,9 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   /// Where the head listens: as `url`, with the port that the system chose.
   const std::string& bound_url() const noexcept { return bound_url_; }
 
+  /// What is asked of this process's nodes from outside.
+  QuestionDesk& desk() noexcept { return desk_; }
+
   /// A node's script raised: the run ends everywhere with this.
   void report_error(Address node, const EndMessage& error);
   /// A worker's script has ended after entering `actions` actions.
@@ -118,6 +123,13 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void look(std::vector<std::string> sections, Observers::Told told);
   /// Process 0 only: those who know the token may look into the run at `url` from now on.
   Status open_control(const std::string& url, std::string token);
+
+  /// Process 0 only, before nodes run: what all nodes do goes into this trace.
+  void record(std::unique_ptr<ChromeTrace> trace) {
+    post([this, kept = std::shared_ptr(std::move(trace))] { chrome_ = kept; });
+  }
+  /// What a node of this process has done, for that trace.
+  void tell_spans(Address node, SpansMessage message);
 
   /// This process stops taking part (Ctrl-C): on the head the run ends for all. Also ends `open`.
   void stop(const EndMessage& end);
@@ -180,6 +192,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void handle(Event& event);
   void handle_frame(LinkId link, Frame&& frame);
   void member_frame(Frame&& frame);
+  void console_frame(const Frame& frame);
   void on_down(LinkId link, const std::string& reason);
   void close_link_to(ProcessId process, const std::string& what);
   void to_head(Frame&& frame);
@@ -197,6 +210,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void observer_gone(LinkId link);
   void tell_observers_of_end();
   void send_report(const Frame& question);
+  void take_spans(ProcessId process, Address node, const SpansMessage& message);
   std::string head_name() const;
   double stood_still() const;
   void finish_as_lost(const std::string& reason);
@@ -206,6 +220,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   const Clock& clock_;
   Log& log_;
   ClusterEvents& events_;
+  QuestionDesk desk_;
   std::unique_ptr<Transport> transport_;
   StreamTransport* stream_ = nullptr;  // transport_, when there are sockets
   std::unique_ptr<Head> head_;
@@ -248,7 +263,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   double stood_still_ = 0;  // seconds for which this process did not run, when that was long
   double woke_ = 0;         // when that was over
   Observers observers_;
-  std::set<LinkId> watchers_;  // links of those who have looked into the run
+  std::shared_ptr<ChromeTrace> chrome_;  // shared with nobody; the service thread's own
+  std::set<LinkId> watchers_;            // links of those who have looked into the run
   std::map<ProcessId, std::thread> dials_;
   std::thread thread_;
 };

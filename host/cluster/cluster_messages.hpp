@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "host/base/result.hpp"
+#include "host/base/span_sink.hpp"
 #include "host/wire/message.hpp"
 
 namespace actorhost {
@@ -37,6 +38,7 @@ inline constexpr auto report = Kind{0x0123};         // process -> head: as JSON
 inline constexpr auto control = Kind{0x0124};        // observer -> head: do something; JSON (body)
 inline constexpr auto control_reply = Kind{0x0125};  // head -> observer: JSON (body); tag as asked
 inline constexpr auto pushed = Kind{0x0126};         // head -> observer: news of what it has asked for; JSON (body)
+inline constexpr auto spans = Kind{0x0127};          // process -> head: what node src has done, for the trace
 }  // namespace cluster_kind
 /// In servers_start: whichever action the shards serve is fine.
 inline constexpr uint32_t kAnyAction = 0xffffffffU;
@@ -91,6 +93,14 @@ struct ObserveMessage {
   std::vector<std::string> sections;
 
   static void fields(auto& m, auto&& field) { field(m.sections); }
+};
+
+/// What a node has done, for the trace of --record FILE.json.
+struct SpansMessage {
+  double sent = 0;  // on the clock of the node's process, as the spans' times
+  std::vector<TimeSpan> spans;
+
+  static void fields(auto& m, auto&& field) { field(m.sent, m.spans); }
 };
 
 struct ActionEnter {

@@ -14,6 +14,9 @@ using nlohmann::json;
 
 constexpr double kLastWords = 0.5;  // seconds for an observer to read how the run has ended
 
+/// Such as is written whatever bytes nodes have printed.
+std::string sent_text(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
 }  // namespace
 
 Observers::Sources Cluster::observer_sources() {
@@ -31,6 +34,8 @@ Observers::Sources Cluster::observer_sources() {
           [this](json& run) {
             for (const auto& [name, value] : config_.about) run[name] = value;
             run["job"] = job_.name();
+            run["paused"] = head_->console().paused();
+            run["console"] = head_->console().ready();
             run["id"] = run_id_;
             if (const auto over = end()) run["ended"] = over->ok ? "done" : over->message;
           }};
@@ -81,6 +86,13 @@ bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
     }
     return true;
   }
+  if (frame.kind == cluster_kind::spans) {
+    const auto message = read_message<SpansMessage>(frame);
+    for (const auto& [process, of_member] : members_) {
+      if (of_member == link && message) take_spans(process, frame.src, *message);
+    }
+    return true;
+  }
   if (frame.kind == cluster_kind::observe) {
     const auto wanted = read_message<ObserveMessage>(frame);
     watchers_.insert(link);
@@ -93,8 +105,14 @@ bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
   }
   if (frame.kind != cluster_kind::control) return ControlEntry::is_one(link);
   watchers_.insert(link);
-  const json refusal = {{"ok", false}, {"message", "this run takes no commands"}};
-  tell_observer(link, cluster_kind::control_reply, frame.tag, refusal.dump());
+  const json command = json::parse(frame.body.view(), nullptr, false);
+  const uint32_t tag = frame.tag;
+  head_->console().command(
+      link, "an observer", command.is_object() ? command : json::object(),
+      [this, link, tag](const json& answer) {
+        tell_observer(link, cluster_kind::control_reply, tag, sent_text(answer));
+      },
+      [this, link](const json& news) { tell_observer(link, cluster_kind::pushed, 0, sent_text(news)); });
   return true;
 }
 
@@ -108,16 +126,18 @@ void Cluster::tell_observer(LinkId link, Kind kind, uint32_t tag, std::string_vi
   }
 }
 
-void Cluster::observer_gone(LinkId link) { watchers_.erase(link); }
+void Cluster::observer_gone(LinkId link) {
+  if (watchers_.erase(link) > 0 && head_) head_->console().leave(link);
+}
 
 void Cluster::tell_observers_of_end() {
   const auto over = end();
   const json news = {{"event", "ended"},
                      {"ok", !over || over->ok},
-                     {"code", over && !over->ok ? static_cast<int>(over->code) : 0},
+                     {"code", over && !over->ok ? code_name(over->code) : ""},
                      {"message", over ? over->message : ""}};
   for (const LinkId link : watchers_) {
-    tell_observer(link, cluster_kind::pushed, 0, news.dump(-1, ' ', false, json::error_handler_t::replace));
+    tell_observer(link, cluster_kind::pushed, 0, sent_text(news));
     if (ControlEntry::is_one(link)) control_->finish(link, kLastWords);
   }
 }
@@ -126,11 +146,26 @@ void Cluster::lost(const std::string& host, const std::vector<NodeId>& workers, 
   observers_.on_lost(host, workers, reason);
 }
 
+void Cluster::tell_spans(Address node, SpansMessage message) {
+  post([this, node, message = std::move(message)] {
+    if (head_) return take_spans(process_, node, message);
+    to_head(make_frame(cluster_kind::spans, node, service_address(0), 0, pack(message)));
+  });
+}
+
+void Cluster::take_spans(ProcessId process, Address node, const SpansMessage& message) {
+  if (!chrome_) return;
+  const ProcessInfo* info = membership()->process(process);
+  const auto rank = is_worker(node) ? membership()->rank_of(node) : std::nullopt;
+  chrome_->add(process, info == nullptr ? "" : info->host, node,
+               rank ? "rank " + std::to_string(*rank) : address_name(node), message.spans, message.sent, clock_.now());
+}
+
 /// The rendezvous host is asked for the run's state, and asks for this process's part of it.
 void Cluster::send_report(const Frame& question) {
   const auto wanted = read_message<ObserveMessage>(question);
   if (!wanted) return;
-  const std::string text = state_.report(wanted->sections).dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string text = sent_text(state_.report(wanted->sections));
   send_on(head_link_, make_frame(cluster_kind::report, service_address(process_), kNoAddress, question.tag, {},
                                  Blob::copy_of(text)));
 }

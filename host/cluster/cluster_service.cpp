@@ -1,6 +1,7 @@
 // The service thread's half of Cluster: what it does with events, ticks, and what Head and PeerLinks ask for.
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <utility>
 
@@ -153,12 +154,20 @@ void Cluster::member_frame(Frame&& frame) {
     if (!table) return finish({Code::bad_data, false, "from the rendezvous host: " + table.error().message});
     return adopt(std::make_shared<const Membership>(std::move(*table)));
   }
+  if (console_kind::is_one(frame.kind)) return console_frame(frame);
   if (frame.kind == cluster_kind::want_link) return peers_.asked_by(address_index(frame.src));
   if (frame.kind == cluster_kind::report_wanted) return send_report(frame);
   if (frame.kind != cluster_kind::stop) return;
   auto end = unpack<EndMessage>(frame.meta.view());
   if (!end) return finish({Code::bad_data, false, "from the rendezvous host: " + end.error().message});
   finish(*end);
+}
+
+/// What the rendezvous host asks of this process's nodes.
+void Cluster::console_frame(const Frame& frame) {
+  if (frame.kind == console_kind::leave) (void)std::raise(SIGKILL);
+  const Status taken = desk_.take(frame);
+  if (!taken) finish({Code::bad_data, false, "from the rendezvous host: " + taken.error().message});
 }
 
 void Cluster::adopt(MembershipPtr table) {
@@ -283,6 +292,7 @@ void Cluster::to_head(Frame&& frame) {
 
 void Cluster::send(Frame&& frame) {
   if (!is_service(frame.dst)) return outbox_.put(0, std::move(frame));
+  if (frame.dst == service_address(0)) return console_frame(frame);
   if (const auto member = members_.find(address_index(frame.dst)); member != members_.end()) {
     send_on(member->second, std::move(frame));
   }

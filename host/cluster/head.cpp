@@ -140,6 +140,7 @@ void Head::on_process_frame(ProcessId process, Frame&& frame, double now) {
     return start_waiting_servers();
   }
   if (frame.kind == cluster_kind::whereabouts) return on_whereabouts(process, frame);
+  if (console_kind::is_one(frame.kind)) return on_console(process, frame);
   if (frame.kind == cluster_kind::link_broken) return on_link_broken(process, frame, now);
   if (frame.kind == cluster_kind::want_link) return on_want_link(process, frame);
   malformed(process, frame, "nobody expects it");
@@ -191,6 +192,7 @@ void Head::publish(std::vector<Member> workers) {
     output_.send(make_frame(cluster_kind::membership, kHead, service_address(id), 0, {}, table));
   }
   output_.publish(membership_);
+  console_.membership_changed();
 }
 
 /// `tell`: the process may still be there, so it is told why it has to go.
@@ -381,6 +383,7 @@ void Head::on_action_enter(ProcessId process, const Frame& frame) {
   ActionReply answer;
   answer.replayed = entered->replayed;
   reply(frame, cluster_kind::action_reply, pack(answer), std::move(entered->value));
+  console_.action_entered();
   trim_actions();
   start_waiting_servers();
 }

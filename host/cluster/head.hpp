@@ -11,6 +11,7 @@
 
 #include "host/base/log.hpp"
 #include "host/cluster/action_log.hpp"
+#include "host/cluster/console_hub.hpp"
 #include "host/cluster/failure_detector.hpp"
 #include "host/cluster/job.hpp"
 #include "host/cluster/membership.hpp"
@@ -75,6 +76,9 @@ class Head {
   /// The run is over by this process's own decision (Ctrl-C).
   void stop(const EndMessage& end);
 
+  /// What those who look into the run ask of its nodes.
+  ConsoleHub& console() noexcept { return console_; }
+
   const Membership& membership() const noexcept { return *membership_; }
   bool over() const noexcept { return over_; }
 
@@ -97,6 +101,9 @@ class Head {
   void refuse(LinkId link, const std::string& who, const Error& why);
   bool speaks_for(ProcessId process, Address src) const;
   void on_process_frame(ProcessId process, Frame&& frame, double now);
+  ConsoleHub::Sources for_console();
+  uint32_t count_actions(bool settle);
+  void on_console(ProcessId process, const Frame& frame);
   void malformed(ProcessId process, const Frame& frame, const std::string& why);
   void on_node_error(ProcessId process, const Frame& frame);
   void on_node_ended(const Frame& frame);
@@ -138,6 +145,7 @@ class Head {
   std::set<ProcessId> suspected_;
   bool given_up_ = false;  // by some process, since this host did not run for a while
   bool over_ = false;
+  ConsoleHub console_{for_console(), log_};
 };
 
 }  // namespace actorhost

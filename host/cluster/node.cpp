@@ -13,10 +13,13 @@ Node::Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Addre
       self_(self),
       port_(cluster.transport(), self, clock, cluster.take_mailbox(self)),
       stats_(cluster.state().add_node(self, port_.queue_length())),
-      membership_(cluster.membership()) {
+      membership_(cluster.membership()),
+      seat_(cluster.desk().sit(self, port_.waker())) {
   port_.set_check([this] { return check(); });
   port_.set_stats(*stats_);
 }
+
+Node::~Node() { cluster_.desk().rise(seat_); }
 
 std::optional<uint32_t> Node::rank() const {
   return role() == Role::worker ? membership_->rank_of(self_) : std::nullopt;
@@ -29,6 +32,7 @@ std::string Node::name() const {
 }
 
 bool Node::refresh() {
+  if (answering_) return false;  // the call that is under way counts on its members
   if (cluster_.epoch() == membership_->epoch()) return false;
   membership_ = cluster_.membership();
   return true;
@@ -39,6 +43,12 @@ Status Node::check() {
   if (const auto end = cluster_.ended() ? cluster_.end() : std::nullopt; end && !(end->ok && role() == Role::worker)) {
     if (end->ok) return Error{Code::interrupted, "the run is over"};
     return Error{Code::aborted, end->message};
+  }
+  if (seat_->cut()) return Error{Code::interrupted, "the chunk was interrupted"};
+  if (seat_->failed() && !answering_) return Error{Code::aborted, cluster_.desk().why_failed(*seat_)};
+  if (open_ && seat_->called() && guest_ != nullptr && guest_->may_answer()) {
+    called_ = true;
+    return Error{Code::interrupted, "a question has come"};
   }
   if (watched_news_ && cluster_.news() != *watched_news_) {
     return Error{Code::peer_lost, "the membership has changed"};
@@ -52,6 +62,47 @@ Status Node::check() {
     }
   }
   return {};
+}
+
+/// Answers questions, outside of any wait as far as these can tell, and waits while the run is paused.
+Status Node::answer_now() {
+  if (guest_ == nullptr || answering_ || undisturbed_ || !guest_->may_answer()) return {};
+  struct Between {
+    Node& node;
+    Wait wait = std::exchange(node.wait_, {});
+    std::optional<uint64_t> news = std::exchange(node.watched_news_, std::nullopt);
+    explicit Between(Node& n) : node(n) { node.answering_ = true; }
+    ~Between() {
+      node.answering_ = false;
+      node.wait_ = std::move(wait);
+      node.watched_news_ = news;
+    }
+  };
+  Between between(*this);
+  for (;;) {
+    guest_->answer();
+    if (!seat_->held()) return {};
+    AH_TRY(port_.wait_until([this] { return !seat_->held() || seat_->asked(); }, kForever));
+  }
+}
+
+/// Makes a wait that ends, with `called_` set, when there is a question.
+template <typename Attempt>
+auto Node::open_wait(const Attempt& attempt) {
+  open_ = !answering_ && !undisturbed_;
+  auto got = attempt();
+  open_ = false;
+  return got;
+}
+
+/// Makes a wait, and again after each question.
+template <typename Attempt>
+auto Node::answering_wait(const Attempt& attempt) -> decltype(attempt()) {
+  for (;;) {
+    auto got = open_wait(attempt);
+    if (!std::exchange(called_, false)) return got;
+    AH_TRY(answer_now());
+  }
 }
 
 /// Makes the wait `attempt(deadline)`, and logs when it takes long and which nodes it waits for.
@@ -72,7 +123,8 @@ auto Node::patiently(const Attempt& attempt, double deadline) {
 Result<Frame> Node::receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
                             double deadline, const std::function<std::string()>& who) {
   Wait outer = std::exchange(wait_, Wait{awaited, what, who});
-  Result<Frame> got = patiently([&](double until) { return port_.receive(match, until); }, deadline);
+  Result<Frame> got =
+      patiently([&](double until) { return answering_wait([&] { return port_.receive(match, until); }); }, deadline);
   wait_ = {};
   if (!got && got.error().code == Code::peer_lost) {  // the peer may have answered before it was lost
     if (auto last = port_.receive(match, clock_.now())) got = std::move(last);
@@ -85,7 +137,8 @@ Result<Frame> Node::receive(const Port::Match& match, std::span<const Address> a
 Status Node::wait_until(const std::function<bool()>& done, std::span<const Address> awaited, const std::string& what,
                         double deadline) {
   Wait outer = std::exchange(wait_, Wait{awaited, what});
-  Status waited = patiently([&](double until) { return port_.wait_until(done, until); }, deadline);
+  Status waited =
+      patiently([&](double until) { return answering_wait([&] { return port_.wait_until(done, until); }); }, deadline);
   wait_ = {};
   if (!waited && waited.error().code == Code::peer_lost) {  // the peer may have done so before it was lost
     if (port_.poll() && done()) waited = {};
@@ -98,11 +151,17 @@ Status Node::wait_until(const std::function<bool()>& done, std::span<const Addre
 Status Node::receive_all(const Port::Match& match, double deadline, std::vector<Frame>& out,
                          std::optional<uint64_t> news) {
   watched_news_ = news;
-  Status came = port_.receive_all(match, deadline, out);
+  Status came = open_wait([&] { return port_.receive_all(match, deadline, out); });
+  if (std::exchange(called_, false)) came = answer_now();
   watched_news_.reset();
   const bool changed = news && cluster_.news() != *news;
   if (!came.ok() && came.error().code == Code::peer_lost && changed) came = {};
   return came;
+}
+
+Status Node::receive_some(const Port::Match& match, double deadline, std::vector<Frame>& out) {
+  Status came = open_wait([&] { return port_.receive_some(match, deadline, out); });
+  return std::exchange(called_, false) ? answer_now() : came;
 }
 
 Result<Frame> Node::ask_head(Frame&& question, Kind answer, const std::string& what,

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/cluster/cluster.hpp"
@@ -20,12 +22,26 @@ namespace actorhost {
 
 enum class Role { worker, server };
 
+/// What a node does for those outside who ask something of it (QuestionDesk), on its own thread.
+class NodeGuest {
+ public:
+  NodeGuest() = default;
+  NodeGuest(const NodeGuest&) = delete;
+  NodeGuest& operator=(const NodeGuest&) = delete;
+  virtual ~NodeGuest() = default;
+  /// Whether this is a time for questions: not while a callback runs whose time is limited.
+  virtual bool may_answer() = 0;
+  /// Answers the questions that are there. It may use the node, but for collectives and actions.
+  virtual void answer() = 0;
+};
+
 class Node {
  public:
   /// Seconds after which a wait logs for which nodes it waits.
   static constexpr double kLongWait = 10;
 
   Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Address self);
+  ~Node();
 
   Role role() const noexcept { return is_server(self_) ? Role::server : Role::worker; }
   Address address() const noexcept { return self_; }
@@ -60,6 +76,26 @@ class Node {
   /// Looks at the cluster's state when the current wait goes on. Any thread.
   void wake() { port_.wake(); }
 
+  /// Who answers questions from now on (nullptr: nobody), in each of the waits below and in `answer`.
+  void set_guest(NodeGuest* guest) { guest_ = guest; }
+  QuestionDesk::Seat& seat() noexcept { return *seat_; }
+  /// Where a script enters an engine call: answers what is asked, and stays here while the run is paused.
+  Status answer() { return seat_->called() ? answer_now() : Status(); }
+  /// A question is being answered within a wait: the node is in the middle of another call.
+  bool answering() const noexcept { return answering_; }
+  /// While it lives, no wait answers questions: for code into which Lua must not be called.
+  class Undisturbed {
+   public:
+    explicit Undisturbed(Node& node) : node_(node), before_(std::exchange(node.undisturbed_, true)) {}
+    ~Undisturbed() { node_.undisturbed_ = before_; }
+    Undisturbed(const Undisturbed&) = delete;
+    Undisturbed& operator=(const Undisturbed&) = delete;
+
+   private:
+    Node& node_;
+    const bool before_;
+  };
+
   /// Waits for a frame; ends with peer_lost when one of `awaited` is gone and no frame that matches is left in the
   /// mailbox. A server that is awaited lives as long as the run: losing it is the run's end. May be nested.
   /// `what` names the wait in messages, and in the line that is logged when it takes more than 10 s; `who` names there
@@ -68,7 +104,7 @@ class Node {
                         double deadline = kForever, const std::function<std::string()>& who = {});
 
   /// Takes every frame that matches, waiting until `deadline` for the first. Comes back without one at the deadline,
-  /// and when Cluster::news is not (or no longer) `news`, if that is given.
+  /// when a question has been answered, and when Cluster::news is not (or no longer) `news`, if that is given.
   Status receive_all(const Port::Match& match, double deadline, std::vector<Frame>& out,
                      std::optional<uint64_t> news = std::nullopt);
 
@@ -77,10 +113,8 @@ class Node {
                     double deadline = kForever);
 
   /// As receive_all, but one wait at most, that also ends when this node is woken: for conditions that other threads
-  /// bring about.
-  Status receive_some(const Port::Match& match, double deadline, std::vector<Frame>& out) {
-    return port_.receive_some(match, deadline, out);
-  }
+  /// bring about. Comes back also when a question has been answered.
+  Status receive_some(const Port::Match& match, double deadline, std::vector<Frame>& out);
 
   struct Action {
     uint32_t index = 0;
@@ -94,6 +128,8 @@ class Node {
   uint32_t actions() const noexcept { return actions_; }
   /// This worker has joined late and goes on where the others are: it skips the actions that they have left behind.
   void skip_actions(uint32_t entered) noexcept { actions_ = std::max(actions_, entered); }
+  /// The next action has this number, on every node: a chunk for all nodes begins.
+  void set_actions(uint32_t entered) noexcept { actions_ = entered; }
 
   /// This worker has joined too late to take part: its script may end where it is, as if it had come to its end.
   void leave_out() noexcept { left_out_ = true; }
@@ -116,6 +152,11 @@ class Node {
  private:
   template <typename Attempt>
   auto patiently(const Attempt& attempt, double deadline);
+  template <typename Attempt>
+  auto open_wait(const Attempt& attempt);
+  template <typename Attempt>
+  auto answering_wait(const Attempt& attempt) -> decltype(attempt());
+  Status answer_now();
   Result<Frame> ask_head(Frame&& question, Kind answer, const std::string& what,
                          const std::function<std::string()>& who = {});
   std::string who_is_behind(uint32_t action);
@@ -139,6 +180,12 @@ class Node {
   uint32_t questions_ = 0;
   bool left_out_ = false;
   std::atomic<bool> stop_{false};
+  const std::shared_ptr<QuestionDesk::Seat> seat_;  // shared with the desk
+  NodeGuest* guest_ = nullptr;
+  bool open_ = false;       // the wait that goes on answers questions
+  bool called_ = false;     // ... and was ended for that
+  bool answering_ = false;  // a question
+  bool undisturbed_ = false;
 };
 
 }  // namespace actorhost

@@ -14,13 +14,6 @@
 
 namespace actorhost {
 
-namespace {
-
-constexpr unsigned kConnections = 64;
-constexpr unsigned kIdleSeconds = 15;              // without a byte read or written
-constexpr size_t kStreamBlock = size_t{16} << 10;  // what is copied at once for a connection
-constexpr int kBacklog = 64;
-
 /// The functions of libmicrohttpd, without their prefix. It is loaded when a page is served, so that a run without one
 /// starts as fast as before.
 class MicroHttp {
@@ -63,13 +56,8 @@ class MicroHttp {
   }
 };
 
-/// Nothing but this server's own files, and no script or style within the page itself.
-constexpr const char* kPolicy =
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
 /// One request from its first line to its end.
-struct Exchange {
+struct WebExchange {
   uint64_t id = 0;
   MHD_Connection* connection = nullptr;
   bool streams = false;
@@ -80,6 +68,18 @@ struct Exchange {
   std::shared_ptr<const std::string> current = {};  // the server thread's own, up to the end
   size_t written = 0;
 };
+
+namespace {
+
+constexpr unsigned kConnections = 64;
+constexpr unsigned kIdleSeconds = 15;              // without a byte read or written
+constexpr size_t kStreamBlock = size_t{16} << 10;  // what is copied at once for a connection
+constexpr int kBacklog = 64;
+
+/// Nothing but this server's own files, and no script or style within the page itself.
+constexpr const char* kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 std::string value_of(MHD_Connection* connection, const char* header) {
   const char* value = MicroHttp::get().lookup_connection_value(connection, MHD_HEADER_KIND, header);
@@ -144,7 +144,7 @@ struct WebServer::Impl {
   MHD_Daemon* daemon = nullptr;
   std::mutex
       mutex;  // guards what follows, and what exchanges say; taken before libmicrohttpd's own, never while it calls
-  std::map<uint64_t, std::shared_ptr<Exchange>> exchanges;
+  std::map<uint64_t, std::shared_ptr<WebExchange>> exchanges;
   uint64_t last_id = 0;
   bool stopping = false;
 
@@ -162,21 +162,21 @@ struct WebServer::Impl {
     return MHD_YES;
   }
   static ssize_t on_room(void* stream, uint64_t /*position*/, char* room, size_t size);
-  static void stream_done(void* stream) { delete static_cast<std::pair<Impl*, std::shared_ptr<Exchange>>*>(stream); }
+  static void stream_done(void* stream) { delete static_cast<std::pair<Impl*, std::shared_ptr<WebExchange>>*>(stream); }
 
   bool take(MHD_Connection* connection, const char* url, const char* method, size_t upload_size, void** state);
   void ended(void** state);
-  bool send(const Exchange& exchange, const WebAnswer& answer);
-  bool send_stream(const std::shared_ptr<Exchange>& exchange, const WebAnswer& answer);
+  bool send(const WebExchange& exchange, const WebAnswer& answer);
+  bool send_stream(const std::shared_ptr<WebExchange>& exchange, const WebAnswer& answer);
   bool queue(MHD_Connection* connection, const WebAnswer& answer, MHD_Response* response);
-  bool wait_for_answer(Exchange& exchange);
-  ssize_t fill(Exchange& exchange, char* room, size_t size);
-  void change(uint64_t request, const std::function<void(Exchange&)>& how);
+  bool wait_for_answer(WebExchange& exchange);
+  ssize_t fill(WebExchange& exchange, char* room, size_t size);
+  void change(uint64_t request, const std::function<void(WebExchange&)>& how);
 };
 
 bool WebServer::Impl::take(MHD_Connection* connection, const char* url, const char* method, size_t upload_size,
                            void** state) {
-  if (auto* known = static_cast<Exchange*>(*state); known != nullptr) {  // an answer has come, or the server stops
+  if (auto* known = static_cast<WebExchange*>(*state); known != nullptr) {  // an answer has come, or the server stops
     std::optional<WebAnswer> answer;
     {
       std::lock_guard lock(mutex);
@@ -192,7 +192,7 @@ bool WebServer::Impl::take(MHD_Connection* connection, const char* url, const ch
   request.cookie = value_of(connection, "Cookie");
   request.authorization = value_of(connection, "Authorization");
   http.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, &Impl::on_query, &request.query);
-  auto exchange = std::make_shared<Exchange>();
+  auto exchange = std::make_shared<WebExchange>();
   exchange->connection = connection;
   {
     std::lock_guard lock(mutex);
@@ -210,7 +210,7 @@ bool WebServer::Impl::take(MHD_Connection* connection, const char* url, const ch
   return true;
 }
 
-bool WebServer::Impl::wait_for_answer(Exchange& exchange) {
+bool WebServer::Impl::wait_for_answer(WebExchange& exchange) {
   std::lock_guard lock(mutex);
   if (exchange.answer || stopping) return true;  // called again at once
   exchange.suspended = true;
@@ -219,11 +219,11 @@ bool WebServer::Impl::wait_for_answer(Exchange& exchange) {
 }
 
 void WebServer::Impl::ended(void** state) {
-  const auto* exchange = static_cast<const Exchange*>(*state);
+  const auto* exchange = static_cast<const WebExchange*>(*state);
   if (exchange == nullptr) return;
   *state = nullptr;
   const uint64_t id = exchange->id;
-  std::shared_ptr<Exchange> last;  // destroyed without the lock
+  std::shared_ptr<WebExchange> last;  // destroyed without the lock
   {
     std::lock_guard lock(mutex);
     last = std::move(exchanges[id]);
@@ -246,28 +246,28 @@ bool WebServer::Impl::queue(MHD_Connection* connection, const WebAnswer& answer,
   return queued;
 }
 
-bool WebServer::Impl::send(const Exchange& exchange, const WebAnswer& answer) {
+bool WebServer::Impl::send(const WebExchange& exchange, const WebAnswer& answer) {
   const std::string_view body = answer.body ? std::string_view(*answer.body) : answer.lasting;
   const auto how = answer.body ? MHD_RESPMEM_MUST_COPY : MHD_RESPMEM_PERSISTENT;
   auto* bytes = const_cast<char*>(body.data());  // NOLINT: the library only reads
   return queue(exchange.connection, answer, http.create_response_from_buffer(body.size(), bytes, how));
 }
 
-bool WebServer::Impl::send_stream(const std::shared_ptr<Exchange>& exchange, const WebAnswer& answer) {
+bool WebServer::Impl::send_stream(const std::shared_ptr<WebExchange>& exchange, const WebAnswer& answer) {
   exchange->streams = true;
-  auto* stream = new std::pair<Impl*, std::shared_ptr<Exchange>>(this, exchange);
+  auto* stream = new std::pair<Impl*, std::shared_ptr<WebExchange>>(this, exchange);
   return queue(
       exchange->connection, answer,
       http.create_response_from_callback(MHD_SIZE_UNKNOWN, kStreamBlock, &Impl::on_room, stream, &Impl::stream_done));
 }
 
 ssize_t WebServer::Impl::on_room(void* stream, uint64_t /*position*/, char* room, size_t size) {
-  auto& [self, exchange] = *static_cast<std::pair<Impl*, std::shared_ptr<Exchange>>*>(stream);
+  auto& [self, exchange] = *static_cast<std::pair<Impl*, std::shared_ptr<WebExchange>>*>(stream);
   return self->fill(*exchange, room, size);
 }
 
 /// Copies more of the message that is being sent; begins the newest one when that is done.
-ssize_t WebServer::Impl::fill(Exchange& exchange, char* room, size_t size) {
+ssize_t WebServer::Impl::fill(WebExchange& exchange, char* room, size_t size) {
   if (!exchange.current || exchange.written == exchange.current->size()) {
     std::lock_guard lock(mutex);
     if (!exchange.next) {
@@ -288,7 +288,7 @@ ssize_t WebServer::Impl::fill(Exchange& exchange, char* room, size_t size) {
 
 /// Changes an exchange and lets it go on. Only who has taken back `suspended` resumes, so the connection is still
 /// there.
-void WebServer::Impl::change(uint64_t request, const std::function<void(Exchange&)>& how) {
+void WebServer::Impl::change(uint64_t request, const std::function<void(WebExchange&)>& how) {
   MHD_Connection* waiting = nullptr;
   {
     std::lock_guard lock(mutex);
@@ -322,11 +322,11 @@ Result<std::unique_ptr<WebServer>> WebServer::open(const Endpoint& at, WebSite& 
 }
 
 void WebServer::reply(uint64_t request, WebAnswer answer) {
-  impl_->change(request, [&](Exchange& exchange) { exchange.answer = std::move(answer); });
+  impl_->change(request, [&](WebExchange& exchange) { exchange.answer = std::move(answer); });
 }
 
 void WebServer::push(uint64_t request, std::shared_ptr<const std::string> message, bool last) {
-  impl_->change(request, [&](Exchange& exchange) {
+  impl_->change(request, [&](WebExchange& exchange) {
     exchange.next = std::move(message);
     exchange.last = exchange.last || last;
   });

@@ -228,7 +228,14 @@ local function places_of(run)
   return places
 end
 
-local current, running -- the evaluator of the rule in charge and the run, on shard 0 while it runs
+local current, running, in_charge -- the evaluator of the rule in charge, the run and the name of the rule, on shard 0 while it runs
+
+local function put_in_charge(rule, name)
+  check_mean(running, rule)
+  current:set(rule)
+  in_charge = name or "a rule of its own"
+  c.rename_barrier(in_charge)
+end
 
 local function set_initial(run, from)
   local values = run.init(from)
@@ -244,6 +251,7 @@ local function serve(run, index, flags, filters)
   if first then
     rule, spec = rule_of(run, flags)
     current, running = barrier.evaluator(rule, node.seed), run
+    in_charge = type(spec) == "string" and spec or rule.name or "a rule of its own"
   end
   local from = c.server_start(index, {
     pull = run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
@@ -367,8 +375,39 @@ end
 function M.set_barrier(rule)
   if not current then check.fail("param.set_barrier works on server 0 while param.run runs: call it in schedule or stop") end
   local new = barrier.from(rule, { load = load_source })
-  check_mean(running, new)
-  current:set(new)
+  put_in_charge(new, type(rule) == "string" and rule or new.name)
+end
+
+---For the host: the run writes a checkpoint at its next decision, on shard 0.
+---@return string into where
+function M.checkpoint_now()
+  local into = current and node.flags().checkpoint
+  if not into or not c.checkpoint_now() then
+    error("there is nothing to write: it takes a param.run that goes on, in a run that was started with --checkpoint DIR", 0)
+  end
+  return into
+end
+
+---For the host: swaps the rule while the run goes on, on shard 0. What cannot be a rule raises, and changes nothing.
+---@param spec string a rule by its text; with `text` that may be "rule.lua:name", or ""
+---@param text string the source of the rule file, or ""
+---@param name string what that is called
+---@return string before
+function M.swap_barrier(spec, text, name)
+  if not current then
+    error("no param.run is going on, and only its barrier can be swapped (the steps of collectives and the stages of "
+      .. "map-reduce keep the rule that they began with)", 0)
+  end
+  local before = in_charge
+  local new = barrier.from(spec ~= "" and spec or "rule.lua", {
+    resample = node.flags().resample,
+    load = function(path)
+      if text == "" then return load_source(path) end
+      return text, name ~= "" and name or "@" .. path
+    end,
+  })
+  put_in_charge(new, spec ~= "" and spec or name)
+  return before
 end
 
 return M

@@ -1,10 +1,9 @@
---- Traces of `--record`: reads them, sums them up, and shows them in a trace viewer. The format of the file is in
---- host/engine/param/TRACE.md. A trace is read into plain tables; times are seconds since their run began.
+--- Traces of `--record FILE.csv`: reads them and sums them up. The format of the file is in host/engine/param/TRACE.md. A
+--- trace is read into plain tables; times are seconds since their run began.
 ---
 ---     local trace = require("actor").trace
 ---     local recorded = trace.read("run.csv")
 ---     print(trace.summary(recorded.runs[1]).mean_step)
----     io.open("run.json", "w"):write(trace.chrome(recorded)) -- for chrome://tracing or Perfetto
 local check = require("actor.check")
 
 ---@class actor.trace
@@ -322,60 +321,6 @@ function M.summary(run)
   out.mean_step, out.compute, out.rest = steps / there, compute / out.completed, rest / out.completed
   out.waiting = whole > 0 and waiting / whole or 0
   return out
-end
-
--- ---- for a trace viewer ----
-
-local escapes = { ['"'] = '\\"', ["\\"] = "\\\\" }
-
--- A JSON string. Bytes beyond ASCII are written as if they were Latin-1, so that any file gives valid JSON.
-local function quoted(text)
-  return '"' .. text:gsub('[%c"\\\127-\255]', function(c)
-    return escapes[c] or ("\\u%04x"):format(c:byte())
-  end) .. '"'
-end
-
--- Adds the spans of a worker to `out`. Each step shows its work first, then network and server: a trace does not record
--- how these are spread over the step.
-local function add_worker(out, run, worker)
-  local pid, tid = run.index, worker.id
-  local function span(name, from, to, step)
-    if to <= from then return end
-    local text = '{"name":"%s","cat":"step","ph":"X","ts":%.3f,"dur":%.3f,"pid":%d,"tid":%.0f,"args":{"step":%.0f}}'
-    out[#out + 1] = text:format(name, (run.start + from) * 1e6, (to - from) * 1e6, pid, tid, step)
-  end
-  local track = '{"name":"thread_name","ph":"M","pid":%d,"tid":%.0f,"args":{"name":"worker %.0f"}}'
-  out[#out + 1] = track:format(pid, tid, tid)
-  for i, step in ipairs(worker.steps) do
-    local worked = worker.released[i] + worker.compute[i]
-    span("wait at barrier", worker.ready[i], worker.released[i], step)
-    span("compute", worker.released[i], worked, step)
-    span("network+server", worked, worker.time[i], step)
-  end
-  for _, wait in ipairs(worker.waits) do span("wait at barrier", wait.from, wait.to, worker.step + 1) end
-  if worker.open then
-    local left = worker.leaves[#worker.leaves]
-    span("unfinished step", worker.open.released, worker.counted and run.last or left.time, worker.open.step + 1)
-  end
-  for _, leave in ipairs(worker.leaves) do
-    out[#out + 1] = ('{"name":"leaves","cat":"membership","ph":"i","s":"t","ts":%.3f,"pid":%d,"tid":%.0f}')
-      :format((run.start + leave.time) * 1e6, pid, tid)
-  end
-end
-
----Converts a trace to JSON text of the Chrome trace-event format, for chrome://tracing and Perfetto: a process for each
----run, a track for each worker with spans `compute`, `network+server` and `wait at barrier`.
----@param trace actor.trace.Trace
----@return string
-function M.chrome(trace)
-  check.arg(trace, "table", "trace", "trace.chrome")
-  local out = {}
-  for _, run in ipairs(trace.runs) do
-    local name = ("%s, run %d, %s"):format(trace.header.job or "job", run.index, run.header.barrier or "")
-    out[#out + 1] = ('{"name":"process_name","ph":"M","pid":%d,"args":{"name":%s}}'):format(run.index, quoted(name))
-    for _, worker in ipairs(run.workers) do add_worker(out, run, worker) end
-  end
-  return '{"displayTimeUnit":"ms","traceEvents":[\n' .. table.concat(out, ",\n") .. "\n]}\n"
 end
 
 return M

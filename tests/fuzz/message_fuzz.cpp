@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "host/cluster/cluster_messages.hpp"
+#include "host/cluster/console_messages.hpp"
 #include "host/cluster/membership.hpp"
 #include "host/engine/average/average_messages.hpp"
 #include "host/engine/collective/arbiter_messages.hpp"
@@ -101,11 +102,18 @@ constexpr void (*kReaders[])(const Frame&) = {
     read_as<WelcomeMessage>,
     read_as<EndMessage>,
     read_as<ObserveMessage>,
+    read_as<SpansMessage>,
     read_as<ActionEnter>,
     read_as<ActionReply>,
     read_as<ModuleFind>,
     read_as<ModuleReply>,
     read_as<LongWait>,
+    read_as<ConsoleAsk>,
+    read_as<ConsoleCut>,
+    read_as<ConsoleOver>,
+    read_as<ConsoleHold>,
+    read_as<ConsoleFrom>,
+    read_as<ConsoleDone>,
     read_as<Whereabouts>,
     read_as<Membership>,
     read_as<Report>,

@@ -70,7 +70,7 @@ Hosts::Hosts(const JobFolder& folder, size_t count, const Words& words) {
   const Words meeting = {"--nnodes", std::to_string(count), "--rdzv-endpoint", port_.endpoint()};
   for (size_t i = 0; i < count; ++i) {
     processes_.push_back(folder.start(with(meeting, words)));
-    if (i == 0 && !processes_[0].wait_for_output("info] seed", 20)) {
+    if (i == 0 && !processes_[0].wait_for_match("(info\\] |\")seed \\d", 20)) {
       throw std::runtime_error("the first host does not listen\n" + processes_[0].describe());
     }
   }

@@ -43,7 +43,7 @@ const char* const kShown =
     "'end'";
 
 /// Whether something has been drawn on a canvas, besides its ground.
-std::string drawn(const std::string& chart) {
+std::string inked(const std::string& chart) {
   return "(() => { const c = document.getElementById('" + chart +
          "-chart'); const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
          " const seen = new Set(); for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200) seen.add(d[i] + ',' + d[i "
@@ -74,7 +74,7 @@ TEST_CASE("the page of four nodes fills its panels, shows who is lost, and can b
   CHECK(browser.value("document.querySelector('#node-rows tr:nth-child(3)').hasAttribute('data-straggler')") == true);
   for (const char* chart : {"steps", "history", "time", "distribution", "updates", "bytes"}) {
     CAPTURE(chart);
-    CHECK(browser.value(drawn(chart)) == true);
+    CHECK(browser.value(inked(chart)) == true);
   }
   for (const auto& [id, words] : {std::pair{"barrier-panel", "Rule ssp:4: 1 waiting"},
                                   {"barrier", "rank 3"},

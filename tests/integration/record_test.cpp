@@ -6,6 +6,7 @@
 #include <regex>
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "tests/integration/jobs.hpp"
 
@@ -54,7 +55,7 @@ TEST_CASE("a run is recorded with its barrier, its stragglers and all its steps,
   const std::string shown = folder.show();
   INFO(shown);
   CHECK_THAT(shown, Contains("file: job record.lua, seed 3, servers 1, resample '', note nil\n"));
-  CHECK_THAT(shown, Contains("viewer: true, ") && Contains("run 1: barrier bsp, 3 workers, 15 completed"));
+  CHECK_THAT(shown, Contains("run 1: barrier bsp, 3 workers, 15 completed"));
   CHECK(numbers(shown, "mean step 5.00, stop ([0-9.]+)").at(0) >= 5 * 0.2);
   CHECK_THAT(shown, Contains("run 1: in lockstep true\n"));
   CHECK(count_of(shown, "joined 0.000 at 0, 5 completed, 5 started, ") == 3);
@@ -65,6 +66,41 @@ TEST_CASE("a run is recorded with its barrier, its stragglers and all its steps,
   CHECK(work[0] >= 0.05);
   CHECK(work[1] < 0.2);
   CHECK(work[2] >= 0.2);
+}
+
+TEST_CASE("a file of JSON says what each node does when: steps, waits, calls, tasks, wherever the nodes are") {
+  const JobFolder folder;
+  const std::string place = GENERATE(from_range(places()));
+  const Ended run(run_at(place, folder, {"--record", "trace.json", "jobs/record.lua", "everything"}));
+  const std::string text = read_text(folder.path() / "trace.json");
+  const auto events = nlohmann::json::parse(text, nullptr, false);
+  INFO(text);
+  REQUIRE(events.is_array());
+  std::map<std::string, std::set<std::string>> tracks;  // names of nodes by what they have done
+  std::map<int64_t, std::string> names;
+  std::set<int64_t> processes;
+  for (const auto& event : events) {
+    const std::string what = event.at("ph");
+    if (what == "M" && event.at("name") == "process_name") processes.insert(event.at("pid").get<int64_t>());
+    if (what == "M" && event.at("name") == "thread_name") {
+      names[event.at("tid").get<int64_t>()] = event.at("args").at("name");
+    }
+    if (what != "X") continue;
+    CHECK(event.at("dur").get<double>() >= 0);
+    CHECK(event.at("ts").get<double>() < 30e6);
+    const std::string category = event.at("cat");
+    tracks[category].insert(names.at(event.at("tid").get<int64_t>()));
+    tracks[category + " " + event.at("name").get<std::string>()].insert("there");
+  }
+  const std::set<std::string> ranks = {"rank 0", "rank 1", "rank 2"};
+  CHECK(tracks["step"] == ranks);
+  CHECK(tracks["call"] == ranks);
+  CHECK(std::includes(tracks["wait"].begin(), tracks["wait"].end(), ranks.begin(), ranks.end()));
+  CHECK(!tracks["task"].empty());
+  CHECK(tracks.contains("call allreduce"));
+  CHECK(tracks.contains("wait wait: server"));
+  CHECK(processes.size() >= (place == "threads" ? 1U : 3U));
+  CHECK(run.err.find("had no effect") == std::string::npos);
 }
 
 TEST_CASE("several shards and a Lua barrier are recorded too") {
@@ -169,7 +205,7 @@ TEST_CASE("an interrupted run has all of its steps but no stop") {
 
 TEST_CASE("a trace that cannot be written is refused at the start, with its name") {
   const Folder folder;
-  const std::string file = GENERATE(as<std::string>(), "missing/trace.csv", ".");
+  const std::string file = GENERATE(as<std::string>(), "missing/trace.csv", "missing/trace.json", ".");
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
   const Ended run(run_at(place, folder, {"--record", file, "jobs/record.lua", "job"}), 2);
   CHECK_THAT(run.err, Contains("actorhost: --record: cannot write to '" + file + "': "));

@@ -1,4 +1,4 @@
---- Reading traces of --record, whole, cut and malformed; what they come to; what a trace viewer gets.
+--- Reading traces of --record, whole, cut and malformed; what they come to.
 local trace = require("actor.trace")
 local rng = require("actor").rng
 
@@ -185,7 +185,6 @@ test("a file that is not there is named, and so is a wrong argument", function()
   raises(function() trace.read("/nowhere/run.csv") end, "trace_spec.lua:%d+: trace.read: /nowhere/run.csv: No such file")
   raises(function() trace.read(7) end, "trace_spec.lua:%d+: bad argument 'path' to trace.read: expected string, got number")
   raises(function() trace.summary() end, "bad argument 'run' to trace.summary")
-  raises(function() trace.chrome("x") end, "bad argument 'trace' to trace.chrome")
 end)
 
 test("damaged traces are read or refused with a line, never anything else", function()
@@ -203,7 +202,6 @@ test("damaged traces are read or refused with a line, never anything else", func
     local fine, result = pcall(read, bytes)
     if fine then
       for _, run in ipairs(result.runs) do trace.summary(run) end
-      trace.chrome(result)
     else
       refused = refused + 1
       assert(result:find("trace.read: [^:]+:%d+: "), result)
@@ -225,92 +223,6 @@ test("a summary counts steps that were begun by the stop, and shares of time", f
   equal({ s.workers[3].id, s.workers[3].counted, s.workers[3].completed }, { 2, false, 0 })
   near(s.workers[3].waiting, 0.5 / 2.5)
   assert(s.workers[3].compute ~= s.workers[3].compute)
-end)
-
--- ---- JSON, as a viewer reads it ----
-
-local value
-
-local function items(text, at, closing, item)
-  at = text:match("^%s*()", at)
-  if text:sub(at, at) == closing then return at + 1 end
-  while true do
-    at = text:match("^%s*()", item(text:match("^%s*()", at)))
-    local c = text:sub(at, at)
-    if c == closing then return at + 1 end
-    assert(c == ",", "no comma at " .. at)
-    at = at + 1
-  end
-end
-
-local function text_at(text, at)
-  local last = at
-  repeat last = assert(text:find('["\\]', last + 1), "no end of string") + (text:sub(last + 1):match('^[^"\\]*(\\)') and 1 or 0)
-  until text:sub(last, last) == '"' and text:sub(last - 1, last - 1) ~= "\\"
-  local raw = text:sub(at + 1, last - 1)
-  assert(not raw:find("[%c\128-\255]"), "a raw byte in a string")
-  return raw:gsub("\\u00(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end):gsub('\\(["\\])', "%1"), last + 1
-end
-
-function value(text, at)
-  local c = text:sub(at, at)
-  if c == "{" then
-    local out = {}
-    return out, items(text, at + 1, "}", function(from)
-      local key, behind = text_at(text, from)
-      out[key], behind = value(text, assert(text:match("^%s*:%s*()", behind)))
-      return behind
-    end)
-  elseif c == "[" then
-    local out = {}
-    return out, items(text, at + 1, "]", function(from)
-      local item, behind = value(text, from)
-      out[#out + 1] = item
-      return behind
-    end)
-  elseif c == '"' then
-    return text_at(text, at)
-  end
-  local number, behind = text:match("^(-?%d+%.?%d*)()", at)
-  return assert(tonumber(number), "no value at " .. at), behind
-end
-
-local function viewed(t)
-  local text = trace.chrome(t)
-  local json, behind = value(text, 1)
-  equal(text:sub(behind), "\n")
-  return json.traceEvents
-end
-
-test("a viewer gets a track for each worker, with its spans in microseconds behind each other", function()
-  local spans, tracks, leaves = {}, {}, 0
-  for _, event in ipairs(viewed(read(whole .. second))) do
-    if event.ph == "X" then
-      local list = spans[event.pid .. "/" .. event.tid] or {}
-      spans[event.pid .. "/" .. event.tid] = list
-      list[#list + 1] = { event.name, event.ts / 1e6, (event.ts + event.dur) / 1e6, event.args.step }
-    elseif event.name == "thread_name" then
-      tracks[#tracks + 1] = event.args.name
-    elseif event.ph == "i" then
-      leaves = leaves + 1
-    end
-  end
-  equal(tracks, { "worker 0", "worker 1", "worker 2", "worker 0" })
-  equal(leaves, 1)
-  equal(spans["1/0"], {
-    { "wait at barrier", 0, 0.5, 1 }, { "compute", 0.5, 1.25, 1 }, { "network+server", 1.25, 1.5, 1 },
-    { "wait at barrier", 1.5, 5, 2 }, { "compute", 5, 5.5, 2 }, { "network+server", 5.5, 6, 2 },
-    { "wait at barrier", 6, 8, 3 },
-  })
-  equal(spans["1/1"][5], { "unfinished step", 5, 8, 2 })
-  equal(spans["1/2"], { { "wait at barrier", 4.5, 5, 2 }, { "unfinished step", 5, 7, 2 } })
-  equal(spans["2/0"][1], { "wait at barrier", 10, 10.25, 8 })
-end)
-
-test("whatever stands in the header, the viewer's text is JSON", function()
-  local odd = 'a"b\\c\td\127\228</script>\\'
-  local events = viewed(read((whole:gsub("job=job.lua", function() return "job=" .. odd end))))
-  equal(events[1].args.name, odd .. ", run 1, bsp")
 end)
 
 test("a long trace is read within a second or two", function()

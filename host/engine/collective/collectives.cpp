@@ -32,6 +32,24 @@ Collectives::Collectives(Node& node, Meetings& meetings, Arbiter& arbiter)
   arbiter_.ledger().attend(node_.index(), node_.port().waker());
 }
 
+void Collectives::restart(CollectiveGroup& group, uint32_t restarts) {
+  std::vector<Frame> dropped;
+  const auto old = [id = group.id](const Frame& frame) {
+    if (!collective_kind::is_one(frame.kind)) return false;
+    const auto route = route_of(frame);
+    return !route || route->group == id;
+  };
+  (void)node_.port().receive_all(old, node_.clock().now(), dropped);
+  CollectiveGroup fresh;
+  fresh.name = std::move(group.name);
+  fresh.ids = std::move(group.ids);
+  fresh.id = std::max<uint32_t>(1, XXH32(fresh.name.data(), fresh.name.size(), restarts));
+  fresh.worked = group.worked;
+  fresh.bytes_sent = group.bytes_sent;
+  fresh.filtered = group.filtered;
+  group = std::move(fresh);
+}
+
 std::vector<NodeId> Collectives::members_of(const CollectiveGroup& group) {
   node_.refresh();
   const bool from_outside = node_.role() != Role::worker;  // a server does not hear of join points

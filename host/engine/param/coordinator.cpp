@@ -288,7 +288,7 @@ std::optional<ServerRequest> ParamCoordinator::run(double now) {
 
 bool ParamCoordinator::checkpoint_due(double now) const {
   const CheckpointPlan& plan = config_.checkpoint;
-  return (plan.steps != 0 && slowest_ >= checkpoint_step_ + plan.steps) ||
+  return checkpoint_asked_ || (plan.steps != 0 && slowest_ >= checkpoint_step_ + plan.steps) ||
          (plan.seconds > 0 && now - checkpoint_time_ >= plan.seconds);
 }
 
@@ -305,6 +305,7 @@ RunState ParamCoordinator::state(double now) {
   }
   checkpoint_step_ = slowest_;
   checkpoint_time_ = now;
+  checkpoint_asked_ = false;
   for (uint32_t shard = 1; shard < config_.shards; ++shard)
     out_.push_back(message_frame(param_kind::cut, server_address(shard), 0, CheckpointCut{state.number}));
   return state;

@@ -125,6 +125,8 @@ class ParamCoordinator {
   /// Takes another rule from the next decision on, which has to outlive the run or the next set_rule. (A rule may also
   /// become another one by itself, as its version() tells.)
   void set_rule(BarrierRule& rule) { gate_.set_rule(rule); }
+  /// A checkpoint is begun at the next decision.
+  void checkpoint_now() noexcept { checkpoint_asked_ = true; }
   /// Ends the run as if `stop` had said so.
   void stop(const std::string& reason) { begin_stop(reason); }
 
@@ -230,6 +232,7 @@ class ParamCoordinator {
   uint64_t checkpoints_ = 0;
   uint64_t checkpoint_step_ = 0;
   double checkpoint_time_ = 0;
+  bool checkpoint_asked_ = false;
   bool last_cut_ = false;          // the one at the end has been made
   double latest_ = 0;              // the newest time that was handed in
   double stopped_ = 0;             // when the end was decided

@@ -170,7 +170,7 @@ void ParamNode::serve(ParamServer* server) {
   for (Frame& frame : std::exchange(early_, {})) dispatch(std::move(frame));
 }
 
-Result<std::optional<ServerRequest>> ParamNode::wait(double deadline) {
+Result<std::optional<ServerRequest>> ParamNode::wait(double deadline, const std::function<bool()>& enough) {
   for (;;) {
     const ParamChannel::Changes changes = channel_.changes();
     for (const NodeId id : changes.joined) server_->joined(id);
@@ -179,7 +179,7 @@ Result<std::optional<ServerRequest>> ParamNode::wait(double deadline) {
     for (const NodeId id : changes.cleared) server_->suspect(id, false);
     std::optional<ServerRequest> request = server_->next(channel_.now());
     AH_TRY(flush_out(kForever));
-    if (request || run_is_over() || channel_.now() >= deadline) return request;
+    if (request || channel_.now() >= deadline || (enough ? enough() : run_is_over())) return request;
     AH_TRY(receive(std::min(deadline, server_->next_time())));
   }
 }

@@ -3,6 +3,7 @@
 // workers, the server's loop for servers. It hands the passive machines the frames of a channel, sends the frames that
 // they return, and serves this VM's own shard while it waits for other shards. Used by the node's thread.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,9 +46,9 @@ class ParamNode {
 
   /// From now on frames are for `server` (nullptr: for none yet); frames that came before go to it.
   void serve(ParamServer* server);
-  /// Waits until there is something to decide. Nothing is returned at the deadline and when run_is_over(). Follows the
-  /// membership.
-  Result<std::optional<ServerRequest>> wait(double deadline = kForever);
+  /// Waits until there is something to decide. Nothing is returned at the deadline and when run_is_over(), or, where it
+  /// is given, `enough` holds, which is asked whenever something has come. Follows the membership.
+  Result<std::optional<ServerRequest>> wait(double deadline = kForever, const std::function<bool()>& enough = {});
   /// True when workers are in a later run.
   bool run_is_over() const noexcept { return !early_.empty(); }
 

@@ -66,6 +66,12 @@ void ParamServer::stop(const std::string& reason) {
   if (coordinator_) coordinator_->stop(reason);
 }
 
+bool ParamServer::checkpoint_now() {
+  if (!coordinator_ || checkpoints_ == nullptr) return false;
+  coordinator_->checkpoint_now();
+  return true;
+}
+
 std::optional<ServerRequest> ParamServer::next(double now) {
   for (;;) {
     settle(now);

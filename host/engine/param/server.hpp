@@ -37,6 +37,8 @@ class ParamServer {
   void suspect(NodeId id, bool suspected);
   void set_rule(BarrierRule& rule);
   void stop(const std::string& reason);
+  /// Writes a checkpoint at the next decision; false where none can be written.
+  bool checkpoint_now();
 
   std::optional<ServerRequest> next(double now);
   double next_time() const { return coordinator_ ? coordinator_->next_time() : kForever; }

@@ -1,16 +1,8 @@
 #include "host/engine/param/trace.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "host/base/transfer.hpp"
 
 namespace actorhost {
 
@@ -18,10 +10,6 @@ namespace {
 
 constexpr const char* kFirstLine = "# actorhost trace 1\n";
 constexpr const char* kColumns = "event,id,step,time,released,compute\n";
-
-Error unwritable(const std::string& path, const std::string& why) {
-  return {Code::bad_argument, "--record: cannot write to '" + path + "': " + why};
-}
 
 /// A key or value within its line.
 std::string one_line(std::string text) {
@@ -34,24 +22,12 @@ std::string one_line(std::string text) {
 }  // namespace
 
 Result<std::unique_ptr<ParamTrace>> ParamTrace::open(const std::string& path, Keys keys, Log& log) {
-  // O_NONBLOCK, so that opening a pipe without a reader fails instead of waiting; it has no effect on files.
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
-  if (file < 0) return unwritable(path, errno == ENXIO ? "it is a pipe or a socket" : std::strerror(errno));
-  std::unique_ptr<ParamTrace> trace(new ParamTrace(path, file, std::move(keys), log));
-  struct stat status {};
-  if (::fstat(file, &status) != 0) return unwritable(path, std::strerror(errno));
-  if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) return unwritable(path, "it is a pipe or a socket");
-  if (S_ISREG(status.st_mode) && ::ftruncate(file, 0) != 0) return unwritable(path, std::strerror(errno));
-  return trace;
+  auto file = RecordFile::open(path, log);
+  if (!file) return file.error();
+  return std::unique_ptr<ParamTrace>(new ParamTrace(std::move(*file), std::move(keys)));
 }
 
-ParamTrace::ParamTrace(std::string path, int file, Keys keys, Log& log)
-    : path_(std::move(path)), file_(file), keys_(std::move(keys)), log_(log) {}
-
-ParamTrace::~ParamTrace() {
-  flush();
-  if (file_ >= 0) ::close(file_);
-}
+ParamTrace::~ParamTrace() { flush(); }
 
 void ParamTrace::put_keys(const Keys& keys, double now) {
   for (const auto& [key, value] : keys) {
@@ -62,7 +38,7 @@ void ParamTrace::put_keys(const Keys& keys, double now) {
 
 // Writes a run's own keys: for the first run in the header, for later ones behind the row that begins the run.
 void ParamTrace::begin_run(const Keys& keys, double now) {
-  if (file_ < 0) return;
+  if (!file_.open()) return;
   const bool first = runs_++ == 0;
   if (first) {
     origin_ = now;
@@ -117,14 +93,14 @@ void ParamTrace::end_row(double now) {
 }
 
 void ParamTrace::member(const char* event, NodeId id, uint64_t step, double now) {
-  if (file_ < 0) return;
+  if (!file_.open()) return;
   put(event, id, step, now);
   buffer_ += ",,";
   end_row(now);
 }
 
 bool ParamTrace::step(NodeId id, uint64_t step, double released, double compute, double now) {
-  if (file_ < 0) return true;
+  if (!file_.open()) return true;
   const double whole = std::max(now - released, 0.0);
   // Clocks of two machines may run at slightly different rates.
   const bool possible = compute >= 0 && compute <= whole * 1.001 + 1e-3;
@@ -138,7 +114,7 @@ bool ParamTrace::step(NodeId id, uint64_t step, double released, double compute,
 }
 
 void ParamTrace::open_step(NodeId id, uint64_t step, double released, double now) {
-  if (file_ < 0) return;
+  if (!file_.open()) return;
   put("open,", id, step, now);
   buffer_ += ',';
   put_point(released);
@@ -147,7 +123,7 @@ void ParamTrace::open_step(NodeId id, uint64_t step, double released, double now
 }
 
 void ParamTrace::stop(double now) {
-  if (file_ < 0) return;
+  if (!file_.open()) return;
   put("stop,,,", now);
   put_point(now);
   buffer_ += ",,";
@@ -160,14 +136,7 @@ void ParamTrace::poll(double now) {
 }
 
 void ParamTrace::flush() {
-  if (file_ >= 0 && !buffer_.empty()) {
-    const auto write = [this](const char* bytes, size_t size) { return ::write(file_, bytes, size); };
-    if (const int error = transfer(buffer_.data(), buffer_.size(), write); error != 0) {
-      log_.error("record", "cannot write to '" + path_ + "': " + std::strerror(error) +
-                               "; the recording ends here, the run goes on");
-      ::close(std::exchange(file_, -1));
-    }
-  }
+  file_.write(buffer_);
   buffer_.clear();
 }
 

@@ -4,8 +4,7 @@
 // after the other, so there is nothing to lock. Rows are collected and written in one go: at the latest kFlushSeconds
 // after the oldest of them, if `poll` is called by then, which is what next_time() is for.
 //
-// Times are points on the caller's clock; in the file they count from the first run's beginning. When the file cannot
-// be written any more the log says so once, and the recording ends, never the run.
+// Times are points on the caller's clock; in the file they count from the first run's beginning.
 
 #include <cstdint>
 #include <memory>
@@ -14,7 +13,7 @@
 #include <vector>
 
 #include "host/base/clock.hpp"
-#include "host/base/log.hpp"
+#include "host/base/record_file.hpp"
 #include "host/base/result.hpp"
 #include "host/wire/address.hpp"
 
@@ -27,9 +26,7 @@ class ParamTrace {
 
   using Keys = std::vector<std::pair<std::string, std::string>>;
 
-  /// Empties the file, or makes it: it is written in place, since it grows while the run goes on. `keys` are written as
-  /// `# key=value` lines before the first run's own. bad_argument with the path when it cannot be written, or is a pipe
-  /// or socket, whose reader could hold the run up.
+  /// `keys` are written as `# key=value` lines before the first run's own. Errors as RecordFile's.
   static Result<std::unique_ptr<ParamTrace>> open(const std::string& path, Keys keys, Log& log);
   ~ParamTrace();
   ParamTrace(const ParamTrace&) = delete;
@@ -55,7 +52,7 @@ class ParamTrace {
   void flush();
 
  private:
-  ParamTrace(std::string path, int file, Keys keys, Log& log);
+  ParamTrace(RecordFile file, Keys keys) : file_(std::move(file)), keys_(std::move(keys)) {}
   void put_keys(const Keys& keys, double now);
   /// The part that all rows have, up to and with TIME.
   void member(const char* event, NodeId id, uint64_t step, double now);
@@ -66,10 +63,8 @@ class ParamTrace {
   void put_point(double time) { put_seconds(time - origin_); }
   void end_row(double now);
 
-  std::string path_;
-  int file_;  // -1: the recording has ended
+  RecordFile file_;
   Keys keys_;
-  Log& log_;
   std::string buffer_;
   double oldest_ = 0;  // when the first row of buffer_ was added
   double origin_ = 0;

@@ -113,6 +113,7 @@ Result<std::optional<TaskOrder>> TaskClient::next() {
     AH_TRY(places_.complete(action_, *order));
     if (stage(order->task.stage) == nullptr) return Error{Code::bad_data, "a task of no stage of the plan"};
     order_ = *order;
+    if (const SpanSink* spans = node_.stats().spans()) ordered_ = spans->now();
     return std::optional(std::move(*order));
   }
   ++overs_;
@@ -123,12 +124,23 @@ Result<std::optional<TaskOrder>> TaskClient::next() {
   return std::optional<TaskOrder>();
 }
 
+/// For the recording: the task is over.
+void TaskClient::tell_task() {
+  SpanSink* const spans = node_.stats().spans();
+  const PlanStage* const its = stage(order_.task.stage);
+  if (spans != nullptr && its != nullptr) {
+    spans->put({its->name, "task", ordered_, spans->now(), uint64_t{order_.task.task} + 1});
+  }
+}
+
 Status TaskClient::done(TaskReport report) {
+  tell_task();
   node_.stats().tasks.add(1);
   return send(TaskDone{order_.task, std::move(report)}.frame(action_));
 }
 
 Status TaskClient::failed(Error error) {
+  tell_task();
   TaskFailed failed{order_.task, std::move(error), std::exchange(lost_, {})};
   if (failed.lost.size() > kMaxLost) failed.lost.resize(kMaxLost);
   return send(failed.frame(action_));
@@ -195,6 +207,7 @@ Result<RowBlock> TaskClient::far_block(const OutputId& output, ProcessId process
   const auto answers = [question](const Frame& frame) {
     return (frame.kind == mapreduce_kind::block || frame.kind == mapreduce_kind::missing) && frame.tag == question;
   };
+  const Node::Undisturbed in_ffi(node_);  // Lua that calls C through the FFI cannot be called back
   const std::array<Address, 1> from = {data_address(process)};
   const Activity activity(node_.stats(), Cause::data, "map-reduce");
   auto frame = node_.receive(answers, from, "rows of another process");

@@ -51,6 +51,7 @@ class TaskClient {
   class OutputSource;
 
   Status send(Frame&& frame);
+  void tell_task();
   Status ask(const OutputId& output, ProcessId process, uint32_t first, uint32_t count, uint32_t& question);
   Result<RowBlock> own_block(const OutputId& output, uint32_t index, uint32_t& of);
   Result<RowBlock> far_block(const OutputId& output, ProcessId process, uint32_t question, uint32_t& of);
@@ -64,6 +65,7 @@ class TaskClient {
   uint32_t overs_ = 0;  // of this action, seen
   uint32_t questions_ = 0;
   TaskOrder order_;
+  double ordered_ = 0;  // when it came, where the run is recorded
   PlaceBook places_;
   ActionOver over_;
   std::vector<LostInput> lost_;

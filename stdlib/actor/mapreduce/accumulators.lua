@@ -2,11 +2,12 @@
 --- its report and counts once, however often the task ran.
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
+local rounds = require("actor.console.rounds")
 local util = require("actor.util")
 
 local M = {}
 
-local made = {} -- by number: in order of definition, the same on every node
+local made, newest = {}, 0 -- by number: in order of definition, the same on every node
 local adding -- what the present task has added so far: by number
 
 ---@class actor.mapreduce.Accumulator
@@ -29,7 +30,8 @@ function M.new(zero, combine)
   if not combine and type(zero) ~= "number" then
     check.fail("mapreduce.accumulator: what begins with a %s needs a function that combines two of them", type(zero))
   end
-  local new = setmetatable({ number = #made + 1, sum = zero, combine = combine or plus }, Accumulator)
+  newest = rounds.after(newest)
+  local new = setmetatable({ number = newest, sum = zero, combine = combine or plus }, Accumulator)
   made[new.number] = new
   return new
 end

@@ -4,6 +4,7 @@
 local check = require("actor.check")
 local functions = require("actor.mapreduce.functions")
 local natives = require("actor.mapreduce.natives")
+local rounds = require("actor.console.rounds")
 local node = require("actor.c.node")
 
 ---@class actor.mapreduce.Dataset
@@ -33,7 +34,7 @@ local count = 0
 ---@param fields table
 ---@return actor.mapreduce.Dataset
 function M.new(fields)
-  count = count + 1
+  count = rounds.after(count)
   fields.id, fields.where = count, node.position()
   fields.parents = fields.parents or {}
   return setmetatable(fields, Dataset)

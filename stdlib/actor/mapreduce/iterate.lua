@@ -17,6 +17,7 @@ local events = require("actor.events")
 local functions = require("actor.mapreduce.functions")
 local node = require("actor.c.node")
 local param = require("actor.param")
+local rounds = require("actor.console.rounds")
 local run = require("actor.mapreduce.run")
 local tensor = require("actor.tensor")
 local c = require("actor.c.param")
@@ -413,7 +414,7 @@ function datasets.Dataset:iterate(options)
   })
   local where = node.position()
   local made_of = worker(options, held, where)
-  count = count + 1
+  count = rounds.after(count)
   local master
   if node.role == "server" and node.shard == 0 then
     master = new_master(options, math.max(1, held.partitions))

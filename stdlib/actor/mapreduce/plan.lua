@@ -4,6 +4,7 @@
 local broadcasts = require("actor.mapreduce.broadcasts")
 local functions = require("actor.mapreduce.functions")
 local releases = require("actor.mapreduce.releases")
+local rounds = require("actor.console.rounds")
 local node = require("actor.c.node")
 
 ---@class actor.mapreduce.Stage
@@ -58,8 +59,8 @@ Planner.__index = Planner
 ---@return actor.mapreduce.Stage
 function Planner:stage(fields)
   if not self.shown then
-    stages_made = stages_made + 1
-    fields.id = stages_made
+    stages_made = rounds.after(stages_made)
+    fields.id, fields.made_in = stages_made, rounds.chunk()
   end
   fields.ops = fields.ops or {}
   fields.needs = fields.needs or {}
@@ -95,6 +96,7 @@ end
 ---@param dataset actor.mapreduce.Dataset
 ---@return actor.mapreduce.Stage
 function Planner:open(dataset)
+  if dataset.stage and not rounds.holds(dataset.stage.made_in) then dataset.stage, dataset.hold = nil, nil end
   local made = dataset.stage or self.shared[dataset]
   if made then return self:reading(made) end
   local stage

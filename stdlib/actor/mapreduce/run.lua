@@ -13,6 +13,7 @@ local node = require("actor.c.node")
 local plans = require("actor.mapreduce.plan")
 local programs = require("actor.mapreduce.programs")
 local releases = require("actor.mapreduce.releases")
+local rounds = require("actor.console.rounds")
 local api = require("actor.ffi")("mapreduce")
 local c = require("actor.c.mapreduce")
 
@@ -35,11 +36,11 @@ local function described(stages, signature)
   return { stages = out, forget = releases.take(), hash = signature }
 end
 
-local within = false -- a function of an operation may be running
+local within = false -- rounds.restarts() while a function of an operation may be running
 
 -- As xpcall, but refuses actions meanwhile, since a process works on one at a time.
 local function guarded(fn, handler)
-  within = true
+  within = rounds.restarts()
   local ok, result = xpcall(fn, handler)
   within = false
   return ok, result
@@ -102,7 +103,11 @@ end
 -- Checks what has to hold before an action is planned.
 local function check_place(dataset, name)
   if not datasets.is(dataset) then check.fail("call %s with a colon: dataset:%s(...)", name, name) end
-  if within then
+  if node.answering then
+    check.fail("mapreduce.%s needs all nodes, and a chunk on nodes of a running job runs on its own; start `actorhost repl` "
+      .. "for a cluster whose nodes run each chunk together", name)
+  end
+  if within == rounds.restarts() then
     check.fail("mapreduce.%s: a function of an operation cannot run an action; run it before and let the function capture its result",
       name)
   end

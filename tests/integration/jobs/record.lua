@@ -35,14 +35,28 @@ function jobs.job()
   end
 end
 
+-- Steps, collectives and tasks.
+function jobs.everything()
+  actor.param.run {
+    schedule_local = function() return {} end,
+    push = function(id)
+      actor.sleep(0.002)
+      return { { id, true } }
+    end,
+    stop = function(ctx) return ctx.step >= 5 end,
+  }
+  for _ = 1, 3 do
+    if actor.rank == 1 then actor.sleep(0.002) end
+    actor.collective.allreduce(actor.tensor.ones(4))
+  end
+  actor.mapreduce.parallelize({ 1, 2, 3, 4, 5, 6 }, 6):map(function(i) return i + 1 end):count()
+end
+
 -- Says what a trace holds, a line for the file, for each run and for each worker.
 function jobs.show()
   local recorded = actor.trace.read(actor.args[2])
   local h = recorded.header
   print(("file: job %s, seed %s, servers %s, resample '%s', note %s"):format(h.job, h.seed, h.servers, h.resample, recorded.note))
-  local viewer = actor.trace.chrome(recorded)
-  print(("viewer: %s, %d spans"):format(viewer:match('^{"displayTimeUnit":"ms","traceEvents":%[\n.*\n%]}\n$') ~= nil,
-    select(2, viewer:gsub('"ph":"X"', ""))))
   for _, run in ipairs(recorded.runs) do
     local summary = actor.trace.summary(run)
     print(("run %d: barrier %s, %s workers, %d completed, mean step %.2f, stop %s"):format(run.index, run.header.barrier,

@@ -1,0 +1,274 @@
+#include "bindings/commands/line_editor.hpp"
+
+#include <algorithm>
+#include <clocale>
+#include <csignal>
+#include <cstring>
+#include <cwchar>
+
+#include <dlfcn.h>
+#include <histedit.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "bindings/commands/history_file.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr int kIdleMilliseconds = 50;
+constexpr wchar_t kNoCharacter = 0xfffd;  // for bytes that are no UTF-8
+
+/// The functions of libedit. It is loaded for the first prompt: a job needs none and starts as fast without it.
+class Edit {
+  std::string why_not_;  // before the functions, whose search sets it
+
+ public:
+  static const Edit& get() {
+    static const Edit kEdit;
+    return kEdit;
+  }
+
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name
+#define ACTORHOST_EDIT(name) decltype(&::name) name = function<decltype(&::name)>(#name)
+  ACTORHOST_EDIT(el_init);
+  ACTORHOST_EDIT(el_end);
+  ACTORHOST_EDIT(el_set);
+  ACTORHOST_EDIT(el_get);
+  ACTORHOST_EDIT(el_gets);
+  ACTORHOST_EDIT(el_line);
+  ACTORHOST_EDIT(el_insertstr);
+  ACTORHOST_EDIT(el_resize);
+  ACTORHOST_EDIT(el_source);
+  ACTORHOST_EDIT(history_init);
+  ACTORHOST_EDIT(history_end);
+  ACTORHOST_EDIT(history);
+#undef ACTORHOST_EDIT
+
+  /// Why libedit cannot be used; empty when it can.
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  Edit() = default;
+  template <class Function>
+  Function function(const char* name) {
+    static void* const kLibrary = dlopen("libedit.so.2", RTLD_NOW | RTLD_LOCAL);
+    void* const found = kLibrary != nullptr ? dlsym(kLibrary, name) : nullptr;
+    if (found == nullptr && why_not_.empty()) why_not_ = "the library libedit is not there (Debian's package libedit2)";
+    return reinterpret_cast<Function>(found);
+  }
+};
+
+const Edit& edit() { return Edit::get(); }
+
+winsize window_size() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) size.ws_col = 80;
+  return size;
+}
+
+/// How many columns of a terminal the text takes.
+size_t columns_of(std::string_view text) {
+  std::mbstate_t state{};
+  size_t columns = 0;
+  while (!text.empty()) {
+    wchar_t character = 0;
+    const size_t size = std::mbrtowc(&character, text.data(), text.size(), &state);
+    const bool whole = size != 0 && size <= text.size();
+    columns += whole ? static_cast<size_t>(std::max(0, wcwidth(character))) : 1;
+    if (!whole) state = {};
+    text.remove_prefix(whole ? size : 1);
+  }
+  return columns;
+}
+
+/// Whether a key is waiting (after `milliseconds`): text that is pasted comes all at once.
+bool key_waits(int milliseconds) {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  return poll(&input, 1, milliseconds) > 0;
+}
+
+}  // namespace
+
+struct LineEditor::State {
+  State(const std::string& path, size_t most) : file(path, most) {}
+  ~State() {
+    if (line != nullptr) edit().el_end(line);
+    if (past != nullptr) edit().history_end(past);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  HistoryFile file;
+  EditLine* line = nullptr;
+  History* past = nullptr;
+  std::string prompt;
+  Calls calls;
+  How how = How::line;
+  unsigned short columns = 80;
+  std::mbstate_t decoding{};
+
+  static State& of(EditLine* line) {
+    void* state = nullptr;
+    edit().el_get(line, EL_CLIENTDATA, &state);
+    return *static_cast<State*>(state);
+  }
+
+  Status set_up(size_t most);
+  void add_to_history(const std::string& text) const {
+    HistEvent event{};
+    edit().history(past, &event, H_ENTER, text.c_str());
+  }
+  void show_above(std::string_view text);
+  bool waited_for_key();
+  int next_key(wchar_t& key);
+  void on_tab();
+
+  static char* prompt_of(EditLine* line) { return State::of(line).prompt.data(); }
+  static int get_key(EditLine* line, wchar_t* key) { return State::of(line).next_key(*key); }
+  static unsigned char tab(EditLine* line, int /*key*/) {
+    State::of(line).on_tab();
+    return CC_REFRESH;
+  }
+  static unsigned char interrupt(EditLine* line, int /*key*/) {
+    State::of(line).how = How::interrupt;
+    return CC_EOF;
+  }
+  static unsigned char suspend(EditLine* line, int /*key*/) {
+    edit().el_set(line, EL_PREP_TERM, 0);
+    raise(SIGTSTP);  // goes on here when the user comes back
+    edit().el_set(line, EL_PREP_TERM, 1);
+    std::fputs("\r\n", stdout);
+    edit().el_set(line, EL_REFRESH);
+    return CC_NORM;
+  }
+};
+
+Status LineEditor::State::set_up(size_t most) {
+  if (setlocale(LC_CTYPE, "C.UTF-8") == nullptr) setlocale(LC_CTYPE, "");
+  line = edit().el_init("actorhost", stdin, stdout, stderr);
+  past = edit().history_init();
+  if (line == nullptr || past == nullptr) return Error{Code::unsupported, "libedit cannot use this terminal"};
+  HistEvent event{};
+  edit().history(past, &event, H_SETSIZE, static_cast<int>(most));
+  edit().history(past, &event, H_SETUNIQUE, 1);
+  edit().el_set(line, EL_CLIENTDATA, this);
+  edit().el_set(line, EL_EDITOR, "emacs");
+  edit().el_source(line, nullptr);  // the user's own ~/.editrc; what follows stands in any case
+  edit().el_set(line, EL_SIGNAL, 0);
+  edit().el_set(line, EL_PROMPT, &prompt_of);
+  edit().el_set(line, EL_HIST, edit().history, past);
+  edit().el_set(line, EL_GETCFN, &get_key);
+  edit().el_set(line, EL_ADDFN, "actorhost-complete", "Completes the word before the cursor", &tab);
+  edit().el_set(line, EL_ADDFN, "actorhost-clear", "Gives up the line", &interrupt);
+  edit().el_set(line, EL_ADDFN, "actorhost-suspend", "Stops the program for a while", &suspend);
+  edit().el_set(line, EL_BIND, "^I", "actorhost-complete", nullptr);
+  edit().el_set(line, EL_BIND, "^C", "actorhost-clear", nullptr);
+  edit().el_set(line, EL_BIND, "^Z", "actorhost-suspend", nullptr);
+  edit().el_set(line, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+  edit().el_set(line, EL_SETTY, "-d", "-isig", nullptr);  // ^C and ^Z are keys
+  return {};
+}
+
+/// Writes lines in the place of the prompt, and the prompt below them.
+void LineEditor::State::show_above(std::string_view text) {
+  const LineInfo* info = edit().el_line(line);
+  const size_t before =
+      columns_of(prompt) + columns_of({info->buffer, static_cast<size_t>(info->cursor - info->buffer)});
+  const size_t rows = before / std::max<size_t>(1, columns);
+  std::string out = "\r";
+  if (rows > 0) out += "\x1b[" + std::to_string(rows) + "A";
+  out.append("\x1b[J").append(text);
+  if (!text.ends_with('\n')) out += '\n';
+  std::fwrite(out.data(), 1, out.size(), stdout);
+  std::fflush(stdout);
+  edit().el_set(line, EL_REFRESH);
+}
+
+/// Waits for a key; false when `idle` ends the prompt.
+bool LineEditor::State::waited_for_key() {
+  for (;;) {
+    if (const auto now = window_size().ws_col; now != columns) {
+      columns = now;
+      edit().el_resize(line);
+    }
+    if (key_waits(kIdleMilliseconds)) return true;
+    const News news = calls.idle();
+    if (!news.text.empty()) show_above(news.text);
+    if (news.end) return false;
+  }
+}
+
+/// A character for libedit: 1, or 0 at the end.
+int LineEditor::State::next_key(wchar_t& key) {
+  for (;;) {
+    if (!waited_for_key()) {
+      how = How::woken;
+      return 0;
+    }
+    char byte = 0;
+    if (::read(STDIN_FILENO, &byte, 1) != 1) return 0;
+    const size_t size = std::mbrtowc(&key, &byte, 1, &decoding);
+    if (size == static_cast<size_t>(-2)) continue;  // more bytes belong to it
+    if (size == static_cast<size_t>(-1)) {
+      decoding = {};
+      key = kNoCharacter;
+    }
+    return 1;
+  }
+}
+
+void LineEditor::State::on_tab() {
+  const LineInfo* info = edit().el_line(line);
+  const std::string before(info->buffer, info->cursor);
+  const std::string after(info->cursor, info->lastchar);
+  const bool indents = before.find_first_not_of(' ') == std::string::npos;
+  const Completion found = indents || key_waits(0) ? Completion{"  ", {}} : calls.complete(before, after);
+  if (!found.list.empty()) show_above(found.list);
+  if (!found.insert.empty()) edit().el_insertstr(line, found.insert.c_str());
+}
+
+LineEditor::LineEditor(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LineEditor::~LineEditor() = default;
+
+Result<std::unique_ptr<LineEditor>> LineEditor::open(const std::string& file, size_t most) {
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) {
+    return Error{Code::unsupported, "standard input or output is no terminal"};
+  }
+  if (!edit().why_not().empty()) return Error{Code::unsupported, edit().why_not()};
+  auto state = std::make_unique<State>(file, most);
+  AH_TRY(state->set_up(most));
+  // A history that cannot be read is no reason to have no prompt: `remember` says so.
+  if (const auto lines = state->file.load(); lines) {
+    for (const std::string& text : *lines) state->add_to_history(text);
+  }
+  return std::unique_ptr<LineEditor>(new LineEditor(std::move(state)));
+}
+
+LineEditor::Read LineEditor::read(const std::string& prompt, Calls calls) {
+  State& state = *state_;
+  state.prompt = prompt;
+  state.calls = std::move(calls);
+  state.how = How::line;
+  state.columns = window_size().ws_col;
+  int size = 0;
+  const char* text = edit().el_gets(state.line, &size);
+  if (text == nullptr || size <= 0) {
+    if (state.how == How::interrupt) std::fputs("^C", stdout);
+    std::fputs("\r\n", stdout);
+    std::fflush(stdout);
+    return {state.how == How::line ? How::end : state.how, {}};
+  }
+  std::string line(text, static_cast<size_t>(size));
+  while (line.ends_with('\n') || line.ends_with('\r')) line.pop_back();
+  return {How::line, std::move(line)};
+}
+
+Status LineEditor::remember(const std::string& line) {
+  state_->add_to_history(line);
+  return state_->file.add(line);
+}
+
+}  // namespace actorhost

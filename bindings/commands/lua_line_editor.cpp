@@ -1,0 +1,111 @@
+// actor.c.line_editor: a prompt in a terminal. open(file, most) -> editor | nil, message, code; editor:read(prompt,
+// complete, idle) -> line | nil, "interrupt" | "end" | "woken"; editor:remember(line) -> true | nil, message, code.
+
+#include <lua.hpp>
+#include <unistd.h>
+
+#include "bindings/commands/line_editor.hpp"
+#include "bindings/commands/lua_command.hpp"
+#include "bindings/vm/lua_support.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kEditorKind = "actor.c.line_editor";
+
+LineEditor& editor_of(lua_State* L) {
+  return **static_cast<std::unique_ptr<LineEditor>*>(luaL_checkudata(L, 1, kEditorKind));
+}
+
+int editor_collect(lua_State* L) {
+  static_cast<std::unique_ptr<LineEditor>*>(luaL_checkudata(L, 1, kEditorKind))->~unique_ptr();
+  return 0;
+}
+
+int editor_open(lua_State* L) {
+  const std::string file(check_text(L, 1, "file", "line_editor.open"));
+  const auto most = static_cast<size_t>(check_integer(L, 2, "most", "line_editor.open", 1, 1 << 20));
+  auto opened = LineEditor::open(file, most);
+  if (!opened) return push_failure(L, opened.error());
+  new (lua_newuserdata(L, sizeof(std::unique_ptr<LineEditor>))) std::unique_ptr<LineEditor>(std::move(*opened));
+  luaL_getmetatable(L, kEditorKind);
+  lua_setmetatable(L, -2);
+  return 1;
+}
+
+/// A text that a callback has returned, or nothing.
+std::string returned_text(lua_State* L, int index) {
+  size_t size = 0;
+  const char* text = lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, &size) : nullptr;
+  return text != nullptr ? std::string(text, size) : std::string();
+}
+
+LineEditor::Completion ask_completion(lua_State* L, std::string_view before, std::string_view after) {
+  lua_pushvalue(L, 3);
+  lua_pushlstring(L, before.data(), before.size());
+  lua_pushlstring(L, after.data(), after.size());
+  if (const Status called = Vm::from(L).call(L, 2, 2); !called) return {{}, called.error().message};
+  LineEditor::Completion found{returned_text(L, -2), returned_text(L, -1)};
+  lua_pop(L, 2);
+  return found;
+}
+
+LineEditor::News ask_idle(lua_State* L) {
+  if (Vm::from(L).stop_requested()) return {{}, true};
+  lua_pushvalue(L, 4);
+  if (const Status called = Vm::from(L).call(L, 0, 2); !called) return {called.error().message, true};
+  LineEditor::News news{returned_text(L, -2), lua_toboolean(L, -1) != 0};
+  lua_pop(L, 2);
+  return news;
+}
+
+int editor_read(lua_State* L) {
+  static const char* const kHow[] = {"line", "interrupt", "end", "woken"};
+  LineEditor& editor = editor_of(L);
+  const std::string prompt(check_text(L, 2, "prompt", "editor:read"));
+  check_function(L, 3, "complete", "editor:read");
+  check_function(L, 4, "idle", "editor:read");
+  const LineEditor::Read read = editor.read(
+      prompt, {[L](std::string_view before, std::string_view after) { return ask_completion(L, before, after); },
+               [L] { return ask_idle(L); }});
+  Vm::from(L).check_stop(L);
+  if (read.how == LineEditor::How::line) {
+    lua_pushlstring(L, read.line.data(), read.line.size());
+    return 1;
+  }
+  lua_pushnil(L);
+  lua_pushstring(L, kHow[static_cast<int>(read.how)]);
+  return 2;
+}
+
+int editor_remember(lua_State* L) {
+  const Status kept = editor_of(L).remember(std::string(check_text(L, 2, "line", "editor:remember")));
+  if (!kept) return push_failure(L, kept.error());
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+// is_terminal(): whether standard input is one.
+int editor_is_terminal(lua_State* L) {
+  lua_pushboolean(L, isatty(STDIN_FILENO));
+  return 1;
+}
+
+int open_editor_module(lua_State* L) {
+  static const luaL_Reg kMethods[] = {{"read", guarded<editor_read>}, {"remember", guarded<editor_remember>}};
+  static const luaL_Reg kFunctions[] = {{"open", guarded<editor_open>}, {"is_terminal", editor_is_terminal}};
+  luaL_newmetatable(L, kEditorKind);
+  lua_pushcfunction(L, editor_collect);
+  lua_setfield(L, -2, "__gc");
+  push_functions(L, kMethods);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  return push_functions(L, kFunctions);
+}
+
+}  // namespace
+
+void open_line_editor(Vm& vm) { vm.register_module(kEditorKind, guarded<open_editor_module>); }
+
+}  // namespace actorhost

@@ -1,0 +1,267 @@
+#include "bindings/modules/console_runner.hpp"
+
+#include <set>
+#include <utility>
+
+#include <lua.hpp>
+#include <luajit.h>
+
+#include "bindings/modules/call_watchdog.hpp"
+#include "bindings/modules/collective_engine.hpp"
+#include "bindings/modules/node_modules.hpp"
+#include "bindings/process/process_shared.hpp"
+#include "bindings/vm/error_text.hpp"
+#include "bindings/vm/lua_support.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kRunnerKey = "actor.console";
+constexpr double kIdleSeconds = 5;  // of one wait for a chunk: a longer one would be logged as a wait for other nodes
+
+/// A coroutine that lives as long as the state.
+lua_State* new_thread(lua_State* L) {
+  lua_State* thread = lua_newthread(L);
+  luaL_ref(L, LUA_REGISTRYINDEX);
+  return thread;
+}
+
+/// Pushes what `require` gives.
+void require_module(lua_State* L, const char* name) {
+  lua_getglobal(L, "require");
+  lua_pushstring(L, name);
+  lua_call(L, 1, 1);
+}
+
+/// The modules that are being loaded: `require` has a mark in the place of each, which stays there after an error.
+std::set<std::string> modules_in_loading(lua_State* L) {
+  std::set<std::string> names;
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_pushnil(L);
+  while (lua_next(L, -2) != 0) {
+    if (lua_islightuserdata(L, -1) && lua_type(L, -2) == LUA_TSTRING) names.insert(lua_tostring(L, -2));
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return names;
+}
+
+/// A chunk was ended while it loaded these: they can be loaded again.
+void forget_modules(lua_State* L, const std::set<std::string>& names) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  for (const std::string& name : names) {
+    lua_pushnil(L);
+    lua_setfield(L, -2, name.c_str());
+  }
+  lua_pop(L, 1);
+}
+
+int give_back(lua_State* L) { return lua_gettop(L); }
+
+/// Lets a chunk see the library's modules beside the script's globals.
+int give_environment(lua_State* L) {
+  require_module(L, "actor.console.names");
+  lua_getfield(L, -1, "environment");
+  lua_call(L, 0, 1);
+  lua_setfenv(L, 1);
+  return 0;
+}
+
+/// (mode, ...) -> text, by stdlib/actor/console/answer.lua
+int push_text(lua_State* L) {
+  require_module(L, "actor.console.answer");
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, 1);
+  return 1;
+}
+
+}  // namespace
+
+ConsoleRunner::ConsoleRunner(Vm& vm, NodeContext& context)
+    : vm_(vm),
+      context_(context),
+      node_(context.node),
+      desk_(node_.cluster().desk()),
+      threads_{new_thread(vm.state()), new_thread(vm.state())} {
+  vm_.set_cut_flag(node_.seat().cut_flag());
+  desk_.set_interrupt(node_.seat(), [this] { vm_.look_at_cut(); });
+  node_.set_guest(this);
+}
+
+ConsoleRunner::~ConsoleRunner() {
+  desk_.set_interrupt(node_.seat(), {});
+  node_.set_guest(nullptr);
+}
+
+bool ConsoleRunner::may_answer() { return context_.watchdog == nullptr || !context_.watchdog->limited(); }
+
+void ConsoleRunner::answer() {
+  while (const QuestionPtr question = desk_.begin(node_.seat())) (void)run(*question, threads_.alone);
+}
+
+/// Loads the chunk: as an expression, whose values are shown, or else as statements; with its arguments.
+Status ConsoleRunner::load(const Question& question, lua_State* on) {
+  const char* name = question.ask.name.c_str();
+  const auto loads = [&](const std::string& text) {
+    lua_settop(on, 0);
+    return luaL_loadbufferx(on, text.data(), text.size(), name, "t") == 0;
+  };
+  // Not `return f()`: a tail call has no line. The values go through a function that gives them back.
+  const bool expression = loads("return " + question.source) && loads("return (...)(" + question.source + "\n)");
+  if (!expression && !loads(question.source)) {
+    const std::string error = lua_tostring(on, -1);
+    lua_settop(on, 0);
+    return Error{Code::script, error};
+  }
+  lua_pushcfunction(on, give_environment);
+  lua_pushvalue(on, 1);
+  AH_TRY(vm_.call(on, 1, 0));
+  if (expression) lua_pushcfunction(on, give_back);
+  for (const std::string& argument : question.ask.arguments) lua_pushlstring(on, argument.data(), argument.size());
+  return {};
+}
+
+/// Runs the chunk; its values as text.
+Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State* on) {
+  lua_settop(on, 0);
+  AH_TRY(load(question, on));
+  // A compiled loop could not be interrupted. What a chunk for all nodes defines may be worth compiling.
+  luaJIT_setmode(on, 1, (question.ask.together ? LUAJIT_MODE_FUNC : LUAJIT_MODE_ALLFUNC) | LUAJIT_MODE_OFF);
+  AH_TRY(vm_.call(on, lua_gettop(on) - 1, LUA_MULTRET));
+  if (lua_gettop(on) == 0) return std::string();
+  lua_pushcfunction(on, push_text);
+  lua_insert(on, 1);
+  lua_pushlstring(on, question.ask.mode.data(), question.ask.mode.size());
+  lua_insert(on, 2);
+  AH_TRY(vm_.call(on, lua_gettop(on) - 1, 1));
+  size_t size = 0;
+  const char* text = lua_tolstring(on, -1, &size);
+  std::string values(text != nullptr ? text : "", size);
+  lua_settop(on, 0);
+  return values;
+}
+
+/// An error as those outside are told it, who know from which node it is.
+std::string ConsoleRunner::told(const Error& error) const {
+  std::string text = user_traceback(error.message);
+  const std::string who = node_.name() + ": ";
+  if (text.starts_with(who)) text.erase(0, who.size());
+  return text;
+}
+
+/// Runs the chunk that the desk has begun, and hands in how it has ended; whether it worked.
+bool ConsoleRunner::run(const Question& question, lua_State* on) {
+  const Activity activity(node_.stats(), Cause::console, "chunk");
+  QuestionDesk::Seat& seat = node_.seat();
+  const bool together = question.ask.together;
+  const double began = node_.clock().now();
+  // A server runs what all nodes run only for the sake of its run, whose callbacks are heard.
+  Vm::Sink before = vm_.redirect([this, &seat, together](std::string_view text) {
+    if (!together || node_.role() == Role::worker || context_.speaks) desk_.write(seat, text);
+  });
+  const auto fail = context_.fail;
+  if (together) {
+    context_.fail = [this, &seat](const Error& error) { desk_.fail_together(seat, told(error)); };
+  }
+  const std::set<std::string> loading = modules_in_loading(on);
+  const Result<std::string> values = evaluate(question, on);
+  if (!values) {
+    std::set<std::string> left = modules_in_loading(on);
+    std::erase_if(left, [&](const std::string& name) { return loading.contains(name); });
+    forget_modules(on, left);
+  }
+  context_.fail = fail;
+  (void)vm_.redirect(std::move(before));
+  ConsoleDone done;
+  done.ok = values.ok();
+  done.seconds = node_.clock().now() - began;
+  if (!values) done.error = told(values.error());
+  desk_.finish(seat, std::move(done), values ? std::string_view(*values) : std::string_view());
+  lua_settop(on, 0);
+  return values.ok();
+}
+
+/// Waits for a chunk for all nodes. A server answers get, set and keys meanwhile.
+Status ConsoleRunner::wait_for_chunk(lua_State* L) {
+  const auto there = [this] { return desk_.has_together(node_.seat()); };
+  desk_.get_ready(node_.seat());
+  if (node_.role() == Role::server) return serve_values_until(L, there);
+  const Activity activity(node_.stats(), Cause::console, "console.wait");
+  for (;;) {
+    const Status came = node_.wait_until(there, {}, "console.wait", node_.clock().now() + kIdleSeconds);
+    if (came || came.error().code != Code::timeout) return came;
+  }
+}
+
+Status ConsoleRunner::run_together(lua_State* L) {
+  over_ = false;
+  lua_settop(L, 0);
+  if (context_.watchdog != nullptr) context_.watchdog->end();
+  if (node_.role() == Role::server) require_module(L, "actor.c.param");
+  while (!over_) {
+    AH_TRY(wait_for_chunk(L));
+    const QuestionPtr question = desk_.begin_together(node_.seat());
+    agree(L, question->ask);
+    const bool worked = run(*question, threads_.together);
+    if (worked || node_.role() == Role::worker || !context_.speaks) continue;
+    // The run of this server is over; the next one gets new servers. Values can still be read.
+    context_.shared.finished_run = node_.actions() - 1;
+    return {};
+  }
+  return {};
+}
+
+/// Brings the numbers that all nodes have to agree on to the same place. Where a chunk before has failed, nodes may
+/// have come to different places in it, and engines begin anew.
+void ConsoleRunner::agree(lua_State* L, const ConsoleAsk& ask) {
+  node_.refresh();
+  node_.set_actions(ask.actions);
+  if (std::exchange(restarts_, ask.restarts) != ask.restarts && node_.role() == Role::worker) {
+    require_module(L, "actor.c.collective");
+    CollectiveEngine::of(L).restart(ask.restarts);
+  }
+  require_module(L, "actor.console.rounds");
+  lua_getfield(L, -1, "begin");
+  lua_pushinteger(L, static_cast<lua_Integer>(ask.chunk));
+  lua_pushinteger(L, static_cast<lua_Integer>(ask.restarts));
+  lua_call(L, 2, 0);
+  lua_settop(L, 0);
+}
+
+void refuse_alone(lua_State* L, const char* call) {
+  if (!NodeContext::of(L).node.answering()) return;
+  raise_at_user(L, std::string(call) +
+                       " needs other nodes too, and a chunk on nodes of a running job runs on its own; start "
+                       "`actorhost repl` for a cluster whose nodes run each chunk together");
+}
+
+namespace {
+
+/// wait(): runs the chunks that come for all nodes, until one calls `finish`
+int wait(lua_State* L) {
+  refuse_alone(L, "console.wait");
+  expect(L, Kept<ConsoleRunner>::find(L, kRunnerKey).run_together(L));
+  return 0;
+}
+
+/// finish(): `wait` returns after this chunk
+int finish(lua_State* L) {
+  Kept<ConsoleRunner>::find(L, kRunnerKey).end();
+  return 0;
+}
+
+int open_console_module(lua_State* L) {
+  static const luaL_Reg kFunctions[] = {{"wait", guarded<wait>}, {"finish", guarded<finish>}};
+  return push_functions(L, kFunctions);
+}
+
+}  // namespace
+
+void open_console(Vm& vm) {
+  auto* context = static_cast<NodeContext*>(vm.context());
+  Kept<ConsoleRunner>::keep(vm.state(), kRunnerKey, std::make_shared<ConsoleRunner>(vm, *context));
+  vm.register_module("actor.c.console", guarded<open_console_module>);
+}
+
+}  // namespace actorhost

@@ -1,0 +1,35 @@
+// What the head's console asks of the head.
+
+#include "host/cluster/head.hpp"
+
+namespace actorhost {
+
+ConsoleHub::Sources Head::for_console() {
+  return {[this] { return membership_; },
+          [this](ProcessId process, Frame&& frame) {
+            frame.dst = service_address(process);
+            output_.send(std::move(frame));
+          },
+          [this](bool settle) { return count_actions(settle); },
+          [this] {
+            const ActionEnter* newest = actions_.size() > 0 ? actions_.at(actions_.size() - 1) : nullptr;
+            return newest != nullptr && newest->kind == "param.run" && !actions_.finished(actions_.size() - 1);
+          }};
+}
+
+/// How many actions have been entered. `settle`: a chunk for all nodes has failed, in which some workers may have come
+/// further than others: whatever they were in is over, and all go on from the same number.
+uint32_t Head::count_actions(bool settle) {
+  const uint32_t count = actions_.size();
+  if (!settle) return count;
+  for (uint32_t index = 0; index < count; ++index) actions_.finish(index, {});
+  for (auto& [id, worker] : workers_) worker.actions = count;
+  want_servers_.clear();
+  return count;
+}
+
+void Head::on_console(ProcessId process, const Frame& frame) {
+  if (const Status taken = console_.take(frame); !taken) malformed(process, frame, taken.error().message);
+}
+
+}  // namespace actorhost

@@ -1,0 +1,39 @@
+#pragma once
+// Collects what a node does and sends it to the rendezvous host's trace, some hundred spans at a time. Used by the
+// node's thread.
+
+#include <vector>
+
+#include "host/base/span_sink.hpp"
+#include "host/cluster/cluster.hpp"
+
+namespace actorhost {
+
+class SpanRecorder final : public SpanSink {
+ public:
+  SpanRecorder(Cluster& cluster, const Clock& clock, Address node) : cluster_(cluster), clock_(clock), node_(node) {}
+
+  double now() const override { return clock_.now(); }
+  void put(TimeSpan span) override {
+    const double ended = span.end;
+    spans_.push_back(std::move(span));
+    if (spans_.size() >= kMost || ended > sent_ + kSeconds) flush();
+  }
+  /// Sends what is left.
+  void flush() {
+    sent_ = clock_.now();
+    if (!spans_.empty()) cluster_.tell_spans(node_, {sent_, std::exchange(spans_, {})});
+  }
+
+ private:
+  static constexpr size_t kMost = 200;
+  static constexpr double kSeconds = 0.5;
+
+  Cluster& cluster_;
+  const Clock& clock_;
+  const Address node_;
+  std::vector<TimeSpan> spans_;
+  double sent_ = 0;
+};
+
+}  // namespace actorhost

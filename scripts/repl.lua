@@ -1,0 +1,256 @@
+-- actorhost repl [--attach [HOST:PORT]] [-n N] [-e CHUNK] [-f FILE]: a console, attached to a run or with a cluster of its own.
+local actor = require("actor")
+local attach = require("actor.inspect.attach")
+local command = require("actor.c.command")
+local commands = require("actor.console.commands")
+local control = require("actor.c.control")
+local chunk = require("actor.console.chunk")
+local flags = require("actor.flags")
+local line_editor = require("actor.c.line_editor")
+local own_cluster = require("actor.c.own_cluster")
+local session_of = require("actor.console.session")
+local terminal = require("actor.console.terminal")
+local text = require("actor.inspect.text")
+
+local list = {
+  { name = "nproc-per-node", short = "n", value = "N", help = "nodes of a cluster of the console's own, or auto (2)" },
+  { name = "isolate", help = "as processes of their own" },
+  { name = "servers", value = "S", help = "parameter-server shards of it" },
+  { name = "seed", value = "N", help = "of it" },
+  { name = "execute", short = "e", value = "CHUNK", many = true, help = "run this chunk or :command and leave; may be given again" },
+  { name = "file", short = "f", value = "FILE", many = true, help = "run this file as one chunk and leave" },
+  { name = "on", value = "RANK|all", help = "where chunks run; attached to a run: 0, else all nodes together" },
+  { name = "print", value = "WHO", default = "first", help = "all: what every node prints that runs a chunk together" },
+  { name = "json", help = "one JSON object for each chunk or command, on a line each" },
+  { name = "read-only", help = "look, but change nothing and run nothing" },
+  { name = "help", help = "this page" },
+}
+for i, flag in ipairs(attach.flags) do table.insert(list, i, flag) end
+
+local usage = [[
+usage: actorhost repl [flags]
+
+A console: Lua typed at a prompt runs on the nodes of a run, and :commands look into it (:help lists them). With
+--attach it is a run that is going on, of this machine where no address is given; each node runs the chunk by itself, at
+its next engine call. Without, a cluster is started for the console, whose nodes run each chunk together: pipelines,
+collectives and param.run work in it. Standard input that is no terminal is read line by line. With -e, -f and standard
+input the exit code is 1 after an error.
+]]
+
+local most_history = 10000
+local start_seconds = 30
+
+local function fail(code, message)
+  command.err("actorhost repl: " .. message)
+  return code
+end
+
+-- `--attach` may stand alone: the run of this machine.
+local function arguments()
+  local args = {}
+  for i, word in ipairs(actor.args) do
+    local following = actor.args[i + 1]
+    args[i] = word == "--attach" and (not following or following:find("^%-")) and "--attach=" or word
+  end
+  return args
+end
+
+-- Lets the user choose one of several runs of this machine; nil where there is nothing to choose.
+local function chosen_run()
+  local runs = control.find()
+  if not runs or #runs < 2 then return nil end
+  for i, run in ipairs(runs) do
+    print(("%3d  %s  process %d, for %s, %s"):format(i, run.job, run.pid, text.seconds(math.max(0, os.time() - run.started)), run.url))
+  end
+  io.write("attach to which one? ")
+  io.flush()
+  return runs[tonumber(io.read("*l") or "")]
+end
+
+local function attached(values, interactive)
+  if values.attach == "" then
+    values.attach = nil
+    local run = interactive and chosen_run()
+    if run then
+      values.attach = run.url
+      values["token-file"] = values["token-file"] or run.token_file
+      values.insecure = values.insecure or run.insecure
+    end
+  end
+  local connection, run = attach.attach(values, { read_only = values["read-only"] })
+  if not connection then return nil, run end
+  return connection, nil, run.url
+end
+
+-- Starts a cluster and attaches to it; nil and what its process said where it has ended instead.
+local function started(values)
+  local args = { "--no-progress", "--log-level", "warn", "-n", values["nproc-per-node"] or "2" }
+  for _, name in ipairs { "servers", "seed" } do
+    if values[name] then
+      args[#args + 1] = "--" .. name
+      args[#args + 1] = values[name]
+    end
+  end
+  if values.isolate then args[#args + 1] = "--isolate" end
+  local cluster = own_cluster.start(args)
+  local deadline = actor.now() + start_seconds
+  local said = ""
+  while actor.now() < deadline do
+    said = said .. cluster:output()
+    local code = cluster:ended(0.02)
+    if code then return nil, (said .. cluster:output()):gsub("^actorhost: ", ""):gsub("%s+$", ""), code end
+    for _, run in ipairs(control.find() or {}) do
+      local connection = run.pid == cluster:pid() and control.attach(run.url, { token_file = run.token_file,
+        insecure = run.insecure, read_only = values["read-only"] })
+      if connection then return connection, cluster, run.url end
+    end
+  end
+  cluster:stop()
+  return nil, "the cluster has not started: " .. said, 3
+end
+
+-- Waits until all nodes of the console's own cluster take chunks.
+local function ready(session)
+  local deadline = actor.now() + start_seconds
+  repeat
+    local answer, why, code = session:control { op = "chunk", source = "return", name = "=start", mode = "plain", nodes = "spmd" }
+    if answer then
+      repeat
+        local news = session.connection:next(0.05)
+        if news then session:hear(news) end
+      until session.ended or (news and news.event == "over" and news.chunk == answer.chunk) or actor.now() > deadline
+      return not session.ended
+    end
+    if code ~= "unsupported" or session.ended then return false, why end
+    session.connection:next(0.02)
+  until actor.now() > deadline
+  return false, "its nodes have not started"
+end
+
+-- Standard input as chunks and commands.
+local function read_lines(session)
+  local pending
+  for line in io.lines() do
+    if not pending and line:find("^%s*:") then
+      commands.run(session, line)
+    else
+      local source = pending and pending .. "\n" .. line or line
+      local loaded, _, open = chunk.load(source)
+      pending = not loaded and open and source or nil
+      if not pending and source:find("%S") then session:chunk(source) end
+    end
+    if session.ended or session.detached or session.left then return end
+  end
+  if pending then session:chunk(pending) end
+end
+
+local function run_file(session, path)
+  local file, why = io.open(path, "rb")
+  if not file then return session:refuse(why, session.count + 1) end
+  local source = file:read("*a")
+  file:close()
+  session:chunk(source:gsub("^#[^\n]*", ""), { name = "@" .. path })
+end
+
+local function run_script(session, values)
+  for _, source in ipairs(values.execute or {}) do
+    if source:find("^%s*:") then commands.run(session, source) else session:chunk(source) end
+    if session.ended or session.detached then return end
+  end
+  for _, path in ipairs(values.file or {}) do
+    if session.ended or session.detached then return end
+    run_file(session, path)
+  end
+  if not values.execute and not values.file then read_lines(session) end
+end
+
+-- A terminal without libedit.
+local function plain_editor()
+  return {
+    read = function(_, prompt)
+      io.write(prompt)
+      io.flush()
+      local line = io.read("*l")
+      if not line then return nil, "end" end
+      return line
+    end,
+    remember = function() return true end,
+  }
+end
+
+local function history_file()
+  local folder = os.getenv("XDG_STATE_HOME")
+  if not folder or folder == "" then
+    local home = os.getenv("HOME")
+    if not home or home == "" then return "" end
+    folder = home .. "/.local/state"
+  end
+  return folder .. "/actorhost/history"
+end
+
+local function at_terminal(session)
+  local editor, why = line_editor.open(history_file(), most_history)
+  if not editor then
+    session.fail("the prompt is a plain one: " .. why)
+    editor = plain_editor()
+  end
+  print(("actorhost %s; :help lists the commands"):format(actor.version))
+  terminal.run(session, editor)
+end
+
+local function target_of(values)
+  local on = values.on
+  if on == nil then return values.attach and { 0 } or "spmd" end
+  if on == "all" then return values.attach and "all" or "spmd" end
+  return { tonumber(on) or on }
+end
+
+local function main()
+  local values, rest = flags.parse(list, arguments())
+  if not values then return fail(2, rest) end
+  if values.help then
+    print(usage)
+    print(flags.help(list))
+    return 0
+  end
+  if #rest > 0 then return fail(2, ("'%s' is not understood; a job is run by actorhost %s"):format(rest[1], rest[1])) end
+  if values.print ~= "first" and values.print ~= "all" then return fail(2, "--print wants first or all") end
+  local target = target_of(values)
+  local interactive = line_editor.is_terminal() and not values.execute and not values.file
+  local connection, cluster, url
+  if values.attach then
+    connection, cluster, url = attached(values, interactive)
+  else
+    connection, cluster, url = started(values)
+    if not connection then return fail(url, cluster) end
+  end
+  if not connection then return fail(3, cluster) end
+  local session = session_of.new {
+    connection = connection, own = cluster, url = url, target = target, json = values.json, print_all = values.print == "all",
+    terminal = interactive,
+    show = print, fail = command.err, status = interactive and command.status or function(words)
+      if words ~= "" then command.err(words) end
+    end, interrupts = command.interrupts,
+  }
+  local fine, why = true, nil
+  if cluster and not values["read-only"] then fine, why = ready(session) end
+  if not fine and not session.ended then return fail(3, "the cluster does not work: " .. tostring(why)) end
+  if session:state() then
+    command.interrupts()
+    if interactive then at_terminal(session) else run_script(session, values) end
+  end
+  local code = not interactive and session.failed and 1 or 0
+  if session.ended then
+    local words, how = session:epilogue()
+    if interactive or not session.ended.ok then command.err(words) end
+    code = how ~= 0 and how or code
+  elseif session.detached then
+    command.err(cluster and "interrupted" or "detached; the run goes on")
+    code = interactive and 0 or 130
+  end
+  if not session.ended then connection:close() end
+  if cluster then cluster:stop() end
+  return code
+end
+
+return main()

@@ -1,0 +1,372 @@
+--- The commands of the console, `:nodes` and the like. Each shows what the state of the run says, or changes the run.
+local barrier = require("actor.inspect.barrier")
+local control = require("actor.c.control")
+local files = require("actor.c.files")
+local json = require("actor.console.json")
+local keys = require("actor.inspect.keys")
+local library = require("actor.barrier")
+local links = require("actor.inspect.links")
+local log = require("actor.inspect.log")
+local nodes = require("actor.inspect.nodes")
+local rates = require("actor.inspect.rates")
+local spelling = require("actor.c.names")
+local stages = require("actor.inspect.stages")
+local steps = require("actor.inspect.steps")
+local text = require("actor.inspect.text")
+
+local M = {}
+
+---@class actor.console.Command
+---@field name string
+---@field arguments string as the help shows them
+---@field summary string
+---@field run fun(session: actor.console.Session, rest: string): string?, any what to show, and the same as data; nil after an error
+---@field words? fun(session: actor.console.Session, before: string): string[] what its arguments may be
+
+---@type actor.console.Command[]
+M.list = {}
+
+local function add(name, arguments, summary, run, words)
+  M.list[#M.list + 1] = { name = name, arguments = arguments, summary = summary, run = run, words = words }
+end
+
+local function node_words(session)
+  local words = { "all" }
+  for _, node in ipairs(session.last and session.last.nodes or {}) do
+    words[#words + 1] = node.rank and tostring(node.rank) or node.role == "server" and node.name or nil
+  end
+  return words
+end
+
+local function key_words(session)
+  local state, words = session:state { "keys" }, {}
+  for i, key in ipairs(state and state.keys or {}) do words[i] = tostring(key.key) end
+  return words
+end
+
+-- A command that shows sections of the state.
+local function look(name, arguments, summary, sections, show, words)
+  add(name, arguments, summary, function(session, rest)
+    local state = session:state(sections)
+    if not state then return nil end
+    return show(state, rest ~= "" and rest or nil, session), state[sections[1] or "nodes"] or {}
+  end, words)
+end
+
+look("nodes", "[SORT]", "what each node does, since when, and how much it waits; SORT: " .. table.concat(nodes.orders(), ", "), {},
+  function(state, order, session)
+    local known = {}
+    for _, each in ipairs(nodes.orders()) do known[each] = true end
+    if order and not known[order] then
+      session:wrong((":nodes sorts by %s%s"):format(table.concat(nodes.orders(), ", "), spelling.suggestion(order, nodes.orders())))
+      return nil
+    end
+    return nodes.headline(state) .. "\n" .. nodes.table(state, order)
+  end, nodes.orders)
+
+look("steps", "", "how far the workers are, as bars", {}, steps.table)
+
+-- --- the barrier ---
+
+local function set_rule(session, rule)
+  local answer, why = session:control { op = "barrier", spec = rule.spec, source = rule.source, name = rule.name }
+  if not answer then return nil, why end
+  return answer.before or "?"
+end
+
+-- The rule that a text names: a file, file.lua:name, or a spec.
+local function rule_of(word)
+  local path, name = word:match("^(.-%.lua):?([%w_]*)$")
+  if not path then return { spec = word, text = word } end
+  local file, why = io.open(path, "rb")
+  if not file then return nil, why end
+  local source = file:read("*a")
+  file:close()
+  return { spec = "", source = source, name = name ~= "" and path .. ":" .. name or path, text = word }
+end
+
+local function swap(session, rule)
+  local before, why = set_rule(session, rule)
+  if not before then
+    if why then session:wrong(why) end
+    return nil
+  end
+  return before
+end
+
+add("barrier", "[set SPEC|FILE.lua[:NAME] | undo]", "the rule, who waits for whom and since when; another rule, live; back again",
+  function(session, rest)
+    local verb, word = rest:match("^(%a*)%s*(.-)$")
+    if verb == "" then
+      local state = session:state { "barrier" }
+      if state then return barrier.table(state), state.barrier or {} end
+    elseif verb == "set" and word ~= "" then
+      local rule, why = rule_of(word)
+      if not rule then return session:wrong(why) end
+      local before = swap(session, rule)
+      if not before then return nil end
+      table.insert(session.rules, session.rule or { spec = before, text = before })
+      session.rule = rule
+      return ("the barrier is %s; it was %s"):format(rule.text, before), { barrier = rule.text, before = before }
+    elseif verb == "undo" and word == "" then
+      local rule = table.remove(session.rules)
+      if not rule then return session:wrong("this session has set no barrier that could be undone") end
+      local before = swap(session, rule)
+      if not before then
+        table.insert(session.rules, rule)
+        return nil
+      end
+      session.rule = #session.rules > 0 and rule or nil
+      return ("the barrier is %s again; it was %s"):format(rule.text, before), { barrier = rule.text, before = before }
+    else
+      session:wrong(":barrier shows the rule; :barrier set pssp:10:4, :barrier set rule.lua, :barrier undo change it")
+    end
+  end,
+  function(_, before)
+    if not before:find("^set%s") then return { "set ", "undo" } end
+    local words = {}
+    for _, rule in ipairs(library.list()) do words[#words + 1] = "set " .. rule.name end
+    for _, path in ipairs(M.paths(before:match("^set%s+(.*)$"))) do words[#words + 1] = "set " .. path end
+    return words
+  end)
+
+-- --- the parameter server ---
+
+look("keys", "[PATTERN]", "keys of the parameter server: shape, version, owner, updates a second; * and ? stand for anything", { "keys" },
+  function(state, pattern, session)
+    local shown = keys.table(state, pattern, session.keys_before)
+    session.keys_before = state
+    return shown
+  end, key_words)
+
+add("get", "KEY", "a key's value, as param.get gives it where chunks run", function(session, rest)
+  if rest == "" then return session:wrong(":get wants a key; :keys lists them") end
+  local key = tonumber(rest) and rest or ("%q"):format(rest)
+  session:chunk(('return require("actor.param").get(%s)'):format(key), { name = "=get" })
+end, key_words)
+
+-- --- the cluster ---
+
+look("peers", "", "the links between processes: bytes, frames, what is queued", { "links" }, links.table)
+
+add("jobs", "", "the runs of this machine", function(session)
+  local runs, why = control.find()
+  if not runs then return session:wrong(why) end
+  local rows = {}
+  for i, run in ipairs(runs) do
+    rows[i] = { run.url == session.url and "*" or "", run.job, run.id or "", tostring(run.pid),
+      text.seconds(math.max(0, os.time() - run.started)), run.url }
+  end
+  if #rows == 0 then return "no run of yours is going on on this machine", {} end
+  return text.columns({ "", "job", "id", ">process", ">for", "attach to" }, rows), runs
+end)
+
+look("stages", "", "map-reduce stages and how many of their tasks are done", { "stages" }, stages.table)
+
+look("log", "[RANK]", "the newest lines of the log, of one node or of all", { "log", "members" }, function(state, who)
+  return log.table(state, who and (who:find("^%d+$") and "rank " .. who or who))
+end, node_words)
+
+-- Waits, and looks for Ctrl-C meanwhile.
+local function slept(session, seconds)
+  local actor = require("actor")
+  local until_then = actor.now() + seconds
+  while actor.now() < until_then do
+    local news, why, code = session.connection:next(math.min(0.05, seconds))
+    if news and session:hear(news) then return false end
+    if why then
+      session:lost(why, code)
+      return false
+    end
+    if session.interrupts() > 0 then return false end
+  end
+  return true
+end
+
+add("stats", "[-i SECONDS] [-c LINES]", "steps, updates, bytes and waiting of each interval, until Ctrl-C", function(session, rest)
+  local every = tonumber(rest:match("%-i%s*([%d.]+)")) or 1
+  local lines = tonumber(rest:match("%-c%s*(%d+)")) or (session.terminal and math.huge or 1)
+  if rest:gsub("%-[ic]%s*[%d.]+", ""):find("%S") or every < 0.05 then
+    return session:wrong(":stats takes -i SECONDS (at least 0.05) and -c LINES")
+  end
+  session.interrupts()
+  local before, shown = session:state(), {}
+  for i = 1, lines do
+    if not before or not slept(session, every) then break end
+    local now = session:state()
+    if not now then break end
+    local line = rates.line(now, before)
+    before, shown[i] = now, line
+    if not session.json then session.show(i == 1 and rates.head .. "\n" .. line or line) end
+  end
+  if session.json then return rates.head .. "\n" .. table.concat(shown, "\n"), shown end
+end)
+
+-- --- where chunks run, and how values are shown ---
+
+-- The target that a word means, and whether there is such a node.
+local function target_of(session, word)
+  if word == "all" then return session.own and "spmd" or "all" end
+  local node = session:node(word)
+  if not node then return nil end
+  return { node.rank or node.name }
+end
+
+add("on", "RANK|all [CHUNK]", "runs a chunk elsewhere; without one, all later chunks", function(session, rest)
+  local word, source = rest:match("^(server %d+)%s*(.*)$")
+  if not word then word, source = rest:match("^(%S+)%s*(.*)$") end
+  if not word then return session:wrong(":on wants a rank, a server or all, and a chunk") end
+  local target = target_of(session, word)
+  if not target then return nil end
+  if source ~= "" then
+    session:chunk(source, { target = target })
+    return nil
+  end
+  session.target = target
+  return ("chunks run on %s"):format(session:place() == "all" and "all workers" or session:place()), {}
+end, node_words)
+
+add("set", "output table|lua|json", "how values are shown", function(session, rest)
+  local mode = rest:match("^output%s+(%a+)$")
+  if mode ~= "table" and mode ~= "lua" and mode ~= "json" then
+    return session:wrong(":set output table, :set output lua or :set output json")
+  end
+  session.mode = mode
+  return ("values are shown as %s"):format(mode), {}
+end, function() return { "output table", "output lua", "output json" } end)
+
+-- --- what changes the run ---
+
+-- Sends a command and tells what it did.
+local function change(session, command, told)
+  local answer, why = session:control(command)
+  if not answer then
+    if not session.ended then session:wrong(why) end
+    return nil
+  end
+  return told(answer), answer
+end
+
+add("kill", "RANK", "ends the process that has this node, as if its machine were lost", function(session, rest)
+  if rest == "" then return session:wrong(":kill wants a rank") end
+  local node = session:node(rest)
+  if not node then return nil end
+  return change(session, { op = "kill", id = node.id }, function(answer)
+    return "killed " .. table.concat(answer.killed or { node.name }, ", ")
+  end)
+end, node_words)
+
+add("pause", "", "workers stop at their next engine call", function(session)
+  return change(session, { op = "pause" }, function() return "the run is paused; :go lets it go on" end)
+end)
+
+add("go", "", "a paused run goes on", function(session)
+  return change(session, { op = "go" }, function() return "the run goes on" end)
+end)
+
+add("checkpoint", "", "writes a checkpoint now", function(session)
+  return change(session, { op = "checkpoint" }, function(answer) return answer.message or "a checkpoint is written" end)
+end)
+
+add("help", "[NAME]", "this list; what is known about a command or a function", function(session, rest)
+  local help = require("actor.console.help")
+  if rest == "" then return help.overview(), {} end
+  local about, why = help.about(rest)
+  if not about then return session:wrong(why) end
+  return about, {}
+end, function(_, before)
+  local words = {}
+  for i, command in ipairs(M.list) do words[i] = ":" .. command.name end
+  if before:sub(1, 1) == ":" then return words end
+  local help = require("actor.help")
+  for _, topic in ipairs(help.topics()) do
+    words[#words + 1] = topic.name
+    if before:sub(1, #topic.name) == topic.name then
+      for _, name in ipairs(help.contents("actor." .. topic.name)) do words[#words + 1] = name end
+    end
+  end
+  return words
+end)
+
+add("quit", "", "leaves; a run that was attached to goes on", function(session)
+  session.left = true
+end)
+
+---@param name string
+---@return actor.console.Command?
+function M.find(name)
+  for _, command in ipairs(M.list) do
+    if command.name == name then return command end
+  end
+end
+
+---Runs a line that begins with a colon. Errors are shown, never raised.
+---@param session actor.console.Session
+---@param line string
+function M.run(session, line)
+  local name, rest = line:match("^%s*:(%S*)%s*(.-)%s*$")
+  local command = M.find(name)
+  local failed_before = session.failed
+  session.failed = false
+  local shown, data, why
+  if not command then
+    local names = {}
+    for i, each in ipairs(M.list) do names[i] = each.name end
+    why = ("there is no command :%s%s; :help lists them"):format(name, spelling.suggestion(name, names, ":"))
+  else
+    local fail, chunks = session.fail, session.count
+    if session.json then session.fail = function(message) why = message end end
+    local fine, a, b = xpcall(command.run, debug.traceback, session, rest)
+    session.fail = fail
+    if fine then shown, data = a, b else why = a end
+    if session.json and session.count > chunks and not why then return end -- it has shown itself
+  end
+  if session.json then
+    session.failed = session.failed or why ~= nil
+    session.show(json.encode { command = ":" .. name, ok = not session.failed, error = why, text = shown, data = data })
+  elseif not command or why then
+    session:wrong(why)
+  elseif shown then
+    session.show(shown)
+  end
+  session.failed = session.failed or failed_before
+end
+
+---The files and folders whose paths begin with a text.
+---@param start string
+---@return string[]
+function M.paths(start)
+  local folder = start:match("^(.*/)[^/]*$") or ""
+  local found = {}
+  for _, name in ipairs(files.list(folder == "" and "." or folder)) do
+    local path = folder .. name
+    if path:sub(1, #start) == start then found[#found + 1] = path end
+  end
+  return found
+end
+
+---The words that could stand where a command is typed.
+---@param session actor.console.Session
+---@param before string the line up to the cursor, ":bar"
+---@return string word
+---@return string[] words
+function M.complete(session, before)
+  local name, rest = before:match("^:(%S+)%s+(.*)$")
+  local list, start = {}, before
+  if name then
+    local command = M.find(name)
+    if name == "on" and rest:find("^%S+%s") and not rest:find("^server %d*$") then return before, {}, rest:match("^%S+%s+(.*)$") end
+    start = rest
+    for _, word in ipairs(command and command.words and command.words(session, rest) or {}) do list[#list + 1] = word end
+  else
+    for i, command in ipairs(M.list) do list[i] = ":" .. command.name .. (command.arguments ~= "" and " " or "") end
+  end
+  local words = {}
+  for _, word in ipairs(list) do
+    if word:sub(1, #start) == start then words[#words + 1] = word end
+  end
+  table.sort(words)
+  return start, words
+end
+
+return M

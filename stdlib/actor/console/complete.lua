@@ -1,0 +1,145 @@
+--- The words that could stand where somebody is typing: globals, fields behind dots, methods behind a colon. It runs on
+--- the node whose values are looked at, reads them only, and calls nothing of the script's.
+local core = require("actor.c.core")
+local ffi = require("ffi")
+local names = require("actor.console.names")
+local tensor = require("actor.tensor.base")
+
+local M = {}
+
+local most = 200 -- words told of
+
+local keywords = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local", "nil",
+  "not", "or", "repeat", "return", "then", "true", "until", "while" }
+local properties = { "shape", "dtype", "ndim", "size" }
+
+local function is_tensor(value) return type(value) == "cdata" and ffi.istype(tensor.new, value) end
+
+-- The tables in which the fields of a value are looked for: itself, then those of its metatables.
+local function places(value)
+  local list = {}
+  if is_tensor(value) then
+    require("actor.tensor")
+    return { tensor.methods }
+  end
+  if type(value) == "string" then return { string } end
+  for _ = 1, 10 do
+    if type(value) ~= "table" then break end
+    list[#list + 1] = value
+    local meta = debug.getmetatable(value)
+    value = type(meta) == "table" and rawget(meta, "__index") or nil
+  end
+  return list
+end
+
+local function field(value, key)
+  for _, place in ipairs(places(value)) do
+    local found = rawget(place, key)
+    if found ~= nil then return found end
+  end
+  if value == package.loaded.actor and core.library()["actor." .. key] then
+    local fine, module = pcall(require, "actor." .. key)
+    return fine and module or nil
+  end
+end
+
+local Words = {}
+Words.__index = Words
+
+function Words:add(name, value)
+  local wanted = type(name) == "string" and name:sub(1, #self.start) == self.start and name:find("^[%a_][%w_]*$")
+  if not wanted or self.seen[name] or (name:sub(1, 1) == "_" and self.start == "") then return end
+  local call = type(value) == "function"
+  if self.sign == ":" and not call then return end
+  if not call and name:sub(-1) == "_" and self.sign ~= "" then return end -- the library's own
+  self.seen[name] = true
+  self[#self + 1] = self.path .. self.sign .. name .. (call and "(" or "")
+end
+
+function Words:of(value)
+  for _, place in ipairs(places(value)) do
+    for name, found in next, place do self:add(name, found) end
+  end
+  if is_tensor(value) then
+    for _, name in ipairs(properties) do self:add(name, true) end
+  end
+  if value == package.loaded.actor then
+    for module in pairs(core.library()) do self:add(module:match("^actor%.([%a_]+)$"), true) end
+  end
+end
+
+local function value_at(path)
+  local modules, value = names.modules(), nil
+  for key in path:gmatch("[^.]+") do
+    if value == nil then
+      value = rawget(getfenv(0), key)
+      if value == nil and modules[key] then
+        local fine, module = pcall(require, modules[key])
+        value = fine and module or nil
+      end
+    else
+      value = field(value, key)
+    end
+    if value == nil then return nil end
+  end
+  return value
+end
+
+local function words_at(before)
+  local word = before:match("[%w_%.:]*$")
+  local path, sign, start = word:match("^(.-)([.:]?)([%w_]*)$")
+  local words = setmetatable({ path = path, sign = sign, start = start, seen = {} }, Words)
+  if sign == "" then
+    for name, value in next, getfenv(0) do words:add(name, value) end
+    for name in pairs(names.modules()) do words:add(name, true) end
+    for _, name in ipairs(keywords) do words:add(name, true) end
+  elseif not path:find(":", 1, true) then
+    words:of(value_at(path))
+  end
+  table.sort(words)
+  for i = #words, most + 1, -1 do words[i] = nil end
+  return word, words
+end
+
+---Finds what could stand for the last word of a text: "tensor.ze" has "tensor.zeros(" and "tensor.zeros_like(".
+---@param before string the chunk up to the cursor
+---@return string word what is there of it
+---@return string[] words in order, whole
+function M.at(before)
+  local fine, word, words = pcall(words_at, before)
+  if fine then return word, setmetatable(words, nil) end
+  return "", {}
+end
+
+---What a list of words adds to the word that is there, and what to show: nothing where there is only one.
+---@param word string
+---@param words string[]
+---@param columns integer of the terminal
+---@return string insert
+---@return string list words in columns, without what stands before their last dot or colon
+function M.choice(word, words, columns)
+  if #words == 0 then return "", "" end
+  local common = words[1]
+  for _, other in ipairs(words) do
+    while other:sub(1, #common) ~= common do common = common:sub(1, -2) end
+  end
+  while #common > 0 and common:byte(-1) >= 128 do common = common:sub(1, -2) end -- whole characters
+  if #words == 1 then return words[1]:sub(#word + 1), "" end
+  if #common > #word then return common:sub(#word + 1), "" end
+  local shown, width = {}, 0
+  for i, other in ipairs(words) do
+    shown[i] = other:match("[^.:]+$") or other
+    width = math.max(width, #shown[i] + 2)
+  end
+  local across = math.max(1, math.floor(columns / width))
+  local down = math.ceil(#shown / across)
+  local lines = {}
+  for row = 1, down do
+    local cells = {}
+    for i = row, #shown, down do cells[#cells + 1] = shown[i] .. (" "):rep(width - #shown[i]) end
+    lines[row] = (table.concat(cells):gsub("%s+$", ""))
+  end
+  return "", table.concat(lines, "\n")
+end
+
+return M

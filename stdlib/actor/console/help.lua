@@ -1,0 +1,46 @@
+--- What `:help` says: the commands of the console, and the docstrings of the standard library.
+local commands = require("actor.console.commands")
+local help = require("actor.help")
+local spelling = require("actor.c.names")
+local text = require("actor.inspect.text")
+
+local M = {}
+
+local keys = [[
+Lua runs where the prompt says. Values are printed; `_` is the last one. A chunk may have several lines.
+Tab completes, Ctrl-R searches the history, Ctrl-C clears the line or interrupts the chunk, Ctrl-D leaves.]]
+
+---The commands, one a line.
+---@return string
+function M.overview()
+  local rows = {}
+  for i, command in ipairs(commands.list) do rows[i] = { "  :" .. command.name .. " " .. command.arguments, command.summary } end
+  local lines = {}
+  for line in (text.columns({ "", "" }, rows) .. "\n"):gmatch("(.-)\n") do lines[#lines + 1] = line end
+  table.remove(lines, 1)
+  return keys .. "\n\n" .. table.concat(lines, "\n") .. "\n\n:help NAME is about a function of the library, such as :help param.run"
+end
+
+---What is known about a command or a documented name.
+---@param name string
+---@return string? text
+---@return string? message where there is nothing
+function M.about(name)
+  local command = commands.find(name:gsub("^:", ""))
+  if name:sub(1, 1) == ":" and command then
+    return (":%s %s\n  %s"):format(command.name, command.arguments, command.summary)
+  end
+  local parts = {}
+  for i, entry in ipairs(help.find(name)) do
+    parts[i] = help.text(entry)
+    if entry.head and not entry.title:find(".", 1, true) and #help.contents(entry.module) > 0 then
+      parts[i] = parts[i] .. "\n\n  " .. table.concat(help.contents(entry.module), " ")
+    end
+  end
+  if #parts > 0 then return table.concat(parts, "\n\n") end
+  if command then return M.about(":" .. name) end
+  return nil, ("nothing is known about '%s'%s"):format(name,
+    spelling.suggestion(name:match("[%w_]+$") or name, help.names()))
+end
+
+return M

@@ -1,0 +1,42 @@
+--- The names that a chunk at a prompt sees: the globals of the node's script, and behind them `actor` and its modules
+--- (`param`, `tensor`, `barrier`, ...), which a script has to name by `require`. Assignments go to the globals.
+local check = require("actor.check")
+local core = require("actor.c.core")
+
+local M = {}
+
+---The standard library's modules, by the names that scripts use: "param" and the like, and "actor".
+---@return table<string, string> module by name
+function M.modules()
+  local found = { actor = "actor", mr = "actor.mapreduce" }
+  for module in pairs(core.library()) do
+    local name = module:match("^actor%.([%a_]+)$")
+    if name then found[name] = module end
+  end
+  return found
+end
+
+local environment
+
+local function read(globals, name) return globals[name] end
+
+---The table of these names, for `setfenv`. One a Lua state.
+---@return table
+function M.environment()
+  if environment then return environment end
+  local globals, modules = getfenv(0), M.modules()
+  environment = setmetatable({}, {
+    __index = function(_, name)
+      local value = rawget(globals, name)
+      if value ~= nil then return value end
+      if modules[name] then return require(modules[name]) end
+      local declared, wrong = pcall(read, globals, name) -- globals are strict
+      if not declared then check.fail("%s", (tostring(wrong):gsub("^stdlib/[^:]*:%d+: ", ""))) end
+    end,
+    __newindex = function(_, name, value) rawset(globals, name, value) end,
+    __metatable = false,
+  })
+  return environment
+end
+
+return M

@@ -1,0 +1,92 @@
+--- A console in a terminal: a prompt, lines that become chunks, completion, history.
+local chunk = require("actor.console.chunk")
+local command = require("actor.c.command")
+local commands = require("actor.console.commands")
+local complete = require("actor.console.complete")
+
+local M = {}
+
+local answer_seconds = 0.3 -- that the Tab key waits for the node
+local ask_names = [[local word, words = require("actor.console.complete").at(%q)
+return word .. "\n" .. table.concat(words, "\n")]]
+
+-- The words for a Lua text, of the node where chunks run; of the library alone where that does not answer.
+local function lua_words(session, before)
+  local answer = session:ask(ask_names:format(before), answer_seconds)
+  if not answer then return complete.at(before) end
+  local word, rest = answer:match("^([^\n]*)\n(.*)$")
+  local words = {}
+  for each in (rest or ""):gmatch("[^\n]+") do words[#words + 1] = each end
+  return word or "", words
+end
+
+---What the Tab key does: text to insert, lines to show.
+---@param session actor.console.Session
+---@param before string the line up to the cursor
+---@return string insert
+---@return string list
+function M.completion(session, before)
+  local columns = math.max(20, command.status_columns())
+  if before:find("^%s*:") then
+    local word, words, lua = commands.complete(session, before:match("^%s*(.*)$"))
+    if not lua then return complete.choice(word, words, columns) end
+    before = lua
+  end
+  local word, words = lua_words(session, before)
+  return complete.choice(word, words, columns)
+end
+
+local function prompt_of(session)
+  local run = session.last.run
+  return ("%s%s[%d] %s> "):format(run.paused and "paused " or "", run.job, run.size, session:place())
+end
+
+local function remember(editor, session, source)
+  local lines = chunk.one_line(source)
+  for line in ((lines or source) .. "\n"):gmatch("(.-)\n") do
+    local kept, why = true, nil
+    if line:find("%S") then kept, why = editor:remember(line) end
+    if not kept and not session.history_failed then
+      session.history_failed = true
+      session.fail(why)
+    end
+  end
+end
+
+local local_hint = "(%s ends with this input: leave out `local` and it lives on)"
+
+---Reads lines until the session is over.
+---@param session actor.console.Session
+---@param editor table of actor.c.line_editor, or {read=, remember=} for a plain terminal
+function M.run(session, editor)
+  local pending
+  while not (session.ended or session.left or session.detached) do
+    if not pending and not session:state() then break end
+    local prompt = pending and (" "):rep(#prompt_of(session) - 3) .. ">> " or prompt_of(session)
+    local line, how = editor:read(prompt, function(before) return M.completion(session, before) end,
+      function() return session:idle() end)
+    if how == "interrupt" then
+      pending = nil
+    elseif how then
+      break -- the end of input, or of the run
+    elseif not pending and line:find("^%s*:") then
+      remember(editor, session, line)
+      commands.run(session, line)
+    else
+      local source = pending and pending .. "\n" .. line or line
+      local loaded, _, open = chunk.load(source)
+      pending = not loaded and open and source or nil
+      if not pending and source:find("%S") then
+        remember(editor, session, source)
+        session:chunk(source)
+        local name = loaded and not session.told_local and chunk.lone_local(source)
+        if name then
+          session.told_local = true
+          session.show(local_hint:format(name))
+        end
+      end
+    end
+  end
+end
+
+return M

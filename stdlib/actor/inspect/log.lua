@@ -1,0 +1,34 @@
+--- The newest lines of a run's log, and its members' comings and goings.
+local M = {}
+
+---@param state table with log and members
+---@param who? string "rank 3": only its lines
+---@param most? integer lines, default 40
+---@return string
+function M.table(state, who, most)
+  local lines = {}
+  for _, line in ipairs(state.log or {}) do
+    if not who or line.who == who then
+      lines[#lines + 1] = { t = line.t or 0, text = ("%-5s %s%s"):format(line.level or "", line.who and line.who ~= "" and
+        line.who .. ": " or "", line.text or "") }
+    end
+  end
+  if not who then
+    for _, line in ipairs(state.members or {}) do
+      lines[#lines + 1] = { t = line.t or 0, text = ("members epoch %s: %s"):format(line.epoch or "?", line.text or "") }
+    end
+  end
+  if #lines == 0 then return who and ("the log has no line of %s"):format(who) or "the log is empty" end
+  for i, line in ipairs(lines) do line.place = i end
+  table.sort(lines, function(a, b)
+    if a.t ~= b.t then return a.t < b.t end
+    return a.place < b.place
+  end)
+  local shown = {}
+  for i = math.max(1, #lines - (most or 40) + 1), #lines do
+    shown[#shown + 1] = ("%10.3f  %s"):format(lines[i].t, lines[i].text)
+  end
+  return table.concat(shown, "\n")
+end
+
+return M

@@ -1,0 +1,243 @@
+// Chunks of Lua on the nodes of a run, and the commands that change a run.
+
+#include <csignal>
+#include <cstdlib>
+#include <random>
+
+#include <unistd.h>
+
+#include "tests/integration/observer.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+using nlohmann::json;
+
+namespace {
+
+/// A place with three workers, started there.
+struct Run {
+  Run(const JobFolder& folder, const std::string& place, const Words& words) {
+    if (place == "hosts") {
+      hosts = std::make_unique<Hosts>(folder, 3, with({"-n", "1"}, words));
+    } else {
+      alone = std::make_unique<Process>(
+          folder.start(with(place == "isolate" ? Words{"-n", "3", "--isolate"} : Words{"-n", "3"}, words)));
+    }
+  }
+  std::string describe() const { return hosts ? hosts->describe() : alone->describe(); }
+  std::string out() const { return hosts ? hosts->out() : alone->out(); }
+  bool ends_well() { return hosts ? hosts->wait(20) == std::vector<int>{0, 0, 0} : alone->wait(20) == 0; }
+
+  std::unique_ptr<Hosts> hosts;
+  std::unique_ptr<Process> alone;
+};
+
+}  // namespace
+
+TEST_CASE("a chunk reads and changes a script that waits in an all-reduce, and its errors stay with it") {
+  for (const std::string& place : places()) {
+    const JobFolder folder;
+    Run run(folder, place, {"jobs/console.lua", "allreduce"});
+    Observer observer(folder);
+    Outcome got = observer.run("answer + actor.rank", "all");
+    INFO(run.describe());
+    {
+      INFO(got.describe());
+      CHECK(got.ok);
+      CHECK(got.text("rank 0") == "42");
+      CHECK(got.text("rank 2") == "44");
+    }
+    got = observer.run("print('here', answer) error('no such thing')", {1});
+    CHECK(got.output["rank 1"] == "here\t42\n");
+    CHECK_THAT(got.error("rank 1"), Contains("no such thing") && Contains("chunk:1"));
+    got = observer.run("actor.collective.barrier()", {0});
+    CHECK_THAT(got.error("rank 0"), Contains("collective.barrier needs other nodes") && Contains("actorhost repl"));
+    got = observer.run("actor.mapreduce.parallelize({ 1 }):count()", {0});
+    CHECK_THAT(got.error("rank 0"), Contains("mapreduce.count needs all nodes"));
+    got = observer.run("if (", {0});
+    CHECK_THAT(got.error("rank 0"), Contains("chunk:1"));
+    const uint32_t endless = observer.send("pcall(function() while true do end end) while true do end", {0});
+    const uint32_t asleep = observer.send("print('going to sleep') actor.sleep(1000)", {1});
+    CHECK(observer.wait_for_output(asleep, "going"));
+    for (const uint32_t chunk : {endless, asleep})
+      CHECK(observer.control({{"op", "interrupt"}, {"chunk", chunk}})["ok"]);
+    CHECK_THAT(observer.outcome(endless).error("rank 0"), Contains("interrupted"));
+    CHECK_THAT(observer.outcome(asleep).error("rank 1"), Contains("interrupted"));
+    CHECK(observer.run("answer = 7 return actor.param.get('x'), _", {0}).text("rank 0").find("nil") == 0);
+    CHECK(observer.run("going = false", {2}).ok);
+    CHECK(run.ends_well());
+    CHECK_THAT(run.out(), Contains("sum\t3\t7"));
+  }
+}
+
+TEST_CASE("while a parameter server runs: its values, its barrier, a pause, output without end, observers that leave") {
+  const JobFolder folder;
+  Process run = folder.start({"-n", "3", "jobs/console.lua", "param"});
+  Observer observer(folder);
+  INFO(run.describe());
+  CHECK(observer.run("actor.param.get('w'):get(1) > 0", "all").text("rank 2") == "true");
+  CHECK(observer.run("actor.param.keys()[1]", {"server 0"}).text("server 0") == "w");
+
+  const auto swap = [&](const json& to) {
+    json command = to;
+    command["op"] = "barrier";
+    return observer.control(command);
+  };
+  CHECK(swap({{"spec", "pssp:2:4"}})["before"] == "bsp");
+  CHECK_THAT(swap({{"spec", "nonsense"}})["message"].get<std::string>(), Contains("no rule 'nonsense'"));
+  CHECK(swap({{"source", "return 5"}, {"name", "five.lua"}})["ok"] == false);
+  CHECK(swap({{"source", "return function(view) return view.step <= view:min() + 3 end"},
+              {"name", "three.lua"}})["before"] == "pssp:2:4");
+  CHECK(observer.control({{"op", "checkpoint"}})["ok"] == false);
+
+  CHECK(observer.control({{"op", "pause"}})["paused"] == true);
+  const auto steps = [&] { return observer.run("actor.param.get('w'):get(1)", {"server 0"}).text("server 0"); };
+  const auto stands_still = [&](const json& state) {
+    return state["run"]["paused"] == true &&
+           std::all_of(state["nodes"].begin(), state["nodes"].end(),
+                       [](const json& node) { return node["role"] != "worker" || node["state"] == "waiting"; });
+  };
+  REQUIRE(observer.wait_for(stands_still));
+  std::string before = steps();
+  CHECK(wait_until([&] { return before == std::exchange(before, steps()); }, 10));
+  CHECK(observer.run("actor.rank", {1}).text("rank 1") == "1");  // answered in a pause, too
+  CHECK(observer.control({{"op", "go"}})["paused"] == false);
+  CHECK(wait_until([&] { return steps() != before; }, 10));
+
+  const uint32_t loud =
+      observer.send("local line = ('x'):rep(1e6) for i = 1, 1000 do print(line) end return line", {0}, 1000);
+  const Outcome printed = observer.outcome(loud);
+  CHECK(printed.output.at("rank 0").size() == 1000);
+  CHECK(printed.results.at("rank 0")["left_out"].get<uint64_t>() > 1000000000);
+
+  uint32_t left = 0;
+  {
+    Observer second(folder);
+    CHECK(second.run("_ = 5 return _", {0}).text("rank 0") == "5");
+    left = second.send("print('on') while true do actor.sleep(1) end", {1});
+    CHECK(second.wait_for_output(left, "on"));
+    CHECK(observer.run("_", {0}).text("rank 0") == "5");
+  }
+  CHECK(observer.run("actor.rank", {1}).text("rank 1") == "1");  // the chunk of the one that has left is over
+  CHECK(observer.run("going = false", {"server 0"}).ok);
+  CHECK(run.wait(20) == 0);
+  CHECK_THAT(run.out(), Contains("ended by stop"));
+  CHECK_THAT(run.err(), Contains("has paused the run") && Contains("sets the barrier to three.lua"));
+}
+
+TEST_CASE("chunks between the tasks of map-reduce, and a node that is killed") {
+  const JobFolder folder;
+  Process run = folder.start({"-n", "5", "--isolate", "jobs/console.lua", "mapreduce"});
+  Observer observer(folder);
+  INFO(run.describe());
+  const Outcome got = observer.run("answer", "all");
+  INFO(got.describe());
+  CHECK(got.results.size() == 5);
+  CHECK(got.text("rank 4") == "42");
+  CHECK_THAT(observer.control({{"op", "kill"}, {"id", 0}})["message"].get<std::string>(), Contains("rendezvous host"));
+  const uint32_t asleep = observer.send("print('on') actor.sleep(1000)", {3});
+  CHECK(observer.wait_for_output(asleep, "on"));
+  CHECK(observer.control({{"op", "kill"}, {"id", 3}})["killed"] == json({"rank 3"}));
+  CHECK_THAT(observer.outcome(asleep).results.begin()->second["error"].get<std::string>(), Contains("is lost"));
+  CHECK(observer.wait_for([](const json& state) { return state["run"]["size"] == 4; }));
+  CHECK(observer.run("going = false", "all").ok);
+  CHECK(run.wait(20).has_value());
+}
+
+TEST_CASE("chunks that all nodes run together: engines work, and whatever ends one the next one is right") {
+  for (const std::string& place : {std::string("threads"), std::string("hosts")}) {
+    const JobFolder folder;
+    Run run(folder, place, {"jobs/console.lua", "wait"});
+    Observer observer(folder);
+    INFO(run.describe());
+    REQUIRE(observer.wait_for([](const json& state) { return state["run"].value("console", false); }));
+    const auto all = [&](const std::string& source) { return observer.run(source, "spmd"); };
+    const auto good = [&] {
+      Outcome got = all("actor.collective.allreduce(tensor.full({ 2 }, actor.rank), 'sum'):get(1)");
+      INFO(got.describe());
+      CHECK(got.text("rank 1") == "3");
+      got = all("actor.mapreduce.range(1, 100):map(function(v) return 2 * v end):sum()");
+      INFO(got.describe());
+      CHECK(got.text("rank 2") == "10100");
+      got = all("train(nil, 30)");
+      INFO(got.describe());
+      CHECK(got.text("rank 0") == "stop");
+    };
+    const auto interrupt = [&](const std::string& source) {
+      const uint32_t chunk = observer.send("print('in it') " + source, "spmd");
+      CHECK(observer.wait_for_output(chunk, "in it"));
+      CHECK(observer.control({{"op", "interrupt"}, {"chunk", chunk}})["ok"] == true);
+      const Outcome got = observer.outcome(chunk);
+      INFO(got.describe());
+      CHECK((got.over && !got.ok));
+    };
+    CHECK(all(job_text("console_train.lua")).ok);
+    good();
+    Outcome failed = all("if actor.rank == 1 then error('one fails') end actor.collective.barrier()");
+    CHECK_THAT(failed.error("rank 2"), Contains("failed on rank 1") && Contains("one fails"));
+    failed = all("if actor.rank == 1 then error('one fails') end train(nil, 1e9)");
+    CHECK_THAT(failed.error("rank 2"), Contains("failed on rank 1"));
+    good();
+    failed =
+        all("actor.param.run { schedule = function() error('bad schedule') end, push = function() end, "
+            "stop = function() return false end }");
+    CHECK_THAT(failed.error("rank 0"), Contains("bad schedule"));
+    good();
+    interrupt("if actor.rank == 0 then actor.sleep(1000) end actor.collective.barrier()");
+    interrupt("actor.mapreduce.range(1, 100):map(function(v) while true do actor.now() end return v end):count()");
+    interrupt("train(0.01, 1e9)");
+    interrupt("while true do end");
+    good();
+    CHECK(all("actor.param.get('w'):get(1) >= 30").text("rank 1") == "true");
+    CHECK(observer.run("actor.rank", {1}).text("rank 1") == "1");
+    (void)all("require('actor.c.console').finish()");
+    CHECK(run.ends_well());
+    CHECK_THAT(run.out(), Contains("waited"));
+  }
+}
+
+// ACTORHOST_TEST_KILLS makes it so many runs, from ACTORHOST_TEST_SEED.
+TEST_CASE("a node that is killed in the middle of a chunk for all ends it, and the others go on") {
+  const char* count = std::getenv("ACTORHOST_TEST_KILLS");
+  const char* seed = std::getenv("ACTORHOST_TEST_SEED");
+  std::mt19937 random(seed != nullptr ? static_cast<unsigned>(std::atoi(seed)) : 1);
+  const std::vector<std::string> chunks = {
+      "for i = 1, 1e9 do actor.collective.allreduce(tensor.full({ 2 }, 1), 'sum') end",
+      "for i = 1, 1e9 do if not actor.collective.barrier() then error('lost') end end",
+      "for i = 1, 200 do actor.mapreduce.range(1, 100):map(function(v) return v end):sum() end",
+      "train(0.002, 300)",
+      "if actor.rank == 1 then error('fails') end actor.collective.barrier()",
+  };
+  for (int i = 0; i < (count != nullptr ? std::atoi(count) : 3); ++i) {
+    const std::string source = chunks[random() % chunks.size()];
+    const auto victim = static_cast<unsigned>(1 + random() % 4);
+    const auto after = static_cast<unsigned>(random() % 100000);
+    INFO("run " << i << ": worker " << victim << " after " << after << " us in " << source);
+    const JobFolder folder;
+    Process run = folder.start({"-n", "5", "--isolate", "jobs/console.lua", "wait"});
+    INFO(run.describe());
+    Observer observer(folder);
+    REQUIRE(observer.wait_for([](const json& state) { return state["run"].value("console", false); }));
+    REQUIRE(observer.run(job_text("console_train.lua"), "spmd").ok);
+    const uint32_t chunk = observer.send(source, "spmd");
+    usleep(after);
+    CHECK(observer.control({{"op", "kill"}, {"id", victim}})["ok"] == true);
+    CHECK(observer.wait_for([](const json& state) { return state["run"]["size"] == 4; }));
+    CHECK(observer.control({{"op", "interrupt"}, {"chunk", chunk}})["ok"] == true);
+    Outcome got = observer.outcome(chunk);
+    INFO(got.describe());
+    REQUIRE(got.over);
+    got = observer.run(
+        "actor.collective.barrier() return actor.collective.allreduce(tensor.full({ 2 }, 1), 'sum'):get(1)", "spmd");
+    INFO(got.describe());
+    CHECK(got.text("rank 0") == "4");
+    got = observer.run("actor.mapreduce.range(1, 100):sum()", "spmd");
+    CHECK(got.text("rank 3") == "5050");
+    got = observer.run("train(nil, 20)", "spmd");
+    INFO(got.describe());
+    CHECK(got.text("rank 1") == "stop");
+    run.signal(SIGTERM);
+    CHECK(run.wait(10).has_value());
+  }
+}

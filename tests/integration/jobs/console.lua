@@ -1,0 +1,55 @@
+-- For console_test.cpp: runs into which chunks are sent. console.lua JOB [...]
+local actor = require("actor")
+local jobs = {}
+
+answer = 42
+going = true
+
+-- Waits in an all-reduce for the last rank, which sleeps until a chunk says that it has done so long enough.
+function jobs.allreduce()
+  if actor.rank == actor.size - 1 then
+    while going do actor.sleep(0.01) end
+  end
+  local sum = actor.collective.allreduce(actor.tensor.full({ 4 }, 1), "sum")
+  if actor.rank == 0 then print("sum", sum:get(1), answer) end
+end
+
+-- Counts on the parameter server until a chunk says stop.
+function jobs.param()
+  local summary = actor.param.run {
+    init = function() return { w = actor.tensor.zeros { 3 } } end,
+    schedule = function(workers)
+      local tasks = {}
+      for _, id in ipairs(workers) do tasks[id] = { { "w" } } end
+      return tasks
+    end,
+    push = function()
+      actor.sleep(0.001)
+      return { { "w", actor.tensor.full({ 3 }, 1) } }
+    end,
+    pull = actor.optim.add(),
+    barrier = "bsp",
+    stop = function() return not going end,
+  }
+  if actor.rank == 0 then print("ended by " .. summary.reason) end
+end
+
+-- Rows that take their time, until a chunk says that it is enough.
+function jobs.mapreduce()
+  local mr = actor.mapreduce
+  repeat
+    local list = mr.range(1, 1000):map(function(x) return 2 * x end)
+    list:count()
+    local on = actor.collective.allreduce(actor.tensor.full({ 1 }, going and 1 or 0), "min"):get(1)
+  until on == 0
+  if actor.rank == 0 then print("done") end
+end
+
+-- Runs the chunks that come.
+function jobs.wait()
+  require("actor.c.console").wait()
+  print("waited")
+end
+
+local name = ...
+jobs[name](select(2, ...))

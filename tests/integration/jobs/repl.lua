@@ -1,0 +1,34 @@
+-- For repl_test.cpp and repl_terminal_test.cpp: runs that a console is attached to. repl.lua JOB [...]
+local actor = require("actor")
+local jobs = {}
+
+local function is_there(file)
+  local handle = io.open(file)
+  return handle and handle:close()
+end
+
+-- Waits in engine calls until the file is there; then says what chunks have left.
+function jobs.waiting(file)
+  left_by_chunks = "nothing"
+  words = { "first", "second" }
+  repeat actor.sleep(0.01) until is_there(file)
+  if actor.rank == 0 then print("left: " .. left_by_chunks) end
+end
+
+-- Computes until the file is there, then waits as above for another one.
+function jobs.computing(file, other)
+  repeat
+    local sum = 0
+    for i = 1, 1e6 do sum = sum + i end
+  until is_there(file)
+  jobs.waiting(other)
+end
+
+-- Ends with an error when the file is there.
+function jobs.failing(file)
+  jobs.waiting(file)
+  error("it ends badly")
+end
+
+local name = ...
+jobs[name](select(2, ...))

@@ -1,0 +1,105 @@
+#include "tests/integration/observer.hpp"
+
+#include <fstream>
+
+namespace actorhost::test {
+
+using nlohmann::json;
+
+std::string Outcome::text(const std::string& node) const {
+  const auto at = results.find(node);
+  return at == results.end() ? "(none)" : at->second.value("text", "");
+}
+
+std::string Outcome::error(const std::string& node) const {
+  const auto at = results.find(node);
+  return at == results.end() ? "(none)" : at->second.value("error", "");
+}
+
+std::string Outcome::describe() const {
+  json all = {{"over", over}, {"ok", ok}, {"output", output}};
+  for (const auto& [name, result] : results) all["results"][name] = result;
+  return all.dump(1, ' ', false, json::error_handler_t::replace);
+}
+
+Observer::Observer(const JobFolder& folder) {
+  const bool attached = wait_until(
+      [&] {
+        std::error_code none;
+        for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "actorhost", none)) {
+          if (entry.path().extension() != ".json") continue;
+          std::ifstream file(entry.path());
+          const json run = json::parse(file, nullptr, false);
+          if (!run.is_object() || run.value("url", "").find("ipc://") != 0) continue;
+          StreamOptions options;
+          std::ifstream(folder.path() / "config/actorhost/token") >> options.token;
+          client_ = std::make_unique<ControlClient>(options, clock_, log_, false, [] { return Status(); });
+          if (client_->attach(run.value("url", ""), 5)) return true;
+        }
+        return false;
+      },
+      20);
+  REQUIRE(attached);
+}
+
+json Observer::control(const json& command) {
+  const auto answer = client_->control(command.dump(), 20);
+  INFO((answer ? "" : answer.error().message));
+  REQUIRE(answer.ok());
+  return json::parse(*answer);
+}
+
+uint32_t Observer::send(const std::string& source, const json& nodes, uint64_t limit) {
+  const json answer =
+      control({{"op", "chunk"}, {"source", source}, {"name", "=chunk"}, {"nodes", nodes}, {"limit", limit}});
+  INFO(answer.dump());
+  REQUIRE(answer.value("ok", false));
+  return answer["chunk"].get<uint32_t>();
+}
+
+bool Observer::take(double seconds) {
+  const auto news = client_->next(seconds);
+  if (!news || !*news) return news.ok();
+  const json one = json::parse(**news);
+  if (!one.contains("chunk")) return false;  // the run has ended
+  Outcome& outcome = outcomes_[one["chunk"].get<uint32_t>()];
+  if (one["event"] == "over") {
+    outcome.over = true;
+    outcome.ok = one["ok"].get<bool>();
+  } else if (one["event"] == "output") {
+    outcome.output[one["name"].get<std::string>()] += one["text"].get<std::string>();
+  } else {
+    outcome.results[one["name"].get<std::string>()] = one;
+  }
+  return true;
+}
+
+Outcome Observer::outcome(uint32_t chunk, double seconds) {
+  const double deadline = now() + seconds * patience();
+  while (!outcomes_[chunk].over && now() < deadline && take(0.2)) {
+  }
+  return outcomes_[chunk];
+}
+
+bool Observer::wait_for_output(uint32_t chunk, const std::string& text) {
+  return wait_until(
+      [&] {
+        (void)take(0.02);
+        for (const auto& [node, output] : outcomes_[chunk].output) {
+          if (output.find(text) != std::string::npos) return true;
+        }
+        return false;
+      },
+      20);
+}
+
+bool Observer::wait_for(const std::function<bool(const json&)>& there) {
+  return wait_until(
+      [&] {
+        const auto state = client_->state({}, 5);
+        return state && there(json::parse(*state));
+      },
+      20);
+}
+
+}  // namespace actorhost::test

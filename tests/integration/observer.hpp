@@ -1,0 +1,53 @@
+#pragma once
+// One who looks into a run of a JobFolder from the test, as `repl` does: sends chunks and commands, collects what
+// comes. Owned and used by the thread of the test.
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "host/cluster/control_client.hpp"
+#include "tests/integration/jobs.hpp"
+
+namespace actorhost::test {
+
+/// How a chunk has ended, by the names of its nodes.
+struct Outcome {
+  std::map<std::string, nlohmann::json> results;
+  std::map<std::string, std::string> output;
+  bool over = false;  // else the time has passed
+  bool ok = false;
+
+  std::string text(const std::string& node) const;
+  std::string error(const std::string& node) const;
+  std::string describe() const;
+};
+
+class Observer {
+ public:
+  /// Waits until the only run of the folder lets it in; fails the test when none does.
+  explicit Observer(const JobFolder& folder);
+
+  nlohmann::json control(const nlohmann::json& command);
+  /// Sends a chunk; its number. `nodes` as in the command: ids, "all" or "spmd".
+  uint32_t send(const std::string& source, const nlohmann::json& nodes, uint64_t limit = 65536);
+  /// Collects until the chunk is over.
+  Outcome outcome(uint32_t chunk, double seconds = 20);
+  Outcome run(const std::string& source, const nlohmann::json& nodes) { return outcome(send(source, nodes)); }
+  /// Waits until the state holds `there`; the state, or nothing.
+  bool wait_for(const std::function<bool(const nlohmann::json& state)>& there);
+  /// Waits until a chunk's output on some node has `text`.
+  bool wait_for_output(uint32_t chunk, const std::string& text);
+
+ private:
+  bool take(double seconds);
+
+  SteadyClock clock_;
+  Log log_{LogLevel::off};
+  std::unique_ptr<ControlClient> client_;
+  std::map<uint32_t, Outcome> outcomes_;
+};
+
+}  // namespace actorhost::test

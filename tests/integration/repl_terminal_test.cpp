@@ -1,0 +1,123 @@
+// `actorhost repl` in a terminal.
+
+#include "tests/integration/terminal.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+TEST_CASE("a console in a terminal: several lines, completion, what others write, errors, interruption") {
+  if (!Terminal::can_be()) return;
+  const JobFolder folder;
+  Terminal terminal(folder, {"repl", "-n", "2"});
+  REQUIRE(terminal.shows("console[2] all>"));
+  terminal.type("for i = 1, 3 do\nsum = (sum or 0) + i * 100\nend\n\"käse \" .. sum\n");
+  CHECK(terminal.shows("käse 600"));
+  CHECK_THAT(terminal.screen(), Contains(" >> sum ="));
+
+  terminal.type("local y = 1\n");
+  CHECK(terminal.shows("leave out `local`"));
+
+  terminal.type("a_tensor = tensor.zer");
+  terminal.press("Tab");
+  terminal.type("2, 3)");  // zero_( and zeros( have "zero" in common
+  CHECK(terminal.shows("a_tensor = tensor.zero2, 3)"));
+  terminal.press("C-c");
+  terminal.type("a_tensor = tensor.zeros{2, 3}\n");
+  terminal.type("a_tens");
+  terminal.press("Tab");
+  CHECK(terminal.shows("> a_tensor\n"));
+  terminal.type(":nor");
+  terminal.press("Tab");
+  CHECK(terminal.shows("a_tensor:norm("));
+  terminal.type(")\n:barrier set pss");
+  terminal.press("Tab");
+  CHECK(terminal.shows(":barrier set pssp"));
+  terminal.press("C-c");
+  terminal.type(":s");
+  terminal.press("Tab");
+  CHECK(terminal.shows("set     stages  stats   steps"));
+  terminal.press("C-c");
+
+  terminal.type("os.execute('(until test -e now; do sleep 0.02; done; echo from below) &')\n4");
+  folder.write("now", "");
+  CHECK(terminal.shows("from below\nconsole[2] all> 4"));
+  terminal.type("1 + 1\n");
+  CHECK(terminal.shows("\n42\n"));
+
+  terminal.type("error('broken')\n");
+  CHECK(terminal.shows("broken"));
+  CHECK(terminal.shows("stack traceback"));
+  terminal.type("while true do end\n");
+  REQUIRE(terminal.shows("while true do end\n\n"));
+  terminal.press("C-c");
+  CHECK(terminal.shows("interrupted"));
+  terminal.type("actor.collective.allreduce(tensor.ones(1)):item() + 40.5\n");
+  CHECK(terminal.shows("42.5"));
+  terminal.press("C-d");
+  CHECK(terminal.ended() == 0);
+}
+
+TEST_CASE("the history of a console is there in the next one, and two at once keep both lines") {
+  if (!Terminal::can_be()) return;
+  const JobFolder folder;
+  Process run = folder.start({"-n", "1", "jobs/repl.lua", "waiting", "done"});
+  const Words console{"repl", "--attach"};
+  REQUIRE(wait_until([&] { return folder.run({"repl", "--attach", "-e", "1"}).status == 0; }, 20));
+  {
+    Terminal first(folder, console), second(folder, console);
+    REQUIRE((first.shows("repl.lua[1] rank 0>") && second.shows("repl.lua[1] rank 0>")));
+    first.type("11 + 11\n");
+    CHECK(first.shows("\n22\n"));
+    second.type("if true then\nprint(30 + 3)\nend\n");
+    CHECK(second.shows("\n33\n"));
+    first.type(":quit\n");
+    second.press("C-d");
+    CHECK((first.ended() == 0 && second.ended() == 0));
+  }
+  const std::filesystem::path history = folder.path() / "state" / "actorhost" / "history";
+  CHECK(read_text(history) == "11 + 11\nif true then print(30 + 3) end\n:quit\n");
+  CHECK(std::filesystem::status(history).permissions() ==
+        (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+  Terminal third(folder, console);
+  REQUIRE(third.shows("rank 0>"));
+  third.press("Up");
+  third.press("Up");
+  CHECK(third.shows("> if true then print(30 + 3) end"));
+  third.press("C-c");
+  third.press("C-r");
+  third.type("+ 11");
+  CHECK(third.shows("11 + 11"));
+  third.press("Enter");
+  CHECK(third.shows("\n22\n"));
+  folder.write("done", "");
+  CHECK(third.shows("the run has ended: done"));
+  CHECK(third.ended() == 0);
+  CHECK(run.wait(20) == 0);
+}
+
+TEST_CASE("a console swaps the barrier of a run that trains, reads a weight and leaves; the run's result is right") {
+  if (!Terminal::can_be()) return;
+  const JobFolder folder;
+  Process run = folder.start({"-n", "4", "--barrier", "bsp", "--no-progress",
+                              (source_dir() / "examples/mnist_ps.lua").string(), "--epochs", "6", "--hidden", "32"});
+  Terminal terminal(folder, {"repl", "--attach"});
+  REQUIRE(terminal.shows("mnist_ps.lua[4] rank 0>"));
+  terminal.type(":barrier\n");
+  CHECK(terminal.shows("bsp"));
+  terminal.type(":barrier set pssp:2:16\n");
+  CHECK(terminal.shows("the barrier is pssp:2:16; it was bsp"));
+  terminal.type(":steps\n");
+  CHECK(terminal.shows("steps of 4 workers"));
+  terminal.type("param.keys()\n");
+  CHECK(terminal.shows("{ \""));
+  terminal.type("param.get(param.keys()[1]):norm() > 0\n");
+  CHECK(terminal.shows("\ntrue\n"));
+  terminal.type(":barrier undo\n");
+  CHECK(terminal.shows("the barrier is bsp again"));
+  terminal.type(":quit\n");
+  CHECK(terminal.ended() == 0);
+  INFO(run.describe());
+  REQUIRE(run.wait(60) == 0);
+  CHECK_THAT(run.out(), Contains("accuracy"));
+}

@@ -1,0 +1,182 @@
+// `actorhost repl` without a terminal: -e, -f, standard input, --json; attached to runs, and with a cluster of its own.
+
+#include <csignal>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+using nlohmann::json;
+
+namespace {
+
+/// Runs a console with this standard input.
+Finished repl_with_input(const JobFolder& folder, const Words& words, const std::string& input) {
+  ProcessOptions options = folder.options();
+  options.input = input;
+  return run_program(actorhost_binary(), with({"repl"}, words), 30, options);
+}
+
+/// Whether a console can be attached: the run is there and its rank 0 answers.
+bool answers(const JobFolder& folder, const Words& words = {"--attach"}) {
+  return wait_until([&] { return folder.run(with({"repl"}, with(words, {"-e", ":nodes"}))).status == 0; }, 20);
+}
+
+}  // namespace
+
+TEST_CASE("a console's own cluster runs each chunk on all nodes together, and results live on") {
+  const JobFolder folder;
+  folder.write("chunk.lua",
+               "#!/usr/bin/env actorhost\nlocal t = tensor.full({ 2 }, actor.rank + 1)\n"
+               "return actor.collective.allreduce(t):totable()\n");
+  const std::string lines =
+      "x = actor.rank + 1\nfor i = 1, 2 do\n  x = x * 10\nend\nx\nprint('from ' .. actor.rank)\n"
+      "mr.range(1, 100):sum()\n= _ + 1\n:set output lua\n{ 'a' }\n:steps\n";
+  const auto together = run_together(2, [&](size_t i) {
+    return i == 0 ? repl_with_input(folder, {"-n", "2", "--seed", "1"}, lines)
+                  : folder.run({"repl", "-n", "2", "--isolate", "-f", "chunk.lua"});
+  });
+  const Ended typed(together[0]);
+  CHECK(typed.out ==
+        "rank 0: 100\nrank 1: 200\nfrom 0\n5050\n5051\nvalues are shown as lua\n{ \"a\" }\n"
+        "steps of 2 workers: 0 to 0, median 0\n0  ######## 2: rank 0, rank 1\n");
+  CHECK(typed.err.empty());
+  const Ended file(together[1]);
+  CHECK(file.out == "{ 3, 3 }\n");
+}
+
+TEST_CASE("errors are shown with where they were, the next chunk runs, and the exit code is 1") {
+  const JobFolder folder;
+  const Ended run(
+      repl_with_input(folder, {"-n", "2"},
+                      "error('broken')\nfunction f()\n  return nosuch\nend\nf()\nx = = 1\n:nods\n1 + 1\n"
+                      "if actor.rank == 1 then error('one') end\nactor.collective.allreduce(tensor.ones(1))\n"
+                      "for i = 1,\n"),
+      1);
+  CHECK_THAT(run.err, Contains("input 1:1: broken") && Contains("input 3:") && Contains("nosuch") &&
+                          Contains("stack traceback") && Contains("input 4:1: ") && Contains("did you mean :nodes?") &&
+                          Contains("rank 1:\ninput 6:1: one") && Contains("<eof>"));
+  CHECK_THAT(run.out, Contains("2\n") && Contains("tensor([2.]"));
+}
+
+TEST_CASE("--json is an object for each chunk and command, on a line each") {
+  const JobFolder folder;
+  const Ended run(repl_with_input(folder, {"-n", "2", "--json"},
+                                  "1 + 1, 'a'\nprint('said') actor.rank\nreturn print('said'), { actor.rank }\n:steps\n"
+                                  ":get\nerror('broken')\n"),
+                  1);
+  const Words lines = lines_of(run.out);
+  REQUIRE(lines.size() == 6);
+  std::vector<json> said;
+  for (const std::string& line : lines) said.push_back(json::parse(line));
+  CHECK(said[0]["ok"] == true);
+  CHECK(said[0]["results"][1]["values"] == json({2, "a"}));
+  CHECK(said[1]["ok"] == false);
+  CHECK(said[2]["results"][1]["output"] == "said\n");
+  CHECK(said[2]["results"][1]["values"].back() == json({1}));
+  CHECK((said[3]["command"] == ":steps" && said[3]["data"].size() >= 2));
+  CHECK(said[4]["ok"] == false);
+  CHECK_THAT(said[5]["results"][0]["error"].get<std::string>(), Contains("broken"));
+  CHECK(run.err.empty());
+}
+
+TEST_CASE("consoles attached to a run read and change its globals, and the run goes on") {
+  const JobFolder folder;
+  Process run = folder.start({"-n", "2", "jobs/repl.lua", "waiting", "done"});
+  REQUIRE(answers(folder));
+  const auto two = run_together(2, [&](size_t i) {
+    return folder.run({"repl", "--attach", "-e", "words[" + std::to_string(i + 1) + "]", "-e",
+                       "left_by_chunks = 'this'", "-e", ":on all actor.rank", "-e", ":on 1 actor.rank"});
+  });
+  CHECK(two[0].out == "first\nrank 0: 0\nrank 1: 1\n1\n");
+  CHECK(two[1].out == "second\nrank 0: 0\nrank 1: 1\n1\n");
+  const Ended refused(folder.run({"repl", "--attach", "-e", "actor.collective.allreduce(tensor.ones(1))"}), 1);
+  CHECK_THAT(refused.err, Contains("actorhost repl"));
+  for (const char* change : {"1 + 1", ":pause", ":kill 1", ":barrier set asp"}) {
+    const Ended reader(folder.run({"repl", "--attach", "--read-only", "-e", ":nodes", "-e", change}), 1);
+    CHECK_THAT(reader.out, Contains("rank 1"));
+    CHECK_THAT(reader.err, Contains("read"));
+  }
+  const Ended looked(folder.run({"repl", "--attach", "-e", ":barrier", "-e", ":keys", "-e", ":peers", "-e", ":jobs",
+                                 "-e", ":stages", "-e", ":stats -i 0.05 -c 2", "-e", ":log", "-e", ":help param.run"}));
+  CHECK_THAT(looked.out, Contains("repl.lua") && Contains("steps/s") && Contains("param.run(run)"));
+  folder.write("done", "");
+  INFO(run.describe());
+  CHECK(run.wait(20) == 0);
+  CHECK_THAT(run.out(), Contains("left: this"));
+}
+
+TEST_CASE("a chunk on a node that computes says that it waits, and runs when the node comes to an engine call") {
+  const JobFolder folder;
+  Process run = folder.start({"-n", "1", "jobs/repl.lua", "computing", "go", "done"});
+  REQUIRE(answers(folder));
+  Process console(actorhost_binary(), {"repl", "--attach", "-e", "words"}, folder.options());
+  INFO(console.describe());
+  CHECK(console.wait_for_output("rank 0 has been computing for ", 20));
+  CHECK(console.wait_for_output("the chunk runs at its next engine call, Ctrl-C gives up", 5));
+  folder.write("go", "");
+  CHECK(console.wait(20) == 0);
+  CHECK(console.out() == "{ \"first\", \"second\" }\n");
+  folder.write("done", "");
+  CHECK(run.wait(20) == 0);
+}
+
+TEST_CASE("a console says how the run has ended while it was attached, and leaves with its code") {
+  const JobFolder folder;
+  for (const std::string job : {"waiting", "failing"}) {
+    Process run = folder.start({"-n", "1", "jobs/repl.lua", job, job + ".done"});
+    REQUIRE(answers(folder));
+    Process console(actorhost_binary(), {"repl", "--attach", "-e", "while true do end"}, folder.options());
+    REQUIRE(wait_until([&] { return folder.run({"status"}).out.find("in chunk") != std::string::npos; }, 20));
+    folder.write(job + ".done", "");
+    console.signal(SIGINT);  // ends the chunk; the run goes on to its end
+    INFO(console.describe());
+    CHECK(console.wait(20) == 1);
+    CHECK_THAT(console.err(), Contains("interrupted"));
+    CHECK(run.wait(20) == (job == "waiting" ? 0 : 1));
+  }
+  Process run = folder.start({"-n", "1", "jobs/repl.lua", "failing", "ends"});
+  REQUIRE(answers(folder));
+  Process console(actorhost_binary(), {"repl", "--attach", "-e", ":stats -i 0.1 -c 1000"}, folder.options());
+  REQUIRE(console.wait_for_output("steps/s", 20));
+  folder.write("ends", "");
+  INFO(console.describe());
+  CHECK(console.wait(20) == 1);
+  CHECK_THAT(console.err(), Contains("the run has ended: ") && Contains("it ends badly"));
+}
+
+TEST_CASE("a console that cannot attach or start says why") {
+  const JobFolder folder;
+  const auto [words, code, text] = GENERATE(table<Words, int, std::string>({
+      {{"--attach"}, 3, "start one with `actorhost job.lua`"},
+      {{"--attach", "127.0.0.1:1"}, 3, "cannot attach to 127.0.0.1:1"},
+      {{"--attach", "ipc:///nowhere"}, 3, "cannot attach to ipc:///nowhere"},
+      {{"job.lua"}, 2, "a job is run by actorhost job.lua"},
+      {{"--attatch"}, 2, "did you mean --attach?"},
+      {{"-n", "x"}, 2, "-n"},
+      {{"--print", "some"}, 2, "--print wants first or all"},
+      {{"-n", "1", "-f", "nowhere.lua"}, 1, "nowhere.lua: No such file"},
+  }));
+  const Ended run(folder.run(with({"repl"}, words)), code);
+  CHECK_THAT(run.err, Contains(text));
+}
+
+TEST_CASE("another token is refused, and of several runs the list is shown") {
+  const JobFolder folder;
+  Process run = folder.start({"-n", "1", "jobs/repl.lua", "waiting", "done"});
+  REQUIRE(answers(folder));
+  folder.write("token", "this is another token than theirs");
+  std::filesystem::permissions(folder.path() / "token", std::filesystem::perms::owner_read);
+  const Ended stranger(folder.run({"repl", "--attach", "--token-file", "token", "-e", "1"}), 3);
+  CHECK_THAT(stranger.err, Contains("--token-file"));
+  Process second = folder.start({"-n", "1", "jobs/repl.lua", "waiting", "done"});
+  Finished several;
+  CHECK(wait_until([&] { return (several = folder.run({"repl", "--attach", "-e", ":nodes"})).status == 3; }, 20));
+  CHECK_THAT(several.err, Contains("several runs") && Contains("--attach ipc://"));
+  folder.write("done", "");
+  CHECK(run.wait(20) == 0);
+  CHECK(second.wait(20) == 0);
+}

@@ -1,0 +1,46 @@
+#pragma once
+// A program in a terminal, for tests that type: tmux is the terminal, with a server of its own that ends with the test.
+//
+//   Terminal terminal(folder, {"repl", "-n", "2"});
+//   REQUIRE(terminal.shows("all> "));
+//   terminal.type("1 + 1\n");
+//   CHECK(terminal.shows("2"));
+
+#include <memory>
+#include <string>
+
+#include "tests/integration/jobs.hpp"
+
+namespace actorhost::test {
+
+class Terminal {
+ public:
+  /// Whether tmux is there; says so where it is not.
+  static bool can_be();
+
+  /// Runs actorhost with `words` in the folder, in a terminal of 100 columns and 30 lines.
+  Terminal(const JobFolder& folder, const Words& words);
+  ~Terminal();
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  /// Types the text; a line end is the Enter key.
+  void type(const std::string& text);
+  /// Presses a key by tmux's name: "Tab", "C-c", "Up".
+  void press(const std::string& key);
+  /// What is on the screen and what has scrolled off it.
+  std::string screen() const;
+  /// Waits until the screen has the text.
+  bool shows(const std::string& text, double seconds = 20) const;
+  /// The exit code once the program has ended.
+  std::optional<int> ended(double seconds = 20) const;
+
+ private:
+  std::string tmux(const Words& words) const;
+
+  TempDir dir_;
+  std::filesystem::path code_file_;
+  std::unique_ptr<Process> server_;
+};
+
+}  // namespace actorhost::test
