@@ -46,6 +46,9 @@ struct ParamState {
   /// Makes sure that shards run which serve action `wanted`, or any action (kAnyAction).
   Status open(uint32_t wanted) {
     if (server || (opened && wanted == kAnyAction)) return {};
+    if (context.node.answering()) {  // servers would run the script, which may not be made for that
+      return Error{Code::bad_argument, "this run has no parameter server, and a chunk starts none"};
+    }
     AH_TRY(context.node.start_servers(wanted));
     opened = true;
     return {};
