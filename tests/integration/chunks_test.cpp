@@ -38,7 +38,7 @@ struct Run {
 TEST_CASE("a chunk reads and changes a script that waits in an all-reduce, and its errors stay with it") {
   for (const std::string& place : places()) {
     const JobFolder folder;
-    Run run(folder, place, {"jobs/console.lua", "allreduce"});
+    Run run(folder, place, {"jobs/chunks.lua", "allreduce"});
     Observer observer(folder);
     Outcome got = observer.run("answer + actor.rank", "all");
     INFO(run.describe());
@@ -75,7 +75,7 @@ TEST_CASE("a chunk reads and changes a script that waits in an all-reduce, and i
 
 TEST_CASE("while a parameter server runs: its values, its barrier, a pause, output without end, observers that leave") {
   const JobFolder folder;
-  Process run = folder.start({"-n", "3", "jobs/console.lua", "param"});
+  Process run = folder.start({"-n", "3", "jobs/chunks.lua", "param"});
   Observer observer(folder);
   INFO(run.describe());
   CHECK(observer.run("actor.param.get('w'):get(1) > 0", "all").text("rank 2") == "true");
@@ -132,7 +132,7 @@ TEST_CASE("while a parameter server runs: its values, its barrier, a pause, outp
 
 TEST_CASE("chunks between the tasks of map-reduce, and a node that is killed") {
   const JobFolder folder;
-  Process run = folder.start({"-n", "5", "--isolate", "jobs/console.lua", "mapreduce"});
+  Process run = folder.start({"-n", "5", "--isolate", "jobs/chunks.lua", "mapreduce"});
   Observer observer(folder);
   INFO(run.describe());
   const Outcome got = observer.run("answer", "all");
@@ -151,7 +151,7 @@ TEST_CASE("chunks between the tasks of map-reduce, and a node that is killed") {
 TEST_CASE("chunks that all nodes run together: engines work, and whatever ends one the next one is right") {
   for (const std::string& place : {std::string("threads"), std::string("hosts")}) {
     const JobFolder folder;
-    Run run(folder, place, {"jobs/console.lua", "wait"});
+    Run run(folder, place, {"jobs/chunks.lua", "wait"});
     Observer observer(folder);
     INFO(run.describe());
     REQUIRE(observer.wait_for([](const json& state) { return state["run"].value("console", false); }));
@@ -219,7 +219,7 @@ TEST_CASE("a node that is killed in the middle of a chunk for all ends it, and t
     const auto after = static_cast<unsigned>(random() % 100000);
     INFO("run " << i << ": worker " << victim << " after " << after << " us in " << source);
     const JobFolder folder;
-    Process run = folder.start({"-n", "5", "--isolate", "jobs/console.lua", "wait"});
+    Process run = folder.start({"-n", "5", "--isolate", "jobs/chunks.lua", "wait"});
     INFO(run.describe());
     Observer observer(folder);
     REQUIRE(observer.wait_for([](const json& state) { return state["run"].value("console", false); }));

@@ -1,4 +1,4 @@
--- For console_test.cpp: runs into which chunks are sent. console.lua JOB [...]
+-- For chunks_test.cpp: runs into which chunks are sent. chunks.lua JOB [...]
 local actor = require("actor")
 local jobs = {}
 
