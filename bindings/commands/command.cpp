@@ -6,6 +6,7 @@
 
 #include <lua.hpp>
 
+#include "bindings/commands/line_editor.hpp"
 #include "bindings/commands/lua_command.hpp"
 #include "bindings/commands/lua_control.hpp"
 #include "bindings/commands/lua_dashboard.hpp"
@@ -42,6 +43,7 @@ void follow_signals(const SignalWatch& signals, Vm& vm, CommandContext& context,
   vm.request_stop();
   if (signals.wait(kGraceMilliseconds) == 0 && !vm.running()) return;
   context.console.finish(false);
+  LineEditor::restore_terminal();
   _exit(kInterrupted);
 }
 

@@ -10,6 +10,7 @@
 #include <histedit.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "bindings/commands/history_file.hpp"
@@ -84,6 +85,27 @@ size_t columns_of(std::string_view text) {
   return columns;
 }
 
+/// The terminal as it was before the first prompt. Between two prompts keys are kept for the next one instead of being
+/// shown where they come; Ctrl-C remains a signal.
+class TerminalMode {
+ public:
+  void keep() { known_ = tcgetattr(STDIN_FILENO, &before_) == 0; }
+  void restore() const {
+    if (known_) tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+  }
+  void hold_keys() const {
+    termios quiet = before_;
+    quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON);
+    if (known_) tcsetattr(STDIN_FILENO, TCSADRAIN, &quiet);
+  }
+
+ private:
+  termios before_{};
+  bool known_ = false;
+};
+
+TerminalMode terminal_mode;  // of the process: it is restored also where the editor is not destroyed
+
 /// Whether a key is waiting (after `milliseconds`): text that is pasted comes all at once.
 bool key_waits(int milliseconds) {
   pollfd input{STDIN_FILENO, POLLIN, 0};
@@ -97,6 +119,7 @@ struct LineEditor::State {
   ~State() {
     if (line != nullptr) edit().el_end(line);
     if (past != nullptr) edit().history_end(past);
+    terminal_mode.restore();
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -138,6 +161,7 @@ struct LineEditor::State {
   }
   static unsigned char suspend(EditLine* line, int /*key*/) {
     edit().el_set(line, EL_PREP_TERM, 0);
+    terminal_mode.restore();
     raise(SIGTSTP);  // goes on here when the user comes back
     edit().el_set(line, EL_PREP_TERM, 1);
     std::fputs("\r\n", stdout);
@@ -238,6 +262,7 @@ Result<std::unique_ptr<LineEditor>> LineEditor::open(const std::string& file, si
     return Error{Code::unsupported, "standard input or output is no terminal"};
   }
   if (!edit().why_not().empty()) return Error{Code::unsupported, edit().why_not()};
+  terminal_mode.keep();
   auto state = std::make_unique<State>(file, most);
   AH_TRY(state->set_up(most));
   // A history that cannot be read is no reason to have no prompt: `remember` says so.
@@ -255,6 +280,7 @@ LineEditor::Read LineEditor::read(const std::string& prompt, Calls calls) {
   state.columns = window_size().ws_col;
   int size = 0;
   const char* text = edit().el_gets(state.line, &size);
+  terminal_mode.hold_keys();
   if (text == nullptr || size <= 0) {
     if (state.how == How::interrupt) std::fputs("^C", stdout);
     std::fputs("\r\n", stdout);
@@ -265,6 +291,8 @@ LineEditor::Read LineEditor::read(const std::string& prompt, Calls calls) {
   while (line.ends_with('\n') || line.ends_with('\r')) line.pop_back();
   return {How::line, std::move(line)};
 }
+
+void LineEditor::restore_terminal() { terminal_mode.restore(); }
 
 Status LineEditor::remember(const std::string& line) {
   state_->add_to_history(line);

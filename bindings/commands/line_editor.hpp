@@ -43,6 +43,8 @@ class LineEditor {
 
   /// Shows the prompt and blocks until a line has been typed.
   Read read(const std::string& prompt, Calls calls);
+  /// Puts the terminal back as it was before the first prompt: for a process that ends by _exit. Any thread.
+  static void restore_terminal();
   /// Adds a line to the history, and to its file at once: sessions that are open together keep the lines of both.
   /// Returns why the file could not be written.
   Status remember(const std::string& line);

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   actorhost::HostRuntime::Setup setup;
   setup.command_line = args;
   setup.commands = actorhost::command_names();
-  if (actorhost::is_console_cluster()) {
+  if (actorhost::is_console_cluster(command.options.script)) {
     setup.source = actorhost::kConsoleJob;
     setup.from_text = true;
   }

@@ -24,10 +24,8 @@ constexpr double kPartingSeconds = 3;  // for nodes to stop
 
 }  // namespace
 
-bool is_console_cluster() {
-  const bool given = std::getenv(kConsoleVariable) != nullptr;
-  unsetenv(kConsoleVariable);
-  return given;
+bool is_console_cluster(const std::string& script) {
+  return script == kConsoleJobName && std::getenv(kConsoleVariable) != nullptr;
 }
 
 Result<OwnCluster> OwnCluster::start(std::vector<std::string> flags) {

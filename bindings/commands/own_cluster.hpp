@@ -16,8 +16,8 @@ namespace actorhost {
 inline constexpr const char* kConsoleJob = "require('actor.c.console').wait()";
 inline constexpr const char* kConsoleJobName = "console";
 
-/// Whether this process is such a child; says so once.
-bool is_console_cluster();
+/// Whether this process is such a child, or one of its nodes: `script` is that job's name, and the environment says so.
+bool is_console_cluster(const std::string& script);
 
 class OwnCluster {
  public:

@@ -126,8 +126,7 @@ Status ConsoleRunner::load(const Question& question, lua_State* on) {
 Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State* on) {
   lua_settop(on, 0);
   AH_TRY(load(question, on));
-  // A compiled loop could not be interrupted. What a chunk for all nodes defines may be worth compiling.
-  luaJIT_setmode(on, 1, (question.ask.together ? LUAJIT_MODE_FUNC : LUAJIT_MODE_ALLFUNC) | LUAJIT_MODE_OFF);
+  luaJIT_setmode(on, 1, LUAJIT_MODE_ALLFUNC | LUAJIT_MODE_OFF);  // a compiled loop could not be interrupted
   AH_TRY(vm_.call(on, lua_gettop(on) - 1, LUA_MULTRET));
   if (lua_gettop(on) == 0) return std::string();
   lua_pushcfunction(on, push_text);

@@ -46,6 +46,9 @@ struct ParamState {
   /// Makes sure that shards run which serve action `wanted`, or any action (kAnyAction).
   Status open(uint32_t wanted) {
     if (server || (opened && wanted == kAnyAction)) return {};
+    if (context.node.answering()) {  // servers would run the job's script, which may not be made for them
+      return Error{Code::unsupported, "this job has no parameter server, or this node has not used it so far"};
+    }
     AH_TRY(context.node.start_servers(wanted));
     opened = true;
     return {};

@@ -11,7 +11,7 @@ TEST_CASE("a console in a terminal: several lines, completion, what others write
   const JobFolder folder;
   Terminal terminal(folder, {"repl", "-n", "2"});
   REQUIRE(terminal.shows("console[2] all>"));
-  terminal.type("for i = 1, 3 do\nsum = (sum or 0) + i * 100\nend\n\"käse \" .. sum\n");
+  terminal.type("sum = 0\nfor i = 1, 3 do\nsum = sum + i * 100\nend\n\"käse \" .. sum\n");
   CHECK(terminal.shows("käse 600"));
   CHECK_THAT(terminal.screen(), Contains(" >> sum ="));
 
@@ -26,7 +26,7 @@ TEST_CASE("a console in a terminal: several lines, completion, what others write
   terminal.type("a_tensor = tensor.zeros{2, 3}\n");
   terminal.type("a_tens");
   terminal.press("Tab");
-  CHECK(terminal.shows("> a_tensor\n"));
+  CHECK(terminal.shows("> a_tensor"));
   terminal.type(":nor");
   terminal.press("Tab");
   CHECK(terminal.shows("a_tensor:norm("));
@@ -53,7 +53,7 @@ TEST_CASE("a console in a terminal: several lines, completion, what others write
   terminal.press("C-c");
   CHECK(terminal.shows("interrupted"));
   terminal.type("actor.collective.allreduce(tensor.ones(1)):item() + 40.5\n");
-  CHECK(terminal.shows("42.5"));
+  CHECK(terminal.shows("42.5\nconsole[2] all>"));
   terminal.press("C-d");
   CHECK(terminal.ended() == 0);
 }
@@ -101,6 +101,11 @@ TEST_CASE("a console swaps the barrier of a run that trains, reads a weight and 
   const JobFolder folder;
   Process run = folder.start({"-n", "4", "--barrier", "bsp", "--no-progress",
                               (source_dir() / "examples/mnist_ps.lua").string(), "--epochs", "6", "--hidden", "32"});
+  REQUIRE(wait_until(
+      [&] {
+        return folder.run({"repl", "--attach", "-e", ":barrier"}).out.find("bsp") != std::string::npos;
+      },
+      30));
   Terminal terminal(folder, {"repl", "--attach"});
   REQUIRE(terminal.shows("mnist_ps.lua[4] rank 0>"));
   terminal.type(":barrier\n");

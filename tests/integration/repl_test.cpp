@@ -37,13 +37,15 @@ TEST_CASE("a console's own cluster runs each chunk on all nodes together, and re
       "mr.range(1, 100):sum()\n= _ + 1\n:set output lua\n{ 'a' }\n:steps\n";
   const auto together = run_together(2, [&](size_t i) {
     return i == 0 ? repl_with_input(folder, {"-n", "2", "--seed", "1"}, lines)
-                  : folder.run({"repl", "-n", "2", "--isolate", "-f", "chunk.lua", "-e", "_"});
+                  : folder.run({"repl", "-n", "2", "--isolate", "-f", "chunk.lua"});
   });
   const Ended typed(together[0]);
   CHECK(typed.out ==
         "rank 0: 100\nrank 1: 200\nfrom 0\n5050\n5051\nvalues are shown as lua\n{ \"a\" }\n"
         "steps of 2 workers: 0 to 0, median 0\n0  ######## 2: rank 0, rank 1\n");
   CHECK(typed.err.empty());
+  const Ended file(together[1]);
+  CHECK(file.out == "{ 3, 3 }\n");
 }
 
 TEST_CASE("errors are shown with where they were, the next chunk runs, and the exit code is 1") {
@@ -56,14 +58,14 @@ TEST_CASE("errors are shown with where they were, the next chunk runs, and the e
       1);
   CHECK_THAT(run.err, Contains("input 1:1: broken") && Contains("input 3:") && Contains("nosuch") &&
                           Contains("stack traceback") && Contains("input 4:1: ") && Contains("did you mean :nodes?") &&
-                          Contains("rank 1: input 6:1: one") && Contains("<eof>"));
+                          Contains("rank 1:\ninput 6:1: one") && Contains("<eof>"));
   CHECK_THAT(run.out, Contains("2\n") && Contains("tensor([2.]"));
 }
 
-TEST_CASE("--json is an object for each chunk and command, on a line each") {
+TEST_CASE("with --json there is an object for each chunk and command, on a line each") {
   const JobFolder folder;
   const Ended run(repl_with_input(folder, {"-n", "2", "--json"},
-                                  "1 + 1, 'a'\nprint('said') actor.rank\nreturn print('said'), { actor.rank }\n:steps\n"
+                                  "1 + 1, 'a'\n1 +* 2\nreturn print('said'), { actor.rank }\n:steps\n"
                                   ":get\nerror('broken')\n"),
                   1);
   const Words lines = lines_of(run.out);

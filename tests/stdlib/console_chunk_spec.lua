@@ -124,7 +124,7 @@ test("a chunk sees the library's modules, its assignments are the script's globa
   equal(environment.tensor, tensor)
   equal(environment.actor, require("actor"))
   equal(environment.print, print)
-  equal(environment.no_such_name_anywhere, nil)
+  raises(function() return environment.no_such_name_anywhere end, "_spec.lua:%d+: undefined global 'no_such_name_anywhere'")
   setfenv(chunk.load("console_made = 3"), environment)()
   equal(rawget(_G, "console_made"), 3)
   equal(setfenv(chunk.load("console_made + 1"), environment)(), 4)

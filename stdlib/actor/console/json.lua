@@ -47,7 +47,8 @@ function M.encode(value)
   if kind == "number" then
     if value - value ~= 0 then return "null" end
     if value % 1 == 0 and math.abs(value) < 1e15 then return ("%d"):format(value) end
-    return ("%.17g"):format(value)
+    local text = ("%.15g"):format(value)
+    return tonumber(text) == value and text or ("%.17g"):format(value)
   end
   if kind ~= "table" then return "null" end
   local meta, parts = getmetatable(value), {}

@@ -1,5 +1,6 @@
 --- The names that a chunk at a prompt sees: the globals of the node's script, and behind them `actor` and its modules
 --- (`param`, `tensor`, `barrier`, ...), which a script has to name by `require`. Assignments go to the globals.
+local check = require("actor.check")
 local core = require("actor.c.core")
 
 local M = {}
@@ -17,6 +18,8 @@ end
 
 local environment
 
+local function read(globals, name) return globals[name] end
+
 ---The table of these names, for `setfenv`. One a Lua state.
 ---@return table
 function M.environment()
@@ -25,8 +28,10 @@ function M.environment()
   environment = setmetatable({}, {
     __index = function(_, name)
       local value = rawget(globals, name)
-      if value == nil and modules[name] then return require(modules[name]) end
-      return value
+      if value ~= nil then return value end
+      if modules[name] then return require(modules[name]) end
+      local declared, wrong = pcall(read, globals, name) -- globals are strict
+      if not declared then check.fail("%s", (tostring(wrong):gsub("^stdlib/[^:]*:%d+: ", ""))) end
     end,
     __newindex = function(_, name, value) rawset(globals, name, value) end,
     __metatable = false,

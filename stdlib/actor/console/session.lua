@@ -2,6 +2,7 @@
 --- `actorhost repl`.
 local chunk = require("actor.console.chunk")
 local json = require("actor.console.json")
+local now = require("actor").now
 local text = require("actor.inspect.text")
 
 local M = {}
@@ -224,12 +225,15 @@ function Gathered:left_out()
   end
 end
 
+-- Microseconds are enough.
+local function rounded(seconds) return math.floor(seconds * 1e6 + 0.5) / 1e6 end
+
 function Gathered:json_line(number, seconds)
   local results = setmetatable({}, json.array)
   for i, name in ipairs(self.order) do
     local of = self.nodes[name]
     local news = of.news
-    results[i] = { node = name, ok = news.ok, seconds = news.seconds, output = table.concat(of.output) }
+    results[i] = { node = name, ok = news.ok, seconds = rounded(news.seconds or 0), output = table.concat(of.output) }
     if news.ok and (news.left_out or 0) == 0 then
       results[i].values = json.raw(news.text ~= "" and news.text or "[]")
     elseif news.ok then
@@ -239,7 +243,7 @@ function Gathered:json_line(number, seconds)
     end
     if (news.left_out or 0) > 0 then results[i].left_out = news.left_out end
   end
-  return json.encode { chunk = number, ok = self:fine(), seconds = seconds, results = results }
+  return json.encode { chunk = number, ok = self:fine(), seconds = rounded(seconds), results = results }
 end
 
 -- --- chunks ---
@@ -276,8 +280,8 @@ function Session:check_interrupt(id, wait)
 end
 
 -- Waits until a chunk is over on all its nodes.
-function Session:await(id, nodes, gathered, now)
-  local begun, wait = now(), {}
+function Session:await(id, nodes, gathered, begun)
+  local wait = {}
   while not (self.ended or self.detached) do
     local news, why, code = self.connection:next(poll)
     if news and news.chunk == id then
@@ -308,7 +312,6 @@ end
 ---@param seconds number
 ---@return string?
 function Session:ask(source, seconds)
-  local now = require("actor").now
   local worker
   for _, node in ipairs(self.last and self.last.nodes or {}) do
     local wanted = type(self.target) == "table" and self.target[1] or 0
@@ -349,11 +352,12 @@ function Session:chunk(source, options)
   if not nodes then return false end
   self.interrupts()
   source = source:gsub("^%s*=", "")
+  local begun = now()
   local answer, why = self:control { op = "chunk", source = source, name = name, mode = self.mode, nodes = nodes }
   if not answer then return not self.ended and self:refuse(why, self.count) end
   local gathered = setmetatable({ session = self, nodes = {}, order = {}, many = #answer.nodes > 1,
     first_only = nodes == "spmd" and not self.print_all }, Gathered)
-  local seconds = self:await(answer.chunk, nodes, gathered, require("actor").now)
+  local seconds = self:await(answer.chunk, nodes, gathered, begun)
   table.sort(gathered.order, function(a, b)
     return #a ~= #b and #a < #b or #a == #b and a < b -- rank 2 before rank 10
   end)

@@ -2,6 +2,10 @@
 local actor = require("actor")
 local jobs = {}
 
+-- What chunks read and change.
+left_by_chunks = "nothing"
+words = { "first", "second" }
+
 local function is_there(file)
   local handle = io.open(file)
   return handle and handle:close()
@@ -9,8 +13,6 @@ end
 
 -- Waits in engine calls until the file is there; then says what chunks have left.
 function jobs.waiting(file)
-  left_by_chunks = "nothing"
-  words = { "first", "second" }
   repeat actor.sleep(0.01) until is_there(file)
   if actor.rank == 0 then print("left: " .. left_by_chunks) end
 end
