@@ -9,7 +9,7 @@ bool Terminal::can_be() {
 }
 
 Terminal::Terminal(const JobFolder& folder, const Words& words) : code_file_(dir_ / "code") {
-  std::string command = "cd " + shell_word(folder.path()) + "; env";
+  std::string command = "trap : INT; cd " + shell_word(folder.path()) + "; env";  // Ctrl-C is for the program alone
   for (const auto& [name, value] : folder.options().env) {
     command += value ? " " + name + "=" + shell_word(*value) : " -u " + name;
   }
