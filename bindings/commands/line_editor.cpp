@@ -85,18 +85,12 @@ size_t columns_of(std::string_view text) {
   return columns;
 }
 
-/// The terminal as it was before the first prompt. Between two prompts keys are kept for the next one instead of being
-/// shown where they come; Ctrl-C remains a signal.
+/// The terminal as it was before the first prompt.
 class TerminalMode {
  public:
   void keep() { known_ = tcgetattr(STDIN_FILENO, &before_) == 0; }
   void restore() const {
     if (known_) tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
-  }
-  void hold_keys() const {
-    termios quiet = before_;
-    quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON);
-    if (known_) tcsetattr(STDIN_FILENO, TCSADRAIN, &quiet);
   }
 
  private:
@@ -193,6 +187,8 @@ Status LineEditor::State::set_up(size_t most) {
   edit().el_set(line, EL_BIND, "^Z", "actorhost-suspend", nullptr);
   edit().el_set(line, EL_BIND, "^R", "em-inc-search-prev", nullptr);
   edit().el_set(line, EL_SETTY, "-d", "-isig", nullptr);  // ^C and ^Z are keys
+  // Between two prompts keys are kept for the next one, instead of being shown where they come; ^C is a signal then.
+  edit().el_set(line, EL_SETTY, "-x", "-icanon", "-echo", nullptr);
   return {};
 }
 
@@ -280,7 +276,6 @@ LineEditor::Read LineEditor::read(const std::string& prompt, Calls calls) {
   state.columns = window_size().ws_col;
   int size = 0;
   const char* text = edit().el_gets(state.line, &size);
-  terminal_mode.hold_keys();
   if (text == nullptr || size <= 0) {
     if (state.how == How::interrupt) std::fputs("^C", stdout);
     std::fputs("\r\n", stdout);

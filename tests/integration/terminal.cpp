@@ -9,7 +9,7 @@ bool Terminal::can_be() {
 }
 
 Terminal::Terminal(const JobFolder& folder, const Words& words) : code_file_(dir_ / "code") {
-  std::string command = "trap : INT; cd " + shell_word(folder.path()) + "; env";  // Ctrl-C is for the program alone
+  std::string command = "trap : INT; cd " + shell_word(folder.path()) + "; env";
   for (const auto& [name, value] : folder.options().env) {
     command += value ? " " + name + "=" + shell_word(*value) : " -u " + name;
   }
@@ -56,7 +56,10 @@ bool Terminal::shows(const std::string& text, double seconds) const {
 }
 
 std::optional<int> Terminal::ended(double seconds) const {
-  if (!wait_until([this] { return std::filesystem::exists(code_file_); }, seconds)) return std::nullopt;
+  if (!wait_until([this] { return std::filesystem::exists(code_file_); }, seconds)) {
+    WARN("the program has not ended:\n" + screen());
+    return std::nullopt;
+  }
   int code = -1;
   const bool read = wait_until([&] { return std::sscanf(read_text(code_file_).c_str(), "%d", &code) == 1; }, 5);
   return read ? std::optional(code) : std::nullopt;
