@@ -34,8 +34,8 @@ void require_module(lua_State* L, const char* name) {
   lua_call(L, 1, 1);
 }
 
-/// The modules that are being loaded: `require` has a mark in the place of each, which no module is and which stays there
-/// after an error. It is light userdata, or looks like a number.
+/// The modules that are being loaded: `require` has a mark in the place of each, which no module is and which stays
+/// there after an error. It is light userdata, or looks like a number.
 std::set<std::string> modules_in_loading(lua_State* L) {
   std::set<std::string> names;
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
