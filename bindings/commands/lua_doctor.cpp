@@ -104,7 +104,10 @@ int doctor_placement(lua_State* L) {
 
 // token_path() -> where the token is by default, or nil, message
 int doctor_token_path(lua_State* L) {
-  const auto variable = [](const char* name) { return std::string_view(getenv(name) != nullptr ? getenv(name) : ""); };
+  const auto variable = [](const char* name) {
+    const char* value = getenv(name);
+    return std::string_view(value != nullptr ? value : "");
+  };
   const auto path = default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME"));
   if (!path) return push_failure(L, path.error());
   return push_text(L, *path);

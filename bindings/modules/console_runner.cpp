@@ -191,7 +191,7 @@ Status ConsoleRunner::wait_for_chunk(lua_State* L) {
   if (node_.role() == Role::server) return serve_values_until(L, there);
   const Activity activity(node_.stats(), Cause::console, "console.wait");
   for (;;) {
-    const Status came = node_.wait_until(there, {}, "console.wait", node_.clock().now() + kIdleSeconds);
+    Status came = node_.wait_until(there, {}, "console.wait", node_.clock().now() + kIdleSeconds);
     if (came || came.error().code != Code::timeout) return came;
   }
 }

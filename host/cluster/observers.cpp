@@ -195,10 +195,10 @@ json Observers::collective_of(const json& nodes) {
     most = node["calls"].get<uint64_t>();
     foremost = &node;
   }
+  if (foremost == nullptr) return nullptr;
   json missing = json::array();
   for (const json& node : nodes) {
-    if (foremost == nullptr || node["role"] != "worker" || node["state"] == "lost" || node["state"] == "ended")
-      continue;
+    if (node["role"] != "worker" || node["state"] == "lost" || node["state"] == "ended") continue;
     if (!node.contains("calls") || node["calls"].get<uint64_t>() < most) missing.push_back(node["id"]);
   }
   if (missing.empty()) return nullptr;

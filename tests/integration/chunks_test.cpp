@@ -189,7 +189,8 @@ TEST_CASE("chunks that all nodes run together: engines work, and whatever ends o
     good();
     interrupt("if actor.rank == 0 then actor.sleep(1000) end actor.collective.barrier()");
     interrupt(
-        "actor.mapreduce.range(1, 100):map(function(v) while true do collectgarbage('count') end return v end):count()");
+        "actor.mapreduce.range(1, 100):map(function(v) while true do collectgarbage('count') end return v "
+        "end):count()");
     interrupt("train(0.01, 1e9)");
     interrupt("while true do end");
     good();
@@ -214,7 +215,7 @@ TEST_CASE("a node that is killed in the middle of a chunk for all ends it, and t
       "if actor.rank == 1 then error('fails') end actor.collective.barrier()",
   };
   for (int i = 0; i < (count != nullptr ? std::atoi(count) : 3); ++i) {
-    const std::string source = chunks[random() % chunks.size()];
+    const std::string& source = chunks[random() % chunks.size()];
     const auto victim = static_cast<unsigned>(1 + random() % 4);
     const auto after = static_cast<unsigned>(random() % 100000);
     INFO("run " << i << ": worker " << victim << " after " << after << " us in " << source);

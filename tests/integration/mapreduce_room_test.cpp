@@ -47,7 +47,7 @@ TEST_CASE("a host whose temporary folder is full leaves its tasks to the others"
 TEST_CASE("lack of memory in a sort says how much was asked for") {
   const JobFolder folder;
   Process run =
-      start_limited(folder, "ulimit -v 700000", {"-n", "1", "--memory", "8G", "jobs/mapreduce_room.lua", "wide"});
+      start_limited(folder, "ulimit -v 1100000", {"-n", "1", "--memory", "8G", "jobs/mapreduce_room.lua", "wide"});
   const auto status = run.wait(60);
   INFO(run.describe());
   CHECK(status == 1);

@@ -176,16 +176,16 @@ TEST_CASE("chunks for all nodes begin one after the other, and after one that fa
   uint32_t actions = 5;
   bool settled = false;
   Log log(LogLevel::off);
-  const auto table = std::make_shared<const Membership>(1, std::vector<Member>{{0, 0}, {1, 1}},
-                                                        std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}}, 2);
-  ConsoleHub hub(
-      {[&] { return table; }, [&](ProcessId process, Frame&& frame) { sent.emplace_back(process, std::move(frame)); },
-       [&](bool settle) {
-         settled = settled || settle;
-         return settle ? actions += 2 : actions;
-       },
-       [] { return false; }},
-      log);
+  const MembershipPtr table = std::make_shared<const Membership>(
+      1, std::vector<Member>{{0, 0}, {1, 1}}, std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}}, 2);
+  ConsoleHub hub({[&] { return MembershipPtr(table); },
+                  [&](ProcessId process, Frame&& frame) { sent.emplace_back(process, std::move(frame)); },
+                  [&](bool settle) {
+                    settled = settled || settle;
+                    return settle ? actions += 2 : actions;
+                  },
+                  [] { return false; }},
+                 log);
   const auto tell = [&](const json& one) { told.push_back(one); };
   const auto command = [&](const json& one) {
     hub.command(9, "somebody", one, tell, tell);
