@@ -34,13 +34,15 @@ void require_module(lua_State* L, const char* name) {
   lua_call(L, 1, 1);
 }
 
-/// The modules that are being loaded: `require` has a mark in the place of each, which stays there after an error.
+/// The modules that are being loaded: `require` has a mark in the place of each, which no module is and which stays there
+/// after an error. It is light userdata, or looks like a number.
 std::set<std::string> modules_in_loading(lua_State* L) {
   std::set<std::string> names;
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
   lua_pushnil(L);
   while (lua_next(L, -2) != 0) {
-    if (lua_islightuserdata(L, -1) && lua_type(L, -2) == LUA_TSTRING) names.insert(lua_tostring(L, -2));
+    const bool mark = lua_islightuserdata(L, -1) || lua_type(L, -1) == LUA_TNUMBER;
+    if (mark && lua_type(L, -2) == LUA_TSTRING) names.insert(lua_tostring(L, -2));
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
@@ -126,8 +128,7 @@ Status ConsoleRunner::load(const Question& question, lua_State* on) {
 Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State* on) {
   lua_settop(on, 0);
   AH_TRY(load(question, on));
-  // A compiled loop could not be interrupted. What a chunk for all nodes defines may be worth compiling.
-  luaJIT_setmode(on, 1, (question.ask.together ? LUAJIT_MODE_FUNC : LUAJIT_MODE_ALLFUNC) | LUAJIT_MODE_OFF);
+  luaJIT_setmode(on, 1, LUAJIT_MODE_ALLFUNC | LUAJIT_MODE_OFF);  // a compiled loop could not be interrupted
   AH_TRY(vm_.call(on, lua_gettop(on) - 1, LUA_MULTRET));
   if (lua_gettop(on) == 0) return std::string();
   lua_pushcfunction(on, push_text);
@@ -177,6 +178,7 @@ bool ConsoleRunner::run(const Question& question, lua_State* on) {
   done.ok = values.ok();
   done.seconds = node_.clock().now() - began;
   if (!values) done.error = told(values.error());
+  done.interrupted = vm_.stop_requested();  // a server that is replaced has not failed
   desk_.finish(seat, std::move(done), values ? std::string_view(*values) : std::string_view());
   lua_settop(on, 0);
   return values.ok();
@@ -206,6 +208,7 @@ Status ConsoleRunner::run_together(lua_State* L) {
     const bool worked = run(*question, threads_.together);
     if (worked || node_.role() == Role::worker || !context_.speaks) continue;
     // The run of this server is over; the next one gets new servers. Values can still be read.
+    context_.speaks = false;
     context_.shared.finished_run = node_.actions() - 1;
     return {};
   }

@@ -98,4 +98,49 @@ Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, Tensor
   return out;
 }
 
+void push_summary(lua_State* L, const ParamSummary& summary) {
+  lua_createtable(L, 0, 9);
+  const auto number = [L](const char* name, double value) {
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, name);
+  };
+  number("steps", static_cast<double>(summary.steps));
+  number("updates", static_cast<double>(summary.updates));
+  number("seconds", summary.seconds);
+  number("dropped", static_cast<double>(summary.dropped));
+  number("lost", static_cast<double>(summary.lost));
+  number("non_finite", static_cast<double>(summary.non_finite));
+  number("in_flight", static_cast<double>(summary.in_flight));
+  lua_pushlstring(L, summary.reason.data(), summary.reason.size());
+  lua_setfield(L, -2, "reason");
+  if (!summary.traffic) return;
+  lua_createtable(L, 0, 2);
+  const auto bytes = [&](const char* name, const FilterBytes& counted) {
+    lua_createtable(L, 0, 3);
+    number("before", static_cast<double>(counted.before));
+    number("after", static_cast<double>(counted.after));
+    number("ratio", ratio_of(counted));
+    lua_setfield(L, -2, name);
+  };
+  bytes("push", summary.traffic->pushed);
+  bytes("pull", summary.traffic->pulled);
+  lua_setfield(L, -2, "filter");
+}
+
+void push_entry(lua_State* L, const ParamKey& key, ParamValue value, int extra, bool shared) {
+  lua_createtable(L, 2 + extra, 0);
+  push_param_key(L, key);
+  lua_rawseti(L, -2, 1);
+  expect(L, push_param_value(L, std::move(value), shared));
+  lua_rawseti(L, -2, 2);
+}
+
+void push_entries(lua_State* L, std::vector<ParamEntry> entries, bool shared) {
+  lua_createtable(L, static_cast<int>(entries.size()), 0);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    push_entry(L, entries[i].key, std::move(entries[i].value), 0, shared);
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
+}
+
 }  // namespace actorhost

@@ -7,6 +7,7 @@
 
 #include "bindings/modules/carried_values.hpp"
 #include "host/base/result.hpp"
+#include "host/engine/param/param_node.hpp"
 #include "host/engine/param/value.hpp"
 
 struct lua_State;
@@ -27,5 +28,11 @@ Status push_param_value(lua_State* L, ParamValue value, bool shared = false);
 /// the entry: "schedule: entry 2 for worker 3: expected {key, value}, got number".
 Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, TensorCopies* copies, bool fetches,
                                                  const std::string& what);
+
+/// Pushes {k, v} with room for `extra` more elements, and {{k, v}, ...}. Raises what is wrong with a value.
+void push_entry(lua_State* L, const ParamKey& key, ParamValue value, int extra, bool shared);
+void push_entries(lua_State* L, std::vector<ParamEntry> entries, bool shared = false);
+/// Pushes what `param.run` returns: {steps=, updates=, seconds=, reason=, ...}.
+void push_summary(lua_State* L, const ParamSummary& summary);
 
 }  // namespace actorhost

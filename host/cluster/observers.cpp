@@ -92,8 +92,11 @@ void Observers::on_members(const Membership& before, const Membership& after) {
   for (const ProcessInfo& info : after.processes()) {
     if (before.process(info.process) == nullptr) joined += (joined.empty() ? "; joined: " : ", ") + info.host;
   }
-  note(after.epoch(), std::to_string(after.size()) + " workers, " + std::to_string(after.processes().size()) +
-                          " processes" + (before.epoch() == 0 ? "" : joined));
+  const auto count = [](size_t n, const std::string& one, const char* more) {
+    return std::to_string(n) + " " + one + (n == 1 ? "" : more);
+  };
+  note(after.epoch(), count(after.size(), "worker", "s") + ", " + count(after.processes().size(), "process", "es") +
+                          (before.epoch() == 0 ? "" : joined));
 }
 
 void Observers::tell_members(json& out) const {

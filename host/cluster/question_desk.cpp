@@ -199,7 +199,7 @@ void QuestionDesk::finish(Seat& seat, ConsoleDone done, std::string_view values)
   const std::string_view part = within_limit(running, values);
   done.chunk = running.question->ask.chunk;
   done.node = seat.node;
-  done.interrupted = running.cut && !done.ok;
+  done.interrupted = done.interrupted || (running.cut && !done.ok);
   done.left_out = running.left_out;
   send(console_kind::done, pack(done), part);
   seat.running.pop_back();

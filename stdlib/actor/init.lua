@@ -102,10 +102,10 @@ end
 ---@param value number
 ---@param step? number what the value belongs to, at least 0; without it the reports are counted, from 1
 function M.report(name, value, step)
-  local track = tracks[name]
-  if track == nil then track = track_of(name) end
   if type(value) ~= "number" then check.arg(value, "number", "value", "actor.report") end
   if step ~= nil and type(step) ~= "number" then check.arg(step, "number", "step", "actor.report") end
+  local track = tracks[name]
+  if track == nil then track = track_of(name) end
   if track then series.add(series.node, track, step or -1, value) end
 end
 

@@ -46,7 +46,9 @@ TEST_CASE("an unknown flag or command names the nearest") {
       {{"agent", "job.lua", "--join", "127.0.0.1:1"}, "an agent takes no job, got 'job.lua'"},
       {{"simm"}, "'simm' is neither a Lua file here nor a command; did you mean sim?"},
       {{"agnet"}, "'agnet' is neither a Lua file here nor a command; did you mean agent?"},
-      {{"xyzzy"}, "'xyzzy' is neither a Lua file here nor a command (run, agent, help, sim, status, top)"},
+      {{"xyzzy"},
+       "'xyzzy' is neither a Lua file here nor a command (run, agent, dashboard, doctor, help, repl, sim, status, "
+       "top)"},
       {{"sim", "--nods", "3"}, "unknown flag '--nods'; did you mean --nodes?"},
   }));
   const Ended run(folder.run(words), 2);

@@ -94,7 +94,7 @@ TEST_CASE("a file of JSON says what each node does when: steps, waits, calls, ta
   }
   const std::set<std::string> ranks = {"rank 0", "rank 1", "rank 2"};
   CHECK(tracks["step"] == ranks);
-  CHECK(tracks["call"] == ranks);
+  CHECK(std::includes(tracks["call"].begin(), tracks["call"].end(), ranks.begin(), ranks.end()));
   CHECK(std::includes(tracks["wait"].begin(), tracks["wait"].end(), ranks.begin(), ranks.end()));
   CHECK(!tracks["task"].empty());
   CHECK(tracks.contains("call allreduce"));

@@ -65,7 +65,7 @@ TEST_CASE("errors are shown with where they were, the next chunk runs, and the e
 TEST_CASE("with --json there is an object for each chunk and command, on a line each") {
   const JobFolder folder;
   const Ended run(repl_with_input(folder, {"-n", "2", "--json"},
-                                  "1 + 1, 'a'\nx = = 1\nreturn print('said'), { actor.rank }\n:steps\n"
+                                  "1 + 1, 'a'\n1 +* 2\nreturn print('said'), { actor.rank }\n:steps\n"
                                   ":get\nerror('broken')\n"),
                   1);
   const Words lines = lines_of(run.out);

@@ -98,7 +98,9 @@ TEST_CASE("a wrong command line ends with 2 and says which word is wrong") {
       {{"agent", "--join", "127.0.0.1"}, "--join: endpoint \"127.0.0.1\": the port is missing"},
       {{"-n"}, "--nproc-per-node wants a value"},
       {{"--seed"}, "--seed wants a value"},
-      {{"repl"}, "'repl' is neither a Lua file here nor a command (run, agent, help, sim, status, top)"},
+      {{"rehearse"},
+       "'rehearse' is neither a Lua file here nor a command (run, agent, dashboard, doctor, help, repl, sim, status, "
+       "top)"},
   }));
   const Ended run(folder.run(words), 2);
   CHECK_THAT(run.err, Contains("actorhost: ") && Contains(message));

@@ -48,8 +48,8 @@ class Collectives {
   Collectives(Node& node, Meetings& meetings, Arbiter& arbiter);
 
   CollectiveGroup& everybody() noexcept { return everybody_; }
-  /// Numbers the group's calls anew, under another id, which depends on its name and `restarts`: ranks have left calls at
-  /// different places.
+  /// Numbers the group's calls anew, under another id, which depends on its name and `restarts`: ranks have left calls
+  /// at different places.
   void restart(CollectiveGroup& group, uint32_t restarts);
   /// The live members of a group as of now: a script's `root` and the places of results count these. Looks for a new
   /// membership first.

@@ -1,6 +1,6 @@
 --- What a chunk that came from outside gives back: its values as text. Called where the values are, within the time of the
 --- chunk, so that a __tostring that does not return is interrupted with it.
-local found, format = pcall(require, "actor.console.format")
+local format = require("actor.console.format")
 
 ---@param mode string "table", "lua", "json"; "plain": as tostring
 ---@param ... any at least one
@@ -9,8 +9,5 @@ return function(mode, ...)
   local first = ...
   if mode == "plain" then return tostring(first) end
   if first ~= nil then rawset(_G, "_", first) end
-  if found then return format.values(mode ~= "" and mode or "table", ...) end
-  local texts = {}
-  for i = 1, select("#", ...) do texts[i] = tostring((select(i, ...))) end
-  return table.concat(texts, "\n")
+  return format.values(mode ~= "" and mode or "table", ...)
 end

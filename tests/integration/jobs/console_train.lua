@@ -1,4 +1,4 @@
--- For console_test.cpp: a chunk that defines what later ones use.
+-- For chunks_test.cpp: a chunk that defines what later ones use.
 tensor = actor.tensor
 
 -- Counts on the parameter server up to `limit`; each push takes `seconds`.

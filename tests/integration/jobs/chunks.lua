@@ -1,4 +1,4 @@
--- For console_test.cpp: runs into which chunks are sent. console.lua JOB [...]
+-- For chunks_test.cpp: runs into which chunks are sent. chunks.lua JOB [...]
 local actor = require("actor")
 local jobs = {}
 
@@ -34,14 +34,14 @@ function jobs.param()
   if actor.rank == 0 then print("ended by " .. summary.reason) end
 end
 
--- Rows that take their time, until a chunk says that it is enough.
+-- Counts rows until a chunk says that it is enough; goes on when a node is lost.
 function jobs.mapreduce()
-  local mr = actor.mapreduce
+  local rows = actor.mapreduce.range(1, 1000):map(function(x) return 2 * x end)
+  local on
   repeat
-    local list = mr.range(1, 1000):map(function(x) return 2 * x end)
-    list:count()
-    local on = actor.collective.allreduce(actor.tensor.full({ 1 }, going and 1 or 0), "min"):get(1)
-  until on == 0
+    rows:count()
+    on = actor.collective.allreduce(actor.tensor.full({ 1 }, going and 1 or 0), "min")
+  until on and on:get(1) == 0
   if actor.rank == 0 then print("done") end
 end
 
