@@ -109,7 +109,9 @@ int read_key(lua_State* L) {
   Vm& vm = Vm::from(L);
   const SteadyClock clock;
   const double end = clock.now() + check_number(L, 1, "seconds", "screen.key");
-  for (double left = end - clock.now(); left > 0; left = end - clock.now()) {
+  for (;;) {
+    const double left = end - clock.now();
+    if (left <= 0) return 0;
     vm.check_stop(L);
     pollfd input{screen_of(L).is_open() ? STDIN_FILENO : -1, POLLIN, 0};
     if (poll(&input, 1, static_cast<int>(1000 * std::min(left, kStopCheck)) + 1) <= 0) continue;
@@ -118,7 +120,6 @@ int read_key(lua_State* L) {
     lua_pushlstring(L, &key, 1);
     return 1;
   }
-  return 0;
 }
 
 int open_screen_module(lua_State* L) {
