@@ -123,7 +123,7 @@ TEST_CASE("while a parameter server runs: its values, its barrier, a pause, outp
     CHECK(observer.run("_", {0}).text("rank 0") == "5");
   }
   CHECK_THAT(observer.control({{"op", "kill"}, {"id", 0}})["message"].get<std::string>(), Contains("rendezvous host"));
-  CHECK(observer.run("actor.rank", {1}).text("rank 1") == "1");  // the chunk of the one that has left is over
+  CHECK(observer.run("actor.rank", {1}).text("rank 1") == "1");            // the chunk of the one that has left is over
   CHECK(observer.run("going = false", {"server 0"}).results.size() == 1);  // the run may end before it says that it is
   CHECK(run.wait(20) == 0);
   CHECK_THAT(run.out(), Contains("ended by stop"));
