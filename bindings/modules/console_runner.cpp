@@ -61,6 +61,20 @@ void forget_modules(lua_State* L, const std::set<std::string>& names) {
 
 int give_back(lua_State* L) { return lua_gettop(L); }
 
+/// (chunk, restarts, anew): the engines begin anew where `anew`, and know the chunk.
+int begin_chunk(lua_State* L) {
+  if (lua_toboolean(L, 3) != 0) {
+    require_module(L, "actor.c.collective");
+    CollectiveEngine::of(L).restart(static_cast<uint32_t>(lua_tointeger(L, 2)));
+  }
+  require_module(L, "actor.console.rounds");
+  lua_getfield(L, -1, "begin");
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, 2);
+  lua_call(L, 2, 0);
+  return 0;
+}
+
 /// Lets a chunk see the library's modules beside the script's globals.
 int give_environment(lua_State* L) {
   require_module(L, "actor.console.names");
@@ -127,6 +141,7 @@ Status ConsoleRunner::load(const Question& question, lua_State* on) {
 /// Runs the chunk; its values as text.
 Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State* on) {
   lua_settop(on, 0);
+  if (question.ask.together) AH_TRY(agree(question.ask, on));
   AH_TRY(load(question, on));
   luaJIT_setmode(on, 1, LUAJIT_MODE_ALLFUNC | LUAJIT_MODE_OFF);  // a compiled loop could not be interrupted
   AH_TRY(vm_.call(on, lua_gettop(on) - 1, LUA_MULTRET));
@@ -204,7 +219,6 @@ Status ConsoleRunner::run_together(lua_State* L) {
   while (!over_) {
     AH_TRY(wait_for_chunk(L));
     const QuestionPtr question = desk_.begin_together(node_.seat());
-    agree(L, question->ask);
     const bool worked = run(*question, threads_.together);
     if (worked || node_.role() == Role::worker || !context_.speaks) continue;
     // The run of this server is over; the next one gets new servers. Values can still be read.
@@ -216,20 +230,17 @@ Status ConsoleRunner::run_together(lua_State* L) {
 }
 
 /// Brings the numbers that all nodes have to agree on to the same place. Where a chunk before has failed, nodes may
-/// have come to different places in it, and engines begin anew.
-void ConsoleRunner::agree(lua_State* L, const ConsoleAsk& ask) {
+/// have come to different places in it, and engines begin anew. The chunk may be interrupted already: then it fails, and
+/// the next one begins everything anew.
+Status ConsoleRunner::agree(const ConsoleAsk& ask, lua_State* on) {
   node_.refresh();
   node_.set_actions(ask.actions);
-  if (std::exchange(restarts_, ask.restarts) != ask.restarts && node_.role() == Role::worker) {
-    require_module(L, "actor.c.collective");
-    CollectiveEngine::of(L).restart(ask.restarts);
-  }
-  require_module(L, "actor.console.rounds");
-  lua_getfield(L, -1, "begin");
-  lua_pushinteger(L, static_cast<lua_Integer>(ask.chunk));
-  lua_pushinteger(L, static_cast<lua_Integer>(ask.restarts));
-  lua_call(L, 2, 0);
-  lua_settop(L, 0);
+  const bool anew = std::exchange(restarts_, ask.restarts) != ask.restarts && node_.role() == Role::worker;
+  lua_pushcfunction(on, guarded<begin_chunk>);
+  lua_pushinteger(on, static_cast<lua_Integer>(ask.chunk));
+  lua_pushinteger(on, static_cast<lua_Integer>(ask.restarts));
+  lua_pushboolean(on, anew ? 1 : 0);
+  return vm_.call(on, 3, 0);
 }
 
 void refuse_alone(lua_State* L, const char* call) {

@@ -35,7 +35,7 @@ class ConsoleRunner final : public NodeGuest {
   std::string told(const Error& error) const;
   Result<std::string> evaluate(const Question& question, lua_State* on);
   Status load(const Question& question, lua_State* on);
-  void agree(lua_State* L, const ConsoleAsk& ask);
+  Status agree(const ConsoleAsk& ask, lua_State* on);
 
   Vm& vm_;
   NodeContext& context_;

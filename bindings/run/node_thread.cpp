@@ -148,7 +148,8 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
 }
 
 void NodeThread::fail(const Error& error) {
-  if (error.code == Code::interrupted || error.code == Code::aborted) return;
+  const bool ending = node_.stop_requested() || shared_.cluster.ended();
+  if (ending && (error.code == Code::interrupted || error.code == Code::aborted)) return;
   if (failed_) return;  // this error is a consequence of the first one
   traceback_ = context_.no_rank ? with_rank_hint(error.message) : error.message;
   if (!shared_.log.enabled(LogLevel::debug)) traceback_ = user_traceback(traceback_);

@@ -157,14 +157,25 @@ bool is_public(const char* name) {
   return dot != nullptr && std::strchr(dot + 1, '.') == nullptr;
 }
 
+// The loader of an embedded module; upvalue 1: its text as a function. A module of which half has run could not be
+// loaded again: what it has told the FFI stays.
+int load_embedded(lua_State* L) {
+  const Vm::Whole whole(Vm::from(L));
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, 1);
+  return 1;
+}
+
 // A package.loaders function: finds modules of the embedded library, then those beside the script.
 int find_module(lua_State* L) {
   const char* name = luaL_checkstring(L, 1);
   if (std::strncmp(name, "ffi/", 4) != 0) {
     if (const EmbeddedFile* file = embedded_file(name)) {
-      const int loaded = load_module_text(L, name, file->text, std::string("@") + file->path);
+      load_module_text(L, name, file->text, std::string("@") + file->path);
       if (is_public(name)) push_strict_loader(L);
-      return loaded;
+      lua_pushcclosure(L, guarded<load_embedded>, 1);
+      return 1;
     }
   }
   ModuleSource* modules = Vm::from(L).config().modules;

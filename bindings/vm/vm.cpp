@@ -145,10 +145,10 @@ Status Vm::run(std::string_view source, const std::string& chunk_name) {
 
 Status Vm::call(lua_State* L, int arguments, int results) {
   const Running running(*this);
-  if (stop_requested()) {
-    interrupted_ = true;
+  if (stop_requested() || is_cut()) {
+    interrupted_ = interrupted_ || stop_requested();
     lua_settop(L, lua_gettop(L) - arguments - 1);
-    return Error{Code::interrupted, config_.who() + ": " + kInterrupted};
+    return Error{Code::interrupted, config_.who() + ": " + (stop_requested() ? kInterrupted : kCut)};
   }
   const int base = lua_gettop(L) - arguments;
   lua_rawgeti(L, LUA_REGISTRYINDEX, handler_ref_);

@@ -104,8 +104,19 @@ class Vm {
   /// While this flag is set, Lua code is ended as by a stop request; the state goes on when it is taken back. It
   /// belongs to whoever runs chunks within the script, and has to outlive the Vm.
   void set_cut_flag(const std::atomic<bool>& cut) noexcept { cut_ = &cut; }
-  /// Any thread: the flag has been set.
+  /// Any thread: the flag has been set. To be called again until the chunk has ended: what it does may be `Whole`.
   void look_at_cut();
+  /// While it lives, the cut flag counts as not set: for what would be broken if it ended half-way.
+  class Whole {
+   public:
+    explicit Whole(Vm& vm) : vm_(vm) { vm_.whole_.fetch_add(1, std::memory_order_relaxed); }
+    ~Whole() { vm_.whole_.fetch_sub(1, std::memory_order_relaxed); }
+    Whole(const Whole&) = delete;
+    Whole& operator=(const Whole&) = delete;
+
+   private:
+    Vm& vm_;
+  };
   /// Gives what is written, as it comes, to `sink` instead of the print sink; returns the sink before. Empty: none.
   using Sink = std::function<void(std::string_view)>;
   Sink redirect(Sink sink) { return std::exchange(redirect_, std::move(sink)); }
@@ -148,7 +159,9 @@ class Vm {
   void enter();
   void leave() noexcept;
   void arm_from_signal() noexcept;
-  bool is_cut() const noexcept { return cut_ != nullptr && cut_->load(std::memory_order_relaxed); }
+  bool is_cut() const noexcept {
+    return cut_ != nullptr && whole_.load(std::memory_order_relaxed) == 0 && cut_->load(std::memory_order_relaxed);
+  }
   Error failure(lua_State* L, int status);
 
   VmConfig config_;
@@ -161,6 +174,7 @@ class Vm {
   std::optional<Error> noted_;
   Sink redirect_;
   const std::atomic<bool>* cut_ = nullptr;
+  std::atomic<int> whole_{0};
   std::map<std::string, const void*, std::less<>> ffi_tables_;
   std::vector<std::shared_ptr<void>> owned_;
 

@@ -12,8 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLastWords = 0.5;  // seconds for an observer to read how the run has ended
-
 /// Such as is written whatever bytes nodes have printed.
 std::string sent_text(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
@@ -138,7 +136,7 @@ void Cluster::tell_observers_of_end() {
                      {"message", over ? over->message : ""}};
   for (const LinkId link : watchers_) {
     tell_observer(link, cluster_kind::pushed, 0, sent_text(news));
-    if (ControlEntry::is_one(link)) control_->finish(link, kLastWords);
+    if (ControlEntry::is_one(link)) live_[link] = "an observer";
   }
 }
 

@@ -12,9 +12,10 @@ namespace actorhost {
 namespace {
 
 constexpr double kTick = 0.25;
-constexpr double kRetry = 0.01;  // seconds between tries to send frames for which there was no room
-constexpr double kPeerDial = 5;  // seconds for a link to another member
-constexpr double kGoodbye = 1;   // seconds for others to read what is queued for them
+constexpr double kRetry = 0.01;   // seconds between tries to send frames for which there was no room
+constexpr double kInsist = 0.05;  // seconds between tries to end a chunk that has been interrupted
+constexpr double kPeerDial = 5;   // seconds for a link to another member
+constexpr double kGoodbye = 1;    // seconds for others to read what is queued for them
 constexpr uint32_t kMaxServers = 64;
 
 }  // namespace
@@ -23,9 +24,11 @@ void Cluster::serve() {
   std::vector<Frame> frames;
   for (;;) {
     const double next = std::min(stream_ != nullptr ? last_tick_ + kTick : kForever, observers_.next_time());
-    const double wait = std::max(0.0, next - clock_.now());
+    double wait = std::max(0.0, next - clock_.now());
+    if (!outbox_.empty()) wait = std::min(wait, kRetry);
+    if (desk_.insist()) wait = std::min(wait, kInsist);
     frames.clear();
-    inbox_.pop_all(frames, outbox_.empty() ? wait : std::min(wait, kRetry));
+    inbox_.pop_all(frames, wait);
     std::deque<Event> events;
     bool quit = false;
     {
@@ -41,10 +44,10 @@ void Cluster::serve() {
     if (stream_ != nullptr && clock_.now() >= last_tick_ + kTick) tick();
   }
   tell_observers_of_end();
-  if (stream_ != nullptr) say_goodbye();
+  say_goodbye();
 }
 
-/// Finishes every link: it is over once the other end has read all of it.
+/// Finishes every link, also those of observers: it is over once the other end has read all of it.
 void Cluster::say_goodbye() {
   const double deadline = clock_.now() + kGoodbye;
   std::map<LinkId, bool> finished;
@@ -52,7 +55,7 @@ void Cluster::say_goodbye() {
   for (;;) {
     outbox_.flush();
     for (const auto& [link, peer] : live_) {
-      if (outbox_.empty() && !std::exchange(finished[link], true)) stream_->finish_link(link, kGoodbye);
+      if (outbox_.empty() && !std::exchange(finished[link], true)) finish_link(link);
     }
     const double left = deadline - clock_.now();
     if (live_.empty() || left <= 0) return;
@@ -309,7 +312,10 @@ void Cluster::assign(LinkId link, ProcessId process) {
   stream_->assign(link, process);
 }
 
-void Cluster::finish_link(LinkId link) { stream_->finish_link(link, kGoodbye); }
+void Cluster::finish_link(LinkId link) {
+  if (ControlEntry::is_one(link)) return control_->finish(link, kGoodbye);
+  stream_->finish_link(link, kGoodbye);
+}
 
 std::string Cluster::peer_of(LinkId link) const {
   const auto peer = live_.find(link);

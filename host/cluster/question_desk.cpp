@@ -81,6 +81,17 @@ void QuestionDesk::on_cut(const ConsoleCut& cut) {
   }
 }
 
+bool QuestionDesk::insist() {
+  std::lock_guard lock(mutex_);
+  bool any = false;
+  for (const auto& [node, seat] : seats_) {
+    if (!seat->cut()) continue;
+    any = true;
+    if (seat->interrupt) seat->interrupt();
+  }
+  return any;
+}
+
 void QuestionDesk::send(Kind kind, std::string_view meta, std::string_view body) {
   send_(make_frame(kind, kNoAddress, service_address(0), 0, meta, body.empty() ? Blob() : Blob::copy_of(body)));
 }

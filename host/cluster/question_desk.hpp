@@ -71,6 +71,9 @@ class QuestionDesk {
 
   /// A frame of the rendezvous host: `ask`, `cut`, `over`, `hold`.
   Status take(const Frame& frame);
+  /// Interrupts the chunks that are to end once more: the Lua that they run may have missed it. Returns whether there
+  /// are any, which is to be called again then.
+  bool insist();
 
   // ---- a node's thread ----
 

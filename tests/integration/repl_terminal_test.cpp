@@ -6,8 +6,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-// Hidden: it fails now and then on a busy machine, for a reason that is not known yet.
-TEST_CASE("a console in a terminal: several lines, completion, what others write, errors, interruption", "[.]") {
+TEST_CASE("a console in a terminal: several lines, completion, what others write, errors, interruption") {
   if (!Terminal::can_be()) return;
   const JobFolder folder;
   Terminal terminal(folder, {"repl", "-n", "2"});
@@ -54,13 +53,12 @@ TEST_CASE("a console in a terminal: several lines, completion, what others write
   terminal.press("C-c");
   CHECK(terminal.shows("interrupted"));
   terminal.type("actor.collective.allreduce(tensor.ones(1)):item() + 40.5\n");
-  CHECK(terminal.shows("42.5\nconsole[2] all>"));
+  CHECK(terminal.shows("\n42.5\n"));
   terminal.press("C-d");
   CHECK(terminal.ended() == 0);
 }
 
-// Hidden: it fails now and then on a busy machine, for a reason that is not known yet.
-TEST_CASE("the history of a console is there in the next one, and two at once keep both lines", "[.]") {
+TEST_CASE("the history of a console is there in the next one, and two at once keep both lines") {
   if (!Terminal::can_be()) return;
   const JobFolder folder;
   Process run = folder.start({"-n", "1", "jobs/repl.lua", "waiting", "done"});

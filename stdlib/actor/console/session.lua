@@ -368,7 +368,7 @@ function Session:chunk(source, options)
     gathered:show_values()
     gathered:show_errors()
     gathered:left_out()
-    if self.terminal and seconds > 0.01 and not self.detached then self.show(("(%s)"):format(text.seconds(seconds))) end
+    if self.terminal and not self.detached then self.show(("(%s)"):format(text.seconds(seconds))) end
   end
   return gathered:fine() and not self.ended
 end

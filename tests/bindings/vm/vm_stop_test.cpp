@@ -127,6 +127,19 @@ TEST_CASE("a stopped state refuses to run until the stop is cleared") {
   CHECK(f.lines == std::vector<std::string>{"500500"});
 }
 
+TEST_CASE("a state whose chunk was cut off before it began refuses to run until the flag is taken back") {
+  std::atomic<bool> cut{true};
+  VmFixture f;
+  f.vm->set_cut_flag(cut);
+  const auto status = f.vm->run("while true do end", "@job.lua");
+  check_interrupted(status);
+  CHECK_FALSE(f.vm->stop_requested());
+  CHECK(lua_gettop(f.vm->state()) == 0);
+  cut = false;
+  f.run("print('well')");
+  CHECK(f.lines == std::vector<std::string>{"well"});
+}
+
 TEST_CASE("stopping one state leaves another on its own thread alone") {
   Meeting meeting;
   Meeting other_meeting;
