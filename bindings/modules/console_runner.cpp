@@ -230,8 +230,8 @@ Status ConsoleRunner::run_together(lua_State* L) {
 }
 
 /// Brings the numbers that all nodes have to agree on to the same place. Where a chunk before has failed, nodes may
-/// have come to different places in it, and engines begin anew. The chunk may be interrupted already: then it fails, and
-/// the next one begins everything anew.
+/// have come to different places in it, and engines begin anew. The chunk may be interrupted already: then it fails,
+/// and the next one begins everything anew.
 Status ConsoleRunner::agree(const ConsoleAsk& ask, lua_State* on) {
   node_.refresh();
   node_.set_actions(ask.actions);
