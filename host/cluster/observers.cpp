@@ -150,7 +150,7 @@ void Observers::add_silent(json& nodes, const ProcessInfo& info, double now) con
   }
   for (json& row : rows) {
     row["state"] = "silent";
-    row["since"] = std::max(0.0, now - sources_.heard(info.process));
+    row["since"] = age_of(info.process, now);
     name_node(row, info);
     nodes.push_back(std::move(row));
   }
@@ -174,9 +174,15 @@ double Observers::next_time() const {
   return next;
 }
 
+/// Seconds since a process was heard; null when its link has closed.
+json Observers::age_of(ProcessId process, double now) const {
+  const double heard = sources_.heard(process);
+  return heard > 0 ? json(std::max(0.0, now - heard)) : json();
+}
+
 json Observers::host_row(const ProcessInfo& info, const Look& look, double now) const {
   json row = {{"process", info.process}, {"host", info.host}, {"url", info.url}, {"silent", false}, {"age", 0.0}};
-  if (info.process != 0) row["age"] = std::max(0.0, now - sources_.heard(info.process));
+  if (info.process != 0) row["age"] = age_of(info.process, now);
   const auto report = look.reports.find(info.process);
   if (report == look.reports.end()) {
     row["silent"] = true;

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "host/page/page_view.hpp"
+#include "host/page/series_view.hpp"
 #include "host/page/state_fields.hpp"
 
 namespace actorhost {
