@@ -189,9 +189,10 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option("--seed", raw.seed, "makes the run reproducible")->type_name("N");
   app.add_option("--inject", out.inject_text, "straggler=SHARE:FACTORx,delay=DIST: heterogeneity for experiments")
       ->type_name("SPEC");
-  app.add_option("--record", out.record,
-                 "on the rendezvous host; FILE.csv: every step; FILE.json: what each node does when, for chrome://tracing "
-                 "or Perfetto; FILE.jsonl: a state each second")
+  app.add_option(
+         "--record", out.record,
+         "on the rendezvous host; FILE.csv: every step; FILE.json: what each node does when, for chrome://tracing "
+         "or Perfetto; FILE.jsonl: a state each second")
       ->type_name("FILE");
 }
 

@@ -79,7 +79,7 @@ class Observers {
   Sources sources_;
   uint32_t number_ = 0;
   std::map<uint32_t, Look> looks_;
-  std::unique_ptr<nlohmann::json> lost_;  // rows of `nodes`
+  std::unique_ptr<nlohmann::json> lost_;                       // rows of `nodes`
   std::map<ProcessId, std::unique_ptr<nlohmann::json>> seen_;  // what the nodes of each had done when it last reported
   std::map<NodeId, Share> shares_;                             // of each worker a few seconds ago
   double shares_at_ = 0;

@@ -63,7 +63,7 @@ class PageServer final : public Watcher, private WebSite {
   const Clock& clock_;
   PageAccess access_;
 
-  std::mutex mutex_;  // guards what follows, up to the next blank line
+  std::mutex mutex_;                 // guards what follows, up to the next blank line
   std::condition_variable changed_;  // there are fewer viewers, or the last state has been seen
   std::function<void()> wake_;
   std::map<uint64_t, PageView> viewers_;

@@ -86,9 +86,9 @@ json waits_of(const json& node, const json& held) {
 }
 
 json node_row(const json& node, const Progress& progress, const json& held) {
-  json out = chosen(node, {"id",   "rank",     "name",      "role",      "host",    "state", "cause", "what", "since",
-                           "seconds", "updates", "action", "where", "queue", "sent",  "received", "lua_bytes",
-                           "straggler", "lost_at", "reason"});
+  json out = chosen(
+      node, {"id",      "rank",   "name",  "role",  "host", "state",    "cause",     "what",      "since",   "seconds",
+             "updates", "action", "where", "queue", "sent", "received", "lua_bytes", "straggler", "lost_at", "reason"});
   if (is_worker(node) && field(node, progress.field).is_number()) out["progress"] = number(node, progress.field);
   out["wait"] = brief(waits_of(node, held));
   return out;

@@ -133,7 +133,6 @@ uint16_t port_of(int fd) {
 WebAnswer web_sentence(unsigned status, const std::string& sentence) {
   WebAnswer answer;
   answer.status = status;
-  answer.headers["Connection"] = "close";  // there are few, and this one is not needed any more
   answer.body = std::make_shared<const std::string>(sentence + "\n");
   return answer;
 }

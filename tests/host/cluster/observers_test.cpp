@@ -161,9 +161,9 @@ TEST_CASE("a worker that is silent or lost keeps what was last seen of it") {
   CHECK(silent["rank"] == 1);
   world.observers.on_lost("beta:2", {1, 2}, "closed by the peer");
   const MembershipPtr before = world.table;
-  world.table = std::make_shared<const Membership>(
-      4, std::vector<Member>{{0, 0}, {5, 2}, {6, 2}},
-      std::vector<ProcessInfo>{{0, "alpha:1", "u0"}, {2, "gamma:3", "u2"}});
+  world.table =
+      std::make_shared<const Membership>(4, std::vector<Member>{{0, 0}, {5, 2}, {6, 2}},
+                                         std::vector<ProcessInfo>{{0, "alpha:1", "u0"}, {2, "gamma:3", "u2"}});
   world.observers.on_members(*before, *world.table);
   world.look();
   const json& lost = node_of(world.told[2], 1);

@@ -44,8 +44,9 @@ TEST_CASE("metrics have names with units, labels of their nodes, and whole histo
 
 TEST_CASE("a server's reported values stay beside those of the worker with its number") {
   json state = test::sample_state(1);
-  state["series"] = {{"loss", {{{"t", 1}, {"step", 1}, {"id", 0}, {"value", 3}},
-                               {{"t", 1}, {"step", 1}, {"id", 0}, {"role", "server"}, {"value", 4}}}}};
+  state["series"] = {{"loss",
+                      {{{"t", 1}, {"step", 1}, {"id", 0}, {"value", 3}},
+                       {{"t", 1}, {"step", 1}, {"id", 0}, {"role", "server"}, {"value", 4}}}}};
   const std::string text = metrics_text(state);
   CHECK(text.find("actorhost_report{series=\"loss\",node=\"0\",role=\"worker\"} 3\n") != std::string::npos);
   CHECK(text.find("actorhost_report{series=\"loss\",node=\"0\",role=\"server\"} 4\n") != std::string::npos);

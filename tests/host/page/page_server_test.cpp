@@ -303,13 +303,3 @@ TEST_CASE("viewers see the state after the run's end, and then how it has ended"
   const std::string last = first->got().substr(first->got().rfind("data: {", end - 2), end);
   CHECK(last.find("\"states\":{\"ended\":5}") != std::string::npos);
 }
-
-TEST_CASE("hundreds who are refused leave room for those who are not") {
-  ServedPage served;
-  std::vector<std::unique_ptr<Browser>> viewers;
-  for (int i = 0; i < 200; ++i) {
-    viewers.push_back(viewer(served));
-    REQUIRE(viewers.back()->read_until(i < 32 ? "200 OK" : "viewers of this page already.\n"));
-  }
-  CHECK(status_of(fetched(served, "GET /metrics")) == 200);
-}
