@@ -1,5 +1,6 @@
 // The executable: a subcommand, or a job; returns its exit code.
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -27,6 +28,7 @@ void* operator new(size_t size, std::align_val_t alignment) {
 #endif
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that has reached the limit of its size is an error of its write, not the end
   const std::vector<std::string> args(argv + 1, argv + argc);
   if (!args.empty() && actorhost::is_command(args[0])) {
     return actorhost::run_command(args[0], std::vector<std::string>(args.begin() + 1, args.end()));

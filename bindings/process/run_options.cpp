@@ -113,6 +113,9 @@ Status take_words(const RawFlags& raw, RunOptions& out) {
   if (!raw.print.empty() && raw.print != "all" && raw.print != "first")
     return bad_flag("print", raw.print, "all or first");
   out.print_all = raw.print == "all";
+  if (!out.record.empty() && !out.records_steps() && !out.records_spans() && !out.records_states()) {
+    return bad_flag("record", out.record, "a name that ends in .csv, .json or .jsonl");
+  }
   out.progress = !raw.no_progress;
   if (!out.resample.empty()) {
     const bool poll =
@@ -186,9 +189,10 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option("--seed", raw.seed, "makes the run reproducible")->type_name("N");
   app.add_option("--inject", out.inject_text, "straggler=SHARE:FACTORx,delay=DIST: heterogeneity for experiments")
       ->type_name("SPEC");
-  app.add_option("--record", out.record,
-                 "on the rendezvous host: every step as CSV; FILE.json: what each node does when, for chrome://tracing "
-                 "or Perfetto; FILE.jsonl: a state each second")
+  app.add_option(
+         "--record", out.record,
+         "on the rendezvous host; FILE.csv: every step; FILE.json: what each node does when, for chrome://tracing "
+         "or Perfetto; FILE.jsonl: a state each second")
       ->type_name("FILE");
 }
 

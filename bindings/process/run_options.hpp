@@ -68,8 +68,10 @@ struct RunOptions {
   std::string tls_cert, tls_key, tls_ca;
   bool insecure = false;
 
-  /// Whether --record is to say what each node does, not only when steps are completed.
+  /// What --record is to say: when steps are completed, what each node does when, or the state each second.
+  bool records_steps() const { return record.ends_with(".csv"); }
   bool records_spans() const { return record.ends_with(".json"); }
+  bool records_states() const { return record.ends_with(".jsonl"); }
   /// Flags that hold for the whole run: name -> value, only those that were given.
   std::map<std::string, std::string> shared_settings() const;
   /// Takes the rendezvous host's over these.

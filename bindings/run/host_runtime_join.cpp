@@ -300,7 +300,7 @@ Status HostRuntime::open_checkpoints() {
 /// --record: opens the trace on the rendezvous host, to which nodes tell what they do. It is opened only once this
 /// host is known to be that one: another host with the same command must not touch the file.
 Status HostRuntime::open_trace() {
-  if (options_.record.empty() || options_.record.ends_with(".jsonl")) return {};
+  if (options_.record.empty() || options_.records_states()) return {};
   if (options_.records_spans()) {
     auto chrome = ChromeTrace::open(options_.record, *log_, clock_.now());
     if (!chrome) return chrome.error();

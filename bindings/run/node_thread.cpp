@@ -16,10 +16,8 @@ namespace actorhost {
 std::vector<std::pair<const char*, bool>> NodeContext::flags_of_engines() const {
   const RunOptions& o = options;
   const bool checkpoint = !o.checkpoint.empty() && (!o.resume || *o.resume != o.checkpoint);  // --resume names it too
-  const bool steps = !o.record.empty() && !o.record.ends_with(".jsonl") && !o.records_spans();
-  return {{"barrier", !o.barrier.empty()},    {"resample", !o.resample.empty()},
-          {"inject", o.inject.any()},         {"record", steps},
-          {"seconds", o.seconds.has_value()}, {"checkpoint", checkpoint},
+  return {{"barrier", !o.barrier.empty()}, {"resample", !o.resample.empty()},  {"inject", o.inject.any()},
+          {"record", o.records_steps()},   {"seconds", o.seconds.has_value()}, {"checkpoint", checkpoint},
           {"resume", o.resume.has_value()}};
 }
 

@@ -19,8 +19,6 @@ class ClusterSource final : public StateSource {
   Cluster& cluster_;
 };
 
-bool records_states(const RunOptions& options) { return options.record.ends_with(".jsonl"); }
-
 }  // namespace
 
 PageHost::PageHost(Cluster& cluster) : source_(std::make_unique<ClusterSource>(cluster)) {}
@@ -30,7 +28,7 @@ PageHost::~PageHost() {
 }
 
 bool PageHost::wanted(const RunOptions& options) {
-  return options.dashboard || options.metrics || records_states(options);
+  return options.dashboard || options.metrics || options.records_states();
 }
 
 Result<std::unique_ptr<PageHost>> PageHost::open(const RunOptions& options, Cluster& cluster, const Clock& clock,
@@ -49,7 +47,7 @@ Result<std::unique_ptr<PageHost>> PageHost::open(const RunOptions& options, Clus
     log.info("", (options.dashboard ? "the page is at " : "metrics are at ") + host->server_->url());
     watchers.push_back(host->server_.get());
   }
-  if (records_states(options)) {
+  if (options.records_states()) {
     auto recorder = StateRecorder::open(options.record, log);
     if (!recorder) return recorder.error();
     host->recorder_ = std::move(*recorder);

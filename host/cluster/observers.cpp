@@ -88,6 +88,7 @@ void Observers::note(uint64_t epoch, std::string text) {
 }
 
 void Observers::on_members(const Membership& before, const Membership& after) {
+  std::erase_if(seen_, [&](const auto& one) { return after.process(one.first) == nullptr; });
   std::string joined;
   for (const ProcessInfo& info : after.processes()) {
     if (before.process(info.process) == nullptr) joined += (joined.empty() ? "; joined: " : ", ") + info.host;
@@ -110,13 +111,48 @@ void Observers::on_lost(const std::string& host, const std::vector<NodeId>& work
                                            (workers.size() == 1 ? " worker: " : " workers: ") + reason);
   for (const NodeId id : workers) {
     if (lost_->size() >= kMostLost) lost_->erase(lost_->begin());
-    lost_->push_back({{"id", id},
-                      {"role", "worker"},
-                      {"name", "worker " + std::to_string(id)},
-                      {"state", "lost"},
-                      {"host", host},
-                      {"lost_at", sources_.state.age()},
-                      {"reason", reason}});
+    json row = last_row(id);
+    row["name"] = "worker " + std::to_string(id);
+    row["state"] = "lost";
+    row["host"] = host;
+    row["lost_at"] = sources_.state.age();
+    row["reason"] = reason;
+    lost_->push_back(std::move(row));
+  }
+}
+
+/// What was last seen of a worker, without what it was doing then.
+json Observers::last_row(NodeId worker) const {
+  for (const auto& [process, rows] : seen_) {
+    for (const json& row : *rows) {
+      if (row["id"] == worker && row["role"] == "worker") return row;
+    }
+  }
+  return {{"id", worker}, {"role", "worker"}};
+}
+
+/// Remembers the rows of a process that has reported.
+void Observers::note_rows(ProcessId process, json rows) {
+  for (json& row : rows) {
+    for (const char* now : {"state", "since", "cause", "what", "queue"}) row.erase(now);
+  }
+  seen_[process] = std::make_unique<json>(std::move(rows));
+}
+
+/// The rows of a process that has not reported in time: with what was last seen of its nodes.
+void Observers::add_silent(json& nodes, const ProcessInfo& info, double now) const {
+  json rows = json::array();
+  if (const auto seen = seen_.find(info.process); seen != seen_.end()) rows = *seen->second;
+  if (rows.empty()) {
+    for (const Member& member : sources_.membership()->workers()) {
+      if (member.process == info.process) rows.push_back({{"id", member.id}, {"role", "worker"}});
+    }
+  }
+  for (json& row : rows) {
+    row["state"] = "silent";
+    row["since"] = age_of(info.process, now);
+    name_node(row, info);
+    nodes.push_back(std::move(row));
   }
 }
 
@@ -138,9 +174,15 @@ double Observers::next_time() const {
   return next;
 }
 
+/// Seconds since a process was heard; null when its link has closed.
+json Observers::age_of(ProcessId process, double now) const {
+  const double heard = sources_.heard(process);
+  return heard > 0 ? json(std::max(0.0, now - heard)) : json();
+}
+
 json Observers::host_row(const ProcessInfo& info, const Look& look, double now) const {
   json row = {{"process", info.process}, {"host", info.host}, {"url", info.url}, {"silent", false}, {"age", 0.0}};
-  if (info.process != 0) row["age"] = std::max(0.0, now - sources_.heard(info.process));
+  if (info.process != 0) row["age"] = age_of(info.process, now);
   const auto report = look.reports.find(info.process);
   if (report == look.reports.end()) {
     row["silent"] = true;
@@ -168,7 +210,7 @@ void Observers::mark_straggler(json& nodes, double now) {
   std::vector<WaitShare> shares;
   std::map<NodeId, Share> seen;
   for (const json& node : nodes) {
-    if (!node.contains("rank") || !node.contains("wait") || node["state"] == "ended") continue;
+    if (!node.contains("rank") || node["state"] == "silent" || node["state"] == "ended") continue;
     const auto id = node["id"].get<NodeId>();
     const Share share{waited_in_all(node), node["seconds"].get<double>()};
     const auto before = shares_.find(id);
@@ -215,17 +257,16 @@ std::string Observers::merged(const Look& look, double now) {
     out["hosts"].push_back(host_row(info, look, now));
     const auto at = look.reports.find(info.process);
     if (at == look.reports.end()) {
-      for (const Member& member : table->workers()) {
-        if (member.process != info.process) continue;
-        json row = {{"id", member.id}, {"role", "worker"}, {"state", "silent"}};
-        name_node(row, info);
-        nodes.push_back(std::move(row));
-      }
+      add_silent(nodes, info, now);
       continue;
     }
     json report = *at->second;
+    json rows = json::array();
     for (json& node : report["nodes"]) {
-      if (!is_node_row(node)) continue;
+      if (is_node_row(node)) rows.push_back(std::move(node));
+    }
+    if (info.process != 0) note_rows(info.process, rows);
+    for (json& node : rows) {
       name_node(node, info);
       nodes.push_back(std::move(node));
     }

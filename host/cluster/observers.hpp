@@ -28,7 +28,7 @@ class Observers {
     std::function<MembershipPtr()> membership;
     /// Asks a process for its report; false: there is no way to it.
     std::function<bool(ProcessId, uint32_t number, const std::vector<std::string>& sections)> ask;
-    std::function<double(ProcessId)> heard;  // when it was last heard, on the clock
+    std::function<double(ProcessId)> heard;  // when it was last heard, on the clock; 0: it has no link
     std::function<std::set<ProcessId>()> suspected;
     std::function<void(nlohmann::json& run)> describe_run;  // job, seed, and the like
   };
@@ -67,6 +67,10 @@ class Observers {
   };
 
   std::string merged(const Look& look, double now);
+  void note_rows(ProcessId process, nlohmann::json rows);
+  nlohmann::json last_row(NodeId worker) const;
+  void add_silent(nlohmann::json& nodes, const ProcessInfo& info, double now) const;
+  nlohmann::json age_of(ProcessId process, double now) const;
   nlohmann::json host_row(const ProcessInfo& info, const Look& look, double now) const;
   void name_node(nlohmann::json& node, const ProcessInfo& info) const;
   void mark_straggler(nlohmann::json& nodes, double now);
@@ -75,8 +79,9 @@ class Observers {
   Sources sources_;
   uint32_t number_ = 0;
   std::map<uint32_t, Look> looks_;
-  std::unique_ptr<nlohmann::json> lost_;  // rows of `nodes`
-  std::map<NodeId, Share> shares_;        // of each worker a few seconds ago
+  std::unique_ptr<nlohmann::json> lost_;                       // rows of `nodes`
+  std::map<ProcessId, std::unique_ptr<nlohmann::json>> seen_;  // what the nodes of each had done when it last reported
+  std::map<NodeId, Share> shares_;                             // of each worker a few seconds ago
   double shares_at_ = 0;
   struct Change {
     double time;

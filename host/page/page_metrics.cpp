@@ -45,8 +45,9 @@ constexpr NumberMetric kHostMetrics[] = {
 };
 
 constexpr NumberMetric kNodeMetrics[] = {
+    {"rank", "actorhost_node_rank", MetricType::Gauge, "Rank of this worker among those that are not lost."},
     {"step", "actorhost_node_steps_total", MetricType::Counter, "Steps that this worker has completed: its clock."},
-    {"updates", "actorhost_node_updates_total", MetricType::Counter, "Updates that this node has sent or merged."},
+    {"updates", "actorhost_node_updates_total", MetricType::Counter, "Keys that this worker has pushed."},
     {"calls", "actorhost_node_collectives_total", MetricType::Counter, "Collectives that this node has entered."},
     {"tasks", "actorhost_node_tasks_total", MetricType::Counter, "Map-reduce tasks that this node has done."},
     {"seconds", "actorhost_node_running_seconds_total", MetricType::Counter, "Time since this node's script began."},
@@ -125,11 +126,9 @@ std::string label_of(const json& object, const char* name) {
   return value.is_number() ? std::to_string(std::llround(value.get<double>())) : "";
 }
 
+/// What a node keeps for its life: its rank is not among it, so that counters go on when ranks change.
 Labels labels_of(const json& node) {
-  return {{"node", label_of(node, "id")},
-          {"rank", label_of(node, "rank")},
-          {"role", text(node, "role")},
-          {"host", text(node, "host")}};
+  return {{"node", label_of(node, "id")}, {"role", text(node, "role")}, {"host", text(node, "host")}};
 }
 
 Labels with(Labels labels, const char* name, std::string value) {
@@ -179,6 +178,12 @@ void add_nodes(const json& state, Families& out) {
 
 void add_engines(const json& state, Families& out) {
   for (const json& barrier : list(state, "barrier")) {
+    const json& waited = field(barrier, "waited");
+    for (auto at = waited.begin(); waited.is_object() && at != waited.end(); ++at) {
+      if (!at->is_number()) continue;
+      out.add(MetricType::Counter, "actorhost_barrier_wait_seconds_total",
+              "Time that the barrier has held this worker up.", {{"node", at.key()}}, at->get<double>());
+    }
     const Labels labels = {{"rule", text(barrier, "rule")}, {"run", label_of(barrier, "run")}};
     out.gauge("actorhost_barrier_waiting_workers", "Workers that wait at the barrier now.", labels,
               static_cast<double>(list(barrier, "waiting").size()));
@@ -221,13 +226,16 @@ void add_series(const json& state, Families& out) {
   const json& series = field(state, "series");
   if (!series.is_object()) return;
   for (auto at = series.begin(); at != series.end(); ++at) {
-    std::map<std::string, double> last;
+    std::map<std::pair<std::string, std::string>, double> last;  // by role and id
     for (const json& point : *at) {
-      if (field(point, "value").is_number()) last[label_of(point, "id")] = number(point, "value");
+      const std::string role = text(point, "role");
+      const json& value = field(point, "value");
+      last[{role.empty() ? "worker" : role, label_of(point, "id")}] =
+          value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
     }
-    for (const auto& [id, value] : last) {
+    for (const auto& [who, value] : last) {
       out.gauge("actorhost_report", "The newest value that the job has given to actor.report.",
-                {{"series", at.key()}, {"node", id}}, value);
+                {{"series", at.key()}, {"node", who.second}, {"role", who.first}}, value);
     }
   }
 }

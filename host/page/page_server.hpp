@@ -39,7 +39,8 @@ class PageServer final : public Watcher, private WebSite {
   std::string url() const;
   /// Called, on the web server's thread, when somebody wants a state: Looks::wake. To be set before Looks start.
   void on_wanted(std::function<void()> wake);
-  /// Tells the viewers how the run has ended, waits for a moment until they have read it, and ends all connections.
+  /// Shows the viewers the state after the run's end and tells them how it has ended; waits for a moment until they
+  /// have read it, and ends all connections.
   void finish(const std::string& how);
 
   double next_look() override;
@@ -62,13 +63,14 @@ class PageServer final : public Watcher, private WebSite {
   const Clock& clock_;
   PageAccess access_;
 
-  std::mutex mutex_;  // guards what follows, up to the next blank line
-  std::condition_variable viewers_changed_;
+  std::mutex mutex_;                 // guards what follows, up to the next blank line
+  std::condition_variable changed_;  // there are fewer viewers, or the last state has been seen
   std::function<void()> wake_;
   std::map<uint64_t, PageView> viewers_;
   std::map<uint64_t, bool> waiting_;  // requests that the next state answers; true: with metrics
   StatePtr latest_;
   double latest_at_ = -kForever;
+  bool last_wanted_ = false;  // the state after the run's end
 
   std::unique_ptr<WebServer> server_;  // the last to come and the first to go: it calls the others
 };

@@ -1,13 +1,11 @@
 #include "host/page/page_view.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <vector>
 
+#include "host/page/series_view.hpp"
 #include "host/page/state_fields.hpp"
 
 namespace actorhost {
@@ -17,38 +15,15 @@ namespace {
 using nlohmann::json;
 using Nodes = std::vector<const json*>;
 
-constexpr size_t kSeriesPoints = 480;  // of all series together
-constexpr size_t kLinePoints = 200;    // of one line
-constexpr size_t kSeriesNames = 12;
-constexpr size_t kSeriesNodes = 4;  // lines of one name
 constexpr size_t kKeys = 16;
 constexpr size_t kStages = 24;
 constexpr size_t kLogLines = 24;
 constexpr size_t kWaiting = 32;  // rows of who waits at a barrier
 constexpr size_t kAwaited = 8;   // names in each of them
 constexpr size_t kMissing = 16;
+constexpr double kLongWait = 1;  // seconds
 constexpr size_t kHosts = 24;
 constexpr size_t kStepBins = 20;
-constexpr size_t kTextBytes = 120;  // of one line of a log, a reason, a place
-
-/// Four significant digits: enough for a picture, and a third of the bytes.
-json rounded(const json& value) {
-  if (!value.is_number_float()) return value;
-  if (!std::isfinite(value.get<double>())) return json();
-  std::array<char, 32> digits{};
-  std::snprintf(digits.data(), digits.size(), "%.4g", value.get<double>());
-  const double near = std::strtod(digits.data(), nullptr);
-  const bool whole = std::abs(near) < 1e15 && near == std::floor(near);
-  return whole ? json(static_cast<int64_t>(near)) : json(near);
-}
-
-/// Cut to a length that ends between two characters.
-std::string cut(std::string text) {
-  if (text.size() <= kTextBytes) return text;
-  size_t end = kTextBytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
-  return text.substr(0, end) + "…";
-}
 
 json brief(const json& value) {
   if (value.is_string()) return cut(value.get<std::string>());
@@ -80,13 +55,44 @@ json first_of(const json& rows, size_t count) {
   return out;
 }
 
-json node_row(const json& node) {
-  return chosen(node, {"id",    "rank",     "name",      "role",      "host",    "state",  "cause", "what",
-                       "since", "seconds",  "wait",      "step",      "updates", "action", "where", "queue",
-                       "sent",  "received", "lua_bytes", "straggler", "lost_at", "reason"});
+bool is_worker(const json& node) { return text(node, "role") != "server"; }
+
+/// What is shown as a worker's progress: its steps; in a run without any, its collectives or its tasks.
+struct Progress {
+  const char* field;
+  const char* what;
+};
+
+Progress progress_of(const Nodes& nodes) {
+  for (const Progress known : {Progress{"step", "steps"}, {"calls", "collectives"}, {"tasks", "tasks"}}) {
+    for (const json* node : nodes) {
+      if (is_worker(*node) && number(*node, known.field) > 0) return known;
+    }
+  }
+  return {"step", "steps"};
 }
 
-bool is_worker(const json& node) { return text(node, "role") != "server"; }
+/// A worker waits for the server while the barrier holds it: how long, the barrier knows.
+json waits_of(const json& node, const json& held) {
+  json out = field(node, "wait");
+  if (!out.is_object()) return json::object();
+  const double at_server = number(out, "server");
+  const std::string id = std::to_string(std::llround(number(node, "id")));
+  const double at_barrier = is_worker(node) ? std::min(at_server, number(held, id.c_str())) : 0;
+  if (at_barrier <= 0) return out;
+  out["server"] = at_server - at_barrier;
+  out["barrier"] = at_barrier;
+  return out;
+}
+
+json node_row(const json& node, const Progress& progress, const json& held) {
+  json out = chosen(
+      node, {"id",      "rank",   "name",  "role",  "host", "state",    "cause",     "what",      "since",   "seconds",
+             "updates", "action", "where", "queue", "sent", "received", "lua_bytes", "straggler", "lost_at", "reason"});
+  if (is_worker(node) && field(node, progress.field).is_number()) out["progress"] = number(node, progress.field);
+  out["wait"] = brief(waits_of(node, held));
+  return out;
+}
 
 bool is_notable(const json& node) {
   const std::string state = text(node, "state");
@@ -107,16 +113,18 @@ int order_of_state(const json& node) {
   return static_cast<int>(std::find(kOrder.begin(), kOrder.end(), text(node, "state")) - kOrder.begin());
 }
 
-void sort_nodes(Nodes& nodes, const std::string& by) {
+void sort_nodes(Nodes& nodes, const std::string& by, const char* progress) {
   const auto with = [&](auto&& key) {
     std::stable_sort(nodes.begin(), nodes.end(), [&](const json* a, const json* b) { return key(*a) < key(*b); });
   };
   with([](const json& node) { return std::pair(is_worker(node) ? 0 : 1, number(node, "id")); });
   // A server has no steps, so it comes behind the workers there.
-  const auto steps = [](const json& node) { return is_worker(node) ? number(node, "step") : HUGE_VAL; };
+  const auto steps = [&](const json& node, double sign) {
+    return is_worker(node) ? sign * number(node, progress) : HUGE_VAL;
+  };
   if (by == "state") with(order_of_state);
-  if (by == "step") with(steps);
-  if (by == "ahead") with([&](const json& node) { return is_worker(node) ? -number(node, "step") : HUGE_VAL; });
+  if (by == "step") with([&](const json& node) { return steps(node, 1); });
+  if (by == "ahead") with([&](const json& node) { return steps(node, -1); });
   if (by == "wait") with([](const json& node) { return -waited(node); });
   if (by == "updates") with([](const json& node) { return -number(node, "updates"); });
   if (by == "sent") with([](const json& node) { return -number(node, "sent"); });
@@ -124,10 +132,10 @@ void sort_nodes(Nodes& nodes, const std::string& by) {
 }
 
 /// Of the workers that still run: quantiles, and how many are at which steps.
-json steps_of(const Nodes& nodes) {
+json steps_of(const Nodes& nodes, const char* progress) {
   std::vector<double> steps;
   for (const json* node : nodes) {
-    if (is_worker(*node) && text(*node, "state") != "lost") steps.push_back(number(*node, "step"));
+    if (is_worker(*node) && text(*node, "state") != "lost") steps.push_back(number(*node, progress));
   }
   if (steps.empty()) return json::object();
   std::sort(steps.begin(), steps.end());
@@ -142,7 +150,7 @@ json steps_of(const Nodes& nodes) {
           {"max", steps.back()},  {"first", steps.front()}, {"width", width},          {"counts", counts}};
 }
 
-json totals_of(const Nodes& nodes) {
+json totals_of(const Nodes& nodes, const Progress& progress, const json& held) {
   std::map<std::string, int> states;
   std::map<std::string, double> sums;
   json wait = json::object();
@@ -150,9 +158,10 @@ json totals_of(const Nodes& nodes) {
     ++states[text(*node, "state")];
     sums[is_worker(*node) ? "workers" : "servers"] += 1;
     if (is_worker(*node)) sums["updates"] += number(*node, "updates");
-    for (const char* name : {"sent", "received", "frames_sent", "seconds"}) sums[name] += number(*node, name);
-    const json& causes = field(*node, "wait");
-    if (!causes.is_object() || !is_worker(*node)) continue;
+    for (const char* name : {"sent", "received"}) sums[name] += number(*node, name);
+    if (!is_worker(*node)) continue;
+    sums["worker_seconds"] += number(*node, "seconds");
+    const json causes = waits_of(*node, held);
     for (auto at = causes.begin(); at != causes.end(); ++at) {
       if (at->is_number()) wait[at.key()] = number(wait, at.key().c_str()) + at->get<double>();
     }
@@ -160,34 +169,39 @@ json totals_of(const Nodes& nodes) {
   json out(sums);
   out["states"] = states;
   out["wait"] = brief(wait);
-  out["steps"] = steps_of(nodes);
+  out["progress"] = progress.what;
+  out["steps"] = steps_of(nodes, progress.field);
   return out;
 }
 
-/// Who others wait for in a collective, as the rendezvous host says.
-json collective_of(const json& state) {
+/// Who others have waited for in a collective for a second or more, as the rendezvous host says.
+json collective_of(const json& state, const Nodes& nodes) {
   const json& given = field(state, "collective");
   const json& missing = list(given, "missing");
-  if (missing.empty()) return json();
+  double since = 0;
+  for (const json* node : nodes) {
+    if (text(*node, "cause") == "collective") since = std::max(since, number(*node, "since"));
+  }
+  if (missing.empty() || since < kLongWait) return json();
   json out = chosen(given, {"what"});
   out["missing"] = first_of(missing, kMissing);
   out["missing_count"] = missing.size();
   return out;
 }
 
-json window_of(Nodes nodes, const PageView& view, json& out) {
-  sort_nodes(nodes, view.sort);
+json window_of(Nodes nodes, const PageView& view, const Progress& progress, const json& held, json& out) {
+  sort_nodes(nodes, view.sort, progress.field);
   const size_t last_page = nodes.empty() ? 0 : (nodes.size() - 1) / kWindowNodes * kWindowNodes;
   const size_t from = std::min(view.offset, last_page);
   const size_t to = std::min(from + kWindowNodes, nodes.size());
   out["view"] = {{"total", nodes.size()}, {"offset", from}, {"sort", view.sort}, {"window", kWindowNodes}};
   json notable = json::array();
   for (size_t i = 0; i < nodes.size() && notable.size() < kNotableNodes; ++i) {
-    if ((i < from || i >= to) && is_notable(*nodes[i])) notable.push_back(node_row(*nodes[i]));
+    if ((i < from || i >= to) && is_notable(*nodes[i])) notable.push_back(node_row(*nodes[i], progress, held));
   }
   out["notable"] = std::move(notable);
   json window = json::array();
-  for (size_t i = from; i < to; ++i) window.push_back(node_row(*nodes[i]));
+  for (size_t i = from; i < to; ++i) window.push_back(node_row(*nodes[i], progress, held));
   return window;
 }
 
@@ -247,41 +261,16 @@ json tail(const json& rows, size_t count) {
 
 }  // namespace
 
-json thin_series(const json& series) {
-  json out = json::object();
-  if (!series.is_object()) return out;
-  std::vector<std::pair<json*, std::vector<json>>> lines;
-  for (auto at = series.begin(); at != series.end() && out.size() < kSeriesNames; ++at) {
-    std::map<std::string, std::vector<json>> by_node;
-    for (const json& point : *at) {
-      const json& value = field(point, "value");
-      if (!value.is_number()) continue;
-      const json& step = field(point, "step");
-      by_node[std::to_string(std::llround(number(point, "id")))].push_back(
-          {rounded(step.is_number() ? step : field(point, "t")), rounded(value)});
-    }
-    json& name = out[cut(at.key())] = json::object();
-    for (auto& [id, points] : by_node) {
-      if (name.size() == kSeriesNodes) break;
-      lines.emplace_back(&(name[id] = json::array()), std::move(points));
-    }
-  }
-  // Pointers into `out` hold: an object's values stay where they are.
-  const size_t room = std::clamp(kSeriesPoints / std::max<size_t>(lines.size(), 1), size_t{8}, kLinePoints);
-  for (auto& [line, points] : lines) {
-    const size_t stride = (points.size() + room - 1) / room;
-    for (size_t i = (points.size() - 1) % stride; i < points.size(); i += stride) line->push_back(points[i]);
-  }
-  return out;
-}
-
 json page_message(const json& state, const PageView& view) {
   Nodes nodes;
   const json& all = list(state, "nodes");
   for (const json& node : all) nodes.push_back(&node);
-  json out = {{"run", brief(field(state, "run"))}, {"totals", totals_of(nodes)}};
-  out["nodes"] = window_of(nodes, view, out);
-  out["collective"] = collective_of(state);
+  const Progress progress = progress_of(nodes);
+  const json& barriers = list(state, "barrier");
+  const json& held = barriers.empty() ? barriers : field(barriers.back(), "waited");
+  json out = {{"run", brief(field(state, "run"))}, {"totals", totals_of(nodes, progress, held)}};
+  out["nodes"] = window_of(nodes, view, progress, held, out);
+  out["collective"] = collective_of(state, nodes);
   out["hosts"] = hosts_of(state);
   out["totals"]["processes"] = list(state, "hosts").size();
   out["barrier"] = barriers_of(state);
@@ -290,7 +279,7 @@ json page_message(const json& state, const PageView& view) {
   out["members"] = tail(list(state, "members"), kLogLines);
   out["log"] = tail(list(state, "log"), kLogLines);
   const json& thin = field(state, "thin_series");  // of a recorded state
-  out["series"] = thin.is_object() ? thin : thin_series(field(state, "series"));
+  out["series"] = field(thin, "names").is_object() ? thin : thin_series(field(state, "series"));
   return out;
 }
 

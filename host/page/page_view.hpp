@@ -23,8 +23,4 @@ struct PageView {
 /// The message for a view, in the form that host/page/README.md describes.
 nlohmann::json page_message(const nlohmann::json& state, const PageView& view);
 
-/// Thins the series of a state so that they have a few hundred points together: {"loss": {"0": [[step, value], ...]}}
-/// by name and node.
-nlohmann::json thin_series(const nlohmann::json& series);
-
 }  // namespace actorhost

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "host/page/page_view.hpp"
+#include "host/page/series_view.hpp"
 #include "host/page/state_fields.hpp"
 
 namespace actorhost {
@@ -20,9 +20,9 @@ std::string line_name(const std::string& path, size_t line) { return path + ":" 
 }  // namespace
 
 Result<std::unique_ptr<StateRecorder>> StateRecorder::open(const std::string& path, Log& log) {
-  std::FILE* file = std::fopen(path.c_str(), "we");
-  if (file == nullptr) return Error{Code::io, "--record: " + path + ": " + std::strerror(errno)};
-  return std::unique_ptr<StateRecorder>(new StateRecorder(path, file, log));
+  auto file = RecordFile::open(path, log);
+  if (!file) return file.error();
+  return std::unique_ptr<StateRecorder>(new StateRecorder(std::move(*file)));
 }
 
 double StateRecorder::next_look() {
@@ -45,11 +45,9 @@ void StateRecorder::seen(const StatePtr& state, double now) {
   kept["thin_series"] = thin_series(field(kept, "series"));
   kept.erase("series");
   const std::string line = json_text(kept) + "\n";
-  const bool fine =
-      std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() && std::fflush(file_.get()) == 0;
-  if (!fine) log_.warn("", "--record: " + path_ + ": " + std::strerror(errno) + "; nothing more is recorded");
+  file_.write(line);
   std::lock_guard lock(mutex_);
-  next_ = fine ? now + std::max(1.0, static_cast<double>(line.size()) / kBytesPerSecond) : kForever;
+  next_ = file_.open() ? now + std::max(1.0, static_cast<double>(line.size()) / kBytesPerSecond) : kForever;
   ++lines_;
   written_.notify_all();
 }

@@ -1,15 +1,14 @@
 #pragma once
 // States of a run in a file: one JSON object a line (JSONL), written while it runs and shown again by `actorhost
-// dashboard
-// --replay`. A line is written whole and flushed, so a file of a run that was killed can be read up to its end.
+// dashboard --replay`. A line is written at once, so a file of a run that was killed can be read up to its end.
 
 #include <condition_variable>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "host/base/record_file.hpp"
 #include "host/base/result.hpp"
 #include "host/page/looks.hpp"
 
@@ -19,7 +18,7 @@ namespace actorhost {
 /// warning; the run goes on.
 class StateRecorder final : public Watcher {
  public:
-  /// Truncates the file. Code::io names it.
+  /// As `RecordFile::open`.
   static Result<std::unique_ptr<StateRecorder>> open(const std::string& path, Log& log);
   /// Wants one more state, and waits until it is written, or for these seconds. Any thread but that of Looks.
   void last(double seconds, Looks& looks);
@@ -27,14 +26,9 @@ class StateRecorder final : public Watcher {
   void seen(const StatePtr& state, double now) override;
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-  };
-  StateRecorder(std::string path, std::FILE* file, Log& log) : path_(std::move(path)), file_(file), log_(log) {}
+  explicit StateRecorder(RecordFile file) : file_(std::move(file)) {}
 
-  const std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
-  Log& log_;
+  RecordFile file_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable written_;
   double next_ = 0;

@@ -10,6 +10,8 @@
 
 namespace actorhost {
 
+inline constexpr size_t kShownTextBytes = 120;  // of one line of a log, a reason, a place
+
 /// The field, or null. The reference is good as long as `object` is.
 inline const nlohmann::json& field(const nlohmann::json& object, const char* name) {
   static const nlohmann::json kNothing;
@@ -37,6 +39,25 @@ inline std::string text(const nlohmann::json& object, const char* name) {
 inline bool flag(const nlohmann::json& object, const char* name) {
   const nlohmann::json& found = field(object, name);
   return found.is_boolean() && found.get<bool>();
+}
+
+/// Four significant digits: enough for a picture, and a third of the bytes.
+inline nlohmann::json rounded(const nlohmann::json& value) {
+  if (!value.is_number_float()) return value;
+  if (!std::isfinite(value.get<double>())) return nlohmann::json();
+  std::array<char, 32> digits{};
+  std::snprintf(digits.data(), digits.size(), "%.4g", value.get<double>());
+  const double near = std::strtod(digits.data(), nullptr);
+  const bool whole = std::abs(near) < 1e15 && near == std::floor(near);
+  return whole ? nlohmann::json(static_cast<int64_t>(near)) : nlohmann::json(near);
+}
+
+/// Cut to a length that ends between two characters.
+inline std::string cut(std::string text) {
+  if (text.size() <= kShownTextBytes) return text;
+  size_t end = kShownTextBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
+  return text.substr(0, end) + "…";
 }
 
 /// As JSON text on one line; bytes that are no UTF-8 are replaced.

@@ -77,7 +77,8 @@ function M.now()
 end
 
 local series -- the FFI table
-local tracks = {} -- by name; false: there are too many names
+local tracks = {} -- by name
+local series_left_out = false -- there are too many names
 
 local function track_of(name)
   check.arg(name, "string", "name", "actor.report")
@@ -87,8 +88,11 @@ local function track_of(name)
   end
   local track = series.track(series.node, name, #name)
   if track < 0 then
-    require("actor.log").warn("actor.report: there are 64 series already, '%s' is left out", name)
-    track = false
+    if not series_left_out then
+      require("actor.log").warn("actor.report: there are 64 series already, '%s' is left out, and further ones", name)
+    end
+    series_left_out = true
+    return false
   end
   tracks[name] = track
   return track
@@ -97,7 +101,7 @@ end
 ---Reports a number of the job, such as its loss: a series for those who look into the run, under `name`, with this
 ---node's points beside those of the others. Costs about a tenth of a microsecond. A process keeps about 500 points of
 ---a series: of a longer one every second, fourth, ... point, and always the newest; and 64 series, further ones are left
----out with a warning. A value that is infinite or not a number is shown as a gap.
+---out with one warning. A value that is infinite or not a number is shown as a gap.
 ---@param name string
 ---@param value number
 ---@param step? number what the value belongs to, at least 0; without it the reports are counted, from 1

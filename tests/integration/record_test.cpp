@@ -205,7 +205,9 @@ TEST_CASE("an interrupted run has all of its steps but no stop") {
 
 TEST_CASE("a trace that cannot be written is refused at the start, with its name") {
   const Folder folder;
-  const std::string file = GENERATE(as<std::string>(), "missing/trace.csv", "missing/trace.json", ".");
+  std::filesystem::create_directory(folder.path() / "folder.csv");
+  const std::string file =
+      GENERATE(as<std::string>(), "missing/trace.csv", "missing/trace.json", "missing/trace.jsonl", "folder.csv");
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
   const Ended run(run_at(place, folder, {"--record", file, "jobs/record.lua", "job"}), 2);
   CHECK_THAT(run.err, Contains("actorhost: --record: cannot write to '" + file + "': "));
@@ -225,11 +227,31 @@ TEST_CASE("only the rendezvous host takes notice of --record") {
   CHECK_THAT(folder.show(), Contains("2 workers, 10 completed"));
 }
 
+TEST_CASE("a file's ending says what is recorded, and another ending is refused") {
+  const Folder folder;
+  const std::string file = GENERATE(as<std::string>(), "trace.txt", "trace", "trace.CSV");
+  const Ended run(folder.run({"-n", "1", "--record", file, "jobs/record.lua", "job"}), 2);
+  CHECK_THAT(run.err, Contains("--record wants a name that ends in .csv, .json or .jsonl, got '" + file + "'"));
+  CHECK(!std::filesystem::exists(folder.path() / file));
+}
+
 TEST_CASE("a disk that is full ends the recording and not the run") {
   const Folder folder;
-  const Ended run(folder.run({"-n", "2", "--record", "/dev/full", "jobs/record.lua", "job", "--runs", "2"}));
+  const std::string file = GENERATE(as<std::string>(), "full.csv", "full.json", "full.jsonl");
+  std::filesystem::create_symlink("/dev/full", folder.path() / file);
+  const Ended run(folder.run({"-n", "2", "--record", file, "jobs/record.lua", "job", "--runs", "2"}));
   CHECK_THAT(run.out, Contains("run 2: 10 updates"));
-  CHECK(count_of(run.err, "cannot write to '/dev/full': No space left on device") == 1);
+  CHECK(count_of(run.err, "cannot write to '" + file + "': No space left on device") == 1);
+}
+
+TEST_CASE("a recording that has reached the limit of a file's size ends, and not the run") {
+  const Folder folder;
+  const std::string file = GENERATE(as<std::string>(), "long.csv", "long.json", "long.jsonl");
+  const std::string command = "ulimit -f 1; exec " + shell_word(actorhost_binary()) + " -n 2 --record " + file +
+                              " jobs/record.lua job --runs 2 --steps 200";
+  const Ended run(run_program("sh", {"-c", command}, 30, folder.options()));
+  CHECK_THAT(run.out, Contains("run 2: 400 updates"));
+  CHECK(count_of(run.err, "cannot write to '" + file + "': File too large") == 1);
 }
 
 TEST_CASE("the help names --record") {

@@ -30,6 +30,7 @@ void BarrierBoard::begin(uint32_t run, const std::string& rule) {
   std::lock_guard lock(mutex_);
   run_ = run;
   rule_ = rule;
+  for (const auto& [id, worker] : workers_) waited_before_[id] += worker->waited_.get();
   workers_.clear();
   passed.set(0);
   refused.set(0);
@@ -54,10 +55,12 @@ void BarrierBoard::report(nlohmann::json& out, double now) const {
   json waiting = json::array();
   json waited = json::object();
   const int ahead = std::max(bound.get(), 0);
+  for (const auto& [id, seconds] : waited_before_) waited[std::to_string(id)] = seconds;
   for (const auto& [id, worker] : workers_) {
     const bool waits = worker->place_.get() == Place::waiting;
     const double since = waits ? std::max(0.0, now - worker->since_.get()) : 0;
-    waited[std::to_string(id)] = worker->waited_.get() + since;
+    json& in_all = waited[std::to_string(id)];
+    in_all = (in_all.is_null() ? 0.0 : in_all.get<double>()) + worker->waited_.get() + since;
     if (!waits) continue;
     // Those that the rule counts for too slow; where there are none (it samples, say) all that are at work.
     const uint64_t step = worker->step_.get();

@@ -61,6 +61,7 @@ class BarrierBoard {
   uint32_t run_ = 0;
   std::string rule_;
   std::map<NodeId, std::unique_ptr<Worker>> workers_;
+  std::map<NodeId, double> waited_before_;  // seconds, in the runs before
 };
 
 }  // namespace actorhost

@@ -40,10 +40,22 @@ const clock = (value) => {
 
 // --- charts ---
 
+// Distances of ticks of an axis: seconds, and steps, which are whole.
+const kTimes = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
+const kSteps = Array.from({ length: 45 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
+
+// Ticks at round numbers, with room for their words.
+function even_ticks(axis, distances) {
+  const most = Math.max(2, Math.floor(axis.chart.width / 70));
+  const distance = distances.find((one) => (axis.max - axis.min) / one <= most) || axis.max - axis.min;
+  axis.ticks = [];
+  for (let value = Math.ceil(axis.min / distance) * distance; value <= axis.max; value += distance) axis.ticks.push({ value });
+}
+
 const charts = [];
 
 // One chart on a canvas. `kind`: "bar" or "line"; `axes`: {x, y: what each shows, as a function of its numbers;
-// stacked, percent, zero, whole, free}. `show` gives it labels (or nothing for points {x, y}) and lines:
+// ticks: distances on the x axis; title: what that shows; stacked, percent, zero, whole, free}. `show` gives it labels (or nothing for points {x, y}) and lines:
 // {label, data, colours: names of colours, one or one for each}.
 function chart(canvas, kind, axes) {
   let shown = [[], []];
@@ -59,12 +71,13 @@ function chart(canvas, kind, axes) {
       interaction: { mode: kind === "bar" ? "index" : "nearest", intersect: false },
       plugins: {
         legend: { position: "bottom", onClick: null, labels: { boxWidth: 10, boxHeight: 10, padding: 8 } },
-        tooltip: { callbacks: { label: (item) => " " + (item.dataset.label ? item.dataset.label + ": " : "") +
+        tooltip: { filter: (item) => item.parsed.y !== null, callbacks: { label: (item) => " " + (item.dataset.label ? item.dataset.label + ": " : "") +
           (axes.y || short)(item.parsed.y) } },
       },
       scales: {
-        x: kind === "bar" ? axis(undefined, {}) : axis(axes.x || short, { type: "linear", bounds: "data", ticks: { includeBounds: false } }),
-        y: axis(axes.y || short, axes.percent ? { min: 0, max: 100 } : { beginAtZero: kind === "bar" || !!axes.zero,
+        x: kind === "bar" ? axis(undefined, {}) : axis(axes.x || short, { type: "linear", bounds: "data",
+          title: { display: Boolean(axes.title), text: axes.title || "" }, afterBuildTicks: (one) => even_ticks(one, axes.ticks) }),
+        y: axis(axes.y || short, axes.percent ? { min: 0, max: 100, ticks: { stepSize: 25 } } : { beginAtZero: kind === "bar" || !!axes.zero,
           suggestedMax: axes.free ? undefined : 1, ticks: axes.whole && { precision: 0 } }),
       },
       elements: { point: { radius: 0, hitRadius: 8 }, line: { borderWidth: 2, tension: 0 } },
@@ -74,6 +87,7 @@ function chart(canvas, kind, axes) {
     const [labels, lines] = shown;
     for (const which of ["x", "y"]) {
       made.options.scales[which].ticks.color = colour("soft");
+      if (made.options.scales[which].title) made.options.scales[which].title.color = colour("soft");
       made.options.scales[which].grid.color = which === "y" ? colour("grid") : "transparent";
       made.options.scales[which].grid.borderColor = colour("line");
     }

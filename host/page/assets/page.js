@@ -5,7 +5,12 @@
 const at = (id) => document.getElementById(id);
 const kPoints = 300; // of a history
 const kLines = 12; // workers with a line each; of more, only the span is drawn
-const kCauses = ["server", "collective", "data", "barrier", "lock", "event", "action", "console", "other"];
+// What a worker's time is called that it does not compute: it communicates, or waits.
+const kCauses = {
+  server: "communicating: server", collective: "communicating: collectives", data: "communicating: data",
+  barrier: "waiting: barrier", lock: "waiting: lock", event: "waiting: event", action: "waiting: action",
+  console: "waiting: console", other: "waiting: asleep",
+};
 const kStates = ["computing", "waiting", "starting", "ended", "silent", "lost"];
 
 // --- what is remembered between messages ---
@@ -27,11 +32,11 @@ function remember(message) {
   const last = past.history[past.history.length - 1];
   const passed = last ? t - last.t : 0;
   const total = message.totals;
-  const rate = (now, before) => (passed > 0 ? Math.max(0, (now - before) / passed) : null);
+  const rate = (now, before) => (passed > 0 && now >= before ? (now - before) / passed : null);
   const steps = {};
-  for (const node of workers(message)) steps[node.id] = node.step || 0;
+  for (const node of workers(message)) steps[node.id] = node.progress;
   past.history.push({
-    t, updates: total.updates || 0, sent: total.sent || 0, span: total.steps, steps,
+    t, progress: total.progress, updates: total.updates || 0, sent: total.sent || 0, span: total.steps, steps,
     updates_rate: last ? rate(total.updates || 0, last.updates) : null, sent_rate: last ? rate(total.sent || 0, last.sent) : null,
   });
   if (past.history.length > kPoints) past.history.shift();
@@ -53,6 +58,7 @@ function names_of(message) {
 }
 
 const waited = (node) => Object.values(node.wait || {}).reduce((sum, one) => sum + one, 0);
+const capital = (word) => word[0].toUpperCase() + word.slice(1);
 const spread = () => past.history[past.history.length - 1];
 
 // --- elements ---
@@ -110,9 +116,11 @@ function show_header(message) {
   const words = (count, one) => count + " " + one + (count === 1 ? "" : "s");
   set_text(at("job"), run.job || "");
   document.title = (run.job || "run") + " · actorhost";
-  const facts = [clock(run.t || 0), words(message.totals.workers || 0, "worker")];
+  const { states, workers: all } = message.totals;
+  const facts = [clock(run.t || 0), words(run.size ?? all ?? 0, "worker")];
+  if (states.lost) facts.push(states.lost + " lost");
   if (message.totals.servers) facts.push(words(message.totals.servers, "server"));
-  facts.push(run.paused ? "paused" : message.totals.states.computing || message.totals.states.waiting ? "running" : "idle");
+  facts.push(run.ended ? "ended" : run.paused ? "paused" : states.computing || states.waiting ? "running" : "idle");
   if (run.id) facts.push("run " + run.id);
   if (run.epoch > 1) facts.push("epoch " + run.epoch);
   if (run.seed !== undefined) facts.push("seed " + run.seed);
@@ -125,21 +133,20 @@ function show_tiles(message) {
   const steps = total.steps;
   const now = spread();
   const all = (total.workers || 0) + (total.servers || 0);
-  const wait = Object.values(total.wait).reduce((sum, one) => sum + one, 0);
-  const span = workers(message).reduce((sum, node) => sum + (node.seconds || 0), 0);
-  const waits = workers(message).reduce((sum, node) => sum + waited(node), 0);
+  const waits = waited(total);
+  const span = total.worker_seconds;
   const straggler = message.nodes.concat(message.notable).find((node) => node.straggler);
   const main_cause = Object.entries(total.wait).sort((a, b) => b[1] - a[1])[0];
   const tiles = [
     ["Nodes", String(all), kStates.filter((state) => total.states[state])
       .map((state) => total.states[state] + " " + state).join(", ")],
-    ["Steps, median", steps.median === undefined ? "–" : short(steps.median),
+    [capital(total.progress) + ", median", steps.median === undefined ? "–" : short(steps.median),
       steps.median === undefined ? "" : "from " + short(steps.min) + " to " + short(steps.max)],
     ["Updates a second", now.updates_rate === null ? "–" : short(now.updates_rate), short(total.updates || 0) + " in all"],
     ["Sent a second", now.sent_rate === null ? "–" : bytes(now.sent_rate), bytes(total.sent || 0) + " in all"],
     ["Computing", span > 0 ? Math.round(100 * Math.max(0, 1 - waits / span)) + " %" : "–",
-      wait > 0 ? "waits most for: " + main_cause[0] : "no waits so far"],
-    ["Straggler", straggler ? straggler.name : "none", straggler ? "step " + short(straggler.step) : "nobody holds others up"],
+      waits > 0 ? "then " + (kCauses[main_cause[0]] || main_cause[0]) : "no waits so far"],
+    ["Straggler", straggler ? straggler.name : "none", straggler ? total.progress + ": " + short(straggler.progress) : "nobody holds others up"],
   ];
   children(at("tiles"), "div", tiles, (tile, [title, figure, note]) => {
     if (!tile.firstElementChild) {
@@ -162,7 +169,7 @@ function show_attention(message) {
     const missing = message.collective.missing.map(names_of(message)).join(", ") + (more > 0 ? " and " + more + " more" : "");
     items.push([missing, "waiting", "not yet in " + (message.collective.what || "the collective") + ", where others wait"]);
   }
-  at("attention-panel").hidden = items.length === 0;
+  if (items.length === 0) items.push(["Nothing:", "", "no node is lost or silent, and nobody holds others up"]);
   children(at("attention"), "li", items, (item, [name, state, text]) => {
     set_attribute(item, "data-state", state);
     children(item, "span", [name, " " + text], set_text);
@@ -172,31 +179,40 @@ function show_attention(message) {
 
 const drawn = {};
 
-function draw_chart(name, kind, axes, ...what) {
+// `empty` is shown in place of a chart that has nothing to show yet.
+function draw_chart(name, empty, kind, axes, ...what) {
+  at(name + "-empty").hidden = !empty;
+  set_text(at(name + "-empty"), empty || "");
   if (!drawn[name]) drawn[name] = chart(at(name + "-chart"), kind, axes);
   drawn[name].show(...what);
 }
 
+// Names below bars: whole ones of a few workers; of more the rank, or the id of one that is lost.
+const labels_of = (shown) => shown.map((node) => (shown.length > 4 ? String(node.rank ?? "w" + node.id) : node.name));
+
 function show_steps(message) {
   const shown = workers(message);
-  const name = (node) => (shown.length > 12 ? String(node.rank ?? node.id) : node.name);
-  draw_chart("steps", "bar", {}, shown.map(name), [{ label: "steps", data: shown.map((node) => node.step || 0),
-    colours: shown.length ? shown.map((node) => (kStates.includes(node.state) ? node.state : "other")) : ["other"] }],
-  "Steps of " + shown.length + " workers; the table of nodes has the numbers");
-  const steps = message.totals.steps;
-  at("distribution-panel").hidden = !steps.counts;
-  if (!steps.counts) return;
+  const { progress, steps } = message.totals;
+  for (const place of document.querySelectorAll(".progress-name")) {
+    set_text(place, place.classList.contains("small") ? progress : capital(progress));
+  }
+  const empty = !steps.max && "No steps of the parameter server, collectives or tasks yet.";
+  const states = kStates.filter((state) => state === "computing" || state === "waiting" || shown.some((node) => node.state === state));
+  draw_chart("steps", empty, "bar", { stacked: true }, labels_of(shown), states.map((state) => ({ label: state, colours: [state],
+    data: shown.map((node) => (node.state === state ? node.progress : null)) })),
+  capital(progress) + " of " + shown.length + " workers; the table of nodes has the numbers");
   const label = (i) => {
     const first = steps.first + i * steps.width;
     return steps.width > 1 ? short(first) + "–" + short(first + steps.width - 1) : short(first);
   };
-  draw_chart("distribution", "bar", { whole: true }, steps.counts.map((_, i) => label(i)),
-    [{ label: "workers", data: steps.counts, colours: ["line-1"] }],
-    "Workers by step, from " + steps.min + " to " + steps.max + ", median " + steps.median);
+  draw_chart("distribution", empty, "bar", { whole: true }, (steps.counts || []).map((_, i) => label(i)),
+    [{ label: "workers", data: steps.counts || [], colours: ["line-1"] }],
+    "Workers by " + progress + ", from " + steps.min + " to " + steps.max + ", median " + steps.median);
 }
 
 function show_history(message) {
-  const moments = past.history;
+  const total = message.totals;
+  const moments = past.history.filter((one) => one.progress === total.progress);
   const line = (label, value, colours) => ({ label, colours, data: moments.map((one) => ({ x: one.t, y: value(one) ?? null })) });
   const shown = workers(message);
   const few = shown.length <= kLines && message.view.total <= message.view.window;
@@ -204,11 +220,13 @@ function show_history(message) {
     ? shown.map((node, i) => line(node.name, (one) => one.steps[node.id], [node.state === "lost" ? "lost" : kShades[i % kShades.length]]))
     : [line("first", (one) => one.span.max, ["line-3"]), line("median", (one) => one.span.median, ["line-1"]),
       line("last", (one) => one.span.min, ["line-2"])];
-  draw_chart("history", "line", { x: clock }, null, lines, "Steps of workers over the last " + moments.length + " looks");
-  const rate = (name, field, words) => draw_chart(name, "line", { x: clock, y: words, zero: true }, null,
-    [line("", (one) => one[field], ["line-1"])], "now " + words(spread()[field] ?? 0) + " a second");
-  rate("updates", "updates_rate", short);
-  rate("bytes", "sent_rate", bytes);
+  draw_chart("history", !total.steps.max && "No steps of the parameter server, collectives or tasks yet.", "line",
+    { x: clock, ticks: kTimes }, null, lines, capital(total.progress) + " of workers over the last " + moments.length + " looks");
+  const rate = (name, field, words, empty) => draw_chart(name, empty, "line", { x: clock, ticks: kTimes, y: words, zero: true }, null,
+    [{ label: "", colours: ["line-1"], data: past.history.map((one) => ({ x: one.t, y: one[field] })) }],
+    "now " + words(spread()[field] ?? 0) + " a second");
+  rate("updates", "updates_rate", short, !total.updates && "No updates: they come from pushes to the parameter server.");
+  rate("bytes", "sent_rate", bytes, !total.sent && "Nothing sent yet. Nodes of one process share memory in collectives.");
 }
 
 const kShades = ["line-1", "line-2", "line-3", "line-4", "data", "lock", "event", "barrier", "action", "server", "collective", "console"];
@@ -216,39 +234,57 @@ const kShades = ["line-1", "line-2", "line-3", "line-4", "data", "lock", "event"
 function show_time(message) {
   const shown = workers(message);
   const share = (node, value) => (node.seconds > 0 ? Math.min(100, (100 * value) / node.seconds) : 0);
-  const causes = kCauses.filter((cause) => shown.some((node) => (node.wait || {})[cause] > 0));
+  const causes = Object.keys(kCauses).filter((cause) => message.totals.wait[cause] > 0.001 * message.totals.worker_seconds);
   const lines = [{ label: "computing", colours: ["computing"], data: shown.map((node) => share(node, (node.seconds || 0) - waited(node))) }];
   for (const cause of causes) {
-    lines.push({ label: cause, colours: [cause], data: shown.map((node) => share(node, (node.wait || {})[cause] || 0)) });
+    lines.push({ label: kCauses[cause], colours: [cause], data: shown.map((node) => share(node, node.wait[cause] || 0)) });
   }
-  draw_chart("time", "bar", { stacked: true, percent: true, y: (value) => Math.round(value) + " %" },
-    shown.map((node) => (shown.length > 12 ? String(node.rank ?? node.id) : node.name)), lines,
-    "How workers spend their time: computing, or waiting for " + (causes.join(", ") || "nothing"));
+  draw_chart("time", "", "bar", { stacked: true, percent: true, y: (value) => Math.round(value) + " %" }, labels_of(shown), lines,
+    "How workers spend their time: " + lines.map((line) => line.label).join(", "));
 }
 
 const series = new Map();
+const kSpan = { highest: "line-2", median: "line-1", lowest: "line-3" };
+
+function series_panel(name) {
+  const panel = element("section", undefined, { class: "panel", "aria-label": name });
+  const title = element("h2", name + " ");
+  const newest_value = element("span", "", { class: "now" });
+  title.append(newest_value);
+  const box = element("div", undefined, { class: "chart" });
+  const canvas = element("canvas", undefined, { role: "img" });
+  box.append(canvas);
+  panel.append(title, box);
+  at("series").append(panel);
+  return { panel, newest_value, chart: chart(canvas, "line", { free: true, title: "step", ticks: kSteps }) };
+}
 
 function show_series(message) {
+  const { names, more } = message.series;
+  const order = Object.keys(names).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
   for (const [name, known] of series) {
-    if (message.series[name]) continue;
+    if (names[name]) continue;
     known.chart.remove();
     known.panel.remove();
     series.delete(name);
   }
-  for (const [name, lines] of Object.entries(message.series)) {
-    if (!series.has(name)) {
-      const panel = element("section", undefined, { class: "panel", "aria-label": name });
-      const box = element("div", undefined, { class: "chart" });
-      const canvas = element("canvas", undefined, { role: "img" });
-      box.append(canvas);
-      panel.append(element("h2", name), box);
-      at("series").append(panel);
-      series.set(name, { panel, chart: chart(canvas, "line", { free: true }) });
-    }
-    const ids = Object.keys(lines);
-    series.get(name).chart.show(null, ids.map((id, i) => ({ label: ids.length > 1 ? "node " + id : name, colours: ["line-" + (i + 1)],
-      data: lines[id].map(([x, y]) => ({ x, y })) })), name + " as the job reports it; last " + ids.map((id) => lines[id].at(-1)?.[1]).join(", "));
-  }
+  for (const name of order) if (!series.has(name)) series.set(name, series_panel(name));
+  order.forEach((name, i) => {
+    const shown = series.get(name);
+    if (at("series").children[i] !== shown.panel) at("series").insertBefore(shown.panel, at("series").children[i]);
+    const { nodes, lines } = names[name];
+    const worker = names_of(message);
+    const of_many = Boolean(lines.median);
+    const label = (id) => (of_many ? (id === "median" ? "median of " + nodes + " nodes" : id) : /^\d+$/.test(id) ? worker(Number(id)) : id);
+    const ids = of_many ? Object.keys(kSpan) : Object.keys(lines).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+    const last = (id) => lines[id].at(-1)?.[1];
+    const now = last(of_many ? "median" : ids[0]);
+    set_text(shown.newest_value, now === undefined ? "" : now === null ? "not a number" : short(now));
+    shown.chart.show(null, ids.map((id, k) => ({ label: label(id), colours: [kSpan[id] || "line-" + (k + 1)],
+      data: lines[id].map(([x, y]) => ({ x, y })) })), name + " as the job reports it; last " + ids.map(last).join(", "));
+  });
+  at("series-more").hidden = !more;
+  set_text(at("series-more"), more + " more series are reported; /state has them all.");
 }
 
 function show_barrier(message) {
@@ -258,7 +294,6 @@ function show_barrier(message) {
   const held = one.waiting_count ? one.waiting_count + " waiting" : "nobody waits";
   set_text(at("barrier-rule"), "Rule " + one.rule + ": " + held + "; let through " + short(one.passed || 0) + " times, held back " +
     short(one.refused || 0));
-  at("barrier-scroll").hidden = one.waiting.length === 0;
   const name = names_of(message);
   rows(at("barrier"), one.waiting, (row) => {
     const more = row.for_count - row.for.length;
@@ -269,6 +304,8 @@ function show_barrier(message) {
 
 function show_lists(message) {
   at("keys-panel").hidden = message.keys.count === 0;
+  const others = message.keys.count - message.keys.top.length;
+  set_text(at("keys-title"), others > 0 ? "Hottest keys, " + message.keys.top.length + " of " + short(message.keys.count) : "Hottest keys");
   const rate = (key) => (past.keys.get(key.key) || {}).rate;
   const hottest = [...message.keys.top].sort((a, b) => (rate(b) || 0) - (rate(a) || 0));
   rows(at("keys"), hottest, (key) => [key.key, { number: rate(key) === null ? "" : short(rate(key)) }, { number: short(key.updates) },
@@ -278,14 +315,14 @@ function show_lists(message) {
     { progress: one.tasks > 0 ? one.done / one.tasks : 0 }, { number: one.done + " of " + one.tasks }, { number: one.running ?? "" },
     { number: short(one.rows) }, { number: bytes(one.bytes) }, { number: seconds(one.seconds) }]);
   at("members-panel").hidden = message.members.length === 0;
-  rows(at("members"), [...message.members].reverse(), (one) => [{ number: clock(one.t) }, { number: one.epoch ?? "" }, { wide: one.text }]);
+  rows(at("members"), [...message.members].reverse(), (one) => [clock(one.t), one.epoch ?? "", { wide: one.text }]);
   at("log-panel").hidden = message.log.length === 0;
   const lines = [...message.log].sort((a, b) => b.t - a.t);
-  rows(at("log"), lines, (one) => [{ number: clock(one.t) }, one.level, one.who || "", { wide: one.text }], (one) => ({ "data-level": one.level }));
+  rows(at("log"), lines, (one) => [clock(one.t), one.level, one.who || "", { wide: one.text }], (one) => ({ "data-level": one.level }));
   at("hosts-panel").hidden = message.hosts.length === 0;
   const left_out = message.totals.processes - message.hosts.length;
   set_text(at("hosts-title"), "Processes" + (left_out > 0 ? ", the first " + message.hosts.length + " of " + message.totals.processes : ""));
-  rows(at("hosts"), message.hosts, (one) => [{ number: one.process }, one.host, { number: one.age === undefined ? "" : seconds(one.age) + " ago" },
+  rows(at("hosts"), message.hosts, (one) => [one.process, one.host, { number: Number.isFinite(one.age) ? seconds(one.age) + " ago" : "" },
     { number: bytes(one.rss) }, { number: seconds(one.cpu) }], (one) => ({ "data-state": one.silent && "silent" }));
 }
 
@@ -295,7 +332,7 @@ function show_nodes(message) {
   const state = (node) => (node.state || "") + (node.cause && node.state === "waiting" ? ": " + node.cause : "");
   rows(at("node-rows"), message.nodes, (node) => [node.name, { state: state(node) },
     node.state === "lost" ? node.reason || "" : place(node) || node.action || "", { number: seconds(node.since) },
-    { number: node.role === "server" ? "" : short(node.step) }, { number: short(node.updates) }, { number: seconds(waited(node)) },
+    { number: short(node.progress) }, { number: short(node.updates) }, { number: seconds(waited(node)) },
     { number: node.queue ?? "" }, { number: bytes(node.sent) }, { number: bytes(node.received) }, { number: bytes(node.lua_bytes) },
     node.host || ""], (node) => ({ "data-state": node.state, "data-straggler": node.straggler && "" }));
   at("pages").hidden = total <= window;
@@ -336,6 +373,7 @@ function live(about) {
   let delay = 1;
   let again = 0;
   let ended = null;
+  let failed = false;
   const open = () => {
     clearTimeout(again);
     if (events) events.close();
@@ -351,6 +389,7 @@ function live(about) {
     };
     events.addEventListener("end", (event) => {
       ended = JSON.parse(event.data).how;
+      failed = !["done", "interrupted"].includes(ended);
       events.close();
       delay = 2;
       retry();
@@ -365,7 +404,7 @@ function live(about) {
     let left = delay;
     delay = Math.min(2 * delay, 15);
     const tick = () => {
-      say(ended === null ? "bad" : "end", ended === null ? "no connection, trying again in " + left + " s" : "the run has ended: " + ended);
+      say(ended === null || failed ? "bad" : "end", ended === null ? "no connection, trying again in " + left + " s" : "the run has ended: " + ended);
       if (left-- <= 0) return open();
       again = setTimeout(tick, 1000);
     };

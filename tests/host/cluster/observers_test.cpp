@@ -146,6 +146,35 @@ TEST_CASE("lost workers stay in the list, with the reason") {
   CHECK(node_of(world.told[0], 2)["lost_at"] == Approx(7));
 }
 
+TEST_CASE("a worker that is silent or lost keeps what was last seen of it") {
+  World world;
+  world.look();
+  world.report(1, nodes_of({row(1, 0.25, 4, 7), row(2, 0, 4)}));
+  world.report(2, nodes_of({row(5, 0, 4), row(6, 0, 4)}));
+  world.silent = {1, 2};
+  world.look();
+  REQUIRE(world.told.size() == 2);
+  const json& silent = node_of(world.told[1], 1);
+  CHECK(silent["state"] == "silent");
+  CHECK(silent["since"] == Approx(0.5));
+  CHECK(silent["calls"] == 7);
+  CHECK(silent["rank"] == 1);
+  world.observers.on_lost("beta:2", {1, 2}, "closed by the peer");
+  const MembershipPtr before = world.table;
+  world.table =
+      std::make_shared<const Membership>(4, std::vector<Member>{{0, 0}, {5, 2}, {6, 2}},
+                                         std::vector<ProcessInfo>{{0, "alpha:1", "u0"}, {2, "gamma:3", "u2"}});
+  world.observers.on_members(*before, *world.table);
+  world.look();
+  const json& lost = node_of(world.told[2], 1);
+  CHECK(lost["state"] == "lost");
+  CHECK(lost["step"] == 10);
+  CHECK(lost["wait"]["collective"] == 0.25);
+  CHECK(!lost.contains("rank"));
+  CHECK(!lost.contains("since"));
+  CHECK(node_of(world.told[2], 5)["rank"] == 1);
+}
+
 TEST_CASE("who is missing in a collective is who has entered fewer of them than the foremost") {
   World world;
   world.look();

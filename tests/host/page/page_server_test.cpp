@@ -26,16 +26,22 @@ constexpr double kPageWait = 10;  // seconds; a test that gets there fails
 /// A run whose state is asked for.
 class CountedSource final : public StateSource {
  public:
-  explicit CountedSource(size_t nodes) : text_(json_text(test::sample_state(nodes))) {}
+  explicit CountedSource(size_t nodes) : state_(test::sample_state(nodes)) {}
   void look(const std::vector<std::string>& /*sections*/, std::function<void(std::string)> told) override {
     ++looks;
-    if (!silent) told(text_);
+    if (ended) {
+      state_["run"]["ended"] = "done";
+      ++looks_at_end_;
+      for (json& node : state_["nodes"]) node["state"] = looks_at_end_ > 3 ? "ended" : "computing";
+    }
+    if (!silent) told(json_text(state_));
   }
   std::atomic<int> looks{0};
-  std::atomic<bool> silent{false};
+  std::atomic<bool> silent{false}, ended{false};
 
  private:
-  const std::string text_;
+  json state_;
+  int looks_at_end_ = 0;
 };
 
 /// A page of it on a free port, at ten messages a second.
@@ -284,4 +290,16 @@ TEST_CASE("viewers are told how the run has ended, also while it does not answer
   CHECK(second->read_until("event: end\ndata: {\"how\":\"done\"}\n\n"));
   CHECK(waits.read_until(""));
   CHECK(Browser(served.port).read_until(""));  // nobody listens
+}
+
+TEST_CASE("viewers see the state after the run's end, and then how it has ended") {
+  ServedPage served;
+  const auto first = viewer(served);
+  REQUIRE(first->read_until("data: {"));
+  served.source.ended = true;
+  served.page->finish("done");
+  REQUIRE(first->read_until("event: end\n"));
+  const size_t end = first->got().find("event: end\n");
+  const std::string last = first->got().substr(first->got().rfind("data: {", end - 2), end);
+  CHECK(last.find("\"states\":{\"ended\":5}") != std::string::npos);
 }

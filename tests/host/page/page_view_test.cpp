@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "host/page/series_view.hpp"
 #include "host/page/state_fields.hpp"
 #include "tests/host/page/sample_state.hpp"
 
@@ -18,7 +19,7 @@ TEST_CASE("a message about a thousand nodes is small, and has those that need at
   }
   for (const char* sort : {"id", "state", "step", "ahead", "wait", "updates", "sent", "host"}) {
     const json message = page_message(state, {512, sort});
-    CHECK(json_text(message).size() < 40'000);
+    CHECK(json_text(message).size() < 48'000);
     CHECK(message["nodes"].size() == kWindowNodes);
     CHECK(message["view"]["total"] == 1001);
   }
@@ -45,13 +46,72 @@ TEST_CASE("a message about a few nodes has all of them, with numbers that can be
   REQUIRE(message["nodes"].size() == 5);
   CHECK(message["nodes"][4]["name"] == "server 0");
   CHECK(message["notable"].empty());
-  CHECK(message["nodes"][0]["since"] == 0.01235);
+  CHECK(message["nodes"][3]["since"] == 0.01235);
   CHECK(message["collective"]["missing"] == json({2}));
   CHECK(message["barrier"][0]["waiting"][0]["for"] == json({2}));
   CHECK(message["keys"]["count"] == 2);
-  const json& line = message["series"]["loss"]["0"];
+  const json& line = message["series"]["names"]["loss"]["lines"]["0"];
   CHECK(line.size() <= 200);
   CHECK(line.back() == json({300, 0.006667}));
+}
+
+TEST_CASE("a worker's time has three parts: what it waits for the server while the barrier holds it is the barrier's") {
+  const json message = page_message(test::sample_state(4, 8), {});
+  const json& wait = message["nodes"][3]["wait"];
+  CHECK(wait["barrier"] == 2);
+  CHECK(wait["server"] == 1);
+  CHECK(message["nodes"][4]["wait"]["server"] == 4);  // a server is not held
+  CHECK(message["totals"]["wait"]["barrier"] == 8);
+  CHECK(message["totals"]["wait"]["server"] == 4);
+  CHECK(message["totals"]["worker_seconds"] == 32);
+}
+
+TEST_CASE("a collective that others have waited in for less than a second is no news") {
+  json state = test::sample_state(4);
+  state["nodes"][0]["since"] = 0.9;
+  CHECK(page_message(state, {})["collective"].is_null());
+}
+
+TEST_CASE("workers without steps are compared by their collectives, or by their tasks") {
+  json state = test::sample_state(3);
+  for (json& node : state["nodes"]) node["step"] = 0;
+  json message = page_message(state, {});
+  CHECK(message["totals"]["progress"] == "collectives");
+  CHECK(message["nodes"][0]["progress"] == 7);
+  CHECK(message["totals"]["steps"]["max"] == 7);
+  state["nodes"][2]["calls"] = 6;
+  CHECK(page_message(state, {0, "step"})["nodes"][0]["name"] == "rank 2");
+  for (json& node : state["nodes"]) node["calls"] = 0;
+  CHECK(page_message(state, {})["totals"]["progress"] == "tasks");
+}
+
+TEST_CASE("series of a few nodes have a line each, of many the span of all, and none is left out without a word") {
+  json series;
+  const auto point = [](int step, int id, const json& value) {
+    return json({{"t", step}, {"step", step}, {"id", id}, {"value", value}});
+  };
+  for (int step = 1; step <= 100; ++step) {
+    for (int id = 0; id < 12; ++id) series["loss"].push_back(point(step, id, 10 * step + id));
+    series["two"].push_back(point(step, 0, step == 50 ? json() : json(step)));
+    series["two"].push_back(point(step, 10, step));
+  }
+  series["two"].push_back({{"t", 1}, {"step", 1}, {"id", 0}, {"role", "server"}, {"value", 5}});
+  json shown = thin_series(series);
+  const json& loss = shown["names"]["loss"];
+  CHECK(loss["nodes"] == 12);
+  CHECK(loss["lines"].size() == 3);
+  CHECK(loss["lines"]["lowest"][0] == json({1, 10}));
+  CHECK(loss["lines"]["median"][99] == json({100, 1005}));
+  CHECK(loss["lines"]["highest"].back() == json({100, 1011}));
+  const json& two = shown["names"]["two"]["lines"];
+  CHECK(two.size() == 3);
+  CHECK(two["0"][49] == json({50, nullptr}));  // a gap
+  CHECK(two["10"].size() == 100);
+  CHECK(two["server 0"] == json({{1, 5}}));
+  for (int i = 0; i < 20; ++i) series["s" + std::to_string(i)] = series["two"];
+  shown = thin_series(series);
+  CHECK(shown["names"].size() == 12);
+  CHECK(shown["more"] == 10);
 }
 
 TEST_CASE("a state whose fields are of other types is shown as far as it goes") {

@@ -16,11 +16,11 @@ inline nlohmann::json sample_worker(size_t id, double t) {
                          {"process", id / 4},
                          {"host", "alpha:4711"},
                          {"state", "waiting"},
-                         {"cause", "barrier"},
+                         {"cause", "server"},
                          {"what", "param.run"},
                          {"since", 0.0123456789},
                          {"seconds", t},
-                         {"wait", {{"barrier", t / 4 + 0.0123456789}, {"server", t / 8}}},
+                         {"wait", {{"collective", 0.0123456789}, {"server", t * 3 / 8}}},
                          {"step", static_cast<int>(10 * t)},
                          {"updates", static_cast<int>(10 * t)},
                          {"calls", 7},
@@ -33,6 +33,11 @@ inline nlohmann::json sample_worker(size_t id, double t) {
                          {"frames_sent", 40 * t},
                          {"frames_received", 41 * t},
                          {"lua_bytes", 3456789}};
+  if (id == 0) {
+    node["cause"] = "collective";
+    node["what"] = "allreduce";
+    node["since"] = 2.0;
+  }
   if (id == 1) {
     node["state"] = "lost";
     node["reason"] = "its host has been silent for 4 s";
@@ -96,7 +101,10 @@ inline nlohmann::json sample_state(size_t size, double t = 10) {
   state["collective"] = {{"what", "allreduce"}, {"calls", 7}, {"missing", {2}}};
   json waiting = json::array();
   for (size_t id = 3; id < size; ++id) waiting.push_back({{"id", id}, {"step", 100}, {"since", 0.3}, {"for", {2}}});
-  state["barrier"] = {{{"run", 1}, {"rule", "ssp:4"}, {"waiting", waiting}, {"passed", 900}, {"refused", 90}}};
+  json waited = json::object();
+  for (size_t id = 0; id < size; ++id) waited[std::to_string(id)] = t / 4;
+  state["barrier"] = {
+      {{"run", 1}, {"rule", "ssp:4"}, {"waiting", waiting}, {"waited", waited}, {"passed", 900}, {"refused", 90}}};
   for (const char* key : {"w1", "b1"}) {
     state["keys"].push_back({{"key", key},
                              {"shape", {784, 10}},
