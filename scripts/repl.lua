@@ -45,16 +45,6 @@ local function fail(code, message)
   return code
 end
 
--- `--attach` may stand alone: the run of this machine.
-local function arguments()
-  local args = {}
-  for i, word in ipairs(actor.args) do
-    local following = actor.args[i + 1]
-    args[i] = word == "--attach" and (not following or following:find("^%-")) and "--attach=" or word
-  end
-  return args
-end
-
 -- Lets the user choose one of several runs of this machine; nil where there is nothing to choose.
 local function chosen_run()
   local runs = control.find()
@@ -69,7 +59,6 @@ end
 
 local function attached(values, interactive)
   if values.attach == "" then
-    values.attach = nil
     local run = interactive and chosen_run()
     if run then
       values.attach = run.url
@@ -206,7 +195,7 @@ local function target_of(values)
 end
 
 local function main()
-  local values, rest = flags.parse(list, arguments())
+  local values, rest = flags.parse(list, actor.args)
   if not values then return fail(2, rest) end
   if values.help then
     print(usage)

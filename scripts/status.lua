@@ -1,4 +1,4 @@
--- actorhost status [--attach HOST:PORT] [--json] [--sort COLUMN]: the state of a run, once.
+-- actorhost status [--attach [HOST:PORT]] [--json] [--sort COLUMN]: the state of a run, once.
 local actor = require("actor")
 local attach = require("actor.inspect.attach")
 local command = require("actor.c.command")

@@ -1,4 +1,4 @@
--- actorhost top [--attach HOST:PORT] [--sort COLUMN] [--every SECONDS]: the state of a run, again and again.
+-- actorhost top [--attach [HOST:PORT]] [--sort COLUMN] [--every SECONDS]: the state of a run, again and again.
 local actor = require("actor")
 local attach = require("actor.inspect.attach")
 local command = require("actor.c.command")

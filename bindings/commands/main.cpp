@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   if (actorhost::is_console_cluster(command.options.script)) {
     setup.source = actorhost::kConsoleJob;
     setup.from_text = true;
+    setup.folder = ".";
   }
   return actorhost::HostRuntime(std::move(command.options), std::move(setup)).run();
 }

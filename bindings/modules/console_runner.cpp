@@ -1,5 +1,6 @@
 #include "bindings/modules/console_runner.hpp"
 
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -58,6 +59,37 @@ void forget_modules(lua_State* L, const std::set<std::string>& names) {
   }
   lua_pop(L, 1);
 }
+
+/// Whether the JIT compiler is on, by what jit.status() says.
+int read_jit_status(lua_State* L) {
+  auto* on = static_cast<bool*>(lua_touserdata(L, 1));
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "jit");
+  lua_getfield(L, -1, "status");
+  lua_call(L, 0, 1);
+  *on = lua_toboolean(L, -1) != 0;
+  return 0;
+}
+
+/// While it lives, nothing in the state runs compiled. What was compiled before is forgotten.
+class NothingCompiled {
+ public:
+  explicit NothingCompiled(lua_State* L) : L_(L) {
+    if (lua_cpcall(L_, read_jit_status, &compiled_) != 0) lua_pop(L_, 1);
+    if (!compiled_) return;
+    luaJIT_setmode(L_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+    luaJIT_setmode(L_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_FLUSH);
+  }
+  ~NothingCompiled() {
+    if (compiled_) luaJIT_setmode(L_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_ON);
+  }
+  NothingCompiled(const NothingCompiled&) = delete;
+  NothingCompiled& operator=(const NothingCompiled&) = delete;
+
+ private:
+  lua_State* L_;
+  bool compiled_ = false;  // before
+};
 
 int give_back(lua_State* L) { return lua_gettop(L); }
 
@@ -143,7 +175,14 @@ Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State*
   lua_settop(on, 0);
   if (question.ask.together) AH_TRY(agree(question.ask, on));
   AH_TRY(load(question, on));
-  luaJIT_setmode(on, 1, LUAJIT_MODE_ALLFUNC | LUAJIT_MODE_OFF);  // a compiled loop could not be interrupted
+  // A compiled loop could not be interrupted. The functions of a job that waits are compiled; a console's own cluster
+  // has compiled the library alone.
+  std::optional<NothingCompiled> interpreted;
+  if (question.ask.together) {
+    luaJIT_setmode(on, 1, LUAJIT_MODE_ALLFUNC | LUAJIT_MODE_OFF);
+  } else {
+    interpreted.emplace(on);
+  }
   AH_TRY(vm_.call(on, lua_gettop(on) - 1, LUA_MULTRET));
   if (lua_gettop(on) == 0) return std::string();
   lua_pushcfunction(on, push_text);
@@ -213,6 +252,7 @@ Status ConsoleRunner::wait_for_chunk(lua_State* L) {
 
 Status ConsoleRunner::run_together(lua_State* L) {
   over_ = false;
+  vm_.interpret_sources();
   lua_settop(L, 0);
   if (context_.watchdog != nullptr) context_.watchdog->end();
   if (node_.role() == Role::server) require_module(L, "actor.c.param");

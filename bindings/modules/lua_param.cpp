@@ -63,7 +63,7 @@ struct ParamState {
   std::map<std::string, std::string> places;  // of callbacks: "schedule" -> "schedule (job.lua:12)"
   std::unique_ptr<ParamServer> server;
   uint32_t action = 0;
-  double task_at = 0;         // when the worker's task came, where the run is recorded
+  double task_at = kUnseen;   // when the worker's task came, where somebody wants to know
   bool shared = false;        // the run's tensors are given without copies
   std::vector<NodeId> asked;  // the workers of the schedule request that waits for its answer
 };
@@ -260,7 +260,7 @@ int worker_next(lua_State* L) {
   ParamWorker::Event event = take(L, state.node.next_event());
   if (auto* task = std::get_if<ParamWorker::Task>(&event)) {
     state.context.node.stats().step.set(task->step);
-    if (const SpanSink* spans = state.context.node.stats().spans()) state.task_at = spans->now();
+    state.task_at = state.context.node.stats().span_begins();
     lua_pushnumber(L, static_cast<lua_Number>(task->step));
     if (task->local) {
       lua_pushnil(L);

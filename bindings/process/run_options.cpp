@@ -214,8 +214,8 @@ class HelpFormat final : public CLI::Formatter {
 const char* kUsage =
     "usage: actorhost [run] [flags] job.lua [args...]   run a job\n"
     "       actorhost agent --join HOST:PORT [flags]    lend this machine's nodes to jobs\n"
-    "       actorhost status [--attach HOST:PORT]       what the nodes of a run do, once\n"
-    "       actorhost top [--attach HOST:PORT]          the same, refreshed\n"
+    "       actorhost status [--attach [HOST:PORT]]     what the nodes of a run do, once\n"
+    "       actorhost top [--attach [HOST:PORT]]        the same, refreshed\n"
     "       actorhost dashboard --replay FILE [ADDR]    the page of a run that --record FILE.jsonl has recorded\n"
     "       actorhost repl [--attach [HOST:PORT]]       a console: Lua on the nodes of a run, :commands about it\n"
     "       actorhost sim [flags] [rule.lua...]         simulate barrier rules\n"

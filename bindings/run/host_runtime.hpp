@@ -28,6 +28,7 @@ class HostRuntime final : private ClusterEvents {
     std::map<std::string, Function> functions;  // of an embedding program, for the Lua module "host"
     std::string source;                         // a script given as text, with options.script as its name
     bool from_text = false;
+    std::string folder;                      // of the modules beside such a script; empty: there are none
     std::vector<std::string> commands = {};  // what a script's name may have been meant for
     std::vector<std::string> command_line;   // of this process, for the children of --isolate
     bool may_find_nobody = false;  // an agent that has served a job: no further one is nothing to complain about

@@ -50,7 +50,7 @@ Status HostRuntime::open_job() {
   if (!rule_file_.empty()) job_.set_barrier_file(rule_file_);
   if (options_.agent) return {};
   if (setup_.from_text) {
-    job_.receive(options_.script, setup_.source);
+    job_.receive(options_.script, setup_.source, setup_.folder);
     return {};
   }
   auto opened = job_.open(options_.script);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <lua.hpp>
+#include <luajit.h>
 
 #include "bindings/vm/embedded.hpp"
 #include "bindings/vm/lua_names.hpp"
@@ -68,6 +69,11 @@ void make_strict(lua_State* L) {
 
 // --- text-only loading ---
 
+// A function that was loaded from a script's source is at `index`.
+void loaded_source(lua_State* L, int index) {
+  if (Vm::from(L).interprets_sources()) luaJIT_setmode(L, index, LUAJIT_MODE_ALLFUNC | LUAJIT_MODE_OFF);
+}
+
 // Calls upvalue 1 (load or loadfile) with mode "t" in argument `mode_index`; explains a refusal.
 int load_text(lua_State* L, int mode_index, int arguments) {
   if (lua_isstring(L, mode_index) != 0 && std::strchr(lua_tostring(L, mode_index), 't') == nullptr) {
@@ -82,6 +88,7 @@ int load_text(lua_State* L, int mode_index, int arguments) {
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   lua_call(L, lua_gettop(L) - 1, 2);
+  if (lua_isfunction(L, -2)) loaded_source(L, -2);
   if (lua_isnil(L, -2) && lua_isstring(L, -1) != 0 && std::strstr(lua_tostring(L, -1), "wrong mode") != nullptr) {
     lua_pop(L, 1);
     lua_pushliteral(L, "this is LuaJIT bytecode; only Lua source text is loaded");
@@ -189,7 +196,11 @@ int find_module(lua_State* L) {
     const std::string& why = found.error().message;
     raise_at_user(L, why.find(module) == std::string::npos ? module + ": " + why : why);
   }
-  if (found->has_value()) return load_module_text(L, name, (*found)->source, (*found)->chunk_name);
+  if (found->has_value()) {
+    load_module_text(L, name, (*found)->source, (*found)->chunk_name);
+    loaded_source(L, -1);
+    return 1;
+  }
   lua_pushfstring(L, "\n\tno embedded module '%s'\n\tno module '%s' beside the script", name, name);
   return 1;
 }

@@ -117,6 +117,9 @@ class Vm {
    private:
     Vm& vm_;
   };
+  /// Scripts' sources that are loaded from now on are never compiled, so that the cut flag ends their loops, too.
+  void interpret_sources() noexcept { interprets_ = true; }
+  bool interprets_sources() const noexcept { return interprets_; }
   /// Gives what is written, as it comes, to `sink` instead of the print sink; returns the sink before. Empty: none.
   using Sink = std::function<void(std::string_view)>;
   Sink redirect(Sink sink) { return std::exchange(redirect_, std::move(sink)); }
@@ -170,6 +173,7 @@ class Vm {
   int depth_ = 0;
   Vm* outer_ = nullptr;  // the Vm that was running on this thread when this one was entered
   bool interrupted_ = false;
+  bool interprets_ = false;
   std::string unfinished_line_;  // what has been written without an end of line
   std::optional<Error> noted_;
   Sink redirect_;

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "host/base/histogram.hpp"
-#include "host/base/span_sink.hpp"
+#include "host/base/span_ring.hpp"
 #include "host/base/tally.hpp"
 
 namespace actorhost {
@@ -23,6 +23,8 @@ inline constexpr std::array<const char*, 8> kCauseNames = {"other", "server", "c
 
 class NodeStats {
  public:
+  explicit NodeStats(const Clock& clock) : spans_(clock) {}
+
   enum class State : uint8_t { starting, computing, waiting, ended };
 
   Tally<uint64_t> step;     // steps of the parameter server's runs that it has completed; of a server: applied
@@ -45,13 +47,15 @@ class NodeStats {
     const double begun = since_.get();
     waited_[static_cast<size_t>(cause_.get())].add(now - begun);
     wait_seconds.add(now - begun);
-    if (spans_ != nullptr) tell_wait(begun, now);
+    if (spans_.wanted()) tell_wait(begun, now);
     change(State::computing, now);
   }
   /// Tells `spans`, which outlives the node's thread, from now on what the node does.
-  void record(SpanSink& spans) noexcept { spans_ = &spans; }
-  /// Where it tells that; null where nothing is recorded.
-  SpanSink* spans() const noexcept { return spans_; }
+  void record(SpanSink& spans) noexcept { spans_.record(spans); }
+  /// Where it tells that; null while nobody wants to know.
+  SpanSink* spans() noexcept { return spans_.wanted() ? &spans_ : nullptr; }
+  /// When something begins that is told at its end: now, or kUnseen.
+  double span_begins() const { return spans_.wanted() ? spans_.now() : kUnseen; }
   void enter_action(std::string kind, std::string where) {
     std::lock_guard lock(mutex_);
     action_ = {std::move(kind), std::move(where)};
@@ -67,6 +71,8 @@ class NodeStats {
   const char* what() const noexcept { return what_.get(); }
   /// Seconds that it has slept for this cause.
   double waited(Cause cause) const noexcept { return waited_[static_cast<size_t>(cause)].get(); }
+  /// What it has done lately.
+  SpanRing::Look look_at_spans() { return spans_.look(); }
   /// The newest action and its line: "param.run", "job.lua:12".
   std::pair<std::string, std::string> action() const {
     std::lock_guard lock(mutex_);
@@ -83,7 +89,7 @@ class NodeStats {
   void tell_wait(double begun, double now) {
     constexpr double kShortest = 20e-6;  // shorter ones are left out, so that a recording stays small
     if (now - begun < kShortest) return;
-    spans_->put({std::string("wait: ") + kCauseNames[static_cast<size_t>(cause_.get())], "wait", begun, now, 0});
+    spans_.put({std::string("wait: ") + kCauseNames[static_cast<size_t>(cause_.get())], "wait", begun, now, 0});
   }
 
   Tally<State> state_;
@@ -91,7 +97,7 @@ class NodeStats {
   Tally<const char*> what_;
   Tally<double> since_;
   std::array<Tally<double>, kCauseNames.size()> waited_;
-  SpanSink* spans_ = nullptr;  // set before the thread begins
+  SpanRing spans_;
   mutable std::mutex mutex_;
   std::pair<std::string, std::string> action_;
 };
@@ -100,13 +106,12 @@ class NodeStats {
 class Activity {
  public:
   Activity(NodeStats& stats, Cause cause, const char* what) noexcept
-      : stats_(stats), cause_(stats.cause_.get()), what_(stats.what_.get()) {
-    if (stats.spans_ != nullptr) begun_ = stats.spans_->now();
+      : stats_(stats), cause_(stats.cause_.get()), what_(stats.what_.get()), begun_(stats.span_begins()) {
     stats.cause_.set(cause);
     stats.what_.set(what);
   }
   ~Activity() {
-    if (stats_.spans_ != nullptr) tell();
+    if (SpanSink* spans = stats_.spans()) tell(*spans);
     stats_.cause_.set(cause_);
     stats_.what_.set(what_);
   }
@@ -115,17 +120,17 @@ class Activity {
 
  private:
   /// Of the others each wait is a call of its own.
-  void tell() const {
+  void tell(SpanSink& spans) const {
     const Cause cause = stats_.cause_.get();
     const bool whole =
         cause == Cause::collective || cause == Cause::lock || cause == Cause::event || cause == Cause::action;
-    if (whole) stats_.spans_->put({stats_.what(), "call", begun_, stats_.spans_->now(), stats_.calls.get()});
+    if (whole) spans.put({stats_.what(), "call", begun_, spans.now(), stats_.calls.get()});
   }
 
   NodeStats& stats_;
   const Cause cause_;
   const char* const what_;
-  double begun_ = 0;
+  const double begun_;
 };
 
 }  // namespace actorhost

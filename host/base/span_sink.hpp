@@ -1,10 +1,14 @@
 #pragma once
-// Where a node tells what it has done when, while its run is recorded (`--record FILE.json`). The node's thread calls.
+// Where a node tells what it has done when, while its run is recorded (`--record FILE.json`) or somebody looks
+// (`:trace`). The node's thread calls.
 
 #include <cstdint>
 #include <string>
 
 namespace actorhost {
+
+/// The beginning of what had begun before somebody looked.
+inline constexpr double kUnseen = -1;
 
 /// Something that a node did from `begin` to `end`, in seconds on its clock.
 struct TimeSpan {

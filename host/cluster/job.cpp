@@ -62,7 +62,8 @@ Status JobSource::open(const std::string& path) {
   return {};
 }
 
-void JobSource::receive(std::string name, std::string text) {
+void JobSource::receive(std::string name, std::string text, std::string folder) {
+  if (!folder.empty()) folder_ = std::move(folder);
   name_ = std::move(name);
   text_ = std::move(text);
 }

@@ -28,8 +28,9 @@ class JobSource {
 
   /// Reads the script; modules are looked for in its folder. Code::bad_argument when it cannot be read.
   Status open(const std::string& path);
-  /// Takes what the rendezvous host sent; there is no folder then, unless `open` found a copy here.
-  void receive(std::string name, std::string text);
+  /// Takes what the rendezvous host sent, or a script that is no file. There is no folder then, unless it is given, or
+  /// `open` found a copy here.
+  void receive(std::string name, std::string text, std::string folder = {});
 
   const std::string& name() const noexcept { return name_; }
   const std::string& text() const noexcept { return text_; }

@@ -23,6 +23,15 @@ const char* state_name(NodeStats::State state) {
   return "starting";
 }
 
+/// What a node has done lately, in seconds since `begun`: each [name, category, number, begin, end].
+json spans_report(SpanRing::Look&& look, double now, double begun) {
+  json list = json::array();
+  for (TimeSpan& span : look.spans) {
+    list.push_back({std::move(span.name), std::move(span.category), span.number, span.begin - begun, span.end - begun});
+  }
+  return {{"first", look.first}, {"at", now - begun}, {"list", std::move(list)}};
+}
+
 /// Bytes of memory that this process has now.
 uint64_t resident_bytes() {
   unsigned long long pages = 0;
@@ -72,7 +81,7 @@ ProcessState::ProcessState(const Clock& clock) : clock_(clock), begun_(clock.now
 ProcessState::~ProcessState() = default;
 
 std::shared_ptr<NodeStats> ProcessState::add_node(Address address, std::function<size_t()> queue_length) {
-  auto stats = std::make_shared<NodeStats>();
+  auto stats = std::make_shared<NodeStats>(clock_);
   std::lock_guard lock(nodes_mutex_);
   // The servers of a further run take the place of those of the one before.
   std::erase_if(nodes_, [address](const Entry& entry) { return entry.address == address; });
@@ -135,7 +144,16 @@ json ProcessState::report(const std::vector<std::string>& wanted) const {
     std::lock_guard lock(nodes_mutex_);
     for (const Entry& entry : nodes_) out["nodes"].push_back(node_report(entry, now));
   }
-  if (std::find(wanted.begin(), wanted.end(), "histograms") != wanted.end()) {
+  const auto is_wanted = [&](const char* name) {
+    return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+  };
+  if (is_wanted("trace")) {
+    std::lock_guard lock(nodes_mutex_);
+    for (size_t i = 0; i < nodes_.size() && i < out["nodes"].size(); ++i) {
+      out["nodes"][i]["spans"] = spans_report(nodes_[i].stats->look_at_spans(), now, begun_);
+    }
+  }
+  if (is_wanted("histograms")) {
     std::lock_guard lock(nodes_mutex_);
     for (const Entry& entry : nodes_) {
       add_histogram(out["histograms"]["wait_seconds"], entry.stats->wait_seconds);

@@ -8,6 +8,7 @@ local M = {}
 ---@field name string without dashes, "retry-after"; `_` is taken for `-` on the command line
 ---@field short? string one letter
 ---@field value? string what follows, for the help: "N", "FILE"; a flag without it is a switch
+---@field alone? string the value where none follows: the flag is the last word, or the next one begins with a dash
 ---@field kind? "text"|"number"|"integer" default "text"
 ---@field default? any
 ---@field many? boolean may be given again: the value is an array
@@ -64,6 +65,7 @@ function M.parse(flags, args)
       if text then return nil, ("--%s takes no value"):format(flag.name) end
       values[flag.name] = true
     else
+      if not text and flag.alone and (args[i + 1] or "-"):find("^%-") then text = flag.alone end
       if not text then
         i = i + 1
         text = args[i]
@@ -104,7 +106,7 @@ function M.help(flags)
   local lines = {}
   for _, flag in ipairs(flags) do
     local head = ("  %s--%s%s"):format(flag.short and ("-%s,"):format(flag.short) or "", flag.name,
-      flag.value and " " .. flag.value or "")
+      flag.value and (flag.alone and " [%s]" or " %s"):format(flag.value) or "")
     local default = flag.default ~= nil and (" (%s)"):format(flag.default) or ""
     if #head > help_column - 2 then
       lines[#lines + 1] = head

@@ -202,6 +202,43 @@ TEST_CASE("chunks that all nodes run together: engines work, and whatever ends o
   }
 }
 
+TEST_CASE(
+    "a chunk is interrupted in any endless loop: of the script, of a module, of text that is loaded, in callbacks") {
+  const std::vector<std::string> loops = {
+      "require('chunks_spins').spin()",
+      "load('while true do end')()",
+      "coroutine.wrap(function() pcall(load('while true do end')) while true do end end)()",
+      "local list = { 3, 1, 2 } table.sort(list, function() while true do end end)",
+      "('x'):rep(9):gsub('x', function() while true do pcall(error) end end)",
+      "return setmetatable({}, { __tostring = function() while true do end end })",
+      "local t = tensor.ones { 200, 200 } while true do t:matmul(t) end",
+      "while true do local file = io.open('/dev/zero') file:read(1e6) file:close() end",
+  };
+  for (const std::string job : {"compiled", "wait"}) {
+    const JobFolder folder;
+    Process run = folder.start({"-n", "2", "jobs/chunks.lua", job});
+    Observer observer(folder);
+    INFO(run.describe());
+    const json nodes = job == "wait" ? json("spmd") : json("all");
+    if (job == "wait") {
+      REQUIRE(observer.wait_for([](const json& state) { return state["run"].value("console", false); }));
+    }
+    for (const std::string& loop :
+         job == "wait" ? loops : with({"spin(1e18)", "pcall(spin, 1e18) spin(1e18)"}, loops)) {
+      INFO(loop);
+      const uint32_t chunk = observer.send("print('in it') " + loop, nodes);
+      CHECK(observer.wait_for_output(chunk, "in it"));
+      CHECK(observer.control({{"op", "interrupt"}, {"chunk", chunk}})["ok"] == true);
+      const Outcome got = observer.outcome(chunk);
+      INFO(got.describe());
+      REQUIRE((got.over && !got.ok));
+    }
+    CHECK(observer.run(job == "wait" ? "require('actor.c.console').finish()" : "going = false", nodes).ok);
+    CHECK(run.wait(20) == 0);
+    CHECK_THAT(run.out(), Contains(job == "wait" ? "waited" : "compiles\ttrue"));
+  }
+}
+
 // ACTORHOST_TEST_KILLS makes it so many interruptions, from ACTORHOST_TEST_SEED.
 TEST_CASE("chunks for all nodes that are interrupted at any moment end, and the scripts wait for the next ones") {
   const char* count = std::getenv("ACTORHOST_TEST_KILLS");

@@ -31,21 +31,22 @@ TEST_CASE("a console's own cluster runs each chunk on all nodes together, and re
   const JobFolder folder;
   folder.write("chunk.lua",
                "#!/usr/bin/env actorhost\nlocal t = tensor.full({ 2 }, actor.rank + 1)\n"
-               "return actor.collective.allreduce(t):totable()\n");
+               "return actor.collective.allreduce(t):totable(), require('beside').answer\n");
   const std::string lines =
       "x = actor.rank + 1\nfor i = 1, 2 do\n  x = x * 10\nend\nx\nprint('from ' .. actor.rank)\n"
-      "mr.range(1, 100):sum()\n= _ + 1\n:set output lua\n{ 'a' }\n:steps\n";
+      "mr.range(1, 100):sum()\n= _ + 1\n:set output lua\n{ 'a' }\nrequire('beside').answer\n:steps\n";
+  folder.write("beside.lua", "return { answer = 43 }");
   const auto together = run_together(2, [&](size_t i) {
     return i == 0 ? repl_with_input(folder, {"-n", "2", "--seed", "1"}, lines)
                   : folder.run({"repl", "-n", "2", "--isolate", "-f", "chunk.lua"});
   });
   const Ended typed(together[0]);
   CHECK(typed.out ==
-        "rank 0: 100\nrank 1: 200\nfrom 0\n5050\n5051\nvalues are shown as lua\n{ \"a\" }\n"
+        "rank 0: 100\nrank 1: 200\nfrom 0\n5050\n5051\nvalues are shown as lua\n{ \"a\" }\n43\n"
         "steps of 2 workers: 0 to 0, median 0\n0  ######## 2: rank 0, rank 1\n");
   CHECK(typed.err.empty());
   const Ended file(together[1]);
-  CHECK(file.out == "{ 3, 3 }\n");
+  CHECK(file.out == "{ 3, 3 }\n43\n");
 }
 
 TEST_CASE("errors are shown with where they were, the next chunk runs, and the exit code is 1") {
@@ -66,10 +67,11 @@ TEST_CASE("with --json there is an object for each chunk and command, on a line 
   const JobFolder folder;
   const Ended run(repl_with_input(folder, {"-n", "2", "--json"},
                                   "1 + 1, 'a'\nx = = 1\nreturn print('said'), { actor.rank }\n:steps\n"
-                                  ":get\nerror('broken')\n"),
+                                  ":get\nerror('broken')\n:set output lua\n:keys\n{ 1 }\n"
+                                  "os.execute('echo from below')\n"),
                   1);
   const Words lines = lines_of(run.out);
-  REQUIRE(lines.size() == 6);
+  REQUIRE(lines.size() == 10);
   std::vector<json> said;
   for (const std::string& line : lines) said.push_back(json::parse(line));
   CHECK(said[0]["ok"] == true);
@@ -80,7 +82,10 @@ TEST_CASE("with --json there is an object for each chunk and command, on a line 
   CHECK((said[3]["command"] == ":steps" && said[3]["data"].size() >= 2));
   CHECK(said[4]["ok"] == false);
   CHECK_THAT(said[5]["results"][0]["error"].get<std::string>(), Contains("broken"));
-  CHECK(run.err.empty());
+  CHECK(said[6]["ok"] == false);
+  CHECK(said[7]["data"] == json::array());
+  CHECK(said[8]["results"][0]["values"] == json({json({1})}));
+  CHECK_THAT(run.err, Contains("from below\n"));
 }
 
 TEST_CASE("consoles attached to a run read and change its globals, and the run goes on") {
@@ -107,6 +112,31 @@ TEST_CASE("consoles attached to a run read and change its globals, and the run g
   INFO(run.describe());
   CHECK(run.wait(20) == 0);
   CHECK_THAT(run.out(), Contains("left: this"));
+}
+
+TEST_CASE("a trace of a run shows what each node does, and its file is a Chrome trace") {
+  const JobFolder folder;
+  Process run = folder.start({"-n", "2", "--isolate", "jobs/chunks.lua", "param"});
+  REQUIRE(answers(folder));
+  const Ended shown(folder.run({"repl", "--attach", "--json", "-e", ":trace 0.3", "-e", ":trace 0.3 spans.json"}));
+  const Words lines = lines_of(shown.out);
+  REQUIRE(lines.size() == 2);
+  const json picture = json::parse(lines[0]);
+  CHECK(picture["data"].size() == 3);
+  CHECK(picture["data"][0]["node"] == "rank 0");
+  CHECK(picture["data"][1]["seconds"]["step"].get<double>() > 0);
+  CHECK_THAT(picture["text"].get<std::string>(), Contains("rank 1    |") && Contains("server 0  |"));
+  const json events = json::parse(read_text(folder.path() / "spans.json"));
+  const auto steps = std::count_if(events.begin(), events.end(), [](const json& event) {
+    return event["name"] == "step" && event["ph"] == "X" && event["ts"].is_number() && event["dur"].is_number();
+  });
+  CHECK(steps > 2);
+  CHECK(json::parse(lines[1])["data"]["spans"] >= steps);
+  const Ended wrong(
+      folder.run({"repl", "--attach", "-e", ":trace 0", "-e", ":trace 1 nowhere/x.json", "-e", ":trace x"}), 1);
+  CHECK_THAT(wrong.err, Contains(":trace wants seconds") && Contains("nowhere/x.json: No such file"));
+  CHECK(folder.run({"repl", "--attach", "-e", ":on server 0 going = false"}).status.has_value());
+  CHECK(run.wait(20) == 0);
 }
 
 TEST_CASE("a chunk on a node that computes says that it waits, and runs when the node comes to an engine call") {

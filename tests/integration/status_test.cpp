@@ -20,7 +20,7 @@ json status_when(const JobFolder& folder, const Words& words, const std::functio
   std::string said;
   const bool came = wait_until(
       [&] {
-        const Finished looked = folder.run(with({"status", "--json"}, words));
+        const Finished looked = folder.run(with(with({"status"}, words), {"--json"}));
         said = looked.description;
         state = json::parse(looked.out, nullptr, false);
         return looked.status == 0 && state.is_object() && there(state);
@@ -63,7 +63,7 @@ TEST_CASE("status shows who computes and who waits for whom, in threads, process
   CHECK(state["collective"]["missing"].size() == 1);
   CHECK(state["hosts"].size() == 3);
   CHECK(state["run"]["size"] == 6);
-  (void)status_when(*folder, {}, [](const json& s) { return count_in(s, "cause", "collective") == 5; });
+  (void)status_when(*folder, {"--attach"}, [](const json& s) { return count_in(s, "cause", "collective") == 5; });
   {
     Process second = folder->start({"-n", "1", "jobs/status.lua", "computing", "never"});
     Finished several;

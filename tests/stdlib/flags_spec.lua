@@ -6,6 +6,7 @@ local known = {
   { name = "loss", value = "P", kind = "number", help = "share" },
   { name = "rule-name", value = "TEXT", many = true, help = ("words "):rep(40) },
   { name = "quiet", help = "say nothing" },
+  { name = "attach", value = "PLACE", alone = "", help = "where" },
 }
 
 local function parse(...)
@@ -23,6 +24,13 @@ test("values, switches, arrays, defaults and what is no flag", function()
   equal((parse("-n5")).nodes, 5)
   equal((parse("--loss", "-1")).loss, -1)
   equal(select(2, parse("-")), { "-" })
+end)
+
+test("a flag may stand alone", function()
+  equal((parse("--attach", "--quiet")), { nodes = 3, attach = "", quiet = true })
+  equal((parse("--attach")), { nodes = 3, attach = "" })
+  equal((parse("--attach", "here")).attach, "here")
+  equal((parse("--attach=", "here")).attach, "")
 end)
 
 test("what is wrong is said", function()
@@ -45,7 +53,7 @@ end)
 
 test("help has a place for each flag and fits a terminal", function()
   local help = flags.help(known)
-  for _, text in ipairs { "-n,--nodes N", "how many (3)", "--rule-name TEXT", "say nothing" } do
+  for _, text in ipairs { "-n,--nodes N", "how many (3)", "--rule-name TEXT", "say nothing", "--attach [PLACE]" } do
     equal(help:find(text, 1, true) ~= nil, true, text)
   end
   for line in help:gmatch("[^\n]+") do equal(#line <= 111, true, line) end

@@ -6,6 +6,7 @@ local log = require("actor.inspect.log")
 local rates = require("actor.inspect.rates")
 local stages = require("actor.inspect.stages")
 local steps = require("actor.inspect.steps")
+local timeline = require("actor.inspect.timeline")
 
 local function state_of(counts, more)
   local state = { run = { job = "job.lua", size = #counts, t = 10 }, hosts = { { process = 0, host = "alpha" } }, nodes = {} }
@@ -87,4 +88,35 @@ test("rates are differences of what both states have", function()
   local line = rates.line(now, before)
   equal(#line, #rates.head)
   assert(line:find("12.0 s%s+5.0%s+5.0%s+0.0%s+0 B%s+0%s+17 %%"), line)
+end)
+
+-- A look at a worker and a server of another process, whose clock is 100 s ahead and whose answer takes `late` seconds.
+local function look(t, late, first, list)
+  local waits = { state = "waiting", cause = "server", since = 0.5 }
+  local worker = { id = 0, role = "worker", name = "rank 0", process = 1, host = "beta", state = waits.state,
+    cause = waits.cause, since = waits.since, spans = { first = first, at = t + 100 - late, list = list } }
+  local server = { id = 0, role = "server", name = "server 0", process = 0, host = "alpha", state = "computing",
+    spans = { first = 0, at = t, list = {} } }
+  return { run = { t = t }, nodes = { server, worker } }
+end
+
+test("a timeline gathers what is new at each look, on the run's clock", function()
+  local line = timeline.new()
+  local old, a, b = { "step", "step", 1, 108, 109 }, { "step", "step", 2, 110, 111 }, { "wait: server", "wait", 0, 111, 111.5 }
+  timeline.add(line, look(10, 0.5, 3, { old }))
+  timeline.add(line, look(11, 0, 3, { old, a }))
+  timeline.add(line, look(12, 0.25, 4, { a, b }))
+  equal(#line.tracks["rank 0"].spans, 2)
+  equal(line.tracks["rank 0"].spans[2], { "wait: server", "wait", 0, 11, 11.5 })
+  local text, data = timeline.picture(line, 8)
+  equal(text, table.concat({
+    "2.0 s: # a step or a task, = an engine call, . waiting, else the script itself",
+    "rank 0    |####....|  step 50 %, wait: server 50 %",
+    "server 0  |        |" }, "\n"))
+  equal(data[1], { node = "rank 0", seconds = { step = 1, ["wait: server"] = 1 } })
+  local events, spans = timeline.chrome(line)
+  equal(spans, 2)
+  assert(events:find('{"args":{"number":2},"cat":"step","dur":1000000,"name":"step","ph":"X","pid":1,"tid":0,"ts":0}', 1, true), events)
+  timeline.add(line, look(13, 0, 9, {}))
+  equal(line.left_out, 3)
 end)

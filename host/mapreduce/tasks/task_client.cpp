@@ -113,7 +113,7 @@ Result<std::optional<TaskOrder>> TaskClient::next() {
     AH_TRY(places_.complete(action_, *order));
     if (stage(order->task.stage) == nullptr) return Error{Code::bad_data, "a task of no stage of the plan"};
     order_ = *order;
-    if (const SpanSink* spans = node_.stats().spans()) ordered_ = spans->now();
+    ordered_ = node_.stats().span_begins();
     return std::optional(std::move(*order));
   }
   ++overs_;

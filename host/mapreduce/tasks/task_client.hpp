@@ -65,7 +65,7 @@ class TaskClient {
   uint32_t overs_ = 0;  // of this action, seen
   uint32_t questions_ = 0;
   TaskOrder order_;
-  double ordered_ = 0;  // when it came, where the run is recorded
+  double ordered_ = kUnseen;  // when it came, where somebody wants to know
   PlaceBook places_;
   ActionOver over_;
   std::vector<LostInput> lost_;

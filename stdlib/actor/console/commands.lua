@@ -13,6 +13,7 @@ local spelling = require("actor.c.names")
 local stages = require("actor.inspect.stages")
 local steps = require("actor.inspect.steps")
 local text = require("actor.inspect.text")
+local timeline = require("actor.inspect.timeline")
 
 local M = {}
 
@@ -49,7 +50,7 @@ local function look(name, arguments, summary, sections, show, words)
   add(name, arguments, summary, function(session, rest)
     local state = session:state(sections)
     if not state then return nil end
-    return show(state, rest ~= "" and rest or nil, session), state[sections[1] or "nodes"] or {}
+    return show(state, rest ~= "" and rest or nil, session), setmetatable(state[sections[1] or "nodes"] or {}, json.array)
   end, words)
 end
 
@@ -202,6 +203,54 @@ add("stats", "[-i SECONDS] [-c LINES]", "steps, updates, bytes and waiting of ea
   if session.json then return rates.head .. "\n" .. table.concat(shown, "\n"), shown end
 end)
 
+-- Looks for so long, or until Ctrl-C.
+local function traced(session, seconds)
+  local line = timeline.new()
+  session.interrupts()
+  local left = seconds
+  repeat
+    local state = session:state { "trace" }
+    if not state then return nil end
+    timeline.add(line, state)
+    left = seconds - (line.to - line.from)
+  until left <= 0 or not slept(session, math.min(left, timeline.every))
+  return line
+end
+
+add("trace", "[SECONDS [FILE.json]]", "what each node does when, for a second or so many; as a Chrome trace into a file",
+  function(session, rest)
+    local seconds, path = rest:match("^(%S*)%s*(.-)$")
+    seconds = seconds == "" and 1 or tonumber(seconds)
+    if not seconds or not (seconds > 0 and seconds <= 3600) then
+      return session:wrong(":trace wants seconds, at most 3600, and then perhaps a file: :trace 5 run.json")
+    end
+    local file, why
+    if path ~= "" then
+      file, why = io.open(path, "wb")
+      if not file then return session:wrong(why) end
+    end
+    local line = traced(session, seconds)
+    if not line then return nil end
+    local more = line.left_out > 0 and ("\n%d more came too fast and are left out"):format(line.left_out) or ""
+    if not file then
+      local shown, data = timeline.picture(line)
+      return shown .. more, data
+    end
+    local events, spans = timeline.chrome(line)
+    file:write(events)
+    local written
+    written, why = file:close()
+    if not written then return session:wrong(why) end
+    return ("%d spans of %s are in %s%s"):format(spans, text.seconds(line.to - line.from), path, more),
+      { file = path, spans = spans, left_out = line.left_out }
+  end,
+  function(_, before)
+    local seconds, start = before:match("^(%S+%s+)(.*)$")
+    local words = {}
+    for i, path in ipairs(seconds and M.paths(start) or {}) do words[i] = seconds .. path end
+    return words
+  end)
+
 -- --- where chunks run, and how values are shown ---
 
 -- The target that a word means, and whether there is such a node.
@@ -231,6 +280,7 @@ add("set", "output table|lua|json", "how values are shown", function(session, re
   if mode ~= "table" and mode ~= "lua" and mode ~= "json" then
     return session:wrong(":set output table, :set output lua or :set output json")
   end
+  if session.json then return session:wrong("with --json values are shown as json") end
   session.mode = mode
   return ("values are shown as %s"):format(mode), {}
 end, function() return { "output table", "output lua", "output json" } end)

@@ -24,6 +24,19 @@ for word in ("and break do else elseif end false for function goto if in local n
   reserved[word] = true
 end
 
+-- The first `most` bytes of a text, whole characters only, and whether that is less than all.
+local function cut(text, most)
+  if #text <= most then return text, false end
+  while most > 0 and text:byte(most + 1) >= 128 and text:byte(most + 1) < 192 do most = most - 1 end
+  return text:sub(1, most), true
+end
+
+-- What stands for a value whose text has raised an error.
+local function excuse(value, why)
+  why = type(why) == "string" and why or type(why)
+  return ("<a %s that cannot be shown: %s>"):format(type(value), (cut(why, long_text)))
+end
+
 local function is_name(key)
   return type(key) == "string" and key:find("^[%a_][%w_]*$") ~= nil and not reserved[key]
 end
@@ -35,13 +48,6 @@ local function number_text(x, lua)
   if x == math.floor(x) and math.abs(x) < 1e15 then return ("%d"):format(x) end
   local text = ("%.14g"):format(x)
   return lua and tonumber(text) ~= x and ("%.17g"):format(x) or text
-end
-
--- The first `most` bytes of a text, whole characters only, and whether that is less than all.
-local function cut(text, most)
-  if #text <= most then return text, false end
-  while most > 0 and text:byte(most + 1) >= 128 and text:byte(most + 1) < 192 do most = most - 1 end
-  return text:sub(1, most), true
 end
 
 local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"', ["\\"] = "\\\\" }
@@ -205,15 +211,22 @@ function Writer:table(t, depth, indent)
   return laid_out(items, indent, self.limits.width, dense)
 end
 
-function Writer:value(value, depth, indent)
+local function value_text(self, value, depth, indent)
   if type(value) ~= "table" then return self:scalar(value, true) end
   local text = not self.lua and own_text(value)
   if text then return (cut(text, long_text)) end
   return self:table(value, depth, indent)
 end
 
+-- One value that cannot be shown does not hide the others.
+function Writer:value(value, depth, indent)
+  local fine, text = pcall(value_text, self, value, depth, indent)
+  if fine then return text end
+  return self.lua and ("nil --[[%s]]"):format((excuse(value, text):gsub("%]%]", "] ]"))) or excuse(value, text)
+end
+
 local function text_of(value, mode, limits)
-  if mode == "json" then return json.encode(json.plain(value, limits, tensor_line)) end
+  if mode == "json" then return json.encode(json.plain(value, limits, tensor_line, excuse)) end
   local writer = setmetatable({ lua = mode == "lua", limits = limits, open = {}, left = limits.bytes }, Writer)
   if type(value) ~= "table" then return writer:scalar(value, false) end
   local own = mode == "table" and own_text(value)
@@ -230,7 +243,7 @@ function M.value(value, mode, limits)
   limits = setmetatable(limits or {}, { __index = default })
   local fine, text = pcall(text_of, value, mode, limits)
   if not fine then
-    text = ("<a %s that cannot be shown: %s>"):format(type(value), cut(type(text) == "string" and text or type(text), long_text))
+    text = excuse(value, text)
     if mode == "json" then text = json.encode(text) end
   end
   local short, less = cut(text, limits.bytes)

@@ -72,10 +72,17 @@ end
 ---@param value any
 ---@param limits actor.console.format.Limits
 ---@param describe fun(t: ffi.cdata*): string a tensor that is too large
+---@param excuse fun(value: any, why: any): string what stands for a value that raises an error
 ---@return any
-function M.plain(value, limits, describe)
+function M.plain(value, limits, describe, excuse)
   local open = {}
+  local copied
   local function copy(it, depth)
+    local fine, out = pcall(copied, it, depth)
+    if fine then return out end
+    return excuse(it, out)
+  end
+  function copied(it, depth)
     if type(it) == "cdata" and ffi.istype(tensor.new, it) then
       if it.context_ == nil or it.size > 10 * limits.entries then return describe(it) end
       local values = setmetatable({}, M.array)

@@ -20,6 +20,7 @@ local Session = {}
 Session.__index = Session
 
 local poll = 0.05      -- seconds between two looks for Ctrl-C
+local overdue = 1      -- seconds after Ctrl-C in which a chunk should have ended
 local patience = 0.3   -- seconds after which a chunk that has not begun is explained
 
 -- What an exit code says about the way in which a run has ended, by the code of its error; 3 for others.
@@ -133,6 +134,12 @@ function Session:cluster_says()
   return (said:gsub("\n$", ""))
 end
 
+-- Shows it while a chunk runs; what is no JSON goes where errors go.
+function Session:tell_cluster()
+  local said = self:cluster_says()
+  if said ~= "" then (self.json and self.fail or self.show)(said) end
+end
+
 ---What has come while nobody waited for anything.
 ---@return string lines
 ---@return boolean whether the run has ended
@@ -188,6 +195,7 @@ function Gathered:groups(text_of)
 end
 
 function Gathered:fine()
+  if not self.over then return false end -- the run has ended, or the chunk was left
   for _, name in ipairs(self.order) do
     if not self.nodes[name].news.ok then return false end
   end
@@ -243,7 +251,8 @@ function Gathered:json_line(number, seconds)
     end
     if (news.left_out or 0) > 0 then results[i].left_out = news.left_out end
   end
-  return json.encode { chunk = number, ok = self:fine(), seconds = rounded(seconds), results = results }
+  local why = not self.over and (self.session.ended and "the run has ended" or "left") or nil
+  return json.encode { chunk = number, ok = self:fine(), error = why, seconds = rounded(seconds), results = results }
 end
 
 -- --- chunks ---
@@ -274,6 +283,7 @@ function Session:check_interrupt(id, wait)
   if wait.interrupts > 1 then
     self.detached = true
   else
+    wait.interrupted = now()
     local _, why = self:control { op = "interrupt", chunk = id }
     if why then self:wrong(why) end
   end
@@ -286,17 +296,21 @@ function Session:await(id, nodes, gathered, begun)
     local news, why, code = self.connection:next(poll)
     if news and news.chunk == id then
       if wait.said then self.status("") end
-      if news.event == "over" then break end
+      gathered.over = news.event == "over"
+      if gathered.over then break end
       if gathered[news.event] then gathered[news.event](gathered, news) end
     elseif news then
       self:hear(news)
     elseif why then
       self:lost(why, code)
     else
-      local said = self:cluster_says()
-      if said ~= "" then self.show(said) end
+      self:tell_cluster()
     end
     self:check_interrupt(id, wait)
+    if wait.interrupted and now() - wait.interrupted > overdue then
+      self.status("the chunk ends when what it calls comes back; Ctrl-C again leaves")
+      wait.interrupted, wait.said = nil, now() - begun
+    end
     if nodes ~= "spmd" and now() - begun > (wait.said or 0) + patience and #gathered.order == 0 and next(gathered.nodes) == nil then
       local words = self:explain(nodes)
       if words and (self.terminal or not wait.said) then self.status(words) end
@@ -304,6 +318,7 @@ function Session:await(id, nodes, gathered, begun)
     end
   end
   if wait.said then self.status("") end
+  self:tell_cluster()
   return now() - begun
 end
 

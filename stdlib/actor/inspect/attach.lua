@@ -7,7 +7,8 @@ local M = {}
 --- The flags of a subcommand that looks into a run.
 ---@type actor.flags.Flag[]
 M.flags = {
-  { name = "attach", value = "HOST:PORT", help = "a run's rendezvous address or control socket; default: the run of this machine" },
+  { name = "attach", value = "HOST:PORT", alone = "",
+    help = "a run's rendezvous address or control socket; without one, the run of this machine" },
   { name = "token-file", value = "FILE", help = "the token that the run was started with, if not the default one" },
   { name = "tls-ca", value = "FILE", help = "what a certificate is checked against, for a run over TLS" },
   { name = "insecure", help = "the run was started with --insecure" },
@@ -28,7 +29,7 @@ end
 ---@return table? connection
 ---@return table|string run {url=, job=}, or what is wrong and what to do
 function M.attach(values, options)
-  local run = { url = values.attach }
+  local run = { url = values.attach ~= "" and values.attach or nil }
   if not run.url then
     local runs, wrong = control.find()
     if not runs then return nil, wrong end

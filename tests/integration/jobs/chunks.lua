@@ -5,6 +5,20 @@ local jobs = {}
 answer = 42
 going = true
 
+-- So many turns of a loop.
+function spin(turns)
+  local n = 0
+  for _ = 1, turns do n = n + 1 end
+  return n
+end
+
+-- Waits until a chunk says that it is enough, with `spin` compiled.
+function jobs.compiled()
+  for _ = 1, 200 do spin(1000) end
+  while going do actor.sleep(0.01) end
+  if actor.rank == 0 then print("compiles", (jit.status())) end
+end
+
 -- Waits in an all-reduce for the last rank, which sleeps until a chunk says that it has done so long enough.
 function jobs.allreduce()
   if actor.rank == actor.size - 1 then

@@ -1,0 +1,2 @@
+-- A module for chunks_test.cpp: it never comes back.
+return { spin = function() while true do end end }
