@@ -126,11 +126,19 @@ local function limits()
 end
 
 local function placement()
-  local text, message = doctor.placement()
+  local text, host = doctor.placement()
   if text then
     find("ok", "place", text)
+    if not doctor.has_address("localhost") then
+      find("note", "names", "this machine knows no 'localhost'", "add the line '127.0.0.1 localhost' to /etc/hosts")
+    end
+    local known, why = doctor.has_address(host or "127.0.0.1")
+    if not known then
+      find("problem", "names", ("the run meets at '%s', of which this machine knows no address: %s"):format(host, why),
+        "give --rdzv-endpoint an address, or add the name to /etc/hosts")
+    end
   else
-    find("problem", "place", message, "flags of a run come before the variables; scripts/CLUSTERS.md has each launcher's")
+    find("problem", "place", host, "flags of a run come before the variables; scripts/CLUSTERS.md has each launcher's")
   end
 end
 

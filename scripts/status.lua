@@ -4,6 +4,7 @@ local attach = require("actor.inspect.attach")
 local command = require("actor.c.command")
 local flags = require("actor.flags")
 local nodes = require("actor.inspect.nodes")
+local screen = require("actor.c.screen")
 
 local list = {
   { name = "json", help = "the state as JSON, with every section" },
@@ -41,4 +42,4 @@ end
 local state, why = connection:state()
 if not state then return fail(3, why) end
 print(nodes.headline(state))
-print(nodes.table(state, values.sort))
+print(nodes.table(state, values.sort, { columns = screen.columns() }))

@@ -14,9 +14,11 @@ local list = {
 }
 for i, flag in ipairs(attach.flags) do table.insert(list, i, flag) end
 
--- The keys on a terminal: the first letter of a column sorts by it.
+-- The keys on a terminal; the one that sorts already reverses.
 local keys = { r = "rank", s = "step", w = "wait", o = "sent", i = "received", u = "queue", m = "memory", t = "state" }
-local legend = "keys: r rank  s steps  w waits  o sent  i received  u queue  m memory  t state  q leave"
+local legend = "q quit  h help  sort: r rank s steps w waits o sent i in u queue m memory t state"
+local help = "press a key of the list to sort by that column, and again to reverse the order; q or Ctrl-D leaves"
+local leaving = { q = true, Q = true, ["\4"] = true, [""] = true }
 
 local function fail(code, message)
   command.err("actorhost top: " .. message)
@@ -27,12 +29,12 @@ local function main()
   local values, rest = flags.parse(list, actor.args)
   if not values then return fail(2, rest) end
   if values.help then
-    print("usage: actorhost top [flags]\n\nThe state of a run, refreshed.\n" .. legend .. "\n")
+    print("usage: actorhost top [flags]\n\nThe state of a run, refreshed.\n\nKeys: " .. legend .. "\n      (" .. help .. ")\n")
     print(flags.help(list))
     return 0
   end
   if #rest > 0 then return fail(2, ("'%s' is not understood; --attach takes the run's address"):format(rest[1])) end
-  local order, known = values.sort, {}
+  local order, reverse, foot, known = values.sort, false, legend, {}
   for _, name in ipairs(nodes.orders()) do known[name] = true end
   if not known[order] then return fail(2, ("--sort wants one of %s, got '%s'"):format(table.concat(nodes.orders(), ", "), order)) end
   if not (values.every >= 0.1) then return fail(2, "--every wants at least 0.1 seconds") end
@@ -51,16 +53,21 @@ local function main()
       return fail(3, why)
     end
     looks = looks + 1
-    local page = nodes.headline(state) .. "\n" .. nodes.table(state, order)
+    local page = nodes.headline(state) .. "\n" ..
+      nodes.table(state, order, { reverse = reverse, columns = screen.columns() })
     if drawn then
-      screen.draw(page .. "\n" .. legend)
+      screen.draw(page .. "\n" .. foot)
     else
       print(page)
     end
     if values.count and looks >= values.count then break end
     local key = screen.key(values.every)
-    if key == "q" then break end
-    order = keys[key] or order
+    if leaving[key] then break end
+    if key == "h" or key == "?" then foot = foot == help and legend or help end
+    if keys[key] then
+      reverse = keys[key] == order and not reverse
+      order = keys[key]
+    end
   end
   screen.close()
   return 0

@@ -9,6 +9,7 @@
 #include "bindings/vm/lua_support.hpp"
 #include "host/cluster/control_client.hpp"
 #include "host/cluster/endpoint.hpp"
+#include "host/cluster/outside_json.hpp"
 #include "host/cluster/run_files.hpp"
 #include "host/net/token_file.hpp"
 
@@ -87,7 +88,7 @@ json json_at(lua_State* L, int index, int depth = 0) {
 }
 
 int push_text_as_value(lua_State* L, const std::string& text) {
-  const json value = json::parse(text, nullptr, false);
+  const json value = parse_outside_json(text);
   if (value.is_discarded()) return push_failure(L, {Code::bad_data, "the run has answered with what is no JSON"});
   push_json(L, value);
   return 1;

@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <lua.hpp>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -95,11 +96,27 @@ int doctor_limit(lua_State* L) {
   return 2;
 }
 
-// placement() -> what the variables say about this process's place, or nil, message
+// placement() -> what the variables say about this process's place, the host where the run meets (or nil); or nil,
+// message
 int doctor_placement(lua_State* L) {
   const auto placement = detect_placement({}, current_environment(), current_hostname());
   if (!placement) return push_failure(L, placement.error());
-  return push_text(L, describe(*placement));
+  push_text(L, describe(*placement));
+  const auto endpoint = parse_endpoint(placement->endpoint);
+  if (!endpoint || endpoint->host.empty()) return 1;
+  push_text(L, endpoint->host);
+  return 2;
+}
+
+// has_address(name) -> true, or nil, why this machine knows no address of a host of that name
+int doctor_has_address(lua_State* L) {
+  addrinfo* found = nullptr;
+  const int failed =
+      getaddrinfo(std::string(check_text(L, 1, "name", "doctor.has_address")).c_str(), nullptr, nullptr, &found);
+  if (failed != 0) return push_failure(L, {Code::unreachable, gai_strerror(failed)});
+  freeaddrinfo(found);
+  lua_pushboolean(L, 1);
+  return 1;
 }
 
 // token_path() -> where the token is by default, or nil, message
@@ -238,6 +255,7 @@ int open_doctor_module(lua_State* L) {
       {"kernels", guarded<doctor_kernels>},
       {"limit", guarded<doctor_limit>},
       {"placement", guarded<doctor_placement>},
+      {"has_address", guarded<doctor_has_address>},
       {"token_path", guarded<doctor_token_path>},
       {"token_works", guarded<doctor_token_works>},
       {"file", guarded<doctor_file>},

@@ -40,6 +40,12 @@ std::string_view clipped(std::string_view line, size_t columns) {
   return line;
 }
 
+winsize terminal_size() {
+  winsize size{};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 && size.ws_col > 0;
+  return known ? size : winsize{24, 80, 0, 0};
+}
+
 /// The terminal's second page, with keys as they are pressed. What was there before is back when this ends.
 class Screen {
  public:
@@ -50,22 +56,21 @@ class Screen {
     termios keys = before_;
     keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     open_ = tcsetattr(STDIN_FILENO, TCSANOW, &keys) == 0;
-    if (open_) write_terminal("\x1b[?1049h\x1b[?25l");
+    if (open_) write_terminal("\x1b[?1049h\x1b[?25l\x1b[?7l");  // a line that is too wide goes on nowhere
     return open_;
   }
 
   void close() {
     if (!std::exchange(open_, false)) return;
-    write_terminal("\x1b[?25h\x1b[?1049l");
+    write_terminal("\x1b[?7h\x1b[?25h\x1b[?1049l");
     tcsetattr(STDIN_FILENO, TCSANOW, &before_);
   }
 
   /// What does not fit is left out; the last line of `text` always shows.
-  static void draw(std::string_view text) {
-    winsize size{};
-    const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 && size.ws_col > 0;
-    const size_t rows = known ? size.ws_row : 24;
-    const size_t columns = known ? size.ws_col : 80;
+  void draw(std::string_view text) {
+    drawn_ = terminal_size();
+    const size_t rows = drawn_.ws_row;
+    const size_t columns = drawn_.ws_col;
     const size_t last = text.rfind('\n');
     const std::string_view foot = last == std::string_view::npos ? text : text.substr(last + 1);
     std::string_view body = last == std::string_view::npos ? std::string_view() : text.substr(0, last);
@@ -79,9 +84,15 @@ class Screen {
   }
 
   bool is_open() const noexcept { return open_; }
+  /// The terminal has another size than when it was drawn.
+  bool resized() const {
+    const winsize now = terminal_size();
+    return open_ && (now.ws_row != drawn_.ws_row || now.ws_col != drawn_.ws_col);
+  }
 
  private:
   termios before_{};
+  winsize drawn_{};
   bool open_ = false;
 };
 
@@ -100,24 +111,33 @@ int close_terminal(lua_State* L) {
 
 /// draw(text)
 int draw_page(lua_State* L) {
-  Screen::draw(check_text(L, 1, "text", "screen.draw"));
+  screen_of(L).draw(check_text(L, 1, "text", "screen.draw"));
   return 0;
 }
 
-/// key(seconds) -> the key that was pressed in that time, or nil; without a terminal it only waits
+/// columns() -> of the terminal that standard output is, or nil
+int columns_there(lua_State* L) {
+  if (isatty(STDOUT_FILENO) == 0) return 0;
+  lua_pushinteger(L, terminal_size().ws_col);
+  return 1;
+}
+
+/// key(seconds) -> the key that was pressed in that time, "" when the terminal is gone, or nil, also when its size has
+/// changed; without a terminal it only waits
 int read_key(lua_State* L) {
   Vm& vm = Vm::from(L);
   const SteadyClock clock;
   const double end = clock.now() + check_number(L, 1, "seconds", "screen.key");
   for (;;) {
     const double left = end - clock.now();
-    if (left <= 0) return 0;
+    if (left <= 0 || screen_of(L).resized()) return 0;
     vm.check_stop(L);
     pollfd input{screen_of(L).is_open() ? STDIN_FILENO : -1, POLLIN, 0};
     if (poll(&input, 1, static_cast<int>(1000 * std::min(left, kStopCheck)) + 1) <= 0) continue;
     char key = 0;
-    if (read(STDIN_FILENO, &key, 1) != 1) return 0;
-    lua_pushlstring(L, &key, 1);
+    const ssize_t size = read(STDIN_FILENO, &key, 1);
+    if (size < 0 && errno == EINTR) continue;
+    lua_pushlstring(L, &key, size == 1 ? 1 : 0);
     return 1;
   }
 }
@@ -125,10 +145,8 @@ int read_key(lua_State* L) {
 int open_screen_module(lua_State* L) {
   Kept<Screen>::keep(L, kScreenModule, std::make_shared<Screen>());
   static const luaL_Reg kFunctions[] = {
-      {"open", guarded<open_terminal>},
-      {"close", guarded<close_terminal>},
-      {"draw", guarded<draw_page>},
-      {"key", guarded<read_key>},
+      {"open", guarded<open_terminal>}, {"close", guarded<close_terminal>}, {"columns", guarded<columns_there>},
+      {"draw", guarded<draw_page>},     {"key", guarded<read_key>},
   };
   return push_functions(L, kFunctions);
 }

@@ -142,6 +142,11 @@ ConsoleRunner::~ConsoleRunner() {
   node_.set_guest(nullptr);
 }
 
+uint64_t ConsoleRunner::lua_bytes() {
+  lua_State* L = vm_.state();
+  return (static_cast<uint64_t>(lua_gc(L, LUA_GCCOUNT, 0)) << 10) + static_cast<uint64_t>(lua_gc(L, LUA_GCCOUNTB, 0));
+}
+
 bool ConsoleRunner::may_answer() { return context_.watchdog == nullptr || !context_.watchdog->limited(); }
 
 void ConsoleRunner::answer() {

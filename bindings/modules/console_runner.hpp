@@ -18,6 +18,7 @@ class ConsoleRunner final : public NodeGuest {
 
   bool may_answer() override;
   void answer() override;
+  uint64_t lua_bytes() override;
 
   /// Runs chunks for all nodes until one of them has called `end`, or, on a server, until it has failed in its run.
   Status run_together(lua_State* L);

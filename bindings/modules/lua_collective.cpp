@@ -124,7 +124,6 @@ int run_or_start(lua_State* L, Call& call, Finish finish) {
   Collectives& collectives = CollectiveEngine::of(L).collectives;
   const std::shared_ptr<FilterStream> filter = call.spec.filter;
   if (!call.async) {
-    NodeContext::stats_of(L);
     auto result = collectives.run(*call.group, std::move(call.spec), call.timeout);
     if (filter) filter->release();  // also when the call has failed before it filtered
     if (!result) return push_or_raise(L, result.error());
@@ -358,7 +357,6 @@ int allreduce(lua_State* L) {
   add_operands(spec.signature, spec.op, *value);
   spec.dtype = value->dtype;
   spec.input = std::exchange(value->data, {});
-  NodeContext::stats_of(L);
   auto result = CollectiveEngine::of(L).collectives.run(group, std::move(spec));
   if (!result) return push_or_raise(L, result.error());
   count(group, *result);

@@ -283,7 +283,7 @@ int worker_push(lua_State* L) {
   const std::string where(check_text(L, 2, "where", "worker_push"));
   const std::vector<ParamEntry> entries = take(L, param_entries_at(L, 1, nullptr, false, where));
   expect_right(L, param_state(L).node.push(entries, lua_tonumber(L, 3)));
-  NodeStats& stats = NodeContext::stats_of(L);
+  NodeStats& stats = param_state(L).context.node.stats();
   stats.step.add(1);
   stats.updates.add(entries.size());
   if (SpanSink* spans = stats.spans()) {

@@ -34,9 +34,6 @@ struct NodeContext {
   /// Names of flags that only some engines honour, and whether each was given.
   std::vector<std::pair<const char*, bool>> flags_of_engines() const;
 
-  /// The node's counters, with the memory that its Lua state has now.
-  static NodeStats& stats_of(lua_State* L);
-
   static NodeContext& of(lua_State* L) { return *static_cast<NodeContext*>(Vm::from(L).context()); }
 };
 

@@ -21,13 +21,6 @@ std::vector<std::pair<const char*, bool>> NodeContext::flags_of_engines() const 
           {"resume", o.resume.has_value()}};
 }
 
-NodeStats& NodeContext::stats_of(lua_State* L) {
-  NodeStats& stats = of(L).node.stats();
-  stats.lua_bytes.set((static_cast<uint64_t>(lua_gc(L, LUA_GCCOUNT, 0)) << 10) +
-                      static_cast<uint64_t>(lua_gc(L, LUA_GCCOUNTB, 0)));
-  return stats;
-}
-
 namespace {
 
 /// `require` of the modules beside the script: this machine's copy, compared by hash, or the rendezvous host's.

@@ -16,10 +16,10 @@
 
 namespace actorhost {
 
-/// What a node waits for.
-enum class Cause : uint8_t { other, server, collective, data, lock, event, action, console };
-inline constexpr std::array<const char*, 8> kCauseNames = {"other", "server", "collective", "data",
-                                                           "lock",  "event",  "action",     "console"};
+/// What a node waits for; `sleep`: for nobody, the script has called actor.sleep.
+enum class Cause : uint8_t { other, server, collective, data, lock, event, action, console, sleep };
+inline constexpr std::array<const char*, 9> kCauseNames = {"other", "server", "collective", "data", "lock",
+                                                           "event", "action", "console",    "sleep"};
 
 class NodeStats {
  public:
@@ -27,9 +27,9 @@ class NodeStats {
 
   enum class State : uint8_t { starting, computing, waiting, ended };
 
-  Tally<uint64_t> step;     // steps of the parameter server's runs that it has completed; of a server: applied
+  Tally<uint64_t> step;     // steps that it has completed in the parameter server's newest run
   Tally<uint64_t> updates;  // keys that it has pushed
-  Tally<uint64_t> calls;    // collectives of all workers that it has entered
+  Tally<uint64_t> calls;    // the number of the newest collective of all workers that it has entered
   Tally<uint64_t> tasks;    // tasks of map-reduce that it has done
   Tally<uint64_t> frames_sent, frames_received, bytes_sent, bytes_received;
   Tally<uint64_t> lua_bytes;
@@ -45,10 +45,9 @@ class NodeStats {
   void blocked(double now) noexcept { change(State::waiting, now); }
   void woken(double now) noexcept {
     const double begun = since_.get();
-    waited_[static_cast<size_t>(cause_.get())].add(now - begun);
-    wait_seconds.add(now - begun);
+    if (cause_.get() != Cause::sleep) wait_seconds.add(now - begun);
     if (spans_.wanted()) tell_wait(begun, now);
-    change(State::computing, now);
+    change(State::computing, now, now - begun);
   }
   /// Tells `spans`, which outlives the node's thread, from now on what the node does.
   void record(SpanSink& spans) noexcept { spans_.record(spans); }
@@ -63,16 +62,28 @@ class NodeStats {
 
   // ---- any thread ----
 
-  State state() const noexcept { return state_.get(); }
-  /// When the state began.
-  double since() const noexcept { return since_.get(); }
-  Cause cause() const noexcept { return cause_.get(); }
-  /// The engine call that it is in, such as "allreduce"; null outside of one.
-  const char* what() const noexcept { return what_.get(); }
-  /// Seconds that it has slept for this cause.
-  double waited(Cause cause) const noexcept { return waited_[static_cast<size_t>(cause)].get(); }
   /// What it has done lately.
   SpanRing::Look look_at_spans() { return spans_.look(); }
+
+  /// What it does, as of one moment (unless the node's thread is held up in the middle of a change).
+  struct Doing {
+    State state = State::starting;
+    double since = 0;                                    // when the state began
+    Cause cause = Cause::other;                          // of a wait
+    const char* what = nullptr;                          // the engine call that it is in, "allreduce"; null outside
+    bool with_all = false;                               // that call is the collective of all workers number `calls`
+    std::array<double, kCauseNames.size()> waited = {};  // seconds by cause, without the wait that goes on
+  };
+  Doing doing() const noexcept {
+    for (int tries = 0;; ++tries) {
+      const uint64_t before = changes_.load(std::memory_order_acquire);
+      Doing out{state_.get(), since_.get(), cause_.get(), what_.get(), with_all_.get(), {}};
+      for (size_t i = 0; i < out.waited.size(); ++i) out.waited[i] = waited_[i].get();
+      std::atomic_thread_fence(std::memory_order_acquire);
+      const bool whole = before % 2 == 0 && changes_.load(std::memory_order_relaxed) == before;
+      if (whole || tries == kMostTries) return out;
+    }
+  }
   /// The newest action and its line: "param.run", "job.lua:12".
   std::pair<std::string, std::string> action() const {
     std::lock_guard lock(mutex_);
@@ -82,9 +93,23 @@ class NodeStats {
  private:
   friend class Activity;
 
-  void change(State state, double now) noexcept {
-    since_.set(now);
-    state_.set(state);
+  static constexpr int kMostTries = 1000;
+
+  /// Writes what belongs together, in a way that a reader sees all of it or nothing.
+  template <typename Write>
+  void write(const Write& change) noexcept {
+    const uint64_t before = changes_.load(std::memory_order_relaxed);
+    changes_.store(before + 1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    change();
+    changes_.store(before + 2, std::memory_order_release);
+  }
+  void change(State state, double now, double waited = 0) noexcept {
+    write([&] {
+      waited_[static_cast<size_t>(cause_.get())].add(waited);
+      since_.set(now);
+      state_.set(state);
+    });
   }
   void tell_wait(double begun, double now) {
     constexpr double kShortest = 20e-6;  // shorter ones are left out, so that a recording stays small
@@ -92,9 +117,11 @@ class NodeStats {
     spans_.put({std::string("wait: ") + kCauseNames[static_cast<size_t>(cause_.get())], "wait", begun, now, 0});
   }
 
+  std::atomic<uint64_t> changes_{0};  // of what follows; odd in the middle of one
   Tally<State> state_;
   Tally<Cause> cause_;
   Tally<const char*> what_;
+  Tally<bool> with_all_;
   Tally<double> since_;
   std::array<Tally<double>, kCauseNames.size()> waited_;
   SpanRing spans_;
@@ -103,33 +130,45 @@ class NodeStats {
 };
 
 /// For its lifetime the node is in the engine call `what`, a text that lives for ever, and waits for `cause`.
+/// `with_all`: the call is the collective of all workers number `stats.calls`.
 class Activity {
  public:
-  Activity(NodeStats& stats, Cause cause, const char* what) noexcept
-      : stats_(stats), cause_(stats.cause_.get()), what_(stats.what_.get()), begun_(stats.span_begins()) {
-    stats.cause_.set(cause);
-    stats.what_.set(what);
+  Activity(NodeStats& stats, Cause cause, const char* what, bool with_all = false) noexcept
+      : stats_(stats),
+        before_{stats.cause_.get(), stats.what_.get(), stats.with_all_.get()},
+        begun_(stats.span_begins()) {
+    set({cause, what, with_all});
   }
   ~Activity() {
     if (SpanSink* spans = stats_.spans()) tell(*spans);
-    stats_.cause_.set(cause_);
-    stats_.what_.set(what_);
+    set(before_);
   }
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
 
  private:
+  struct Call {
+    Cause cause;
+    const char* what;
+    bool with_all;
+  };
+  void set(const Call& call) noexcept {
+    stats_.write([&] {
+      stats_.cause_.set(call.cause);
+      stats_.what_.set(call.what);
+      stats_.with_all_.set(call.with_all);
+    });
+  }
   /// Of the others each wait is a call of its own.
   void tell(SpanSink& spans) const {
     const Cause cause = stats_.cause_.get();
     const bool whole =
         cause == Cause::collective || cause == Cause::lock || cause == Cause::event || cause == Cause::action;
-    if (whole) spans.put({stats_.what(), "call", begun_, spans.now(), stats_.calls.get()});
+    if (whole) spans.put({stats_.what_.get(), "call", begun_, spans.now(), stats_.calls.get()});
   }
 
   NodeStats& stats_;
-  const Cause cause_;
-  const char* const what_;
+  const Call before_;
   const double begun_;
 };
 

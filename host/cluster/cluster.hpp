@@ -206,6 +206,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   Observers::Sources observer_sources();
   void add_sections();
   bool take_observer_frame(LinkId link, const Frame& frame);
+  void look_for(LinkId link, const Frame& frame);
   void tell_observer(LinkId link, Kind kind, uint32_t tag, std::string_view json);
   void observer_gone(LinkId link);
   void tell_observers_of_end();
@@ -264,7 +265,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   double woke_ = 0;         // when that was over
   Observers observers_;
   std::shared_ptr<ChromeTrace> chrome_;  // shared with nobody; the service thread's own
-  std::set<LinkId> watchers_;            // links of those who have looked into the run
+  std::map<LinkId, int> watchers_;       // links of those who have looked into the run; questions without an answer
   std::map<ProcessId, std::thread> dials_;
   std::thread thread_;
 };

@@ -5,12 +5,16 @@
 #include <nlohmann/json.hpp>
 
 #include "host/cluster/cluster.hpp"
+#include "host/cluster/outside_json.hpp"
 
 namespace actorhost {
 
 namespace {
 
 using nlohmann::json;
+
+constexpr size_t kMaxCommand = size_t{8} << 20;  // bytes: a chunk of 1 MiB is shorter in any JSON
+constexpr int kMostLooks = 8;                    // of an observer at a time, that are answered
 
 /// Such as is written whatever bytes nodes have printed.
 std::string sent_text(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
@@ -92,26 +96,39 @@ bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
     return true;
   }
   if (frame.kind == cluster_kind::observe) {
-    const auto wanted = read_message<ObserveMessage>(frame);
-    watchers_.insert(link);
-    const uint32_t tag = frame.tag;
-    observers_.look(
-        wanted ? wanted->sections : std::vector<std::string>(),
-        [this, link, tag](const std::string& state) { tell_observer(link, cluster_kind::observed, tag, state); },
-        clock_.now());
+    look_for(link, frame);
     return true;
   }
   if (frame.kind != cluster_kind::control) return ControlEntry::is_one(link);
-  watchers_.insert(link);
-  const json command = json::parse(frame.body.view(), nullptr, false);
-  const uint32_t tag = frame.tag;
+  watchers_.try_emplace(link);
+  const auto answer = [this, link, tag = frame.tag](const json& told) {
+    tell_observer(link, cluster_kind::control_reply, tag, sent_text(told));
+  };
+  if (frame.body.size() > kMaxCommand) {
+    answer({{"ok", false}, {"message", "a command has at most 8 MiB"}, {"code", code_name(Code::full)}});
+    return true;
+  }
+  const json command = parse_outside_json(frame.body.view());
   head_->console().command(
-      link, "an observer", command.is_object() ? command : json::object(),
-      [this, link, tag](const json& answer) {
-        tell_observer(link, cluster_kind::control_reply, tag, sent_text(answer));
-      },
+      link, "an observer", command.is_object() ? command : json::object(), answer,
       [this, link](const json& news) { tell_observer(link, cluster_kind::pushed, 0, sent_text(news)); });
   return true;
+}
+
+/// Answers a question for the state of the run. What an observer asks before its earlier questions are answered, beyond
+/// a few, is dropped.
+void Cluster::look_for(LinkId link, const Frame& frame) {
+  int& looks = watchers_[link];
+  if (looks >= kMostLooks) return;
+  ++looks;
+  const auto wanted = read_message<ObserveMessage>(frame);
+  observers_.look(
+      wanted ? wanted->sections : std::vector<std::string>(),
+      [this, link, tag = frame.tag](const std::string& state) {
+        if (const auto watcher = watchers_.find(link); watcher != watchers_.end()) --watcher->second;
+        tell_observer(link, cluster_kind::observed, tag, state);
+      },
+      clock_.now());
 }
 
 /// One that does not read what it has asked for gets no more of it.
@@ -134,7 +151,7 @@ void Cluster::tell_observers_of_end() {
                      {"ok", !over || over->ok},
                      {"code", over && !over->ok ? code_name(over->code) : ""},
                      {"message", over ? over->message : ""}};
-  for (const LinkId link : watchers_) {
+  for (const auto& [link, looks] : watchers_) {
     tell_observer(link, cluster_kind::pushed, 0, sent_text(news));
     if (ControlEntry::is_one(link)) live_[link] = "an observer";
   }

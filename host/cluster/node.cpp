@@ -39,6 +39,7 @@ bool Node::refresh() {
 }
 
 Status Node::check() {
+  if (guest_ != nullptr) stats_->lua_bytes.set(guest_->lua_bytes());
   if (stop_requested()) return Error{Code::interrupted, "interrupted"};
   if (const auto end = cluster_.ended() ? cluster_.end() : std::nullopt; end && !(end->ok && role() == Role::worker)) {
     if (end->ok) return Error{Code::interrupted, "the run is over"};

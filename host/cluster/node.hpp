@@ -33,6 +33,8 @@ class NodeGuest {
   virtual bool may_answer() = 0;
   /// Answers the questions that are there. It may use the node, but for collectives and actions.
   virtual void answer() = 0;
+  /// Bytes of the node's Lua state; asked before and after each wait.
+  virtual uint64_t lua_bytes() = 0;
 };
 
 class Node {

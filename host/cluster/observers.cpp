@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/cluster/outside_json.hpp"
 #include "host/cluster/straggler.hpp"
 
 namespace actorhost {
@@ -16,7 +17,7 @@ using nlohmann::json;
 
 constexpr size_t kMostLost = 1000;    // rows of lost nodes that are kept
 constexpr size_t kMostChanges = 200;  // of the members, that are kept
-constexpr double kShareSeconds = 5;   // over which the straggler is judged
+constexpr double kShareSeconds = 5;   // over which the straggler is judged, at least
 
 /// Arrays are put behind each other, objects are merged; of two numbers or texts the one that is there stays.
 void merge(json& into, json&& from) {
@@ -44,8 +45,9 @@ double waited_in_all(const json& node) {
 bool is_node_row(const json& row) {
   return row.is_object() && row.value("id", json()).is_number() && row.value("role", json()).is_string() &&
          row.value("state", json()).is_string() && row.value("wait", json()).is_object() &&
-         row.value("seconds", json()).is_number() && row.value("step", json()).is_number_unsigned() &&
-         row.value("calls", json()).is_number_unsigned();
+         row.value("seconds", json()).is_number() &&
+         (row["role"] == "server" ||
+          (row.value("step", json()).is_number_unsigned() && row.value("calls", json()).is_number_unsigned()));
 }
 
 }  // namespace
@@ -72,7 +74,7 @@ void Observers::on_report(ProcessId process, uint32_t number, std::string_view t
   const auto at = looks_.find(number);
   if (at == looks_.end() || at->second.missing.erase(process) == 0) return;
   latency_seconds_.add(now - at->second.asked);
-  json report = json::parse(text, nullptr, false);
+  json report = parse_outside_json(text);
   if (report.is_object() && report.value("nodes", json()).is_array()) {
     at->second.reports[process] = std::make_unique<json>(std::move(report));
   }
@@ -205,26 +207,24 @@ void Observers::name_node(json& node, const ProcessInfo& info) const {
   if (rank) node["rank"] = *rank;
 }
 
-/// Judges by what the workers have waited for since a few seconds ago, or since the start.
+/// Judges by what the workers have waited since a look that was some seconds ago, or since the start.
 void Observers::mark_straggler(json& nodes, double now) {
+  const bool note = now >= latest_.at + kShareSeconds;
+  if (note) before_ = std::exchange(latest_, {now});
   std::vector<WaitShare> shares;
-  std::map<NodeId, Share> seen;
   for (const json& node : nodes) {
     if (!node.contains("rank") || node["state"] == "silent" || node["state"] == "ended") continue;
     const auto id = node["id"].get<NodeId>();
     const Share share{waited_in_all(node), node["seconds"].get<double>()};
-    const auto before = shares_.find(id);
-    const Share base = before == shares_.end() ? Share{0, 0} : before->second;
+    const auto before = before_.of.find(id);
+    const Share base = before == before_.of.end() ? Share{0, 0} : before->second;
     shares.push_back({id, share.waited - base.waited, share.seconds - base.seconds, node["step"].get<uint64_t>()});
-    seen[id] = share;
+    if (note) latest_.of[id] = share;
   }
   const auto slow = straggler_of(shares);
   for (json& node : nodes) {
     if (slow && node.contains("rank") && node["id"] == *slow) node["straggler"] = true;
   }
-  if (now < shares_at_ + kShareSeconds) return;
-  shares_ = std::move(seen);
-  shares_at_ = now;
 }
 
 /// The collective that the foremost workers wait in, and who has not come: {what, calls, missing: ids}; null without.
@@ -232,7 +232,7 @@ json Observers::collective_of(const json& nodes) {
   uint64_t most = 0;
   const json* foremost = nullptr;
   for (const json& node : nodes) {
-    if (node.value("cause", json()) != "collective" || !node.contains("what")) continue;
+    if (node["role"] != "worker" || node["state"] != "waiting" || node.value("with_all", json()) != true) continue;
     if (foremost != nullptr && node["calls"].get<uint64_t>() <= most) continue;
     most = node["calls"].get<uint64_t>();
     foremost = &node;
@@ -241,10 +241,11 @@ json Observers::collective_of(const json& nodes) {
   json missing = json::array();
   for (const json& node : nodes) {
     if (node["role"] != "worker" || node["state"] == "lost" || node["state"] == "ended") continue;
+    if (node.value("what", json()) == "joining") continue;  // it waits to be let in
     if (!node.contains("calls") || node["calls"].get<uint64_t>() < most) missing.push_back(node["id"]);
   }
   if (missing.empty()) return nullptr;
-  return {{"what", (*foremost)["what"]}, {"calls", most}, {"missing", std::move(missing)}};
+  return {{"what", foremost->value("what", json())}, {"calls", most}, {"missing", std::move(missing)}};
 }
 
 std::string Observers::merged(const Look& look, double now) {
@@ -270,7 +271,7 @@ std::string Observers::merged(const Look& look, double now) {
       name_node(node, info);
       nodes.push_back(std::move(node));
     }
-    for (const char* own : {"nodes", "rss", "cpu"}) report.erase(own);
+    for (const char* own : {"nodes", "rss", "cpu", "t"}) report.erase(own);
     if (const json sizes = report.value("histograms", json()); sizes.is_object()) {
       for (const auto& [name, histogram] : sizes.items()) add_histogram(out["histograms"][name], histogram);
       report.erase("histograms");

@@ -81,8 +81,12 @@ class Observers {
   std::map<uint32_t, Look> looks_;
   std::unique_ptr<nlohmann::json> lost_;                       // rows of `nodes`
   std::map<ProcessId, std::unique_ptr<nlohmann::json>> seen_;  // what the nodes of each had done when it last reported
-  std::map<NodeId, Share> shares_;                             // of each worker a few seconds ago
-  double shares_at_ = 0;
+  /// What each worker had waited at a look.
+  struct Shares {
+    double at = 0;
+    std::map<NodeId, Share> of = {};
+  };
+  Shares before_, latest_;  // at least kShareSeconds apart
   struct Change {
     double time;
     uint64_t epoch;

@@ -101,34 +101,42 @@ void ProcessState::drop(const std::string& name) {
 
 json ProcessState::node_report(const Entry& entry, double now) const {
   const NodeStats& stats = *entry.stats;
-  const NodeStats::State state = stats.state();
-  const double since = now - stats.since();
+  const NodeStats::Doing doing = stats.doing();
+  const NodeStats::State state = doing.state;
+  const double since = now - doing.since;
   json out = {{"id", address_index(entry.address)},
               {"role", is_server(entry.address) ? "server" : "worker"},
               {"state", state_name(state)},
               {"since", state == NodeStats::State::starting ? now - entry.begun : std::max(0.0, since)},
-              {"seconds", (state == NodeStats::State::ended ? stats.since() : now) - entry.begun},
-              {"step", stats.step.get()},
-              {"updates", stats.updates.get()},
-              {"calls", stats.calls.get()},
-              {"tasks", stats.tasks.get()},
+              {"seconds", (state == NodeStats::State::ended ? doing.since : now) - entry.begun},
               {"queue", entry.queue_length ? entry.queue_length() : 0},
               {"sent", stats.bytes_sent.get()},
               {"received", stats.bytes_received.get()},
               {"frames_sent", stats.frames_sent.get()},
               {"frames_received", stats.frames_received.get()},
               {"lua_bytes", stats.lua_bytes.get()}};
-  if (is_server(entry.address)) out["shard"] = address_index(entry.address);
-  const Cause cause = stats.cause();
-  json waited = json::object();
-  for (size_t i = 0; i < kCauseNames.size(); ++i) {
-    double seconds = stats.waited(static_cast<Cause>(i));
-    if (state == NodeStats::State::waiting && cause == static_cast<Cause>(i)) seconds += std::max(0.0, since);
-    if (seconds > 0) waited[kCauseNames[i]] = seconds;
+  if (is_server(entry.address)) {
+    out["shard"] = address_index(entry.address);
+  } else {
+    out.update({{"step", stats.step.get()},
+                {"updates", stats.updates.get()},
+                {"calls", stats.calls.get()},
+                {"tasks", stats.tasks.get()}});
   }
-  out["wait"] = std::move(waited);
-  if (state == NodeStats::State::waiting) out["cause"] = kCauseNames[static_cast<size_t>(cause)];
-  if (const char* what = stats.what(); what != nullptr && state != NodeStats::State::ended) out["what"] = what;
+  out["wait"] = json::object();
+  for (size_t i = 0; i < kCauseNames.size(); ++i) {
+    const auto cause = static_cast<Cause>(i);
+    double seconds = doing.waited[i];
+    if (state == NodeStats::State::waiting && doing.cause == cause) seconds += std::max(0.0, since);
+    if (cause == Cause::sleep) {
+      out["slept"] = seconds;
+    } else if (seconds > 0) {
+      out["wait"][kCauseNames[i]] = seconds;
+    }
+  }
+  if (state == NodeStats::State::waiting) out["cause"] = kCauseNames[static_cast<size_t>(doing.cause)];
+  if (doing.what != nullptr && state != NodeStats::State::ended) out["what"] = doing.what;
+  if (doing.with_all) out["with_all"] = true;
   auto [action, where] = stats.action();
   if (!action.empty()) {
     out["action"] = std::move(action);

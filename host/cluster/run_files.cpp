@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <tuple>
 
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#include "host/cluster/outside_json.hpp"
 
 namespace actorhost {
 
@@ -22,12 +25,26 @@ using nlohmann::json;
 std::string file_of(const std::string& folder, int pid) { return folder + "/" + std::to_string(pid) + ".json"; }
 std::string socket_of(const std::string& folder, int pid) { return folder + "/" + std::to_string(pid) + ".sock"; }
 
+constexpr int kLargestPid = 4'194'304;
+
 void remove_files(const std::string& folder, int pid) {
   unlink(file_of(folder, pid).c_str());
   unlink(socket_of(folder, pid).c_str());
 }
 
-bool alive(int pid) { return kill(pid, 0) == 0 || errno == EPERM; }
+/// When the process began, in ticks since the machine started; 0 where there is none. Numbers of processes come again.
+uint64_t begin_of(int pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(in, text);
+  const size_t name_ends = text.rfind(')');
+  if (name_ends == std::string::npos) return 0;
+  std::istringstream fields(text.substr(name_ends + 1));
+  std::string field;
+  constexpr int kBegin = 20;  // the twentieth behind the name
+  for (int i = 0; i < kBegin; ++i) fields >> field;
+  return std::strtoull(field.c_str(), nullptr, 10);
+}
 
 }  // namespace
 
@@ -35,6 +52,12 @@ Result<std::string> run_folder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   const bool given = runtime != nullptr && runtime[0] == '/';
   const std::string folder = given ? std::string(runtime) + "/actorhost" : "/tmp/actorhost-" + std::to_string(getuid());
+  if (socket_of(folder, kLargestPid).size() >= sizeof(sockaddr_un::sun_path)) {
+    return Error{Code::io, "the path of the folder '" + folder +
+                               "' is too long for control sockets, which have at most " +
+                               std::to_string(sizeof(sockaddr_un::sun_path) - 1) +
+                               " characters; set XDG_RUNTIME_DIR to a shorter one"};
+  }
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return Error{Code::io, "cannot make the folder '" + folder + "' of control sockets: " + std::strerror(errno)};
   }
@@ -53,9 +76,9 @@ std::string control_url(const std::string& folder, int pid) { return "ipc://" + 
 Status write_run_file(const RunFile& run) {
   auto folder = run_folder();
   if (!folder) return folder.error();
-  const json text = {{"url", run.url},        {"meeting", run.meeting},       {"job", run.job},
-                     {"id", run.id},          {"token_file", run.token_file}, {"insecure", run.insecure},
-                     {"started", run.started}};
+  const json text = {{"url", run.url},         {"meeting", run.meeting},       {"job", run.job},
+                     {"id", run.id},           {"token_file", run.token_file}, {"insecure", run.insecure},
+                     {"started", run.started}, {"begun", begin_of(run.pid)}};
   const std::string path = file_of(*folder, run.pid);
   const std::string fresh = path + ".new";
   std::ofstream out(fresh);
@@ -80,14 +103,15 @@ Result<std::vector<RunFile>> find_runs() {
   for (const auto& entry : std::filesystem::directory_iterator(*folder, failed)) {
     const int pid = std::atoi(entry.path().stem().c_str());
     if (pid <= 0) continue;
-    if (!alive(pid)) {
+    const uint64_t begun = begin_of(pid);
+    std::ifstream in(file_of(*folder, pid));
+    const json text = parse_outside_json(std::string(std::istreambuf_iterator<char>(in), {}));
+    const json written = text.is_object() ? text.value("begun", json(begun)) : json(begun);
+    if (begun == 0 || written != begun) {
       remove_files(*folder, pid);
       continue;
     }
-    if (entry.path().extension() != ".json") continue;
-    std::ifstream in(entry.path());
-    const json text = json::parse(in, nullptr, false);
-    if (!text.is_object()) continue;
+    if (entry.path().extension() != ".json" || !text.is_object()) continue;
     const auto word = [&text](const char* name) {
       return text.contains(name) && text[name].is_string() ? text[name].get<std::string>() : "";
     };

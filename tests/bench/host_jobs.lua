@@ -1,4 +1,5 @@
--- Jobs of host_bench.cpp; the first word says which. Each writes "x" when it has come so far.
+-- Jobs of host_bench.cpp and look_bench.cpp; the first word says which. Those of the first write "x" when they have
+-- come so far, those of the second go on until they are stopped.
 local actor = require "actor"
 
 local jobs = {}
@@ -24,6 +25,16 @@ function jobs.idle()
   actor.collective.barrier()
   if actor.rank == 0 then io.write("x") io.flush() io.read() end
   actor.collective.barrier()
+end
+
+--- Products of about two seconds each.
+function jobs.kernels()
+  local a = actor.tensor.ones { 5000, 5000 }
+  while true do a:matmul(a) end
+end
+
+function jobs.asleep()
+  while true do actor.sleep(60) end
 end
 
 jobs[(...)](select(2, ...))

@@ -7,6 +7,7 @@
 #include "host/cluster/cluster_messages.hpp"
 #include "host/cluster/console_messages.hpp"
 #include "host/cluster/membership.hpp"
+#include "host/cluster/outside_json.hpp"
 #include "host/engine/average/average_messages.hpp"
 #include "host/engine/collective/arbiter_messages.hpp"
 #include "host/engine/collective/collective_messages.hpp"
@@ -97,6 +98,15 @@ void read_locks(const Frame& frame) {
   (void)read_granted(frame);
 }
 
+/// Commands of observers and reports of processes.
+void read_json(const Frame& frame) {
+  const nlohmann::json value = parse_outside_json(frame.body.view());
+  if (value.is_discarded()) return;
+  const nlohmann::json copy = value;
+  if (parse_outside_json(copy.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)).is_discarded())
+    std::abort();
+}
+
 constexpr void (*kReaders[])(const Frame&) = {
     read_as<JoinMessage>,
     read_as<WelcomeMessage>,
@@ -160,6 +170,7 @@ constexpr void (*kReaders[])(const Frame&) = {
     read_entries_of,
     read_locks,
     read_values,
+    read_json,
 };
 
 }  // namespace

@@ -95,7 +95,7 @@ TEST_CASE("the doctor names the rank rule that matched, and who has a port") {
   const bool ours = bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 && listen(fd, 1) == 0;
   const Ended run(doctor(
       folder, {"--json"},
-      {{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "3"}, {"SLURM_JOB_ID", "7"}, {"SLURM_JOB_NODELIST", "node[01-03]"}}));
+      {{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "3"}, {"SLURM_JOB_ID", "7"}, {"SLURM_JOB_NODELIST", "localhost"}}));
   ::close(fd);
   CHECK_THAT(finding(run, "place").at("text"),
              Contains("Slurm variables SLURM_PROCID=1 SLURM_NTASKS=3") && Contains("host 1 of 3"));
@@ -103,6 +103,30 @@ TEST_CASE("the doctor names the rank rule that matched, and who has a port") {
   CHECK(port.at("state") == "note");
   CHECK_THAT(port.at("text"), Contains("Address already in use"));
   if (ours) CHECK_THAT(port.at("text"), Contains("process " + std::to_string(getpid()) + " (test_integratio)"));
+}
+
+TEST_CASE("the doctor says when runs have no place for their sockets, and no way to where they meet") {
+  const JobFolder folder;
+  const auto deep = folder.path() / std::string(100, 'x');
+  std::filesystem::create_directory(deep);
+  const Ended run(doctor(folder, {"--json"},
+                         {{"XDG_RUNTIME_DIR", deep.string()},
+                          {"RANK", "1"},
+                          {"WORLD_SIZE", "2"},
+                          {"MASTER_ADDR", "nobody.invalid"},
+                          {"MASTER_PORT", "17871"}}),
+                  1);
+  CHECK(finding(run, "sockets").at("state") == "problem");
+  CHECK_THAT(finding(run, "sockets").at("text"), Contains("too long") && Contains("XDG_RUNTIME_DIR"));
+  CHECK(finding(run, "names").at("state") == "problem");
+  CHECK_THAT(finding(run, "names").at("text"), Contains("'nobody.invalid'"));
+  ProcessOptions options = folder.options();
+  options.env["XDG_RUNTIME_DIR"] = deep.string();
+  Process alone(actorhost_binary(), {"-n", "1", "jobs/status.lua", "computing", "done"}, options);
+  INFO(alone.describe());
+  CHECK(alone.wait_for_output("nobody can look into this run from here: ", 20));
+  folder.write("done", "");
+  CHECK(alone.wait(20) == 0);
 }
 
 TEST_CASE("the doctor takes no other words") {

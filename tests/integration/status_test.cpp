@@ -31,6 +31,12 @@ json status_when(const JobFolder& folder, const Words& words, const std::functio
   return state;
 }
 
+double sum_in(const json& state, const std::string& section, const std::string& name) {
+  double sum = 0;
+  for (const json& row : state.value(section, json::array())) sum += row.value(name, 0.0);
+  return sum;
+}
+
 size_t count_in(const json& state, const std::string& name, const json& value) {
   size_t count = 0;
   for (const json& node : state.at("nodes")) count += node.value(name, json()) == value ? 1U : 0U;
@@ -106,4 +112,109 @@ TEST_CASE("status says what is wrong when it cannot look") {
   CHECK(run.wait(20) == 0);
   CHECK(folder.run({"status"}).status == 3);
   CHECK(names_in(folder.path() / "actorhost").empty());  // no file and no socket is left
+}
+
+TEST_CASE("the sums of a run's state agree: steps, updates, keys, links, waits, wherever the nodes are") {
+  const JobFolder folder;
+  const std::string place = GENERATE(from_range(places()));
+  const Words words = {"--servers", "2", "jobs/status.lua", "steps", "done", "0", "7"};
+  std::unique_ptr<Hosts> hosts;
+  std::unique_ptr<Process> run;
+  Words where;
+  if (place == "hosts") {
+    hosts = std::make_unique<Hosts>(folder, 3, with({"-n", "1"}, words));
+    where = {"--attach", hosts->endpoint()};
+  } else {
+    run = std::make_unique<Process>(
+        folder.start(with(place == "isolate" ? Words{"-n", "3", "--isolate"} : Words{"-n", "3"}, words)));
+  }
+  const json state = status_when(folder, where, [](const json& s) { return count_in(s, "what", "sleep") == 3; });
+  INFO(state.dump(1));
+  const double steps = sum_in(state, "nodes", "step");
+  CHECK(steps >= 21);
+  CHECK(sum_in(state, "nodes", "updates") == 2 * steps);
+  CHECK(sum_in(state, "keys", "updates") == 2 * steps);
+  CHECK(sum_in(state, "keys", "version") == 2 * steps + 2);  // each was also set once
+  CHECK(state["barrier"].at(0)["waiting"].empty());          // the parameter server's run is over
+  CHECK(state["barrier"][0]["passed"].get<double>() >= steps);
+  CHECK(count_in(state, "straggler", true) == 0);
+  CHECK_FALSE(state.contains("t"));
+  for (const json& node : state["nodes"]) {
+    double waited = node.value("slept", 0.0);
+    for (const auto& [cause, seconds] : node["wait"].items()) waited += seconds.get<double>();
+    CHECK(waited <= node["seconds"].get<double>());
+    CHECK(node["since"].get<double>() >= 0);
+    CHECK(node["lua_bytes"].get<double>() > 10'000);
+    CHECK(node.contains("step") == (node["role"] == "worker"));
+  }
+  std::map<std::pair<int, int>, json> links;
+  for (const json& link : state.value("links", json::array())) links[{link["from"], link["to"]}] = link;
+  CHECK(links.empty() == (place == "threads"));
+  CHECK((links.empty() || sum_in(state, "links", "sent") > 300'000));
+  for (const auto& [ends, link] : links) {
+    // Processes report at different moments, between which the look itself and heartbeats are under way.
+    const json other = links.at({ends.second, ends.first});
+    CHECK(link["sent"].get<double>() == Approx(other["received"].get<double>()).margin(20'000));
+  }
+  folder.write("done", "");
+  if (run) CHECK(run->wait(20) == 0);
+  if (hosts) CHECK(hosts->wait(20) == std::vector<int>{0, 0, 0});
+}
+
+TEST_CASE("the straggler that --inject makes by sleeping is marked, and nobody else") {
+  const JobFolder folder;
+  Process run =
+      folder.start({"-n", "3", "--inject", "straggler=0.34:6x", "jobs/status.lua", "steps", "done", "0.01", "1e9"});
+  const json state = status_when(
+      folder, {}, [](const json& s) { return count_in(s, "straggler", true) == 1 && sum_in(s, "nodes", "step") > 20; });
+  INFO(state.dump(1));
+  for (const json& node : state["nodes"]) {
+    CHECK(node.value("straggler", false) == (node["role"] == "worker" && node["slept"].get<double>() > 0));
+  }
+  run.signal(SIGINT);
+  CHECK(run.wait(20) == 130);
+}
+
+TEST_CASE("a worker that has joined late has made as many collectives as the others, so nobody waits for it") {
+  const JobFolder folder;
+  const FreePort port;
+  const Words words = {"-n",   "1",   "--nnodes", "1:2", "--rdzv-endpoint", port.endpoint(), "jobs/status.lua",
+                       "late", "done"};
+  Process first = folder.start(words);
+  INFO(first.describe());
+  REQUIRE(first.wait_for_output("begun", 20));
+  Process second = folder.start(words);
+  const json state = status_when(folder, {"--attach", port.endpoint()},
+                                 [](const json& s) { return count_in(s, "what", "sleep") == 2; });
+  INFO(state.dump(1));
+  CHECK(state["nodes"][0]["calls"] == state["nodes"][1]["calls"]);
+  CHECK(state["nodes"][0]["calls"].get<int>() > 6);
+  folder.write("done", "");
+  CHECK(first.wait(20) == 0);
+  CHECK(second.wait(20) == 0);
+}
+
+TEST_CASE("the nodes of three hosts are told while all of them are inside kernels") {
+  const JobFolder folder;
+  Hosts hosts(folder, 3, {"-n", "1", "jobs/status.lua", "kernel", "done"});
+  for (const char* name : {"in0", "in1", "in2"}) {
+    REQUIRE(wait_until([&] { return std::filesystem::exists(folder.path() / name); }, 20));
+  }
+  const Ended looked(folder.run({"repl", "--attach", hosts.endpoint(), "-e", ":nodes"}));
+  const bool inside = !std::filesystem::exists(folder.path() / "out");
+  if (!inside) WARN("a kernel was over before the answer came");
+  if (inside) CHECK(count_of(looked.out, "computing") == 3);
+  folder.write("done", "");
+  CHECK(hosts.wait(30) == std::vector<int>{0, 0, 0});
+}
+
+TEST_CASE("what a killed run has left is not found, also where another process has its number") {
+  const JobFolder folder;
+  std::filesystem::create_directory(folder.path() / "actorhost");
+  std::filesystem::permissions(folder.path() / "actorhost", std::filesystem::perms::owner_all);
+  const std::string left = "actorhost/" + std::to_string(getpid());
+  folder.write(left + ".json", R"({"url":"ipc:///nowhere.sock","meeting":"","job":"old.lua","started":1,"begun":1})");
+  folder.write(left + ".sock", "");
+  CHECK_THAT(Ended(folder.run({"status"}), 3).err, Contains("no run of yours"));
+  CHECK(names_in(folder.path() / "actorhost").empty());
 }

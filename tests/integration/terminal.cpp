@@ -47,6 +47,10 @@ void Terminal::type(const std::string& text) {
 
 void Terminal::press(const std::string& key) { tmux({"send-keys", key}); }
 
+void Terminal::resize(int columns, int rows) {
+  tmux({"resize-window", "-x", std::to_string(columns), "-y", std::to_string(rows)});
+}
+
 std::string Terminal::screen() const { return tmux({"capture-pane", "-p", "-J", "-S", "-500"}); }
 
 bool Terminal::shows(const std::string& text, double seconds) const {

@@ -28,6 +28,7 @@ class Terminal {
   void type(const std::string& text);
   /// Presses a key by tmux's name: "Tab", "C-c", "Up".
   void press(const std::string& key);
+  void resize(int columns, int rows);
   /// What is on the screen and what has scrolled off it.
   std::string screen() const;
   /// Waits until the screen has the text.

@@ -215,9 +215,10 @@ Result<CallResult> Collectives::wait(AsyncCalls& calls, const std::shared_ptr<As
 
 Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, double timeout) {
   AH_TRY(come_in());
-  const Activity activity(node_.stats(), Cause::collective, short_name(spec.name));
-  if (group.name.empty()) node_.stats().calls.add(1);
+  const bool with_all = group.name.empty();
   ++group.calls;
+  if (with_all) node_.stats().calls.set(group.calls);
+  const Activity activity(node_.stats(), Cause::collective, short_name(spec.name), with_all);
   auto entered = enter(group, spec, timeout);
   if (!entered) return entered.error();
   Live& live = *entered;

@@ -81,6 +81,7 @@ Status Collectives::let_in(const JoinPoint& point) {
 }
 
 Status Collectives::wait_outside() {
+  const Activity activity(node_.stats(), Cause::collective, "joining");
   const std::string what = node_.name() + " has joined late";
   node_.log().info(node_.name(), "has joined late: its first collective waits for the others' join_point()");
   std::optional<NodeId> asked;
@@ -142,6 +143,7 @@ Status Collectives::take_place(const JoinPoint& point) {
   joined_ = point.ids.back() + 1;
   late_ = point.late;
   everybody_.calls = point.calls;
+  node_.stats().calls.set(point.calls);
   everybody_.async_calls = point.async_calls;
   everybody_.losses.let_in(point.ids, node_.actions());
   return {};

@@ -20,10 +20,10 @@ void BarrierBoard::Worker::waits(uint64_t step, double now) noexcept {
   place_.set(Place::waiting);
 }
 
-void BarrierBoard::Worker::works(double now) noexcept {
+void BarrierBoard::Worker::go(Place place, double now) noexcept {
   if (place_.get() == Place::waiting) waited_.add(now - since_.get());
   since_.set(now);
-  place_.set(Place::working);
+  place_.set(place);
 }
 
 void BarrierBoard::begin(uint32_t run, const std::string& rule) {

@@ -18,7 +18,7 @@ namespace actorhost {
 
 class BarrierBoard {
  public:
-  enum class Place : uint8_t { absent, waiting, working, away };  // away: without work, or lost
+  enum class Place : uint8_t { absent, waiting, working, away };  // away: without work, lost, or the run is over
 
   /// One worker; times in seconds on the coordinator's clock.
   class Worker {
@@ -26,11 +26,12 @@ class BarrierBoard {
     /// It waits to be let into its next step, with `step` completed ones.
     void waits(uint64_t step, double now) noexcept;
     /// It works from now on.
-    void works(double now) noexcept;
-    void leaves() noexcept { place_.set(Place::away); }
+    void works(double now) noexcept { go(Place::working, now); }
+    void leaves(double now) noexcept { go(Place::away, now); }
 
    private:
     friend class BarrierBoard;
+    void go(Place place, double now) noexcept;
     Tally<Place> place_;
     Tally<uint64_t> step_;
     Tally<double> since_;

@@ -150,7 +150,7 @@ void ParamCoordinator::lost(NodeId id, double now) {
   if (found == workers_.end()) return;
   Worker worker = std::move(found->second);
   workers_.erase(found);
-  if (worker.shown != nullptr) worker.shown->leaves();
+  if (worker.shown != nullptr) worker.shown->leaves(now);
   latest_ = now;
   if (trace_ != nullptr && started_ >= 0 && progress_.slot(id) != kNoSlot) {
     if (worker.busy) trace_->open_step(id, worker.step, worker.released, now);
@@ -361,7 +361,7 @@ Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry
     const bool parks = task == tasks.end();
     if (parks && !worker->second.parked) {
       progress_.park(id);
-      if (worker->second.shown != nullptr) worker->second.shown->leaves();
+      if (worker->second.shown != nullptr) worker->second.shown->leaves(now);
       if (trace_ != nullptr) trace_->leave(id, worker->second.step, now);
     }
     if (!parks && worker->second.parked) {
@@ -455,6 +455,7 @@ std::optional<ServerRequest> ParamCoordinator::finish(double now) {
   if (summary_.traffic) log_traffic();
   for (const auto& [id, worker] : workers_) {
     if (worker.ready) send_stop(id);
+    if (worker.shown != nullptr) worker.shown->leaves(now);
   }
   return FinishedNotice{summary_};
 }

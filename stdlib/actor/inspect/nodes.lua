@@ -29,7 +29,7 @@ function M.doing(node, collective)
   local since = text.seconds(node.since or 0)
   if state == "waiting" then
     local what = node.what and " in " .. node.what or " for " .. (node.cause or "others")
-    if collective and node.cause == "collective" and node.calls == collective.calls then
+    if collective and node.with_all and node.calls == collective.calls then
       local shown = table.concat(collective.missing, ", ", 1, math.min(#collective.missing, 4))
       local more = #collective.missing > 4 and (" and %d more"):format(#collective.missing - 4) or ""
       what = ("%s for worker%s %s%s"):format(what, #collective.missing > 1 and "s" or "", shown, more)
@@ -56,10 +56,48 @@ function M.orders()
   return util.sorted_keys(orders)
 end
 
+local heads = { "node", "host", ">steps", ">calls", ">tasks", ">waits", ">sent", ">received", ">queue", ">lua", "does" }
+-- The columns that a narrow terminal can do without, the first one first, each with the order that needs it.
+local spare = { { 10, "memory" }, { 9, "queue" }, { 8, "received" }, { 7, "sent" }, { 5 }, { 4 }, { 2 } }
+
+local function widest(lines)
+  local most = 0
+  for line in lines:gmatch("[^\n]+") do most = math.max(most, text.width(line)) end
+  return most
+end
+
+-- The table in at most `columns`, as far as leaving out columns can do it.
+local function fitted(cells, order, columns)
+  local shown = {}
+  for i in ipairs(heads) do shown[i] = true end
+  local function lines()
+    local picked, rows = {}, {}
+    for r = 0, #cells do
+      local row = {}
+      for i, cell in ipairs(cells[r] or heads) do
+        if shown[i] then row[#row + 1] = cell end
+      end
+      if r == 0 then picked = row else rows[r] = row end
+    end
+    return text.columns(picked, rows)
+  end
+  local out = lines()
+  for _, one in ipairs(spare) do
+    if not columns or widest(out) <= columns then break end
+    if one[2] ~= order then
+      shown[one[1]] = false
+      out = lines()
+    end
+  end
+  return out
+end
+
 ---@param state table as the run reports it
 ---@param order? string one of `orders`, default rank
+---@param options? {reverse?: boolean, columns?: integer} columns: of the terminal
 ---@return string
-function M.table(state, order)
+function M.table(state, order, options)
+  options = options or {}
   local rows = {}
   for place, node in ipairs(state.nodes) do
     rows[place] = {
@@ -78,15 +116,15 @@ function M.table(state, order)
     local node = row.node
     local known = node.seconds ~= nil
     local mark = node.straggler and " < straggler" or ""
-    cells[i] = {
-      node.name or "?", node.host or "", known and tostring(node.step) or "", known and tostring(node.calls) or "",
-      known and tostring(node.tasks) or "", known and ("%.0f %%"):format(100 * row.share) or "",
+    cells[options.reverse and #rows + 1 - i or i] = {
+      node.name or "?", node.host or "", tostring(node.step or ""), tostring(node.calls or ""), tostring(node.tasks or ""),
+      known and ("%.0f %%"):format(100 * row.share) or "",
       known and text.bytes(row.sent) or "", known and text.bytes(row.received) or "", known and tostring(row.queue) or "",
       known and text.bytes(row.memory) or "",
       M.doing(node, state.collective) .. mark,
     }
   end
-  return text.columns({ "node", "host", ">steps", ">calls", ">tasks", ">waits", ">sent", ">received", ">queue", ">lua", "does" }, cells)
+  return fitted(cells, order, options.columns)
 end
 
 --- One line about the run: "mnist_ps.lua: 4 workers on 2 hosts, 12.3 s, seed 1".

@@ -22,11 +22,15 @@ function M.seconds(seconds)
   return ("%.1f h"):format(seconds / 3600)
 end
 
--- Characters of a text, of which one in UTF-8 may take several bytes.
-local function width(text)
+--- Characters of a text, of which one in UTF-8 may take several bytes.
+---@param text string
+---@return integer
+function M.width(text)
   local _, followers = text:gsub("[\128-\191]", "")
   return #text - followers
 end
+
+local width = M.width
 
 ---@param heads string[] one name for each column; a name that begins with ">" is that of a column on the right edge
 ---@param rows string[][]

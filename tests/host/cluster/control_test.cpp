@@ -132,9 +132,66 @@ TEST_CASE("an observer that sends what none sends harms nobody, and one that onl
       (void)rude.send_on(*link, make_frame(kind, worker_address(0), kNoAddress, 7, meta, Blob::copy_of("{")));
     }
   }
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  for (const std::string& body : {deep, "{\"op\":" + deep + "}", "{\"op\":\"chunk\",\"nodes\":[" + deep + "]}",
+                                  std::string(size_t{9} << 20, ' '), std::string("{\"op\":\"chunk\",\"nodes\":")}) {
+    (void)rude.send_on(*link, make_frame(cluster_kind::control, kNoAddress, kNoAddress, 7, {}, Blob::copy_of(body)));
+  }
   Client watcher;
   REQUIRE(watcher.client.attach(url, kPatience).ok());
   CHECK(watcher.state()["run"]["size"] == 1);
+  const auto answer = watcher.client.control(R"({"op":"barrier","spec":)" + deep + "}", kPatience);
+  REQUIRE(answer);
+  CHECK(json::parse(*answer)["ok"] == false);
   CHECK_FALSE(process.cluster->ended());
   rude.close();
+}
+
+TEST_CASE("commands with a value of another type in any field are answered, and change nothing") {
+  TestProcess process(TestProcess::alone(1));
+  REQUIRE(process.start().ok());
+  const std::string url = any_url("ipc");
+  REQUIRE(process.cluster->open_control(url, "").ok());
+  Client client;
+  REQUIRE(client.client.attach(url, kPatience).ok());
+  for (const char* op : {"\"chunk\"", "\"interrupt\"", "\"kill\"", "\"barrier\"", "\"nothing\"", "3", "[]", "null"}) {
+    for (const char* field : {"source", "name", "mode", "limit", "nodes", "chunk", "id", "spec", "op"}) {
+      for (const char* value : {"null", "-1", "1.5", "1e300", "true", "\"\"", "\"spmd\"", "[]", "{}", "[[]]", "[-1]",
+                                "[1e9]", "18446744073709551615", "[\"server 1\"]"}) {
+        const std::string command = std::string("{\"op\":") + op + ",\"nodes\":[7],\"" + field + "\":" + value + "}";
+        const auto answer = client.client.control(command, kPatience);
+        INFO(command);
+        REQUIRE(answer);
+        CHECK(json::parse(*answer).contains("ok"));
+      }
+    }
+  }
+  CHECK(client.state()["run"]["paused"] == false);
+  CHECK_FALSE(process.cluster->ended());
+}
+
+TEST_CASE("an observer that asks a thousand times at once is answered, and so are the others") {
+  TestRun run("tcp", {1, 1});
+  struct Counting final : LinkEvents {
+    void on_link_up(LinkId, bool, const std::string&) override {}
+    void on_link_down(LinkId, ProcessId, const std::string&) override {}
+    void on_service_frame(LinkId, Frame&& frame) override {
+      if (frame.kind == cluster_kind::observed) ++answers;
+    }
+    void on_link_wanted(ProcessId) override {}
+    std::atomic<int> answers{0};
+  } counting;
+  Log log(LogLevel::off);
+  StreamTransport eager({}, log, counting);
+  const auto link = eager.dial(run.head->cluster->bound_url(), kPatience);
+  REQUIRE(link);
+  for (uint32_t i = 0; i < 1000; ++i) {
+    REQUIRE(eager.send_on(*link, make_frame(cluster_kind::observe, kNoAddress, kNoAddress, i, pack(ObserveMessage{})))
+                .ok());
+  }
+  Client watcher;
+  REQUIRE(watcher.client.attach(run.head->cluster->bound_url(), kPatience).ok());
+  CHECK(watcher.state()["run"]["size"] == 2);
+  while (counting.answers < 8) (void)watcher.state();
+  eager.close();
 }

@@ -117,7 +117,9 @@ TEST_CASE("a process that does not report in time, or was silent before, is show
 
 TEST_CASE("reports that are no reports harm nobody") {
   World world;
-  for (const std::string text : {"", "{", "[]", "{\"nodes\":3}", "null"}) {
+  const std::string deep = "{\"nodes\":" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}";
+  for (const std::string& text :
+       {std::string(), std::string("{"), std::string("[]"), std::string("{\"nodes\":3}"), deep}) {
     world.look();
     const uint32_t number = world.asked.back().second;
     world.observers.on_report(1, number, text, world.clock.now());
@@ -182,6 +184,7 @@ TEST_CASE("who is missing in a collective is who has entered fewer of them than 
   waiting["state"] = "waiting";
   waiting["cause"] = "collective";
   waiting["what"] = "allreduce";
+  waiting["with_all"] = true;
   json other = waiting;
   other["id"] = 5;
   const uint32_t number = world.asked.back().second;
@@ -190,6 +193,48 @@ TEST_CASE("who is missing in a collective is who has entered fewer of them than 
   REQUIRE(world.told.size() == 1);
   CHECK(world.told[0]["collective"]["what"] == "allreduce");
   CHECK(world.told[0]["collective"]["missing"] == json({0, 2}));
+}
+
+TEST_CASE("who waits in a group's collective waits for nobody else, and who waits to be let in is not missing") {
+  World world;
+  world.look();
+  json in_group = row(1, 1, 2, 9);
+  in_group["state"] = "waiting";
+  in_group["cause"] = "collective";
+  in_group["what"] = "allreduce";
+  json with_all = in_group;
+  with_all["id"] = 5;
+  with_all["calls"] = 8;
+  with_all["with_all"] = true;
+  json late = in_group;
+  late["id"] = 6;
+  late["calls"] = 0;
+  late["what"] = "joining";
+  world.report(1, nodes_of({in_group, row(2, 0, 2, 8)}));
+  world.report(2, nodes_of({with_all, late}));
+  REQUIRE(world.told.size() == 1);
+  CHECK(world.told[0]["collective"]["calls"] == 8);
+  CHECK(world.told[0]["collective"]["missing"] == json({0}));
+}
+
+TEST_CASE("a script that sleeps waits for nobody, and servers have no steps") {
+  World world;
+  const auto server = world.state.add_node(server_address(0), {});
+  world.table = std::make_shared<const Membership>(1, std::vector<Member>{{0, 0}},
+                                                   std::vector<ProcessInfo>{{0, "alpha:1", "u0"}});
+  world.own->begin(100);
+  const Activity activity(*world.own, Cause::sleep, "sleep");
+  world.own->blocked(101);
+  world.clock.set(104);
+  world.look();
+  const json& node = node_of(world.told.at(0), 0);
+  CHECK(node["state"] == "waiting");
+  CHECK(node["cause"] == "sleep");
+  CHECK(node["slept"] == Approx(3));
+  CHECK(node["wait"].empty());
+  const json& other = world.told[0]["nodes"][1];
+  CHECK(other["name"] == "server 0");
+  CHECK_FALSE(other.contains("step"));
 }
 
 TEST_CASE("the straggler is who waits least while the others wait") {
@@ -217,4 +262,17 @@ TEST_CASE("who has become the straggler lately is seen although it was quick bef
   const json later = look(80.1, 9, 110);  // in the ten seconds between them it was the other one
   CHECK(node_of(later, 1).value("straggler", false));
   CHECK_FALSE(node_of(later, 2).value("straggler", false));
+}
+
+TEST_CASE("two looks right after each other judge the straggler by the same seconds") {
+  World world;
+  world.table = std::make_shared<const Membership>(1, std::vector<Member>{{1, 1}, {2, 1}},
+                                                   std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}});
+  for (const double seconds : {20.0, 20.1, 20.2}) {  // meanwhile worker 2, who is waited for, waits for a moment itself
+    world.clock.set(100 + seconds);
+    world.look();
+    world.report(1, nodes_of({row(1, 10, seconds), row(2, seconds - 20, seconds)}));
+    CHECK(node_of(world.told.back(), 2).value("straggler", false));
+    CHECK_FALSE(node_of(world.told.back(), 1).value("straggler", false));
+  }
 }

@@ -46,6 +46,7 @@ struct WaitingGuest final : NodeGuest {
   explicit WaitingGuest(Node& n) : node(n) { node.set_guest(this); }
   ~WaitingGuest() override { node.set_guest(nullptr); }
   bool may_answer() override { return may; }
+  uint64_t lua_bytes() override { return 0; }
   void answer() override {
     while (const QuestionPtr question = node.cluster().desk().begin(node.seat())) {
       ++answered;

@@ -1,6 +1,15 @@
 -- For status_test.cpp: a run that is looked into. status.lua JOB [...]
 local actor = require("actor")
+local meeting = require("meeting")
 local jobs = {}
+
+local function sleep_until(file)
+  local there
+  repeat
+    actor.sleep(0.01)
+    there = io.open(file)
+  until there and there:close()
+end
 
 -- Rank 0 waits in an all-reduce for the last rank, which computes until the file is there.
 function jobs.computing(file)
@@ -13,6 +22,45 @@ function jobs.computing(file)
     until there and there:close()
   end
   actor.collective.allreduce(actor.tensor.full({ 1 }, 1), "sum")
+end
+
+-- Each of some steps pushes two keys; then all sleep until the file is there.
+function jobs.steps(file, work, limit)
+  actor.param.run {
+    init = function() return { a = actor.tensor.zeros { 3000 }, b = actor.tensor.zeros { 2 } } end,
+    barrier = actor.barrier.ssp(1),
+    schedule_local = function() return { "a", "b" } end,
+    push = function()
+      local till = actor.now() + tonumber(work)
+      repeat until actor.now() >= till
+      return { { "a", actor.tensor.ones { 3000 } }, { "b", actor.tensor.ones { 2 } } }
+    end,
+    pull = actor.optim.add(),
+    stop = function(ctx) return ctx.step >= tonumber(limit) end,
+  }
+  sleep_until(file)
+end
+
+-- A worker that joins late is let in, and makes the others' next call with them.
+function jobs.late(file)
+  local co = actor.collective
+  if actor.rank == 0 then
+    for _ = 1, 5 do co.allreduce(actor.tensor.ones(1)) end
+    actor.log.info("begun")
+    repeat until co.join_point() > 0
+  end
+  co.allreduce(actor.tensor.ones(1))
+  sleep_until(file)
+end
+
+-- Each node is inside one product of matrices.
+function jobs.kernel(file)
+  local a = actor.tensor.ones { 3000, 3000 }
+  actor.collective.allreduce(actor.tensor.ones(1))
+  meeting.tell("in" .. actor.rank)
+  a:matmul(a)
+  meeting.tell("out")
+  sleep_until(file)
 end
 
 local name = ...

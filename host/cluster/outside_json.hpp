@@ -1,0 +1,24 @@
+#pragma once
+// JSON that another process or a file has: what is nested so deeply that a walk through it would use up the stack is
+// no JSON here. Any thread.
+
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace actorhost {
+
+/// The value; a discarded one where the text is no JSON, or has more than a hundred levels.
+inline nlohmann::json parse_outside_json(std::string_view text) {
+  using nlohmann::json;
+  constexpr int kMostLevels = 100;
+  bool deep = false;
+  const auto look = [&deep](int depth, json::parse_event_t, const json&) {
+    deep = deep || depth > kMostLevels;
+    return !deep;
+  };
+  json value = json::parse(text, look, false);
+  return deep ? json(json::value_t::discarded) : value;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,36 @@
+#include "host/base/node_stats.hpp"
+
+#include <atomic>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+
+TEST_CASE("who looks at a node sees a wait once, as one that goes on or as one that is over") {
+  NodeStats stats;
+  stats.begin(0);
+  std::atomic<bool> done{false};
+  std::thread node([&] {
+    for (int wait = 0; wait < 200'000; ++wait) {  // the wait number k lasts from 2k + 1 to 2k + 2
+      const Activity activity(stats, Cause::lock, "lock");
+      stats.blocked(2 * wait + 1);
+      stats.woken(2 * wait + 2);
+    }
+    done = true;
+  });
+  size_t looks = 0;
+  size_t torn = 0;
+  while (!done) {
+    const NodeStats::Doing doing = stats.doing();
+    const double waits = doing.waited[static_cast<size_t>(Cause::lock)];
+    const bool waiting = doing.state == NodeStats::State::waiting;
+    torn += doing.since != (waiting ? 2 * waits + 1 : 2 * waits) || (waiting && doing.cause != Cause::lock) ? 1U : 0U;
+    ++looks;
+  }
+  node.join();
+  INFO(torn << " of " << looks);
+  CHECK(torn == 0);
+  CHECK(stats.doing().waited[static_cast<size_t>(Cause::lock)] == 200'000);
+  CHECK(stats.doing().what == nullptr);
+}
