@@ -5,10 +5,13 @@
 
 #include <catch2/catch.hpp>
 
+#include "host/base/clock.hpp"
+
 using namespace actorhost;
 
 TEST_CASE("who looks at a node sees a wait once, as one that goes on or as one that is over") {
-  NodeStats stats;
+  const SteadyClock clock;
+  NodeStats stats(clock);
   stats.begin(0);
   std::atomic<bool> done{false};
   std::thread node([&] {
