@@ -18,7 +18,6 @@
 namespace {
 
 using namespace actorhost;
-using namespace actorhost::test;
 
 using Hosts = std::vector<std::unique_ptr<Process>>;
 

@@ -102,8 +102,7 @@ void read_locks(const Frame& frame) {
 void read_json(const Frame& frame) {
   const nlohmann::json value = parse_outside_json(frame.body.view());
   if (value.is_discarded()) return;
-  const nlohmann::json copy = value;
-  if (parse_outside_json(copy.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)).is_discarded())
+  if (parse_outside_json(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)).is_discarded())
     std::abort();
 }
 

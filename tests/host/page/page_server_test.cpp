@@ -172,6 +172,7 @@ TEST_CASE("a page has its files, the state and metrics, each under its path, and
        {std::string("\x16\x03\x01\x02"), std::string("GET\r\n\r\n"), std::string(100'000, 'x')}) {
     Browser browser(served.port);
     browser.send(garbage + "\r\n\r\n");
+    CHECK(browser.read_until(""));  // libmicrohttpd 0.9.75 crashes where it is stopped while it refuses a request
   }
   CHECK(status_of(fetched(served, "GET /")) == 200);
 }
