@@ -288,9 +288,9 @@ Status ConsoleRunner::agree(const ConsoleAsk& ask, lua_State* on) {
   return vm_.call(on, 3, 0);
 }
 
-void refuse_alone(lua_State* L, const char* call) {
+void refuse_alone(lua_State* L, const char* call, const char* name) {
   if (!NodeContext::of(L).node.answering()) return;
-  raise_at_user(L, std::string(call) +
+  raise_at_user(L, std::string(call) + name +
                        " needs other nodes too, and a chunk on nodes of a running job runs on its own; start "
                        "`actorhost repl` for a cluster whose nodes run each chunk together");
 }

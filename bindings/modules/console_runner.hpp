@@ -47,7 +47,8 @@ class ConsoleRunner final : public NodeGuest {
   bool over_ = false;
 };
 
-/// Raises when a chunk that runs on this node alone makes `call`, in which other nodes have to take part.
-void refuse_alone(lua_State* L, const char* call);
+/// Raises when a chunk that runs on this node alone makes the call `call` + `name`, in which other nodes have to take
+/// part.
+void refuse_alone(lua_State* L, const char* call, const char* name = "");
 
 }  // namespace actorhost

@@ -50,13 +50,13 @@ void add_group(std::string& signature, const CollectiveGroup& group) {
 }
 
 Call call_at(lua_State* L, int table, CollectiveKind kind) {
-  refuse_alone(L, ("collective." + text_field(L, table, "name")).c_str());
   Call call;
   call.group = &CollectiveEngine::of(L).group(static_cast<size_t>(number_field(L, table, "group", 0)));
   call.timeout = number_field(L, table, "timeout", kForever);
   CallSpec& spec = call.spec;
   spec.kind = kind;
   spec.name = text_field(L, table, "name");
+  refuse_alone(L, "collective.", spec.name.c_str());
   spec.where = user_position(L);
   lua_getfield(L, table, "reproducible");
   spec.choice.reproducible = lua_toboolean(L, -1) != 0;
