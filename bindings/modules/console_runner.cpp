@@ -142,10 +142,7 @@ ConsoleRunner::~ConsoleRunner() {
   node_.set_guest(nullptr);
 }
 
-uint64_t ConsoleRunner::lua_bytes() {
-  lua_State* L = vm_.state();
-  return (static_cast<uint64_t>(lua_gc(L, LUA_GCCOUNT, 0)) << 10) + static_cast<uint64_t>(lua_gc(L, LUA_GCCOUNTB, 0));
-}
+uint64_t ConsoleRunner::lua_bytes() { return static_cast<uint64_t>(lua_gc(vm_.state(), LUA_GCCOUNT, 0)) << 10; }
 
 bool ConsoleRunner::may_answer() { return context_.watchdog == nullptr || !context_.watchdog->limited(); }
 
@@ -212,7 +209,8 @@ std::string ConsoleRunner::told(const Error& error) const {
 
 /// Runs the chunk that the desk has begun, and hands in how it has ended; whether it worked.
 bool ConsoleRunner::run(const Question& question, lua_State* on) {
-  const Activity activity(node_.stats(), Cause::console, "chunk");
+  static constexpr EngineCall kCall{Cause::console, "chunk"};
+  const Activity activity(node_.stats(), kCall);
   QuestionDesk::Seat& seat = node_.seat();
   const bool together = question.ask.together;
   const double began = node_.clock().now();
@@ -248,7 +246,8 @@ Status ConsoleRunner::wait_for_chunk(lua_State* L) {
   const auto there = [this] { return desk_.has_together(node_.seat()); };
   desk_.get_ready(node_.seat());
   if (node_.role() == Role::server) return serve_values_until(L, there);
-  const Activity activity(node_.stats(), Cause::console, "console.wait");
+  static constexpr EngineCall kCall{Cause::console, "console.wait"};
+  const Activity activity(node_.stats(), kCall);
   for (;;) {
     Status came = node_.wait_until(there, {}, "console.wait", node_.clock().now() + kIdleSeconds);
     if (came || came.error().code != Code::timeout) return came;

@@ -102,7 +102,8 @@ class Averaging {
     return wait(name);
   }
   Status wait(const std::string& name) {
-    const Activity activity(node_.stats(), Cause::collective, "average");
+    static constexpr EngineCall kCall{Cause::collective, "average"};
+    const Activity activity(node_.stats(), kCall);
     AH_TRY(node_.wait_until([this] { return replica_->settled(); }, {}, name));
     const Status outcome = replica_->outcome();
     return outcome.ok() ? outcome

@@ -79,7 +79,8 @@ int sleep_seconds(lua_State* L) {
   const double seconds = check_number(L, 1, "seconds", "actor.sleep");
   if (!(seconds >= 0)) raise_at_user(L, "bad argument 'seconds' to actor.sleep: expected a number of at least 0");
   Node& node = node_of(L);
-  const Activity activity(node.stats(), Cause::sleep, "sleep");
+  static constexpr EngineCall kCall{Cause::sleep, "sleep"};
+  const Activity activity(node.stats(), kCall);
   double now = node.clock().now();
   const double end = now + seconds;
   while (now < end) {

@@ -22,7 +22,8 @@ class Histogram {
 
   void add(double value) noexcept {
     const double units = std::clamp(value * per_unit_, 0.0, 0x1p62);
-    const auto bucket = static_cast<size_t>(std::bit_width(static_cast<uint64_t>(units)));
+    const auto whole = static_cast<int64_t>(units);  // signed: that is one instruction
+    const auto bucket = static_cast<size_t>(std::bit_width(static_cast<uint64_t>(whole)));
     counts_[std::min(bucket, kBuckets - 1)].add(1);
     sum_.add(value);
   }
@@ -30,6 +31,11 @@ class Histogram {
   /// The bound of bucket i, which is not the last one.
   double bound(size_t i) const noexcept { return unit_ * static_cast<double>(uint64_t{1} << i); }
   uint64_t count(size_t i) const noexcept { return counts_[i].get(); }
+  uint64_t count() const noexcept {
+    uint64_t all = 0;
+    for (const Tally<uint64_t>& count : counts_) all += count.get();
+    return all;
+  }
   double sum() const noexcept { return sum_.get(); }
 
  private:

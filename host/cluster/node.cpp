@@ -15,7 +15,7 @@ Node::Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Addre
       stats_(cluster.state().add_node(self, port_.queue_length())),
       membership_(cluster.membership()),
       seat_(cluster.desk().sit(self, port_.waker())) {
-  port_.set_check([this] { return check(); });
+  port_.set_check([this] { return may_wait(); });
   port_.set_stats(*stats_);
 }
 
@@ -39,7 +39,15 @@ bool Node::refresh() {
 }
 
 Status Node::check() {
+  tell_memory();
+  return may_wait();
+}
+
+void Node::tell_memory() {
   if (guest_ != nullptr) stats_->lua_bytes.set(guest_->lua_bytes());
+}
+
+Status Node::may_wait() {
   if (stop_requested()) return Error{Code::interrupted, "interrupted"};
   if (const auto end = cluster_.ended() ? cluster_.end() : std::nullopt; end && !(end->ok && role() == Role::worker)) {
     if (end->ok) return Error{Code::interrupted, "the run is over"};
@@ -90,6 +98,7 @@ Status Node::answer_now() {
 /// Makes a wait that ends, with `called_` set, when there is a question.
 template <typename Attempt>
 auto Node::open_wait(const Attempt& attempt) {
+  tell_memory();
   open_ = !answering_ && !undisturbed_;
   auto got = attempt();
   open_ = false;
@@ -174,7 +183,8 @@ Result<Frame> Node::ask_head(Frame&& question, Kind answer, const std::string& w
 
 Result<Node::Action> Node::enter_action(const std::string& kind, const std::string& where) {
   const uint32_t index = actions_;
-  const Activity activity(*stats_, Cause::action, "starting an action");
+  static constexpr EngineCall kCall{Cause::action, "starting an action"};
+  const Activity activity(*stats_, kCall);
   auto frame =
       ask_head(make_frame(cluster_kind::action_enter, self_, service_address(0), index, pack(ActionEnter{kind, where})),
                cluster_kind::action_reply, kind);
@@ -193,7 +203,8 @@ void Node::finish_action(uint32_t index, Blob value) {
 }
 
 Status Node::start_servers(uint32_t action) {
-  const Activity activity(*stats_, Cause::server, "starting the parameter servers");
+  static constexpr EngineCall kCall{Cause::server, "starting the parameter servers"};
+  const Activity activity(*stats_, kCall);
   auto frame =
       ask_head(make_frame(cluster_kind::servers_start, self_, service_address(0), action), cluster_kind::servers_ready,
                "starting the parameter servers", [this, action] { return who_is_behind(action); });

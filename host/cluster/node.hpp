@@ -33,7 +33,7 @@ class NodeGuest {
   virtual bool may_answer() = 0;
   /// Answers the questions that are there. It may use the node, but for collectives and actions.
   virtual void answer() = 0;
-  /// Bytes of the node's Lua state; asked before and after each wait.
+  /// Bytes of the node's Lua state; asked before each wait.
   virtual uint64_t lua_bytes() = 0;
 };
 
@@ -158,6 +158,9 @@ class Node {
   auto open_wait(const Attempt& attempt);
   template <typename Attempt>
   auto answering_wait(const Attempt& attempt) -> decltype(attempt());
+  void tell_memory();
+  /// Whether a wait may begin, or go on.
+  Status may_wait();
   Status answer_now();
   Result<Frame> ask_head(Frame&& question, Kind answer, const std::string& what,
                          const std::function<std::string()>& who = {});

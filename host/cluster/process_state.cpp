@@ -52,14 +52,12 @@ double cpu_seconds() {
 }  // namespace
 
 void add_histogram(json& into, const Histogram& histogram) {
-  json own = {{"bounds", json::array()}, {"counts", json::array()}, {"sum", histogram.sum()}, {"count", 0}};
-  uint64_t count = 0;
+  json own = {
+      {"bounds", json::array()}, {"counts", json::array()}, {"sum", histogram.sum()}, {"count", histogram.count()}};
   for (size_t i = 0; i < Histogram::kBuckets; ++i) {
     if (i + 1 < Histogram::kBuckets) own["bounds"].push_back(histogram.bound(i));
     own["counts"].push_back(histogram.count(i));
-    count += histogram.count(i);
   }
-  own["count"] = count;
   add_histogram(into, own);
 }
 
@@ -110,9 +108,9 @@ json ProcessState::node_report(const Entry& entry, double now) const {
               {"since", state == NodeStats::State::starting ? now - entry.begun : std::max(0.0, since)},
               {"seconds", (state == NodeStats::State::ended ? doing.since : now) - entry.begun},
               {"queue", entry.queue_length ? entry.queue_length() : 0},
-              {"sent", stats.bytes_sent.get()},
+              {"sent", static_cast<uint64_t>(stats.message_bytes.sum())},
               {"received", stats.bytes_received.get()},
-              {"frames_sent", stats.frames_sent.get()},
+              {"frames_sent", stats.message_bytes.count()},
               {"frames_received", stats.frames_received.get()},
               {"lua_bytes", stats.lua_bytes.get()}};
   if (is_server(entry.address)) {
@@ -127,16 +125,16 @@ json ProcessState::node_report(const Entry& entry, double now) const {
   for (size_t i = 0; i < kCauseNames.size(); ++i) {
     const auto cause = static_cast<Cause>(i);
     double seconds = doing.waited[i];
-    if (state == NodeStats::State::waiting && doing.cause == cause) seconds += std::max(0.0, since);
+    if (state == NodeStats::State::waiting && doing.call.cause == cause) seconds += std::max(0.0, since);
     if (cause == Cause::sleep) {
       out["slept"] = seconds;
     } else if (seconds > 0) {
       out["wait"][kCauseNames[i]] = seconds;
     }
   }
-  if (state == NodeStats::State::waiting) out["cause"] = kCauseNames[static_cast<size_t>(doing.cause)];
-  if (doing.what != nullptr && state != NodeStats::State::ended) out["what"] = doing.what;
-  if (doing.with_all) out["with_all"] = true;
+  if (state == NodeStats::State::waiting) out["cause"] = kCauseNames[static_cast<size_t>(doing.call.cause)];
+  if (doing.call.name != nullptr && state != NodeStats::State::ended) out["what"] = doing.call.name;
+  if (doing.call.with_all) out["with_all"] = true;
   auto [action, where] = stats.action();
   if (!action.empty()) {
     out["action"] = std::move(action);

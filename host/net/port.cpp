@@ -32,13 +32,10 @@ Status Port::send(Frame&& frame, double deadline) {
   std::shared_ptr<std::atomic<bool>> asked;  // a wake-up for room was asked for; outlives a send that gives up
   for (;;) {
     Status sent = transport_.try_send(std::move(frame));
-    if (sent.ok() && stats_ != nullptr) {
-      stats_->frames_sent.add(1);
-      stats_->bytes_sent.add(cost);
-      stats_->message_bytes.add(static_cast<double>(cost));
-    }
+    if (sent.ok() && stats_ != nullptr) stats_->message_bytes.add(static_cast<double>(cost));
     if (sent.ok() || sent.error().code != Code::full) return sent;
-    if (clock_.now() >= deadline) return timed_out("there was no room to send");
+    const double now = clock_.now();
+    if (now >= deadline) return timed_out("there was no room to send");
     if (!asked) asked = std::make_shared<std::atomic<bool>>(false);
     if (!asked->exchange(true)) {
       transport_.when_room(dst, [asked, inbox = std::weak_ptr(inbox_)] {
@@ -46,7 +43,7 @@ Status Port::send(Frame&& frame, double deadline) {
         if (const auto alive = inbox.lock()) alive->wake();
       });
     }
-    const auto waited = wait(deadline, [](Frame&) { return Take::no; });
+    const auto waited = wait(now, deadline, [](Frame&) { return Take::no; });
     if (!waited.ok()) return waited.error();
   }
 }
@@ -67,8 +64,9 @@ Result<Frame> Port::receive(const Match& match, double deadline) {
       return found;
     }
     if (last_look) return timed_out("what was waited for did not arrive").error();
-    last_look = clock_.now() >= deadline;
-    auto took = wait(deadline, take);
+    const double now = clock_.now();
+    last_look = now >= deadline;
+    auto took = wait(now, deadline, take);
     if (!took.ok()) return took.error();
     if (*took) return found;
   }
@@ -85,8 +83,9 @@ Status Port::receive_all(const Match& match, double deadline, std::vector<Frame>
   inbox_->pop_all(arrived_, 0);
   auto took = examine(take);
   for (bool last_look = false; took.ok() && out.size() == before && !last_look;) {
-    last_look = clock_.now() >= deadline;
-    took = wait(deadline, take);
+    const double now = clock_.now();
+    last_look = now >= deadline;
+    took = wait(now, deadline, take);
   }
   return took.ok() ? Status() : took.error();
 }
@@ -96,7 +95,7 @@ Status Port::receive_some(const Match& match, double deadline, std::vector<Frame
   take_matching(match, out);
   if (out.size() > before) return {};
   // Waits; the wait ends at once if there has been a wake since the last one.
-  const auto took = wait(deadline, [&](Frame& frame) {
+  const auto took = wait(clock_.now(), deadline, [&](Frame& frame) {
     if (!match(frame)) return Take::no;
     out.push_back(std::move(frame));
     return Take::more;
@@ -139,22 +138,22 @@ Status Port::poll() {
 Status Port::wait_until(const std::function<bool()>& done, double deadline) {
   AH_TRY(poll());
   while (!done()) {
-    if (clock_.now() >= deadline) return timed_out("what was waited for did not happen");
-    auto waited = wait(deadline, [](Frame&) { return Take::no; });
+    const double now = clock_.now();
+    if (now >= deadline) return timed_out("what was waited for did not happen");
+    auto waited = wait(now, deadline, [](Frame&) { return Take::no; });
     if (!waited.ok()) return waited.error();
   }
   return {};
 }
 
 template <typename Taker>
-Result<bool> Port::wait(double deadline, Taker take) {
+Result<bool> Port::wait(double now, double deadline, Taker take) {
   // Frames that were read but not handled come first: a sleep would not end because of them.
   if (next_ == arrived_.size()) {
     if (check_) AH_TRY(check_());
     if (guest_ != nullptr) guest_->before_wait();
-    const double begun = clock_.now();
-    if (stats_ != nullptr) stats_->blocked(begun);
-    const bool came = inbox_->pop_all(arrived_, deadline - begun);
+    if (stats_ != nullptr) stats_->blocked(now);
+    const bool came = inbox_->pop_all(arrived_, deadline - now);
     if (stats_ != nullptr) stats_->woken(clock_.now());
     if (!came && inbox_->closed()) {
       return Error{Code::interrupted, "the transport was closed while " + address_name(self_) + " was waiting"};

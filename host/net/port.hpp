@@ -88,9 +88,10 @@ class Port {
   static std::shared_ptr<Mailbox> attach(Transport& transport, Address self);
   enum class Take { no, more, last };
 
-  /// Waits for frames, unless there are some to look at, and gives them to `take`; true when it took any.
+  /// Waits for frames, unless there are some to look at, and gives them to `take`; true when it took any. `now` is the
+  /// time that the caller has seen just before.
   template <typename Taker>
-  Result<bool> wait(double deadline, Taker take);
+  Result<bool> wait(double now, double deadline, Taker take);
   /// Gives what has arrived to `take` until it says `last`; keeps what it does not want.
   template <typename Taker>
   Result<bool> examine(Taker take);

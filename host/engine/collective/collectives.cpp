@@ -12,13 +12,22 @@ namespace actorhost {
 
 namespace {
 
-/// A collective's name as a text that lives for ever, for those who look into the run.
-const char* short_name(std::string_view name) {
-  static constexpr std::array kCalls = {"allreduce",      "barrier", "broadcast", "reduce",  "allgather",
-                                        "gather",         "scatter", "rotate",    "regroup", "alltoall",
-                                        "reduce_scatter", "push",    "pull",      "group",   "split"};
-  const auto at = std::find(kCalls.begin(), kCalls.end(), name);
-  return at == kCalls.end() ? "a collective" : *at;
+constexpr std::array<const char*, 16> kCollectives = {
+    "allreduce", "barrier",  "broadcast",      "reduce", "allgather", "gather", "scatter", "rotate",
+    "regroup",   "alltoall", "reduce_scatter", "push",   "pull",      "group",  "split",   "a collective"};
+
+constexpr auto collective_calls(bool with_all) {
+  std::array<EngineCall, kCollectives.size()> calls;
+  for (size_t i = 0; i < calls.size(); ++i) calls[i] = {Cause::collective, kCollectives[i], with_all};
+  return calls;
+}
+
+/// A collective as those who look into the run see it.
+const EngineCall& engine_call(std::string_view name, bool with_all) {
+  static constexpr auto kOfAll = collective_calls(true);
+  static constexpr auto kOfSome = collective_calls(false);
+  const auto& calls = with_all ? kOfAll : kOfSome;
+  return *std::find_if(calls.begin(), calls.end() - 1, [name](const EngineCall& call) { return name == call.name; });
 }
 
 uint64_t world_of(const std::vector<NodeId>& ids) { return XXH3_64bits(ids.data(), ids.size() * sizeof(NodeId)); }
@@ -191,7 +200,8 @@ Result<std::shared_ptr<AsyncCall>> Collectives::start(CollectiveGroup& group, Ca
 }
 
 Result<CallResult> Collectives::wait(AsyncCalls& calls, const std::shared_ptr<AsyncCall>& call, double seconds) {
-  const Activity activity(node_.stats(), Cause::collective, "wait");
+  static constexpr EngineCall kCall{Cause::collective, "wait"};
+  const Activity activity(node_.stats(), kCall);
   CallClock clock(node_.clock().now(), seconds);
   Inquiry inquiry(node_, call->what(), ++waits_, clock);
   std::vector<Frame> none;
@@ -218,7 +228,7 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
   const bool with_all = group.name.empty();
   ++group.calls;
   if (with_all) node_.stats().calls.set(group.calls);
-  const Activity activity(node_.stats(), Cause::collective, short_name(spec.name), with_all);
+  const Activity activity(node_.stats(), engine_call(spec.name, with_all));
   auto entered = enter(group, spec, timeout);
   if (!entered) return entered.error();
   Live& live = *entered;

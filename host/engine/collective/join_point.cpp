@@ -81,7 +81,8 @@ Status Collectives::let_in(const JoinPoint& point) {
 }
 
 Status Collectives::wait_outside() {
-  const Activity activity(node_.stats(), Cause::collective, "joining");
+  static constexpr EngineCall kCall{Cause::collective, "joining"};
+  const Activity activity(node_.stats(), kCall);
   const std::string what = node_.name() + " has joined late";
   node_.log().info(node_.name(), "has joined late: its first collective waits for the others' join_point()");
   std::optional<NodeId> asked;

@@ -26,7 +26,9 @@ std::vector<NodeId> without(const std::vector<NodeId>& a, const std::vector<Node
 Status NodeChannel::receive(std::vector<Frame>& out, double deadline) {
   const auto wanted = [](const Frame& frame) { return param_kind::is_one(frame.kind); };
   const bool worker = node_.role() == Role::worker;
-  const Activity activity(node_.stats(), worker ? Cause::server : Cause::other, worker ? "param" : "serving");
+  static constexpr EngineCall kAsking{Cause::server, "param"};
+  static constexpr EngineCall kServing{Cause::other, "serving"};
+  const Activity activity(node_.stats(), worker ? kAsking : kServing);
   // A server's wait follows the membership; a worker's wait ends with the run.
   if (worker) return node_.receive_all(wanted, deadline, out);
   return node_.receive_all(wanted, deadline, out, seen_news_);

@@ -123,7 +123,8 @@ Result<std::optional<Event>> EventBox::get(const Filter& filter) {
 
 Result<Event> EventBox::wait(const Filter& filter, double deadline) {
   AH_TRY(node_.check());
-  const Activity activity(node_.stats(), Cause::event, "wait_event");
+  static constexpr EngineCall kCall{Cause::event, "wait_event"};
+  const Activity activity(node_.stats(), kCall);
   std::vector<Address> awaited;
   if (filter.from && *filter.from != node_.index()) awaited.push_back(worker_address(*filter.from));
   EndWatch watch{node_.clock().now()};

@@ -21,7 +21,8 @@ std::string blockers_text(const std::vector<std::string>& texts) {
 
 Result<LockService::Values> LockClient::lock(Wanted wanted) {
   AH_TRY(node_.check());
-  const Activity activity(node_.stats(), Cause::lock, "lock");
+  static constexpr EngineCall kCall{Cause::lock, "lock"};
+  const Activity activity(node_.stats(), kCall);
   if (holds()) {
     return Error{Code::bad_argument, "lock: " + node_.name() + " holds a lock already, taken at " + held_where_ +
                                          "; ask for all keys in one call"};

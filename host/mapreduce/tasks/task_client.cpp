@@ -104,7 +104,8 @@ Result<std::optional<TaskOrder>> TaskClient::next() {
   const auto answers = [this](const Frame& frame) {
     return (frame.kind == mapreduce_kind::task || frame.kind == mapreduce_kind::over) && frame.tag == action_;
   };
-  const Activity activity(node_.stats(), Cause::data, "map-reduce");
+  static constexpr EngineCall kCall{Cause::data, "map-reduce"};
+  const Activity activity(node_.stats(), kCall);
   auto frame = node_.receive(answers, {}, "a task of map-reduce");
   if (!frame) return frame.error();
   if (frame->kind == mapreduce_kind::task) {
@@ -209,7 +210,8 @@ Result<RowBlock> TaskClient::far_block(const OutputId& output, ProcessId process
   };
   const Node::Undisturbed in_ffi(node_);  // Lua that calls C through the FFI cannot be called back
   const std::array<Address, 1> from = {data_address(process)};
-  const Activity activity(node_.stats(), Cause::data, "map-reduce");
+  static constexpr EngineCall kCall{Cause::data, "map-reduce"};
+  const Activity activity(node_.stats(), kCall);
   auto frame = node_.receive(answers, from, "rows of another process");
   if (!frame) return frame.error();
   if (frame->kind == mapreduce_kind::missing) {

@@ -16,7 +16,8 @@ TEST_CASE("who looks at a node sees a wait once, as one that goes on or as one t
   std::atomic<bool> done{false};
   std::thread node([&] {
     for (int wait = 0; wait < 200'000; ++wait) {  // the wait number k lasts from 2k + 1 to 2k + 2
-      const Activity activity(stats, Cause::lock, "lock");
+      static constexpr EngineCall kCall{Cause::lock, "lock"};
+      const Activity activity(stats, kCall);
       stats.blocked(2 * wait + 1);
       stats.woken(2 * wait + 2);
     }
@@ -28,12 +29,13 @@ TEST_CASE("who looks at a node sees a wait once, as one that goes on or as one t
     const NodeStats::Doing doing = stats.doing();
     const double waits = doing.waited[static_cast<size_t>(Cause::lock)];
     const bool waiting = doing.state == NodeStats::State::waiting;
-    torn += doing.since != (waiting ? 2 * waits + 1 : 2 * waits) || (waiting && doing.cause != Cause::lock) ? 1U : 0U;
+    torn +=
+        doing.since != (waiting ? 2 * waits + 1 : 2 * waits) || (waiting && doing.call.cause != Cause::lock) ? 1U : 0U;
     ++looks;
   }
   node.join();
   INFO(torn << " of " << looks);
   CHECK(torn == 0);
   CHECK(stats.doing().waited[static_cast<size_t>(Cause::lock)] == 200'000);
-  CHECK(stats.doing().what == nullptr);
+  CHECK(stats.doing().call.name == nullptr);
 }

@@ -43,7 +43,8 @@ TEST_CASE("a run without sockets is looked into at its control socket, while its
   process.launch([&](Node& node) {
     node.stats().begin(process.clock.now());
     if (node.index() == 0) {
-      const Activity activity(node.stats(), Cause::lock, "lock");
+      static constexpr EngineCall kCall{Cause::lock, "lock"};
+      const Activity activity(node.stats(), kCall);
       (void)node.receive(never, {}, "nothing");
     } else {
       while (computing) std::this_thread::yield();

@@ -223,7 +223,8 @@ TEST_CASE("a script that sleeps waits for nobody, and servers have no steps") {
   world.table = std::make_shared<const Membership>(1, std::vector<Member>{{0, 0}},
                                                    std::vector<ProcessInfo>{{0, "alpha:1", "u0"}});
   world.own->begin(100);
-  const Activity activity(*world.own, Cause::sleep, "sleep");
+  static constexpr EngineCall kCall{Cause::sleep, "sleep"};
+  const Activity activity(*world.own, kCall);
   world.own->blocked(101);
   world.clock.set(104);
   world.look();
