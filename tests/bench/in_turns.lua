@@ -5,22 +5,22 @@
 --   VIEWED=1 luajit tests/bench/in_turns.lua SAME SAME       the second of a pair serves a page that is watched (curl)
 local before, after, pairs_wanted = arg[1], arg[2], tonumber(arg[3] or 15)
 assert(before and after, "in_turns.lua BEFORE AFTER [PAIRS]")
+local viewed = os.getenv("VIEWED")
 
-local lua = "%s/bindings/actorhost -n 2 --no-progress --log-level warn %s tests/bench/collectives.lua "
-local commands = { lua .. "allreduce 4 1024 1048576", lua .. "barrier 0" }
-if not os.getenv("VIEWED") then table.insert(commands, 1, "%s/tests/bench/param_bench 3 %s 2>/dev/null") end
-
-local page = "--dashboard 127.0.0.1:%d"
-local function port() return 20000 + math.random(20000) end
+local lua = "%s/bindings/actorhost -n 2 --no-progress --log-level warn %s tests/bench/"
+local commands = {
+  lua .. "collectives.lua allreduce 8 1024 1048576", lua .. "collectives.lua barrier 0", lua .. "small_steps.lua",
+}
+if not viewed then table.insert(commands, "%s/tests/bench/param_bench 3 %s 2>/dev/null") end
 
 -- The numbers of each line of the output, by the line's words.
 local function run(command, build, flags)
   local pipe = assert(io.popen(command:format(build, flags)))
   local figures, order = {}, {}
   for line in pipe:lines() do
-    local place = 0
-    local words = line:gsub("%f[%w.]%d[%d.e+]*", "#"):gsub("%s+", " ")
-    for number in line:gmatch("%f[%w.]%d[%d.e+]*") do
+    local place, label, numbers = 0, line:match("^(%a.-)%s%s+(%d.*)$")
+    local words = label or (line:gsub("%f[%w.]%d[%d.e+]*", "#"):gsub("%s+", " "))
+    for number in (numbers or line):gmatch("%f[%w.]%d[%d.e+]*") do
       place = place + 1
       local name = words .. " [" .. place .. "]"
       if command:find("collectives") then name = ("%s bytes [%d]"):format(line:match("^%s*%S+%s+(%d+)"), place) end
@@ -36,14 +36,22 @@ local function quantile(values, q)
   return values[math.floor(q * (#values - 1) + 0.5) + 1]
 end
 
+-- The second of a pair, with its viewer, which ends when the run does.
+local function run_after(command)
+  if not viewed then return run(command, after, "") end
+  local address = "127.0.0.1:" .. 20000 + math.random(20000)
+  local viewer = "(curl -sN --retry 20 --retry-connrefused --retry-delay 1 -m 60 http://%s/events >/dev/null) & "
+  return run(viewer:format(address) .. command, after, "--dashboard " .. address)
+end
+
 math.randomseed(os.time())
 for _, command in ipairs(commands) do
   local a, b, ratios, order = {}, {}, {}, nil
-  for _ = 1, pairs_wanted do
-    local flags = os.getenv("VIEWED") and page:format(port()) or ""
-    local viewer = flags ~= "" and ("(sleep 0.2; curl -sN -m 60 http://%s/events >/dev/null) & "):format(flags:match("%S+$")) or ""
-    local one, names = run(command, before, "")
-    local other = run(viewer .. command, after, flags)
+  for pair = 1, pairs_wanted do -- each is first as often as the other
+    local one, other, names
+    if pair % 2 == 0 then other = run_after(command) end
+    one, names = run(command, before, "")
+    other = other or run_after(command)
     order = order or names
     for name, value in pairs(one) do
       if other[name] and value > 0 then
