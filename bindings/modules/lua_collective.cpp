@@ -27,7 +27,8 @@ namespace {
 /// members that `place` has returned; `untold`: the loss that `place` has returned. The standard library has checked
 /// the types.
 struct Call {
-  CollectiveGroup* group = nullptr;
+  Collectives& collectives;
+  CollectiveGroup* group;
   CallSpec spec;
   double timeout = kForever;
   bool async = false;
@@ -50,13 +51,13 @@ void add_group(std::string& signature, const CollectiveGroup& group) {
 }
 
 Call call_at(lua_State* L, int table, CollectiveKind kind) {
-  Call call;
-  call.group = &CollectiveEngine::of(L).group(static_cast<size_t>(number_field(L, table, "group", 0)));
+  CollectiveEngine& engine = CollectiveEngine::of(L);
+  Call call{engine.collectives, &engine.group(static_cast<size_t>(number_field(L, table, "group", 0))), {}};
   call.timeout = number_field(L, table, "timeout", kForever);
   CallSpec& spec = call.spec;
   spec.kind = kind;
   spec.name = text_field(L, table, "name");
-  refuse_alone(L, "collective.", spec.name.c_str());
+  if (call.collectives.alone()) refuse_alone(L, "collective.", spec.name.c_str());
   spec.where = user_position(L);
   lua_getfield(L, table, "reproducible");
   spec.choice.reproducible = lua_toboolean(L, -1) != 0;
@@ -103,7 +104,7 @@ void add_operands(std::string& signature, CollectiveOp op, const Tensor& tensor)
 uint32_t root_at(lua_State* L, int index, Call& call) {
   if (!call.spec.placed) {
     call.spec.placed = true;
-    call.spec.stale = take(L, CollectiveEngine::of(L).collectives.place(*call.group)).untold;
+    call.spec.stale = take(L, call.collectives.place(*call.group)).untold;
     if (!call.spec.stale.empty()) return 0;  // the call only tells of the loss, whatever the root is
   }
   const size_t members = call.group->losses.placed().size();
@@ -121,7 +122,7 @@ void count(CollectiveGroup& group, const CallResult& result) {
 
 /// Makes the call and finishes it; or starts it and pushes a handle to wait for it.
 int run_or_start(lua_State* L, Call& call, Finish finish) {
-  Collectives& collectives = CollectiveEngine::of(L).collectives;
+  Collectives& collectives = call.collectives;
   const std::shared_ptr<FilterStream> filter = call.spec.filter;
   if (!call.async) {
     auto result = collectives.run(*call.group, std::move(call.spec), call.timeout);
@@ -189,7 +190,7 @@ int leave_call(lua_State* L) {
 /// join_point(call) -> how many workers were let in; or nil, message, code
 int join_point(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::broadcast);
-  auto late = CollectiveEngine::of(L).collectives.join_point(std::move(call.spec), call.timeout);
+  auto late = call.collectives.join_point(std::move(call.spec), call.timeout);
   if (!late) return push_or_raise(L, late.error());
   lua_pushinteger(L, static_cast<lua_Integer>(*late));
   return 1;

@@ -48,6 +48,8 @@ class Collectives {
   Collectives(Node& node, Meetings& meetings, Arbiter& arbiter);
 
   CollectiveGroup& everybody() noexcept { return everybody_; }
+  /// A chunk that runs on this node alone makes the calls.
+  bool alone() const noexcept { return node_.answering(); }
   /// Numbers the group's calls anew, under another id, which depends on its name and `restarts`: ranks have left calls
   /// at different places.
   void restart(CollectiveGroup& group, uint32_t restarts);
