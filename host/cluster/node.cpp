@@ -15,7 +15,7 @@ Node::Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Addre
       stats_(cluster.state().add_node(self, port_.queue_length())),
       membership_(cluster.membership()),
       seat_(cluster.desk().sit(self, port_.waker())) {
-  port_.set_check([this] { return may_wait(); });
+  port_.set_check([this] { return check(); });
   port_.set_stats(*stats_);
 }
 
@@ -38,16 +38,11 @@ bool Node::refresh() {
   return true;
 }
 
-Status Node::check() {
-  tell_memory();
-  return may_wait();
-}
-
 void Node::tell_memory() {
   if (guest_ != nullptr) stats_->lua_bytes.set(guest_->lua_bytes());
 }
 
-Status Node::may_wait() {
+Status Node::check() {
   if (stop_requested()) return Error{Code::interrupted, "interrupted"};
   if (const auto end = cluster_.ended() ? cluster_.end() : std::nullopt; end && !(end->ok && role() == Role::worker)) {
     if (end->ok) return Error{Code::interrupted, "the run is over"};

@@ -33,7 +33,7 @@ class NodeGuest {
   virtual bool may_answer() = 0;
   /// Answers the questions that are there. It may use the node, but for collectives and actions.
   virtual void answer() = 0;
-  /// Bytes of the node's Lua state; asked before each wait.
+  /// Bytes of the node's Lua state; asked where the script enters an engine call, and before each wait.
   virtual uint64_t lua_bytes() = 0;
 };
 
@@ -82,7 +82,10 @@ class Node {
   void set_guest(NodeGuest* guest) { guest_ = guest; }
   QuestionDesk::Seat& seat() noexcept { return *seat_; }
   /// Where a script enters an engine call: answers what is asked, and stays here while the run is paused.
-  Status answer() { return seat_->called() ? answer_now() : Status(); }
+  Status answer() {
+    tell_memory();
+    return seat_->called() ? answer_now() : Status();
+  }
   /// A question is being answered within a wait: the node is in the middle of another call.
   bool answering() const noexcept { return answering_; }
   /// While it lives, no wait answers questions: for code into which Lua must not be called.
@@ -159,8 +162,6 @@ class Node {
   template <typename Attempt>
   auto answering_wait(const Attempt& attempt) -> decltype(attempt());
   void tell_memory();
-  /// Whether a wait may begin, or go on.
-  Status may_wait();
   Status answer_now();
   Result<Frame> ask_head(Frame&& question, Kind answer, const std::string& what,
                          const std::function<std::string()>& who = {});
