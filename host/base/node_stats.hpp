@@ -1,7 +1,7 @@
 #pragma once
 // What a node counts about itself, always: its thread writes, any thread reads, without locks. A count is a relaxed
 // load and store, an engine call two stores, and a wait one look at the clock, when the node has woken up. ProcessState
-// (host/cluster) reads them; what that costs is in NOTES.md.
+// (host/cluster) reads them; host/cluster/NOTES.md says what they cost.
 
 #include <array>
 #include <atomic>

@@ -1,5 +1,5 @@
--- What the host costs around next to no work: `actorhost -n 2 [--isolate] --log-level warn tests/bench/small_steps.lua [engine...]`.
--- A line for each engine: microseconds of an operation, of time and of the processor (all threads of rank 0's process); each the
+-- What the host costs around next to no work: `actorhost -n 2 [--isolate] --log-level warn tests/bench/small_steps.lua [figure...]`.
+-- A line for each figure: microseconds of an operation, of time and of the processor (all threads of rank 0's process); each the
 -- median of 7 batches.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
