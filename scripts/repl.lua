@@ -45,6 +45,12 @@ local function fail(code, message)
   return code
 end
 
+-- Reads a line behind a prompt, which standard output would keep until its line's end.
+local function asked(prompt)
+  io.stderr:write(prompt)
+  return io.read("*l")
+end
+
 -- Lets the user choose one of several runs of this machine; nil where there is nothing to choose.
 local function chosen_run()
   local runs = control.find()
@@ -52,9 +58,7 @@ local function chosen_run()
   for i, run in ipairs(runs) do
     print(("%3d  %s  process %d, for %s, %s"):format(i, run.job, run.pid, text.seconds(math.max(0, os.time() - run.started)), run.url))
   end
-  io.write("attach to which one? ")
-  io.flush()
-  return runs[tonumber(io.read("*l") or "")]
+  return runs[tonumber(asked("attach to which one? ") or "")]
 end
 
 local function attached(values, interactive)
@@ -157,9 +161,7 @@ end
 local function plain_editor()
   return {
     read = function(_, prompt)
-      io.write(prompt)
-      io.flush()
-      local line = io.read("*l")
+      local line = asked(prompt)
       if not line then return nil, "end" end
       return line
     end,
