@@ -17,6 +17,8 @@ local list = {
   { name = "isolate", help = "as processes of their own" },
   { name = "servers", value = "S", help = "parameter-server shards of it" },
   { name = "seed", value = "N", help = "of it" },
+  { name = "checkpoint", value = "DIR", help = "where checkpoints of its param.run go" },
+  { name = "resume", value = "DIR", help = "with which it goes on" },
   { name = "execute", short = "e", value = "CHUNK", many = true, help = "run this chunk or :command and leave; may be given again" },
   { name = "file", short = "f", value = "FILE", many = true, help = "run this file as one chunk and leave" },
   { name = "on", value = "RANK|all", help = "where chunks run; attached to a run: 0, else all nodes together" },
@@ -78,7 +80,7 @@ end
 -- Starts a cluster and attaches to it; nil and what its process said where it has ended instead.
 local function started(values)
   local args = { "--no-progress", "--log-level", "warn", "-n", values["nproc-per-node"] or "2" }
-  for _, name in ipairs { "servers", "seed" } do
+  for _, name in ipairs { "servers", "seed", "checkpoint", "resume" } do
     if values[name] then
       args[#args + 1] = "--" .. name
       args[#args + 1] = values[name]
