@@ -17,6 +17,8 @@ local list = {
   { name = "isolate", help = "as processes of their own" },
   { name = "servers", value = "S", help = "parameter-server shards of it" },
   { name = "seed", value = "N", help = "of it" },
+  { name = "checkpoint", value = "DIR", help = "where checkpoints of its param.run go" },
+  { name = "resume", value = "DIR", help = "with which it goes on" },
   { name = "execute", short = "e", value = "CHUNK", many = true, help = "run this chunk or :command and leave; may be given again" },
   { name = "file", short = "f", value = "FILE", many = true, help = "run this file as one chunk and leave" },
   { name = "on", value = "RANK|all", help = "where chunks run; attached to a run: 0, else all nodes together" },
@@ -45,6 +47,12 @@ local function fail(code, message)
   return code
 end
 
+-- Reads a line behind a prompt, which standard output would keep until its line's end.
+local function asked(prompt)
+  io.stderr:write(prompt)
+  return io.read("*l")
+end
+
 -- Lets the user choose one of several runs of this machine; nil where there is nothing to choose.
 local function chosen_run()
   local runs = control.find()
@@ -52,9 +60,7 @@ local function chosen_run()
   for i, run in ipairs(runs) do
     print(("%3d  %s  process %d, for %s, %s"):format(i, run.job, run.pid, text.seconds(math.max(0, os.time() - run.started)), run.url))
   end
-  io.write("attach to which one? ")
-  io.flush()
-  return runs[tonumber(io.read("*l") or "")]
+  return runs[tonumber(asked("attach to which one? ") or "")]
 end
 
 local function attached(values, interactive)
@@ -74,7 +80,7 @@ end
 -- Starts a cluster and attaches to it; nil and what its process said where it has ended instead.
 local function started(values)
   local args = { "--no-progress", "--log-level", "warn", "-n", values["nproc-per-node"] or "2" }
-  for _, name in ipairs { "servers", "seed" } do
+  for _, name in ipairs { "servers", "seed", "checkpoint", "resume" } do
     if values[name] then
       args[#args + 1] = "--" .. name
       args[#args + 1] = values[name]
@@ -157,9 +163,7 @@ end
 local function plain_editor()
   return {
     read = function(_, prompt)
-      io.write(prompt)
-      io.flush()
-      local line = io.read("*l")
+      local line = asked(prompt)
       if not line then return nil, "end" end
       return line
     end,

@@ -96,6 +96,29 @@ TEST_CASE("the history of a console is there in the next one, and two at once ke
   CHECK(run.wait(20) == 0);
 }
 
+TEST_CASE("of several runs a console in a terminal asks which one") {
+  if (!Terminal::can_be()) return;
+  const JobFolder folder;
+  Process one = folder.start({"-n", "1", "jobs/repl.lua", "waiting", "done"});
+  Process two = folder.start({"-n", "2", "jobs/repl.lua", "waiting", "done"});
+  const auto answers = [&](const Process& run) {
+    const std::string name = std::to_string(run.pid());
+    return folder.run({"repl", "-n", "1", "-e", ":jobs"}).out.find(name) != std::string::npos;
+  };
+  REQUIRE(wait_until([&] { return answers(one) && answers(two); }, 20));
+  Terminal terminal(folder, {"repl", "--attach"});
+  REQUIRE(terminal.shows("attach to which one?"));
+  terminal.type("2\n");
+  CHECK(terminal.shows("rank 0>"));
+  folder.write("there/one.lua", "");
+  folder.write("there/other.txt", "");
+  terminal.type(":barrier set there/o");
+  terminal.press("Tab");
+  CHECK(terminal.shows("one.lua    other.txt"));
+  folder.write("done", "");
+  CHECK((one.wait(20) == 0 && two.wait(20) == 0));
+}
+
 namespace {
 
 /// How far apart the workers are, by the console's newest `:steps`.

@@ -34,7 +34,8 @@ TEST_CASE("a console's own cluster runs each chunk on all nodes together, and re
                "return actor.collective.allreduce(t):totable(), require('beside').answer\n");
   const std::string lines =
       "x = actor.rank + 1\nfor i = 1, 2 do\n  x = x * 10\nend\nx\nprint('from ' .. actor.rank)\n"
-      "mr.range(1, 100):sum()\n= _ + 1\n:set output lua\n{ 'a' }\nrequire('beside').answer\n:steps\n";
+      "mr.range(1, 100):sum()\n= _ + 1\n:set output lua\n{ 'a' }\nrequire('beside').answer\nio.write('a') "
+      "io.write('b', 1)\n:steps\n";
   folder.write("beside.lua", "return { answer = 43 }");
   const auto together = run_together(2, [&](size_t i) {
     return i == 0 ? repl_with_input(folder, {"-n", "2", "--seed", "1"}, lines)
@@ -42,7 +43,7 @@ TEST_CASE("a console's own cluster runs each chunk on all nodes together, and re
   });
   const Ended typed(together[0]);
   CHECK(typed.out ==
-        "rank 0: 100\nrank 1: 200\nfrom 0\n5050\n5051\nvalues are shown as lua\n{ \"a\" }\n43\n"
+        "rank 0: 100\nrank 1: 200\nfrom 0\n5050\n5051\nvalues are shown as lua\n{ \"a\" }\n43\nab1\n"
         "steps of 2 workers: 0 to 0, median 0\n0  ######## 2: rank 0, rank 1\n");
   CHECK(typed.err.empty());
   const Ended file(together[1]);

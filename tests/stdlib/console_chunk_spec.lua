@@ -113,6 +113,8 @@ test("completing adds what the words have in common, and lists them where that i
   equal(choice("te", { "tensor", "tensors" }), { "nsor", "" })
   equal(choice("t.", { "t.zeros(", "t.ones(" }), { "", "zeros(  ones(" })
   equal(choice("x", {}), { "", "" })
+  equal({ complete.choice("get a/", { "get a/1.w", "get a/2.w" }, 40, "/") }, { "", "1.w  2.w" })
+  equal({ complete.choice(":s", { ":set", ":steps" }, 40, "/") }, { "", "set    steps" })
   local many = {}
   for i = 1, 30 do many[i] = ("a.field%02d"):format(i) end
   local _, list = complete.choice("a.field", many, 40)

@@ -115,9 +115,10 @@ end
 ---@param word string
 ---@param words string[]
 ---@param columns integer of the terminal
+---@param behind? string signs behind the last of which a word is shown, default dots and colons
 ---@return string insert
----@return string list words in columns, without what stands before their last dot or colon
-function M.choice(word, words, columns)
+---@return string list words in columns
+function M.choice(word, words, columns, behind)
   if #words == 0 then return "", "" end
   local common = words[1]
   for _, other in ipairs(words) do
@@ -127,8 +128,9 @@ function M.choice(word, words, columns)
   if #words == 1 then return words[1]:sub(#word + 1), "" end
   if #common > #word then return common:sub(#word + 1), "" end
   local shown, width = {}, 0
+  local last = ("[^%s]+$"):format(behind or ".:")
   for i, other in ipairs(words) do
-    shown[i] = other:match("[^.:]+$") or other
+    shown[i] = other:gsub("^:", ""):match(last) or other
     width = math.max(width, #shown[i] + 2)
   end
   local across = math.max(1, math.floor(columns / width))

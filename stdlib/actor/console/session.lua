@@ -4,6 +4,7 @@ local chunk = require("actor.console.chunk")
 local json = require("actor.console.json")
 local now = require("actor").now
 local text = require("actor.inspect.text")
+local util = require("actor.util")
 
 local M = {}
 
@@ -160,20 +161,38 @@ local function labelled(name, lines)
   return name .. ": " .. lines
 end
 
+function Gathered:node(name)
+  local of = self.nodes[name] or { output = {}, unfinished = "" }
+  self.nodes[name] = of
+  return of
+end
+
+-- Shows whole lines; what has been written of the last one waits for its end.
 function Gathered:output(news)
-  local of = self.nodes[news.name] or { output = {} }
-  self.nodes[news.name] = of
+  local of = self:node(news.name)
   if self.session.json then
     of.output[#of.output + 1] = news.text
   elseif not self.first_only or news.name == "rank 0" then
-    self.session.show((self.many and not self.first_only) and labelled(news.name, (news.text:gsub("\n$", ""))) or (news.text:gsub("\n$", "")))
+    local lines, rest = (of.unfinished .. news.text):match("^(.*\n)([^\n]*)$")
+    of.unfinished = rest or of.unfinished .. news.text
+    if lines then self:show_output(news.name, lines:sub(1, -2)) end
+  end
+end
+
+function Gathered:show_output(name, lines)
+  self.session.show(self.many and not self.first_only and labelled(name, lines) or lines)
+end
+
+-- Shows lines that have no end.
+function Gathered:finish_output()
+  for _, name in ipairs(util.sorted_keys(self.nodes)) do
+    local of = self.nodes[name]
+    if of.unfinished ~= "" then self:show_output(name, of.unfinished) end
   end
 end
 
 function Gathered:result(news)
-  local of = self.nodes[news.name] or { output = {} }
-  self.nodes[news.name] = of
-  of.news = news
+  self:node(news.name).news = news
   self.order[#self.order + 1] = news.name
 end
 
@@ -380,6 +399,7 @@ function Session:chunk(source, options)
     self.show(gathered:json_line(self.count, seconds))
     self.failed = self.failed or not gathered:fine()
   else
+    gathered:finish_output()
     gathered:show_values()
     gathered:show_errors()
     gathered:left_out()

@@ -29,7 +29,7 @@ function M.completion(session, before)
   local columns = math.max(20, command.status_columns())
   if before:find("^%s*:") then
     local word, words, lua = commands.complete(session, before:match("^%s*(.*)$"))
-    if not lua then return complete.choice(word, words, columns) end
+    if not lua then return complete.choice(word, words, columns, "/") end
     before = lua
   end
   local word, words = lua_words(session, before)
