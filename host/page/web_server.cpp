@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <set>
 
 #include <dlfcn.h>
 #include <microhttpd.h>
@@ -32,6 +35,7 @@ class MicroHttp {
   ACTORHOST_MHD(quiesce_daemon);
   ACTORHOST_MHD(suspend_connection);
   ACTORHOST_MHD(resume_connection);
+  ACTORHOST_MHD(get_connection_info);
   ACTORHOST_MHD(get_connection_values);
   ACTORHOST_MHD(lookup_connection_value);
   ACTORHOST_MHD(create_response_from_buffer);
@@ -75,6 +79,7 @@ constexpr unsigned kConnections = 64;
 constexpr unsigned kIdleSeconds = 15;              // without a byte read or written
 constexpr size_t kStreamBlock = size_t{16} << 10;  // what is copied at once for a connection
 constexpr int kBacklog = 64;
+constexpr std::chrono::seconds kCloseSeconds{1};
 
 /// Nothing but this server's own files, and no script or style within the page itself.
 constexpr const char* kPolicy =
@@ -146,6 +151,8 @@ struct WebServer::Impl {
       mutex;  // guards what follows, and what exchanges say; taken before libmicrohttpd's own, never while it calls
   std::map<uint64_t, std::shared_ptr<WebExchange>> exchanges;
   uint64_t last_id = 0;
+  std::set<int> connected;  // the sockets of all connections, also of those without a request
+  std::condition_variable closed;
   bool stopping = false;
 
   explicit Impl(WebSite& served) : site(served) {}
@@ -157,6 +164,10 @@ struct WebServer::Impl {
   static void on_end(void* self, MHD_Connection* /*connection*/, void** state, MHD_RequestTerminationCode /*how*/) {
     static_cast<Impl*>(self)->ended(state);
   }
+  static void on_connection(void* self, MHD_Connection* connection, void** /*context*/,
+                            MHD_ConnectionNotificationCode what) {
+    static_cast<Impl*>(self)->connection_changed(connection, what == MHD_CONNECTION_NOTIFY_STARTED);
+  }
   static MHD_Result on_query(void* query, MHD_ValueKind /*kind*/, const char* name, const char* value) {
     (*static_cast<std::map<std::string, std::string>*>(query))[name] = value != nullptr ? value : "";
     return MHD_YES;
@@ -166,6 +177,7 @@ struct WebServer::Impl {
 
   bool take(MHD_Connection* connection, const char* url, const char* method, size_t upload_size, void** state);
   void ended(void** state);
+  void connection_changed(MHD_Connection* connection, bool begun);
   bool send(const WebExchange& exchange, const WebAnswer& answer);
   bool send_stream(const std::shared_ptr<WebExchange>& exchange, const WebAnswer& answer);
   bool queue(MHD_Connection* connection, const WebAnswer& answer, MHD_Response* response);
@@ -230,6 +242,18 @@ void WebServer::Impl::ended(void** state) {
     exchanges.erase(id);
   }
   site.gone(id);
+}
+
+void WebServer::Impl::connection_changed(MHD_Connection* connection, bool begun) {
+  const int fd = http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+  std::lock_guard lock(mutex);
+  if (begun) {
+    connected.insert(fd);
+    if (stopping) shutdown(fd, SHUT_RDWR);
+  } else {
+    connected.erase(fd);
+    closed.notify_all();
+  }
 }
 
 bool WebServer::Impl::queue(MHD_Connection* connection, const WebAnswer& answer, MHD_Response* response) {
@@ -315,7 +339,8 @@ Result<std::unique_ptr<WebServer>> WebServer::open(const Endpoint& at, WebSite& 
   Impl& made = *server->impl_;
   made.daemon = made.http.start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
                                        &Impl::on_request, &made, MHD_OPTION_LISTEN_SOCKET, *fd,
-                                       MHD_OPTION_NOTIFY_COMPLETED, &Impl::on_end, &made, MHD_OPTION_CONNECTION_LIMIT,
+                                       MHD_OPTION_NOTIFY_COMPLETED, &Impl::on_end, &made, MHD_OPTION_NOTIFY_CONNECTION,
+                                       &Impl::on_connection, &made, MHD_OPTION_CONNECTION_LIMIT,
                                        kConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END);
   if (made.daemon == nullptr) return Error{Code::io, endpoint_text(at) + ": the web server cannot be started"};
   return server;
@@ -327,11 +352,14 @@ void WebServer::reply(uint64_t request, WebAnswer answer) {
 
 void WebServer::push(uint64_t request, std::shared_ptr<const std::string> message, bool last) {
   impl_->change(request, [&](WebExchange& exchange) {
+    if (exchange.last) return;
     exchange.next = std::move(message);
-    exchange.last = exchange.last || last;
+    exchange.last = last;
   });
 }
 
+/// Closes the connections before it stops the server: libmicrohttpd 0.9.75 crashes when it refuses a malformed request
+/// while it is being stopped, since it does not take its own refusal then.
 void WebServer::stop() {
   if (impl_->listener < 0) return;
   if (impl_->daemon != nullptr) impl_->http.quiesce_daemon(impl_->daemon);
@@ -344,6 +372,11 @@ void WebServer::stop() {
     }
   }
   for (MHD_Connection* connection : waiting) impl_->http.resume_connection(connection);
+  {
+    std::unique_lock lock(impl_->mutex);
+    for (const int fd : impl_->connected) shutdown(fd, SHUT_RDWR);
+    impl_->closed.wait_for(lock, kCloseSeconds, [&] { return impl_->connected.empty(); });
+  }
   if (impl_->daemon != nullptr) impl_->http.stop_daemon(impl_->daemon);
   close(std::exchange(impl_->listener, -1));
 }

@@ -63,7 +63,8 @@ class WebServer {
   const Endpoint& bound() const noexcept { return bound_; }
   /// The answer to a request that was to be answered later. Does nothing for one that is gone.
   void reply(uint64_t request, WebAnswer answer);
-  /// A message for a stream, as text of server-sent events; `last` ends it. Does nothing for one that is gone.
+  /// A message for a stream, as text of server-sent events; `last` ends it. Does nothing for one that is gone or
+  /// has had its last.
   void push(uint64_t request, std::shared_ptr<const std::string> message, bool last = false);
   /// Ends all connections. On return the site is not called any more. Idempotent.
   void stop();
