@@ -22,6 +22,10 @@ namespace {
 constexpr int kIdleMilliseconds = 50;
 constexpr wchar_t kNoCharacter = 0xfffd;  // for bytes that are no UTF-8
 
+// A terminal puts marks around pasted text while it is asked to ("bracketed paste").
+constexpr const char* kAskForMarks = "\x1b[?2004h";
+constexpr const char* kNoMarks = "\x1b[?2004l";
+
 /// The functions of libedit. It is loaded for the first prompt: a job needs none and starts as fast without it.
 class Edit {
   std::string why_not_;  // before the functions, whose search sets it
@@ -90,7 +94,9 @@ class TerminalMode {
  public:
   void keep() { known_ = tcgetattr(STDIN_FILENO, &before_) == 0; }
   void restore() const {
-    if (known_) tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+    if (!known_) return;
+    (void)!::write(STDOUT_FILENO, kNoMarks, std::strlen(kNoMarks));
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
   }
 
  private:
@@ -100,10 +106,14 @@ class TerminalMode {
 
 TerminalMode terminal_mode;  // of the process: it is restored also where the editor is not destroyed
 
-/// Whether a key is waiting (after `milliseconds`): text that is pasted comes all at once.
 bool key_waits(int milliseconds) {
   pollfd input{STDIN_FILENO, POLLIN, 0};
   return poll(&input, 1, milliseconds) > 0;
+}
+
+void write_now(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
 }
 
 }  // namespace
@@ -125,6 +135,7 @@ struct LineEditor::State {
   Calls calls;
   How how = How::line;
   unsigned short columns = 80;
+  bool pasted = false;  // what comes now is pasted, also over the ends of lines
   std::mbstate_t decoding{};
 
   static State& of(EditLine* line) {
@@ -149,6 +160,14 @@ struct LineEditor::State {
     State::of(line).on_tab();
     return CC_REFRESH;
   }
+  static unsigned char paste_begins(EditLine* line, int /*key*/) {
+    State::of(line).pasted = true;
+    return CC_NORM;
+  }
+  static unsigned char paste_ends(EditLine* line, int /*key*/) {
+    State::of(line).pasted = false;
+    return CC_NORM;
+  }
   static unsigned char interrupt(EditLine* line, int /*key*/) {
     State::of(line).how = How::interrupt;
     return CC_EOF;
@@ -158,7 +177,7 @@ struct LineEditor::State {
     terminal_mode.restore();
     raise(SIGTSTP);  // goes on here when the user comes back
     edit().el_set(line, EL_PREP_TERM, 1);
-    std::fputs("\r\n", stdout);
+    write_now(std::string("\r\n") + kAskForMarks);
     edit().el_set(line, EL_REFRESH);
     return CC_NORM;
   }
@@ -182,6 +201,10 @@ Status LineEditor::State::set_up(size_t most) {
   edit().el_set(line, EL_ADDFN, "actorhost-complete", "Completes the word before the cursor", &tab);
   edit().el_set(line, EL_ADDFN, "actorhost-clear", "Gives up the line", &interrupt);
   edit().el_set(line, EL_ADDFN, "actorhost-suspend", "Stops the program for a while", &suspend);
+  edit().el_set(line, EL_ADDFN, "actorhost-paste-begins", "Takes tabs as they are", &paste_begins);
+  edit().el_set(line, EL_ADDFN, "actorhost-paste-ends", "Completes words again", &paste_ends);
+  edit().el_set(line, EL_BIND, "\\e[200~", "actorhost-paste-begins", nullptr);
+  edit().el_set(line, EL_BIND, "\\e[201~", "actorhost-paste-ends", nullptr);
   edit().el_set(line, EL_BIND, "^I", "actorhost-complete", nullptr);
   edit().el_set(line, EL_BIND, "^C", "actorhost-clear", nullptr);
   edit().el_set(line, EL_BIND, "^Z", "actorhost-suspend", nullptr);
@@ -202,8 +225,7 @@ void LineEditor::State::show_above(std::string_view text) {
   if (rows > 0) out += "\x1b[" + std::to_string(rows) + "A";
   out.append("\x1b[J").append(text);
   if (!text.ends_with('\n')) out += '\n';
-  std::fwrite(out.data(), 1, out.size(), stdout);
-  std::fflush(stdout);
+  write_now(out);
   edit().el_set(line, EL_REFRESH);
 }
 
@@ -245,7 +267,7 @@ void LineEditor::State::on_tab() {
   const std::string before(info->buffer, info->cursor);
   const std::string after(info->cursor, info->lastchar);
   const bool indents = before.find_first_not_of(' ') == std::string::npos;
-  const Completion found = indents || key_waits(0) ? Completion{"  ", {}} : calls.complete(before, after);
+  const Completion found = indents || pasted ? Completion{"  ", {}} : calls.complete(before, after);
   if (!found.list.empty()) show_above(found.list);
   if (!found.insert.empty()) edit().el_insertstr(line, found.insert.c_str());
 }
@@ -275,11 +297,11 @@ LineEditor::Read LineEditor::read(const std::string& prompt, Calls calls) {
   state.how = How::line;
   state.columns = window_size().ws_col;
   int size = 0;
+  write_now(kAskForMarks);
   const char* text = edit().el_gets(state.line, &size);
+  write_now(kNoMarks);
   if (text == nullptr || size <= 0) {
-    if (state.how == How::interrupt) std::fputs("^C", stdout);
-    std::fputs("\r\n", stdout);
-    std::fflush(stdout);
+    write_now(state.how == How::interrupt ? "^C\r\n" : "\r\n");
     return {state.how == How::line ? How::end : state.how, {}};
   }
   std::string line(text, static_cast<size_t>(size));

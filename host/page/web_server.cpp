@@ -340,8 +340,8 @@ Result<std::unique_ptr<WebServer>> WebServer::open(const Endpoint& at, WebSite& 
   made.daemon = made.http.start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
                                        &Impl::on_request, &made, MHD_OPTION_LISTEN_SOCKET, *fd,
                                        MHD_OPTION_NOTIFY_COMPLETED, &Impl::on_end, &made, MHD_OPTION_NOTIFY_CONNECTION,
-                                       &Impl::on_connection, &made, MHD_OPTION_CONNECTION_LIMIT,
-                                       kConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END);
+                                       &Impl::on_connection, &made, MHD_OPTION_CONNECTION_LIMIT, kConnections,
+                                       MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END);
   if (made.daemon == nullptr) return Error{Code::io, endpoint_text(at) + ": the web server cannot be started"};
   return server;
 }

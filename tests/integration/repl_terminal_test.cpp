@@ -15,6 +15,8 @@ TEST_CASE("a console in a terminal: several lines, completion, what others write
   CHECK(terminal.shows("käse 600"));
   CHECK_THAT(terminal.screen(), Contains(" >> sum ="));
 
+  terminal.paste("for i = 1, 2 do\n\tprint('pasted' ..\t-i)\nend\n");
+  CHECK(terminal.shows("\npasted-1\npasted-2\n"));
   terminal.type("local y = 1\n");
   CHECK(terminal.shows("leave out `local`"));
 
@@ -39,7 +41,10 @@ TEST_CASE("a console in a terminal: several lines, completion, what others write
   CHECK(terminal.shows("set     stages  stats   steps"));
   terminal.press("C-c");
 
-  terminal.type("os.execute('(until test -e now; do sleep 0.02; done; echo from below) &')\n4");
+  terminal.type("os.execute('(until test -e now; do sleep 0.02; done; echo from below) &')\n");
+  REQUIRE(terminal.shows("from below) &')\n0\n"));
+  terminal.type("4");
+  REQUIRE(terminal.shows("all> 4"));
   folder.write("now", "");
   CHECK(terminal.shows("from below\nconsole[2] all> 4"));
   terminal.type("1 + 1\n");

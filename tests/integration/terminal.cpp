@@ -47,6 +47,12 @@ void Terminal::type(const std::string& text) {
 
 void Terminal::press(const std::string& key) { tmux({"send-keys", key}); }
 
+void Terminal::paste(const std::string& text) {
+  dir_.write("pasted", text);
+  tmux({"load-buffer", dir_ / "pasted"});
+  tmux({"paste-buffer", "-p", "-r"});
+}
+
 void Terminal::resize(int columns, int rows) {
   tmux({"resize-window", "-x", std::to_string(columns), "-y", std::to_string(rows)});
 }

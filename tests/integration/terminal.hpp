@@ -26,6 +26,8 @@ class Terminal {
 
   /// Types the text; a line end is the Enter key.
   void type(const std::string& text);
+  /// Pastes the text, as a terminal does.
+  void paste(const std::string& text);
   /// Presses a key by tmux's name: "Tab", "C-c", "Up".
   void press(const std::string& key);
   void resize(int columns, int rows);
