@@ -98,7 +98,7 @@ function chart(canvas, kind, axes) {
       const colours = line.colours.map(colour);
       const paint = colours.length === 1 ? colours[0] : colours;
       return { ...made.data.datasets[i], label: line.label, data: line.data, backgroundColor: paint, borderColor: paint,
-        fill: false, maxBarThickness: 60, categoryPercentage: 0.86, barPercentage: 0.94 };
+        fill: false, maxBarThickness: 60, minBarLength: axes.whole && 3, categoryPercentage: 0.86, barPercentage: 0.94 };
     });
     made.update("none");
   };

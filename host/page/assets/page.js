@@ -206,7 +206,7 @@ function show_steps(message) {
     return steps.width > 1 ? short(first) + "–" + short(first + steps.width - 1) : short(first);
   };
   draw_chart("distribution", empty, "bar", { whole: true }, (steps.counts || []).map((_, i) => label(i)),
-    [{ label: "workers", data: steps.counts || [], colours: ["line-1"] }],
+    [{ label: "workers", data: (steps.counts || []).map((count) => count || null), colours: ["line-1"] }],
     "Workers by " + progress + ", from " + steps.min + " to " + steps.max + ", median " + steps.median);
 }
 
