@@ -59,8 +59,9 @@ Result<std::unique_ptr<PageHost>> PageHost::open(const RunOptions& options, Clus
 }
 
 void PageHost::finish(const EndMessage& end) {
-  if (recorder_) recorder_->last(kLastStateSeconds, *looks_);
-  if (server_) server_->finish(end.ok ? "done" : first_line(end.message));
+  const StatePtr last = looks_->finish(kLastStateSeconds);
+  if (recorder_) recorder_->last(last);
+  if (server_) server_->finish(last, end.ok ? "done" : first_line(end.message));
   looks_->stop();
 }
 

@@ -6,11 +6,24 @@
 #include <mutex>
 #include <optional>
 
+#include "host/page/state_fields.hpp"
+
 namespace actorhost {
 
 namespace {
 
 constexpr double kAnswerSeconds = 5;  // after that a look is given up, and another one may be made
+constexpr double kLastLooks = 0.02;   // seconds between looks for the state of a run that has ended
+
+/// Whether the run has ended, and each of its nodes knows.
+bool is_over(const nlohmann::json& state) {
+  if (!field(field(state, "run"), "ended").is_string()) return false;
+  for (const nlohmann::json& node : list(state, "nodes")) {
+    const std::string is = text(node, "state");
+    if (is == "computing" || is == "waiting" || is == "starting") return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -26,6 +39,8 @@ struct Looks::Inbox {
   uint64_t asked = 0;  // the number of the look that is under way; 0: none is
   uint64_t looks = 0;
   std::optional<std::string> answer;
+  StatePtr latest;
+  bool last = false;  // the state after the run's end is wanted
   bool woken = false;
   bool quit = false;
 };
@@ -46,6 +61,17 @@ void Looks::wake() {
   inbox_->changed.notify_all();
 }
 
+StatePtr Looks::finish(double seconds) {
+  const bool watched = wanted() != kForever;
+  std::unique_lock lock(inbox_->mutex);
+  if (!watched) return inbox_->latest;
+  inbox_->last = inbox_->woken = true;
+  inbox_->changed.notify_all();
+  inbox_->changed.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return !inbox_->last; });
+  inbox_->last = false;
+  return inbox_->latest;
+}
+
 void Looks::stop() {
   {
     std::lock_guard lock(inbox_->mutex);
@@ -64,14 +90,21 @@ double Looks::wanted() const {
 void Looks::serve() {
   double asked_at = 0;
   for (;;) {
-    const double next = wanted();
+    double next = wanted();
     std::unique_lock lock(inbox_->mutex);
     if (inbox_->quit) return;
+    if (inbox_->last) next = asked_at + kLastLooks;
     const double now = clock_.now();
     if (inbox_->answer) {
       const std::string text = std::move(*std::exchange(inbox_->answer, std::nullopt));
       lock.unlock();
-      take(text);
+      const StatePtr state = take(text);
+      lock.lock();
+      inbox_->latest = state;
+      if (inbox_->last && is_over(*state)) {
+        inbox_->last = false;
+        inbox_->changed.notify_all();
+      }
       continue;
     }
     if (inbox_->asked != 0 && now >= asked_at + kAnswerSeconds) inbox_->asked = 0;
@@ -98,7 +131,7 @@ void Looks::serve() {
   }
 }
 
-void Looks::take(const std::string& text) {
+StatePtr Looks::take(const std::string& text) {
   auto state = std::make_shared<nlohmann::json>(nlohmann::json::parse(text, nullptr, false));
   if (!state->is_object()) {
     if (!std::exchange(complained_, true)) log_.warn("", "the state of the run cannot be shown: it is no JSON object");
@@ -106,6 +139,7 @@ void Looks::take(const std::string& text) {
   }
   const double now = clock_.now();
   for (Watcher* watcher : watchers_) watcher->seen(state, now);
+  return state;
 }
 
 }  // namespace actorhost

@@ -42,13 +42,16 @@ class Looks {
 
   /// Asks each watcher again when it wants a state.
   void wake();
+  /// While a watcher wants states: looks again and again until all nodes know of the run's end, or these seconds have
+  /// passed. Returns the newest state; null when there was none. Not on the thread of Looks.
+  StatePtr finish(double seconds);
   /// On return no watcher is called any more. Idempotent.
   void stop();
 
  private:
   struct Inbox;
   void serve();
-  void take(const std::string& text);
+  StatePtr take(const std::string& text);
   double wanted() const;
 
   StateSource& source_;

@@ -20,7 +20,6 @@ constexpr size_t kViewers = 32;
 constexpr size_t kWaitingRequests = 24;
 constexpr double kFresh = 0.2;  // seconds for which a state also answers other requests
 constexpr double kFarewellSeconds = 0.3;
-constexpr double kLastLooks = 0.02;  // seconds between looks for the state of a run that has ended
 constexpr size_t kTokenBytes = 16;
 constexpr const char* kJson = "application/json";
 
@@ -57,16 +56,6 @@ PageView view_of(const WebRequest& request) {
 
 std::shared_ptr<const std::string> event_of(const nlohmann::json& state, const PageView& view) {
   return shared("data: " + json_text(page_message(state, view)) + "\n\n");
-}
-
-/// Whether the run has ended, and each of its nodes knows.
-bool is_over(const nlohmann::json& state) {
-  if (!field(field(state, "run"), "ended").is_string()) return false;
-  for (const nlohmann::json& node : list(state, "nodes")) {
-    const std::string is = text(node, "state");
-    if (is == "computing" || is == "waiting" || is == "starting") return false;
-  }
-  return true;
 }
 
 std::string random_token() {
@@ -123,35 +112,21 @@ void PageServer::on_wanted(std::function<void()> wake) {
   wake_ = std::move(wake);
 }
 
-void PageServer::finish(const std::string& how) {
-  std::map<uint64_t, PageView> viewers;
-  StatePtr last;
-  const std::chrono::duration<double> patience(kFarewellSeconds);
-  {
-    std::lock_guard lock(mutex_);
-    last_wanted_ = !viewers_.empty();
-  }
-  want();
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience, [&] { return !last_wanted_; });
-    last_wanted_ = false;
-    viewers = viewers_;
-    last = latest_;
-  }
+void PageServer::finish(const StatePtr& last, const std::string& how) {
+  std::unique_lock lock(mutex_);
   // In one message: of two that follow each other at once a viewer may get the second only.
   const std::string end = "event: end\ndata: " + json_text({{"how", how}}) + "\n\n";
+  const auto viewers = viewers_;
+  lock.unlock();
   for (const auto& [id, view] : viewers) server_->push(id, shared((last ? *event_of(*last, view) : "") + end), true);
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience, [&] { return viewers_.empty(); });
-  }
+  lock.lock();
+  changed_.wait_for(lock, std::chrono::duration<double>(kFarewellSeconds), [&] { return viewers_.empty(); });
+  lock.unlock();
   server_->stop();
 }
 
 double PageServer::next_look() {
   std::lock_guard lock(mutex_);
-  if (last_wanted_) return latest_at_ + kLastLooks;
   if (!waiting_.empty()) return latest_at_ + kFresh;
   return viewers_.empty() ? kForever : latest_at_ + options_.every;
 }
@@ -163,10 +138,6 @@ void PageServer::seen(const StatePtr& state, double now) {
     std::lock_guard lock(mutex_);
     latest_ = state;
     latest_at_ = now;
-    if (last_wanted_ && is_over(*state)) {
-      last_wanted_ = false;
-      changed_.notify_all();
-    }
     viewers = viewers_;
     waiting.swap(waiting_);
   }

@@ -39,9 +39,9 @@ class PageServer final : public Watcher, private WebSite {
   std::string url() const;
   /// Called, on the web server's thread, when somebody wants a state: Looks::wake. To be set before Looks start.
   void on_wanted(std::function<void()> wake);
-  /// Shows the viewers the state after the run's end and tells them how it has ended; waits for a moment until they
-  /// have read it, and ends all connections.
-  void finish(const std::string& how);
+  /// Shows the viewers the state after the run's end, where there is one, and tells them how it has ended; waits for a
+  /// moment until they have read it, and ends all connections.
+  void finish(const StatePtr& last, const std::string& how);
 
   double next_look() override;
   void seen(const StatePtr& state, double now) override;
@@ -64,13 +64,12 @@ class PageServer final : public Watcher, private WebSite {
   PageAccess access_;
 
   std::mutex mutex_;                 // guards what follows, up to the next blank line
-  std::condition_variable changed_;  // there are fewer viewers, or the last state has been seen
+  std::condition_variable changed_;  // there are fewer viewers
   std::function<void()> wake_;
   std::map<uint64_t, PageView> viewers_;
   std::map<uint64_t, bool> waiting_;  // requests that the next state answers; true: with metrics
   StatePtr latest_;
   double latest_at_ = -kForever;
-  bool last_wanted_ = false;  // the state after the run's end
 
   std::unique_ptr<WebServer> server_;  // the last to come and the first to go: it calls the others
 };

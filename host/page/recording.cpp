@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "host/cluster/outside_json.hpp"
 #include "host/page/series_view.hpp"
 #include "host/page/state_fields.hpp"
 
@@ -30,26 +31,27 @@ double StateRecorder::next_look() {
   return next_;
 }
 
-void StateRecorder::last(double seconds, Looks& looks) {
-  std::unique_lock lock(mutex_);
-  if (next_ == kForever) return;
-  next_ = 0;
-  const uint64_t before = lines_;
-  looks.wake();
-  written_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return lines_ != before; });
+void StateRecorder::last(const StatePtr& state) {
+  std::lock_guard lock(mutex_);
+  if (state && state != written_ && next_ != kForever) write(state);
 }
 
 void StateRecorder::seen(const StatePtr& state, double now) {
-  if (now < next_look()) return;  // another watcher wanted this one
+  std::lock_guard lock(mutex_);
+  if (now < next_) return;  // another watcher wanted this one
+  const size_t size = write(state);
+  next_ = file_.open() ? now + std::max(1.0, static_cast<double>(size) / kBytesPerSecond) : kForever;
+}
+
+/// Returns the size of the line.
+size_t StateRecorder::write(const StatePtr& state) {
   nlohmann::json kept = *state;
   kept["thin_series"] = thin_series(field(kept, "series"));
   kept.erase("series");
   const std::string line = json_text(kept) + "\n";
   file_.write(line);
-  std::lock_guard lock(mutex_);
-  next_ = file_.open() ? now + std::max(1.0, static_cast<double>(line.size()) / kBytesPerSecond) : kForever;
-  ++lines_;
-  written_.notify_all();
+  written_ = state;
+  return line.size();
 }
 
 Result<Recording> Recording::open(const std::string& path) {
@@ -62,7 +64,7 @@ Result<Recording> Recording::open(const std::string& path) {
   for (std::string line; std::getline(file, line); at += line.size() + 1) {
     ++number_of_line;
     const bool whole = !file.eof();
-    const nlohmann::json state = nlohmann::json::parse(line, nullptr, false);
+    const nlohmann::json state = parse_outside_json(line);
     if (state.is_discarded() && !whole) break;
     if (!state.is_object() || !field(state, "nodes").is_array()) {
       return Error{Code::bad_data, line_name(path, number_of_line) +
@@ -82,7 +84,7 @@ Result<nlohmann::json> Recording::state(size_t number) const {
   std::string line(begins_.at(number + 1) - begins_.at(number), '\0');
   file.seekg(static_cast<std::streamoff>(begins_.at(number)));
   file.read(line.data(), static_cast<std::streamsize>(line.size()));
-  nlohmann::json state = nlohmann::json::parse(line.begin(), line.begin() + file.gcount(), nullptr, false);
+  nlohmann::json state = parse_outside_json(std::string_view(line).substr(0, static_cast<size_t>(file.gcount())));
   if (!state.is_object()) return lost;
   return state;
 }

@@ -2,7 +2,6 @@
 // States of a run in a file: one JSON object a line (JSONL), written while it runs and shown again by `actorhost
 // dashboard --replay`. A line is written at once, so a file of a run that was killed can be read up to its end.
 
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,19 +19,19 @@ class StateRecorder final : public Watcher {
  public:
   /// As `RecordFile::open`.
   static Result<std::unique_ptr<StateRecorder>> open(const std::string& path, Log& log);
-  /// Wants one more state, and waits until it is written, or for these seconds. Any thread but that of Looks.
-  void last(double seconds, Looks& looks);
+  /// Writes the state after the run's end.
+  void last(const StatePtr& state);
   double next_look() override;
   void seen(const StatePtr& state, double now) override;
 
  private:
   explicit StateRecorder(RecordFile file) : file_(std::move(file)) {}
+  size_t write(const StatePtr& state);
 
-  RecordFile file_;
   std::mutex mutex_;  // guards what follows
-  std::condition_variable written_;
+  RecordFile file_;
+  StatePtr written_;
   double next_ = 0;
-  uint64_t lines_ = 0;
 };
 
 /// A recorded run. Opened once; any thread.

@@ -299,7 +299,7 @@ TEST_CASE("viewers are told how the run has ended, also while it does not answer
   const int before = served.source.looks;
   waits.send("GET /state HTTP/1.1\r\nHost: " + served.host + "\r\n\r\n");
   wait_for_page([&] { return served.source.looks > before || served.page->next_look() != kForever; });
-  served.page->finish("done");
+  served.page->finish(served.looks->finish(0.3), "done");
   CHECK(first->read_until("event: end\ndata: {\"how\":\"done\"}\n\n"));
   CHECK(second->read_until("event: end\ndata: {\"how\":\"done\"}\n\n"));
   CHECK(waits.read_until(""));
@@ -311,7 +311,7 @@ TEST_CASE("viewers see the state after the run's end, and then how it has ended"
   const auto first = viewer(served);
   REQUIRE(first->read_until("data: {"));
   served.source.ended = true;
-  served.page->finish("done");
+  served.page->finish(served.looks->finish(0.3), "done");
   REQUIRE(first->read_until("event: end\n"));
   const size_t end = first->got().find("event: end\n");
   const std::string last = first->got().substr(first->got().rfind("data: {", end - 2), end);

@@ -48,6 +48,7 @@ TEST_CASE("what is no recording is told with its line") {
   const std::string wrong = ": this line is not the state of a run, as --record FILE.jsonl writes it";
   CHECK(message(line + "{\"run\":\n" + line) == "run.jsonl:2" + wrong);
   CHECK(message(line + line + "[1]\n") == "run.jsonl:3" + wrong);
+  CHECK(message(line + std::string(100'000, '[') + "\n") == "run.jsonl:2" + wrong);
   CHECK(message("\n" + line) == "run.jsonl:1" + wrong);
   CHECK(message("").ends_with("there is no state of a run in it"));
   CHECK(Recording::open(folder / "none").error().message.ends_with("none: No such file or directory"));
