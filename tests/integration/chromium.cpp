@@ -47,7 +47,7 @@ Chromium::Chromium() : to_(opened_pipe(folder_ / "to")), from_(opened_pipe(folde
       "-c", "exec chromium \"$@\" 3<'" + (folder_ / "to").string() + "' 4>'" + (folder_ / "from").string() + "'", "sh"};
   words.insert(words.end(), kFlags.begin(), kFlags.end());
   words.push_back("--user-data-dir=" + (folder_ / "profile").string());
-  process_ = std::make_unique<Process>("sh", words);
+  process_ = std::make_unique<Process>("sh", words, ProcessOptions{.env = {{"TMPDIR", folder_.path().string()}}});
   const std::string target = call("Target.createTarget", {{"url", "about:blank"}})["targetId"];
   session_ = call("Target.attachToTarget", {{"targetId", target}, {"flatten", true}})["sessionId"];
   for (const char* domain : {"Page", "Runtime", "Log"}) call(std::string(domain) + ".enable");
