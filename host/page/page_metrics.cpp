@@ -41,7 +41,6 @@ constexpr NumberMetric kHostMetrics[] = {
     {"age", "actorhost_host_heartbeat_age_seconds", MetricType::Gauge, "Time since this process was last heard."},
     {"rss", "actorhost_host_resident_memory_bytes", MetricType::Gauge, "Resident memory of this process."},
     {"cpu", "actorhost_host_cpu_seconds_total", MetricType::Counter, "Processor time that this process has used."},
-    {"threads", "actorhost_host_threads", MetricType::Gauge, "Threads of this process."},
 };
 
 constexpr NumberMetric kNodeMetrics[] = {
@@ -51,6 +50,7 @@ constexpr NumberMetric kNodeMetrics[] = {
     {"calls", "actorhost_node_collectives_total", MetricType::Counter, "Collectives that this node has entered."},
     {"tasks", "actorhost_node_tasks_total", MetricType::Counter, "Map-reduce tasks that this node has done."},
     {"seconds", "actorhost_node_running_seconds_total", MetricType::Counter, "Time since this node's script began."},
+    {"slept", "actorhost_node_sleep_seconds_total", MetricType::Counter, "Time that this node was in actor.sleep."},
     {"queue", "actorhost_node_mailbox_frames", MetricType::Gauge, "Frames that wait in this node's mailbox."},
     {"lua_bytes", "actorhost_node_lua_memory_bytes", MetricType::Gauge, "Memory of this node's Lua values."},
     {"sent", "actorhost_node_sent_bytes_total", MetricType::Counter, "Bytes that this node has sent."},

@@ -72,10 +72,12 @@ Progress progress_of(const Nodes& nodes) {
   return {"step", "steps"};
 }
 
-/// A worker waits for the server while the barrier holds it: how long, the barrier knows.
+/// What a node has not computed, by cause. A worker waits for the server while the barrier holds it: how long, the
+/// barrier knows.
 json waits_of(const json& node, const json& held) {
   json out = field(node, "wait");
-  if (!out.is_object()) return json::object();
+  if (!out.is_object()) out = json::object();
+  if (const double slept = number(node, "slept"); slept > 0) out["sleep"] = slept;
   const double at_server = number(out, "server");
   const std::string id = std::to_string(std::llround(number(node, "id")));
   const double at_barrier = is_worker(node) ? std::min(at_server, number(held, id.c_str())) : 0;

@@ -9,7 +9,7 @@ const kLines = 12; // workers with a line each; of more, only the span is drawn
 const kCauses = {
   server: "communicating: server", collective: "communicating: collectives", data: "communicating: data",
   barrier: "waiting: barrier", lock: "waiting: lock", event: "waiting: event", action: "waiting: action",
-  console: "waiting: console", other: "waiting: asleep",
+  console: "waiting: console", other: "waiting: other", sleep: "asleep",
 };
 const kStates = ["computing", "waiting", "starting", "ended", "silent", "lost"];
 
@@ -57,7 +57,8 @@ function names_of(message) {
   return (id) => names.get(id) || "worker " + id;
 }
 
-const waited = (node) => Object.values(node.wait || {}).reduce((sum, one) => sum + one, 0);
+const idle = (node) => Object.values(node.wait || {}).reduce((sum, one) => sum + one, 0);
+const waited = (node) => idle(node) - (node.wait.sleep || 0);
 const capital = (word) => word[0].toUpperCase() + word.slice(1);
 const spread = () => past.history[past.history.length - 1];
 
@@ -133,7 +134,7 @@ function show_tiles(message) {
   const steps = total.steps;
   const now = spread();
   const all = (total.workers || 0) + (total.servers || 0);
-  const waits = waited(total);
+  const waits = idle(total);
   const span = total.worker_seconds;
   const straggler = message.nodes.concat(message.notable).find((node) => node.straggler);
   const main_cause = Object.entries(total.wait).sort((a, b) => b[1] - a[1])[0];
@@ -145,7 +146,7 @@ function show_tiles(message) {
     ["Updates a second", now.updates_rate === null ? "–" : short(now.updates_rate), short(total.updates || 0) + " in all"],
     ["Sent a second", now.sent_rate === null ? "–" : bytes(now.sent_rate), bytes(total.sent || 0) + " in all"],
     ["Computing", span > 0 ? Math.round(100 * Math.max(0, 1 - waits / span)) + " %" : "–",
-      waits > 0 ? "then " + (kCauses[main_cause[0]] || main_cause[0]) : "no waits so far"],
+      waits > 0 ? "then " + (kCauses[main_cause[0]] || main_cause[0]) : "nobody has waited"],
     ["Straggler", straggler ? straggler.name : "none", straggler ? total.progress + ": " + short(straggler.progress) : "nobody holds others up"],
   ];
   children(at("tiles"), "div", tiles, (tile, [title, figure, note]) => {
@@ -235,7 +236,7 @@ function show_time(message) {
   const shown = workers(message);
   const share = (node, value) => (node.seconds > 0 ? Math.min(100, (100 * value) / node.seconds) : 0);
   const causes = Object.keys(kCauses).filter((cause) => message.totals.wait[cause] > 0.001 * message.totals.worker_seconds);
-  const lines = [{ label: "computing", colours: ["computing"], data: shown.map((node) => share(node, (node.seconds || 0) - waited(node))) }];
+  const lines = [{ label: "computing", colours: ["computing"], data: shown.map((node) => share(node, (node.seconds || 0) - idle(node))) }];
   for (const cause of causes) {
     lines.push({ label: kCauses[cause], colours: [cause], data: shown.map((node) => share(node, node.wait[cause] || 0)) });
   }

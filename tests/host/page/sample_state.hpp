@@ -20,6 +20,7 @@ inline nlohmann::json sample_worker(size_t id, double t) {
                          {"what", "param.run"},
                          {"since", 0.0123456789},
                          {"seconds", t},
+                         {"slept", t / 8},
                          {"wait", {{"collective", 0.0123456789}, {"server", t * 3 / 8}}},
                          {"step", static_cast<int>(10 * t)},
                          {"updates", static_cast<int>(10 * t)},
@@ -68,13 +69,14 @@ inline nlohmann::json sample_state(size_t size, double t = 10) {
                 {"nodes", json::array()},
                 {"keys", json::array()}};
   for (size_t host = 0; host < (size + 3) / 4; ++host) {
-    state["hosts"].push_back({{"process", host},
-                              {"host", "alpha:4711"},
-                              {"age", 0.25},
-                              {"silent", false},
-                              {"rss", 90'000'000},
-                              {"cpu", 3.1 * t},
-                              {"threads", 9}});
+    state["hosts"].push_back({
+        {"process", host},
+        {"host", "alpha:4711"},
+        {"age", 0.25},
+        {"silent", false},
+        {"rss", 90'000'000},
+        {"cpu", 3.1 * t},
+    });
   }
   for (size_t id = 0; id < size; ++id) state["nodes"].push_back(sample_worker(id, t));
   state["nodes"].push_back({{"id", 0},
