@@ -1,8 +1,10 @@
 #include "host/net/link.hpp"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
+#include "host/base/printable.hpp"
 #include "host/net/frame_reader.hpp"
 #include "host/net/handshake.hpp"
 
@@ -52,7 +54,8 @@ Error Link::handshake_error(const IoResult& result, const std::string& name, dou
     if (closed_) return {Code::interrupted, "the connection to " + name + " was given up"};
   }
   if (result.end == IoEnd::timed_out) {
-    return {Code::timeout, name + " does not answer as an actorhost within " + std::to_string(seconds) + " s"};
+    return {Code::timeout,
+            name + " does not answer as an actorhost within " + seconds_text(std::round(10 * seconds) / 10)};
   }
   if (result.end != IoEnd::closed) {
     return {Code::refused, name + " does not answer as an actorhost (" + io_message(result) + ")"};

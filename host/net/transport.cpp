@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 
+#include "host/base/printable.hpp"
+
 namespace actorhost {
 
 namespace {
@@ -40,7 +42,7 @@ Status Transport::send(Frame&& frame, double seconds) {
     Status status = try_send(std::move(frame));
     if (status.ok() || status.error().code != Code::full) return status;
     if (clock.now() >= deadline) {
-      return Error{Code::timeout, "no room at " + address_name(dst) + " for " + std::to_string(seconds) + " s"};
+      return Error{Code::timeout, "no room at " + address_name(dst) + " for " + seconds_text(seconds)};
     }
     auto sleeper = std::make_shared<Sleeper>();
     when_room(dst, [sleeper] { sleeper->tell(); });
