@@ -154,8 +154,10 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_flag("--insecure", out.insecure, "no token (said on every start)");
   app.add_option(both_spellings("--log-level"), raw.log_level, "trace, debug, info, warn, error or off (info)")
       ->type_name("L");
-  app.add_option(both_spellings("--log-format"), raw.log_format,
-                 "text, or json: each line of the log is an object with time, level, job, host and rank (text)")
+  app.add_option(
+         both_spellings("--log-format"), raw.log_format,
+         "text, or json: each line of the log is an object with t, level, job, host, who and text, and rank for a "
+         "worker's (text)")
       ->type_name("F");
   app.add_option("--print", raw.print, "all: every rank's print, tagged; first: the first live rank's (first)")
       ->type_name("WHO");

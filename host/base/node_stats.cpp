@@ -1,6 +1,29 @@
 #include "host/base/node_stats.hpp"
 
+#include <chrono>
+#include <thread>
+
 namespace actorhost {
+
+namespace {
+
+constexpr int kQuickTries = 100;
+constexpr int kSlowTries = 400;
+constexpr std::chrono::microseconds kPause{100};
+
+}  // namespace
+
+NodeStats::Doing NodeStats::doing() const noexcept {
+  for (int tries = 0;; ++tries) {
+    const uint64_t before = changes_.load(std::memory_order_acquire);
+    Doing out{state_.get(), since_.get(), *call_.load(std::memory_order_relaxed), {}};
+    for (size_t i = 0; i < out.waited.size(); ++i) out.waited[i] = waited_[i].get();
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const bool whole = before % 2 == 0 && changes_.load(std::memory_order_relaxed) == before;
+    if (whole || tries == kQuickTries + kSlowTries) return out;
+    if (tries >= kQuickTries) std::this_thread::sleep_for(kPause);  // the writer has lost its processor
+  }
+}
 
 void NodeStats::tell_wait(Cause cause, double begun, double now) {
   constexpr double kShortest = 20e-6;  // shorter ones are left out, so that a recording stays small

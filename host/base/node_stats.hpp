@@ -76,23 +76,15 @@ class NodeStats {
   /// What it has done lately.
   SpanRing::Look look_at_spans() { return spans_.look(); }
 
-  /// What it does, as of one moment (unless the node's thread is held up in the middle of a change).
+  /// What it does, as of one moment (unless the node's thread is held up in the middle of a change for tens of
+  /// milliseconds).
   struct Doing {
     State state = State::starting;
     double since = 0;                                    // when the state began
     EngineCall call = {};                                // that it is in
     std::array<double, kCauseNames.size()> waited = {};  // seconds by cause, without the wait that goes on
   };
-  Doing doing() const noexcept {
-    for (int tries = 0;; ++tries) {
-      const uint64_t before = changes_.load(std::memory_order_acquire);
-      Doing out{state_.get(), since_.get(), *call_.load(std::memory_order_relaxed), {}};
-      for (size_t i = 0; i < out.waited.size(); ++i) out.waited[i] = waited_[i].get();
-      std::atomic_thread_fence(std::memory_order_acquire);
-      const bool whole = before % 2 == 0 && changes_.load(std::memory_order_relaxed) == before;
-      if (whole || tries == kMostTries) return out;
-    }
-  }
+  Doing doing() const noexcept;
   /// The newest action and its line: "param.run", "job.lua:12".
   std::pair<std::string, std::string> action() const {
     std::lock_guard lock(mutex_);
@@ -102,7 +94,6 @@ class NodeStats {
  private:
   friend class Activity;
 
-  static constexpr int kMostTries = 1000;
   static constexpr EngineCall kNone{};
 
   /// Writes what belongs together, in a way that a reader sees all of it or nothing.

@@ -70,7 +70,7 @@ constexpr HistogramMetric kHistograms[] = {
     {"step_seconds", "actorhost_step_duration_seconds", "How long steps of workers take."},
     {"wait_seconds", "actorhost_wait_duration_seconds", "How long single waits of nodes take."},
     {"message_bytes", "actorhost_message_size_bytes", "Sizes of messages between nodes."},
-    {"latency_seconds", "actorhost_latency_seconds", "How long heartbeats between processes are under way."},
+    {"latency_seconds", "actorhost_latency_seconds", "How long a look into another process takes, there and back."},
 };
 
 /// Collects metrics by family, in the order in which families first come.

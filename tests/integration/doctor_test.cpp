@@ -99,10 +99,11 @@ TEST_CASE("the doctor names the rank rule that matched, and who has a port") {
   ::close(fd);
   CHECK_THAT(finding(run, "place").at("text"),
              Contains("Slurm variables SLURM_PROCID=1 SLURM_NTASKS=3") && Contains("host 1 of 3"));
-  const auto port = finding(run, "port 8787");  // another program of this machine may have it instead of this test
+  if (!ours) return;  // another program of this machine had the port, and may have let it go since
+  const auto port = finding(run, "port 8787");
   CHECK(port.at("state") == "note");
-  CHECK_THAT(port.at("text"), Contains("Address already in use"));
-  if (ours) CHECK_THAT(port.at("text"), Contains("process " + std::to_string(getpid()) + " (test_integratio)"));
+  CHECK_THAT(port.at("text"), Contains("Address already in use") &&
+                                  Contains("process " + std::to_string(getpid()) + " (test_integratio)"));
 }
 
 TEST_CASE("the doctor says when runs have no place for their sockets, and no way to where they meet") {

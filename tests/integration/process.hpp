@@ -89,6 +89,14 @@ bool ends_within(pid_t process, double seconds);
 /// slow and busy ones too, and under sanitizers.
 double patience();
 
+/// Whether a signal comes to a loop that calls nothing of the C library. ThreadSanitizer keeps it until the next call,
+/// so Lua's endless loops cannot be interrupted under it.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kLoopsGetSignals = false;
+#else
+inline constexpr bool kLoopsGetSignals = true;
+#endif
+
 /// A directory of its own, removed with everything in it.
 class TempDir {
  public:

@@ -53,8 +53,9 @@ TEST_CASE("a console in a terminal: several lines, completion, what others write
   terminal.type("error('broken')\n");
   CHECK(terminal.shows("broken"));
   CHECK(terminal.shows("stack traceback"));
-  terminal.type("while true do end\n");
-  REQUIRE(terminal.shows("while true do end\n\n"));
+  const std::string endless = kLoopsGetSignals ? "while true do end" : "while true do os.time() end";
+  terminal.type(endless + "\n");
+  REQUIRE(terminal.shows(endless + "\n\n"));
   terminal.press("C-c");
   CHECK(terminal.shows("interrupted"));
   terminal.type("actor.collective.allreduce(tensor.ones(1)):item() + 40.5\n");

@@ -160,7 +160,7 @@ TEST_CASE("a console says how the run has ended while it was attached, and leave
   for (const std::string job : {"waiting", "failing"}) {
     Process run = folder.start({"-n", "1", "jobs/repl.lua", job, job + ".done"});
     REQUIRE(answers(folder));
-    Process console(actorhost_binary(), {"repl", "--attach", "-e", "while true do end"}, folder.options());
+    Process console(actorhost_binary(), {"repl", "--attach", "-e", "while true do os.time() end"}, folder.options());
     REQUIRE(wait_until([&] { return folder.run({"status"}).out.find("in chunk") != std::string::npos; }, 20));
     folder.write(job + ".done", "");
     console.signal(SIGINT);  // ends the chunk; the run goes on to its end

@@ -1,25 +1,39 @@
 --- What is typed at a prompt, as a function: is it complete, and is it an expression whose values are wanted?
 local M = {}
 
+-- Statements and then an expression, such as "x = 1; x": the last part that can be returned is.
+local function with_value(source, name)
+  for at in source:gmatch("[;\n]()") do
+    local text = source:sub(1, at - 1) .. " return " .. source:sub(at)
+    local loaded = load(text, name, "t")
+    if loaded then return loaded, text end
+  end
+end
+
 local function is_open(message)
   return message:find("near '<eof>'", 1, true) ~= nil and not message:find("unfinished string", 1, true)
 end
 
 ---Loads the source of a chunk. `return` in front of it is tried first, so that `1 + 1` has a value; a `=` in front, as
----older prompts want it, is left out.
+---older prompts want it, is left out. An expression behind statements has a value, too.
 ---@param source string
 ---@param name? string as errors show it, default "=input"
 ---@return function? chunk
 ---@return string? message what is wrong
 ---@return boolean? open whether more lines could make it right
+---@return string source what is to be run
 function M.load(source, name)
   name = name or "=input"
   source = source:gsub("^%s*=", "")
   local expression, why = load("return " .. source, name, "t")
-  if expression then return expression end
+  if expression then return expression, nil, nil, source end
   local statements, message = load(source, name, "t")
-  if statements then return statements end
-  return nil, message, is_open(message) or is_open(why)
+  if statements then return statements, nil, nil, source end
+  if message:find("'=' expected near '<eof>'", 1, true) then
+    local valued, text = with_value(source, name)
+    if valued then return valued, nil, nil, text end
+  end
+  return nil, message, is_open(message) or is_open(why), source
 end
 
 ---Whether a chunk is one `local` statement: its variables end with it.

@@ -91,7 +91,9 @@ local function own_text(value)
   local meta = type(value) == "table" and debug.getmetatable(value)
   if meta and type(meta) == "table" and rawget(meta, "__tostring") == nil then return nil end
   if type(value) == "table" and not meta then return nil end
-  return (tostring(value):gsub("%s+", " "))
+  local own = tostring(value)
+  if type(own) ~= "string" then return ("<its __tostring returned a %s>"):format(type(own)) end
+  return (own:gsub("%s+", " "))
 end
 
 -- Keys in the order in which they are shown: 1 to n, other numbers, strings, the rest.

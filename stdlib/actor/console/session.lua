@@ -276,18 +276,18 @@ end
 
 -- --- chunks ---
 
--- Says why nothing has come yet: the node computes.
+-- Says why nothing has come yet: the run is paused, or the node computes.
 function Session:explain(wanted)
   local state = self.connection:state({}, 0.5)
   for _, node in ipairs(state and state.nodes or {}) do
-    local meant = wanted == "all" and node.role == "worker"
+    local meant = (wanted == "all" or wanted == "spmd") and node.role == "worker"
     for _, id in ipairs(type(wanted) == "table" and wanted or {}) do
       meant = meant or (id == node.id and node.role == "worker") or id == node.name
     end
     if meant and state.run.paused then
       return ("the run is paused; the chunk runs on %s at its next engine call, Ctrl-C gives up"):format(node.name)
     end
-    if meant and node.state == "computing" and node.what ~= "chunk" then
+    if meant and wanted ~= "spmd" and node.state == "computing" and node.what ~= "chunk" then
       return ("%s has been computing for %s; the chunk runs at its next engine call, Ctrl-C gives up"):format(node.name,
         text.seconds(node.since or 0))
     end
@@ -330,7 +330,7 @@ function Session:await(id, nodes, gathered, begun)
       self.status("the chunk ends when what it calls comes back; Ctrl-C again leaves")
       wait.interrupted, wait.said = nil, now() - begun
     end
-    if nodes ~= "spmd" and now() - begun > (wait.said or 0) + patience and #gathered.order == 0 and next(gathered.nodes) == nil then
+    if now() - begun > (wait.said or 0) + patience and #gathered.order == 0 and next(gathered.nodes) == nil then
       local words = self:explain(nodes)
       if words and (self.terminal or not wait.said) then self.status(words) end
       wait.said = now() - begun
@@ -380,14 +380,13 @@ function Session:chunk(source, options)
   self.count = self.count + 1
   local name = options.name or "=input " .. self.count
   local target = options.target or self.target
-  local loaded, message = chunk.load(source, name)
+  local loaded, message, _, runs = chunk.load(source, name)
   if not loaded then return self:refuse(message, self.count) end
   local nodes = self:nodes_of(target)
   if not nodes then return false end
   self.interrupts()
-  source = source:gsub("^%s*=", "")
   local begun = now()
-  local answer, why = self:control { op = "chunk", source = source, name = name, mode = self.mode, nodes = nodes }
+  local answer, why = self:control { op = "chunk", source = runs, name = name, mode = self.mode, nodes = nodes }
   if not answer then return not self.ended and self:refuse(why, self.count) end
   local gathered = setmetatable({ session = self, nodes = {}, order = {}, many = #answer.nodes > 1,
     first_only = nodes == "spmd" and not self.print_all }, Gathered)

@@ -43,7 +43,7 @@ function M.table(state, pattern, before)
     rows[i] = { tostring(key.key), shape_text(key), key.dtype or "", key.bytes and text.bytes(key.bytes) or "",
       tostring(key.version or ""), key.shard and ("server %d"):format(key.shard) or "", rate and ("%.1f"):format(rate) or "" }
   end
-  return text.columns({ "key", "shape", "type", ">bytes", ">version", "owner", ">updates/s" }, rows)
+  return text.columns({ "key", "shape", "type", ">bytes", ">version", "owner", before and ">updates/s" or ">updates/s so far" }, rows)
 end
 
 return M
