@@ -36,11 +36,16 @@ void merge(json& into, json&& from) {
 /// Such as is written to JSON whatever bytes other hosts have sent.
 std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-double waited_in_all(const json& node) {
+/// Seconds that a node has waited, by the causes that count.
+double waited(const json& node, const std::function<bool(const std::string& cause)>& counts) {
   double sum = 0;
-  for (const auto& [cause, seconds] : node.at("wait").items()) sum += seconds.is_number() ? seconds.get<double>() : 0;
+  for (const auto& [cause, seconds] : node.at("wait").items()) {
+    if (seconds.is_number() && counts(cause)) sum += seconds.get<double>();
+  }
   return sum;
 }
+
+bool meets_others(const std::string& cause) { return cause == "server" || cause == "collective" || cause == "action"; }
 
 bool is_node_row(const json& row) {
   return row.is_object() && row.value("id", json()).is_number() && row.value("role", json()).is_string() &&
@@ -211,17 +216,24 @@ void Observers::name_node(json& node, const ProcessInfo& info) const {
 void Observers::mark_straggler(json& nodes, double now) {
   const bool note = now >= latest_.at + kShareSeconds;
   if (note) before_ = std::exchange(latest_, {now});
-  std::vector<WaitShare> shares;
+  std::vector<WaitShare> together;
+  std::vector<WaitShare> in_all;
   for (const json& node : nodes) {
     if (!node.contains("rank") || node["state"] == "silent" || node["state"] == "ended") continue;
     const auto id = node["id"].get<NodeId>();
-    const Share share{waited_in_all(node), node["seconds"].get<double>()};
+    const Share share{waited(node, meets_others), waited(node, [](const std::string&) { return true; }),
+                      node["seconds"].get<double>()};
     const auto before = before_.of.find(id);
-    const Share base = before == before_.of.end() ? Share{0, 0} : before->second;
-    shares.push_back({id, share.waited - base.waited, share.seconds - base.seconds, node["step"].get<uint64_t>()});
+    const Share base = before == before_.of.end() ? Share{0, 0, 0} : before->second;
+    const double seconds = share.seconds - base.seconds;
+    const auto step = node["step"].get<uint64_t>();
+    together.push_back({id, share.together - base.together, seconds, step});
+    in_all.push_back({id, share.in_all - base.in_all, seconds, step});
     if (note) latest_.of[id] = share;
   }
-  const auto slow = straggler_of(shares);
+  // One that waits for a lock or an event in its step holds up those that wait for it behind theirs.
+  auto slow = straggler_of(together);
+  if (!slow) slow = straggler_of(in_all);
   for (json& node : nodes) {
     if (slow && node.contains("rank") && node["id"] == *slow) node["straggler"] = true;
   }

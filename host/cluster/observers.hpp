@@ -62,7 +62,8 @@ class Observers {
     double asked;
   };
   struct Share {
-    double waited;
+    double together;  // seconds that it has waited where workers meet: for the server, in collectives and actions
+    double in_all;    // for whatever
     double seconds;
   };
 

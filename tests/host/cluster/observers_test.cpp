@@ -265,6 +265,23 @@ TEST_CASE("who has become the straggler lately is seen although it was quick bef
   CHECK_FALSE(node_of(later, 2).value("straggler", false));
 }
 
+TEST_CASE("who waits for an event in its step, while the others wait for its step, is the straggler") {
+  World world;
+  world.table = std::make_shared<const Membership>(1, std::vector<Member>{{1, 1}, {2, 1}},
+                                                   std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}});
+  world.look();
+  json first = row(1, 80, 100);
+  json second = row(2, 1, 100);
+  second["wait"]["event"] = 98;
+  world.report(1, nodes_of({first, second}));
+  CHECK(node_of(world.told.back(), 2).value("straggler", false));
+  first["wait"] = {{"event", 80}};  // who waits for nothing but events waits for others
+  second["wait"] = {{"event", 1}};
+  world.look();
+  world.report(1, nodes_of({first, second}));
+  CHECK(node_of(world.told.back(), 2).value("straggler", false));
+}
+
 TEST_CASE("two looks right after each other judge the straggler by the same seconds") {
   World world;
   world.table = std::make_shared<const Membership>(1, std::vector<Member>{{1, 1}, {2, 1}},
