@@ -106,9 +106,9 @@ class TerminalMode {
 
 TerminalMode terminal_mode;  // of the process: it is restored also where the editor is not destroyed
 
-bool key_waits(int milliseconds) {
+bool key_comes() {
   pollfd input{STDIN_FILENO, POLLIN, 0};
-  return poll(&input, 1, milliseconds) > 0;
+  return poll(&input, 1, kIdleMilliseconds) > 0;
 }
 
 void write_now(std::string_view text) {
@@ -236,7 +236,7 @@ bool LineEditor::State::waited_for_key() {
       columns = now;
       edit().el_resize(line);
     }
-    if (key_waits(kIdleMilliseconds)) return true;
+    if (key_comes()) return true;
     const News news = calls.idle();
     if (!news.text.empty()) show_above(news.text);
     if (news.end) return false;

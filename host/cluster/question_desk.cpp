@@ -59,6 +59,7 @@ void QuestionDesk::on_cut(const ConsoleCut& cut) {
     each.why_failed = cut.why;
   }
   for (const auto& [node, seat] : seats_) {
+    look(*seat);
     if (const auto at = std::find_if(seat->waiting.begin(), seat->waiting.end(), is_it); at != seat->waiting.end()) {
       ConsoleDone done{cut.chunk, node, false, true, false};
       done.error = "interrupted before it ran";
@@ -102,11 +103,15 @@ void QuestionDesk::refuse(const Question& question, Address node, const std::str
   send(console_kind::done, pack(done));
 }
 
-/// Sets the node's flags, and wakes it where there is something to do. With the mutex held.
+/// Sets the node's flags, and wakes it where there is something to do. A pause does not keep a node from a chunk for all
+/// that was given up before the node has begun it, since the chunk is over only when it has ended there. With the mutex
+/// held.
 void QuestionDesk::look(Seat& seat) {
-  seat.held_ = paused_ && is_worker(seat.node);
+  const size_t next = find_together(seat);
+  const bool given_up = seat.running.empty() && next < together_.size() && together_[next].cut;
+  seat.held_ = paused_ && is_worker(seat.node) && !given_up;
   seat.asked_ = !seat.waiting.empty();
-  seat.called_ = seat.asked_ || seat.held_ || (seat.idle && find_together(seat) < together_.size());
+  seat.called_ = seat.asked_ || seat.held_ || (seat.idle && next < together_.size());
   seat.wake();
 }
 
@@ -144,8 +149,8 @@ QuestionPtr QuestionDesk::begin(Seat& seat) {
   if (seat.waiting.empty()) return nullptr;
   QuestionPtr question = std::move(seat.waiting.front());
   seat.waiting.pop_front();
-  look(seat);
   seat.running.push_back({question});
+  look(seat);
   return question;
 }
 
@@ -177,9 +182,9 @@ QuestionPtr QuestionDesk::begin_together(Seat& seat) {
   if (at == together_.size()) return nullptr;
   seat.next_together = at + 1;
   seat.idle = false;
-  look(seat);
   const Together& next = together_[at];
   seat.running.push_back({next.question, next.cut});
+  look(seat);
   seat.cut_ = next.cut;
   seat.failed_ = !next.why_failed.empty();
   seat.why_failed = next.why_failed;
@@ -219,6 +224,7 @@ void QuestionDesk::finish(Seat& seat, ConsoleDone done, std::string_view values)
     seat.failed_ = false;
     seat.why_failed.clear();
   }
+  look(seat);
 }
 
 void QuestionDesk::fail_together(Seat& seat, const std::string& error) {

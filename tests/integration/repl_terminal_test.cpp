@@ -15,8 +15,9 @@ TEST_CASE("a console in a terminal: several lines, completion, what others write
   CHECK(terminal.shows("käse 600"));
   CHECK_THAT(terminal.screen(), Contains(" >> sum ="));
 
-  terminal.paste("for i = 1, 2 do\n\tprint('pasted' ..\t-i)\nend\n");
+  terminal.paste("for i = 1, 2 do\n\tprint('pasted' ..\t-i)\nend\npasted = { tensor.zer\t}\n");
   CHECK(terminal.shows("\npasted-1\npasted-2\n"));
+  CHECK(terminal.shows("there is no tensor.zer\n"));  // a Tab that is pressed makes it zero
   terminal.type("local y = 1\n");
   CHECK(terminal.shows("leave out `local`"));
 

@@ -53,15 +53,27 @@ TEST_CASE("a console's own cluster runs each chunk on all nodes together, and re
 TEST_CASE("errors are shown with where they were, the next chunk runs, and the exit code is 1") {
   const JobFolder folder;
   const Ended run(
-      repl_with_input(folder, {"-n", "2"},
-                      "error('broken')\nfunction f()\n  return nosuch\nend\nf()\nx = = 1\n:nods\n1 + 1\n"
-                      "if actor.rank == 1 then error('one') end\nactor.collective.allreduce(tensor.ones(1))\n"
-                      "for i = 1,\n"),
+      repl_with_input(
+          folder, {"-n", "2"},
+          "error('broken')\nfunction f()\n  return nosuch\nend\nf()\nx = = 1\n:nods\n1 + 1\n"
+          "if actor.rank == 1 then error('one') end\nactor.collective.allreduce(tensor.ones(1))\n"
+          "y = 1; y + 4\n:get nokey\nsetmetatable({}, { __tostring = function() return 3 end })\nfor i = 1,\n"),
       1);
   CHECK_THAT(run.err, Contains("input 1:1: broken") && Contains("input 3:") && Contains("nosuch") &&
                           Contains("stack traceback") && Contains("input 4:1: ") && Contains("did you mean :nodes?") &&
-                          Contains("rank 1:\ninput 6:1: one") && Contains("<eof>"));
-  CHECK_THAT(run.out, Contains("2\n") && Contains("tensor([2.]"));
+                          Contains("rank 1:\ninput 6:1: one") && Contains("there is no key 'nokey'; :keys lists") &&
+                          Contains("<eof>"));
+  CHECK_THAT(run.out, Contains("2\n") && Contains("tensor([2.]") && Contains("\n5\n") &&
+                          Contains("<its __tostring returned a number>"));
+}
+
+TEST_CASE("a chunk in a paused run says that it waits, and can be given up") {
+  const JobFolder folder;
+  Process console(actorhost_binary(), {"repl", "-n", "2", "-e", ":pause", "-e", "8"}, folder.options());
+  INFO(console.describe());
+  REQUIRE(console.wait_for_output("the run is paused; the chunk runs on rank 0 at its next engine call", 20));
+  console.signal(SIGINT);
+  CHECK(console.wait(20) == 1);
 }
 
 TEST_CASE("with --json there is an object for each chunk and command, on a line each") {

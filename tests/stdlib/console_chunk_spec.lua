@@ -26,6 +26,7 @@ test("an expression has a value, statements have those that they return", functi
   equal(value_of("-- a comment"), nil)
   equal(value_of("(function()\n  return 3\nend)()"), 3)
   equal(value_of("local x = 1; x"), 1)
+  equal(value_of("local x = 1; x + 4"), 5)
   equal({ value_of("local x = 1\nlocal y = x + 1; x, y") }, { 1, 2 })
   equal(state_of("local x = 1; for i = 1, 2 do\nx"), "open")
   equal(state_of("local s = 'a;' y"), "open")

@@ -1,10 +1,14 @@
 --- What is typed at a prompt, as a function: is it complete, and is it an expression whose values are wanted?
 local M = {}
 
--- Statements and then an expression, such as "x = 1; x": the last part that can be returned is.
+local most_ends = 20
+
+-- Statements and then an expression, such as "x = 1; x": what can be returned behind one of the last ends of statements.
 local function with_value(source, name)
-  for at in source:gmatch("[;\n]()") do
-    local text = source:sub(1, at - 1) .. " return " .. source:sub(at)
+  local ends = {}
+  for at in source:gmatch("[;\n]()") do ends[#ends + 1] = at end
+  for i = math.max(1, #ends - most_ends), #ends do
+    local text = source:sub(1, ends[i] - 1) .. " return " .. source:sub(ends[i])
     local loaded = load(text, name, "t")
     if loaded then return loaded, text end
   end
@@ -29,10 +33,8 @@ function M.load(source, name)
   if expression then return expression, nil, nil, source end
   local statements, message = load(source, name, "t")
   if statements then return statements, nil, nil, source end
-  if message:find("'=' expected near '<eof>'", 1, true) then
-    local valued, text = with_value(source, name)
-    if valued then return valued, nil, nil, text end
-  end
+  local valued, text = with_value(source, name)
+  if valued then return valued, nil, nil, text end
   return nil, message, is_open(message) or is_open(why), source
 end
 

@@ -276,7 +276,7 @@ end
 
 -- --- chunks ---
 
--- Says why nothing has come yet: the run is paused, or the node computes.
+-- Says why nothing has come yet: the run is paused, or the node computes, which a chunk for all makes it do itself.
 function Session:explain(wanted)
   local state = self.connection:state({}, 0.5)
   for _, node in ipairs(state and state.nodes or {}) do
@@ -330,7 +330,7 @@ function Session:await(id, nodes, gathered, begun)
       self.status("the chunk ends when what it calls comes back; Ctrl-C again leaves")
       wait.interrupted, wait.said = nil, now() - begun
     end
-    if now() - begun > (wait.said or 0) + patience and #gathered.order == 0 and next(gathered.nodes) == nil then
+    if (nodes ~= "spmd" or not wait.said) and now() - begun > (wait.said or 0) + patience and #gathered.order == 0 and next(gathered.nodes) == nil then
       local words = self:explain(nodes)
       if words and (self.terminal or not wait.said) then self.status(words) end
       wait.said = now() - begun
