@@ -17,7 +17,7 @@ struct WaitShare {
 };
 
 /// The worker whose share of waiting is the least, if there are at least two, the others wait for a tenth of their time
-/// or more on average, and it waits less than half as much as they do.
+/// and for 50 ms or more on average, and it waits less than half as much as they do. In less time chance decides.
 std::optional<NodeId> straggler_of(const std::vector<WaitShare>& workers);
 
 }  // namespace actorhost
