@@ -103,9 +103,9 @@ void QuestionDesk::refuse(const Question& question, Address node, const std::str
   send(console_kind::done, pack(done));
 }
 
-/// Sets the node's flags, and wakes it where there is something to do. A pause does not keep a node from a chunk for all
-/// that was given up before the node has begun it, since the chunk is over only when it has ended there. With the mutex
-/// held.
+/// Sets the node's flags, and wakes it where there is something to do. A pause does not keep a node from a chunk for
+/// all that was given up before the node has begun it, since the chunk is over only when it has ended there. With the
+/// mutex held.
 void QuestionDesk::look(Seat& seat) {
   const size_t next = find_together(seat);
   const bool given_up = seat.running.empty() && next < together_.size() && together_[next].cut;
