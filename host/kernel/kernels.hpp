@@ -6,9 +6,10 @@
 // pointers need the alignment of their element only. Aliasing: an output may be exactly one of the inputs
 // (same pointer, same step) and must otherwise not overlap any.
 //
-// Determinism. Everything but gemm is written without fused multiply-add and with a fixed order of summation, so its
-// results are the same bits on every instruction set, at every alignment and step. A gemm result depends on the
-// instruction set, the shape and the transposes only. pow of float64 is the C library's.
+// Determinism. Everything but gemm and step_product is written without fused multiply-add and with a fixed order of
+// summation, so its results are the same bits on every instruction set, at every alignment and step. A gemm result
+// depends on the instruction set, the shape and the transposes only, one of step_product on whether there is a fused
+// multiply-add. pow of float64 is the C library's.
 //
 // This header is compiled for every instruction set, so what is inline in it and in what it includes is always inlined.
 
@@ -63,6 +64,37 @@ struct Operand {
   bool transposed;
 };
 
+/// A product of a matrix a, whose elements are found by steps, with a panel b of a few columns, which lie together: for
+/// i < rows and j < columns
+///   c[i * c_step + j] = start[j] + the sum over p < outer, then q < inner, in this order, of
+///                       a[i * a_step + p * a_outer + q * a_inner] * b[p * b_outer + q * b_inner + j].
+/// An image as it lies in memory can be a, and so can its transpose. columns <= step_panel(dtype); b and start have
+/// step_panel(dtype) readable elements wherever they are read, or half as many where columns are no more than that.
+/// With `accumulate` the sum is added to c, with `relu` negative results become 0 (not both).
+struct StepProduct {
+  int64_t rows, columns, outer, inner;
+  const void* a;
+  int64_t a_step, a_outer, a_inner;
+  const void* b;
+  int64_t b_outer, b_inner;
+  const void* start;
+  void* c;
+  int64_t c_step;
+  bool accumulate, relu;
+};
+
+/// Windows of kernel_h x kernel_w pixels over images (height, width, channels). Window (y, x) of the result begins at
+/// row y * stride_h - pad_top and column x * stride_w - pad_left, outside of the image too; what lies outside counts as
+/// 0 for a convolution and not at all for pooling.
+struct Windows {
+  int64_t batch, height, width, channels;
+  int64_t kernel_h, kernel_w, stride_h, stride_w;
+  int64_t pad_top, pad_left;
+  int64_t out_h, out_w;
+};
+
+enum class Pooling : int32_t { max, average };
+
 struct Kernels {
   const char* isa;  // "sse2", "v3" or "v4"
 
@@ -115,6 +147,16 @@ struct Kernels {
   void (*gemm)(Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, const Operand& a, const Operand& b, void* c,
                int64_t c_lead, bool accumulate, bool by_rows, int64_t from, int64_t to, void* scratch) noexcept;
   size_t (*gemm_scratch)(Dtype dtype, int64_t m, int64_t n, int64_t k) noexcept;
+  void (*step_product)(Dtype dtype, const StepProduct& product) noexcept;
+  /// Columns of a StepProduct's panel, an even number: two registers.
+  int64_t (*step_panel)(Dtype dtype) noexcept;
+
+  // Pooling of one image (conv.hpp). `places` may be null for averages.
+  void (*pool_windows)(Pooling pooling, Dtype dtype, const Windows& w, const void* in, void* out,
+                       uint16_t* places) noexcept;
+  /// in_grad need not be initialised.
+  void (*unpool_windows)(Pooling pooling, Dtype dtype, const Windows& w, const void* out_grad, const uint16_t* places,
+                         void* in_grad) noexcept;
 
   // Optimisers: elementwise over n contiguous elements, so a parameter split into pieces gives the same bits.
   /// y += alpha * x

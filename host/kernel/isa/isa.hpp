@@ -62,6 +62,11 @@ double cross_entropy(Dtype dtype, int64_t rows, int64_t columns, const void* sco
 void gemm(Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, const Operand& a, const Operand& b, void* c,
           int64_t c_lead, bool accumulate, bool by_rows, int64_t from, int64_t to, void* scratch) noexcept;
 size_t gemm_scratch(Dtype dtype, int64_t m, int64_t n, int64_t k) noexcept;
+void step_product(Dtype dtype, const StepProduct& product) noexcept;
+int64_t step_panel(Dtype dtype) noexcept;
+void pool_windows(Pooling pooling, Dtype dtype, const Windows& w, const void* in, void* out, uint16_t* places) noexcept;
+void unpool_windows(Pooling pooling, Dtype dtype, const Windows& w, const void* out_grad, const uint16_t* places,
+                    void* in_grad) noexcept;
 void axpy(Dtype dtype, int64_t n, double alpha, const void* x, int64_t x_step, void* y, int64_t y_step) noexcept;
 void sgd(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* velocity, void* weights) noexcept;
 void adagrad(Dtype dtype, int64_t n, const AdagradStep& step, const void* grad, void* squares, void* weights) noexcept;

@@ -1,5 +1,5 @@
 #pragma once
-// What the kernel tests share: the instruction sets of this CPU and arrays of seeded numbers.
+// What the kernel tests share: the instruction sets of this CPU, random sizes and arrays of seeded numbers.
 
 #include <cstdint>
 #include <vector>
@@ -17,6 +17,12 @@ inline std::vector<const Kernels*> tables() {
   }
   return found;
 }
+
+/// A size from 1 to `most`, or sometimes 0.
+inline int64_t often_some(Rng& rng, uint64_t most) {
+  return rng.below(15) == 0 ? 0 : static_cast<int64_t>(1 + rng.below(most));
+}
+inline int64_t from_one(Rng& rng, uint64_t most) { return static_cast<int64_t>(1 + rng.below(most)); }
 
 template <typename T>
 constexpr Dtype dtype_of = sizeof(T) == 4 ? Dtype::f32 : Dtype::f64;

@@ -1,0 +1,166 @@
+// The gradients of a convolution's weights and bias.
+#include "host/kernel/bands.hpp"
+
+namespace actorhost::kernel {
+
+namespace {
+
+inline constexpr int64_t round_up(int64_t n, int64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
+
+// Sums over the pixels of a batch. The batch is cut into parts, by the shapes alone; each part has sums of its own,
+// added image by image, and these are added in order. So each element has one order of summation. The first part's are
+// the result itself; others lie one behind the other, weights and bias.
+template <typename T>
+class WeightSums {
+ public:
+  WeightSums(const Kernels& k, Dtype dtype, const Conv& c, T* weight_grad, T* bias_grad)
+      : k_(k),
+        dtype_(dtype),
+        c_(c),
+        weight_grad_(weight_grad),
+        bias_grad_(bias_grad),
+        weights_(c.windows.kernel_h * c.windows.kernel_w * (c.windows.channels / c.groups) * c.filters),
+        size_(weights_ + c.filters),
+        parts_(std::clamp<int64_t>(kPartBytes / (size_ * static_cast<int64_t>(sizeof(T))), 1,
+                                   std::clamp<int64_t>(c.windows.batch, 1, kMostParts))),
+        width_(k.step_panel(dtype)),
+        panels_((c.filters / c.groups + width_ - 1) / width_),
+        others_(Blob::allocate(static_cast<size_t>((parts_ - 1) * size_) * sizeof(T))) {}
+
+  void run(const T* in, const T* out_grad, ThreadPool* pool) {
+    const Windows& w = c_.windows;
+    if (w.batch * w.out_h * w.out_w == 0) {
+      std::fill_n(weight_grad_, weights_, T{0});
+      if (bias_grad_ != nullptr) std::fill_n(bias_grad_, c_.filters, T{0});
+      return;
+    }
+    const double work = static_cast<double>(w.batch * w.out_h * w.out_w) * static_cast<double>(weights_);
+    each_task(pool, work, parts_ * panels_ * c_.groups, [&](int i) {
+      const ConvGroup group(c_, i % c_.groups);
+      panel(group, i / c_.groups % panels_, i / c_.groups / panels_, in, out_grad);
+    });
+    add_parts(weight_grad_, 0, weights_, pool);
+    if (bias_grad_ != nullptr) add_parts(bias_grad_, weights_, c_.filters, pool);
+  }
+
+ private:
+  static constexpr int64_t kPartBytes = 4 << 20;
+  static constexpr int64_t kMostParts = 16;
+  static constexpr int64_t kPiece = 8192;
+
+  T* other(int64_t part) noexcept { return reinterpret_cast<T*>(others_.data()) + (part - 1) * size_; }
+
+  // Adds elements [from, from + count) of the other parts, some at a time.
+  void add_parts(T* to, int64_t from, int64_t count, ThreadPool* pool) {
+    each_task(pool, kCopyWork * static_cast<double>(parts_ * count), (count + kPiece - 1) / kPiece, [&](int i) {
+      T* some = to + i * kPiece;
+      const int64_t n = std::min(kPiece, count - i * kPiece);
+      for (int64_t part = 1; part < parts_; ++part) {
+        k_.binary(Binary::add, dtype_, n, some, 1, some, 1, other(part) + from + i * kPiece, 1);
+      }
+    });
+  }
+
+  // Gradients of some filters, of which there are `columns`: where they lie, or copied when that is not as many as
+  // registers hold.
+  Images<const T> filters_of(const Images<const T>& grads, int64_t columns, int64_t image, int64_t from, int64_t to,
+                             T* scratch) const noexcept {
+    Images<const T> some = grads;
+    some.data = grads.at(image, from, 0);
+    if (scratch == nullptr) return some;
+    for (int64_t i = 0; i < (to - from) * some.width; ++i) {
+      std::copy_n(some.data + i * some.pixel, columns, scratch + i * width_);
+      std::fill_n(scratch + i * width_ + columns, width_ - columns, T{0});
+    }
+    some.data = scratch;
+    some.pixel = width_;
+    return some;
+  }
+
+  void panel(const ConvGroup& g, int64_t panel, int64_t part, const T* in, const T* out_grad) {
+    const Band<T> band(g.images(in), g.grid());
+    Images<const T> grads = g.results(out_grad);
+    grads.data += panel * width_;
+    const int64_t columns = std::min(width_, g.filters - panel * width_);
+    const bool whole = columns == width_ || columns == width_ / 2;
+    const int64_t room = round_up(band.elements(), 16);
+    const int64_t copied = whole ? 0 : band.windows() * g.w.out_w * width_;
+    T* scratch = reinterpret_cast<T*>(thread_scratch((room + copied) * static_cast<int64_t>(sizeof(T))));
+    const int64_t first = g.w.batch * part / parts_;
+    for (int64_t n = first; n < g.w.batch * (part + 1) / parts_; ++n) {
+      for (int64_t from = 0; from < g.w.out_h; from += band.windows()) {
+        const int64_t to = std::min(from + band.windows(), g.w.out_h);
+        const T* pixels = band.read(n, from, to, scratch);
+        const Images<const T> some = filters_of(grads, columns, n, from, to, whole ? nullptr : scratch + room);
+        StepProduct product{};
+        product.columns = columns;
+        product.accumulate = n != first || from != 0;
+        product.inner = g.w.out_w;
+        product.b_outer = g.w.out_w * some.pixel;
+        product.b_inner = some.pixel;
+        add_weights(product, g, panel, part, from, to, pixels, band.row(), some.data);
+        if (bias_grad_ != nullptr) add_bias(product, g, panel, part, to - from, some.data);
+      }
+    }
+  }
+
+  void add_weights(StepProduct product, const ConvGroup& g, int64_t panel, int64_t part, int64_t from, int64_t to,
+                   const T* pixels, int64_t row, const T* grads) noexcept {
+    product.rows = g.w.kernel_w * g.channels;
+    product.start = kZeros;
+    product.a_step = 1;
+    product.a_outer = g.w.stride_h * row;
+    product.a_inner = g.w.stride_w * g.channels;
+    product.c_step = g.all_filters;
+    for (int64_t y = 0; y < g.w.kernel_h; ++y) {
+      // Windows whose row y lies in the image.
+      const int64_t above = std::clamp((g.w.pad_top - y + g.w.stride_h - 1) / g.w.stride_h, from, to);
+      const int64_t end = std::clamp((g.w.height + g.w.pad_top - y + g.w.stride_h - 1) / g.w.stride_h, above, to);
+      product.outer = end - above;
+      product.a = pixels + ((above - from) * g.w.stride_h + y) * row;
+      product.b = grads + (above - from) * product.b_outer;
+      product.c = g.weights(part == 0 ? weight_grad_ : other(part), y, 0) + panel * width_;
+      k_.step_product(dtype_, product);
+    }
+  }
+
+  void add_bias(StepProduct product, const ConvGroup& g, int64_t panel, int64_t part, int64_t rows,
+                const T* grads) noexcept {
+    static constexpr T kOne = 1;
+    product.rows = 1;
+    product.outer = rows;
+    product.a = &kOne;
+    product.b = grads;
+    product.start = kZeros;
+    product.c = (part == 0 ? bias_grad_ : other(part) + weights_) + g.i * g.filters + panel * width_;
+    k_.step_product(dtype_, product);
+  }
+
+  static constexpr T kZeros[64] = {};
+
+  const Kernels& k_;
+  Dtype dtype_;
+  Conv c_;
+  T* weight_grad_;
+  T* bias_grad_;
+  int64_t weights_;
+  int64_t size_;
+  int64_t parts_;
+  int64_t width_;
+  int64_t panels_;
+  Blob others_;
+};
+
+}  // namespace
+
+void conv_to_weights(const Kernels& k, Dtype dtype, const Conv& c, const void* in, const void* out_grad,
+                     void* weight_grad, void* bias_grad, ThreadPool* pool) {
+  if (c.filters == 0) return;
+  by_element(dtype, [&](auto type) {
+    using T = decltype(type);
+    WeightSums<T> sums(k, dtype, c, static_cast<T*>(weight_grad), static_cast<T*>(bias_grad));
+    sums.run(as<T>(in), as<T>(out_grad), pool);
+  });
+}
+
+}  // namespace actorhost::kernel

@@ -1,0 +1,58 @@
+// Pooling of a batch, image by image over the threads.
+#include "host/kernel/conv.hpp"
+
+namespace actorhost::kernel {
+
+namespace {
+
+// Fewer elements of images are done by the calling thread alone.
+constexpr int64_t kElementsForThreads = 100'000;
+
+// Calls task(elements before the image, elements before its result) for each image.
+template <typename F>
+void each_image(const Windows& w, ThreadPool* pool, F task) {
+  const int64_t size = w.height * w.width * w.channels;
+  const int64_t out_size = w.out_h * w.out_w * w.channels;
+  const auto image = [&](int i) { task(i * size, i * out_size); };
+  if (pool != nullptr && w.batch * size >= kElementsForThreads) return pool->run(static_cast<int>(w.batch), image);
+  for (int i = 0; i < w.batch; ++i) image(i);
+}
+
+const void* at(Dtype dtype, const void* data, int64_t element) noexcept {
+  return static_cast<const char*>(data) + element * static_cast<int64_t>(dtype_size(dtype));
+}
+
+void* at(Dtype dtype, void* data, int64_t element) noexcept {
+  return static_cast<char*>(data) + element * static_cast<int64_t>(dtype_size(dtype));
+}
+
+}  // namespace
+
+void max_pool(const Kernels& k, Dtype dtype, const Windows& w, const void* in, void* out, uint16_t* places,
+              ThreadPool* pool) {
+  each_image(w, pool, [&](int64_t from, int64_t to) {
+    k.pool_windows(Pooling::max, dtype, w, at(dtype, in, from), at(dtype, out, to), places + to);
+  });
+}
+
+void max_pool_to_input(const Kernels& k, Dtype dtype, const Windows& w, const void* out_grad, const uint16_t* places,
+                       void* in_grad, ThreadPool* pool) {
+  each_image(w, pool, [&](int64_t from, int64_t to) {
+    k.unpool_windows(Pooling::max, dtype, w, at(dtype, out_grad, to), places + to, at(dtype, in_grad, from));
+  });
+}
+
+void average_pool(const Kernels& k, Dtype dtype, const Windows& w, const void* in, void* out, ThreadPool* pool) {
+  each_image(w, pool, [&](int64_t from, int64_t to) {
+    k.pool_windows(Pooling::average, dtype, w, at(dtype, in, from), at(dtype, out, to), nullptr);
+  });
+}
+
+void average_pool_to_input(const Kernels& k, Dtype dtype, const Windows& w, const void* out_grad, void* in_grad,
+                           ThreadPool* pool) {
+  each_image(w, pool, [&](int64_t from, int64_t to) {
+    k.unpool_windows(Pooling::average, dtype, w, at(dtype, out_grad, to), nullptr, at(dtype, in_grad, from));
+  });
+}
+
+}  // namespace actorhost::kernel
