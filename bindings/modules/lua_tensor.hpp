@@ -31,5 +31,7 @@ void fill_tensor(lua_State* L, int index, Tensor value);
 
 /// Registers the FFI table "tensor" and the module "actor.c.tensor". Called by open_standard_modules.
 void open_tensor(Vm& vm);
+/// The FFI table "nn": the passes of layers.
+void open_nn(Vm& vm);
 
 }  // namespace actorhost

@@ -13,6 +13,7 @@ namespace actorhost {
 void open_standard_modules(Vm& vm) {
   open_core(vm);
   open_tensor(vm);
+  open_nn(vm);
   open_data(vm);
   open_barrier(vm);
   open_codec(vm);

@@ -20,11 +20,32 @@
 
 namespace actorhost::kernel {
 
-enum class Unary : int32_t { neg, exp, log, sqrt, tanh, sigmoid, relu, abs, square, sign };
+/// gelu is x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))). Source: Hendrycks, Gimpel, Gaussian error linear
+/// units, 2016.
+enum class Unary : int32_t { neg, exp, log, sqrt, tanh, sigmoid, relu, abs, square, sign, gelu };
 
 /// Comparisons give 0 or 1 in the operands' type. max and min give NaN where either operand is NaN.
-/// relu_grad(g, y) is g where y > 0 and 0 elsewhere; tanh_grad(g, y) is g * (1 - y^2).
-enum class Binary : int32_t { add, sub, mul, div, max, min, pow, eq, ne, lt, le, gt, ge, relu_grad, tanh_grad };
+/// relu_grad(g, y) is g where y > 0 and 0 elsewhere; tanh_grad(g, y) is g * (1 - y^2), sigmoid_grad(g, y) is
+/// g * y * (1 - y); gelu_grad(g, x) takes gelu's argument.
+enum class Binary : int32_t {
+  add,
+  sub,
+  mul,
+  div,
+  max,
+  min,
+  pow,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  relu_grad,
+  tanh_grad,
+  sigmoid_grad,
+  gelu_grad
+};
 
 /// max and min give NaN where there is one.
 enum class Reduce : int32_t { sum, max, min, sum_squares };
@@ -157,6 +178,19 @@ struct Kernels {
   /// in_grad need not be initialised.
   void (*unpool_windows)(Pooling pooling, Dtype dtype, const Windows& w, const void* out_grad, const uint16_t* places,
                          void* in_grad) noexcept;
+
+  // Layers; arrays are contiguous.
+  /// out = a * a_scale + b * b_scale + shift, elementwise; without b (null) a * a_scale + shift. May be in place.
+  void (*affine)(Dtype dtype, int64_t n, void* out, const void* a, const void* a_scale, const void* b,
+                 const void* b_scale, const void* shift) noexcept;
+  /// total[i] += a[i] * b[i], in double.
+  void (*dot_rows)(Dtype dtype, int64_t n, double* total, const void* a, const void* b) noexcept;
+  /// out[i] = a[i] * scale, or 0 where the number of 32 bits that is drawn for element first + i of `key` is below
+  /// `least`. The same key, element and `least` decide the same. May be in place.
+  void (*dropout)(Dtype dtype, int64_t n, void* out, const void* a, uint64_t key, int64_t first, uint32_t least,
+                  double scale) noexcept;
+  /// The gradient of softmax's input from that of its result y, row by row. May be in place of `grad`.
+  void (*softmax_grad)(Dtype dtype, int64_t rows, int64_t columns, void* out, const void* grad, const void* y) noexcept;
 
   // Optimisers: elementwise over n contiguous elements, so a parameter split into pieces gives the same bits.
   /// y += alpha * x

@@ -1,5 +1,6 @@
 // Pooling of a batch, image by image over the threads.
 #include "host/kernel/conv.hpp"
+#include "host/kernel/strided.hpp"
 
 namespace actorhost::kernel {
 
@@ -18,40 +19,34 @@ void each_image(const Windows& w, ThreadPool* pool, F task) {
   for (int i = 0; i < w.batch; ++i) image(i);
 }
 
-const void* at(Dtype dtype, const void* data, int64_t element) noexcept {
-  return static_cast<const char*>(data) + element * static_cast<int64_t>(dtype_size(dtype));
-}
-
-void* at(Dtype dtype, void* data, int64_t element) noexcept {
-  return static_cast<char*>(data) + element * static_cast<int64_t>(dtype_size(dtype));
-}
-
 }  // namespace
 
 void max_pool(const Kernels& k, Dtype dtype, const Windows& w, const void* in, void* out, uint16_t* places,
               ThreadPool* pool) {
   each_image(w, pool, [&](int64_t from, int64_t to) {
-    k.pool_windows(Pooling::max, dtype, w, at(dtype, in, from), at(dtype, out, to), places + to);
+    k.pool_windows(Pooling::max, dtype, w, element_at(dtype, in, from), element_at(dtype, out, to), places + to);
   });
 }
 
 void max_pool_to_input(const Kernels& k, Dtype dtype, const Windows& w, const void* out_grad, const uint16_t* places,
                        void* in_grad, ThreadPool* pool) {
   each_image(w, pool, [&](int64_t from, int64_t to) {
-    k.unpool_windows(Pooling::max, dtype, w, at(dtype, out_grad, to), places + to, at(dtype, in_grad, from));
+    k.unpool_windows(Pooling::max, dtype, w, element_at(dtype, out_grad, to), places + to,
+                     element_at(dtype, in_grad, from));
   });
 }
 
 void average_pool(const Kernels& k, Dtype dtype, const Windows& w, const void* in, void* out, ThreadPool* pool) {
   each_image(w, pool, [&](int64_t from, int64_t to) {
-    k.pool_windows(Pooling::average, dtype, w, at(dtype, in, from), at(dtype, out, to), nullptr);
+    k.pool_windows(Pooling::average, dtype, w, element_at(dtype, in, from), element_at(dtype, out, to), nullptr);
   });
 }
 
 void average_pool_to_input(const Kernels& k, Dtype dtype, const Windows& w, const void* out_grad, void* in_grad,
                            ThreadPool* pool) {
   each_image(w, pool, [&](int64_t from, int64_t to) {
-    k.unpool_windows(Pooling::average, dtype, w, at(dtype, out_grad, to), nullptr, at(dtype, in_grad, from));
+    k.unpool_windows(Pooling::average, dtype, w, element_at(dtype, out_grad, to), nullptr,
+                     element_at(dtype, in_grad, from));
   });
 }
 

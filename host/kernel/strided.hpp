@@ -12,6 +12,14 @@
 
 namespace actorhost::kernel {
 
+/// Address of element number `element` of an array.
+inline void* element_at(Dtype dtype, void* data, int64_t element) noexcept {
+  return static_cast<char*>(data) + element * static_cast<int64_t>(dtype_size(dtype));
+}
+inline const void* element_at(Dtype dtype, const void* data, int64_t element) noexcept {
+  return static_cast<const char*>(data) + element * static_cast<int64_t>(dtype_size(dtype));
+}
+
 struct View {
   void* data = nullptr;
   Dtype dtype = Dtype::f32;
@@ -22,9 +30,7 @@ struct View {
   /// Row-major without gaps.
   bool contiguous() const noexcept;
   /// Address of the element `offset` elements from the first.
-  void* at(int64_t offset) const noexcept {
-    return static_cast<char*>(data) + offset * static_cast<int64_t>(dtype_size(dtype));
-  }
+  void* at(int64_t offset) const noexcept { return element_at(dtype, data, offset); }
 };
 
 /// The row-major view of `data`.

@@ -65,6 +65,7 @@ void unary_of(Unary op, int64_t n, T* out, int64_t out_step, const T* a, int64_t
     case Unary::relu: return run([](T x) { return x < 0 ? T{0} : x; });
     case Unary::abs: return run([](T x) { return absolute(x); });
     case Unary::square: return run([](T x) { return x * x; });
+    case Unary::gelu: return run([](T x) { return gelu_of(x); });
     case Unary::sign: return run([](T x) { return x > 0 ? T{1} : (x < 0 ? T{-1} : x); });
   }
 }
@@ -88,6 +89,8 @@ void binary_of(Binary op, int64_t n, const Pair<T>& p) noexcept {
     case Binary::ge: return run([](T x, T y) { return x >= y ? T{1} : T{0}; });
     case Binary::relu_grad: return run([](T g, T y) { return y > 0 ? g : T{0}; });
     case Binary::tanh_grad: return run([](T g, T y) { return g * (1 - y * y); });
+    case Binary::sigmoid_grad: return run([](T g, T y) { return g * (y * (1 - y)); });
+    case Binary::gelu_grad: return run([](T g, T x) { return g * gelu_slope_of(x); });
   }
 }
 

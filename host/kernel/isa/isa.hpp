@@ -67,6 +67,12 @@ int64_t step_panel(Dtype dtype) noexcept;
 void pool_windows(Pooling pooling, Dtype dtype, const Windows& w, const void* in, void* out, uint16_t* places) noexcept;
 void unpool_windows(Pooling pooling, Dtype dtype, const Windows& w, const void* out_grad, const uint16_t* places,
                     void* in_grad) noexcept;
+void affine(Dtype dtype, int64_t n, void* out, const void* a, const void* a_scale, const void* b, const void* b_scale,
+            const void* shift) noexcept;
+void dot_rows(Dtype dtype, int64_t n, double* total, const void* a, const void* b) noexcept;
+void dropout(Dtype dtype, int64_t n, void* out, const void* a, uint64_t key, int64_t first, uint32_t least,
+             double scale) noexcept;
+void softmax_grad(Dtype dtype, int64_t rows, int64_t columns, void* out, const void* grad, const void* y) noexcept;
 void axpy(Dtype dtype, int64_t n, double alpha, const void* x, int64_t x_step, void* y, int64_t y_step) noexcept;
 void sgd(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* velocity, void* weights) noexcept;
 void adagrad(Dtype dtype, int64_t n, const AdagradStep& step, const void* grad, void* squares, void* weights) noexcept;

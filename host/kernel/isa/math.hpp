@@ -166,4 +166,23 @@ inline T sigmoid_of(T x) noexcept {
   return 1 / (1 + exp_of(-x));
 }
 
+/// The argument of gelu's tanh is kGeluScale * (x + kGeluCube * x^3).
+inline constexpr double kGeluScale = 0x1.9884533d43651p-1;  // sqrt(2 / pi)
+inline constexpr double kGeluCube = 0.044715;
+
+template <typename T>
+inline T gelu_of(T x) noexcept {
+  const T inner = static_cast<T>(kGeluScale) * (x + static_cast<T>(kGeluCube) * x * x * x);
+  return static_cast<T>(0.5) * x * (1 + tanh_of(inner));
+}
+
+/// d gelu(x) / dx
+template <typename T>
+inline T gelu_slope_of(T x) noexcept {
+  const T square = static_cast<T>(kGeluCube) * x * x;
+  const T t = tanh_of(static_cast<T>(kGeluScale) * (x + square * x));
+  const T inner_slope = static_cast<T>(kGeluScale) * (1 + 3 * square);
+  return static_cast<T>(0.5) * (1 + t) + static_cast<T>(0.5) * x * (1 - t * t) * inner_slope;
+}
+
 }  // namespace actorhost::kernel::AH_ISA

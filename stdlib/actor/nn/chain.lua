@@ -1,0 +1,215 @@
+--- Networks written as chains: `nn.input{28, 28, 1}:conv2d{...}:linear(10):network{}`. Each call makes a node, which
+--- knows the shape of a sample's result; nodes may be used several times, so chains branch. `network` makes the layers.
+local check = require("actor.check")
+local base = require("actor.tensor.base")
+local activations = require("actor.nn.layers.activations")
+local network = require("actor.nn.network")
+local spelling = require("actor.c.names")
+
+local M = {}
+
+---@class actor.nn.Node
+---@field shape integer[] of one sample's result
+---@field private make fun(): actor.nn.Layer
+---@field private from actor.nn.Node[]
+local Node = {}
+
+-- Definitions of layers by name: function(shape or shapes, ...) -> layer.
+local definitions = {}
+M.definitions = definitions
+
+local methods = {}
+
+local function node_index(_, name)
+  local method = methods[name]
+  if method then return method end
+  local define = definitions[name]
+  if define then
+    return function(self, ...)
+      if getmetatable(self) ~= Node then check.fail("nn: call node:%s(...) with a colon", name) end
+      return M.node(name, define, { self }, self.shape, ...)
+    end
+  end
+  local names = {}
+  for known in pairs(definitions) do names[known] = true end
+  for known in pairs(methods) do names[known] = true end
+  spelling.unknown("layer ", tostring(name), names)
+end
+
+Node.__index = node_index
+Node.__tostring = function(self) return ("node %s %s"):format(self.kind, base.list_text(self.shape)) end
+
+-- An activation of its own behind the node where its layer does not apply it itself.
+local function with_activation(node, act)
+  if not act then return node end
+  return M.node(act, definitions[act], { node }, node.shape)
+end
+
+-- The name that a layer's options give it.
+local function name_in(...)
+  for i = 1, select("#", ...) do
+    local value = select(i, ...)
+    if type(value) == "table" and not base.is_tensor(value) and value.name then
+      check.arg(value.name, "string", "name", "nn")
+      return value.name
+    end
+  end
+end
+
+---Makes a node of a layer.
+---@param kind string
+---@param define function
+---@param from actor.nn.Node[]
+---@param shape integer[]|integer[][] what `define` takes first
+---@param ... any
+---@return actor.nn.Node
+function M.node(kind, define, from, shape, ...)
+  local count, given = select("#", ...), { ... }
+  local function make()
+    local layer = define(shape, unpack(given, 1, count))
+    if type(layer) ~= "table" or type(rawget(layer, "shape")) ~= "table" then
+      check.fail("the definition of the layer '%s' has to return a table with the shape of a sample's result, `shape`", kind)
+    end
+    layer.kind = rawget(layer, "kind") or kind
+    layer.params, layer.grads = rawget(layer, "params") or {}, rawget(layer, "grads") or {}
+    return layer
+  end
+  local layer = make()
+  for _, extent in ipairs(layer.shape) do check.integer(extent, "shape of " .. kind, "nn", 0) end
+  local node = setmetatable({ kind = kind, make = make, from = from, shape = layer.shape, name = name_in(...) or false },
+    Node)
+  return with_activation(node, rawget(layer, "act"))
+end
+
+---Where a chain begins: samples of this shape.
+---@param shape integer[] e.g. {28, 28, 1} for images, {784} for rows
+---@return actor.nn.Node
+function M.input(shape)
+  local checked = base.shape(shape, "nn.input")
+  return setmetatable({ kind = "input", make = false, from = {}, shape = { unpack(checked) }, name = false }, Node)
+end
+
+local function merged(name)
+  return function(nodes, options)
+    check.arg(nodes, "table", "nodes", "nn." .. name)
+    local shapes = {}
+    for i, node in ipairs(nodes) do
+      if getmetatable(node) ~= Node then check.wrong(("nodes[%d]"):format(i), "nn." .. name, "a node of nn.input", node) end
+      shapes[i] = node.shape
+    end
+    return M.node(name, definitions[name], { unpack(nodes) }, shapes, options)
+  end
+end
+
+---Adds the results of nodes of one shape.
+---@type fun(nodes: actor.nn.Node[]): actor.nn.Node
+M.add = merged("add")
+
+---Joins the results of nodes along a dimension of the samples, by default the last.
+---@type fun(nodes: actor.nn.Node[], options?: {dim?: integer}): actor.nn.Node
+M.concat = merged("concat")
+
+-- ---- Networks ----
+
+local network_options = { seed = "number|cdata?", stream = "number?", dtype = "string?", loss = "string|function?",
+  inputs = "table?", l1 = "number?", l2 = "number?" }
+
+-- All nodes before and with `node`, each behind those it depends on.
+local function in_order(node, seen, order)
+  if seen[node] then return end
+  seen[node] = true
+  for _, before in ipairs(node.from) do in_order(before, seen, order) end
+  order[#order + 1] = node
+end
+
+local function regularised(layer, options)
+  for name, weight in pairs(rawget(layer, "weights") or {}) do
+    if name == "weight" then
+      weight.l1, weight.l2 = weight.l1 or options.l1, weight.l2 or options.l2
+    end
+  end
+end
+
+-- A name for each node: its own or its kind, with a number from the second on.
+local function name_of(node, used)
+  local name, number = node.name or node.kind, 2
+  if node.name and used[name] then check.fail("nn.network: two layers have the name '%s'", name) end
+  while used[name] do name, number = node.kind .. number, number + 1 end
+  used[name] = true
+  return name
+end
+
+---Makes the network that ends here, with weights of its own: calling it again makes another one.
+---@param options? {seed?: integer, stream?: integer, dtype?: "float32"|"float64", loss?: "cross_entropy"|"mse"|"hinge"|function, l1?: number, l2?: number, inputs?: actor.nn.Node[]}
+---seed: of the first weights (the run's seed) and of dropout; stream: another one for each worker lets dropout choose
+---otherwise on each; l1, l2: regularisation of all weights but biases; inputs: the order of several nn.input
+---@return actor.nn.Network
+function methods.network(self, options)
+  local fn = "nn.network"
+  options = options or {}
+  check.options(options, network_options, fn)
+  local order, inputs, place = {}, {}, {}
+  in_order(self, {}, order)
+  for _, node in ipairs(options.inputs or {}) do
+    if getmetatable(node) ~= Node or node.kind ~= "input" then check.wrong("inputs", fn, "nodes of nn.input", node) end
+    inputs[#inputs + 1] = node
+    place[node] = 1 - #inputs
+  end
+  local steps, used = {}, {}
+  for _, node in ipairs(order) do
+    if node.kind == "input" then
+      if options.inputs and not place[node] then check.fail("bad argument 'inputs' to %s: an input of the chain is not in it", fn) end
+      if not place[node] then
+        inputs[#inputs + 1] = node
+        place[node] = 1 - #inputs
+      end
+    else
+      local from = {}
+      for i, before in ipairs(node.from) do from[i] = place[before] end
+      local layer = node.make()
+      regularised(layer, options)
+      steps[#steps + 1] = { layer = layer, name = name_of(node, used), from = from }
+      place[node] = #steps
+    end
+  end
+  if #steps == 0 then check.fail("%s: the chain has no layer behind its input", fn) end
+  local shapes = {}
+  for i, node in ipairs(inputs) do shapes[i] = node.shape end
+  return network.new(steps, { seed = options.seed, stream = options.stream, dtype = options.dtype, loss = options.loss,
+    inputs = shapes })
+end
+
+---Defines a layer: `node:name(...)` calls `make(shape, ...)`, which returns a layer whose `shape` is that of a sample's
+---result. Its `weights` declare its parameters, which `forward` finds in `self.params`; `backward` leaves their
+---gradients in `self.grads`.
+---
+---     nn.define("scale", function(shape)
+---       return {
+---         shape = shape,
+---         weights = { factor = { shape = { shape[#shape] }, init = "ones" } },
+---         forward = function(self, x)
+---           self.x = x
+---           return x * self.params.factor
+---         end,
+---         backward = function(self, dy)
+---           self.grads.factor:copy_((dy * self.x):reshape(-1, shape[#shape]):sum(1))
+---           return dy * self.params.factor
+---         end,
+---       }
+---     end)
+---@param name string
+---@param make fun(shape: integer[], ...: any): actor.nn.Layer
+function M.define(name, make)
+  local fn = "nn.define"
+  check.arg(name, "string", "name", fn)
+  check.arg(make, "function", "make", fn)
+  if not name:match("^[%a_][%w_]*$") then check.wrong("name", fn, "a name of letters, digits and _", name) end
+  if definitions[name] or methods[name] then check.fail("%s: there is a layer '%s' already", fn, name) end
+  definitions[name] = make
+end
+
+for name in pairs(activations.names) do
+  definitions[name] = function(shape) return activations.make(name, shape) end
+end
+
+return M

@@ -1,0 +1,183 @@
+--- `net:fit{...}`: training over epochs of shuffled batches.
+local check = require("actor.check")
+local base = require("actor.tensor.base")
+local data = require("actor.data")
+local optim = require("actor.optim")
+local spelling = require("actor.c.names")
+
+---@class actor.nn.Fit
+---@field x? actor.Tensor|actor.Tensor[] inputs (rows, ...), one for each nn.input; with `y`, or `set`
+---@field y? actor.Tensor targets (rows) or (rows, ...)
+---@field set? actor.data.Set in place of x and y, or any table with `n` and `batch(self, positions)`
+---@field rows? integer[]|actor.data.Positions only these rows, such as this rank's share
+---@field epochs? integer default 1
+---@field batch? integer rows of a batch, default 32
+---@field shuffle? boolean default true: another order in each epoch
+---@field seed? integer of the order, default 0
+---@field optimiser? actor.Optimiser default optim.adam()
+---@field validation? number|table a share of the rows that is not trained on (the last of them), a set, or {x, y}
+---@field on_nan? "error"|"skip"|"stop" when the loss is NaN or infinite: raise an error that names the step and the layer
+---(the default), leave the batch out, or end the training
+---@field before_step? fun(net: actor.nn.Network, step: integer) after the backward pass and before the update: all-reduce
+---`net.flat_grads` here
+---@field on_epoch? fun(entry: actor.nn.Epoch, net: actor.nn.Network): boolean? after each epoch; false ends the training
+---@field progress? boolean default true
+
+---@class actor.nn.Epoch
+---@field epoch integer
+---@field steps integer updates made so far
+---@field loss number mean over the epoch's batches, of the weights as they were then
+---@field skipped integer batches left out for their loss
+---@field seconds number since the training began
+---@field validation_loss? number
+---@field validation_accuracy? number
+
+local fn = "net:fit"
+local known = {
+  x = "cdata|table?", y = "cdata?", set = "table?", rows = "cdata|table?", epochs = "number?", batch = "number?",
+  shuffle = "boolean?", seed = "number?", optimiser = "table?", validation = "number|table?", on_nan = "string?",
+  before_step = "function?", on_epoch = "function?", progress = "boolean?",
+}
+
+-- What batches are taken from: `n` rows and batch(positions) -> x, y.
+local function source_of(x, y, set)
+  if set then
+    if type(set.n) ~= "number" or type(set.batch) ~= "function" then
+      check.wrong("set", fn, "a set of actor.data", set)
+    end
+    return { n = set.n, batch = function(positions) return set:batch(positions) end }
+  end
+  base.arg(y, "y", fn)
+  local several = not base.is_tensor(x)
+  local first = several and type(x) == "table" and x[1] or x
+  base.arg(first, "x", fn)
+  if #first ~= #y then
+    check.fail("bad argument to %s: x and y have a different number of rows: %s and %s", fn, base.shape_text(first),
+      base.shape_text(y))
+  end
+  return { n = #y, batch = function(positions)
+    if not several then return data.batch(x, positions), data.batch(y, positions) end
+    local inputs = {}
+    for i, input in ipairs(x) do inputs[i] = data.batch(input, positions) end
+    return inputs, data.batch(y, positions)
+  end }
+end
+
+-- The rows to train on, as a source whose rows are 1 .. n; and what validates, or nil.
+local function split(options)
+  local source = source_of(options.x, options.y, options.set)
+  local rows, validation = options.rows, options.validation
+  local count = rows and #rows or source.n
+  if type(validation) == "number" then
+    check.number(validation, "validation", fn, 0, 1)
+    local kept = count - math.floor(count * validation)
+    local all = { n = count, source = source, rows = rows, first = 0 }
+    return { n = kept, source = source, rows = rows, first = 0 },
+      { n = count - kept, source = all.source, rows = rows, first = kept }
+  end
+  if validation then
+    local set = type(validation.n) == "number" and validation or nil
+    validation = source_of(validation[1], validation[2], set)
+    validation = { n = validation.n, source = validation, first = 0 }
+  end
+  return { n = count, source = source, rows = rows, first = 0 }, validation
+end
+
+local function batch_of(part, positions)
+  if part.rows or part.first > 0 then
+    local mapped = {}
+    for i = 1, #positions do
+      local row = positions[i] + part.first
+      mapped[i] = part.rows and part.rows[row] or row
+    end
+    positions = mapped
+  end
+  return part.source.batch(positions)
+end
+
+local rows_at_once = 256
+
+local function evaluate(net, part)
+  local loss, right = 0, 0
+  for from = 1, part.n, rows_at_once do
+    local to = math.min(from + rows_at_once - 1, part.n)
+    local x, y = batch_of(part, data.range(from, to))
+    local value, found = net:measure(x, y)
+    loss = loss + value * (to - from + 1)
+    right = right and found and right + found
+  end
+  return loss / part.n, right and right / part.n or nil
+end
+
+-- Where there is no node, nothing shows a bar.
+local function new_bar(total, quiet)
+  if not package.preload["actor.c.node"] then return { update = function() end, finish = function() end } end
+  return require("actor.progress").new { total = total, label = "training", quiet = quiet }
+end
+
+local function rank_text()
+  local node = package.preload["actor.c.node"] and require("actor")
+  return node and node.rank and (" on rank %d"):format(node.rank) or ""
+end
+
+local function not_finite(net, loss, step, epoch)
+  check.fail("%s: the loss is %s in step %d (epoch %d)%s; the first value that is not finite is in %s. Lower the "
+    .. "learning rate, clip the gradients or look at the data; on_nan = 'skip' leaves such batches out", fn,
+    tostring(loss), step, epoch, rank_text(), net:first_not_finite() or "the loss itself")
+end
+
+---@param net actor.nn.Network
+---@param options actor.nn.Fit
+---@return actor.nn.Epoch[] history
+return function(net, options)
+  check.options(options, known, fn)
+  local on_nan = options.on_nan or "error"
+  if on_nan ~= "error" and on_nan ~= "skip" and on_nan ~= "stop" then
+    check.wrong("on_nan", fn, "one of 'error', 'skip', 'stop'", on_nan,
+      spelling.suggestion(on_nan, { "error", "skip", "stop" }, "'", "'"))
+  end
+  local train, validation = split(options)
+  if train.n == 0 then check.fail("bad argument to %s: there are no rows to train on", fn) end
+  local epochs, size = options.epochs or 1, options.batch or 32
+  check.integer(epochs, "epochs", fn, 0)
+  check.integer(size, "batch", fn, 1)
+  local optimiser = options.optimiser or optim.adam()
+  if not optim.is_optimiser(optimiser) then check.wrong("optimiser", fn, "an optimiser of actor.optim", optimiser) end
+  local params, grads = { net.flat_params }, { net.flat_grads }
+  if not net.flat_params then params, grads = net.params, net.grads end
+
+  local batches = data.batches { n = train.n, size = size, epochs = math.max(epochs, 1), seed = options.seed,
+    shuffle = options.shuffle }
+  local per_epoch = batches:count() / math.max(epochs, 1)
+  local bar = new_bar(epochs * per_epoch, options.progress == false)
+  local began = require("actor").now()
+  local history, steps = {}, 0
+  for epoch = 1, epochs do
+    local sum, count, skipped, stop = 0, 0, 0, false
+    for place = 1, per_epoch do
+      local number = (epoch - 1) * per_epoch + place
+      local x, y = batch_of(train, batches:positions(number))
+      local loss = net:loss(x, y)
+      if loss - loss ~= 0 then
+        if on_nan == "error" then not_finite(net, loss, steps + 1, epoch) end
+        skipped = skipped + 1
+        stop = on_nan == "stop"
+        if stop then break end
+      else
+        if options.before_step then options.before_step(net, steps + 1) end
+        optimiser:step(params, grads)
+        steps, sum, count = steps + 1, sum + loss, count + 1
+      end
+      bar:update(number, ("epoch %d, loss %.4f"):format(epoch, count > 0 and sum / count or loss))
+    end
+    local entry = { epoch = epoch, steps = steps, loss = sum / count, skipped = skipped }
+    if validation and validation.n > 0 then
+      entry.validation_loss, entry.validation_accuracy = evaluate(net, validation)
+    end
+    entry.seconds = require("actor").now() - began
+    history[#history + 1] = entry
+    if stop or (options.on_epoch and options.on_epoch(entry, net) == false) then break end
+  end
+  bar:finish()
+  return history
+end

@@ -1,0 +1,61 @@
+--- `nn.check_gradients`: gradients beside finite differences.
+local check = require("actor.check")
+local base = require("actor.tensor.base")
+local tensor = require("actor.tensor")
+local util = require("actor.util")
+
+-- Everything that a forward pass changes beside its results: the layer's state.
+local function kept_state(layer)
+  local kept = {}
+  for name, value in pairs(rawget(layer, "state") or {}) do kept[name] = value:clone() end
+  return function()
+    for name, value in pairs(kept) do layer.state[name]:copy_(value) end
+  end
+end
+
+---Compares the gradients of a layer or network with finite differences of its output, of d(sum(y * weights)) / d(each
+---parameter and input), where `weights` are fixed random numbers. Use float64 parameters and input: a correct gradient
+---has an error near 1e-9. Each pass begins with the same state, so dropout drops the same elements.
+---@param layer actor.nn.Layer
+---@param x actor.Tensor
+---@param options? {step?: number, seed?: integer, training?: boolean, inputs?: boolean} default 1e-5, 1, false, true;
+---inputs = false: x has no gradient (positions)
+---@return number largest |difference| / max(1, |gradient|) over all elements
+---@return string where it is
+return function(layer, x, options)
+  local fn = "nn.check_gradients"
+  options = options or {}
+  check.options(options, { step = "number?", seed = "number?", training = "boolean?", inputs = "boolean?" }, fn)
+  base.arg(x, "x", fn)
+  local step, training = options.step or 1e-5, options.training or false
+  local point, restore = x:clone(), kept_state(layer)
+  local function forward()
+    restore()
+    return layer:forward(point, training)
+  end
+  local y = forward()
+  local weights = tensor.normal(y.shape, { seed = options.seed or 1, dtype = y.dtype })
+  local function objective() return forward():dot(weights) end
+  local checked, dx = {}, layer:backward(weights, false)
+  if options.inputs ~= false then checked.x = { value = point, slope = dx:clone() } end
+  for name, param in pairs(layer.params or {}) do
+    checked[name] = { value = param, slope = layer.grads[name]:clone() }
+  end
+  local worst, place = 0, "nowhere"
+  for name, pair in util.pairs(checked) do
+    local values, slopes = pair.value:flatten(), pair.slope:flatten()
+    for i = 1, #values do
+      local before = values:get(i)
+      values:set(i, before + step)
+      local above = objective()
+      values:set(i, before - step)
+      local below = objective()
+      values:set(i, before)
+      local slope = slopes:get(i)
+      local error_ = math.abs((above - below) / (2 * step) - slope) / math.max(1, math.abs(slope))
+      if not (error_ <= worst) then worst, place = error_, ("%s element %d"):format(name, i) end
+    end
+  end
+  restore()
+  return worst, place
+end

@@ -1,0 +1,140 @@
+--- Neural networks: layers with a forward and a backward pass written out, in chains and graphs.
+---
+---     local net = nn.input { 28, 28, 1 }:conv2d { 5, 5, 1, 32, act = "relu" }:max_pool2d { 2, 2 }
+---       :fully_connected(1024, "relu"):linear(10, "softmax"):network { seed = 1 }
+---     net:fit { set = data.mnist().train, epochs = 5, optimiser = optim.adam() }
+---     local loss = net:loss(images, labels)              -- one step by hand: forward and backward,
+---     opt:step({ net.flat_params }, { net.flat_grads })  -- then an update of all parameters as one tensor
+---
+--- A layer is a table with `forward(x, training) -> y`, `backward(dy, first) -> dx` (after the forward pass of the same
+--- batch), and, if it has parameters, `params` and `grads` of the same names. Results belong to the layer and are
+--- overwritten by its next pass: clone what has to stay. Gradients are overwritten as well, not added up. The first
+--- dimension of every tensor counts the samples of a batch; images are (rows, height, width, channels).
+local check = require("actor.check")
+local rng = require("actor.rng")
+local activations = require("actor.nn.layers.activations")
+local chain = require("actor.nn.chain")
+local dense = require("actor.nn.layers.dense")
+local images = require("actor.nn.layers.images")
+local losses = require("actor.nn.losses")
+local network = require("actor.nn.network")
+local normalise = require("actor.nn.layers.normalise")
+local shapes = require("actor.nn.layers.shapes")
+local weights = require("actor.nn.weights")
+
+---@class actor.nn
+local M = {
+  input = chain.input, add = chain.add, concat = chain.concat, define = chain.define,
+  cross_entropy = losses.cross_entropy, mse = losses.mse, hinge = losses.hinge,
+}
+
+---@class actor.nn.Layer
+---@field kind string
+---@field shape integer[] of one sample's result
+---@field forward fun(self: actor.nn.Layer, x: actor.Tensor, training?: boolean): actor.Tensor
+---@field backward fun(self: actor.nn.Layer, dy: actor.Tensor, first?: boolean): actor.Tensor?
+---@field params table<string, actor.Tensor>
+---@field grads table<string, actor.Tensor>
+---@field weights? table<string, actor.nn.Weight> what to make `params` of
+---@field state? table<string, actor.Tensor> what it remembers from batch to batch
+
+-- ---- Layers of chains ----
+
+-- The options of a fully connected layer in a chain: (outputs, "relu") or (outputs, "relu", {init = "glorot"}).
+local function dense_options(act, options, fn)
+  if type(act) == "table" then act, options = nil, act end
+  local known = { name = "string?" }
+  for name, kind in pairs(dense.options) do known[name] = kind end
+  check.options(options or {}, known, fn)
+  local given = { act = act }
+  for name, value in pairs(options or {}) do given[name] = value end
+  return given
+end
+
+chain.define("linear", function(shape, outputs, act, options)
+  local fn = "nn.linear"
+  check.integer(outputs, "outputs", fn, 1)
+  if #shape ~= 1 then
+    check.fail("bad input of %s: expected samples of one dimension, got shape %s; fully_connected flattens", fn,
+      require("actor.tensor.base").list_text(shape))
+  end
+  return dense.make(shape[1], outputs, dense_options(act, options, fn), fn)
+end)
+
+chain.define("fully_connected", function(shape, outputs, act, options)
+  local fn, inputs = "nn.fully_connected", 1
+  check.integer(outputs, "outputs", fn, 1)
+  for _, extent in ipairs(shape) do inputs = inputs * extent end
+  local layer = dense.make(inputs, outputs, dense_options(act, options, fn), fn)
+  layer.kind = "fully_connected"
+  return layer
+end)
+
+chain.define("conv2d", images.conv2d)
+chain.define("max_pool2d", images.max_pool2d)
+chain.define("avg_pool2d", images.avg_pool2d)
+chain.define("normalisation", normalise.normalisation)
+chain.define("batch_norm", normalise.batch_norm)
+chain.define("dropout", normalise.dropout)
+chain.define("flatten", shapes.flatten)
+chain.define("embedding", shapes.embedding)
+chain.define("add", shapes.add)
+chain.define("concat", shapes.concat)
+
+-- ---- Layers by themselves ----
+
+local linear_options = { seed = "number|cdata?", rng = "cdata?", dtype = "string?" }
+for name, kind in pairs(dense.options) do linear_options[name] = kind end
+
+---A fully connected layer with weights of its own, y = x weight + bias. `init` says what the weights start from: "he"
+---(the default, for relu), "glorot", "lecun", each also with "_uniform", "zeros", "ones", a number, or a function; the
+---deviations are in nn/weights.lua. Biases start at 0.
+---@param inputs integer
+---@param outputs integer
+---@param options? {seed?: integer, rng?: actor.Rng, init?: string, bias?: boolean, act?: string, dtype?: string}
+---@return actor.nn.Linear params weight (inputs, outputs) and bias (outputs)
+function M.linear(inputs, outputs, options)
+  local fn = "nn.linear"
+  check.integer(inputs, "inputs", fn, 1)
+  check.integer(outputs, "outputs", fn, 1)
+  options = options or {}
+  check.options(options, linear_options, fn)
+  local layer = dense.make(inputs, outputs, options, fn)
+  if layer.act then check.fail("bad argument 'act' to %s: '%s' is a layer of its own, nn.%s()", fn, layer.act, layer.act) end
+  local generator = options.rng or options.seed and rng(options.seed) or nil
+  weights.realise({ layer }, { draw = function() return generator end, dtype = options.dtype })
+  return layer
+end
+
+for name in pairs(activations.names) do
+  M[name] = function() return activations.make(name) end
+end
+
+---Makes a model of layers that follow each other. Parameters are named "1.weight", "1.bias", ... by the layer's place.
+---Their tensors become views of the model's `flat_params`, unless a layer has tensors that it did not declare.
+---@param layers actor.nn.Layer[]
+---@return actor.nn.Network
+function M.sequential(layers)
+  local fn = "nn.sequential"
+  check.arg(layers, "table", "layers", fn)
+  if #layers == 0 then check.fail("bad argument 'layers' to %s: expected at least one layer", fn) end
+  local steps, dtype = {}, nil
+  for i, layer in ipairs(layers) do
+    if type(layer) ~= "table" or type(layer.forward) ~= "function" or type(layer.backward) ~= "function" then
+      check.wrong(("layers[%d]"):format(i), fn, "a layer", layer)
+    end
+    layer.params, layer.grads = rawget(layer, "params") or {}, rawget(layer, "grads") or {}
+    for _, param in pairs(layer.params) do dtype = dtype or param.dtype end
+    if rawget(layer, "owner") then
+      check.fail("bad argument 'layers[%d]' to %s: the layer belongs to a network already", i, fn)
+    end
+    steps[i] = { layer = layer, name = tostring(i), from = { i - 1 } }
+  end
+  local made = network.new(steps, { dtype = dtype })
+  for _, layer in ipairs(layers) do layer.owner = made end
+  return made
+end
+
+M.check_gradients = require("actor.nn.gradients")
+
+return M

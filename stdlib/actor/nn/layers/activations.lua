@@ -1,0 +1,118 @@
+--- Activations: functions of each element, and softmax of each row. As layers of their own, or fused into a layer that
+--- has weights, which takes their name as `act`.
+local check = require("actor.check")
+local base = require("actor.tensor.base")
+local nn = require("actor.ffi")("nn")
+local pass = require("actor.nn.pass")
+local spelling = require("actor.c.names")
+local util = require("actor.util")
+
+local api = base.api
+local M = {}
+
+-- Numbers of the operations, as host/kernel/kernels.hpp has them: the function, and the gradient from the result (or,
+-- with `of_input`, from the argument).
+local functions = {
+  relu = { code = 6, slope = 13 },
+  tanh = { code = 4, slope = 14 },
+  sigmoid = { code = 5, slope = 15 },
+  gelu = { code = 10, slope = 16, of_input = true },
+}
+
+---@class actor.nn.Activation: actor.nn.Layer
+local Activation = {}
+Activation.__index = Activation
+setmetatable(Activation, check.strict("layer:", "state", "weights"))
+
+---Applies the function to each element.
+---@param x actor.Tensor
+---@return actor.Tensor
+function Activation:forward(x)
+  base.arg(x, "x", self.kind .. ":forward")
+  local y = pass.like(self.y, x)
+  self.x, self.y = x, y
+  pass.done(api.unary(self.code, y, x), self.kind .. ":forward", x, nil, y)
+  return y
+end
+
+---Computes the gradient of the input that `forward` got last.
+---@param dy actor.Tensor the gradient of the output
+---@return actor.Tensor dx
+function Activation:backward(dy)
+  base.arg(dy, "dy", self.kind .. ":backward")
+  if not self.y then check.fail("%s:backward: there was no forward pass", self.kind) end
+  local dx = pass.like(self.dx, self.y)
+  self.dx = dx
+  local at = self.of_input and self.x or self.y
+  pass.done(api.binary(self.slope, dx, dy, at), self.kind .. ":backward", dy, at, dx)
+  return dx
+end
+
+---@class actor.nn.Softmax: actor.nn.Layer
+local Softmax = {}
+Softmax.__index = Softmax
+setmetatable(Softmax, check.strict("layer:", "state", "weights"))
+
+---Makes each row (the last dimension) positive with sum 1.
+---@param x actor.Tensor (rows, ..., classes)
+---@return actor.Tensor of the same shape
+function Softmax:forward(x)
+  base.arg(x, "x", "softmax:forward")
+  local y = pass.like(self.y, x)
+  self.y = y
+  pass.done(api.softmax(y, x), "softmax:forward", x, nil, y)
+  return y
+end
+
+---@param dy actor.Tensor
+---@return actor.Tensor dx
+function Softmax:backward(dy)
+  base.arg(dy, "dy", "softmax:backward")
+  local y = self.y
+  if not y then check.fail("softmax:backward: there was no forward pass") end
+  if api.contiguous(dy) == 0 then dy = dy:contiguous() end
+  local dx = pass.like(self.dx, y)
+  self.dx = dx
+  pass.done(nn.softmax_grad(dx, dy, y), "softmax:backward", dy, y, dx)
+  return dx
+end
+
+---Makes the layer of an activation.
+---@param name string "relu", "tanh", "sigmoid", "gelu" or "softmax"
+---@param shape? integer[] of one sample
+---@return actor.nn.Layer
+function M.make(name, shape)
+  local layer = { kind = name, shape = shape or false, params = {}, grads = {}, x = false, y = false, dx = false }
+  if name == "softmax" then return setmetatable(layer, Softmax) end
+  local f = functions[name]
+  layer.code, layer.slope, layer.of_input = f.code, f.slope, f.of_input or false
+  return setmetatable(layer, Activation)
+end
+
+---The names that `act` takes.
+M.names = { relu = true, tanh = true, sigmoid = true, gelu = true, softmax = true }
+
+---Checks what a user gives as `act`; returns the name, or nil where there is none.
+---@param act any
+---@param fn string
+---@return string?
+function M.check(act, fn)
+  if act == nil or act == "none" or act == "linear" then return nil end
+  if type(act) ~= "string" then check.wrong("act", fn, "the name of an activation", act) end
+  if M.names[act] then return act end
+  local names = {}
+  for _, name in ipairs(util.sorted_keys(M.names)) do names[#names + 1] = ("'%s'"):format(name) end
+  check.wrong("act", fn, "one of " .. table.concat(names, ", "), act, spelling.suggestion(act, M.names, "'", "'"))
+end
+
+---What a layer that applies an activation itself needs of it: the number of the function and of its gradient, which has
+---to be one of the result. nil for the others, which become layers of their own.
+---@param name? string
+---@return integer? code
+---@return integer? slope
+function M.fused(name)
+  local f = functions[name]
+  if f and not f.of_input then return f.code, f.slope end
+end
+
+return M

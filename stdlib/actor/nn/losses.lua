@@ -1,0 +1,91 @@
+--- Losses: each returns the mean over the batch and its gradient.
+local ffi = require("ffi")
+local check = require("actor.check")
+local base = require("actor.tensor.base")
+local spelling = require("actor.c.names")
+
+local api = base.api
+local M = {}
+
+local loss_out = ffi.new("double[1]")
+
+---Computes the softmax cross-entropy, the mean over the rows of -log(softmax(scores)[label]), and its gradient.
+---@param scores actor.Tensor (rows, classes), before softmax
+---@param labels actor.Tensor (rows), whole numbers from 1 to classes
+---@param out? actor.Tensor takes the gradient; may be `scores` itself
+---@return number loss
+---@return actor.Tensor gradient of the scores, (rows, classes)
+function M.cross_entropy(scores, labels, out)
+  local fn = "nn.cross_entropy"
+  base.arg(scores, "scores", fn)
+  base.arg(labels, "labels", fn)
+  if out ~= nil then base.arg(out, "out", fn) end
+  local slope = out or base.new()
+  local status = api.cross_entropy(loss_out, slope, scores, labels)
+  if status == 1 then
+    check.fail("bad argument to %s: expected scores (rows, classes) and labels (rows), got %s and %s", fn,
+      base.shape_text(scores), base.shape_text(labels))
+  end
+  if status ~= 0 then base.raise(fn, status, scores, labels, slope) end
+  base.settle()
+  return loss_out[0], slope
+end
+
+-- Targets in the shape of the scores: (rows) stands for (rows, 1).
+local function targets_like(scores, targets, fn)
+  base.arg(scores, "scores", fn)
+  base.arg(targets, "targets", fn)
+  if targets.ndim_ == 1 and scores.ndim_ == 2 and scores.extent_[1] == 1 then targets = targets:unsqueeze(2) end
+  if not base.same_shape(scores, targets) then
+    check.fail("bad argument to %s: expected scores and targets of one shape, got %s and %s", fn,
+      base.shape_text(scores), base.shape_text(targets))
+  end
+  if targets.type_ ~= scores.type_ then targets = targets:to(scores.dtype) end
+  return targets
+end
+
+---Computes the mean squared error, the mean over all elements of (scores - targets)^2, and its gradient.
+---@param scores actor.Tensor
+---@param targets actor.Tensor of the same shape; (rows) for scores (rows, 1)
+---@param out? actor.Tensor takes the gradient; may be `scores` itself
+---@return number loss
+---@return actor.Tensor gradient of the scores
+function M.mse(scores, targets, out)
+  targets = targets_like(scores, targets, "nn.mse")
+  local difference = scores:sub(targets, out)
+  local norm, count = difference:norm(), difference.size
+  return norm * norm / count, difference:mul_(2 / count)
+end
+
+---Computes the hinge loss, the mean over all elements of max(0, 1 - targets * scores), and its gradient.
+---@param scores actor.Tensor
+---@param targets actor.Tensor of the same shape, -1 or 1; (rows) for scores (rows, 1)
+---@param out? actor.Tensor takes the gradient; may be `scores` itself
+---@return number loss
+---@return actor.Tensor gradient of the scores
+function M.hinge(scores, targets, out)
+  local fn = "nn.hinge"
+  targets = targets_like(scores, targets, fn)
+  if targets.size > 0 and not (targets:abs():min() == 1 and targets:abs():max() == 1) then
+    check.fail("bad argument 'targets' to %s: expected -1 or 1 everywhere (2 * t - 1 makes them of 0 and 1)", fn)
+  end
+  local margin = scores:mul(targets):neg_()
+  margin = margin + 1
+  local loss, count = margin:relu():sum(), margin.size
+  local slope = targets:neg():relu_grad(margin, out)
+  return loss / count, slope:mul_(1 / count)
+end
+
+---The loss of a name, or the function itself.
+---@param loss any
+---@param fn string
+---@return fun(scores: actor.Tensor, targets: actor.Tensor, out?: actor.Tensor): number, actor.Tensor
+function M.find(loss, fn)
+  if type(loss) == "function" then return loss end
+  local names = { cross_entropy = true, mse = true, hinge = true }
+  if type(loss) == "string" and names[loss] then return M[loss] end
+  check.wrong("loss", fn, "one of 'cross_entropy', 'mse', 'hinge', or a function", loss,
+    type(loss) == "string" and spelling.suggestion(loss, names, "'", "'") or nil)
+end
+
+return M
