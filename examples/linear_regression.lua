@@ -7,7 +7,6 @@ local opt = actor.options { n = 8192, dims = 20, batch = 64, steps = 400, lr = 0
 local set = data.regression { n = opt.n, dims = opt.dims, seed = actor.seed } -- y = x . weights + bias + noise
 local mine = data.split(set, { seed = actor.seed })
 local plan = data.batches { of = mine, size = opt.batch, epochs = math.huge, seed = actor.seed }
-local next_batch = data.loader { set = { set.x, set.y }, plan = plan }
 
 local function errors(x, y, w, b) return x:matmul(w) + b - y end
 
@@ -16,9 +15,10 @@ local summary = param.run {
   init = function() return { w = tensor.zeros(opt.dims), b = tensor.zeros(1) } end,
   schedule_local = function() return { "w", "b" } end,
   push = function(_, entries)
-    local x, y = next_batch()
-    local off = errors(x, y, entries[1][2], entries[2][2])
     steps = steps + 1
+    local positions = plan:positions(steps)
+    local x, y = data.batch(set.x, positions), data.batch(set.y, positions)
+    local off = errors(x, y, entries[1][2], entries[2][2])
     if steps % 100 == 1 then print(("step %d: loss %.4f"):format(steps, off:square():mean())) end
     return { { "w", x:transpose():matmul(off) / #off }, { "b", off:mean(1, true) } }
   end,

@@ -25,25 +25,31 @@ void BatchLoader::submit(std::vector<int32_t> positions, std::vector<Target> tar
 
 BatchLoader::Misfit BatchLoader::take() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return done_ > 0; });
+  if (begun_ == 0) gather_next(lock);
+  changed_.wait(lock, [this] { return batches_.front().done; });
   const Misfit misfit = batches_.front().misfit;
   batches_.pop_front();
-  --done_;
+  --begun_;
   return misfit;
 }
 
 void BatchLoader::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return quit_ || done_ < batches_.size(); });
+    changed_.wait(lock, [this] { return quit_ || begun_ < batches_.size(); });
     if (quit_) return;
-    Batch& batch = batches_[done_];  // stays where it is while others are put behind it or taken before it
-    lock.unlock();
-    batch.misfit = gather(batch);
-    lock.lock();
-    ++done_;
+    gather_next(lock);
     changed_.notify_all();
   }
+}
+
+/// The lock is given up meanwhile. A batch stays where it is while others are put behind it or taken before it.
+void BatchLoader::gather_next(std::unique_lock<std::mutex>& lock) {
+  Batch& batch = batches_[begun_++];
+  lock.unlock();
+  batch.misfit = gather(batch);
+  lock.lock();
+  batch.done = true;
 }
 
 BatchLoader::Misfit BatchLoader::gather(const Batch& batch) {

@@ -39,7 +39,8 @@ class BatchLoader {
 
   /// Begins a batch: an ah_positions, as numbers, and a target for each source. Does not block.
   void submit(std::vector<int32_t> positions, std::vector<Target> targets);
-  /// Waits for the oldest batch that was submitted and not taken; there has to be one.
+  /// Waits for the oldest batch that was submitted and not taken; there has to be one. A batch that the thread has not
+  /// begun, since the machine is busy, is gathered by the caller.
   Misfit take();
 
  private:
@@ -47,16 +48,18 @@ class BatchLoader {
     std::vector<int32_t> positions;
     std::vector<Target> targets;
     Misfit misfit = {};
+    bool done = false;
   };
 
   void run();
+  void gather_next(std::unique_lock<std::mutex>& lock);
   Misfit gather(const Batch& batch);
 
   const std::vector<Gather> sources_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Batch> batches_;  // those that are done stand before the others
-  size_t done_ = 0;
+  std::deque<Batch> batches_;
+  size_t begun_ = 0;  // of them; those stand before the others
   bool quit_ = false;
   std::thread thread_;
 };

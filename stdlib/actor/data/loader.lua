@@ -53,7 +53,8 @@ local kinds = { set = "table|cdata", plan = "table?", first = "number?", positio
 
 ---Makes an iterator over batches that are gathered ahead, by a thread of its own. A batch's tensors are valid until the
 ---next one is asked for, which may be written into the same memory: `clone` what is to stay. What they are gathered from
----must not be written to meanwhile. The thread ends with the iteration, with `close`, or when the loader is collected.
+---must not be written to meanwhile. It helps where a core is idle and gathering takes a good part of the time (large rows);
+---with a node on each core it does not, and costs next to nothing (tests/bench/NOTES.md). The thread ends with the iteration, with `close`, or when the loader is collected.
 ---
 ---     local plan = data.batches { n = set.n, size = 64, epochs = 5 }
 ---     for x, y in data.loader { set = set, plan = plan } do ... end
