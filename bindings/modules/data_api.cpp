@@ -95,4 +95,18 @@ void set_rows(ah_rows& rows, Holder holder, const Blob& bytes, size_t n, size_t 
   rows.ndim = meaning.ndim;
 }
 
+Gather gather_of(const ah_rows& rows) {
+  Holder holder;
+  if (rows.bytes_ != nullptr) holder = *std::launder(reinterpret_cast<const Holder*>(rows.holder_));
+  return [holder = std::move(holder), rows](const void* positions, void* out) {
+    return gather_rows(&rows, positions, static_cast<int32_t>(Dtype::f32), out);
+  };
+}
+
+Gather gather_of(Blob block, const void* from, int64_t n, int64_t row_bytes) {
+  return [block = std::move(block), from, n, row_bytes](const void* positions, void* out) {
+    return gather(from, n, row_bytes, positions, out);
+  };
+}
+
 }  // namespace actorhost

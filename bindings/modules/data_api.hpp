@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "bindings/modules/batch_loader.hpp"
 #include "bindings/modules/ffi_data.h"
 #include "host/base/blob.hpp"
 
@@ -20,5 +21,11 @@ struct RowMeaning {
 /// Fills `rows`, which has to be empty, with `n` rows of `width` bytes at `bytes`, kept by `holder`.
 void set_rows(ah_rows& rows, std::shared_ptr<const void> holder, const Blob& bytes, size_t n, size_t width,
               const RowMeaning& meaning) noexcept;
+
+/// Gathers rows of `rows` as float32, and keeps their bytes.
+Gather gather_of(const ah_rows& rows);
+
+/// Gathers rows of `row_bytes` bytes as they are; `block` keeps `from`.
+Gather gather_of(Blob block, const void* from, int64_t n, int64_t row_bytes);
 
 }  // namespace actorhost

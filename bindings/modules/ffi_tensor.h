@@ -44,8 +44,8 @@ typedef struct ah_tensor {
 
 /* An optimiser: host/kernel/optimiser.hpp's OptimiserSpec, kinds as numbered there. */
 typedef struct ah_optimiser {
-  double lr, scale, momentum, weight_decay, beta1, beta2, epsilon, initial;
-  double decay_rate, decay_every, decay_floor;
+  double lr, scale, momentum, weight_decay, beta1, beta2, epsilon, initial, alpha;
+  double decay_rate, decay_every, decay_floor, warm_steps, warm_start;
   int32_t kind, decay_kind, nesterov;
 } ah_optimiser;
 
@@ -105,10 +105,10 @@ typedef struct ah_tensor_api {
 
   int32_t (*optimiser_parts)(const ah_optimiser* o);
   double (*optimiser_fill)(const ah_optimiser* o);
-  double (*learning_rate)(const ah_optimiser* o, int64_t step);
+  double (*learning_rate)(const ah_optimiser* o, int64_t t);
   /* All contiguous, of one size and element type. */
-  void (*optimise)(const ah_optimiser* o, int64_t step, const ah_tensor* grad, ah_tensor* state1, ah_tensor* state2,
-                   ah_tensor* weights);
+  void (*optimise)(const ah_optimiser* o, double lr, int64_t made, const ah_tensor* grad, ah_tensor* state1,
+                   ah_tensor* state2, ah_tensor* weights);
   /* 1 .. 256 threads for matmul, results are the same for any number; false when they could not be started. */
   void (*set_threads)(ah_tensor_context* context, int32_t threads);
 } ah_tensor_api;

@@ -6,9 +6,11 @@
 #include <limits>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "bindings/modules/data_api.hpp"
 #include "bindings/modules/lua_tensor.hpp"
+#include "bindings/modules/tensor_api.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/data/csv.hpp"
 #include "host/data/data_cache.hpp"
@@ -16,6 +18,7 @@
 #include "host/data/libsvm.hpp"
 #include "host/data/npz.hpp"
 #include "host/kernel/strided.hpp"
+#include "host/mapreduce/files/text_input.hpp"
 
 namespace actorhost {
 
@@ -104,10 +107,12 @@ int digits(lua_State* L) {
   return 0;
 }
 
-/// images(images, labels, images_path, labels_path)
+/// images(images, labels, images_path, labels_path, classes)
 int load_images(lua_State* L) {
   const fs::path images = check_path(L, 3, "data.images");
-  const auto set = std::make_shared<const ImageSet>(need(L, read_idx_images(images, check_path(L, 4, "data.images"))));
+  const fs::path labels = check_path(L, 4, "data.images");
+  const auto classes = static_cast<unsigned>(check_integer(L, 5, "classes", "data.images", 1, 256));
+  const auto set = std::make_shared<const ImageSet>(need(L, read_idx_images(images, labels, classes)));
   set_images(L, 1, set, *set);
   return 0;
 }
@@ -285,6 +290,121 @@ int load_libsvm(lua_State* L) {
   return 5;
 }
 
+/// The userdata of an object that Lua holds; collected with it.
+template <typename T>
+struct Collected {
+  T* object;
+};
+
+template <typename T>
+int collect_object(lua_State* L) {
+  auto* held = static_cast<Collected<T>*>(lua_touserdata(L, 1));
+  delete std::exchange(held->object, nullptr);
+  return 0;
+}
+
+template <typename T>
+Collected<T>& push_collected(lua_State* L, const char* type) {
+  auto* held = new (lua_newuserdata(L, sizeof(Collected<T>))) Collected<T>{nullptr};
+  if (luaL_newmetatable(L, type) != 0) {
+    lua_pushcfunction(L, collect_object<T>);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  return *held;
+}
+
+struct OpenLines {
+  std::unique_ptr<TextInput> input;
+  std::string_view left;
+};
+
+/// next_line() -> the next line of the upvalue's file; nil at the end, where the file is closed.
+int next_line(lua_State* L) {
+  auto& held = *static_cast<Collected<OpenLines>*>(lua_touserdata(L, lua_upvalueindex(1)));
+  if (held.object == nullptr) return 0;
+  OpenLines& lines = *held.object;
+  if (lines.left.empty()) lines.left = need(L, lines.input->next());
+  if (lines.left.empty()) {
+    delete std::exchange(held.object, nullptr);
+    return 0;
+  }
+  const std::string_view line = take_line(lines.left);
+  lua_pushlstring(L, line.data(), line.size());
+  return 1;
+}
+
+/// lines(path) -> a function that gives line after line
+int open_lines(lua_State* L) {
+  const fs::path path = check_path(L, 1, "data.lines");
+  auto& held = push_collected<OpenLines>(L, "actor.c.data.lines");
+  held.object = new OpenLines{need(L, TextInput::open_whole(path)), {}};
+  lua_pushcclosure(L, guarded<next_line>, 1);
+  return 1;
+}
+
+constexpr const char* kBatchLoader = "actor.c.data.loader";
+
+/// The rows of the sources, an ah_rows or a contiguous tensor of at least one dimension.
+Gather gather_at(lua_State* L, int index) {
+  if (!is_tensor(L, index)) return gather_of(rows_at(L, index));
+  Tensor rows = tensor_at(L, index);
+  const int64_t n = rows.shape[0];
+  const int64_t row_bytes = n == 0 ? 0 : static_cast<int64_t>(rows.bytes()) / n;
+  const void* from = rows.data.data();
+  return gather_of(std::move(rows.data), from, n, row_bytes);
+}
+
+/// load(sources) -> loader; sources: an array of rows and contiguous tensors
+int open_loader(lua_State* L) {
+  check_table(L, 1, "sources", "data.loader");
+  auto& held = push_collected<BatchLoader>(L, kBatchLoader);
+  std::vector<Gather> sources;
+  for (size_t i = 1; i <= lua_objlen(L, 1); ++i) {
+    lua_rawgeti(L, 1, static_cast<int>(i));
+    sources.push_back(gather_at(L, lua_gettop(L)));
+    lua_pop(L, 1);
+  }
+  held.object = new BatchLoader(std::move(sources));
+  return 1;
+}
+
+BatchLoader& loader_at(lua_State* L, int index) {
+  BatchLoader* loader = static_cast<Collected<BatchLoader>*>(luaL_checkudata(L, index, kBatchLoader))->object;
+  if (loader == nullptr) raise_at_user(L, "data.loader: the loader is closed");
+  return *loader;
+}
+
+/// submit(loader, positions, targets): a contiguous tensor for each source
+int submit_batch(lua_State* L) {
+  BatchLoader& loader = loader_at(L, 1);
+  const auto* positions = static_cast<const int32_t*>(lua_topointer(L, 2));
+  std::vector<BatchLoader::Target> targets;
+  for (size_t i = 1; i <= lua_objlen(L, 3); ++i) {
+    lua_rawgeti(L, 3, static_cast<int>(i));
+    const auto& out = *static_cast<const ah_tensor*>(lua_topointer(L, -1));
+    targets.push_back({block_of(out), out.data_});
+    lua_pop(L, 1);
+  }
+  loader.submit({positions, positions + 1 + positions[0]}, std::move(targets));
+  return 0;
+}
+
+/// close(loader): waits for the tensor that is being filled
+int close_loader(lua_State* L) {
+  luaL_checkudata(L, 1, kBatchLoader);
+  return collect_object<BatchLoader>(L);
+}
+
+/// take(loader) -> nothing, or source (from 1) and index of a position that is no row
+int take_batch(lua_State* L) {
+  const BatchLoader::Misfit misfit = loader_at(L, 1).take();
+  if (misfit.at == 0) return 0;
+  lua_pushnumber(L, static_cast<lua_Number>(misfit.source + 1));
+  lua_pushnumber(L, static_cast<lua_Number>(misfit.at));
+  return 2;
+}
+
 int data_module(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
       {"mnist", guarded<load_mnist>},      {"drawn_mnist", guarded<drawn_mnist>},
@@ -293,6 +413,9 @@ int data_module(lua_State* L) {
       {"npy_load", guarded<npy_load>},     {"npy_save", guarded<npy_save>},
       {"npz_load", guarded<npz_load>},     {"npz_save", guarded<npz_save>},
       {"csv", guarded<load_csv>},          {"libsvm", guarded<load_libsvm>},
+      {"lines", guarded<open_lines>},      {"load", guarded<open_loader>},
+      {"submit", guarded<submit_batch>},   {"take", guarded<take_batch>},
+      {"close", guarded<close_loader>},
   };
   return push_functions(L, kFunctions);
 }

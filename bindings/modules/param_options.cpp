@@ -1,68 +1,20 @@
 #include "bindings/modules/param_options.hpp"
 
 #include "bindings/modules/lua_filter.hpp"
+#include "bindings/modules/tensor_api.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/vm/lua_support.hpp"
-#include "host/kernel/optimiser.hpp"
 
 namespace actorhost {
-
-namespace {
-
-kernel::Decay decay_at(lua_State* L, int index) {
-  using kernel::DecayKind;
-  kernel::Decay out;
-  const std::string kind = text_field(L, index, "kind");
-  out.kind = kind == "step"           ? DecayKind::step
-             : kind == "exponential"  ? DecayKind::exponential
-             : kind == "inverse_time" ? DecayKind::inverse_time
-             : kind == "cosine"       ? DecayKind::cosine
-                                      : DecayKind::none;
-  out.rate = number_field(L, index, "rate", out.rate);
-  out.every = number_field(L, index, "every", out.every);
-  out.floor = number_field(L, index, "floor", out.floor);
-  return out;
-}
-
-/// An optimiser of actor.optim, which has checked its fields; the engine checks them again.
-kernel::OptimiserSpec optimiser_at(lua_State* L, int index) {
-  using kernel::OptimiserKind;
-  kernel::OptimiserSpec out;
-  const std::string kind = text_field(L, index, "kind");
-  if (kind == "add") {
-    out.kind = OptimiserKind::add;
-  } else if (kind == "adagrad") {
-    out.kind = OptimiserKind::adagrad;
-  } else if (kind == "adam") {
-    out.kind = OptimiserKind::adam;
-  } else if (kind != "sgd") {
-    raise_at_user(L, "param.run: pull has kind '" + kind + "', expected one of add, sgd, adagrad, adam (actor.optim)");
-  }
-  out.lr = number_field(L, index, "lr", out.lr);
-  out.scale = number_field(L, index, "scale", out.scale);
-  out.momentum = number_field(L, index, "momentum", out.momentum);
-  out.weight_decay = number_field(L, index, "weight_decay", out.weight_decay);
-  out.beta1 = number_field(L, index, "beta1", out.beta1);
-  out.beta2 = number_field(L, index, "beta2", out.beta2);
-  out.epsilon = number_field(L, index, "epsilon", out.epsilon);
-  out.initial = number_field(L, index, "initial", out.initial);
-  out.nesterov = boolean_field(L, index, "nesterov");
-  lua_getfield(L, index, "decay");
-  if (lua_istable(L, -1)) out.decay = decay_at(L, lua_gettop(L));
-  lua_pop(L, 1);
-  if (auto checked = kernel::check(out); !checked) raise_at_user(L, "param.run: pull: " + checked.error().message);
-  return out;
-}
-
-}  // namespace
 
 UpdateRule update_at(lua_State* L, int options) {
   UpdateRule out;
   lua_getfield(L, options, "pull");
   if (lua_isfunction(L, -1)) {
     out.kind = UpdateRule::Kind::lua;
-  } else if (lua_istable(L, -1)) {
-    out = UpdateRule::native(optimiser_at(L, lua_gettop(L)));
+  } else if (lua_type(L, -1) == kLuaCdata) {
+    out = UpdateRule::native(spec_of(*static_cast<const ah_optimiser*>(lua_topointer(L, -1))));
+    if (auto fits = kernel::check(out.spec); !fits) raise_at_user(L, "param.run: pull: " + fits.error().message);
   }
   lua_pop(L, 1);
   return out;

@@ -11,7 +11,7 @@ struct lua_State;
 
 namespace actorhost {
 
-/// `pull`: an optimiser, a function, or nothing (replace).
+/// `pull`: an optimiser as optim.to_c makes it, a function, or nothing (replace).
 UpdateRule update_at(lua_State* L, int options);
 /// `merge`: one of param.merge's.
 MergePolicy merge_at(lua_State* L, int options);

@@ -231,32 +231,16 @@ uint64_t hash(const ah_tensor* a) noexcept {
 
 // ---- Optimisers ----
 
-kernel::OptimiserSpec spec_of(const ah_optimiser& o) noexcept {
-  kernel::OptimiserSpec spec;
-  spec.kind = static_cast<kernel::OptimiserKind>(o.kind);
-  spec.lr = o.lr;
-  spec.scale = o.scale;
-  spec.momentum = o.momentum;
-  spec.weight_decay = o.weight_decay;
-  spec.beta1 = o.beta1;
-  spec.beta2 = o.beta2;
-  spec.epsilon = o.epsilon;
-  spec.initial = o.initial;
-  spec.nesterov = o.nesterov != 0;
-  spec.decay = {static_cast<kernel::DecayKind>(o.decay_kind), o.decay_rate, o.decay_every, o.decay_floor};
-  return spec;
-}
-
 int32_t optimiser_parts(const ah_optimiser* o) noexcept { return kernel::state_parts(spec_of(*o)); }
 
 double optimiser_fill(const ah_optimiser* o) noexcept { return kernel::state_fill(spec_of(*o)); }
 
-double learning_rate(const ah_optimiser* o, int64_t step) noexcept { return kernel::learning_rate(spec_of(*o), step); }
+double learning_rate(const ah_optimiser* o, int64_t t) noexcept { return kernel::learning_rate(spec_of(*o), t); }
 
-void optimise(const ah_optimiser* o, int64_t step, const ah_tensor* grad, ah_tensor* state1, ah_tensor* state2,
-              ah_tensor* weights) noexcept {
+void optimise(const ah_optimiser* o, double lr, int64_t made, const ah_tensor* grad, ah_tensor* state1,
+              ah_tensor* state2, ah_tensor* weights) noexcept {
   void* const state[] = {state1 == nullptr ? nullptr : state1->data_, state2 == nullptr ? nullptr : state2->data_};
-  kernel::apply_update(kernels_of(weights), spec_of(*o), static_cast<Dtype>(weights->type_), weights->count_, step,
+  kernel::apply_update(kernels_of(weights), spec_of(*o), static_cast<Dtype>(weights->type_), weights->count_, lr, made,
                        grad->data_, state, weights->data_);
 }
 
@@ -272,6 +256,28 @@ View view_of(const ah_tensor& t) noexcept {
   set_shape(view.shape, t.ndim_, t.extent_);
   std::copy_n(t.step_, t.ndim_, view.steps.begin());
   return view;
+}
+
+kernel::OptimiserSpec spec_of(const ah_optimiser& o) noexcept {
+  kernel::OptimiserSpec spec;
+  spec.kind = static_cast<kernel::OptimiserKind>(o.kind);
+  spec.lr = o.lr;
+  spec.scale = o.scale;
+  spec.momentum = o.momentum;
+  spec.weight_decay = o.weight_decay;
+  spec.beta1 = o.beta1;
+  spec.beta2 = o.beta2;
+  spec.epsilon = o.epsilon;
+  spec.initial = o.initial;
+  spec.alpha = o.alpha;
+  spec.nesterov = o.nesterov != 0;
+  spec.decay = {static_cast<kernel::DecayKind>(o.decay_kind),
+                o.decay_rate,
+                o.decay_every,
+                o.decay_floor,
+                o.warm_steps,
+                o.warm_start};
+  return spec;
 }
 
 const Blob& block_of(const ah_tensor& t) noexcept {

@@ -6,6 +6,7 @@
 #include "bindings/modules/ffi_tensor.h"
 #include "host/base/blob.hpp"
 #include "host/kernel/kernels.hpp"
+#include "host/kernel/optimiser.hpp"
 #include "host/kernel/pool.hpp"
 #include "host/kernel/strided.hpp"
 
@@ -24,6 +25,9 @@ std::shared_ptr<TensorState> make_tensor_state(int threads);
 
 /// The strided view of a tensor's elements.
 kernel::View view_of(const ah_tensor& t) noexcept;
+
+/// The description as the engines have it; its numbers are not checked.
+kernel::OptimiserSpec spec_of(const ah_optimiser& o) noexcept;
 
 /// The block of a tensor that is not empty.
 const Blob& block_of(const ah_tensor& t) noexcept;

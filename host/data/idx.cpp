@@ -128,16 +128,7 @@ Result<ImageSet> read_part(const fs::path& dir, const std::string& part) {
     const std::string missing = part + (images ? "-labels-idx1-ubyte" : "-images-idx3-ubyte");
     return Error{Code::io, dir.string() + ": no file " + missing + " or " + missing + ".gz; MNIST needs four files"};
   }
-  auto set = read_idx_images(*images, *labels);
-  if (!set) return set;
-  for (size_t i = 0; i < set->n; ++i) {
-    const auto label = std::to_integer<unsigned>(set->labels.data()[i]);
-    if (label > 9) {
-      return bad(*labels,
-                 "label " + std::to_string(label) + " of image " + std::to_string(i) + " found, 0 to 9 expected");
-    }
-  }
-  return set;
+  return read_idx_images(*images, *labels, 10);
 }
 
 }  // namespace
@@ -154,18 +145,25 @@ Result<Tensor> read_idx(const fs::path& path) {
   return array;
 }
 
-Result<ImageSet> read_idx_images(const fs::path& images, const fs::path& labels) {
+Result<ImageSet> read_idx_images(const fs::path& images, const fs::path& labels, unsigned classes) {
   auto pixels = read_of_rank(images, 3, "images");
   if (!pixels) return std::move(pixels).error();
-  auto classes = read_of_rank(labels, 1, "labels");
-  if (!classes) return std::move(classes).error();
+  auto found = read_of_rank(labels, 1, "labels");
+  if (!found) return std::move(found).error();
   const int64_t n = pixels->shape[0];
-  if (classes->shape[0] != n) {
-    return bad(labels, std::to_string(classes->shape[0]) + " labels found, " + std::to_string(n) +
+  if (found->shape[0] != n) {
+    return bad(labels, std::to_string(found->shape[0]) + " labels found, " + std::to_string(n) +
                            " expected, as many as images in " + images.string());
   }
+  for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
+    const auto label = std::to_integer<unsigned>(found->data.data()[i]);
+    if (label >= classes) {
+      return bad(labels, "label " + std::to_string(label) + " of image " + std::to_string(i) + " found, 0 to " +
+                             std::to_string(classes - 1) + " expected");
+    }
+  }
   const auto size = [&](size_t dim) { return static_cast<size_t>(pixels->shape[dim]); };
-  return ImageSet{size(0), size(1), size(2), std::move(pixels->data), std::move(classes->data)};
+  return ImageSet{size(0), size(1), size(2), std::move(pixels->data), std::move(found->data)};
 }
 
 Result<Mnist> read_mnist(const fs::path& dir) {

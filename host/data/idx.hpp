@@ -28,8 +28,9 @@ struct ImageSet {
   Blob labels;  // n
 };
 
-/// Images (u1, rank 3) and labels (u1, rank 1) that belong together.
-Result<ImageSet> read_idx_images(const std::filesystem::path& images, const std::filesystem::path& labels);
+/// Images (u1, rank 3) and labels (u1, rank 1, below `classes`) that belong together.
+Result<ImageSet> read_idx_images(const std::filesystem::path& images, const std::filesystem::path& labels,
+                                 unsigned classes = 256);
 
 struct Mnist {
   ImageSet train;

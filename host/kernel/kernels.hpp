@@ -65,14 +65,25 @@ struct AdagradStep {
   double weight_decay;
 };
 
+/// a = alpha a + (1 - alpha) g'^2, d = g' / (sqrt(a) + epsilon), g' as above; without momentum w -= lr * d, with it
+/// v = momentum * v + d and w -= lr * v.
+struct RmspropStep {
+  double lr;
+  double alpha;
+  double epsilon;
+  double momentum;
+  double weight_decay;
+};
+
 /// m = beta1 m + (1 - beta1) g'; v = beta2 v + (1 - beta2) g'^2;
-/// w -= lr / correction1 * m / (sqrt(v) / sqrt(correction2) + epsilon), where correctionN = 1 - betaN^t.
+/// w = keep * w - lr / correction1 * m / (sqrt(v) / sqrt(correction2) + epsilon), where correctionN = 1 - betaN^t.
 struct AdamStep {
   double lr;
   double beta1;
   double beta2;
   double epsilon;
   double weight_decay;
+  double keep;  // 1, or what decoupled weight decay leaves of a weight
   double correction1;
   double correction2;
 };
@@ -198,6 +209,9 @@ struct Kernels {
   /// `velocity` may be null when momentum is 0.
   void (*sgd)(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* velocity, void* weights) noexcept;
   void (*adagrad)(Dtype dtype, int64_t n, const AdagradStep& step, const void* grad, void* squares,
+                  void* weights) noexcept;
+  /// `velocity` may be null when momentum is 0.
+  void (*rmsprop)(Dtype dtype, int64_t n, const RmspropStep& step, const void* grad, void* squares, void* velocity,
                   void* weights) noexcept;
   void (*adam)(Dtype dtype, int64_t n, const AdamStep& step, const void* grad, void* mean, void* variance,
                void* weights) noexcept;

@@ -6,9 +6,11 @@
 //
 //   spec = {kind = adam, lr = 1e-3}
 //   state = state_parts(spec) = 2 zero-filled arrays of the parameter's size
-//   for step = 0, 1, ...: apply_update(kernels(), spec, dtype, n, step, gradient, state, weights)
+//   for t = 0, 1, ...: apply_update(kernels(), spec, dtype, n, learning_rate(spec, t), t, gradient, state, weights)
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "host/base/result.hpp"
 #include "host/kernel/kernels.hpp"
@@ -22,26 +24,35 @@ enum class DecayKind : int32_t { none, step, exponential, inverse_time, cosine }
 ///   exponential   rate ^ (t / every)
 ///   inverse_time  1 / (1 + rate * t / every)
 ///   cosine        floor + (1 - floor) * (1 + cos(pi * min(t, every) / every)) / 2
+/// The first `warm_steps` updates have the factor start + (1 - start) * t / warm_steps, and those behind them the one
+/// above of t - warm_steps.
 struct Decay {
   DecayKind kind = DecayKind::none;
   double rate = 1;
   double every = 1;
   double floor = 0;
+  double warm_steps = 0;
+  double warm_start = 0;
 };
 
 /// `add` is weights += scale * gradient, with no decay of any kind.
-enum class OptimiserKind : int32_t { add, sgd, adagrad, adam };
+enum class OptimiserKind : int32_t { add, sgd, adagrad, adam, rmsprop, adamw };
+
+/// "add", "sgd", ...
+const char* name_of(OptimiserKind kind) noexcept;
+std::optional<OptimiserKind> optimiser_named(std::string_view name) noexcept;
 
 struct OptimiserSpec {
   OptimiserKind kind = OptimiserKind::sgd;
   double lr = 0.01;
   double scale = 1;         // add
-  double momentum = 0;      // sgd
-  double weight_decay = 0;  // sgd, adagrad, adam: L2, added to the gradient
-  double beta1 = 0.9;       // adam
-  double beta2 = 0.999;     // adam
-  double epsilon = 1e-8;    // adagrad, adam
+  double momentum = 0;      // sgd, rmsprop
+  double weight_decay = 0;  // L2, added to the gradient; adamw: weights *= 1 - lr * weight_decay
+  double beta1 = 0.9;       // adam, adamw
+  double beta2 = 0.999;     // adam, adamw
+  double epsilon = 1e-8;    // adagrad, adam, rmsprop, adamw
   double initial = 0;       // adagrad: what the sum of squares starts from
+  double alpha = 0.99;      // rmsprop: how much of the mean of squares stays
   bool nesterov = false;    // sgd
   Decay decay = {};
 };
@@ -57,12 +68,12 @@ int state_parts(const OptimiserSpec& spec) noexcept;
 /// What the arrays are filled with at first.
 double state_fill(const OptimiserSpec& spec) noexcept;
 
-/// The learning rate of update number `step` (0 is the first).
-double learning_rate(const OptimiserSpec& spec, int64_t step) noexcept;
+/// The learning rate of update number `t` (0 is the first).
+double learning_rate(const OptimiserSpec& spec, int64_t t) noexcept;
 
-/// One update of `n` contiguous elements. `step` counts the updates already made to this parameter; `state`
-/// points to state_parts(spec) pointers (may be null when there are none).
-void apply_update(const Kernels& kernels, const OptimiserSpec& spec, Dtype dtype, int64_t n, int64_t step,
+/// One update of `n` contiguous elements with the rate `lr`. `made` counts the updates already made to them (Adam's
+/// bias correction); `state` points to state_parts(spec) pointers (may be null when there are none).
+void apply_update(const Kernels& kernels, const OptimiserSpec& spec, Dtype dtype, int64_t n, double lr, int64_t made,
                   const void* gradient, void* const* state, void* weights) noexcept;
 
 }  // namespace actorhost::kernel

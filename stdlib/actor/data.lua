@@ -1,5 +1,5 @@
---- Data sets: MNIST (IDX), CSV, LIBSVM, npy and npz files, plain or compressed; generated digits, small synthetic sets,
---- and batches. Files are read on the node that asks, in C++; a file that cannot be read or is damaged raises an error
+--- Data sets: MNIST (IDX), CSV, LIBSVM, npy and npz files and lines of text, plain or compressed; generated digits, small
+--- synthetic sets; parts of a set, batches, and a loader that keeps the next ones ready. Files are read on the node that asks, in C++; a file that cannot be read or is damaged raises an error
 --- that names it, the place, what was found and what was expected. Samples, positions and classes count from 1.
 ---
 ---     local mnist = data.mnist()
@@ -12,13 +12,17 @@ local api = require("actor.ffi")("data")
 require("actor.tensor") -- with it tensors have their methods
 local base = require("actor.tensor.base")
 local planning = require("actor.data.batches")
-local rng = require("actor.rng")
+local made = require("actor.data.made")
+local parts = require("actor.data.parts")
 
-local istype, type, floor = ffi.istype, type, math.floor
+local istype, type = ffi.istype, type
 local Positions = planning.Positions
 
 ---@class actor.data
-local M = { batches = planning.batches }
+local M = {
+  batches = planning.batches, loader = require("actor.data.loader").loader, split = parts.split, holdout = parts.holdout,
+  blobs = made.blobs, regression = made.regression, classification = made.classification, low_rank = made.low_rank,
+}
 
 ---Rows of bytes that all nodes of a process share, one copy for all; `data.batch` makes tensors of them.
 ---@class actor.data.Rows
@@ -62,21 +66,6 @@ function M.range(first, last)
   check.integer(last, "last", "data.range", first - 1, 2 ^ 31 - 1)
   local out = planning.positions(last - first + 1)
   for i = 0, last - first do out.index[i] = first + i end
-  return out
-end
-
--- An array of Lua numbers as positions.
-local function as_positions(array)
-  check.arg(array, "table", "positions", "data.batch")
-  local count = #array
-  local out = planning.positions(count)
-  for i = 1, count do
-    local position = array[i]
-    if type(position) ~= "number" or position ~= floor(position) or position < 1 or position >= 2 ^ 31 then
-      check.wrong(("positions[%d]"):format(i), "data.batch", "a position (a whole number of at least 1)", position)
-    end
-    out.index[i - 1] = position
-  end
   return out
 end
 
@@ -164,7 +153,7 @@ end
 ---@param out? actor.Tensor of the result's shape, contiguous; float32, or the tensor's type
 ---@return actor.Tensor
 function M.batch(source, positions, out)
-  if not istype(Positions, positions) then positions = as_positions(positions) end
+  if not istype(Positions, positions) then positions = planning.as_positions(positions, "data.batch") end
   if not istype(Rows, source) then
     if getmetatable(source) == Sparse then return batch_of_sparse(source, positions, out) end
     if not base.is_tensor(source) then check.wrong("source", "data.batch", "rows or a tensor", source) end
@@ -220,12 +209,15 @@ end
 ---is the label in the file plus 1.
 ---@param images string path, plain or compressed
 ---@param labels string path
+---@param options? {classes?: integer} a label of `classes` (default 256) or more is an error that names its image
 ---@return actor.data.Set
-function M.images(images, labels)
+function M.images(images, labels, options)
   check.arg(images, "string", "images", "data.images")
   check.arg(labels, "string", "labels", "data.images")
+  options = options or {}
+  check.options(options, { classes = "number?" }, "data.images")
   local rows, classes = Rows(), Rows()
-  c.images(rows, classes, images, labels)
+  c.images(rows, classes, images, labels, options.classes or 256)
   return new_set(rows, classes)
 end
 
@@ -303,6 +295,16 @@ function M.libsvm(path, options)
   return setmetatable(rows, Sparse), labels
 end
 
+---Iterates over the lines of a text file, from the first, without their ends; the file is read as it goes.
+---
+---     for line in data.lines("corpus.txt.zst") do ... end
+---@param path string plain, .gz, .zst, .xz or .bz2, told by its first bytes
+---@return fun(): string|nil
+function M.lines(path)
+  check.arg(path, "string", "path", "data.lines")
+  return c.lines(path)
+end
+
 ---Arrays in NumPy's format: `npy.load`, `npy.save`.
 M.npy = {}
 
@@ -351,56 +353,6 @@ function M.npz.save(path, tensors)
   table.sort(names)
   for i, name in ipairs(names) do values[i] = tensors[name] end
   c.npz_save(path, names, values)
-end
-
----Generates points around the centres of classes: x = centre of its class + spread * normal.
----@param options {n: integer, classes?: integer, dims?: integer, spread?: number, seed?: integer} defaults 3 classes, 2
----  dimensions, spread 1 (centres lie in -10 .. 10), seed 1
----@return {x: actor.Tensor, labels: actor.Tensor, n: integer} x {n, dims}, labels {n} with classes from 1
-function M.blobs(options)
-  local fn = "data.blobs"
-  check.options(options, { n = "number", classes = "number?", dims = "number?", spread = "number?", seed = "number?" }, fn)
-  local n, classes, dims, spread = options.n, options.classes or 3, options.dims or 2, options.spread or 1
-  check.integer(n, "n", fn, 1)
-  check.integer(classes, "classes", fn, 1)
-  check.integer(dims, "dims", fn, 1)
-  check.number(spread, "spread", fn, 0)
-  local random, centres = rng(options.seed or 1), {}
-  for i = 1, classes * dims do centres[i] = random:uniform(-10, 10) end
-  local x, labels = base.allocate({ n, dims }, 0, fn), base.allocate({ n }, 0, fn)
-  for i = 0, n - 1 do
-    local class = random:below(classes)
-    labels.f32_[i] = class + 1
-    for d = 0, dims - 1 do x.f32_[i * dims + d] = centres[class * dims + d + 1] + spread * random:normal() end
-  end
-  return { x = x, labels = labels, n = n }
-end
-
----Generates the data of a linear model: y = x . weights + bias + noise * normal, x standard normal.
----@param options {n: integer, dims?: integer, noise?: number, seed?: integer} defaults 10 dimensions, noise 0.1, seed 1
----@return {x: actor.Tensor, y: actor.Tensor, weights: actor.Tensor, bias: number, n: integer} x {n, dims}, y {n}
-function M.regression(options)
-  local fn = "data.regression"
-  check.options(options, { n = "number", dims = "number?", noise = "number?", seed = "number?" }, fn)
-  local n, dims, noise = options.n, options.dims or 10, options.noise or 0.1
-  check.integer(n, "n", fn, 1)
-  check.integer(dims, "dims", fn, 1)
-  check.number(noise, "noise", fn, 0)
-  local random = rng(options.seed or 1)
-  local weights = base.allocate({ dims }, 0, fn)
-  for d = 0, dims - 1 do weights.f32_[d] = random:normal() end
-  local bias = random:normal()
-  local x, y = base.allocate({ n, dims }, 0, fn), base.allocate({ n }, 0, fn)
-  for i = 0, n - 1 do
-    local sum = bias + noise * random:normal()
-    for d = 0, dims - 1 do
-      local value = random:normal()
-      x.f32_[i * dims + d] = value
-      sum = sum + x.f32_[i * dims + d] * weights.f32_[d]
-    end
-    y.f32_[i] = sum
-  end
-  return { x = x, y = y, weights = weights, bias = bias, n = n }
 end
 
 return M

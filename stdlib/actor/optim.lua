@@ -1,6 +1,12 @@
 --- Optimisers as descriptions: the parameter server applies one natively (`param.run{ pull = optim.sgd{...} }`), and
 --- `opt:step(params, grads)` applies the same kernels here, with the same bits. A description is a plain table of
---- numbers, checked when it is made. Formulas: host/kernel/kernels.hpp; t counts a parameter's updates from 0.
+--- numbers, checked when it is made. Formulas: host/kernel/kernels.hpp; t counts updates from 0: those of a parameter in
+--- `opt:step`, the steps of the worker that pushes on the parameter server.
+---
+--- Without `decay` the learning rate stays. `clip_value` brings each element of a gradient into -clip_value ..
+--- clip_value; then, where the norm of all gradients together is above `clip_norm`, they are scaled to that norm (a norm
+--- that is infinite or NaN changes nothing). "Together" is what one `opt:step` gets, and what one push to the parameter
+--- server carries: a worker clips before it sends, so shards and filters do not matter to it.
 ---
 --- On the parameter server each push is an update: under bsp with six workers Adam or momentum makes six steps a round. For
 --- synchronous training, one step with the mean of the round's gradients, add `merge = param.merge.mean()`.
@@ -14,20 +20,25 @@ local api = base.api
 local M = {}
 
 ---@class actor.Decay plain data: how the learning rate falls with the number t of updates made
----@field kind "step"|"exponential"|"inverse_time"|"cosine"
+---@field kind "step"|"exponential"|"inverse_time"|"cosine"|"warm_up"
 ---@field rate? number
----@field every number
+---@field every? number
 ---@field floor? number
+---@field steps? integer
+---@field start? number
+---@field next? actor.Decay
 
 ---@class actor.Optimiser plain data, beside its methods
----@field kind "add"|"sgd"|"adagrad"|"adam"
+---@field kind "add"|"sgd"|"adagrad"|"adam"|"rmsprop"|"adamw"
 ---@field decay? actor.Decay
+---@field clip_norm? number
+---@field clip_value? number
 local Optimiser = {}
 Optimiser.__index = Optimiser
-setmetatable(Optimiser, check.strict("optimiser:", "decay"))
+setmetatable(Optimiser, check.strict("optimiser:", "decay", "clip_norm", "clip_value"))
 
 -- As numbered in host/kernel/optimiser.hpp.
-local kinds = { add = 0, sgd = 1, adagrad = 2, adam = 3 }
+local kinds = { add = 0, sgd = 1, adagrad = 2, adam = 3, rmsprop = 4, adamw = 5 }
 local decay_kinds = { step = 1, exponential = 2, inverse_time = 3, cosine = 4 }
 
 M.decay = {}
@@ -63,11 +74,15 @@ end
 ---@type fun(options: {rate: number, every: number}): actor.Decay
 M.decay.step = with_rate("step", 1)
 
----A learning rate that falls exponentially: lr * rate ^ (t / every).
+---A learning rate that falls exponentially: lr * rate ^ (t / every). Owl's `Exp_decay (a, k)` is lr = a and
+---{rate = math.exp(-k), every = 1}.
 ---@type fun(options: {rate: number, every: number}): actor.Decay
 M.decay.exponential = with_rate("exponential", 1)
 
----A learning rate that falls as 1 / t in the end: lr / (1 + rate * t / every).
+---A learning rate that falls as 1 / t in the end: lr / (1 + rate * t / every). Owl's `Learning_Rate.Decay (a, k)`, which
+---is a / (1 + k * t), is lr = a and {rate = k, every = 1}. A "decay factor of 1e4", as the MNIST experiment of Owl's
+---barriers is described, is {rate = 1, every = 1e4}: half the rate after ten thousand updates; k = 1e4 would leave a
+---ten-thousandth of it after the first. Source: owl_neural_parallel.ml and owl_optimise.ml of Owl, Wang et al.
 ---@type fun(options: {rate: number, every: number}): actor.Decay
 M.decay.inverse_time = with_rate("inverse_time")
 
@@ -83,89 +98,136 @@ end
 -- A decay is plain data and may have been written by hand, so it is checked: by making it again.
 local function checked_decay(decay, fn)
   if decay == nil then return nil end
-  if type(decay) ~= "table" or not decay_kinds[decay.kind] then
-    check.wrong("decay", fn, "a schedule of optim.decay", decay)
-  end
+  local make = type(decay) == "table" and type(decay.kind) == "string" and M.decay[decay.kind]
+  if not make then check.wrong("decay", fn, "a schedule of optim.decay", decay) end
   local options = {}
   for name, value in pairs(decay) do
     if name ~= "kind" then options[name] = value end
   end
-  return M.decay[decay.kind](options)
+  return make(options)
 end
 
-local function make(description)
-  return setmetatable(description, Optimiser)
+---A learning rate that rises evenly from start * lr to lr over the first `steps` updates, and then goes on as `next` says,
+---whose t counts from there; without `next` it stays.
+---@param options {steps: integer, start?: number, next?: actor.Decay} start 0 .. 1, default 0: the first update is made
+---  with a rate of 0. `next` is any other schedule
+---@return actor.Decay
+function M.decay.warm_up(options)
+  local fn = "optim.decay.warm_up"
+  check.options(options, { steps = "number", start = "number?", next = "table?" }, fn)
+  check.integer(options.steps, "steps", fn, 1)
+  if options.next and options.next.kind == "warm_up" then check.fail("%s: 'next' is a warm-up itself", fn) end
+  return {
+    kind = "warm_up", steps = options.steps, start = number(options, "start", fn, 0, 0, 1),
+    next = checked_decay(options.next, fn),
+  }
 end
 
-local function boolean(options, name, fn)
-  check.optional(options[name], "boolean", name, fn)
-  return options[name] or false
+local shared = { weight_decay = "number?", decay = "table?", clip_norm = "number?", clip_value = "number?" }
+
+-- An option that may be absent.
+local function positive_or_nil(options, name, fn)
+  return options[name] ~= nil and positive(options, name, fn) or nil
+end
+
+-- Checks the options, where `own` are those that only this kind has, and returns the description with what all have.
+local function begin(kind, options, own, defaults)
+  local fn, known = "optim." .. kind, { lr = defaults.lr and "number?" or "number" }
+  for name, wanted in pairs(shared) do known[name] = wanted end
+  for name, wanted in pairs(own) do known[name] = wanted end
+  check.options(options, known, fn)
+  local made = {
+    kind = kind,
+    lr = number(options, "lr", fn, defaults.lr, 0),
+    weight_decay = number(options, "weight_decay", fn, defaults.weight_decay or 0, 0),
+    decay = checked_decay(options.decay, fn),
+    clip_norm = positive_or_nil(options, "clip_norm", fn),
+    clip_value = positive_or_nil(options, "clip_value", fn),
+  }
+  return setmetatable(made, Optimiser), fn
 end
 
 ---Adds what is pushed: weights += scale * gradient. With scale = 1 the "gradient" is the update itself.
----@param options? {scale?: number} default 1
+---@param options? {scale?: number, clip_norm?: number, clip_value?: number} default 1
 ---@return actor.Optimiser
 function M.add(options)
+  local fn = "optim.add"
   options = options or {}
-  check.options(options, { scale = "number?" }, "optim.add")
-  return make { kind = "add", scale = number(options, "scale", "optim.add", 1) }
+  check.options(options, { scale = "number?", clip_norm = "number?", clip_value = "number?" }, fn)
+  return setmetatable({
+    kind = "add",
+    scale = number(options, "scale", fn, 1),
+    clip_norm = positive_or_nil(options, "clip_norm", fn),
+    clip_value = positive_or_nil(options, "clip_value", fn),
+  }, Optimiser)
 end
 
----Stochastic gradient descent, with momentum and L2 weight decay where given.
----@param options {lr: number, momentum?: number, nesterov?: boolean, weight_decay?: number, decay?: actor.Decay}
+---Stochastic gradient descent, with momentum where given.
+---@param options {lr: number, momentum?: number, nesterov?: boolean, weight_decay?: number, decay?: actor.Decay,
+---  clip_norm?: number, clip_value?: number} weight_decay is L2: it is added to the gradient, as in all but adamw
 ---@return actor.Optimiser
 function M.sgd(options)
-  local fn = "optim.sgd"
-  check.options(options, { lr = "number", momentum = "number?", nesterov = "boolean?", weight_decay = "number?",
-    decay = "table?" }, fn)
-  local made = {
-    kind = "sgd",
-    lr = number(options, "lr", fn, nil, 0),
-    momentum = number(options, "momentum", fn, 0, 0, nil, 1),
-    nesterov = boolean(options, "nesterov", fn),
-    weight_decay = number(options, "weight_decay", fn, 0, 0),
-    decay = checked_decay(options.decay, fn),
-  }
+  local made, fn = begin("sgd", options, { momentum = "number?", nesterov = "boolean?" }, {})
+  made.momentum = number(options, "momentum", fn, 0, 0, nil, 1)
+  made.nesterov = options.nesterov or false
   if made.nesterov and made.momentum == 0 then check.wrong("nesterov", fn, "a momentum above 0 beside it", true) end
-  return make(made)
+  return made
 end
 
 ---Adagrad: each weight's rate is divided by the root of its squared gradients' sum. Source: Duchi, Hazan, Singer,
 ---Adaptive subgradient methods, JMLR 2011.
----@param options {lr: number, epsilon?: number, initial?: number, weight_decay?: number, decay?: actor.Decay}
----`initial` is what the sum of squares starts from
+---@param options {lr: number, epsilon?: number, initial?: number, weight_decay?: number, decay?: actor.Decay,
+---  clip_norm?: number, clip_value?: number} `initial` is what the sum of squares starts from
 ---@return actor.Optimiser
 function M.adagrad(options)
-  local fn = "optim.adagrad"
-  check.options(options, { lr = "number", epsilon = "number?", initial = "number?", weight_decay = "number?",
-    decay = "table?" }, fn)
-  return make {
-    kind = "adagrad",
-    lr = number(options, "lr", fn, nil, 0),
-    epsilon = number(options, "epsilon", fn, 1e-10, 0),
-    initial = number(options, "initial", fn, 0, 0),
-    weight_decay = number(options, "weight_decay", fn, 0, 0),
-    decay = checked_decay(options.decay, fn),
-  }
+  local made, fn = begin("adagrad", options, { epsilon = "number?", initial = "number?" }, {})
+  made.epsilon = number(options, "epsilon", fn, 1e-10, 0)
+  made.initial = number(options, "initial", fn, 0, 0)
+  return made
+end
+
+---RMSprop: each weight's rate is divided by the root of a falling mean of its squared gradients; not centred. With
+---momentum the quotients move a velocity, as in PyTorch. Source: Tieleman, Hinton, Lecture 6.5, Coursera 2012.
+---@param options? {lr?: number, alpha?: number, epsilon?: number, momentum?: number, weight_decay?: number,
+---  decay?: actor.Decay, clip_norm?: number, clip_value?: number} defaults: lr 0.01, alpha 0.99 (how much of the mean
+---  stays in an update), epsilon 1e-8, momentum 0
+---@return actor.Optimiser
+function M.rmsprop(options)
+  options = options or {}
+  local made, fn = begin("rmsprop", options, { alpha = "number?", epsilon = "number?", momentum = "number?" },
+    { lr = 0.01 })
+  made.alpha = number(options, "alpha", fn, 0.99, 0, nil, 1)
+  made.epsilon = number(options, "epsilon", fn, 1e-8, 0)
+  made.momentum = number(options, "momentum", fn, 0, 0, nil, 1)
+  return made
+end
+
+local function adam(kind, options, weight_decay)
+  options = options or {}
+  local made, fn = begin(kind, options, { beta1 = "number?", beta2 = "number?", epsilon = "number?" },
+    { lr = 1e-3, weight_decay = weight_decay })
+  made.beta1 = number(options, "beta1", fn, 0.9, 0, nil, 1)
+  made.beta2 = number(options, "beta2", fn, 0.999, 0, nil, 1)
+  made.epsilon = number(options, "epsilon", fn, 1e-8, 0)
+  return made
 end
 
 ---Adam. Source: Kingma, Ba, Adam: a method for stochastic optimization, ICLR 2015.
----@param options? {lr?: number, beta1?: number, beta2?: number, epsilon?: number, weight_decay?: number, decay?: actor.Decay}
+---@param options? {lr?: number, beta1?: number, beta2?: number, epsilon?: number, weight_decay?: number,
+---  decay?: actor.Decay, clip_norm?: number, clip_value?: number} defaults: lr 0.001, betas 0.9 and 0.999, epsilon 1e-8
 ---@return actor.Optimiser
 function M.adam(options)
-  local fn = "optim.adam"
-  options = options or {}
-  check.options(options, { lr = "number?", beta1 = "number?", beta2 = "number?", epsilon = "number?",
-    weight_decay = "number?", decay = "table?" }, fn)
-  return make {
-    kind = "adam",
-    lr = number(options, "lr", fn, 1e-3, 0),
-    beta1 = number(options, "beta1", fn, 0.9, 0, nil, 1),
-    beta2 = number(options, "beta2", fn, 0.999, 0, nil, 1),
-    epsilon = number(options, "epsilon", fn, 1e-8, 0),
-    weight_decay = number(options, "weight_decay", fn, 0, 0),
-    decay = checked_decay(options.decay, fn),
-  }
+  return adam("adam", options)
+end
+
+---Adam with decoupled weight decay: an update first multiplies each weight by 1 - lr * weight_decay, with the rate that
+---its schedule gives, and the gradient knows nothing of it. Source: Loshchilov, Hutter, Decoupled weight decay
+---regularization, ICLR 2019.
+---@param options? {lr?: number, beta1?: number, beta2?: number, epsilon?: number, weight_decay?: number,
+---  decay?: actor.Decay, clip_norm?: number, clip_value?: number} as adam's, but for weight_decay, whose default is 0.01
+---@return actor.Optimiser
+function M.adamw(options)
+  return adam("adamw", options, 0.01)
 end
 
 ---Returns whether the value is an optimiser's description.
@@ -175,7 +237,7 @@ function M.is_optimiser(value)
   return type(value) == "table" and getmetatable(value) == Optimiser
 end
 
-local fields = { "lr", "scale", "momentum", "weight_decay", "beta1", "beta2", "epsilon", "initial" }
+local fields = { "lr", "scale", "momentum", "weight_decay", "beta1", "beta2", "epsilon", "initial", "alpha" }
 
 ---Converts the description to a C value, for the engines.
 ---@param opt actor.Optimiser
@@ -187,11 +249,74 @@ function M.to_c(opt)
   for i = 1, #fields do c[fields[i]] = opt[fields[i]] or 0 end
   c.nesterov = opt.nesterov and 1 or 0
   local decay = opt.decay
+  if decay and decay.kind == "warm_up" then
+    c.warm_steps, c.warm_start = decay.steps, decay.start
+    decay = decay.next
+  end
   if decay then
     c.decay_kind = decay_kinds[decay.kind]
     c.decay_rate, c.decay_every, c.decay_floor = decay.rate or 0, decay.every, decay.floor or 0
   end
   return c
+end
+
+-- The norm of numbers, whatever their order.
+local function norm_of(numbers)
+  local sum = 0
+  for i = 1, #numbers do
+    if numbers[i] - numbers[i] ~= 0 then return numbers[i] end
+  end
+  table.sort(numbers)
+  local top = numbers[#numbers] -- the quotients' squares do not overflow
+  if top == 0 then return 0 end
+  for i = 1, #numbers do sum = sum + (numbers[i] / top) ^ 2 end
+  return top * math.sqrt(sum)
+end
+
+-- Its elements' squares may be too large for its type where they are not.
+local function norm_of_tensor(t)
+  local norm = t:norm()
+  if norm ~= math.huge then return norm end
+  local small = t.dtype == "float32" and 2 ^ -70 or 2 ^ -600
+  return (t * small):norm() / small
+end
+
+-- Clips gradients in their places, where clipped ones are new tensors.
+local function clip(opt, grads)
+  local norms = {}
+  for i = 1, #grads do
+    local grad = grads[i]:contiguous() -- the norm's bits depend on the order of the elements
+    if opt.clip_value then grad = grad:clamp(-opt.clip_value, opt.clip_value) end
+    if opt.clip_norm then norms[i] = norm_of_tensor(grad) end
+    grads[i] = grad
+  end
+  if #norms == 0 then return end
+  local norm = norm_of(norms)
+  if norm - norm ~= 0 or norm <= opt.clip_norm then return end
+  for i = 1, #grads do grads[i] = grads[i] * (opt.clip_norm / norm) end
+end
+
+---Returns whether the optimiser clips gradients.
+---@return boolean
+function Optimiser:clips()
+  return (self.clip_norm or self.clip_value) ~= nil
+end
+
+---Returns what a worker sends in place of `updates`, for the parameter server and its simulation.
+---@param updates actor.param.Entry[] what `push` has returned
+---@return actor.param.Entry[]
+function Optimiser:clip_push(updates)
+  local sent, grads, places = {}, {}, {}
+  for i = 1, #updates do
+    local entry = updates[i]
+    sent[i] = entry
+    if type(entry) == "table" and base.is_tensor(entry[2]) then
+      grads[#grads + 1], places[#places + 1] = entry[2], i
+    end
+  end
+  clip(self, grads)
+  for k = 1, #places do sent[places[k]] = { sent[places[k]][1], grads[k] } end
+  return sent
 end
 
 -- What `step` keeps beside the description, which stays plain data: the C value and each parameter's state by name.
@@ -232,8 +357,9 @@ end
 -- The state of one parameter. It is made at the first update, and again when the parameter's shape or type has changed.
 local function state_of(memory, name, param)
   local state = memory.of[name]
-  if not state or state.count ~= param.count_ or state.type ~= param.type_ then
-    state = { updates = 0, count = param.count_, type = param.type_ }
+  local like = state and state[1]
+  if not state or like and (like.count_ ~= param.count_ or like.type_ ~= param.type_) then
+    state = { updates = 0 }
     for i = 1, memory.parts do
       state[i] = base.allocate_like(param, "opt:step")
       api.fill(state[i], memory.fill)
@@ -243,6 +369,14 @@ local function state_of(memory, name, param)
   return state
 end
 
+local function clipped_by_name(opt, grads)
+  local names, values, out = {}, {}, {}
+  for name, grad in pairs(grads) do names[#names + 1], values[#values + 1] = name, grad end
+  clip(opt, values)
+  for i = 1, #names do out[names[i]] = values[i] end
+  return out
+end
+
 ---Updates the parameters in place. What the optimiser remembers (momentum, squares) it keeps by the parameter's name.
 ---@param params table<any, actor.Tensor>
 ---@param grads table<any, actor.Tensor> of the same names and shapes; a parameter without one is left alone
@@ -250,14 +384,52 @@ function Optimiser:step(params, grads)
   check.arg(params, "table", "params", "opt:step")
   check.arg(grads, "table", "grads", "opt:step")
   local memory = memory_of(self)
+  for name, grad in pairs(grads) do check_pair(tostring(name), params[name], grad) end
+  if self:clips() then grads = clipped_by_name(self, grads) end
   for name, grad in pairs(grads) do
     local param = params[name]
-    check_pair(tostring(name), param, grad)
     local state = state_of(memory, name, param)
     if api.contiguous(grad) == 0 then grad = grad:contiguous() end
-    api.optimise(memory.c, state.updates, grad, state[1], state[2], param)
+    api.optimise(memory.c, api.learning_rate(memory.c, state.updates), state.updates, grad, state[1], state[2], param)
     state.updates = state.updates + 1
   end
+end
+
+---Returns what `step` remembers, as plain data for a checkpoint (actor.checkpoint).
+---@return {kind: string, of: table<any, {updates: integer, parts: actor.Tensor[]}>} by the parameters' names
+function Optimiser:state()
+  local of = {}
+  for name, state in pairs(memory_of(self).of) do
+    local parts = {}
+    for i = 1, #state do parts[i] = state[i]:clone() end
+    of[name] = { updates = state.updates, parts = parts }
+  end
+  return { kind = self.kind, of = of }
+end
+
+---Goes on from what `state` returned for an optimiser of the same kind.
+---@param state table
+---@return actor.Optimiser itself
+function Optimiser:restore(state)
+  local fn = "opt:restore"
+  check.arg(state, "table", "state", fn)
+  if state.kind ~= self.kind then
+    check.fail("%s: the state is of optim.%s, this is optim.%s", fn, tostring(state.kind), self.kind)
+  end
+  check.arg(state.of, "table", "state.of", fn)
+  local memory, of = memory_of(self), {}
+  for name, saved in pairs(state.of) do
+    local parts = saved.parts
+    if #parts ~= memory.parts then
+      check.fail("%s: the state of '%s' has %d tensors, an optimiser with these options has %d", fn, tostring(name),
+        #parts, memory.parts)
+    end
+    local made = { updates = saved.updates }
+    for i = 1, #parts do made[i] = parts[i]:clone() end
+    of[name] = made
+  end
+  memory.of = of
+  return self
 end
 
 function Optimiser:__tostring()

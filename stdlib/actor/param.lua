@@ -106,7 +106,7 @@ local function check_run(run, flags)
     check.fail("param.run: give schedule= (on the server) or schedule_local= (on the workers)%s",
       run.schedule and ", not both" or "")
   end
-  if type(run.pull) == "table" and not run.pull.kind then
+  if type(run.pull) == "table" and not require("actor.optim").is_optimiser(run.pull) then
     check.fail("param.run: pull is a table that is no optimiser; see actor.optim, or give a function")
   end
   if not run.stop and not flags.seconds then
@@ -166,6 +166,7 @@ local function work(run, index, filters)
   local now = require("actor").now
   local id, injects = node.id, c.injects()
   local push_name = named("push", run.push)
+  local clips = type(run.pull) == "table" and run.pull:clips()
   c.worker_start(index, {
     lua_pull = type(run.pull) == "function", check_finite = run.check_finite, shared = run.shared, filter = filters,
   })
@@ -181,6 +182,7 @@ local function work(run, index, filters)
     else
       updates = run.push(id, entries)
     end
+    if clips and type(updates) == "table" then updates = run.pull:clip_push(updates) end
     c.worker_push(updates, push_name, began and now() - began)
   end
 end
@@ -254,7 +256,7 @@ local function serve(run, index, flags, filters)
     in_charge = type(spec) == "string" and spec or rule.name or "a rule of its own"
   end
   local from = c.server_start(index, {
-    pull = run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
+    pull = type(run.pull) == "table" and require("actor.optim").to_c(run.pull) or run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
     seconds = run.seconds ~= false and flags.seconds or nil, checkpoint = run.checkpoint or nil,
     apart = run.checkpoint == false, shared = run.shared, filter = filters,
     barrier = type(spec) == "string" and spec or rule and rule.name, -- as a trace names it

@@ -243,6 +243,16 @@ TEST_CASE("custom_barrier keeps to its rule") {
   CHECK_THAT(run.out, Contains("steps ahead of the slowest"));
 }
 
+TEST_CASE("linear_regression finds the weights on any number of nodes, under any barrier") {
+  const JobFolder folder;
+  const int n = GENERATE(1, 2, 3, 5, 8);
+  const std::string barrier = GENERATE(as<std::string>(), "bsp", "ssp:4", "asp", "pssp:2:4");
+  const Ended run(folder.run(with(nodes(n), {"--barrier", barrier, example("linear_regression.lua")})));
+  CHECK(std::stod(line_after(run.out, "step 1: loss ")) > 5);
+  CHECK(std::stod(line_after(run.out.substr(run.out.find(" workers: ")), " workers: ")) < 0.012);
+  CHECK(std::stod(line_after(run.out, "distance to the true weights: ")) < 0.05);
+}
+
 TEST_CASE("logistic_regression separates the classes, and its rule is swapped while it runs") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);

@@ -244,6 +244,97 @@ test("regression data follows its weights", function()
   assert((noisy.x:matmul(noisy.weights) + noisy.bias - noisy.y):abs():max() > 0.5)
 end)
 
+test("the classes of a classification set are those with the largest scores", function()
+  for _, n in ipairs { 1, 200 } do
+    local made = data.classification({ n = n, classes = 3, dims = 4, seed = 2 })
+    equal({ made.x.shape, made.labels.shape, made.weights.shape, made.bias.shape, made.n }, { { n, 4 }, { n }, { 4, 3 }, { 3 }, n })
+    local scores = tensor.matmul(made.x, made.weights) + made.bias
+    equal(values(scores:argmax(2)), values(made.labels))
+    equal(values(data.classification({ n = n, classes = 3, dims = 4, seed = 2 }).x), values(made.x))
+  end
+  local noisy, clear = data.classification({ n = 200, noise = 3 }), data.classification({ n = 200 })
+  assert(not noisy.labels:equal(clear.labels))
+  equal(values(data.classification({ n = 3, classes = 1 }).labels), { 1, 1, 1 })
+  raises(function() data.classification({ n = 0 }) end, "data_spec.lua:%d+: bad argument 'n' to data.classification")
+  raises(function() data.classification({ n = 1, noise = -1 }) end, "bad argument 'noise' to data.classification")
+end)
+
+test("the entries of a matrix of low rank are products of its factors, and some are known", function()
+  local whole = data.low_rank({ rows = 7, columns = 5, rank = 3, seed = 4 })
+  equal(whole.n, 35)
+  local product = tensor.matmul(whole.left, whole.right:transpose())
+  for i = 1, whole.n do
+    near(whole.value:get(i), product:get(whole.row:get(i), whole.column:get(i)), 1e-5)
+    equal({ whole.row:get(i), whole.column:get(i) }, { math.floor((i - 1) / 5) + 1, (i - 1) % 5 + 1 })
+  end
+  local half = data.low_rank({ rows = 40, columns = 50, density = 0.5, noise = 0.1 })
+  assert(half.n > 900 and half.n < 1100)
+  equal(data.low_rank({ rows = 2, columns = 2, density = 0 }).value.shape, { 0 })
+  equal(data.low_rank({ rows = 1, columns = 1 }).n, 1)
+  raises(function() data.low_rank({ rows = 1, columns = 1, density = 2 }) end, "bad argument 'density' to data.low_rank")
+  raises(function() data.low_rank({ rows = 1 }) end, "bad argument 'columns' to data.low_rank: expected number, got nil")
+end)
+
+test("synthetic sets are the same numbers on every machine", function()
+  local function close(t, wanted)
+    local got = values(t)
+    for i, value in ipairs(wanted) do equal(("%.7g"):format(got[i]), ("%.7g"):format(value)) end
+  end
+  close(data.blobs({ n = 2, seed = 9 }).x, { 8.853535, -6.196105, 9.096793, 3.624074 })
+  close(data.regression({ n = 2, dims = 2, seed = 9 }).y, { 1.869683, 0.4320386 })
+  close(data.classification({ n = 2, dims = 2, seed = 9 }).x, { -0.11806, -0.3856927, 1.697343, -1.288197 })
+  close(data.low_rank({ rows = 2, columns = 2, seed = 9 }).value, { 1.702757, -0.2694999, 2.004135, -0.2118462 })
+end)
+
+test("the lines of a text come one by one from plain and compressed files", function()
+  local function lines_of(path)
+    local out = {}
+    for line in data.lines(path) do out[#out + 1] = line end
+    return out
+  end
+  for text, wanted in pairs {
+    [""] = {}, ["\n"] = { "" }, ["a"] = { "a" }, ["a\n"] = { "a" }, ["a\n\nb\r\nc"] = { "a", "", "b\r", "c" },
+    [("x"):rep(3e6) .. "\ny"] = { ("x"):rep(3e6), "y" },
+  } do
+    with_file(text, function(path)
+      equal(lines_of(path), wanted)
+      for _, tool in ipairs { "gzip -k", "zstd -q", "xz -k", "bzip2 -k" } do
+        local ending = ({ gzip = "gz", zstd = "zst", xz = "xz", bzip2 = "bz2" })[tool:match("%w+")]
+        if os.execute(tool .. " " .. path .. " 2>/dev/null") == 0 then
+          local packed = path .. "." .. ending
+          local got = lines_of(packed)
+          os.remove(packed)
+          equal(got, wanted)
+        end
+      end
+    end)
+  end
+  with_file("1\n2\n", function(path)
+    local next_line = data.lines(path)
+    equal({ next_line(), next_line() }, { "1", "2" })
+    equal({ next_line(), next_line() }, {})
+    for _ in data.lines(path) do break end
+  end)
+  collectgarbage()
+  with_file("\31\139\8\0damaged", function(path)
+    raises(function() for _ in data.lines(path) do end end, "data_spec.lua:%d+: " .. escaped(path))
+  end)
+  raises(function() data.lines("/nowhere.txt") end, "data_spec.lua:%d+: /nowhere.txt: cannot open for reading")
+  raises(function() data.lines("/") end, "is a directory")
+  raises(function() data.lines() end, "bad argument 'path' to data.lines: expected string, got nil")
+end)
+
+test("labels beyond the classes are refused with file and image", function()
+  with_file("\0\0\8\3\0\0\0\2\0\0\0\1\0\0\0\1" .. "\0\255", function(images)
+    with_file("\0\0\8\1\0\0\0\2\2\3", function(labels)
+      raises(function() data.images(images, labels, { classes = 3 }) end,
+        "data_spec.lua:%d+: " .. escaped(labels) .. ": label 3 of image 1 found, 0 to 2 expected")
+      equal(data.images(images, labels, { classes = 4 }).n, 2)
+      raises(function() data.images(images, labels, { classes = 0 }) end, "bad argument 'classes' to data.images")
+    end)
+  end)
+end)
+
 test("batches of digits are made in compiled code", function()
   if not jit.status() then return end
   local set = data.digits({ n = 64 })

@@ -45,11 +45,6 @@ std::string array_name(const ParamKey& key, size_t number) {
   return fits ? std::string(text) : "@" + std::to_string(number);
 }
 
-constexpr std::pair<kernel::OptimiserKind, const char*> kOptimisers[] = {{kernel::OptimiserKind::add, "add"},
-                                                                         {kernel::OptimiserKind::sgd, "sgd"},
-                                                                         {kernel::OptimiserKind::adagrad, "adagrad"},
-                                                                         {kernel::OptimiserKind::adam, "adam"}};
-
 json to_json(const ParamSummary& s) {
   json out = {{"steps", s.steps},     {"updates", s.updates}, {"seconds", s.seconds},       {"reason", s.reason},
               {"dropped", s.dropped}, {"lost", s.lost},       {"non_finite", s.non_finite}, {"in_flight", s.in_flight}};
@@ -101,9 +96,7 @@ Result<json> write_value(NpzWriter& arrays, const ParamCheckpoint::Value& value,
   if (!value.state_of) return record;
   record["made"] = value.made;
   record["state"] = json::array();
-  for (const auto& [kind, text] : kOptimisers) {
-    if (kind == *value.state_of) record["optimiser"] = text;
-  }
+  record["optimiser"] = kernel::name_of(*value.state_of);
   for (size_t i = 0; i < value.state.size(); ++i) {
     const std::string part = "state" + std::to_string(i) + "." + name;
     record["state"].push_back(part);
@@ -144,9 +137,7 @@ class Reader {
     value.value = *std::move(array);
     if (!record.contains("optimiser")) return value;
     value.made = record.at("made");
-    for (const auto& [kind, text] : kOptimisers) {
-      if (record.at("optimiser") == text) value.state_of = kind;
-    }
+    value.state_of = kernel::optimiser_named(record.at("optimiser").get<std::string>());
     AH_TRY(take_tensors(record.at("state"), value.state));
     return value;
   }

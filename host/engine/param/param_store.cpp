@@ -202,6 +202,8 @@ bool ParamStore::update(const ParamEntry& entry, const UpdateRule& rule, const U
   for (int i = 0; i < tensor.state_parts; ++i) make_writable(chunk.state[i]);
   const size_t item = dtype_size(tensor.dtype);
   scratch_.resize(kBlockBytes);
+  // The rate depends on the worker's clock, Adam's correction on the updates.
+  const double lr = kernel::learning_rate(rule.spec, static_cast<int64_t>(context.clock));
   bool non_finite = false;
   for (uint64_t at = 0; at < piece.count; at += kBlockBytes / item) {
     const uint64_t n = std::min<uint64_t>(kBlockBytes / item, piece.count - at);
@@ -213,7 +215,8 @@ bool ParamStore::update(const ParamEntry& entry, const UpdateRule& rule, const U
     }
     void* state[kernel::kMaxStateParts] = {};
     for (int i = 0; i < tensor.state_parts; ++i) state[i] = chunk.state[i].data() + at * item;
-    apply_native(rule.spec, tensor.dtype, n, context.clock, chunk.made, values, state, chunk.value.data() + at * item);
+    kernel::apply_update(kernel::kernels(), rule.spec, tensor.dtype, static_cast<int64_t>(n), lr,
+                         static_cast<int64_t>(chunk.made), values, state, chunk.value.data() + at * item);
   }
   ++chunk.made;
   return non_finite;

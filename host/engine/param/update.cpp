@@ -33,23 +33,7 @@ bool any_non_finite(uint64_t count, const void* data) noexcept {
 const char* update_name(const UpdateRule& rule) noexcept {
   if (rule.kind == UpdateRule::Kind::replace) return "replace";
   if (rule.kind == UpdateRule::Kind::lua) return "lua";
-  switch (rule.spec.kind) {
-    case kernel::OptimiserKind::add: return "add";
-    case kernel::OptimiserKind::sgd: return "sgd";
-    case kernel::OptimiserKind::adagrad: return "adagrad";
-    case kernel::OptimiserKind::adam: return "adam";
-  }
-  return "native";
-}
-
-void apply_native(const kernel::OptimiserSpec& spec, Dtype type, uint64_t count, uint64_t clock, uint64_t made,
-                  const void* update, void* const* state, void* value) noexcept {
-  // The kernel has one count for both; here the rate depends on the worker's clock, Adam's correction on the updates.
-  kernel::OptimiserSpec now = spec;
-  now.lr = kernel::learning_rate(spec, static_cast<int64_t>(clock));
-  now.decay = {};
-  kernel::apply_update(kernel::kernels(), now, type, static_cast<int64_t>(count), static_cast<int64_t>(made), update,
-                       state, value);
+  return kernel::name_of(rule.spec.kind);
 }
 
 void scale_into(Dtype type, uint64_t count, double scale, const void* in, void* out) noexcept {

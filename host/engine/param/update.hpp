@@ -25,13 +25,8 @@ struct UpdateRule {
   bool is_lua() const noexcept { return kind == Kind::lua; }
 };
 
-/// "replace", "add", "sgd", "adagrad", "adam", "lua".
+/// "replace", "lua", or the optimiser's name.
 const char* update_name(const UpdateRule& rule) noexcept;
-
-/// One native update of `count` elements. `clock` is the push's; `made` counts the updates that these elements have
-/// had (Adam's bias correction).
-void apply_native(const kernel::OptimiserSpec& spec, Dtype type, uint64_t count, uint64_t clock, uint64_t made,
-                  const void* update, void* const* state, void* value) noexcept;
 
 /// out = scale * in
 void scale_into(Dtype type, uint64_t count, double scale, const void* in, void* out) noexcept;

@@ -76,6 +76,8 @@ void softmax_grad(Dtype dtype, int64_t rows, int64_t columns, void* out, const v
 void axpy(Dtype dtype, int64_t n, double alpha, const void* x, int64_t x_step, void* y, int64_t y_step) noexcept;
 void sgd(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* velocity, void* weights) noexcept;
 void adagrad(Dtype dtype, int64_t n, const AdagradStep& step, const void* grad, void* squares, void* weights) noexcept;
+void rmsprop(Dtype dtype, int64_t n, const RmspropStep& step, const void* grad, void* squares, void* velocity,
+             void* weights) noexcept;
 void adam(Dtype dtype, int64_t n, const AdamStep& step, const void* grad, void* mean, void* variance,
           void* weights) noexcept;
 bool to_half(Dtype dtype, int64_t n, uint16_t* out, const void* a) noexcept;

@@ -59,6 +59,41 @@ void adagrad(Dtype dtype, int64_t n, const AdagradStep& step, const void* grad, 
   });
 }
 
+void rmsprop(Dtype dtype, int64_t n, const RmspropStep& step, const void* grad, void* squares, void* velocity,
+             void* weights) noexcept {
+  by_dtype(dtype, [&]<typename T>(T) {
+    const T lr = static_cast<T>(step.lr);
+    const T alpha = static_cast<T>(step.alpha);
+    const T rest = static_cast<T>(1 - step.alpha);
+    const T epsilon = static_cast<T>(step.epsilon);
+    const T mu = static_cast<T>(step.momentum);
+    const T decay = static_cast<T>(step.weight_decay);
+    const T* g = as<T>(grad);
+    T* a = as<T>(squares);
+    T* v = as<T>(velocity);
+    T* w = as<T>(weights);
+    if (step.momentum == 0) {
+      AH_INDEPENDENT
+      for (int64_t i = 0; i < n; ++i) {
+        const T slope = g[i] + decay * w[i];
+        const T mean = alpha * a[i] + rest * (slope * slope);
+        a[i] = mean;
+        w[i] -= lr * (slope / (square_root(mean) + epsilon));
+      }
+      return;
+    }
+    AH_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) {
+      const T slope = g[i] + decay * w[i];
+      const T mean = alpha * a[i] + rest * (slope * slope);
+      const T speed = mu * v[i] + slope / (square_root(mean) + epsilon);
+      a[i] = mean;
+      v[i] = speed;
+      w[i] -= lr * speed;
+    }
+  });
+}
+
 void adam(Dtype dtype, int64_t n, const AdamStep& step, const void* grad, void* mean, void* variance,
           void* weights) noexcept {
   by_dtype(dtype, [&]<typename T>(T) {
@@ -70,6 +105,7 @@ void adam(Dtype dtype, int64_t n, const AdamStep& step, const void* grad, void* 
     const T rest2 = static_cast<T>(1 - step.beta2);
     const T epsilon = static_cast<T>(step.epsilon);
     const T decay = static_cast<T>(step.weight_decay);
+    const T keep = static_cast<T>(step.keep);
     const T* g = as<T>(grad);
     T* m = as<T>(mean);
     T* v = as<T>(variance);
@@ -81,7 +117,7 @@ void adam(Dtype dtype, int64_t n, const AdamStep& step, const void* grad, void* 
       const T second = beta2 * v[i] + rest2 * (slope * slope);
       m[i] = first;
       v[i] = second;
-      w[i] -= rate * first / (square_root(second) * root + epsilon);
+      w[i] = keep * w[i] - rate * first / (square_root(second) * root + epsilon);
     }
   });
 }

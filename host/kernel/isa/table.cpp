@@ -33,6 +33,7 @@ const Kernels kTable = {
     .axpy = axpy,
     .sgd = sgd,
     .adagrad = adagrad,
+    .rmsprop = rmsprop,
     .adam = adam,
     .to_half = to_half,
     .from_half = from_half,

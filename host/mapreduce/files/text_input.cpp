@@ -120,19 +120,14 @@ Status LineSource::next(RowBatch& batch) {
     if (!lines) return lines.error();
     left_ = *lines;
   }
-  const char* at = left_.data();
-  const char* const end = at + left_.size();
-  while (at != end && batch.count < kBatchRows) {
-    const auto* newline = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at)));
-    const char* const line_end = newline != nullptr ? newline : end;
+  while (!left_.empty() && batch.count < kBatchRows) {
+    const std::string_view text = take_line(left_);
     RowValue line;
     line.tag = static_cast<uint64_t>(RowTag::text);
-    line.bytes = at;
-    line.size = static_cast<uint64_t>(line_end - at);
+    line.bytes = text.data();
+    line.size = text.size();
     batch.add(line);
-    at = newline != nullptr ? newline + 1 : end;
   }
-  left_ = std::string_view(at, static_cast<size_t>(end - at));
   return {};
 }
 

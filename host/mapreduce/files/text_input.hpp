@@ -63,6 +63,14 @@ class TextInput {
   uint64_t first_ = 0;
 };
 
+/// Takes the first of some lines (not none) away from them; without its end.
+inline std::string_view take_line(std::string_view& lines) {
+  const size_t end = lines.find('\n');
+  const std::string_view line = lines.substr(0, end);
+  lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
+  return line;
+}
+
 /// A row for each line, without its end.
 class LineSource final : public RowSource {
  public:

@@ -34,24 +34,45 @@ local function new_positions(count)
   return positions
 end
 
+-- An array of Lua numbers as positions.
+local function as_positions(array, fn)
+  check.arg(array, "table", "positions", fn)
+  local count = #array
+  local out = new_positions(count)
+  for i = 1, count do
+    local position = array[i]
+    if type(position) ~= "number" or position ~= floor(position) or position < 1 or position >= 2 ^ 31 then
+      check.wrong(("positions[%d]"):format(i), fn, "a position (a whole number of at least 1)", position)
+    end
+    out.index[i - 1] = position
+  end
+  return out
+end
+
 ---@class actor.data.Batches
 local Batches = {}
 Batches.__index = Batches
-setmetatable(Batches, check.strict("batches:"))
+setmetatable(Batches, check.strict("batches:", "of"))
 
 local kinds = {
-  n = "number", size = "number", epochs = "number?", seed = "number?", shuffle = "boolean?", drop_last = "boolean?",
+  n = "number?", of = "cdata?", size = "number", epochs = "number?", seed = "number?", shuffle = "boolean?", drop_last = "boolean?",
 }
 
----Divides the samples 1 .. n into batches.
----@param options {n: integer, size: integer, epochs?: integer, seed?: integer, shuffle?: boolean, drop_last?: boolean}
+---Divides the samples 1 .. n, or those at the positions `of` (data.split, data.holdout), into batches.
+---@param options {n?: integer, of?: actor.data.Positions, size: integer, epochs?: integer, seed?: integer,
+---  shuffle?: boolean, drop_last?: boolean} `n` or `of`;
 ---  `epochs` default 1, math.huge for no end; `shuffle` default true: another order in each epoch, from `seed` (default
 ---  0); `drop_last` leaves out the batch of an epoch that is smaller than `size`
 ---@return actor.data.Batches
 local function batches(options)
   local fn = "data.batches"
   check.options(options, kinds, fn)
-  local n, size, epochs = options.n, options.size, options.epochs or 1
+  local of, n, size, epochs = options.of, options.n, options.size, options.epochs or 1
+  if of ~= nil then
+    if not ffi.istype(Positions, of) then check.wrong("of", fn, "positions (data.range, data.split)", of) end
+    if n ~= nil then check.fail("%s: give n= or of=, not both", fn) end
+    n = of.n
+  end
   check.integer(n, "n", fn, 1, 2 ^ 31 - 1)
   check.integer(size, "size", fn, 1, 2 ^ 31 - 1)
   if epochs ~= math.huge then check.integer(epochs, "epochs", fn, 1, 2 ^ 31) end
@@ -59,7 +80,7 @@ local function batches(options)
   local per_epoch = options.drop_last and floor(n / size) or ceil(n / size)
   if per_epoch == 0 then check.fail("%s: %d samples do not fill one batch of %d, and drop_last is set", fn, n, size) end
   return setmetatable({
-    n = n, size = size, epochs = epochs, seed = options.seed or 0, shuffle = options.shuffle ~= false,
+    n = n, of = of, size = size, epochs = epochs, seed = options.seed or 0, shuffle = options.shuffle ~= false,
     drop_last = options.drop_last or false, per_epoch = per_epoch,
     _next = 1, -- the first number that was never handed out
     _back = {}, -- numbers that came back undone, rising
@@ -103,6 +124,10 @@ function Batches:positions(number)
     api.shuffled(self.seed, epoch + 1, self.n, first, out)
   else
     for i = 0, count - 1 do out.index[i] = first + i end
+  end
+  local of = self.of
+  if of then
+    for i = 0, count - 1 do out.index[i] = of.index[out.index[i] - 1] end
   end
   return out
 end
@@ -258,4 +283,4 @@ function Batches:restore(state)
   return self
 end
 
-return { batches = batches, positions = new_positions, Positions = Positions }
+return { batches = batches, positions = new_positions, as_positions = as_positions, Positions = Positions }

@@ -25,7 +25,9 @@ void reference(const OptimiserSpec& spec, int64_t step, double g, Scalar& s) {
     s.w += spec.scale * g;
     return;
   }
-  g += spec.weight_decay * s.w;
+  const bool decoupled = spec.kind == OptimiserKind::adamw;
+  if (decoupled) s.w *= 1 - lr * spec.weight_decay;
+  if (!decoupled) g += spec.weight_decay * s.w;
   switch (spec.kind) {
     case OptimiserKind::sgd:
       s.a = spec.momentum * s.a + g;
@@ -35,6 +37,12 @@ void reference(const OptimiserSpec& spec, int64_t step, double g, Scalar& s) {
       s.a += g * g;
       s.w -= lr * g / (std::sqrt(s.a) + spec.epsilon);
       break;
+    case OptimiserKind::rmsprop: {
+      s.a = spec.alpha * s.a + (1 - spec.alpha) * g * g;
+      s.b = spec.momentum * s.b + g / (std::sqrt(s.a) + spec.epsilon);
+      s.w -= lr * s.b;
+      break;
+    }
     default: {
       s.a = spec.beta1 * s.a + (1 - spec.beta1) * g;
       s.b = spec.beta2 * s.b + (1 - spec.beta2) * g * g;
@@ -56,7 +64,12 @@ std::vector<OptimiserSpec> specs() {
   OptimiserSpec adagrad{.kind = OptimiserKind::adagrad, .lr = 0.1, .weight_decay = 0.001, .initial = 0.1};
   OptimiserSpec adam{.kind = OptimiserKind::adam, .lr = 0.01, .weight_decay = 0.01};
   adam.decay = {.kind = DecayKind::inverse_time, .rate = 0.5, .every = 2};
-  return {add, sgd, decayed, momentum, nesterov, adagrad, adam};
+  OptimiserSpec rmsprop{.kind = OptimiserKind::rmsprop, .lr = 0.01, .weight_decay = 0.001, .alpha = 0.9};
+  OptimiserSpec moving = rmsprop;
+  moving.momentum = 0.8;
+  OptimiserSpec adamw{.kind = OptimiserKind::adamw, .lr = 0.01, .weight_decay = 0.1};
+  adamw.decay = {.kind = DecayKind::cosine, .every = 3, .warm_steps = 2, .warm_start = 0.5};
+  return {add, sgd, decayed, momentum, nesterov, adagrad, adam, rmsprop, moving, adamw};
 }
 
 template <typename T>
@@ -76,8 +89,8 @@ Model<T> train(const Kernels& table, const OptimiserSpec& spec, int64_t n, int64
     for (int64_t from = 0; from < n; from += piece) {
       void* parts[kMaxStateParts] = {};
       for (size_t i = 0; i < model.state.size(); ++i) parts[i] = model.state[i].data() + from;
-      apply_update(table, spec, dtype_of<T>, std::min(piece, n - from), step, g.data() + from, parts,
-                   model.w.data() + from);
+      apply_update(table, spec, dtype_of<T>, std::min(piece, n - from), learning_rate(spec, step), step,
+                   g.data() + from, parts, model.w.data() + from);
     }
   }
   return model;
@@ -132,6 +145,20 @@ TEST_CASE("decay schedules have the values of their formulas") {
   CHECK(rate(cosine, 50) == Approx(1.1));
   CHECK(rate(cosine, 100) == Approx(0.2));
   CHECK(rate(cosine, 5000) == Approx(0.2));
+  CHECK(rate({.warm_steps = 4, .warm_start = 0.5}, 0) == 1);
+  CHECK(rate({.warm_steps = 4, .warm_start = 0.5}, 2) == 1.5);
+  CHECK(rate({.warm_steps = 4, .warm_start = 0.5}, 1000) == 2);
+  const Decay warmed{.kind = DecayKind::step, .rate = 0.5, .every = 10, .warm_steps = 4};
+  CHECK(rate(warmed, 3) == 1.5);
+  CHECK(rate(warmed, 13) == 2);
+  CHECK(rate(warmed, 14) == 1);
+}
+
+TEST_CASE("every optimiser is found by its name") {
+  for (const char* name : {"add", "sgd", "adagrad", "adam", "rmsprop", "adamw"}) {
+    CHECK(name_of(optimiser_named(name).value()) == std::string(name));
+  }
+  CHECK_FALSE(optimiser_named("lion"));
 }
 
 TEST_CASE("a description with a bad number is refused by the field's name") {
@@ -146,4 +173,7 @@ TEST_CASE("a description with a bad number is refused by the field's name") {
   CHECK(message({.kind = OptimiserKind::add, .scale = INFINITY}).find("scale") == 0);
   CHECK(message({.decay = {.kind = DecayKind::step, .rate = 2}}).find("decay.rate") == 0);
   CHECK(message({.decay = {.kind = DecayKind::cosine, .every = 0}}).find("decay.every") == 0);
+  CHECK(message({.decay = {.warm_steps = -1}}).find("decay.steps") == 0);
+  CHECK(message({.decay = {.warm_steps = 1, .warm_start = 2}}).find("decay.start") == 0);
+  CHECK(message({.kind = OptimiserKind::rmsprop, .alpha = 1}).find("alpha") == 0);
 }

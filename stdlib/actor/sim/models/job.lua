@@ -239,6 +239,7 @@ function Job:push(id, step)
   self.working[id] = entries
   local updates = self:expect(self:call("push", "worker", id, id, entries), "table", "push")
   local sent = {}
+  if self.native then updates = self.run.pull:clip_push(updates) end
   for i, entry in ipairs(updates) do sent[i] = { entry[1], stores.copy(entry[2]) } end
   return { id = id, step = step, entries = sent }
 end

@@ -35,10 +35,7 @@ end
 ---Makes all further native updates with this optimiser.
 ---@param optimiser actor.Optimiser
 function Store:use(optimiser)
-  -- As in the engine, the rate depends on the pushing worker's steps, Adam's correction on the updates of the value.
-  -- The kernel has one count for both, so it gets the present rate as a constant one.
-  self.described, self.now = optim.to_c(optimiser), optim.to_c(optimiser)
-  self.now.decay_kind = 0
+  self.described = optim.to_c(optimiser)
   self.parts, self.fill = api.optimiser_parts(self.described), api.optimiser_fill(self.described)
 end
 
@@ -100,8 +97,8 @@ function Store:update(key, update, clock, scale)
   check_update(key, value, update)
   local state = self:state_of(key, value)
   if scale ~= 1 then update = M.scaled(update, scale) end
-  self.now.lr = api.learning_rate(self.described, clock)
-  api.optimise(self.now, state.made, update, state[1], state[2], value)
+  -- As in the engine, the rate depends on the pushing worker's steps, Adam's correction on the updates of the value.
+  api.optimise(self.described, api.learning_rate(self.described, clock), state.made, update, state[1], state[2], value)
   state.made = state.made + 1
   self.steps[key] = clock + 1
 end

@@ -32,6 +32,13 @@ SimOptions adam_options(uint32_t shards, uint64_t seed) {
   return options;
 }
 
+// With all that an optimiser may remember: two arrays, how many updates, and where in its schedule it is.
+kernel::OptimiserSpec remembering(kernel::OptimiserKind kind) {
+  kernel::OptimiserSpec spec{.kind = kind, .momentum = 0.9, .weight_decay = 0.01, .initial = 0.1};
+  spec.decay = {.kind = kernel::DecayKind::cosine, .every = 3, .floor = 0.1, .warm_steps = 3, .warm_start = 0.2};
+  return spec;
+}
+
 // Pushes that depend on the model, the worker and the step, so that a resumed run shows any difference.
 void train(ParamSim& sim, uint64_t steps) {
   sim.schedule = fetch_for;
@@ -61,7 +68,16 @@ void set_start(ParamSim& sim) {
 }  // namespace
 
 TEST_CASE("a run that is resumed from a checkpoint gives the same bits as one that was not interrupted") {
-  ParamSim whole(adam_options(1, 1));
+  using kernel::OptimiserKind;
+  const auto kind = GENERATE(OptimiserKind::add, OptimiserKind::sgd, OptimiserKind::adagrad, OptimiserKind::adam,
+                             OptimiserKind::rmsprop, OptimiserKind::adamw);
+  CAPTURE(kernel::name_of(kind));
+  const auto options_of = [&](uint32_t shards, uint64_t seed) {
+    SimOptions options = adam_options(shards, seed);
+    options.update.spec = remembering(kind);
+    return options;
+  };
+  ParamSim whole(options_of(1, 1));
   set_start(whole);
   train(whole, 6);
   REQUIRE(whole.run());
@@ -70,7 +86,7 @@ TEST_CASE("a run that is resumed from a checkpoint gives the same bits as one th
   Log log(LogLevel::off);
   {
     ParamCheckpointer checkpointer({scratch.path()}, 3, log);
-    SimOptions options = adam_options(3, 2);
+    SimOptions options = options_of(3, 2);
     options.run.checkpoint.steps = 2;
     options.checkpoints = &checkpointer;
     ParamSim first(options);
@@ -90,7 +106,7 @@ TEST_CASE("a run that is resumed from a checkpoint gives the same bits as one th
   CHECK((*loaded)->state.updates == 12);
   CHECK((*loaded)->state.clocks == std::map<NodeId, uint64_t>{{0, 4}, {1, 4}, {2, 4}});
 
-  SimOptions options = adam_options(2, 3);  // onto another number of shards
+  SimOptions options = options_of(2, 3);  // onto another number of shards
   options.run.resumed = (*loaded)->state;
   ParamSim second(options);
   second.restore(**loaded);

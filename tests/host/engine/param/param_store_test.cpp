@@ -200,8 +200,8 @@ TEST_CASE("1, 2, 3 and 5 shards give the same bits for every update") {
   const std::vector<float> start = random_floats(rng, n);
   const std::vector<float> g1 = random_floats(rng, n);
   const std::vector<float> g2 = random_floats(rng, n);
-  for (const OptimiserKind kind :
-       {OptimiserKind::add, OptimiserKind::sgd, OptimiserKind::adagrad, OptimiserKind::adam}) {
+  for (const OptimiserKind kind : {OptimiserKind::add, OptimiserKind::sgd, OptimiserKind::adagrad, OptimiserKind::adam,
+                                   OptimiserKind::rmsprop, OptimiserKind::adamw}) {
     std::vector<float> expected;
     for (uint32_t shards : {1U, 2U, 3U, 5U}) {
       CAPTURE(static_cast<int>(kind), shards);

@@ -1,0 +1,150 @@
+--- Batches that a thread gathers while the script works on the one before: the same ones in the same order as
+--- `data.batch` gives. Their memory is used again, so there is a fixed number of them.
+local ffi = require("ffi")
+local check = require("actor.check")
+local c = require("actor.c.data")
+local base = require("actor.tensor.base")
+local planning = require("actor.data.batches")
+
+local fn = "data.loader"
+local M = {}
+
+---@class actor.data.Loader
+local Loader = {}
+Loader.__index = Loader
+setmetatable(Loader, check.strict("loader:", "_held"))
+
+local function is_rows(value)
+  return ffi.istype("ah_rows", value)
+end
+
+local function sources_of(set)
+  if is_rows(set) or base.is_tensor(set) then return { set } end
+  if type(set) == "table" and rawget(set, "images") then return { set.images, set.labels } end
+  if type(set) ~= "table" or #set == 0 then check.wrong("set", fn, "a set, rows, a tensor, or an array of these", set) end
+  return { unpack(set) }
+end
+
+local function rows_in(source)
+  return is_rows(source) and source.n or tonumber(source.extent_[0])
+end
+
+local function check_sources(sources)
+  for i, source in ipairs(sources) do
+    local fits = is_rows(source) or base.is_tensor(source) and source.ndim_ > 0
+    if not fits then check.wrong(("set[%d]"):format(i), fn, "rows or a tensor of rows (data.batch makes sparse ones dense)", source) end
+    if not is_rows(source) then sources[i] = source:contiguous() end
+    if rows_in(source) ~= rows_in(sources[1]) then
+      check.fail("%s: set[1] has %d rows, set[%d] has %d", fn, rows_in(sources[1]), i, rows_in(source))
+    end
+  end
+end
+
+local function in_order(plan, first)
+  check.integer(first, "first", fn, 1, 2 ^ 53)
+  local number = first - 1
+  return function()
+    number = number + 1
+    return number <= plan:count() and plan:positions(number) or nil
+  end
+end
+
+local kinds = { set = "table|cdata", plan = "table?", first = "number?", positions = "function?", ahead = "number?" }
+
+---Makes an iterator over batches that are gathered ahead, by a thread of its own. A batch's tensors are valid until the
+---next one is asked for, which may be written into the same memory: `clone` what is to stay. What they are gathered from
+---must not be written to meanwhile. It helps where a core is idle and gathering takes a good part of the time (large rows);
+---with a node on each core it does not, and costs next to nothing (tests/bench/NOTES.md). The thread ends with the iteration, with `close`, or when the loader is collected.
+---
+---     local plan = data.batches { n = set.n, size = 64, epochs = 5 }
+---     for x, y in data.loader { set = set, plan = plan } do ... end
+---@param options {set: actor.data.Set|actor.data.Rows|actor.Tensor|(actor.data.Rows|actor.Tensor)[],
+---  plan?: actor.data.Batches, first?: integer, positions?: (fun(): actor.data.Positions|integer[]|nil), ahead?: integer}
+---  `set`: what batches have rows of; a batch has a tensor from each. `plan`: all its batches in order, from number `first`
+---  (1) on; or `positions`, called for each batch until it returns nil. `ahead`: how many batches are kept ready, default 2
+---@return actor.data.Loader that is called for the next batch: a tensor from each source, nil after the last
+function M.loader(options)
+  check.options(options, kinds, fn)
+  local plan, positions, ahead = options.plan, options.positions, options.ahead or 2
+  if not plan == not positions then check.fail("%s: give plan= or positions=%s", fn, plan and ", not both" or "") end
+  check.integer(ahead, "ahead", fn, 1, 1000)
+  local sources = sources_of(options.set)
+  check_sources(sources)
+  return setmetatable({
+    _sources = sources, _ahead = ahead, _next = plan and in_order(plan, options.first or 1) or positions,
+    _thread = c.load(sources), _ended = false,
+    _ready = {}, -- what is gathered or will be: {positions=, rows=, tensors=}
+    _free = {}, -- of these, ones that nobody uses
+  }, Loader)
+end
+
+-- The tensors of a batch of `count` rows, and of smaller ones.
+local function make_room(self, slot, count)
+  if slot.rows and slot.rows >= count then return end
+  slot.rows, slot.tensors = count, {}
+  for i, source in ipairs(self._sources) do
+    local shape, dtype = { count }, 0
+    if is_rows(source) then
+      if source.ndim == 2 then shape[2] = source.width end
+    else
+      dtype = source.type_
+      for d = 1, source.ndim_ - 1 do shape[d + 1] = tonumber(source.extent_[d]) end
+    end
+    slot.tensors[i] = base.allocate(shape, dtype, fn)
+  end
+end
+
+local function fill(self)
+  while not self._ended and #self._ready < self._ahead do
+    local positions = self._next()
+    if positions == nil then
+      self._ended = true
+    else
+      if not ffi.istype(planning.Positions, positions) then positions = planning.as_positions(positions, fn) end
+      local slot = table.remove(self._free) or {}
+      make_room(self, slot, positions.n)
+      slot.positions = positions
+      c.submit(self._thread, positions, slot.tensors)
+      self._ready[#self._ready + 1] = slot
+    end
+  end
+end
+
+local function give_back(self)
+  self._free[#self._free + 1] = self._held
+  self._held = nil
+end
+
+---Returns the next batch: a tensor from each source, or nil when there is none. Raises what its positions are wrong in.
+---`loader()` is the same.
+---@return actor.Tensor|nil ...
+function Loader:next()
+  give_back(self)
+  fill(self)
+  local slot = table.remove(self._ready, 1)
+  if not slot then return self:close() end
+  local source, at = c.take(self._thread)
+  if source then
+    self:close()
+    check.fail("bad argument 'positions' to data.loader: position %d at index %d is outside 1 .. %d",
+      slot.positions.index[at - 1], at, rows_in(self._sources[source]))
+  end
+  self._held = slot
+  fill(self)
+  local count, out = slot.positions.n, slot.tensors
+  if count < slot.rows then
+    out = {}
+    for i, t in ipairs(slot.tensors) do out[i] = t:slice(1, 1, count) end
+  end
+  return unpack(out)
+end
+
+Loader.__call = Loader.next
+
+---Ends the loader and its thread; there are no further batches. May be repeated.
+function Loader:close()
+  self._ended, self._ready, self._free = true, {}, {}
+  c.close(self._thread)
+end
+
+return M

@@ -1,0 +1,85 @@
+--- Parts of a set as positions, the same on every node.
+local ffi = require("ffi")
+local check = require("actor.check")
+local api = require("actor.ffi")("data")
+local base = require("actor.tensor.base")
+local planning = require("actor.data.batches")
+
+local floor = math.floor
+local M = {}
+
+-- How many samples there are; and where they are, when `source` is some positions of a larger set.
+local function samples_of(source, fn)
+  if ffi.istype(planning.Positions, source) then return source.n, source end
+  local n = source
+  if base.is_tensor(source) then
+    n = source.ndim_ > 0 and tonumber(source.extent_[0]) or nil
+  elseif type(source) == "table" or ffi.istype("ah_rows", source) then
+    n = source.n
+  end
+  if type(n) ~= "number" then check.wrong("source", fn, "a number of samples, a set, rows, a tensor or positions", source) end
+  check.integer(n, "source", fn, 0, 2 ^ 31 - 1)
+  return n
+end
+
+-- `count` of the n samples from place `first` (from 1) of their order: that of the set, or of the seed.
+local function part(n, of, seed, first, count)
+  local out = planning.positions(count)
+  if seed and count > 0 then
+    api.shuffled(seed, 0, n, first, out) -- batches have epochs from 1, so their orders are others
+  else
+    for i = 0, count - 1 do out.index[i] = first + i end
+  end
+  if of then
+    for i = 0, count - 1 do out.index[i] = of.index[out.index[i] - 1] end
+  end
+  return out
+end
+
+local function check_seed(seed, fn)
+  if seed ~= nil then check.integer(seed, "seed", fn, 0, 2 ^ 53) end
+end
+
+---Returns the positions of one rank's part. The parts of all ranks have each sample once, and their sizes differ by one at
+---most.
+---
+---     local mine = data.split(set, { seed = 1 })
+---     local plan = data.batches { of = mine, size = 32, epochs = math.huge }
+---@param source integer|table|actor.Tensor|actor.data.Positions how many samples, a set (what has `n`), a tensor of rows,
+---  or positions: then parts of these
+---@param options? {rank?: integer, size?: integer, seed?: integer} `rank` from 0 and `size`, default this node's and the
+---  run's (a server, which has no rank, gets rank 0's part); `seed`: samples in random order, without it neighbours stay
+---  together
+---@return actor.data.Positions
+function M.split(source, options)
+  local fn, actor = "data.split", require("actor")
+  options = options or {}
+  check.options(options, { rank = "number?", size = "number?", seed = "number?" }, fn)
+  local n, of = samples_of(source, fn)
+  local size, rank = options.size or actor.size, options.rank or actor.rank or 0
+  check.integer(size, "size", fn, 1)
+  check.integer(rank, "rank", fn, 0, size - 1)
+  check_seed(options.seed, fn)
+  local first, last = floor(rank * n / size), floor((rank + 1) * n / size)
+  return part(n, of, options.seed, first + 1, last - first)
+end
+
+---Divides samples in two: those to train with, and a share that is held out for validation.
+---
+---     local train, validation = data.holdout(set, { fraction = 0.1, seed = 1 })
+---@param source integer|table|actor.Tensor|actor.data.Positions as data.split takes it
+---@param options {fraction: number, seed?: integer} `fraction` 0 .. 1 is held out, as the nearest number of samples;
+---  `seed`: drawn at random, without it the last ones
+---@return actor.data.Positions train
+---@return actor.data.Positions held_out
+function M.holdout(source, options)
+  local fn = "data.holdout"
+  check.options(options, { fraction = "number", seed = "number?" }, fn)
+  local n, of = samples_of(source, fn)
+  check.number(options.fraction, "fraction", fn, 0, 1)
+  check_seed(options.seed, fn)
+  local held = floor(n * options.fraction + 0.5)
+  return part(n, of, options.seed, 1, n - held), part(n, of, options.seed, n - held + 1, held)
+end
+
+return M

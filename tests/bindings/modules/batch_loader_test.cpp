@@ -1,0 +1,68 @@
+#include "bindings/modules/batch_loader.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+
+namespace {
+
+using Numbers = std::vector<int32_t>;
+
+// Copies positions, of which 0 is no row.
+int64_t copy_positions(const void* positions, void* out) {
+  const auto* head = static_cast<const int32_t*>(positions);
+  auto* to = static_cast<int32_t*>(out);
+  for (int32_t i = 0; i < *head; ++i) {
+    if (head[i + 1] == 0) return i + 1;
+    to[i] = head[i + 1];
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("a batch loader gathers what is submitted, in that order, whoever is quicker") {
+  BatchLoader loader({copy_positions, copy_positions});
+  constexpr int kBatches = 2000;
+  std::vector<std::vector<Numbers>> outs(kBatches, {Numbers(3), Numbers(3)});
+  int submitted = 0;
+  for (int i = 0; i < kBatches; ++i) {
+    for (; submitted < std::min(i + 1 + i % 4, kBatches); ++submitted) {
+      auto& out = outs[static_cast<size_t>(submitted)];
+      loader.submit({3, submitted + 1, 7, submitted % 10}, {{{}, out[0].data()}, {{}, out[1].data()}});
+    }
+    const auto misfit = loader.take();
+    const auto& out = outs[static_cast<size_t>(i)];
+    CHECK(misfit.at == (i % 10 == 0 ? 3 : 0));
+    CHECK(misfit.source == 0);
+    if (i % 10 != 0) CHECK(out == std::vector<Numbers>(2, Numbers{i + 1, 7, i % 10}));
+  }
+}
+
+TEST_CASE("a batch loader that ends waits for what is being gathered") {
+  std::promise<void> begun;
+  std::promise<void> go_on;
+  std::future<void> may_go_on = go_on.get_future();
+  std::atomic<int> gathered{0};
+  auto loader = std::make_unique<BatchLoader>(std::vector<Gather>{[&](const void*, void*) -> int64_t {
+    if (gathered++ == 0) {
+      begun.set_value();
+      may_go_on.wait();
+    }
+    return 0;
+  }});
+  for (int i = 0; i < 3; ++i) loader->submit({0}, {{{}, nullptr}});
+  begun.get_future().wait();
+  auto ended = std::async(std::launch::async, [&] { loader.reset(); });
+  CHECK(ended.wait_for(std::chrono::milliseconds(20)) == std::future_status::timeout);
+  go_on.set_value();
+  ended.wait();
+  CHECK(gathered >= 1);
+}
