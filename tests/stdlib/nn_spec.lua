@@ -133,7 +133,7 @@ end)
 test("wrong calls say what was wanted and given", function()
   local function wrong(pattern, body) raises(body, "^nn_spec.lua:%d+: .*" .. pattern) end
   wrong("bad argument 'inputs' to nn.linear: expected an integer of at least 1, got 0", function() nn.linear(0, 3) end)
-  wrong("bad argument 'init' to nn.linear: expected one of 'he', 'glorot', 'zeros', got 'lecun'", function() nn.linear(2, 3, { init = "lecun" }) end)
+  wrong("bad argument 'init' to nn.linear: expected one of 'glorot', .*, got 'lecn'; did you mean 'lecun'", function() nn.linear(2, 3, { init = "lecn" }) end)
   wrong("bad argument 'x' to linear:forward: expected shape %(rows, 6%), got %(2, 5%)", function() mlp(1):forward(tensor.zeros({ 2, 5 })) end)
   wrong("linear:backward: there was no forward pass", function() mlp(1):backward(tensor.zeros({ 2, 3 })) end)
   wrong("bad argument 'layers%[2%]' to nn.sequential: expected a layer, got number", function() nn.sequential({ nn.relu(), 3 }) end)

@@ -30,6 +30,8 @@ T naive(Binary op, T x, T y) {
     case Binary::ge: return x >= y;
     case Binary::relu_grad: return y > 0 ? x : 0;
     case Binary::tanh_grad: return x * (1 - y * y);
+    case Binary::sigmoid_grad: return x * (y * (1 - y));
+    case Binary::gelu_grad: break;  // layers_test.cpp
   }
   return 0;
 }
@@ -56,7 +58,7 @@ std::vector<T> awkward(Rng& rng, size_t n) {
 TEMPLATE_TEST_CASE("every binary operation agrees with a plain loop at every step", "", float, double) {
   Rng rng(23);
   for (const Kernels* table : tables()) {
-    for (int code = 0; code <= static_cast<int>(Binary::tanh_grad); ++code) {
+    for (int code = 0; code <= static_cast<int>(Binary::sigmoid_grad); ++code) {
       const auto op = static_cast<Binary>(code);
       for (int64_t n : {0, 1, 7, 65}) {
         for (auto [so, sa, sb] : {std::array<int64_t, 3>{1, 1, 1}, {1, 1, 0}, {1, 0, 1}, {2, 3, 1}, {1, 0, 0}}) {
