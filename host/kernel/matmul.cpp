@@ -1,7 +1,9 @@
 #include "host/kernel/matmul.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
+#include <new>
 
 #include "host/base/blob.hpp"
 
@@ -79,13 +81,59 @@ void run(const Kernels& k, const Operand& a, const Operand& b, const View& c, in
   pool->run(static_cast<int>(parts), part);
 }
 
+// Matrix i of a batch.
+View matrix(const View& v, int64_t i) noexcept {
+  const auto lead = static_cast<size_t>(v.shape.rank - 2);
+  int64_t offset = 0;
+  for (size_t d = lead; d-- > 0; i /= v.shape[d]) offset += i % v.shape[d] * v.steps[d];
+  View m{.data = v.at(offset), .dtype = v.dtype, .shape = {v.shape[lead], v.shape[lead + 1]}};
+  m.steps = {v.steps[lead], v.steps[lead + 1]};
+  return m;
+}
+
+// All rows of a batch that is row-major.
+View all_rows(const View& v) noexcept {
+  const int64_t columns = v.shape[v.shape.rank - size_t{1}];
+  return row_major(v.data, v.dtype, {v.size() / columns, columns});
+}
+
+void multiply_batch(const Kernels& k, const View& a, const View& b, const View& c, double alpha, bool accumulate,
+                    ThreadPool* pool) {
+  const auto lead = static_cast<size_t>(c.shape.rank - 2);
+  const bool one_right = std::all_of(b.steps.begin(), b.steps.begin() + lead, [](int64_t step) { return step == 0; });
+  if (one_right && a.size() > 0 && a.contiguous() && c.contiguous())
+    return matmul(k, all_rows(a), matrix(b, 0), all_rows(c), alpha, accumulate, pool);
+  const int64_t count = c.size() / (c.shape[lead] * c.shape[lead + 1]);
+  const double work = static_cast<double>(c.shape[lead] * c.shape[lead + 1]) * static_cast<double>(a.shape[lead + 1]);
+  // Products that are too small for several threads: some of them to each.
+  const bool spread = pool != nullptr && work < 2 * kWorkPerThread;
+  const auto group = spread ? static_cast<int64_t>(std::min(kWorkPerThread / std::max(work, 1.0) + 1, 1e6)) : count;
+  std::atomic<bool> out_of_memory{false};
+  auto task = [&](int g) {
+    try {
+      for (int64_t i = g * group; i < std::min(count, (g + 1) * group); ++i) {
+        matmul(k, matrix(a, i), matrix(b, i), matrix(c, i), alpha, accumulate, spread ? nullptr : pool);
+      }
+    } catch (const std::bad_alloc&) {
+      out_of_memory = true;
+    }
+  };
+  if (spread) {
+    pool->run(static_cast<int>((count + group - 1) / group), task);
+  } else {
+    task(0);
+  }
+  if (out_of_memory) throw std::bad_alloc();
+}
+
 }  // namespace
 
 void matmul(const Kernels& k, const View& a, const View& b, const View& c, double alpha, bool accumulate,
             ThreadPool* pool) {
+  if (c.size() == 0) return;
+  if (c.shape.rank > 2) return multiply_batch(k, a, b, c, alpha, accumulate, pool);
   assert(a.shape.rank == 2 && b.shape.rank == 2 && c.shape.rank == 2 && a.shape[1] == b.shape[0]);
   assert(c.shape[0] == a.shape[0] && c.shape[1] == b.shape[1]);
-  if (c.size() == 0) return;
   Operand target{};
   if (!operand(c, target)) {
     const Packed out(k, c);
