@@ -22,3 +22,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   actorhost_kernels(v4 -march=x86-64-v4)
   target_compile_definitions(actorhost_core PRIVATE AH_KERNEL_X86=1)
 endif()
+
+# Decompositions: baseline instructions only. Alone in its batch, since Eigen's headers are large; optimised in every build
+# type, as the kernels are.
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/linalg.cpp TARGET_DIRECTORY actorhost_core
+  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS "-O2;-g1" COMPILE_DEFINITIONS EIGEN_DONT_PARALLELIZE)
+target_link_libraries(actorhost_core PRIVATE $<BUILD_INTERFACE:Eigen3::Eigen>)
