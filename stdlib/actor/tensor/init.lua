@@ -15,6 +15,7 @@ require("actor.tensor.views")
 require("actor.tensor.math")
 require("actor.tensor.indexed")
 require("actor.tensor.print")
+require("actor.tensor.linalg")
 local create = require("actor.tensor.create")
 local ffi = require("ffi")
 
