@@ -94,6 +94,7 @@ for name, f in pairs(base.methods) do
   if name ~= "at" and name ~= "put" then M[name] = f end
 end
 for name, f in pairs(create) do M[name] = f end
+for name, f in pairs(require("actor.tensor.random")) do M[name] = f end
 M.einsum = require("actor.tensor.products").einsum
 
 ---Returns whether the value is a tensor.
