@@ -96,6 +96,7 @@ end
 for name, f in pairs(create) do M[name] = f end
 for name, f in pairs(require("actor.tensor.random")) do M[name] = f end
 M.einsum = require("actor.tensor.products").einsum
+M.csr = require("actor.tensor.sparse").csr
 
 ---Returns whether the value is a tensor.
 ---@param value any
