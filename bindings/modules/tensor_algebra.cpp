@@ -64,8 +64,13 @@ int32_t arg_max(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t smalles
 View as_matrices(const ah_tensor& t, bool column, bool transpose) noexcept {
   View v = view_of(t);
   if (v.shape.rank == 1) {
-    v.shape = column ? Shape{v.shape[0], 1} : Shape{1, v.shape[0]};
-    v.steps = column ? std::array<int64_t, 8>{v.steps[0], 1} : std::array<int64_t, 8>{v.shape[1], v.steps[0]};
+    v.shape.rank = 2;
+    v.shape[1] = column ? 1 : v.shape[0];
+    v.steps[1] = column ? 1 : v.steps[0];
+    if (!column) {
+      v.shape[0] = 1;
+      v.steps[0] = v.shape[1];
+    }
   } else if (transpose) {
     const auto last = static_cast<size_t>(v.shape.rank - 1);
     std::swap(v.shape[last - 1], v.shape[last]);
@@ -74,20 +79,24 @@ View as_matrices(const ah_tensor& t, bool column, bool transpose) noexcept {
   return v;
 }
 
-// The shape of a product's matrices with those of a batch in front, in the order of the dimensions of both.
+// The shape of a product: the batch of both, rows and columns.
 bool product_shape(const View& left, const View& right, Shape& out) noexcept {
   const auto rows = static_cast<size_t>(left.shape.rank - 2);
-  const auto columns = static_cast<size_t>(right.shape.rank - 2);
-  if (left.shape[rows + 1] != right.shape[columns]) return false;
+  const auto columns = static_cast<size_t>(right.shape.rank - 1);
+  if (left.shape[rows + 1] != right.shape[columns - 1]) return false;
   Shape a = left.shape;
   Shape b = right.shape;
-  a[rows + 1] = 1;
-  b[columns] = 1;
-  return kernel::broadcast_shapes(a, b, out);
+  a.rank -= 2;
+  b.rank -= 2;
+  if (!kernel::broadcast_shapes(a, b, out)) return false;
+  out[out.rank++] = left.shape[rows];
+  out[out.rank++] = right.shape[columns];
+  return true;
 }
 
 // The operand's matrices, one for each of the batch that `like` has.
 View stretched(const View& v, const Shape& like) noexcept {
+  if (like.rank == 2) return v;
   View wanted{.shape = like};
   std::copy(v.shape.end() - 2, v.shape.end(), wanted.shape.end() - 2);
   View out;
