@@ -87,7 +87,7 @@ void write(const Kernels& k, const View& out, int64_t from, int64_t to, F elemen
   for (int64_t start = from; start < to; start += kDrawnAtOnce) {
     const int64_t n = std::min(kDrawnAtOnce, to - start);
     for (int64_t i = 0; i < n; ++i) chunk[i] = element(start + i);
-    k.copy(out.dtype, n, out.at(start), 1, Dtype::f64, chunk, 1);
+    copy(k, row_major(out.at(start), out.dtype, {n}), row_major(chunk, Dtype::f64, {n}));
   }
 }
 

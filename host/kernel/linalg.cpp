@@ -213,6 +213,7 @@ Fault solve(const View& a, const View& b, const View& x, ThreadPool& pool) {
     const Exchanges exchanges = eliminate(m);
     if (exchanges.first_zero >= 0) return {.what = Obstacle::singular, .pivot = exchanges.first_zero};
     Matrix right = matrix(b, i);
+    if (right.size() == 0) return {};
     exchanges.apply(right, 0, m.rows(), 0);
     m.triangularView<Eigen::UnitLower>().solveInPlace(right);
     m.triangularView<Eigen::Upper>().solveInPlace(right);
