@@ -105,14 +105,15 @@ function M.is_tensor(value)
   return base.is_own(value)
 end
 
----Sets how many threads large products of this VM run on: `--threads-per-node` at first. Results do not depend on it.
+---Sets how many threads large products, draws and decompositions of this VM run on:
+---`--threads-per-node` at first. Results do not depend on it.
 ---@param threads integer 1 .. 256
 function M.set_threads(threads)
   check.integer(threads, "threads", "tensor.set_threads", 1, 256)
   base.api.set_threads(base.api.context, threads)
 end
 
----Returns how many threads large products of this VM run on.
+---Returns how many threads large operations of this VM run on.
 ---@return integer
 function M.threads()
   return base.api.context.threads
