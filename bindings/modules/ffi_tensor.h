@@ -79,8 +79,6 @@ typedef struct ah_tensor_api {
   void (*arange)(ah_tensor* out, double start, double step);
   /* out[i] = bytes[i] * scale + shift for a contiguous `out`. */
   void (*from_bytes)(ah_tensor* out, const uint8_t* bytes, double scale, double shift);
-  /* Contiguous `out`, row after row: uniform in [a, b) or, with `normal`, mean a and deviation b. */
-  void (*random)(ah_tensor* out, void* rng, int32_t normal, double a, double b);
 
   double (*reduce_all)(int32_t op, const ah_tensor* a);
   int32_t (*reduce)(int32_t op, ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t keep);

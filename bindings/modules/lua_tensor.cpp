@@ -3,6 +3,7 @@
 #include <cassert>
 #include <string>
 
+#include "bindings/modules/linalg_api.hpp"
 #include "bindings/modules/tensor_api.hpp"
 #include "bindings/vm/lua_support.hpp"
 
@@ -136,6 +137,7 @@ void open_tensor(Vm& vm) {
   lua_State* L = vm.state();
   auto state = make_tensor_state(vm.config().kernel_threads);
   vm.register_ffi("tensor", &state->api);
+  vm.register_ffi("linalg", &kLinalgApi);
   vm.register_module("actor.c.tensor", tensor_module);
   lua_pushlightuserdata(L, const_cast<char*>(&kTensorState));
   lua_pushlightuserdata(L, state.get());

@@ -60,14 +60,8 @@ int32_t arg_max(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t smalles
 
 // ---- Matrices ----
 
-View transposed(View v) noexcept {
-  std::swap(v.shape[0], v.shape[1]);
-  std::swap(v.steps[0], v.steps[1]);
-  return v;
-}
-
-// The operand as a matrix: a vector becomes one row, or one column.
-View as_matrix(const ah_tensor& t, bool column, bool transpose) noexcept {
+// The operand as matrices in the last two dimensions: a vector becomes one row, or one column.
+View as_matrices(const ah_tensor& t, bool column, bool transpose) noexcept {
   View v = view_of(t);
   if (v.shape.rank == 1) {
     v.shape.rank = 2;
@@ -77,35 +71,66 @@ View as_matrix(const ah_tensor& t, bool column, bool transpose) noexcept {
       v.shape[0] = 1;
       v.steps[0] = v.shape[1];
     }
-    return v;
+  } else if (transpose) {
+    const auto last = static_cast<size_t>(v.shape.rank - 1);
+    std::swap(v.shape[last - 1], v.shape[last]);
+    std::swap(v.steps[last - 1], v.steps[last]);
   }
-  return transpose ? transposed(v) : v;
+  return v;
+}
+
+// The shape of a product: the batch of both, rows and columns.
+bool product_shape(const View& left, const View& right, Shape& out) noexcept {
+  const auto rows = static_cast<size_t>(left.shape.rank - 2);
+  const auto columns = static_cast<size_t>(right.shape.rank - 1);
+  if (left.shape[rows + 1] != right.shape[columns - 1]) return false;
+  Shape a = left.shape;
+  Shape b = right.shape;
+  a.rank -= 2;
+  b.rank -= 2;
+  if (!kernel::broadcast_shapes(a, b, out)) return false;
+  out[out.rank++] = left.shape[rows];
+  out[out.rank++] = right.shape[columns];
+  return true;
+}
+
+// The operand's matrices, one for each of the batch that `like` has.
+View stretched(const View& v, const Shape& like) noexcept {
+  if (like.rank == 2) return v;
+  View wanted{.shape = like};
+  std::copy(v.shape.end() - 2, v.shape.end(), wanted.shape.end() - 2);
+  View out;
+  (void)kernel::broadcast_to(v, wanted, out);
+  return out;
 }
 
 int32_t matmul(ah_tensor* out, const ah_tensor* a, const ah_tensor* b, int32_t transpose_a, int32_t transpose_b,
                double alpha, int32_t accumulate) noexcept {
   return guarded_status([&]() -> int32_t {
-    const View left = as_matrix(*a, false, transpose_a != 0);
-    const View right = as_matrix(*b, true, transpose_b != 0);
+    const View left = as_matrices(*a, false, transpose_a != 0);
+    const View right = as_matrices(*b, true, transpose_b != 0);
     if (left.dtype != right.dtype) return AH_TENSOR_DTYPE;
-    if (left.shape[1] != right.shape[0]) return AH_TENSOR_SHAPE;
-    View like{.dtype = left.dtype};
-    if (a->ndim_ == 2) like.shape[like.shape.rank++] = left.shape[0];
-    if (b->ndim_ == 2) like.shape[like.shape.rank++] = right.shape[1];
+    Shape full;
+    if (!product_shape(left, right, full)) return AH_TENSOR_SHAPE;
+    const auto lead = static_cast<size_t>(full.rank - 2);
+    View like{.dtype = left.dtype, .shape = full};
+    like.shape.rank = static_cast<uint8_t>(lead);
+    if (a->ndim_ > 1) like.shape[like.shape.rank++] = full[lead];
+    if (b->ndim_ > 1) like.shape[like.shape.rank++] = full[lead + 1];
     const int32_t status = prepare(a->context_, *out, like);
     if (status != AH_TENSOR_OK) return status;
     View to = view_of(*out);
     const auto steps = to.steps;
-    to.shape.rank = 2;
-    to.shape = {left.shape[0], right.shape[1]};
-    to.steps = {a->ndim_ == 2 ? steps[0] : right.shape[1], b->ndim_ == 2 ? steps[a->ndim_ == 2 ? 1 : 0] : 1};
+    to.shape = full;
+    to.steps[lead] = a->ndim_ > 1 ? steps[lead] : full[lead + 1];
+    to.steps[lead + 1] = b->ndim_ > 1 ? steps[a->ndim_ > 1 ? lead + 1 : lead] : 1;
     TensorState& state = state_of(a->context_);
     std::unique_ptr<Copied> keep_left;
     std::unique_ptr<Copied> keep_right;
     auto clear_of = [&](const View& in, std::unique_ptr<Copied>& keep) {
-      if (to.data != in.data && !kernel::overlaps(to, in)) return in;
+      if (to.data != in.data && !kernel::overlaps(to, in)) return stretched(in, full);
       keep = std::make_unique<Copied>(*state.kernels, in);
-      return keep->view;
+      return stretched(keep->view, full);
     };
     kernel::matmul(*state.kernels, clear_of(left, keep_left), clear_of(right, keep_right), to, alpha, accumulate != 0,
                    state.pool.get());

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <cstring>
 #include <new>
 
 #include <xxhash.h>
 
 #include "bindings/modules/tensor_operation.hpp"
-#include "host/base/random.hpp"
 #include "host/kernel/optimiser.hpp"
 
 namespace actorhost {
@@ -204,15 +202,6 @@ void from_bytes(ah_tensor* out, const uint8_t* bytes, double scale, double shift
   kernels_of(out).from_bytes(static_cast<Dtype>(out->type_), out->count_, out->data_, bytes, scale, shift);
 }
 
-void random(ah_tensor* out, void* rng, int32_t normal, double a, double b) noexcept {
-  Rng& source = *static_cast<Rng*>(rng);
-  if (normal != 0) return each(*out, [&](int64_t) { return a + b * source.normal(); });
-  // Rounding to float may give the upper end, which is not part of the range.
-  const double top = out->type_ == 0 ? static_cast<double>(std::nextafter(static_cast<float>(b), static_cast<float>(a)))
-                                     : std::nextafter(b, a);
-  each(*out, [&](int64_t) { return std::min(a + (b - a) * source.uniform(), top); });
-}
-
 // ---- Comparing ----
 
 int32_t is_finite(const ah_tensor* a) noexcept { return kernel::is_finite(kernels_of(a), view_of(*a)) ? 1 : 0; }
@@ -337,7 +326,6 @@ std::shared_ptr<TensorState> make_tensor_state(int threads) {
   api.fill = fill;
   api.arange = arange;
   api.from_bytes = from_bytes;
-  api.random = random;
   api.is_finite = is_finite;
   api.all_close = all_close;
   api.hash = hash;

@@ -58,4 +58,17 @@ double pow_of(double x, double y) noexcept {
   return exp_of(y * log_of(x));
 }
 
+double log_factorial(double k) noexcept {
+  if (k < 16) {
+    double product = 1;
+    for (double i = 2; i <= k; ++i) product *= i;
+    return log_of_normal(product);
+  }
+  constexpr double kHalfLog2Pi = 0.91893853320467274178;
+  const double inverse = 1 / k;
+  const double square = inverse * inverse;
+  const double tail = inverse * (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260 - square / 1680)));
+  return (k + 0.5) * log_of_normal(k) - k + kHalfLog2Pi + tail;  // Stirling's series
+}
+
 }  // namespace actorhost

@@ -40,5 +40,7 @@ double log_of(double x) noexcept;
 double exp_of(double x) noexcept;
 /// x^y for x >= 0.
 double pow_of(double x, double y) noexcept;
+/// Logarithm of k!, for a whole number k >= 0.
+double log_factorial(double k) noexcept;
 
 }  // namespace actorhost

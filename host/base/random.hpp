@@ -1,6 +1,7 @@
 #pragma once
 // Seeded random numbers that are the same everywhere: xoshiro256++ seeded through splitmix64, with independent
-// streams by name; and StepRng, which has no state of its own.
+// streams by name; StepRng, which has no state of its own; and Philox, whose streams are disjoint and which begins at
+// any place of one.
 
 #include <array>
 #include <bit>
@@ -56,6 +57,53 @@ class StepRng : public Variates<StepRng> {
 
  private:
   uint64_t state_;
+};
+
+/// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a block of 128 bits is a
+/// function of a counter and the seed, one to one. The counter is (index, block, stream), so the numbers of different
+/// streams and of different indices never come from the same block. An index has 2^32 blocks, two numbers in each.
+class Philox : public Variates<Philox> {
+ public:
+  Philox(uint64_t seed, uint32_t stream) noexcept : seed_(seed), stream_(stream) {}
+
+  /// The next number is the first of this index and block.
+  void seek(uint64_t index, uint32_t block = 0) noexcept {
+    index_ = index;
+    block_ = block;
+    has_second_ = false;
+  }
+  uint64_t next() noexcept {
+    if (has_second_) {
+      has_second_ = false;
+      return second_;
+    }
+    const auto words = encrypt({low(index_), high(index_), block_++, stream_}, {low(seed_), high(seed_)});
+    second_ = words[2] | static_cast<uint64_t>(words[3]) << 32;
+    has_second_ = true;
+    return words[0] | static_cast<uint64_t>(words[1]) << 32;
+  }
+
+  static std::array<uint32_t, 4> encrypt(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) noexcept {
+    for (int round = 0; round < 10; ++round) {
+      const uint64_t first = uint64_t{0xd2511f53} * counter[0];
+      const uint64_t second = uint64_t{0xcd9e8d57} * counter[2];
+      counter = {high(second) ^ counter[1] ^ key[0], low(second), high(first) ^ counter[3] ^ key[1], low(first)};
+      key[0] += 0x9e3779b9;
+      key[1] += 0xbb67ae85;
+    }
+    return counter;
+  }
+
+ private:
+  static uint32_t low(uint64_t x) noexcept { return static_cast<uint32_t>(x); }
+  static uint32_t high(uint64_t x) noexcept { return static_cast<uint32_t>(x >> 32); }
+
+  uint64_t seed_;
+  uint64_t index_ = 0;
+  uint64_t second_ = 0;
+  uint32_t stream_;
+  uint32_t block_ = 0;
+  bool has_second_ = false;
 };
 
 }  // namespace actorhost

@@ -10,6 +10,9 @@
 
 namespace actorhost {
 
+/// Beyond, rounding would show in the probabilities.
+inline constexpr double kMaxPoissonMean = 1e9;
+
 template <class Source>
 class Variates {
  public:
@@ -40,6 +43,21 @@ class Variates {
     return normal_pair(second);
   }
 
+  /// Two of them; the second is put there.
+  double normal_pair(double& second) noexcept {
+    double u = 0;
+    double v = 0;
+    double r = 0;
+    do {
+      u = 2 * uniform() - 1;
+      v = 2 * uniform() - 1;
+      r = u * u + v * v;
+    } while (r >= 1 || r == 0);
+    const double scale = std::sqrt(-2 * log_of(r) / r);
+    second = v * scale;
+    return u * scale;
+  }
+
   /// Gamma(shape, scale), shape > 0 (Marsaglia and Tsang 2000).
   double gamma(double shape, double scale) noexcept {
     if (shape < 1) {
@@ -57,19 +75,30 @@ class Variates {
     }
   }
 
- protected:
-  double normal_pair(double& second) noexcept {
-    double u = 0;
-    double v = 0;
-    double r = 0;
-    do {
-      u = 2 * uniform() - 1;
-      v = 2 * uniform() - 1;
-      r = u * u + v * v;
-    } while (r >= 1 || r == 0);
-    const double scale = std::sqrt(-2 * log_of(r) / r);
-    second = v * scale;
-    return u * scale;
+  /// Poisson, 0 <= mean <= kMaxPoissonMean: by inversion, or for larger means by transformed rejection (Hoermann 1993,
+  /// PTRS).
+  double poisson(double mean) noexcept {
+    if (mean < 10) {
+      const double u = uniform();
+      double p = exp_of(-mean);
+      double k = 0;
+      for (double below = p; u >= below && k < 100; below += p) p *= mean / ++k;
+      return k;
+    }
+    const double b = 0.931 + 2.53 * std::sqrt(mean);
+    const double a = -0.059 + 0.02483 * b;
+    const double log_inverse_alpha = log_of(1.1239 + 1.1328 / (b - 3.4));
+    const double least = 0.9277 - 3.6224 / (b - 2);
+    for (;;) {
+      const double u = uniform() - 0.5;
+      const double v = uniform();
+      const double edge = 0.5 - std::abs(u);
+      const double k = std::floor((2 * a / edge + b) * u + mean + 0.43);
+      if (edge >= 0.07 && v <= least) return k;
+      if (k < 0 || (edge < 0.013 && v > edge)) continue;
+      const double accept = log_of(v) + log_inverse_alpha - log_of(a / (edge * edge) + b);
+      if (accept <= k * log_of(mean) - mean - log_factorial(k)) return k;
+    }
   }
 
  private:

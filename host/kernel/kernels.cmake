@@ -1,13 +1,13 @@
 # The kernels, once per instruction set. -O3 in every build type, so that tests and debug builds stay usable; no
-# contraction to fused multiply-add, so that everything outside gemm gives the same bits on each of them.
+# contraction to fused multiply-add, so that everything outside products gives the same bits on each of them.
 file(GLOB isa_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/isa/*.cpp)
 
 function(actorhost_kernels isa)
   add_library(kernels_${isa} OBJECT ${isa_sources})
   set_target_properties(kernels_${isa} PROPERTIES UNITY_BUILD OFF)  # a test looks into each object
   target_include_directories(kernels_${isa} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(kernels_${isa} PRIVATE actorhost_flags Eigen3::Eigen)
-  target_compile_definitions(kernels_${isa} PRIVATE AH_ISA=${isa} Eigen=Eigen_${isa} EIGEN_NO_DEBUG EIGEN_DONT_PARALLELIZE)
+  target_link_libraries(kernels_${isa} PRIVATE actorhost_flags)
+  target_compile_definitions(kernels_${isa} PRIVATE AH_ISA=${isa})
   target_compile_options(kernels_${isa} PRIVATE ${ARGN} -O3 -g1 -ffp-contract=off -fno-math-errno -fno-trapping-math
     -fno-exceptions -fno-rtti $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-uninitialized>)  # g++ 12's own AVX-512 headers
   if(NOT isa STREQUAL "sse2")
@@ -22,3 +22,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   actorhost_kernels(v4 -march=x86-64-v4)
   target_compile_definitions(actorhost_core PRIVATE AH_KERNEL_X86=1)
 endif()
+
+# Decompositions: baseline instructions only. Alone in its batch, since Eigen's headers are large; optimised in every build
+# type, as the kernels are.
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/linalg.cpp TARGET_DIRECTORY actorhost_core
+  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS "-O2;-g1" COMPILE_DEFINITIONS EIGEN_DONT_PARALLELIZE)
+target_link_libraries(actorhost_core PRIVATE $<BUILD_INTERFACE:Eigen3::Eigen>)

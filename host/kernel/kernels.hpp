@@ -6,10 +6,9 @@
 // pointers need the alignment of their element only. Aliasing: an output may be exactly one of the inputs
 // (same pointer, same step) and must otherwise not overlap any.
 //
-// Determinism. Everything but gemm and step_product is written without fused multiply-add and with a fixed order of
-// summation, so its results are the same bits on every instruction set, at every alignment and step. A gemm result
-// depends on the instruction set, the shape and the transposes only, one of step_product on whether there is a fused
-// multiply-add. pow of float64 is the C library's.
+// Determinism. Everything but step_product is written without fused multiply-add and with a fixed order of summation,
+// so its results are the same bits on every instruction set, at every alignment and step. A result of step_product
+// depends on whether there is a fused multiply-add. pow of float64 is the C library's.
 //
 // This header is compiled for every instruction set, so what is inline in it and in what it includes is always inlined.
 
@@ -172,13 +171,10 @@ struct Kernels {
   double (*cross_entropy)(Dtype dtype, int64_t rows, int64_t columns, const void* scores, int64_t lead,
                           const int32_t* labels, void* grad, int64_t grad_lead, double grad_scale) noexcept;
 
-  /// Columns [from, to) (rows with `by_rows`) of c = alpha * a b, or c += alpha * a b with `accumulate`, where a is
-  /// m x k, b is k x n and c is m x n row-major. Cutting the range at multiples of kGemmGrain gives the same bits as
-  /// one call. Where a or b is a vector (m or n is 1) its elements lie without gaps. `scratch` is room for
-  /// gemm_scratch(...) bytes, 64-byte aligned.
-  void (*gemm)(Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, const Operand& a, const Operand& b, void* c,
-               int64_t c_lead, bool accumulate, bool by_rows, int64_t from, int64_t to, void* scratch) noexcept;
-  size_t (*gemm_scratch)(Dtype dtype, int64_t m, int64_t n, int64_t k) noexcept;
+  /// The product of a matrix, count x depth, and a vector x without gaps: out[i * out_step] = alpha * its entry i,
+  /// which is added with `accumulate`.
+  void (*matrix_vector)(Dtype dtype, int64_t count, int64_t depth, double alpha, const Operand& matrix, const void* x,
+                        void* out, int64_t out_step, bool accumulate) noexcept;
   void (*step_product)(Dtype dtype, const StepProduct& product) noexcept;
   /// Columns of a StepProduct's panel, an even number: two registers.
   int64_t (*step_panel)(Dtype dtype) noexcept;
@@ -241,9 +237,6 @@ struct Kernels {
 /// How finely count_magnitudes counts: the exponent and some bits more.
 inline constexpr int kMagnitudeBits = 12;
 inline constexpr int kMagnitudes = 1 << kMagnitudeBits;
-
-/// A multiple of every kernel's register tile, in rows and columns.
-inline constexpr int64_t kGemmGrain = 96;
 
 enum class Isa : int32_t { sse2, v3, v4 };
 

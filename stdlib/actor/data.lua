@@ -11,6 +11,7 @@ local c = require("actor.c.data")
 local api = require("actor.ffi")("data")
 require("actor.tensor") -- with it tensors have their methods
 local base = require("actor.tensor.base")
+local sparse = require("actor.tensor.sparse")
 local planning = require("actor.data.batches")
 local made = require("actor.data.made")
 local parts = require("actor.data.parts")
@@ -119,17 +120,6 @@ local function batch_of_tensor(source, positions, out)
   return out
 end
 
----Sparse rows: only the values that a file has. `data.batch` makes some of them dense.
----@class actor.data.Sparse
----@field n integer rows
----@field width integer columns of a dense row
----@field starts actor.Tensor float64 {n + 1}: row r has the values starts[r] .. starts[r + 1] - 1
----@field columns actor.Tensor float64: the column of each value, from 1, rising within a row
----@field values actor.Tensor float32 or float64
-local Sparse = {}
-Sparse.__index = Sparse
-Sparse.__tostring = function(rows) return ("sparse(%d x %d, %d values)"):format(rows.n, rows.width, rows.values.size) end
-
 -- Some sparse rows as a dense tensor.
 local function batch_of_sparse(source, positions, out)
   local shape, dtype, width = { positions.n, source.width }, source.values.type_, source.width
@@ -148,14 +138,14 @@ end
 
 ---Returns the rows at some positions, as a new tensor or in `out`. Images give {count, width}, 0..1; labels {count},
 ---classes from 1; a tensor its rows, with its other dimensions; sparse rows give dense ones.
----@param source actor.data.Rows|actor.data.Sparse|actor.Tensor
+---@param source actor.data.Rows|actor.Csr|actor.Tensor
 ---@param positions integer[]|actor.data.Positions in any order, repeated ones too
 ---@param out? actor.Tensor of the result's shape, contiguous; float32, or the tensor's type
 ---@return actor.Tensor
 function M.batch(source, positions, out)
   if not istype(Positions, positions) then positions = planning.as_positions(positions, "data.batch") end
   if not istype(Rows, source) then
-    if getmetatable(source) == Sparse then return batch_of_sparse(source, positions, out) end
+    if sparse.is_csr(source) then return batch_of_sparse(source, positions, out) end
     if not base.is_tensor(source) then check.wrong("source", "data.batch", "rows or a tensor", source) end
     return batch_of_tensor(source, positions, out)
   end
@@ -277,8 +267,8 @@ end
 ---`--memory`.
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", features?: integer, zero_based?: boolean, sparse?: boolean} `features`:
----  columns, default as many as occur; `sparse`: no dense matrix but sparse rows, for `data.batch`
----@return actor.Tensor|actor.data.Sparse features {n, features}
+---  columns, default as many as occur; `sparse`: a sparse matrix, some rows of which `data.batch` makes dense
+---@return actor.Tensor|actor.Csr features {n, features}
 ---@return actor.Tensor labels {n}
 function M.libsvm(path, options)
   local fn = "data.libsvm"
@@ -291,8 +281,7 @@ function M.libsvm(path, options)
   local values, labels, width, columns, starts =
     c.libsvm(path, options.features or 0, options.zero_based or false, dtype_of(options, fn), options.sparse or false)
   if not options.sparse then return values, labels end
-  local rows = { n = labels.size, width = width, starts = starts, columns = columns, values = values }
-  return setmetatable(rows, Sparse), labels
+  return sparse.adopt { n = labels.size, width = width, starts = starts, columns = columns, values = values }, labels
 end
 
 ---Iterates over the lines of a text file, from the first, without their ends; the file is read as it goes.

@@ -182,7 +182,7 @@ test("wrong operands are told with both shapes, at the caller's line", function(
   wrong("bad argument 'a' to tensor.sub: expected a tensor or number, got nil", function() return nil - t end)
   wrong("tensor.matmul: shapes %(2, 3%) and %(2, 3%) do not fit", function() t:matmul(t) end)
   wrong("shapes %(2, 3%) transposed and %(3%) do not fit", function() t:matmul(tensor.zeros(3), { ta = true }) end)
-  wrong("expected 1 or 2 dimensions, got %(2, 3, 1%)", function() t:unsqueeze(3):matmul(t) end)
+  wrong("shapes %(2, 3, 1%) and %(2, 3%) do not fit", function() t:unsqueeze(3):matmul(t) end)
   wrong("'out' to tensor.matmul: a tensor %(3, 3%) float32 cannot take", function() t:matmul(t, { tb = true, out = tensor.zeros({ 3, 3 }) }) end)
   wrong("tensor.add_: a tensor %(3%) float32 cannot take the result for %(3%) float32 and %(2, 3%)", function() tensor.zeros(3):add_(t) end)
   wrong("bad argument 'dim' to tensor.sum: expected an integer from 1 to 2", function() t:sum(3) end)

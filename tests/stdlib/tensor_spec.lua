@@ -52,7 +52,7 @@ test("random elements depend on the seed alone and have the right spread", funct
   local u = tensor.uniform(10000, { seed = 2, low = -1, high = 3, dtype = "float64" })
   near(u:mean(), 1, 0.1)
   equal({ u:min() >= -1, u:max() < 3 }, { true, true })
-  local rng = actor.rng(5)
+  local rng = tensor.random { seed = 5 }
   equal(tensor.normal({ 100, 100 }, { rng = rng }):hash(), a:hash())
   equal(tensor.normal({ 100, 100 }, { rng = rng }):hash() == a:hash(), false)
   equal(tensor.uniform(3):hash() == tensor.uniform(3):hash(), false)
@@ -221,7 +221,7 @@ test("wrong calls say what was wanted and given, at the caller's line", function
   wrong("tensor.copy_: shapes %(2, 3%) and %(2%) do not fit", function() t:copy_(tensor.zeros(2)) end)
   wrong("expected one element, got shape %(2, 3%)", function() t:item() end)
   wrong("tensors have no order", function() return t < sample() end)
-  wrong("bad argument 'rng' to tensor.normal: expected a generator of actor.rng", function() tensor.normal(2, { rng = t }) end)
+  wrong("bad argument 'rng' to tensor.normal: expected a generator of tensor.random or actor.rng", function() tensor.normal(2, { rng = t }) end)
   wrong("bad argument 'threads' to tensor.set_threads: expected an integer from 1 to 256, got 0", function() tensor.set_threads(0) end)
 end)
 

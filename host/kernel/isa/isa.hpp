@@ -59,9 +59,8 @@ void softmax(Dtype dtype, int64_t rows, int64_t columns, void* out, int64_t out_
              int64_t a_lead) noexcept;
 double cross_entropy(Dtype dtype, int64_t rows, int64_t columns, const void* scores, int64_t lead,
                      const int32_t* labels, void* grad, int64_t grad_lead, double grad_scale) noexcept;
-void gemm(Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, const Operand& a, const Operand& b, void* c,
-          int64_t c_lead, bool accumulate, bool by_rows, int64_t from, int64_t to, void* scratch) noexcept;
-size_t gemm_scratch(Dtype dtype, int64_t m, int64_t n, int64_t k) noexcept;
+void matrix_vector(Dtype dtype, int64_t count, int64_t depth, double alpha, const Operand& matrix, const void* x,
+                   void* out, int64_t out_step, bool accumulate) noexcept;
 void step_product(Dtype dtype, const StepProduct& product) noexcept;
 int64_t step_panel(Dtype dtype) noexcept;
 void pool_windows(Pooling pooling, Dtype dtype, const Windows& w, const void* in, void* out, uint16_t* places) noexcept;

@@ -2,7 +2,6 @@
 local bit = require("bit")
 local ffi = require("ffi")
 local check = require("actor.check")
-local rng = require("actor.rng")
 local base = require("actor.tensor.base")
 
 local api, methods = base.api, base.methods
@@ -215,58 +214,6 @@ function M.from_u8(bytes, shape, options)
   local out = base.allocate(sizes, base.dtype(options.dtype, 0, fn), fn)
   api.from_bytes(out, ffi.cast("const uint8_t*", bytes), options.scale or 1, options.shift or 0)
   return out
-end
-
-local default_rng
-
--- The generator to draw from: the given one, one of the given seed, or this VM's, whose seed is the run's.
-local function generator(options, fn)
-  if options.rng ~= nil then
-    if not ffi.istype("struct ah_rng", options.rng) then check.wrong("rng", fn, "a generator of actor.rng", options.rng) end
-    if options.seed ~= nil then check.fail("bad argument to %s: 'rng' and 'seed' exclude each other", fn) end
-    return options.rng
-  end
-  if options.seed ~= nil then return rng(options.seed) end
-  default_rng = default_rng or rng(math.random(0, 2 ^ 31 - 1))
-  return default_rng
-end
-
-local function random(fn, shape, options, normal, a, b)
-  local out = base.allocate(base.shape(shape, fn), base.dtype(options.dtype, 0, fn), fn)
-  api.random(out, generator(options, fn), normal, a, b)
-  return out
-end
-
-local uniform_options = { dtype = "string?", low = "number?", high = "number?", rng = "cdata?", seed = "number|cdata?" }
-local normal_options = { dtype = "string?", mean = "number?", std = "number?", rng = "cdata?", seed = "number|cdata?" }
-
----A tensor of random elements, uniform in [low, high), by default [0, 1). They depend on the run's seed unless `seed`
----or `rng` is given.
----@param shape integer|integer[]
----@param options? {low?: number, high?: number, seed?: integer, rng?: actor.Rng, dtype?: "float32"|"float64"}
----@return actor.Tensor
-function M.uniform(shape, options)
-  local fn = "tensor.uniform"
-  options = options or no_options
-  check.options(options, uniform_options, fn)
-  local low, high = options.low or 0, options.high or 1
-  check.number(low, "low", fn)
-  check.number(high, "high", fn, low)
-  return random(fn, shape, options, 0, low, high)
-end
-
----A tensor of random elements of a normal distribution, by default of mean 0 and standard deviation 1.
----@param shape integer|integer[]
----@param options? {mean?: number, std?: number, seed?: integer, rng?: actor.Rng, dtype?: "float32"|"float64"}
----@return actor.Tensor
-function M.normal(shape, options)
-  local fn = "tensor.normal"
-  options = options or no_options
-  check.options(options, normal_options, fn)
-  local mean, std = options.mean or 0, options.std or 1
-  check.number(mean, "mean", fn)
-  check.number(std, "std", fn, 0)
-  return random(fn, shape, options, 1, mean, std)
 end
 
 ---Makes a copy in row-major order.

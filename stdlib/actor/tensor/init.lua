@@ -15,6 +15,7 @@ require("actor.tensor.views")
 require("actor.tensor.math")
 require("actor.tensor.indexed")
 require("actor.tensor.print")
+require("actor.tensor.linalg")
 local create = require("actor.tensor.create")
 local ffi = require("ffi")
 
@@ -93,6 +94,9 @@ for name, f in pairs(base.methods) do
   if name ~= "at" and name ~= "put" then M[name] = f end
 end
 for name, f in pairs(create) do M[name] = f end
+for name, f in pairs(require("actor.tensor.random")) do M[name] = f end
+M.einsum = require("actor.tensor.products").einsum
+M.csr = require("actor.tensor.sparse").csr
 
 ---Returns whether the value is a tensor.
 ---@param value any
@@ -101,14 +105,15 @@ function M.is_tensor(value)
   return base.is_own(value)
 end
 
----Sets how many threads large products of this VM run on: `--threads-per-node` at first. Results do not depend on it.
+---Sets how many threads large products, draws and decompositions of this VM run on:
+---`--threads-per-node` at first. Results do not depend on it.
 ---@param threads integer 1 .. 256
 function M.set_threads(threads)
   check.integer(threads, "threads", "tensor.set_threads", 1, 256)
   base.api.set_threads(base.api.context, threads)
 end
 
----Returns how many threads large products of this VM run on.
+---Returns how many threads large operations of this VM run on.
 ---@return integer
 function M.threads()
   return base.api.context.threads

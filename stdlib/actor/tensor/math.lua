@@ -158,13 +158,14 @@ end
 local no_options = {}
 local matmul_options = { ta = "boolean?", tb = "boolean?", out = "cdata?", alpha = "number?", accumulate = "boolean?" }
 
----Multiplies two matrices. A vector counts as a row on the left and as a column on the right, and the result lacks its
----dimension.
----@param a actor.Tensor m x k (k x m with ta)
----@param b actor.Tensor k x n (n x k with tb)
+---Multiplies matrices. A vector counts as a row on the left and as a column on the right, and the result lacks its
+---dimension. Dimensions before the last two are a batch of matrices, stretched to those of the other operand by NumPy's
+---rules.
+---@param a actor.Tensor [..., m, k] ([..., k, m] with ta)
+---@param b actor.Tensor [..., k, n] ([..., n, k] with tb)
 ---@param options? {ta?: boolean, tb?: boolean, out?: actor.Tensor, alpha?: number, accumulate?: boolean}
 ---`ta`, `tb`: take a or b transposed; `out` takes the result, `accumulate` adds it to `out`, `alpha` scales it
----@return actor.Tensor m x n
+---@return actor.Tensor [..., m, n]
 function methods.matmul(a, b, options)
   local fn = "tensor.matmul"
   base.arg(a, "a", fn)
@@ -175,15 +176,15 @@ function methods.matmul(a, b, options)
     check.options(options, matmul_options, fn)
     if options.out ~= nil then base.arg(options.out, "out", fn) end
   end
-  if a.ndim_ < 1 or a.ndim_ > 2 then check.fail("bad argument 'a' to %s: expected 1 or 2 dimensions, got %s", fn, base.shape_text(a)) end
-  if b.ndim_ < 1 or b.ndim_ > 2 then check.fail("bad argument 'b' to %s: expected 1 or 2 dimensions, got %s", fn, base.shape_text(b)) end
+  if a.ndim_ == 0 then check.fail("bad argument 'a' to %s: a tensor without dimensions is no matrix", fn) end
+  if b.ndim_ == 0 then check.fail("bad argument 'b' to %s: a tensor without dimensions is no matrix", fn) end
   local out = options.out or Tensor()
   if options.accumulate and not options.out then check.fail("bad argument 'accumulate' to %s: there is no 'out' to add to", fn) end
   local status = api.matmul(out, a, b, options.ta and 1 or 0, options.tb and 1 or 0, options.alpha or 1,
     options.accumulate and 1 or 0)
   if status == 1 then
-    check.fail("bad argument to %s: shapes %s do not fit (columns of the first have to be rows of the second)", fn,
-      product_text(a, b, options))
+    check.fail("bad argument to %s: shapes %s do not fit (columns of the first have to be rows of the second, and "
+      .. "batches equal or 1)", fn, product_text(a, b, options))
   elseif status ~= 0 then
     raise(fn, status, a, b, out)
   end

@@ -9,6 +9,7 @@
 #include "host/base/random.hpp"
 
 using actorhost::exp_of;
+using actorhost::log_factorial;
 using actorhost::log_of;
 using actorhost::pow_of;
 using actorhost::Rng;
@@ -77,4 +78,12 @@ TEST_CASE("the bits of a few values are what they are on every machine") {
   double sum = 0;
   for (int i = 0; i < 1000; ++i) sum += rng.exponential() + rng.normal() + rng.gamma(0.7, 2) + rng.gamma(3, 1);
   CHECK(std::bit_cast<uint64_t>(sum) == 0x40b5130c23bed25a);
+}
+
+TEST_CASE("the logarithm of a factorial is that of the C library's gamma function") {
+  double worst = 0;
+  for (double k = 0; k < 1e9; k = std::floor(k * 1.1) + 1) {
+    worst = std::max(worst, distance(log_factorial(k), std::lgamma(k + 1)));
+  }
+  CHECK(worst <= 8);
 }

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+using actorhost::Philox;
 using actorhost::Rng;
 
 TEST_CASE("a seed and a stream give the same numbers everywhere") {
@@ -60,4 +61,49 @@ TEST_CASE("sample draws without replacement and every subset is as likely") {
     for (uint32_t x : out) ++hits.at(x);
   }
   for (int h : hits) CHECK(std::abs(h - 5000) < 350);
+}
+
+TEST_CASE("Philox gives the known answers of its authors") {
+  using Block = std::array<uint32_t, 4>;
+  CHECK(Philox::encrypt({0, 0, 0, 0}, {0, 0}) == Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+  constexpr uint32_t kOnes = 0xffffffff;
+  CHECK(Philox::encrypt({kOnes, kOnes, kOnes, kOnes}, {kOnes, kOnes}) ==
+        Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+  CHECK(Philox::encrypt({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
+        Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+}
+
+TEST_CASE("an index of a Philox stream begins with the same number wherever one comes from") {
+  Philox random(5, 2);
+  std::vector<uint64_t> first;
+  for (uint64_t i = 0; i < 100; ++i) {
+    random.seek(i);
+    first.push_back(random.next());
+    for (uint64_t skip = 0; skip < i % 5; ++skip) (void)random.next();
+  }
+  Philox again(5, 2);
+  for (uint64_t i = 100; i-- > 0;) {
+    again.seek(i);
+    CHECK(again.next() == first[i]);
+  }
+  Philox other(5, 3);
+  other.seek(0);
+  CHECK(other.next() != first[0]);
+  CHECK(std::set<uint64_t>(first.begin(), first.end()).size() == first.size());
+}
+
+TEST_CASE("Poisson numbers have their mean and variance, small and large") {
+  Rng rng(19);
+  for (const double mean : {0.0, 0.3, 9.9, 10.0, 40.0, 1e6, 1e9}) {
+    const int n = 20000;
+    double sum = 0;
+    double squares = 0;
+    for (int i = 0; i < n; ++i) {
+      const double x = rng.poisson(mean) - mean;
+      sum += x;
+      squares += x * x;
+    }
+    CHECK(std::abs(sum / n) <= 5 * std::sqrt(mean / n));
+    CHECK(std::abs(squares / n - mean) <= 0.1 * mean);
+  }
 }

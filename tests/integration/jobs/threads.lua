@@ -1,13 +1,13 @@
 -- The job of threads_test.cpp.
 local actor = require "actor"
 
--- How many threads a large product has added to the process, and what it gives.
+-- How many threads large operations have added to the process, and what a product gives.
 local tensor = actor.tensor
 local function running()
   return tonumber(io.open("/proc/self/status"):read("*a"):match('Threads:%s*(%d+)'))
 end
-local a = tensor.normal({ 600, 600 }, { seed = 1 })
 local before = running()
+local a = tensor.normal({ 600, 600 }, { seed = 1 })
 local product = a:matmul(a)
 print("threads: " .. tensor.threads())
 print("added: " .. running() - before)

@@ -1,0 +1,10 @@
+#pragma once
+// The functions behind ffi_linalg.h. They keep nothing; any Vm's thread.
+
+#include "bindings/modules/ffi_linalg.h"
+
+namespace actorhost {
+
+extern const ah_linalg_api kLinalgApi;
+
+}  // namespace actorhost

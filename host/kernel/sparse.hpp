@@ -1,0 +1,27 @@
+#pragma once
+// Sparse matrices by rows. Pure functions over memory of the caller's, which does not overlap. A result has the same
+// bits for every number of threads: a row is summed by one of them, in float64 and in the order of its values.
+
+#include "host/kernel/pool.hpp"
+#include "host/kernel/strided.hpp"
+
+namespace actorhost::kernel {
+
+/// Row r of 0 .. rows - 1 has the values starts[r] .. starts[r + 1] - 1, counted from 1, in the columns of these
+/// places, which count from 1 and rise within a row.
+struct Csr {
+  int64_t rows;
+  double* starts;   // rows + 1
+  double* columns;  // one a value
+  void* values;     // of type `dtype`
+  Dtype dtype;
+};
+
+/// out = a b: b [k, n] and out [rows, n] row-major, of a's element type; k is at least a's last column.
+void multiply(const Csr& a, const View& b, const View& out, ThreadPool& pool);
+
+/// Sorts values by row and column, which count from 1, adding up those of one place in the order given, and gives how
+/// many are left: `out` has room for all `count`. Throws std::bad_alloc.
+int64_t gather(int64_t count, const double* rows, const double* columns, const void* values, const Csr& out);
+
+}  // namespace actorhost::kernel

@@ -1,0 +1,370 @@
+--- Linear algebra: decompositions of matrices, and what follows from them. A matrix is in the last two dimensions;
+--- those before them are a batch, of which each matrix is taken on its own. What is one number a matrix is a Lua number for a
+--- single one and a tensor for a batch. Everything is computed in float64, and the result has the element type of the
+--- operand. Results have the same bits on every x86-64 machine and for every number of threads. Eigenvalues of matrices
+--- that are not symmetric are complex numbers, which tensors do not have: there is no `eig`.
+local ffi = require("ffi")
+local check = require("actor.check")
+local base = require("actor.tensor.base")
+local create = require("actor.tensor.create")
+local products = require("actor.tensor.products")
+local api = require("actor.ffi")("linalg")
+
+local methods, Tensor = base.methods, base.new
+
+local fault = ffi.new("ah_linalg_fault")
+local precision = { float32 = 2 ^ -23, float64 = 2 ^ -52 }  -- distance from 1 to the next number
+
+-- The text for a matrix in an error: "matrix 3 of the batch", or "the matrix".
+local function matrix_text(a)
+  if a.ndim_ == 2 then return "the matrix" end
+  return ("matrix %d"):format(tonumber(fault.matrix) + 1)
+end
+
+-- Raises the error of a status that is not 0.
+local function raise(fn, status, a)
+  if status < 100 then base.raise(fn, status, a) end
+  local name, pivot = matrix_text(a), tonumber(fault.pivot) + 1
+  if status == 101 then check.fail("%s: %s has an element that is NaN or infinite", fn, name) end
+  if status == 102 then check.fail("%s: %s is singular: pivot %d is 0", fn, name, pivot) end
+  if status == 103 then
+    check.fail("%s: %s is not positive definite: pivot %d is %.6g", fn, name, pivot, fault.value)
+  end
+  check.fail("%s: the iteration for %s did not converge", fn, name)
+end
+
+-- Checks that t has matrices and gives them in row-major order.
+local function matrices(t, name, fn)
+  products.floating(t, name, fn)
+  if t.ndim_ < 2 then
+    check.fail("bad argument '%s' to %s: expected matrices, of at least 2 dimensions, got shape %s", name, fn,
+      base.shape_text(t))
+  end
+  return methods.contiguous(t)
+end
+
+local function square(t, name, fn)
+  t = matrices(t, name, fn)
+  if t.extent_[t.ndim_ - 1] ~= t.extent_[t.ndim_ - 2] then
+    check.fail("bad argument '%s' to %s: expected square matrices, got shape %s", name, fn, base.shape_text(t))
+  end
+  return t
+end
+
+-- A number for a tensor without dimensions, else the tensor.
+local function number_or_tensor(t)
+  return t.ndim_ == 0 and methods.item(t) or t
+end
+
+-- The matrices of t as a batch of the shape `lead`, to which they are stretched, in row-major order.
+local function stretched(t, lead)
+  local shape, groups = {}, {}
+  for d = 1, #lead do
+    local from = d - #lead + t.ndim_ - 2
+    shape[d] = lead[d]
+    groups[d] = from > 0 and { from } or {}
+  end
+  for i = 1, 2 do
+    local d = t.ndim_ - 2 + i
+    table.insert(shape, tonumber(t.extent_[d - 1]))
+    table.insert(groups, { d })
+  end
+  local view = products.arranged(t, groups)
+  if base.list_text(shape) == base.shape_text(view) then return methods.contiguous(view) end
+  return methods.copy_(base.allocate(shape, t.type_, "tensor.solve"), view)
+end
+
+-- Checks the operands of a x = b: matrices a, and b as matrices with as many rows, of one batch; whether b is a vector.
+local function equations(a, b, fn)
+  products.pair_of(a, b, fn)
+  a = matrices(a, "a", fn)
+  local is_vector = b.ndim_ == 1
+  if is_vector then b = methods.unsqueeze(b, 2) end
+  local function fail()
+    check.fail("bad argument to %s: shapes %s and %s do not fit (a [..., m, n] and b [m] or [..., m, k], batches equal "
+      .. "or 1)", fn, base.shape_text(a), base.shape_text(is_vector and methods.squeeze(b, 2) or b))
+  end
+  if b.ndim_ < 2 or b.extent_[b.ndim_ - 2] ~= a.extent_[a.ndim_ - 2] then fail() end
+  local lead = {}
+  for d = 1, math.max(a.ndim_, b.ndim_) - 2 do
+    local da, db = d - math.max(b.ndim_ - a.ndim_, 0), d - math.max(a.ndim_ - b.ndim_, 0)
+    local n, m = da > 0 and tonumber(a.extent_[da - 1]) or 1, db > 0 and tonumber(b.extent_[db - 1]) or 1
+    if n ~= m and n ~= 1 and m ~= 1 then fail() end
+    lead[d] = n == 1 and m or n
+  end
+  return stretched(a, lead), stretched(b, lead), is_vector
+end
+
+---Solves a x = b. A singular matrix is an error that names its first pivot of 0.
+---@param b actor.Tensor [n] or [..., n, k], of a's element type
+---@return actor.Tensor x as b, of the batch of both
+function methods.solve(a, b)
+  local fn = "tensor.solve"
+  square(a, "a", fn)
+  local m, right, is_vector = equations(a, b, fn)
+  local x = Tensor()
+  local status = api.solve(fault, x, m, right)
+  if status ~= 0 then raise(fn, status, m) end
+  base.settle()
+  return is_vector and methods.squeeze(x, -1) or x
+end
+
+-- Unit matrices of the shape and type of t.
+local function unit_like(t)
+  local n = tonumber(t.extent_[t.ndim_ - 1])
+  local out = base.allocate(t.shape, t.type_, "tensor.eye")
+  return methods.copy_(out, create.eye(n, { dtype = t.dtype }))
+end
+
+---The inverse of square matrices. A singular matrix is an error that names its first pivot of 0.
+---@return actor.Tensor [..., n, n]
+function methods.inverse(t)
+  local fn = "tensor.inverse"
+  local a, x = square(t, "t", fn), Tensor()
+  local status = api.solve(fault, x, a, unit_like(a))
+  if status ~= 0 then raise(fn, status, a) end
+  base.settle()
+  return x
+end
+
+---The decomposition t = p l u by elimination with exchanges of rows.
+---@return actor.Tensor p [..., m, m] a permutation of rows
+---@return actor.Tensor l [..., m, k] lower triangular with ones on the diagonal; k is the smaller of m and n
+---@return actor.Tensor u [..., k, n] upper triangular
+function methods.lu(t)
+  local fn = "tensor.lu"
+  local a, p, l, u = matrices(t, "t", fn), Tensor(), Tensor(), Tensor()
+  local status = api.lu(fault, p, l, u, a)
+  if status ~= 0 then raise(fn, status, a) end
+  base.settle()
+  return p, l, u
+end
+
+---The factor of a symmetric positive definite matrix, t = l l^T. Elements above the diagonal of t are not looked at. A
+---matrix that is not positive definite is an error that names the pivot.
+---@return actor.Tensor l [..., n, n] lower triangular
+function methods.cholesky(t)
+  local fn = "tensor.cholesky"
+  local a, l = square(t, "t", fn), Tensor()
+  local status = api.cholesky(fault, l, a)
+  if status ~= 0 then raise(fn, status, a) end
+  base.settle()
+  return l
+end
+
+---The decomposition t = q r, where q has orthonormal columns and r is upper triangular.
+---@param options? {full?: boolean} `full`: q is square, of m columns, instead of k
+---@return actor.Tensor q [..., m, k], k is the smaller of m and n
+---@return actor.Tensor r [..., k, n]
+function methods.qr(t, options)
+  local fn = "tensor.qr"
+  local a, q, r = matrices(t, "t", fn), Tensor(), Tensor()
+  options = options or {}
+  check.options(options, { full = "boolean?" }, fn)
+  local status = api.qr(fault, q, r, a, options.full and 1 or 0)
+  if status ~= 0 then raise(fn, status, a) end
+  base.settle()
+  return q, r
+end
+
+-- u, s and vt, or only s.
+local function singular(t, fn, full, vectors)
+  local a, s = matrices(t, "t", fn), Tensor()
+  local u, vt
+  if vectors then u, vt = Tensor(), Tensor() end
+  local status = api.svd(fault, u, s, vt, a, full and 1 or 0)
+  if status ~= 0 then raise(fn, status, a) end
+  base.settle()
+  if vectors then return u, s, vt end
+  return s
+end
+
+---The singular value decomposition t = u diag(s) vt.
+---@param options? {full?: boolean, vectors?: boolean} `full`: u and vt are square; `vectors` false: only s is returned
+---@return actor.Tensor u [..., m, k] with orthonormal columns; k is the smaller of m and n
+---@return actor.Tensor s [..., k] falling, at least 0
+---@return actor.Tensor vt [..., k, n] with orthonormal rows
+function methods.svd(t, options)
+  local fn = "tensor.svd"
+  options = options or {}
+  check.options(options, { full = "boolean?", vectors = "boolean?" }, fn)
+  return singular(t, fn, options.full, options.vectors ~= false)
+end
+
+---The eigenvalues and eigenvectors of symmetric matrices: t v = v diag(w). Elements above the diagonal are not looked
+---at.
+---@param options? {vectors?: boolean} `vectors` false: only w is returned
+---@return actor.Tensor w [..., n] rising
+---@return actor.Tensor v [..., n, n] whose columns are orthonormal
+function methods.eigh(t, options)
+  local fn = "tensor.eigh"
+  local a, w = square(t, "t", fn), Tensor()
+  options = options or {}
+  check.options(options, { vectors = "boolean?" }, fn)
+  local v
+  if options.vectors ~= false then v = Tensor() end
+  local status = api.eigh(fault, w, v, a)
+  if status ~= 0 then raise(fn, status, a) end
+  base.settle()
+  return w, v
+end
+
+-- The determinant, its sign and the logarithm of its magnitude.
+local function determinant(t, fn)
+  local a, det, sign, log = square(t, "t", fn), Tensor(), Tensor(), Tensor()
+  local status = api.determinant(fault, det, sign, log, a)
+  if status ~= 0 then raise(fn, status, a) end
+  base.settle()
+  return det, sign, log
+end
+
+---The determinant of square matrices.
+---@return number|actor.Tensor a number, or [...] for a batch
+function methods.det(t)
+  return number_or_tensor((determinant(t, "tensor.det")))
+end
+
+---Sign and logarithm of the magnitude of the determinant, which does not overflow: det = sign * exp(log).
+---@return number|actor.Tensor sign -1, 0 or 1
+---@return number|actor.Tensor log -inf where the determinant is 0
+function methods.slogdet(t)
+  local _, sign, log = determinant(t, "tensor.slogdet")
+  return number_or_tensor(sign), number_or_tensor(log)
+end
+
+-- The singular values that count as more than 0: above `tolerance` of the largest, by default of the precision of the
+-- element type times the larger side. Gives 1 and 0, in s's type.
+local function counting(t, s, tolerance)
+  local m, n = tonumber(t.extent_[t.ndim_ - 2]), tonumber(t.extent_[t.ndim_ - 1])
+  if s.count_ == 0 then return s end
+  tolerance = tolerance or math.max(m, n) * precision[t.dtype]
+  return methods.to(methods.gt(s, methods.mul(methods.max(s, -1, true), tolerance)), s.dtype)
+end
+
+local function check_tolerance(options, fn)
+  options = options or {}
+  check.options(options, { tolerance = "number?" }, fn)
+  if options.tolerance ~= nil then check.number(options.tolerance, "tolerance", fn, 0) end
+  return options.tolerance
+end
+
+---The rank of matrices: how many singular values are above `tolerance` times the largest.
+---@param options? {tolerance?: number} default the larger side times the precision of the element type
+---@return number|actor.Tensor
+function methods.matrix_rank(t, options)
+  local fn = "tensor.matrix_rank"
+  local tolerance = check_tolerance(options, fn)
+  local s = singular(t, fn)
+  return number_or_tensor(methods.sum(counting(t, s, tolerance), -1))
+end
+
+-- u, s, vt, and 1 / s, which is 0 where s does not count.
+local function inverted(t, fn, tolerance)
+  local u, s, vt = singular(t, fn, false, true)
+  local counts = counting(t, s, tolerance)
+  -- Where a value does not count, 1 is divided by 1 instead.
+  local inverse = methods.div(counts, methods.add(methods.mul(s, counts), methods.sub(1, counts)))
+  return u, s, vt, inverse, counts
+end
+
+---The pseudo-inverse (of Moore and Penrose) of matrices. Singular values up to `tolerance` times the largest count as
+---0.
+---@param options? {tolerance?: number} default the larger side times the precision of the element type
+---@return actor.Tensor [..., n, m]
+function methods.pinv(t, options)
+  local fn = "tensor.pinv"
+  local u, _, vt, inverse = inverted(t, fn, check_tolerance(options, fn))
+  return methods.matmul(methods.mul(methods.transpose(vt), methods.unsqueeze(inverse, -2)), methods.transpose(u))
+end
+
+---The x of least |x| among those with the least |a x - b|. Singular values up to `tolerance` times the largest count as
+---0.
+---@param b actor.Tensor [m] or [..., m, k], of a's element type
+---@param options? {tolerance?: number} default the larger side times the precision of the element type
+---@return actor.Tensor x [n] or [..., n, k]
+---@return actor.Tensor residuals sums of squares of a x - b, [...] or [..., k]
+---@return number|actor.Tensor rank of a
+---@return actor.Tensor s singular values of a
+function methods.lstsq(a, b, options)
+  local fn = "tensor.lstsq"
+  local tolerance = check_tolerance(options, fn)
+  local m, right, is_vector = equations(a, b, fn)
+  local u, s, vt, inverse, counts = inverted(m, fn, tolerance)
+  local scaled = methods.mul(methods.matmul(methods.transpose(u), right), methods.unsqueeze(inverse, -1))
+  local x = methods.matmul(methods.transpose(vt), scaled)
+  local residuals = methods.sum(methods.square(methods.sub(methods.matmul(m, x), right)), -2)
+  if is_vector then x, residuals = methods.squeeze(x, -1), methods.squeeze(residuals, -1) end
+  return x, residuals, number_or_tensor(methods.sum(counts, -1)), s
+end
+
+-- The greatest element along the last dimension, 0 of none.
+local function greatest(t)
+  if t.extent_[t.ndim_ - 1] == 0 then return methods.sum(t, -1) end
+  return methods.max(t, -1)
+end
+
+local norms = {
+  fro = function(t)
+    local shape = t.shape
+    local n = table.remove(shape)
+    shape[#shape] = shape[#shape] * n
+    return methods.norm(methods.reshape(t, shape), -1)
+  end,
+  nuc = function(t, fn) return methods.sum(singular(t, fn), -1) end,
+  [1] = function(t) return greatest(methods.sum(methods.abs(t), -2)) end,
+  [2] = function(t, fn) return greatest(singular(t, fn)) end,
+  [math.huge] = function(t) return greatest(methods.sum(methods.abs(t), -1)) end,
+}
+
+---A norm of matrices. Of vectors: `t:norm`.
+---@param kind? "fro"|"nuc"|1|2|number "fro" (the default): the root of the sum of squares; "nuc": the sum of the
+---  singular values; 1: the greatest sum of a column's magnitudes; 2: the greatest singular value; math.huge: as 1 for rows
+---@return number|actor.Tensor
+function methods.matrix_norm(t, kind)
+  local fn = "tensor.matrix_norm"
+  local a = matrices(t, "t", fn)
+  local norm = norms[kind == nil and "fro" or kind]
+  if not norm then check.wrong("kind", fn, "'fro', 'nuc', 1, 2 or math.huge", kind) end
+  return number_or_tensor(norm(a, fn))
+end
+
+---The condition number of matrices: the norm times the norm of the inverse. Large means that solving loses digits:
+---about as many as its logarithm to base 10 says.
+---@param kind? "fro"|1|2|number which norm, default 2, by singular values: infinite for a singular matrix. With another
+---  one a singular matrix is an error
+---@return number|actor.Tensor
+function methods.cond(t, kind)
+  local fn = "tensor.cond"
+  local a = matrices(t, "t", fn)
+  if kind ~= nil and kind ~= 2 then
+    square(a, "t", fn)
+    if not norms[kind] then check.wrong("kind", fn, "'fro', 'nuc', 1, 2 or math.huge", kind) end
+    return methods.matrix_norm(a, kind) * methods.matrix_norm(methods.inverse(a), kind)
+  end
+  if a.extent_[a.ndim_ - 1] == 0 or a.extent_[a.ndim_ - 2] == 0 then
+    check.fail("bad argument 't' to %s: an empty matrix, of shape %s, has no condition", fn, base.shape_text(a))
+  end
+  local s = singular(a, fn)
+  local k = tonumber(s.extent_[s.ndim_ - 1])
+  return number_or_tensor(methods.div(methods.select(s, -1, 1), methods.select(s, -1, k)))
+end
+
+---Multiplies square matrices n times with themselves. For n = 0 the unit matrix, for negative n the inverse is
+---multiplied; a singular matrix is an error then.
+---@param n integer
+---@return actor.Tensor [..., k, k]
+function methods.matrix_power(t, n)
+  local fn = "tensor.matrix_power"
+  local a = square(t, "t", fn)
+  check.integer(n, "n", fn, -2 ^ 31, 2 ^ 31)
+  if n < 0 then a, n = methods.inverse(a), -n end
+  local out = unit_like(a)
+  while n > 0 do
+    if n % 2 == 1 then out = methods.matmul(out, a) end
+    n = math.floor(n / 2)
+    if n > 0 then a = methods.matmul(a, a) end
+  end
+  return out
+end
+
+return methods

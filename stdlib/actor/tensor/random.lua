@@ -1,0 +1,322 @@
+--- Random tensors. An element is a function of (seed, stream, its number) alone, by Philox4x32-10 (Salmon et al., SC
+--- 2011): it is the same on every machine, for any number of threads, and drawn at once or in pieces. The streams of a
+--- seed have no element in common, so each rank takes its own.
+---
+---     local random = tensor.random { seed = actor.seed, stream = actor.id }
+---     local x = tensor.normal({ 128, 784 }, { rng = random })       -- each call goes on where the last one ended
+---     local k = tensor.poisson(100, 4, { seed = 1 })                -- elements 1 to 100 of seed 1
+---
+--- All functions take, in their options, where elements come from: `rng`, a generator of tensor.random (one of
+--- actor.rng gives the seed of a new one), or `seed` and `stream`; else the generator of this VM, whose seed is the run's.
+local ffi = require("ffi")
+local check = require("actor.check")
+local rng = require("actor.rng")
+local base = require("actor.tensor.base")
+local api = require("actor.ffi")("linalg")
+
+local methods = base.methods
+local M = {}
+
+-- host/kernel/draw.hpp's Distribution.
+local distributions = { uniform = 0, normal = 1, exponential = 2, gamma = 3, poisson = 4, bernoulli = 5, integers = 6 }
+local max_poisson_mean = 1e9
+local most = 2 ^ 52            -- whole numbers are drawn as float64
+local whole_type = "float64"   -- of results that are whole numbers
+local largest = { float32 = 2 ^ 24 }  -- whole number that an element type holds with all below it
+
+---@class actor.Random a generator of tensor.random
+---@field seed integer 64 bits
+---@field stream integer
+---@field drawn integer how many elements have been drawn
+local Random = ffi.metatype("ah_random", {
+  __tostring = function(r)
+    return ("random(seed %s, stream %d, %s drawn)"):format(tostring(r.seed):gsub("ULL", ""), r.stream,
+      (tostring(r.drawn):gsub("ULL", "")))
+  end,
+})
+
+---What the functions that draw take in their options.
+---@class actor.random.Source
+---@field rng? actor.Random|actor.Rng where the elements come from: the next ones of a generator
+---@field seed? integer or the first ones of this seed
+---@field stream? integer and of this stream, default 0
+---@field dtype? "float32"|"float64" element type of the result, default "float32", of whole numbers "float64"
+
+local function new_random(seed, stream, drawn, fn)
+  if type(seed) ~= "cdata" then check.integer(seed, "seed", fn, 0, 2 ^ 53) end
+  check.integer(stream, "stream", fn, 0, 2 ^ 32 - 1)
+  check.integer(drawn, "drawn", fn, 0, 2 ^ 53)
+  return Random(seed, drawn, stream)
+end
+
+---Makes a generator of random tensors: give it as `rng` to the functions that draw.
+---@param options {seed: integer, stream?: integer, drawn?: integer} `seed` from 0, also a 64-bit cdata; `stream`
+---  0 .. 2^32 - 1, default 0; `drawn`: goes on behind so many elements, default 0
+---@return actor.Random
+function M.random(options)
+  local fn = "tensor.random"
+  check.options(options, { seed = "number|cdata", stream = "number?", drawn = "number?" }, fn)
+  return new_random(options.seed, options.stream or 0, options.drawn or 0, fn)
+end
+
+local default
+
+-- The generator that the options name.
+local function generator(options, fn)
+  local from = options.rng
+  if from ~= nil then
+    if options.seed ~= nil then check.fail("bad argument to %s: 'rng' and 'seed' exclude each other", fn) end
+    if options.stream ~= nil then check.fail("bad argument to %s: 'rng' and 'stream' exclude each other", fn) end
+    if ffi.istype(Random, from) then return from end
+    if not ffi.istype("struct ah_rng", from) then
+      check.wrong("rng", fn, "a generator of tensor.random or actor.rng", from)
+    end
+    return Random(from:below(2 ^ 53), 0, 0)
+  end
+  if options.seed ~= nil then return new_random(options.seed, options.stream or 0, 0, fn) end
+  if options.stream ~= nil then
+    check.fail("bad argument 'stream' to %s: a stream belongs to a seed; give 'seed' too", fn)
+  end
+  default = default or Random(math.random(0, 2 ^ 31 - 1), 0, 0)
+  return default
+end
+
+-- Checks the options of a function that draws: those all have, and its own.
+local function checked(options, own, fn)
+  options = options or {}
+  local known = { dtype = "string?", rng = "cdata?", seed = "number|cdata?", stream = "number?" }
+  for name, kind in pairs(own) do known[name] = kind end
+  check.options(options, known, fn)
+  return options
+end
+
+local function raise_on(status, fn)
+  if status ~= 0 then base.raise(fn, status) end
+end
+
+local function drawn(name, shape, options, dtype, a, b)
+  local fn = "tensor." .. name
+  local from = generator(options, fn)
+  local out = base.allocate(base.shape(shape, fn), dtype, fn)
+  raise_on(api.draw(out, from, distributions[name], a, b), fn)
+  return out
+end
+
+local function real_type(options, fn)
+  local dtype = options.dtype or "float32"
+  check.one_of(dtype, { "float32", "float64" }, "dtype", fn)
+  return base.dtypes[dtype]
+end
+
+-- The element type of whole numbers up to `high` in magnitude.
+local function whole(options, high, fn)
+  local dtype = options.dtype or whole_type
+  local code = base.dtype(dtype, nil, fn)
+  if high > (largest[dtype] or most) then
+    check.fail("bad argument 'dtype' to %s: %s does not hold all whole numbers up to %.0f; use '%s'", fn, dtype, high,
+      whole_type)
+  end
+  return code
+end
+
+local function finite(value, name, fn, low, high)
+  check.number(value, name, fn, low, high)
+  if value - value ~= 0 then check.wrong(name, fn, "a finite number", value) end
+end
+
+---A tensor of random elements, uniform in [low, high), by default [0, 1).
+---@param shape integer|integer[]
+---@param options? actor.random.Source|{low?: number, high?: number}
+---@return actor.Tensor
+function M.uniform(shape, options)
+  local fn = "tensor.uniform"
+  options = checked(options, { low = "number?", high = "number?" }, fn)
+  local low, high = options.low or 0, options.high or 1
+  finite(low, "low", fn)
+  finite(high, "high", fn, low)
+  return drawn("uniform", shape, options, real_type(options, fn), low, high)
+end
+
+---A tensor of random elements of a normal distribution, by default of mean 0 and standard deviation 1.
+---@param shape integer|integer[]
+---@param options? actor.random.Source|{mean?: number, std?: number}
+---@return actor.Tensor
+function M.normal(shape, options)
+  local fn = "tensor.normal"
+  options = checked(options, { mean = "number?", std = "number?" }, fn)
+  local mean, std = options.mean or 0, options.std or 1
+  finite(mean, "mean", fn)
+  finite(std, "std", fn, 0)
+  return drawn("normal", shape, options, real_type(options, fn), mean, std)
+end
+
+---A tensor of random elements of an exponential distribution.
+---@param shape integer|integer[]
+---@param options? actor.random.Source|{mean?: number} `mean` default 1
+---@return actor.Tensor
+function M.exponential(shape, options)
+  local fn = "tensor.exponential"
+  options = checked(options, { mean = "number?" }, fn)
+  local mean = options.mean or 1
+  finite(mean, "mean", fn, 0)
+  return drawn("exponential", shape, options, real_type(options, fn), mean, 0)
+end
+
+---A tensor of random elements of a gamma distribution, whose mean is alpha * scale and whose variance alpha * scale^2.
+---@param shape integer|integer[]
+---@param alpha number the shape parameter, above 0
+---@param options? actor.random.Source|{scale?: number} `scale` default 1
+---@return actor.Tensor
+function M.gamma(shape, alpha, options)
+  local fn = "tensor.gamma"
+  options = checked(options, { scale = "number?" }, fn)
+  local scale = options.scale or 1
+  finite(alpha, "alpha", fn, 0)
+  if alpha == 0 then check.wrong("alpha", fn, "a number above 0", alpha) end
+  finite(scale, "scale", fn, 0)
+  return drawn("gamma", shape, options, real_type(options, fn), alpha, scale)
+end
+
+---A tensor of random whole numbers of a Poisson distribution.
+---@param shape integer|integer[]
+---@param mean number 0 .. 1e9
+---@param options? actor.random.Source `dtype` default "float64"
+---@return actor.Tensor
+function M.poisson(shape, mean, options)
+  local fn = "tensor.poisson"
+  options = checked(options, {}, fn)
+  check.number(mean, "mean", fn, 0, max_poisson_mean)
+  return drawn("poisson", shape, options, whole(options, mean + 20 * math.sqrt(mean), fn), mean, 0)
+end
+
+---A tensor of ones, each with probability p, and zeros.
+---@param shape integer|integer[]
+---@param p number 0 .. 1
+---@param options? actor.random.Source `dtype` default "float32"
+---@return actor.Tensor
+function M.bernoulli(shape, p, options)
+  local fn = "tensor.bernoulli"
+  options = checked(options, {}, fn)
+  check.number(p, "p", fn, 0, 1)
+  return drawn("bernoulli", shape, options, base.dtype(options.dtype, 0, fn), p, 0)
+end
+
+---A tensor of random whole numbers from `low` to `high`, all equally likely.
+---@param shape integer|integer[]
+---@param low integer
+---@param high integer at least `low`; both from -2^52 to 2^52
+---@param options? actor.random.Source `dtype` default "float64"
+---@return actor.Tensor
+function M.integers(shape, low, high, options)
+  local fn = "tensor.integers"
+  options = checked(options, {}, fn)
+  check.integer(low, "low", fn, -most, most)
+  check.integer(high, "high", fn, low, most)
+  return drawn("integers", shape, options, whole(options, math.max(math.abs(low), math.abs(high)), fn), low, high)
+end
+
+-- `count` different positions of 1 .. n in random order.
+local function order(n, count, options, fn)
+  local out = base.allocate({ count }, whole(options, n, fn), fn)
+  raise_on(api.draw_order(out, generator(options, fn), n), fn)
+  base.settle()
+  return out
+end
+
+-- The number of rows of a population: itself, or those of a tensor.
+local function rows_of(population, fn)
+  if base.is_tensor(population) then
+    if population.ndim_ == 0 then
+      check.fail("bad argument 'population' to %s: a tensor without dimensions has no rows", fn)
+    end
+    return tonumber(population.extent_[0])
+  end
+  check.integer(population, "population", fn, 0, 2 ^ 31)
+  return population
+end
+
+local function no_dtype(population, options, fn)
+  if options.dtype ~= nil and base.is_tensor(population) then
+    check.fail("bad argument 'dtype' to %s: the result has the element type of 'population'", fn)
+  end
+end
+
+local function permuted(population, options, fn)
+  options = checked(options, {}, fn)
+  local n = rows_of(population, fn)
+  no_dtype(population, options, fn)
+  local places = order(n, n, options, fn)
+  return base.is_tensor(population) and methods.take(population, places) or places
+end
+
+---Puts 1 .. n, or the rows of a tensor, in random order.
+---@param population integer|actor.Tensor
+---@param options? actor.random.Source `dtype` of positions, default "float64"
+---@return actor.Tensor [n] or a copy of the rows
+function M.permutation(population, options)
+  return permuted(population, options, "tensor.permutation")
+end
+
+---Puts the rows of a tensor in random order, in place.
+---@param t actor.Tensor
+---@param options? actor.random.Source without `dtype`
+---@return actor.Tensor t
+function M.shuffle(t, options)
+  local fn = "tensor.shuffle"
+  base.arg(t, "t", fn)
+  return methods.copy_(t, permuted(t, options, fn))
+end
+
+-- Weights as float64, checked.
+local function weights_of(weights, n, fn)
+  if type(weights) == "table" then weights = require("actor.tensor").new(weights, { dtype = "float64" }) end
+  base.arg(weights, "weights", fn)
+  if weights.ndim_ ~= 1 or weights.extent_[0] ~= n then
+    check.fail("bad argument 'weights' to %s: expected one weight for each of %d, got shape %s", fn, n,
+      base.shape_text(weights))
+  end
+  weights = methods.contiguous(methods.to(weights, "float64"))
+  for i = 0, n - 1 do
+    local w = weights.f64_[i]
+    if not (w >= 0 and w < math.huge) then
+      check.fail("bad argument 'weights' to %s: expected finite numbers of at least 0, got %s at position %d", fn,
+        tostring(w), i + 1)
+    end
+  end
+  if methods.sum(weights) == math.huge then check.fail("bad argument 'weights' to %s: their sum is infinite", fn) end
+  return weights
+end
+
+---Draws positions of 1 .. n, or rows of a tensor.
+---@param population integer|actor.Tensor n, or the tensor
+---@param count integer how many
+---@param options? actor.random.Source|{replace?: boolean, weights?: actor.Tensor|number[]}
+---  `replace`, default true: the same one may be drawn again; `weights`: how likely each is, in proportion; `dtype` of
+---  positions, default "float64"
+---@return actor.Tensor [count] or [count, ...] rows
+function M.choice(population, count, options)
+  local fn = "tensor.choice"
+  options = checked(options, { replace = "boolean?", weights = "table|cdata?" }, fn)
+  local n, replace = rows_of(population, fn), options.replace ~= false
+  check.integer(count, "count", fn, 0, replace and 2 ^ 48 or n)
+  no_dtype(population, options, fn)
+  if n == 0 and count > 0 then check.fail("bad argument 'population' to %s: there is nothing to draw from", fn) end
+  local places
+  if options.weights then
+    local weights = weights_of(options.weights, n, fn)
+    places = base.allocate({ count }, whole(options, n, fn), fn)
+    local status = api.draw_weighted(places, generator(options, fn), weights, replace and 1 or 0)
+    if status == 1 then
+      check.fail("bad argument 'weights' to %s: too few of them are above 0 to draw %d", fn, count)
+    end
+    raise_on(status, fn)
+  elseif replace then
+    places = base.allocate({ count }, whole(options, n, fn), fn)
+    raise_on(api.draw(places, generator(options, fn), distributions.integers, 1, math.max(n, 1)), fn)
+  else
+    places = order(n, count, options, fn)
+  end
+  return base.is_tensor(population) and methods.take(population, places) or places
+end
+
+return M
