@@ -5,6 +5,7 @@
 #include "bindings/modules/ffi_nn.h"
 #include "bindings/modules/lua_tensor.hpp"
 #include "bindings/modules/tensor_operation.hpp"
+#include "bindings/vm/vm.hpp"
 #include "host/base/random.hpp"
 #include "host/kernel/conv.hpp"
 #include "host/kernel/normalise.hpp"

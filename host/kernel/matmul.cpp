@@ -60,11 +60,12 @@ constexpr double kWorkPerThread = 4e6;
 // Rows or columns are cut for threads at multiples of so many.
 constexpr int64_t kGrain = 96;
 
-// A large product is made in blocks: kDepth of the elements that are summed, kColumns of b, which are copied into
-// panels that step_product takes, and kRows of a at a time. A panel fits the first cache, a block of either the second.
-constexpr int64_t kDepth = 256;
-constexpr int64_t kColumns = 1024;
-constexpr int64_t kRows = 168;
+// A large product is made in blocks: kBlockDepth of the elements that are summed, kBlockColumns of b, which are copied
+// into panels that step_product takes, and kBlockRows of a at a time. A panel fits the first cache, a block of either
+// the second.
+constexpr int64_t kBlockDepth = 256;
+constexpr int64_t kBlockColumns = 1024;
+constexpr int64_t kBlockRows = 168;
 // Below, b is read where it lies: too few rows use a panel to make up for copying it.
 constexpr int64_t kRowsForPanels = 16;
 // Rows whose distance in bytes is a multiple of this fall to the same places of the caches, so they are copied.
@@ -95,18 +96,18 @@ class BlockedProduct {
         width_(k.step_panel(dtype)) {}
 
   void run(const Part& part) const {
-    const int64_t panels = kDepth * (std::min(part.columns, kColumns) + width_ - 1) / width_ * width_;
-    const int64_t rows = kRows * (kDepth + kGap);
+    const int64_t panels = kBlockDepth * (std::min(part.columns, kBlockColumns) + width_ - 1) / width_ * width_;
+    const int64_t rows = kBlockRows * (kBlockDepth + kGap);
     std::byte* scratch = scratch_of(static_cast<size_t>(width_ + panels + rows) * dtype_size(dtype_));
     void* const zeros = scratch;
     void* const b_block = element_at(dtype_, scratch, width_);
     void* const a_block = element_at(dtype_, scratch, width_ + panels);
     k_.fill(dtype_, width_, zeros, 1, 0);
     const int64_t end = part.column + part.columns;
-    for (int64_t column = part.column; column < end; column += kColumns) {
-      const int64_t columns = std::min(kColumns, end - column);
-      for (int64_t p = 0; p < depth_ || p == 0; p += kDepth) {
-        const int64_t depth = std::min(kDepth, depth_ - p);
+    for (int64_t column = part.column; column < end; column += kBlockColumns) {
+      const int64_t columns = std::min(kBlockColumns, end - column);
+      for (int64_t p = 0; p < depth_ || p == 0; p += kBlockDepth) {
+        const int64_t depth = std::min(kBlockDepth, depth_ - p);
         block({part.row, part.rows, column, columns}, p, depth, zeros, b_block, a_block);
       }
     }
@@ -131,9 +132,9 @@ class BlockedProduct {
     }
     const int64_t lead_bytes = a_.lead * static_cast<int64_t>(dtype_size(dtype_));
     const bool copied = a_.transposed || (lead_bytes % kUnluckyLead == 0 && part.columns > 2 * width_);
-    for (int64_t row = 0; row < part.rows; row += kRows) {
+    for (int64_t row = 0; row < part.rows; row += kBlockRows) {
       StepProduct product{};
-      product.rows = std::min(kRows, part.rows - row);
+      product.rows = std::min(kBlockRows, part.rows - row);
       product.outer = 1;
       product.inner = depth;
       product.a = a_at(part.row + row, p);
@@ -142,7 +143,7 @@ class BlockedProduct {
       if (copied) {
         copy_rows(part.row + row, product.rows, p, depth, a_block);
         product.a = a_block;
-        product.a_step = kDepth + kGap;
+        product.a_step = kBlockDepth + kGap;
       }
       product.start = zeros;
       product.c_step = c_lead_;
@@ -158,7 +159,7 @@ class BlockedProduct {
   }
 
   void copy_rows(int64_t row, int64_t rows, int64_t p, int64_t depth, void* to) const noexcept {
-    constexpr int64_t kLead = kDepth + kGap;
+    constexpr int64_t kLead = kBlockDepth + kGap;
     if (a_.transposed) return k_.copy_turned(dtype_, rows, depth, to, kLead, a_at(row, p), a_.lead);
     for (int64_t i = 0; i < rows; ++i) {
       k_.copy(dtype_, depth, element_at(dtype_, to, i * kLead), 1, dtype_, a_at(row + i, p), 1);
