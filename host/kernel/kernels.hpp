@@ -19,11 +19,69 @@
 
 namespace actorhost::kernel {
 
-enum class Unary : int32_t { neg, exp, log, sqrt, tanh, sigmoid, relu, abs, square, sign };
+/// Those after `sign` have no kernel in these tables: they run in whole.cpp. Those from is_nan on give truth values.
+enum class Unary : int32_t {
+  neg,
+  exp,
+  log,
+  sqrt,
+  tanh,
+  sigmoid,
+  relu,
+  abs,
+  square,
+  sign,
+  floor,
+  ceil,
+  round,
+  trunc,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  log1p,
+  expm1,
+  log2,
+  log10,
+  reciprocal,
+  is_nan,
+  is_inf,
+  is_finite,
+  logical_not
+};
 
-/// Comparisons give 0 or 1 in the operands' type. max and min give NaN where either operand is NaN.
+/// Comparisons give truth values (b8). max and min give NaN where either operand is NaN.
 /// relu_grad(g, y) is g where y > 0 and 0 elsewhere; tanh_grad(g, y) is g * (1 - y^2).
-enum class Binary : int32_t { add, sub, mul, div, max, min, pow, eq, ne, lt, le, gt, ge, relu_grad, tanh_grad };
+/// Those after `tanh_grad` have no kernel in these tables: they run in whole.cpp. mod has the sign of the divisor and
+/// floor_div rounds down. The logical ones give truth values.
+enum class Binary : int32_t {
+  add,
+  sub,
+  mul,
+  div,
+  max,
+  min,
+  pow,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  relu_grad,
+  tanh_grad,
+  mod,
+  floor_div,
+  atan2,
+  hypot,
+  logical_and,
+  logical_or,
+  logical_xor
+};
 
 /// max and min give NaN where there is one.
 enum class Reduce : int32_t { sum, max, min, sum_squares };

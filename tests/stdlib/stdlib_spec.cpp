@@ -70,7 +70,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", vm.error().message.c_str());
     return 1;
   }
-  if (!(*vm)->run(mode->second, "=mode").ok()) return 1;
+  const std::string setting = std::string(mode->second) + " source_dir = '" + ACTORHOST_SOURCE_DIR + "'";
+  if (!(*vm)->run(setting, "=setting").ok()) return 1;
   if (!run_file(**vm, std::string(ACTORHOST_SOURCE_DIR) + "/tests/stdlib/spec.lua")) return 1;
   if (!run_file(**vm, argv[1])) return 1;
   lua_State* L = (*vm)->state();

@@ -148,6 +148,9 @@ class Reader {
       if (record.at("optimiser") == text) value.state_of = kind;
     }
     AH_TRY(take_tensors(record.at("state"), value.state));
+    const bool floats = std::all_of(value.state.begin(), value.state.end(),
+                                    [](const Tensor& state) { return is_floating(state.dtype); });
+    if (!floats) return not_float();
     return value;
   }
 
@@ -161,7 +164,6 @@ class Reader {
     for (const json& name : names) {
       auto array = take(name);
       if (!array) return array.error();
-      if (!is_floating(array->dtype)) return not_float();
       out.push_back(*std::move(array));
     }
     return {};
