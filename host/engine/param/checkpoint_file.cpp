@@ -112,8 +112,6 @@ Result<json> write_value(NpzWriter& arrays, const ParamCheckpoint::Value& value,
   return record;
 }
 
-Error not_float() { return {Code::bad_data, "not a float array"}; }
-
 class Reader {
  public:
   Status open(const std::filesystem::path& path) {
@@ -140,7 +138,6 @@ class Reader {
       value.value = std::move(out);
       return value;
     }
-    if (!is_floating(array->dtype)) return not_float();
     value.value = *std::move(array);
     if (!record.contains("optimiser")) return value;
     value.made = record.at("made");
@@ -148,9 +145,6 @@ class Reader {
       if (record.at("optimiser") == text) value.state_of = kind;
     }
     AH_TRY(take_tensors(record.at("state"), value.state));
-    const bool floats = std::all_of(value.state.begin(), value.state.end(),
-                                    [](const Tensor& state) { return is_floating(state.dtype); });
-    if (!floats) return not_float();
     return value;
   }
 

@@ -54,7 +54,8 @@ TEST_CASE("every element type and shape comes back from an .npy file as it was w
     for (const Shape& shape : {Shape{}, {5}, {0}, {3, 0, 2}, {2, 3, 4}, {1, 1, 1, 1, 1, 1, 1, 7}}) {
       Tensor array{{type, shape}, {}};
       array.data = Blob::allocate(array.bytes());
-      for (size_t i = 0; i < array.data.size(); ++i) array.data.data()[i] = static_cast<std::byte>(i * 37 + 1);
+      const size_t most = type == Dtype::b8 ? 2 : 256;
+      for (size_t i = 0; i < array.data.size(); ++i) array.data.data()[i] = static_cast<std::byte>((i * 37 + 1) % most);
       const auto path = scratch / "a.npy";
       REQUIRE(write_npy(path, array).ok());
       auto read = read_npy(path);
