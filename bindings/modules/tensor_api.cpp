@@ -233,8 +233,8 @@ int32_t wrong_kind(const ah_tensor& t) noexcept {
 }
 
 int32_t check_fit(const ah_tensor& a, Dtype to) {
+  if (a.type_ == static_cast<int32_t>(to) || is_floating(to) || to == Dtype::b8) return AH_TENSOR_OK;
   const View source = view_of(a);
-  if (source.dtype == to || is_floating(to) || to == Dtype::b8) return AH_TENSOR_OK;
   std::unique_ptr<Copied> keep;
   View in = source;
   if (!source.contiguous()) {

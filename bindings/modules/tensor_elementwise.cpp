@@ -152,12 +152,23 @@ int32_t binary_scalar(int32_t code, ah_tensor* out, const ah_tensor* a, double v
       return static_cast<int32_t>(AH_TENSOR_RANGE);
     }
     const auto& k = kernels_of(a);
-    alignas(int64_t) std::byte element[sizeof(int64_t)];
-    const View scalar = kernel::row_major(element, type, {});
-    kernel::fill(k, scalar, value);
     std::unique_ptr<Copied> typed;
     const View in = as_type(k, view_of(*a), type, typed);
-    return run_binary(a->context_, op, out, swapped != 0 ? scalar : in, swapped != 0 ? in : scalar);
+    auto single = static_cast<float>(value);
+    alignas(int64_t) std::byte element[sizeof(int64_t)];
+    if (!is_floating(type)) kernel::whole_fill(type, 1, {element, 1}, value);
+    View scalar{.data = element, .dtype = type, .shape = in.shape};  // with steps of 0
+    if (type == Dtype::f32) scalar.data = &single;
+    if (type == Dtype::f64) scalar.data = &value;
+    int32_t status = check_right(a->context_, k, op, swapped != 0 ? in : scalar);
+    const View like{.dtype = kernel::result_of(op, type), .shape = in.shape};
+    if (status == AH_TENSOR_OK) status = prepare(a->context_, *out, like);
+    if (status != AH_TENSOR_OK) return status;
+    const View to = view_of(*out);
+    std::unique_ptr<Copied> keep;
+    const View from = apart(k, to, in, keep);
+    kernel::binary(k, op, to, swapped != 0 ? scalar : from, swapped != 0 ? from : scalar);
+    return status;
   });
 }
 

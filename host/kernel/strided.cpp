@@ -260,10 +260,13 @@ void axpy(const Kernels& k, double alpha, const View& x, const View& y) noexcept
   });
 }
 
-void copy(const Kernels& k, const View& to, const View& from) noexcept {
-  View out = to;
-  View a = from;
-  if (to.dtype == from.dtype) out.dtype = a.dtype = carrier(to.dtype);
+void copy(const Kernels& k, const View& out, const View& a) noexcept {
+  if (out.dtype == a.dtype && carrier(out.dtype) != out.dtype) {
+    View to = out;
+    View from = a;
+    to.dtype = from.dtype = carrier(out.dtype);
+    return copy(k, to, from);
+  }
   const Walk<2> walk({&out, &a});
   const int d = walk.ndim;
   if (d >= 2 && out.size() > 0) {
