@@ -160,9 +160,10 @@ int32_t binary_scalar(int32_t code, ah_tensor* out, const ah_tensor* a, double v
     View scalar{.data = element, .dtype = type, .shape = in.shape};  // with steps of 0
     if (type == Dtype::f32) scalar.data = &single;
     if (type == Dtype::f64) scalar.data = &value;
-    int32_t status = check_right(a->context_, k, op, swapped != 0 ? in : scalar);
-    const View like{.dtype = kernel::result_of(op, type), .shape = in.shape};
-    if (status == AH_TENSOR_OK) status = prepare(a->context_, *out, like);
+    int32_t status = is_floating(type) ? AH_TENSOR_OK : check_right(a->context_, k, op, swapped != 0 ? in : scalar);
+    if (status != AH_TENSOR_OK) return status;
+    const Dtype result = kernel::result_of(op, type);
+    status = prepare(a->context_, *out, result == type ? in : View{.dtype = result, .shape = in.shape});
     if (status != AH_TENSOR_OK) return status;
     const View to = view_of(*out);
     std::unique_ptr<Copied> keep;
