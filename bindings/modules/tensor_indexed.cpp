@@ -20,6 +20,13 @@ int32_t check_positions(const ah_tensor& index, int64_t rows) noexcept {
   return AH_TENSOR_INDEX;
 }
 
+/// `in`, or a copy of it where it shares memory with `out`, which is written while `in` is still read.
+View clear_of(const kernel::Kernels& k, const View& out, const View& in, std::unique_ptr<Copied>& keep) {
+  if (out.data != in.data && !kernel::overlaps(out, in)) return in;
+  keep = std::make_unique<Copied>(k, in);
+  return keep->view;
+}
+
 int32_t take_rows(ah_tensor* out, const ah_tensor* from, int32_t dim, const ah_tensor* index) noexcept {
   return guarded_status([&] {
     const View source = view_of(*from);
@@ -35,15 +42,22 @@ int32_t take_rows(ah_tensor* out, const ah_tensor* from, int32_t dim, const ah_t
 }
 
 int32_t add_rows(ah_tensor* to, const ah_tensor* index, const ah_tensor* rows, int32_t put) noexcept {
-  const View sums = view_of(*to);
-  const View from = view_of(*rows);
-  if (from.dtype != sums.dtype) return AH_TENSOR_DTYPE;
-  const bool alike = from.shape.rank == sums.shape.rank && from.shape[0] == index->count_ &&
-                     std::equal(from.shape.begin() + 1, from.shape.begin() + from.shape.rank, sums.shape.begin() + 1);
-  if (!alike) return AH_TENSOR_SHAPE;
-  const int32_t status = check_positions(*index, sums.shape[0]);
-  if (status == AH_TENSOR_OK) kernel::add_rows(from, view_of(*index), sums, put != 0);
-  return status;
+  return guarded_status([&]() -> int32_t {
+    const View sums = view_of(*to);
+    const View from = view_of(*rows);
+    if (from.dtype != sums.dtype) return AH_TENSOR_DTYPE;
+    const bool alike = from.shape.rank == sums.shape.rank && from.shape[0] == index->count_ &&
+                       std::equal(from.shape.begin() + 1, from.shape.begin() + from.shape.rank, sums.shape.begin() + 1);
+    if (!alike) return AH_TENSOR_SHAPE;
+    const int32_t status = check_positions(*index, sums.shape[0]);
+    if (status != AH_TENSOR_OK) return status;
+    const auto& k = kernels_of(to);
+    std::unique_ptr<Copied> keep_rows;
+    std::unique_ptr<Copied> keep_index;
+    kernel::add_rows(clear_of(k, sums, from, keep_rows), clear_of(k, sums, view_of(*index), keep_index), sums,
+                     put != 0);
+    return status;
+  });
 }
 
 /// Whether two shapes are equal but for one dimension.
@@ -79,8 +93,10 @@ int32_t scatter(ah_tensor* to, int32_t dim, const ah_tensor* index, const ah_ten
     if (!equal_but(target.shape, at.shape, d) || source.shape != at.shape) return AH_TENSOR_SHAPE;
     const int32_t status = check_positions(*index, target.shape[d]);
     if (status != AH_TENSOR_OK) return status;
+    const auto& k = kernels_of(to);
     std::unique_ptr<Copied> keep;
-    kernel::scatter(apart(kernels_of(to), target, source, keep), dim, at, target, add != 0);
+    std::unique_ptr<Copied> keep_index;
+    kernel::scatter(clear_of(k, target, source, keep), dim, clear_of(k, target, at, keep_index), target, add != 0);
     return status;
   });
 }

@@ -157,6 +157,18 @@ test("several of one position add up in order, or the last stays", function()
   equal(m:totable(), { { 0, 0, 1 }, { 2, 0, 0 } })
 end)
 
+test("positions that are themselves written to are read before", function()
+  local function two() return tensor.new({ 2, 1 }, { dtype = "int64" }) end
+  local t = two()
+  equal(t:scatter_(1, t, tensor.new({ 100, 200 }, { dtype = "int64" })):totable(), { 200, 100 })
+  t = two()
+  equal(t:scatter_add_(1, t, t):totable(), { 3, 3 })
+  t = two()
+  equal(t:index_add_(t, tensor.new({ 100, 200 }, { dtype = "int64" })):totable(), { 202, 101 })
+  t = tensor.new({ 2, 1 })
+  equal(t:index_add_(t, t):totable(), { 3, 3 })
+end)
+
 test("histograms count what lies in them", function()
   local counts, edges = tensor.new({ 1, 2, 1, 0 / 0, 9 }):histogram(2, { low = 0, high = 2 })
   equal({ counts:totable(), counts.dtype, edges:totable() }, { { 0, 3 }, "int64", { 0, 1, 2 } })

@@ -233,6 +233,7 @@ test("reductions of whole numbers are exact", function()
     wrong("dimension 1 of %(0, 2%) is empty", function() tensor.zeros({ 0, 2 }, { dtype = dtype }):max(1) end)
   end
   equal(tensor.full(3, 2 ^ 31 - 1, { dtype = "int32" }):sum(), 3 * (2 ^ 31 - 1))
+  equal(tensor.full(3, 2 ^ 31 - 1, { dtype = "int32" }):mean(), 2 ^ 31 - 1)
 end)
 
 test("what needs floats names the type that it got", function()

@@ -4,7 +4,7 @@ local check = require("actor.check")
 local base = require("actor.tensor.base")
 
 local api, methods, Tensor = base.api, base.methods, base.new
-local type, istype = type, ffi.istype
+local type, tonumber, istype = type, tonumber, ffi.istype
 local raise, settle = base.raise, base.settle
 local M = {}
 
@@ -194,6 +194,7 @@ for name, code in pairs(reductions) do
   local function along(out, t, d, keep) return api.reduce(code, out, t, d, keep) end
   local function whole(t)
     if t.type_ <= 1 and code ~= reductions.prod then return api.reduce_all(code, t) end
+    if code == reductions.mean then return tonumber(methods.sum(t)) / tonumber(t.count_) end
     return methods.item(reduce(fn, false, nil, along, methods.flatten(t), 1))
   end
   methods[name] = function(t, dim, keepdim) return reduce(fn, needs, whole, along, t, dim, keepdim) end
