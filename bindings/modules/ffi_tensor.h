@@ -13,7 +13,11 @@ enum {
   AH_TENSOR_MEMORY = 3, /* out of memory */
   AH_TENSOR_OUT = 4,    /* `out` has another shape or element type than the result */
   AH_TENSOR_LABEL = 5,  /* a label is not a whole number of 1 .. columns: see context->bad_row, bad_value */
-  AH_TENSOR_INDEX = 6   /* a position is not a whole number of 1 .. rows: the same */
+  AH_TENSOR_INDEX = 6,  /* a position is not a whole number of 1 .. context->bad_limit: the same */
+  AH_TENSOR_KIND = 7,   /* the operation does not take this element type: context->bad_type */
+  AH_TENSOR_RANGE = 8,  /* element bad_row (0: the number given) is bad_value, which context->bad_type does not hold */
+  AH_TENSOR_ZERO = 9,   /* element bad_row of the divisor is 0 */
+  AH_TENSOR_POWER = 10  /* element bad_row of a whole exponent is bad_value, below 0 */
 };
 
 /* What the tensors of one Lua state share; belongs to the state. */
@@ -21,8 +25,11 @@ typedef struct ah_tensor_context {
   int64_t live;    /* bytes of the blocks that tensors hold, views not counted */
   int64_t fresh;   /* bytes taken since Lua last set it to 0 */
   int64_t limit;   /* Lua collects garbage when `fresh` is above */
+  int64_t wanted;  /* bytes of the result that there was no memory for; 0: not of a result */
   int64_t bad_row; /* from 1 */
+  int64_t bad_limit;
   double bad_value;
+  int32_t bad_type;
   int32_t threads; /* of matmul; set_threads changes it */
 } ah_tensor_context;
 
@@ -33,10 +40,14 @@ typedef struct ah_tensor {
     void* data_; /* the first element */
     float* f32_;
     double* f64_;
+    int32_t* i32_;
+    int64_t* i64_;
+    uint8_t* u8_;
+    bool* b8_;
   };
   int64_t count_;  /* elements */
   int64_t charge_; /* bytes counted in context_->live */
-  int32_t type_;   /* 0 float32, 1 float64 */
+  int32_t type_;   /* 0 float32, 1 float64, 2 int32, 3 int64, 4 uint8, 5 bool */
   int32_t ndim_;
   int64_t extent_[8];
   int64_t step_[8]; /* in elements */
@@ -66,13 +77,17 @@ typedef struct ah_tensor_api {
   int32_t (*give)(ah_tensor* out, ah_tensor* from);
   int32_t (*contiguous)(const ah_tensor* t);
 
+  /* Operands of two element types are converted to the one that holds both (bool, uint8, int32, int64, then the float
+     type of the other); float32 with float64 is AH_TENSOR_DTYPE. Comparisons and tests give bool. */
   int32_t (*unary)(int32_t op, ah_tensor* out, const ah_tensor* a);
   int32_t (*binary)(int32_t op, ah_tensor* out, const ah_tensor* a, const ah_tensor* b);
   /* a op value, or value op a when `swapped`. */
   int32_t (*binary_scalar)(int32_t op, ah_tensor* out, const ah_tensor* a, double value, int32_t swapped);
+  /* out = cond ? a : b, stretched to one shape. */
+  int32_t (*where)(ah_tensor* out, const ah_tensor* cond, const ah_tensor* a, const ah_tensor* b);
   /* y += alpha * x, x stretched to the shape of y. */
   int32_t (*axpy)(double alpha, const ah_tensor* x, ah_tensor* y);
-  /* Stretches `a` to the shape of `out` and converts; `out` must not be empty. */
+  /* Stretches `a` to the shape of `out` and converts; `out` must not be empty. Nothing is written when it fails. */
   int32_t (*copy)(ah_tensor* out, const ah_tensor* a);
   void (*fill)(ah_tensor* out, double value);
   /* out[i] = start + i * step for a contiguous `out`. */
@@ -80,9 +95,12 @@ typedef struct ah_tensor_api {
   /* out[i] = bytes[i] * scale + shift for a contiguous `out`. */
   void (*from_bytes)(ah_tensor* out, const uint8_t* bytes, double scale, double shift);
 
+  /* Of floats; not prod. */
   double (*reduce_all)(int32_t op, const ah_tensor* a);
   int32_t (*reduce)(int32_t op, ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t keep);
-  /* Positions from 1. The dimension is not empty. */
+  /* Running sums, or products with `product`. */
+  int32_t (*running)(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t product);
+  /* int64 positions from 1. The dimension is not empty. */
   int32_t (*arg_max)(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t smallest, int32_t keep);
   /* Both 1 or 2 dimensions; a vector is a row on the left and a column on the right. */
   int32_t (*matmul)(ah_tensor* out, const ah_tensor* a, const ah_tensor* b, int32_t transpose_a, int32_t transpose_b,
@@ -90,9 +108,15 @@ typedef struct ah_tensor_api {
   int32_t (*softmax)(ah_tensor* out, const ah_tensor* a);
   /* Mean loss of the rows of scores with labels 1 .. columns; `grad` may be null, empty or the scores. */
   int32_t (*cross_entropy)(double* loss, ah_tensor* grad, const ah_tensor* scores, const ah_tensor* labels);
-  /* As host/kernel/indexed.hpp has them, of contiguous tensors; an index has one dimension. */
-  int32_t (*take_rows)(ah_tensor* out, const ah_tensor* from, const ah_tensor* index);
-  int32_t (*add_rows)(ah_tensor* to, const ah_tensor* index, const ah_tensor* rows);
+  /* As host/kernel/indexed.hpp has them, of contiguous tensors; the index of rows has one dimension. */
+  int32_t (*take_rows)(ah_tensor* out, const ah_tensor* from, int32_t dim, const ah_tensor* index);
+  int32_t (*add_rows)(ah_tensor* to, const ah_tensor* index, const ah_tensor* rows, int32_t put);
+  int32_t (*gather)(ah_tensor* out, const ah_tensor* from, int32_t dim, const ah_tensor* index);
+  int32_t (*scatter)(ah_tensor* to, int32_t dim, const ah_tensor* index, const ah_tensor* from, int32_t add);
+  int32_t (*nonzero)(ah_tensor* out, const ah_tensor* a);
+  /* One of `values` and `positions` may be null. */
+  int32_t (*sort)(ah_tensor* values, ah_tensor* positions, const ah_tensor* a, int32_t descending);
+  int32_t (*search)(ah_tensor* out, const ah_tensor* sorted, const ah_tensor* values, int32_t right);
   /* AH_TENSOR_INDEX: near to none is point context->bad_row. */
   int32_t (*nearest_rows)(ah_tensor* out, const ah_tensor* points, const ah_tensor* rows);
   int32_t (*is_finite)(const ah_tensor* a);

@@ -151,6 +151,10 @@ std::optional<std::string> read_average_parts(lua_State* L, int tensors, int nam
     }
     Tensor value = tensor_at(L, tensor);
     part.dtype = value.dtype;
+    if (!is_floating(part.dtype)) {
+      return "average.start: tensor '" + part.name + "' is of " + dtype_name(part.dtype) +
+             "; averages are of float32 and float64: convert it with t:to('float32')";
+    }
     part.bytes = std::move(value.data);
     lua_pop(L, 2);
     parts.push_back(std::move(part));

@@ -207,6 +207,9 @@ void set_filter(lua_State* L, Call& call, const std::string& layout) {
   if (spec.op != CollectiveOp::sum && spec.op != CollectiveOp::mean) {
     raise_at_user(L, wrong + "it goes with sum and mean, not with " + collective_op_name(spec.op));
   }
+  if (!is_floating(spec.dtype)) {
+    raise_at_user(L, wrong + "it goes with float32 and float64, not with " + dtype_name(spec.dtype));
+  }
   if (spec.choice.forced != Algorithm::automatic) raise_at_user(L, wrong + "it has an algorithm of its own");
   if (spec.input.size() / dtype_size(spec.dtype) > Filter::kMaxElements) {
     raise_at_user(L, wrong + "a tensor of more than 2^32 - 1 elements; reduce its parts");
@@ -244,6 +247,10 @@ int reduction(lua_State* L) {
                          std::string(check_text(L, 4, "op", "collective")) + "'");
   }
   Tensor value = tensor_at(L, 3);
+  if (spec.op == CollectiveOp::mean && !is_floating(value.dtype)) {
+    raise_at_user(L, "bad argument 'op' to collective." + spec.name + ": there is no mean of " +
+                         dtype_name(value.dtype) + "; convert the tensor with t:to('float32'), or take the sum");
+  }
   add_operands(spec.signature, spec.op, value);
   spec.dtype = value.dtype;
   spec.input = std::move(value.data);
@@ -345,7 +352,7 @@ int allreduce(lua_State* L) {
                      node.cluster().epoch() == node.membership().epoch() &&
                      (lua_isnil(L, 3) || (named && parse_collective_op(lua_tostring(L, 3), spec.op)));
   auto value = plain ? find_tensor(L, 2) : std::nullopt;
-  if (!value) {
+  if (!value || (spec.op == CollectiveOp::mean && !is_floating(value->dtype))) {
     lua_pushboolean(L, 0);
     return 1;
   }

@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 
 const char kCache = 0;  // registry key, by address
 constexpr double kMaxRows = std::numeric_limits<int32_t>::max();
-constexpr double kMaxWhole = 9007199254740992;  // 2^53
 constexpr RowMeaning kPixels{1.0 / 255, 0, 2};
 constexpr RowMeaning kClasses{1, 1, 1};  // class 1 is the digit 0, as positions count from 1
 
@@ -140,55 +139,29 @@ int find_mnist(lua_State* L) {
   return 2;
 }
 
-/// Converts whole numbers to float64. Raises an error that names `where` for one that float64 cannot hold.
-template <typename T>
-Blob widened(lua_State* L, const Blob& from, size_t count, const std::string& where) {
-  Blob out = Blob::allocate(count * sizeof(double));
-  for (size_t i = 0; i < count; ++i) {
-    T value{};
-    std::memcpy(&value, from.data() + i * sizeof(T), sizeof(T));
-    const auto wide = static_cast<double>(value);
-    if (sizeof(T) == 8 && (std::fabs(wide) > kMaxWhole || static_cast<T>(wide) != value)) {
-      raise_error(
-          L, {Code::bad_data, where + ": element " + std::to_string(i + 1) + " is " + std::to_string(value) +
-                                  "; whole numbers beyond 2^53 do not fit into float64, the widest type of tensors"});
-    }
-    std::memcpy(out.data() + i * sizeof(double), &wide, sizeof(double));
-  }
-  return out;
-}
-
-Blob bytes_to_float(const Blob& from) {
-  Blob out = Blob::allocate(from.size() * sizeof(float));
-  kernel::kernels().from_bytes(Dtype::f32, static_cast<int64_t>(from.size()), out.data(),
-                               reinterpret_cast<const uint8_t*>(from.data()), 1, 0);
-  return out;
-}
-
-/// Pushes an array as a tensor: whole numbers become float64, bytes float32. `where` names it in an error.
-void push_array(lua_State* L, Tensor array, const std::string& where) {
-  const auto count = static_cast<size_t>(array.shape.elements());
-  switch (array.dtype) {
-    case Dtype::f32:
-    case Dtype::f64: break;
-    case Dtype::i32: array = {{Dtype::f64, array.shape}, widened<int32_t>(L, array.data, count, where)}; break;
-    case Dtype::i64: array = {{Dtype::f64, array.shape}, widened<int64_t>(L, array.data, count, where)}; break;
-    case Dtype::u8: array = {{Dtype::f32, array.shape}, bytes_to_float(array.data)}; break;
-  }
-  push_tensor(L, std::move(array));
+/// Pushes an array of an IDX file as a tensor of floats: whole numbers, of at most 32 bits, become float64, bytes
+/// float32.
+void push_floats(lua_State* L, const Tensor& array) {
+  const Dtype dtype = array.dtype == Dtype::u8 ? Dtype::f32 : is_floating(array.dtype) ? array.dtype : Dtype::f64;
+  Tensor out{{dtype, array.shape}, Blob()};
+  out.data = Blob::allocate(out.bytes());
+  auto* from = const_cast<std::byte*>(array.data.data());  // only read
+  kernel::copy(kernel::kernels(), kernel::row_major(out.data.data(), dtype, array.shape),
+               kernel::row_major(from, array.dtype, array.shape));
+  push_tensor(L, std::move(out));
 }
 
 /// idx(path) -> tensor
 int load_idx(lua_State* L) {
   const fs::path path = check_path(L, 1, "data.idx");
-  push_array(L, need(L, read_idx(path)), path.string());
+  push_floats(L, need(L, read_idx(path)));
   return 1;
 }
 
 /// npy_load(path) -> tensor
 int npy_load(lua_State* L) {
   const fs::path path = check_path(L, 1, "data.npy.load");
-  push_array(L, need(L, read_npy(path)), path.string());
+  push_tensor(L, need(L, read_npy(path)));
   return 1;
 }
 
@@ -207,7 +180,7 @@ int npz_load(lua_State* L) {
   for (;;) {
     auto next = need(L, reader.next());
     if (!next) return 1;
-    push_array(L, std::move(next->array), path.string() + ": array '" + next->name + "'");
+    push_tensor(L, std::move(next->array));
     lua_setfield(L, -2, next->name.c_str());
   }
 }
@@ -261,7 +234,7 @@ int load_csv(lua_State* L) {
   if (const auto comment = check_text(L, 7, "comment", "data.csv"); !comment.empty()) options.comment = comment[0];
   options.columns = columns_at(L, 8);
   CsvTable table = need(L, read_csv(path, options));
-  push_array(L, std::move(table.values), path.string());
+  push_tensor(L, std::move(table.values));
   if (!options.header) return 1;
   lua_createtable(L, static_cast<int>(table.names.size()), 0);
   for (size_t i = 0; i < table.names.size(); ++i) {
@@ -281,12 +254,12 @@ int load_libsvm(lua_State* L) {
   options.sparse = check_boolean(L, 5, "sparse", "data.libsvm");
   options.max_bytes = cache_of(L).most_bytes();
   LibsvmData data = need(L, read_libsvm(path, options));
-  push_array(L, std::move(data.features), path.string());
-  push_array(L, std::move(data.labels), path.string());
+  push_tensor(L, std::move(data.features));
+  push_tensor(L, std::move(data.labels));
   lua_pushnumber(L, static_cast<lua_Number>(data.width));
   if (!options.sparse) return 3;
-  push_array(L, std::move(data.columns), path.string());
-  push_array(L, std::move(data.starts), path.string());
+  push_tensor(L, std::move(data.columns));
+  push_tensor(L, std::move(data.starts));
   return 5;
 }
 

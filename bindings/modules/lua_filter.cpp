@@ -54,6 +54,10 @@ int encode(lua_State* L) {
   FilterState& state = state_at(L, 1);
   const Tensor tensor = tensor_at(L, 2);
   const auto count = static_cast<uint64_t>(tensor.shape.elements());
+  if (!is_floating(tensor.dtype)) {
+    raise_at_user(L, std::string("filter:encode: a tensor of ") + dtype_name(tensor.dtype) +
+                         "; filters are for float32 and float64: convert it with t:to('float32')");
+  }
   if (tensor.data.size() > kMaxBytes) {
     raise_at_user(L, "filter:encode: a tensor of more than 1 GiB; encode its parts");
   }
@@ -76,7 +80,7 @@ Result<Tensor> decoded(std::string_view bytes) {
   Unpacker in(bytes);
   Tensor tensor;
   FieldUnpacker{in}(static_cast<TensorLayout&>(tensor));
-  if (!in.ok() || tensor.bytes() > kMaxBytes) return bad;
+  if (!in.ok() || !is_floating(tensor.dtype) || tensor.bytes() > kMaxBytes) return bad;
   tensor.data = Blob::allocate(tensor.bytes());
   const auto count = static_cast<uint64_t>(tensor.shape.elements());
   AH_TRY(decode_filtered(in.rest(), tensor.dtype, count, tensor.data.data()));

@@ -200,7 +200,7 @@ int get_values(lua_State* L) {
 /// set(key, value)
 int set_value(lua_State* L) {
   ParamKey key = take(L, param_key_at(L, 1, "param.set: key"));
-  const ParamEntry entry{std::move(key), take(L, param_value_at(L, 2, nullptr, "param.set")), 0};
+  const ParamEntry entry{std::move(key), take(L, param_value_at(L, 2, nullptr, ParamUse::update, "param.set")), 0};
   ParamState& state = param_state(L);
   expect(L, state.open(kAnyAction));
   expect_right(L, state.node.set({&entry, 1}));
@@ -281,7 +281,7 @@ int worker_next(lua_State* L) {
 /// worker_push(updates, where, seconds): `seconds` is how long the work took, if it was to be timed
 int worker_push(lua_State* L) {
   const std::string where(check_text(L, 2, "where", "worker_push"));
-  const std::vector<ParamEntry> entries = take(L, param_entries_at(L, 1, nullptr, false, where));
+  const std::vector<ParamEntry> entries = take(L, param_entries_at(L, 1, nullptr, ParamUse::update, where));
   expect_right(L, param_state(L).node.push(entries, lua_tonumber(L, 3)));
   NodeStats& stats = param_state(L).context.node.stats();
   stats.step.add(1);
@@ -408,7 +408,8 @@ int answer_schedule(lua_State* L) {
                              "', which is not one of those that it was asked about");
       }
       const std::string what = where + ", task of worker " + std::to_string(static_cast<NodeId>(id));
-      tasks[static_cast<NodeId>(id)] = take(L, param_entries_at(L, -1, state.shared ? nullptr : &copies, true, what));
+      tasks[static_cast<NodeId>(id)] =
+          take(L, param_entries_at(L, -1, state.shared ? nullptr : &copies, ParamUse::task, what));
       lua_pop(L, 1);
     }
   }
@@ -420,7 +421,7 @@ int answer_schedule(lua_State* L) {
 int answer_pull(lua_State* L) {
   const std::string where(check_text(L, 2, "where", "answer_pull"));
   TensorCopies copies;
-  const std::vector<ParamEntry> values = take(L, param_entries_at(L, 1, &copies, false, where));
+  const std::vector<ParamEntry> values = take(L, param_entries_at(L, 1, &copies, ParamUse::update, where));
   expect_right(L, param_state(L).server->answer_pull(values));
   return 0;
 }

@@ -37,11 +37,17 @@ void push_param_key(lua_State* L, const ParamKey& key) {
   }
 }
 
-Result<ParamValue> param_value_at(lua_State* L, int index, TensorCopies* copies, const std::string& what) {
+Result<ParamValue> param_value_at(lua_State* L, int index, TensorCopies* copies, ParamUse use,
+                                  const std::string& what) {
   auto value = carried_value_at(L, index, copies, what);
   if (!value) return value.error();
-  if (auto* tensor = std::get_if<Tensor>(&*value))
+  if (auto* tensor = std::get_if<Tensor>(&*value)) {
+    if (use != ParamUse::kept && !is_floating(tensor->dtype)) {
+      return wrong(what, std::string("expected a tensor of float32 or float64, which updates are computed with, got ") +
+                             dtype_name(tensor->dtype) + "; convert it with t:to('float32')");
+    }
     return ParamValue(ParamTensor::whole(*tensor, std::move(tensor->data)));
+  }
   if (auto* lua = std::get_if<LuaValue>(&*value)) return ParamValue(std::move(*lua));
   return ParamValue();
 }
@@ -56,7 +62,7 @@ Status push_param_value(lua_State* L, ParamValue value, bool shared) {
   return push_carried(L, carried(std::move(value)), shared);
 }
 
-Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, TensorCopies* copies, bool fetches,
+Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, TensorCopies* copies, ParamUse use,
                                                  const std::string& what) {
   if (!lua_istable(L, index)) {
     const char* hint = lua_isnil(L, index) ? " (is a 'return' missing?)" : "";
@@ -82,10 +88,10 @@ Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, Tensor
       return key.error();
     }
     ParamEntry entry{std::move(*key), {}, 0};
-    if (lua_isnil(L, -1) && fetches) {
+    if (lua_isnil(L, -1) && use == ParamUse::task) {
       entry.value = ParamFetch{};
     } else {
-      auto value = param_value_at(L, -1, copies, name + " (" + entry.key.print() + ")");
+      auto value = param_value_at(L, -1, copies, use, name + " (" + entry.key.print() + ")");
       if (!value) {
         lua_pop(L, 3);
         return value.error();

@@ -18,15 +18,19 @@ namespace actorhost {
 Result<ParamKey> param_key_at(lua_State* L, int index, const std::string& what);
 void push_param_key(lua_State* L, const ParamKey& key);
 
+/// What entries are for: tasks may have entries without a value, which are fetched, and tensors of tasks and updates
+/// are of floats. What is kept, in a checkpoint, may be of any element type.
+enum class ParamUse : uint8_t { task, update, kept };
+
 /// As carried_value_at and push_carried; nil is an empty value.
-Result<ParamValue> param_value_at(lua_State* L, int index, TensorCopies* copies, const std::string& what);
+Result<ParamValue> param_value_at(lua_State* L, int index, TensorCopies* copies, ParamUse use, const std::string& what);
 /// A whole tensor or a Lua value; nil for anything else.
 CarriedValue carried(ParamValue value);
 Status push_param_value(lua_State* L, ParamValue value, bool shared = false);
 
-/// The array {{k, v}, ...} at `index`. An entry {k} without a value is a fetch where `fetches`, else nil. Errors name
-/// the entry: "schedule: entry 2 for worker 3: expected {key, value}, got number".
-Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, TensorCopies* copies, bool fetches,
+/// The array {{k, v}, ...} at `index`. An entry {k} without a value is a fetch in a task, else nil. Errors name the
+/// entry: "schedule: entry 2 for worker 3: expected {key, value}, got number".
+Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, TensorCopies* copies, ParamUse use,
                                                  const std::string& what);
 
 /// Pushes {k, v} with room for `extra` more elements, and {{k, v}, ...}. Raises what is wrong with a value.

@@ -1,10 +1,9 @@
-// Reductions, matrix products, the softmax family and rows by their positions of ffi_tensor.h.
+// Reductions, matrix products and the softmax family of ffi_tensor.h.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "bindings/modules/tensor_operation.hpp"
-#include "host/kernel/indexed.hpp"
 #include "host/kernel/matmul.hpp"
 
 namespace actorhost::tensor {
@@ -17,12 +16,13 @@ double reduce_all(int32_t op, const ah_tensor* a) noexcept {
   return kernel::reduce_all(kernels_of(a), static_cast<kernel::Reduction>(op), view_of(*a));
 }
 
-// Prepares `out` for a result along `dim` and calls f with its view with that dimension kept as 1.
+// Prepares `out` for a result of this type along `dim` and calls f with its view with that dimension kept as 1.
 template <typename F>
-int32_t along(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t keep, F f) noexcept {
+int32_t along(ah_tensor* out, const ah_tensor* a, Dtype type, int32_t dim, int32_t keep, F f) noexcept {
   return guarded_status([&] {
     const auto d = static_cast<size_t>(dim);
     View kept = view_of(*a);
+    kept.dtype = type;
     kept.shape[d] = 1;
     View like = kept;
     if (keep == 0) {
@@ -44,18 +44,29 @@ int32_t along(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t keep, F f
 }
 
 int32_t reduce(int32_t op, ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t keep) noexcept {
-  return along(out, a, dim, keep, [&](const View& to) {
-    kernel::reduce_dim(kernels_of(a), static_cast<kernel::Reduction>(op), view_of(*a), dim, to);
-  });
+  const auto by = static_cast<kernel::Reduction>(op);
+  return along(out, a, kernel::reduced_type(by, static_cast<Dtype>(a->type_)), dim, keep,
+               [&](const View& to) { kernel::reduce_dim(kernels_of(a), by, view_of(*a), dim, to); });
 }
 
 int32_t arg_max(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t smallest, int32_t keep) noexcept {
-  const int32_t status = along(out, a, dim, keep, [&](const View& to) {
+  const int32_t status = along(out, a, Dtype::i64, dim, keep, [&](const View& to) {
     kernel::arg_max_dim(kernels_of(a), view_of(*a), dim, smallest != 0, to);
   });
   if (status != AH_TENSOR_OK) return status;
   const auto add = static_cast<int32_t>(kernel::Binary::add);
   return state_of(out->context_).api.binary_scalar(add, out, out, 1, 0);
+}
+
+int32_t running(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t product) noexcept {
+  return guarded_status([&] {
+    View like = view_of(*a);
+    if (!is_floating(like.dtype)) like.dtype = Dtype::i64;
+    const int32_t status = prepare(a->context_, *out, like);
+    if (status != AH_TENSOR_OK) return status;
+    kernel::running_dim(product != 0 ? kernel::Fold::prod : kernel::Fold::sum, view_of(*a), dim, view_of(*out));
+    return status;
+  });
 }
 
 // ---- Matrices ----
@@ -109,6 +120,7 @@ int32_t matmul(ah_tensor* out, const ah_tensor* a, const ah_tensor* b, int32_t t
   return guarded_status([&]() -> int32_t {
     const View left = as_matrices(*a, false, transpose_a != 0);
     const View right = as_matrices(*b, true, transpose_b != 0);
+    if (!is_floating(left.dtype)) return wrong_kind(*a);
     if (left.dtype != right.dtype) return AH_TENSOR_DTYPE;
     Shape full;
     if (!product_shape(left, right, full)) return AH_TENSOR_SHAPE;
@@ -153,8 +165,9 @@ View rows_of(const kernel::Kernels& k, const ah_tensor& t, std::unique_ptr<Copie
 }
 
 int32_t softmax(ah_tensor* out, const ah_tensor* a) noexcept {
-  return guarded_status([&] {
+  return guarded_status([&]() -> int32_t {
     const auto& k = kernels_of(a);
+    if (!is_floating(static_cast<Dtype>(a->type_))) return wrong_kind(*a);
     const int32_t status = prepare(a->context_, *out, view_of(*a));
     if (status != AH_TENSOR_OK) return status;
     std::unique_ptr<Copied> keep;
@@ -173,8 +186,7 @@ bool read_labels(const ah_tensor& labels, int64_t columns, std::vector<int32_t>&
   out.reserve(static_cast<size_t>(labels.count_));
   for (int64_t i = 0; i < labels.count_; ++i) {
     const void* at = view.at(i * view.steps[0]);
-    const double label = view.dtype == Dtype::f32 ? static_cast<double>(*static_cast<const float*>(at))
-                                                  : *static_cast<const double*>(at);
+    const double label = kernel::number_at(view.dtype, at);
     if (!(label >= 1 && label <= static_cast<double>(columns)) || label != std::floor(label)) {
       labels.context_->bad_row = i + 1;
       labels.context_->bad_value = label;
@@ -188,6 +200,7 @@ bool read_labels(const ah_tensor& labels, int64_t columns, std::vector<int32_t>&
 int32_t cross_entropy(double* loss, ah_tensor* grad, const ah_tensor* scores, const ah_tensor* labels) noexcept {
   return guarded_status([&]() -> int32_t {
     if (scores->ndim_ != 2 || labels->ndim_ != 1 || labels->count_ != scores->extent_[0]) return AH_TENSOR_SHAPE;
+    if (!is_floating(static_cast<Dtype>(scores->type_))) return wrong_kind(*scores);
     const auto& k = kernels_of(scores);
     std::unique_ptr<Copied> keep;
     const View in = rows_of(k, *scores, keep);
@@ -209,71 +222,16 @@ int32_t cross_entropy(double* loss, ah_tensor* grad, const ah_tensor* scores, co
   });
 }
 
-// ---- Rows by their positions ----
-
-/// Reports a position that is out of range or not a whole number.
-int32_t check_positions(const ah_tensor& index, int64_t rows) noexcept {
-  const View at = view_of(index);
-  const int64_t bad = kernel::first_bad_position(at, rows);
-  if (bad == at.size()) return AH_TENSOR_OK;
-  index.context_->bad_row = bad + 1;
-  index.context_->bad_value = at.dtype == Dtype::f32 ? static_cast<double>(static_cast<const float*>(at.data)[bad])
-                                                     : static_cast<const double*>(at.data)[bad];
-  return AH_TENSOR_INDEX;
-}
-
-int32_t take_rows(ah_tensor* out, const ah_tensor* from, const ah_tensor* index) noexcept {
-  return guarded_status([&] {
-    const View source = view_of(*from);
-    int32_t status = check_positions(*index, source.shape[0]);
-    if (status != AH_TENSOR_OK) return status;
-    View like = source;
-    like.shape[0] = index->count_;
-    status = prepare(from->context_, *out, like);
-    if (status == AH_TENSOR_OK) kernel::take_rows(source, view_of(*index), view_of(*out));
-    return status;
-  });
-}
-
-int32_t add_rows(ah_tensor* to, const ah_tensor* index, const ah_tensor* rows) noexcept {
-  const View sums = view_of(*to);
-  const View from = view_of(*rows);
-  if (from.dtype != sums.dtype) return AH_TENSOR_DTYPE;
-  const bool alike = from.shape.rank == sums.shape.rank && from.shape[0] == index->count_ &&
-                     std::equal(from.shape.begin() + 1, from.shape.begin() + from.shape.rank, sums.shape.begin() + 1);
-  if (!alike) return AH_TENSOR_SHAPE;
-  const int32_t status = check_positions(*index, sums.shape[0]);
-  if (status == AH_TENSOR_OK) kernel::add_rows(from, view_of(*index), sums);
-  return status;
-}
-
-int32_t nearest_rows(ah_tensor* out, const ah_tensor* points, const ah_tensor* rows) noexcept {
-  return guarded_status([&]() -> int32_t {
-    const View in = view_of(*points);
-    const View centres = view_of(*rows);
-    if (in.dtype != centres.dtype) return AH_TENSOR_DTYPE;
-    if (in.shape.rank != 2 || centres.shape.rank != 2 || in.shape[1] != centres.shape[1]) return AH_TENSOR_SHAPE;
-    const View like{.dtype = in.dtype, .shape = {in.shape[0]}};
-    const int32_t status = prepare(points->context_, *out, like);
-    if (status != AH_TENSOR_OK) return status;
-    const int64_t done = kernel::nearest_rows(in, centres, view_of(*out));
-    points->context_->bad_row = done + 1;
-    return done == in.shape[0] ? AH_TENSOR_OK : AH_TENSOR_INDEX;
-  });
-}
-
 }  // namespace
 
 void add_algebra(ah_tensor_api& api) noexcept {
   api.reduce_all = reduce_all;
   api.reduce = reduce;
+  api.running = running;
   api.arg_max = arg_max;
   api.matmul = matmul;
   api.softmax = softmax;
   api.cross_entropy = cross_entropy;
-  api.take_rows = take_rows;
-  api.add_rows = add_rows;
-  api.nearest_rows = nearest_rows;
 }
 
 }  // namespace actorhost::tensor

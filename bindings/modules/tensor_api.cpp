@@ -14,7 +14,7 @@ namespace actorhost {
 
 using kernel::View;
 
-using tensor::Copied, tensor::apart, tensor::guarded_status, tensor::kernels_of, tensor::prepare, tensor::state_of;
+using tensor::guarded_status, tensor::kernels_of, tensor::state_of;
 
 namespace {
 
@@ -38,8 +38,10 @@ void set_shape(Shape& shape, int32_t ndim, const int64_t* extent) noexcept {
 
 // A new block for the shape and type of `like`. Throws std::bad_alloc.
 void allocate_like(ah_tensor_context* context, ah_tensor& out, const View& like) {
-  const auto count = static_cast<size_t>(like.size());
-  Blob bytes = Blob::allocate(count * dtype_size(like.dtype));
+  const auto size = static_cast<size_t>(like.size()) * dtype_size(like.dtype);
+  context->wanted = static_cast<int64_t>(size);
+  Blob bytes = Blob::allocate(size);
+  context->wanted = 0;
   const View geometry = kernel::row_major(bytes.data(), like.dtype, like.shape);
   adopt(state_of(context), out, std::move(bytes), geometry);
 }
@@ -84,86 +86,6 @@ void move(ah_tensor* out, ah_tensor* from) noexcept {
 
 int32_t contiguous(const ah_tensor* t) noexcept { return view_of(*t).contiguous() ? 1 : 0; }
 
-// ---- Elementwise ----
-
-int32_t unary(int32_t op, ah_tensor* out, const ah_tensor* a) noexcept {
-  return guarded_status([&] {
-    const View in = view_of(*a);
-    const int32_t status = prepare(a->context_, *out, in);
-    if (status != AH_TENSOR_OK) return status;
-    const auto& k = kernels_of(a);
-    std::unique_ptr<Copied> keep;
-    const View to = view_of(*out);
-    kernel::unary(k, static_cast<kernel::Unary>(op), to, apart(k, to, in, keep));
-    return status;
-  });
-}
-
-int32_t binary(int32_t op, ah_tensor* out, const ah_tensor* a, const ah_tensor* b) noexcept {
-  return guarded_status([&]() -> int32_t {
-    const View left = view_of(*a);
-    const View right = view_of(*b);
-    if (left.dtype != right.dtype) return AH_TENSOR_DTYPE;
-    View like{.dtype = left.dtype};
-    if (!kernel::broadcast_shapes(left.shape, right.shape, like.shape)) return AH_TENSOR_SHAPE;
-    const int32_t status = prepare(a->context_, *out, like);
-    if (status != AH_TENSOR_OK) return status;
-    const auto& k = kernels_of(a);
-    const View to = view_of(*out);
-    View wide_left;
-    View wide_right;
-    (void)kernel::broadcast_to(left, like, wide_left);
-    (void)kernel::broadcast_to(right, like, wide_right);
-    std::unique_ptr<Copied> keep_left;
-    std::unique_ptr<Copied> keep_right;
-    kernel::binary(k, static_cast<kernel::Binary>(op), to, apart(k, to, wide_left, keep_left),
-                   apart(k, to, wide_right, keep_right));
-    return status;
-  });
-}
-
-int32_t binary_scalar(int32_t op, ah_tensor* out, const ah_tensor* a, double value, int32_t swapped) noexcept {
-  return guarded_status([&] {
-    const View in = view_of(*a);
-    const int32_t status = prepare(a->context_, *out, in);
-    if (status != AH_TENSOR_OK) return status;
-    const auto& k = kernels_of(a);
-    auto single = static_cast<float>(value);
-    View scalar{.data = &value, .dtype = in.dtype, .shape = in.shape};
-    if (in.dtype == Dtype::f32) scalar.data = &single;
-    std::unique_ptr<Copied> keep;
-    const View to = view_of(*out);
-    const View from = apart(k, to, in, keep);
-    kernel::binary(k, static_cast<kernel::Binary>(op), to, swapped != 0 ? scalar : from, swapped != 0 ? from : scalar);
-    return status;
-  });
-}
-
-int32_t axpy(double alpha, const ah_tensor* x, ah_tensor* y) noexcept {
-  return guarded_status([&]() -> int32_t {
-    const View to = view_of(*y);
-    View from;
-    if (x->type_ != y->type_) return AH_TENSOR_DTYPE;
-    if (!kernel::broadcast_to(view_of(*x), to, from)) return AH_TENSOR_SHAPE;
-    const auto& k = kernels_of(x);
-    std::unique_ptr<Copied> keep;
-    kernel::axpy(k, alpha, apart(k, to, from, keep), to);
-    return AH_TENSOR_OK;
-  });
-}
-
-int32_t copy(ah_tensor* out, const ah_tensor* a) noexcept {
-  return guarded_status([&]() -> int32_t {
-    const View to = view_of(*out);
-    View from;
-    if (!kernel::broadcast_to(view_of(*a), to, from)) return AH_TENSOR_SHAPE;
-    const auto& k = kernels_of(a);
-    std::unique_ptr<Copied> keep;
-    kernel::copy(k, to, apart(k, to, from, keep));
-    return AH_TENSOR_OK;
-  });
-}
-
 int32_t give(ah_tensor* out, ah_tensor* from) noexcept {
   const View to = view_of(*out);
   const View given = view_of(*from);
@@ -175,7 +97,7 @@ int32_t give(ah_tensor* out, ah_tensor* from) noexcept {
     std::swap(out->data_, from->data_);
     std::swap(out->charge_, from->charge_);
     from->context_->fresh -= from->charge_;  // a block that is freed at once is not garbage
-  } else if (const int32_t status = copy(out, from); status != AH_TENSOR_OK) {
+  } else if (const int32_t status = state_of(out->context_).api.copy(out, from); status != AH_TENSOR_OK) {
     return status;
   }
   release(from);
@@ -184,14 +106,13 @@ int32_t give(ah_tensor* out, ah_tensor* from) noexcept {
 
 void fill(ah_tensor* out, double value) noexcept { kernel::fill(kernels_of(out), view_of(*out), value); }
 
-// Calls f(element, i) for each element of a contiguous tensor.
+// Calls f(i) for each element of a contiguous tensor.
 template <typename F>
 void each(ah_tensor& t, F f) {
-  if (t.type_ == static_cast<int32_t>(Dtype::f32)) {
-    for (int64_t i = 0; i < t.count_; ++i) t.f32_[i] = static_cast<float>(f(i));
-  } else {
-    for (int64_t i = 0; i < t.count_; ++i) t.f64_[i] = f(i);
-  }
+  kernel::with_type(static_cast<Dtype>(t.type_), [&]<typename T>(T) {
+    auto* const at = static_cast<T*>(t.data_);
+    for (int64_t i = 0; i < t.count_; ++i) at[i] = static_cast<T>(f(i));
+  });
 }
 
 void arange(ah_tensor* out, double start, double step) noexcept {
@@ -295,6 +216,34 @@ int32_t prepare(ah_tensor_context* context, ah_tensor& out, const View& like) {
   return view.shape == like.shape && view.dtype == like.dtype ? AH_TENSOR_OK : AH_TENSOR_OUT;
 }
 
+View as_type(const kernel::Kernels& k, const View& in, Dtype dtype, std::unique_ptr<Copied>& keep) {
+  if (in.dtype == dtype) return in;
+  keep = std::make_unique<Copied>(k, in, dtype);
+  return keep->view;
+}
+
+int32_t wrong_kind(const ah_tensor& t) noexcept {
+  t.context_->bad_type = t.type_;
+  return AH_TENSOR_KIND;
+}
+
+int32_t check_fit(const ah_tensor& a, Dtype to) {
+  if (a.type_ == static_cast<int32_t>(to) || is_floating(to) || to == Dtype::b8) return AH_TENSOR_OK;
+  const View source = view_of(a);
+  std::unique_ptr<Copied> keep;
+  View in = source;
+  if (!source.contiguous()) {
+    keep = std::make_unique<Copied>(kernels_of(&a), source);
+    in = keep->view;
+  }
+  const int64_t bad = kernel::first_unfit(to, in.dtype, in.size(), in.data);
+  if (bad == in.size()) return AH_TENSOR_OK;
+  a.context_->bad_row = bad + 1;
+  a.context_->bad_value = kernel::number_at(in.dtype, in.at(bad));
+  a.context_->bad_type = static_cast<int32_t>(to);
+  return AH_TENSOR_RANGE;
+}
+
 View apart(const kernel::Kernels& k, const View& out, const View& in, std::unique_ptr<Copied>& keep) {
   if (!kernel::overlaps(out, in)) return in;
   keep = std::make_unique<Copied>(k, in);
@@ -318,11 +267,6 @@ std::shared_ptr<TensorState> make_tensor_state(int threads) {
   api.move = move;
   api.give = give;
   api.contiguous = contiguous;
-  api.unary = unary;
-  api.binary = binary;
-  api.binary_scalar = binary_scalar;
-  api.axpy = axpy;
-  api.copy = copy;
   api.fill = fill;
   api.arange = arange;
   api.from_bytes = from_bytes;
@@ -334,7 +278,9 @@ std::shared_ptr<TensorState> make_tensor_state(int threads) {
   api.learning_rate = learning_rate;
   api.optimise = optimise;
   api.set_threads = set_threads;
+  tensor::add_elementwise(api);
   tensor::add_algebra(api);
+  tensor::add_indexed(api);
   return state;
 }
 

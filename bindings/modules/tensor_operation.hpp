@@ -1,5 +1,6 @@
 #pragma once
-// Helpers for the operations of tensor_api.cpp and tensor_algebra.cpp only. On the Vm's thread.
+// Helpers for the operations of tensor_api.cpp, tensor_elementwise.cpp, tensor_algebra.cpp and tensor_indexed.cpp only.
+// On the Vm's thread.
 
 #include <memory>
 #include <new>
@@ -14,16 +15,17 @@ inline TensorState& state_of(ah_tensor_context* context) noexcept { return *rein
 
 inline const kernel::Kernels& kernels_of(const ah_tensor* t) noexcept { return *state_of(t->context_).kernels; }
 
-/// A row-major copy for the time of one operation.
+/// A row-major copy for the time of one operation, of this element type.
 struct Copied {
   Blob bytes;
   View view;
 
-  Copied(const kernel::Kernels& k, const View& source)
-      : bytes(Blob::allocate(static_cast<size_t>(source.size()) * dtype_size(source.dtype))),
-        view(kernel::row_major(bytes.data(), source.dtype, source.shape)) {
+  Copied(const kernel::Kernels& k, const View& source, Dtype dtype)
+      : bytes(Blob::allocate(static_cast<size_t>(source.size()) * dtype_size(dtype))),
+        view(kernel::row_major(bytes.data(), dtype, source.shape)) {
     kernel::copy(k, view, source);
   }
+  Copied(const kernel::Kernels& k, const View& source) : Copied(k, source, source.dtype) {}
 };
 
 /// Makes `out` ready for a result of this shape and type, allocating it when it is empty (which throws
@@ -32,6 +34,15 @@ int32_t prepare(ah_tensor_context* context, ah_tensor& out, const View& like);
 
 /// `in`, or a copy of it kept in `keep` where writing `out` would change what is still to be read.
 View apart(const kernel::Kernels& k, const View& out, const View& in, std::unique_ptr<Copied>& keep);
+
+/// `in`, or a copy of it of this element type.
+View as_type(const kernel::Kernels& k, const View& in, Dtype dtype, std::unique_ptr<Copied>& keep);
+
+/// Notes that the operation does not take the element type.
+int32_t wrong_kind(const ah_tensor& t) noexcept;
+
+/// AH_TENSOR_RANGE when `to` does not hold an element of `a`.
+int32_t check_fit(const ah_tensor& a, Dtype to);
 
 /// Runs f, which returns a status, and turns lack of memory into one.
 template <typename F>
@@ -43,7 +54,9 @@ int32_t guarded_status(F f) noexcept {
   }
 }
 
-/// Fills in the reductions and products of the table.
+/// Each fills in a part of the table, in a file of its own.
+void add_elementwise(ah_tensor_api& api) noexcept;
 void add_algebra(ah_tensor_api& api) noexcept;
+void add_indexed(ah_tensor_api& api) noexcept;
 
 }  // namespace actorhost::tensor

@@ -7,12 +7,12 @@
 
 namespace actorhost {
 
-/// The numbers travel. Arithmetic, and tensors in Lua, have the floating-point types; files have all of them.
-enum class Dtype : uint8_t { f32 = 0, f64 = 1, i32 = 2, i64 = 3, u8 = 4 };
+/// The numbers travel. b8 is a truth value, a byte of 0 or 1; any other byte counts as 1.
+enum class Dtype : uint8_t { f32 = 0, f64 = 1, i32 = 2, i64 = 3, u8 = 4, b8 = 5 };
 
 /// Bytes of one element.
 [[gnu::always_inline]] inline constexpr size_t dtype_size(Dtype dtype) noexcept {
-  return dtype == Dtype::u8 ? 1 : dtype == Dtype::f32 || dtype == Dtype::i32 ? 4 : 8;
+  return dtype >= Dtype::u8 ? 1 : dtype == Dtype::f32 || dtype == Dtype::i32 ? 4 : 8;
 }
 
 [[gnu::always_inline]] inline constexpr bool is_floating(Dtype dtype) noexcept {

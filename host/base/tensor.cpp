@@ -33,6 +33,7 @@ const char* dtype_name(Dtype dtype) noexcept {
     case Dtype::i32: return "int32";
     case Dtype::i64: return "int64";
     case Dtype::u8: return "uint8";
+    case Dtype::b8: return "bool";
   }
   return "";
 }

@@ -17,7 +17,7 @@ namespace actorhost {
 
 /// "float32".
 const char* dtype_name(Dtype dtype) noexcept;
-constexpr Dtype last_of(Dtype) noexcept { return Dtype::u8; }
+constexpr Dtype last_of(Dtype) noexcept { return Dtype::b8; }
 
 /// The sizes of at most kMaxRank dimensions, the last of which runs fastest. Without dimensions: one element.
 struct Shape {
@@ -65,9 +65,8 @@ struct TensorLayout {
   std::string print() const;
   friend bool operator==(const TensorLayout&, const TensorLayout&) = default;
 
-  /// dtype:u8 shape. Only floating-point tensors travel.
+  /// dtype:u8 shape. An engine that computes with what has come checks is_floating itself.
   static void fields(auto& m, auto&& field) { field(m.dtype, m.shape); }
-  bool sound() const noexcept { return is_floating(dtype); }
 };
 
 /// A Blob that is shared is read-only.

@@ -63,6 +63,7 @@ const char* npy_descr(Dtype dtype) noexcept {
     case Dtype::i32: return "<i4";
     case Dtype::i64: return "<i8";
     case Dtype::u8: return "|u1";
+    case Dtype::b8: return "|b1";
   }
   return "";
 }

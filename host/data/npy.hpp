@@ -1,6 +1,7 @@
 #pragma once
-// Arrays in NumPy's .npy format, versions 1 to 3. Written are the five element types below, little-endian in C order;
-// what is read in another type, byte or element order becomes the first of them that holds it (npy_convert.hpp).
+// Arrays in NumPy's .npy format, versions 1 to 3. Written are the element types of Dtype, little-endian in C order;
+// what is read in another type, byte or element order becomes the first of float32, int32, int64 that holds it
+// (npy_convert.hpp).
 //
 //   npy    = "\x93NUMPY" major:u8 minor:u8 length:(u16 if major = 1, else u32) header data
 //   header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }" spaces "\n"

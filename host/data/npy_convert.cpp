@@ -86,7 +86,7 @@ bool to_type(const NpyStored& stored, Tensor& array) {
     case letter('i', 4): array.dtype = Dtype::i32; return true;
     case letter('u', 1): array.dtype = Dtype::u8; return true;
     case letter('b', 1):
-      array.dtype = Dtype::u8;
+      array.dtype = Dtype::b8;
       data = each<uint8_t, uint8_t>(data, [](uint8_t value) { return static_cast<uint8_t>(value != 0); });
       return true;
     case letter('f', 2):

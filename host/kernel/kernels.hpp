@@ -19,13 +19,49 @@
 
 namespace actorhost::kernel {
 
+/// Those after `gelu` have no kernel in these tables: they run in whole.cpp. Those from is_nan on give truth values.
 /// gelu is x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))). Source: Hendrycks, Gimpel, Gaussian error linear
 /// units, 2016.
-enum class Unary : int32_t { neg, exp, log, sqrt, tanh, sigmoid, relu, abs, square, sign, gelu };
+enum class Unary : int32_t {
+  neg,
+  exp,
+  log,
+  sqrt,
+  tanh,
+  sigmoid,
+  relu,
+  abs,
+  square,
+  sign,
+  gelu,
+  floor,
+  ceil,
+  round,
+  trunc,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  log1p,
+  expm1,
+  log2,
+  log10,
+  reciprocal,
+  is_nan,
+  is_inf,
+  is_finite,
+  logical_not
+};
 
-/// Comparisons give 0 or 1 in the operands' type. max and min give NaN where either operand is NaN.
+/// Comparisons give truth values (b8). max and min give NaN where either operand is NaN.
 /// relu_grad(g, y) is g where y > 0 and 0 elsewhere; tanh_grad(g, y) is g * (1 - y^2), sigmoid_grad(g, y) is
 /// g * y * (1 - y); gelu_grad(g, x) takes gelu's argument.
+/// Those after `gelu_grad` have no kernel in these tables: they run in whole.cpp. mod has the sign of the divisor and
+/// floor_div rounds down. The logical ones give truth values.
 enum class Binary : int32_t {
   add,
   sub,
@@ -43,7 +79,14 @@ enum class Binary : int32_t {
   relu_grad,
   tanh_grad,
   sigmoid_grad,
-  gelu_grad
+  gelu_grad,
+  mod,
+  floor_div,
+  atan2,
+  hypot,
+  logical_and,
+  logical_or,
+  logical_xor
 };
 
 /// max and min give NaN where there is one.

@@ -146,12 +146,24 @@ struct Walk {
   }
 };
 
+/// Elements that are only moved go as floats of their size.
+Dtype carrier(Dtype dtype) noexcept {
+  if (dtype == Dtype::i32) return Dtype::f32;
+  return dtype == Dtype::i64 ? Dtype::f64 : dtype;
+}
+
+void copy_run(const Kernels& k, int64_t n, Dtype out_dtype, Run out, Dtype dtype, ConstRun a) noexcept {
+  if (!is_floating(out_dtype) || !is_floating(dtype)) return whole_copy(out_dtype, n, out, dtype, a);
+  k.copy(out_dtype, n, out.at, out.step, dtype, a.at, a.step);
+}
+
 // A transposing copy in tiles, so that both sides are read and written a cache line at a time.
 void copy_tiles(const Kernels& k, const Walk<2>& walk, const View& out, const View& a) noexcept {
   constexpr int64_t kTile = 32;
   const auto row = static_cast<size_t>(walk.ndim - 2);
   const auto column = static_cast<size_t>(walk.ndim - 1);
-  const bool is_turned = out.dtype == a.dtype && walk.steps[0][column] == 1 && walk.steps[1][row] == 1;
+  const bool is_turned =
+      is_floating(out.dtype) && out.dtype == a.dtype && walk.steps[0][column] == 1 && walk.steps[1][row] == 1;
   walk.outer(walk.ndim - 2, [&](const std::array<void*, 2>& start) {
     for (int64_t i0 = 0; i0 < walk.shape[row]; i0 += kTile) {
       for (int64_t j0 = 0; j0 < walk.shape[column]; j0 += kTile) {
@@ -164,7 +176,7 @@ void copy_tiles(const Kernels& k, const Walk<2>& walk, const View& out, const Vi
           continue;
         }
         for (int64_t i = 0; i < rows; ++i) {
-          k.copy(out.dtype, columns, at[0], walk.steps[0][column], a.dtype, at[1], walk.steps[1][column]);
+          copy_run(k, columns, out.dtype, {at[0], walk.steps[0][column]}, a.dtype, {at[1], walk.steps[1][column]});
           for (size_t v = 0; v < 2; ++v) walk.advance(at, v, walk.steps[v][row]);
         }
       }
@@ -178,7 +190,7 @@ Reduce inner_op(Reduction op) noexcept {
     case Reduction::mean: return Reduce::sum;
     case Reduction::max: return Reduce::max;
     case Reduction::min: return Reduce::min;
-    case Reduction::norm: break;
+    default: break;
   }
   return Reduce::sum_squares;
 }
@@ -197,8 +209,10 @@ double start_of(Reduce op) noexcept {
 void store(const View& like, void* at, double value) noexcept {
   if (like.dtype == Dtype::f32) {
     *static_cast<float*>(at) = static_cast<float>(value);
-  } else {
+  } else if (like.dtype == Dtype::f64) {
     *static_cast<double*>(at) = value;
+  } else {
+    whole_fill(like.dtype, 1, {at, 1}, value);
   }
 }
 
@@ -219,14 +233,24 @@ View dropped(const View& view, int dim) noexcept {
 }  // namespace
 
 void unary(const Kernels& k, Unary op, const View& out, const View& a) noexcept {
+  const bool fast = has_kernel(op, a.dtype);
   Walk<2>({&out, &a}).rows([&](int64_t n, const auto& at, const auto& steps) {
-    k.unary(op, out.dtype, n, at[0], steps[0], at[1], steps[1]);
+    if (!fast) return whole_unary(op, a.dtype, n, {at[0], steps[0]}, {at[1], steps[1]});
+    k.unary(op, a.dtype, n, at[0], steps[0], at[1], steps[1]);
   });
 }
 
 void binary(const Kernels& k, Binary op, const View& out, const View& a, const View& b) noexcept {
+  const bool fast = has_kernel(op, a.dtype);
   Walk<3>({&out, &a, &b}).rows([&](int64_t n, const auto& at, const auto& steps) {
-    k.binary(op, out.dtype, n, at[0], steps[0], at[1], steps[1], at[2], steps[2]);
+    if (!fast) return whole_binary(op, a.dtype, n, {at[0], steps[0]}, {at[1], steps[1]}, {at[2], steps[2]});
+    k.binary(op, a.dtype, n, at[0], steps[0], at[1], steps[1], at[2], steps[2]);
+  });
+}
+
+void choose(const View& out, const View& cond, const View& a, const View& b) noexcept {
+  Walk<4>({&out, &cond, &a, &b}).rows([&](int64_t n, const auto& at, const auto& steps) {
+    choose(dtype_size(out.dtype), n, {at[0], steps[0]}, {at[1], steps[1]}, {at[2], steps[2]}, {at[3], steps[3]});
   });
 }
 
@@ -237,6 +261,12 @@ void axpy(const Kernels& k, double alpha, const View& x, const View& y) noexcept
 }
 
 void copy(const Kernels& k, const View& out, const View& a) noexcept {
+  if (out.dtype == a.dtype && carrier(out.dtype) != out.dtype) {
+    View to = out;
+    View from = a;
+    to.dtype = from.dtype = carrier(out.dtype);
+    return copy(k, to, from);
+  }
   const Walk<2> walk({&out, &a});
   const int d = walk.ndim;
   if (d >= 2 && out.size() > 0) {
@@ -244,17 +274,21 @@ void copy(const Kernels& k, const View& out, const View& a) noexcept {
     if (std::abs(walk.steps[1][inner - 1]) < std::abs(walk.steps[1][inner])) return copy_tiles(k, walk, out, a);
   }
   walk.rows([&](int64_t n, const auto& at, const auto& steps) {
-    k.copy(out.dtype, n, at[0], steps[0], a.dtype, at[1], steps[1]);
+    copy_run(k, n, out.dtype, {at[0], steps[0]}, a.dtype, {at[1], steps[1]});
   });
 }
 
 void fill(const Kernels& k, const View& out, double value) noexcept {
-  Walk<1>({&out}).rows(
-      [&](int64_t n, const auto& at, const auto& steps) { k.fill(out.dtype, n, at[0], steps[0], value); });
+  const bool fast = is_floating(out.dtype);
+  Walk<1>({&out}).rows([&](int64_t n, const auto& at, const auto& steps) {
+    if (!fast) return whole_fill(out.dtype, n, {at[0], steps[0]}, value);
+    k.fill(out.dtype, n, at[0], steps[0], value);
+  });
 }
 
 bool is_finite(const Kernels& k, const View& a) noexcept {
   bool finite = true;
+  if (!is_floating(a.dtype)) return finite;
   Walk<1>({&a}).rows([&](int64_t n, const auto& at, const auto& steps) {
     finite = finite && k.is_finite(a.dtype, n, at[0], steps[0]);
   });
@@ -262,6 +296,7 @@ bool is_finite(const Kernels& k, const View& a) noexcept {
 }
 
 double reduce_all(const Kernels& k, Reduction op, const View& a) noexcept {
+  assert(is_floating(a.dtype) && op <= Reduction::norm);
   const Reduce inner = inner_op(op);
   const Reduce join = inner == Reduce::sum_squares ? Reduce::sum : inner;
   double total = start_of(inner);
@@ -301,9 +336,48 @@ void reduce_columns(const Kernels& k, Reduce op, const View& from, std::array<in
   }
 }
 
+Fold fold_op(Reduction op) noexcept {
+  switch (op) {
+    case Reduction::max: return Fold::max;
+    case Reduction::min: return Fold::min;
+    case Reduction::norm: return Fold::sum_squares;
+    case Reduction::prod: return Fold::prod;
+    default: return Fold::sum;
+  }
+}
+
+/// reduce_dim of what the kernels do not have: in the order of memory, into totals beside `out`.
+void fold_dim(const Kernels& k, Reduction op, const View& a, int dim, const View& out) {
+  const Fold by = fold_op(op);
+  const Dtype type = fold_type(by, a.dtype);
+  Blob bytes = Blob::allocate(static_cast<size_t>(out.size()) * dtype_size(type));
+  const View totals = row_major(bytes.data(), type, out.shape);
+  fold_start(by, a.dtype, totals.size(), totals.data);
+  View wide = totals;
+  wide.shape = a.shape;
+  wide.steps[static_cast<size_t>(dim)] = 0;
+  Walk<2>({&a, &wide}).rows([&](int64_t n, const auto& at, const auto& steps) {
+    fold(by, a.dtype, n, {at[1], steps[1]}, {at[0], steps[0]});
+  });
+  if (op != Reduction::mean && op != Reduction::norm) return copy(k, out, totals);
+  const int64_t count = a.shape[static_cast<size_t>(dim)];
+  Walk<2>({&out, &totals}).rows([&](int64_t n, const auto& at, const auto& steps) {
+    const View to{.data = at[0], .dtype = out.dtype};
+    const View from{.data = at[1], .dtype = type};
+    for (int64_t i = 0; i < n; ++i)
+      store(to, to.at(i * steps[0]), finish(op, number_at(type, from.at(i * steps[1])), count));
+  });
+}
+
 }  // namespace
 
-void reduce_dim(const Kernels& k, Reduction op, const View& a, int dim, const View& out) noexcept {
+Dtype reduced_type(Reduction op, Dtype dtype) noexcept {
+  if (is_floating(dtype) || op == Reduction::max || op == Reduction::min) return dtype;
+  return op == Reduction::mean || op == Reduction::norm ? Dtype::f32 : Dtype::i64;
+}
+
+void reduce_dim(const Kernels& k, Reduction op, const View& a, int dim, const View& out) {
+  if (!is_floating(a.dtype) || op == Reduction::prod) return fold_dim(k, op, a, dim, out);
   const Reduce inner = inner_op(op);
   const int64_t n = a.shape[static_cast<size_t>(dim)];
   const int64_t step = a.steps[static_cast<size_t>(dim)];
@@ -330,6 +404,13 @@ void arg_max_dim(const Kernels& k, const View& a, int dim, bool smallest, const 
   Walk<2>({&result, &rest}).rows([&](int64_t count, const auto& at, const auto& steps) {
     const View from{.data = at[1], .dtype = a.dtype};
     const View to{.data = at[0], .dtype = out.dtype};
+    if (!is_floating(a.dtype)) {
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t best = whole_arg_max(a.dtype, n, {from.at(i * steps[1]), step}, smallest);
+        store(to, to.at(i * steps[0]), static_cast<double>(best));
+      }
+      return;
+    }
     if (count > 1 && std::abs(steps[1]) < std::abs(step)) {
       alignas(64) std::array<double, kChunk> best;
       alignas(64) std::array<double, kChunk> where;
@@ -339,7 +420,7 @@ void arg_max_dim(const Kernels& k, const View& a, int dim, bool smallest, const 
           k.arg_max_rows(a.dtype, chunk, best.data(), where.data(), from.at(i0 * steps[1] + row * step), steps[1], row,
                          smallest);
         }
-        k.copy(out.dtype, chunk, to.at(i0 * steps[0]), steps[0], Dtype::f64, where.data(), 1);
+        whole_copy(out.dtype, chunk, {to.at(i0 * steps[0]), steps[0]}, Dtype::f64, {where.data(), 1});
       }
       return;
     }
@@ -350,9 +431,26 @@ void arg_max_dim(const Kernels& k, const View& a, int dim, bool smallest, const 
   });
 }
 
+void running_dim(Fold op, const View& a, int dim, const View& out) noexcept {
+  const auto d = static_cast<size_t>(dim);
+  const View rest = dropped(a, dim);
+  const View result = dropped(out, dim);
+  Walk<2>({&result, &rest}).rows([&](int64_t count, const auto& at, const auto& steps) {
+    const View from{.data = at[1], .dtype = a.dtype};
+    const View to{.data = at[0], .dtype = out.dtype};
+    for (int64_t i = 0; i < count; ++i)
+      running(op, a.dtype, a.shape[d], {to.at(i * steps[0]), out.steps[d]}, {from.at(i * steps[1]), a.steps[d]});
+  });
+}
+
 bool all_close(const Kernels& k, const View& a, const View& b, double rtol, double atol, bool nan_equal) noexcept {
   bool close = true;
+  const bool fast = is_floating(a.dtype) && is_floating(b.dtype);
   Walk<2>({&a, &b}).rows([&](int64_t n, const auto& at, const auto& steps) {
+    if (!fast) {
+      close = close && whole_all_close(n, a.dtype, {at[0], steps[0]}, b.dtype, {at[1], steps[1]}, rtol, atol);
+      return;
+    }
     close = close && k.all_close(n, a.dtype, at[0], steps[0], b.dtype, at[1], steps[1], rtol, atol, nan_equal);
   });
   return close;

@@ -9,6 +9,7 @@
 
 #include "host/base/tensor.hpp"
 #include "host/kernel/kernels.hpp"
+#include "host/kernel/whole.hpp"
 
 namespace actorhost::kernel {
 
@@ -46,23 +47,33 @@ bool broadcast_to(const View& a, const View& like, View& out) noexcept;
 /// True when the two share memory without being the same view, so that writing one changes what is read of the other.
 bool overlaps(const View& out, const View& in) noexcept;
 
+/// `out` has elements of result_of(op, type of a); b has a's. whole.hpp says what each element type takes.
 void unary(const Kernels& k, Unary op, const View& out, const View& a) noexcept;
 void binary(const Kernels& k, Binary op, const View& out, const View& a, const View& b) noexcept;
-/// y += alpha * x
+/// out = cond ? a : b; cond has truth values, the others one element type.
+void choose(const View& out, const View& cond, const View& a, const View& b) noexcept;
+/// y += alpha * x, of floats
 void axpy(const Kernels& k, double alpha, const View& x, const View& y) noexcept;
-/// Converts between element types.
+/// Converts between element types; what whole numbers do not hold is the caller's to find first (first_unfit).
 void copy(const Kernels& k, const View& out, const View& a) noexcept;
 void fill(const Kernels& k, const View& out, double value) noexcept;
 bool is_finite(const Kernels& k, const View& a) noexcept;
 
-enum class Reduction : int32_t { sum, mean, max, min, norm };
+enum class Reduction : int32_t { sum, mean, max, min, norm, prod };
 
-/// Over all elements; a contiguous view in the order of Kernels::reduce, others row by row. mean of nothing is NaN.
+/// Over all elements of a float view, not prod; a contiguous view in the order of Kernels::reduce, others row by row.
+/// mean of nothing is NaN.
 double reduce_all(const Kernels& k, Reduction op, const View& a) noexcept;
 
-/// Over dimension `dim`; `out` has the shape of `a` with 1 in that place. Along the fastest dimension in the order of
-/// Kernels::reduce, along another one row after row in double.
-void reduce_dim(const Kernels& k, Reduction op, const View& a, int dim, const View& out) noexcept;
+/// The element type of a reduction: sums and products of whole numbers are int64, their mean and norm float32.
+Dtype reduced_type(Reduction op, Dtype dtype) noexcept;
+
+/// Over dimension `dim`; `out` has the shape of `a` with 1 in that place and elements of reduced_type. Floats along the
+/// fastest dimension in the order of Kernels::reduce, along another one row after row in double. Throws std::bad_alloc.
+void reduce_dim(const Kernels& k, Reduction op, const View& a, int dim, const View& out);
+
+/// Running sums or products along `dim`; `out` has the shape of `a` and int64 elements for whole numbers, else a's.
+void running_dim(Fold op, const View& a, int dim, const View& out) noexcept;
 
 /// Index (from 0) of the largest element along `dim`, written as a number. The dimension is not empty.
 void arg_max_dim(const Kernels& k, const View& a, int dim, bool smallest, const View& out) noexcept;

@@ -108,7 +108,7 @@ end
 local function batch_of_tensor(source, positions, out)
   if source.ndim_ == 0 then check.fail("bad argument 'source' to data.batch: a tensor without dimensions has no rows") end
   if base.api.contiguous(source) == 0 then source = source:contiguous() end
-  local shape, row_bytes = { positions.n }, source.type_ == 0 and 4 or 8
+  local shape, row_bytes = { positions.n }, base.sizes[source.type_]
   for d = 1, source.ndim_ - 1 do
     shape[d + 1] = tonumber(source.extent_[d])
     row_bytes = row_bytes * shape[d + 1]
@@ -297,8 +297,7 @@ end
 ---Arrays in NumPy's format: `npy.load`, `npy.save`.
 M.npy = {}
 
----Reads one array, in any byte and element order. float32 and float64 stay as they are; float16, bool and uint8 become
----float32, other integers float64. An integer that float64 cannot hold exactly is an error.
+---Reads one array, in any byte and element order, as tensor.load does.
 ---@param path string
 ---@return actor.Tensor
 function M.npy.load(path)

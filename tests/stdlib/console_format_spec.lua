@@ -92,6 +92,15 @@ test("tensors show shape and type; large ones an excerpt", function()
   equal(format.value { w = tensor.zeros { 784, 100 }, b = tensor.new({ 1, 2.5 }, { dtype = "float64" }) },
     "{ b = tensor 2 float64: 1 2.5, w = tensor 784x100 float32 }")
   equal(format.value { tensor.full({}, 3) }, "{ tensor scalar float32: 3 }")
+  equal(format.value { tensor.new { true, false } }, "{ tensor 2 bool: true false }")
+  equal(format.value { tensor.new { 9007199254740993LL, 1 } }, "{ tensor 2 int64: 9007199254740993 1 }")
+  for _, values in ipairs { { true, false }, { 9007199254740993LL, 1 } } do
+    local t = tensor.new(values)
+    equal(load("return " .. format.value(t, "lua"))():equal(t), true)
+  end
+  equal(format.value(tensor.new { true }, "json"), '{"dtype":"bool","shape":[1],"values":[true]}')
+  equal(format.value(tensor.new { 9007199254740993LL }, "json"),
+    '{"dtype":"int64","shape":[1],"values":["9007199254740993"]}')
 end)
 
 test("what is shown as Lua can be loaded", function()

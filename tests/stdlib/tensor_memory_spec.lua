@@ -26,6 +26,30 @@ test("garbage is in proportion to what is in use", function()
   equal(tensor.memory() < 8 * 2 ^ 20, true)
 end)
 
+test("a tensor that there is no memory for is an error with its size", function()
+  local function wrong(pattern, body) raises(body, "^tensor_memory_spec.lua:%d+: " .. pattern) end
+  local n = 2 ^ 45
+  wrong("tensor.zeros: no memory for 140737488355328 bytes %(shape %(35184372088832%), float32%)", function() tensor.zeros(n) end)
+  wrong("tensor.full: no memory for 281474976710656 bytes %(shape %(1048576, 33554432%), int64%)", function()
+    tensor.full({ 2 ^ 20, 2 ^ 25 }, 1, { dtype = "int64" })
+  end)
+  local wide = tensor.ones(1, { dtype = "uint8" }):broadcast_to({ n })
+  wrong("tensor.add: no memory for 35184372088832 bytes", function() return wide + 1 end)
+  wrong("tensor.clone: no memory for 35184372088832 bytes", function() wide:clone() end)
+  wrong("tensor.to: no memory for 140737488355328 bytes %(shape", function() wide:to("int32") end)
+end)
+
+test("a tensor of more than 2^31 elements works", function()
+  if spec_mode ~= "normal" then return equal(true, true) end -- once is enough for gigabytes
+  local n = 2 ^ 31 + 5
+  local t = tensor.zeros(n, { dtype = "uint8" })
+  t[n] = 7
+  t:narrow(1, n - 3, 3):fill_(2)
+  equal({ t:sum(), t:argmax(), t:get(-2), t.size }, { 13, n, 2, n })
+  equal(t:slice(1, n - 4, n):totable(), { 0, 2, 2, 2, 7 })
+  equal(t:take(tensor.new({ n, n - 1 }, { dtype = "int64" })):totable(), { 7, 2 })
+end)
+
 test("what is given to a tensor comes with its block, and is copied where others look on", function()
   local base = require("actor.tensor.base")
   local function made(value) return tensor.full({ 300, 100 }, value) end

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "host/kernel/whole.hpp"
+
 namespace actorhost {
 
 namespace {
@@ -32,7 +34,10 @@ bool parse_collective_op(std::string_view name, CollectiveOp& op) noexcept {
 const char* collective_op_name(CollectiveOp op) noexcept { return kOpNames[static_cast<size_t>(op)]; }
 
 void combine(CollectiveOp op, Dtype dtype, size_t count, void* out, const void* a, const void* b) noexcept {
-  kernel::kernels().binary(binary_of(op), dtype, static_cast<int64_t>(count), out, 1, a, 1, b, 1);
+  const kernel::Binary by = binary_of(op);
+  const auto n = static_cast<int64_t>(count);
+  if (!kernel::has_kernel(by, dtype)) return kernel::whole_binary(by, dtype, n, {out, 1}, {a, 1}, {b, 1});
+  kernel::kernels().binary(by, dtype, n, out, 1, a, 1, b, 1);
 }
 
 void finish(CollectiveOp op, Dtype dtype, size_t count, void* values, size_t ranks) noexcept {

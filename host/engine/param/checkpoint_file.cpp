@@ -105,8 +105,6 @@ Result<json> write_value(NpzWriter& arrays, const ParamCheckpoint::Value& value,
   return record;
 }
 
-Error not_float() { return {Code::bad_data, "not a float array"}; }
-
 class Reader {
  public:
   Status open(const std::filesystem::path& path) {
@@ -133,7 +131,6 @@ class Reader {
       value.value = std::move(out);
       return value;
     }
-    if (!is_floating(array->dtype)) return not_float();
     value.value = *std::move(array);
     if (!record.contains("optimiser")) return value;
     value.made = record.at("made");
@@ -152,7 +149,6 @@ class Reader {
     for (const json& name : names) {
       auto array = take(name);
       if (!array) return array.error();
-      if (!is_floating(array->dtype)) return not_float();
       out.push_back(*std::move(array));
     }
     return {};

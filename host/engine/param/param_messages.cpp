@@ -42,9 +42,15 @@ class EntryReader {
     return in_.ok() ? Status() : Status(bad("an impossible type or shape of a tensor"));
   }
 
+  /// Of a tensor that updates are computed with.
+  Status float_layout(TensorLayout& out) {
+    AH_TRY(layout(out));
+    return is_floating(out.dtype) ? Status() : Status(bad("a tensor that is not of floats"));
+  }
+
   Status tensor(ParamValue& out, bool part) {
     ParamTensor t;
-    AH_TRY(layout(t));
+    AH_TRY(float_layout(t));
     t.count = t.elements();
     if (part) AH_TRY(range(t));
     AH_TRY(payload(t.bytes(), t.data));
@@ -63,7 +69,7 @@ class EntryReader {
   // Few bytes may stand for many elements, so the size of the result is checked before there is memory for it.
   Status filtered(ParamValue& out) {
     ParamTensor t;
-    AH_TRY(layout(t));
+    AH_TRY(float_layout(t));
     t.count = t.elements();
     AH_TRY(range(t));
     const auto size = in_.get<uint64_t>();

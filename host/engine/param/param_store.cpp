@@ -258,6 +258,10 @@ std::vector<std::pair<ParamKey, Stored>> ParamStore::snapshot() const {
 Status ParamStore::restore(const ParamKey& key, const Tensor& value, const std::vector<Tensor>& state,
                            std::optional<kernel::OptimiserKind> state_of, uint64_t made, uint64_t step,
                            uint64_t version) {
+  if (!is_floating(value.dtype)) {
+    return Error{Code::bad_data, "key " + key.print() + ": " + value.print() +
+                                     ", where the parameter server has float32 and float64 only"};
+  }
   const auto whole = ParamTensor::whole(value, value.data);
   const ElementRange range = held_range(whole);
   if (!splits(whole.bytes(), shards_) && owner_of(key, shards_) != shard_) return {};

@@ -17,9 +17,9 @@ inline void map(int64_t n, T* out, int64_t out_step, const T* a, int64_t a_step,
   }
 }
 
-template <typename T>
+template <typename T, typename Out = T>
 struct Pair {
-  T* out;
+  Out* out;
   int64_t out_step;
   const T* a;
   int64_t a_step;
@@ -27,9 +27,9 @@ struct Pair {
   int64_t b_step;
 };
 
-template <typename T, typename F>
-inline void zip(int64_t n, const Pair<T>& p, F f) noexcept {
-  T* out = p.out;
+template <typename T, typename Out, typename F>
+inline void zip(int64_t n, const Pair<T, Out>& p, F f) noexcept {
+  Out* out = p.out;
   const T* a = p.a;
   const T* b = p.b;
   const bool wide = p.out_step == 1;
@@ -67,12 +67,17 @@ void unary_of(Unary op, int64_t n, T* out, int64_t out_step, const T* a, int64_t
     case Unary::square: return run([](T x) { return x * x; });
     case Unary::gelu: return run([](T x) { return gelu_of(x); });
     case Unary::sign: return run([](T x) { return x > 0 ? T{1} : (x < 0 ? T{-1} : x); });
+    default: break;  // whole.cpp
   }
 }
 
 template <typename T>
 void binary_of(Binary op, int64_t n, const Pair<T>& p) noexcept {
   auto run = [&](auto f) { zip(n, p, f); };
+  auto test = [&](auto f) {
+    void* const truths = p.out;
+    zip(n, Pair<T, uint8_t>{as<uint8_t>(truths), p.out_step, p.a, p.a_step, p.b, p.b_step}, f);
+  };
   switch (op) {
     case Binary::add: return run([](T x, T y) { return x + y; });
     case Binary::sub: return run([](T x, T y) { return x - y; });
@@ -81,16 +86,17 @@ void binary_of(Binary op, int64_t n, const Pair<T>& p) noexcept {
     case Binary::max: return run([](T x, T y) { return (x > y) | (x != x) ? x : y; });
     case Binary::min: return run([](T x, T y) { return (x < y) | (x != x) ? x : y; });
     case Binary::pow: return run([](T x, T y) { return power(x, y); });
-    case Binary::eq: return run([](T x, T y) { return x == y ? T{1} : T{0}; });
-    case Binary::ne: return run([](T x, T y) { return x != y ? T{1} : T{0}; });
-    case Binary::lt: return run([](T x, T y) { return x < y ? T{1} : T{0}; });
-    case Binary::le: return run([](T x, T y) { return x <= y ? T{1} : T{0}; });
-    case Binary::gt: return run([](T x, T y) { return x > y ? T{1} : T{0}; });
-    case Binary::ge: return run([](T x, T y) { return x >= y ? T{1} : T{0}; });
+    case Binary::eq: return test([](T x, T y) { return static_cast<uint8_t>(x == y); });
+    case Binary::ne: return test([](T x, T y) { return static_cast<uint8_t>(x != y); });
+    case Binary::lt: return test([](T x, T y) { return static_cast<uint8_t>(x < y); });
+    case Binary::le: return test([](T x, T y) { return static_cast<uint8_t>(x <= y); });
+    case Binary::gt: return test([](T x, T y) { return static_cast<uint8_t>(x > y); });
+    case Binary::ge: return test([](T x, T y) { return static_cast<uint8_t>(x >= y); });
     case Binary::relu_grad: return run([](T g, T y) { return y > 0 ? g : T{0}; });
     case Binary::tanh_grad: return run([](T g, T y) { return g * (1 - y * y); });
     case Binary::sigmoid_grad: return run([](T g, T y) { return g * (y * (1 - y)); });
     case Binary::gelu_grad: return run([](T g, T x) { return g * gelu_slope_of(x); });
+    default: break;  // whole.cpp
   }
 }
 

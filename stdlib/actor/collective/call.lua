@@ -56,7 +56,7 @@ end
 ---@return boolean
 function M.lacks_memory(message)
   return type(message) == "string" and (message:find("not enough memory", 1, true) or message:find("bad_alloc", 1, true)
-    or message:find(": out of memory", 1, true)) ~= nil
+    or message:find(": out of memory", 1, true) or message:find(": no memory for ", 1, true)) ~= nil
 end
 
 local function ended(worked, ...)

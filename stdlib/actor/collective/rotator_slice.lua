@@ -14,6 +14,7 @@ local M = {}
 
 local alignment, head = 64, 16
 local sizes = ffi.typeof("uint64_t*")
+local width_of = { float32 = 4, float64 = 8, int32 = 4, int64 = 8, uint8 = 1, bool = 1 }
 
 -- The ids in order and the shapes when all are tensors of one type that can lie behind each other; else nil.
 local function layout_of(slice)
@@ -36,7 +37,7 @@ local function flatten(slice)
   local ids, shapes, dtype = layout_of(slice)
   if not ids then return nil end
   local text = codec.encode({ ids, shapes })
-  local width = dtype == "float32" and 4 or 8
+  local width = width_of[dtype]
   local before = math.ceil((head + #text) / alignment) * alignment
   local count = before / width
   for _, id in ipairs(ids) do count = count + slice.parts[id].size end
@@ -59,7 +60,7 @@ end
 ---@param flat actor.Tensor as `flatten` made it
 function M.open(slice, flat)
   local bytes = ffi.cast("char*", flat:data())
-  local width = flat.dtype == "float32" and 4 or 8
+  local width = width_of[flat.dtype]
   local before, length = tonumber(ffi.cast(sizes, bytes)[0]), tonumber(ffi.cast(sizes, bytes)[1])
   assert(head + length <= before and before <= flat.size * width, "rotator: a slice that is none")
   local ids, shapes = unpack(assert(codec.decode(ffi.string(bytes + head, length))))

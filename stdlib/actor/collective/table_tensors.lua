@@ -69,7 +69,7 @@ function M.allreduce(tbl, call, values, weights)
   if not same then return same, message, code end
   ordered.reproducible = true
   local out, counts = {}, {}
-  for _, dtype in ipairs { "float32", "float64" } do
+  for _, dtype in ipairs { "float32", "float64", "int32", "int64", "uint8", "bool" } do
     local flat, starts = packed(dtype, ids, values)
     if next(starts) ~= nil then
       flat, message, code = c.reduction(ordered, "allreduce", flat, tbl.combiner.name)

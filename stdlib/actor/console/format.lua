@@ -70,7 +70,13 @@ local function shape_of(t)
   return table.concat(parts, "x")
 end
 
--- The first `most` numbers of a tensor.
+-- An element of a tensor: a number, a boolean, or an int64_t.
+local function element_text(x, lua)
+  if type(x) == "number" then return number_text(x, lua) end
+  return lua and tostring(x) or (tostring(x):gsub("LL$", ""))
+end
+
+-- The first `most` elements of a tensor.
 local function numbers_of(t, most)
   local numbers = {}
   if t.ndim == 0 then return { t:item() } end
@@ -82,7 +88,7 @@ end
 local function tensor_line(t)
   if t.context_ == nil then return "tensor (empty)" end
   local texts = {}
-  for i, x in ipairs(t.size <= few_numbers and numbers_of(t, few_numbers) or {}) do texts[i] = number_text(x) end
+  for i, x in ipairs(t.size <= few_numbers and numbers_of(t, few_numbers) or {}) do texts[i] = element_text(x) end
   return ("tensor %s %s%s"):format(shape_of(t), t.dtype, #texts > 0 and ": " .. table.concat(texts, " ") or "")
 end
 
@@ -144,7 +150,7 @@ end
 function Writer:tensor_source(t)
   if t.size > self.limits.entries then return ("nil --[[%s]]"):format(tensor_line(t)) end
   local texts = {}
-  for i, x in ipairs(numbers_of(t, t.size)) do texts[i] = number_text(x, true) end
+  for i, x in ipairs(numbers_of(t, t.size)) do texts[i] = element_text(x, true) end
   local shape = {}
   for d, extent in ipairs(t.shape) do shape[d] = ("%d"):format(extent) end
   return ('require("actor.tensor").new({%s}, { dtype = "%s" }):reshape({%s})'):format(table.concat(texts, ", "), t.dtype,

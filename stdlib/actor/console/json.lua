@@ -86,8 +86,11 @@ function M.plain(value, limits, describe, excuse)
     if type(it) == "cdata" and ffi.istype(tensor.new, it) then
       if it.context_ == nil or it.size > 10 * limits.entries then return describe(it) end
       local values = setmetatable({}, M.array)
-      local flat = it.ndim > 0 and it:reshape { it.size }
-      for i = 1, it.size do values[i] = flat and flat[i] or it:item() end
+      local flat = it:reshape { it.size }
+      for i = 1, it.size do
+        local value = flat[i]
+        values[i] = type(value) == "cdata" and tostring(value):gsub("LL$", "") or value -- no number of JSON holds it
+      end
       return { shape = setmetatable(it.shape, M.array), dtype = it.dtype, values = values }
     end
     local kind = type(it)

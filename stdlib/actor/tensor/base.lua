@@ -23,8 +23,11 @@ local methods = setmetatable({}, {
 M.methods = methods
 
 M.max_dims = 8
-M.dtypes = { float32 = 0, float64 = 1 }
-M.dtype_names = { [0] = "float32", [1] = "float64" }
+M.dtypes = { float32 = 0, float64 = 1, int32 = 2, int64 = 3, uint8 = 4, bool = 5 }
+M.dtype_names = { [0] = "float32", [1] = "float64", [2] = "int32", [3] = "int64", [4] = "uint8", [5] = "bool" }
+---Bytes of an element, by the number of its type.
+M.sizes = { [0] = 4, [1] = 8, [2] = 4, [3] = 8, [4] = 1, [5] = 1 }
+local bool = M.dtypes.bool
 
 -- Garbage. LuaJIT's collector sees a tensor as a small value, whatever the size of its block. So blocks are counted
 -- here, and a full collection is made once as many bytes were taken as are in use (at least this many), so waste stays
@@ -69,7 +72,7 @@ end
 ---A shape given as table, as text.
 function M.list_text(shape)
   local parts = {}
-  for d = 1, #shape do parts[d] = tostring(shape[d]) end
+  for d = 1, #shape do parts[d] = type(shape[d]) == "number" and ("%.17g"):format(shape[d]) or tostring(shape[d]) end
   return "(" .. table.concat(parts, ", ") .. ")"
 end
 
@@ -119,6 +122,7 @@ local meta = {
   __mul = function(a, b) return methods.mul(a, b) end,
   __div = function(a, b) return methods.div(a, b) end,
   __pow = function(a, b) return methods.pow(a, b) end,
+  __mod = function(a, b) return methods.mod(a, b) end,
   __unm = function(a) return methods.neg(a) end,
   __lt = no_order,
   __le = no_order,
@@ -179,7 +183,9 @@ function M.raise(fn, status, a, b, out)
     check.fail("bad argument to %s: %s and %s mixed; convert one with t:to(dtype)", fn, M.dtype_names[a.type_],
       M.dtype_names[b.type_])
   elseif status == 3 then
-    check.fail("%s: out of memory", fn)
+    local wanted = tonumber(context.wanted)
+    if wanted == 0 then check.fail("%s: no memory for a copy of an operand", fn) end
+    check.fail("%s: no memory for %.0f bytes", fn, wanted)
   elseif status == 4 then
     local operands = b == nil and text(a) or text(a) .. " and " .. text(b)
     check.fail("bad argument 'out' to %s: a tensor %s cannot take the result for %s", fn, text(out), operands)
@@ -189,7 +195,23 @@ function M.raise(fn, status, a, b, out)
       tonumber(context.bad_row))
   elseif status == 6 then
     check.fail("bad argument 'index' to %s: expected whole numbers from 1 to %d, got %s at position %d", fn,
-      tonumber(a.extent_[0]), tostring(context.bad_value), tonumber(context.bad_row))
+      tonumber(context.bad_limit), tostring(context.bad_value), tonumber(context.bad_row))
+  elseif status == 7 then
+    check.fail("bad argument to %s: it does not take a tensor of %s; convert it with t:to('float32')", fn,
+      M.dtype_names[context.bad_type])
+  elseif status == 8 then
+    local row, name = tonumber(context.bad_row), M.dtype_names[context.bad_type]
+    if row == 0 then
+      check.fail("bad argument to %s: %.17g is no %s; convert the tensor with t:to(dtype) first", fn, context.bad_value,
+        name)
+    end
+    check.fail("bad argument to %s: element %d is %.17g, which %s does not hold", fn, row, context.bad_value, name)
+  elseif status == 9 then
+    check.fail("bad argument to %s: whole numbers are not divided by 0, which element %d of the divisor is", fn,
+      tonumber(context.bad_row))
+  elseif status == 10 then
+    check.fail("bad argument to %s: whole numbers have no power below 0, which element %d of the exponent is (%.17g); "
+      .. "convert one with t:to('float32')", fn, tonumber(context.bad_row), context.bad_value)
   end
   error(fn .. ": unknown status " .. tostring(status))
 end
@@ -244,8 +266,10 @@ function M.allocate(shape, dtype, fn)
   local ndim = #shape
   for d = 1, ndim do extents[d - 1] = shape[d] end
   local t = Tensor()
-  local status = api.allocate(context, t, dtype, ndim, extents)
-  if status ~= 0 then M.raise(fn, status) end
+  if api.allocate(context, t, dtype, ndim, extents) ~= 0 then
+    check.fail("%s: no memory for %.0f bytes (shape %s, %s)", fn, tonumber(context.wanted), M.list_text(shape),
+      M.dtype_names[dtype])
+  end
   settle()
   return t
 end
@@ -259,11 +283,133 @@ function M.allocate_like(t, fn)
   return out
 end
 
----The number of an element type given by name; `otherwise` when nil.
-function M.dtype(name, otherwise, fn)
+local all_names = { "float32", "float64", "int32", "int64", "uint8", "bool" }
+local float_names = { "float32", "float64" }
+
+---The number of an element type given by name; `otherwise` when nil. With `floats` whole numbers are refused.
+function M.dtype(name, otherwise, fn, floats)
   if name == nil then return otherwise end
-  check.one_of(name, { "float32", "float64" }, "dtype", fn)
+  check.one_of(name, floats and float_names or all_names, "dtype", fn)
   return M.dtypes[name]
+end
+
+---Whether the number of an element type is one of floats.
+function M.is_float(code)
+  return code <= 1
+end
+
+-- The place of each type among those that hold it: bool, uint8, int32, int64, floats.
+local ranks = { [0] = 5, [1] = 5, [2] = 3, [3] = 4, [4] = 2, [5] = 1 }
+
+---The element type that holds the elements of both; raises for float32 with float64, as operations do.
+---@param a actor.Tensor
+---@param b actor.Tensor
+---@return integer
+function M.common_type(a, b, fn)
+  local x, y = a.type_, b.type_
+  if x ~= y and x <= 1 and y <= 1 then M.raise(fn, 2, a, b) end
+  return ranks[x] >= ranks[y] and x or y
+end
+
+-- Elements as Lua values.
+
+local int64, uint64 = ffi.typeof("int64_t"), ffi.typeof("uint64_t")
+local exact = 2 ^ 53
+
+---Whether the value is a 64-bit whole number as LuaJIT has them, 1LL.
+local function is_wide(value)
+  return type(value) == "cdata" and (istype(int64, value) or istype(uint64, value) and value < 2 ^ 63)
+end
+M.is_wide = is_wide
+
+---A pointer to the first element, of the element's C type.
+function M.elements(t)
+  local code = t.type_
+  if code == 0 then return t.f32_ end
+  if code == 1 then return t.f64_ end
+  if code == 2 then return t.i32_ end
+  if code == 3 then return t.i64_ end
+  if code == 4 then return t.u8_ end
+  return t.b8_
+end
+
+---A whole number as a Lua number where that is exact, else as it is.
+local function narrowed(wide)
+  if wide <= exact and wide >= -exact then return tonumber(wide) end
+  return wide
+end
+M.narrowed = narrowed
+
+---The element `offset` steps from the first: a number, a boolean of a bool, an int64_t where a number is not exact.
+function M.load(t, offset)
+  local code = t.type_
+  if code == 0 then return t.f32_[offset] end
+  if code == 1 then return t.f64_[offset] end
+  if code == 2 then return t.i32_[offset] end
+  if code == 3 then return narrowed(t.i64_[offset]) end
+  if code == 4 then return t.u8_[offset] end
+  return t.b8_[offset]
+end
+
+local least = { [2] = -2 ^ 31, [3] = -2 ^ 63, [4] = 0 }
+local above = { [2] = 2 ^ 31, [3] = 2 ^ 63, [4] = 2 ^ 8 }
+
+---Checks that the element type holds a Lua value, and returns what to write.
+---@param value any
+---@param code integer
+---@param name string of the argument
+---@param fn string
+function M.element(value, code, name, fn)
+  if code <= 1 then
+    if is_wide(value) then return tonumber(value) end
+    check.arg(value, "number", name, fn)
+    return value
+  elseif code == bool then
+    check.arg(value, "boolean", name, fn)
+    return value
+  end
+  if is_wide(value) then
+    value = int64(value)
+    if code == M.dtypes.int64 or value >= least[code] and value < above[code] then return value end
+  elseif type(value) == "number" and value == floor(value) and value >= least[code] and value < above[code] then
+    return value
+  end
+  check.wrong(name, fn, ("a whole number that %s holds"):format(M.dtype_names[code]), value)
+end
+
+---Writes a Lua value into the element `offset` steps from the first.
+function M.store(t, offset, value, name, fn)
+  local code = t.type_
+  if code <= 1 and type(value) == "number" then
+    if code == 0 then t.f32_[offset] = value else t.f64_[offset] = value end
+    return
+  end
+  M.elements(t)[offset] = M.element(value, code, name, fn)
+end
+
+---The element type that a Lua value has beside no tensor: bool, int64 of 1LL, else float32.
+function M.type_of(value)
+  if type(value) == "boolean" then return bool end
+  return is_wide(value) and M.dtypes.int64 or 0
+end
+
+---A tensor without dimensions.
+function M.scalar(value, code, fn)
+  local t = M.allocate({}, code, fn)
+  M.store(t, 0, value, "value", fn)
+  return t
+end
+
+---Sets all elements to a Lua value.
+function M.fill(t, value, name, fn)
+  value = M.element(value, t.type_, name, fn)
+  if type(value) == "cdata" then
+    api.copy(t, M.scalar(value, t.type_, fn))
+  elseif type(value) == "boolean" then
+    api.fill(t, value and 1 or 0)
+  else
+    api.fill(t, value)
+  end
 end
 
 return M

@@ -11,48 +11,57 @@ local M = {}
 local no_options = {}
 local dtype_only = { dtype = "string?" }
 
--- The element type of the options; float32 when there are none.
-local function dtype_of(options, fn)
-  if options == nil then return 0 end
+-- The element type of the options; `otherwise`, by default float32, when they have none.
+local function dtype_of(options, fn, otherwise)
+  if options == nil then return otherwise or 0 end
   check.options(options, dtype_only, fn)
-  return base.dtype(options.dtype, 0, fn)
+  return base.dtype(options.dtype, otherwise or 0, fn)
 end
 
-local function filled(shape, value, options, fn)
-  local out = base.allocate(base.shape(shape, fn), dtype_of(options, fn), fn)
+-- The element type of the options of functions that make floats.
+local function float_of(options, fn)
+  return base.dtype(options.dtype, 0, fn, true)
+end
+
+local function filled(shape, value, dtype, fn)
+  local out = base.allocate(base.shape(shape, fn), dtype, fn)
   api.fill(out, value)
   return out
 end
 
+---@alias actor.Dtype "float32"|"float64"|"int32"|"int64"|"uint8"|"bool"
+
 ---A tensor of zeros; float32 by default, as for all functions that make tensors.
 ---@param shape integer|integer[]
----@param options? {dtype?: "float32"|"float64"}
+---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor
 function M.zeros(shape, options)
-  return filled(shape, 0, options, "tensor.zeros")
+  return filled(shape, 0, dtype_of(options, "tensor.zeros"), "tensor.zeros")
 end
 
 ---A tensor of ones.
 ---@param shape integer|integer[]
----@param options? {dtype?: "float32"|"float64"}
+---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor
 function M.ones(shape, options)
-  return filled(shape, 1, options, "tensor.ones")
+  return filled(shape, 1, dtype_of(options, "tensor.ones"), "tensor.ones")
 end
 
----A tensor whose elements all have one value.
+---A tensor whose elements all have one value. Without `dtype` a boolean gives bool, 1LL int64, a number float32.
 ---@param shape integer|integer[]
----@param value number
----@param options? {dtype?: "float32"|"float64"}
+---@param value number|boolean|ffi.cdata*
+---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor
 function M.full(shape, value, options)
-  check.arg(value, "number", "value", "tensor.full")
-  return filled(shape, value, options, "tensor.full")
+  local fn = "tensor.full"
+  local out = base.allocate(base.shape(shape, fn), dtype_of(options, fn, base.type_of(value)), fn)
+  base.fill(out, value, "value", fn)
+  return out
 end
 
 ---A tensor whose elements are not set: for results that are written completely.
 ---@param shape integer|integer[]
----@param options? {dtype?: "float32"|"float64"}
+---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor
 function M.empty(shape, options)
   local fn = "tensor.empty"
@@ -73,7 +82,7 @@ end
 ---@param start number
 ---@param stop? number
 ---@param step? number default 1
----@param options? {dtype?: "float32"|"float64"}
+---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor
 function M.arange(start, stop, step, options)
   local fn = "tensor.arange"
@@ -86,7 +95,13 @@ function M.arange(start, stop, step, options)
   check.number(step, "step", fn)
   if step == 0 then check.wrong("step", fn, "a number other than 0", step) end
   local count = math.max(0, math.ceil((stop - start) / step))
-  local out = base.allocate(base.shape(count, fn), dtype_of(options, fn), fn)
+  local dtype = dtype_of(options, fn)
+  if not base.is_float(dtype) then
+    check.integer(step, "step", fn)
+    base.element(start, dtype, "start", fn)
+    base.element(start + math.max(count - 1, 0) * step, dtype, "stop", fn)
+  end
+  local out = base.allocate(base.shape(count, fn), dtype, fn)
   api.arange(out, start, step)
   return out
 end
@@ -102,7 +117,9 @@ function M.linspace(start, stop, count, options)
   check.number(start, "start", fn)
   check.number(stop, "stop", fn)
   check.integer(count, "count", fn, 1)
-  local out = base.allocate({ count }, dtype_of(options, fn), fn)
+  options = options or no_options
+  check.options(options, dtype_only, fn)
+  local out = base.allocate({ count }, float_of(options, fn), fn)
   api.arange(out, start, count > 1 and (stop - start) / (count - 1) or 0)
   if count > 1 then methods.set(out, count, stop) end
   return out
@@ -110,12 +127,12 @@ end
 
 ---The unit matrix.
 ---@param n integer
----@param options? {dtype?: "float32"|"float64"}
+---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor n x n
 function M.eye(n, options)
   check.integer(n, "n", "tensor.eye", 0)
-  local out = filled({ n, n }, 0, options, "tensor.eye")
-  for i = 1, n do methods.set(out, i, i, 1) end
+  local out = filled({ n, n }, 0, dtype_of(options, "tensor.eye"), "tensor.eye")
+  methods.diag(out):fill_(out.type_ ~= base.dtypes.bool and 1 or true)
   return out
 end
 
@@ -130,7 +147,7 @@ local function nested_shape(values)
 end
 
 -- Writes nested tables to consecutive elements from position `at` on.
-local function write_nested(elements, values, shape, depth, at)
+local function write_nested(elements, dtype, values, shape, depth, at)
   local n = shape[depth]
   if type(values) ~= "table" or #values ~= n then
     check.fail("bad argument 'values' to tensor.new: expected %s at depth %d, got %s",
@@ -140,49 +157,59 @@ local function write_nested(elements, values, shape, depth, at)
   for i = 1, n do
     local value = values[i]
     if depth < #shape then
-      at = write_nested(elements, value, shape, depth + 1, at)
+      at = write_nested(elements, dtype, value, shape, depth + 1, at)
     else
-      if type(value) ~= "number" then
+      if type(value) ~= "number" and type(value) ~= "boolean" and not base.is_wide(value) then
         check.fail("bad argument 'values' to tensor.new: expected a number at depth %d, got %s", depth + 1, type(value))
       end
-      elements[at] = value
+      elements[at] = base.element(value, dtype, "values", "tensor.new")
       at = at + 1
     end
   end
   return at
 end
 
----A tensor of the numbers in nested tables, whose rows all have one length; a number gives a tensor without dimensions.
----@param values number|table
----@param options? {dtype?: "float32"|"float64"}
+-- The first element of nested tables.
+local function first_of(values)
+  while type(values) == "table" do values = values[1] end
+  return values
+end
+
+---A tensor of the elements in nested tables, whose rows all have one length; one element gives a tensor without
+---dimensions. Without `dtype` booleans give bool, whole numbers of LuaJIT (1LL) int64, numbers float32.
+---
+---     tensor.new({ 1, 2, 3 }, { dtype = "int32" })
+---     tensor.new { true, false }
+---@param values number|boolean|ffi.cdata*|table
+---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor
 function M.new(values, options)
   local fn = "tensor.new"
-  local dtype = dtype_of(options, fn)
-  if type(values) == "number" then
-    local out = base.allocate({}, dtype, fn)
-    api.fill(out, values)
-    return out
+  if base.is_tensor(values) then return methods.to(values, base.dtype_names[dtype_of(options, fn)], true) end
+  local dtype = dtype_of(options, fn, base.type_of(first_of(values)))
+  if type(values) ~= "table" then
+    if type(values) ~= "number" and type(values) ~= "boolean" and not base.is_wide(values) then
+      check.arg(values, "table", "values", fn)
+    end
+    return base.scalar(values, dtype, fn)
   end
-  if base.is_tensor(values) then return methods.to(values, base.dtype_names[dtype], true) end
-  check.arg(values, "table", "values", fn)
   local shape = base.shape(nested_shape(values), fn)
   local out = base.allocate(shape, dtype, fn)
-  if out.count_ > 0 then write_nested(dtype == 0 and out.f32_ or out.f64_, values, shape, 1, 0) end
+  if out.count_ > 0 then write_nested(base.elements(out), dtype, values, shape, 1, 0) end
   return out
 end
 
 ---A tensor of a copy of raw bytes (row-major, little-endian).
 ---@param bytes string
 ---@param shape integer|integer[]
----@param options? {dtype?: "float32"|"float64"}
+---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor
 function M.from_bytes(bytes, shape, options)
   local fn = "tensor.from_bytes"
   check.arg(bytes, "string", "bytes", fn)
   local dtype = dtype_of(options, fn)
   local sizes, count = base.shape(shape, fn)
-  local wanted = count * (dtype == 0 and 4 or 8)
+  local wanted = count * base.sizes[dtype]
   if #bytes ~= wanted then
     check.fail("bad argument 'bytes' to %s: expected %d bytes for %s %s, got %d", fn, wanted, base.dtype_names[dtype],
       base.list_text(sizes), #bytes)
@@ -211,7 +238,7 @@ function M.from_u8(bytes, shape, options)
   elseif type(bytes) ~= "cdata" then
     check.wrong("bytes", fn, "a string or a pointer to bytes", bytes)
   end
-  local out = base.allocate(sizes, base.dtype(options.dtype, 0, fn), fn)
+  local out = base.allocate(sizes, float_of(options, fn), fn)
   api.from_bytes(out, ffi.cast("const uint8_t*", bytes), options.scale or 1, options.shift or 0)
   return out
 end
@@ -233,17 +260,21 @@ function methods.contiguous(t)
   return methods.clone(t)
 end
 
----Converts to an element type. A tensor that has the type already is returned itself, unless `copy` is true.
----@param dtype "float32"|"float64"
+---Converts to an element type. A tensor that has the type already is returned itself, unless `copy` is true. Floats
+---lose what is behind their point; a number that the type does not hold (NaN too) is an error, which names it. Of a
+---bool, everything but 0 becomes true.
+---@param dtype actor.Dtype
 ---@param copy? boolean
 ---@return actor.Tensor
 function methods.to(t, dtype, copy)
-  base.arg(t, "t", "tensor.to")
-  if dtype == nil then check.wrong("dtype", "tensor.to", "one of 'float32', 'float64'", dtype) end
-  local code = base.dtype(dtype, 0, "tensor.to")
+  local fn = "tensor.to"
+  base.arg(t, "t", fn)
+  if dtype == nil then check.wrong("dtype", fn, "a name such as 'float32'", dtype) end
+  local code = base.dtype(dtype, 0, fn)
   if code == t.type_ then return copy and methods.clone(t) or t end
-  local out = base.allocate(t.shape, code, "tensor.to")
-  api.copy(out, t)
+  local out = base.allocate(t.shape, code, fn)
+  local status = api.copy(out, t)
+  if status ~= 0 then base.raise(fn, status, t) end
   return out
 end
 
@@ -258,47 +289,47 @@ function methods.copy_(t, source)
   return t
 end
 
----Sets all elements to a value.
----@param value number
+---Sets all elements to a value: a boolean in a tensor of bool, a number else.
+---@param value number|boolean|ffi.cdata*
 ---@return actor.Tensor t
 function methods.fill_(t, value)
   base.arg(t, "t", "tensor.fill_")
-  check.arg(value, "number", "value", "tensor.fill_")
-  api.fill(t, value)
+  base.fill(t, value, "value", "tensor.fill_")
   return t
 end
 
----Sets all elements to 0.
+---Sets all elements to 0, or false.
 ---@return actor.Tensor t
 function methods.zero_(t)
-  return methods.fill_(t, 0)
+  base.arg(t, "t", "tensor.zero_")
+  api.fill(t, 0)
+  return t
 end
 
----Returns the element of a tensor that has only one; raises when it has more or none.
----@return number
+---Returns the element of a tensor that has only one; raises when it has more or none. Of bool it is a boolean, of
+---int64 beyond 2^53 an int64_t of LuaJIT.
+---@return number|boolean|ffi.cdata*
 function methods.item(t)
   base.arg(t, "t", "tensor.item")
   if t.count_ ~= 1 then check.fail("bad argument 't' to tensor.item: expected one element, got shape %s", base.shape_text(t)) end
-  if t.type_ == 0 then return t.f32_[0] end
-  return t.f64_[0]
+  return base.load(t, 0)
 end
 
-local function nested(elements, shape, depth, at)
-  if depth > #shape then return elements[at], at + 1 end
+local function nested(t, shape, depth, at)
+  if depth > #shape then return base.load(t, at), at + 1 end
   local out = {}
-  for i = 1, shape[depth] do out[i], at = nested(elements, shape, depth + 1, at) end
+  for i = 1, shape[depth] do out[i], at = nested(t, shape, depth + 1, at) end
   return out, at
 end
 
----Returns the elements as nested tables, or a number when there are no dimensions.
----@return table|number
+---Returns the elements, as `item` does, in nested tables; without dimensions the element.
+---@return table|number|boolean|ffi.cdata*
 function methods.totable(t)
   base.arg(t, "t", "tensor.totable")
-  local packed = methods.contiguous(t)
-  return (nested(packed.type_ == 0 and packed.f32_ or packed.f64_, t.shape, 1, 0))
+  return (nested(methods.contiguous(t), t.shape, 1, 0))
 end
 
----Returns a pointer to the elements (float* or double*) of a contiguous tensor, for FFI code; elements count from 0.
+---Returns a pointer to the elements (float*, int64_t* and so on) of a contiguous tensor, for FFI code; elements count from 0.
 ---The pointer does not keep the tensor alive.
 ---@return ffi.cdata*
 function methods.data(t)
@@ -306,8 +337,7 @@ function methods.data(t)
   if api.contiguous(t) == 0 then
     check.fail("bad argument 't' to tensor.data: expected a contiguous tensor (t:contiguous() makes one)")
   end
-  if t.type_ == 0 then return t.f32_ end
-  return t.f64_
+  return base.elements(t)
 end
 
 ---Returns the elements as raw bytes in row-major order, little-endian.
@@ -315,7 +345,7 @@ end
 function methods.bytes(t)
   base.arg(t, "t", "tensor.bytes")
   local packed = methods.contiguous(t)
-  return ffi.string(packed.data_, tonumber(packed.count_) * (packed.type_ == 0 and 4 or 8))
+  return ffi.string(packed.data_, tonumber(packed.count_) * base.sizes[packed.type_])
 end
 
 ---Hashes element type, shape and elements (XXH64): 16 hexadecimal digits.

@@ -1,5 +1,5 @@
---- Rows by their positions. A row is t[i], the part at one position of the first dimension. Positions count from 1 and
---- are whole numbers in a tensor of one dimension, of either element type (float32 holds them up to 2^24).
+--- Elements by their positions and by truth values. Positions count from 1; given ones are whole numbers in a tensor of
+--- any element type but bool (float32 holds them up to 2^24), those found are int64.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 
@@ -18,20 +18,35 @@ local function check_rows(t, name, fn)
   if t.ndim_ == 0 then check.fail("bad argument '%s' to %s: a tensor without dimensions has no rows", name, fn) end
 end
 
----Copies the rows at these positions: NumPy's take along the first dimension, PyTorch's index_select.
+---Copies the parts at these positions of a dimension, by default rows: NumPy's take along an axis, PyTorch's
+---index_select.
 ---
 ---     tensor.new({ 10, 20, 30 }):take(tensor.new { 3, 1, 3 }) -- 30, 10, 30
----@param index actor.Tensor [n], whole numbers from 1 to the number of rows
----@return actor.Tensor [n, ...] of t's element type
-function methods.take(t, index)
+---@param index actor.Tensor [n], whole numbers from 1 to the size of the dimension
+---@param dim? integer default 1
+---@return actor.Tensor with n in the place of the dimension's size, of t's element type
+function methods.take(t, index, dim)
   local fn = "tensor.take"
   check_rows(t, "t", fn)
+  local d = base.dim(t, dim or 1, fn)
   index = check_index(index, fn)
   local out = Tensor()
-  local status = api.take_rows(out, methods.contiguous(t), index)
+  local status = api.take_rows(out, methods.contiguous(t), d, index)
   if status ~= 0 then base.raise(fn, status, t, index) end
   base.settle()
   return out
+end
+
+-- t[index[i]] = rows[i], or += them.
+local function to_rows(fn, t, index, rows, put)
+  local all = methods.contiguous(t)
+  if rows.type_ ~= t.type_ and base.common_type(t, rows, fn) == t.type_ then
+    rows = methods.to(rows, base.dtype_names[t.type_])
+  end
+  local status = api.add_rows(all, index, methods.contiguous(rows), put)
+  if status ~= 0 then base.raise(fn, status, t, rows) end
+  if not rawequal(all, t) then methods.copy_(t, all) end
+  return t
 end
 
 ---Adds row i of `rows` to t's row at index[i], for all i, in place. Rows with the same position add up, so with an
@@ -45,12 +60,77 @@ function methods.index_add_(t, index, rows)
   local fn = "tensor.index_add_"
   check_rows(t, "t", fn)
   check_rows(rows, "rows", fn)
-  index = check_index(index, fn)
-  local sums = methods.contiguous(t)
-  local status = api.add_rows(sums, index, methods.contiguous(rows))
-  if status ~= 0 then base.raise(fn, status, t, rows) end
-  if not rawequal(sums, t) then methods.copy_(t, sums) end
+  return to_rows(fn, t, check_index(index, fn), rows, 0)
+end
+
+-- t, the dimension from 0, and the index, contiguous.
+local function gathered(fn, t, dim, index)
+  check_rows(t, "t", fn)
+  base.arg(index, "index", fn)
+  return base.dim(t, dim, fn), methods.contiguous(index)
+end
+
+-- Shapes that do not fit, or another failure.
+local function raise_gathered(fn, status, t, index, dim)
+  if status == 1 then
+    check.fail("bad argument 'index' to %s: its shape %s has to be that of the tensor, %s, but for dimension %d", fn,
+      base.shape_text(index), base.shape_text(t), dim)
+  end
+  base.raise(fn, status, t, index)
+end
+
+---Takes for each element of `index` the element of t at that position of a dimension, and at the index's own position
+---in the others: out[i][j] = t[index[i][j]][j] for the first dimension. NumPy's take_along_axis.
+---@param dim integer
+---@param index actor.Tensor of t's shape, but for that dimension
+---@return actor.Tensor of the shape of `index` and t's element type
+function methods.gather(t, dim, index)
+  local fn = "tensor.gather"
+  local d, at = gathered(fn, t, dim, index)
+  local out = Tensor()
+  local status = api.gather(out, t, d, at)
+  if status ~= 0 then raise_gathered(fn, status, t, index, dim) end
+  base.settle()
+  return out
+end
+
+local function scatter(fn, t, dim, index, source, add)
+  local d, at = gathered(fn, t, dim, index)
+  if base.is_tensor(source) then
+    if source.type_ ~= t.type_ and base.common_type(t, source, fn) == t.type_ then
+      source = methods.to(source, base.dtype_names[t.type_])
+    end
+    if not base.same_shape(source, index) then
+      check.fail("bad argument 'source' to %s: its shape %s is not that of the index, %s", fn, base.shape_text(source),
+        base.shape_text(index))
+    end
+  else
+    local value = source
+    source = base.allocate(index.shape, t.type_, fn)
+    base.fill(source, value, "source", fn)
+  end
+  local status = api.scatter(t, d, at, source, add)
+  if status ~= 0 then raise_gathered(fn, status, t, index, dim) end
   return t
+end
+
+---Writes each element of `source` to the position of t that `gather` would take it from: t[index[i][j]][j] =
+---source[i][j] for the first dimension. Of several for one position the last stays. NumPy's put_along_axis.
+---@param dim integer
+---@param index actor.Tensor of t's shape, but for that dimension
+---@param source actor.Tensor|number|boolean of the shape of `index`, or one value for all
+---@return actor.Tensor t
+function methods.scatter_(t, dim, index, source)
+  return scatter("tensor.scatter_", t, dim, index, source, 0)
+end
+
+---Adds instead of writing; several for one position add up.
+---@param dim integer
+---@param index actor.Tensor of t's shape, but for that dimension
+---@param source actor.Tensor|number of the shape of `index`, or one value for all
+---@return actor.Tensor t
+function methods.scatter_add_(t, dim, index, source)
+  return scatter("tensor.scatter_add_", t, dim, index, source, 1)
 end
 
 ---Finds for each point (row of t) the position of the row of `rows` that is nearest by Euclidean distance; of equally
@@ -58,7 +138,7 @@ end
 ---
 ---     tensor.new({ { 1, 1 }, { 9, 9 } }):nearest(tensor.new { { 0, 0 }, { 10, 10 } }) -- 1, 2
 ---@param rows actor.Tensor [k, d]
----@return actor.Tensor [n] of t's element type
+---@return actor.Tensor [n] int64
 function methods.nearest(t, rows)
   local fn = "tensor.nearest"
   base.arg(t, "t", fn)
@@ -73,3 +153,116 @@ function methods.nearest(t, rows)
   base.settle()
   return out
 end
+
+-- Truth values.
+
+-- The positions in row-major order, as if t had one dimension.
+local function flat_nonzero(t)
+  local out = Tensor()
+  local status = api.nonzero(out, methods.contiguous(t))
+  if status ~= 0 then base.raise("tensor.nonzero", status, t) end
+  base.settle()
+  return out
+end
+
+---Finds the elements that are true, or not 0: a row of positions, one for each dimension, for each of them, in row-major
+---order. NumPy's argwhere, but from 1.
+---@return actor.Tensor [n, ndim] int64
+function methods.nonzero(t)
+  local fn = "tensor.nonzero"
+  base.arg(t, "t", fn)
+  local flat, ndim = flat_nonzero(t), t.ndim_
+  local out = base.allocate({ tonumber(flat.count_), ndim }, base.dtypes.int64, fn)
+  local left = flat - 1
+  for d = ndim, 1, -1 do
+    local n = math.max(tonumber(t.extent_[d - 1]), 1)
+    methods.copy_(methods.select(out, 2, d), left % n + 1)
+    left = methods.floor_div(left, n)
+  end
+  return out
+end
+
+-- A mask of t's first dimensions; and t with these as one, contiguous.
+local function masked_rows(fn, t, mask)
+  base.arg(t, "t", fn)
+  base.arg(mask, "mask", fn)
+  if mask.type_ ~= base.dtypes.bool then
+    check.fail("bad argument 'mask' to %s: expected a tensor of bool, as comparisons give, got %s (t:take has positions)",
+      fn, base.dtype_names[mask.type_])
+  end
+  local shape, m = t.shape, mask.ndim_
+  local rest = { tonumber(mask.count_) }
+  for d = 1, m do
+    if shape[d] ~= tonumber(mask.extent_[d - 1]) then
+      check.fail("bad argument 'mask' to %s: its shape %s is not that of the tensor's first dimensions, %s", fn,
+        base.shape_text(mask), base.shape_text(t))
+    end
+  end
+  for d = m + 1, #shape do rest[#rest + 1] = shape[d] end
+  return methods.reshape(t, rest)
+end
+
+---Copies the elements, or with a mask of t's first dimensions the parts, for which `mask` is true, in row-major order:
+---the same as t[mask]. t[mask] = value writes them.
+---@param mask actor.Tensor bool, of the shape of t or of its first dimensions
+---@return actor.Tensor [n, ...]
+function methods.masked(t, mask)
+  local rows = masked_rows("tensor.masked", t, mask)
+  return methods.take(rows, flat_nonzero(mask))
+end
+
+---Does t[mask] = value: one value, or a tensor that stretches to the shape of t[mask].
+function base.put_masked(t, mask, value)
+  local fn = "tensor"
+  local rows = masked_rows(fn, t, mask)
+  local index = flat_nonzero(mask)
+  local shape = rows.shape
+  shape[1] = tonumber(index.count_)
+  local source = base.allocate(shape, t.type_, fn)
+  if base.is_tensor(value) then
+    methods.copy_(source, value)
+  else
+    base.fill(source, value, "value", fn)
+  end
+  to_rows(fn, rows, index, source, 1)
+  if api.contiguous(t) == 0 then methods.copy_(t, methods.reshape(rows, t.shape)) end
+end
+
+-- A value for `where` as a tensor: a number takes the type of the other one, where that holds it.
+local function choice(value, other, name, fn)
+  if base.is_tensor(value) then return value end
+  local code = base.type_of(value)
+  if code == 0 then
+    check.arg(value, "number", name, fn)
+    local beside = base.is_tensor(other) and other.type_ or 0
+    if beside <= 1 or beside ~= base.dtypes.bool and value == math.floor(value) then code = beside end
+  end
+  return base.scalar(value, code, fn)
+end
+
+---Chooses for each element: a where `cond` is true, or not 0, else b. All stretch to one shape.
+---
+---     tensor.where(x:gt(0), x, 0)
+---@param cond actor.Tensor
+---@param a actor.Tensor|number|boolean
+---@param b actor.Tensor|number|boolean
+---@param out? actor.Tensor
+---@return actor.Tensor
+function methods.where(cond, a, b, out)
+  local fn = "tensor.where"
+  base.arg(cond, "cond", fn)
+  if out ~= nil then base.arg(out, "out", fn) end
+  local left, right = choice(a, b, "a", fn), choice(b, a, "b", fn)
+  local result = out or Tensor()
+  local status = api.where(result, cond, left, right)
+  if status == 1 then
+    check.fail("bad argument to %s: shapes %s, %s and %s do not fit", fn, base.shape_text(cond), base.shape_text(left),
+      base.shape_text(right))
+  elseif status ~= 0 then
+    base.raise(fn, status, left, right, result)
+  end
+  base.settle()
+  return result
+end
+
+return methods

@@ -1,4 +1,4 @@
---- Row-major float32 and float64 tensors of up to 8 dimensions. Positions and dimensions count from 1, negative ones
+--- Row-major tensors of up to 8 dimensions, of float32, float64, int32, int64, uint8 or bool. Positions and dimensions count from 1, negative ones
 --- from the end. Views (slice, select, t[i], transpose, view) share elements with the tensor they are made of: what is
 --- written through one is seen in the other. Operators and functions make new tensors, functions whose name ends in _
 --- write in place. Shapes fit by NumPy's rules: aligned at the last dimension, where sizes are equal or one of them is 1.
@@ -7,49 +7,68 @@
 ---     local x = tensor.normal({128, 784}, {seed = 1})
 ---     local y = (x:matmul(w) + b):relu()
 ---
---- Both operands of an operation have one element type (`t:to` converts). Results do not depend on alignment or the
---- number of threads; products depend on the instruction set (`tensor.isa`), all else but `pow` does not.
+--- Operands of two element types meet in the one that holds both: bool, uint8, int32, int64, then the float type; only
+--- float32 with float64 is an error (`t:to` converts). A whole Lua number keeps the type of a tensor of whole numbers
+--- (beside bool it is int64), any other makes float32 of it. Whole numbers wrap at the ends of their type in +, - and *;
+--- their quotient, and what sqrt, exp and the like make of them, is float32; mod and floor_div by 0 raise. Of bool + is
+--- or and * is and; it has no -. Comparisons give bool; sums of whole numbers are int64.
+---
+--- Results of floats do not depend on alignment or the number of threads; products depend on the instruction set
+--- (`tensor.isa`), all else but the C library's functions (pow of float64, sin, log2 and the like) does not.
 local base = require("actor.tensor.base")
 local check = require("actor.check")
 require("actor.tensor.views")
 require("actor.tensor.math")
 require("actor.tensor.indexed")
+require("actor.tensor.order")
+require("actor.tensor.statistics")
 require("actor.tensor.print")
 require("actor.tensor.linalg")
 local create = require("actor.tensor.create")
+local join = require("actor.tensor.join")
+local files = require("actor.tensor.files")
 local ffi = require("ffi")
 
 ---@class actor.Tensor
 ---@field shape integer[] a new table at each use
----@field dtype "float32"|"float64"
+---@field dtype actor.Dtype
 ---@field ndim integer
 ---@field size integer number of elements
 ---@field add fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor a + b
 ---@field sub fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor a - b
 ---@field mul fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor a * b, element by element
 ---@field div fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor a / b
+---@field mod fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor a % b, with the sign of b
+---@field floor_div fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor a / b, rounded down
+---@field atan2 fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor the angle of the point (b, a)
+---@field hypot fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor root of a^2 + b^2
 ---@field pow fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor a ^ b
 ---@field maximum fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor the greater of both
 ---@field minimum fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor the smaller of both
----@field eq fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor 1 where a = b, else 0
----@field ne fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor 1 where a and b differ, else 0
----@field lt fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor 1 where a < b, else 0
----@field le fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor 1 where a <= b, else 0
----@field gt fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor 1 where a > b, else 0
----@field ge fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor 1 where a >= b, else 0
+---@field eq fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor bool: whether a = b
+---@field ne fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor bool: whether a and b differ
+---@field lt fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor bool: whether a < b
+---@field le fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor bool: whether a <= b
+---@field gt fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor bool: whether a > b
+---@field ge fun(a: actor.Tensor|number, b: actor.Tensor|number, out?: actor.Tensor): actor.Tensor bool: whether a >= b
+---@field logical_and fun(a: actor.Tensor|boolean, b: actor.Tensor|boolean, out?: actor.Tensor): actor.Tensor bool: whether both are true, or not 0
+---@field logical_or fun(a: actor.Tensor|boolean, b: actor.Tensor|boolean, out?: actor.Tensor): actor.Tensor bool: whether one is true, or not 0
+---@field logical_xor fun(a: actor.Tensor|boolean, b: actor.Tensor|boolean, out?: actor.Tensor): actor.Tensor bool: whether just one is true, or not 0
+---@field logical_not fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor bool: whether t is false, or 0
+---@field isnan fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor bool: whether t is NaN
+---@field isinf fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor bool: whether t is infinite
+---@field isfinite fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor bool: whether t is neither NaN nor infinite
 ---@field add_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor add in place, gives t
 ---@field sub_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor sub in place, gives t
 ---@field mul_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor mul in place, gives t
+---@field mod_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor mod in place, gives t
+---@field floor_div_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor floor_div in place, gives t
+---@field atan2_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor atan2 in place, gives t
+---@field hypot_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor hypot in place, gives t
 ---@field div_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor div in place, gives t
 ---@field pow_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor pow in place, gives t
 ---@field maximum_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor maximum in place, gives t
 ---@field minimum_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor minimum in place, gives t
----@field eq_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor eq in place, gives t
----@field ne_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor ne in place, gives t
----@field lt_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor lt in place, gives t
----@field le_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor le in place, gives t
----@field gt_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor gt in place, gives t
----@field ge_ fun(t: actor.Tensor, b: actor.Tensor|number): actor.Tensor ge in place, gives t
 ---@field neg fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor -t
 ---@field exp fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor e ^ t
 ---@field log fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor natural logarithm
@@ -60,6 +79,23 @@ local ffi = require("ffi")
 ---@field abs fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor without the sign
 ---@field square fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor t * t
 ---@field sign fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor -1, 0 or 1
+---@field floor fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor the greatest whole number not above t
+---@field ceil fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor the smallest whole number not below t
+---@field round fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor the nearest whole number, the even one of two
+---@field trunc fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor without what is behind the point
+---@field sin fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor sine
+---@field cos fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor cosine
+---@field tan fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor tangent
+---@field asin fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor arc sine
+---@field acos fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor arc cosine
+---@field atan fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor arc tangent
+---@field sinh fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor hyperbolic sine
+---@field cosh fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor hyperbolic cosine
+---@field log1p fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor log(1 + t)
+---@field expm1 fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor e ^ t - 1
+---@field log2 fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor logarithm to base 2
+---@field log10 fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor logarithm to base 10
+---@field reciprocal fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor 1 / t
 ---@field neg_ fun(t: actor.Tensor): actor.Tensor neg in place, gives t
 ---@field exp_ fun(t: actor.Tensor): actor.Tensor exp in place, gives t
 ---@field log_ fun(t: actor.Tensor): actor.Tensor log in place, gives t
@@ -70,19 +106,45 @@ local ffi = require("ffi")
 ---@field abs_ fun(t: actor.Tensor): actor.Tensor abs in place, gives t
 ---@field square_ fun(t: actor.Tensor): actor.Tensor square in place, gives t
 ---@field sign_ fun(t: actor.Tensor): actor.Tensor sign in place, gives t
+---@field floor_ fun(t: actor.Tensor): actor.Tensor floor in place, gives t
+---@field ceil_ fun(t: actor.Tensor): actor.Tensor ceil in place, gives t
+---@field round_ fun(t: actor.Tensor): actor.Tensor round in place, gives t
+---@field trunc_ fun(t: actor.Tensor): actor.Tensor trunc in place, gives t
+---@field sin_ fun(t: actor.Tensor): actor.Tensor sin in place, gives t
+---@field cos_ fun(t: actor.Tensor): actor.Tensor cos in place, gives t
+---@field tan_ fun(t: actor.Tensor): actor.Tensor tan in place, gives t
+---@field asin_ fun(t: actor.Tensor): actor.Tensor asin in place, gives t
+---@field acos_ fun(t: actor.Tensor): actor.Tensor acos in place, gives t
+---@field atan_ fun(t: actor.Tensor): actor.Tensor atan in place, gives t
+---@field sinh_ fun(t: actor.Tensor): actor.Tensor sinh in place, gives t
+---@field cosh_ fun(t: actor.Tensor): actor.Tensor cosh in place, gives t
+---@field log1p_ fun(t: actor.Tensor): actor.Tensor log1p in place, gives t
+---@field expm1_ fun(t: actor.Tensor): actor.Tensor expm1 in place, gives t
+---@field log2_ fun(t: actor.Tensor): actor.Tensor log2 in place, gives t
+---@field log10_ fun(t: actor.Tensor): actor.Tensor log10 in place, gives t
+---@field reciprocal_ fun(t: actor.Tensor): actor.Tensor reciprocal in place, gives t
 ---@field relu_grad fun(g: actor.Tensor, y: actor.Tensor, out?: actor.Tensor): actor.Tensor g where y > 0, else 0
 ---@field tanh_grad fun(g: actor.Tensor, y: actor.Tensor, out?: actor.Tensor): actor.Tensor g * (1 - y^2)
 ---@field relu_grad_ fun(g: actor.Tensor, y: actor.Tensor): actor.Tensor relu_grad in place, gives g
+---@field gelu fun(t: actor.Tensor, out?: actor.Tensor): actor.Tensor x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
+---@field gelu_ fun(t: actor.Tensor): actor.Tensor gelu in place, gives t
+---@field sigmoid_grad fun(g: actor.Tensor, y: actor.Tensor, out?: actor.Tensor): actor.Tensor g * y * (1 - y)
+---@field gelu_grad fun(g: actor.Tensor, x: actor.Tensor, out?: actor.Tensor): actor.Tensor g times gelu's slope at x
+---@field sigmoid_grad_ fun(g: actor.Tensor, y: actor.Tensor): actor.Tensor sigmoid_grad in place, gives g
+---@field gelu_grad_ fun(g: actor.Tensor, x: actor.Tensor): actor.Tensor gelu_grad in place, gives g
 ---@field tanh_grad_ fun(g: actor.Tensor, y: actor.Tensor): actor.Tensor tanh_grad in place, gives g
----@field sum fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number sum of the elements along `dim`; without `dim` of all, as a number. `keepdim` keeps the dimension, with size 1
----@field mean fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number mean of the elements along `dim`; without `dim` of all, as a number
----@field max fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number greatest element along `dim`; without `dim` of all, as a number
----@field min fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number smallest element along `dim`; without `dim` of all, as a number
----@field norm fun(t: actor.Tensor, dim?: integer, keepdim?: boolean): actor.Tensor|number root of the sum of squares along `dim`; without `dim` of all, as a number
+---@field sum fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number sum of the elements along `dim`, or several dimensions at once; without `dim` of all, as a number. `keepdim` keeps the dimension, with size 1
+---@field prod fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number product of the elements along `dim`, or several dimensions at once; without `dim` of all, as a number. `keepdim` keeps the dimension, with size 1
+---@field mean fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number mean of the elements along `dim`, or several dimensions at once; without `dim` of all, as a number. `keepdim` keeps the dimension, with size 1
+---@field max fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number greatest element along `dim`, or several dimensions at once; without `dim` of all, as a number. `keepdim` keeps the dimension, with size 1
+---@field min fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number smallest element along `dim`, or several dimensions at once; without `dim` of all, as a number. `keepdim` keeps the dimension, with size 1
+---@field any fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|boolean bool: whether an element along `dim` is true, or not 0; without `dim` of all, as a boolean
+---@field all fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|boolean bool: whether all elements along `dim` are true, or not 0; without `dim` of all, as a boolean
 ---@operator add(actor.Tensor|number): actor.Tensor
 ---@operator sub(actor.Tensor|number): actor.Tensor
 ---@operator mul(actor.Tensor|number): actor.Tensor
 ---@operator div(actor.Tensor|number): actor.Tensor
+---@operator mod(actor.Tensor|number): actor.Tensor
 ---@operator pow(actor.Tensor|number): actor.Tensor
 ---@operator unm: actor.Tensor
 
@@ -93,8 +155,9 @@ local M = { isa = ffi.string(base.api.isa) }
 for name, f in pairs(base.methods) do
   if name ~= "at" and name ~= "put" then M[name] = f end
 end
-for name, f in pairs(create) do M[name] = f end
-for name, f in pairs(require("actor.tensor.random")) do M[name] = f end
+for _, part in ipairs { create, join, files, require("actor.tensor.random") } do
+  for name, f in pairs(part) do M[name] = f end
+end
 M.einsum = require("actor.tensor.products").einsum
 M.csr = require("actor.tensor.sparse").csr
 

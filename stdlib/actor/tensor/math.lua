@@ -4,19 +4,26 @@ local check = require("actor.check")
 local base = require("actor.tensor.base")
 
 local api, methods, Tensor = base.api, base.methods, base.new
-local type, istype = type, ffi.istype
+local type, tonumber, istype = type, tonumber, ffi.istype
 local raise, settle = base.raise, base.settle
 local M = {}
 
 -- Numbers of the operations, as host/kernel/kernels.hpp and strided.hpp have them.
 local unary_codes = {
-  neg = 0, exp = 1, log = 2, sqrt = 3, tanh = 4, sigmoid = 5, relu = 6, abs = 7, square = 8, sign = 9,
+  neg = 0, exp = 1, log = 2, sqrt = 3, tanh = 4, sigmoid = 5, relu = 6, abs = 7, square = 8, sign = 9, gelu = 10, floor = 11,
+  ceil = 12, round = 13, trunc = 14, sin = 15, cos = 16, tan = 17, asin = 18, acos = 19, atan = 20, sinh = 21,
+  cosh = 22, log1p = 23, expm1 = 24, log2 = 25, log10 = 26, reciprocal = 27,
 }
 local binary_codes = {
-  add = 0, sub = 1, mul = 2, div = 3, maximum = 4, minimum = 5, pow = 6, eq = 7, ne = 8, lt = 9, le = 10, gt = 11,
-  ge = 12, relu_grad = 13, tanh_grad = 14,
+  add = 0, sub = 1, mul = 2, div = 3, maximum = 4, minimum = 5, pow = 6, relu_grad = 13, tanh_grad = 14, sigmoid_grad = 15, gelu_grad = 16, mod = 17,
+  floor_div = 18, atan2 = 19, hypot = 20,
 }
-local reductions = { sum = 0, mean = 1, max = 2, min = 3, norm = 4 }
+-- These give bool, so there is none that writes in place.
+local test_codes = { isnan = 28, isinf = 29, isfinite = 30, logical_not = 31 }
+local truth_codes = {
+  eq = 7, ne = 8, lt = 9, le = 10, gt = 11, ge = 12, logical_and = 21, logical_or = 22, logical_xor = 23,
+}
+local reductions = { sum = 0, mean = 1, max = 2, min = 3, norm = 4, prod = 5 }
 
 local function unary(code, fn, a, out)
   base.arg(a, "t", fn)
@@ -26,6 +33,12 @@ local function unary(code, fn, a, out)
   if status ~= 0 then raise(fn, status, a, nil, result) end
   settle()
   return result
+end
+
+-- An operand that is neither a tensor nor a number: a boolean, or a whole number of 64 bits.
+local function operand(value, name, fn)
+  if type(value) ~= "boolean" and not base.is_wide(value) then check.wrong(name, fn, "a tensor or number", value) end
+  return base.scalar(value, base.type_of(value), fn)
 end
 
 local function binary(code, fn, a, b, out)
@@ -39,8 +52,8 @@ local function binary(code, fn, a, b, out)
     base.arg(b, "b", fn)
     status = api.binary_scalar(code, result, b, a, 1)
   else
-    if not istype(Tensor, a) then check.wrong("a", fn, "a tensor or number", a) end
-    if not istype(Tensor, b) then check.wrong("b", fn, "a tensor or number", b) end
+    if not istype(Tensor, a) then a = operand(a, "a", fn) end
+    if not istype(Tensor, b) then b = operand(b, "b", fn) end
     status = api.binary(code, result, a, b)
   end
   if status ~= 0 then raise(fn, status, a, b, result) end
@@ -61,6 +74,16 @@ for name, code in pairs(binary_codes) do
     base.arg(a, "t", fn_)
     return binary(code, fn_, a, b, a)
   end
+end
+
+for name, code in pairs(test_codes) do
+  local fn = "tensor." .. name
+  methods[name] = function(t, out) return unary(code, fn, t, out) end
+end
+
+for name, code in pairs(truth_codes) do
+  local fn = "tensor." .. name
+  methods[name] = function(a, b, out) return binary(code, fn, a, b, out) end
 end
 
 local power = methods.pow
@@ -94,20 +117,67 @@ function methods.clamp(t, low, high)
   check.optional(high, "number", "high", "tensor.clamp")
   if low == nil and high == nil then return methods.clone(t) end
   local out = low and binary(binary_codes.maximum, "tensor.clamp", t, low) or nil
-  if high then out = binary(binary_codes.minimum, "tensor.clamp", out or t, high, out) end
+  local reuse = out and base.is_float(out.type_) and out or nil
+  if high then out = binary(binary_codes.minimum, "tensor.clamp", out or t, high, reuse) end
   return out
 end
 
 local needs_elements = { max = true, min = true }
 
+-- A tensor with the dimensions `dims` of t joined into its last one; and t's shape with 1 in their place, and without
+-- them. Copies where they do not lie together.
+local function joined(t, dims, fn)
+  local ndim, gone, order = t.ndim_, {}, {}
+  for i = 1, #dims do
+    local d = base.dim(t, dims[i], fn) + 1
+    if gone[d] then check.fail("bad argument 'dim' to %s: dimension %d is named twice", fn, d) end
+    gone[d] = true
+  end
+  local kept, left, size = t.shape, {}, 1
+  for d = 1, ndim do
+    if not gone[d] then
+      order[#order + 1], left[#left + 1] = d, kept[d]
+    end
+  end
+  for d = 1, ndim do
+    if gone[d] then
+      order[#order + 1], size, kept[d] = d, size * kept[d], 1
+    end
+  end
+  local shape = { unpack(left) }
+  shape[#shape + 1] = size
+  return methods.reshape(methods.permute(t, order), shape), kept, left
+end
+
+-- Calls f(u, dim) with the dimensions that `dim` names (several, or all where it is nil) as one, and gives its result
+-- the shape that `keepdim` asks for; a number where `dim` is nil.
+local function over(fn, t, dim, keepdim, f)
+  base.arg(t, "t", fn)
+  check.optional(keepdim, "boolean", "keepdim", fn)
+  if dim == nil then return methods.item(f(methods.flatten(t), 1)) end
+  local u, kept, left = joined(t, type(dim) == "table" and dim or { dim }, fn)
+  return methods.reshape(f(u, u.ndim_), keepdim and kept or left)
+end
+M.over = over
+
+local reduce
+
+-- Apart from `reduce`, which would not be compiled with a function made in it.
+local function reduce_several(fn, needs, along, t, dims, keepdim)
+  return over(fn, t, dims, keepdim, function(u, last) return reduce(fn, needs, nil, along, u, last) end)
+end
+
 -- What is left of t when `along(out, t, dimension, keep)` has reduced one dimension, or `whole(t)` all of them.
-local function reduce(fn, needs, whole, along, t, dim, keepdim)
+function reduce(fn, needs, whole, along, t, dim, keepdim)
   base.arg(t, "t", fn)
   if dim == nil then
     if needs and t.count_ == 0 then check.fail("bad argument 't' to %s: it has no elements", fn) end
     return whole(t)
   end
   check.optional(keepdim, "boolean", "keepdim", fn)
+  if type(dim) == "table" then
+    return reduce_several(fn, needs, along, t, dim, keepdim)
+  end
   local d = base.dim(t, dim, fn)
   if needs and t.extent_[d] == 0 then
     check.fail("bad argument 'dim' to %s: dimension %d of %s is empty", fn, dim, base.shape_text(t))
@@ -121,9 +191,34 @@ end
 
 for name, code in pairs(reductions) do
   local fn, needs = "tensor." .. name, needs_elements[name]
-  local function whole(t) return api.reduce_all(code, t) end
   local function along(out, t, d, keep) return api.reduce(code, out, t, d, keep) end
+  local function whole(t)
+    if t.type_ <= 1 and code ~= reductions.prod then return api.reduce_all(code, t) end
+    if code == reductions.mean then return tonumber(methods.sum(t)) / tonumber(t.count_) end
+    return methods.item(reduce(fn, false, nil, along, methods.flatten(t), 1))
+  end
   methods[name] = function(t, dim, keepdim) return reduce(fn, needs, whole, along, t, dim, keepdim) end
+end
+
+local function test_all(name, code)
+  local fn = "tensor." .. name
+  local function along(out, t, d, keep) return api.reduce(code, out, t, d, keep) end
+  local function whole(t) return methods.item(reduce(fn, false, nil, along, methods.flatten(t), 1)) end
+  return function(t, dim, keepdim)
+    base.arg(t, "t", fn)
+    return reduce(fn, false, whole, along, methods.to(t, "bool"), dim, keepdim)
+  end
+end
+
+methods.any, methods.all = test_all("any", reductions.max), test_all("all", reductions.min)
+
+---Counts the elements along `dim` that are true, or not 0; without `dim` of all elements.
+---@param dim? integer|integer[]
+---@param keepdim? boolean
+---@return actor.Tensor|number int64
+function methods.count_nonzero(t, dim, keepdim)
+  base.arg(t, "t", "tensor.count_nonzero")
+  return methods.sum(methods.to(t, "bool"), dim, keepdim)
 end
 
 local function arg_max(fn, smallest, t, dim, keepdim)
@@ -132,7 +227,27 @@ local function arg_max(fn, smallest, t, dim, keepdim)
   return reduce(fn, true, whole, along, t, dim, keepdim)
 end
 
----Finds the position (from 1) of the largest element along a dimension, as a tensor of t's type; without `dim` the
+local norm2 = methods.norm
+
+---The p-norm of the elements along `dim`: (sum of |x|^p)^(1/p), by default the root of the sum of squares; for
+---math.huge the largest |x|, for 0 how many are not 0. Without `dim` of all elements, as a number.
+---@param dim? integer|integer[]
+---@param keepdim? boolean
+---@param p? number
+---@return actor.Tensor|number
+function methods.norm(t, dim, keepdim, p)
+  if p == nil or p == 2 then return norm2(t, dim, keepdim) end
+  local fn = "tensor.norm"
+  base.arg(t, "t", fn)
+  check.number(p, "p", fn, 0)
+  local size = methods.abs(t)
+  if p == math.huge then return methods.max(size, dim, keepdim) end
+  if p == 0 then return methods.count_nonzero(t, dim, keepdim) end
+  local sum = methods.sum(p == 1 and size or methods.pow(size, p), dim, keepdim)
+  return p == 1 and sum or sum ^ (1 / p)
+end
+
+---Finds the position (from 1) of the largest element along a dimension, as a tensor of int64; without `dim` the
 ---position in the flattened tensor, as a number. Of equal elements it is the first; a NaN counts as largest.
 ---@param dim? integer
 ---@param keepdim? boolean

@@ -1,11 +1,16 @@
---- Tensors as text, in the manner of NumPy: aligned columns, long dimensions shortened.
+--- Tensors as text, as NumPy writes them: columns of one width, as many digits as tell an element from its neighbours but
+--- at most 8 behind the point, lines of at most 75 characters, and long dimensions shortened.
+local ffi = require("ffi")
 local base = require("actor.tensor.base")
 
 local methods = base.methods
-local floor, abs = math.floor, math.abs
+local abs, max = math.abs, math.max
 
 local max_elements = 1000  -- more are shortened
 local edge = 3             -- to so many at each end of a dimension
+local precision = 8
+local line_width = 75
+local name = "tensor("
 
 -- Calls f(i) for the positions of a dimension that are shown; f(nil) stands for those left out.
 local function shown(n, short, f)
@@ -28,43 +33,112 @@ local function visit(t, short, f)
   end)
 end
 
--- The format that shows all these numbers with few digits: whole, fixed or scientific.
-local function format_of(t, short)
-  local largest, smallest, whole = 0, math.huge, true
+local single = ffi.new("float[1]")
+
+-- The shortest text of x, with 0, 1, .. `most` digits behind the point, that is read as x again in its element type.
+local function shortest(x, letter, is_single, most)
+  local text
+  for digits = 0, most do
+    text = ("%." .. digits .. letter):format(x)
+    local back = tonumber(text)
+    if is_single then
+      single[0] = back
+      back = single[0]
+    end
+    if back == x then return text end
+  end
+  return (text:gsub("(%.%d-)0+$", "%1"):gsub("(%.%d-)0+e", "%1e"))
+end
+
+local function special(x)
+  return x ~= x and "nan" or x > 0 and "inf" or "-inf"
+end
+
+-- The length of what is in front of the point in a number's text, and of the digits behind it.
+local function parts(text)
+  local whole, behind = text:match("^(%-?%d+)%.?(%d*)")
+  return #whole, #behind
+end
+
+-- A function that writes the elements that are shown, all with one width.
+local function float_writer(t, short)
+  local is_single = t.type_ == 0
+  local largest, smallest, width_of_special = 0, math.huge, 0
   visit(t, short, function(x)
-    if x - x ~= 0 then return end
     local size = abs(x)
-    if x ~= floor(x) then whole = false end
-    if size > largest then largest = size end
-    if size ~= 0 and size < smallest then smallest = size end
-  end)
-  if whole and largest < 1e8 then return "%.0f." end
-  if largest >= 1e8 or (smallest < 1e-4) or largest / smallest > 1e6 then return "%.4e" end
-  return "%.4f"
-end
-
-local function number_text(x, format)
-  if x ~= x then return "nan" end
-  if x == math.huge then return "inf" end
-  if x == -math.huge then return "-inf" end
-  return format:format(x)
-end
-
-local function lines_of(t, short, format, width, indent)
-  local parts = {}
-  local last = t.ndim == 1
-  shown(#t, short, function(i)
-    if i == nil then
-      parts[#parts + 1] = "..."
-    elseif last then
-      local text = number_text(t[i], format)
-      parts[#parts + 1] = (" "):rep(width - #text) .. text
-    else
-      parts[#parts + 1] = lines_of(t[i], short, format, width, indent + 1)
+    if x - x ~= 0 then
+      width_of_special = max(width_of_special, #special(x))
+    elseif size ~= 0 then
+      largest, smallest = max(largest, size), math.min(smallest, size)
     end
   end)
-  local separator = last and ", " or "," .. ("\n"):rep(t.ndim - 1) .. (" "):rep(indent)
-  return "[" .. table.concat(parts, separator) .. "]"
+  local scientific = largest ~= 0 and (largest >= 1e8 or smallest < 1e-4 or largest / smallest > 1000)
+  local letter = scientific and "e" or "f"
+  local left, right = 0, 0
+  visit(t, short, function(x)
+    if x - x ~= 0 then return end
+    local whole, behind = parts(shortest(x, letter, is_single, precision))
+    left, right = max(left, whole), max(right, behind)
+  end)
+  local function number(x)
+    if scientific then
+      local text = ("%." .. right .. "e"):format(x)
+      return right == 0 and text:gsub("e", ".e", 1) or text
+    end
+    local text = shortest(x, "f", is_single, right)
+    if not text:find(".", 1, true) then text = text .. "." end
+    local _, behind = parts(text)
+    return text .. (" "):rep(right - behind)
+  end
+  local width = width_of_special
+  visit(t, short, function(x) if x - x == 0 then width = max(width, #number(x)) end end)
+  return function(x)
+    local text = x - x == 0 and number(x) or special(x)
+    return (" "):rep(width - #text) .. text
+  end
+end
+
+local function plain(x)
+  return (tostring(x):gsub("LL$", ""))
+end
+
+local function writer(t, short)
+  if base.is_float(t.type_) then return float_writer(t, short) end
+  local function text_of(x)
+    return type(x) == "number" and ("%.0f"):format(x) or plain(x)
+  end
+  local width = 0
+  visit(t, short, function(x) width = max(width, #text_of(x)) end)
+  return function(x)
+    local text = text_of(x)
+    return (" "):rep(width - #text) .. text
+  end
+end
+
+-- The elements of a vector, in lines of at most `width` characters that begin with `indent`.
+local function vector_text(t, short, write, indent, width)
+  local lines, line, first = {}, indent, true
+  shown(#t, short, function(i)
+    local word = i == nil and "..." or write(t[i])
+    if not first then line = line .. ", " end
+    if not first and #line + #word > width - 1 and #line > #indent then
+      lines[#lines + 1] = line:match("^(.-) *$")
+      line = indent
+    end
+    line, first = line .. word, false
+  end)
+  lines[#lines + 1] = line
+  return "[" .. table.concat(lines, "\n"):sub(#indent + 1) .. "]"
+end
+
+local function text_of(t, short, write, indent, width)
+  indent = indent .. " "
+  if t.ndim == 1 then return vector_text(t, short, write, indent, width) end
+  local rows = {}
+  shown(#t, short, function(i)
+    rows[#rows + 1] = i == nil and "..." or text_of(t[i], short, write, indent, width - 1)
+  end)
+  return "[" .. table.concat(rows, "," .. ("\n"):rep(t.ndim - 1) .. indent) .. "]"
 end
 
 ---Writes the tensor as text: what tostring and print show.
@@ -72,13 +146,13 @@ end
 function methods.tostring(t)
   base.arg(t, "t", "tensor.tostring")
   if t.context_ == nil then return "tensor(empty)" end
-  if t.ndim == 0 then return ("tensor(%s, %s)"):format(number_text(t:item(), format_of(t)), t.dtype) end
-  if t.size == 0 then return ("tensor([], shape=%s, %s)"):format(base.shape_text(t), t.dtype) end
+  local dtype = t.dtype
+  if t.size == 0 then return ("tensor([], shape=%s, %s)"):format(base.shape_text(t), dtype) end
   local short = t.size > max_elements
-  local format, width = format_of(t, short), 0
-  visit(t, short, function(x) width = math.max(width, #number_text(x, format)) end)
-  local body = lines_of(t, short, format, width, #"tensor([")
-  return ("tensor(%s, %s%s)"):format(body, short and "shape=" .. base.shape_text(t) .. ", " or "", t.dtype)
+  local write = writer(t, short)
+  if t.ndim == 0 then return ("tensor(%s, %s)"):format(write(t:item()), dtype) end
+  local body = text_of(t, short, write, (" "):rep(#name), line_width - 1)
+  return ("%s%s, %s%s)"):format(name, body, short and "shape=" .. base.shape_text(t) .. ", " or "", dtype)
 end
 
 return methods

@@ -151,27 +151,18 @@ local function offset_of(t, fn, i, j, ...)
   return offset
 end
 
----Returns one element, as a number.
+---Returns one element: a number, of bool a boolean, of int64 beyond 2^53 an int64_t of LuaJIT.
 ---@param i? integer position in the first dimension, from 1
 ---@param j? integer and so on, one for each dimension
----@return number
+---@return number|boolean|ffi.cdata*
 function methods.get(t, i, j, ...)
   base.arg(t, "t", "tensor.get")
   local offset = offset_of(t, "tensor.get", i, j, ...)
-  if t.type_ == 0 then return t.f32_[offset] end
-  return t.f64_[offset]
-end
-
-local function put_at(t, offset, value)
-  if t.type_ == 0 then
-    t.f32_[offset] = value
-  else
-    t.f64_[offset] = value
-  end
+  return base.load(t, offset)
 end
 
 ---Sets one element: t:set(i, j, value).
----@param ... number the positions, then the value
+---@param ... number the positions, then the value: a boolean in a tensor of bool, a number else
 function methods.set(t, i, j, value, ...)
   base.arg(t, "t", "tensor.set")
   local offset
@@ -186,12 +177,11 @@ function methods.set(t, i, j, value, ...)
     value = table.remove(all)
     offset = offset_of(t, "tensor.set", unpack(all))
   end
-  check.arg(value, "number", "value", "tensor.set")
-  put_at(t, offset, value)
+  base.store(t, offset, value, "value", "tensor.set")
 end
 
 ---Returns t[key]. A number selects in the first dimension (an element when there is only one). A table has an entry for
----each dimension: t[{ {1, 10}, 3 }] is column 3 of the first ten rows.
+---each dimension: t[{ {1, 10}, 3 }] is column 3 of the first ten rows. A tensor of bool chooses elements, as `masked`.
 function methods.at(t, key)
   if type(key) == "number" then
     if t.ndim_ == 0 then check.fail("a tensor without dimensions cannot be indexed") end
@@ -202,23 +192,26 @@ function methods.at(t, key)
     return view(t, offset, t.ndim_ - 1)
   elseif type(key) == "table" then
     return part(t, key)
+  elseif type(key) == "cdata" then
+    return methods.masked(t, key)
   end
   spelling.unknown("tensor:", tostring(key), methods)
 end
 
----Does t[key] = value: writes a number, or a tensor that is stretched to fit, to the part that t[key] is.
+---Does t[key] = value: writes a number (a boolean in a tensor of bool), or a tensor that is stretched to fit, to the part that t[key] is.
 function methods.put(t, key, value)
   if type(key) == "number" and t.ndim_ == 1 then
-    check.arg(value, "number", "value", "tensor")
-    return put_at(t, offset_of(t, "tensor", key), value)
+    return base.store(t, offset_of(t, "tensor", key), value, "value", "tensor")
+  elseif type(key) == "cdata" then
+    return base.put_masked(t, key, value)
   elseif type(key) ~= "number" and type(key) ~= "table" then
     check.fail("a tensor has no '%s' to set", tostring(key))
   end
   local target = methods.at(t, key)
-  if type(value) == "number" then
-    api.fill(target, value)
-  else
+  if base.is_tensor(value) then
     methods.copy_(target, value)
+  else
+    base.fill(target, value, "value", "tensor")
   end
 end
 
@@ -317,6 +310,67 @@ function methods.transpose(t, dim1, dim2)
   extents[i], extents[j] = extents[j], extents[i]
   steps[i], steps[j] = steps[j], steps[i]
   return view(t, 0, t.ndim_)
+end
+
+---A view with the dimensions in another order: t:permute(3, 1, 2) has t's third dimension first.
+---@param ... integer|integer[] all dimensions, or one table of them
+---@return actor.Tensor view
+function methods.permute(t, first, ...)
+  local fn = "tensor.permute"
+  base.arg(t, "t", fn)
+  local order, used = type(first) == "table" and first or { first, ... }, {}
+  if #order ~= t.ndim_ then
+    check.fail("bad argument to %s: expected %d dimensions for shape %s, got %d", fn, t.ndim_, base.shape_text(t), #order)
+  end
+  for i = 1, #order do
+    local d = base.dim(t, order[i], fn)
+    if used[d] then check.fail("bad argument to %s: dimension %d is named twice", fn, d + 1) end
+    used[d] = true
+    extents[i - 1], steps[i - 1] = t.extent_[d], t.step_[d]
+  end
+  return view(t, 0, #order)
+end
+
+---A view stretched to a shape by NumPy's rules: where t has size 1, or no dimension, all positions are one element.
+---Write into a copy of it (t:broadcast_to(shape):clone()), not into the view.
+---@param shape integer|integer[]
+---@return actor.Tensor view
+function methods.broadcast_to(t, shape)
+  local fn = "tensor.broadcast_to"
+  base.arg(t, "t", fn)
+  shape = base.shape(shape, fn)
+  local ndim, missing = #shape, #shape - t.ndim_
+  for d = 1, ndim do
+    local n = d > missing and tonumber(t.extent_[d - missing - 1]) or 1
+    if n ~= 1 and n ~= shape[d] or missing < 0 then break end
+    extents[d - 1] = shape[d]
+    steps[d - 1] = n == 1 and 0 or t.step_[d - missing - 1]
+    if d == ndim then return view(t, 0, ndim) end
+  end
+  if ndim == 0 and missing == 0 then return view(t, 0, 0) end
+  check.fail("bad argument 'shape' to %s: %s does not stretch to %s", fn, base.shape_text(t), base.list_text(shape))
+end
+
+---The diagonal of a matrix, a view: the elements t[i][i + k]. Of a vector: a new matrix with it as its diagonal.
+---@param k? integer default 0; above it right of the main diagonal, below it under that
+---@return actor.Tensor
+function methods.diag(t, k)
+  local fn = "tensor.diag"
+  base.arg(t, "t", fn)
+  k = k or 0
+  check.integer(k, "k", fn)
+  if t.ndim_ == 1 then
+    local n = tonumber(t.extent_[0]) + math.abs(k)
+    local out = base.allocate({ n, n }, t.type_, fn)
+    api.fill(out, 0)
+    methods.copy_(methods.diag(out, k), t)
+    return out
+  end
+  if t.ndim_ ~= 2 then check.fail("bad argument 't' to %s: expected 1 or 2 dimensions, got %s", fn, base.shape_text(t)) end
+  local rows, columns = tonumber(t.extent_[0]), tonumber(t.extent_[1])
+  extents[0] = max(0, math.min(rows + math.min(k, 0), columns - max(k, 0)))
+  steps[0] = t.step_[0] + t.step_[1]
+  return view(t, k >= 0 and k * t.step_[1] or -k * t.step_[0], 1)
 end
 
 ---A view with a new dimension of size 1 in front of `dim` (at the end: ndim + 1 or -1).

@@ -80,6 +80,19 @@ TEST_CASE("entries of every kind come back as they were packed") {
   }
 }
 
+TEST_CASE("a tensor of whole numbers is refused as a value and comes through inside of one") {
+  ParamTensor whole = tensor_of<float>({1, 2, 3});
+  whole.dtype = Dtype::i32;
+  LuaValue lua = lua_of("a table");
+  lua.tensors.push_back(plain(whole));
+  const std::vector<ParamEntry> got = unpack(pack({{key_of("t"), std::move(lua), 7}}, false), false);
+  CHECK(std::get<LuaValue>(got.at(0).value).tensors.at(0).dtype == Dtype::i32);
+  const std::vector<Frame> frames = pack({{key_of("w"), whole, 0}}, false);
+  Unpacker in(frames.at(0).meta.view());
+  std::vector<ParamEntry> out;
+  CHECK_FALSE(read_entries(in, frames.at(0).body, false, out).ok());
+}
+
 TEST_CASE("a big tensor travels in chunks by reference, small entries share a frame") {
   const size_t n = 3 * kChunkBytes / 4 + 5;
   const ParamTensor big = tensor_of(std::vector<float>(n, 2.5F));

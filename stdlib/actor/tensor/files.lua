@@ -1,0 +1,53 @@
+--- Tensors in NumPy's files: one array in .npy, named ones in .npz.
+local check = require("actor.check")
+local base = require("actor.tensor.base")
+local c = require("actor.c.data")
+
+local M = {}
+
+---Writes a tensor as a .npy file, or a table of named tensors as a .npz file, which numpy.load opens. A file that is
+---there is written over. Raises when it cannot be written.
+---
+---     tensor.save("x.npy", x)
+---     tensor.save("model.npz", { weight = w, bias = b })
+---@param path string
+---@param value actor.Tensor|table<string, actor.Tensor>
+function M.save(path, value)
+  local fn = "tensor.save"
+  check.arg(path, "string", "path", fn)
+  if base.is_own(value) then return c.npy_save(path, value) end
+  if type(value) ~= "table" then check.wrong("value", fn, "a tensor or a table of named tensors", value) end
+  local names, tensors = {}, {}
+  for name in pairs(value) do
+    check.arg(name, "string", "name", fn)
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  for i = 1, #names do
+    tensors[i] = value[names[i]]
+    base.arg(tensors[i], names[i], fn)
+  end
+  c.npz_save(path, names, tensors)
+end
+
+-- Whether the file begins as an archive does; one that cannot be opened does not.
+local function is_archive(path)
+  local file = io.open(path, "rb")
+  local start = file and file:read(2)
+  if file then file:close() end
+  return start == "PK"
+end
+
+---Reads what `save` or NumPy has written: a tensor of a .npy file, a table of named ones of a .npz file (what the file
+---is tells its beginning, not its name). Elements keep their type; float16 becomes float32, int8, int16 and uint16
+---int32, uint32 and uint64 int64. Raises for a file that is missing, damaged (the error names file and byte) or of
+---other element types.
+---@param path string
+---@return actor.Tensor|table<string, actor.Tensor>
+function M.load(path)
+  check.arg(path, "string", "path", "tensor.load")
+  if is_archive(path) then return c.npz_load(path) end
+  return c.npy_load(path)
+end
+
+return M

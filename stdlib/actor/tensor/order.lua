@@ -1,0 +1,133 @@
+--- Sorting and what follows from it. NaN is above all numbers, so it is sorted to the end.
+local check = require("actor.check")
+local base = require("actor.tensor.base")
+
+local api, methods, Tensor = base.api, base.methods, base.new
+
+-- Calls f(u) with the dimension moved to the end, contiguous, and moves it back in the result.
+local function at_end(fn, t, dim, f)
+  base.arg(t, "t", fn)
+  if t.ndim_ == 0 then return methods.reshape(f(methods.reshape(t, 1)), {}) end
+  local d = base.dim(t, dim or -1, fn) + 1
+  if d == t.ndim_ then return f(methods.contiguous(t)) end
+  local result = f(methods.contiguous(methods.transpose(t, d, -1)))
+  return methods.contiguous(methods.transpose(result, d, -1))
+end
+
+local function check_order(descending, fn)
+  check.optional(descending, "boolean", "descending", fn)
+  return descending and 1 or 0
+end
+
+---Sorts along a dimension.
+---@param dim? integer default the last
+---@param descending? boolean
+---@return actor.Tensor a copy
+function methods.sort(t, dim, descending)
+  local fn = "tensor.sort"
+  local order = check_order(descending, fn)
+  return at_end(fn, t, dim, function(u)
+    local out = Tensor()
+    local status = api.sort(out, nil, u, order)
+    if status ~= 0 then base.raise(fn, status, t) end
+    base.settle()
+    return out
+  end)
+end
+
+---The positions (from 1) that sort a dimension: t:gather(dim, t:argsort(dim)) is t:sort(dim). Equal elements keep their
+---order.
+---@param dim? integer default the last
+---@param descending? boolean
+---@return actor.Tensor int64, of t's shape
+function methods.argsort(t, dim, descending)
+  local fn = "tensor.argsort"
+  local order = check_order(descending, fn)
+  return at_end(fn, t, dim, function(u)
+    local out = Tensor()
+    local status = api.sort(nil, out, u, order)
+    if status ~= 0 then base.raise(fn, status, t) end
+    base.settle()
+    return out
+  end)
+end
+
+---Where values would go in a sorted tensor: the position of the first element that is not below the value (above it
+---with `right`), and n + 1 where there is none. t has to be sorted.
+---@param values actor.Tensor|number
+---@param right? boolean
+---@return actor.Tensor|number int64 positions from 1, of the shape of `values`
+function methods.searchsorted(t, values, right)
+  local fn = "tensor.searchsorted"
+  base.arg(t, "t", fn)
+  check.optional(right, "boolean", "right", fn)
+  if t.ndim_ ~= 1 then check.fail("bad argument 't' to %s: expected 1 dimension, got %s", fn, base.shape_text(t)) end
+  local single = not base.is_tensor(values)
+  if single then
+    check.arg(values, "number", "values", fn)
+    values = base.scalar(values, t.type_ <= 1 and t.type_ or base.dtypes.float64, fn)
+  end
+  local code = base.common_type(t, values, fn)
+  local out = Tensor()
+  local status = api.search(out, methods.contiguous(methods.to(t, base.dtype_names[code])),
+    methods.contiguous(methods.to(values, base.dtype_names[code])), right and 1 or 0)
+  if status ~= 0 then base.raise(fn, status, t, values) end
+  base.settle()
+  return single and methods.item(out) or out
+end
+
+local unique_options = { counts = "boolean?", inverse = "boolean?" }
+
+-- Bool: whether each element of a sorted vector differs from the one before it. NaN does not differ from NaN.
+local function begins(sorted)
+  local n = tonumber(sorted.count_)
+  local first = base.allocate({ n }, base.dtypes.bool, "tensor.unique")
+  methods.fill_(first, true)
+  if n > 1 then
+    local left, right = methods.narrow(sorted, 1, 1, n - 1), methods.narrow(sorted, 1, 2, n - 1)
+    local differ = methods.ne(left, right)
+    if base.is_float(sorted.type_) then
+      differ = methods.logical_and(differ, methods.logical_not(methods.logical_and(methods.isnan(left),
+        methods.isnan(right))))
+    end
+    methods.copy_(methods.narrow(first, 1, 2, n - 1), differ)
+  end
+  return first
+end
+
+---The different elements of a tensor, sorted; all NaN are one.
+---
+---     local values, counts, inverse = labels:unique { counts = true, inverse = true }
+---@param options? {counts?: boolean, inverse?: boolean}
+---@return actor.Tensor values [m]
+---@return actor.Tensor? counts [m] int64: how often each is in t; with `counts`
+---@return actor.Tensor? inverse int64, of t's shape: the position in `values` of each element; with `inverse`
+function methods.unique(t, options)
+  local fn = "tensor.unique"
+  base.arg(t, "t", fn)
+  options = options or {}
+  check.options(options, unique_options, fn)
+  local flat = methods.flatten(t)
+  local order = options.inverse and methods.argsort(flat)
+  local sorted = order and methods.take(flat, order) or methods.sort(flat)
+  local first = begins(sorted)
+  local starts = methods.flatten(methods.nonzero(first))
+  local values, counts, inverse = methods.take(sorted, starts), nil, nil
+  if options.counts then
+    counts = base.allocate_like(starts, fn)
+    local m, n = tonumber(starts.count_), tonumber(flat.count_)
+    if m > 0 then
+      methods.set(counts, m, n + 1 - methods.get(starts, m))
+      methods.copy_(methods.narrow(counts, 1, 1, m - 1),
+        methods.narrow(starts, 1, 2, m - 1) - methods.narrow(starts, 1, 1, m - 1))
+    end
+  end
+  if options.inverse then
+    inverse = base.allocate(flat.shape, base.dtypes.int64, fn)
+    methods.scatter_(inverse, 1, order, methods.cumsum(first, 1))
+    inverse = methods.reshape(inverse, t.shape)
+  end
+  return values, counts, inverse
+end
+
+return methods

@@ -1,0 +1,193 @@
+--- Statistics and running sums. Along a dimension they give a tensor, without one a number of all elements, as
+--- reductions do; whole numbers are counted in float32.
+local check = require("actor.check")
+local base = require("actor.tensor.base")
+local over = require("actor.tensor.math").over
+
+local api, methods, Tensor = base.api, base.methods, base.new
+local floor = math.floor
+
+-- Whole numbers as float32.
+local function floats(t, fn)
+  base.arg(t, "t", fn)
+  return base.is_float(t.type_) and t or methods.to(t, "float32")
+end
+
+local function variance(fn, t, dim, keepdim, ddof)
+  t, ddof = floats(t, fn), ddof or 0
+  check.number(ddof, "ddof", fn)
+  return over(fn, t, dim, keepdim, function(u, last)
+    local apart = u - methods.mean(u, last, true)
+    local n = tonumber(u.extent_[last - 1])
+    return methods.sum(methods.square(apart), last) / (n - ddof)
+  end)
+end
+
+---The variance: the mean of the squares of what elements differ from their mean by.
+---@param dim? integer|integer[]
+---@param keepdim? boolean
+---@param ddof? number the sum of squares is divided by the number of elements minus this; default 0, 1 for a sample
+---@return actor.Tensor|number
+function methods.var(t, dim, keepdim, ddof)
+  return variance("tensor.var", t, dim, keepdim, ddof)
+end
+
+---The standard deviation, the root of the variance.
+---@param dim? integer|integer[]
+---@param keepdim? boolean
+---@param ddof? number as for `var`
+---@return actor.Tensor|number
+function methods.std(t, dim, keepdim, ddof)
+  local square = variance("tensor.std", t, dim, keepdim, ddof)
+  return base.is_tensor(square) and methods.sqrt(square) or math.sqrt(square)
+end
+
+local function quantile(fn, t, q, dim, keepdim)
+  t = floats(t, fn)
+  return over(fn, t, dim, keepdim, function(u, last)
+    local n = tonumber(u.extent_[last - 1])
+    if n == 0 then check.fail("bad argument 't' to %s: there are no elements in %s", fn, base.shape_text(t)) end
+    local sorted = methods.sort(u, last)
+    local at = q * (n - 1)
+    local low = floor(at)
+    local below = methods.select(sorted, last, low + 1)
+    local result = at == low and methods.clone(below)
+      or below + (methods.select(sorted, last, low + 2) - below) * (at - low)
+    local greatest = methods.select(sorted, last, n)  -- NaN where one is NaN
+    return methods.where(methods.isnan(greatest), greatest, result)
+  end)
+end
+
+---The quantile q, between elements on the line between them. NaN where an element is NaN.
+---@param q number 0 .. 1
+---@param dim? integer|integer[]
+---@param keepdim? boolean
+---@return actor.Tensor|number
+function methods.quantile(t, q, dim, keepdim)
+  check.number(q, "q", "tensor.quantile", 0, 1)
+  return quantile("tensor.quantile", t, q, dim, keepdim)
+end
+
+---The median: the element in the middle, or the mean of the two there. NaN where an element is NaN.
+---@param dim? integer|integer[]
+---@param keepdim? boolean
+---@return actor.Tensor|number
+function methods.median(t, dim, keepdim)
+  return quantile("tensor.median", t, 0.5, dim, keepdim)
+end
+
+local function running(fn, product, t, dim)
+  base.arg(t, "t", fn)
+  if dim == nil then t, dim = methods.flatten(t), 1 end
+  local out = Tensor()
+  local status = api.running(out, t, base.dim(t, dim, fn), product)
+  if status ~= 0 then base.raise(fn, status, t) end
+  base.settle()
+  return out
+end
+
+---Running sums along a dimension; int64 of whole numbers.
+---@param dim? integer without it of the elements as one row
+---@return actor.Tensor
+function methods.cumsum(t, dim)
+  return running("tensor.cumsum", 0, t, dim)
+end
+
+---Running products along a dimension; int64 of whole numbers.
+---@param dim? integer without it of the elements as one row
+---@return actor.Tensor
+function methods.cumprod(t, dim)
+  return running("tensor.cumprod", 1, t, dim)
+end
+
+---What each element along a dimension is more than the one before it.
+---@param dim? integer default the last
+---@param order? integer how often; default 1
+---@return actor.Tensor with `order` positions less in that dimension
+function methods.diff(t, dim, order)
+  local fn = "tensor.diff"
+  base.arg(t, "t", fn)
+  local d = base.dim(t, dim or -1, fn) + 1
+  order = order or 1
+  check.integer(order, "order", fn, 0)
+  for _ = 1, order do
+    local n = tonumber(t.extent_[d - 1])
+    if n == 0 then break end
+    local late, early = methods.narrow(t, d, 2, n - 1), methods.narrow(t, d, 1, n - 1)
+    t = t.type_ == base.dtypes.bool and methods.ne(late, early) or late - early
+  end
+  return t
+end
+
+---Counts how often each of the whole numbers 1, 2, ... is in a tensor, or with `weights` adds these up.
+---@param options? {least?: integer, weights?: actor.Tensor} `least`: the result has at least so many elements
+---@return actor.Tensor [n] int64, or of the element type of the weights; n is the greatest number of t
+function methods.bincount(t, options)
+  local fn = "tensor.bincount"
+  base.arg(t, "t", fn)
+  options = options or {}
+  check.options(options, { least = "number?", weights = "cdata?" }, fn)
+  if options.least then check.integer(options.least, "least", fn, 0) end
+  if t.ndim_ ~= 1 then check.fail("bad argument 't' to %s: expected 1 dimension, got %s", fn, base.shape_text(t)) end
+  local n = options.least or 0
+  if t.count_ > 0 then
+    local least, most = methods.min(t), methods.max(t)
+    if type(least) ~= "number" or least < 1 then
+      check.fail("bad argument 't' to %s: expected whole numbers from 1, got %s", fn, tostring(least))
+    end
+    n = math.max(n, floor(most))
+  end
+  local weights = options.weights
+  if weights == nil then
+    weights = base.allocate(t.shape, base.dtypes.int64, fn)
+    api.fill(weights, 1)
+  else
+    base.arg(weights, "weights", fn)
+    if not base.same_shape(weights, t) then base.raise(fn, 1, t, weights) end
+  end
+  local out = base.allocate({ n }, weights.type_, fn)
+  api.fill(out, 0)
+  return methods.index_add_(out, t, weights)
+end
+
+local histogram_options = { low = "number?", high = "number?", weights = "cdata?" }
+
+---Counts how many elements lie in each of `bins` intervals of one length from `low` to `high`, the last of which
+---includes its end. Others, and NaN, are not counted.
+---@param bins integer|actor.Tensor how many, or their rising edges [bins + 1]
+---@param options? {low?: number, high?: number, weights?: actor.Tensor} default the least and greatest element
+---@return actor.Tensor counts [bins] int64, or the sums of the weights
+---@return actor.Tensor edges [bins + 1]
+function methods.histogram(t, bins, options)
+  local fn = "tensor.histogram"
+  t = methods.flatten(floats(t, fn))
+  options = options or {}
+  check.options(options, histogram_options, fn)
+  local edges = bins
+  if not base.is_tensor(bins) then
+    check.integer(bins, "bins", fn, 1)
+    local none = t.count_ == 0
+    local low = options.low or none and 0 or methods.min(t)
+    local high = options.high or none and 1 or methods.max(t)
+    if not (low <= high and high - low < math.huge) then
+      check.fail("bad argument to %s: the range %s .. %s is none", fn, tostring(low), tostring(high))
+    end
+    if low == high then low, high = low - 0.5, high + 0.5 end
+    edges = require("actor.tensor.create").linspace(low, high, bins + 1, { dtype = base.dtype_names[t.type_] })
+  elseif edges.ndim_ ~= 1 or edges.count_ < 2 then
+    check.fail("bad argument 'bins' to %s: expected at least 2 edges in 1 dimension, got %s", fn, base.shape_text(edges))
+  end
+  local n = tonumber(edges.count_) - 1
+  local last = methods.get(edges, n + 1)
+  local bin = methods.searchsorted(edges, t, true) - 1
+  bin = methods.where(methods.eq(t, last), n, bin)
+  local inside = methods.logical_and(methods.ge(bin, 1), methods.le(bin, n))
+  local weights = options.weights
+  if weights ~= nil then
+    base.arg(weights, "weights", fn)
+    weights = methods.masked(methods.flatten(weights), inside)
+  end
+  return methods.bincount(methods.masked(bin, inside), { least = n, weights = weights }), edges
+end
+
+return methods

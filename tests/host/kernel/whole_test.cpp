@@ -1,0 +1,72 @@
+// The inner loops of whole.hpp at every step; their values as tensors have them are compared in tests/stdlib.
+#include "host/kernel/whole.hpp"
+
+#include <array>
+#include <limits>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+using namespace actorhost::kernel;
+
+namespace {
+
+template <typename T>
+constexpr Dtype whole_type = sizeof(T) == 1   ? Dtype::u8
+                             : sizeof(T) == 4 ? Dtype::i32
+                                              : Dtype::i64;
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("whole numbers wrap at every step", "", int32_t, int64_t, uint8_t) {
+  using T = TestType;
+  constexpr T kMost = std::numeric_limits<T>::max();
+  constexpr T kLeast = std::numeric_limits<T>::min();
+  for (const auto& [so, sa, sb] : {std::array<int64_t, 3>{1, 1, 1}, {1, 1, 0}, {1, 0, 1}, {2, 3, 1}, {1, 0, 0}}) {
+    for (const int64_t n : {0, 1, 7}) {
+      const std::vector<T> a(static_cast<size_t>(3 * n + 1), kMost);
+      const std::vector<T> b(static_cast<size_t>(n + 1), 1);
+      std::vector<T> out(static_cast<size_t>(2 * n + 1), 42);
+      whole_binary(Binary::add, whole_type<T>, n, {out.data(), so}, {a.data(), sa}, {b.data(), sb});
+      for (int64_t i = 0; i < n; ++i) CHECK(out[static_cast<size_t>(i * so)] == kLeast);
+      CHECK(out.back() == 42);
+      whole_binary(Binary::mul, whole_type<T>, n, {out.data(), so}, {a.data(), sa}, {a.data(), sa});
+      for (int64_t i = 0; i < n; ++i) CHECK(out[static_cast<size_t>(i * so)] == 1);
+      std::vector<uint8_t> truths(static_cast<size_t>(2 * n + 1), 42);
+      whole_binary(Binary::gt, whole_type<T>, n, {truths.data(), so}, {a.data(), sa}, {b.data(), sb});
+      for (int64_t i = 0; i < n; ++i) CHECK(truths[static_cast<size_t>(i * so)] == 1);
+      CHECK(truths.back() == 42);
+    }
+  }
+}
+
+TEST_CASE("a run is folded into one total, or into one for each element") {
+  const std::vector<int32_t> in{std::numeric_limits<int32_t>::max(), 0, 5, 0, -7};
+  std::array<int64_t, 3> totals{};
+  fold_start(Fold::sum, Dtype::i32, 3, totals.data());
+  fold(Fold::sum, Dtype::i32, 3, {totals.data(), 0}, {in.data(), 2});
+  CHECK(totals[0] == int64_t{std::numeric_limits<int32_t>::max()} - 2);
+  fold(Fold::sum, Dtype::i32, 3, {totals.data(), 1}, {in.data(), 2});
+  CHECK(totals[2] == -7);
+  int32_t most = 0;
+  fold_start(Fold::max, Dtype::i32, 1, &most);
+  CHECK(most == std::numeric_limits<int32_t>::min());
+  fold(Fold::max, Dtype::i32, 2, {&most, 0}, {in.data() + 3, 1});
+  CHECK(most == 0);
+}
+
+TEST_CASE("what a type does not hold is found where it is") {
+  const std::vector<double> in{255.9, -0.9, 256};
+  CHECK(first_unfit(Dtype::u8, Dtype::f64, 3, in.data()) == 2);
+  CHECK(first_unfit(Dtype::u8, Dtype::f64, 2, in.data()) == 2);
+  CHECK(first_unfit(Dtype::b8, Dtype::f64, 3, in.data()) == 3);
+  const std::vector<float> odd{1, std::numeric_limits<float>::quiet_NaN()};
+  for (const Dtype to : {Dtype::i32, Dtype::i64, Dtype::u8}) CHECK(first_unfit(to, Dtype::f32, 2, odd.data()) == 1);
+  const std::vector<int64_t> wide{int64_t{1} << 31, -(int64_t{1} << 31)};
+  CHECK(first_unfit(Dtype::i32, Dtype::i64, 2, wide.data()) == 0);
+  CHECK(first_unfit(Dtype::i32, Dtype::i64, 1, wide.data() + 1) == 1);
+  const std::vector<int32_t> divisors{3, 0};
+  CHECK(first_unfit(Binary::mod, Dtype::i32, 2, divisors.data()) == 1);
+  CHECK(first_unfit(Binary::add, Dtype::i32, 2, divisors.data()) == 2);
+}

@@ -1,0 +1,32 @@
+// Tensors of whole numbers and truth values between nodes: carried where nothing is computed with them but sums, and
+// refused by name where engines need floats.
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+TEST_CASE("engines carry every element type, and say which they do not compute with") {
+  const JobFolder folder;
+  const std::string ranks = GENERATE("1", "3");
+  const Words place = GENERATE(Words{}, Words{"--isolate"});
+  const Words job = with({"-n", ranks}, with(place, {"--log-level", "error"}));
+  const Finished first = folder.run(with(job, {"--checkpoint", "saved", "jobs/element_types.lua"}), 60);
+  INFO(first.description);
+  CHECK(first.out == "all carried\n");
+  const Finished again = folder.run(with(job, {"--resume", "saved", "jobs/element_types.lua"}), 60);
+  INFO(again.description);
+  CHECK(again.out == "all read back\n");
+}
+
+TEST_CASE("the parameter server refuses tensors of whole numbers as values, not those in a table") {
+  const JobFolder folder;
+  const Finished run = folder.run({"-n", "1", "--log-level", "error", "jobs/element_types_param.lua"}, 60);
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK(run.out == "int64\n");
+  CHECK_THAT(run.err, Catch::Contains("expected a tensor of float32 or float64, which updates are computed with, got "
+                                      "int64; convert it with t:to('float32')"));
+}

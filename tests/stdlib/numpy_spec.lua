@@ -1,0 +1,84 @@
+--- Tensors beside NumPy: what numpy_cases.txt says gives the results of NumPy that numpy_cases.npz has. The page of names
+--- (stdlib/actor/tensor/NUMPY.md) has no name without a case.
+local tensor = require("actor.tensor")
+
+local folder = source_dir .. "/tests/stdlib/"
+local stored = tensor.load(folder .. "numpy_cases.npz")
+
+local function text_of(path)
+  local file = assert(io.open(path))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+-- What the cases' Lua sees.
+local scope = setmetatable({ tensor = tensor, unpack = unpack, math = math }, {
+  __index = function(_, name) return stored["in." .. name] or error("no variable " .. name) end,
+})
+
+local function number_of(value)
+  if type(value) == "cdata" then return tonumber(value) end
+  return value
+end
+
+-- Numbers that are NumPy's but for the last digits.
+local function compare(name, got, wanted)
+  if not tensor.is_tensor(got) then
+    equal(wanted.ndim, 0, name)
+    local value = wanted:item()
+    if type(value) == "boolean" then return equal(got, value, name) end
+    got, value = number_of(got), number_of(value)
+    if got == value or got ~= got and value ~= value then return end
+    return near(got, value, 1e-6 * math.max(1, math.abs(value)), name)
+  end
+  equal({ got.dtype, got.shape }, { wanted.dtype, wanted.shape }, name)
+  local tolerance = wanted.dtype == "float32" and 2e-6 or 1e-12
+  local exact = wanted.dtype ~= "float32" and wanted.dtype ~= "float64"
+  local options = exact and { rtol = 0, atol = 0 } or { rtol = tolerance, atol = tolerance, nan = true }
+  if not got:allclose(wanted, options) then
+    error(("%s:\n%s\nNumPy:\n%s"):format(name, tostring(got), tostring(wanted)), 2)
+  end
+end
+
+local known, at = {}, 0
+for line in text_of(folder .. "numpy_cases.txt"):gmatch("[^\n]+") do
+  if not line:find("^#") then
+    local name, numpy, ours = line:match("^(.-) | (.*) | (.-)%s*$")
+    at = at + 1
+    known[name] = true
+    local number = at
+    test(("%d: %s is NumPy's %s"):format(number, ours, numpy), function()
+      local chunk = assert(loadstring("return " .. ours, "=" .. ours))
+      local results = { setfenv(chunk, scope)() }
+      local count = 0
+      while stored[("out.%d.%d"):format(number, count + 1)] do count = count + 1 end
+      equal(#results, count)
+      for k = 1, count do compare(ours, results[k], stored[("out.%d.%d"):format(number, k)]) end
+    end)
+  end
+end
+
+test("text is NumPy's", function()
+  local number = 1
+  while stored["print." .. number] do
+    local t = stored["print." .. number]
+    local text = tostring(t):gsub(", shape=%b()", ""):gsub(", %w+%)$", ""):gsub("^tensor%(", "")
+    equal(text, (stored["text." .. number]:bytes():gsub("True", "true"):gsub("False", "false")), "text " .. number)
+    number = number + 1
+  end
+end)
+
+test("each name of the page NUMPY.md has a case, and each case is on the page", function()
+  local page, named = text_of(source_dir .. "/stdlib/actor/tensor/NUMPY.md"), {}
+  for row in page:gmatch("\n(|[^\n]+)") do
+    local first = row:match("^|%s*(.-)%s*|")
+    for name in first:gmatch("`([^`]+)`") do
+      named[name] = true
+      if not known[name] then error("no case for " .. name .. " in tests/stdlib/numpy_cases.txt") end
+    end
+  end
+  for name in pairs(known) do
+    if not named[name] then error(name .. " has a case and is not on stdlib/actor/tensor/NUMPY.md") end
+  end
+end)
