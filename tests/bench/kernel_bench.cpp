@@ -180,7 +180,7 @@ struct Mlp {
     reduce_dim(k, Reduction::sum, matrix(dh, kBatch, kHidden), 0, matrix(db1, 1, kHidden));
     const OptimiserSpec spec{.lr = 1e-6};
     for (auto [g, w] : {std::pair(&dw1, &w1), {&dw2, &w2}, {&db1, &b1}, {&db2, &b2}}) {
-      apply_update(k, spec, Dtype::f32, static_cast<int64_t>(w->size()), 0, g->data(), nullptr, w->data());
+      apply_update(k, spec, Dtype::f32, static_cast<int64_t>(w->size()), spec.lr, 0, g->data(), nullptr, w->data());
     }
   }
 };
