@@ -13,15 +13,6 @@ local function kept_state(layer)
   end
 end
 
----Compares the gradients of a layer or network with finite differences of its output, of d(sum(y * weights)) / d(each
----parameter and input), where `weights` are fixed random numbers. Use float64 parameters and input: a correct gradient
----has an error near 1e-9. Each pass begins with the same state, so dropout drops the same elements.
----@param layer actor.nn.Layer
----@param x actor.Tensor
----@param options? {step?: number, seed?: integer, training?: boolean, inputs?: boolean} default 1e-5, 1, false, true;
----inputs = false: x has no gradient (positions)
----@return number largest |difference| / max(1, |gradient|) over all elements
----@return string where it is
 return function(layer, x, options)
   local fn = "nn.check_gradients"
   options = options or {}

@@ -106,9 +106,26 @@ function M.linear(inputs, outputs, options)
   return layer
 end
 
-for name in pairs(activations.names) do
-  M[name] = function() return activations.make(name) end
-end
+---A layer that computes max(x, 0) of each element.
+---@return actor.nn.Layer
+function M.relu() return activations.make("relu") end
+
+---A layer that computes the hyperbolic tangent of each element.
+---@return actor.nn.Layer
+function M.tanh() return activations.make("tanh") end
+
+---A layer that computes 1 / (1 + e^-x) of each element.
+---@return actor.nn.Layer
+function M.sigmoid() return activations.make("sigmoid") end
+
+---A layer that computes x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) of each element. Source: Hendrycks, Gimpel,
+---Gaussian error linear units, 2016.
+---@return actor.nn.Layer
+function M.gelu() return activations.make("gelu") end
+
+---A layer that makes each row positive with sum 1: e^x divided by the row's sum of them.
+---@return actor.nn.Layer
+function M.softmax() return activations.make("softmax") end
 
 ---Makes a model of layers that follow each other. Parameters are named "1.weight", "1.bias", ... by the layer's place.
 ---Their tensors become views of the model's `flat_params`, unless a layer has tensors that it did not declare.
@@ -135,6 +152,17 @@ function M.sequential(layers)
   return made
 end
 
-M.check_gradients = require("actor.nn.gradients")
+---Compares the gradients of a layer or network with finite differences of its output, of d(sum(y * weights)) / d(each
+---parameter and input), where `weights` are fixed random numbers. Use float64 parameters and input: a correct gradient
+---has an error near 1e-9. Each pass begins with the same state, so dropout drops the same elements.
+---@param layer actor.nn.Layer
+---@param x actor.Tensor
+---@param options? {step?: number, seed?: integer, training?: boolean, inputs?: boolean} default 1e-5, 1, false, true;
+---inputs = false: x has no gradient (positions)
+---@return number largest |difference| / max(1, |gradient|) over all elements
+---@return string where it is
+function M.check_gradients(layer, x, options)
+  return require("actor.nn.gradients")(layer, x, options)
+end
 
 return M

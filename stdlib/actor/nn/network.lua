@@ -122,7 +122,7 @@ local function as_input(x, shape, name)
     #shape > 0 and ", " or "", wanted, count, base.shape_text(x))
 end
 
-function Network:input(x, i)
+local function input(self, x, i)
   local shapes = self.inputs
   if not shapes then return x end
   if #shapes == 1 then return as_input(x, shapes[1], "x") end
@@ -133,11 +133,11 @@ function Network:input(x, i)
 end
 
 -- Runs the steps up to number `last`; their results stay in `results`.
-function Network:run(x, training, last)
+local function run(self, x, training, last)
   self.training = training
   local steps, results = self.steps, self.results
   local inputs = self.inputs and #self.inputs or 1
-  for i = 1, inputs do results[1 - i] = self:input(x, i) end
+  for i = 1, inputs do results[1 - i] = input(self, x, i) end
   for i = 1, last do
     local step = steps[i]
     local from = step.from
@@ -159,11 +159,11 @@ end
 ---@param training? boolean true: dropout drops, and normalisation updates its statistics
 ---@return actor.Tensor
 function Network:forward(x, training)
-  return self:run(x, training or false, #self.steps)
+  return run(self, x, training or false, #self.steps)
 end
 
 -- Adds a gradient to the one that step `i` has got from others.
-function Network:collect(i, dy, slopes)
+local function collect(self, i, dy, slopes)
   local before = slopes[i]
   if not before then
     slopes[i] = dy
@@ -176,7 +176,7 @@ function Network:collect(i, dy, slopes)
 end
 
 -- Takes the gradient of the result of step number `last` back through the steps before.
-function Network:back(dy, first, last)
+local function back(self, dy, first, last)
   local steps = self.steps
   local slopes = {}
   slopes[last] = dy
@@ -189,7 +189,7 @@ function Network:back(dy, first, last)
         for j, from in ipairs(step.from) do
           local part = dx
           if step.merges then part = dx[j] end
-          if part then self:collect(from, part, slopes) end
+          if part then collect(self, from, part, slopes) end
         end
       end
     end
@@ -207,11 +207,11 @@ end
 ---@param first? boolean true: the gradient of the input is not wanted
 ---@return actor.Tensor? dx a table of them where there are several inputs
 function Network:backward(dy, first)
-  return self:back(dy, first or false, #self.steps)
+  return back(self, dy, first or false, #self.steps)
 end
 
 -- The result before a softmax at the end, which the loss of classes computes itself.
-function Network:scores_step(loss)
+local function scores_step(self, loss)
   if self.ends_in_softmax and loss == losses.cross_entropy then return self.steps[#self.steps].from[1] end
   return #self.steps
 end
@@ -223,12 +223,12 @@ end
 ---@return number loss
 function Network:loss(x, targets)
   local loss = self.loss_function
-  local last = self:scores_step(loss)
-  local scores = self:run(x, true, last)
+  local last = scores_step(self, loss)
+  local scores = run(self, x, true, last)
   -- Its own results may be overwritten by the gradient; one that a layer has only passed on may not.
   local own = rawget(self.steps[last].layer, "y")
   local value, slope = loss(scores, targets, own and rawequal(own, scores) and scores or nil)
-  self:back(slope, true, last)
+  back(self, slope, true, last)
   for _, penalty in ipairs(self.penalised) do value = value + weights.regularise(unpack(penalty)) end
   return value
 end
@@ -269,11 +269,15 @@ function Network:predict(x)
   return out or self:forward(x):clone()
 end
 
--- Of one batch: the loss without regularisation, and the number of rows whose largest score is at their label (nil where
--- targets are not classes).
+---Computes, for one batch and without training, the loss without regularisation and the number of rows whose largest
+---score is at their label.
+---@param x actor.Tensor|actor.Tensor[]
+---@param targets actor.Tensor
+---@return number loss
+---@return number? right nil where targets are not classes
 function Network:measure(x, targets)
   local loss = self.loss_function
-  local scores = self:run(x, false, self:scores_step(loss))
+  local scores = run(self, x, false, scores_step(self, loss))
   local right
   if targets.ndim_ == 1 and scores.ndim_ == 2 and loss == losses.cross_entropy then
     local found = scores:argmax(2)
@@ -392,7 +396,12 @@ function Network:summary()
   return table.concat(lines, "\n")
 end
 
-Network.fit = function(self, options) return require("actor.nn.fit")(self, options) end
+---Trains for some epochs of shuffled batches.
+---@param options actor.nn.Fit
+---@return actor.nn.Epoch[] history
+function Network:fit(options)
+  return require("actor.nn.fit")(self, options)
+end
 
 function Network.__tostring(self) return self:summary() end
 
