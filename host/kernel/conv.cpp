@@ -1,8 +1,8 @@
 // All three directions are sums of products over windows, done by Kernels::step_product: forward, one of pixels and
 // panels of weights; to the input, a convolution of the result's gradient with turned weights (of stride 1, one for
-// each remainder of the strides); to the weights (conv_weights.cpp), one of pixels and gradients, summed over pixels.
-// Padding is copied around an image a few rows at a time; images without padding are read where they lie. No matrix of
-// windows is made.
+// each remainder of the strides), or, for few channels, one of gradients and weights whose rows are added up; to the
+// weights (conv_weights.cpp), one of pixels and gradients, summed over pixels. Padding is copied around an image a few
+// rows at a time; images without padding are read where they lie. No matrix of windows is made.
 #include "host/kernel/conv.hpp"
 
 #include "host/kernel/bands.hpp"
@@ -175,9 +175,98 @@ void phase_to_input(const Kernels& k, Dtype dtype, const ConvGroup& g, const Pha
       .run(pool);
 }
 
+// Channels that are the columns of a product leave a register mostly empty where they are few. There a product of the
+// weights and a row of the result's gradient, turned, makes what each weight adds to the pixels of a row, and this is
+// added to the image.
+template <typename T>
+class SpreadToInput {
+ public:
+  SpreadToInput(const Kernels& k, Dtype dtype, const ConvGroup& g, const T* out_grad, const T* weights, T* in_grad)
+      : k_(k),
+        dtype_(dtype),
+        g_(g),
+        width_(k.step_panel(dtype)),
+        grads_(g.results(out_grad)),
+        images_(g.images(in_grad)),
+        weights_(g.weights(weights, 0, 0)) {}
+
+  void run(ThreadPool* pool) const {
+    const int64_t taps = g_.w.kernel_h * g_.w.kernel_w * g_.channels;
+    const double work =
+        static_cast<double>(g_.w.batch * g_.w.out_h * g_.w.out_w) * static_cast<double>(g_.filters * taps);
+    each_task(pool, work, g_.w.batch, [&](int image) {
+      for (int64_t pixel = 0; pixel < g_.w.height * g_.w.width; ++pixel) {
+        std::fill_n(images_.at(image, 0, pixel), g_.channels, T{0});
+      }
+      const int64_t lead = (g_.w.out_w + width_ - 1) / width_ * width_;
+      const int64_t size = ((1 + g_.filters) * width_ + taps * lead) * static_cast<int64_t>(sizeof(T));
+      T* const zeros = reinterpret_cast<T*>(thread_scratch(size));
+      T* const panel = zeros + width_;
+      T* const sums = panel + g_.filters * width_;
+      std::fill_n(zeros, (1 + g_.filters) * width_, T{0});
+      StepProduct product{};
+      product.rows = taps;
+      product.outer = 1;
+      product.inner = g_.filters;
+      product.a = weights_;
+      product.a_step = g_.all_filters;
+      product.a_inner = 1;
+      product.b = panel;
+      product.b_inner = width_;
+      product.start = zeros;
+      product.c_step = lead;
+      product.columns = width_;
+      for (int64_t y = 0; y < g_.w.out_h; ++y) {
+        for (int64_t x = 0; x < g_.w.out_w; x += width_) {
+          const int64_t columns = std::min(width_, g_.w.out_w - x);
+          k_.copy_turned(dtype_, g_.filters, columns, panel, width_, grads_.at(image, y, x), grads_.pixel);
+          product.c = sums + x;
+          k_.step_product(dtype_, product);
+        }
+        add(image, y, sums, lead);
+      }
+    });
+  }
+
+ private:
+  // What the windows of row y add: sums[tap * lead + column].
+  void add(int64_t image, int64_t y, const T* sums, int64_t lead) const noexcept {
+    const Windows& w = g_.w;
+    const int64_t top = y * w.stride_h - w.pad_top;
+    for (int64_t i = std::max<int64_t>(0, -top); i < std::min(w.kernel_h, w.height - top); ++i) {
+      for (int64_t j = 0; j < w.kernel_w; ++j) {
+        const int64_t before = w.pad_left - j;  // window x has this pixel at column x * stride_w - before
+        const int64_t from = before > 0 ? (before + w.stride_w - 1) / w.stride_w : 0;
+        const int64_t end = w.width + before <= 0 ? 0 : (w.width + before - 1) / w.stride_w + 1;
+        const int64_t count = std::min(w.out_w, end) - from;
+        if (count <= 0) continue;
+        T* pixels = images_.at(image, top + i, from * w.stride_w - before);
+        const int64_t step = w.stride_w * images_.pixel;
+        for (int64_t c = 0; c < g_.channels; ++c) {
+          const T* sum = sums + ((i * w.kernel_w + j) * g_.channels + c) * lead + from;
+          k_.binary(Binary::add, dtype_, count, pixels + c, step, pixels + c, step, sum, 1);
+        }
+      }
+    }
+  }
+
+  const Kernels& k_;
+  Dtype dtype_;
+  const ConvGroup& g_;
+  int64_t width_;
+  Images<const T> grads_;
+  Images<T> images_;
+  const T* weights_;
+};
+
+constexpr int64_t kFewChannels = 4;
+
 template <typename T>
 void to_input(const Kernels& k, Dtype dtype, const ConvGroup& g, const T* out_grad, const T* weights, T* in_grad,
               ThreadPool* pool) {
+  if (g.channels <= kFewChannels) {
+    return SpreadToInput<T>(k, dtype, g, out_grad, weights, in_grad).run(pool);
+  }
   for (int64_t i = 0; i < g.w.stride_h; ++i) {
     const Phase y(i, g.w.height, g.w.kernel_h, g.w.stride_h, g.w.pad_top);
     for (int64_t j = 0; j < g.w.stride_w; ++j) {
