@@ -61,7 +61,7 @@ double pow_of(double x, double y) noexcept {
 double log_factorial(double k) noexcept {
   if (k < 16) {
     double product = 1;
-    for (double i = 2; i <= k; ++i) product *= i;
+    for (int i = 2; i <= static_cast<int>(k); ++i) product *= i;
     return log_of_normal(product);
   }
   constexpr double kHalfLog2Pi = 0.91893853320467274178;
