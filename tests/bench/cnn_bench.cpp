@@ -2,10 +2,8 @@
 // layers cost without Lua. Milliseconds, batch 128, medians; CPU time of one thread, wall time of several. Usage:
 // cnn_bench [threads [rounds]]
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <functional>
 #include <vector>
 
@@ -15,6 +13,7 @@
 #include "host/kernel/matmul.hpp"
 #include "host/kernel/normalise.hpp"
 #include "host/kernel/optimiser.hpp"
+#include "tests/bench/in_turns.hpp"
 
 using namespace actorhost;
 using namespace actorhost::kernel;
@@ -147,20 +146,14 @@ struct Net {
 
 double median_ms(int threads, int rounds, const std::function<void()>& f) {
   constexpr int kSteps = 10;
-  const auto now = [threads] {
-    timespec t{};
-    clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
-  };
   for (int i = 0; i < 3; ++i) f();
   std::vector<double> times;
   for (int round = 0; round < rounds; ++round) {
-    const double began = now();
+    const double began = seconds_now(threads);
     for (int i = 0; i < kSteps; ++i) f();
-    times.push_back((now() - began) / kSteps);
+    times.push_back((seconds_now(threads) - began) / kSteps * 1e3);
   }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
+  return median(times);
 }
 
 }  // namespace

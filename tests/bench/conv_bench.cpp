@@ -9,22 +9,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 
 #include "host/base/blob.hpp"
 #include "host/base/random.hpp"
 #include "tests/bench/conv_yardstick.hpp"
+#include "tests/bench/in_turns.hpp"
 
 using namespace actorhost;
 using namespace actorhost::kernel;
 
 namespace {
-
-double now(int threads) {
-  timespec t{};
-  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 // Aligned as tensors are.
 struct Array {
@@ -36,38 +30,6 @@ struct Array {
   }
   float* data() noexcept { return reinterpret_cast<float*>(bytes.data()); }
   size_t size() const noexcept { return bytes.size() / sizeof(float); }
-};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-// Seconds of one call, over 20 ms after a pause: the other's threads have stopped to wait for work by then.
-double seconds(int threads, const std::function<void()>& f) {
-  const timespec pause{0, 5'000'000};
-  nanosleep(&pause, nullptr);
-  f();
-  int calls = 0;
-  const double start = now(threads);
-  do {
-    f();
-    ++calls;
-  } while (now(threads) - start < 0.02);
-  return (now(threads) - start) / calls;
-}
-
-struct Turns {
-  std::vector<double> ours, theirs, ratios;
-
-  Turns(int threads, int rounds, const std::function<void()>& our, const std::function<void()>& their) {
-    for (int i = 0; i < rounds; ++i) {
-      ours.push_back(seconds(threads, our));
-      if (!their) continue;
-      theirs.push_back(seconds(threads, their));
-      ratios.push_back(theirs.back() / ours.back());
-    }
-  }
 };
 
 struct Shape {

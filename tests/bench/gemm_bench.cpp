@@ -1,6 +1,7 @@
 // Products of matrices, plain and with transposed operands, in GFLOP/s on one and two threads, beside OpenBLAS where it
 // is installed. Both take turns; figures are medians, the ratio is the median of the turns' ratios. One thread is
-// measured in CPU time, so that other work on the machine disturbs little, two in wall time. Results are compared.
+// measured in CPU time, so that other work on the machine disturbs little, two in wall time. Results are compared. Set
+// OPENBLAS_THREAD_TIMEOUT=4, or its threads wait for work for long on the core that ours are to use.
 // Usage: gemm_bench [rounds [part of a shape's name]]
 
 #include <algorithm>
@@ -8,12 +9,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <vector>
 
 #include "host/base/random.hpp"
 #include "host/kernel/matmul.hpp"
+#include "tests/bench/in_turns.hpp"
 
 #if AH_OPENBLAS
 #include <cblas.h>
@@ -37,12 +38,6 @@ constexpr Shape3 kShapes[] = {
     {"8x1024x1024", 8, 1024, 1024, false, false},
 };
 
-double now(int threads) {
-  timespec t{};
-  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
 std::vector<float> uniform(int64_t n) {
   Rng rng(static_cast<uint64_t>(n));
   std::vector<float> values(static_cast<size_t>(n));
@@ -54,25 +49,6 @@ View matrix(std::vector<float>& data, int64_t rows, int64_t columns, bool turned
   View v = row_major(data.data(), Dtype::f32, {rows, columns});
   if (turned) v.steps = {1, rows};
   return v;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-// Seconds of one call, over 20 ms after a pause: the other's threads have stopped to wait for work by then.
-double seconds(int threads, const std::function<void()>& f) {
-  const timespec pause{0, 60'000'000};  // OpenBLAS's wait that long
-  nanosleep(&pause, nullptr);
-  f();
-  int calls = 0;
-  const double start = now(threads);
-  do {
-    f();
-    ++calls;
-  } while (now(threads) - start < 0.02);
-  return (now(threads) - start) / calls;
 }
 
 #if AH_OPENBLAS
@@ -93,27 +69,19 @@ void measure(const Shape3& s, int threads, int rounds) {
   const View vc = matrix(c, s.m, s.n);
   ThreadPool pool(threads);
   const double work = 2e-9 * static_cast<double>(s.m * s.n) * static_cast<double>(s.k);
-  std::vector<double> ours;
-  std::vector<double> theirs;
-  std::vector<double> ratios;
+  std::function<void()> their;
 #if AH_OPENBLAS
   openblas_set_num_threads(threads);
   std::vector<float> wanted(c.size());
+  their = [&] { yardstick(s, a, b, wanted); };
 #endif
-  for (int i = 0; i < rounds; ++i) {
-    const double mine = seconds(threads, [&] { matmul(kernels(), va, vb, vc, 1, false, &pool); });
-    ours.push_back(work / mine);
-#if AH_OPENBLAS
-    const double other = seconds(threads, [&] { yardstick(s, a, b, wanted); });
-    theirs.push_back(work / other);
-    ratios.push_back(other / mine);
-#endif
-  }
-  std::printf("%-16s %d thread%s %6.1f GFLOP/s", s.name, threads, threads == 1 ? " " : "s", median(ours));
+  const Turns turns(
+      threads, rounds, [&] { matmul(kernels(), va, vb, vc, 1, false, &pool); }, their);
+  std::printf("%-16s %d thread%s %6.1f GFLOP/s", s.name, threads, threads == 1 ? " " : "s", work / median(turns.ours));
 #if AH_OPENBLAS
   float worst = 0;
   for (size_t i = 0; i < c.size(); ++i) worst = std::max(worst, std::abs(c[i] - wanted[i]));
-  std::printf(", OpenBLAS %6.1f, %.2fx, largest difference %.1e", median(theirs), median(ratios),
+  std::printf(", OpenBLAS %6.1f, %.2fx, largest difference %.1e", work / median(turns.theirs), median(turns.ratios),
               static_cast<double>(worst));
 #endif
   std::printf("\n");
