@@ -40,5 +40,7 @@ typedef struct ah_nn_api {
 
   /* y = x * 1 / (1 - rate), or 0 for a share of `rate` of the elements, which seed and number choose. */
   int32_t (*dropout)(ah_tensor* y, const ah_tensor* x, double rate, uint64_t seed, uint64_t number);
+  /* The gradient of an activation's input, by a binary operation of y_grad and the result (or the input: gelu). */
+  int32_t (*activation_grad)(int32_t op, ah_tensor* x_grad, const ah_tensor* y_grad, const ah_tensor* at);
   int32_t (*softmax_grad)(ah_tensor* x_grad, const ah_tensor* y_grad, const ah_tensor* y);
 } ah_nn_api;

@@ -30,7 +30,7 @@ typedef struct ah_tensor_context {
   int64_t bad_limit;
   double bad_value;
   int32_t bad_type;
-  int32_t threads; /* of matmul; set_threads changes it */
+  int32_t threads; /* of large kernels; set_threads changes it */
 } ah_tensor_context;
 
 typedef struct ah_tensor {
@@ -131,6 +131,6 @@ typedef struct ah_tensor_api {
   /* All contiguous, of one size and element type. */
   void (*optimise)(const ah_optimiser* o, double lr, int64_t made, const ah_tensor* grad, ah_tensor* state1,
                    ah_tensor* state2, ah_tensor* weights);
-  /* 1 .. 256 threads for matmul, results are the same for any number; false when they could not be started. */
+  /* 1 .. 256 threads for large kernels, results are the same for any number; false when they could not be started. */
   void (*set_threads)(ah_tensor_context* context, int32_t threads);
 } ah_tensor_api;

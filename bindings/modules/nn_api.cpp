@@ -34,6 +34,11 @@ bool has(const ah_tensor* t, int64_t count) noexcept { return t == nullptr || t-
 void* data_of(ah_tensor* t) noexcept { return t == nullptr ? nullptr : t->data_; }
 const void* data_of(const ah_tensor* t) noexcept { return t == nullptr ? nullptr : t->data_; }
 
+void* element(ah_tensor* t, int64_t i) noexcept { return kernel::element_at(dtype_of(t), t->data_, i); }
+const void* element(const ah_tensor* t, int64_t i) noexcept {
+  return kernel::element_at(dtype_of(t), static_cast<const void*>(t->data_), i);
+}
+
 // The geometry of windows from x to y; false where it is not one.
 bool windows_of(const ah_tensor* x, const ah_tensor* y, const ah_windows* w, kernel::Windows& out) noexcept {
   if (x->ndim_ != 4 || y->ndim_ != 4 || x->extent_[0] != y->extent_[0]) return false;
@@ -194,7 +199,19 @@ int32_t dropout(ah_tensor* y, const ah_tensor* x, double rate, uint64_t seed, ui
   if (!has(y, x->count_)) return AH_TENSOR_SHAPE;
   const uint64_t key = StepRng(seed, 0, number).next();
   const auto least = static_cast<uint32_t>(std::llround(rate * 0x1p32 > 0xffffffffp0 ? 0xffffffffp0 : rate * 0x1p32));
-  kernels_of(x).dropout(dtype_of(x), x->count_, y->data_, x->data_, key, 0, least, 1 / (1 - rate));
+  kernel::in_pieces(pool_of(x), x->count_, [&](int64_t first, int64_t count) {
+    kernels_of(x).dropout(dtype_of(x), count, element(y, first), element(x, first), key, first, least, 1 / (1 - rate));
+  });
+  return AH_TENSOR_OK;
+}
+
+int32_t activation_grad(int32_t op, ah_tensor* x_grad, const ah_tensor* y_grad, const ah_tensor* at) noexcept {
+  if (const int32_t status = check_alike(x_grad, y_grad, at); status != AH_TENSOR_OK) return status;
+  if (!has(y_grad, at->count_) || !has(x_grad, at->count_)) return AH_TENSOR_SHAPE;
+  kernel::in_pieces(pool_of(at), at->count_, [&](int64_t first, int64_t count) {
+    kernels_of(at).binary(static_cast<kernel::Binary>(op), dtype_of(at), count, element(x_grad, first), 1,
+                          element(y_grad, first), 1, element(at, first), 1);
+  });
   return AH_TENSOR_OK;
 }
 
@@ -211,7 +228,7 @@ int32_t softmax_grad(ah_tensor* x_grad, const ah_tensor* y_grad, const ah_tensor
 void open_nn(Vm& vm) {
   static const ah_nn_api api = {conv,         conv_to_input,         conv_to_weights, max_pool,  max_pool_to_input,
                                 average_pool, average_pool_to_input, channel_moments, normalise, normalise_grad,
-                                dropout,      softmax_grad};
+                                dropout,      activation_grad,       softmax_grad};
   vm.register_ffi("nn", &api);
 }
 

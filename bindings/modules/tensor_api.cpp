@@ -149,9 +149,15 @@ double learning_rate(const ah_optimiser* o, int64_t t) noexcept { return kernel:
 
 void optimise(const ah_optimiser* o, double lr, int64_t made, const ah_tensor* grad, ah_tensor* state1,
               ah_tensor* state2, ah_tensor* weights) noexcept {
-  void* const state[] = {state1 == nullptr ? nullptr : state1->data_, state2 == nullptr ? nullptr : state2->data_};
-  kernel::apply_update(kernels_of(weights), spec_of(*o), static_cast<Dtype>(weights->type_), weights->count_, lr, made,
-                       grad->data_, state, weights->data_);
+  const auto spec = spec_of(*o);
+  const auto dtype = static_cast<Dtype>(weights->type_);
+  const auto at = [dtype](const ah_tensor* t, int64_t i) {
+    return t == nullptr ? nullptr : kernel::element_at(dtype, t->data_, i);
+  };
+  kernel::in_pieces(state_of(weights->context_).pool.get(), weights->count_, [&](int64_t first, int64_t count) {
+    void* const state[] = {at(state1, first), at(state2, first)};
+    kernel::apply_update(kernels_of(weights), spec, dtype, count, lr, made, at(grad, first), state, at(weights, first));
+  });
 }
 
 void set_threads(ah_tensor_context* context, int32_t threads) noexcept {

@@ -3,6 +3,7 @@
 // thread at a time, which works along and returns when all tasks are done. Threads start with the first `run` that has
 // work for them, so a pool that is never used costs nothing.
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -43,5 +44,15 @@ class ThreadPool {
   std::atomic<int> next_{0};
   std::vector<std::thread> workers_;
 };
+
+/// Calls f(first, count) for pieces of n elements, over the threads where there are many: for elementwise work, whose
+/// results do not depend on pieces. `pool` may be null.
+template <typename F>
+void in_pieces(ThreadPool* pool, int64_t n, const F& f) {
+  constexpr int64_t kPiece = 1 << 16;
+  if (pool == nullptr || pool->threads() == 1 || n < 4 * kPiece) return f(int64_t{0}, n);
+  pool->run(static_cast<int>((n + kPiece - 1) / kPiece),
+            [&](int i) { f(i * kPiece, std::min(kPiece, n - i * kPiece)); });
+}
 
 }  // namespace actorhost::kernel

@@ -29,6 +29,7 @@ setmetatable(Activation, check.strict("layer:", "state", "weights"))
 ---@return actor.Tensor
 function Activation:forward(x)
   base.arg(x, "x", self.kind .. ":forward")
+  if api.contiguous(x) == 0 then x = x:contiguous() end
   local y = pass.like(self.y, x)
   self.x, self.y = x, y
   pass.done(api.unary(self.code, y, x), self.kind .. ":forward", x, nil, y)
@@ -41,10 +42,11 @@ end
 function Activation:backward(dy)
   base.arg(dy, "dy", self.kind .. ":backward")
   if not self.y then check.fail("%s:backward: there was no forward pass", self.kind) end
+  if api.contiguous(dy) == 0 then dy = dy:contiguous() end
   local dx = pass.like(self.dx, self.y)
   self.dx = dx
   local at = self.of_input and self.x or self.y
-  pass.done(api.binary(self.slope, dx, dy, at), self.kind .. ":backward", dy, at, dx)
+  pass.done(nn.activation_grad(self.slope, dx, dy, at), self.kind .. ":backward", dy, at, dx)
   return dx
 end
 

@@ -1,6 +1,7 @@
 --- Fully connected layers: y = act(x weight + bias).
 local check = require("actor.check")
 local base = require("actor.tensor.base")
+local nn = require("actor.ffi")("nn")
 local activations = require("actor.nn.layers.activations")
 local pass = require("actor.nn.pass")
 local weights = require("actor.nn.weights")
@@ -78,9 +79,10 @@ function Linear:backward(dy, first)
   local x, params, grads = self.x, self.params, self.grads
   if not x then check.fail("linear:backward: there was no forward pass") end
   pass.expect(dy, self.shape, "dy", "linear:backward")
+  if api.contiguous(dy) == 0 then dy = dy:contiguous() end
   if self.slope then
     self.before_act = pass.like(self.before_act, self.y)
-    pass.done(api.binary(self.slope, self.before_act, dy, self.y), "linear:backward", dy, self.y)
+    pass.done(nn.activation_grad(self.slope, self.before_act, dy, self.y), "linear:backward", dy, self.y)
     dy = self.before_act
   end
   pass.done(api.matmul(grads.weight, x, dy, 1, 0, 1, 0), "linear:backward", x, dy, grads.weight)

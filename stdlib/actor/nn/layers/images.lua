@@ -119,12 +119,11 @@ function Conv2d:backward(dy, first)
   pass.expect(dy, self.shape, "dy", "conv2d:backward")
   local x, params, grads = self.x, self.params, self.grads
   if not x then check.fail("conv2d:backward: there was no forward pass") end
+  if api.contiguous(dy) == 0 then dy = dy:contiguous() end
   if self.slope then
     self.before_act = pass.like(self.before_act, self.y)
-    pass.done(api.binary(self.slope, self.before_act, dy, self.y), "conv2d:backward", dy, self.y)
+    pass.done(nn.activation_grad(self.slope, self.before_act, dy, self.y), "conv2d:backward", dy, self.y)
     dy = self.before_act
-  elseif api.contiguous(dy) == 0 then
-    dy = dy:contiguous()
   end
   pass.done(nn.conv_to_weights(grads.weight, grads.bias, x, dy, self.windows), "conv2d:backward", x, dy, grads.weight)
   if first then return nil end
