@@ -1,11 +1,14 @@
 --- `param.train`: the run that most training jobs make, where every worker works on the whole of one model.
 local check = require("actor.check")
+local not_finite = require("actor.nn.not_finite")
 local util = require("actor.util")
 
 ---@class actor.param.Train: actor.param.Run what param.run takes, without init, schedule, schedule_local and push
----@field net actor.nn.Sequential or another table with `params` and `grads` by the same names and `load(self, values)`
+---@field net actor.nn.Network or another table with `params` and `grads` by the same names and `load(self, values)`
 ---@field batch fun(id: integer): ... runs on a worker: returns its next batch, as the arguments of the loss: inputs, labels
----@field loss? fun(net: actor.nn.Sequential, ...: any): any leaves the gradients in `net.grads`; default `net:loss(...)`
+---@field loss? fun(net: actor.nn.Network, ...: any): any leaves the gradients in `net.grads`; default `net:loss(...)`
+---@field on_nan? "error"|"skip" when the loss is NaN or infinite: raise an error that names the step, the rank and the
+---layer (the default), or push gradients of 0
 
 local fn = "param.train"
 local made_here = { "init", "schedule", "schedule_local", "push" }
@@ -29,9 +32,10 @@ return function(param, options)
   check_train(options)
   local net, names = options.net, util.sorted_keys(options.net.params)
   local loss = options.loss or function(model, ...) return model:loss(...) end
+  local on_nan, steps = not_finite.check(options.on_nan, fn, false), 0
   local run = {}
   for name, value in pairs(options) do run[name] = value end
-  run.net, run.batch, run.loss = nil, nil, nil
+  run.net, run.batch, run.loss, run.on_nan = nil, nil, nil, nil
 
   function run.init() return net.params end
   function run.schedule_local() return names end
@@ -39,7 +43,12 @@ return function(param, options)
     local values, updates = {}, {}
     for _, entry in ipairs(entries) do values[entry[1]] = entry[2] end
     net:load(values)
-    loss(net, options.batch(id))
+    local value = loss(net, options.batch(id))
+    steps = steps + 1
+    if type(value) == "number" and value - value ~= 0 then
+      if on_nan == "error" then not_finite.raise(fn, net, value, ("step %d"):format(steps)) end
+      for _, name in ipairs(names) do net.grads[name]:fill_(0) end
+    end
     for i, name in ipairs(names) do updates[i] = { name, net.grads[name] } end
     return updates
   end

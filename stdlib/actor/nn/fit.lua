@@ -2,8 +2,8 @@
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local data = require("actor.data")
+local not_finite = require("actor.nn.not_finite")
 local optim = require("actor.optim")
-local spelling = require("actor.c.names")
 
 ---@class actor.nn.Fit
 ---@field x? actor.Tensor|actor.Tensor[] inputs (rows, ...), one for each nn.input; with `y`, or `set`
@@ -115,27 +115,12 @@ local function new_bar(total, quiet)
   return require("actor.progress").new { total = total, label = "training", quiet = quiet }
 end
 
-local function rank_text()
-  local node = package.preload["actor.c.node"] and require("actor")
-  return node and node.rank and (" on rank %d"):format(node.rank) or ""
-end
-
-local function not_finite(net, loss, step, epoch)
-  check.fail("%s: the loss is %s in step %d (epoch %d)%s; the first value that is not finite is in %s. Lower the "
-    .. "learning rate, clip the gradients or look at the data; on_nan = 'skip' leaves such batches out", fn,
-    tostring(loss), step, epoch, rank_text(), net:first_not_finite() or "the loss itself")
-end
-
 ---@param net actor.nn.Network
 ---@param options actor.nn.Fit
 ---@return actor.nn.Epoch[] history
 return function(net, options)
   check.options(options, known, fn)
-  local on_nan = options.on_nan or "error"
-  if on_nan ~= "error" and on_nan ~= "skip" and on_nan ~= "stop" then
-    check.wrong("on_nan", fn, "one of 'error', 'skip', 'stop'", on_nan,
-      spelling.suggestion(on_nan, { "error", "skip", "stop" }, "'", "'"))
-  end
+  local on_nan = not_finite.check(options.on_nan, fn, true)
   local train, validation = split(options)
   if train.n == 0 then check.fail("bad argument to %s: there are no rows to train on", fn) end
   local epochs, size = options.epochs or 1, options.batch or 32
@@ -159,7 +144,7 @@ return function(net, options)
       local x, y = batch_of(train, batches:positions(number))
       local loss = net:loss(x, y)
       if loss - loss ~= 0 then
-        if on_nan == "error" then not_finite(net, loss, steps + 1, epoch) end
+        if on_nan == "error" then not_finite.raise(fn, net, loss, ("step %d (epoch %d)"):format(steps + 1, epoch)) end
         skipped = skipped + 1
         stop = on_nan == "stop"
         if stop then break end

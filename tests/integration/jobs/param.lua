@@ -75,6 +75,23 @@ function jobs.param_train_refuses_what_it_makes()
   print(select(2, pcall(param.train, { net = {}, batch = print })))
 end
 
+-- Trains a net whose fourth step on worker 1 has an image with NaN.
+function jobs.param_train_meets_nan(on_nan)
+  local nn, tensor = actor.nn, actor.tensor
+  local net = nn.input { 3 }:linear(4, "tanh"):linear(2):network { seed = 1 }
+  local steps = 0
+  param.train {
+    net = net, pull = actor.optim.sgd { lr = 0.1 }, merge = param.merge.mean(), barrier = "bsp",
+    on_nan = on_nan ~= "default" and on_nan or nil,
+    batch = function(id)
+      steps = steps + 1
+      return tensor.full({ 2, 3 }, steps == 4 and id == 1 and 0 / 0 or 0.5), tensor.ones(2)
+    end,
+    stop = function(ctx) return ctx.step >= 6 end,
+  }
+  print("finite", net.flat_params:is_finite())
+end
+
 -- Makes the callback of this name never return; with "none" all of them do.
 function jobs.stuck(callback)
   if callback ~= "none" then
