@@ -31,12 +31,9 @@ struct Shape3 {
 };
 
 constexpr Shape3 kShapes[] = {
-    {"128x6272x1024", 128, 6272, 1024, false, false},
-    {"... to weights", 6272, 128, 1024, true, false},
-    {"... to input", 128, 1024, 6272, false, true},
-    {"1024^3", 1024, 1024, 1024, false, false},
-    {"128x784x128", 128, 784, 128, false, false},
-    {"128x1024x10", 128, 1024, 10, false, false},
+    {"128x6272x1024", 128, 6272, 1024, false, false}, {"... to weights", 6272, 128, 1024, true, false},
+    {"... to input", 128, 1024, 6272, false, true},   {"1024^3", 1024, 1024, 1024, false, false},
+    {"128x784x128", 128, 784, 128, false, false},     {"128x1024x10", 128, 1024, 10, false, false},
     {"8x1024x1024", 8, 1024, 1024, false, false},
 };
 

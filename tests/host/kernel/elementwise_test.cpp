@@ -32,7 +32,7 @@ T naive(Binary op, T x, T y) {
     case Binary::tanh_grad: return x * (1 - y * y);
     case Binary::sigmoid_grad: return x * (y * (1 - y));
     case Binary::gelu_grad: break;  // layers_test.cpp
-    default: break;  // whole.cpp's
+    default: break;                 // whole.cpp's
   }
   return 0;
 }
