@@ -123,7 +123,7 @@ test("t[mask] = value writes one value, or values in order, also into views", fu
   wrong("its shape %(3%) is not that of the tensor's first dimensions, %(2, 3%)", function()
     t[tensor.new { true, true, true }] = 1
   end)
-  wrong("shapes %(2, 3%) and %(2%) do not fit", function() t[t:lt(100):slice(2, 1, 1):squeeze(2)] = tensor.ones(2) end)
+  wrong("the mask chooses %(2, 3%), to which a value of shape %(2%) does not stretch", function() t[t:lt(100):slice(2, 1, 1):squeeze(2)] = tensor.ones(2) end)
   wrong("bad argument 'value' to tensor: expected number, got string", function() t[t:gt(1)] = "x" end)
 end)
 
