@@ -124,7 +124,7 @@ local meta = {
   __pow = function(a, b) return methods.pow(a, b) end,
   __mod = function(a, b) return methods.mod(a, b) end,
   __unm = function(a) return methods.neg(a) end,
-  __ipairs = function() check.fail("ipairs takes a table: use for i = 1, #t do ... t[i], or t:totable()") end,
+  __ipairs = function() check.fail("ipairs takes a table: use for i, row in t:iter() do, or t:totable()") end,
   __lt = no_order,
   __le = no_order,
   __tostring = function(t) return methods.tostring(t) end,

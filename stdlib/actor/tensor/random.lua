@@ -233,6 +233,7 @@ local function rows_of(population, fn)
     end
     return tonumber(population.extent_[0])
   end
+  if type(population) ~= "number" then check.wrong("population", fn, "a tensor or how many", population) end
   check.integer(population, "population", fn, 0, 2 ^ 31)
   return population
 end

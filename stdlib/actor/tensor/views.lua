@@ -209,7 +209,8 @@ function methods.put(t, key, value)
   end
   local target = methods.at(t, key)
   if base.is_tensor(value) then
-    methods.copy_(target, value)
+    local status = api.copy(target, value)
+    if status ~= 0 then base.raise("t[...] = value", status, target, value) end
   else
     base.fill(target, value, "value", "tensor")
   end
