@@ -92,8 +92,9 @@ test("products of whole numbers: outer, kron and cross are exact, sums of produc
     if dtype ~= "uint8" then equal(a:cross(spread):totable(), { -3, 6, -3 }) end
     equal(a:cross(b).dtype, dtype)
     equal(a:outer(tensor.zeros(0, { dtype = dtype })).shape, { 3, 0 })
-    wrong("bad argument to tensor%.dot: it does not take a tensor of " .. dtype .. "; a:mul%(b%):sum%(%) is exact",
+    wrong("bad argument to tensor%.dot: it does not take a tensor of " .. dtype .. "; a:to%('int64'%):mul%(b%):sum%(%) is exact",
       function() a:dot(b) end)
+    equal(a:to("int64"):mul(b):sum(), 32)
     wrong("bad argument to tensor%.matmul: it does not take a tensor of " .. dtype .. "; convert it",
       function() a:matmul(b) end)
     for name, body in pairs({

@@ -319,8 +319,8 @@ function methods.dot(a, b)
   if not same_shape(a, b) then raise(fn, 1, a, b) end
   if a.type_ ~= b.type_ then raise(fn, 2, a, b) end
   if not base.is_float(a.type_) then
-    check.fail("bad argument to %s: it does not take a tensor of %s; a:mul(b):sum() is exact for whole numbers", fn,
-      a.dtype)
+    check.fail("bad argument to %s: it does not take a tensor of %s; a:to('int64'):mul(b):sum() is exact for whole "
+      .. "numbers", fn, a.dtype)
   end
   local n = tonumber(a.count_)
   return methods.item(methods.matmul(methods.reshape(a, n), methods.reshape(b, n)))
