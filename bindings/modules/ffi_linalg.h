@@ -21,7 +21,7 @@ typedef struct ah_random {
 /* A sparse matrix by the elements of contiguous tensors: host/kernel/sparse.hpp's Csr. */
 typedef struct ah_csr {
   int64_t rows;
-  double *starts, *columns;
+  int64_t *starts, *columns;
   void* values;
   int32_t type; /* of the values, as a tensor's */
 } ah_csr;
@@ -48,7 +48,7 @@ typedef struct ah_linalg_api {
   /* host/kernel/sparse.hpp's. `out` has the rows of `a` and the columns of `b`, which is row-major. */
   int32_t (*csr_times)(ah_tensor* out, const ah_csr* a, const ah_tensor* b);
   /* starts {rows + 1}, columns and values as long as `from`, of which `count` are used. at_rows and at_columns are
-     float64. */
+     int64. */
   int32_t (*csr_gather)(int64_t* count, ah_csr* out, const ah_tensor* at_rows, const ah_tensor* at_columns,
                         const ah_tensor* from);
 } ah_linalg_api;

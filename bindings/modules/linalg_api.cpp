@@ -146,7 +146,7 @@ int32_t csr_times(ah_tensor* out, const ah_csr* a, const ah_tensor* b) noexcept 
 int32_t csr_gather(int64_t* count, ah_csr* out, const ah_tensor* at_rows, const ah_tensor* at_columns,
                    const ah_tensor* from) noexcept {
   return guarded_status([&] {
-    *count = kernel::gather(from->count_, at_rows->f64_, at_columns->f64_, from->data_, csr_of(*out));
+    *count = kernel::gather(from->count_, at_rows->i64_, at_columns->i64_, from->data_, csr_of(*out));
     return AH_TENSOR_OK;
   });
 }

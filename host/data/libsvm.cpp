@@ -143,7 +143,7 @@ class LibsvmParser {
   }
 
   Status sparse(LibsvmData& out) const {
-    const size_t bytes = values_.size() * (sizeof(T) + sizeof(double)) + starts_.size() * sizeof(double);
+    const size_t bytes = values_.size() * (sizeof(T) + sizeof(int64_t)) + starts_.size() * sizeof(int64_t);
     AH_TRY(check_room(kept() + bytes,
                       std::to_string(values_.size()) + " values in " + std::to_string(out.rows) + " rows need"));
     out.features = array_of(options_.dtype, values_);
@@ -154,9 +154,9 @@ class LibsvmParser {
 
   template <typename I>
   static Tensor positions(const std::vector<I>& from_0) {
-    Tensor out{{Dtype::f64, {static_cast<int64_t>(from_0.size())}}, Blob::allocate(from_0.size() * sizeof(double))};
-    auto* to = reinterpret_cast<double*>(out.data.data());
-    for (size_t i = 0; i < from_0.size(); ++i) to[i] = static_cast<double>(from_0[i] + 1);
+    Tensor out{{Dtype::i64, {static_cast<int64_t>(from_0.size())}}, Blob::allocate(from_0.size() * sizeof(int64_t))};
+    auto* to = reinterpret_cast<int64_t*>(out.data.data());
+    for (size_t i = 0; i < from_0.size(); ++i) to[i] = static_cast<int64_t>(from_0[i]) + 1;
     return out;
   }
 

@@ -29,8 +29,8 @@ struct LibsvmData {
   size_t width = 0;  // columns
   Tensor features;   // {rows, width}, or with `sparse` the values {cells} of all rows one after the other
   Tensor labels;     // {rows}
-  Tensor columns;    // sparse: float64 {cells}, the column of each value from 1, rising within a row
-  Tensor starts;     // sparse: float64 {rows + 1}, row r has the values starts[r] .. starts[r + 1] - 1, from 1
+  Tensor columns;    // sparse: int64 {cells}, the column of each value from 1, rising within a row
+  Tensor starts;     // sparse: int64 {rows + 1}, row r has the values starts[r] .. starts[r + 1] - 1, from 1
 };
 
 /// Code::bad_data names file, line, column (1-based, in characters) and the text that is wrong; a number that the

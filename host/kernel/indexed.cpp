@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 #include <vector>
 
 namespace actorhost::kernel {
@@ -27,7 +28,8 @@ template <typename F>
 void each_position(const View& index, F f) {
   with_type(index.dtype, [&]<typename T>(T) {
     const T* at = elements<T>(index);
-    for (int64_t i = 0; i < index.size(); ++i) f(i, static_cast<int64_t>(at[i]) - 1);
+    const int64_t n = index.size();
+    for (int64_t i = 0; i < n; ++i) f(i, static_cast<int64_t>(at[i]) - 1);
   });
 }
 
@@ -149,9 +151,20 @@ void take_rows(const View& from, int dim, const View& index, const View& out) no
   const auto* source = static_cast<const char*>(from.data);
   auto* to = static_cast<char*>(out.data);
   for (int64_t o = 0; o < outer; ++o) {
-    each_position(index, [&](int64_t i, int64_t row) {
-      std::memcpy(to + static_cast<size_t>(i) * bytes, source + static_cast<size_t>(row) * bytes, bytes);
-    });
+    const auto each = [&](auto size) {
+      each_position(index, [to, source, size](int64_t i, int64_t row) {
+        std::memcpy(to + static_cast<size_t>(i) * size, source + static_cast<size_t>(row) * size, size);
+      });
+    };
+    if (bytes == 4) {  // single elements, without a call for each
+      each(std::integral_constant<size_t, 4>());
+    } else if (bytes == 8) {
+      each(std::integral_constant<size_t, 8>());
+    } else if (bytes == 1) {
+      each(std::integral_constant<size_t, 1>());
+    } else {
+      each(bytes);
+    }
     source += rows * bytes;
     to += static_cast<size_t>(index.size()) * bytes;
   }

@@ -209,6 +209,7 @@ void run(const Kernels& k, const Operand& a, const Operand& b, const View& c, in
     const int64_t count = cut(i + 1) - from;
     if (m != 1 && n != 1) return product.run(by_rows ? Part{from, count, 0, n} : Part{0, m, from, count});
     Operand matrix = by_rows ? a : turned(b);
+    if (length == 1 && matrix.transposed) matrix = {matrix.data, depth, false};  // one row, without gaps
     matrix.data = element_at(c.dtype, matrix.data, from * (matrix.transposed ? 1 : matrix.lead));
     const int64_t step = by_rows ? c.steps[0] : 1;
     k.matrix_vector(c.dtype, count, depth, alpha, matrix, by_rows ? b.data : a.data, c.at(from * step), step,

@@ -11,9 +11,9 @@ namespace actorhost::kernel {
 /// places, which count from 1 and rise within a row.
 struct Csr {
   int64_t rows;
-  double* starts;   // rows + 1
-  double* columns;  // one a value
-  void* values;     // of type `dtype`
+  int64_t* starts;   // rows + 1
+  int64_t* columns;  // one a value
+  void* values;      // of type `dtype`
   Dtype dtype;
 };
 
@@ -22,6 +22,6 @@ void multiply(const Csr& a, const View& b, const View& out, ThreadPool& pool);
 
 /// Sorts values by row and column, which count from 1, adding up those of one place in the order given, and gives how
 /// many are left: `out` has room for all `count`. Throws std::bad_alloc.
-int64_t gather(int64_t count, const double* rows, const double* columns, const void* values, const Csr& out);
+int64_t gather(int64_t count, const int64_t* rows, const int64_t* columns, const void* values, const Csr& out);
 
 }  // namespace actorhost::kernel

@@ -125,13 +125,15 @@ local function batch_of_sparse(source, positions, out)
   local shape, dtype, width = { positions.n, source.width }, source.values.type_, source.width
   if out then check_out(out, shape, dtype) else out = base.allocate(shape, dtype, "data.batch") end
   base.api.fill(out, 0)
-  local starts, columns = source.starts.f64_, source.columns.f64_
+  local starts, columns = source.starts.i64_, source.columns.i64_
   local values = dtype == 0 and source.values.f32_ or source.values.f64_
   local to = dtype == 0 and out.f32_ or out.f64_
   for i = 0, positions.n - 1 do
     local row = positions.index[i]
     if row < 1 or row > source.n then outside(positions, i + 1, source.n) end
-    for cell = starts[row - 1] - 1, starts[row] - 2 do to[i * width + columns[cell] - 1] = values[cell] end
+    for cell = tonumber(starts[row - 1]) - 1, tonumber(starts[row]) - 2 do
+      to[i * width + columns[cell] - 1] = values[cell]
+    end
   end
   return out
 end

@@ -18,6 +18,7 @@ one = dtype.type(1)
 out, square = np.empty(COUNT, dtype), np.empty((SIDE, SIDE), dtype)
 other = np.empty(COUNT, np.float64 if dtype == np.float32 else np.float32)
 truth = np.empty(COUNT, bool)
+mask, places = x > 0, np.random.default_rng(1).permutation(COUNT)
 
 
 def sigmoid():
@@ -43,6 +44,8 @@ operations = [
     ("add transposed", lambda: np.add(m, turned, out=square)), ("pow", lambda: np.power(positive, y, out=out)),
     ("gt number", lambda: np.greater(x, dtype.type(0), out=truth)),
     ("exp every second", lambda: np.exp(every_second, out=out)),
+    ("a new array: where", lambda: np.where(mask, x, y)), ("a new array: take", lambda: x[places]),
+    ("a new array: sort", lambda: np.sort(x[places], kind="stable")),
     ("copy", lambda: np.copyto(out, x)), ("copy transposed", lambda: np.copyto(square, turned)),
     ("copy every second", lambda: np.copyto(out, every_second)),
     ("convert", lambda: np.copyto(other, x, casting="same_kind")),

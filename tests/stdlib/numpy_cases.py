@@ -37,6 +37,27 @@ def numpy_inputs():
         "b": rng.random((4, 5)) < 0.5,
         "c": rng.random((4, 5)) < 0.5,
         "pos": np.array([3, 1, 1, 6, 3, 3], np.int64),
+        **matrices(),
+    }
+
+
+def matrices():
+    rng = np.random.default_rng(11)
+    holes = rng.normal(size=(6, 4)) * (rng.random((6, 4)) < 0.4)
+    return {
+        "a": rng.normal(size=(4, 3)),
+        "wide": rng.normal(size=(4, 5)),
+        "sq": rng.normal(size=(3, 3)) + 2 * np.eye(3),
+        "sq32": (rng.normal(size=(3, 3)) + 2 * np.eye(3)).astype(np.float32),
+        "w": rng.normal(size=3),
+        "v4": rng.normal(size=4),
+        "batch": rng.normal(size=(2, 3, 3)) + 2 * np.eye(3),
+        "many": rng.normal(size=(5, 1, 4, 3)),
+        "none": np.zeros((0, 2, 3)),
+        "low": rng.normal(size=(6, 2)) @ rng.normal(size=(2, 5)),
+        "large": rng.normal(size=(40, 40)),
+        "holes": holes,
+        "flipped": holes[::-1].copy(),
     }
 
 
@@ -54,6 +75,19 @@ def add_at(a, index, values):
 def unique_all(a):
     values, inverse, counts = np.unique(a, return_inverse=True, return_counts=True)
     return values, counts, inverse.reshape(a.shape) + 1
+
+
+def dense_of(rows, columns, values, shape):
+    out = np.zeros(shape)
+    np.add.at(out, (np.array(rows) - 1, np.array(columns) - 1), values)
+    return out
+
+
+def up(left, right, k=None):
+    """Columns of `left` and rows of `right`, the first k, with signs such that each column sums to at least 0."""
+    left, right = left[..., :k], right[..., :k, :]
+    sign = np.where(left.sum(-2) < 0, -1.0, 1.0)
+    return left * sign[..., None, :], right * sign[..., :, None]
 
 
 def cases():
@@ -81,7 +115,7 @@ def main():
     np.seterr(all="ignore")
     inputs = numpy_inputs()
     arrays = {"in." + name: value for name, value in inputs.items()}
-    names = dict(inputs, np=np, put_along=put_along, add_at=add_at, unique_all=unique_all)
+    names = dict(inputs, np=np, put_along=put_along, add_at=add_at, unique_all=unique_all, dense_of=dense_of, up=up)
     for at, (_, numpy, _) in enumerate(cases(), 1):
         results = eval(numpy, dict(names))
         for k, result in enumerate(results if isinstance(results, (tuple, list)) else (results,), 1):

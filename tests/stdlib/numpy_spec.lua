@@ -12,8 +12,14 @@ local function text_of(path)
   return text
 end
 
+-- As numpy_cases.py's.
+local function up(left, right)
+  local sign = left:sum(-2):lt(0):to("float64") * -2 + 1
+  return left * sign:unsqueeze(-2), right * sign:unsqueeze(-1)
+end
+
 -- What the cases' Lua sees.
-local scope = setmetatable({ tensor = tensor, unpack = unpack, math = math }, {
+local scope = setmetatable({ tensor = tensor, unpack = unpack, select = select, math = math, up = up }, {
   __index = function(_, name) return stored["in." .. name] or error("no variable " .. name) end,
 })
 
@@ -22,22 +28,28 @@ local function number_of(value)
   return value
 end
 
+-- How far a result may be off, by its element type and, where it is not 1e-12, by the name: decompositions differ more.
+local function tolerance_of(name, dtype)
+  local factor = name:find("^linalg%.") and 50 or 1
+  return (dtype == "float32" and 2e-6 or 1e-12) * factor
+end
+
 -- Numbers that are NumPy's but for the last digits.
-local function compare(name, got, wanted)
+local function compare(name, ours, got, wanted)
+  local tolerance = tolerance_of(name, wanted.dtype)
   if not tensor.is_tensor(got) then
-    equal(wanted.ndim, 0, name)
+    equal(wanted.ndim, 0, ours)
     local value = wanted:item()
-    if type(value) == "boolean" then return equal(got, value, name) end
+    if type(value) == "boolean" then return equal(got, value, ours) end
     got, value = number_of(got), number_of(value)
     if got == value or got ~= got and value ~= value then return end
-    return near(got, value, 1e-6 * math.max(1, math.abs(value)), name)
+    return near(got, value, tolerance * math.max(1, math.abs(value)), ours)
   end
-  equal({ got.dtype, got.shape }, { wanted.dtype, wanted.shape }, name)
-  local tolerance = wanted.dtype == "float32" and 2e-6 or 1e-12
+  equal({ got.dtype, got.shape }, { wanted.dtype, wanted.shape }, ours)
   local exact = wanted.dtype ~= "float32" and wanted.dtype ~= "float64"
   local options = exact and { rtol = 0, atol = 0 } or { rtol = tolerance, atol = tolerance, nan = true }
   if not got:allclose(wanted, options) then
-    error(("%s:\n%s\nNumPy:\n%s"):format(name, tostring(got), tostring(wanted)), 2)
+    error(("%s:\n%s\nNumPy:\n%s"):format(ours, tostring(got), tostring(wanted)), 2)
   end
 end
 
@@ -54,7 +66,7 @@ for line in text_of(folder .. "numpy_cases.txt"):gmatch("[^\n]+") do
       local count = 0
       while stored[("out.%d.%d"):format(number, count + 1)] do count = count + 1 end
       equal(#results, count)
-      for k = 1, count do compare(ours, results[k], stored[("out.%d.%d"):format(number, k)]) end
+      for k = 1, count do compare(name, ours, results[k], stored[("out.%d.%d"):format(number, k)]) end
     end)
   end
 end
@@ -71,6 +83,7 @@ end)
 
 test("each name of the page NUMPY.md has a case, and each case is on the page", function()
   local page, named = text_of(source_dir .. "/stdlib/actor/tensor/NUMPY.md"), {}
+  page = page:match("^(.-)\n## Random")  -- random numbers are other ones
   for row in page:gmatch("\n(|[^\n]+)") do
     local first = row:match("^|%s*(.-)%s*|")
     for name in first:gmatch("`([^`]+)`") do

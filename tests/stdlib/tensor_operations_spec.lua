@@ -123,7 +123,7 @@ test("t[mask] = value writes one value, or values in order, also into views", fu
   wrong("its shape %(3%) is not that of the tensor's first dimensions, %(2, 3%)", function()
     t[tensor.new { true, true, true }] = 1
   end)
-  wrong("shapes %(2, 3%) and %(2%) do not fit", function() t[t:lt(100):slice(2, 1, 1):squeeze(2)] = tensor.ones(2) end)
+  wrong("the mask chooses %(2, 3%), to which a value of shape %(2%) does not stretch", function() t[t:lt(100):slice(2, 1, 1):squeeze(2)] = tensor.ones(2) end)
   wrong("bad argument 'value' to tensor: expected number, got string", function() t[t:gt(1)] = "x" end)
 end)
 
@@ -177,7 +177,7 @@ test("histograms count what lies in them", function()
   counts = tensor.new({ 1, 3 }):histogram(tensor.new { 0, 2, 4 }, { weights = tensor.new { 0.5, 2 } })
   equal(counts:totable(), { 0.5, 2 })
   equal((tensor.zeros(0):histogram(2)):totable(), { 0, 0 })
-  wrong("tensor.histogram: the range nan .. nan is none", function() tensor.new({ 0 / 0 }):histogram(2) end)
+  wrong("tensor.histogram: the elements range from nan to nan", function() tensor.new({ 0 / 0 }):histogram(2) end)
   wrong("'bins' to tensor.histogram: expected at least 2 edges", function() tensor.ones(2):histogram(tensor.ones(1)) end)
 end)
 

@@ -224,12 +224,51 @@ test("permutation, shuffle and choice keep rows together", function()
     equal(tensor.shuffle(source, { seed = 1 }):equal(drawn), true)
   end
   local order = tensor.permutation(1000, { seed = 2 })
-  equal(order.dtype, "float64")
+  equal(order.dtype, "int64")
   local seen = {}
   for _, i in ipairs(order:totable()) do seen[i] = true end
   equal(#seen, 1000)
   equal(tensor.choice(1000, 10, { seed = 2, replace = false }):equal(order:narrow(1, 1, 10)), true)
   equal(tensor.choice(tensor.new({ 5, 6 }), 2, { seed = 3, replace = false }):sum(), 11)
+end)
+
+test("whole numbers are int64, or of a type that holds them", function()
+  local options = { seed = 5 }
+  local draws_of = {
+    function(o) return tensor.integers({ 3, 7 }, 1, 200, o) end,
+    function(o) return tensor.poisson({ 3, 7 }, 40, o) end,
+    function(o) return tensor.permutation(21, o) end,
+    function(o) return tensor.choice(200, 21, o) end,
+    function(o) return tensor.choice(200, 21, { seed = 5, dtype = o.dtype, replace = false }) end,
+    function(o) return tensor.choice(3, 21, { seed = 5, dtype = o.dtype, weights = { 1, 2, 3 } }) end,
+  }
+  for _, draw in ipairs(draws_of) do
+    local whole = draw(options)
+    equal(whole.dtype, "int64")
+    for _, dtype in ipairs({ "float32", "float64", "int32", "int64", "uint8" }) do
+      local t = draw({ seed = 5, dtype = dtype })
+      equal({ t.dtype, t:to("int64"):equal(whole) }, { dtype, true })
+    end
+    raises(function() draw({ seed = 5, dtype = "bool" }) end, "bool does not hold all whole numbers from")
+  end
+  equal(tensor.bernoulli(3, 0.5).dtype, "float32")
+  for _, dtype in ipairs({ "float64", "int32", "int64", "uint8", "bool" }) do
+    local t = tensor.bernoulli(100, 0.5, { seed = 5, dtype = dtype })
+    equal({ t.dtype, t:to("float32"):equal(tensor.bernoulli(100, 0.5, options)) }, { dtype, true })
+  end
+end)
+
+test("choice, permutation and shuffle take rows of every element type", function()
+  for _, dtype in ipairs({ "float32", "float64", "int32", "int64", "uint8", "bool" }) do
+    local rows = tensor.new({ { 1, 0 }, { 0, 0 }, { 1, 1 }, { 0, 1 } }):to(dtype)
+    for _, t in ipairs({ rows, rows:transpose(), rows:slice(1, 1, 4, 2), rows:slice(1, 1, 1), rows:slice(1, 1, 0) }) do
+      local n, options = #t, { seed = 6 }
+      equal(tensor.permutation(t, options):equal(t:take(tensor.permutation(n, options))), true)
+      if n > 0 then equal(tensor.choice(t, 9, options):equal(t:take(tensor.choice(n, 9, options))), true) end
+      local mixed = t:clone()
+      equal(tensor.shuffle(mixed, options):equal(tensor.permutation(t, options)), true)
+    end
+  end
 end)
 
 test("wrong arguments are errors at the user's line", function()
@@ -249,11 +288,20 @@ test("wrong arguments are errors at the user's line", function()
     tensor.poisson(2, 1e10)
   end)
   wrong("bad argument 'mean' to tensor.poisson", function() tensor.poisson(2, -1) end)
-  wrong("bad argument 'dtype' to tensor.poisson: float32 does not hold all whole numbers", function()
+  wrong("bad argument 'dtype' to tensor.poisson: float32 does not hold all whole numbers from 0 to 100200000; use 'int64'", function()
     tensor.poisson(2, 1e8, { dtype = "float32" })
   end)
   wrong("bad argument 'p' to tensor.bernoulli: expected a number from 0 to 1", function() tensor.bernoulli(2, 1.1) end)
   wrong("bad argument 'high' to tensor.integers: expected an integer from 3", function() tensor.integers(2, 3, 2) end)
+  wrong("bad argument 'dtype' to tensor.integers: uint8 does not hold all whole numbers from 0 to 256; use 'int64'", function()
+    tensor.integers(2, 0, 256, { dtype = "uint8" })
+  end)
+  wrong("bad argument 'dtype' to tensor.integers: uint8 does not hold all whole numbers from %-1", function()
+    tensor.integers(2, -1, 1, { dtype = "uint8" })
+  end)
+  wrong("bad argument 'dtype' to tensor.integers: int32 does not hold", function()
+    tensor.integers(2, 0, 2 ^ 31, { dtype = "int32" })
+  end)
   wrong("bad argument 'low' to tensor.integers", function() tensor.integers(2, 0.5, 2) end)
   wrong("bad argument 'dtype' to tensor.permutation: float32 does not hold", function()
     tensor.permutation(2 ^ 25, { dtype = "float32" })

@@ -62,6 +62,13 @@ test("values with their places add up where they meet, in any order", function()
     end
   end
   same(tensor.csr { rows = {}, columns = {}, values = {}, shape = { 2, 2 }, dtype = "float64" }, tensor.zeros({ 2, 2 }, { dtype = "float64" }))
+  for _, dtype in ipairs({ "int32", "int64", "uint8" }) do
+    local rows, columns = tensor.new({ { 2, 1 }, { 1, 9 }, { 2, 3 } }, { dtype = dtype }):select(2, 1), tensor.new({ 1, 3, 1 }, { dtype = dtype })
+    local part = tensor.csr { rows = rows, columns = columns, values = { 1, 5, 2 }, shape = { 2, 3 } }
+    same(part, tensor.new({ { 0, 0, 5 }, { 3, 0, 0 } }))
+    equal({ part.starts.dtype, part.columns.dtype }, { "int64", "int64" })
+    equal({ part.starts:totable(), part.columns:totable() }, { { 1, 2, 3 }, { 3, 1 } })
+  end
   local strided = tensor.new({ { 1, 9 }, { 2, 9 } }):select(2, 1)
   same(tensor.csr { rows = strided, columns = strided, values = strided, shape = { 2, 2 } }, tensor.new({ { 1, 0 }, { 0, 2 } }))
 end)
@@ -137,6 +144,8 @@ test("wrong arguments are errors that name shapes and places", function()
   end
   wrong("bad argument 'rows' to tensor.csr: expected whole numbers from 1 to 2, got 3 at position 1", coordinates { rows = { 3 } })
   wrong("bad argument 'columns' to tensor.csr: .* got 1.5 at position 1", coordinates { columns = { 1.5 } })
+  wrong("bad argument 'rows' to tensor.csr: expected whole numbers, got a tensor of bool", coordinates { rows = tensor.new { true } })
+  wrong("bad argument 'rows' to tensor.csr: .* got %-1 at position 1", coordinates { rows = tensor.new({ -1 }, { dtype = "int64" }) })
   wrong("bad argument 'rows' to tensor.csr: .* got %-?nan at position 1", coordinates { rows = { 0 / 0 } })
   wrong("bad argument 'rows' to tensor.csr: expected one position for each of 1 values, got shape %(2%)", coordinates { rows = { 1, 2 } })
   wrong("bad argument 'shape' to tensor.csr: expected 2 sizes", coordinates { shape = { 2 } })

@@ -257,7 +257,7 @@ test("positions may be of every type but bool", function()
     wrong("expected whole numbers from 1 to 3, got 4 at position 2", function() tensor.zeros(3):take(typed(dtype, 1, 4)) end)
     wrong("expected whole numbers from 1 to 3, got 0 at position 1", function() tensor.zeros(3):take(typed(dtype, 0)) end)
   end
-  wrong("tensor.take: it does not take a tensor of bool", function() tensor.zeros(3):take(tensor.new { true }) end)
+  wrong("tensor.take: expected positions, got a tensor of bool", function() tensor.zeros(3):take(tensor.new { true }) end)
 end)
 
 test("every type travels as a value of the codec", function()

@@ -124,6 +124,7 @@ local meta = {
   __pow = function(a, b) return methods.pow(a, b) end,
   __mod = function(a, b) return methods.mod(a, b) end,
   __unm = function(a) return methods.neg(a) end,
+  __ipairs = function() check.fail("ipairs takes a table: use for i, row in t:iter() do, or t:totable()") end,
   __lt = no_order,
   __le = no_order,
   __tostring = function(t) return methods.tostring(t) end,
@@ -188,7 +189,8 @@ function M.raise(fn, status, a, b, out)
     check.fail("%s: no memory for %.0f bytes", fn, wanted)
   elseif status == 4 then
     local operands = b == nil and text(a) or text(a) .. " and " .. text(b)
-    check.fail("bad argument 'out' to %s: a tensor %s cannot take the result for %s", fn, text(out), operands)
+    check.fail("bad argument %sto %s: a tensor %s cannot take the result for %s", fn:find("_$") and "" or "'out' ", fn,
+      text(out), operands)
   elseif status == 5 then
     check.fail("bad argument 'labels' to %s: expected whole numbers from 1 to %d (class d is column d; add 1 to "
       .. "labels that start at 0), got %s at position %d", fn, tonumber(a.extent_[1]), tostring(context.bad_value),
@@ -291,6 +293,17 @@ function M.dtype(name, otherwise, fn, floats)
   if name == nil then return otherwise end
   check.one_of(name, floats and float_names or all_names, "dtype", fn)
   return M.dtypes[name]
+end
+
+---Checks a list of dimensions.
+---@param dims table
+---@param fn string
+function M.dims(dims, fn)
+  if #dims == 0 and next(dims) ~= nil then
+    check.fail("bad argument 'dim' to %s: expected a list of dimensions, {1, 2}, got a table with the key '%s'", fn,
+      tostring(next(dims)))
+  end
+  return dims
 end
 
 ---Whether the number of an element type is one of floats.

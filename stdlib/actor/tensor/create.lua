@@ -14,6 +14,12 @@ local dtype_only = { dtype = "string?" }
 -- The element type of the options; `otherwise`, by default float32, when they have none.
 local function dtype_of(options, fn, otherwise)
   if options == nil then return otherwise or 0 end
+  if type(options) == "number" then
+    check.fail("bad argument 'options' to %s: expected table, got number; the sizes of a shape stand in a table, {2, 3}", fn)
+  elseif type(options) == "string" then
+    check.fail("bad argument 'options' to %s: expected table, got string; an element type is given as {dtype = '%s'}", fn,
+      options)
+  end
   check.options(options, dtype_only, fn)
   return base.dtype(options.dtype, otherwise or 0, fn)
 end
@@ -116,7 +122,7 @@ function M.linspace(start, stop, count, options)
   local fn = "tensor.linspace"
   check.number(start, "start", fn)
   check.number(stop, "stop", fn)
-  check.integer(count, "count", fn, 1)
+  check.integer(count, "count", fn, 0)
   options = options or no_options
   check.options(options, dtype_only, fn)
   local out = base.allocate({ count }, float_of(options, fn), fn)

@@ -5,8 +5,15 @@ local base = require("actor.tensor.base")
 
 local api, methods, Tensor = base.api, base.methods, base.new
 
-local function check_index(index, fn)
+local function check_positions(index, fn)
   base.arg(index, "index", fn)
+  if index.type_ == base.dtypes.bool then
+    check.fail("bad argument 'index' to %s: expected positions, got a tensor of bool (t:masked takes one)", fn)
+  end
+end
+
+local function check_index(index, fn)
+  check_positions(index, fn)
   if index.ndim_ ~= 1 then
     check.fail("bad argument 'index' to %s: expected 1 dimension, got %s", fn, base.shape_text(index))
   end
@@ -66,7 +73,7 @@ end
 -- t, the dimension from 0, and the index, contiguous.
 local function gathered(fn, t, dim, index)
   check_rows(t, "t", fn)
-  base.arg(index, "index", fn)
+  check_positions(index, fn)
   return base.dim(t, dim, fn), methods.contiguous(index)
 end
 
@@ -220,7 +227,13 @@ function base.put_masked(t, mask, value)
   shape[1] = tonumber(index.count_)
   local source = base.allocate(shape, t.type_, fn)
   if base.is_tensor(value) then
-    methods.copy_(source, value)
+    local status = api.copy(source, value)
+    if status == 1 then
+      check.fail("bad argument to t[mask] = value: the mask chooses %s, to which a value of shape %s does not stretch",
+        base.list_text(shape), base.shape_text(value))
+    elseif status ~= 0 then
+      base.raise("t[mask] = value", status, t, value)
+    end
   else
     base.fill(source, value, "value", fn)
   end

@@ -16,6 +16,7 @@
 --- Results of floats do not depend on alignment or the number of threads; products depend on the instruction set
 --- (`tensor.isa`), all else but the C library's functions (pow of float64, sin, log2 and the like) does not.
 local base = require("actor.tensor.base")
+local names = require("actor.tensor.names")
 local check = require("actor.check")
 require("actor.tensor.views")
 require("actor.tensor.math")
@@ -192,4 +193,7 @@ require("actor.codec").register_tensor { is = base.is_own, hash = base.methods.h
 
 return setmetatable(M, {
   __call = function(_, values, options) return create.new(values, options) end,
+  __index = function(_, name)
+    if type(name) == "string" then names.unknown("tensor.", name, M) end
+  end,
 })

@@ -179,7 +179,7 @@ end
 function methods.flip(t, dim)
   local fn = "tensor.flip"
   base.arg(t, "t", fn)
-  local dims = type(dim) == "table" and dim or { dim }
+  local dims = type(dim) == "table" and base.dims(dim, fn) or { dim }
   if dim == nil then
     for d = 1, t.ndim_ do dims[d] = d end
   end

@@ -155,7 +155,7 @@ local function over(fn, t, dim, keepdim, f)
   base.arg(t, "t", fn)
   check.optional(keepdim, "boolean", "keepdim", fn)
   if dim == nil then return methods.item(f(methods.flatten(t), 1)) end
-  local u, kept, left = joined(t, type(dim) == "table" and dim or { dim }, fn)
+  local u, kept, left = joined(t, type(dim) == "table" and base.dims(dim, fn) or { dim }, fn)
   return methods.reshape(f(u, u.ndim_), keepdim and kept or left)
 end
 M.over = over
@@ -318,6 +318,10 @@ function methods.dot(a, b)
   base.arg(b, "b", fn)
   if not same_shape(a, b) then raise(fn, 1, a, b) end
   if a.type_ ~= b.type_ then raise(fn, 2, a, b) end
+  if not base.is_float(a.type_) then
+    check.fail("bad argument to %s: it does not take a tensor of %s; a:to('int64'):mul(b):sum() is exact for whole "
+      .. "numbers", fn, a.dtype)
+  end
   local n = tonumber(a.count_)
   return methods.item(methods.matmul(methods.reshape(a, n), methods.reshape(b, n)))
 end

@@ -17,7 +17,7 @@ local steps = ffi.new("int64_t[8]")
 function M.floating(t, name, fn)
   base.arg(t, name, fn)
   if t.dtype ~= "float32" and t.dtype ~= "float64" then
-    check.fail("bad argument '%s' to %s: expected float32 or float64, got %s; convert it with t:to(dtype)", name, fn,
+    check.fail("bad argument '%s' to %s: expected float32 or float64, got %s; convert it with t:to('float64')", name, fn,
       t.dtype)
   end
 end
@@ -355,21 +355,28 @@ function methods.inner(a, b)
   return dotted(fn, a, b, { a.ndim_ }, { b.ndim_ })
 end
 
----Multiplies each element of a by each of b, both flattened.
+-- Checks two operands of elementwise products: of any types that meet.
+local function any_pair(a, b, fn)
+  base.arg(a, "a", fn)
+  base.arg(b, "b", fn)
+  base.common_type(a, b, fn)
+end
+
+---Multiplies each element of a by each of b, both flattened. Element types are any that `a * b` takes.
 ---@param b actor.Tensor
 ---@return actor.Tensor [a.size, b.size]
 function methods.outer(a, b)
-  pair_of(a, b, "tensor.outer")
+  any_pair(a, b, "tensor.outer")
   return methods.mul(methods.reshape(a, a.size, 1), methods.reshape(b, 1, b.size))
 end
 
 ---The Kronecker product: each element of a times all of b, as blocks. The tensor with fewer dimensions gets some of
----size 1 in front.
+---size 1 in front. Element types are any that `a * b` takes.
 ---@param b actor.Tensor
 ---@return actor.Tensor with the product of both sizes in each dimension
 function methods.kron(a, b)
   local fn = "tensor.kron"
-  pair_of(a, b, fn)
+  any_pair(a, b, fn)
   local n = math.max(a.ndim_, b.ndim_)
   if 2 * n > base.max_dims then too_many(fn, 2 * n) end
   local of_a, of_b, sizes = {}, {}, {}
@@ -387,7 +394,7 @@ end
 ---@return actor.Tensor [..., 3]
 function methods.cross(a, b)
   local fn = "tensor.cross"
-  pair_of(a, b, fn)
+  any_pair(a, b, fn)
   local function part(t, i) return methods.select(t, -1, i) end
   if a.ndim_ == 0 or b.ndim_ == 0 or a.extent_[a.ndim_ - 1] ~= 3 or b.extent_[b.ndim_ - 1] ~= 3 then
     check.fail("bad argument to %s: expected 3 in the last dimension of both, got shapes %s and %s", fn,
@@ -400,7 +407,7 @@ function methods.cross(a, b)
     if not out then
       local shape = value.shape
       table.insert(shape, 3)
-      out = base.allocate(shape, a.type_, fn)
+      out = base.allocate(shape, value.type_, fn)
     end
     methods.copy_(part(out, i), value)
   end

@@ -21,8 +21,11 @@ local M = {}
 local distributions = { uniform = 0, normal = 1, exponential = 2, gamma = 3, poisson = 4, bernoulli = 5, integers = 6 }
 local max_poisson_mean = 1e9
 local most = 2 ^ 52            -- whole numbers are drawn as float64
-local whole_type = "float64"   -- of results that are whole numbers
-local largest = { float32 = 2 ^ 24 }  -- whole number that an element type holds with all below it
+-- The whole numbers that an element type holds, all between the two; bool is none.
+local holds = {
+  float32 = { -2 ^ 24, 2 ^ 24 }, float64 = { -most, most }, int32 = { -2 ^ 31, 2 ^ 31 - 1 }, int64 = { -most, most },
+  uint8 = { 0, 255 }, bool = { 1, 0 },
+}
 
 ---@class actor.Random a generator of tensor.random
 ---@field seed integer 64 bits
@@ -40,7 +43,8 @@ local Random = ffi.metatype("ah_random", {
 ---@field rng? actor.Random|actor.Rng where the elements come from: the next ones of a generator
 ---@field seed? integer or the first ones of this seed
 ---@field stream? integer and of this stream, default 0
----@field dtype? "float32"|"float64" element type of the result, default "float32", of whole numbers "float64"
+---@field dtype? actor.Dtype element type of the result: float32 (default) or float64; of whole numbers "int64" (default)
+---  or another that holds them
 
 local function new_random(seed, stream, drawn, fn)
   if type(seed) ~= "cdata" then check.integer(seed, "seed", fn, 0, 2 ^ 53) end
@@ -103,18 +107,16 @@ local function drawn(name, shape, options, dtype, a, b)
 end
 
 local function real_type(options, fn)
-  local dtype = options.dtype or "float32"
-  check.one_of(dtype, { "float32", "float64" }, "dtype", fn)
-  return base.dtypes[dtype]
+  return base.dtype(options.dtype, base.dtypes.float32, fn, true)
 end
 
--- The element type of whole numbers up to `high` in magnitude.
-local function whole(options, high, fn)
-  local dtype = options.dtype or whole_type
-  local code = base.dtype(dtype, nil, fn)
-  if high > (largest[dtype] or most) then
-    check.fail("bad argument 'dtype' to %s: %s does not hold all whole numbers up to %.0f; use '%s'", fn, dtype, high,
-      whole_type)
+-- The element type of whole numbers from `low` to `high`, by default int64.
+local function whole(options, low, high, fn)
+  local code = base.dtype(options.dtype, base.dtypes.int64, fn)
+  local range = holds[base.dtype_names[code]]
+  if low < range[1] or high > range[2] then
+    check.fail("bad argument 'dtype' to %s: %s does not hold all whole numbers from %.0f to %.0f; use 'int64'", fn,
+      base.dtype_names[code], low, high)
   end
   return code
 end
@@ -180,19 +182,19 @@ end
 ---A tensor of random whole numbers of a Poisson distribution.
 ---@param shape integer|integer[]
 ---@param mean number 0 .. 1e9
----@param options? actor.random.Source `dtype` default "float64"
+---@param options? actor.random.Source `dtype` default "int64", as NumPy's
 ---@return actor.Tensor
 function M.poisson(shape, mean, options)
   local fn = "tensor.poisson"
   options = checked(options, {}, fn)
   check.number(mean, "mean", fn, 0, max_poisson_mean)
-  return drawn("poisson", shape, options, whole(options, mean + 20 * math.sqrt(mean), fn), mean, 0)
+  return drawn("poisson", shape, options, whole(options, 0, mean + 20 * math.sqrt(mean), fn), mean, 0)
 end
 
 ---A tensor of ones, each with probability p, and zeros.
 ---@param shape integer|integer[]
 ---@param p number 0 .. 1
----@param options? actor.random.Source `dtype` default "float32"
+---@param options? actor.random.Source `dtype` any, default "float32", as PyTorch's, for products; "bool" makes a mask
 ---@return actor.Tensor
 function M.bernoulli(shape, p, options)
   local fn = "tensor.bernoulli"
@@ -205,19 +207,19 @@ end
 ---@param shape integer|integer[]
 ---@param low integer
 ---@param high integer at least `low`; both from -2^52 to 2^52
----@param options? actor.random.Source `dtype` default "float64"
+---@param options? actor.random.Source `dtype` default "int64", as NumPy's
 ---@return actor.Tensor
 function M.integers(shape, low, high, options)
   local fn = "tensor.integers"
   options = checked(options, {}, fn)
   check.integer(low, "low", fn, -most, most)
   check.integer(high, "high", fn, low, most)
-  return drawn("integers", shape, options, whole(options, math.max(math.abs(low), math.abs(high)), fn), low, high)
+  return drawn("integers", shape, options, whole(options, low, high, fn), low, high)
 end
 
 -- `count` different positions of 1 .. n in random order.
 local function order(n, count, options, fn)
-  local out = base.allocate({ count }, whole(options, n, fn), fn)
+  local out = base.allocate({ count }, whole(options, 0, n, fn), fn)
   raise_on(api.draw_order(out, generator(options, fn), n), fn)
   base.settle()
   return out
@@ -231,6 +233,7 @@ local function rows_of(population, fn)
     end
     return tonumber(population.extent_[0])
   end
+  if type(population) ~= "number" then check.wrong("population", fn, "a tensor or how many", population) end
   check.integer(population, "population", fn, 0, 2 ^ 31)
   return population
 end
@@ -251,7 +254,7 @@ end
 
 ---Puts 1 .. n, or the rows of a tensor, in random order.
 ---@param population integer|actor.Tensor
----@param options? actor.random.Source `dtype` of positions, default "float64"
+---@param options? actor.random.Source `dtype` of positions, default "int64"
 ---@return actor.Tensor [n] or a copy of the rows
 function M.permutation(population, options)
   return permuted(population, options, "tensor.permutation")
@@ -292,7 +295,7 @@ end
 ---@param count integer how many
 ---@param options? actor.random.Source|{replace?: boolean, weights?: actor.Tensor|number[]}
 ---  `replace`, default true: the same one may be drawn again; `weights`: how likely each is, in proportion; `dtype` of
----  positions, default "float64"
+---  positions, default "int64"
 ---@return actor.Tensor [count] or [count, ...] rows
 function M.choice(population, count, options)
   local fn = "tensor.choice"
@@ -304,14 +307,14 @@ function M.choice(population, count, options)
   local places
   if options.weights then
     local weights = weights_of(options.weights, n, fn)
-    places = base.allocate({ count }, whole(options, n, fn), fn)
+    places = base.allocate({ count }, whole(options, 0, n, fn), fn)
     local status = api.draw_weighted(places, generator(options, fn), weights, replace and 1 or 0)
     if status == 1 then
       check.fail("bad argument 'weights' to %s: too few of them are above 0 to draw %d", fn, count)
     end
     raise_on(status, fn)
   elseif replace then
-    places = base.allocate({ count }, whole(options, n, fn), fn)
+    places = base.allocate({ count }, whole(options, 0, n, fn), fn)
     raise_on(api.draw(places, generator(options, fn), distributions.integers, 1, math.max(n, 1)), fn)
   else
     places = order(n, count, options, fn)

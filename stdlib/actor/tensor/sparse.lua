@@ -16,8 +16,8 @@ local M = {}
 ---@class actor.Csr a sparse matrix
 ---@field n integer rows
 ---@field width integer columns
----@field starts actor.Tensor float64 {n + 1}: row r has the values starts[r] .. starts[r + 1] - 1
----@field columns actor.Tensor float64: the column of each value, from 1, rising within a row
+---@field starts actor.Tensor int64 {n + 1}: row r has the values starts[r] .. starts[r + 1] - 1
+---@field columns actor.Tensor int64: the column of each value, from 1, rising within a row
 ---@field values actor.Tensor float32 or float64
 ---@operator add(actor.Csr): actor.Csr
 ---@operator mul(number): actor.Csr
@@ -46,11 +46,11 @@ end
 
 -- A matrix for the C side. It does not keep the tensors alive.
 local function raw(m)
-  return ffi.new("ah_csr", m.n, m.starts.f64_, m.columns.f64_, m.values.data_, m.values.type_)
+  return ffi.new("ah_csr", m.n, m.starts.i64_, m.columns.i64_, m.values.data_, m.values.type_)
 end
 
 local function whole_tensor(n, fn)
-  return base.allocate({ n }, base.dtypes.float64, fn)
+  return base.allocate({ n }, base.dtypes.int64, fn)
 end
 
 -- The matrix with these values, which add up where they have one place. All are tensors of one size, contiguous.
@@ -71,32 +71,41 @@ local function gathered(rows, columns, values, n, width, fn)
   return m
 end
 
+-- Where the values of row r, from 0, begin and end, from 0.
+local function span(m, r)
+  return tonumber(m.starts.i64_[r]) - 1, tonumber(m.starts.i64_[r + 1]) - 2
+end
+
 -- The row of each value.
 local function rows_of(m, fn)
-  local out, starts = whole_tensor(tonumber(m.values.count_), fn), m.starts.f64_
+  local out = whole_tensor(tonumber(m.values.count_), fn)
   for r = 0, m.n - 1 do
-    for i = starts[r] - 1, starts[r + 1] - 2 do out.f64_[i] = r + 1 end
+    local from, to = span(m, r)
+    for i = from, to do out.i64_[i] = r + 1 end
   end
   return out
 end
 
--- Positions as float64, checked.
+-- Positions as int64, checked.
 local function positions(list, name, limit, size, fn)
   local t = type(list) == "table" and create.new(list, { dtype = "float64" }) or list
   base.arg(t, name, fn)
+  if t.type_ == base.dtypes.bool then
+    check.fail("bad argument '%s' to %s: expected whole numbers, got a tensor of bool", name, fn)
+  end
   if t.ndim_ ~= 1 or (size and t.count_ ~= size) then
     check.fail("bad argument '%s' to %s: expected one position for each of %d values, got shape %s", name, fn, size,
       base.shape_text(t))
   end
-  t = methods.contiguous(methods.to(t, "float64"))
+  t = methods.contiguous(t)
   for i = 0, tonumber(t.count_) - 1 do
-    local x = t.f64_[i]
+    local x = base.load(t, i)
     if not (x >= 1 and x <= limit and x % 1 == 0) then
       check.fail("bad argument '%s' to %s: expected whole numbers from 1 to %d, got %s at position %d", name, fn, limit,
         tostring(x), i + 1)
     end
   end
-  return t
+  return methods.to(t, "int64")
 end
 
 local function from_dense(t, fn)
@@ -113,7 +122,7 @@ local function from_dense(t, fn)
     n = n, width = width, starts = whole_tensor(n + 1, fn), columns = whole_tensor(size, fn),
     values = base.allocate({ size }, t.type_, fn),
   }
-  local starts, columns, values, at = m.starts.f64_, m.columns.f64_, methods.data(m.values), 0
+  local starts, columns, values, at = m.starts.i64_, m.columns.i64_, methods.data(m.values), 0
   for r = 0, n - 1 do
     starts[r] = at + 1
     for c = 0, width - 1 do
@@ -184,9 +193,10 @@ end
 function Csr:dense()
   arg(self, "m", "csr:dense")
   local out = create.zeros({ self.n, self.width }, { dtype = self.dtype })
-  local to, starts, columns, values = methods.data(out), self.starts.f64_, self.columns.f64_, methods.data(self.values)
+  local elements, columns, values = methods.data(out), self.columns.i64_, methods.data(self.values)
   for r = 0, self.n - 1 do
-    for i = starts[r] - 1, starts[r + 1] - 2 do to[r * self.width + columns[i] - 1] = values[i] end
+    local from, to = span(self, r)
+    for i = from, to do elements[r * self.width + columns[i] - 1] = values[i] end
   end
   return out
 end
@@ -301,11 +311,11 @@ local most_shown = 10
 -- Its size, and the first values with their places.
 function Csr.__tostring(m)
   local lines = { ("sparse(%d x %d, %d values, %s)"):format(m.n, m.width, m.count, m.dtype) }
-  local starts, columns, values = m.starts.f64_, m.columns.f64_, methods.data(m.values)
+  local starts, columns, values = m.starts.i64_, m.columns.i64_, methods.data(m.values)
   local row = 0
   for i = 0, math.min(m.count, most_shown) - 1 do
     while starts[row + 1] - 1 <= i do row = row + 1 end
-    table.insert(lines, ("  (%d, %d)  %.6g"):format(row + 1, columns[i], values[i]))
+    table.insert(lines, ("  (%d, %d)  %.6g"):format(row + 1, tonumber(columns[i]), values[i]))
   end
   if m.count > most_shown then table.insert(lines, "  ...") end
   return table.concat(lines, "\n")

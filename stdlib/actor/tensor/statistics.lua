@@ -131,6 +131,9 @@ function methods.bincount(t, options)
   if t.ndim_ ~= 1 then check.fail("bad argument 't' to %s: expected 1 dimension, got %s", fn, base.shape_text(t)) end
   local n = options.least or 0
   if t.count_ > 0 then
+    if base.is_float(t.type_) and not methods.equal(t, methods.floor(t)) then
+      check.fail("bad argument 't' to %s: expected whole numbers from 1, got some that are not whole", fn)
+    end
     local least, most = methods.min(t), methods.max(t)
     if type(least) ~= "number" or least < 1 then
       check.fail("bad argument 't' to %s: expected whole numbers from 1, got %s", fn, tostring(least))
@@ -170,7 +173,9 @@ function methods.histogram(t, bins, options)
     local low = options.low or none and 0 or methods.min(t)
     local high = options.high or none and 1 or methods.max(t)
     if not (low <= high and high - low < math.huge) then
-      check.fail("bad argument to %s: the range %s .. %s is none", fn, tostring(low), tostring(high))
+      local whose = options.low and options.high and "'low' and 'high'" or "the elements"
+      check.fail("bad argument to %s: %s range from %s to %s; give 'low' and 'high', finite and rising", fn, whose,
+        tostring(low), tostring(high))
     end
     if low == high then low, high = low - 0.5, high + 0.5 end
     edges = require("actor.tensor.create").linspace(low, high, bins + 1, { dtype = base.dtype_names[t.type_] })

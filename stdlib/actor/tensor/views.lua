@@ -2,7 +2,7 @@
 local ffi = require("ffi")
 local check = require("actor.check")
 local base = require("actor.tensor.base")
-local spelling = require("actor.c.names")
+local names = require("actor.tensor.names")
 
 local api, methods = base.api, base.methods
 local type, tonumber, floor, max = type, tonumber, math.floor, math.max
@@ -195,7 +195,7 @@ function methods.at(t, key)
   elseif type(key) == "cdata" then
     return methods.masked(t, key)
   end
-  spelling.unknown("tensor:", tostring(key), methods)
+  names.unknown("tensor:", tostring(key), methods)
 end
 
 ---Does t[key] = value: writes a number (a boolean in a tensor of bool), or a tensor that is stretched to fit, to the part that t[key] is.
@@ -209,7 +209,8 @@ function methods.put(t, key, value)
   end
   local target = methods.at(t, key)
   if base.is_tensor(value) then
-    methods.copy_(target, value)
+    local status = api.copy(target, value)
+    if status ~= 0 then base.raise("t[...] = value", status, target, value) end
   else
     base.fill(target, value, "value", "tensor")
   end

@@ -218,9 +218,9 @@ TEST_CASE("a LIBSVM file with one large index is kept sparse, whatever the lengt
   CHECK(data->rows == 3);
   CHECK(data->width == 4294967295);
   CHECK(tensor_values(data->labels) == std::vector<float>{1, -1, 0});
-  CHECK(tensor_values<double>(data->starts) == std::vector<double>{1, 3, 3, 200003});
-  const std::vector<double> columns = tensor_values<double>(data->columns);
-  CHECK(std::vector<double>(columns.begin(), columns.begin() + 4) == std::vector<double>{2, 4294967295, 1, 2});
+  CHECK(tensor_values<int64_t>(data->starts) == std::vector<int64_t>{1, 3, 3, 200003});
+  const std::vector<int64_t> columns = tensor_values<int64_t>(data->columns);
+  CHECK(std::vector<int64_t>(columns.begin(), columns.begin() + 4) == std::vector<int64_t>{2, 4294967295, 1, 2});
   CHECK(columns.back() == 200000);
   CHECK(tensor_values(data->features)[1] == -2);
   CHECK(data->features.shape == Shape{200002});
