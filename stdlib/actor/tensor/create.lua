@@ -15,9 +15,9 @@ local dtype_only = { dtype = "string?" }
 local function dtype_of(options, fn, otherwise)
   if options == nil then return otherwise or 0 end
   if type(options) == "number" then
-    check.fail("bad argument 'options' to %s: expected table, got number; the sizes of a shape stand in a table, {2, 3}", fn)
+    check.fail("bad argument 'options' to %s: expected table, got number; sizes stand in a table, {2, 3}", fn)
   elseif type(options) == "string" then
-    check.fail("bad argument 'options' to %s: expected table, got string; an element type is given as {dtype = '%s'}", fn,
+    check.fail("bad argument 'options' to %s: expected table, got string; an element type is {dtype = '%s'}", fn,
       options)
   end
   check.options(options, dtype_only, fn)
