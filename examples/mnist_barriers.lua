@@ -1,10 +1,11 @@
--- How barrier rules compare when workers are delayed: a convolutional net learns MNIST on the parameter server under each
--- rule, and every push comes after a delay that is drawn from Gamma(1, --delay) seconds. Run it with
+-- How barrier rules compare when workers are delayed: a convolutional net learns MNIST on the parameter server under
+-- each rule, and every push comes after a delay that is drawn from Gamma(1, --delay) seconds. Run it with
 --     actorhost -n 6 examples/mnist_barriers.lua
--- It writes CSV and figures into --out, and says which claims about the rules hold. The defaults take about a quarter of an
--- hour on two cores. --push delta: a worker trains with an optimiser of its own and pushes the difference of the weights;
--- --push gradient: the server has the optimiser. Rules in --barriers are divided by commas. All ranks have to be on one
--- machine, by whose clock steps are told.
+-- It writes CSV and figures into --out, and says which claims about the rules hold. The defaults take about a quarter of
+-- an hour on two cores that are otherwise idle. --push delta: a worker trains with an optimiser of its own and pushes the
+-- difference of the weights; --push gradient: the server has the optimiser. Rules in --barriers are divided by commas
+-- (actorhost's own --barrier would be the rule of all runs). All ranks have to be on one machine, by whose clock steps
+-- are told.
 local actor = require "actor"
 local co, data, optim, param, plot = actor.collective, actor.data, actor.optim, actor.param, actor.plot
 local mean = require("actor.sim.summary").mean
@@ -12,14 +13,14 @@ local cnn = require "models.cnn"
 
 local opt = actor.options {
   data = "", barriers = "bsp,ssp:4,asp,pbsp:2,pssp:2:4", seconds = 40, updates = 96, marks = 8, seeds = 3, delay = 1,
-  batch = 64, lr = 0.02, sample = 1000, push = "delta", out = "barriers", small = false,
+  batch = 32, lr = 0.05, sample = 1000, push = "delta", out = "barriers", small = false,
 }
 if opt.push ~= "delta" and opt.push ~= "gradient" then
   error("--push is delta or gradient; got '" .. opt.push .. "'", 0)
 end
 local set
 if opt.small then
-  set = { train = data.digits { n = 600, first = 1 }, test = data.digits { n = 200, first = 601 }, source = "few digits" }
+  set = { train = data.digits { n = 600 }, test = data.digits { n = 200, first = 601 }, source = "few digits" }
 else
   set = data.mnist(opt.data ~= "" and opt.data or nil)
 end
@@ -28,7 +29,7 @@ local rules = {}
 for rule in opt.barriers:gmatch("[^,]+") do rules[#rules + 1] = rule end
 local bar = actor.progress.new { total = #rules * opt.seeds * opt.seconds, label = "training" }
 
--- The next images of a worker and the delay of its push depend on seed, rank and step only: all rules get the same ones.
+-- The next images of a worker and the delay of its push depend on seed, rank and step only: all rules get the same.
 local function draw(seed, step) return actor.rng(seed, actor.rank * 2 ^ 32 + step) end
 
 local function batch(rng)
@@ -37,10 +38,10 @@ local function batch(rng)
   return set.train:batch(positions)
 end
 
--- How a worker turns weights into an update, and how the server merges that. Both write down the same algorithm, SGD with
--- momentum, but with deltas each worker has a momentum of its own.
+-- How a worker turns weights into an update, and how the server merges that. Both are SGD with momentum, but with deltas
+-- each worker has a momentum of its own. The updates of all workers add up, so each has a part of the rate.
 local function pushing(net)
-  local sgd = optim.sgd { lr = opt.lr, momentum = 0.5 }
+  local sgd = optim.sgd { lr = opt.lr / actor.size, momentum = 0.5 }
   if opt.push == "gradient" then return function() return net.flat_grads end, sgd end
   local function delta(weights)
     sgd:step({ net.flat_params }, { net.flat_grads })
@@ -49,9 +50,10 @@ local function pushing(net)
   return delta, optim.add()
 end
 
--- Trains under one rule; gives {accuracy = {{by, mark, seconds, updates, accuracy}, ...}, steps = {seconds of each step}
--- by rank}. Measuring accuracy does not hold up the workers: while they train, server 0 only copies its weights at fixed
--- times and at fixed numbers of updates, and the ranks share the copies out when the training is over.
+-- Trains under one rule; gives {accuracy = {{by, mark, seconds, updates, accuracy}, ...}, steps = {seconds of each step,
+-- by rank}}. Measuring accuracy does not hold up the workers: while they train, server 0 only copies its weights at fixed
+-- times and at fixed numbers of updates (in `stop`, so at the first push behind a mark), and the ranks share the copies
+-- out when the training is over.
 local function train(number, rule, seed)
   collectgarbage() -- the net of the last run
   local net, weights, marks, at = cnn(seed, actor.rank or 0, opt.small), "weights" .. number, {}, {}
@@ -72,7 +74,7 @@ local function train(number, rule, seed)
       return { { weights, pushed } }
     end,
     pull = merge,
-    barrier = rule,
+    barrier = rule, seconds = false, checkpoint = false,
     stop = function(ctx)
       local found = {}
       for by, k in actor.pairs(next_mark) do
@@ -249,8 +251,8 @@ end
 local accuracy, steps = { "barrier,seed,by,mark,seconds,updates,accuracy" }, { "barrier,seed,rank,step,seconds" }
 for _, run in ipairs(runs) do
   for _, f in ipairs(run.accuracy) do
-    accuracy[#accuracy + 1] = ("%s,%s,%s,%g,%.3f,%d,%.4f"):format(run.rule, run.seed, f.by, f.mark, f.seconds, f.updates,
-      f.accuracy)
+    accuracy[#accuracy + 1] = ("%s,%s,%s,%g,%.3f,%d,%.4f"):format(run.rule, run.seed, f.by, f.mark, f.seconds,
+      f.updates, f.accuracy)
   end
   for rank, times in ipairs(run.steps) do
     for step, at in ipairs(times) do
@@ -270,8 +272,8 @@ local function figure(name, title, points, x, y, point, note)
     series[i] = one
   end
   local svg = plot.line {
-    title = title, subtitle = ("%d workers, delays from Gamma(1, %g s), %d seeds; %s pushed"):format(actor.size, opt.delay,
-      opt.seeds, opt.push),
+    title = title, subtitle = ("%d workers, delays from Gamma(1, %g s), %d seeds; %s pushed"):format(actor.size,
+      opt.delay, opt.seeds, opt.push),
     x = { label = x, min = 0 }, y = { label = y }, series = series, notes = { note },
   }
   assert(plot.save(("%s/%s.svg"):format(opt.out, name), svg))
