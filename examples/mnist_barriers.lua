@@ -1,11 +1,11 @@
 -- How barrier rules compare when workers are delayed: a convolutional net learns MNIST on the parameter server under
 -- each rule, and every push comes after a delay that is drawn from Gamma(1, --delay) seconds. Run it with
 --     actorhost -n 6 examples/mnist_barriers.lua
--- It writes CSV and figures into --out, and says which claims about the rules hold. The defaults take about a quarter of
--- an hour on two cores that are otherwise idle. --push delta: a worker trains with an optimiser of its own and pushes the
--- difference of the weights; --push gradient: the server has the optimiser. Rules in --barriers are divided by commas
--- (actorhost's own --barrier would be the rule of all runs). All ranks have to be on one machine, by whose clock steps
--- are told.
+-- It writes CSV and figures into --out, and says which claims about the rules hold. The defaults take about a quarter
+-- of an hour on two cores that are otherwise idle. --push delta: a worker trains with an optimiser of its own and
+-- pushes the difference of the weights; --push gradient: the server has the optimiser. Commas divide the rules of
+-- --barriers (actorhost's own --barrier would be the rule of all runs). All ranks have to be on one machine, by whose
+-- clock steps are told.
 local actor = require "actor"
 local co, data, optim, param, plot = actor.collective, actor.data, actor.optim, actor.param, actor.plot
 local mean = require("actor.sim.summary").mean
@@ -38,8 +38,8 @@ local function batch(rng)
   return set.train:batch(positions)
 end
 
--- How a worker turns weights into an update, and how the server merges that. Both are SGD with momentum, but with deltas
--- each worker has a momentum of its own. The updates of all workers add up, so each has a part of the rate.
+-- How a worker turns weights into an update, and how the server merges that. Both are SGD with momentum, but with
+-- deltas each worker has a momentum of its own. The updates of all workers add up, so each has a part of the rate.
 local function pushing(net)
   local sgd = optim.sgd { lr = opt.lr / actor.size, momentum = 0.5 }
   if opt.push == "gradient" then return function() return net.flat_grads end, sgd end
@@ -50,10 +50,10 @@ local function pushing(net)
   return delta, optim.add()
 end
 
--- Trains under one rule; gives {accuracy = {{by, mark, seconds, updates, accuracy}, ...}, steps = {seconds of each step,
--- by rank}}. Measuring accuracy does not hold up the workers: while they train, server 0 only copies its weights at fixed
--- times and at fixed numbers of updates (in `stop`, so at the first push behind a mark), and the ranks share the copies
--- out when the training is over.
+-- Trains under one rule; gives {accuracy = {{by, mark, seconds, updates, accuracy}, ...}, steps = {{seconds, ...} of
+-- each rank}}. Measuring accuracy does not hold up the workers: while they train, server 0 only copies its weights at
+-- fixed times and at fixed numbers of updates (in `stop`, so at the first push behind a mark), and the ranks share the
+-- copies out when the training is over.
 local function train(number, rule, seed)
   collectgarbage() -- the net of the last run
   local net, weights, marks, at = cnn(seed, actor.rank or 0, opt.small), "weights" .. number, {}, {}
