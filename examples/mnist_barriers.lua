@@ -264,7 +264,7 @@ write_rows("accuracy.csv", accuracy)
 write_rows("steps.csv", steps)
 
 -- A line for each rule over `points`; point(rule, x) gives the mean and the ends of the band.
-local function figure(name, title, points, x, y, point, note)
+local function figure(name, title, x, y, points, point, note)
   local series = {}
   for i, rule in ipairs(rules) do
     local one = { name = rule, x = points, y = {}, low = {}, high = {} }
@@ -274,7 +274,7 @@ local function figure(name, title, points, x, y, point, note)
   local svg = plot.line {
     title = title, subtitle = ("%d workers, delays from Gamma(1, %g s), %d seeds; %s pushed"):format(actor.size,
       opt.delay, opt.seeds, opt.push),
-    x = { label = x, min = 0 }, y = { label = y }, series = series, notes = { note },
+    x = { label = x, min = 0 }, y = y, series = series, notes = { note },
   }
   assert(plot.save(("%s/%s.svg"):format(opt.out, name), svg))
   local done, message, code = plot.png(("%s/%s.png"):format(opt.out, name), svg)
@@ -288,15 +288,17 @@ local function marks_of(by)
 end
 
 local function accuracy_figure(by, x)
-  figure("accuracy_" .. by, "Accuracy against " .. by, marks_of(by), x, "test accuracy, %", function(rule, at)
+  local y = { label = "test accuracy, %", min = 0, max = 100 }
+  figure("accuracy_" .. by, "Accuracy against " .. by, x, y, marks_of(by), function(rule, at)
     local m = mean(values_of(rule, accuracy_at(by, at)))
-    return m.mean, m.low, m.high
-  end, "bands: 95 % intervals over the seeds")
+    return m.mean, math.max(0, m.low), math.min(100, m.high)
+  end, "bands: 95 % intervals over the seeds, between 0 and 100")
 end
 
 accuracy_figure("updates", "updates merged")
 accuracy_figure("seconds", "seconds")
-figure("steps", "Progress of the workers", marks_of("seconds"), "seconds", "steps completed", function(rule, at)
+local completed_axis = { label = "steps completed", min = 0 }
+figure("steps", "Progress of the workers", "seconds", completed_axis, marks_of("seconds"), function(rule, at)
   return mean(values_of(rule, steps_at(at))).mean, mean(values_of(rule, steps_at(at, "least"))).mean,
     mean(values_of(rule, steps_at(at, "most"))).mean
 end, "bands: from the slowest worker to the fastest")

@@ -16,8 +16,9 @@ local size = math.max(1, math.floor(opt.batch / actor.size)) -- one step of all 
 local per_epoch = math.ceil(#rows / size)
 
 -- The rate falls to 0 over the `steps` of an optimiser.
-local function sgd(lr, steps)
-  return optim.sgd { lr = lr, momentum = 0.9, decay = optim.decay.cosine { every = steps } }
+local function sgd(steps, momentum, clip_norm)
+  local decay = optim.decay.cosine { every = steps }
+  return optim.sgd { lr = opt.lr, momentum = momentum, clip_norm = clip_norm, decay = decay }
 end
 
 local began = actor.now()
@@ -37,7 +38,7 @@ local modes = {}
 local function fit(before_step)
   net:fit {
     set = set.train, rows = rows, batch = size, epochs = opt.epochs, seed = actor.seed,
-    optimiser = sgd(opt.lr, opt.epochs * per_epoch), before_step = before_step,
+    optimiser = sgd(opt.epochs * per_epoch, 0.9), before_step = before_step,
     on_epoch = function(entry)
       if actor.rank == 0 then report(entry.epoch) end
     end,
@@ -54,7 +55,7 @@ function modes.allreduce()
 end
 
 function modes.average()
-  local here = sgd(opt.lr, opt.epochs * per_epoch)
+  local here = sgd(opt.epochs * per_epoch, 0.9)
   local handle = actor.average.start(net.flat_params, { deadline_ms = 60000 })
   for epoch = 1, opt.epochs do
     for _ = 1, per_epoch do
@@ -67,7 +68,8 @@ function modes.average()
   end
 end
 
--- The updates of all workers add up, so each has a part of the rate.
+-- Each push is an update of its own, from a part of --batch. Updates that were computed from older weights act like
+-- momentum, so there is no other, and gradients are clipped: without that the first updates under asp end in NaN.
 function modes.server()
   actor.param.train {
     net = net,
@@ -76,7 +78,7 @@ function modes.server()
       if actor.rank == 0 and number > 0 and number % per_epoch == 0 then report(number / per_epoch) end
       return batch()
     end,
-    pull = sgd(opt.lr / actor.size, opt.epochs * per_epoch),
+    pull = sgd(opt.epochs * per_epoch, 0, 1),
     stop = function(ctx) return ctx.updates >= opt.epochs * per_epoch * actor.size end,
   }
   if actor.rank == 0 then report(opt.epochs) end
