@@ -2,11 +2,16 @@
 
 #include <system_error>
 
+#include <pthread.h>
+
 namespace actorhost::kernel {
 
 void ThreadPool::start() {
   try {
-    while (static_cast<int>(workers_.size()) + 1 < threads_) workers_.emplace_back([this] { work(); });
+    while (static_cast<int>(workers_.size()) + 1 < threads_) {
+      workers_.emplace_back([this] { work(); });
+      pthread_setname_np(workers_.back().native_handle(), "kernel");  // what `top -H` shows
+    }
   } catch (const std::system_error&) {  // goes on with fewer threads
   }
 }

@@ -4,7 +4,8 @@ local actor = require "actor"
 -- How many threads large operations have added to the process, and what a product gives.
 local tensor = actor.tensor
 local function running()
-  return tonumber(io.open("/proc/self/status"):read("*a"):match('Threads:%s*(%d+)'))
+  local names = io.popen("cat /proc/$PPID/task/*/comm"):read("*a")
+  return select(2, ("\n" .. names):gsub("\nkernel%f[\n]", ""))
 end
 local before = running()
 local a = tensor.normal({ 600, 600 }, { seed = 1 })
