@@ -1,6 +1,6 @@
 -- MNIST with a convolutional net, trained in one of four ways: --mode one (one node), allreduce (the ranks' gradients
 -- are averaged in each step), average (asynchronous model averaging) or server (parameter server, under any --barrier).
--- Each rank trains on its part of the images. One epoch takes about a minute on two cores.
+-- Each rank trains on its part of the images. One epoch takes 20 to 60 s on two cores.
 local actor = require "actor"
 local co, data, optim = actor.collective, actor.data, actor.optim
 local cnn = require "models.cnn"
