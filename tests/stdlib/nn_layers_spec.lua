@@ -302,3 +302,10 @@ test("wrong calls are told where the chain is written", function()
   wrong("expected whole numbers from 1 to 2 .*got 3 at position 2", function() return net:loss(tensor.zeros { 2, 192 }, tensor.new { 1, 3 }) end)
   wrong("x and y have a different number of rows: %(3, 192%) and %(2%)", function() return net:fit { x = tensor.zeros { 3, 192 }, y = tensor.ones(2) } end)
 end)
+
+test("a layer has one place in one network", function()
+  local layer = nn.linear(3, 3)
+  raises(function() nn.sequential { layer, nn.relu(), layer } end, "it is layers%[1%] too")
+  nn.sequential { layer }
+  raises(function() nn.sequential { layer } end, "belongs to a network already")
+end)

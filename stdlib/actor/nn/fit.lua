@@ -2,6 +2,8 @@
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local data = require("actor.data")
+local planning = require("actor.data.batches")
+local network = require("actor.nn.network")
 local not_finite = require("actor.nn.not_finite")
 local optim = require("actor.optim")
 
@@ -63,47 +65,37 @@ local function source_of(x, y, set)
   end }
 end
 
--- The rows to train on, as a source whose rows are 1 .. n; and what validates, or nil.
+-- Some rows of a source: those at the positions, nil for all.
+local function part_of(source, positions)
+  return { source = source, positions = positions, n = positions and positions.n or source.n }
+end
+
+-- What is trained on, and what validates, or nil.
 local function split(options)
   local source = source_of(options.x, options.y, options.set)
   local rows, validation = options.rows, options.validation
-  local count = rows and #rows or source.n
+  if type(rows) == "table" then rows = planning.as_positions(rows, fn) end
   if type(validation) == "number" then
     check.number(validation, "validation", fn, 0, 1)
-    local kept = count - math.floor(count * validation)
-    local all = { n = count, source = source, rows = rows, first = 0 }
-    return { n = kept, source = source, rows = rows, first = 0 },
-      { n = count - kept, source = all.source, rows = rows, first = kept }
+    local train, held_out = data.holdout(rows or source.n, { fraction = validation })
+    return part_of(source, train), part_of(source, held_out)
   end
   if validation then
     local set = type(validation.n) == "number" and validation or nil
-    validation = source_of(validation[1], validation[2], set)
-    validation = { n = validation.n, source = validation, first = 0 }
+    validation = part_of(source_of(validation[1], validation[2], set))
   end
-  return { n = count, source = source, rows = rows, first = 0 }, validation
+  return part_of(source, rows), validation
 end
 
-local function batch_of(part, positions)
-  if part.rows or part.first > 0 then
-    local mapped = {}
-    for i = 1, #positions do
-      local row = positions[i] + part.first
-      mapped[i] = part.rows and part.rows[row] or row
-    end
-    positions = mapped
-  end
-  return part.source.batch(positions)
-end
-
-local rows_at_once = 256
-
+-- The loss and the accuracy of a part, some rows at a time.
 local function evaluate(net, part)
+  local plan = data.batches { of = part.positions, n = not part.positions and part.n or nil, size = network.rows_at_once,
+    shuffle = false }
   local loss, right = 0, 0
-  for from = 1, part.n, rows_at_once do
-    local to = math.min(from + rows_at_once - 1, part.n)
-    local x, y = batch_of(part, data.range(from, to))
-    local value, found = net:measure(x, y)
-    loss = loss + value * (to - from + 1)
+  for number = 1, plan:count() do
+    local positions = plan:positions(number)
+    local value, found = net:measure(part.source.batch(positions))
+    loss = loss + value * positions.n
     right = right and found and right + found
   end
   return loss / part.n, right and right / part.n or nil
@@ -131,8 +123,8 @@ return function(net, options)
   local params, grads = { net.flat_params }, { net.flat_grads }
   if not net.flat_params then params, grads = net.params, net.grads end
 
-  local batches = data.batches { n = train.n, size = size, epochs = math.max(epochs, 1), seed = options.seed,
-    shuffle = options.shuffle }
+  local batches = data.batches { of = train.positions, n = not train.positions and train.n or nil, size = size,
+    epochs = math.max(epochs, 1), seed = options.seed, shuffle = options.shuffle }
   local per_epoch = batches:count() / math.max(epochs, 1)
   local bar = new_bar(epochs * per_epoch, options.progress == false)
   local began = require("actor").now()
@@ -141,8 +133,7 @@ return function(net, options)
     local sum, count, skipped, stop = 0, 0, 0, false
     for place = 1, per_epoch do
       local number = (epoch - 1) * per_epoch + place
-      local x, y = batch_of(train, batches:positions(number))
-      local loss = net:loss(x, y)
+      local loss = net:loss(train.source.batch(batches:positions(number)))
       if loss - loss ~= 0 then
         if on_nan == "error" then not_finite.raise(fn, net, loss, ("step %d (epoch %d)"):format(steps + 1, epoch)) end
         skipped = skipped + 1

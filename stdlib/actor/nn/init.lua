@@ -135,7 +135,7 @@ function M.sequential(layers)
   local fn = "nn.sequential"
   check.arg(layers, "table", "layers", fn)
   if #layers == 0 then check.fail("bad argument 'layers' to %s: expected at least one layer", fn) end
-  local steps, dtype = {}, nil
+  local steps, dtype, seen = {}, nil, {}
   for i, layer in ipairs(layers) do
     if type(layer) ~= "table" or type(layer.forward) ~= "function" or type(layer.backward) ~= "function" then
       check.wrong(("layers[%d]"):format(i), fn, "a layer", layer)
@@ -144,7 +144,10 @@ function M.sequential(layers)
     for _, param in pairs(layer.params) do dtype = dtype or param.dtype end
     if rawget(layer, "owner") then
       check.fail("bad argument 'layers[%d]' to %s: the layer belongs to a network already", i, fn)
+    elseif seen[layer] then
+      check.fail("bad argument 'layers[%d]' to %s: it is layers[%d] too, and a layer has one place", i, fn, seen[layer])
     end
+    seen[layer] = i
     steps[i] = { layer = layer, name = tostring(i), from = { i - 1 } }
   end
   local made = network.new(steps, { dtype = dtype })

@@ -15,7 +15,6 @@ local M = {}
 ---@field state table<string, actor.Tensor> what layers remember beside their weights: running means, batches dropped from
 ---@field flat_params actor.Tensor all parameters in one tensor of one dimension
 ---@field flat_grads actor.Tensor their gradients
----@field loss_name string the default of `net:loss`
 local Network = {}
 Network.__index = Network
 setmetatable(Network, check.strict("network:"))
@@ -29,6 +28,7 @@ M.Network = Network
 
 -- Results of this many rows at a time are computed where none of them is needed for gradients.
 local rows_at_once = 256
+M.rows_at_once = rows_at_once
 
 local function run_seed()
   return package.preload["actor.c.node"] and require("actor").seed or 0
@@ -96,11 +96,11 @@ function M.new(steps, options)
   mark_wanted(steps)
   local last = layers[#layers]
   return setmetatable({
-    kind = "network", steps = steps, layers = layers, results = {}, slopes = {}, sums = {},
+    kind = "network", steps = steps, layers = layers, results = {}, sums = {},
     params = by_name(steps, "params"), grads = by_name(steps, "grads"), state = by_name(steps, "state"),
     flat_params = flat_params or false, flat_grads = flat_grads or false,
     inputs = options.inputs or false, shape = rawget(last, "shape") or false,
-    loss_name = options.loss or "cross_entropy", loss_function = losses.find(options.loss or "cross_entropy", "nn.network"),
+    loss_function = losses.find(options.loss or "cross_entropy", "nn.network"),
     ends_in_softmax = last.kind == "softmax" and #steps > 1,
     penalised = penalised, training = false,
   }, Network)
@@ -269,6 +269,9 @@ function Network:predict(x)
   return out or self:forward(x):clone()
 end
 
+-- In how many rows the largest score is at the label.
+local function right_of(scores, labels) return scores:argmax(2):eq(labels):sum() end
+
 ---Computes, for one batch and without training, the loss without regularisation and the number of rows whose largest
 ---score is at their label.
 ---@param x actor.Tensor|actor.Tensor[]
@@ -278,13 +281,8 @@ end
 function Network:measure(x, targets)
   local loss = self.loss_function
   local scores = run(self, x, false, scores_step(self, loss))
-  local right
-  if targets.ndim_ == 1 and scores.ndim_ == 2 and loss == losses.cross_entropy then
-    local found = scores:argmax(2)
-    if targets.type_ ~= found.type_ then found = found:to(targets.dtype) end
-    right = found:eq(targets):sum()
-  end
-  return (loss(scores, targets)), right
+  local value = loss(scores, targets)
+  return value, loss == losses.cross_entropy and right_of(scores, targets) or nil
 end
 
 ---Computes the loss (without regularisation) and, for classes, the accuracy over any number of rows, without training.
@@ -312,9 +310,7 @@ function Network:accuracy(x, labels)
   base.arg(labels, "labels", "net:accuracy")
   local right = 0
   local rows = in_pieces(x, labels, function(_, part, some)
-    local found = self:forward(part):argmax(2)
-    if some.type_ ~= found.type_ then found = found:to(some.dtype) end
-    right = right + found:eq(some):sum()
+    right = right + right_of(self:forward(part), some)
   end)
   return right / rows
 end
