@@ -1,8 +1,8 @@
 -- How barrier rules compare when workers are delayed: a convolutional net learns MNIST on the parameter server under
 -- each rule, and every push comes after a delay that is drawn from Gamma(1, --delay) seconds. Run it with
 --     actorhost -n 6 examples/mnist_barriers.lua
--- It writes CSV and figures into --out, and says which claims about the rules hold. The defaults take about a quarter
--- of an hour on two cores that are otherwise idle. --push delta: a worker trains with an optimiser of its own and
+-- It writes CSV and figures into --out, and says which claims about the rules hold. The defaults take 11 minutes on
+-- two cores that are otherwise idle. --push delta: a worker trains with an optimiser of its own and
 -- pushes the difference of the weights; --push gradient: the server has the optimiser. Commas divide the rules of
 -- --barriers (actorhost's own --barrier would be the rule of all runs). All ranks have to be on one machine, by whose
 -- clock steps are told.
