@@ -29,6 +29,7 @@ local may_include = {
   ["host/mapreduce/files"] = all(below_mapreduce, { "host/mapreduce/rows" }),
   ["host/mapreduce/tables"] = all(below_mapreduce, { "host/mapreduce/rows", "host/mapreduce/files" }),
   ["host/mapreduce/tasks"] = all(below_mapreduce, { "host/mapreduce/rows", "host/mapreduce/files", "host/mapreduce/tables" }),
+  ["host/overlay"] = { "host/base", "host/wire", "host/net", "host/cluster" },
   ["host/page"] = { "host/base", "host/wire", "host/net", "host/cluster" },
   ["host/sim"] = { "host/base", "host/wire", "host/net", "host/cluster" },
   ["bindings/include"] = { "host/base" },

@@ -1,0 +1,123 @@
+#include "host/overlay/finder.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+Found Finder::answer(RingId key) const {
+  Found found;
+  if (near_.owns(key)) {
+    found.owner = requests_.self();
+    found.window = near_.window();
+    found.state = state_;
+  } else if (near_.covers(key)) {
+    found.owner = near_.owner_of(key);
+  }
+  if (!found.window) found.closer = fingers_.closest_before(key, near_, kNamed);
+  return found;
+}
+
+void Finder::find(RingId key, double deadline, OnLocated done, const Peer* through) {
+  const uint32_t id = ++begun_;
+  Lookup lookup;
+  lookup.key = key;
+  lookup.deadline = deadline;
+  lookup.done = std::move(done);
+  lookup.through = through != nullptr;
+  if (through != nullptr) {
+    lookup.candidates.push_back({*through});
+    lookup.restarts = kMostRestarts;
+  } else if (near_.owns(key)) {
+    return lookup.done(Located{requests_.self(), near_.window(), state_, 0});
+  } else {
+    fill(lookup);
+  }
+  lookups_.emplace(id, std::move(lookup));
+  go_on(id);
+}
+
+// The best that the node itself knows.
+bool Finder::fill(Lookup& lookup) const {
+  const Found own = answer(lookup.key);
+  for (const Peer& peer : own.closer) name(lookup, peer, false);
+  if (own.owner) name(lookup, *own.owner, true);
+  return !lookup.candidates.empty();
+}
+
+void Finder::name(Lookup& lookup, const Peer& peer, bool owner) {
+  auto& all = lookup.candidates;
+  const auto known = std::find_if(all.begin(), all.end(), [&](const Candidate& c) { return c.peer == peer; });
+  if (known != all.end()) {
+    if (!owner || known->owner) return;
+    if (known->asked) return;
+    all.erase(known);
+  }
+  const auto at = std::find_if(all.begin(), all.end(), [&](const Candidate& c) {
+    return owner || (!c.owner && lookup.key - peer.id < lookup.key - c.peer.id);
+  });
+  all.insert(at, {peer, owner});
+}
+
+void Finder::go_on(uint32_t id) {
+  const auto at = lookups_.find(id);
+  if (at == lookups_.end()) return;
+  Lookup& lookup = at->second;
+  const auto next =
+      std::find_if(lookup.candidates.begin(), lookup.candidates.end(), [](const Candidate& c) { return !c.asked; });
+  if (next == lookup.candidates.end() || lookup.hops >= kMostHops) {
+    lookup.candidates.clear();
+    lookup.hops = 0;
+    if (++lookup.restarts > kMostRestarts || !fill(lookup)) {
+      return end(id, Error{Code::unreachable, "no peer that answers leads to the owner of the key"});
+    }
+    return go_on(id);
+  }
+  next->asked = true;
+  const Peer peer = next->peer;
+  requests_.find(peer, lookup.key, 2, [this, id, peer](const Found* found) { take(id, peer, found); });
+}
+
+void Finder::take(uint32_t id, const Peer& asked, const Found* found) {
+  const auto at = lookups_.find(id);
+  if (at == lookups_.end()) return;
+  if (found == nullptr) return go_on(id);
+  Lookup& lookup = at->second;
+  ++lookup.hops;
+  if (found->window) return end(id, Located{found->envelope.from, *found->window, found->state, lookup.hops});
+  for (const Peer& peer : found->closer) {
+    if (lookup.key - peer.id < lookup.key - asked.id) name(lookup, peer, false);
+  }
+  if (found->owner) {
+    const bool me = found->owner->node == requests_.self().node;
+    if (me && lookup.through) return end(id, Located{requests_.self(), near_.window(), state_, lookup.hops});
+    // The other one does not know yet who lies between.
+    name(lookup, me ? near_.owner_of(lookup.key) : *found->owner, true);
+  }
+  go_on(id);
+}
+
+void Finder::end(uint32_t id, Result<Located> result) {
+  const OnLocated done = std::move(lookups_.at(id).done);
+  lookups_.erase(id);
+  done(std::move(result));
+}
+
+double Finder::tick() {
+  std::vector<uint32_t> late;
+  double next = kForever;
+  for (const auto& [id, lookup] : lookups_) {
+    if (lookup.deadline <= requests_.now()) {
+      late.push_back(id);
+    } else {
+      next = std::min(next, lookup.deadline);
+    }
+  }
+  for (const uint32_t id : late) end(id, Error{Code::timeout, "the owner of the key has not answered in time"});
+  return next;
+}
+
+void Finder::fail_all() {
+  while (!lookups_.empty()) end(lookups_.begin()->first, Error{Code::interrupted, "this node has left the overlay"});
+}
+
+}  // namespace actorhost

@@ -1,0 +1,331 @@
+#include "host/overlay/overlay.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+namespace {
+
+// Others' word does not make a lost peer live within this time; it is forgotten later.
+constexpr double kBuried = 120;
+constexpr double kForgotten = 600;
+constexpr size_t kMostLost = 128;
+constexpr double kFirstRetry = 1;
+constexpr double kLongestRetry = 15;
+// Between questions to lost peers.
+constexpr double kTryGap = 0.1;
+// Between lookups for fingers while some are missing, and in the long run.
+constexpr double kQuick = 0.05;
+// A later call than was asked for by this much: the node has been stopped.
+constexpr double kStopped = 0.25;
+
+Peer peer_of(const Overlay::Contact& self, uint64_t seed, uint32_t attempt) {
+  return {ring_id(seed, self.node, attempt), self.node, self.process};
+}
+
+}  // namespace
+
+Overlay::Overlay(const Contact& self, const OverlayOptions& options, double now)
+    : options_(options),
+      requests_(peer_of(self, options.seed, 0), options.patience),
+      near_(requests_.self()),
+      fingers_(requests_.self().id),
+      finder_(requests_, near_, fingers_, state_),
+      rng_(options.seed, self.node),
+      sampler_(requests_, near_, finder_, state_, Rng(options.seed ^ 1, self.node)) {
+  requests_.on_silence([this](const Peer& peer, Kind asked) { on_silence(peer, asked); });
+  sampler_.on_located([this](const Located& located) {
+    if (located.hops > 0) census_.add(located.owner, located.window, requests_.now());
+  });
+  begin(now);
+}
+
+void Overlay::begin(double now) {
+  requests_.set_now(now);
+  // Not all nodes at the same moment.
+  next_look_ = now + options_.period * rng_.uniform();
+  next_finger_ = now;
+  woken_ = kForever;
+}
+
+void Overlay::join(const std::vector<Contact>& contacts, double now) {
+  requests_.set_now(now);
+  for (const Contact& contact : contacts) {
+    if (contact.node == self().node || near_.knows(contact.node)) continue;
+    Lost& lost = lost_[contact.node];
+    lost.peer = {ring_id(options_.seed, contact.node, 0), contact.node, contact.process};
+    lost.next = now;
+    lost.wait = kFirstRetry;
+    lost.since = now;
+    lost.contact = true;
+    joined_ = joined_ && !near_.alone();
+  }
+  next_try_ = now;
+}
+
+void Overlay::leave(double now) {
+  requests_.set_now(now);
+  left_ = true;
+  finder_.fail_all();
+  sampler_.fail_all();
+  requests_.fail_all();
+  for (const Peer& peer : near_.all()) requests_.send(overlay_kind::leaving, peer, 0, Envelope{});
+}
+
+void Overlay::lose_process(ProcessId process, double now) {
+  requests_.set_now(now);
+  std::vector<Peer> gone = near_.all();
+  for (const Peer& peer : fingers_.all()) gone.push_back(peer);
+  for (const Peer& peer : gone) {
+    if (peer.process == process) lose(peer, true);
+  }
+}
+
+void Overlay::find(RingId key, double now, Finder::OnLocated done) {
+  requests_.set_now(now);
+  finder_.find(key, now + options_.deadline, std::move(done));
+}
+
+void Overlay::sample(uint32_t count, double seconds, double now, Sampler::OnSampled done) {
+  requests_.set_now(now);
+  sampler_.sample(count, size_estimate(now).nodes, now + seconds, std::move(done));
+}
+
+// ---- Who lives ----
+
+bool Overlay::believed(const Peer& peer) {
+  const auto at = lost_.find(peer.node);
+  if (at == lost_.end()) return true;
+  // Somebody has heard of it: worth a question, soon.
+  at->second.next = std::min(at->second.next, std::max(requests_.now(), at->second.since + 2 * options_.period));
+  return requests_.now() - at->second.since > kBuried;
+}
+
+// The sender of a message lives.
+void Overlay::hear(const Peer& from) {
+  if (from.node == self().node) return;
+  if (from.id == self().id) {
+    if (self().node > from.node) return take_other_id();
+    return greet(from, 1);  // so that it learns of this node
+  }
+  lost_.erase(from.node);
+  fingers_.offer(from);
+}
+
+// What a peer knows of its own neighbourhood.
+void Overlay::meet(const Peer& of, const Window& window) {
+  for (const Peer& peer : near_.merge(of, window, [this](const Peer& p) { return believed(p); })) {
+    if (peer.node != of.node) greet(peer, 2);
+  }
+}
+
+void Overlay::greet(const Peer& peer, int tries) {
+  if (requests_.greets(peer.node)) return;
+  requests_.greet(peer, near_.window(), tries, [](const Greeting*) {});
+}
+
+void Overlay::on_silence(const Peer& peer, Kind asked) {
+  if (asked == overlay_kind::greet) {
+    lose(peer, true);
+  } else if (lost_.count(peer.node) == 0) {
+    greet(peer, std::max(1, options_.tries - 1));
+  }
+}
+
+void Overlay::lose(const Peer& peer, bool tell) {
+  if (lost_.count(peer.node) > 0) return;
+  const bool near = near_.erase(peer.node);
+  fingers_.erase(peer.node);
+  const double now = requests_.now();
+  if (lost_.size() >= kMostLost) {
+    lost_.erase(std::min_element(lost_.begin(), lost_.end(), [](const auto& a, const auto& b) {
+      return a.second.since < b.second.since;
+    }));
+  }
+  lost_[peer.node] = {peer, now, now + kFirstRetry, 2 * kFirstRetry, false};
+  requests_.fail(peer.node);
+  if (!near || !tell) return;
+  for (const Peer& other : near_.all()) requests_.send(overlay_kind::suspect, other, 0, Suspect{{}, peer});
+}
+
+// Two nodes have the same id; this is the one that gives way.
+void Overlay::take_other_id() {
+  std::vector<Contact> contacts;
+  for (const Peer& peer : near_.all()) {
+    requests_.send(overlay_kind::leaving, peer, 0, Envelope{});
+    contacts.push_back({peer.node, peer.process});
+  }
+  const Peer other = peer_of({self().node, self().process}, options_.seed, ++attempt_);
+  requests_.set_self(other);
+  near_ = Neighbourhood(other);
+  fingers_ = Fingers(other.id);
+  join(contacts, requests_.now());
+}
+
+// Through a peer that may belong to another overlay: who lies there where this node lies?
+void Overlay::reach(const Peer& peer) {
+  finder_.find(
+      self().id, requests_.now() + options_.deadline,
+      [this, peer](const Result<Located>& located) {
+        if (!located.ok()) return join({{peer.node, peer.process}}, requests_.now());
+        joined_ = true;
+        next_finger_ = requests_.now();
+        if (located->owner.node == self().node) return;
+        hear(located->owner);
+        meet(located->owner, located->window);
+        greet(located->owner, 2);
+      },
+      &peer);
+}
+
+void Overlay::try_lost() {
+  const double now = requests_.now();
+  if (now < next_try_) return;
+  next_try_ = kForever;
+  bool asked = false;
+  for (auto at = lost_.begin(); at != lost_.end();) {
+    Lost& lost = at->second;
+    if (!lost.contact && now - lost.since > kForgotten) {
+      at = lost_.erase(at);
+      continue;
+    }
+    if (!asked && lost.next <= now) {
+      asked = true;
+      lost.next = now + lost.wait;
+      lost.wait = std::min(2 * lost.wait, kLongestRetry);
+      const Peer peer = lost.peer;
+      requests_.greet(peer, near_.window(), 1, [this](const Greeting* answer) {
+        if (answer != nullptr) reach(answer->envelope.from);
+      });
+    }
+    next_try_ = std::min(next_try_, std::max(lost.next, now + kTryGap));
+    ++at;
+  }
+}
+
+// ---- Looking around ----
+
+// The nearest peers on both sides, and another one in turns.
+void Overlay::look_around() {
+  const std::vector<Peer> all = near_.all();
+  if (all.empty()) return;
+  if (!near_.window().after.peers.empty()) greet(near_.window().after.peers.front(), options_.tries);
+  if (!near_.window().before.peers.empty()) greet(near_.window().before.peers.front(), options_.tries);
+  greet(all[turn_++ % all.size()], options_.tries);
+}
+
+void Overlay::look_for_finger() {
+  const double now = requests_.now();
+  if (near_.whole()) {
+    next_finger_ = now + options_.period;
+    return;
+  }
+  auto key = fingers_.next_key(near_.window().after.span, true);
+  next_finger_ = now + (key ? kQuick : options_.period);
+  if (!key && ++rounds_ % 2 == 0) key = fingers_.next_key(near_.window().after.span, false);
+  const RingId wanted = key.value_or(rng_.next());
+  finder_.find(wanted, now + options_.deadline, [this, key](const Result<Located>& located) {
+    if (!located.ok() || located->hops == 0) return;
+    census_.add(located->owner, located->window, requests_.now());
+    if (key) fingers_.set(*key, located->owner);
+  });
+}
+
+// ---- Messages ----
+
+namespace {
+
+template <typename M>
+Result<M> read_for(const Frame& frame, NodeId self) {
+  Result<M> message = read_message<M>(frame);
+  if (!message.ok()) return malformed(frame, message.error().message);
+  const Envelope* envelope = nullptr;
+  if constexpr (requires { message->envelope; }) {
+    envelope = &message->envelope;
+  } else {
+    envelope = &*message;
+  }
+  if (envelope->to != self) return malformed(frame, "it is for another node");
+  if (courier_address(envelope->from.process) != frame.src) return malformed(frame, "it names another process");
+  return message;
+}
+
+}  // namespace
+
+Status Overlay::on_frame(const Frame& frame, double now) {
+  requests_.set_now(now);
+  if (left_) return {};
+  if (frame.kind == overlay_kind::find) return on_find(frame);
+  if (frame.kind == overlay_kind::found) return on_found(frame);
+  if (frame.kind == overlay_kind::greet || frame.kind == overlay_kind::greeted) return on_greeting(frame);
+  if (frame.kind == overlay_kind::leaving) return on_leaving(frame);
+  if (frame.kind == overlay_kind::suspect) return on_suspect(frame);
+  return malformed(frame, "the overlay has no such message");
+}
+
+Status Overlay::on_find(const Frame& frame) {
+  const auto find = read_for<Find>(frame, self().node);
+  if (!find.ok()) return find.error();
+  // The sender may be a stranger, who has no place here before it has greeted.
+  requests_.send(overlay_kind::found, find->envelope.from, frame.tag, finder_.answer(find->key));
+  return {};
+}
+
+Status Overlay::on_found(const Frame& frame) {
+  const auto found = read_for<Found>(frame, self().node);
+  if (!found.ok()) return found.error();
+  const Peer& from = found->envelope.from;
+  if (found->window && !Neighbourhood::sound(from, *found->window)) return malformed(frame, "its window cannot be");
+  if (lost_.count(from.node) == 0) fingers_.offer(from);
+  requests_.answer(frame.tag, *found);
+  return {};
+}
+
+Status Overlay::on_greeting(const Frame& frame) {
+  const auto greeting = read_for<Greeting>(frame, self().node);
+  if (!greeting.ok()) return greeting.error();
+  const Peer& from = greeting->envelope.from;
+  if (!Neighbourhood::sound(from, greeting->window)) return malformed(frame, "its window cannot be");
+  if (frame.kind == overlay_kind::greeted) requests_.answer(frame.tag, *greeting);
+  hear(from);
+  meet(from, greeting->window);
+  if (frame.kind == overlay_kind::greet) {
+    requests_.send(overlay_kind::greeted, from, frame.tag, Greeting{{}, near_.window()});
+  }
+  return {};
+}
+
+Status Overlay::on_leaving(const Frame& frame) {
+  const auto envelope = read_for<Envelope>(frame, self().node);
+  if (!envelope.ok()) return envelope.error();
+  lose(envelope->from, false);
+  const auto at = lost_.find(envelope->from.node);
+  if (at != lost_.end()) at->second.next = kForever;  // it will not be back
+  return {};
+}
+
+Status Overlay::on_suspect(const Frame& frame) {
+  const auto suspect = read_for<Suspect>(frame, self().node);
+  if (!suspect.ok()) return suspect.error();
+  if (near_.knows(suspect->peer.node)) greet(suspect->peer, std::max(1, options_.tries - 1));
+  return {};
+}
+
+double Overlay::tick(double now) {
+  requests_.set_now(now);
+  if (left_) return kForever;
+  // While this node was stopped nobody could be heard.
+  if (now - woken_ > kStopped) requests_.postpone(now - woken_);
+  if (now >= next_look_) {
+    look_around();
+    next_look_ = now + options_.period;
+  }
+  try_lost();
+  if (now >= next_finger_) look_for_finger();
+  double next = std::min({next_look_, next_finger_, next_try_});
+  next = std::min({next, sampler_.tick(), finder_.tick(), requests_.tick()});
+  woken_ = next;
+  return next;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,123 @@
+#pragma once
+// A node's part of the overlay: who is near it on the ring, who is far, who owns a key, how many there are, and uniform
+// samples of them. There is no centre. Passive: it is handed frames and the time, and has frames to send; the README
+// tells how it works.
+//
+//   Overlay overlay(self, options, now);
+//   overlay.join(contacts, now);          // some nodes that may live; with none it is the first
+//   ...
+//   overlay.on_frame(frame, now);         // of kinds 0x07xx, for this node
+//   double next = overlay.tick(now);      // after each of the others, and at the time that it has returned
+//   for (Frame& frame : overlay.take_frames()) transport.send(std::move(frame));
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/overlay/finder.hpp"
+#include "host/overlay/sampler.hpp"
+#include "host/overlay/size_census.hpp"
+
+namespace actorhost {
+
+struct OverlayOptions {
+  uint64_t seed = 0;       // of the run: the same for all nodes
+  double period = 1;       // seconds between looks at the neighbours
+  double patience = 0.5;   // seconds until a question is asked again
+  int tries = 3;           // unanswered ones make a peer lost
+  double deadline = 10;    // seconds, of a lookup
+};
+
+class Overlay {
+ public:
+  /// A node that may live, whose id is not known.
+  struct Contact {
+    NodeId node = 0;
+    ProcessId process = 0;
+  };
+
+  Overlay(const Contact& self, const OverlayOptions& options, double now);
+  Overlay(const Overlay&) = delete;
+  Overlay& operator=(const Overlay&) = delete;
+
+  /// Finds the overlays that these nodes belong to, and makes them one with its own. Contacts that do not answer are
+  /// tried again, ever less often.
+  void join(const std::vector<Contact>& contacts, double now);
+  /// Says goodbye. All that is asked of the node or by it ends.
+  void leave(double now);
+  /// The process is gone: its connection is closed. As if its nodes had not answered.
+  void lose_process(ProcessId process, double now);
+
+  /// Who owns the key. `done` comes once, from here or from a later call; Code::timeout, unreachable, interrupted.
+  void find(RingId key, double now, Finder::OnLocated done);
+  /// Up to `count` different live nodes, each set equally likely, with what they say of themselves. Within `seconds`.
+  void sample(uint32_t count, double seconds, double now, Sampler::OnSampled done);
+  SizeEstimate size_estimate(double now) const { return census_.estimate(self(), near_.window(), now); }
+  /// What samples tell of this node.
+  void set_state(std::string state) { state_ = std::move(state); }
+
+  const Peer& self() const noexcept { return requests_.self(); }
+  const Neighbourhood& near() const noexcept { return near_; }
+  bool owns(RingId key) const noexcept { return near_.owns(key); }
+  /// No contact that was given has still to answer, or one of them has and the node has its place on the ring.
+  bool joined() const noexcept { return joined_; }
+
+  /// Code::bad_data: not a message of the overlay, and nothing has changed.
+  Status on_frame(const Frame& frame, double now);
+  double tick(double now);
+  std::vector<Frame> take_frames() { return requests_.take_frames(); }
+
+ private:
+  // A peer that is not believed to live when others say so, and when it is tried again.
+  struct Lost {
+    Peer peer;
+    double since = 0;
+    double next = 0;
+    double wait = 0;  // until the next try but one
+    bool contact = false;
+  };
+
+  void begin(double now);
+  void hear(const Peer& from);
+  void meet(const Peer& of, const Window& window);
+  void greet(const Peer& peer, int tries);
+  void on_silence(const Peer& peer, Kind asked);
+  void lose(const Peer& peer, bool tell);
+  void take_other_id();
+  void reach(const Peer& peer);
+  void try_lost();
+  void look_around();
+  void look_for_finger();
+  void probe();
+  bool believed(const Peer& peer);
+
+  Status on_find(const Frame& frame);
+  Status on_found(const Frame& frame);
+  Status on_greeting(const Frame& frame);
+  Status on_leaving(const Frame& frame);
+  Status on_suspect(const Frame& frame);
+
+  OverlayOptions options_;
+  uint32_t attempt_ = 0;  // ids that others had already
+  Requests requests_;
+  Neighbourhood near_;
+  Fingers fingers_;
+  std::string state_;
+  Finder finder_;
+  Rng rng_;
+  Sampler sampler_;
+  SizeCensus census_;
+  std::map<NodeId, Lost> lost_;
+  bool joined_ = true;
+  bool left_ = false;
+  uint32_t turn_ = 0;  // of the window's peers
+  uint32_t rounds_ = 0;
+  double next_look_ = 0;
+  double next_finger_ = 0;
+  double next_try_ = 0;
+  double woken_ = 0;  // when the last tick wanted the next one
+};
+
+}  // namespace actorhost

@@ -1,0 +1,161 @@
+#include "host/overlay/sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace actorhost {
+
+void Sampler::sample(uint32_t count, double nodes, double deadline, OnSampled done) {
+  const uint32_t id = ++begun_;
+  Draw draw;
+  draw.count = count;
+  draw.tries = kTries * (count + 1);
+  draw.accept = kAccepted / nodes;
+  draw.deadline = deadline;
+  draw.done = std::move(done);
+  draw.list = near_.all();
+  draw.list.push_back(requests_.self());
+  draw.listed = near_.whole();
+  // Where most are wanted, draws would meet the same ones again and again.
+  const auto& after = near_.window().after.peers;
+  const bool walked = !draw.listed && count > nodes / 4 && !after.empty();
+  const RingId end = after.empty() ? 0 : after.back().id;
+  draw.open = walked ? 1 : 0;
+  draws_.emplace(id, std::move(draw));
+  if (walked) return walk(id, end);
+  begin_some(id);
+}
+
+// Lists all nodes, window by window, clockwise from `at` to the node itself.
+void Sampler::walk(uint32_t id, RingId at) {
+  finder_.find(at, draws_.at(id).deadline, [this, id, at](const Result<Located>& located) {
+    const auto found = draws_.find(id);
+    if (found == draws_.end()) return;
+    Draw& draw = found->second;
+    bool round = !located.ok();
+    RingId last = at;
+    if (located.ok()) {
+      for (const Peer& peer : located->window.after.peers) {
+        const auto known = [&](const Peer& p) { return p.node == peer.node; };
+        round = round || peer.node == requests_.self().node || peer.id - at < last - at;
+        if (round) break;
+        if (std::none_of(draw.list.begin(), draw.list.end(), known)) draw.list.push_back(peer);
+        last = peer.id;
+      }
+      round = round || last == at;
+    }
+    if (!round) return walk(id, last);
+    draw.listed = true;
+    close_one(id);
+  });
+}
+
+// As many draws as may still be wanted, at once.
+void Sampler::begin_some(uint32_t id) {
+  for (;;) {
+    const auto at = draws_.find(id);
+    if (at == draws_.end()) return;
+    Draw& draw = at->second;
+    const bool enough = draw.taken.size() >= draw.count;
+    const bool more = draw.listed ? !draw.list.empty() : draw.tries > 0;
+    if (enough || (!more && draw.open == 0)) {
+      const OnSampled done = std::move(draw.done);
+      std::vector<Sampled> taken = std::move(draw.taken);
+      draws_.erase(at);
+      return done(std::move(taken));
+    }
+    if (!more || draw.taken.size() + draw.open >= draw.count) return;
+    ++draw.open;
+    if (draw.listed) {
+      std::swap(draw.list[rng_.below(draw.list.size())], draw.list.back());
+      const Peer peer = draw.list.back();
+      draw.list.pop_back();
+      visit(id, peer);
+    } else {
+      --draw.tries;
+      finder_.find(rng_.next(), draw.deadline, [this, id](const Result<Located>& located) {
+        if (located.ok()) {
+          if (told_) told_(*located);
+          consider(id, *located);
+        } else {
+          close_one(id);
+        }
+      });
+    }
+  }
+}
+
+void Sampler::consider(uint32_t id, const Located& located) {
+  const auto at = draws_.find(id);
+  if (at == draws_.end()) return;
+  Draw& draw = at->second;
+  const auto& before = located.window.before.peers;
+  const auto& after = located.window.after.peers;
+  const auto reach = static_cast<size_t>(kSpread);
+  if (before.size() < reach || after.size() + 1 < reach) return close_one(id);
+  // Peer k behind the owner; those before it have negative numbers.
+  const auto peer_at = [&](int64_t k) -> const Peer& {
+    if (k == 0) return located.owner;
+    return k > 0 ? after[static_cast<size_t>(k - 1)] : before[static_cast<size_t>(-k - 1)];
+  };
+  const auto k = static_cast<int64_t>(rng_.below(reach));
+  const Peer peer = peer_at(k);
+  const double arcs = std::ldexp(static_cast<double>(peer.id - peer_at(k - kSpread).id), -64);
+  if (rng_.uniform() * arcs >= draw.accept * static_cast<double>(kSpread)) return close_one(id);
+  const auto& seen = draw.visited;
+  if (std::find(seen.begin(), seen.end(), peer.node) != seen.end()) return close_one(id);
+  if (k == 0) return take(id, peer, located.state);
+  visit(id, peer);
+}
+
+void Sampler::visit(uint32_t id, const Peer& peer) {
+  draws_.at(id).visited.push_back(peer.node);
+  if (peer.node == requests_.self().node) return take(id, peer, state_);
+  requests_.find(peer, peer.id, 2, [this, id, peer](const Found* found) {
+    if (found != nullptr && found->window) return take(id, peer, found->state);
+    close_one(id);
+  });
+}
+
+void Sampler::take(uint32_t id, const Peer& peer, std::string state) {
+  const auto at = draws_.find(id);
+  if (at == draws_.end()) return;
+  at->second.visited.push_back(peer.node);
+  if (at->second.taken.size() < at->second.count) at->second.taken.push_back({peer, std::move(state)});
+  close_one(id);
+}
+
+void Sampler::close_one(uint32_t id) {
+  const auto at = draws_.find(id);
+  if (at == draws_.end()) return;
+  --at->second.open;
+  begin_some(id);
+}
+
+double Sampler::tick() {
+  double next = kForever;
+  std::vector<uint32_t> late;
+  for (const auto& [id, draw] : draws_) {
+    if (draw.deadline <= requests_.now()) {
+      late.push_back(id);
+    } else {
+      next = std::min(next, draw.deadline);
+    }
+  }
+  for (const uint32_t id : late) {
+    const auto at = draws_.find(id);
+    if (at == draws_.end()) continue;
+    at->second.count = static_cast<uint32_t>(at->second.taken.size());
+    begin_some(id);
+  }
+  return next;
+}
+
+void Sampler::fail_all() {
+  while (!draws_.empty()) {
+    draws_.begin()->second.count = 0;
+    begin_some(draws_.begin()->first);
+  }
+}
+
+}  // namespace actorhost

@@ -1,0 +1,138 @@
+#include "tests/host/overlay/overlay_world.hpp"
+
+#include <algorithm>
+
+namespace actorhost::test {
+
+OverlayWorld::OverlayWorld(uint64_t seed, SimLink link) : net(clock, seed), seed_(seed) {
+  net.set_links(std::move(link));
+  net.on_delivered([this](Address to) { serve(address_index(to)); });
+}
+
+OverlayWorld::~OverlayWorld() { net.close(); }
+
+Overlay& OverlayWorld::add(NodeId node, const std::vector<NodeId>& contacts) {
+  auto& member = members_[node];
+  member = std::make_unique<Member>();
+  OverlayOptions options;
+  options.seed = seed_;
+  member->overlay = std::make_unique<Overlay>(Overlay::Contact{node, node}, options, now());
+  (void)net.attach(courier_address(node), member->inbox);
+  std::vector<Overlay::Contact> found;
+  for (const NodeId contact : contacts) found.push_back({contact, contact});
+  member->overlay->join(found, now());
+  serve(node);
+  return *member->overlay;
+}
+
+void OverlayWorld::grow(NodeId count, double seconds) {
+  add(0, {});
+  for (NodeId node = 1; node < count; ++node) {
+    net.at(now() + seconds * node / count, [this, node] {
+      add(node, {static_cast<NodeId>(net.rng().below(node))});
+    });
+  }
+  run(seconds + 5);
+}
+
+void OverlayWorld::kill(NodeId node) {
+  net.detach(courier_address(node));
+  members_.erase(node);
+}
+
+void OverlayWorld::leave(NodeId node) {
+  at(node).leave(now());
+  serve(node);
+  kill(node);
+}
+
+void OverlayWorld::serve(NodeId node) {
+  const auto found = members_.find(node);
+  if (found == members_.end()) return;
+  Member& member = *found->second;
+  frames_.clear();
+  member.inbox.pop_all(frames_, 0);
+  for (const Frame& frame : std::exchange(frames_, {})) {
+    const Status status = member.overlay->on_frame(frame, now());
+    if (!status.ok()) throw std::runtime_error(status.error().message);
+  }
+  const double next = member.overlay->tick(now());
+  for (Frame& frame : member.overlay->take_frames()) (void)net.try_send(std::move(frame));
+  if (next >= member.planned && member.planned > now()) return;
+  member.planned = next;
+  if (next == kForever) return;
+  Overlay* const same = member.overlay.get();
+  net.at(std::max(next, now() + 1e-6), [this, node, same] {
+    const auto there = members_.find(node);
+    if (there != members_.end() && there->second->overlay.get() == same) serve(node);
+  });
+}
+
+std::vector<NodeId> OverlayWorld::nodes() const {
+  std::vector<NodeId> all;
+  for (const auto& [node, member] : members_) all.push_back(node);
+  return all;
+}
+
+Result<Located> OverlayWorld::find(NodeId asker, RingId key) {
+  std::optional<Result<Located>> result;
+  at(asker).find(key, now(), [&](Result<Located> located) { result = std::move(located); });
+  serve(asker);
+  net.run_until([&] { return result.has_value(); }, now() + 60);
+  if (!result) return Error{Code::internal, "no answer has come"};
+  return *result;
+}
+
+std::vector<Sampled> OverlayWorld::sample(NodeId asker, uint32_t count) {
+  std::optional<std::vector<Sampled>> result;
+  at(asker).sample(count, 5, now(), [&](std::vector<Sampled> sampled) { result = std::move(sampled); });
+  serve(asker);
+  net.run_until([&] { return result.has_value(); }, now() + 60);
+  return result.value_or(std::vector<Sampled>());
+}
+
+std::vector<Peer> OverlayWorld::ring() const {
+  std::vector<Peer> peers;
+  for (const auto& [node, member] : members_) peers.push_back(member->overlay->self());
+  std::sort(peers.begin(), peers.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
+  return peers;
+}
+
+NodeId OverlayWorld::owner_of(RingId key) const {
+  const std::vector<Peer> peers = ring();
+  const auto at = std::lower_bound(peers.begin(), peers.end(), key, [](const Peer& p, RingId k) { return p.id < k; });
+  return at == peers.end() ? peers.front().node : at->node;
+}
+
+namespace {
+
+/// How many of the nearest peers of place `i`, on one side, are as they should be.
+bool side_is_true(const std::vector<Peer>& ring, size_t i, int step, const std::vector<Peer>& believed, size_t count) {
+  count = std::min(count, ring.size() - 1);
+  if (believed.size() < count) return false;
+  size_t place = i;
+  for (size_t k = 0; k < count; ++k) {
+    place = (place + ring.size() + static_cast<size_t>(static_cast<int64_t>(step) + 0)) % ring.size();
+    if (!(believed[k] == ring[place])) return false;
+  }
+  return true;
+}
+
+template <typename Members>
+size_t wrong(const std::vector<Peer>& ring, const Members& members, size_t count) {
+  size_t bad = 0;
+  for (size_t i = 0; i < ring.size(); ++i) {
+    const Window& window = members.at(ring[i].node)->overlay->near().window();
+    const bool good = side_is_true(ring, i, 1, window.after.peers, count) &&
+                      side_is_true(ring, i, -1, window.before.peers, count);
+    bad += good ? 0 : 1;
+  }
+  return bad;
+}
+
+}  // namespace
+
+size_t OverlayWorld::wrong_neighbours() const { return wrong(ring(), members_, 1); }
+size_t OverlayWorld::wrong_windows() const { return wrong(ring(), members_, kReach); }
+
+}  // namespace actorhost::test

@@ -1,0 +1,63 @@
+#pragma once
+// Overlay nodes on virtual time, each in a process of its own, and the truth about the ring to hold against what they
+// believe.
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "host/overlay/overlay.hpp"
+#include "tests/host/net/sim_transport.hpp"
+
+namespace actorhost::test {
+
+class OverlayWorld {
+ public:
+  explicit OverlayWorld(uint64_t seed, SimLink link = {uniform_latency(0.5e-3, 1.5e-3)});
+  ~OverlayWorld();
+
+  /// Each contact is a node that may live.
+  Overlay& add(NodeId node, const std::vector<NodeId>& contacts);
+  /// Adds nodes 0 .. count-1, each through one at random that was there before, over `seconds`; then settles.
+  void grow(NodeId count, double seconds);
+  void leave(NodeId node);
+  /// Without a word; connections are not closed either.
+  void kill(NodeId node);
+
+  void run(double seconds) { net.run_until(clock.now() + seconds); }
+  double now() const noexcept { return clock.now(); }
+  Overlay& at(NodeId node) { return *members_.at(node)->overlay; }
+  size_t size() const noexcept { return members_.size(); }
+  std::vector<NodeId> nodes() const;
+  NodeId some_node() { return nodes()[net.rng().below(size())]; }
+
+  /// Waits for the answer.
+  Result<Located> find(NodeId asker, RingId key);
+  std::vector<Sampled> sample(NodeId asker, uint32_t count);
+
+  /// Live peers in the order of the ring.
+  std::vector<Peer> ring() const;
+  NodeId owner_of(RingId key) const;
+  /// Nodes whose nearest peers on both sides are not the true ones.
+  size_t wrong_neighbours() const;
+  /// Nodes whose windows hold anything but the kReach nearest peers on each side.
+  size_t wrong_windows() const;
+  uint64_t sent() const noexcept { return net.counters().sent; }
+
+  ManualClock clock;
+  SimTransport net;
+
+ private:
+  struct Member {
+    std::unique_ptr<Overlay> overlay;
+    Mailbox inbox;
+    double planned = kForever;
+  };
+  void serve(NodeId node);
+
+  uint64_t seed_;
+  std::map<NodeId, std::unique_ptr<Member>> members_;
+  std::vector<Frame> frames_;  // scratch
+};
+
+}  // namespace actorhost::test
