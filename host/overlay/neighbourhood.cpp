@@ -125,14 +125,18 @@ std::vector<Peer> Neighbourhood::merge(const Peer& of, const Window& theirs,
     if (others) narrow(of.id, theirs);
     return fresh;
   }
-  bool agree = see_me && covers(of.id) && holds(theirs, self_.node);
+  bool agree = true;
   for (const Side* side : {&window_.before, &window_.after}) {
     for (const Peer& peer : side->peers) {
       agree = agree && (peer.node == of.node || !covers(of.id, theirs, peer.id) || holds(theirs, peer.node));
     }
   }
-  if (agree) extend(of.id, theirs, believed);
-  return fresh;
+  if (!agree) return {};
+  const std::vector<Peer> old = all();
+  extend(of, theirs, believed);
+  std::vector<Peer> more = all();
+  std::erase_if(more, [&](const Peer& peer) { return holds(old, peer.node); });
+  return more;
 }
 
 void Neighbourhood::narrow(RingId centre, const Window& theirs) {
@@ -147,15 +151,18 @@ void Neighbourhood::stop_short(RingId centre, const Window& theirs) {
   narrow_side(window_.before, self_.id - (centre + theirs.after.span) - 1, against(self_.id));
 }
 
-void Neighbourhood::extend(RingId centre, const Window& theirs, const std::function<bool(const Peer&)>& believed) {
+void Neighbourhood::extend(const Peer& of, const Window& theirs, const std::function<bool(const Peer&)>& believed) {
+  const RingId centre = of.id;
   const bool all = covers_all(theirs);
   const uint64_t ahead = all ? kCircle : centre + theirs.after.span - self_.id;
   const uint64_t behind = all ? kCircle : self_.id - (centre - theirs.before.span);
   std::vector<Peer> beyond;
+  const auto look = [&](const Peer& peer) {
+    if (!covers(peer.id) && !holds(beyond, peer.node) && believed(peer)) beyond.push_back(peer);
+  };
+  look(of);
   for (const Side* side : {&theirs.before, &theirs.after}) {
-    for (const Peer& peer : side->peers) {
-      if (!covers(peer.id) && !holds(beyond, peer.node) && believed(peer)) beyond.push_back(peer);
-    }
+    for (const Peer& peer : side->peers) look(peer);
   }
   const auto grow = [&](Side& side, uint64_t span, auto distance) {
     if (side.peers.size() >= kReach || span <= side.span) return;

@@ -30,7 +30,7 @@ class Neighbourhood {
   bool erase(NodeId node);
   /// What the peer `of` knows. It and the peers that it knows in this window's span are taken in if they are new here
   /// and `believed`; when there are several, what only one of the two could see is no longer claimed: there may be more.
-  /// Where the two agree, the window goes on with the other one. Returns the new peers of the old span.
+  /// Where the two agree, the window goes on with the other one. Returns the peers that are new.
   std::vector<Peer> merge(const Peer& of, const Window& theirs, const std::function<bool(const Peer&)>& believed);
 
   /// Whether what came as the window of `of` can be one: sides of at most kReach peers, in order, within their spans.
@@ -44,7 +44,7 @@ class Neighbourhood {
     return id - centre <= window.after.span || centre - id <= window.before.span;
   }
   void place(const Peer& peer);
-  void extend(RingId centre, const Window& theirs, const std::function<bool(const Peer&)>& believed);
+  void extend(const Peer& of, const Window& theirs, const std::function<bool(const Peer&)>& believed);
   void narrow(RingId centre, const Window& theirs);
   void stop_short(RingId centre, const Window& theirs);
 
